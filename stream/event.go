@@ -1,0 +1,86 @@
+package stream
+
+import "time"
+
+// EventType is the type of an event on the wire.
+type EventType uint8
+
+// The eight event types of the protocol. A correct client needs four lines:
+// Reset clears, Upsert puts, Delete removes, EndOfSnapshot says "now
+// consistent: render".
+const (
+	Hello EventType = iota + 1
+	Reset
+	Upsert
+	Delete
+	EndOfSnapshot
+	Bookmark
+	StatusChange
+	Goodbye
+)
+
+var eventNames = [...]string{
+	Hello:         "hello",
+	Reset:         "reset",
+	Upsert:        "upsert",
+	Delete:        "delete",
+	EndOfSnapshot: "end_of_snapshot",
+	Bookmark:      "bookmark",
+	StatusChange:  "status",
+	Goodbye:       "goodbye",
+}
+
+// String returns the name on the wire, for instance "end_of_snapshot".
+func (t EventType) String() string {
+	if int(t) < len(eventNames) && eventNames[t] != "" {
+		return eventNames[t]
+	}
+	return "unknown"
+}
+
+// ResetReason says why a full snapshot follows.
+type ResetReason string
+
+// Why a subscriber gets a full snapshot.
+const (
+	// ResetInitial: the subscriber came without a position.
+	ResetInitial ResetReason = "initial"
+	// ResetExpired: the position is older than the history kept.
+	ResetExpired ResetReason = "expired"
+	// ResetAhead: the position is newer than this replica reached within a
+	// bounded wait.
+	ResetAhead ResetReason = "ahead"
+	// ResetEpochChanged: the position belongs to another revision order.
+	ResetEpochChanged ResetReason = "epoch_changed"
+	// ResetInvalidPosition: the position could not be read.
+	ResetInvalidPosition ResetReason = "invalid_position"
+)
+
+// Event is one event of one watch as a value. The bytes on the wire are made
+// once, when a change enters the log (see Batch); an Event is for callers that
+// want to look inside: gRPC, tests, a log of a log.
+type Event struct {
+	Type  EventType
+	Watch string
+
+	// Resource is set for Upsert; for Delete only its Key and Revision are.
+	// Value aliases the log and must not be changed.
+	Resource Resource
+
+	// Reason is set for Reset and StatusChange.
+	Reason string
+
+	// Revision is set for EndOfSnapshot and Bookmark.
+	Revision uint64
+	// Count is the number of resources, set for EndOfSnapshot.
+	Count int
+	// Resumed is set for the EndOfSnapshot that says "caught up".
+	Resumed bool
+	// Skipped is set for the Bookmark after a catch-up: changes that this
+	// subscriber did not see one by one.
+	Skipped uint64
+
+	// State and Since are set for StatusChange.
+	State State
+	Since time.Time
+}

@@ -1,0 +1,163 @@
+package stream
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// MaxPositionLength is the most bytes that the positions of one stream may
+// take, comma-separated, in the id of an event.
+const MaxPositionLength = 1024
+
+// maxEpochLength keeps a position short; longer epochs are hashed.
+const maxEpochLength = 24
+
+// Position is a place in a watch, opaque to clients. On the wire it is
+// "watch@epoch-R": everything up to revision R has been delivered. In the
+// middle of a snapshot or of a catch-up it is "watch@epoch-R/T": as seen at
+// revision T, upserts up to R and deletes up to T have been delivered.
+type Position struct {
+	Watch string
+	Epoch string
+	// Upserts is R. 0 in the middle of a snapshot: nothing yet.
+	Upserts uint64
+	// AsOf is T; equal to Upserts outside of a snapshot or a catch-up.
+	AsOf uint64
+}
+
+// Partial says that the position lies in the middle of a snapshot or a catch-up.
+func (p Position) Partial() bool { return p.Upserts != p.AsOf }
+
+// String returns the position as on the wire.
+func (p Position) String() string { return string(p.Append(nil)) }
+
+// Append appends the position as on the wire.
+func (p Position) Append(dst []byte) []byte {
+	dst = append(dst, p.Watch...)
+	dst = append(dst, '@')
+	dst = append(dst, p.Epoch...)
+	dst = append(dst, '-')
+	dst = strconv.AppendUint(dst, p.Upserts, 10)
+	if p.Partial() {
+		dst = append(dst, '/')
+		dst = strconv.AppendUint(dst, p.AsOf, 10)
+	}
+	return dst
+}
+
+const positionForm = "watch@epoch-revision, as it stood in an id"
+
+// ParsePosition reads one position.
+func ParsePosition(s string) (Position, error) {
+	bad := &InvalidError{What: "position", Got: s, Want: positionForm}
+	at := strings.IndexByte(s, '@')
+	dash := strings.LastIndexByte(s, '-')
+	if at < 1 || dash < at+2 {
+		return Position{}, bad
+	}
+	p := Position{Watch: s[:at], Epoch: s[at+1 : dash]}
+	if CheckWatchName(p.Watch) != nil || !validEpoch(p.Epoch) {
+		return Position{}, bad
+	}
+	r, t, partial := strings.Cut(s[dash+1:], "/")
+	var ok bool
+	if p.Upserts, ok = parseRevision(r); !ok {
+		return Position{}, bad
+	}
+	p.AsOf = p.Upserts
+	if !partial {
+		return p, nil
+	}
+	// R = T is written without T, and R can never be beyond T.
+	if p.AsOf, ok = parseRevision(t); !ok || p.Upserts >= p.AsOf {
+		return Position{}, bad
+	}
+	return p, nil
+}
+
+// ParsePositions reads a comma-separated list, at most one position for each
+// watch. An empty string is an empty list.
+func ParsePositions(s string) ([]Position, error) {
+	if s == "" {
+		return nil, nil
+	}
+	if len(s) > MaxPositionLength {
+		return nil, &InvalidError{What: "positions", Got: s, Want: "at most 1,024 bytes"}
+	}
+	var out []Position
+	for part := range strings.SplitSeq(s, ",") {
+		p, err := ParsePosition(part)
+		if err != nil {
+			return nil, err
+		}
+		for _, q := range out {
+			if q.Watch == p.Watch {
+				return nil, &InvalidError{What: "positions", Got: s, Want: "one position for each watch"}
+			}
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// parseRevision reads a canonical decimal number: no sign, no leading zero.
+func parseRevision(s string) (uint64, bool) {
+	if s == "" || len(s) > 1 && s[0] == '0' || s[0] == '+' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	return n, err == nil
+}
+
+// CheckWatchName says whether a name can be the name of a watch: 1 to 64
+// letters, digits, '.', '_' and '-', so that it needs no quoting in a URL, a
+// position, a metric or a shell.
+func CheckWatchName(name string) error {
+	ok := name != "" && len(name) <= 64
+	for i := 0; ok && i < len(name); i++ {
+		ok = isAlphanumeric(name[i]) || strings.IndexByte("._-", name[i]) >= 0
+	}
+	if !ok {
+		return &InvalidError{What: "watch name", Got: name, Want: "1 to 64 letters, digits, '.', '_' or '-'"}
+	}
+	return nil
+}
+
+func validEpoch(e string) bool {
+	if e == "" || len(e) > maxEpochLength {
+		return false
+	}
+	for i := range len(e) {
+		if !isAlphanumeric(e[i]) && strings.IndexByte("._~", e[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func isAlphanumeric(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
+
+// CanonicalEpoch returns e if it can stand in a position, else a short hash of
+// it: the same on every replica.
+func CanonicalEpoch(e string) string {
+	if validEpoch(e) {
+		return e
+	}
+	sum := sha256.Sum256([]byte(e))
+	return hex.EncodeToString(sum[:6])
+}
+
+// LongestPosition returns the most bytes that a position of this watch can
+// take, so that a stream can be refused at its start and not in its middle.
+func LongestPosition(watch string) int {
+	longest := Position{
+		Watch: watch, Epoch: strings.Repeat("x", maxEpochLength),
+		Upserts: math.MaxUint64 - 1, AsOf: math.MaxUint64,
+	}
+	return len(longest.String())
+}

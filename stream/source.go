@@ -1,0 +1,111 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Source follows one collection of one upstream. It turns the upstream's
+// protocol into the calls of a Sink; it neither retries nor caches, since
+// ingest does both, once, for all sources.
+//
+// Recipe for an implementation of Watch:
+//
+//  1. Connect. An error that can be told at once (refused, not authorised,
+//     unknown collection) is returned at once.
+//  2. If the upstream can go on from resume (and resume.Epoch is still its
+//     revision order), send what is newer with Upsert and Delete, each
+//     upstream transaction ended by Commit; no Reset. The first Commit says
+//     "caught up" and may be empty.
+//  3. Else call Reset with the name of the revision order, then Upsert for each
+//     resource of a complete snapshot, in any order, then Commit with the
+//     revision at which the snapshot was taken. Nothing is served of a snapshot
+//     that was not committed.
+//  4. Then every change, in the upstream's order, each transaction ended by
+//     Commit. A Commit without changes is progress (a bookmark).
+//  5. Return when ctx ends, when the upstream ends, or when a Sink method
+//     returns an error; with that error. A nil error means that the upstream
+//     ended the stream in an orderly way. Watch is then called again, after a
+//     back-off, with the newest committed revision.
+//
+// Watch must not return before every goroutine that it started has ended.
+// Watch may be called again after it returned, never twice at once.
+type Source interface {
+	Watch(ctx context.Context, resume Resume, sink Sink) error
+}
+
+// SourceFunc is a function as a Source.
+type SourceFunc func(ctx context.Context, resume Resume, sink Sink) error
+
+// Watch calls f.
+func (f SourceFunc) Watch(ctx context.Context, resume Resume, sink Sink) error {
+	return f(ctx, resume, sink)
+}
+
+// Resume is the place from which a Source may go on: everything up to Revision
+// of the revision order Epoch is known. The zero value: nothing is known.
+type Resume struct {
+	Epoch    string
+	Revision uint64
+}
+
+// Sink receives what a Source reads. Its methods are called from one goroutine
+// at a time, until Watch returns. An error from any of them is final for this
+// Watch call: return it.
+type Sink interface {
+	// Reset begins a snapshot in the revision order epoch: a short name that
+	// is the same for the same upstream, collection and filter on every
+	// replica, and another one after a restore or a replacement. Letters,
+	// digits, '.', '_' and '~'; longer than 24 bytes or other bytes: it is
+	// hashed. What was sent since the last Commit is forgotten.
+	Reset(epoch string) error
+	// Upsert adds a resource, as created or changed. r.Value must not be
+	// changed afterwards.
+	Upsert(r Resource) error
+	// Delete removes a resource. A revision that is 0 or not newer than the
+	// last Commit says that the upstream gives deletes no revision of their
+	// own: it is shown to subscribers as it is, unless it is 0, and takes its
+	// place after that Commit.
+	Delete(key string, revision uint64) error
+	// Commit ends a transaction, or a snapshot: everything up to revision has
+	// been sent. It returns once the changes are visible to subscribers.
+	Commit(revision uint64) error
+	// Status passes on what the upstream says of its own freshness, if it
+	// says so: InSync, Resyncing or Stale, with a reason. It does not end a
+	// transaction.
+	Status(state State, reason string) error
+}
+
+// Reasons for which a Source gave up, for errors.Is. Any other error counts as
+// "error". They are labels of watchtide_upstream_reconnects_total.
+var (
+	// ErrStalled: the upstream's connection is up, but nothing came for too long.
+	ErrStalled = errors.New("upstream stalled")
+	// ErrInvalid: the upstream sent something that the protocol does not allow.
+	ErrInvalid = errors.New("upstream sent something invalid")
+	// ErrOrder: the upstream broke its promise of rising revisions. The next
+	// Watch call begins from nothing.
+	ErrOrder = errors.New("upstream went back in revision")
+	// ErrBehind: the upstream's snapshot is older than what was served already.
+	ErrBehind = errors.New("upstream is behind")
+	// ErrUnresumable: the upstream cannot resume; the next Watch call begins
+	// from nothing.
+	ErrUnresumable = errors.New("upstream cannot resume")
+)
+
+// InvalidError says what was wrong, and what would be right.
+type InvalidError struct {
+	What string // what was read, for instance "position"
+	Got  string // what it was; shortened in the message
+	Want string // what would be right
+}
+
+// Error returns for instance `position "x": want watch@epoch-revision`.
+func (e *InvalidError) Error() string {
+	got := e.Got
+	if len(got) > 80 {
+		got = got[:80] + "…"
+	}
+	return fmt.Sprintf("%s %q: want %s", e.What, got, e.Want)
+}
