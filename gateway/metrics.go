@@ -1,0 +1,172 @@
+package gateway
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// The ways in which events leave: the label transport.
+const (
+	transportSSE    = "sse"
+	transportNDJSON = "ndjson"
+	transportPoll   = "poll" // GET /v1/watches/{watch}/changes
+	transportGRPC   = "grpc"
+)
+
+var transports = [...]string{transportSSE, transportNDJSON, transportPoll, transportGRPC}
+
+// metrics counts what the gateway does, in a registry of its own. What the
+// watches themselves know (state, revision, …) is not counted here: it is read
+// from them at each scrape, by watchCollector.
+//
+// All methods may be called from any goroutine. The counters of each transport
+// are made at construction, so that none of them takes a lock or hashes labels,
+// except resumed, which is called once per stream.
+type metrics struct {
+	// Static after construction.
+	registry  *prometheus.Registry
+	transport map[string]*transportMetrics
+
+	resumes   *prometheus.CounterVec // transport, outcome
+	conflates prometheus.Counter
+	goodbyes  map[stream.GoodbyeReason]prometheus.Counter
+	snapshots prometheus.Histogram
+	latency   prometheus.Histogram
+}
+
+// transportMetrics are the counters of one transport.
+type transportMetrics struct {
+	subscribers   prometheus.Gauge
+	events        [stream.Goodbye + 1]prometheus.Counter // by stream.EventType
+	bytes         prometheus.Counter
+	snapshots     prometheus.Counter
+	writeTimeouts prometheus.Counter
+}
+
+// newMetrics makes the metrics of a gateway that serves the watches of reg.
+func newMetrics(reg *stream.Registry) *metrics {
+	m := &metrics{
+		registry:  prometheus.NewRegistry(),
+		transport: make(map[string]*transportMetrics, len(transports)),
+		goodbyes:  make(map[stream.GoodbyeReason]prometheus.Counter),
+		resumes: counterVec("resumes_total",
+			"Streams by how they began: exact (went on from the position given), or why a full snapshot was sent.",
+			"transport", "outcome"),
+		conflates: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: namespace + "conflated_changes_total",
+			Help: "Changes that slow subscribers did not see one by one.",
+		}),
+		snapshots: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    namespace + "end_of_snapshot_seconds",
+			Help:    "Time from the begin of a stream to its end_of_snapshot.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}),
+		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    namespace + "commit_to_write_seconds",
+			Help:    "Time from the commit of a change to its write to a subscriber that keeps up.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5},
+		}),
+	}
+	m.makeTransports()
+	m.makeGoodbyes()
+	m.registry.MustRegister(m.resumes, m.conflates, m.snapshots, m.latency,
+		watchCollector{reg},
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+const namespace = "watchtide_"
+
+func counterVec(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: namespace + name, Help: help}, labels)
+}
+
+func (m *metrics) makeTransports() {
+	subscribers := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: namespace + "subscribers", Help: "Open streams.",
+	}, []string{"transport"})
+	events := counterVec("events_sent_total", "Events sent to subscribers.", "transport", "type")
+	bytes := counterVec("sent_bytes_total", "Bytes of events sent to subscribers, before TLS and HTTP framing.", "transport")
+	snapshots := counterVec("snapshots_sent_total", "Complete snapshots sent to subscribers.", "transport")
+	timeouts := counterVec("write_timeouts_total", "Streams that were ended because the client stopped reading.", "transport")
+	m.registry.MustRegister(subscribers, events, bytes, snapshots, timeouts)
+	for _, name := range transports {
+		t := &transportMetrics{
+			subscribers:   subscribers.WithLabelValues(name),
+			bytes:         bytes.WithLabelValues(name),
+			snapshots:     snapshots.WithLabelValues(name),
+			writeTimeouts: timeouts.WithLabelValues(name),
+		}
+		for e := stream.Hello; e <= stream.Goodbye; e++ {
+			t.events[e] = events.WithLabelValues(name, e.String())
+		}
+		m.transport[name] = t
+	}
+}
+
+func (m *metrics) makeGoodbyes() {
+	vec := counterVec("goodbyes_total", "Streams that the gateway ended on purpose.", "reason")
+	m.registry.MustRegister(vec)
+	for _, reason := range []stream.GoodbyeReason{
+		stream.GoodbyeDraining, stream.GoodbyeMaxAge, stream.GoodbyeOverloaded,
+		stream.GoodbyeTokenExpired, stream.GoodbyeRevoked, stream.GoodbyeWatchRemoved,
+		stream.GoodbyeComplete,
+	} {
+		m.goodbyes[reason] = vec.WithLabelValues(string(reason))
+	}
+}
+
+// handler serves the registry in the Prometheus text formats.
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
+
+// streamOpened counts a stream in; streamClosed must follow.
+func (m *metrics) streamOpened(transport string) { m.transport[transport].subscribers.Inc() }
+
+// streamClosed counts a stream out.
+func (m *metrics) streamClosed(transport string) { m.transport[transport].subscribers.Dec() }
+
+// eventsOut counts n events of type t as written.
+func (m *metrics) eventsOut(transport string, t stream.EventType, n int) {
+	if n > 0 {
+		m.transport[transport].events[t].Add(float64(n))
+	}
+}
+
+// bytesOut counts bytes as written.
+func (m *metrics) bytesOut(transport string, n int) {
+	m.transport[transport].bytes.Add(float64(n))
+}
+
+// snapshot counts a snapshot that was sent up to its end_of_snapshot.
+func (m *metrics) snapshot(transport string) { m.transport[transport].snapshots.Inc() }
+
+// resumed counts, once per stream and watch, how the stream began.
+func (m *metrics) resumed(transport, outcome string) {
+	m.resumes.WithLabelValues(transport, outcome).Inc()
+}
+
+// conflated counts changes that a subscriber did not see one by one.
+func (m *metrics) conflated(n uint64) { m.conflates.Add(float64(n)) }
+
+// writeTimeout counts a stream that was ended since its client did not read.
+func (m *metrics) writeTimeout(transport string) { m.transport[transport].writeTimeouts.Inc() }
+
+// goodbye counts a stream that was ended on purpose.
+func (m *metrics) goodbye(reason stream.GoodbyeReason) { m.goodbyes[reason].Inc() }
+
+// timeToEndOfSnapshot observes the time from a stream's begin to its first
+// end_of_snapshot.
+func (m *metrics) timeToEndOfSnapshot(d time.Duration) { m.snapshots.Observe(d.Seconds()) }
+
+// commitToWrite observes the time from the newest commit of a flush to the end
+// of its write.
+func (m *metrics) commitToWrite(d time.Duration) { m.latency.Observe(d.Seconds()) }

@@ -1,0 +1,80 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// watchCollector reads the watches' own figures at each scrape: they cost
+// nothing in between, and a watch that was removed is gone from the answer.
+type watchCollector struct{ registry *stream.Registry }
+
+var (
+	descState       = watchDesc("watch_state", "1 for the state that the watch is in, 0 for the others.", "state")
+	descRevision    = watchDesc("watch_revision", "Newest committed revision of the upstream.")
+	descResources   = watchDesc("watch_resources", "Resources in the watch.")
+	descBytes       = watchDesc("watch_log_bytes", "Bytes that the log of the watch holds.")
+	descTombstones  = watchDesc("watch_tombstones", "Deletes that are kept so that subscribers can resume.")
+	descHorizon     = watchDesc("watch_horizon_age_seconds", "Age of the oldest position that can be resumed from.")
+	descSubscribers = watchDesc("watch_subscribers", "Subscriptions of the watch, all transports together.")
+	descReconnects  = watchDesc("upstream_reconnects_total", "Connections to the upstream that were lost.", "reason")
+	descResyncs     = watchDesc("upstream_resyncs_total", "Complete snapshots that were loaded from the upstream.", "reason")
+	descEvents      = watchDesc("upstream_events_total", "Events received from the upstream.", "type")
+)
+
+func watchDesc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(namespace+name, help, append([]string{"watch"}, labels...), nil)
+}
+
+// Describe implements prometheus.Collector.
+func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		descState, descRevision, descResources, descBytes, descTombstones,
+		descHorizon, descSubscribers, descReconnects, descResyncs, descEvents,
+	} {
+		out <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c watchCollector) Collect(out chan<- prometheus.Metric) {
+	for _, w := range c.registry.Watches() {
+		collectView(out, w.Name(), w.View())
+		gauge(out, descSubscribers, float64(w.Subscribers()), w.Name())
+		stats := w.Stats()
+		counters(out, descReconnects, w.Name(), stats.Reconnects)
+		counters(out, descResyncs, w.Name(), stats.Resyncs)
+		counters(out, descEvents, w.Name(), stats.Events)
+	}
+}
+
+func collectView(out chan<- prometheus.Metric, watch string, v stream.View) {
+	now := v.Status().State
+	for s := stream.Priming; s <= stream.Stale; s++ {
+		value := 0.0
+		if s == now {
+			value = 1
+		}
+		gauge(out, descState, value, watch, s.String())
+	}
+	gauge(out, descRevision, float64(v.Revision()), watch)
+	gauge(out, descResources, float64(v.Count()), watch)
+	gauge(out, descBytes, float64(v.Bytes()), watch)
+	gauge(out, descTombstones, float64(v.Tombstones()), watch)
+	if _, since := v.Horizon(); v.Primed() && !since.IsZero() {
+		gauge(out, descHorizon, time.Since(since).Seconds(), watch)
+	}
+}
+
+func gauge(out chan<- prometheus.Metric, d *prometheus.Desc, v float64, labels ...string) {
+	out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+}
+
+func counters(out chan<- prometheus.Metric, d *prometheus.Desc, watch string, by map[string]uint64) {
+	for label, n := range by {
+		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), watch, label)
+	}
+}
