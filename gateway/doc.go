@@ -1,0 +1,2 @@
+// Package gateway speaks HTTP and gRPC for the watches of a stream.Registry.
+package gateway

@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Gateway serves the watches of a registry over HTTP and gRPC.
+//
+// All methods may be called from any goroutine.
+type Gateway struct {
+	// Static after construction.
+	cfg       Config // with every default filled in
+	registry  *stream.Registry
+	log       *slog.Logger
+	metrics   *metrics
+	admission *admission // safe for use by several goroutines
+}
+
+// New makes a gateway. It fails if c has no Registry, or a value that cannot be
+// meant.
+func New(c Config) (*Gateway, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	c = c.withDefaults()
+	return &Gateway{
+		cfg:       c,
+		registry:  c.Registry,
+		log:       c.Logger,
+		metrics:   newMetrics(c.Registry),
+		admission: newAdmission(c.MaxSubscribers, c.Drain),
+	}, nil
+}
+
+// Handler returns the HTTP side: every route, on one screen.
+//
+// It may be mounted in any http.Server that has no WriteTimeout and whose
+// middleware, if it wraps the ResponseWriter, has an Unwrap method. Serve does
+// both, and more.
+func (g *Gateway) Handler() http.Handler {
+	api := g.apiHandler()
+
+	r := chi.NewRouter()
+	r.Use(g.cors)
+	r.NotFound(g.notFound)
+	r.MethodNotAllowed(g.methodNotAllowed)
+
+	// Streams: goroutine pump.
+	r.Get("/v1/events", g.handleEvents)
+	r.Head("/v1/events", g.handleEvents)
+	r.Get("/v1/watches/{watch}/events", g.handleWatchEvents)
+	r.Head("/v1/watches/{watch}/events", g.handleWatchEvents)
+
+	// Long poll, for clients and proxies that cannot stream.
+	r.Get("/v1/watches/{watch}/changes", g.handleChanges)
+
+	// Everything unary.
+	r.Handle("/v1/watches", api)
+	r.Handle("/v1/watches/*", api)
+
+	r.Get("/openapi.json", g.handleOpenAPI)
+	r.Get("/healthz", g.handleHealthz)
+	r.Get("/readyz", g.handleReadyz)
+	if g.cfg.Metrics {
+		r.Method(http.MethodGet, "/metrics", g.metricsHandler())
+	}
+	return r
+}
