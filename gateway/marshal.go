@@ -1,0 +1,180 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+)
+
+// marshaler writes the messages of the unary API as the JSON of the contract:
+// names in snake_case, values inline and byte for byte as they are stored,
+// revisions as strings, counts as numbers. protojson would write values in
+// base64 and leave out zeroes.
+//
+// It reads one thing: a request body that is a JSON value.
+type marshaler struct{}
+
+var _ runtime.Marshaler = marshaler{}
+
+// ContentType implements runtime.Marshaler.
+func (marshaler) ContentType(any) string { return "application/json" }
+
+// Marshal implements runtime.Marshaler.
+func (marshaler) Marshal(v any) ([]byte, error) {
+	switch m := v.(type) {
+	case *api.ListWatchesResponse:
+		return appendWatches(nil, m), nil
+	case *api.Watch:
+		return append(appendWatch(nil, m), '\n'), nil
+	case *api.ListResourcesResponse:
+		return appendPage(make([]byte, 0, pageSize(m)), m), nil
+	case *api.Resource:
+		return append(appendResource(nil, m), '\n'), nil
+	case *api.PutResourceResponse:
+		return append(appendResource(nil, m.GetResource()), '\n'), nil
+	case *api.DeleteResourceResponse:
+		return fmt.Appendf(nil, "{\"deleted\":%t}\n", m.GetDeleted()), nil
+	default:
+		return nil, fmt.Errorf("gateway: no JSON form of %T", v)
+	}
+}
+
+// Unmarshal implements runtime.Marshaler: data is the value, whatever JSON it is.
+func (marshaler) Unmarshal(data []byte, v any) error {
+	value, ok := v.(*[]byte)
+	if !ok {
+		return fmt.Errorf("gateway: a body cannot become a %T", v)
+	}
+	*value = data
+	return nil
+}
+
+// NewDecoder implements runtime.Marshaler.
+func (m marshaler) NewDecoder(r io.Reader) runtime.Decoder {
+	return runtime.DecoderFunc(func(v any) error {
+		body, err := io.ReadAll(r)
+		if err != nil {
+			return err
+		}
+		return m.Unmarshal(body, v)
+	})
+}
+
+// NewEncoder implements runtime.Marshaler.
+func (m marshaler) NewEncoder(w io.Writer) runtime.Encoder {
+	return runtime.EncoderFunc(func(v any) error {
+		b, err := m.Marshal(v)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(b)
+		return err
+	})
+}
+
+func appendWatches(dst []byte, m *api.ListWatchesResponse) []byte {
+	dst = append(dst, `{"watches":[`...)
+	for i, w := range m.GetWatches() {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendWatch(dst, w)
+	}
+	return append(dst, "]}\n"...)
+}
+
+func appendWatch(dst []byte, w *api.Watch) []byte {
+	dst = appendString(append(dst, `{"name":`...), w.GetName())
+	dst = appendString(append(dst, `,"source":`...), w.GetSource())
+	dst = appendString(append(dst, `,"state":`...), w.GetState())
+	if since := w.GetSince(); since != nil {
+		dst = append(dst, `,"since":"`...)
+		dst = since.AsTime().Truncate(time.Millisecond).AppendFormat(dst, time.RFC3339Nano)
+		dst = append(dst, '"')
+	}
+	if reason := w.GetReason(); reason != "" {
+		dst = appendString(append(dst, `,"reason":`...), reason)
+	}
+	dst = appendString(append(dst, `,"epoch":`...), w.GetEpoch())
+	dst = appendRevision(dst, w.GetRevision())
+	dst = strconv.AppendUint(append(dst, `,"count":`...), w.GetCount(), 10)
+	dst = strconv.AppendUint(append(dst, `,"bytes":`...), w.GetBytes(), 10)
+	dst = strconv.AppendUint(append(dst, `,"subscribers":`...), w.GetSubscribers(), 10)
+	dst = strconv.AppendBool(append(dst, `,"writable":`...), w.GetWritable())
+	return append(dst, '}')
+}
+
+func appendPage(dst []byte, p *api.ListResourcesResponse) []byte {
+	dst = appendString(append(dst, `{"watch":`...), p.GetWatch())
+	dst = appendString(append(dst, `,"position":`...), p.GetPosition())
+	dst = appendRevision(dst, p.GetRevision())
+	dst = strconv.AppendUint(append(dst, `,"count":`...), p.GetCount(), 10)
+	dst = append(dst, `,"resources":[`...)
+	for i, r := range p.GetResources() {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendResource(dst, r)
+	}
+	dst = appendString(append(dst, `],"next_page_token":`...), p.GetNextPageToken())
+	return append(dst, "}\n"...)
+}
+
+// pageSize estimates the bytes of a page, so that it is written into one slice.
+func pageSize(p *api.ListResourcesResponse) int {
+	n := 512
+	for _, r := range p.GetResources() {
+		n += len(r.GetKey()) + len(r.GetValue()) + 96
+	}
+	return n
+}
+
+func appendResource(dst []byte, r *api.Resource) []byte {
+	dst = appendString(append(dst, `{"key":`...), r.GetKey())
+	dst = appendRevision(dst, r.GetRevision())
+	if e := r.GetKeyEncoding(); e != "" {
+		dst = appendString(append(dst, `,"key_encoding":`...), e)
+	}
+	if e := r.GetEncoding(); e != "" {
+		dst = appendString(append(dst, `,"encoding":`...), e)
+	}
+	dst = append(dst, `,"value":`...)
+	dst = append(dst, r.GetValue()...)
+	return append(dst, '}')
+}
+
+func appendRevision(dst []byte, revision uint64) []byte {
+	dst = strconv.AppendUint(append(dst, `,"revision":"`...), revision, 10)
+	return append(dst, '"')
+}
+
+// appendString writes s as a JSON string. Most are plain and are copied.
+func appendString(dst []byte, s string) []byte {
+	if plain(s) {
+		dst = append(dst, '"')
+		dst = append(dst, s...)
+		return append(dst, '"')
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // of a string into memory: cannot fail
+	return append(dst, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...)
+}
+
+// plain says whether s is ASCII that stands in a JSON string as it is.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
