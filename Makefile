@@ -1,0 +1,85 @@
+# Watchtide: everything that is done by hand or by CI is a target here.
+# Needs Go, git, make, and gcc for the race detector. Tools are pinned in tools/.
+
+SHELL         := /bin/bash
+.SHELLFLAGS   := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COUNT   ?= 1
+OUT     ?= $(CURDIR)
+
+# Every module of the repository, the main one last: its results end the output.
+MODULES := $(sort $(patsubst %/go.mod,%,$(shell git ls-files -co --exclude-standard '*/go.mod'))) .
+
+# A tool of the module tools/, run in the current directory.
+TOOL := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
+BUF   = cd tools && $(GO) tool buf
+
+.PHONY: help
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## serve this machine's live processes on http://127.0.0.1:8080
+	$(GO) run ./cmd/gateway serve --demo
+
+.PHONY: build
+build: ## build bin/gateway
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/gateway ./cmd/gateway
+
+.PHONY: test
+test: ## run all tests with the race detector, in random order
+	@for m in $(MODULES); do echo "==> $$m" >&2; (cd "$$m" && $(GO) test -race -shuffle=on ./...); done
+
+.PHONY: cover
+cover: ## write coverage.out and print the total
+	$(GO) test -coverpkg=./... -coverprofile=coverage.out ./...
+	@$(GO) tool cover -func=coverage.out | tail -n 1
+
+.PHONY: bench
+bench: ## run the benchmarks and print a table (COUNT=6 for a comparison)
+	@mkdir -p profile
+	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./... | tee profile/bench.txt
+	@$(TOOL) benchstat profile/bench.txt
+	$(if $(wildcard bench/main.go),$(GO) run ./bench)
+
+.PHONY: lint
+lint: lint-go lint-proto lint-modules ## gofmt, go vet, staticcheck, buf lint, go mod tidy
+
+.PHONY: lint-go
+lint-go:
+	@bad=$$(git ls-files -co --exclude-standard '*.go' | while read -r f; do if [ -f "$$f" ]; then gofmt -l "$$f"; fi; done); \
+	if [ -n "$$bad" ]; then echo "gofmt would change:" $$bad >&2; exit 1; fi
+	@for m in $(MODULES); do echo "==> $$m: go vet, staticcheck" >&2; (cd "$$m" && $(GO) vet ./... && $(TOOL) staticcheck ./...); done
+
+.PHONY: lint-proto
+lint-proto:
+	@echo "==> buf lint, buf format" >&2
+	@$(BUF) lint ../openapi
+	@$(BUF) format --diff --exit-code ../openapi
+
+.PHONY: lint-modules
+lint-modules:
+	@for m in $(MODULES); do echo "==> $$m: go mod tidy" >&2; (cd "$$m" && $(GO) mod tidy -diff); done
+
+.PHONY: generate
+generate: ## make the generated files anew (OUT=dir: somewhere else)
+	$(BUF) generate ../openapi --template ../openapi/buf.gen.yaml -o $(OUT)
+	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; mkdir -p $(OUT)/openapi; set -x; \
+	cd tools; $(GO) tool buf generate ../openapi --template ../openapi/buf.gen.openapi.yaml -o "$$tmp"; \
+	$(GO) run ./openapidoc -overlay ../openapi/overlay.yaml -o $(OUT)/openapi/openapi.json "$$tmp/watchtide.swagger.json"
+
+.PHONY: check-generated
+check-generated: ## fail if a generated file is stale
+	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	$(MAKE) --no-print-directory generate OUT="$$tmp"; \
+	stale=$$(cd "$$tmp" && find . -type f | sort | while read -r f; do cmp -s "$$f" "$(CURDIR)/$$f" || echo "$${f#./}"; done); \
+	stale+=$$(git ls-files -co --exclude-standard 'openapi/*.pb.go' 'openapi/*.pb.gw.go' | while read -r f; do [ -f "$$tmp/$$f" ] || echo " $$f"; done); \
+	if [ -n "$$stale" ]; then echo "stale, run 'make generate' and commit:" $$stale >&2; exit 1; fi; \
+	echo "generated files are fresh" >&2
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin profile coverage.out
