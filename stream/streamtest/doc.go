@@ -1,0 +1,23 @@
+// Package streamtest holds what tests of package stream and of its sources
+// share.
+//
+//   - [RunConformance] puts any [stream.Source] through one suite. A source
+//     that passes needs no tests of its own for what every source must do.
+//   - [Scripted] is a source that plays a list of [Step]s, call by call, for
+//     tests of one situation.
+//   - [Upstream] is a whole upstream in memory that remembers everything it
+//     ever was. Any number of [Replica]s of it are sources: each lags, cuts,
+//     refuses, compacts and forgets as told.
+//   - [Client] is a subscriber that writes down exactly what it was sent, and
+//     when; [State] is what a client of four lines makes of it.
+//   - [History] is both sides together, and there is one checker for each of
+//     the nine guarantees of the protocol: [CheckConsistent], [CheckGapless],
+//     [CheckOrdered], [CheckAtomic], [CheckResumable], [CheckConflating],
+//     [CheckResynchronising], [CheckFresh] and [CheckMonotonic]. The error of
+//     a checker is the guarantee, and then what broke it. [CheckAll] runs them
+//     all.
+//
+// Nothing here sleeps, and nothing reads the clock in another way than through
+// package time: everything works inside a testing/synctest bubble, where the
+// time is free and exact, and outside of one.
+package streamtest

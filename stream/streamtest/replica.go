@@ -1,0 +1,326 @@
+package streamtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// ErrCut is what Watch returns when the test cuts the connection.
+var ErrCut = errors.New("connection cut by the test")
+
+// Replica is an endpoint of an [Upstream], and the source that follows it. It
+// shows the upstream as of some transaction, and has the faults that it was
+// told to have. All methods are safe for concurrent use.
+type Replica struct {
+	upstream *Upstream // static after construction
+
+	mu      sync.Mutex
+	changed chan struct{} // closed at each change below, and replaced
+	epoch   int           // of Truth
+	shown   int           // transactions that this endpoint shows
+	history int           // it can resume after this many transactions; they are compacted
+	forget  bool          // it cannot resume at all
+	refuse  error         // it refuses connections
+	cut     int           // the next snapshot is cut after so many resources; -1: it is not
+	kills   int           // how often the connection was cut by Disconnect
+	kill    error         // with what
+	says    []stream.Status
+	watches []stream.Resume // what Watch was called with
+	up      bool            // a Watch call is being served, and its snapshot is over
+	fresh   []Freshness
+}
+
+// Freshness is a moment at which an endpoint, as a source sees it, became fresh
+// or ceased to be.
+type Freshness struct {
+	At    time.Time
+	Fresh bool
+}
+
+// Catch shows n more transactions of the order that the endpoint is in; all if n
+// is negative.
+func (r *Replica) Catch(n int) {
+	r.change(func() {
+		_, txns := r.upstream.truth.read(r.epoch, 0, int(^uint(0)>>1))
+		if n < 0 || r.shown+n > len(txns) {
+			n = len(txns) - r.shown
+		}
+		r.shown += n
+	})
+}
+
+// Behind returns how many transactions of its order the endpoint does not show.
+func (r *Replica) Behind() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, txns := r.upstream.truth.read(r.epoch, 0, int(^uint(0)>>1))
+	return len(txns) - r.shown
+}
+
+// FallBack cuts the connection; the next one is to an endpoint that is n
+// transactions behind what was shown.
+func (r *Replica) FallBack(n int) {
+	r.change(func() {
+		r.shown = max(1, r.shown-n)
+		r.killLocked(ErrCut)
+	})
+}
+
+// Move takes the endpoint over to the newest revision order, if it is not there,
+// and cuts the connection. It shows the first transaction of it.
+func (r *Replica) Move() {
+	r.change(func() {
+		if epoch, _ := r.upstream.truth.end(); epoch != r.epoch {
+			r.epoch, r.shown, r.history = epoch, 1, 0
+			r.killLocked(ErrCut)
+		}
+	})
+}
+
+// Disconnect cuts the connection: Watch returns err, which may be nil.
+func (r *Replica) Disconnect(err error) { r.change(func() { r.killLocked(err) }) }
+
+// Refuse makes connections fail with err from now on, the one that is there
+// included. Nil: they succeed again.
+func (r *Replica) Refuse(err error) {
+	r.change(func() {
+		r.refuse = err
+		if err != nil {
+			r.killLocked(err)
+		}
+	})
+}
+
+// CutSnapshot makes the next snapshot end after n resources, before its Commit.
+func (r *Replica) CutSnapshot(n int) { r.change(func() { r.cut = n }) }
+
+// Compact drops the history that would let a source resume from before what is
+// shown now.
+func (r *Replica) Compact() { r.change(func() { r.history = r.shown }) }
+
+// Forget makes the endpoint one that never resumes.
+func (r *Replica) Forget() { r.change(func() { r.forget = true }) }
+
+// Say passes on what the upstream says of its own freshness.
+func (r *Replica) Say(state stream.State, reason string) {
+	r.change(func() { r.says = append(r.says, stream.Status{State: state, Reason: reason}) })
+}
+
+// Watches returns the places that Watch was called with so far.
+func (r *Replica) Watches() []stream.Resume {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.watches)
+}
+
+// Up says whether a source is connected and has been given its snapshot.
+func (r *Replica) Up() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.up
+}
+
+func (r *Replica) killLocked(err error) {
+	r.kills++
+	r.kill = err
+}
+
+func (r *Replica) change(do func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	do()
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// Watch implements [stream.Source].
+func (r *Replica) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
+	s := &session{replica: r, sink: sink}
+	begin, err := s.open(resume)
+	if err != nil {
+		return err
+	}
+	defer r.setUp(false)
+	if err := begin(); err != nil {
+		return err
+	}
+	r.setUp(true)
+	for {
+		if err := s.follow(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.more:
+		}
+		if s.killed {
+			return s.killErr
+		}
+	}
+}
+
+// Freshness returns every change of freshness so far. Before the first one, the
+// endpoint is not fresh.
+func (r *Replica) Freshness() []Freshness {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.fresh)
+}
+
+func (r *Replica) setUp(up bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.up = up
+	r.noteFreshness(stream.InSync)
+}
+
+// noteFreshness writes down a change, where it is one. said is what the upstream
+// says of itself.
+func (r *Replica) noteFreshness(said stream.State) {
+	fresh := r.up && said == stream.InSync
+	if last := len(r.fresh) - 1; fresh != (last >= 0 && r.fresh[last].Fresh) {
+		r.fresh = append(r.fresh, Freshness{At: time.Now(), Fresh: fresh})
+	}
+}
+
+// session is one Watch call, owned by it.
+type session struct {
+	replica *Replica
+	sink    stream.Sink
+
+	epoch, sent int // of Truth: what the source was told
+	kills, said int // how many of the replica's were there before or are seen
+	more        <-chan struct{}
+	killed      bool
+	killErr     error
+}
+
+// open connects, and returns how the session begins: by what is newer than
+// resume where the endpoint can, else by a snapshot.
+func (s *session) open(resume stream.Resume) (begin func() error, err error) {
+	r := s.replica
+	truth := r.upstream.truth
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.watches = append(r.watches, resume)
+	if r.refuse != nil {
+		return nil, r.refuse
+	}
+	s.epoch, s.kills, s.said = r.epoch, r.kills, len(r.says)
+	name, shown := truth.read(r.epoch, 0, r.shown)
+	head := shown[len(shown)-1]
+	from := min(truth.find(r.epoch, resume.Revision), len(shown))
+	if resume.Epoch == name && resume.Revision <= head.Revision && !r.forget && from >= max(r.history, 1) {
+		return func() error { return s.resume(from, shown) }, nil
+	}
+	cut := r.cut
+	r.cut = -1
+	return func() error { return s.snapshot(name, head, len(shown), cut) }, nil
+}
+
+// resume sends what is newer, and deletes without a revision of their own that
+// share the one to resume from once more.
+func (s *session) resume(from int, shown []Transaction) error {
+	for from > 1 && shown[from-1].Revision == shown[from-2].Revision {
+		from--
+	}
+	s.sent = from
+	if from == len(shown) {
+		return s.sink.Commit(shown[from-1].Revision)
+	}
+	return nil
+}
+
+func (s *session) snapshot(name string, at Transaction, sent, cut int) error {
+	if err := s.sink.Reset(name); err != nil {
+		return err
+	}
+	// In the order of a map: any order is right.
+	for key, v := range maps.All(at.After) {
+		if cut == 0 {
+			return fmt.Errorf("%w in the middle of a snapshot", ErrCut)
+		}
+		cut--
+		if err := s.sink.Upsert(stream.Resource{Key: key, Revision: v.Revision, Value: []byte(v.Value)}); err != nil {
+			return err
+		}
+	}
+	if cut >= 0 {
+		return fmt.Errorf("%w at the end of a snapshot", ErrCut)
+	}
+	s.sent = sent
+	return s.sink.Commit(at.Revision)
+}
+
+// follow sends what the endpoint shows and the source was not told.
+func (s *session) follow() error {
+	txns, says := s.news()
+	for _, status := range says {
+		if err := s.say(status); err != nil {
+			return err
+		}
+	}
+	for _, txn := range txns {
+		if err := s.send(txn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *session) say(status stream.Status) error {
+	if err := s.sink.Status(status.State, status.Reason); err != nil {
+		return err
+	}
+	s.replica.mu.Lock()
+	defer s.replica.mu.Unlock()
+	s.replica.noteFreshness(status.State)
+	return nil
+}
+
+func (s *session) news() ([]Transaction, []stream.Status) {
+	r := s.replica
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.more = r.changed
+	if s.killed = r.kills != s.kills; s.killed {
+		// What the connection would still have brought is lost with it.
+		s.killErr = r.kill
+		s.more = closedChannel
+		return nil, nil
+	}
+	says := r.says[s.said:]
+	s.said = len(r.says)
+	_, txns := r.upstream.truth.read(s.epoch, min(s.sent, r.shown), r.shown)
+	s.sent += len(txns)
+	return txns, says
+}
+
+func (s *session) send(txn Transaction) error {
+	for _, c := range txn.Changes {
+		err := error(nil)
+		if c.Deleted {
+			err = s.sink.Delete(c.Key, c.Revision)
+		} else {
+			err = s.sink.Upsert(c.Resource)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.sink.Commit(txn.Revision)
+}
+
+var closedChannel = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()

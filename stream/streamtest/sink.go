@@ -1,0 +1,233 @@
+package streamtest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// SinkRecorder is a [stream.Sink] that keeps what a source says: the committed
+// state, how many snapshots and commits there were, and each breach of the
+// contract of Sink. For tests of a source without ingest and log.
+//
+// The source calls the Sink methods; any goroutine may call the others.
+type SinkRecorder struct {
+	calls atomic.Int32 // Sink methods under way; more than one is a breach
+
+	mu      sync.Mutex
+	changed chan struct{} // closed at each call, and replaced by a new one
+
+	epoch     string
+	revision  uint64 // of the last Commit
+	committed State
+	staged    State
+	resets    int
+	commits   []CommitRecord
+	status    []stream.Status
+
+	inSnapshot bool // between Reset and its Commit
+	begun      bool // Reset was called, or the source was given a place to resume from
+	ended      bool
+	fail       error
+	breaches   []error
+	resources  []witness
+}
+
+// CommitRecord is what one Commit made visible.
+type CommitRecord struct {
+	Revision uint64
+	State    State // after it
+	Snapshot bool  // it ended a snapshot
+}
+
+// witness remembers the bytes that a source handed over.
+type witness struct {
+	resource stream.Resource
+	copy     string
+}
+
+// NewSinkRecorder returns a recorder for one Watch call. resume is what Watch
+// is given, and state what stood at that place.
+func NewSinkRecorder(resume stream.Resume, state State) *SinkRecorder {
+	return &SinkRecorder{
+		changed:   make(chan struct{}),
+		epoch:     resume.Epoch,
+		revision:  resume.Revision,
+		begun:     resume != stream.Resume{},
+		committed: state.Clone(),
+		staged:    state.Clone(),
+	}
+}
+
+// Reset implements [stream.Sink].
+func (r *SinkRecorder) Reset(epoch string) error {
+	return r.call(func() {
+		if epoch == "" {
+			r.breach("Reset without the name of an epoch")
+		}
+		r.epoch, r.begun, r.inSnapshot = epoch, true, true
+		r.staged = State{}
+		r.resets++
+	})
+}
+
+// Upsert implements [stream.Sink].
+func (r *SinkRecorder) Upsert(res stream.Resource) error {
+	return r.call(func() {
+		switch {
+		case !r.begun:
+			r.breach("Upsert of %q before Reset, and there was nothing to resume", res.Key)
+		case res.Revision == 0:
+			r.breach("Upsert of %q at revision 0", res.Key)
+		case !r.inSnapshot && res.Revision <= r.revision:
+			r.breach("Upsert of %q at revision %d after Commit of %d", res.Key, res.Revision, r.revision)
+		}
+		if _, ok := stream.CompactJSON(res.Value); !ok {
+			r.breach("value of %q is not JSON text: %.40q", res.Key, res.Value)
+		}
+		r.staged[res.Key] = versionOf(res)
+		r.resources = append(r.resources, witness{resource: res, copy: string(res.Value)})
+	})
+}
+
+// Delete implements [stream.Sink].
+func (r *SinkRecorder) Delete(key string, revision uint64) error {
+	return r.call(func() {
+		if !r.begun {
+			r.breach("Delete of %q before Reset, and there was nothing to resume", key)
+		}
+		delete(r.staged, key)
+	})
+}
+
+// Commit implements [stream.Sink].
+func (r *SinkRecorder) Commit(revision uint64) error {
+	return r.call(func() {
+		if !r.begun {
+			r.breach("Commit of %d before Reset, and there was nothing to resume", revision)
+		}
+		if !r.inSnapshot && revision < r.revision {
+			r.breach("Commit of %d after Commit of %d", revision, r.revision)
+		}
+		for key, v := range r.staged {
+			if v.Revision > revision {
+				r.breach("Commit of %d, and %q is of revision %d", revision, key, v.Revision)
+			}
+		}
+		r.committed = r.staged.Clone()
+		r.revision = revision
+		r.commits = append(r.commits, CommitRecord{Revision: revision, State: r.committed, Snapshot: r.inSnapshot})
+		r.inSnapshot = false
+	})
+}
+
+// Status implements [stream.Sink].
+func (r *SinkRecorder) Status(state stream.State, reason string) error {
+	return r.call(func() {
+		r.status = append(r.status, stream.Status{State: state, Reason: reason})
+	})
+}
+
+// Fail makes every Sink method from now on return err.
+func (r *SinkRecorder) Fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fail = err
+}
+
+// End says that Watch has returned: a call from now on is a breach.
+func (r *SinkRecorder) End() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
+	r.wake()
+}
+
+// Changed returns a channel that is closed at the next call or at End.
+func (r *SinkRecorder) Changed() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed
+}
+
+// State returns the committed state.
+func (r *SinkRecorder) State() State {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.committed.Clone()
+}
+
+// Resume returns the place of the last Commit.
+func (r *SinkRecorder) Resume() stream.Resume {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return stream.Resume{Epoch: r.epoch, Revision: r.revision}
+}
+
+// Resets returns how often Reset was called.
+func (r *SinkRecorder) Resets() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.resets
+}
+
+// Commits returns what every Commit so far made visible.
+func (r *SinkRecorder) Commits() []CommitRecord {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]CommitRecord(nil), r.commits...)
+}
+
+// Statuses returns what the source said of the upstream's freshness.
+func (r *SinkRecorder) Statuses() []stream.Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]stream.Status(nil), r.status...)
+}
+
+// Err returns every breach of the contract so far, values that were changed
+// after they were handed over included; nil if there was none.
+func (r *SinkRecorder) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	errs := append([]error(nil), r.breaches...)
+	for _, w := range r.resources {
+		if string(w.resource.Value) != w.copy {
+			errs = append(errs, fmt.Errorf("value of %q was changed after Upsert: %.40q became %.40q",
+				w.resource.Key, w.copy, w.resource.Value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// call runs one Sink method.
+func (r *SinkRecorder) call(do func()) error {
+	defer r.calls.Add(-1)
+	alone := r.calls.Add(1) == 1
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !alone {
+		r.breach("two Sink methods called at once")
+	}
+	if r.ended {
+		r.breach("call of a Sink method after Watch returned")
+	}
+	if r.fail != nil {
+		return r.fail
+	}
+	do()
+	r.wake()
+	return nil
+}
+
+func (r *SinkRecorder) wake() {
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+func (r *SinkRecorder) breach(format string, args ...any) {
+	r.breaches = append(r.breaches, fmt.Errorf(format, args...))
+}

@@ -1,0 +1,92 @@
+package streamtest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Version is what a key holds: a value as it was at a revision.
+type Version struct {
+	Revision uint64
+	Value    string
+}
+
+// State is a collection, by key.
+type State map[string]Version
+
+// Apply does what a client of four lines does: reset clears, upsert puts,
+// delete removes, everything else leaves the state as it is.
+func (s State) Apply(e stream.Event) {
+	switch e.Type {
+	case stream.Reset:
+		clear(s)
+	case stream.Upsert:
+		s[e.Resource.Key] = versionOf(e.Resource)
+	case stream.Delete:
+		delete(s, e.Resource.Key)
+	}
+}
+
+// Clone returns a copy; of nil, an empty one.
+func (s State) Clone() State {
+	out := make(State, len(s))
+	maps.Copy(out, s)
+	return out
+}
+
+// Narrow returns the part whose keys begin with prefix.
+func (s State) Narrow(prefix string) State {
+	if prefix == "" {
+		return s
+	}
+	out := make(State)
+	for key, v := range s {
+		if strings.HasPrefix(key, prefix) {
+			out[key] = v
+		}
+	}
+	return out
+}
+
+// Diff says in words how s differs from want, at most five keys; empty if it
+// does not.
+func (s State) Diff(want State) string {
+	var out []string
+	for _, key := range sortedKeys(s, want) {
+		got, have := s[key]
+		w, wanted := want[key]
+		switch {
+		case !wanted:
+			out = append(out, fmt.Sprintf("%q is extra (revision %d)", key, got.Revision))
+		case !have:
+			out = append(out, fmt.Sprintf("%q is missing (revision %d)", key, w.Revision))
+		case got != w:
+			out = append(out, fmt.Sprintf("%q is %s of revision %d, want %s of revision %d",
+				key, got.Value, got.Revision, w.Value, w.Revision))
+		}
+	}
+	if len(out) > 5 {
+		out = append(out[:5], fmt.Sprintf("and %d more", len(out)-5))
+	}
+	return strings.Join(out, "; ")
+}
+
+// equal is Diff without words.
+func (s State) equal(want State) bool { return maps.Equal(s, want) }
+
+func sortedKeys(states ...State) []string {
+	var keys []string
+	for _, s := range states {
+		keys = slices.AppendSeq(keys, maps.Keys(s))
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+func versionOf(r stream.Resource) Version {
+	return Version{Revision: r.Revision, Value: string(r.Value)}
+}

@@ -1,0 +1,184 @@
+package streamtest
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Truth is everything that an upstream ever was: its revision orders, and in
+// each of them its transactions. Safe for concurrent use.
+type Truth struct {
+	mu     sync.Mutex
+	epochs []*epoch
+}
+
+// epoch is one revision order. The states are immutable once they are there.
+type epoch struct {
+	name string // as the source says it
+	txns []Transaction
+}
+
+// Transaction is what an upstream changed at one revision.
+type Transaction struct {
+	// Revision is that of its upserts and, where the upstream gives them one,
+	// of its deletes. The same as that of the transaction before where it
+	// holds nothing but deletes without a revision of their own.
+	Revision uint64
+	Changes  []stream.Change
+	// After is the whole state that it left. Not to be changed.
+	After State
+}
+
+// NewTruth returns the truth of an empty upstream: a first transaction without
+// changes at a revision.
+func NewTruth(epoch string, revision uint64) *Truth {
+	t := &Truth{}
+	t.Begin(epoch, State{}, revision)
+	return t
+}
+
+// Begin begins another revision order with a state, as a restore does. The name
+// may be the one of an earlier order: a broken promise that must be survived.
+func (t *Truth) Begin(name string, s State, revision uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.epochs = append(t.epochs, &epoch{
+		name: name,
+		txns: []Transaction{{Revision: revision, After: s.Clone()}},
+	})
+}
+
+// Append adds a transaction to the newest revision order. Changes are applied
+// in the order given.
+func (t *Truth) Append(revision uint64, changes ...stream.Change) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.epochs[len(t.epochs)-1]
+	s := e.last().After.Clone()
+	for _, c := range changes {
+		if c.Deleted {
+			delete(s, c.Key)
+			continue
+		}
+		s[c.Key] = versionOf(c.Resource)
+	}
+	e.txns = append(e.txns, Transaction{Revision: revision, Changes: changes, After: s})
+}
+
+// Newest returns the newest revision order's name and last transaction.
+func (t *Truth) Newest() (epoch string, last Transaction) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.epochs[len(t.epochs)-1]
+	return e.name, e.last()
+}
+
+// At returns every state that counts as the one at a revision of an epoch as it
+// is served: one, except where deletes without a revision of their own share
+// it, or where several orders have the same name. Empty: the upstream was never
+// there.
+func (t *Truth) At(served string, revision uint64) []State {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []State
+	for _, e := range t.named(served) {
+		out = append(out, e.at(revision)...)
+	}
+	return out
+}
+
+// Versions returns everything that a key was, in order, in the orders that are
+// served by a name. A deletion is a Version without a value.
+func (t *Truth) Versions(served, key string) []Version {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []Version
+	for _, e := range t.named(served) {
+		out = append(out, e.versions(key)...)
+	}
+	return out
+}
+
+// Changes returns how many changes lie between two revisions of an epoch, the
+// first excluded and the second included; of several orders with one name, the
+// most.
+func (t *Truth) Changes(served string, after, upTo uint64) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	most := 0
+	for _, e := range t.named(served) {
+		n := 0
+		for _, txn := range e.txns {
+			if after <= txn.Revision && txn.Revision <= upTo {
+				n += len(txn.Changes)
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// named returns the orders that may be meant by an epoch in a position: the
+// name, or the name with what the gateway adds when an upstream went back
+// without a new name.
+func (t *Truth) named(served string) []*epoch {
+	return slices.DeleteFunc(slices.Clone(t.epochs), func(e *epoch) bool {
+		return !servedAs(served, e.name)
+	})
+}
+
+func servedAs(served, name string) bool {
+	name = stream.CanonicalEpoch(name)
+	return served == name || strings.HasPrefix(served, name+"~")
+}
+
+func (e *epoch) last() Transaction { return e.txns[len(e.txns)-1] }
+
+func (e *epoch) at(revision uint64) []State {
+	end := e.count(revision)
+	if end == 0 {
+		return nil
+	}
+	start := end - 1
+	for start > 0 && e.txns[start-1].Revision == e.txns[end-1].Revision {
+		start--
+	}
+	var out []State
+	for _, txn := range e.txns[start:end] {
+		out = append(out, txn.After)
+	}
+	return out
+}
+
+// count is how many transactions are not beyond a revision.
+func (e *epoch) count(revision uint64) int {
+	n, _ := slices.BinarySearchFunc(e.txns, revision, func(txn Transaction, r uint64) int {
+		if txn.Revision > r {
+			return 1
+		}
+		return -1
+	})
+	return n
+}
+
+func (e *epoch) versions(key string) []Version {
+	var out []Version
+	if v, ok := e.txns[0].After[key]; ok {
+		out = append(out, v)
+	}
+	for _, txn := range e.txns[1:] {
+		for _, c := range txn.Changes {
+			switch {
+			case c.Key != key:
+			case c.Deleted:
+				out = append(out, Version{Revision: txn.Revision})
+			default:
+				out = append(out, versionOf(c.Resource))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,141 @@
+package streamtest
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// DeleteRevisions says what revision an upstream gives a delete.
+type DeleteRevisions uint8
+
+// The ways of upstreams.
+const (
+	// OwnRevision: a delete has the revision of its transaction (etcd).
+	OwnRevision DeleteRevisions = iota
+	// NoRevision: a delete has none, and moves nothing forward.
+	NoRevision
+	// LastSeen: a delete comes with the revision that the resource had when it
+	// was last seen, and moves nothing forward (Consul).
+	LastSeen
+)
+
+// Upstream is a whole upstream in memory, and its truth. Sources that follow it
+// are made by [Upstream.Replica]. Safe for concurrent use.
+type Upstream struct {
+	// Static after construction.
+	truth   *Truth
+	deletes DeleteRevisions
+
+	mu sync.Mutex // held while a transaction is made
+}
+
+// NewUpstream returns an upstream that is empty at revision 1 of an epoch.
+func NewUpstream(epoch string, deletes DeleteRevisions) *Upstream {
+	return &Upstream{truth: NewTruth(epoch, 1), deletes: deletes}
+}
+
+// Truth is everything that the upstream ever was.
+func (u *Upstream) Truth() *Truth { return u.truth }
+
+// State returns what the upstream holds now.
+func (u *Upstream) State() State {
+	_, last := u.truth.Newest()
+	return last.After
+}
+
+// Revision returns the upstream's head.
+func (u *Upstream) Revision() uint64 {
+	_, last := u.truth.Newest()
+	return last.Revision
+}
+
+// Commit makes one transaction, and returns its revision: step after the one
+// before, unless it holds only deletes and deletes have no revision. A delete
+// of what is not there is left out. Each key may stand in it once.
+func (u *Upstream) Commit(step uint64, writes ...Write) uint64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, last := u.truth.Newest()
+	revision := last.Revision
+	if u.raises(writes) {
+		revision += step
+	}
+	var changes []stream.Change
+	for _, w := range writes {
+		if c, ok := u.change(w, revision, last.After); ok {
+			changes = append(changes, c)
+		}
+	}
+	u.truth.Append(revision, changes...)
+	return revision
+}
+
+func (u *Upstream) raises(writes []Write) bool {
+	return u.deletes == OwnRevision || slices.ContainsFunc(writes, func(w Write) bool { return !w.Delete })
+}
+
+func (u *Upstream) change(w Write, revision uint64, before State) (stream.Change, bool) {
+	r := stream.Resource{Key: w.Key, Revision: revision, Value: []byte(w.Value)}
+	if !w.Delete {
+		return stream.Change{Resource: r}, true
+	}
+	old, ok := before[w.Key]
+	r.Value = nil
+	switch u.deletes {
+	case NoRevision:
+		r.Revision = 0
+	case LastSeen:
+		r.Revision = old.Revision
+	}
+	return stream.Change{Resource: r, Deleted: true}, ok
+}
+
+// Restore takes the upstream back to a backup: the state as it was at a
+// revision of the newest order, or the first one after it, in an order of that
+// name that goes on from there. Replicas go over to it by [Replica.Move].
+func (u *Upstream) Restore(epoch string, revision uint64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	newest, _ := u.truth.end()
+	_, txns := u.truth.read(newest, 0, max(u.truth.find(newest, revision), 1))
+	backup := txns[len(txns)-1]
+	u.truth.Begin(epoch, backup.After, backup.Revision)
+}
+
+// Replica returns a source that follows the upstream through an endpoint of its
+// own, which shows everything that there is now and what [Replica.Catch] adds.
+func (u *Upstream) Replica() *Replica {
+	r := &Replica{upstream: u, changed: make(chan struct{}), cut: -1}
+	r.epoch, r.shown = u.truth.end()
+	return r
+}
+
+// end is the newest order and how many transactions it has.
+func (t *Truth) end() (epoch, txns int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	last := len(t.epochs) - 1
+	return last, len(t.epochs[last].txns)
+}
+
+// read returns the name and the transactions of an order, from the n-th to one
+// before the m-th.
+func (t *Truth) read(epoch, n, m int) (name string, txns []Transaction) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.epochs[epoch]
+	return e.name, e.txns[n:min(m, len(e.txns))]
+}
+
+// find returns how many transactions of an order are not beyond a revision.
+func (t *Truth) find(epoch int, revision uint64) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.epochs[epoch].count(revision)
+}
+
+// ValueOf returns JSON text that is another one for each n.
+func ValueOf(n int) string { return fmt.Sprintf(`{"n":%d}`, n) }
