@@ -1,0 +1,167 @@
+package stream
+
+import (
+	"iter"
+	"time"
+)
+
+// Batch is one flush of one subscription: events that belong together, in
+// order. What comes from the log is not copied: a batch only names runs of
+// entries, and their frames are sent as they lie.
+//
+// A Batch belongs to the goroutine that fills it with Subscription.Next, and
+// may be used again and again. What it returned aliases the log and the batch:
+// it is valid until the next fill, and must not be changed.
+type Batch struct {
+	log       *Log
+	parts     []part
+	counts    [Goodbye + 1]int
+	bytes     int
+	boundary  bool
+	committed time.Time
+	scratch   []byte // frames of this subscriber's own events, and ids
+}
+
+// part is a run of entries that lie side by side in a segment, or one event of
+// the subscriber's own.
+type part struct {
+	segment  *segment
+	from, to int
+	event    Event
+}
+
+func (b *Batch) reset(l *Log) {
+	clear(b.parts) // let go of the segments
+	*b = Batch{log: l, parts: b.parts[:0], scratch: b.scratch[:0]}
+}
+
+// Empty says whether there is nothing to send.
+func (b *Batch) Empty() bool { return len(b.parts) == 0 }
+
+// Boundary says whether the flush ends where a client may resume: then its last
+// event carries an id, made of the Position of every subscription of the stream.
+func (b *Batch) Boundary() bool { return b.boundary }
+
+// Count is how many events of a type the batch holds.
+func (b *Batch) Count(t EventType) int { return b.counts[t] }
+
+// Bytes is roughly how many bytes the batch takes on the wire.
+func (b *Batch) Bytes() int { return b.bytes }
+
+// Committed is when the newest change in the batch became visible; zero for
+// what is not live.
+func (b *Batch) Committed() time.Time { return b.committed }
+
+// addEvent appends an event of the subscriber's own.
+func (b *Batch) addEvent(e Event) {
+	e.Watch = b.log.watch
+	b.parts = append(b.parts, part{event: e})
+	b.counts[e.Type]++
+	b.bytes += 128
+}
+
+// addEntry appends the j-th entry of a segment, to the run before it if it lies
+// next to it.
+func (b *Batch) addEntry(s *segment, j int) {
+	e := &s.entries[j]
+	b.bytes += int(e.size)
+	if e.is(isDelete) {
+		b.counts[Delete]++
+	} else {
+		b.counts[Upsert]++
+	}
+	if n := len(b.parts); n > 0 && b.parts[n-1].segment == s && b.parts[n-1].to == j {
+		b.parts[n-1].to++
+		return
+	}
+	b.parts = append(b.parts, part{segment: s, from: j, to: j + 1})
+}
+
+// Events returns the events as values.
+func (b *Batch) Events() iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		for i := range b.parts {
+			p := &b.parts[i]
+			if p.segment == nil {
+				if !yield(p.event) {
+					return
+				}
+				continue
+			}
+			for j := p.from; j < p.to; j++ {
+				if !yield(b.log.framing.event(b.log.watch, p.segment, &p.segment.entries[j])) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// AppendSSE appends the slices that, one after the other, are the batch in a
+// text/event-stream. The last event carries the id, if there is one.
+func (b *Batch) AppendSSE(dst [][]byte, id []byte) [][]byte {
+	for i := range b.parts {
+		p := &b.parts[i]
+		last := i == len(b.parts)-1 && len(id) > 0
+		if p.segment == nil {
+			dst = append(dst, b.ownFrame(p.event, id, last))
+			continue
+		}
+		run := p.run()
+		if !last {
+			dst = append(dst, run)
+			continue
+		}
+		// The id goes before the empty line that ends the frame.
+		from := len(b.scratch)
+		b.scratch = append(appendID(b.scratch, id), '\n')
+		dst = append(dst, run[:len(run)-1], b.scratch[from:])
+	}
+	return dst
+}
+
+// run is the bytes of a run of entries: frames lie side by side.
+func (p *part) run() []byte {
+	first, last := &p.segment.entries[p.from], &p.segment.entries[p.to-1]
+	return p.segment.slab[first.off : last.off+last.size]
+}
+
+func (b *Batch) ownFrame(e Event, id []byte, last bool) []byte {
+	if !last {
+		id = nil
+	}
+	from := len(b.scratch)
+	b.scratch = append(b.scratch, "event: "...)
+	b.scratch = append(b.scratch, e.Type.String()...)
+	b.scratch = append(b.scratch, dataField...)
+	b.scratch = append(AppendEvent(b.scratch, e), '\n')
+	b.scratch = append(appendID(b.scratch, id), '\n')
+	return b.scratch[from:]
+}
+
+// AppendNDJSON appends the slices that, one after the other, are the batch as
+// newline-delimited JSON: the data objects, and a line with the id, if there is
+// one.
+func (b *Batch) AppendNDJSON(dst [][]byte, id []byte) [][]byte {
+	for i := range b.parts {
+		p := &b.parts[i]
+		if p.segment == nil {
+			from := len(b.scratch)
+			b.scratch = append(AppendEvent(b.scratch, p.event), '\n')
+			dst = append(dst, b.scratch[from:])
+			continue
+		}
+		for j := p.from; j < p.to; j++ {
+			e := &p.segment.entries[j]
+			frame := p.segment.frame(e)
+			// The frame ends with two line ends; the line needs one.
+			dst = append(dst, frame[b.log.framing.jsonAt(e):len(frame)-1])
+		}
+	}
+	if len(id) > 0 {
+		from := len(b.scratch)
+		b.scratch = AppendPositionLine(b.scratch, id)
+		dst = append(dst, b.scratch[from:])
+	}
+	return dst
+}

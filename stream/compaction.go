@@ -1,0 +1,124 @@
+package stream
+
+// replayBytes is how much of the log's tail is left as it was written, so that
+// readers near the head get every change in the upstream's order, as one slice.
+const replayBytes = 1 << 20
+
+// sweepBytes bounds what one commit spends on compaction.
+const sweepBytes = 1 << 20
+
+// sweepSegments bounds how many segments one commit looks at.
+const sweepSegments = 512
+
+// compact rewrites segments of which much is superseded, a bounded number of
+// them at each commit. Superseded frames are kept below a quarter of the live
+// ones, beside the tail; each pass goes on where the last one stopped. Readers
+// that hold an older version keep the old segments; the garbage collector does
+// the rest.
+func (l *Log) compact() {
+	live := l.used - l.dead
+	if l.dead <= live/4+replayBytes {
+		return
+	}
+	v := &l.next
+	end := l.sealed()
+	if end == 0 {
+		return
+	}
+	begin := min(v.after(l.sweep).segment, end)
+	if begin == end {
+		begin = 0
+	}
+	stop := min(end, begin+sweepSegments)
+	c := compaction{segments: v.segments[:begin:begin], first: v.first[:begin:begin]}
+	i := begin
+	for ; i < stop && c.read < sweepBytes; i++ {
+		c.add(l, v.segments[i], v.first[i], v.entries(i))
+	}
+	if i < len(v.segments) {
+		l.sweep = v.first[i] - 1
+	}
+	if !c.rewrote {
+		return
+	}
+	c.close()
+	c.segments = append(c.segments, v.segments[i:]...)
+	c.first = append(c.first, v.first[i:]...)
+	v.segments, v.first = c.segments, c.first
+	l.used -= c.freed
+	l.dead -= c.freed
+	l.allocated += c.allocated
+}
+
+// sealed is how many segments lie before the tail that is left alone.
+func (l *Log) sealed() int {
+	i, kept := len(l.next.segments)-1, 0
+	for i > 0 && kept < replayBytes {
+		kept += l.next.segments[i].used
+		i--
+	}
+	return max(i, 0)
+}
+
+// compaction is one pass: the list of segments as it will be.
+type compaction struct {
+	segments []*segment
+	first    []uint64
+	out      *segment // the last of segments, if it is one of ours that has room
+
+	rewrote   bool
+	read      int   // bytes looked into
+	freed     int64 // bytes of frames dropped
+	allocated int64
+}
+
+// add takes a segment over, as it is or rewritten.
+func (c *compaction) add(l *Log, s *segment, first uint64, entries []entry) {
+	// If a fifth of all is superseded, at least one segment is worth it.
+	worth := s.dead*5 >= s.used
+	mergeable := c.out != nil && s.used-s.dead <= len(c.out.slab)-c.out.used
+	if !worth && !mergeable {
+		c.close()
+		c.segments, c.first = append(c.segments, s), append(c.first, first)
+		return
+	}
+	c.rewrote = true
+	c.read += s.used
+	c.freed += int64(s.dead)
+	c.allocated -= s.bytes()
+	for i := range entries {
+		e := &entries[i]
+		if superseded := e.superseded.Load(); superseded != 0 {
+			l.next.readable = max(l.next.readable, superseded)
+			l.next.intact = max(l.next.intact, e.seq)
+			continue
+		}
+		c.take(s, e)
+	}
+}
+
+func (c *compaction) take(from *segment, e *entry) {
+	if c.out == nil || !c.out.fits(int(e.size)) {
+		c.close()
+		bytes := max(segmentSize, int(e.size))
+		c.out = newSegment(bytes, bytes/int(e.size)*5/4+4)
+		c.allocated += c.out.bytes()
+		c.segments, c.first = append(c.segments, c.out), append(c.first, e.seq)
+	}
+	c.out.take(from, e)
+}
+
+// close ends the segment being filled; if much of it is empty, it is cut to size.
+func (c *compaction) close() {
+	s := c.out
+	c.out = nil
+	if s == nil || s.used*8 >= len(s.slab)*7 {
+		return
+	}
+	cut := newSegment(s.used, s.n)
+	for i := range s.entries[:s.n] {
+		cut.take(s, &s.entries[i])
+	}
+	c.allocated += cut.bytes() - s.bytes()
+	c.segments[len(c.segments)-1] = cut
+}

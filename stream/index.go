@@ -1,0 +1,85 @@
+package stream
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+)
+
+// index finds the newest entry of a key: an open table of tagged seqs, without
+// a pointer and without the keys, which stand in the frames. 11 to 21 bytes for
+// each key. Compaction moves entries but leaves their seq, so it does not touch
+// the index.
+//
+// Written by the log's writer alone. A reader may probe it while the writer
+// works: a slot is one atomic word, a key's slot is never emptied while the key
+// has an entry, and a grown table is another table. What a reader finds it must
+// check against the version that it holds (see version.get).
+type index struct {
+	slots []atomic.Uint64 // a power of two of them; static after construction
+
+	// Owned by the writer.
+	filled int // slots that are not empty, dropped ones included
+}
+
+const (
+	tagBits     = 12
+	seqMask     = 1<<(64-tagBits) - 1
+	droppedSlot = seqMask // a slot whose key is gone; probing goes on past it
+)
+
+// hashSeed is one for the process: hashes never leave it.
+var hashSeed = maphash.MakeSeed()
+
+func hashKey(wire string) uint32 {
+	h := maphash.String(hashSeed, wire)
+	return uint32(h>>32) ^ uint32(h)
+}
+
+func newIndex(keys int) *index {
+	size := 16
+	for size*3 < keys*4 {
+		size *= 2
+	}
+	return &index{slots: make([]atomic.Uint64, size)}
+}
+
+func slotOf(hash uint32, seq uint64) uint64 {
+	return uint64(hash>>(32-tagBits))<<(64-tagBits) | seq
+}
+
+// full says that one more key needs a larger table.
+func (x *index) full() bool { return (x.filled+1)*4 > len(x.slots)*3 }
+
+// probe calls try with the slot number and seq of each entry that may have the
+// hash, until try returns true or there are no more. It returns the number of
+// the slot at which it ended: an empty one if try was never true.
+func (x *index) probe(hash uint32, try func(seq uint64) bool) int {
+	mask := uint32(len(x.slots) - 1)
+	tag := slotOf(hash, 0)
+	for i := hash & mask; ; i = (i + 1) & mask {
+		slot := x.slots[i].Load()
+		if slot == 0 {
+			return int(i)
+		}
+		if slot&^seqMask != tag || slot&seqMask == droppedSlot {
+			continue
+		}
+		if try(slot & seqMask) {
+			return int(i)
+		}
+	}
+}
+
+// set stores the seq of the newest entry of the key whose slot probe found.
+func (x *index) set(slot int, hash uint32, seq uint64) {
+	if x.slots[slot].Load() == 0 {
+		x.filled++
+	}
+	x.slots[slot].Store(slotOf(hash, seq))
+}
+
+func (x *index) drop(slot int, hash uint32) {
+	x.slots[slot].Store(slotOf(hash, droppedSlot))
+}
+
+func (x *index) bytes() int64 { return int64(len(x.slots)) * 8 }

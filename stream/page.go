@@ -1,0 +1,210 @@
+package stream
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// ErrPageGone says that the revision of a page token can no more be read: begin
+// again without a token.
+var ErrPageGone = errors.New("the revision of the page token is gone")
+
+// Page is a part of the state of a watch at one revision.
+type Page struct {
+	Position  Position
+	Revision  uint64
+	Count     int // resources in all pages together
+	Resources []Resource
+	Next      string // token of the next page; empty on the last
+}
+
+// pageToken is the place of a page: as of revision T, after key K at revision R.
+// It names nothing of this replica, so any other may serve the next page.
+type pageToken struct {
+	Epoch  string `json:"e"`
+	AsOf   uint64 `json:"t"`
+	After  uint64 `json:"r"`
+	Key    []byte `json:"k"`
+	Count  int    `json:"n"`
+	Prefix []byte `json:"p,omitempty"` // a hash: the token must come with the prefix that made it
+}
+
+func (t pageToken) String() string {
+	b, err := json.Marshal(t)
+	if err != nil {
+		panic("stream: " + err.Error())
+	}
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func parsePageToken(s string) (t pageToken, err error) {
+	b, err := base64.RawURLEncoding.DecodeString(s)
+	if err == nil {
+		err = json.Unmarshal(b, &t)
+	}
+	if err != nil || t.AsOf == 0 || t.Epoch == "" {
+		return t, &InvalidError{What: "page token", Got: s, Want: "the next_page_token of the page before"}
+	}
+	return t, nil
+}
+
+// Page returns up to size resources whose key begins with prefix, by rising
+// revision and, within one revision, by key. With the token of a page it returns
+// the next one, as of the same revision; ErrPageGone if that can no more be put
+// together, an InvalidError if the token is none of ours. The log must be primed.
+func (l *Log) Page(prefix, token string, size int) (Page, error) {
+	v := l.head.Load()
+	t := pageToken{Epoch: v.epoch, AsOf: v.revision, Prefix: prefixHash(prefix)}
+	t.Count = View{l, v}.countPrefix(prefix)
+	seq := v.seq
+	if token != "" {
+		var err error
+		if t, err = parsePageToken(token); err != nil {
+			return Page{}, err
+		}
+		if !slices.Equal(t.Prefix, prefixHash(prefix)) {
+			return Page{}, &InvalidError{What: "page token", Got: token, Want: "the same prefix as for the page before"}
+		}
+		var ok bool
+		if v, seq, ok = l.asOf(t); !ok {
+			return Page{}, ErrPageGone
+		}
+	}
+	p := Page{Revision: t.AsOf, Count: t.Count}
+	p.Position = Position{Watch: l.watch, Epoch: narrowEpoch(v.epoch, prefix), Upserts: t.AsOf, AsOf: t.AsOf}
+	var more bool
+	p.Resources, more = v.page(l, seq, prefix, t, size)
+	if more {
+		last := p.Resources[len(p.Resources)-1]
+		t.After, t.Key = last.Revision, []byte(last.Key)
+		p.Next = t.String()
+		l.pages.keep(v, t.AsOf, time.Now())
+	}
+	return p, nil
+}
+
+// page collects what follows the token: whole groups of one revision, each in
+// the order of the keys, until there is more than size.
+func (v *version) page(l *Log, seq uint64, prefix string, t pageToken, size int) (page []Resource, more bool) {
+	var group uint64
+	sorted := 0 // page[:sorted] is in its final order
+	endGroup := func() {
+		g := page[sorted:]
+		slices.SortFunc(g, func(a, b Resource) int { return cmp.Compare(a.Key, b.Key) })
+		sorted = len(page)
+	}
+	v.each(seq, func(s *segment, e *entry) bool {
+		if e.revision < t.After || !l.framing.hasPrefix(s, e, prefix) {
+			return true
+		}
+		if e.revision != group {
+			endGroup()
+			group = e.revision
+			if len(page) > size {
+				return false
+			}
+		}
+		r := l.framing.event(l.watch, s, e).Resource
+		if r.Revision > t.After || r.Key > string(t.Key) {
+			page = append(page, r)
+		}
+		return true
+	})
+	endGroup()
+	if len(page) > size {
+		return page[:size:size], true
+	}
+	return page, false
+}
+
+func prefixHash(prefix string) []byte {
+	if prefix == "" {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(prefix))
+	return sum[:8]
+}
+
+// asOf returns a version, and the seq as of which to read it, that shows the
+// state at the token's revision.
+func (l *Log) asOf(t pageToken) (*version, uint64, bool) {
+	if v := l.pages.find(t); v != nil {
+		return v, v.seq, true
+	}
+	v := l.head.Load()
+	if v.epoch != t.Epoch || t.AsOf > v.revision || t.AsOf < v.origin {
+		return nil, 0, false
+	}
+	if t.AsOf == v.revision {
+		return v, v.seq, true
+	}
+	for _, g := range v.gaps {
+		if g.from < t.AsOf && t.AsOf < g.to {
+			return nil, 0, false
+		}
+	}
+	seq := v.seqBefore(v.newerThan(t.AsOf))
+	return v, seq, seq >= v.readable
+}
+
+// pageAge is how long the revision of a listing stays readable for sure, after
+// its last page was asked for.
+const pageAge = time.Minute
+
+// pageVersions keeps the versions of the newest listings, so that a watch that
+// changes fast can still be read page by page. A few only: they pin memory.
+type pageVersions struct {
+	slots [4]atomic.Pointer[pageVersion]
+}
+
+type pageVersion struct {
+	v    *version
+	asOf uint64
+	at   time.Time
+}
+
+// keep renews the version's slot, or takes the oldest one.
+func (p *pageVersions) keep(v *version, asOf uint64, now time.Time) {
+	if v.revision != asOf {
+		return
+	}
+	oldest := &p.slots[0]
+	for i := range p.slots {
+		slot := &p.slots[i]
+		held := slot.Load()
+		if held == nil || held.v == v {
+			oldest = slot
+			break
+		}
+		if first := oldest.Load(); first != nil && held.at.Before(first.at) {
+			oldest = slot
+		}
+	}
+	oldest.Store(&pageVersion{v, asOf, now})
+}
+
+func (p *pageVersions) find(t pageToken) *version {
+	for i := range p.slots {
+		held := p.slots[i].Load()
+		if held != nil && held.asOf == t.AsOf && held.v.epoch == t.Epoch {
+			return held.v
+		}
+	}
+	return nil
+}
+
+// expire lets go of what was not asked for lately.
+func (p *pageVersions) expire(now time.Time) {
+	for i := range p.slots {
+		held := p.slots[i].Load()
+		if held != nil && now.Sub(held.at) > pageAge {
+			p.slots[i].CompareAndSwap(held, nil)
+		}
+	}
+}

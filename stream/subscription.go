@@ -1,0 +1,349 @@
+package stream
+
+import (
+	"cmp"
+	"time"
+)
+
+// SubscribeOptions say where a subscription begins, and what of the watch it
+// wants.
+type SubscribeOptions struct {
+	// Resume is the position after which to go on; nil: from nothing.
+	Resume *Position
+	// Invalid: there was a position, but it could not be read. The reset says so.
+	Invalid bool
+	// Prefix narrows the watch to the keys that begin with it.
+	Prefix string
+	// AheadWait is how long a position that is ahead of this log is held until
+	// the log has caught up; 3 seconds by default.
+	AheadWait time.Duration
+}
+
+// ResumeOutcome says what became of the position that a subscription came with.
+type ResumeOutcome string
+
+// What may become of a position.
+const (
+	OutcomePending      ResumeOutcome = ""              // not decided yet
+	OutcomeSnapshot     ResumeOutcome = "snapshot"      // there was none
+	OutcomeExact        ResumeOutcome = "exact"         // the changes alone
+	OutcomeExpired      ResumeOutcome = "expired"       // full snapshot, as in all that follow
+	OutcomeAhead        ResumeOutcome = "ahead"         //
+	OutcomeEpochChanged ResumeOutcome = "epoch_changed" //
+	OutcomeInvalid      ResumeOutcome = "invalid_position"
+)
+
+// Subscription is a cursor into a log: a few numbers and a pointer. Snapshot,
+// resume, live and catching up after being slow are one operation: what is newer
+// than the cursor, as of the head.
+//
+// A reader that is slow costs the log nothing: superseded values are simply not
+// there any more when it comes back. While it is in the middle of a walk it pins
+// the version that it walks through.
+//
+// A Subscription belongs to one goroutine, its pump.
+type Subscription struct {
+	// Static after construction.
+	log     *Log
+	options SubscribeOptions
+	onClose func()
+
+	// Owned by the pump.
+	changed    <-chan struct{}
+	begun      bool
+	generation uint64
+	epoch      string // as it stands in positions
+	hold       time.Time
+	own        Status // of this subscriber, if its State is not 0
+	told       Status
+	walk       walk
+	cursor     uint64   // seq up to which everything was delivered
+	position   Position // up to which everything was delivered
+	announced  Position // the last one that a batch carried
+	synced     bool
+	outcome    ResumeOutcome
+	skipped    uint64
+}
+
+// Subscribe returns a cursor. Close it.
+func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
+	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
+	return &Subscription{log: l, options: o, told: Status{State: InSync}, changed: l.head.Load().changed}
+}
+
+// Close gives the subscription up. It may be called more than once.
+func (s *Subscription) Close() {
+	s.walk = walk{}
+	if s.onClose != nil {
+		s.onClose()
+		s.onClose = nil
+	}
+}
+
+// Changed is closed when Next may have more, after it returned false. Take it
+// anew after each Next.
+func (s *Subscription) Changed() <-chan struct{} { return s.changed }
+
+// Deadline is when Next must be called even if nothing changed; zero: never.
+func (s *Subscription) Deadline() time.Time { return s.hold }
+
+// Position is the place after what was delivered; false before the first.
+func (s *Subscription) Position() (Position, bool) { return s.position, s.position.Watch != "" }
+
+// Synced says whether the first end_of_snapshot was delivered.
+func (s *Subscription) Synced() bool { return s.synced }
+
+// Outcome says what became of the position that the subscription came with.
+func (s *Subscription) Outcome() ResumeOutcome { return s.outcome }
+
+// Skipped is how many changes this subscriber did not see one by one so far.
+// For one that is narrowed to a prefix it is an upper bound.
+func (s *Subscription) Skipped() uint64 { return s.skipped }
+
+// Next fills b with the next flush. It returns false if there is none now; then
+// wait for Changed, and for Deadline if there is one.
+func (s *Subscription) Next(b *Batch) bool {
+	b.reset(s.log)
+	v := s.log.head.Load()
+	s.changed = v.changed
+	if s.walk.v != nil && s.walk.v.generation != v.generation {
+		s.walk = walk{}
+	}
+	s.tell(b, v, false)
+	for b.bytes < flushBytes && (s.walk.v != nil || s.begin(b, v)) {
+		s.advance(b)
+		if s.walk.v != nil {
+			break
+		}
+	}
+	s.tell(b, v, s.walk.v == nil && s.cursor == v.seq && s.begun)
+	if b.boundary {
+		s.announced = s.position
+	}
+	return !b.Empty()
+}
+
+// advance takes one turn of the walk under way.
+func (s *Subscription) advance(b *Batch) {
+	w := &s.walk
+	w.fill(b, s.options.Prefix)
+	done := w.done()
+	switch {
+	case done:
+		s.cursor = w.v.seq
+		s.place(w.v.revision, w.v.revision)
+	case w.replay:
+		s.cursor = w.seq
+		s.place(w.complete, w.complete)
+	case !w.deletes:
+		s.place(w.complete, w.v.revision)
+	}
+	if done {
+		s.end(b)
+	}
+	b.boundary = !b.Empty()
+}
+
+func (s *Subscription) place(upserts, asOf uint64) {
+	s.position = Position{Watch: s.log.watch, Epoch: s.epoch, Upserts: upserts, AsOf: asOf}
+}
+
+// end adds what ends the walk under way.
+func (s *Subscription) end(b *Batch) {
+	w := s.walk
+	s.walk = walk{}
+	switch w.purpose {
+	case following:
+		b.committed = w.v.committed
+	case snapshot:
+		s.synced = true
+		b.addEvent(Event{Type: EndOfSnapshot, Revision: w.v.revision, Count: w.delivered})
+	case resuming:
+		s.synced = true
+		count := View{s.log, w.v}.countPrefix(s.options.Prefix)
+		b.addEvent(Event{Type: EndOfSnapshot, Revision: w.v.revision, Count: count, Resumed: true})
+	case catching:
+		skipped := w.v.seq - w.seq - uint64(w.delivered)
+		s.skipped += skipped
+		b.addEvent(Event{Type: Bookmark, Revision: w.v.revision, Skipped: skipped})
+	}
+	s.own = Status{}
+}
+
+// begin starts the walk that v calls for; false if there is nothing to do.
+func (s *Subscription) begin(b *Batch, v *version) bool {
+	switch {
+	case !v.primed():
+		return false
+	case !s.begun:
+		return s.start(b, v)
+	case v.generation != s.generation:
+		reason := ResetEpochChanged
+		if s.epoch == narrowEpoch(v.epoch, s.options.Prefix) {
+			reason = ResetExpired
+		}
+		s.reset(b, v, reason)
+	case v.seq == s.cursor:
+		s.place(v.revision, v.revision)
+		return false
+	default:
+		s.follow(b, v)
+	}
+	return true
+}
+
+// start decides what becomes of the position that the subscriber came with.
+func (s *Subscription) start(b *Batch, v *version) bool {
+	r := s.options.Resume
+	switch {
+	case r == nil && s.options.Invalid:
+		s.outcome = OutcomeInvalid
+		s.reset(b, v, ResetInvalidPosition)
+	case r == nil:
+		s.outcome = OutcomeSnapshot
+		s.reset(b, v, ResetInitial)
+	case r.Epoch != narrowEpoch(v.epoch, s.options.Prefix):
+		s.outcome = OutcomeEpochChanged
+		s.reset(b, v, ResetEpochChanged)
+	case r.AsOf > v.revision:
+		return s.ahead(b, v)
+	case !v.resumable(r.AsOf):
+		s.outcome = OutcomeExpired
+		s.reset(b, v, ResetExpired)
+	default:
+		s.outcome = OutcomeExact
+		s.resume(v, *r)
+	}
+	s.hold = time.Time{}
+	return true
+}
+
+// ahead holds a position that another replica gave, which was faster, until this
+// one has caught up, but not for long.
+func (s *Subscription) ahead(b *Batch, v *version) bool {
+	now := time.Now()
+	if s.hold.IsZero() {
+		s.hold = now.Add(s.options.AheadWait)
+	}
+	if now.Before(s.hold) {
+		s.own = Status{State: Resyncing, Since: s.hold.Add(-s.options.AheadWait), Reason: "this replica is behind the position"}
+		s.tell(b, v, false)
+		return false
+	}
+	s.outcome = OutcomeAhead
+	s.reset(b, v, ResetAhead)
+	s.hold = time.Time{}
+	return true
+}
+
+// join takes the subscriber into the version's revision order.
+func (s *Subscription) join(v *version) {
+	s.begun = true
+	s.generation = v.generation
+	s.epoch = narrowEpoch(v.epoch, s.options.Prefix)
+}
+
+// reset begins a full snapshot. It carries a position at which nothing was
+// delivered: a client that is cut off right after it must not come back with the
+// position that it had before, since it has cleared its state.
+func (s *Subscription) reset(b *Batch, v *version, reason ResetReason) {
+	s.join(v)
+	s.own = Status{}
+	s.place(0, v.revision)
+	b.addEvent(Event{Type: Reset, Reason: string(reason)})
+	b.boundary = true
+	s.walk = walk{v: v, purpose: snapshot, at: v.normal(place{})}
+}
+
+func (s *Subscription) resume(v *version, r Position) {
+	s.join(v)
+	s.position = r
+	from := v.newerThan(r.AsOf)
+	s.cursor = v.seqBefore(from)
+	if !r.Partial() && v.replayable(s.cursor, from) {
+		s.walk = walk{v: v, purpose: resuming, replay: true, at: from, seq: s.cursor, complete: r.AsOf}
+		return
+	}
+	upserts := v.newerThan(r.Upserts)
+	if r.Upserts == 0 {
+		upserts = v.normal(place{})
+	}
+	s.walk = walk{
+		v: v, purpose: resuming, deletes: true, at: from, upserts: upserts,
+		seq: s.cursor, revision: r.Upserts, complete: r.Upserts,
+	}
+}
+
+// follow goes on from the cursor: change by change if it is near enough, else by
+// catching up.
+func (s *Subscription) follow(b *Batch, v *version) {
+	from := v.after(s.cursor)
+	revision := s.position.AsOf
+	if v.replayable(s.cursor, from) {
+		s.walk = walk{v: v, replay: true, at: from, seq: s.cursor, complete: revision}
+		return
+	}
+	s.walk = walk{
+		v: v, purpose: catching, deletes: true, at: from, upserts: from,
+		seq: s.cursor, revision: revision, complete: revision,
+	}
+	s.own = Status{State: CatchingUp, Since: time.Now(), Reason: "too far behind to get every value"}
+	s.tell(b, v, false)
+}
+
+// replayable says whether a reader at seq, with from the next entry, can be
+// given everything as it lies: it is all there, and it is not too much or it is
+// one transaction.
+func (v *version) replayable(seq uint64, from place) bool {
+	if seq < v.intact {
+		return false
+	}
+	return v.bytesFrom(from, replayBytes) < replayBytes || v.oneCommit(from)
+}
+
+// oneCommit says whether everything from p on is a single transaction.
+func (v *version) oneCommit(p place) bool {
+	w := walk{v: v, at: p}
+	for w.at.segment < len(v.segments) {
+		e := w.entry()
+		w.step()
+		if e.is(endsCommit) {
+			return w.at.segment >= len(v.segments)
+		}
+	}
+	return true
+}
+
+// tell adds a status event if the freshness is not what the subscriber was told.
+// That it is in sync is told only once it has everything: before, it would not
+// be true.
+func (s *Subscription) tell(b *Batch, v *version, atHead bool) {
+	now := v.status
+	if s.own.State != 0 {
+		now = s.own
+	}
+	if now.State == s.told.State && now.Reason == s.told.Reason || now.State == InSync && !atHead {
+		return
+	}
+	s.told = now
+	b.addEvent(Event{Type: StatusChange, State: now.State, Since: now.Since, Reason: now.Reason})
+}
+
+// Bookmark fills b with progress: the position has moved on, without data, since
+// the last one that was sent. It returns false if it has not, or if Next has
+// something.
+func (s *Subscription) Bookmark(b *Batch) bool {
+	b.reset(s.log)
+	v := s.log.head.Load()
+	if !s.begun || s.walk.v != nil || v.generation != s.generation || v.seq != s.cursor {
+		return false
+	}
+	s.place(v.revision, v.revision)
+	if s.position == s.announced {
+		return false
+	}
+	b.addEvent(Event{Type: Bookmark, Revision: v.revision})
+	b.boundary = true
+	s.announced = s.position
+	return true
+}

@@ -1,0 +1,173 @@
+package stream
+
+import (
+	"sort"
+	"time"
+)
+
+// version is one committed state of a log: immutable, published through one
+// atomic pointer. A reader that holds a version sees exactly what was there
+// when it was committed, for as long as it holds it, whatever the writer does.
+type version struct {
+	generation uint64 // rises with each new revision order, and with Discard
+	epoch      string // "" until primed
+
+	segments []*segment
+	first    []uint64 // seq of the first entry of each segment
+	tail     int      // entries of the last segment that belong to the version
+
+	index *index
+
+	seq      uint64 // of the newest entry: the cursor of a reader at the head
+	revision uint64 // the position of a reader at the head
+
+	intact   uint64 // every entry with a greater seq is still there, superseded or not
+	readable uint64 // a state as of a smaller seq can no more be put together
+
+	origin     uint64 // revision of the first snapshot
+	horizon    uint64 // deletes up to here may be forgotten
+	horizonAge time.Time
+	gaps       []gap // revisions inside of which history is unknown
+
+	count      int   // resources
+	tombstones int   // deletes remembered
+	bytes      int64 // memory held
+	status     Status
+	committed  time.Time
+
+	changed chan struct{} // closed when there is a newer version; never written to
+}
+
+// gap is a stretch of revisions that the log did not follow: the upstream was
+// lost at from, and a snapshot at to ended the outage. Resources that were born
+// and died in between are unknown, so a reader whose position lies inside could
+// keep a ghost.
+type gap struct{ from, to uint64 }
+
+func (v *version) primed() bool { return v.epoch != "" }
+
+// entries returns the entries of segment i that belong to the version.
+func (v *version) entries(i int) []entry {
+	s := v.segments[i]
+	if i == len(v.segments)-1 {
+		return s.entries[:v.tail]
+	}
+	return s.entries[:s.n]
+}
+
+// place is an entry's place in a version: a segment and an index in it.
+type place struct{ segment, entry int }
+
+// after returns the place of the first entry with a greater seq.
+func (v *version) after(seq uint64) place {
+	i := sort.Search(len(v.first), func(i int) bool { return v.first[i] > seq }) - 1
+	if i < 0 {
+		return place{}
+	}
+	entries := v.entries(i)
+	j := sort.Search(len(entries), func(j int) bool { return entries[j].seq > seq })
+	return v.normal(place{i, j})
+}
+
+// normal moves a place at the end of a segment to the start of the next.
+func (v *version) normal(p place) place {
+	for p.segment < len(v.segments) && p.entry >= len(v.entries(p.segment)) {
+		p = place{segment: p.segment + 1}
+	}
+	return p
+}
+
+// find returns the entry with exactly this seq.
+func (v *version) find(seq uint64) (*segment, *entry) {
+	i := sort.Search(len(v.first), func(i int) bool { return v.first[i] > seq }) - 1
+	if i < 0 {
+		return nil, nil
+	}
+	entries := v.entries(i)
+	// In a segment that was not compacted the seqs are dense.
+	if j := seq - v.first[i]; j < uint64(len(entries)) && entries[j].seq == seq {
+		return v.segments[i], &entries[j]
+	}
+	j := sort.Search(len(entries), func(j int) bool { return entries[j].seq >= seq })
+	if j == len(entries) || entries[j].seq != seq {
+		return nil, nil
+	}
+	return v.segments[i], &entries[j]
+}
+
+// newerThan returns the place of the first entry that a reader at revision has
+// not seen: the first with a greater revision, or with a borrowed one that is
+// the same.
+func (v *version) newerThan(revision uint64) place {
+	i := sort.Search(len(v.segments), func(i int) bool {
+		entries := v.entries(i)
+		return entries[len(entries)-1].revision >= revision
+	})
+	if i == len(v.segments) {
+		return place{segment: i}
+	}
+	entries := v.entries(i)
+	j := sort.Search(len(entries), func(j int) bool { return entries[j].revision >= revision })
+	p := v.normal(place{i, j})
+	for p.segment < len(v.segments) {
+		e := &v.entries(p.segment)[p.entry]
+		if e.revision > revision || e.is(isBorrowed) {
+			break
+		}
+		p = v.normal(place{p.segment, p.entry + 1})
+	}
+	return p
+}
+
+// seqBefore returns the cursor of a reader that goes on at p.
+func (v *version) seqBefore(p place) uint64 {
+	if p.segment >= len(v.segments) {
+		return v.seq
+	}
+	return v.entries(p.segment)[p.entry].seq - 1
+}
+
+// bytesFrom is how many bytes of frames lie at p and beyond, at most limit.
+func (v *version) bytesFrom(p place, limit int) int {
+	n := 0
+	for i := p.segment; i < len(v.segments) && n < limit; i++ {
+		entries := v.entries(i)
+		last := &entries[len(entries)-1]
+		n += int(last.off + last.size)
+		if i == p.segment {
+			n -= int(entries[p.entry].off)
+		}
+	}
+	return min(n, limit)
+}
+
+// resumable says whether a reader that has seen everything as of a revision can
+// go on with what is newer.
+func (v *version) resumable(asOf uint64) bool {
+	if asOf < v.horizon {
+		return false
+	}
+	for _, g := range v.gaps {
+		if g.from < asOf && asOf < g.to {
+			return false
+		}
+	}
+	return true
+}
+
+// each calls f for every live resource as of seq, by rising revision, until f
+// returns false.
+func (v *version) each(seq uint64, f func(s *segment, e *entry) bool) {
+	for i, s := range v.segments {
+		entries := v.entries(i)
+		for j := range entries {
+			e := &entries[j]
+			if e.seq > seq {
+				return
+			}
+			if !e.is(isDelete) && e.visible(seq) && !f(s, e) {
+				return
+			}
+		}
+	}
+}

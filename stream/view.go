@@ -1,0 +1,154 @@
+package stream
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"iter"
+	"strings"
+	"time"
+)
+
+// View is the state of a watch at one revision: immutable, and cheap to take and
+// to hold. The zero value is not usable; see Log.View.
+type View struct {
+	log *Log
+	v   *version
+}
+
+// View returns the newest committed state.
+func (l *Log) View() View { return View{log: l, v: l.head.Load()} }
+
+// Primed says whether there has been a complete snapshot.
+func (w View) Primed() bool { return w.v.primed() }
+
+// Epoch is the name of the revision order; empty before the first snapshot.
+func (w View) Epoch() string { return w.v.epoch }
+
+// Revision is the upstream's revision up to which everything is in the view.
+func (w View) Revision() uint64 { return w.v.revision }
+
+// Count is the number of resources.
+func (w View) Count() int { return w.v.count }
+
+// Bytes is the memory that the log holds: frames, tables and index.
+func (w View) Bytes() int64 { return w.v.bytes }
+
+// Tombstones is how many deletes are remembered.
+func (w View) Tombstones() int { return w.v.tombstones }
+
+// Horizon is the oldest revision from which a reader can be resumed, and when
+// the watch was there.
+func (w View) Horizon() (revision uint64, at time.Time) { return w.v.horizon, w.v.horizonAge }
+
+// Status is the freshness of the watch.
+func (w View) Status() Status { return w.v.status }
+
+// Position is the place of a reader that has seen this view, narrowed to keys
+// that begin with prefix.
+func (w View) Position(prefix string) Position {
+	return Position{
+		Watch: w.log.watch, Epoch: narrowEpoch(w.v.epoch, prefix),
+		Upserts: w.v.revision, AsOf: w.v.revision,
+	}
+}
+
+// narrowEpoch is the revision order of the part of a watch that has a prefix: a
+// position in one part says nothing about another.
+func narrowEpoch(epoch, prefix string) string {
+	if prefix == "" || epoch == "" {
+		return epoch
+	}
+	sum := sha256.Sum256([]byte(prefix))
+	return CanonicalEpoch(epoch + "." + hex.EncodeToString(sum[:4]))
+}
+
+// Get returns one resource.
+func (w View) Get(key string) (Resource, bool) {
+	k := newWireKey(key)
+	s, e := w.v.get(&w.log.framing, k)
+	if e == nil || e.is(isDelete) {
+		return Resource{}, false
+	}
+	return w.log.framing.event(w.log.watch, s, e).Resource, true
+}
+
+// get finds the entry of a key as of the version; it may be a tombstone.
+//
+// The index belongs to the writer, who may be ahead of the version. So what it
+// says is checked, and where it speaks of a later entry the log itself is read.
+func (v *version) get(f *framing, k wireKey) (s *segment, e *entry) {
+	ahead := false
+	hash := hashKey(k.text)
+	v.index.probe(hash, func(seq uint64) bool {
+		if seq > v.seq {
+			ahead = true
+			return false
+		}
+		s, e = v.find(seq)
+		if e != nil && f.keyEquals(s, e, k) && e.visible(v.seq) {
+			return true
+		}
+		ahead = ahead || e == nil || f.keyEquals(s, e, k)
+		s, e = nil, nil
+		return false
+	})
+	if e != nil || !ahead {
+		return s, e
+	}
+	return v.scan(f, k, hash)
+}
+
+// scan finds the entry of a key by looking at all of them, newest first.
+func (v *version) scan(f *framing, k wireKey, hash uint32) (*segment, *entry) {
+	for i := len(v.segments) - 1; i >= 0; i-- {
+		entries := v.entries(i)
+		for j := len(entries) - 1; j >= 0; j-- {
+			e := &entries[j]
+			if e.hash == hash && f.keyEquals(v.segments[i], e, k) && e.visible(v.seq) {
+				return v.segments[i], e
+			}
+		}
+	}
+	return nil, nil
+}
+
+// Resources returns the resources whose key begins with prefix, by rising
+// revision.
+func (w View) Resources(prefix string) iter.Seq[Resource] {
+	return func(yield func(Resource) bool) {
+		f := &w.log.framing
+		w.v.each(w.v.seq, func(s *segment, e *entry) bool {
+			if !f.hasPrefix(s, e, prefix) {
+				return true
+			}
+			return yield(f.event(w.log.watch, s, e).Resource)
+		})
+	}
+}
+
+// countPrefix is the number of resources whose key begins with prefix.
+func (w View) countPrefix(prefix string) int {
+	if prefix == "" {
+		return w.v.count
+	}
+	n := 0
+	w.v.each(w.v.seq, func(s *segment, e *entry) bool {
+		if w.log.framing.hasPrefix(s, e, prefix) {
+			n++
+		}
+		return true
+	})
+	return n
+}
+
+// hasPrefix says whether the entry's key begins with prefix.
+func (f *framing) hasPrefix(s *segment, e *entry, prefix string) bool {
+	if prefix == "" {
+		return true
+	}
+	if e.flags&(keyEscaped|keyBase64) == 0 {
+		raw := f.rawKey(s, e)
+		return len(raw) >= len(prefix) && string(raw[:len(prefix)]) == prefix
+	}
+	return strings.HasPrefix(f.key(s, e), prefix)
+}

@@ -1,0 +1,120 @@
+package stream
+
+// flushBytes is how much a flush holds at least before it ends, where it may: an
+// id is sent at least as often.
+const flushBytes = segmentSize
+
+// walk is a reader's way through one version: from where it is to the version's
+// head. There are two. A replay gives the entries as they lie, superseded ones
+// included, in the upstream's order. A catch-up, and so a snapshot, gives the
+// state as of the head: first the deletes, then the live upserts by rising
+// revision.
+//
+// Why a position in a catch-up needs two numbers: an upsert that was superseded
+// before T is not given, so "everything up to R" is true only as seen at T.
+type walk struct {
+	v       *version // nil: no walk under way
+	purpose purpose
+	replay  bool
+
+	deletes bool  // a catch-up that is still at the deletes
+	at      place // next entry to look at
+	upserts place // where the upserts begin, once the deletes are done
+
+	seq       uint64 // of the last entry that was passed
+	revision  uint64 // of the last entry that was passed
+	complete  uint64 // every entry up to this revision was passed
+	delivered int
+}
+
+// purpose is why a walk is made, which decides how it begins and ends.
+type purpose uint8
+
+const (
+	following purpose = iota // nothing: changes are changes
+	snapshot                 // begins with reset, ends with end_of_snapshot
+	resuming                 // ends with end_of_snapshot (resumed)
+	catching                 // begins with status, ends with bookmark and status
+)
+
+func (w *walk) done() bool {
+	return !w.deletes && w.at.segment >= len(w.v.segments)
+}
+
+// fill adds entries to b until it is full, at a place where it may end.
+func (w *walk) fill(b *Batch, prefix string) {
+	switch {
+	case w.replay:
+		w.fillReplay(b, prefix)
+	case w.deletes:
+		w.fillDeletes(b, prefix)
+	default:
+		w.fillUpserts(b, prefix)
+	}
+}
+
+// fillReplay ends between transactions only.
+func (w *walk) fillReplay(b *Batch, prefix string) {
+	f := &b.log.framing
+	for w.at.segment < len(w.v.segments) {
+		s := w.v.segments[w.at.segment]
+		e := &s.entries[w.at.entry]
+		if f.hasPrefix(s, e, prefix) {
+			b.addEntry(s, w.at.entry)
+			w.delivered++
+		}
+		w.seq, w.complete = e.seq, e.revision
+		w.step()
+		if e.is(endsCommit) && b.bytes >= flushBytes {
+			return
+		}
+	}
+}
+
+func (w *walk) fillDeletes(b *Batch, prefix string) {
+	f := &b.log.framing
+	for w.at.segment < len(w.v.segments) {
+		s := w.v.segments[w.at.segment]
+		e := &s.entries[w.at.entry]
+		if e.is(isDelete) && e.visible(w.v.seq) && f.hasPrefix(s, e, prefix) {
+			b.addEntry(s, w.at.entry)
+			w.delivered++
+		}
+		w.step()
+		if b.bytes >= flushBytes {
+			return
+		}
+	}
+	w.deletes, w.at = false, w.upserts
+}
+
+func (w *walk) fillUpserts(b *Batch, prefix string) {
+	f := &b.log.framing
+	for w.at.segment < len(w.v.segments) {
+		s := w.v.segments[w.at.segment]
+		e := &s.entries[w.at.entry]
+		if b.bytes >= flushBytes {
+			break
+		}
+		if e.revision > w.revision {
+			w.complete, w.revision = w.revision, e.revision
+		}
+		if !e.is(isDelete) && e.visible(w.v.seq) && f.hasPrefix(s, e, prefix) {
+			b.addEntry(s, w.at.entry)
+			w.delivered++
+		}
+		w.step()
+	}
+	if w.at.segment >= len(w.v.segments) || w.entry().revision > w.revision {
+		w.complete = w.revision
+	}
+}
+
+func (w *walk) entry() *entry { return &w.v.segments[w.at.segment].entries[w.at.entry] }
+
+func (w *walk) step() {
+	w.at.entry++
+	if w.at.entry >= len(w.v.entries(w.at.segment)) {
+		w.at = place{segment: w.at.segment + 1}
+	}
+}
