@@ -1,0 +1,121 @@
+package config
+
+import (
+	"crypto/tls"
+	"time"
+)
+
+// Off stands for a duration that was set to 0s: none, or never.
+const Off time.Duration = -1
+
+// Config is what a configuration file says, with every default filled in that
+// is not the default of somebody else: a zero duration or number below means
+// "not said", and the package that reads it has the default.
+//
+// Static after Load.
+type Config struct {
+	// HTTP is the listener for browsers, scripts and load balancers ("http").
+	HTTP HTTP
+	// GRPC is the listener for gRPC clients ("grpc").
+	GRPC GRPC
+	// Stream is how streams behave, for all watches ("stream").
+	Stream Stream
+	// Metrics is what is measured ("metrics").
+	Metrics Metrics
+	// Sources are the upstreams ("sources"), in the order of the file.
+	Sources []Source
+	// Watches are what clients subscribe to ("watches"), in the order of the file.
+	Watches []Watch
+}
+
+// HTTP is the section "http".
+type HTTP struct {
+	// Listen is host:port ("listen"; 127.0.0.1:8080).
+	Listen string
+	// TLS is made of "tls" {"cert_file", "key_file"}, both in PEM; nil: plain
+	// text. Relative names of files begin at the folder of the configuration.
+	TLS *tls.Config
+	// AllowedOrigins are the origins from which a browser may read
+	// ("allowed_origins"; none), each as a browser sends it:
+	// https://app.example.com.
+	AllowedOrigins []string
+}
+
+// GRPC is the section "grpc".
+type GRPC struct {
+	// Listen is host:port ("listen"; 127.0.0.1:9090).
+	Listen string
+	// TLS is as in HTTP.
+	TLS *tls.Config
+}
+
+// Stream is the section "stream".
+type Stream struct {
+	// Heartbeat is the silence after which a comment line is sent ("heartbeat").
+	Heartbeat time.Duration
+	// WriteTimeout is how long a write may make no progress before the client
+	// counts as gone ("write_timeout").
+	WriteTimeout time.Duration
+	// Retry is the time after which a client should come back; each connection
+	// gets it with jitter ("retry").
+	Retry time.Duration
+	// MaxAge is how long a stream lasts before the client is asked to come back,
+	// so that load spreads over replicas again ("max_age").
+	MaxAge time.Duration
+	// Drain is the time over which the goodbyes are spread at shutdown
+	// ("drain"; Off: all at once).
+	Drain time.Duration
+	// AheadWait is how long a position that is ahead of this replica is waited
+	// for ("ahead_wait").
+	AheadWait time.Duration
+	// PrimeWait is how long a list, or a stream with until=, waits for the first
+	// snapshot before it is answered with 503 ("prime_wait").
+	PrimeWait time.Duration
+	// StaleAllowed is how long a watch may be stale before /readyz fails
+	// ("stale_allowed").
+	StaleAllowed time.Duration
+	// MaxSubscribers is the most streams at one time ("max_subscribers"; no limit).
+	MaxSubscribers int
+	// History is what a watch keeps for resuming ("history").
+	History History
+}
+
+// History is the section "history" of "stream", and of a watch.
+type History struct {
+	// MaxAge is how long a deletion is remembered ("max_age").
+	MaxAge time.Duration
+	// MaxDeletes is how many deletions are remembered ("max_deletes").
+	MaxDeletes int
+	// MaxBytes is how many bytes of deletions are remembered ("max_bytes").
+	MaxBytes int64
+}
+
+// or returns h, with what h does not say taken from base.
+func (h History) or(base History) History {
+	if h.MaxAge == 0 {
+		h.MaxAge = base.MaxAge
+	}
+	if h.MaxDeletes == 0 {
+		h.MaxDeletes = base.MaxDeletes
+	}
+	if h.MaxBytes == 0 {
+		h.MaxBytes = base.MaxBytes
+	}
+	return h
+}
+
+// Metrics is the section "metrics".
+type Metrics struct {
+	// Enabled says whether /metrics is served ("enabled"; true).
+	Enabled bool
+}
+
+// Default is the configuration of an empty file: it listens on loopback and
+// has no sources and no watches.
+func Default() *Config {
+	return &Config{
+		HTTP:    HTTP{Listen: "127.0.0.1:8080"},
+		GRPC:    GRPC{Listen: "127.0.0.1:9090"},
+		Metrics: Metrics{Enabled: true},
+	}
+}

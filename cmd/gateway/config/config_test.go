@@ -1,0 +1,231 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// fakeEnvironment knows a few variables and files, and nothing of this machine.
+func fakeEnvironment() Environment {
+	variables := map[string]string{
+		"HOST": "127.0.0.1", "PORT": "7000", "YES": "true", "N": "12", "EMPTY": "",
+		"SECRET": "hunter2", "SECRET_LINES": "hunter2\nhunter2",
+	}
+	files := map[string]string{
+		"etc/token": "s3cret\n", "etc/empty": "", "etc/lines": "a\nb\n", "/run/token": "absolute",
+	}
+	return Environment{
+		Getenv: func(name string) (string, bool) { v, ok := variables[name]; return v, ok },
+		ReadFile: func(name string) ([]byte, error) {
+			if data, ok := files[name]; ok {
+				return []byte(data), nil
+			}
+			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+		},
+	}
+}
+
+func parse(t *testing.T, text string) *Config {
+	t.Helper()
+	c, err := Parse("etc/gateway.yaml", []byte(text), fakeEnvironment())
+	if err != nil {
+		t.Fatalf("Parse:\n%v", err)
+	}
+	return c
+}
+
+// TestErrors compares every error of every file in testdata/errors.txt with
+// testdata/errors.golden.
+func TestErrors(t *testing.T) {
+	cases, err := os.ReadFile("testdata/errors.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for _, part := range strings.Split(string(cases), "=== ")[1:] {
+		name, text, _ := strings.Cut(part, "\n")
+		_, err := Parse("etc/gateway.yaml", []byte(text), fakeEnvironment())
+		if err == nil {
+			t.Errorf("%s: no error", name)
+			continue
+		}
+		fmt.Fprintf(&got, "=== %s\n%s\n", name, strings.ReplaceAll(err.Error(), "etc/gateway.yaml:", ""))
+	}
+	golden := filepath.Join("testdata", "errors.golden")
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compareSections(t, got.String(), string(want))
+	if strings.Contains(got.String(), "hunter2") {
+		t.Error("an error shows what an environment variable holds")
+	}
+}
+
+func compareSections(t *testing.T, got, want string) {
+	t.Helper()
+	g, w := strings.Split(got, "=== "), strings.Split(want, "=== ")
+	for i := range max(len(g), len(w)) {
+		switch {
+		case i >= len(g):
+			t.Errorf("missing:\n%s", w[i])
+		case i >= len(w):
+			t.Errorf("not in the golden file:\n%s", g[i])
+		case g[i] != w[i]:
+			t.Errorf("got:\n%s\nwant:\n%s", g[i], w[i])
+		}
+	}
+}
+
+func TestErrorNamesFileLineAndColumn(t *testing.T) {
+	_, err := Parse("etc/gateway.yaml", []byte("stream:\n  heartbeet: 15s\n"), fakeEnvironment())
+	var all Errors
+	if !errors.As(err, &all) || len(all) != 1 {
+		t.Fatalf("got %v, want one error", err)
+	}
+	const want = `etc/gateway.yaml:2:3: unknown key "heartbeet" in stream; did you mean "heartbeat"?`
+	if all[0].Error() != want {
+		t.Errorf("got  %s\nwant %s", all[0], want)
+	}
+}
+
+func TestEmptyFileIsTheDefault(t *testing.T) {
+	for _, text := range []string{"", "\n", "# nothing\n", "---\n", "http:\nstream:\nsources:\n", "null"} {
+		if c := parse(t, text); !reflect.DeepEqual(c, Default()) {
+			t.Errorf("%q: got %+v", text, c)
+		}
+	}
+}
+
+const everything = `
+http: { listen: "${HOST}:${PORT}", allowed_origins: ["https://app.example.com", "http://localhost:3000"] }
+grpc: { listen: ":0" }
+stream:
+  heartbeat: 20s
+  write_timeout: 11s
+  retry: 3s
+  max_age: 1h30m
+  drain: 5s
+  ahead_wait: 4s
+  prime_wait: 6s
+  stale_allowed: 7m
+  max_subscribers: ${N}
+  history: &h { max_age: 20m, max_deletes: 2_000, max_bytes: 64MiB }
+metrics: { enabled: false }
+sources:
+  local: { type: store, max_value_bytes: 65536, max_bytes: 1GiB }
+  machine: { type: host, interval: 2s }
+  backend:
+    type: grpc
+    address: dns:///backend:9000
+    tls: { server_name: backend.internal }
+    metadata: { X-Team: "a $${b}" }
+    metadata_files: { authorization: token, x-other: /run/token }
+    keepalive: 30s
+    stall_after: 1m
+    max_message_bytes: 4MiB
+watches:
+  notes: { source: local, prime: "${YES}", history: *h }
+  processes: { source: machine, collection: processes, prime: false, linger: 10s }
+  services: { source: backend, snapshot_timeout: 90s, history: { max_deletes: 5 } }
+  nodes: { source: backend, watch: nodes.v2, prefix: "eu/" }
+`
+
+// TestEveryOption has every key of the format with a value that is not its
+// default, and finds each of them in the result.
+func TestEveryOption(t *testing.T) {
+	c := parse(t, everything)
+	history := History{MaxAge: 20 * time.Minute, MaxDeletes: 2000, MaxBytes: 64 << 20}
+	tlsConfig := c.Sources[2].GRPC.TLS
+	if tlsConfig == nil || tlsConfig.ServerName != "backend.internal" {
+		t.Fatalf("tls: got %+v", tlsConfig)
+	}
+	want := &Config{
+		HTTP: HTTP{Listen: "127.0.0.1:7000", AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"}},
+		GRPC: GRPC{Listen: ":0"},
+		Stream: Stream{
+			Heartbeat: 20 * time.Second, WriteTimeout: 11 * time.Second, Retry: 3 * time.Second,
+			MaxAge: 90 * time.Minute, Drain: 5 * time.Second, AheadWait: 4 * time.Second,
+			PrimeWait: 6 * time.Second, StaleAllowed: 7 * time.Minute, MaxSubscribers: 12, History: history,
+		},
+		Sources: []Source{
+			{Name: "local", Type: Store, Store: StoreSource{MaxValueBytes: 65536, MaxBytes: 1 << 30}},
+			{Name: "machine", Type: Host, Host: HostSource{Interval: 2 * time.Second}},
+			{Name: "backend", Type: GRPCs, GRPC: GRPCSource{
+				Address: "dns:///backend:9000", TLS: tlsConfig,
+				Metadata:  Metadata{"x-team": "a ${b}", "authorization": "s3cret", "x-other": "absolute"},
+				Keepalive: 30 * time.Second, StallAfter: time.Minute, MaxMessageBytes: 4 << 20,
+			}},
+		},
+		Watches: []Watch{
+			{Name: "notes", Source: "local", Prime: true, History: history},
+			{Name: "processes", Source: "machine", Linger: 10 * time.Second, History: history, Collection: "processes"},
+			{Name: "services", Source: "backend", Prime: true, SnapshotTimeout: 90 * time.Second, Watch: "services",
+				History: History{MaxAge: history.MaxAge, MaxDeletes: 5, MaxBytes: history.MaxBytes}},
+			{Name: "nodes", Source: "backend", Prime: true, History: history, Watch: "nodes.v2", Prefix: "eu/"},
+		},
+	}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", c, want)
+	}
+}
+
+func TestZeroTurnsOff(t *testing.T) {
+	c := parse(t, "stream: { max_age: 0s, drain: 0s }\nsources: { b: { type: grpc, address: a, keepalive: 0s } }")
+	if c.Stream.MaxAge != Off || c.Stream.Drain != Off || c.Sources[0].GRPC.Keepalive != Off {
+		t.Errorf("got %v, %v, %v, want Off", c.Stream.MaxAge, c.Stream.Drain, c.Sources[0].GRPC.Keepalive)
+	}
+}
+
+func TestVariableIsTextNeverYAML(t *testing.T) {
+	env := fakeEnvironment()
+	env.Getenv = func(string) (string, bool) { return "a: {b, *c, ${HOST}", true }
+	c, err := Parse("f", []byte("sources: { s: { type: grpc, address: \"${X}\" } }"), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Sources[0].GRPC.Address; got != "a: {b, *c, ${HOST}" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestMetadataIsNeverShown(t *testing.T) {
+	c := parse(t, everything)
+	var out strings.Builder
+	logger := slog.New(slog.NewJSONHandler(&out, nil))
+	logger.Info("x", "metadata", c.Sources[2].GRPC.Metadata, "source", fmt.Sprintf("%+v", c.Sources[2]))
+	fmt.Fprintf(&out, "%v %+v %#v %s %q", *c, *c, *c, c.Sources[2].GRPC.Metadata, c.Sources[2].GRPC.Metadata)
+	if strings.Contains(out.String(), "s3cret") {
+		t.Errorf("shown: %s", out.String())
+	}
+}
+
+func TestLoadSaysWhyAFileCannotBeRead(t *testing.T) {
+	_, err := Load(filepath.Join(t.TempDir(), "none.yaml"), Environment{})
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v, want fs.ErrNotExist", err)
+	}
+}
+
+func TestFileThatIsTooLarge(t *testing.T) {
+	_, err := Parse("f", make([]byte, MaxFileBytes+1), fakeEnvironment())
+	if err == nil || !strings.Contains(err.Error(), "at most") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,124 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// sourceFields returns, for each source type of this build, how its own keys
+// are read.
+func (d *decoder) sourceFields(s *Source) map[SourceType]map[string]field {
+	return map[SourceType]map[string]field{
+		Store: {
+			"max_value_bytes": d.size(&s.Store.MaxValueBytes),
+			"max_bytes":       d.size(&s.Store.MaxBytes),
+		},
+		Host: {
+			"interval": d.duration(&s.Host.Interval),
+		},
+		GRPCs: {
+			"address":           d.str(&s.GRPC.Address),
+			"tls":               d.clientTLS(&s.GRPC.TLS),
+			"metadata":          d.metadata(&s.GRPC.Metadata),
+			"metadata_files":    d.metadataFiles(&s.GRPC.Metadata),
+			"keepalive":         d.durationOrOff(&s.GRPC.Keepalive),
+			"stall_after":       d.duration(&s.GRPC.StallAfter),
+			"max_message_bytes": d.messageSize(&s.GRPC.MaxMessageBytes),
+		},
+	}
+}
+
+// required are the keys that a source of a type cannot be without.
+var required = map[SourceType]string{GRPCs: "address"}
+
+// notBuiltIn are the source types that the configuration format knows and this
+// build does not.
+var notBuiltIn = []string{"consul", "etcd", "files", "gateway", "kubernetes", "nats"}
+
+// sources reads the section and returns the type of every source that is
+// declared; empty for one that was declared with an error.
+func (d *decoder) sources(c *Config, v value) map[string]SourceType {
+	declared := map[string]SourceType{}
+	if v.node == nil {
+		return declared
+	}
+	for _, e := range d.entries(v) {
+		s := Source{Name: e.name}
+		if d.name(e) && d.source(&s, e) {
+			c.Sources = append(c.Sources, s)
+		}
+		declared[e.name] = s.Type
+	}
+	return declared
+}
+
+// name reports a key that cannot be the name of a source or a watch.
+func (d *decoder) name(e entry) bool {
+	if stream.CheckWatchName(e.name) == nil {
+		return true
+	}
+	d.errorf(value{node: e.key}, "%q: want a name of 1 to 64 letters, digits, '.', '_' or '-'", e.name)
+	return false
+}
+
+// source reads one source, and says whether it has a type of this build. The
+// keys of other types are not judged.
+func (d *decoder) source(s *Source, e entry) bool {
+	var given scalar
+	entries := d.entries(e.value)
+	at := slices.IndexFunc(entries, func(e entry) bool { return e.name == "type" })
+	if at < 0 {
+		d.errorf(value{node: e.key, path: e.path}, "type is missing; %s", suggest("", d.sourceTypes(s)))
+		return false
+	}
+	given, ok := d.text(entries[at].value, "the name of a source type", nil)
+	if !ok {
+		return false
+	}
+	fields, built := d.sourceFields(s)[SourceType(given.expanded)]
+	if !built {
+		d.unknownType(s, given)
+		return false
+	}
+	s.Type = SourceType(given.expanded)
+	fields["type"] = func(value) {}
+	d.object(e.value, fields)
+	if key := required[s.Type]; key != "" && !slices.ContainsFunc(entries, func(e entry) bool { return e.name == key }) {
+		d.errorf(value{node: e.key, path: e.path}, "%s is missing, which a source of type %s must have", key, s.Type)
+	}
+	return true
+}
+
+func (d *decoder) unknownType(s *Source, given scalar) {
+	types := d.sourceTypes(s)
+	if slices.Contains(notBuiltIn, given.expanded) {
+		slices.Sort(types)
+		d.errorf(given.value, "source type %s is not built in yet; this build has %s",
+			given.expanded, strings.Join(types, ", "))
+		return
+	}
+	d.errorf(given.value, "this build has no source type %q; %s", given.written, suggest(given.written, types))
+}
+
+func (d *decoder) sourceTypes(s *Source) []string {
+	var types []string
+	for t := range d.sourceFields(s) {
+		types = append(types, string(t))
+	}
+	return types
+}
+
+// messageSize reads a size that gRPC can take.
+func (d *decoder) messageSize(into *int) field {
+	return func(v value) {
+		var size int64
+		d.size(&size)(v)
+		if size > 1<<31-1 {
+			d.errorf(v, "want less than 2GiB, which is the most that gRPC takes")
+			return
+		}
+		*into = int(size)
+	}
+}

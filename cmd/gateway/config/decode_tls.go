@@ -1,0 +1,105 @@
+package config
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io/fs"
+	"path/filepath"
+)
+
+// namedFile is a file that the configuration names, and its content.
+type namedFile struct {
+	value
+	data []byte
+}
+
+// read reads the file that a value names, relative to the configuration.
+func (d *decoder) read(into *namedFile) field {
+	return func(v value) {
+		into.value = v
+		var name string
+		d.str(&name)(v)
+		if name == "" {
+			return
+		}
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(d.dir, name)
+		}
+		data, err := d.env.ReadFile(name)
+		if err != nil {
+			d.errorf(v, "cannot be read: %v", reason(err))
+			return
+		}
+		if len(data) == 0 {
+			d.errorf(v, "the file is empty")
+			return
+		}
+		into.data = data
+	}
+}
+
+// reason is the error without the name of the file, which may have come from
+// the environment.
+func reason(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// serverTLS reads a certificate and its key.
+func (d *decoder) serverTLS(into **tls.Config) field {
+	return func(v value) {
+		var cert, key namedFile
+		d.object(v, map[string]field{"cert_file": d.read(&cert), "key_file": d.read(&key)})
+		if cert.node == nil && key.node == nil {
+			d.errorf(v, "cert_file and key_file are missing")
+			return
+		}
+		*into = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: d.keyPair(cert, key)}
+	}
+}
+
+// clientTLS reads whom to trust, and the client's own certificate if it has one.
+func (d *decoder) clientTLS(into **tls.Config) field {
+	return func(v value) {
+		c := &tls.Config{MinVersion: tls.VersionTLS12}
+		var ca, cert, key namedFile
+		d.object(v, map[string]field{
+			"ca_file": d.read(&ca), "cert_file": d.read(&cert), "key_file": d.read(&key),
+			"server_name": d.str(&c.ServerName),
+		})
+		if ca.data != nil {
+			c.RootCAs = x509.NewCertPool()
+			if !c.RootCAs.AppendCertsFromPEM(ca.data) {
+				d.errorf(ca.value, "the file holds no certificate in PEM")
+			}
+		}
+		c.Certificates = d.keyPair(cert, key)
+		*into = c
+	}
+}
+
+// keyPair makes the certificate; nil if there is none, or an error was added.
+func (d *decoder) keyPair(cert, key namedFile) []tls.Certificate {
+	switch {
+	case cert.node == nil && key.node == nil:
+		return nil
+	case cert.node == nil:
+		d.errorf(key.value, "cert_file is missing beside it")
+		return nil
+	case key.node == nil:
+		d.errorf(cert.value, "key_file is missing beside it")
+		return nil
+	case cert.data == nil || key.data == nil:
+		return nil
+	}
+	pair, err := tls.X509KeyPair(cert.data, key.data)
+	if err != nil {
+		d.errorf(cert.value, "not a certificate with its key: %v", err)
+		return nil
+	}
+	return []tls.Certificate{pair}
+}

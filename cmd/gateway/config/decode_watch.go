@@ -1,0 +1,136 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Collections are what a source of type host can watch.
+var Collections = []string{"interfaces", "mounts", "processes"}
+
+// watchFields returns how the keys are read that every watch may have.
+func (d *decoder) watchFields(w *Watch) map[string]field {
+	return map[string]field{
+		"source":           d.str(&w.Source),
+		"prime":            d.boolean(&w.Prime),
+		"linger":           d.duration(&w.Linger),
+		"history":          d.history(&w.History),
+		"snapshot_timeout": d.duration(&w.SnapshotTimeout),
+	}
+}
+
+// ownFields returns, for each source type, how the keys are read that only its
+// watches may have.
+func (d *decoder) ownFields(w *Watch) map[SourceType]map[string]field {
+	return map[SourceType]map[string]field{
+		Host: {"collection": d.collection(&w.Collection)},
+		GRPCs: {
+			"watch": d.strThat("a name of 1 to 64 letters, digits, '.', '_' or '-'",
+				func(s string) bool { return stream.CheckWatchName(s) == nil }, &w.Watch),
+			"prefix": d.str(&w.Prefix),
+		},
+	}
+}
+
+func (d *decoder) watches(c *Config, v value, declared map[string]SourceType) {
+	if v.node == nil {
+		return
+	}
+	for _, e := range d.entries(v) {
+		w := Watch{Name: e.name, Prime: true}
+		d.name(e)
+		d.watch(&w, e, declared)
+		w.History = w.History.or(c.Stream.History)
+		c.Watches = append(c.Watches, w)
+	}
+}
+
+// watch reads one watch, by the type of its source.
+func (d *decoder) watch(w *Watch, e entry, declared map[string]SourceType) {
+	entries := d.entries(e.value)
+	at := slices.IndexFunc(entries, func(e entry) bool { return e.name == "source" })
+	if at < 0 {
+		d.errorf(value{node: e.key, path: e.path}, "source is missing: the name of an entry of sources")
+		return
+	}
+	name, ok := d.text(entries[at].value, "the name of a source", nil)
+	if !ok {
+		return
+	}
+	source, known := declared[name.expanded]
+	if !known {
+		d.errorf(name.value, "there is no source %q; %s", name.written, suggest(name.written, names(declared)))
+		return
+	}
+	if source == "" {
+		return // reported where it is declared; its type says which keys there are
+	}
+	d.watchOf(w, e, source, entries)
+}
+
+func (d *decoder) watchOf(w *Watch, e entry, source SourceType, entries []entry) {
+	fields, own := d.watchFields(w), d.ownFields(w)
+	for _, given := range entries {
+		if read, ok := own[source][given.name]; ok {
+			fields[given.name] = read
+			continue
+		}
+		if of := ownersOf(own, given.name); of != "" {
+			d.errorf(value{node: given.key, path: e.path}, "%s is for watches of a %s source; %s is of type %s",
+				given.name, of, w.sourceIn(entries), source)
+			fields[given.name] = func(value) {}
+		}
+	}
+	for name, read := range own[source] {
+		fields[name] = read
+	}
+	d.object(e.value, fields)
+	if source == Host && !slices.ContainsFunc(entries, func(e entry) bool { return e.name == "collection" }) {
+		d.errorf(value{node: e.key, path: e.path}, "collection is missing; want %s", oneOf(Collections))
+	}
+	if source == GRPCs && w.Watch == "" {
+		w.Watch = w.Name
+	}
+}
+
+// sourceIn returns the name of the source as it is written.
+func (w *Watch) sourceIn(entries []entry) string {
+	for _, e := range entries {
+		if e.name == "source" {
+			return fmt.Sprintf("%q", e.node.GetToken().Value)
+		}
+	}
+	return "its source"
+}
+
+// ownersOf returns the source type whose watches may have the key.
+func ownersOf(own map[SourceType]map[string]field, key string) SourceType {
+	for t, fields := range own {
+		if _, ok := fields[key]; ok {
+			return t
+		}
+	}
+	return ""
+}
+
+func (d *decoder) collection(into *string) field {
+	return func(v value) {
+		s, ok := d.text(v, oneOf(Collections), nil)
+		if !ok {
+			return
+		}
+		if !slices.Contains(Collections, s.expanded) {
+			d.errorf(s.value, "this machine has no collection %q; %s", s.written, suggest(s.written, Collections))
+			return
+		}
+		*into = s.expanded
+	}
+}
+
+func oneOf(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}

@@ -1,0 +1,205 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
+)
+
+// decoder walks one document and collects what is wrong in it. Owned by Parse.
+type decoder struct {
+	file    string
+	dir     string // relative names of files begin here
+	env     Environment
+	anchors map[string]ast.Node
+	errs    Errors
+}
+
+// value is a YAML value and where it stands: for instance stream.heartbeat;
+// empty for the whole document.
+type value struct {
+	node ast.Node
+	path string
+}
+
+// entry is one "key: value" of a mapping.
+type entry struct {
+	name string
+	key  ast.Node
+	value
+}
+
+// field reads the value of one key.
+type field func(value)
+
+func (d *decoder) at(line, column int, format string, args ...any) {
+	d.errs = append(d.errs, &Error{
+		File: d.file, Line: max(line, 1), Column: max(column, 1), Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// errorf adds an error at the place of v, with its path.
+func (d *decoder) errorf(v value, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	if v.path != "" {
+		message = v.path + ": " + message
+	}
+	at := position(v.node)
+	d.at(at.Line, at.Column, "%s", message)
+}
+
+// position returns where a node begins. The token of a block mapping is its
+// first ':', which is not what a reader looks for.
+func position(n ast.Node) token.Position {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		if !n.IsFlowStyle && len(n.Values) > 0 {
+			return position(n.Values[0].Key)
+		}
+	case *ast.MappingValueNode:
+		return position(n.Key)
+	}
+	if tk := n.GetToken(); tk != nil && tk.Position != nil {
+		return *tk.Position
+	}
+	return token.Position{Line: 1, Column: 1}
+}
+
+// resolve follows an alias, and looks through an anchor. An alias that leads to
+// itself is an error.
+func (d *decoder) resolve(v value) (value, bool) {
+	for range 16 {
+		switch n := v.node.(type) {
+		case *ast.AnchorNode:
+			v.node = n.Value
+		case *ast.AliasNode:
+			target, ok := d.anchors[aliasName(n)]
+			if !ok {
+				d.errorf(v, "there is no anchor &%s", aliasName(n))
+				return v, false
+			}
+			v.node = target
+		default:
+			return v, v.node != nil
+		}
+	}
+	d.errorf(v, "this alias leads to itself")
+	return v, false
+}
+
+func aliasName(n *ast.AliasNode) string {
+	if n.Value == nil || n.Value.GetToken() == nil {
+		return ""
+	}
+	return n.Value.GetToken().Value
+}
+
+// object reads a mapping with known keys. A missing value is an empty mapping.
+func (d *decoder) object(v value, fields map[string]field) {
+	for _, e := range d.entries(v) {
+		read, known := fields[e.name]
+		if !known {
+			d.unknownKey(e, v.path, names(fields))
+			continue
+		}
+		read(e.value)
+	}
+}
+
+func (d *decoder) unknownKey(e entry, in string, right []string) {
+	if in == "" {
+		in = "the configuration"
+	}
+	d.errorf(value{node: e.key}, "unknown key %q in %s; %s", e.name, in, suggest(e.name, right))
+}
+
+// entries returns the keys and values of a mapping, each key once.
+func (d *decoder) entries(v value) []entry {
+	v, ok := d.resolve(v)
+	if !ok {
+		return nil
+	}
+	var pairs []*ast.MappingValueNode
+	switch n := v.node.(type) {
+	case *ast.NullNode:
+	case *ast.MappingNode:
+		pairs = n.Values
+	case *ast.MappingValueNode:
+		pairs = []*ast.MappingValueNode{n}
+	default:
+		d.errorf(v, "want a mapping, not %s", kind(v.node))
+	}
+	return d.uniqueEntries(v, pairs)
+}
+
+func (d *decoder) uniqueEntries(in value, pairs []*ast.MappingValueNode) []entry {
+	var out []entry
+	for _, p := range pairs {
+		name, ok := d.keyName(p.Key)
+		if !ok {
+			continue
+		}
+		first := slices.IndexFunc(out, func(e entry) bool { return e.name == name })
+		if first >= 0 {
+			d.errorf(value{node: p.Key, path: in.path}, "%q stands here twice, first on line %d",
+				name, position(out[first].key).Line)
+			continue
+		}
+		out = append(out, entry{name: name, key: p.Key, value: value{p.Value, join(in.path, name)}})
+	}
+	return out
+}
+
+// keyName returns the text of a key.
+func (d *decoder) keyName(key ast.MapKeyNode) (string, bool) {
+	switch k := key.(type) {
+	case *ast.MergeKeyNode:
+		d.errorf(value{node: key}, "merge keys (<<) are not supported; write the keys out")
+		return "", false
+	case *ast.StringNode:
+		return k.Value, true
+	case ast.ScalarNode:
+		return k.GetToken().Value, true
+	default:
+		d.errorf(value{node: key}, "want a plain word as a key")
+		return "", false
+	}
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func names[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for name := range m {
+		out = append(out, name)
+	}
+	return out
+}
+
+// kind names what a value is, for a person.
+func kind(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "a mapping"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.NullNode:
+		return "nothing"
+	case *ast.StringNode, *ast.LiteralNode:
+		return "text"
+	case *ast.BoolNode:
+		return "true or false"
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		return "a number"
+	default:
+		return strings.ToLower(n.Type().String())
+	}
+}

@@ -1,0 +1,41 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Error is one thing that is wrong in a configuration file.
+type Error struct {
+	File         string
+	Line, Column int // from 1
+	Message      string
+}
+
+// Error returns file:line:column: message.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
+}
+
+// Errors is everything that is wrong in a configuration file, in the order of
+// the file; never empty.
+type Errors []*Error
+
+// Error returns one line for each error.
+func (es Errors) Error() string {
+	lines := make([]string, len(es))
+	for i, e := range es {
+		lines[i] = e.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// sorted puts the errors in the order of the file.
+func (es Errors) sorted() Errors {
+	slices.SortStableFunc(es, func(a, b *Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return es
+}

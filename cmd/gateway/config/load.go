@@ -1,0 +1,123 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// MaxFileBytes is the most bytes that a configuration file may have.
+const MaxFileBytes = 1 << 20
+
+// Environment is what a configuration takes from outside of its file.
+type Environment struct {
+	// Getenv looks up an environment variable; nil: os.LookupEnv.
+	Getenv func(name string) (string, bool)
+	// ReadFile reads a file that the configuration names; nil: os.ReadFile.
+	ReadFile func(name string) ([]byte, error)
+}
+
+func (e Environment) withDefaults() Environment {
+	if e.Getenv == nil {
+		e.Getenv = os.LookupEnv
+	}
+	if e.ReadFile == nil {
+		e.ReadFile = os.ReadFile
+	}
+	return e
+}
+
+// Load reads the file, and the files that it names. An error is an Errors, or
+// says why the file cannot be read.
+func Load(file string, env Environment) (*Config, error) {
+	data, err := env.withDefaults().ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return Parse(file, data, env)
+}
+
+// Parse reads data as the content of file, and the files that it names. The
+// error is an Errors.
+func Parse(file string, data []byte, env Environment) (*Config, error) {
+	d := &decoder{file: file, dir: filepath.Dir(file), env: env.withDefaults()}
+	c := Default()
+	if body := d.document(data); body != nil {
+		d.config(c, value{node: body})
+	}
+	if len(d.errs) > 0 {
+		return nil, d.errs.sorted()
+	}
+	return c, nil
+}
+
+// document parses the YAML and returns its one document; nil: empty, or an
+// error was added.
+func (d *decoder) document(data []byte) ast.Node {
+	if len(data) > MaxFileBytes {
+		d.at(1, 1, "the file has %d bytes; at most %d are read", len(data), MaxFileBytes)
+		return nil
+	}
+	// Keys that stand twice are reported together with everything else.
+	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		d.syntaxError(err, data)
+		return nil
+	}
+	if len(file.Docs) > 1 && file.Docs[1].Body != nil {
+		d.errorf(value{node: file.Docs[1].Body}, "a second document begins here; want one")
+	}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		return nil
+	}
+	d.anchors = anchors(file.Docs[0].Body)
+	return file.Docs[0].Body
+}
+
+func (d *decoder) syntaxError(err error, data []byte) {
+	var syntax *yaml.SyntaxError
+	if !errors.As(err, &syntax) || syntax.Token == nil || syntax.Token.Position == nil {
+		message, _, _ := strings.Cut(err.Error(), "\n")
+		d.at(1, 1, "not YAML: %s", message)
+		return
+	}
+	at, hint := syntax.Token.Position, ""
+	// The braces of a variable end a plain word inside of {} and [].
+	if strings.Contains(line(data, at.Line), "${") {
+		hint = `; inside of {} and [] write "${NAME}" in quotation marks`
+	}
+	d.at(at.Line, at.Column, "not YAML: %s%s", syntax.Message, hint)
+}
+
+// line returns the line with the number, from 1.
+func line(data []byte, number int) string {
+	lines := strings.Split(string(data), "\n")
+	if number < 1 || number > len(lines) {
+		return ""
+	}
+	return lines[number-1]
+}
+
+// anchors finds every anchor in the document; of two with one name the last is
+// taken.
+func anchors(root ast.Node) map[string]ast.Node {
+	found := anchorVisitor{}
+	ast.Walk(found, root)
+	return found
+}
+
+type anchorVisitor map[string]ast.Node
+
+// Visit notes the node if it is an anchor.
+func (v anchorVisitor) Visit(n ast.Node) ast.Visitor {
+	if a, ok := n.(*ast.AnchorNode); ok && a.Name != nil {
+		v[a.Name.GetToken().Value] = a.Value
+	}
+	return v
+}
