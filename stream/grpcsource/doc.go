@@ -1,0 +1,32 @@
+// Package grpcsource follows a watch of any server that implements WatchList of
+// watchtide.v1.WatchService: a backend of its own, the embedded store, or
+// another gateway. The other methods of the service are not called.
+//
+// # What the upstream must send
+//
+// reset, the snapshot's upserts, end_of_snapshot, then every change in its own
+// order. That is all. What an upstream may do beyond it is used:
+//
+//   - Positions "watch@epoch-R" name the revision order, so that all replicas
+//     agree on it, make the watch resumable, and mark where a transaction ends:
+//     changes become visible together at the next position without "/T". An
+//     upstream that sends positions must send one at the end of each
+//     transaction. Without positions each change is a transaction, the order
+//     is named after address, watch and prefix, and each connection begins with
+//     a snapshot.
+//   - status (priming, resyncing, stale, in_sync) is passed on. What comes
+//     between catching_up and the next bookmark is one transaction.
+//   - bookmark is progress.
+//   - goodbye ends the stream; its retry_ms is the least time until the next
+//     connection.
+//
+// # What is refused
+//
+// A message that breaks the contract ends the connection with
+// [stream.ErrInvalid] and says which event it was and what would be right: an
+// event before reset, a value that is not JSON, a revision 0, a position of
+// another watch, another epoch without a reset, an empty message, fewer
+// resources than end_of_snapshot counts. Event types and states that are not
+// known are ignored, as the protocol demands. Order is not judged here but by
+// ingest, as for every source.
+package grpcsource

@@ -1,0 +1,156 @@
+package grpcsource
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// phase is where in the protocol the upstream is.
+type phase uint8
+
+const (
+	opening  phase = iota // nothing came yet that belongs to a phase
+	resuming              // what is newer than the position; no reset came
+	snapshot              // after reset
+	live                  // after end_of_snapshot
+)
+
+// reader turns the events of one call into the calls of a Sink.
+//
+// Owned by the goroutine that runs Watch.
+type reader struct {
+	// Static after construction.
+	sink     stream.Sink
+	epochs   epochs
+	watch    string
+	where    string // for messages
+	prefix   string
+	position string // what the upstream was asked to resume from; empty: nothing
+
+	phase     phase
+	events    uint64        // received so far
+	epoch     string        // the upstream's; empty while it is not known
+	begun     bool          // the Sink was told the epoch, so that it takes changes
+	held      []change      // changes of a snapshot whose epoch is not known yet
+	upserts   uint64        // upserts received in this snapshot
+	committed uint64        // last revision committed
+	catchUp   bool          // from catching_up to the next bookmark
+	retry     time.Duration // what goodbye asked for
+}
+
+// change is an Upsert or a Delete that is held back.
+type change struct {
+	resource stream.Resource
+	deleted  bool
+}
+
+// errGoodbye ends a call in good order.
+var errGoodbye = errors.New("goodbye")
+
+func newReader(s *Source, resume stream.Resume, sink stream.Sink) *reader {
+	r := &reader{
+		sink: sink, epochs: s.epochs,
+		watch: s.config.Watch, prefix: s.config.Prefix,
+		where: fmt.Sprintf("grpc %s, watch %q", s.config.target(), s.config.Watch),
+	}
+	if r.epoch, r.position = s.epochs.resume(resume); r.position != "" {
+		r.phase, r.begun, r.committed = resuming, true, resume.Revision
+	}
+	return r
+}
+
+// receive takes one event. A reset is told before its position is looked at,
+// since that belongs to the new order; anything else after, since a snapshot's
+// first position says into which order its resources go.
+func (r *reader) receive(m *pb.WatchListResponse) error {
+	r.events++
+	if m.GetEvent() == nil && m.GetPosition() == "" && len(m.ProtoReflect().GetUnknown()) == 0 {
+		return r.invalid("empty message: want an event")
+	}
+	if m.GetReset_() != nil {
+		r.reset()
+	}
+	place, err := r.place(m.GetPosition())
+	if err != nil {
+		return err
+	}
+	if err := r.apply(m); err != nil {
+		return err
+	}
+	return r.commitAt(m, place)
+}
+
+// apply does what one event says, but for ending a transaction.
+func (r *reader) apply(m *pb.WatchListResponse) error {
+	switch e := m.GetEvent().(type) {
+	case *pb.WatchListResponse_Upsert:
+		return r.upsert(e.Upsert.GetResource())
+	case *pb.WatchListResponse_Delete:
+		return r.delete(e.Delete)
+	case *pb.WatchListResponse_Status:
+		return r.status(e.Status)
+	case *pb.WatchListResponse_Goodbye:
+		return r.goodbye(e.Goodbye)
+	}
+	return nil // framing, or an event that a newer server may send
+}
+
+// reset begins a snapshot. The Sink is told as soon as the epoch is known.
+func (r *reader) reset() {
+	r.phase, r.epoch, r.begun = snapshot, "", false
+	r.held, r.upserts, r.catchUp = nil, 0, false
+}
+
+// place reads the position of an event; nil if it has none, or none that
+// matters.
+func (r *reader) place(text string) (*stream.Position, error) {
+	if text == "" || r.phase == opening || r.begun && r.epoch == "" {
+		return nil, nil
+	}
+	p, err := stream.ParsePosition(text)
+	switch {
+	case err != nil:
+		return nil, r.invalid("%v", err)
+	case p.Watch != r.watch:
+		return nil, r.invalid("position %q: want one of watch %q", text, r.watch)
+	case r.epoch == "":
+		return &p, r.begin(p.Epoch)
+	case p.Epoch != r.epoch:
+		return nil, r.invalid("position %q: want epoch %q, or a reset before", text, r.epoch)
+	}
+	return &p, nil
+}
+
+// begin tells the Sink of a snapshot, and what was held back of it. epoch is
+// empty for an upstream without positions.
+func (r *reader) begin(epoch string) error {
+	if err := r.sink.Reset(r.epochs.ours(epoch)); err != nil {
+		return err
+	}
+	held := r.held
+	r.epoch, r.begun, r.held = epoch, true, nil
+	for _, c := range held {
+		if err := r.pass(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusedResume says that the upstream did not even try to resume.
+func (r *reader) refusedResume(code codes.Code) bool {
+	if r.position == "" || r.events > 0 {
+		return false
+	}
+	return code == codes.InvalidArgument || code == codes.OutOfRange || code == codes.FailedPrecondition
+}
+
+func (r *reader) invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s, event %d: %s", stream.ErrInvalid, r.where, r.events, fmt.Sprintf(format, args...))
+}
