@@ -52,6 +52,13 @@ func (a *admission) leave() {
 	}
 }
 
+// count returns how many streams are open.
+func (a *admission) count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.open
+}
+
 // drain refuses new streams from now on and tells the open ones to leave. It
 // returns at once; idle is closed when the last one has left.
 func (a *admission) drain() {

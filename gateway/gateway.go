@@ -3,6 +3,7 @@ package gateway
 import (
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 
@@ -70,4 +71,23 @@ func (g *Gateway) Handler() http.Handler {
 		r.Method(http.MethodGet, "/metrics", g.metricsHandler())
 	}
 	return r
+}
+
+func (g *Gateway) notFound(w http.ResponseWriter, r *http.Request) {
+	writeProblem(w, newProblem(http.StatusNotFound, "there is nothing at %s; see /openapi.json", r.URL.Path))
+}
+
+// methodNotAllowed answers a method that the path does not have with those that
+// it has.
+func (g *Gateway) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	routes := chi.RouteContext(r.Context()).Routes
+	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE"} {
+		if routes.Match(chi.NewRouteContext(), method, r.URL.EscapedPath()) {
+			allowed = append(allowed, method)
+		}
+	}
+	p := newProblem(http.StatusMethodNotAllowed, "%s is not a method of %s: want %s", r.Method, r.URL.Path, strings.Join(allowed, " or "))
+	p.allow = strings.Join(allowed, ", ")
+	writeProblem(w, p)
 }

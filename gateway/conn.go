@@ -1,0 +1,54 @@
+package gateway
+
+import (
+	"errors"
+	"net"
+	"os"
+	"time"
+)
+
+// patientListener accepts patientConns.
+type patientListener struct {
+	net.Listener
+	patience time.Duration
+}
+
+func listen(l net.Listener, patience time.Duration) net.Listener {
+	return patientListener{l, patience}
+}
+
+// Accept waits for the next connection.
+func (l patientListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &patientConn{Conn: c, patience: l.patience}, nil
+}
+
+// patientConn is a connection whose writes fail once no byte at all could be
+// written for a while, and go on for as long as bytes move, however slowly. It
+// lies beneath TLS and beneath HTTP, since neither can go on after a write that
+// failed in its middle. So it also ends requests that have no deadline of their
+// own.
+type patientConn struct {
+	net.Conn
+	patience time.Duration
+}
+
+// Write writes p. It takes over from any write deadline that was set before.
+func (c *patientConn) Write(p []byte) (written int, err error) {
+	for {
+		if err := c.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
+			return written, err
+		}
+		n, err := c.Conn.Write(p[written:])
+		written += n
+		if n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			return written, err
+		}
+	}
+}
+
+// NetConn returns the connection beneath, as tls.Conn.NetConn does.
+func (c *patientConn) NetConn() net.Conn { return c.Conn }

@@ -1,0 +1,89 @@
+package gateway
+
+import (
+	"net/http"
+	"net/url"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// handleEvents streams the watches that the query names.
+func (g *Gateway) handleEvents(w http.ResponseWriter, r *http.Request) {
+	g.serveEvents(w, r, "")
+}
+
+// handleWatchEvents streams the watch that the path names.
+func (g *Gateway) handleWatchEvents(w http.ResponseWriter, r *http.Request) {
+	name := chi.URLParam(r, "watch")
+	if unescaped, err := url.PathUnescape(name); err == nil {
+		name = unescaped // chi matches the path as it was escaped
+	}
+	g.serveEvents(w, r, name)
+}
+
+// serveEvents answers a stream request: a refusal is a problem, and everything
+// that can be refused is refused before the first byte.
+func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name string) {
+	req, p := parseStreamRequest(r.URL.RawQuery, r.Header, name)
+	if p != nil {
+		writeProblem(w, p)
+		return
+	}
+	watches, p := g.chosen(req.watches)
+	if p != nil {
+		writeProblem(w, p)
+		return
+	}
+	if r.Method == http.MethodHead {
+		setStreamHeaders(w.Header(), req.format.framing())
+		return
+	}
+	if !g.admission.enter() {
+		g.refuseOverload(w, r, req)
+		return
+	}
+	defer g.admission.leave()
+	if p := g.awaitPrimed(r, req); p != nil {
+		writeProblem(w, p)
+		return
+	}
+	g.newPump(w, r, req, watches).run()
+}
+
+// chosen returns the watches of a request.
+func (g *Gateway) chosen(choices []watchChoice) ([]*stream.Watch, *problem) {
+	watches := make([]*stream.Watch, 0, len(choices))
+	for _, choice := range choices {
+		w, p := g.watch(choice.name)
+		if p != nil {
+			return nil, p
+		}
+		watches = append(watches, w)
+	}
+	return watches, nil
+}
+
+// awaitPrimed waits, for a stream that ends with the snapshot, until there is
+// one: its client wants the state now, or to be told that there is none.
+func (g *Gateway) awaitPrimed(r *http.Request, req streamRequest) *problem {
+	if !req.until {
+		return nil
+	}
+	for _, choice := range req.watches {
+		if _, p := g.primedWatch(r.Context(), choice.name); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// setStreamHeaders tells every cache and proxy on the way to pass the bytes on
+// as they come.
+func setStreamHeaders(h http.Header, f framing) {
+	h.Set("Content-Type", f.contentType())
+	h.Set("Cache-Control", "no-cache, no-store, no-transform")
+	h.Set("X-Accel-Buffering", "no") // nginx
+	h.Set("Vary", "Accept, Origin, Accept-Encoding")
+}

@@ -1,0 +1,103 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// follow is one watch of a stream: a subscription, and what its pump remembers
+// of it. Owned by the pump.
+type follow struct {
+	// Static after construction.
+	sub     *stream.Subscription
+	removed <-chan struct{} // closed when the watch is no more
+
+	// came is the position that the client came with, until the subscription
+	// has sent anything: the ids of other watches' events must not lose it.
+	came *stream.Position
+	// quietSince is when the watch last sent anything.
+	quietSince time.Time
+
+	// For the metrics.
+	told       bool // the outcome of the resume was counted
+	inSnapshot bool
+	synced     bool // the first end_of_snapshot was counted
+}
+
+func (g *Gateway) follow(w *stream.Watch, choice watchChoice) follow {
+	return follow{
+		sub: w.Subscribe(stream.SubscribeOptions{
+			Resume:    choice.resume,
+			Invalid:   choice.invalid,
+			Prefix:    choice.prefix,
+			AheadWait: g.cfg.AheadWait,
+		}),
+		removed:    w.Done(),
+		came:       choice.resume,
+		quietSince: time.Now(),
+	}
+}
+
+// advance notes that the subscription has returned a batch.
+func (f *follow) advance() {
+	f.came = nil
+	f.quietSince = time.Now()
+}
+
+// changed is closed when the subscription may have more, after a Next that had
+// nothing; nil where nobody asks any more.
+func (f *follow) changed(until bool) <-chan struct{} {
+	if until && f.sub.Synced() {
+		return nil
+	}
+	return f.sub.Changed()
+}
+
+// appendPositions appends the id of a stream: where each of its watches is.
+func appendPositions(dst []byte, follows []follow) []byte {
+	for i := range follows {
+		position, ok := follows[i].sub.Position()
+		if !ok && follows[i].came != nil {
+			position, ok = *follows[i].came, true
+		}
+		if !ok {
+			continue // nothing was delivered of it: it begins again
+		}
+		if len(dst) > 0 {
+			dst = append(dst, ',')
+		}
+		dst = position.Append(dst)
+	}
+	return dst
+}
+
+// countBatch counts the events of a batch that was written.
+func (p *pump) countBatch(f *follow) {
+	b, m, transport := &p.batch, p.g.metrics, p.framing.transport()
+	for t := stream.Reset; t <= stream.StatusChange; t++ {
+		m.eventsOut(transport, t, b.Count(t))
+	}
+	f.inSnapshot = f.inSnapshot || b.Count(stream.Reset) > 0
+	if b.Count(stream.EndOfSnapshot) > 0 && f.inSnapshot {
+		f.inSnapshot = false
+		m.snapshot(transport)
+	}
+	if !f.synced && f.sub.Synced() {
+		f.synced = true
+		m.timeToEndOfSnapshot(time.Since(p.began))
+	}
+	if outcome := f.sub.Outcome(); !f.told && outcome != 0 {
+		f.told = true
+		m.resumed(transport, outcome.String())
+	}
+	if at := b.Committed(); p.committed.IsZero() || !at.IsZero() && at.Before(p.committed) {
+		p.committed = at
+	}
+}
+
+// countBytes counts what was written since the last call.
+func (p *pump) countBytes() {
+	p.g.metrics.bytesOut(p.framing.transport(), p.out.bytes-p.counted)
+	p.counted = p.out.bytes
+}

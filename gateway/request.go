@@ -1,0 +1,197 @@
+package gateway
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// streamRequest is what a client asked of a stream, read and checked. Whether
+// the watches exist is not known yet.
+type streamRequest struct {
+	format  format
+	until   bool          // end after the last end_of_snapshot
+	watches []watchChoice // at least one, each name once, in the order of the request
+	// eventSource says that the client named text/event-stream in Accept, as
+	// every browser's EventSource does: it gives up for good on an answer
+	// other than 200.
+	eventSource bool
+}
+
+// watchChoice is one watch of a stream.
+type watchChoice struct {
+	name    string
+	prefix  string           // only keys that begin with it
+	resume  *stream.Position // nil: from nothing
+	invalid bool             // a position was given, and could not be read
+}
+
+// streamParameters are the parameters of a stream. Those that end in a dot take
+// the name of a watch behind it.
+var streamParameters = []string{
+	"watch", "last_event_id", "until", "format",
+	"prefix", "prefix.", "labels", "labels.", "filter", "filter.", "fields", "fields.",
+}
+
+// parseStreamRequest reads the query and the headers of a stream request. name
+// is the watch that the path names, or empty: then the query names them.
+func parseStreamRequest(query string, header http.Header, name string) (streamRequest, *problem) {
+	var req streamRequest
+	q, p := parseQuery(query, name != "")
+	if p != nil {
+		return req, p
+	}
+	if req.format, p = chooseFormat(q.Get("format"), q.Has("format"), header.Values("Accept")); p != nil {
+		return req, p
+	}
+	req.eventSource = req.format == formatSSE && namesEventStream(header.Values("Accept"))
+	if req.until, p = parseUntil(q); p != nil {
+		return req, p
+	}
+	if req.watches, p = chooseWatches(q["watch"], name); p != nil {
+		return req, p
+	}
+	if p := applyPrefixes(req.watches, q); p != nil {
+		return req, p
+	}
+	return req, applyPositions(req.watches, lastEventID(header, q))
+}
+
+// parseQuery reads the query and refuses every parameter that is not known, not
+// available, or repeated without being repeatable. inPath says that the path
+// names the watch.
+func parseQuery(query string, inPath bool) (url.Values, *problem) {
+	q, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, badParameter("query", "the query of the URL cannot be read: %s", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(q)) {
+		switch base, _, dotted := strings.Cut(name, "."); {
+		case name == "watch" && inPath:
+			return nil, badParameter(name, "the path names the watch already: leave watch out, or use /v1/events")
+		case !slices.Contains(streamParameters, name) && !(dotted && slices.Contains(streamParameters, base+".")):
+			return nil, unknownParameter(name)
+		case base == "labels" || base == "filter" || base == "fields":
+			return nil, badParameter(name, "%s is not available yet: prefix is", base)
+		case name != "watch" && len(q[name]) > 1:
+			return nil, badParameter(name, "%s is given %d times: want once", name, len(q[name]))
+		}
+	}
+	return q, nil
+}
+
+func unknownParameter(name string) *problem {
+	if near := nearest(name, streamParameters); near != "" {
+		return badParameter(name, "unknown parameter %q: did you mean %q?", name, near)
+	}
+	return badParameter(name, "unknown parameter %q: want watch, last_event_id, until, prefix or format", name)
+}
+
+const untilEndOfSnapshot = "end_of_snapshot"
+
+func parseUntil(q url.Values) (bool, *problem) {
+	if !q.Has("until") {
+		return false, nil
+	}
+	if got := q.Get("until"); got != untilEndOfSnapshot {
+		return false, badParameter("until", "until is %q: want %s", got, untilEndOfSnapshot)
+	}
+	return true, nil
+}
+
+// chooseWatches makes the watches of the stream of their names, and refuses a
+// stream whose ids could become too long: it could not be resumed.
+func chooseWatches(names []string, inPath string) ([]watchChoice, *problem) {
+	if inPath != "" {
+		names = []string{inPath}
+	}
+	if len(names) == 0 {
+		return nil, badParameter("watch", "no watch is named: want ?watch=NAME, once for each watch")
+	}
+	var choices []watchChoice
+	length := -1 // no comma before the first
+	for _, name := range names {
+		if indexOf(choices, name) >= 0 {
+			return nil, badParameter("watch", "watch %q is named twice: want each once", name).onWatch(name)
+		}
+		length += 1 + stream.LongestPosition(name)
+		if length > stream.MaxPositionLength {
+			p := newProblem(http.StatusRequestURITooLong,
+				"the ids of a stream of these watches could be longer than %d bytes: name fewer watches in one stream", stream.MaxPositionLength)
+			p.Parameter = "watch"
+			return nil, p
+		}
+		choices = append(choices, watchChoice{name: name})
+	}
+	return choices, nil
+}
+
+func indexOf(choices []watchChoice, name string) int {
+	return slices.IndexFunc(choices, func(c watchChoice) bool { return c.name == name })
+}
+
+// applyPrefixes narrows the watches: prefix for a stream of one watch,
+// prefix.NAME for any.
+func applyPrefixes(choices []watchChoice, q url.Values) *problem {
+	if q.Has("prefix") {
+		if len(choices) > 1 {
+			return badParameter("prefix", "which watch does prefix narrow? In a stream of several, want prefix.%s=…", choices[0].name)
+		}
+		choices[0].prefix = q.Get("prefix")
+	}
+	for parameter := range q {
+		name, ok := strings.CutPrefix(parameter, "prefix.")
+		if !ok {
+			continue
+		}
+		i := indexOf(choices, name)
+		if i < 0 {
+			return badParameter(parameter, "watch %q is not part of this stream", name).onWatch(name)
+		}
+		if q.Has("prefix") {
+			return badParameter(parameter, "both prefix and %s are given: want one of them", parameter)
+		}
+		choices[i].prefix = q.Get(parameter)
+	}
+	return nil
+}
+
+// lastEventID returns the positions that the client comes back with. The header
+// wins: a browser that reconnects by itself sends it, and cannot change the URL
+// that it was once given.
+func lastEventID(header http.Header, q url.Values) string {
+	if id := header.Get("Last-Event-ID"); id != "" {
+		return id
+	}
+	return q.Get("last_event_id")
+}
+
+// applyPositions gives each watch its position. Positions of other watches are
+// ignored. Positions that cannot be read are no reason to refuse: a browser
+// would come back with them for ever. The watches are told to say so, and begin
+// from nothing.
+func applyPositions(choices []watchChoice, id string) *problem {
+	if len(id) > stream.MaxPositionLength {
+		p := newProblem(http.StatusRequestURITooLong,
+			"the last event id has %d bytes: want an id as it was sent, of at most %d", len(id), stream.MaxPositionLength)
+		p.Parameter = "last_event_id"
+		return p
+	}
+	positions, err := stream.ParsePositions(id)
+	if err != nil {
+		for i := range choices {
+			choices[i].invalid = true
+		}
+		return nil
+	}
+	for _, position := range positions {
+		if i := indexOf(choices, position.Watch); i >= 0 {
+			choices[i].resume = &position
+		}
+	}
+	return nil
+}

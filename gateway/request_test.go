@@ -1,0 +1,120 @@
+package gateway
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+func TestStreamRequest(t *testing.T) {
+	header := http.Header{"Last-Event-Id": {"a@e1-7,elsewhere@e1-9"}}
+	req, p := parseStreamRequest("watch=a&watch=b&until=end_of_snapshot&prefix.b=x%2F&last_event_id=b@e1-8&format=ndjson", header, "")
+	if p != nil {
+		t.Fatal(p)
+	}
+	if req.format != formatNDJSON || !req.until || len(req.watches) != 2 {
+		t.Fatalf("got %+v", req)
+	}
+	a, b := req.watches[0], req.watches[1]
+	if a.name != "a" || a.prefix != "" || a.resume == nil || a.resume.Upserts != 7 {
+		t.Errorf("a: got %+v, resume %v: want the position of the header", a, a.resume)
+	}
+	if b.name != "b" || b.prefix != "x/" || b.resume != nil || b.invalid {
+		t.Errorf("b: got %+v: want no position, since the header wins", b)
+	}
+}
+
+func TestPositionsThatCannotBeRead(t *testing.T) {
+	for _, id := range []string{"x", "a@", "a@e1-01", "a@e1-5/4", "a@e1-7,", "a@e1-7,a@e1-8", "a@e1-18446744073709551616", "\u00e4@e1-1", "a@e1-1\x00"} {
+		req, p := parseStreamRequest("watch=a&last_event_id="+url.QueryEscape(id), nil, "")
+		if p != nil {
+			t.Errorf("%q: refused: %v", id, p)
+			continue
+		}
+		if !req.watches[0].invalid || req.watches[0].resume != nil {
+			t.Errorf("%q: got %+v: want an invalid position", id, req.watches[0])
+		}
+	}
+}
+
+func TestBadParameters(t *testing.T) {
+	long := strings.Repeat("x", 64)
+	for _, test := range []struct {
+		query, name       string // name of the watch in the path
+		status            int
+		parameter, detail string
+	}{
+		{"", "", 400, "watch", "?watch=NAME"},
+		{"watch=a&watch=a", "", 400, "watch", "twice"},
+		{"watch=a", "a", 400, "watch", "/v1/events"},
+		{"wach=a", "", 400, "wach", `did you mean "watch"?`},
+		{"watch=a&zzzzzzzz=1", "", 400, "zzzzzzzz", "want watch, last_event_id"},
+		{"watch=a&Prefix=1", "", 400, "Prefix", `did you mean "prefix"?`},
+		{"watch=a&until=forever", "", 400, "until", "want end_of_snapshot"},
+		{"watch=a&until=", "", 400, "until", "want end_of_snapshot"},
+		{"watch=a&until=end_of_snapshot&until=end_of_snapshot", "", 400, "until", "2 times"},
+		{"watch=a&format=xml", "", 400, "format", "want sse or ndjson"},
+		{"watch=a&format=sse&format=ndjson", "", 400, "format", "2 times"},
+		{"watch=a&last_event_id=a&last_event_id=b", "", 400, "last_event_id", "2 times"},
+		{"watch=a&prefix=a&prefix=b", "", 400, "prefix", "2 times"},
+		{"watch=a&watch=b&prefix=x", "", 400, "prefix", "prefix.a="},
+		{"watch=a&prefix.c=x", "", 400, "prefix.c", "not part of this stream"},
+		{"watch=a&prefix.=x", "", 400, "prefix.", "not part of this stream"},
+		{"watch=a&prefix=x&prefix.a=x", "", 400, "prefix.a", "want one of them"},
+		{"watch=a&labels=x", "", 400, "labels", "not available yet"},
+		{"watch=a&filter=x", "", 400, "filter", "not available yet"},
+		{"watch=a&filter.a=x", "", 400, "filter.a", "not available yet"},
+		{"watch=a&fields=x", "", 400, "fields", "not available yet"},
+		{"watch=a&x=%zz", "", 400, "query", "cannot be read"},
+		{"watch=a;format=sse", "", 400, "query", "cannot be read"},
+		{"watch=a&last_event_id=" + strings.Repeat("x", 1025), "", 414, "last_event_id", "at most 1024"},
+		{"watch=" + strings.Join([]string{long + "1", long + "2", long + "3", long + "4", long + "5", long + "6", long + "7", long + "8", long + "9"}, "&watch="), "", 414, "watch", "longer than 1024 bytes"},
+	} {
+		_, p := parseStreamRequest(test.query, nil, test.name)
+		if p == nil {
+			t.Errorf("%s: not refused", test.query)
+			continue
+		}
+		if p.Status != test.status || p.Parameter != test.parameter || !strings.Contains(p.Detail, test.detail) {
+			t.Errorf("%s: got %d, parameter %q, %q", test.query, p.Status, p.Parameter, p.Detail)
+		}
+	}
+}
+
+// A request that passes can be served: it names watches, each once, and its ids
+// cannot become too long. One that does not says where it is wrong.
+func FuzzStreamRequest(f *testing.F) {
+	f.Add("watch=a&watch=b&prefix.a=x", "text/event-stream", "a@e1-7,b@e1-8/9", "")
+	f.Add("until=end_of_snapshot&format=ndjson", "*/*;q=0.1", "", "a")
+	f.Add("watch=%ff&last_event_id=%00", "text/*, application/x-ndjson;q=2", "\xff", "")
+	f.Add("filter.=&watch=&watch=", "application/json", ",", "")
+	f.Fuzz(func(t *testing.T, query, accept, id, name string) {
+		header := http.Header{"Accept": {accept}, "Last-Event-Id": {id}}
+		req, p := parseStreamRequest(query, header, name)
+		if p != nil {
+			if p.Status != 400 && p.Status != 406 && p.Status != 414 || p.Parameter == "" || p.Detail == "" {
+				t.Fatalf("problem %+v: want 400, 406 or 414 that names the parameter", p)
+			}
+			return
+		}
+		checkRequest(t, req)
+	})
+}
+
+func checkRequest(t *testing.T, req streamRequest) {
+	seen := map[string]bool{}
+	length := len(req.watches) - 1
+	for _, w := range req.watches {
+		if seen[w.name] || w.resume != nil && (w.invalid || w.resume.Watch != w.name) {
+			t.Fatalf("watch %+v of %+v", w, req)
+		}
+		seen[w.name] = true
+		length += stream.LongestPosition(w.name)
+	}
+	if len(seen) == 0 || length > stream.MaxPositionLength || req.format.framing() == nil {
+		t.Fatalf("request %+v: ids of up to %d bytes", req, length)
+	}
+}

@@ -1,0 +1,120 @@
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+)
+
+const (
+	// readHeaderTimeout ends a connection whose request head does not arrive.
+	readHeaderTimeout = 10 * time.Second
+	// idleTimeout ends a connection that waits between two requests.
+	idleTimeout = 2 * time.Minute
+	// maxHeaderBytes bounds a request head; a full set of positions is 1 KiB.
+	maxHeaderBytes = 32 << 10
+	// pingAfter is the silence after which HTTP/2 and gRPC connections are
+	// asked whether they are still there.
+	pingAfter = 30 * time.Second
+)
+
+// Listeners is where a gateway serves. Serve closes them.
+type Listeners struct {
+	// HTTP serves HTTP/1.1 and HTTP/2: without TLS the latter by prior
+	// knowledge (h2c).
+	HTTP net.Listener
+	// HTTPTLS, if not nil, serves HTTP over TLS. Its NextProtos are set.
+	HTTPTLS *tls.Config
+	// GRPC serves gRPC; nil: no gRPC.
+	GRPC net.Listener
+	// GRPCTLS, if not nil, serves gRPC over TLS.
+	GRPCTLS *tls.Config
+}
+
+// Serve serves until ctx ends, then drains and returns nil: /readyz fails, new
+// streams are refused as overload, the open ones say goodbye over Config.Drain,
+// then the listeners are closed. It returns earlier, and with an error, if a
+// listener fails. Call it once.
+func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
+	if l.HTTP == nil {
+		return errors.New("gateway.Listeners: HTTP is missing")
+	}
+	web, rpc := g.httpServer(), g.grpcServer(l.GRPCTLS)
+	failed := make(chan error, 2) // one for each server: neither blocks
+	go func() { failed <- serveHTTP(web, listen(l.HTTP, g.cfg.WriteTimeout), l.HTTPTLS) }()
+	running := 1
+	if l.GRPC != nil {
+		running++
+		go func() { failed <- rpc.Serve(listen(l.GRPC, g.cfg.WriteTimeout)) }()
+	}
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+		running--
+	}
+	g.Drain()
+	g.stop(web, rpc)
+	for range running {
+		err = errors.Join(err, <-failed)
+	}
+	return err
+}
+
+func (g *Gateway) httpServer() *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler:           g.Handler(),
+		Protocols:         &protocols,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		// No WriteTimeout: it would end every stream. Each write has its own
+		// deadline, see writer and patientConn.
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout:  pingAfter,
+			PingTimeout:      g.cfg.WriteTimeout,
+			WriteByteTimeout: g.cfg.WriteTimeout,
+		},
+		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+	}
+}
+
+func serveHTTP(s *http.Server, l net.Listener, c *tls.Config) error {
+	err := error(nil)
+	if c != nil {
+		s.TLSConfig = c.Clone()
+		err = s.ServeTLS(l, "", "")
+	} else {
+		err = s.Serve(l)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+func (g *Gateway) grpcServer(c *tls.Config) *grpc.Server {
+	options := []grpc.ServerOption{
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: g.cfg.WriteTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+	}
+	if c != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(c)))
+	}
+	s := grpc.NewServer(options...)
+	g.registerGRPC(s)
+	return s
+}

@@ -1,0 +1,91 @@
+package gateway
+
+import (
+	"reflect"
+	"time"
+)
+
+// fewWatches is how many watches a stream waits on with an ordinary select,
+// which allocates nothing. Beyond it goes reflect.Select.
+const fewWatches = 4
+
+// waiter waits for whatever comes first: a client that leaves, the drain, a
+// time, or news of any of the watches. Owned by one pump.
+type waiter struct {
+	// Static after construction.
+	gone    <-chan struct{}
+	until   bool // watches that are in sync need no more waiting for
+	follows []follow
+	cases   []reflect.SelectCase // nil for few watches
+
+	timer *time.Timer
+}
+
+func newWaiter(gone <-chan struct{}, until bool, follows []follow) *waiter {
+	w := &waiter{gone: gone, until: until, follows: follows, timer: time.NewTimer(time.Hour)}
+	if len(follows) > fewWatches {
+		w.cases = make([]reflect.SelectCase, firstFollowCase+2*len(follows))
+		for i := range w.cases {
+			w.cases[i].Dir = reflect.SelectRecv
+		}
+	}
+	return w
+}
+
+func (w *waiter) close() { w.timer.Stop() }
+
+// wait returns true when there may be something to do, at the latest at the time
+// given; and false when the client left. Each watch must just have had nothing
+// to send.
+func (w *waiter) wait(draining <-chan struct{}, at time.Time) bool {
+	w.timer.Reset(time.Until(at))
+	if w.cases != nil {
+		return w.waitMany(draining)
+	}
+	return w.waitFew(draining)
+}
+
+// waitFew keeps an arm for each of a few watches; a nil channel is never ready.
+func (w *waiter) waitFew(draining <-chan struct{}) bool {
+	var changed, removed [fewWatches]<-chan struct{}
+	for i := range w.follows {
+		changed[i], removed[i] = w.follows[i].changed(w.until), w.follows[i].removed
+	}
+	select {
+	case <-w.gone:
+		return false
+	case <-draining:
+	case <-w.timer.C:
+	case <-changed[0]:
+	case <-changed[1]:
+	case <-changed[2]:
+	case <-changed[3]:
+	case <-removed[0]:
+	case <-removed[1]:
+	case <-removed[2]:
+	case <-removed[3]:
+	}
+	return true
+}
+
+// The places of the cases of waitMany.
+const (
+	goneCase = iota
+	drainingCase
+	timerCase
+	firstFollowCase
+)
+
+// waitMany is waitFew for any number.
+func (w *waiter) waitMany(draining <-chan struct{}) bool {
+	w.cases[goneCase].Chan = reflect.ValueOf(w.gone)
+	w.cases[drainingCase].Chan = reflect.ValueOf(draining)
+	w.cases[timerCase].Chan = reflect.ValueOf(w.timer.C)
+	for i := range w.follows {
+		at := firstFollowCase + 2*i
+		w.cases[at].Chan = reflect.ValueOf(w.follows[i].changed(w.until))
+		w.cases[at+1].Chan = reflect.ValueOf(w.follows[i].removed)
+	}
+	ready, _, _ := reflect.Select(w.cases)
+	return ready != goneCase
+}

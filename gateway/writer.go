@@ -1,0 +1,134 @@
+package gateway
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+)
+
+// How much is handed to net/http at once, and so how much has to move within one
+// write deadline. HTTP/2 cuts into frames of 16 KiB anyway, and a client's
+// flow-control window may be as small as that.
+const (
+	pieceHTTP1 = 64 << 10
+	pieceHTTP2 = 16 << 10
+)
+
+// gatherSize is the size of the buffer in which small frames are gathered, so
+// that one write carries many of them. What is larger goes by it uncopied.
+const (
+	gatherSize  = 32 << 10
+	gatherSmall = 4 << 10
+)
+
+// gatherBuffers holds the buffers between flushes: a waiting stream has none.
+var gatherBuffers = sync.Pool{New: func() any { b := make([]byte, 0, gatherSize); return &b }}
+
+// writer writes the body of one response. The deadline of a write begins with
+// each piece, so that a client that reads slowly lives, and one that does not
+// read ends after timeout. Between flushes no deadline is armed: HTTP/2 would
+// end a stream that only waits.
+//
+// The first error stays, and makes every later call do nothing. Not safe for
+// concurrent use: owned by one pump.
+type writer struct {
+	// Static after construction.
+	w       http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+	piece   int
+
+	gathered *[]byte   // nil: nothing to write yet
+	armed    time.Time // the deadline; zero: none
+	bytes    int       // handed to net/http so far
+	err      error
+}
+
+func newWriter(w http.ResponseWriter, r *http.Request, timeout time.Duration) *writer {
+	out := &writer{w: w, control: http.NewResponseController(w), timeout: timeout, piece: pieceHTTP1}
+	if r.ProtoMajor >= 2 {
+		out.piece = pieceHTTP2
+	}
+	return out
+}
+
+// write takes p to the client, now or at the next flush. p is not kept.
+func (w *writer) write(p []byte) {
+	if len(p) >= gatherSmall {
+		w.writeGathered()
+		w.writePieces(p)
+		return
+	}
+	if w.gathered == nil {
+		w.gathered = gatherBuffers.Get().(*[]byte)
+	}
+	if len(*w.gathered)+len(p) > gatherSize {
+		w.writeGathered()
+	}
+	*w.gathered = append(*w.gathered, p...)
+}
+
+// flush sends what was written, and disarms the deadline.
+func (w *writer) flush() {
+	w.end()
+	if w.err != nil {
+		return
+	}
+	w.armed = time.Time{}
+	w.err = w.control.SetWriteDeadline(w.armed)
+}
+
+// end is the last flush: the deadline stays armed for what net/http itself
+// writes at the end of a body.
+func (w *writer) end() {
+	w.writeGathered()
+	if w.gathered != nil {
+		gatherBuffers.Put(w.gathered)
+		w.gathered = nil
+	}
+	w.arm()
+	if w.err == nil {
+		w.err = w.control.Flush()
+	}
+}
+
+func (w *writer) writeGathered() {
+	if w.gathered == nil {
+		return
+	}
+	w.writePieces(*w.gathered)
+	*w.gathered = (*w.gathered)[:0]
+}
+
+func (w *writer) writePieces(p []byte) {
+	for len(p) > 0 && w.err == nil {
+		w.arm()
+		n, err := w.w.Write(p[:min(len(p), w.piece)])
+		w.bytes += n
+		w.err = err
+		p = p[n:]
+	}
+}
+
+// armedLongEnough is how old a write deadline may be and yet count as new: the
+// write and the flush of one event need only one.
+const armedLongEnough = time.Millisecond
+
+// arm begins a new write deadline.
+func (w *writer) arm() {
+	deadline := time.Now().Add(w.timeout)
+	if w.err != nil || deadline.Sub(w.armed) < armedLongEnough {
+		return
+	}
+	w.armed = deadline
+	w.err = w.control.SetWriteDeadline(deadline)
+}
+
+// timedOut says whether the error is that the client did not read. HTTP/2 does
+// not say so in its error, but by when it comes.
+func (w *writer) timedOut() bool {
+	late := !w.armed.IsZero() && !time.Now().Before(w.armed)
+	return w.err != nil && (late || errors.Is(w.err, os.ErrDeadlineExceeded))
+}
