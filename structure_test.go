@@ -1,0 +1,350 @@
+// Package watchtide_test holds the tests of the repository's structure: who may
+// import whom, where documentation stands, and what the code must not say.
+package watchtide_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/watchtide/watchtide"
+
+// imports says which packages of this repository a package may import, tests
+// aside. The first pattern that matches a package counts, so the table is to be
+// read from the top. DESIGN.md draws the same picture.
+var imports = []struct {
+	of  string // path.Match pattern, relative to the module
+	may []string
+	why string
+}{
+	{"stream", nil, "stream is the domain: sources, transports and encodings depend on it, never the other way round"},
+	{"stream/streamtest", []string{"stream"}, "streamtest proves any Source, so that it must know none"},
+	{"stream/*", []string{"stream", "openapi/watchtidev1"}, "a source knows the domain and its one upstream; neither the gateway nor another source"},
+	{"gateway", []string{"stream", "openapi", "openapi/watchtidev1", "web"}, "the gateway is handed its sources by cmd/gateway and knows none"},
+	{"openapi", nil, "the contract is a leaf"},
+	{"openapi/*", nil, "the contract is a leaf"},
+	{"web", nil, "the web client is a leaf"},
+	{"cmd/gateway", []string{"stream", "stream/*", "gateway", "openapi", "openapi/watchtidev1", "web", "cmd/gateway/*"}, "only cmd/gateway knows everything"},
+	{"cmd/gateway/*", []string{"stream", "stream/*", "gateway", "openapi", "openapi/watchtidev1", "cmd/gateway/*"}, "only cmd/gateway knows everything"},
+	{"bench", []string{"stream", "stream/*", "gateway", "openapi/watchtidev1"}, "the load generator runs the gateway in its own process"},
+	{"tools/*", nil, "the tools make files of the product and never run in it"},
+}
+
+// transports must not be reachable from package stream: it would then speak, or
+// be shaped by, one way of being served.
+var transports = []string{
+	"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/go-chi/chi/v5",
+}
+
+// TestImportDirection: architecture is a matter of what a package cannot see.
+func TestImportDirection(t *testing.T) {
+	for _, p := range ours(t) {
+		may, why, known := rule(p.name())
+		if !known {
+			t.Errorf("package %s stands in no row of the table in structure_test.go: decide what it may import, and say so in DESIGN.md", p.name())
+		}
+		for _, imported := range p.Imports {
+			if name, own := strings.CutPrefix(imported, module+"/"); own && known && !matches(may, name) {
+				t.Errorf("%s imports %s, but may import of this repository only %v: %s", p.name(), name, may, why)
+			}
+		}
+	}
+}
+
+// TestTestKitStaysInTests: nothing that is shipped carries the test kit.
+func TestTestKitStaysInTests(t *testing.T) {
+	for _, p := range ours(t) {
+		if slices.Contains(p.Imports, module+"/stream/streamtest") {
+			t.Errorf("%s imports stream/streamtest outside of its tests: it is for tests only", p.name())
+		}
+	}
+}
+
+// TestStreamNeedsOnlyTheStandardLibrary, and of it no transport, not even
+// through something else.
+func TestStreamNeedsOnlyTheStandardLibrary(t *testing.T) {
+	packages := list(t, ".", "./stream")
+	standard := map[string]bool{}
+	for _, p := range packages {
+		standard[p.ImportPath] = p.Standard
+	}
+	stream := packages[len(packages)-1] // go list -deps names dependencies first
+	if stream.name() != "stream" {
+		t.Fatalf("go list -deps ./stream ends with %s", stream.ImportPath)
+	}
+	for _, dep := range stream.Deps {
+		if !standard[dep] {
+			t.Errorf("stream depends on %s: want the standard library alone; put what needs more into a package beside it", dep)
+		}
+		if slices.Contains(transports, dep) {
+			t.Errorf("stream depends on %s: want no transport; the gateway speaks, stream does not", dep)
+		}
+	}
+}
+
+// TestEveryPackageHasOneDoc: exactly one file of a package says what the package
+// is for, or the sentence that a reader sees is a matter of file names.
+// Generated files do not count: generators write what they like.
+func TestEveryPackageHasOneDoc(t *testing.T) {
+	docs, names := map[string][]string{}, map[string]string{}
+	for _, f := range code(t) {
+		dir := path.Dir(f.path)
+		names[dir] = f.syntax.Name.Name
+		if f.syntax.Doc != nil && !ast.IsGenerated(f.syntax) {
+			docs[dir] = append(docs[dir], f.path)
+			checkDoc(t, f)
+		}
+	}
+	for dir, name := range names {
+		switch n := len(docs[dir]); {
+		case n == 0:
+			t.Errorf("%s: package %s has no package comment: say in its main file, or in doc.go, what it is for", dir, name)
+		case n > 1:
+			t.Errorf("%s: package %s has %d package comments, in %v: keep one; a licence or a file comment wants an empty line before the package clause", dir, name, n, docs[dir])
+		}
+	}
+}
+
+// checkDoc wants the sentence that go doc shows in lists.
+func checkDoc(t *testing.T, f file) {
+	t.Helper()
+	want := "Package " + f.syntax.Name.Name + " "
+	if f.syntax.Name.Name == "main" {
+		want = "Command " + path.Base(path.Dir(f.path)) + " "
+	}
+	if doc := f.syntax.Doc.Text(); !strings.HasPrefix(doc, want) {
+		first, _, _ := strings.Cut(doc, "\n")
+		t.Errorf("%s: the package comment begins with %q: want %q", f.path, first, want+"…")
+	}
+}
+
+// TestPackageNamesSaySomething: such a name attracts whatever has no home.
+func TestPackageNamesSaySomething(t *testing.T) {
+	empty := []string{"util", "utils", "common", "helper", "helpers", "types", "models", "pkg", "misc", "shared", "base"}
+	for _, f := range code(t) {
+		for _, name := range append(strings.Split(path.Dir(f.path), "/"), f.syntax.Name.Name) {
+			if slices.Contains(empty, name) {
+				t.Errorf("%s: a package or folder named %q: name it after what it does", f.path, name)
+			}
+		}
+	}
+}
+
+// TestOnlyIngestStartsGoroutines: one writer per log is a promise that nobody
+// can keep who does not know who runs what. DESIGN.md names the places.
+func TestOnlyIngestStartsGoroutines(t *testing.T) {
+	allowed := []string{"stream/ingest.go"}
+	for _, f := range code(t) {
+		if path.Dir(f.path) != "stream" || slices.Contains(allowed, f.path) {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if what := startsGoroutine(n); what != "" {
+				t.Errorf("%s: %s starts a goroutine: in package stream only %v may; the caller's goroutine does the work", f.at(n), what, allowed)
+			}
+			return true
+		})
+	}
+}
+
+// startsGoroutine returns how n starts a goroutine, or "": the statement, or a
+// method of that effect (sync.WaitGroup.Go, errgroup.Group.Go, AfterFunc of time
+// and context).
+func startsGoroutine(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.GoStmt:
+		return "go"
+	case *ast.CallExpr:
+		if s, ok := n.Fun.(*ast.SelectorExpr); ok && (s.Sel.Name == "Go" || s.Sel.Name == "AfterFunc") {
+			return s.Sel.Name
+		}
+	}
+	return ""
+}
+
+// TestNobodySleeps: whoever sleeps can neither be cancelled nor woken. (Tests
+// may, inside testing/synctest, where it costs nothing.)
+func TestNobodySleeps(t *testing.T) {
+	for _, f := range code(t) {
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && isIdent(s.X, "time") && s.Sel.Name == "Sleep" {
+				t.Errorf("%s: time.Sleep: wait in a select for a timer and for the context", f.at(n))
+			}
+			return true
+		})
+	}
+}
+
+func isIdent(e ast.Expr, name string) bool {
+	i, ok := e.(*ast.Ident)
+	return ok && i.Name == name
+}
+
+// TestTheseTestsCanFail shows each matcher something that it must catch, so that
+// a slip in this file does not make all of the above pass for ever.
+func TestTheseTestsCanFail(t *testing.T) {
+	for _, c := range []struct {
+		of, imported string
+		ok           bool
+	}{
+		{"stream", "openapi/watchtidev1", false},
+		{"stream/streamtest", "stream", true},
+		{"stream/streamtest", "stream/store", false},
+		{"stream/store", "stream", true},
+		{"stream/store", "gateway", false},
+		{"stream/grpcsource", "stream/store", false},
+		{"gateway", "web", true},
+		{"gateway", "stream/store", false},
+		{"web", "openapi", false},
+		{"cmd/gateway", "stream/store", true},
+	} {
+		if may, _, known := rule(c.of); !known || matches(may, c.imported) != c.ok {
+			t.Errorf("%s may import %s: want %t", c.of, c.imported, c.ok)
+		}
+	}
+	for _, statement := range []string{"go f()", "wg.Go(f)", "time.AfterFunc(d, f)"} {
+		if !slices.ContainsFunc(nodes(t, statement), func(n ast.Node) bool { return startsGoroutine(n) != "" }) {
+			t.Errorf("%q is not seen to start a goroutine", statement)
+		}
+	}
+}
+
+func nodes(t *testing.T, statement string) (out []ast.Node) {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nfunc _() { "+statement+" }", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(f, func(n ast.Node) bool { out = append(out, n); return true })
+	return out
+}
+
+func rule(name string) (may []string, why string, known bool) {
+	for _, r := range imports {
+		if matches([]string{r.of}, name) {
+			return r.may, r.why, true
+		}
+	}
+	return nil, "", false
+}
+
+func matches(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		ok, _ := path.Match(p, name)
+		return ok
+	})
+}
+
+// pkg is what go list says of a package.
+type pkg struct {
+	ImportPath string
+	Standard   bool
+	Imports    []string
+	Deps       []string
+}
+
+// name is the import path without the module.
+func (p pkg) name() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
+
+// ours returns the packages of all modules of the repository that have code.
+func ours(t *testing.T) (out []pkg) {
+	t.Helper()
+	for _, dir := range modules(t) {
+		for _, p := range list(t, dir, "./...") {
+			if strings.HasPrefix(p.ImportPath, module+"/") && !slices.ContainsFunc(out, func(q pkg) bool { return q.ImportPath == p.ImportPath }) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// list runs go list -deps: dependencies come before what needs them.
+func list(t *testing.T, dir, pattern string) (out []pkg) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps", pattern)
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	raw, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("in %s: %v: %v\n%s", dir, cmd.Args, err, &stderr)
+	}
+	for d := json.NewDecoder(bytes.NewReader(raw)); ; {
+		var p pkg
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return out
+		} else if err != nil {
+			t.Fatalf("in %s: %v: %v", dir, cmd.Args, err)
+		}
+		out = append(out, p)
+	}
+}
+
+func modules(t *testing.T) (dirs []string) {
+	t.Helper()
+	walk(t, func(name string) {
+		if path.Base(name) == "go.mod" {
+			dirs = append(dirs, path.Dir(name))
+		}
+	})
+	return dirs
+}
+
+// file is one Go file that is not a test.
+type file struct {
+	path   string // with slashes, relative to the repository
+	syntax *ast.File
+	set    *token.FileSet
+}
+
+func (f file) at(n ast.Node) string { return f.set.Position(n.Pos()).String() }
+
+// code parses every Go file of the repository that is not a test.
+func code(t *testing.T) (out []file) {
+	t.Helper()
+	set := token.NewFileSet()
+	walk(t, func(name string) {
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return
+		}
+		syntax, err := parser.ParseFile(set, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		out = append(out, file{path: name, syntax: syntax, set: set})
+	})
+	return out
+}
+
+func walk(t *testing.T, visit func(name string)) {
+	t.Helper()
+	skip := []string{".git", "node_modules", "testdata", "bin", "profile"}
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && slices.Contains(skip, d.Name()):
+			return fs.SkipDir
+		case !d.IsDir():
+			visit(filepath.ToSlash(name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
