@@ -34,8 +34,10 @@ type problem struct {
 
 	// allow is the Allow header of a 405.
 	allow string
-	// retryAfter is the Retry-After header, if not 0. Whole seconds.
+	// retryAfter is the Retry-After header, if not 0; rounded up to seconds.
 	retryAfter time.Duration
+	// extra is a JSON object whose members are added to those of the problem.
+	extra []byte
 }
 
 // statusClientClosedRequest is what the log of an HTTP server calls a request
@@ -116,6 +118,9 @@ func writeProblem(w http.ResponseWriter, p *problem) {
 		h.Set("Retry-After", strconv.Itoa(int((p.retryAfter+time.Second-1)/time.Second)))
 	}
 	body, _ := json.Marshal(p) // strings and an int: cannot fail
+	if len(p.extra) > len("{}") {
+		body = append(append(body[:len(body)-1], ','), p.extra[1:]...)
+	}
 	h.Set("Content-Length", strconv.Itoa(len(body)+1))
 	w.WriteHeader(p.Status)
 	w.Write(append(body, '\n'))
@@ -134,7 +139,7 @@ func problemOf(err error) *problem {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &invalid):
-		return badParameter(invalid.What, "%s", invalid.Error())
+		return badParameter(strings.ReplaceAll(invalid.What, " ", "_"), "%s", invalid.Error())
 	case errors.As(err, &conflict):
 		return conflictProblem(conflict)
 	case errors.As(err, &tooLarge):

@@ -1,0 +1,211 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"google.golang.org/protobuf/proto"
+
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// apiHandler serves the unary API: the methods of WatchService over HTTP, called
+// in this process through grpc-gateway.
+//
+// Each route has a front that checks the request (parameters, conditions, body,
+// key) and hands a canonical one to grpc-gateway: nothing that a client sent
+// reaches it unchecked, and no header at all, so that none is forwarded that
+// belongs to a connection.
+func (g *Gateway) apiHandler() http.Handler {
+	a := &unaryAPI{gateway: g, mux: g.unaryMux()}
+	r := chi.NewRouter()
+	r.NotFound(g.notFound)
+	r.MethodNotAllowed(g.methodNotAllowed)
+	r.Get("/v1/watches", a.listWatches)
+	r.Head("/v1/watches", a.listWatches)
+	r.Get("/v1/watches/{watch}", a.getWatch)
+	r.Head("/v1/watches/{watch}", a.getWatch)
+	r.Get("/v1/watches/{watch}/resources", a.listResources)
+	r.Head("/v1/watches/{watch}/resources", a.listResources)
+	r.Get("/v1/watches/{watch}/resources/*", a.getResource)
+	r.Head("/v1/watches/{watch}/resources/*", a.getResource)
+	r.Put("/v1/watches/{watch}/resources/*", a.putResource)
+	r.Delete("/v1/watches/{watch}/resources/*", a.deleteResource)
+	r.Handle("/v1/watches/{watch}/events", onlyAllowed("GET, HEAD"))
+	r.Handle("/v1/watches/{watch}/changes", onlyAllowed("GET"))
+	return r
+}
+
+// onlyAllowed answers 405 for a path whose methods are served elsewhere.
+func onlyAllowed(methods string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		p := newProblem(http.StatusMethodNotAllowed, "%s is not possible here: want %s", r.Method, methods)
+		p.allow = methods
+		writeProblem(w, p)
+	}
+}
+
+// unaryMux is grpc-gateway, set up so that it speaks as the contract says.
+func (g *Gateway) unaryMux() *runtime.ServeMux {
+	mux := runtime.NewServeMux(
+		runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler{}),
+		runtime.WithErrorHandler(g.unaryError),
+		runtime.WithRoutingErrorHandler(g.unaryRoutingError),
+		runtime.WithForwardResponseOption(responseHeaders),
+		runtime.WithIncomingHeaderMatcher(noHeader),
+		runtime.WithOutgoingHeaderMatcher(noHeader),
+		runtime.WithOutgoingTrailerMatcher(noHeader),
+		runtime.WithDisableHTTPMethodOverride(),
+		runtime.WithDisablePathLengthFallback(),
+		runtime.WithWriteContentLength(),
+	)
+	// It keeps the context only for connections, of which this has none.
+	if err := api.RegisterWatchServiceHandlerServer(context.Background(), mux, &service{gateway: g}); err != nil {
+		panic(err) // never: the generated code returns nil
+	}
+	return mux
+}
+
+func noHeader(string) (string, bool) { return "", false }
+
+// unaryError turns an error of the service into a problem.
+func (g *Gateway) unaryError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, err error) {
+	p := problemOf(err)
+	if p.Status == http.StatusInternalServerError {
+		g.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	writeProblem(w, p)
+}
+
+// unaryRoutingError is reached only if the fronts and the generated patterns
+// disagree.
+func (g *Gateway) unaryRoutingError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, code int) {
+	writeProblem(w, newProblem(code, "%s %s: there is nothing here", r.Method, r.URL.Path))
+}
+
+// responseHeaders sets what the header of an answer says of its message.
+func responseHeaders(_ context.Context, w http.ResponseWriter, m proto.Message) error {
+	h := w.Header()
+	h.Set("Cache-Control", "no-cache") // keep it, but ask again before use
+	h.Set("X-Content-Type-Options", "nosniff")
+	switch m := m.(type) {
+	case *api.ListResourcesResponse:
+		h.Set("ETag", quote(m.GetPosition()))
+	case *api.Resource:
+		h.Set("ETag", quote(strconv.FormatUint(m.GetRevision(), 10)))
+	case *api.PutResourceResponse:
+		h.Set("ETag", quote(strconv.FormatUint(m.GetResource().GetRevision(), 10)))
+		if m.GetCreated() {
+			w.WriteHeader(http.StatusCreated)
+		}
+	}
+	return nil
+}
+
+// unaryAPI is the fronts of the unary API.
+type unaryAPI struct {
+	// Static after construction.
+	gateway *Gateway
+	mux     *runtime.ServeMux
+}
+
+// pass hands a checked request to grpc-gateway: the path and the query are made
+// anew, since it would split a path at an encoded slash and take apart a query
+// that it half understands. body may be nil.
+func (a *unaryAPI) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, body *valueBody) {
+	call := r.Clone(r.Context())
+	call.URL = &url.URL{Path: path, RawQuery: query.Encode()}
+	call.Header = http.Header{}
+	call.Body = http.NoBody
+	if r.Method == http.MethodHead {
+		call.Method = http.MethodGet
+	}
+	if body != nil {
+		call.Body = body
+	}
+	call.Form, call.PostForm = query, url.Values{} // ParseForm would read the body of a PUT
+	a.mux.ServeHTTP(w, call)
+}
+
+func (a *unaryAPI) listWatches(w http.ResponseWriter, r *http.Request) {
+	query, p := queryOf(r)
+	if p != nil {
+		writeProblem(w, p)
+		return
+	}
+	a.pass(w, r, "/v1/watches", query, nil)
+}
+
+func (a *unaryAPI) getWatch(w http.ResponseWriter, r *http.Request) {
+	query, p := queryOf(r)
+	watch, p := a.watchOf(r, p)
+	if p != nil {
+		writeProblem(w, p)
+		return
+	}
+	a.pass(w, r, "/v1/watches/"+watch.Name(), query, nil)
+}
+
+// maxPageSize is the most resources in one page.
+const maxPageSize = 10000
+
+func (a *unaryAPI) listResources(w http.ResponseWriter, r *http.Request) {
+	query, p := queryOf(r, "prefix", "page_size", "page_token")
+	if p == nil {
+		_, p = uintParameter(query, "page_size", maxPageSize)
+	}
+	watch, p := a.watchOf(r, p)
+	if p != nil {
+		writeProblem(w, p)
+		return
+	}
+	if notModified(w, r, query, watch) {
+		return
+	}
+	a.pass(w, r, "/v1/watches/"+watch.Name()+"/resources", query, nil)
+}
+
+// notModified answers 304 if the caller has the newest state already. Pages
+// after the first belong to a revision of their own and are always answered.
+func notModified(w http.ResponseWriter, r *http.Request, query url.Values, watch *stream.Watch) bool {
+	v := watch.View()
+	if query.Get("page_token") != "" || !v.Primed() {
+		return false
+	}
+	tag := quote(v.Position(query.Get("prefix")).String())
+	if !tagMatches(r.Header.Values("If-None-Match"), tag) {
+		return false
+	}
+	w.Header().Set("ETag", tag)
+	w.Header().Set("Cache-Control", "no-cache")
+	w.WriteHeader(http.StatusNotModified)
+	return true
+}
+
+// watchOf returns the watch that the path names, unless there is a problem
+// already.
+func (a *unaryAPI) watchOf(r *http.Request, before *problem) (*stream.Watch, *problem) {
+	if before != nil {
+		return nil, before
+	}
+	return a.gateway.watch(pathParameter(r, "watch"))
+}
+
+// pathParameter returns a part of the path, decoded. chi matches the path as it
+// was sent, where that differs from its usual encoding.
+func pathParameter(r *http.Request, name string) string {
+	raw := chi.URLParam(r, name)
+	if r.URL.RawPath == "" {
+		return raw
+	}
+	decoded, err := url.PathUnescape(raw)
+	if err != nil {
+		return raw // never: net/http has decoded all of the path already
+	}
+	return decoded
+}

@@ -1,0 +1,228 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// How long a long poll waits for a change: unless asked otherwise, and at most.
+const (
+	defaultPollWait = 30 * time.Second
+	maxPollWait     = 5 * time.Minute
+)
+
+// handleChanges serves the long poll: the events after a position, and the new
+// position. It answers as soon as there is something to tell, and with an empty
+// list once the wait is over or the gateway drains.
+func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
+	ask, p := parseChanges(r)
+	if p != nil {
+		writeProblem(w, p)
+		return
+	}
+	if _, p := g.watch(ask.watch); p != nil {
+		writeProblem(w, p)
+		return
+	}
+	if !g.admission.enter() {
+		writeProblem(w, overloaded(g.admission.isDraining(), 2*g.retryHint()).onWatch(ask.watch))
+		return
+	}
+	defer g.admission.leave()
+	watch, p := g.primedWatch(r.Context(), ask.watch)
+	if p != nil {
+		writeProblem(w, p)
+		return
+	}
+	g.metrics.streamOpened(transportPoll)
+	defer g.metrics.streamClosed(transportPoll)
+	poll := newPoll(g, watch, ask, newWriter(w, r, g.cfg.WriteTimeout))
+	defer poll.close()
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	poll.run(r.Context())
+}
+
+// changesRequest is what a client asked of the long poll.
+type changesRequest struct {
+	watch   string
+	after   *stream.Position
+	invalid bool
+	wait    time.Duration
+	prefix  string
+}
+
+func parseChanges(r *http.Request) (changesRequest, *problem) {
+	ask := changesRequest{watch: pathParameter(r, "watch")}
+	query, p := queryOf(r, "after", "wait", "prefix")
+	if p != nil {
+		return ask, p.onWatch(ask.watch)
+	}
+	if ask.wait, p = durationParameter(query, "wait", defaultPollWait, maxPollWait); p != nil {
+		return ask, p.onWatch(ask.watch)
+	}
+	after := query.Get("after")
+	if len(after) > stream.MaxPositionLength {
+		p := newProblem(http.StatusRequestURITooLong, "after has %d bytes: want a position as it was sent, of at most %d", len(after), stream.MaxPositionLength)
+		p.Parameter = "after"
+		return ask, p.onWatch(ask.watch)
+	}
+	ask.after, ask.invalid = resumeFrom(ask.watch, after)
+	ask.prefix = query.Get("prefix")
+	return ask, nil
+}
+
+// poll is one long poll. Owned by its handler's goroutine.
+//
+// The events go out as they come, so that a snapshot is never held in memory
+// for the sake of one client; the position stands at the end of the object.
+type poll struct {
+	// Static after construction.
+	g     *Gateway
+	watch *stream.Watch
+	after *stream.Position
+	until time.Time // when to answer in any case
+	limit time.Time // when to give up if there is nothing to answer with
+	out   *writer
+
+	progress
+	slices [][]byte
+	aside  []byte // events that are no reason to answer, each with a comma behind it
+	status bool   // one of them is a status
+	told   bool   // an event was written
+}
+
+func newPoll(g *Gateway, w *stream.Watch, ask changesRequest, out *writer) *poll {
+	sub := w.Subscribe(stream.SubscribeOptions{
+		Resume: ask.after, Invalid: ask.invalid, Prefix: ask.prefix, AheadWait: g.cfg.AheadWait,
+	})
+	p := &poll{g: g, watch: w, after: ask.after, out: out, progress: newProgress(g.metrics, transportPoll, sub)}
+	p.until = p.began.Add(ask.wait)
+	p.limit = p.began.Add(max(ask.wait, g.cfg.PrimeWait, g.cfg.AheadWait+time.Second))
+	return p
+}
+
+func (p *poll) close() {
+	p.metrics.bytesOut(transportPoll, p.out.bytes)
+	p.progress.close()
+	if p.out.timedOut() {
+		p.metrics.writeTimeout(transportPoll)
+	}
+}
+
+// run answers. Once begun, the body is only cut short by the client itself: a
+// watch that is removed meanwhile ends the list, and the next poll is a 404.
+func (p *poll) run(ctx context.Context) {
+	for p.collect() && p.wait(ctx) {
+	}
+	if p.out.err == nil && ctx.Err() == nil {
+		p.finish()
+	}
+}
+
+// collect writes what there is; false: the answer is complete, or cannot be
+// completed. It is complete once the client was told something and is as new as
+// the watch.
+func (p *poll) collect() bool {
+	for p.next() {
+		if p.isNews() {
+			p.tell()
+		} else {
+			p.setAside()
+		}
+		position, _ := p.sub.Position()
+		if p.out.err != nil || p.told && p.sub.Synced() && !position.Partial() {
+			return false
+		}
+	}
+	return true
+}
+
+// isNews says whether the batch is a reason to answer. The freshness as it was
+// when the poll began, and the mere "caught up", are not.
+func (p *poll) isNews() bool {
+	b := &p.batch
+	return p.told || p.synced || b.Count(stream.Reset)+b.Count(stream.Upsert)+b.Count(stream.Delete) > 0
+}
+
+func (p *poll) setAside() {
+	for e := range p.batch.Events() {
+		p.aside = append(stream.AppendEvent(p.aside, e), ',')
+		p.status = p.status || e.Type == stream.StatusChange
+	}
+	p.wrote(0)
+}
+
+// tell writes a batch as members of the list, after what was set aside.
+func (p *poll) tell() {
+	p.begin()
+	p.slices = p.batch.AppendNDJSON(p.slices[:0], nil)
+	for _, line := range p.slices {
+		if p.told {
+			p.out.write([]byte(","))
+		}
+		p.told = true
+		p.out.write(line[:len(line)-1]) // without its line end
+	}
+	clear(p.slices)
+	p.wrote(0)
+}
+
+// begin opens the list, before its first event, with what was set aside.
+func (p *poll) begin() {
+	if p.told {
+		return
+	}
+	p.out.write([]byte(`{"events":[`))
+	if len(p.aside) > 0 {
+		p.out.write(p.aside[:len(p.aside)-1])
+		p.told = true
+	}
+	p.aside = nil
+}
+
+// wait waits for news; false: it is time to answer, or the client left. A client
+// whose position is still being decided on is kept beyond its wait, for a bounded
+// time.
+func (p *poll) wait(ctx context.Context) bool {
+	until := p.until
+	if !p.sub.Synced() {
+		until = p.limit
+	}
+	timer := time.NewTimer(time.Until(earlier(until, p.sub.Deadline())))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-p.watch.Done():
+		return false
+	case <-p.g.admission.draining:
+		return false
+	case <-p.sub.Changed():
+	case <-timer.C:
+	}
+	return time.Now().Before(until)
+}
+
+// finish ends the answer with the position after the events: where nothing was
+// delivered, the one that the client came with.
+func (p *poll) finish() {
+	position, ok := p.sub.Position()
+	if !ok && p.after != nil {
+		position, ok = *p.after, true
+	}
+	if !ok {
+		writeProblem(p.out.w, p.g.notPrimed(p.watch))
+		return
+	}
+	if !p.status {
+		p.aside = nil // "caught up" alone is an empty list
+	}
+	p.begin()
+	tail := position.Append([]byte(`],"position":"`))
+	p.out.write(append(tail, "\"}\n"...))
+	p.out.end()
+}

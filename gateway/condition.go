@@ -1,0 +1,56 @@
+package gateway
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// condition reads the conditional headers of a write (RFC 9110, section 13.1):
+// If-Match: "revision" makes it a compare-and-set; If-Match: "0" and
+// If-None-Match: * make it a create.
+// given is false if there is neither.
+func condition(h http.Header) (revision uint64, given bool, p *problem) {
+	match, noneMatch := h.Values("If-Match"), h.Values("If-None-Match")
+	switch {
+	case len(match) > 0 && len(noneMatch) > 0:
+		return 0, false, badParameter("If-None-Match", "both If-Match and If-None-Match are given: want one of them")
+	case len(match) > 0:
+		revision, p = ifMatch(match)
+		return revision, true, p
+	case len(noneMatch) > 0:
+		if strings.TrimSpace(strings.Join(noneMatch, ",")) != "*" {
+			return 0, false, badParameter("If-None-Match", "If-None-Match %q: want * for a resource that must not be there yet", strings.Join(noneMatch, ", "))
+		}
+		return 0, true, nil
+	}
+	return 0, false, nil
+}
+
+// ifMatch reads the one revision that the resource must have; 0: there must be
+// none.
+func ifMatch(values []string) (uint64, *problem) {
+	got := strings.TrimSpace(strings.Join(values, ","))
+	revision, quoted := strings.CutPrefix(got, `"`)
+	revision, closed := strings.CutSuffix(revision, `"`)
+	n, err := strconv.ParseUint(revision, 10, 64)
+	if !quoted || !closed || err != nil {
+		return 0, badParameter("If-Match", `If-Match %q: want one revision in quotes, for instance "1042"`, got)
+	}
+	return n, nil
+}
+
+// quote makes an entity tag of text that has no quotes itself.
+func quote(text string) string { return `"` + text + `"` }
+
+// tagMatches says whether an If-None-Match names the tag, by weak comparison:
+// RFC 9110, section 13.1.2.
+func tagMatches(header []string, tag string) bool {
+	for item := range strings.SplitSeq(strings.Join(header, ","), ",") {
+		item = strings.TrimSpace(item)
+		if item == "*" || strings.TrimPrefix(item, "W/") == tag {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,102 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+)
+
+// maxMessage is the largest gRPC message taken: a value, and what names it.
+const maxMessage = maxValue + 64<<10
+
+// maxStreams is how many calls one gRPC connection may have open. It bounds what
+// gRPC keeps for a client that does not read: about 64 KiB for each.
+const maxStreams = 1000
+
+// registerGRPC registers what the gateway serves over gRPC: the service, and
+// reflection, so that grpcurl and the like need no proto file.
+func (g *Gateway) registerGRPC(s *grpc.Server) {
+	api.RegisterWatchServiceServer(s, &service{gateway: g})
+	reflection.Register(s)
+}
+
+// grpcOptions are the options of a server for registerGRPC: what it takes of a
+// client, and the interceptors.
+func (g *Gateway) grpcOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.UnaryInterceptor(g.interceptUnary),
+		grpc.StreamInterceptor(g.interceptStream),
+	}
+}
+
+// interceptUnary turns a panic into an error, errors into statuses, and logs.
+func (g *Gateway) interceptUnary(ctx context.Context, r any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+	began := time.Now()
+	err = recovered(func() error {
+		resp, err = handler(ctx, r)
+		return err
+	})
+	return resp, g.ended(ctx, info.FullMethod, began, err)
+}
+
+// interceptStream is interceptUnary for streams.
+func (g *Gateway) interceptStream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	began := time.Now()
+	err := recovered(func() error { return handler(srv, s) })
+	return g.ended(s.Context(), info.FullMethod, began, err)
+}
+
+// panicError is a panic that was stopped.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+// Error implements error.
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
+
+// recovered calls f and returns its panic, if there is one, as an error.
+func recovered(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicError{value: v, stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// ended logs the end of a call and returns the status that the client gets.
+func (g *Gateway) ended(ctx context.Context, method string, began time.Time, err error) error {
+	level, result := slog.LevelDebug, statusOf(err)
+	attrs := []any{"method", method, "code", status.Code(result).String(), "took", time.Since(began)}
+	if status.Code(result) == codes.Internal {
+		level, attrs = slog.LevelError, append(attrs, "error", err)
+	}
+	g.log.Log(ctx, level, "gRPC call ended", attrs...)
+	return result
+}
+
+// statusOf returns err as a status that says nothing of the inside. What is a
+// status already, from gRPC itself or from its reflection service, stays.
+func statusOf(err error) error {
+	if err == nil {
+		return nil
+	}
+	p := problemOf(err)
+	if s, ok := status.FromError(err); ok && p.Status != http.StatusInternalServerError {
+		return s.Err()
+	}
+	return p.GRPCStatus().Err()
+}

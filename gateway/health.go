@@ -1,0 +1,110 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/watchtide/watchtide/openapi"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// handleHealthz says that the process is alive, and which version it is.
+func (g *Gateway) handleHealthz(w http.ResponseWriter, _ *http.Request) {
+	writeText(w, "ok\nversion: "+g.cfg.Version+"\n")
+}
+
+// handleReadyz says whether traffic may be sent here. If not, the problem lists
+// what is the matter with which watch.
+func (g *Gateway) handleReadyz(w http.ResponseWriter, _ *http.Request) {
+	state := g.readiness(time.Now())
+	if state.ready() {
+		writeText(w, "ready\n")
+		return
+	}
+	writeUnready(w, state, max(g.cfg.Retry, time.Second))
+}
+
+func writeText(w http.ResponseWriter, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	fmt.Fprint(w, text)
+}
+
+// readiness is why traffic should not be sent here; the zero value: it may be.
+type readiness struct {
+	Draining bool           `json:"draining"`
+	Watches  []unreadyWatch `json:"watches"`
+}
+
+// unreadyWatch is a watch for which /readyz fails.
+type unreadyWatch struct {
+	Watch  string    `json:"watch"`
+	State  string    `json:"state"`
+	Since  time.Time `json:"since"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+func (r readiness) ready() bool { return !r.Draining && len(r.Watches) == 0 }
+
+// readiness looks at every watch that is primed at start; those that are started
+// on demand do not count.
+func (g *Gateway) readiness(now time.Time) readiness {
+	state := readiness{Draining: g.admission.isDraining(), Watches: []unreadyWatch{}}
+	for _, w := range g.registry.Watches() {
+		if w.OnDemand() {
+			continue
+		}
+		if v := w.View(); !fresh(v, now, g.cfg.StaleAllowed) {
+			s := v.Status()
+			state.Watches = append(state.Watches, unreadyWatch{
+				Watch: w.Name(), State: s.State.String(), Since: s.Since.UTC().Truncate(time.Millisecond), Reason: s.Reason,
+			})
+		}
+	}
+	return state
+}
+
+// fresh says whether a watch is primed and has not been out of sync for longer
+// than allowed. Resyncing counts like stale: it is not in sync either, and its
+// Since is when it last was.
+func fresh(v stream.View, now time.Time, allowed time.Duration) bool {
+	s := v.Status()
+	return v.Primed() && (s.State == stream.InSync || now.Sub(s.Since) <= allowed)
+}
+
+// writeUnready answers 503 with a problem that has the whole state as members of
+// its own (RFC 9457, section 3.2).
+func writeUnready(w http.ResponseWriter, state readiness, retryAfter time.Duration) {
+	p := newProblem(http.StatusServiceUnavailable, "not ready: %s", state.summary())
+	p.retryAfter = retryAfter
+	p.extra, _ = json.Marshal(state) // plain values: cannot fail
+	writeProblem(w, p)
+}
+
+func (r readiness) summary() string {
+	var why []string
+	if r.Draining {
+		why = append(why, "the gateway is shutting down")
+	}
+	for _, w := range r.Watches {
+		sentence := fmt.Sprintf("watch %q is %s since %s", w.Watch, w.State, w.Since.Format(time.RFC3339))
+		if w.Reason != "" {
+			sentence += " (" + w.Reason + ")"
+		}
+		why = append(why, sentence)
+	}
+	return strings.Join(why, "; ")
+}
+
+// handleOpenAPI serves the OpenAPI document.
+func (g *Gateway) handleOpenAPI(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Write(openapi.Document)
+}
+
+// metricsHandler serves the metrics of this gateway.
+func (g *Gateway) metricsHandler() http.Handler { return g.metrics.handler() }

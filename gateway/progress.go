@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// progress is one subscription as it is read for gRPC and for the long poll, and
+// what is counted on the way. Owned by one goroutine.
+type progress struct {
+	// Static after construction.
+	metrics   *metrics
+	transport string
+	began     time.Time
+	sub       *stream.Subscription
+
+	batch      stream.Batch
+	quietSince time.Time // of the last write
+	synced     bool      // the first end_of_snapshot was counted
+}
+
+func newProgress(m *metrics, transport string, sub *stream.Subscription) progress {
+	now := time.Now()
+	return progress{metrics: m, transport: transport, began: now, sub: sub, quietSince: now}
+}
+
+// next fills the batch with the next flush; false: there is nothing now.
+func (p *progress) next() bool { return p.sub.Next(&p.batch) }
+
+// bookmark fills the batch with a bookmark, if there was progress without data.
+func (p *progress) bookmark() bool { return p.sub.Bookmark(&p.batch) }
+
+// wrote counts the batch as written.
+func (p *progress) wrote(bytes int) {
+	p.quietSince = time.Now()
+	for t := stream.Reset; t <= stream.StatusChange; t++ {
+		p.metrics.eventsOut(p.transport, t, p.batch.Count(t))
+	}
+	p.metrics.bytesOut(p.transport, bytes)
+	if at := p.batch.Committed(); !at.IsZero() {
+		p.metrics.commitToWrite(p.quietSince.Sub(at))
+	}
+	if p.sub.Synced() {
+		p.countSynced()
+	}
+}
+
+// countSynced counts how the stream began, once that is known.
+func (p *progress) countSynced() {
+	if p.synced {
+		return
+	}
+	p.synced = true
+	p.metrics.resumed(p.transport, string(p.sub.Outcome()))
+	p.metrics.timeToEndOfSnapshot(p.quietSince.Sub(p.began))
+	if p.sub.Outcome() != stream.OutcomeExact {
+		p.metrics.snapshot(p.transport)
+	}
+}
+
+// close gives the subscription back.
+func (p *progress) close() {
+	p.metrics.conflated(p.sub.Skipped())
+	p.sub.Close()
+}

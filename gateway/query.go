@@ -1,0 +1,103 @@
+package gateway
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// notYet are the parameters of the contract that narrow a watch to a view and
+// that no endpoint takes yet. With a watch's name behind a dot
+// ("filter.services") they narrow one watch of several.
+var notYet = []string{"labels", "filter", "fields"}
+
+// queryOf reads the query of a request, which may hold each of the known
+// parameters once and nothing else. The error names the parameter, and the one
+// that was probably meant.
+func queryOf(r *http.Request, known ...string) (url.Values, *problem) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, newProblem(http.StatusBadRequest, "the query of the URL cannot be read: %v", err)
+	}
+	for _, name := range sortedNames(values) {
+		if p := checkParameter(name, len(values[name]), known); p != nil {
+			return nil, p
+		}
+	}
+	return values, nil
+}
+
+// sortedNames makes the answer to a query with several mistakes always the same.
+func sortedNames(values url.Values) []string {
+	names := make([]string, 0, len(values))
+	for name := range values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func checkParameter(name string, times int, known []string) *problem {
+	if !slices.Contains(known, name) {
+		return refusedParameter(name, known)
+	}
+	if times > 1 {
+		return badParameter(name, "parameter %q is given %d times: want it once", name, times)
+	}
+	return nil
+}
+
+func refusedParameter(name string, known []string) *problem {
+	base, _, _ := strings.Cut(name, ".")
+	if slices.Contains(notYet, base) {
+		return badParameter(name, "parameter %q is not available yet", name)
+	}
+	if near := nearest(name, known); near != "" {
+		return badParameter(name, "unknown parameter %q: did you mean %q?", name, near)
+	}
+	if len(known) == 0 {
+		return badParameter(name, "unknown parameter %q: want none here", name)
+	}
+	return badParameter(name, "unknown parameter %q: want %s", name, strings.Join(known, ", "))
+}
+
+// boolParameter reads "true" or "false"; absent is false.
+func boolParameter(values url.Values, name string) (bool, *problem) {
+	if !values.Has(name) {
+		return false, nil
+	}
+	switch values.Get(name) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, badParameter(name, "%s %q: want true or false", name, values.Get(name))
+}
+
+// uintParameter reads a decimal number up to most; absent is 0.
+func uintParameter(values url.Values, name string, most uint64) (uint64, *problem) {
+	if !values.Has(name) {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(values.Get(name), 10, 64)
+	if err != nil || n > most {
+		return 0, badParameter(name, "%s %q: want a number from 0 to %d", name, values.Get(name), most)
+	}
+	return n, nil
+}
+
+// durationParameter reads a duration such as "30s" or "1m30s", up to most.
+func durationParameter(values url.Values, name string, absent, most time.Duration) (time.Duration, *problem) {
+	if !values.Has(name) {
+		return absent, nil
+	}
+	d, err := time.ParseDuration(values.Get(name))
+	if err != nil || d < 0 || d > most {
+		return 0, badParameter(name, "%s %q: want a duration from 0s to %s, for instance 30s", name, values.Get(name), most)
+	}
+	return d, nil
+}

@@ -1,0 +1,190 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// maxValue is the most bytes of a value that a write may bring, over HTTP and
+// over gRPC. A source may want less and says so itself.
+const maxValue = 16 << 20
+
+func (a *unaryAPI) getResource(w http.ResponseWriter, r *http.Request) {
+	query, p := queryOf(r, "key_encoding")
+	call, p := a.resourceCall(r, query, p)
+	if p != nil {
+		writeProblem(w, p)
+		return
+	}
+	a.pass(w, r, call.path(), call.query, nil)
+}
+
+func (a *unaryAPI) putResource(w http.ResponseWriter, r *http.Request) {
+	call, p := a.writeCall(r)
+	if p != nil {
+		writeProblem(w, p)
+		return
+	}
+	body, p := readValue(w, r)
+	if p != nil {
+		writeProblem(w, p.onWatch(call.watch.Name()).onKey(call.key))
+		return
+	}
+	a.pass(w, r, call.path(), call.query, body)
+}
+
+func (a *unaryAPI) deleteResource(w http.ResponseWriter, r *http.Request) {
+	call, p := a.writeCall(r)
+	if p == nil && r.Header.Get("If-None-Match") != "" {
+		p = badParameter("If-None-Match", "If-None-Match has no meaning for DELETE: want If-Match")
+	}
+	if p != nil {
+		writeProblem(w, p)
+		return
+	}
+	a.pass(w, r, call.path(), call.query, nil)
+}
+
+// resourceCall is a request for one resource.
+type resourceCall struct {
+	watch *stream.Watch
+	key   string // as the source knows it
+	query url.Values
+}
+
+// path is the canonical path of the resource; not encoded.
+func (c resourceCall) path() string {
+	return "/v1/watches/" + c.watch.Name() + "/resources/" + c.key
+}
+
+// resourceCall reads which resource a request is about, unless there is a
+// problem already. Any key can be written percent-encoded; one that is not UTF-8
+// also in base64, with key_encoding=base64, as it stands in events.
+func (a *unaryAPI) resourceCall(r *http.Request, query url.Values, before *problem) (resourceCall, *problem) {
+	watch, p := a.watchOf(r, before)
+	if p != nil {
+		return resourceCall{}, p
+	}
+	wire := pathParameter(r, "*")
+	key, err := stream.KeyFromWire(wire, query.Get("key_encoding"))
+	if err != nil {
+		return resourceCall{}, keyProblem(wire, err).onWatch(watch.Name())
+	}
+	passed := url.Values{}
+	for _, name := range []string{"validate_only"} {
+		if query.Has(name) {
+			passed.Set(name, query.Get(name))
+		}
+	}
+	return resourceCall{watch: watch, key: key, query: passed}, nil
+}
+
+func keyProblem(wire string, err error) *problem {
+	var invalid *stream.InvalidError
+	if errors.As(err, &invalid) {
+		return badParameter("key_encoding", "%s", invalid.Error())
+	}
+	return badParameter("key", "key %q is not base64, as key_encoding says: %v", wire, err)
+}
+
+// writeCall reads what a PUT or DELETE has besides its body. On a watch that
+// cannot be written it is a 405.
+func (a *unaryAPI) writeCall(r *http.Request) (resourceCall, *problem) {
+	query, p := queryOf(r, "key_encoding", "validate_only")
+	if p == nil {
+		_, p = boolParameter(query, "validate_only")
+	}
+	call, p := a.resourceCall(r, query, p)
+	if p != nil {
+		return call, p
+	}
+	if call.watch.Writer() == nil {
+		return call, readOnly(call.watch.Name())
+	}
+	revision, given, p := condition(r.Header)
+	if given {
+		call.query.Set("if_revision", strconv.FormatUint(revision, 10))
+	}
+	return call, p
+}
+
+func readOnly(watch string) *problem {
+	p := newProblem(http.StatusMethodNotAllowed, "watch %q is read-only: its source cannot be written through the gateway", watch).onWatch(watch)
+	p.allow = "GET, HEAD"
+	return p
+}
+
+// valueBody is a request body that was read and found to be JSON.
+type valueBody struct{ bytes.Reader }
+
+// Close implements io.Closer.
+func (*valueBody) Close() error { return nil }
+
+// readValue reads the body, which must be one JSON value in UTF-8 of at most
+// maxValue bytes.
+func readValue(w http.ResponseWriter, r *http.Request) (*valueBody, *problem) {
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxValue))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, newProblem(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", tooLarge.Limit)
+	case err != nil:
+		return nil, newProblem(http.StatusBadRequest, "the body broke off after %d bytes: %v", len(raw), err)
+	}
+	if p := checkJSON(raw); p != nil {
+		return nil, p
+	}
+	body := &valueBody{}
+	body.Reset(raw)
+	return body, nil
+}
+
+// checkJSON says where raw stops being JSON in UTF-8 (RFC 8259).
+func checkJSON(raw []byte) *problem {
+	if len(bytes.TrimSpace(raw)) == 0 {
+		return badParameter("body", "the body is empty: want a JSON value")
+	}
+	if !utf8.Valid(raw) {
+		at := invalidUTF8(raw)
+		line, column := place(raw, at)
+		return badParameter("body", "the body is not UTF-8: byte 0x%02x at line %d, column %d; want JSON, with other bytes in base64 in a string", raw[at], line, column)
+	}
+	if json.Valid(raw) {
+		return nil
+	}
+	var ignored json.RawMessage
+	err := json.Unmarshal(raw, &ignored)
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return badParameter("body", "the body is not JSON: %v", err)
+	}
+	line, column := place(raw, int(syntax.Offset)-1)
+	return badParameter("body", "the body is not JSON: line %d, column %d: %v", line, column, syntax)
+}
+
+// invalidUTF8 returns the offset of the first byte that is not UTF-8.
+func invalidUTF8(raw []byte) int {
+	for i := 0; i < len(raw); {
+		r, size := utf8.DecodeRune(raw[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return len(raw) - 1
+}
+
+// place returns the line and the column, counted in bytes, of an offset; both
+// from 1.
+func place(raw []byte, offset int) (line, column int) {
+	before := raw[:max(0, min(offset, len(raw)))]
+	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')
+}

@@ -1,0 +1,177 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// service is watchtide.v1.WatchService: over gRPC, and in this process behind
+// the unary API. Its errors are problems, which are gRPC statuses as well.
+//
+// All methods may be called from any goroutine.
+type service struct {
+	api.UnimplementedWatchServiceServer
+	gateway *Gateway // static after construction
+}
+
+// ListWatches implements api.WatchServiceServer.
+func (s *service) ListWatches(context.Context, *api.ListWatchesRequest) (*api.ListWatchesResponse, error) {
+	var out api.ListWatchesResponse
+	for _, w := range s.gateway.registry.Watches() {
+		out.Watches = append(out.Watches, watchMessage(w))
+	}
+	return &out, nil
+}
+
+// GetWatch implements api.WatchServiceServer.
+func (s *service) GetWatch(_ context.Context, r *api.GetWatchRequest) (*api.Watch, error) {
+	w, p := s.gateway.watch(r.GetWatch())
+	if p != nil {
+		return nil, p
+	}
+	return watchMessage(w), nil
+}
+
+func watchMessage(w *stream.Watch) *api.Watch {
+	v := w.View()
+	status := v.Status()
+	return &api.Watch{
+		Name:        w.Name(),
+		Source:      w.SourceName(),
+		State:       status.State.String(),
+		Since:       timestamppb.New(status.Since),
+		Reason:      status.Reason,
+		Epoch:       v.Epoch(),
+		Revision:    v.Revision(),
+		Count:       uint64(v.Count()),
+		Bytes:       uint64(v.Bytes()),
+		Subscribers: uint64(w.Subscribers()),
+		Writable:    w.Writer() != nil,
+	}
+}
+
+// defaultPageSize is the number of resources in a page unless asked otherwise.
+const defaultPageSize = 1000
+
+// ListResources implements api.WatchServiceServer.
+func (s *service) ListResources(ctx context.Context, r *api.ListResourcesRequest) (*api.ListResourcesResponse, error) {
+	size := int(r.GetPageSize())
+	if size == 0 {
+		size = defaultPageSize
+	}
+	if size > maxPageSize {
+		return nil, badParameter("page_size", "page_size %d: want at most %d", size, maxPageSize)
+	}
+	w, p := s.gateway.primedWatch(ctx, r.GetWatch())
+	if p != nil {
+		return nil, p
+	}
+	page, err := w.Page(r.GetPrefix(), r.GetPageToken(), size)
+	if err != nil {
+		return nil, problemOf(err).onWatch(w.Name())
+	}
+	return pageMessage(w.Name(), page), nil
+}
+
+func pageMessage(watch string, p stream.Page) *api.ListResourcesResponse {
+	out := &api.ListResourcesResponse{
+		Watch:         watch,
+		Position:      p.Position.String(),
+		Revision:      p.Revision,
+		Count:         uint64(p.Count),
+		Resources:     make([]*api.Resource, len(p.Resources)),
+		NextPageToken: p.Next,
+	}
+	for i, r := range p.Resources {
+		out.Resources[i] = resourceMessage(r)
+	}
+	return out
+}
+
+// resourceMessage makes the message of a resource; the value is not copied.
+func resourceMessage(r stream.Resource) *api.Resource {
+	key, encoding := stream.WireKey(r.Key)
+	return &api.Resource{
+		Key: key, KeyEncoding: encoding,
+		Revision: r.Revision,
+		Value:    r.Value, Encoding: r.Encoding,
+	}
+}
+
+// GetResource implements api.WatchServiceServer.
+func (s *service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*api.Resource, error) {
+	key, err := stream.KeyFromWire(r.GetKey(), r.GetKeyEncoding())
+	if err != nil {
+		return nil, keyProblem(r.GetKey(), err)
+	}
+	w, p := s.gateway.primedWatch(ctx, r.GetWatch())
+	if p != nil {
+		return nil, p
+	}
+	found, ok := w.View().Get(key)
+	if !ok {
+		return nil, newProblem(http.StatusNotFound, "watch %q has no resource with the key %q", w.Name(), key).onWatch(w.Name()).onKey(key)
+	}
+	return resourceMessage(found), nil
+}
+
+// PutResource implements api.WatchServiceServer.
+func (s *service) PutResource(ctx context.Context, r *api.PutResourceRequest) (*api.PutResourceResponse, error) {
+	if len(r.GetValue()) > maxValue {
+		return nil, newProblem(http.StatusRequestEntityTooLarge, "the value has %d bytes: want at most %d", len(r.GetValue()), maxValue)
+	}
+	w, key, p := s.writable(r.GetWatch(), r.GetKey(), r.GetKeyEncoding())
+	if p != nil {
+		return nil, p
+	}
+	stored, created, err := w.Writer().Put(ctx, stream.PutRequest{
+		Key: key, Value: r.GetValue(), IfRevision: r.IfRevision, ValidateOnly: r.GetValidateOnly(),
+	})
+	if err != nil {
+		return nil, writeError(w, key, err)
+	}
+	return &api.PutResourceResponse{Resource: resourceMessage(stored), Created: created}, nil
+}
+
+// DeleteResource implements api.WatchServiceServer.
+func (s *service) DeleteResource(ctx context.Context, r *api.DeleteResourceRequest) (*api.DeleteResourceResponse, error) {
+	w, key, p := s.writable(r.GetWatch(), r.GetKey(), r.GetKeyEncoding())
+	if p != nil {
+		return nil, p
+	}
+	deleted, err := w.Writer().Delete(ctx, stream.DeleteRequest{
+		Key: key, IfRevision: r.IfRevision, ValidateOnly: r.GetValidateOnly(),
+	})
+	if err != nil {
+		return nil, writeError(w, key, err)
+	}
+	return &api.DeleteResourceResponse{Deleted: deleted}, nil
+}
+
+// writable returns the watch and the key of a write.
+func (s *service) writable(watch, wireKey, encoding string) (*stream.Watch, string, *problem) {
+	key, err := stream.KeyFromWire(wireKey, encoding)
+	if err != nil {
+		return nil, "", keyProblem(wireKey, err)
+	}
+	w, p := s.gateway.watch(watch)
+	if p == nil && w.Writer() == nil {
+		p = readOnly(watch)
+	}
+	return w, key, p
+}
+
+// writeError turns an error of a Writer into one that names the resource. An
+// error that is not one of the contract keeps its text for the log only.
+func writeError(w *stream.Watch, key string, err error) error {
+	p := problemOf(err)
+	if p.Status == http.StatusInternalServerError {
+		return err
+	}
+	return p.onWatch(w.Name()).onKey(key)
+}

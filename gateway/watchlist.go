@@ -1,0 +1,258 @@
+package gateway
+
+import (
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// WatchList implements api.WatchServiceServer.
+//
+// A client that does not read blocks its own stream only: gRPC keeps about
+// 64 KiB for it and then lets Send wait. Once that has lasted for WriteTimeout
+// the call ends with DEADLINE_EXCEEDED and its subscription is given back; what
+// gRPC keeps goes when the client reads on, or when its connection ends.
+func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) error {
+	g := s.gateway
+	w, p := g.watch(r.GetWatch())
+	if p != nil {
+		return p
+	}
+	if !g.admission.enter() {
+		g.metrics.goodbye(stream.GoodbyeOverloaded)
+		return overloaded(g.admission.isDraining(), 2*g.retryHint())
+	}
+	defer g.admission.leave()
+	if r.GetUntilEndOfSnapshot() {
+		if _, p := g.primedWatch(out.Context(), w.Name()); p != nil {
+			return p
+		}
+	}
+	g.metrics.streamOpened(transportGRPC)
+	defer g.metrics.streamClosed(transportGRPC)
+	return newListPump(g, w, r, out).supervise()
+}
+
+// listPump moves the events of one watch to one gRPC client.
+//
+// It has two goroutines: Send can only be left by ending the call, and the call
+// is ended by returning from the method. So the method's own goroutine waits,
+// and a second one pumps.
+type listPump struct {
+	// Static after construction.
+	g        *Gateway
+	watch    *stream.Watch
+	out      grpc.ServerStreamingServer[api.WatchListResponse]
+	until    bool
+	retry    time.Duration
+	tooOld   time.Time // zero: never
+	stalled  chan struct{}
+	watchdog *time.Timer // sends to stalled
+
+	// Owned by the pumping goroutine.
+	progress
+	draining <-chan struct{} // nil once it was noticed
+	leaveAt  time.Time       // zero: the gateway does not drain
+	timer    *time.Timer
+}
+
+func newListPump(g *Gateway, w *stream.Watch, r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
+	options := stream.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: g.cfg.AheadWait}
+	options.Resume, options.Invalid = resumeFrom(w.Name(), r.GetPosition())
+	p := &listPump{
+		g: g, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: g.retryHint(),
+		stalled: make(chan struct{}, 1), draining: g.admission.draining,
+		progress: newProgress(g.metrics, transportGRPC, w.Subscribe(options)),
+		timer:    time.NewTimer(g.cfg.Heartbeat),
+	}
+	if age := g.maxAge(); age > 0 {
+		p.tooOld = p.began.Add(age)
+	}
+	p.watchdog = time.AfterFunc(g.cfg.WriteTimeout, func() {
+		select {
+		case p.stalled <- struct{}{}:
+		default:
+		}
+	})
+	p.watchdog.Stop()
+	return p
+}
+
+// resumeFrom reads the one position that a client came with. What cannot be read
+// and what belongs to another watch is answered by a reset that says so.
+func resumeFrom(watch, position string) (resume *stream.Position, invalid bool) {
+	if position == "" {
+		return nil, false
+	}
+	p, err := stream.ParsePosition(position)
+	if err != nil || p.Watch != watch {
+		return nil, true
+	}
+	return &p, false
+}
+
+// supervise returns when the stream has ended, or when the client has not read
+// for too long.
+func (p *listPump) supervise() error {
+	done := make(chan error, 1)
+	go func() {
+		defer p.close()
+		done <- recovered(p.run)
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-p.stalled:
+		p.g.metrics.writeTimeout(transportGRPC)
+		return newProblem(http.StatusGatewayTimeout, "the client did not read for %s", p.g.cfg.WriteTimeout)
+	}
+}
+
+func (p *listPump) close() {
+	p.watchdog.Stop()
+	p.timer.Stop()
+	p.progress.close()
+}
+
+// run pumps until the client leaves, or is sent away.
+func (p *listPump) run() error {
+	for {
+		for p.reasonToEnd() == "" && p.next() {
+			if err := p.sendBatch(); err != nil {
+				return err
+			}
+		}
+		if reason := p.reasonToEnd(); reason != "" {
+			return p.goodbye(reason)
+		}
+		if err := p.wait(); err != nil {
+			return err
+		}
+	}
+}
+
+// wait returns when there may be something to send. Progress without data is
+// told once for each heartbeat; that the connection lives is told by HTTP/2.
+func (p *listPump) wait() error {
+	at := p.quietSince.Add(p.g.cfg.Heartbeat)
+	if !time.Now().Before(at) {
+		if p.bookmark() {
+			return p.sendBatch()
+		}
+		p.quietSince = time.Now()
+		at = p.quietSince.Add(p.g.cfg.Heartbeat)
+	}
+	at = earlier(earlier(at, p.tooOld), earlier(p.leaveAt, p.sub.Deadline()))
+	p.timer.Reset(time.Until(at))
+	select {
+	case <-p.out.Context().Done():
+		return p.out.Context().Err()
+	case <-p.watch.Done():
+	case <-p.draining:
+	case <-p.sub.Changed():
+	case <-p.timer.C:
+	}
+	return nil
+}
+
+// reasonToEnd says why the server must end the stream now; "" not at all.
+func (p *listPump) reasonToEnd() stream.GoodbyeReason {
+	if p.draining != nil && closed(p.draining) {
+		p.draining = nil
+		p.leaveAt = time.Now().Add(p.g.admission.goodbyeDelay())
+	}
+	now := time.Now()
+	switch {
+	case p.until && p.sub.Synced():
+		return stream.GoodbyeComplete
+	case closed(p.watch.Done()):
+		return stream.GoodbyeWatchRemoved
+	case !p.leaveAt.IsZero() && !now.Before(p.leaveAt):
+		return stream.GoodbyeDraining
+	case !p.tooOld.IsZero() && !now.Before(p.tooOld):
+		return stream.GoodbyeMaxAge
+	}
+	return ""
+}
+
+// sendBatch sends the events of a batch, the last one with the position, if the
+// client may resume there.
+func (p *listPump) sendBatch() error {
+	p.watchdog.Reset(p.g.cfg.WriteTimeout)
+	defer p.watchdog.Stop()
+	var last *api.WatchListResponse
+	sent := 0
+	for e := range p.batch.Events() {
+		if last != nil {
+			if err := p.out.Send(last); err != nil {
+				return err
+			}
+		}
+		last = eventMessage(e)
+		sent += proto.Size(last)
+	}
+	if last == nil {
+		return nil
+	}
+	if position, ok := p.sub.Position(); ok && p.batch.Boundary() {
+		last.Position = position.String()
+	}
+	if err := p.out.Send(last); err != nil {
+		return err
+	}
+	p.wrote(sent)
+	return nil
+}
+
+// goodbye ends the stream on purpose. The call itself ends without an error.
+func (p *listPump) goodbye(reason stream.GoodbyeReason) error {
+	p.watchdog.Reset(p.g.cfg.WriteTimeout)
+	defer p.watchdog.Stop()
+	err := p.out.Send(&api.WatchListResponse{Event: &api.WatchListResponse_Goodbye{
+		Goodbye: &api.Goodbye{Reason: string(reason), RetryMs: uint32(p.retry.Milliseconds())},
+	}})
+	if err == nil {
+		p.g.metrics.eventsOut(transportGRPC, stream.Goodbye, 1)
+		p.g.metrics.goodbye(reason)
+	}
+	return err
+}
+
+// eventMessage makes the message of an event. Values are not copied.
+func eventMessage(e stream.Event) *api.WatchListResponse {
+	var m api.WatchListResponse
+	switch e.Type {
+	case stream.Reset:
+		m.Event = &api.WatchListResponse_Reset_{Reset_: &api.Reset{Reason: e.Reason}}
+	case stream.Upsert:
+		m.Event = &api.WatchListResponse_Upsert{Upsert: &api.Upsert{Resource: resourceMessage(e.Resource)}}
+	case stream.Delete:
+		key, encoding := stream.WireKey(e.Resource.Key)
+		m.Event = &api.WatchListResponse_Delete{Delete: &api.Delete{
+			Key: key, KeyEncoding: encoding, Revision: e.Resource.Revision,
+		}}
+	case stream.EndOfSnapshot:
+		m.Event = &api.WatchListResponse_EndOfSnapshot{EndOfSnapshot: &api.EndOfSnapshot{
+			Revision: e.Revision, Count: uint64(e.Count), Resumed: e.Resumed,
+		}}
+	case stream.Bookmark:
+		m.Event = &api.WatchListResponse_Bookmark{Bookmark: &api.Bookmark{Revision: e.Revision, Skipped: e.Skipped}}
+	case stream.StatusChange:
+		m.Event = &api.WatchListResponse_Status{Status: statusMessage(e)}
+	}
+	return &m
+}
+
+func statusMessage(e stream.Event) *api.Status {
+	s := &api.Status{State: e.State.String(), Reason: e.Reason}
+	if !e.Since.IsZero() {
+		s.Since = timestamppb.New(e.Since)
+	}
+	return s
+}
