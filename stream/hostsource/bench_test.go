@@ -3,6 +3,8 @@ package hostsource
 import (
 	"context"
 	"testing"
+
+	"github.com/watchtide/watchtide/stream"
 )
 
 // BenchmarkPoll is one poll of this machine with nothing to send but what
@@ -13,7 +15,7 @@ func BenchmarkPoll(b *testing.B) {
 			s := mustNew(b, collection)
 			sink := &countingSink{}
 			ctx := context.Background()
-			if err := s.catchUp(ctx, resumeNothing, sink); err != nil {
+			if err := s.catchUp(ctx, stream.Resume{}, sink); err != nil {
 				b.Fatal(err)
 			}
 			resources := len(s.last)
@@ -31,3 +33,12 @@ func BenchmarkPoll(b *testing.B) {
 		})
 	}
 }
+
+// countingSink counts changes and keeps nothing.
+type countingSink struct{ changes int }
+
+func (c *countingSink) Reset(string) error                { return nil }
+func (c *countingSink) Upsert(stream.Resource) error      { c.changes++; return nil }
+func (c *countingSink) Delete(string, uint64) error       { c.changes++; return nil }
+func (c *countingSink) Commit(uint64) error               { return nil }
+func (c *countingSink) Status(stream.State, string) error { return nil }

@@ -1,0 +1,431 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+)
+
+// ingest keeps one log in step with one upstream. It is a small state machine,
+//
+//	idle ─► connecting ─► snapshot ─► live ─► lost ─► connecting …
+//
+// run by a single goroutine, the log's writer. The source's reader is a second
+// goroutine that lives for one Watch call; what it reads reaches ingest as whole
+// transactions.
+type ingest struct {
+	// Static after construction.
+	config WatchConfig
+	source Source
+	log    *Log
+	count  watchCounters
+	wanted func() bool     // somebody wants the watch to run
+	demand <-chan struct{} // wanted may have changed
+	logger *slog.Logger
+
+	// Owned by run.
+	reader    *reader
+	connected time.Time // of the reader
+	committed bool      // by the reader
+	speaking  bool      // the reader has received something
+	failures  int       // connections that failed one after the other
+	fresh     bool      // the next connection begins from nothing
+
+	sourceEpoch string // as the source names its revision order
+	alias       string // as the log does, if the source broke its order
+	behind      time.Time
+
+	lost      time.Time // when the watch was last in sync
+	lastError string
+	upstream  Status // what the upstream says of itself; State 0: nothing
+
+	retry, stale, progress, linger alarm
+}
+
+// reader is one Watch call under way.
+type reader struct {
+	sink   *stagingSink
+	cancel context.CancelCauseFunc
+	ended  chan error
+}
+
+var errStopped = errors.New("the watch was stopped")
+
+// start runs ingest until ctx ends; the channel is closed when it has.
+func (in *ingest) start(ctx context.Context) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		in.run(ctx)
+	}()
+	return done
+}
+
+func (in *ingest) run(ctx context.Context) {
+	in.wake(ctx)
+	for ctx.Err() == nil {
+		in.step(ctx)
+	}
+	in.disconnect()
+	for _, a := range []*alarm{&in.retry, &in.stale, &in.progress, &in.linger} {
+		a.stop()
+	}
+}
+
+// step waits for the next thing to happen, and lets it.
+func (in *ingest) step(ctx context.Context) {
+	var messages <-chan message
+	var ended <-chan error
+	if in.reader != nil {
+		messages, ended = in.reader.sink.messages, in.reader.ended
+	}
+	select {
+	case <-ctx.Done():
+	case m := <-messages:
+		in.reader.sink.replies <- in.handle(m)
+	case err := <-ended:
+		in.onEnded(err)
+	case <-in.demand:
+		in.wake(ctx)
+	case <-in.retry.C():
+		in.retry.stop()
+		in.connect(ctx)
+	case <-in.stale.C():
+		in.stale.stop()
+		in.setLost()
+	case <-in.progress.C():
+		in.onProgress()
+	case <-in.linger.C():
+		in.linger.stop()
+		in.sleep()
+	}
+}
+
+// wake starts what is wanted, and lets what is not wanted any more linger.
+func (in *ingest) wake(ctx context.Context) {
+	wanted := in.wanted()
+	switch {
+	case wanted && in.reader == nil && !in.retry.set():
+		in.linger.stop()
+		in.connect(ctx)
+	case wanted:
+		in.linger.stop()
+	case (in.reader != nil || in.retry.set()) && !in.linger.set():
+		in.linger.start(in.config.Linger)
+	}
+}
+
+// sleep stops a watch that nobody wants, and frees its memory.
+func (in *ingest) sleep() {
+	if in.wanted() {
+		return
+	}
+	in.disconnect()
+	in.retry.stop()
+	in.stale.stop()
+	in.progress.stop()
+	in.failures, in.fresh, in.behind = 0, false, time.Time{}
+	in.sourceEpoch, in.alias = "", ""
+	in.logger.Info("watch stopped: no subscribers")
+	in.log.Discard(Status{State: Priming, Since: time.Now(), Reason: "stopped: no subscribers"})
+}
+
+func (in *ingest) connect(ctx context.Context) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	r := &reader{sink: newStagingSink(ctx), cancel: cancel, ended: make(chan error, 1)}
+	var resume Resume
+	if view := in.log.View(); view.Primed() && !in.fresh {
+		resume = Resume{Epoch: in.sourceEpoch, Revision: view.Revision()}
+	}
+	in.reader, in.connected = r, time.Now()
+	in.committed, in.speaking, in.upstream = false, false, Status{}
+	in.progress.start(in.progressEvery())
+	go func() { r.ended <- in.source.Watch(ctx, resume, r.sink) }()
+}
+
+// disconnect ends the Watch call under way and waits for it.
+func (in *ingest) disconnect() {
+	if in.reader == nil {
+		return
+	}
+	in.reader.cancel(errStopped)
+	<-in.reader.ended
+	in.reader = nil
+}
+
+func (in *ingest) handle(m message) error {
+	switch m.kind {
+	case began:
+		in.speaking = true
+		if in.log.Status().State == Stale {
+			in.setStatus(Resyncing, "the upstream is back, loading what changed")
+		}
+		return nil
+	case freshness:
+		return in.onFreshness(m)
+	default:
+		return in.onTransaction(m)
+	}
+}
+
+func (in *ingest) onTransaction(m message) error {
+	result, err := in.apply(m)
+	in.count.events.add("duplicate", result.Duplicates)
+	if err != nil {
+		return err
+	}
+	in.count.events.add("upsert", result.Upserts)
+	in.count.events.add("delete", result.Deletes)
+	if len(m.changes) == 0 && !m.reset {
+		in.count.events.add("bookmark", 1)
+	}
+	if !in.committed || m.reset {
+		in.onCaughtUp()
+	}
+	return nil
+}
+
+// onCaughtUp follows the first commit of a connection, and each snapshot.
+func (in *ingest) onCaughtUp() {
+	in.committed, in.fresh = true, false
+	in.behind, in.lastError = time.Time{}, ""
+	in.stale.stop()
+	in.progress.stop()
+	if in.upstream.State == 0 {
+		in.setStatus(InSync, "")
+	}
+}
+
+// onFreshness passes on what the upstream says of itself.
+func (in *ingest) onFreshness(m message) error {
+	switch m.state {
+	case InSync:
+		in.upstream = Status{}
+		if in.committed {
+			in.setStatus(InSync, "")
+		}
+	case Priming, Resyncing, Stale:
+		in.upstream = Status{State: m.state, Reason: m.reason}
+		in.setLostAt(time.Now())
+		if in.log.View().Primed() {
+			in.setStatus(max(m.state, Resyncing), "the upstream says: "+m.reason)
+		} else {
+			in.setStatus(Priming, "the upstream says: "+m.reason)
+		}
+	default:
+		return fmt.Errorf("%w: a watch cannot be %v", ErrInvalid, m.state)
+	}
+	return nil
+}
+
+// onEnded follows the end of a connection.
+func (in *ingest) onEnded(err error) {
+	in.reader.cancel(errStopped)
+	in.reader = nil
+	in.progress.stop()
+	in.setLostAt(time.Now())
+	reason := reconnectReason(err)
+	in.count.reconnects.add(reason, 1)
+	in.fresh = in.fresh || reason == "order" || reason == "behind" || reason == "unresumable"
+	const healthy = time.Minute
+	if in.committed && time.Since(in.connected) >= healthy {
+		in.failures = 0
+	}
+	in.failures++
+	wait := in.config.Backoff.wait(in.failures)
+	in.lastError = "the upstream ended the stream"
+	if err != nil {
+		in.lastError = err.Error()
+	}
+	in.logger.Warn("upstream lost", "reason", reason, "error", in.lastError, "retry_in", wait)
+	in.retry.start(wait)
+	switch in.log.Status().State {
+	case InSync:
+		// An upstream that is back at once is not worth a status.
+		in.stale.start(in.config.StaleAfter)
+	case Priming:
+		in.setStatus(Priming, in.lastError)
+	default:
+		in.setLost()
+	}
+}
+
+// setLost says that the watch is not fresh: the grace is over.
+func (in *ingest) setLost() {
+	if in.speaking && in.reader != nil {
+		in.setStatus(Resyncing, "the upstream is back, loading what changed")
+		return
+	}
+	in.setStatus(Stale, in.lastError)
+}
+
+// setLostAt remembers when the watch was last in sync.
+func (in *ingest) setLostAt(now time.Time) {
+	if in.log.Status().State == InSync && !in.stale.set() {
+		in.lost = now
+	}
+}
+
+// onProgress says how far a long snapshot is, and that it is too long.
+func (in *ingest) onProgress() {
+	in.progress.start(in.progressEvery())
+	took := time.Since(in.connected).Round(time.Second)
+	received := in.reader.sink.received.Load()
+	reason := fmt.Sprintf("loading, %d resources so far", received)
+	if took >= in.config.SnapshotTimeout {
+		reason = fmt.Sprintf("no end_of_snapshot after %v, %d resources so far", took, received)
+		in.logger.Warn("upstream sends no end_of_snapshot", "after", took, "resources", received)
+	}
+	switch in.log.Status().State {
+	case InSync: // the grace is not over
+	case Stale:
+		in.setStatus(Stale, reason)
+	default:
+		in.setStatus(in.log.Status().State, reason)
+	}
+}
+
+func (in *ingest) progressEvery() time.Duration {
+	return min(5*time.Second, in.config.SnapshotTimeout)
+}
+
+// setStatus publishes a change of freshness. A watch that is not in sync says
+// since when it is not, however often it was nearly back.
+func (in *ingest) setStatus(state State, reason string) {
+	old := in.log.Status()
+	if old.State == state && old.Reason == reason {
+		return
+	}
+	since := time.Now()
+	switch {
+	case state == old.State:
+		since = old.Since
+	case (state == Stale || state == Resyncing) && (old.State == Stale || old.State == Resyncing):
+		since = old.Since
+	case (state == Stale || state == Resyncing) && old.State == InSync:
+		since = in.lost
+	}
+	if state != old.State {
+		in.logger.Info("watch", "state", state, "reason", reason)
+	}
+	in.log.SetStatus(Status{State: state, Since: since, Reason: reason})
+}
+
+// apply writes a transaction or a snapshot to the log.
+func (in *ingest) apply(m message) (CommitResult, error) {
+	if !m.reset {
+		return in.log.Commit(m.changes, m.revision)
+	}
+	snapshot := resourcesOf(m.changes)
+	epoch, primed := m.epoch, in.log.View().Primed()
+	if epoch == in.sourceEpoch && in.alias != "" {
+		epoch = in.alias
+	}
+	result, err := in.log.Replace(epoch, snapshot, m.revision)
+	if errors.Is(err, ErrBehind) && in.patienceOver(err) {
+		// The upstream went back and stays there: a new order, by our own name
+		// since it has none.
+		in.alias = fmt.Sprintf("%.12s~%06x", m.epoch, rand.IntN(1<<24))
+		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", in.alias, "because", err)
+		result, err = in.log.Replace(in.alias, snapshot, m.revision)
+	} else if m.epoch != in.sourceEpoch {
+		in.alias = ""
+	}
+	if err != nil {
+		return result, err
+	}
+	in.sourceEpoch = m.epoch
+	in.count.resyncs.add(resyncReason(primed, result.Reset), 1)
+	return result, nil
+}
+
+// patienceOver says whether the upstream has been behind for too long: a replica
+// that lags catches up, a restored upstream does not.
+func (in *ingest) patienceOver(err error) bool {
+	if in.behind.IsZero() {
+		in.behind = time.Now()
+	}
+	if time.Since(in.behind) >= in.config.BehindTimeout {
+		return true
+	}
+	in.lastError = err.Error()
+	in.setLostAt(time.Now())
+	in.setStatus(Stale, in.lastError)
+	return false
+}
+
+// resourcesOf returns the resources of a snapshot: of each key the last change.
+func resourcesOf(changes []Change) []Resource {
+	resources := make([]Resource, 0, len(changes))
+	deletes := false
+	for i := range changes {
+		deletes = deletes || changes[i].Deleted
+	}
+	if deletes {
+		changes = foldKeys(changes)
+	}
+	for i := range changes {
+		if !changes[i].Deleted {
+			resources = append(resources, changes[i].Resource)
+		}
+	}
+	return resources
+}
+
+func resyncReason(primed, reset bool) string {
+	switch {
+	case !primed:
+		return "initial"
+	case reset:
+		return "epoch_changed"
+	default:
+		return "reconnect"
+	}
+}
+
+func reconnectReason(err error) string {
+	switch {
+	case err == nil:
+		return "ended"
+	case errors.Is(err, ErrStalled):
+		return "stalled"
+	case errors.Is(err, ErrInvalid):
+		return "invalid"
+	case errors.Is(err, ErrOrder):
+		return "order"
+	case errors.Is(err, ErrBehind):
+		return "behind"
+	case errors.Is(err, ErrUnresumable):
+		return "unresumable"
+	default:
+		return "error"
+	}
+}
+
+// alarm is a timer that may be off. It belongs to one goroutine.
+type alarm struct{ timer *time.Timer }
+
+func (a *alarm) start(d time.Duration) {
+	a.stop()
+	a.timer = time.NewTimer(d)
+}
+
+func (a *alarm) stop() {
+	if a.timer != nil {
+		a.timer.Stop()
+		a.timer = nil
+	}
+}
+
+func (a *alarm) set() bool { return a.timer != nil }
+
+// C is nil, and so blocks for ever, while the alarm is off.
+func (a *alarm) C() <-chan time.Time {
+	if a.timer == nil {
+		return nil
+	}
+	return a.timer.C
+}

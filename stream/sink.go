@@ -1,0 +1,120 @@
+package stream
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// message is what a source's reader hands to ingest.
+type message struct {
+	kind     messageKind
+	reset    bool // the changes are a whole snapshot
+	epoch    string
+	changes  []Change
+	revision uint64
+	state    State
+	reason   string
+}
+
+type messageKind uint8
+
+const (
+	began       messageKind = iota // something arrives, a transaction is being read
+	transaction                    // Commit
+	freshness                      // Status
+)
+
+// stagingSink collects a transaction, or a snapshot, and hands it to ingest as a
+// whole: what is half read is never seen. It belongs to the source's reader; only
+// received is shared.
+type stagingSink struct {
+	// Static after construction.
+	ctx      context.Context
+	messages chan message // to ingest
+	replies  chan error   // from ingest, one for each message
+
+	// Owned by the source's reader.
+	pending message
+	begun   bool
+
+	// Resources of the snapshot under way; written by the reader, read by ingest.
+	received atomic.Int64
+}
+
+func newStagingSink(ctx context.Context) *stagingSink {
+	return &stagingSink{ctx: ctx, messages: make(chan message), replies: make(chan error, 1)}
+}
+
+// Reset implements Sink.
+func (s *stagingSink) Reset(epoch string) error {
+	s.clear()
+	s.pending.reset, s.pending.epoch = true, CanonicalEpoch(epoch)
+	return s.begin()
+}
+
+// Upsert implements Sink.
+func (s *stagingSink) Upsert(r Resource) error {
+	return s.add(Change{Resource: r})
+}
+
+// Delete implements Sink.
+func (s *stagingSink) Delete(key string, revision uint64) error {
+	return s.add(Change{Resource: Resource{Key: key, Revision: revision}, Deleted: true})
+}
+
+func (s *stagingSink) add(c Change) error {
+	s.pending.changes = append(s.pending.changes, c)
+	s.received.Add(1)
+	return s.begin()
+}
+
+// Commit implements Sink.
+func (s *stagingSink) Commit(revision uint64) error {
+	m := s.pending
+	m.kind, m.revision = transaction, revision
+	err := s.send(m)
+	s.clear()
+	return err
+}
+
+// Status implements Sink.
+func (s *stagingSink) Status(state State, reason string) error {
+	return s.send(message{kind: freshness, state: state, reason: reason})
+}
+
+// begin tells ingest once for each connection that the upstream speaks.
+func (s *stagingSink) begin() error {
+	if s.begun {
+		return s.ctx.Err()
+	}
+	s.begun = true
+	return s.send(message{kind: began})
+}
+
+// clear forgets what was collected. Ingest has copied the changes to the log, so
+// the slice is used again, unless it was a large one.
+func (s *stagingSink) clear() {
+	const keep = 1024
+	changes := s.pending.changes
+	clear(changes)
+	if cap(changes) > keep {
+		changes = nil
+	}
+	s.pending = message{changes: changes[:0]}
+	s.received.Store(0)
+}
+
+func (s *stagingSink) send(m message) error {
+	s.begun = true
+	select {
+	case s.messages <- m:
+	case <-s.ctx.Done():
+		return context.Cause(s.ctx)
+	}
+	select {
+	case err := <-s.replies:
+		return err
+	case <-s.ctx.Done():
+		return context.Cause(s.ctx)
+	}
+}

@@ -1,0 +1,196 @@
+package stream
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+)
+
+// WatchConfig declares a watch. Name and Source are required; the zero value of
+// any other field is its default.
+type WatchConfig struct {
+	// Name is what clients subscribe to; see CheckWatchName.
+	Name string
+	// SourceName is what the source is called in the configuration.
+	SourceName string
+	// Source is what the watch follows. It belongs to this watch alone.
+	Source Source
+	// Writer is set for a watch that can be written to.
+	Writer Writer
+	// OnDemand: the first subscriber starts the watch, and it stops a while
+	// after the last. Else it is primed at once and kept.
+	OnDemand bool
+	// Linger is how long an on-demand watch goes on without subscribers; 30 s
+	// by default.
+	Linger time.Duration
+	// History bounds how far back readers can be resumed.
+	History History
+	// SnapshotTimeout is how long the upstream may take to complete a snapshot
+	// before the status complains; 60 s by default. The snapshot goes on.
+	SnapshotTimeout time.Duration
+	// StaleAfter is how long a lost upstream may take to come back before the
+	// status says so; 1 s by default.
+	StaleAfter time.Duration
+	// BehindTimeout is how long snapshots that are older than what was served
+	// are refused, as those of a replica that lags, before they are taken as a
+	// new epoch, as those of a restored upstream; 30 s by default.
+	BehindTimeout time.Duration
+	// Backoff is the wait between attempts to reach the upstream.
+	Backoff Backoff
+	// Logger is told of what happens to the upstream; nil: nobody is.
+	Logger *slog.Logger
+}
+
+func (c WatchConfig) withDefaults() WatchConfig {
+	c.Linger = cmp.Or(c.Linger, 30*time.Second)
+	c.SnapshotTimeout = cmp.Or(c.SnapshotTimeout, time.Minute)
+	c.StaleAfter = cmp.Or(c.StaleAfter, time.Second)
+	c.BehindTimeout = cmp.Or(c.BehindTimeout, 30*time.Second)
+	c.Backoff = c.Backoff.withDefaults()
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Watch is one named collection, kept in step with its upstream, that any number
+// of readers can follow. All its methods may be called from any goroutine.
+type Watch struct {
+	// Static after construction.
+	config WatchConfig
+	log    *Log
+	count  watchCounters
+	demand chan struct{} // to ingest: holders may have changed
+	cancel context.CancelFunc
+	done   <-chan struct{} // closed when ingest has ended
+
+	// Atomic.
+	subscribers atomic.Int64
+	holders     atomic.Int64 // subscribers, and those who wait for the first snapshot
+}
+
+// newWatch returns a watch whose ingest runs until ctx ends.
+func newWatch(ctx context.Context, c WatchConfig) (*Watch, error) {
+	if err := CheckWatchName(c.Name); err != nil {
+		return nil, err
+	}
+	if c.Source == nil {
+		return nil, fmt.Errorf("watch %q has no source", c.Name)
+	}
+	c = c.withDefaults()
+	w := &Watch{
+		config: c,
+		log:    NewLog(LogConfig{Watch: c.Name, History: c.History}),
+		count:  newWatchCounters(),
+		demand: make(chan struct{}, 1),
+	}
+	ctx, w.cancel = context.WithCancel(ctx)
+	in := &ingest{
+		config: c, source: c.Source, log: w.log, count: w.count,
+		wanted: w.wanted, demand: w.demand,
+		logger: c.Logger.With("watch", c.Name, "source", c.SourceName),
+	}
+	w.done = in.start(ctx)
+	return w, nil
+}
+
+func (w *Watch) wanted() bool { return !w.config.OnDemand || w.holders.Load() > 0 }
+
+func (w *Watch) close() {
+	w.cancel()
+	<-w.done
+}
+
+// Name is what clients subscribe to.
+func (w *Watch) Name() string { return w.config.Name }
+
+// SourceName is what the source is called in the configuration.
+func (w *Watch) SourceName() string { return w.config.SourceName }
+
+// OnDemand says whether the watch runs only while it has subscribers.
+func (w *Watch) OnDemand() bool { return w.config.OnDemand }
+
+// Writer is nil for a watch that can only be read.
+func (w *Watch) Writer() Writer { return w.config.Writer }
+
+// Subscribers is how many subscriptions are open.
+func (w *Watch) Subscribers() int { return int(w.subscribers.Load()) }
+
+// View returns the newest committed state.
+func (w *Watch) View() View { return w.log.View() }
+
+// Status returns the freshness.
+func (w *Watch) Status() Status { return w.log.Status() }
+
+// Page returns a part of the state at one revision; see Log.Page.
+func (w *Watch) Page(prefix, token string, size int) (Page, error) {
+	return w.log.Page(prefix, token, size)
+}
+
+// Stats returns the counters.
+func (w *Watch) Stats() Stats {
+	return Stats{
+		Reconnects: w.count.reconnects.values(),
+		Resyncs:    w.count.resyncs.values(),
+		Events:     w.count.events.values(),
+	}
+}
+
+// Done is closed when the watch has been removed, or its registry closed.
+func (w *Watch) Done() <-chan struct{} { return w.done }
+
+// Subscribe returns a cursor into the watch. It starts a watch that runs on
+// demand. Close it.
+func (w *Watch) Subscribe(o SubscribeOptions) *Subscription {
+	w.subscribers.Add(1)
+	w.hold()
+	s := w.log.Subscribe(o)
+	s.onClose = func() {
+		w.subscribers.Add(-1)
+		w.release()
+	}
+	return s
+}
+
+func (w *Watch) hold() {
+	if w.holders.Add(1) == 1 {
+		w.poke()
+	}
+}
+
+func (w *Watch) release() {
+	if w.holders.Add(-1) == 0 {
+		w.poke()
+	}
+}
+
+// poke tells ingest to look at the holders again.
+func (w *Watch) poke() {
+	select {
+	case w.demand <- struct{}{}:
+	default:
+	}
+}
+
+// Prime waits until the watch has a complete snapshot, and starts one that runs
+// on demand meanwhile. The error says why there is none yet.
+func (w *Watch) Prime(ctx context.Context) error {
+	w.hold()
+	defer w.release()
+	for {
+		v := w.log.head.Load()
+		if v.primed() {
+			return nil
+		}
+		select {
+		case <-v.changed:
+		case <-w.done:
+			return fmt.Errorf("watch %q: %w", w.Name(), errStopped)
+		case <-ctx.Done():
+			return fmt.Errorf("watch %q is not primed: %s", w.Name(), w.Status().Reason)
+		}
+	}
+}

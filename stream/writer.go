@@ -1,0 +1,65 @@
+package stream
+
+import (
+	"context"
+	"fmt"
+)
+
+// Writer is implemented by sources that can be written to. Its methods may be
+// called from any goroutine. They return once the change is made upstream;
+// subscribers see it a little later.
+type Writer interface {
+	// Put creates or replaces a resource and returns it as stored, and whether
+	// there was none before.
+	Put(ctx context.Context, r PutRequest) (stored Resource, created bool, err error)
+	// Delete removes a resource and returns whether there was one.
+	Delete(ctx context.Context, r DeleteRequest) (deleted bool, err error)
+}
+
+// PutRequest is one write.
+type PutRequest struct {
+	Key string
+	// Value is JSON text. It is copied if it is kept.
+	Value []byte
+	// IfRevision, if set, is the revision that the resource must have now
+	// (compare-and-set); 0: there must be none.
+	IfRevision *uint64
+	// ValidateOnly: answer as if written, without writing.
+	ValidateOnly bool
+}
+
+// DeleteRequest is one removal; the fields are those of PutRequest.
+type DeleteRequest struct {
+	Key          string
+	IfRevision   *uint64
+	ValidateOnly bool
+}
+
+// ConflictError says that a compare-and-set found another revision.
+type ConflictError struct {
+	Key string
+	// Want is the revision asked for, Got the one there is; 0: none.
+	Want, Got uint64
+}
+
+// Error names the key and both revisions.
+func (e *ConflictError) Error() string {
+	if e.Got == 0 {
+		return fmt.Sprintf("key %q does not exist, revision %d was expected", e.Key, e.Want)
+	}
+	if e.Want == 0 {
+		return fmt.Sprintf("key %q exists at revision %d, none was expected", e.Key, e.Got)
+	}
+	return fmt.Sprintf("key %q is at revision %d, %d was expected", e.Key, e.Got, e.Want)
+}
+
+// TooLargeError says that a limit would be exceeded.
+type TooLargeError struct {
+	What        string // for instance "value"
+	Size, Limit int64  // bytes
+}
+
+// Error names what is too large, its size and the limit.
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("%s of %d bytes is too large, the limit is %d", e.What, e.Size, e.Limit)
+}
