@@ -9,45 +9,55 @@ import (
 )
 
 // epochs translates between the upstream's names of its revision orders and
-// ours. They are the same, so that every replica agrees, and so does a client
-// that comes from there. Only for a narrowed watch ours says by which prefix:
-// positions of one prefix must not be resumed under another.
+// ours. They are the same, so that every replica agrees. Only for a narrowed
+// watch ours says by which prefix, since an upstream need not narrow: positions
+// of one prefix must not be resumed under another.
 type epochs struct {
+	// Static after construction.
+	watch    string
 	suffix   string // of ours; empty for a watch that is not narrowed
 	fallback string // for an upstream that sends no positions
-	watch    string
-	prefix   string
+
+	// Owned by Watch.
+	upstream string // the newest epoch of the upstream; empty: it has none
 }
 
 func newEpochs(c *Config) epochs {
-	e := epochs{watch: c.Watch, prefix: c.Prefix}
+	e := epochs{watch: c.Watch, fallback: shortHash(c.Address, c.Watch, c.Prefix)}
 	if c.Prefix != "" {
 		e.suffix = "~" + shortHash(c.Prefix)[:6]
 	}
-	e.fallback = shortHash(c.Address, c.Watch, c.Prefix)
 	return e
 }
 
-// ours is the epoch that the Sink is told.
-func (e *epochs) ours(upstream string) string {
-	if upstream == "" {
-		return e.fallback
-	}
-	return upstream + e.suffix
+// enter notes the upstream's epoch and returns ours. "": it has none.
+func (e *epochs) enter(upstream string) string {
+	e.upstream = upstream
+	return e.ours()
 }
 
-// resume returns the upstream's epoch and the position to ask for; empty if
-// there is nothing that the upstream could resume from.
-func (e *epochs) resume(from stream.Resume) (epoch, position string) {
+func (e *epochs) ours() string {
+	if e.upstream == "" {
+		return e.fallback
+	}
+	return stream.CanonicalEpoch(e.upstream + e.suffix)
+}
+
+// resume returns the position to ask for; false if there is nothing that the
+// upstream could resume from.
+func (e *epochs) resume(from stream.Resume) (p stream.Position, ok bool) {
 	if from.Epoch == "" || from.Epoch == e.fallback {
-		return "", ""
+		return p, false
 	}
-	epoch, ok := strings.CutSuffix(from.Epoch, e.suffix)
-	if !ok { // too long, so it was hashed: the upstream's name is lost
-		return "", ""
+	if from.Epoch != e.ours() {
+		if e.suffix != "" { // not our last one; its name with the upstream is not known
+			return p, false
+		}
+		e.upstream = from.Epoch
 	}
-	p := stream.Position{Watch: e.watch, Epoch: epoch, Upserts: from.Revision, AsOf: from.Revision}
-	return epoch, p.String()
+	return stream.Position{
+		Watch: e.watch, Epoch: e.upstream, Upserts: from.Revision, AsOf: from.Revision,
+	}, true
 }
 
 func shortHash(parts ...string) string {

@@ -108,6 +108,8 @@ func reason(state stream.State, upstream string) string {
 func (r *reader) goodbye(m *pb.Goodbye) error {
 	r.retry = time.Duration(m.GetRetryMs()) * time.Millisecond
 	switch reason := stream.GoodbyeReason(m.GetReason()); reason {
+	case stream.GoodbyeMaxAge:
+		r.retry = 0
 	case stream.GoodbyeTokenExpired, stream.GoodbyeRevoked, stream.GoodbyeWatchRemoved:
 		return fmt.Errorf("%s: goodbye, %s", r.where, reason)
 	}

@@ -27,7 +27,7 @@ const (
 type reader struct {
 	// Static after construction.
 	sink     stream.Sink
-	epochs   epochs
+	epochs   *epochs // the source's
 	watch    string
 	where    string // for messages
 	prefix   string
@@ -55,11 +55,12 @@ var errGoodbye = errors.New("goodbye")
 
 func newReader(s *Source, resume stream.Resume, sink stream.Sink) *reader {
 	r := &reader{
-		sink: sink, epochs: s.epochs,
+		sink: sink, epochs: &s.epochs,
 		watch: s.config.Watch, prefix: s.config.Prefix,
 		where: fmt.Sprintf("grpc %s, watch %q", s.config.target(), s.config.Watch),
 	}
-	if r.epoch, r.position = s.epochs.resume(resume); r.position != "" {
+	if p, ok := s.epochs.resume(resume); ok {
+		r.position, r.epoch = p.String(), p.Epoch
 		r.phase, r.begun, r.committed = resuming, true, resume.Revision
 	}
 	return r
@@ -80,6 +81,13 @@ func (r *reader) receive(m *pb.WatchListResponse) error {
 	if err != nil {
 		return err
 	}
+	if s := m.GetStatus(); s != nil {
+		// What came before it is what it speaks of.
+		if err := r.commitAt(m, place); err != nil {
+			return err
+		}
+		return r.status(s)
+	}
 	if err := r.apply(m); err != nil {
 		return err
 	}
@@ -93,8 +101,6 @@ func (r *reader) apply(m *pb.WatchListResponse) error {
 		return r.upsert(e.Upsert.GetResource())
 	case *pb.WatchListResponse_Delete:
 		return r.delete(e.Delete)
-	case *pb.WatchListResponse_Status:
-		return r.status(e.Status)
 	case *pb.WatchListResponse_Goodbye:
 		return r.goodbye(e.Goodbye)
 	}
@@ -130,7 +136,7 @@ func (r *reader) place(text string) (*stream.Position, error) {
 // begin tells the Sink of a snapshot, and what was held back of it. epoch is
 // empty for an upstream without positions.
 func (r *reader) begin(epoch string) error {
-	if err := r.sink.Reset(r.epochs.ours(epoch)); err != nil {
+	if err := r.sink.Reset(r.epochs.enter(epoch)); err != nil {
 		return err
 	}
 	held := r.held

@@ -161,6 +161,13 @@ func TestReaderCalls(t *testing.T) {
 			want: `status priming upstream: no snapshot yet, reset FALLBACK, commit 3, status stale the upstream is stale,` +
 				` status resyncing upstream: etcd is back, status in_sync `,
 		},
+		"in_sync comes after what it speaks of": {
+			events: []*message{
+				reset(), at("services@e1-3", endOfSnapshot(3, 0)),
+				upsert("a", 4, "1"), at("services@e1-4", freshness("in_sync", "")),
+			},
+			want: `reset e1, commit 3, upsert "a" 4 1, commit 4, status in_sync `,
+		},
 		"unknown events are ignored, their positions are not": {
 			events: []*message{
 				reset(), at("services@e1-3", endOfSnapshot(3, 0)), unknownEvent(""),
