@@ -11,7 +11,7 @@ COUNT   ?= 1
 OUT     ?= $(CURDIR)
 
 # Every module of the repository, the main one last: its results end the output.
-MODULES := $(sort $(patsubst %/go.mod,%,$(shell git ls-files -co --exclude-standard '*/go.mod'))) .
+MODULES := $(sort $(patsubst ./%/go.mod,%,$(shell find . -mindepth 2 -name node_modules -prune -o -mindepth 2 -name go.mod -print))) .
 
 # A tool of the module tools/, run in the current directory.
 TOOL := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
@@ -50,7 +50,7 @@ lint: lint-go lint-proto lint-modules ## gofmt, go vet, staticcheck, buf lint, g
 
 .PHONY: lint-go
 lint-go:
-	@bad=$$(git ls-files -co --exclude-standard '*.go' | while read -r f; do if [ -f "$$f" ]; then gofmt -l "$$f"; fi; done); \
+	@bad=$$(find . -name node_modules -prune -o -name '*.go' -print | xargs gofmt -l); \
 	if [ -n "$$bad" ]; then echo "gofmt would change:" $$bad >&2; exit 1; fi
 	@for m in $(MODULES); do echo "==> $$m: go vet, staticcheck" >&2; (cd "$$m" && $(GO) vet ./... && $(TOOL) staticcheck ./...); done
 
@@ -76,7 +76,7 @@ check-generated: ## fail if a generated file is stale
 	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
 	$(MAKE) --no-print-directory generate OUT="$$tmp"; \
 	stale=$$(cd "$$tmp" && find . -type f | sort | while read -r f; do cmp -s "$$f" "$(CURDIR)/$$f" || echo "$${f#./}"; done); \
-	stale+=$$(git ls-files -co --exclude-standard 'openapi/*.pb.go' 'openapi/*.pb.gw.go' | while read -r f; do [ -f "$$tmp/$$f" ] || echo " $$f"; done); \
+	stale+=$$(find openapi -name '*.pb.go' -o -name '*.pb.gw.go' | while read -r f; do [ -f "$$tmp/$$f" ] || echo " $$f"; done); \
 	if [ -n "$$stale" ]; then echo "stale, run 'make generate' and commit:" $$stale >&2; exit 1; fi; \
 	echo "generated files are fresh" >&2
 
