@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/fullstorydev/grpchan/inprocgrpc"
+	"google.golang.org/grpc"
+
+	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/grpcsource"
+)
+
+// Source returns what follows one watch of the store; the watch begins, empty,
+// if there is none of that name. If the name cannot be that of a watch, Watch
+// says so.
+func (s *Store) Source(watch string) stream.Source {
+	if _, err := s.open(watch); err != nil {
+		return failing(err)
+	}
+	channel := newChannel(s)
+	upstream, err := grpcsource.New(grpcsource.Config{Watch: watch, Conn: channel})
+	if err != nil {
+		return failing(err)
+	}
+	return &source{Source: upstream, channel: channel}
+}
+
+func failing(err error) stream.Source {
+	return stream.SourceFunc(func(context.Context, stream.Resume, stream.Sink) error { return err })
+}
+
+// source is a client of the store's service, in the same process.
+type source struct {
+	*grpcsource.Source
+	channel *channel // static
+}
+
+// Watch implements stream.Source. It returns when the server's side has ended
+// as well.
+func (s *source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
+	defer s.channel.calls.Wait()
+	return s.Source.Watch(ctx, resume, sink)
+}
+
+// channel calls a server without a connection: messages are handed over as they
+// are. It counts the calls under way on the server's side.
+type channel struct {
+	inprocgrpc.Channel
+	calls sync.WaitGroup
+}
+
+func newChannel(s *Store) *channel {
+	c := &channel{}
+	c.WithCloner(sharing{}).WithServerStreamInterceptor(c.serve)
+	pb.RegisterWatchServiceServer(c, s)
+	return c
+}
+
+// NewStream implements grpc.ClientConnInterface.
+func (c *channel) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	c.calls.Add(1) // until serve has ended
+	call, err := c.Channel.NewStream(ctx, desc, method, opts...)
+	if err != nil {
+		c.calls.Done()
+	}
+	return call, err
+}
+
+func (c *channel) serve(server any, call grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	defer c.calls.Done()
+	return handle(server, call)
+}
+
+// sharing hands messages over without copying what is in them: the sender never
+// touches a message again, and the values in it are immutable.
+//
+// It is not inprocgrpc.CloneFunc with an identity, which copies the outer struct
+// by reflection, the private state of the message included.
+type sharing struct{}
+
+// Clone implements inprocgrpc.Cloner.
+func (sharing) Clone(in any) (any, error) { return in, nil }
+
+// Copy implements inprocgrpc.Cloner.
+func (sharing) Copy(out, in any) error {
+	switch to := out.(type) {
+	case *pb.WatchListRequest:
+		if from, ok := in.(*pb.WatchListRequest); ok {
+			to.Watch, to.Position, to.Prefix = from.Watch, from.Position, from.Prefix
+			to.UntilEndOfSnapshot = from.UntilEndOfSnapshot
+			return nil
+		}
+	case *pb.WatchListResponse:
+		if from, ok := in.(*pb.WatchListResponse); ok {
+			to.Event, to.Position = from.Event, from.Position
+			return nil
+		}
+	}
+	return fmt.Errorf("store: %T into %T: only WatchList is called in process", in, out)
+}

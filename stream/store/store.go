@@ -1,0 +1,98 @@
+package store
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"sync"
+
+	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream"
+)
+
+const (
+	// DefaultMaxValueBytes is the size of the largest value, unless configured.
+	DefaultMaxValueBytes = 1 << 20
+	// DefaultMaxBytes is the size of all keys and values together, unless
+	// configured.
+	DefaultMaxBytes = 256 << 20
+	// MaxKeyBytes is the size of the longest key: it must fit into a URL.
+	MaxKeyBytes = 4 << 10
+)
+
+// Config bounds a Store. The zero value of a field is its default.
+type Config struct {
+	// MaxValueBytes is the size of the largest value accepted, as written.
+	MaxValueBytes int
+	// MaxBytes is the size of all keys and values that there are at a time, in
+	// all watches together. The memory that the logs take is about twice that,
+	// and deletes are remembered for a while.
+	MaxBytes int64
+}
+
+// Store is a writable collection of resources in memory, by watch. Any goroutine
+// may call its methods.
+type Store struct {
+	pb.UnimplementedWatchServiceServer
+
+	// Static after construction.
+	config Config
+
+	mu sync.Mutex
+	// Guarded by mu. Holding it is being the writer of every log.
+	watches  map[string]*watch
+	revision uint64 // of the last write
+	bytes    int64  // keys and values of all live resources
+}
+
+var _ pb.WatchServiceServer = (*Store)(nil)
+
+// watch is one named collection.
+type watch struct {
+	// Static after construction. The log's writing side belongs to who holds
+	// the store's mu; any goroutine may read it.
+	name string
+	log  *stream.Log
+}
+
+// New returns an empty store.
+func New(c Config) *Store {
+	if c.MaxValueBytes == 0 {
+		c.MaxValueBytes = DefaultMaxValueBytes
+	}
+	if c.MaxBytes == 0 {
+		c.MaxBytes = DefaultMaxBytes
+	}
+	return &Store{config: c, watches: make(map[string]*watch)}
+}
+
+// open returns the watch of a name, and makes it if there is none.
+func (s *Store) open(name string) (*watch, error) {
+	if err := stream.CheckWatchName(name); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.watches[name]; w != nil {
+		return w, nil
+	}
+	w := &watch{name: name, log: stream.NewLog(stream.LogConfig{Watch: name})}
+	if _, err := w.log.Replace(newEpoch(), nil, s.revision); err != nil {
+		return nil, err
+	}
+	w.log.SetStatus(stream.Status{State: stream.InSync, Since: w.log.View().Status().Since})
+	s.watches[name] = w
+	return w, nil
+}
+
+// find returns the watch of a name, nil if there is none.
+func (s *Store) find(name string) *watch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.watches[name]
+}
+
+func newEpoch() string {
+	var b [6]byte
+	_, _ = rand.Read(b[:]) // it does not fail, it ends the process
+	return hex.EncodeToString(b[:])
+}

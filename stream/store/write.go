@@ -1,0 +1,136 @@
+package store
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Writer returns what writes to one watch; the watch begins, empty, if there is
+// none of that name. If the name cannot be that of a watch, each write says so.
+//
+// Every write is a transaction of its own, and a Put of what is there already
+// is a change too: it gets a new revision.
+func (s *Store) Writer(watch string) stream.Writer {
+	w, err := s.open(watch)
+	return &writer{store: s, watch: w, err: err}
+}
+
+// writer writes to one watch.
+type writer struct {
+	// Static after construction.
+	store *Store
+	watch *watch
+	err   error // of opening the watch
+}
+
+// Put implements stream.Writer. It returns once the resource is in the store's
+// log. The revision of a Put that only validates is the one that it would have
+// had at that moment.
+func (w *writer) Put(ctx context.Context, r stream.PutRequest) (stream.Resource, bool, error) {
+	if err := w.check(ctx, r.Key); err != nil {
+		return stream.Resource{}, false, err
+	}
+	value, err := w.store.value(r.Value)
+	if err != nil {
+		return stream.Resource{}, false, err
+	}
+	return w.store.put(w.watch, r, value)
+}
+
+// Delete implements stream.Writer. It returns once the resource is gone from
+// the store's log.
+func (w *writer) Delete(ctx context.Context, r stream.DeleteRequest) (bool, error) {
+	if err := w.check(ctx, r.Key); err != nil {
+		return false, err
+	}
+	return w.store.delete(w.watch, r)
+}
+
+func (w *writer) check(ctx context.Context, key string) error {
+	switch {
+	case w.err != nil:
+		return w.err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case key == "":
+		return &stream.InvalidError{What: "key", Got: key, Want: "at least one byte"}
+	case len(key) > MaxKeyBytes:
+		return &stream.TooLargeError{What: "key", Size: int64(len(key)), Limit: MaxKeyBytes}
+	}
+	return nil
+}
+
+// value checks a value as it was written, without the store's lock. The result
+// may alias raw.
+func (s *Store) value(raw []byte) ([]byte, error) {
+	if len(raw) > s.config.MaxValueBytes {
+		return nil, &stream.TooLargeError{What: "value", Size: int64(len(raw)), Limit: int64(s.config.MaxValueBytes)}
+	}
+	value, ok := stream.CompactJSON(raw)
+	if !ok {
+		return nil, &stream.InvalidError{What: "value", Got: string(raw[:min(len(raw), 128)]), Want: "JSON text in UTF-8"}
+	}
+	return value, nil
+}
+
+func (s *Store) put(w *watch, r stream.PutRequest, value []byte) (stored stream.Resource, created bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, exists := w.log.View().Get(r.Key)
+	if err := expect(r.Key, r.IfRevision, old.Revision); err != nil {
+		return stored, false, err
+	}
+	grows := int64(len(value) - len(old.Value))
+	if !exists {
+		grows += int64(len(r.Key))
+	}
+	// What makes the store smaller is welcome even if it is still too large.
+	if size := s.bytes + grows; grows > 0 && size > s.config.MaxBytes {
+		return stored, false, &stream.TooLargeError{What: "store", Size: size, Limit: s.config.MaxBytes}
+	}
+	stored = stream.Resource{Key: r.Key, Revision: s.revision + 1, Value: value}
+	if r.ValidateOnly {
+		stored.Value = bytes.Clone(value)
+		return stored, !exists, nil
+	}
+	if err := s.commit(w, stream.Change{Resource: stored}, grows); err != nil {
+		return stream.Resource{}, false, err
+	}
+	stored, _ = w.log.View().Get(r.Key) // the log's copy, not the writer's
+	return stored, !exists, nil
+}
+
+func (s *Store) delete(w *watch, r stream.DeleteRequest) (deleted bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, exists := w.log.View().Get(r.Key)
+	if err := expect(r.Key, r.IfRevision, old.Revision); err != nil {
+		return false, err
+	}
+	if !exists || r.ValidateOnly {
+		return exists, nil
+	}
+	gone := stream.Resource{Key: r.Key, Revision: s.revision + 1}
+	err = s.commit(w, stream.Change{Resource: gone, Deleted: true}, -int64(len(r.Key)+len(old.Value)))
+	return err == nil, err
+}
+
+// commit makes one change at the next revision. The caller holds mu.
+func (s *Store) commit(w *watch, c stream.Change, grows int64) error {
+	if _, err := w.log.Commit([]stream.Change{c}, c.Revision); err != nil {
+		return err
+	}
+	s.revision = c.Revision
+	s.bytes += grows
+	return nil
+}
+
+// expect compares the revision there is, 0 for none, with the one asked for.
+func expect(key string, want *uint64, got uint64) error {
+	if want == nil || *want == got {
+		return nil
+	}
+	return &stream.ConflictError{Key: key, Want: *want, Got: got}
+}
