@@ -194,7 +194,22 @@ func (in *ingest) onCaughtUp() {
 	in.behind, in.lastError = time.Time{}, ""
 	in.stale.stop()
 	in.progress.stop()
-	if in.upstream.State == 0 {
+	in.publishFreshness()
+}
+
+// publishFreshness follows a commit, or what the upstream says of itself: a
+// watch is no fresher than its upstream.
+func (in *ingest) publishFreshness() {
+	up := in.upstream
+	switch {
+	case !in.log.View().Primed():
+		if up.State != 0 {
+			in.setStatus(Priming, "the upstream says: "+up.Reason)
+		}
+	case up.State != 0:
+		in.setLostAt(time.Now())
+		in.setStatus(max(up.State, Resyncing), "the upstream says: "+up.Reason)
+	case in.committed:
 		in.setStatus(InSync, "")
 	}
 }
@@ -204,20 +219,12 @@ func (in *ingest) onFreshness(m message) error {
 	switch m.state {
 	case InSync:
 		in.upstream = Status{}
-		if in.committed {
-			in.setStatus(InSync, "")
-		}
 	case Priming, Resyncing, Stale:
 		in.upstream = Status{State: m.state, Reason: m.reason}
-		in.setLostAt(time.Now())
-		if in.log.View().Primed() {
-			in.setStatus(max(m.state, Resyncing), "the upstream says: "+m.reason)
-		} else {
-			in.setStatus(Priming, "the upstream says: "+m.reason)
-		}
 	default:
 		return fmt.Errorf("%w: a watch cannot be %v", ErrInvalid, m.state)
 	}
+	in.publishFreshness()
 	return nil
 }
 
@@ -244,8 +251,11 @@ func (in *ingest) onEnded(err error) {
 	in.retry.start(wait)
 	switch in.log.Status().State {
 	case InSync:
-		// An upstream that is back at once is not worth a status.
-		in.stale.start(in.config.StaleAfter)
+		// An upstream that is back at once is not worth a status. One that
+		// comes and goes is: the alarm is not put off.
+		if !in.stale.set() {
+			in.stale.start(in.config.StaleAfter)
+		}
 	case Priming:
 		in.setStatus(Priming, in.lastError)
 	default:

@@ -112,7 +112,7 @@ func (s *Subscription) Next(b *Batch) bool {
 	s.tell(b, v, false)
 	for b.bytes < flushBytes && (s.walk.v != nil || s.begin(b, v)) {
 		s.advance(b)
-		if s.walk.v != nil {
+		if s.walk.v != nil && !b.Empty() {
 			break
 		}
 	}
@@ -281,6 +281,11 @@ func (s *Subscription) follow(b *Batch, v *version) {
 	revision := s.position.AsOf
 	if v.replayable(s.cursor, from) {
 		s.walk = walk{v: v, replay: true, at: from, seq: s.cursor, complete: revision}
+		return
+	}
+	if !v.resumable(revision) {
+		// So far behind that deletes were forgotten meanwhile.
+		s.reset(b, v, ResetExpired)
 		return
 	}
 	s.walk = walk{
