@@ -1,0 +1,293 @@
+package streamtest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// The histories of this file are written by hand. One is right, and passes all
+// checkers; each of the others breaks one guarantee, and the checker of that
+// name must say so: a check that cannot fail is worth nothing.
+
+var epochStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func at(seconds int) time.Time { return epochStart.Add(time.Duration(seconds) * time.Second) }
+
+// handTruth: a and b at 2 in one transaction; a again at 3; b deleted at 4; c at
+// 5; a and c in one transaction at 6.
+func handTruth() *Truth {
+	t := NewTruth("e", 1)
+	put := func(key string, revision uint64, value string) stream.Change {
+		return stream.Change{Resource: stream.Resource{Key: key, Revision: revision, Value: []byte(value)}}
+	}
+	t.Append(2, put("a", 2, "1"), put("b", 2, "2"))
+	t.Append(3, put("a", 3, "3"))
+	t.Append(4, stream.Change{Resource: stream.Resource{Key: "b", Revision: 4}, Deleted: true})
+	t.Append(5, put("c", 5, "5"))
+	t.Append(6, put("a", 6, "6"), put("c", 6, "7"))
+	return t
+}
+
+func reset(reason stream.ResetReason) stream.Event {
+	return stream.Event{Type: stream.Reset, Watch: "w", Reason: string(reason)}
+}
+
+func upsert(key string, revision uint64, value string) stream.Event {
+	return stream.Event{Type: stream.Upsert, Watch: "w", Resource: stream.Resource{Key: key, Revision: revision, Value: []byte(value)}}
+}
+
+func remove(key string, revision uint64) stream.Event {
+	return stream.Event{Type: stream.Delete, Watch: "w", Resource: stream.Resource{Key: key, Revision: revision}}
+}
+
+func end(revision uint64, count int) stream.Event {
+	return stream.Event{Type: stream.EndOfSnapshot, Watch: "w", Revision: revision, Count: count}
+}
+
+func resumed(revision uint64, count int) stream.Event {
+	e := end(revision, count)
+	e.Resumed = true
+	return e
+}
+
+func bookmark(revision, skipped uint64) stream.Event {
+	return stream.Event{Type: stream.Bookmark, Watch: "w", Revision: revision, Skipped: skipped}
+}
+
+func status(s stream.State) stream.Event {
+	return stream.Event{Type: stream.StatusChange, Watch: "w", State: s}
+}
+
+// hand makes a connection; a flush is a position ("" for none) and its events.
+type hand struct {
+	history *History
+	c       *Connection
+	state   State
+	order   *int
+}
+
+func newHand() *hand {
+	order := 0
+	return &hand{order: &order, history: &History{
+		Truth: handTruth(), Heartbeat: 5 * time.Second, StaleAfter: time.Second, Settled: true,
+		Freshness: map[string][]Freshness{"A": {{At: at(0), Fresh: true}}},
+	}}
+}
+
+func (h *hand) connect(from *Mark) *hand {
+	h.c = &Connection{Client: "c", Replica: "A", Opened: at(1), Read: at(1000), From: from}
+	if from != nil {
+		h.c.Begin = from.State
+	}
+	h.state = h.c.Begin.Clone()
+	h.history.Add(h.c)
+	return h
+}
+
+func (h *hand) flush(seconds int, id string, events ...stream.Event) *hand {
+	*h.order++
+	f := Flush{Order: *h.order, At: at(seconds), Head: 6, Horizon: 2, Events: events}
+	for _, e := range events {
+		h.state.Apply(e)
+	}
+	if id != "" {
+		p, err := stream.ParsePosition("w@" + id)
+		if err != nil {
+			panic(err)
+		}
+		f.Mark = &Mark{Position: p, State: h.state.Clone()}
+	}
+	h.c.Flushes = append(h.c.Flushes, f)
+	return h
+}
+
+func (h *hand) close(seconds int) *hand {
+	h.c.Closed = at(seconds)
+	return h
+}
+
+// mark returns the id of the n-th flush.
+func (h *hand) mark(n int) *Mark { return h.c.Flushes[n].Mark }
+
+// toThree is a connection that took a snapshot at 3.
+func (h *hand) toThree() *hand {
+	return h.connect(nil).flush(1, "e-3", reset(stream.ResetInitial), upsert("b", 2, "2"), upsert("a", 3, "3"), end(3, 2))
+}
+
+func (h *hand) toFive() *hand {
+	return h.toThree().flush(2, "e-4", remove("b", 4)).flush(2, "e-5", upsert("c", 5, "5"))
+}
+
+func (h *hand) toSix() *hand {
+	return h.toFive().flush(2, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"))
+}
+
+func TestCheckersAcceptWhatIsRight(t *testing.T) {
+	right := map[string]*hand{
+		"live": newHand().toSix(),
+		"resumed by changes": func() *hand {
+			h := newHand().toThree().close(2)
+			return h.connect(h.mark(0)).flush(3, "e-6", remove("b", 4), upsert("c", 5, "5"), upsert("a", 6, "6"), upsert("c", 6, "7"), resumed(6, 2))
+		}(),
+		"resumed in mid-snapshot": func() *hand {
+			h := newHand().connect(nil).flush(1, "e-2/3", reset(stream.ResetInitial), upsert("b", 2, "2")).close(2)
+			return h.connect(h.mark(0)).flush(3, "e-2/6", remove("b", 4)).flush(3, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), resumed(6, 2))
+		}(),
+		"caught up": newHand().toThree().
+			flush(2, "e-3", status(stream.CatchingUp), remove("b", 4)).
+			flush(2, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 1), status(stream.InSync)),
+	}
+	for name, h := range right {
+		if err := CheckAll(h.history); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestCheckersRejectWhatIsBroken(t *testing.T) {
+	broken := []struct {
+		guarantee, name string
+		history         *hand
+		says            string
+	}{
+		{"Consistent", "key missing", newHand().connect(nil).
+			flush(1, "e-3", reset(stream.ResetInitial), upsert("a", 3, "3"), end(3, 1)), `"b" is missing`},
+		{"Consistent", "key extra", newHand().connect(nil).
+			flush(1, "e-4", reset(stream.ResetInitial), upsert("b", 2, "2"), upsert("a", 3, "3"), end(4, 2)), `"b" is extra`},
+		{"Consistent", "key twice", newHand().connect(nil).
+			flush(1, "e-3", reset(stream.ResetInitial), upsert("b", 2, "2"), upsert("b", 2, "2"), upsert("a", 3, "3"), end(3, 2)), `"b" twice`},
+		{"Consistent", "older value", newHand().connect(nil).
+			flush(1, "e-3", reset(stream.ResetInitial), upsert("a", 2, "1"), upsert("b", 2, "2"), end(3, 2)), `"a" is 1 of revision 2`},
+		{"Consistent", "newer value", newHand().connect(nil).
+			flush(1, "e-2", reset(stream.ResetInitial), upsert("b", 2, "2"), upsert("a", 3, "3"), end(2, 2)), `"a" is 3 of revision 3`},
+		{"Consistent", "wrong count", newHand().connect(nil).
+			flush(1, "e-3", reset(stream.ResetInitial), upsert("b", 2, "2"), upsert("a", 3, "3"), end(3, 3)), "count is 3"},
+		{"Consistent", "delete in a snapshot", newHand().connect(nil).
+			flush(1, "e-3", reset(stream.ResetInitial), remove("c", 3), upsert("b", 2, "2"), upsert("a", 3, "3"), end(3, 2)), "inside of a snapshot"},
+		{"Consistent", "resumed, and was not", newHand().connect(nil).
+			flush(1, "e-3", reset(stream.ResetInitial), upsert("b", 2, "2"), upsert("a", 3, "3"), resumed(3, 2)), "resumed is true"},
+
+		{"Gapless", "change lost", newHand().toThree().
+			flush(2, "e-4", remove("b", 4)).flush(2, "e-6", upsert("a", 6, "6")), `"c" is missing`},
+		{"Gapless", "delete lost", newHand().toThree().flush(2, "e-5", upsert("c", 5, "5")), `"b" is extra`},
+		{"Gapless", "lost before a bookmark", newHand().toThree().flush(2, "", bookmark(4, 0)), `"b" is extra`},
+		{"Gapless", "end never reached", newHand().toFive(), "at the end"},
+
+		{"Ordered", "key goes back", newHand().toThree().flush(2, "", upsert("a", 2, "1")).flush(2, "e-4", remove("b", 4)), "went back to revision 2"},
+		{"Ordered", "value that never was", newHand().toThree().flush(2, "e-4", upsert("a", 4, "99")), "never was"},
+		{"Ordered", "value of before its deletion", newHand().toFive().flush(2, "e-5", upsert("b", 2, "2")), "went back to revision 2"},
+		{"Ordered", "snapshot falls", newHand().connect(nil).
+			flush(1, "e-3", reset(stream.ResetInitial), upsert("a", 3, "3"), upsert("b", 2, "2"), end(3, 2)), "after one of 3"},
+		{"Ordered", "live falls", newHand().toThree().flush(2, "e-5", upsert("c", 5, "5"), remove("b", 4), upsert("a", 3, "3")), ""},
+		{"Ordered", "catch-up mixes", newHand().toThree().
+			flush(2, "e-5", status(stream.CatchingUp), upsert("c", 5, "5"), remove("b", 4), bookmark(5, 0)), "delete after an upsert"},
+
+		{"Atomic", "id inside of a transaction", newHand().toFive().
+			flush(2, "e-6", upsert("a", 6, "6")).flush(2, "e-6", upsert("c", 6, "7")), `"c" is 5`},
+		{"Atomic", "flush ends inside of a transaction", newHand().toFive().
+			flush(2, "", upsert("a", 6, "6")).flush(2, "e-6", upsert("c", 6, "7")), "no id was sent"},
+		{"Atomic", "partial id while live", newHand().toFive().flush(2, "e-5/6", upsert("a", 6, "6")), "partial id"},
+
+		{"Resumable", "silent gap", func() *hand {
+			h := newHand().toThree().close(2)
+			return h.connect(h.mark(0)).flush(3, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), resumed(6, 2))
+		}(), "a silent gap"},
+		{"Resumable", "state was cleared, and the id was old", func() *hand {
+			h := newHand().toThree().close(2)
+			m := &Mark{Position: h.mark(0).Position, State: State{}}
+			return h.connect(m).flush(3, "e-6", remove("b", 4), upsert("c", 5, "5"), resumed(5, 1))
+		}(), "a silent gap"},
+		{"Resumable", "reset for nothing", func() *hand {
+			h := newHand().toThree().close(2)
+			return h.connect(h.mark(0)).flush(3, "e-3", reset(stream.ResetExpired), upsert("b", 2, "2"), upsert("a", 3, "3"), end(3, 2))
+		}(), "remembers all since 2"},
+		{"Resumable", "not ahead", func() *hand {
+			h := newHand().toThree().close(2)
+			return h.connect(h.mark(0)).flush(3, "e-3", reset(stream.ResetAhead), upsert("b", 2, "2"), upsert("a", 3, "3"), end(3, 2))
+		}(), "the replica is at 6"},
+		{"Resumable", "epoch did not change", func() *hand {
+			h := newHand().toThree().close(2)
+			return h.connect(h.mark(0)).flush(3, "e-3", reset(stream.ResetEpochChanged), upsert("b", 2, "2"), upsert("a", 3, "3"), end(3, 2))
+		}(), "it is the same"},
+		{"Resumable", "good id, and invalid", func() *hand {
+			h := newHand().toThree().close(2)
+			return h.connect(h.mark(0)).flush(3, "e-3", reset(stream.ResetInvalidPosition), upsert("b", 2, "2"), upsert("a", 3, "3"), end(3, 2))
+		}(), "there was a good id"},
+		{"Resumable", "epoch changed in silence", func() *hand {
+			h := newHand().toThree().close(2)
+			return h.connect(h.mark(0)).flush(3, "f-6", resumed(6, 2))
+		}(), "without a reset"},
+
+		{"Conflating", "key twice in a catch-up", newHand().toThree().
+			flush(2, "e-6", status(stream.CatchingUp), remove("b", 4), upsert("c", 5, "5"), upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 0)), `"c" twice`},
+		{"Conflating", "not the newest value", newHand().toThree().
+			flush(2, "e-6", status(stream.CatchingUp), remove("b", 4), upsert("c", 5, "5"), upsert("a", 6, "6"), bookmark(6, 1)), `"c" is 5`},
+		{"Conflating", "skipped without saying", newHand().toThree().flush(2, "e-3", bookmark(3, 7)), "nobody said"},
+		{"Conflating", "skipped more than there was", newHand().toThree().
+			flush(2, "e-6", status(stream.CatchingUp), remove("b", 4), upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 9)), "9 changes were skipped"},
+
+		{"Resynchronising", "sent again", newHand().toThree().flush(2, "e-4", upsert("a", 3, "3"), remove("b", 4)), "sent again"},
+		{"Resynchronising", "deleted, and was not there", newHand().toThree().flush(2, "e-4", remove("b", 4), remove("c", 4)), "was not there"},
+		{"Resynchronising", "half-loaded", newHand().toThree().flush(2, "e-4", remove("a", 4), remove("b", 4)), "upstream it never was"},
+
+		{"Fresh", "stale, and not told", func() *hand {
+			h := newHand().toSix()
+			h.history.Freshness["A"] = []Freshness{{At: at(0), Fresh: true}, {At: at(20)}}
+			return h
+		}(), "at 00:00:26.000 the upstream is not fresh"},
+		{"Fresh", "fresh, and not told", newHand().toSix().flush(20, "", status(stream.Stale)), "told stale"},
+		{"Fresh", "still stale", func() *hand {
+			h := newHand().toSix().flush(21, "", status(stream.Stale))
+			h.history.Freshness["A"] = []Freshness{{At: at(0), Fresh: true}, {At: at(20)}, {At: at(30), Fresh: true}}
+			return h
+		}(), "at 00:00:35.000 the upstream is fresh"},
+		{"Fresh", "stale since a moment that was later", func() *hand {
+			s := status(stream.Stale)
+			s.Since = at(22)
+			h := newHand().toSix().flush(23, "", s)
+			h.history.Freshness["A"] = []Freshness{{At: at(0), Fresh: true}, {At: at(20)}}
+			return h
+		}(), "stale since"},
+
+		{"Monotonic", "id falls", newHand().toFive().flush(2, "e-4", bookmark(5, 0)), "revision 4 after 5"},
+		{"Monotonic", "bookmark falls", newHand().toFive().flush(2, "", bookmark(4, 0)), "revision 4 after 5"},
+		{"Monotonic", "epoch changes without a reset", newHand().toFive().flush(2, "f-6", bookmark(6, 0)), "without a reset"},
+		{"Monotonic", "resumed before the id", func() *hand {
+			h := newHand().toFive().close(2)
+			return h.connect(h.mark(2)).flush(3, "e-4", resumed(4, 2))
+		}(), "revision 4 after 5"},
+	}
+	covered := map[string]int{}
+	for _, b := range broken {
+		t.Run(b.guarantee+"/"+b.name, func(t *testing.T) {
+			covered[b.guarantee]++
+			err := checkNamed(b.guarantee, b.history.history)
+			if err == nil {
+				t.Fatal("the checker found nothing wrong")
+			}
+			if !strings.HasPrefix(err.Error(), "broke "+b.guarantee+": ") {
+				t.Errorf("the error does not begin with the guarantee: %v", err)
+			}
+			if !strings.Contains(err.Error(), b.says) {
+				t.Errorf("the error does not say %q:\n%v", b.says, err)
+			}
+		})
+	}
+	for _, c := range Checks {
+		if covered[c.Name] < 3 {
+			t.Errorf("%s is broken by %d histories, want 3 at least", c.Name, covered[c.Name])
+		}
+	}
+}
+
+func checkNamed(name string, h *History) error {
+	for _, c := range Checks {
+		if c.Name == name {
+			return c.Check(h)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package streamtest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+var errBrokeConflating = errors.New("broke Conflating: a subscriber that is slower than the upstream gets the newest value of each key and may miss values in between; it never blocks another subscriber or the upstream, and never costs memory in proportion to its lag")
+
+// CheckConflating checks each catch-up: no key twice, the newest value of each
+// at its end, and an honest count of what was skipped. That nobody is blocked,
+// and that no memory is held, cannot be seen in a history; a test has to look.
+func CheckConflating(h *History) error {
+	return h.each(errBrokeConflating, func(c *Connection) error {
+		u := catchUp{history: h, connection: c}
+		return c.walk(u.check)
+	})
+}
+
+// catchUp is the catch-up under way.
+type catchUp struct {
+	history    *History
+	connection *Connection
+	begun      bool
+	seen       map[string]bool
+	from       uint64 // the revision up to which the subscriber had everything
+}
+
+func (u *catchUp) check(s *step) error {
+	if s.event == nil {
+		if !u.begun && !s.mark.Position.Partial() {
+			u.from = s.mark.Position.Upserts
+		}
+		return nil
+	}
+	switch s.event.Type {
+	case stream.StatusChange:
+		u.begun = s.phase == catchingUp
+		u.seen = map[string]bool{}
+	case stream.Reset:
+		u.begun = false
+	case stream.Upsert, stream.Delete:
+		return u.once(s.event.Resource.Key)
+	case stream.Bookmark:
+		defer func() { u.begun = false }()
+		return u.end(s)
+	}
+	return nil
+}
+
+func (u *catchUp) once(key string) error {
+	if !u.begun {
+		return nil
+	}
+	if u.seen[key] {
+		return fmt.Errorf("%q twice in a catch-up", key)
+	}
+	u.seen[key] = true
+	return nil
+}
+
+func (u *catchUp) end(s *step) error {
+	if s.phase != catchingUp {
+		if s.event.Skipped > 0 {
+			return errors.New("something was skipped, and nobody said catching_up before")
+		}
+		return nil
+	}
+	if diff := u.history.differs(u.connection, s.before, s.epoch, s.event.Revision); diff != "" {
+		return errors.New(diff)
+	}
+	if most := u.history.Truth.Changes(s.epoch, u.from, s.event.Revision); s.epoch != "" && s.event.Skipped > uint64(most) {
+		return fmt.Errorf("%d changes were skipped, and there were only %d since %d", s.event.Skipped, most, u.from)
+	}
+	return nil
+}

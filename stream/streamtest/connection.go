@@ -1,0 +1,208 @@
+package streamtest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Subscriber is what a [Connection] reads from: a [stream.Watch] or a
+// [stream.Log].
+type Subscriber interface {
+	Subscribe(stream.SubscribeOptions) *stream.Subscription
+	View() stream.View
+}
+
+// reader is the live half of a Connection; nil in a history made by hand.
+type reader struct {
+	history *History
+	source  Subscriber
+	sub     *stream.Subscription
+	batch   stream.Batch
+	state   State
+	sent    []sentValue
+	broken  []error // what cannot be, whatever the upstream did
+}
+
+// sentValue remembers bytes that must never change.
+type sentValue struct {
+	value []byte
+	text  string
+}
+
+// Dial describes a connection to be made.
+type Dial struct {
+	Client, Replica string
+	Prefix          string
+	Slow            bool
+	// From resumes after an id; nil: from nothing.
+	From *Mark
+	// Begin is what the subscriber holds, where that is not what it held at
+	// From.
+	Begin State
+}
+
+// Connect subscribes, and writes down what happens from then on.
+func (h *History) Connect(s Subscriber, d Dial) *Connection {
+	c := &Connection{
+		Client: d.Client, Replica: d.Replica, Prefix: d.Prefix, Slow: d.Slow,
+		From: d.From, Begin: d.Begin, Opened: time.Now(),
+	}
+	o := stream.SubscribeOptions{Prefix: d.Prefix}
+	if d.From != nil {
+		if c.Begin == nil {
+			c.Begin = d.From.State
+		}
+		o.Resume = c.overTheWire(d.From.Position)
+	}
+	c.history, c.source = h, s
+	c.state = c.Begin.Clone()
+	c.sub = s.Subscribe(o)
+	h.Add(c)
+	return c
+}
+
+// overTheWire is the position as it comes back from a client.
+func (c *Connection) overTheWire(p stream.Position) *stream.Position {
+	back, err := stream.ParsePosition(p.String())
+	if err != nil || back != p {
+		c.broke("position %v is read back as %v (%v)", p, back, err)
+	}
+	return &back
+}
+
+// Step reads one flush. False: there was nothing to read.
+func (c *Connection) Step() bool { return c.step(c.sub.Next, -1) }
+
+// Drain reads everything that there is, and returns the number of flushes.
+func (c *Connection) Drain() int {
+	n := 0
+	for c.Step() {
+		n++
+	}
+	return n
+}
+
+// Beat does what a pump does at a heartbeat: it asks for progress without data.
+func (c *Connection) Beat() bool { return c.step(c.sub.Bookmark, -1) }
+
+// CutAfter reads one flush, of which only n events arrive and no id, and closes
+// the connection.
+func (c *Connection) CutAfter(n int) bool {
+	ok := c.step(c.sub.Next, n)
+	c.Close()
+	return ok
+}
+
+// Close ends the connection.
+func (c *Connection) Close() {
+	if c.Closed.IsZero() {
+		c.Closed = time.Now()
+		c.sub.Close()
+	}
+}
+
+// Run reads as a pump does, at once and with a heartbeat, until ctx ends.
+func (c *Connection) Run(ctx context.Context) {
+	defer c.Close()
+	for {
+		c.Drain()
+		wait := c.history.Heartbeat
+		if d := c.sub.Deadline(); !d.IsZero() {
+			wait = min(wait, time.Until(d))
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-c.sub.Changed():
+		case <-timer.C:
+			if !c.Step() {
+				c.Beat()
+			}
+		}
+		timer.Stop()
+	}
+}
+
+// State returns what the subscriber holds. Not to be changed.
+func (c *Connection) State() State { return c.state }
+
+// Live says whether the connection has not been closed.
+func (c *Connection) Live() bool { return c.Closed.IsZero() }
+
+// Synced says whether the first end_of_snapshot has been received.
+func (c *Connection) Synced() bool { return c.sub.Synced() }
+
+// Outcome says how the connection began.
+func (c *Connection) Outcome() stream.ResumeOutcome { return c.sub.Outcome() }
+
+// Marks returns the ids received so far.
+func (c *Connection) Marks() []*Mark {
+	var out []*Mark
+	for _, f := range c.Flushes {
+		if f.Mark != nil {
+			out = append(out, f.Mark)
+		}
+	}
+	return out
+}
+
+// step reads one flush, of which only limit events arrive if limit is not
+// negative.
+func (c *Connection) step(next func(*stream.Batch) bool, limit int) bool {
+	view := c.source.View()
+	horizon, _ := view.Horizon()
+	c.Read = time.Now()
+	if !next(&c.batch) {
+		return false
+	}
+	f := Flush{Order: c.history.nextOrder(), At: c.Read, Horizon: horizon, Head: view.Revision()}
+	for e := range c.batch.Events() {
+		if len(f.Events) == limit {
+			f.Cut = true
+			break
+		}
+		f.Events = append(f.Events, e)
+		c.receive(e)
+	}
+	if c.batch.Boundary() && !f.Cut {
+		f.Mark = c.mark()
+	}
+	c.Flushes = append(c.Flushes, f)
+	return true
+}
+
+func (c *Connection) receive(e stream.Event) {
+	c.state.Apply(e)
+	if e.Type == stream.Upsert {
+		c.sent = append(c.sent, sentValue{value: e.Resource.Value, text: string(e.Resource.Value)})
+	}
+}
+
+func (c *Connection) mark() *Mark {
+	p, ok := c.sub.Position()
+	if !ok {
+		c.broke("a flush ends at a boundary, and there is no position")
+		return nil
+	}
+	return &Mark{Position: p, State: c.state.Clone()}
+}
+
+func (c *Connection) broke(format string, args ...any) {
+	c.broken = append(c.broken, fmt.Errorf("%v: %w", c, fmt.Errorf(format, args...)))
+}
+
+// CheckBytes fails if bytes that were handed to the subscriber have changed
+// since: the log must never write over what a reader may still hold.
+func (c *Connection) CheckBytes() error {
+	for _, s := range c.sent {
+		if string(s.value) != s.text {
+			return fmt.Errorf("%v: a value changed after it was sent: %.60q became %.60q", c, s.text, s.value)
+		}
+	}
+	return nil
+}

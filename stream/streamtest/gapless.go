@@ -1,0 +1,83 @@
+package streamtest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+var errBrokeGapless = errors.New("broke Gapless: after end_of_snapshot no change is lost. For every key the newest value is delivered")
+
+// CheckGapless compares what a subscriber holds with what the upstream was:
+// where it is told that it has everything up to a revision, and at the end.
+func CheckGapless(h *History) error {
+	return h.each(errBrokeGapless, func(c *Connection) error {
+		if err := c.walk(func(s *step) error { return h.nothingLost(c, s) }); err != nil {
+			return err
+		}
+		return h.finalState(c)
+	})
+}
+
+func (h *History) nothingLost(c *Connection, s *step) error {
+	revision := uint64(0)
+	switch {
+	case s.mark != nil && s.phase == live && !s.mark.Position.Partial():
+		revision = s.mark.Position.Upserts
+	case s.event != nil && (s.event.Type == stream.Bookmark || s.event.Type == stream.EndOfSnapshot):
+		revision = s.event.Revision
+	default:
+		return nil
+	}
+	if diff := h.lost(c, s.before, s.epoch, revision); diff != "" {
+		return errors.New(diff)
+	}
+	return nil
+}
+
+// lost names a key whose newest value, or whose deletion, has not been
+// delivered: everything that differs but what is newer than the revision.
+func (h *History) lost(c *Connection, s State, epoch string, revision uint64) string {
+	if epoch == "" {
+		return ""
+	}
+	lost := fmt.Sprintf("the upstream never was at revision %d of epoch %q", revision, epoch)
+	for _, want := range h.Truth.At(epoch, revision) {
+		older := s.Clone()
+		for key, v := range want.Narrow(c.Prefix) {
+			if older[key].Revision > revision {
+				older[key] = v
+			}
+		}
+		for key, v := range older {
+			if v.Revision > revision {
+				delete(older, key)
+			}
+		}
+		diff := older.Diff(want.Narrow(c.Prefix))
+		if diff == "" {
+			return ""
+		}
+		lost = fmt.Sprintf("something up to revision %d of epoch %q was lost: %s", revision, epoch, diff)
+	}
+	return lost
+}
+
+// finalState compares at the end, where everything has been read.
+func (h *History) finalState(c *Connection) error {
+	if !h.Settled || !c.Closed.IsZero() {
+		return nil
+	}
+	final := c.Begin.Clone()
+	for _, f := range c.Flushes {
+		for _, e := range f.Events {
+			final.Apply(e)
+		}
+	}
+	_, newest := h.Truth.Newest()
+	if diff := final.Diff(newest.After.Narrow(c.Prefix)); diff != "" {
+		return fmt.Errorf("%v: at the end not what the upstream is: %s", c, diff)
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package streamtest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// History is what an upstream was and what its subscribers were told: the
+// subject of the checkers. Connections are added by any goroutine; the rest is
+// set before, and read after, everything has come to rest.
+type History struct {
+	// Truth is what the upstream was.
+	Truth *Truth
+	// Freshness is, for each replica of the gateway, when its upstream was
+	// fresh and when it was not. A replica that is missing is not checked.
+	Freshness map[string][]Freshness
+	// Heartbeat is how soon a subscriber must be able to tell.
+	Heartbeat time.Duration
+	// StaleAfter is how long a lost upstream need not be reported.
+	StaleAfter time.Duration
+	// Settled says that at the end every replica had all that the upstream
+	// has, and every connection that is still open had been read to its end.
+	Settled bool
+
+	mu          sync.Mutex
+	order       int
+	connections []*Connection
+}
+
+// Connection is one subscription, from its beginning to its end, as its
+// subscriber saw it. It is owned by one goroutine until it is checked.
+type Connection struct {
+	// Client and Replica are the names of the two ends.
+	Client, Replica string
+	// Prefix narrows the watch.
+	Prefix string
+	// Slow says that the subscriber does not read at once.
+	Slow bool
+	// From is the id that the connection resumed from; nil: from nothing.
+	From *Mark
+	// Begin is what the subscriber held at the beginning: the state of From,
+	// or more where events came after the id.
+	Begin State
+	// Opened and Closed are when; Closed is zero where it is still open.
+	Opened, Closed time.Time
+	// Read is when the subscriber last looked for something to read.
+	Read time.Time
+	// Flushes are what was received.
+	Flushes []Flush
+
+	reader
+}
+
+// Flush is what was received at once.
+type Flush struct {
+	// Order is the place among all flushes of the history.
+	Order int
+	// At is when.
+	At time.Time
+	// Horizon and Head are those of the replica, just before.
+	Horizon, Head uint64
+	// Events are what was sent.
+	Events []stream.Event
+	// Mark is the id that was sent with the last event; nil: none was.
+	Mark *Mark
+	// Cut says that the connection broke in the middle of it.
+	Cut bool
+}
+
+// Mark is an id, and what the subscriber held when it received it.
+type Mark struct {
+	Position stream.Position
+	State    State
+}
+
+// Connections returns the connections so far, in the order of their beginning.
+func (h *History) Connections() []*Connection {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append([]*Connection(nil), h.connections...)
+}
+
+// Add adds a connection.
+func (h *History) Add(c *Connection) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.connections = append(h.connections, c)
+}
+
+func (h *History) nextOrder() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.order++
+	return h.order
+}
+
+// Checks are the checkers, by the names of the guarantees.
+var Checks = []struct {
+	Name  string
+	Check func(*History) error
+}{
+	{"Consistent", CheckConsistent},
+	{"Gapless", CheckGapless},
+	{"Ordered", CheckOrdered},
+	{"Atomic", CheckAtomic},
+	{"Resumable", CheckResumable},
+	{"Conflating", CheckConflating},
+	{"Resynchronising", CheckResynchronising},
+	{"Fresh", CheckFresh},
+	{"Monotonic", CheckMonotonic},
+}
+
+// CheckAll returns what each checker says, and whether the recorder itself saw
+// something that cannot be.
+func CheckAll(h *History) error {
+	var errs []error
+	for _, c := range h.Connections() {
+		errs = append(errs, c.broken...)
+	}
+	for _, c := range Checks {
+		errs = append(errs, c.Check(h))
+	}
+	return errors.Join(errs...)
+}
+
+// String names a connection in an error.
+func (c *Connection) String() string {
+	from := "nothing"
+	if c.From != nil {
+		from = c.From.Position.String()
+	}
+	return fmt.Sprintf("%s at %s (%q), opened %s from %s", c.Client, c.Replica, c.Prefix,
+		c.Opened.UTC().Format("15:04:05.000"), from)
+}
+
+// Describe writes a connection down event by event, for the log of a test that
+// failed.
+func (c *Connection) Describe() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v\n", c)
+	for _, f := range c.Flushes {
+		fmt.Fprintf(&b, "  #%d %s (head %d, horizon %d)\n", f.Order, f.At.UTC().Format("15:04:05.000"), f.Head, f.Horizon)
+		for _, e := range f.Events {
+			fmt.Fprintf(&b, "    %s\n", describe(e))
+		}
+		if f.Mark != nil {
+			fmt.Fprintf(&b, "    id %v\n", f.Mark.Position)
+		}
+	}
+	return b.String()
+}
+
+func describe(e stream.Event) string {
+	data := stream.AppendEvent(nil, e)
+	if len(data) > 200 {
+		data = append(data[:200], "…"...)
+	}
+	return string(data)
+}

@@ -1,0 +1,124 @@
+package streamtest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+var errBrokeOrdered = errors.New("broke Ordered: a key never goes back to an older value, except after a reset. To a subscriber that keeps up, events come in the upstream's order; in a snapshot or a catch-up, deletes come first, then upserts by rising revision")
+
+// CheckOrdered follows each key through its versions, and each flush through
+// its revisions.
+func CheckOrdered(h *History) error {
+	return h.each(errBrokeOrdered, func(c *Connection) error {
+		keys := keyOrder{truth: h.Truth, at: map[string]int{}}
+		var order flushOrder
+		return c.walk(func(s *step) error {
+			if s.event == nil {
+				return nil
+			}
+			switch s.event.Type {
+			case stream.Reset:
+				clear(keys.at)
+				order = flushOrder{}
+			case stream.Upsert, stream.Delete:
+				if err := keys.check(s); err != nil {
+					return err
+				}
+				return order.check(s)
+			case stream.EndOfSnapshot, stream.Bookmark, stream.StatusChange:
+				order = flushOrder{}
+			}
+			return nil
+		})
+	})
+}
+
+// keyOrder is where among its versions each key stands.
+type keyOrder struct {
+	truth *Truth
+	at    map[string]int // one more than the index of the version last delivered
+}
+
+func (o *keyOrder) check(s *step) error {
+	if s.epoch == "" {
+		return nil
+	}
+	key := s.event.Resource.Key
+	versions := o.truth.Versions(s.epoch, key)
+	at, known := o.at[key]
+	if held, ok := s.before[key]; !known && ok {
+		at = place(versions, 0, held) + 1
+	}
+	if s.event.Type == stream.Delete {
+		o.at[key] = max(at, deletion(versions, at)+1)
+		return nil
+	}
+	got := versionOf(s.event.Resource)
+	next := place(versions, max(at-1, 0), got)
+	if next < 0 {
+		if place(versions, 0, got) < 0 {
+			return fmt.Errorf("%q never was %.60s at revision %d", key, got.Value, got.Revision)
+		}
+		return fmt.Errorf("%q went back to revision %d", key, got.Revision)
+	}
+	o.at[key] = next + 1
+	return nil
+}
+
+// place returns the first index from which a version stands, -1 if none.
+func place(versions []Version, from int, v Version) int {
+	for i := from; i < len(versions); i++ {
+		if versions[i] == v {
+			return i
+		}
+	}
+	return -1
+}
+
+// deletion returns the index of the first deletion from an index on, -1 if
+// there is none.
+func deletion(versions []Version, from int) int {
+	for i := from; i < len(versions); i++ {
+		if versions[i].Value == "" {
+			return i
+		}
+	}
+	return -1
+}
+
+// flushOrder follows revisions: rising all the way, or, in a snapshot or a
+// catch-up, first deletes and then upserts that rise.
+type flushOrder struct {
+	revision uint64 // of the change before
+	upserts  uint64 // of the upsert before
+	mixed    bool   // a delete came after an upsert
+	falling  bool   // a change was older than the one before
+}
+
+func (o *flushOrder) check(s *step) error {
+	r := s.event.Resource.Revision
+	if s.event.Type == stream.Delete {
+		o.mixed = o.mixed || o.upserts > 0
+		// A delete without a revision of its own stands where it happened, and
+		// says where the resource last changed.
+		o.revision = max(o.revision, r)
+	} else {
+		if r < o.upserts {
+			return fmt.Errorf("upsert of revision %d after one of %d", r, o.upserts)
+		}
+		o.falling = o.falling || r < o.revision
+		o.revision, o.upserts = max(o.revision, r), r
+	}
+	switch {
+	case s.phase == live && o.falling:
+		return fmt.Errorf("revision %d after %d", r, o.revision)
+	case s.phase == catchingUp && o.mixed:
+		return errors.New("delete after an upsert in a catch-up")
+	case s.phase == joining && o.mixed && o.falling:
+		return errors.New("neither the upstream's order nor deletes first")
+	}
+	return nil
+}

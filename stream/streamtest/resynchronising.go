@@ -1,0 +1,54 @@
+package streamtest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+var errBrokeResynchronising = errors.New("broke Resynchronising: when the upstream connection is lost and found again, subscribers see only what really changed meanwhile, deletions included. They never see a half-loaded state")
+
+// CheckResynchronising demands of each change that a live subscriber is sent
+// that it changes something, and of each delete that the upstream really
+// deleted. A half-loaded snapshot would show as deletes of what is there.
+func CheckResynchronising(h *History) error {
+	return h.each(errBrokeResynchronising, func(c *Connection) error {
+		return c.walk(func(s *step) error {
+			if s.event == nil || !isChange(s.event) {
+				return nil
+			}
+			if s.phase == live {
+				if err := changes(s); err != nil {
+					return err
+				}
+			}
+			return h.reallyDeleted(s)
+		})
+	})
+}
+
+// changes checks that an event makes a difference.
+func changes(s *step) error {
+	r := s.event.Resource
+	held, ok := s.before[r.Key]
+	switch {
+	case s.event.Type == stream.Delete && !ok:
+		return fmt.Errorf("%q is deleted, and was not there", r.Key)
+	case s.event.Type == stream.Upsert && ok && held == versionOf(r):
+		return fmt.Errorf("%q is sent again at revision %d", r.Key, r.Revision)
+	}
+	return nil
+}
+
+func (h *History) reallyDeleted(s *step) error {
+	held, ok := s.before[s.event.Resource.Key]
+	if s.event.Type != stream.Delete || !ok || s.epoch == "" {
+		return nil
+	}
+	versions := h.Truth.Versions(s.epoch, s.event.Resource.Key)
+	if at := place(versions, 0, held); at < 0 || deletion(versions, at) < 0 {
+		return fmt.Errorf("%q is deleted, and upstream it never was", s.event.Resource.Key)
+	}
+	return nil
+}

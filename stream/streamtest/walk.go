@@ -1,0 +1,141 @@
+package streamtest
+
+import (
+	"fmt"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// phase is where in a connection an event stands.
+type phase uint8
+
+const (
+	// joining: the connection resumed, and has not caught up yet.
+	joining phase = iota
+	// snapshot: between reset and end_of_snapshot.
+	snapshot
+	// live: after end_of_snapshot.
+	live
+	// catchingUp: between the status of that name and the next status.
+	catchingUp
+)
+
+// step is one event of a connection, or one id, and what is known there.
+type step struct {
+	flush *Flush
+	event *stream.Event // nil: an id
+	mark  *Mark         // set for an id
+	last  bool          // the last event of its flush
+
+	// epoch is the revision order that the event belongs to; "" where the
+	// connection ended before an id told.
+	epoch string
+	// phase is the one that the event is part of; for an event that begins or
+	// ends a phase, the phase that it begins or ends.
+	phase phase
+	// before is what the subscriber held before the event. Not to be kept.
+	before State
+}
+
+// walk calls f for each event and id of a connection in order, until f returns
+// an error, and says where that was.
+func (c *Connection) walk(f func(*step) error) error {
+	w := walker{connection: c, state: c.Begin.Clone(), phase: c.firstPhase()}
+	for i := range c.Flushes {
+		flush := &c.Flushes[i]
+		for j := range flush.Events {
+			s := step{flush: flush, event: &flush.Events[j], last: j == len(flush.Events)-1, epoch: w.epochAt(i)}
+			if err := w.event(&s, f); err != nil {
+				return fmt.Errorf("%v: flush %d, event %d %s: %w", c, flush.Order, j, describe(*s.event), err)
+			}
+		}
+		if flush.Mark == nil {
+			continue
+		}
+		s := step{flush: flush, mark: flush.Mark, epoch: flush.Mark.Position.Epoch, phase: w.phase, before: w.state}
+		if err := f(&s); err != nil {
+			return fmt.Errorf("%v: flush %d, id %v: %w", c, flush.Order, flush.Mark.Position, err)
+		}
+	}
+	return nil
+}
+
+func (c *Connection) firstPhase() phase {
+	if c.From == nil {
+		return snapshot
+	}
+	return joining
+}
+
+// walker is a walk under way.
+type walker struct {
+	connection *Connection
+	state      State
+	phase      phase
+}
+
+func (w *walker) event(s *step, f func(*step) error) error {
+	w.phase = nextPhase(w.phase, s.event)
+	s.phase, s.before = w.phase, w.state
+	err := f(s)
+	w.state.Apply(*s.event)
+	if s.event.Type == stream.EndOfSnapshot {
+		w.phase = live
+	}
+	return err
+}
+
+func nextPhase(p phase, e *stream.Event) phase {
+	switch {
+	case e.Type == stream.Reset:
+		return snapshot
+	case e.Type != stream.StatusChange:
+		return p
+	case e.State == stream.CatchingUp && p == live:
+		return catchingUp
+	case e.State != stream.CatchingUp && p == catchingUp:
+		return live
+	}
+	return p
+}
+
+// epochAt is the epoch of what is in flush i: that of the next id, since a new
+// epoch begins with a reset, and an id follows.
+func (w *walker) epochAt(i int) string {
+	for _, f := range w.connection.Flushes[i:] {
+		if f.Mark != nil {
+			return f.Mark.Position.Epoch
+		}
+	}
+	return ""
+}
+
+// each runs a check of one connection on all of them, and returns the first
+// breach under the name of the guarantee.
+func (h *History) each(guarantee error, check func(*Connection) error) error {
+	for _, c := range h.Connections() {
+		if err := check(c); err != nil {
+			return fmt.Errorf("%w\n\t%w", guarantee, err)
+		}
+	}
+	return nil
+}
+
+// differs says how a state differs from what the upstream was at a revision, as
+// seen through a connection; empty if it does not, or if the epoch is unknown.
+func (h *History) differs(c *Connection, s State, epoch string, revision uint64) string {
+	if epoch == "" {
+		return ""
+	}
+	states := h.Truth.At(epoch, revision)
+	if len(states) == 0 {
+		return fmt.Sprintf("the upstream never was at revision %d of epoch %q", revision, epoch)
+	}
+	var diff string
+	for _, want := range states {
+		if diff = s.Diff(want.Narrow(c.Prefix)); diff == "" {
+			return ""
+		}
+	}
+	return fmt.Sprintf("not the state at revision %d of epoch %q: %s", revision, epoch, diff)
+}
