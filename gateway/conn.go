@@ -36,15 +36,27 @@ type patientConn struct {
 	patience time.Duration
 }
 
+// looks is how often, while its patience lasts, a write looks whether bytes
+// moved: it ends after at most 1/looks more than its patience.
+const looks = 8
+
 // Write writes p. It takes over from any write deadline that was set before.
 func (c *patientConn) Write(p []byte) (written int, err error) {
-	for {
-		if err := c.SetWriteDeadline(time.Now().Add(c.patience)); err != nil {
+	moved := time.Now()
+	for now := moved; ; now = time.Now() {
+		look := min(c.patience/looks, moved.Add(c.patience).Sub(now))
+		if err := c.SetWriteDeadline(now.Add(look)); err != nil {
 			return written, err
 		}
 		n, err := c.Conn.Write(p[written:])
 		written += n
-		if n == 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return written, err
+		}
+		if n > 0 {
+			moved = time.Now()
+		}
+		if time.Since(moved) >= c.patience {
 			return written, err
 		}
 	}

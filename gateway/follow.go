@@ -10,12 +10,12 @@ import (
 // of it. Owned by the pump.
 type follow struct {
 	// Static after construction.
-	sub     *stream.Subscription
-	removed <-chan struct{} // closed when the watch is no more
-
-	// came is the position that the client came with, until the subscription
-	// has sent anything: the ids of other watches' events must not lose it.
+	watch *stream.Watch
+	sub   *stream.Subscription
+	// came is the position that the client came with. It stands in the ids of
+	// the other watches' events until the subscription has a position itself.
 	came *stream.Position
+
 	// quietSince is when the watch last sent anything.
 	quietSince time.Time
 
@@ -27,22 +27,16 @@ type follow struct {
 
 func (g *Gateway) follow(w *stream.Watch, choice watchChoice) follow {
 	return follow{
+		watch: w,
 		sub: w.Subscribe(stream.SubscribeOptions{
 			Resume:    choice.resume,
 			Invalid:   choice.invalid,
 			Prefix:    choice.prefix,
 			AheadWait: g.cfg.AheadWait,
 		}),
-		removed:    w.Done(),
 		came:       choice.resume,
 		quietSince: time.Now(),
 	}
-}
-
-// advance notes that the subscription has returned a batch.
-func (f *follow) advance() {
-	f.came = nil
-	f.quietSince = time.Now()
 }
 
 // changed is closed when the subscription may have more, after a Next that had
@@ -87,9 +81,9 @@ func (p *pump) countBatch(f *follow) {
 		f.synced = true
 		m.timeToEndOfSnapshot(time.Since(p.began))
 	}
-	if outcome := f.sub.Outcome(); !f.told && outcome != 0 {
+	if outcome := f.sub.Outcome(); !f.told && outcome != stream.OutcomePending {
 		f.told = true
-		m.resumed(transport, outcome.String())
+		m.resumed(transport, string(outcome))
 	}
 	if at := b.Committed(); p.committed.IsZero() || !at.IsZero() && at.Before(p.committed) {
 		p.committed = at

@@ -54,6 +54,7 @@ func (g *Gateway) newPump(w http.ResponseWriter, r *http.Request, req streamRequ
 	for i, watch := range watches {
 		p.follows = append(p.follows, g.follow(watch, req.watches[i]))
 	}
+	p.waiter = newWaiter(p.gone, p.until, p.follows)
 	return p
 }
 
@@ -95,7 +96,6 @@ func (p *pump) close() {
 
 // hello leaves before anything is waited for.
 func (p *pump) hello() {
-	p.waiter = newWaiter(p.gone, p.until, p.follows)
 	hellos := make([]stream.HelloWatch, 0, len(p.watches))
 	for _, w := range p.watches {
 		hellos = append(hellos, stream.HelloWatch{Watch: w.name, Resume: w.resume != nil})
@@ -104,7 +104,19 @@ func (p *pump) hello() {
 	head := p.framing.appendRetry(nil, p.retry)
 	p.out.write(p.framing.appendData(head, stream.Hello, data))
 	p.g.metrics.eventsOut(p.framing.transport(), stream.Hello, 1)
+	p.warn()
 	p.flush()
+}
+
+// warn lets the watches that are not in sync say so, before the snapshot of
+// another one begins.
+func (p *pump) warn() {
+	for i := range p.follows {
+		f := &p.follows[i]
+		if f.watch.Status().State != stream.InSync && f.sub.Next(&p.batch) {
+			p.writeBatch(f)
+		}
+	}
 }
 
 // drain writes everything there is, in turns of one batch for each watch, then
@@ -155,8 +167,8 @@ func (p *pump) bookmarks(now time.Time) bool {
 // writeBatch writes the batch of one watch, with the id of the whole stream if
 // the batch ends where the client may resume.
 func (p *pump) writeBatch(f *follow) {
+	f.quietSince = time.Now()
 	p.id = p.id[:0]
-	f.advance()
 	if p.batch.Boundary() {
 		p.id = appendPositions(p.id, p.follows)
 	}
@@ -205,7 +217,7 @@ func (p *pump) synced() bool {
 
 func (p *pump) removed() bool {
 	for i := range p.follows {
-		if closed(p.follows[i].removed) {
+		if closed(p.follows[i].watch.Done()) {
 			return true
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -282,6 +281,3 @@ func (c *rawConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
 func rawGet(path string) string {
 	return "GET " + path + " HTTP/1.1\r\nHost: gateway\r\nAccept: text/event-stream\r\n\r\n"
 }
-
-// forever is longer than anything in a test lasts.
-const forever = 24 * time.Hour

@@ -49,7 +49,7 @@ func (w *waiter) wait(draining <-chan struct{}, at time.Time) bool {
 func (w *waiter) waitFew(draining <-chan struct{}) bool {
 	var changed, removed [fewWatches]<-chan struct{}
 	for i := range w.follows {
-		changed[i], removed[i] = w.follows[i].changed(w.until), w.follows[i].removed
+		changed[i], removed[i] = w.follows[i].changed(w.until), w.follows[i].watch.Done()
 	}
 	select {
 	case <-w.gone:
@@ -84,7 +84,7 @@ func (w *waiter) waitMany(draining <-chan struct{}) bool {
 	for i := range w.follows {
 		at := firstFollowCase + 2*i
 		w.cases[at].Chan = reflect.ValueOf(w.follows[i].changed(w.until))
-		w.cases[at+1].Chan = reflect.ValueOf(w.follows[i].removed)
+		w.cases[at+1].Chan = reflect.ValueOf(w.follows[i].watch.Done())
 	}
 	ready, _, _ := reflect.Select(w.cases)
 	return ready != goneCase

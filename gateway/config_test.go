@@ -1,0 +1,41 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+func TestConfigDefaults(t *testing.T) {
+	c := Config{Heartbeat: time.Second, MaxAge: -1, Drain: -1}.withDefaults()
+	if c.Heartbeat != time.Second || c.MaxAge != -1 || c.Drain != -1 {
+		t.Errorf("what was set changed: %+v", c)
+	}
+	if c.WriteTimeout != 10*time.Second || c.Retry != 2*time.Second || c.PrimeWait != 5*time.Second ||
+		c.AheadWait != 3*time.Second || c.StaleAllowed != 5*time.Minute || c.Logger == nil || c.Version == "" {
+		t.Errorf("defaults: %+v", c)
+	}
+}
+
+func TestConfigThatCannotBeMeant(t *testing.T) {
+	registry := stream.NewRegistry()
+	defer registry.Close()
+	for _, test := range []struct {
+		config Config
+		want   string
+	}{
+		{Config{}, "Registry is missing"},
+		{Config{Registry: registry, Heartbeat: -1}, "Heartbeat is -1ns: want a positive duration"},
+		{Config{Registry: registry, MaxSubscribers: -1}, "MaxSubscribers is -1"},
+		{Config{Registry: registry, AllowedOrigins: []string{"*"}}, `"*": want scheme://host`},
+		{Config{Registry: registry, AllowedOrigins: []string{"null"}}, `"null": want scheme://host`},
+		{Config{Registry: registry, AllowedOrigins: []string{"https://a.example/"}}, "want scheme://host"},
+		{Config{Registry: registry, AllowedOrigins: []string{"https://a.example", "a.example"}}, `"a.example"`},
+	} {
+		if _, err := New(test.config); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got %v, want %s", err, test.want)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package gateway
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+var update = flag.Bool("update", false, "rewrite the transcripts in testdata with what the gateway says now")
+
+// Each file in testdata is a script, a line of dashes, and every byte that its
+// clients received. Only what is random is replaced: the retry hints.
+//
+//	watch NAME                  declare a watch; before anything else
+//	config KEY VALUE            heartbeat, max_age or max_subscribers
+//	NAME reset EPOCH            the source begins a snapshot
+//	NAME upsert KEY REV VALUE   KEY may be quoted as in Go
+//	NAME delete KEY REV
+//	NAME commit REV
+//	NAME status STATE REASON
+//	NAME fail                   the source's connection ends
+//	CLIENT get PATH [HEADER…]   a header is Name:value
+//	CLIENT hangup
+//	pass DURATION
+//	remove NAME
+//	drain
+//	# a comment
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			program, want, _ := strings.Cut(string(content), transcriptLine)
+			var got string
+			synctest.Test(t, func(t *testing.T) { got = playTranscript(t, program) })
+			if *update {
+				os.WriteFile(file, []byte(program+transcriptLine+got), 0o644)
+				return
+			}
+			if got != want {
+				t.Errorf("got:\n%s\nwant:\n%s", got, want)
+			}
+		})
+	}
+}
+
+const transcriptLine = "----------------------------------------------------------------\n"
+
+var randomRetry = regexp.MustCompile(`(retry: |"retry_ms":)(\d+)`)
+
+// player runs a script.
+type player struct {
+	*rig
+	t       *testing.T
+	config  Config
+	watches []string
+	clients map[string]*exchange
+	out     strings.Builder
+}
+
+func playTranscript(t *testing.T, program string) string {
+	p := &player{t: t, clients: map[string]*exchange{}, config: Config{Drain: -1, MaxAge: -1}}
+	for i, line := range strings.Split(program, "\n") {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		if err := p.play(strings.Fields(line)); err != nil {
+			t.Fatalf("line %d: %s: %v", i+1, line, err)
+		}
+		p.listen(line)
+	}
+	return randomRetry.ReplaceAllString(p.out.String(), "${1}RANDOM")
+}
+
+// listen writes down what the clients received since the last line.
+func (p *player) listen(line string) {
+	synctest.Wait()
+	for _, name := range slices.Sorted(maps.Keys(p.clients)) {
+		x := p.clients[name]
+		text := x.take()
+		if over, err := x.over(); over {
+			delete(p.clients, name)
+			text += fmt.Sprintf("[%s: end of body, error %v]\n", name, err)
+		}
+		if text != "" {
+			fmt.Fprintf(&p.out, ">>> %s\n%s", line, text)
+		}
+	}
+}
+
+func (p *player) play(words []string) error {
+	arguments := words[1:]
+	switch words[0] {
+	case "watch":
+		p.watches = append(p.watches, arguments...)
+		return nil
+	case "config":
+		return p.configure(arguments[0], arguments[1])
+	case "pass":
+		d, err := time.ParseDuration(arguments[0])
+		time.Sleep(d)
+		return err
+	case "remove":
+		p.start().registry.Remove(arguments[0])
+		return nil
+	case "drain":
+		p.start().stop()
+		return nil
+	}
+	p.start()
+	if p.sources[words[0]] != nil {
+		return p.source(words[0], arguments)
+	}
+	return p.clientDoes(words[0], arguments)
+}
+
+// start starts the gateway, once everything is configured.
+func (p *player) start() *rig {
+	if p.rig == nil {
+		p.rig = newRig(p.t, p.config, p.watches...)
+	}
+	return p.rig
+}
+
+func (p *player) configure(key, value string) (err error) {
+	switch key {
+	case "heartbeat":
+		p.config.Heartbeat, err = time.ParseDuration(value)
+	case "max_age":
+		p.config.MaxAge, err = time.ParseDuration(value)
+	case "max_subscribers":
+		p.config.MaxSubscribers, err = strconv.Atoi(value)
+	default:
+		err = errors.New("unknown key")
+	}
+	return err
+}
+
+func (p *player) source(watch string, words []string) error {
+	step, err := sourceStep(words)
+	if err != nil {
+		return err
+	}
+	p.do(watch, step)
+	return nil
+}
+
+var errLost = errors.New("connection lost")
+
+func sourceStep(words []string) (func(stream.Sink) error, error) {
+	arguments := words[1:]
+	switch words[0] {
+	case "reset":
+		return func(s stream.Sink) error { return s.Reset(arguments[0]) }, nil
+	case "upsert":
+		revision, err := strconv.ParseUint(arguments[1], 10, 64)
+		one := resource(unquoted(arguments[0]), revision, strings.Join(arguments[2:], " "))
+		return func(s stream.Sink) error { return s.Upsert(one) }, err
+	case "delete":
+		revision, err := strconv.ParseUint(arguments[1], 10, 64)
+		return func(s stream.Sink) error { return s.Delete(unquoted(arguments[0]), revision) }, err
+	case "commit":
+		revision, err := strconv.ParseUint(arguments[0], 10, 64)
+		return func(s stream.Sink) error { return s.Commit(revision) }, err
+	case "status":
+		state, _ := stream.ParseState(arguments[0])
+		return func(s stream.Sink) error { return s.Status(state, strings.Join(arguments[1:], " ")) }, nil
+	case "fail":
+		return func(stream.Sink) error { return errLost }, nil
+	}
+	return nil, errors.New("unknown step of a source")
+}
+
+func unquoted(key string) string {
+	if s, err := strconv.Unquote(key); err == nil {
+		return s
+	}
+	return key
+}
+
+func (p *player) clientDoes(name string, words []string) error {
+	switch words[0] {
+	case "get":
+		var headers []string
+		for _, h := range words[2:] {
+			headers = append(headers, strings.Replace(h, ":", ": ", 1))
+		}
+		x := p.get(words[1], headers...)
+		p.clients[name] = x
+		fmt.Fprintf(&p.out, "[%s: %s, %s]\n", name, x.Status, x.Header.Get("Content-Type"))
+		return nil
+	case "hangup":
+		p.clients[name].cancel()
+		return nil
+	}
+	return errors.New("unknown step of a client")
+}
