@@ -1,0 +1,39 @@
+package client
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	defaultRetry = time.Second
+	minRetry     = 100 * time.Millisecond
+	maxBackoff   = 30 * time.Second
+)
+
+// backoff says how long to wait before the next connection: with full jitter,
+// so that clients which were lost together do not come back together.
+//
+// Owned by Follow.
+type backoff struct {
+	base     time.Duration // what the server asked for with retry:
+	attempts int           // in a row, without success
+}
+
+// next returns a random time up to the base, twice the base, four times … and
+// counts an attempt.
+func (b *backoff) next() time.Duration {
+	base := min(max(b.base, minRetry), maxBackoff)
+	most := min(base<<min(b.attempts, 16), maxBackoff)
+	b.attempts++
+	return rand.N(most) + 1
+}
+
+// succeeded begins anew from the base.
+func (b *backoff) succeeded() { b.attempts = 0 }
+
+type atomicDuration struct{ n atomic.Int64 }
+
+func (d *atomicDuration) Load() time.Duration   { return time.Duration(d.n.Load()) }
+func (d *atomicDuration) Store(v time.Duration) { d.n.Store(int64(v)) }

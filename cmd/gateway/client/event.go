@@ -1,0 +1,55 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Event is one event of a stream.
+type Event struct {
+	Type  string `json:"type"`
+	Watch string `json:"watch"`
+	Resource
+
+	// Reason is set for reset, status and goodbye.
+	Reason string `json:"reason"`
+	// State and Since are set for status.
+	State string    `json:"state"`
+	Since time.Time `json:"since"`
+	// Count and Resumed are set for end_of_snapshot.
+	Count   int  `json:"count"`
+	Resumed bool `json:"resumed"`
+	// RetryMS is set for goodbye.
+	RetryMS int64 `json:"retry_ms"`
+	// HeartbeatMS and Watches are set for hello.
+	HeartbeatMS int64        `json:"heartbeat_ms"`
+	Watches     []HelloWatch `json:"watches"`
+
+	// Data is the event as it came: one line of JSON. Not to be changed.
+	Data []byte `json:"-"`
+	// ID is the position after this event; empty if it brought none along. An
+	// event with an ID ends a flush between two transactions of the upstream,
+	// or stands in the middle of a snapshot.
+	ID string `json:"-"`
+}
+
+// HelloWatch is one watch of a stream.
+type HelloWatch struct {
+	Watch string `json:"watch"`
+	Mode  string `json:"mode"` // snapshot or resume
+}
+
+// parseEvent reads the data of an event. The type must be that of the event
+// field, so that what was put together wrongly on the way is noticed.
+func parseEvent(name string, data []byte) (Event, error) {
+	var e Event
+	if err := json.Unmarshal(data, &e); err != nil {
+		return e, fmt.Errorf("the data of a %s event is not JSON: %w", name, err)
+	}
+	if e.Type != name {
+		return e, fmt.Errorf("the data of a %s event says that it is a %q", name, e.Type)
+	}
+	e.Data = data
+	return e, nil
+}

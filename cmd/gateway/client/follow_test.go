@@ -1,0 +1,299 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// follow runs Follow against a script in fake time, until it returns.
+func follow(t *testing.T, s *script, ctx context.Context, o FollowOptions) (*recorder, error) {
+	t.Helper()
+	server, stop := serve(t, s.ServeHTTP)
+	defer stop()
+	rec := &recorder{}
+	o.Watches = append(o.Watches, "w")
+	if o.Event == nil {
+		o.Event = rec.event
+	}
+	o.Lost = func(reason error, wait time.Duration) {
+		rec.lost = append(rec.lost, reason.Error())
+		rec.waits = append(rec.waits, wait.Milliseconds())
+	}
+	err := server.Follow(ctx, o)
+	return rec, err
+}
+
+func TestFollowHandsOverEveryEventWithItsOwnID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{turns: []turn{says(hello + reset + upsert("a", 1, false) + upsert("b", 2, false) + endOfSnapshot(2, 2) +
+			beat + upsert("c", 3, true) + beat + remove("a", 4, false) + remove("b", 4, true) + remove("x", 4, true) + allGone)}}
+		rec, err := follow(t, s, t.Context(), FollowOptions{})
+		want := "hello\nreset\nupsert a\nupsert b\nend_of_snapshot w@e-2\nupsert c w@e-3\ndelete a\ndelete b w@e-4\ndelete x w@e-4\ngoodbye"
+		if err != nil || rec.String() != want {
+			t.Errorf("got %v and\n%s\nwant\n%s", err, rec, want)
+		}
+	})
+}
+
+func TestFollowReconnectsAndResumesFromTheNewestID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{turns: []turn{
+			says(hello + reset + upsert("a", 1, true)),
+			cuts(hello + upsert("b", 2, false)),
+			says(hello + upsert("b", 2, false) + endOfSnapshot(3, 2)),
+			says(hello + allGone),
+		}}
+		rec, err := follow(t, s, t.Context(), FollowOptions{})
+		if want := []string{"", "w@e-1", "w@e-1", "w@e-3"}; err != nil || !slices.Equal(s.resumeIDs(), want) {
+			t.Errorf("got %v, %q, want %q", err, s.resumeIDs(), want)
+		}
+		if len(rec.lost) != 3 {
+			t.Errorf("lost: %q, want three times", rec.lost)
+		}
+		for _, ms := range rec.waits {
+			if ms > 2000 {
+				t.Errorf("waited %d ms after a connection that worked, want at most the 2,000 of retry:", ms)
+			}
+		}
+	})
+}
+
+// An event that is cut off by the end of the connection is none, wherever the
+// cut is: above all, half an id is no position.
+func TestFollowIgnoresCutEvents(t *testing.T) {
+	whole := upsert("b", 1234, true)
+	for at := 1; at < len(whole)-1; at++ {
+		for name, end := range map[string]func(string) turn{"ends": says, "breaks": cuts} {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{turns: []turn{end(hello + reset + upsert("a", 1, true) + whole[:at]), says(allGone)}}
+				rec, err := follow(t, s, t.Context(), FollowOptions{})
+				if want := "hello\nreset\nupsert a w@e-1\ngoodbye"; err != nil || rec.String() != want {
+					t.Errorf("cut at %d (%s) after %q: got %v\n%s", at, name, whole[:at], err, rec)
+				}
+				if ids := s.resumeIDs(); ids[1] != "w@e-1" {
+					t.Errorf("cut at %d (%s): resumed from %q", at, name, ids[1])
+				}
+			})
+		}
+	}
+}
+
+func TestFollowObeysGoodbye(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{turns: []turn{
+			says(hello + goodbye("draining", 4210)),
+			says("retry: 1\n\n" + goodbye("overloaded", 60000)),
+			says(allGone),
+		}}
+		began := time.Now()
+		rec, err := follow(t, s, t.Context(), FollowOptions{})
+		if err != nil || time.Since(began) != 64210*time.Millisecond {
+			t.Errorf("got %v after %v, want nil after 64.21s", err, time.Since(began))
+		}
+		if !strings.Contains(rec.lost[0], "draining") || !strings.Contains(rec.lost[1], "overloaded") {
+			t.Errorf("lost: %q", rec.lost)
+		}
+	})
+}
+
+func TestFollowEndsWhereAnotherAttemptIsOfNoUse(t *testing.T) {
+	for name, c := range map[string]struct {
+		turn turn
+		want string
+	}{
+		"unknown watch": {refuses(404), "404 Not Found: so it is"},
+		"forbidden":     {refuses(403), "403 Forbidden: so it is"},
+		"removed":       {says(hello + goodbye("watch_removed", 0)), ErrRemoved.Error()},
+		"revoked":       {says(hello + goodbye("revoked", 0)), "the server ended the stream: revoked"},
+		"no gateway": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>hello") },
+			`406 Not a stream of events: the answer is "text/html; charset=utf-8": is this a gateway?`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, err := follow(t, &script{turns: []turn{c.turn}}, t.Context(), FollowOptions{})
+				if err == nil || err.Error() != c.want {
+					t.Errorf("got  %v\nwant %s", err, c.want)
+				}
+			})
+		})
+	}
+}
+
+func TestFollowComesBackAfterARefusalThatPasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{turns: []turn{refuses(503, "Retry-After", "7"), refuses(429), refuses(500), says(allGone)}}
+		rec, err := follow(t, s, t.Context(), FollowOptions{})
+		if err != nil || len(rec.waits) != 3 || rec.waits[0] < 7000 {
+			t.Errorf("got %v, waited %v, want three times, first at least 7,000", err, rec.waits)
+		}
+	})
+}
+
+func TestFollowNoticesSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s := &script{turns: []turn{holds(hello + reset), says(allGone)}}
+		rec, err := follow(t, s, t.Context(), FollowOptions{})
+		if err != nil || len(rec.lost) != 1 || rec.lost[0] != errSilent.Error() {
+			t.Fatalf("got %v, lost %q", err, rec.lost)
+		}
+		silent := time.Since(began) - time.Duration(rec.waits[0])*time.Millisecond
+		if silent < 37*time.Second || silent > 38*time.Second {
+			t.Errorf("noticed after %v, want 2.5 heartbeats of 15 s", silent)
+		}
+	})
+}
+
+func TestFollowTakesCommentsForLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		beats := func(w http.ResponseWriter, _ *http.Request) {
+			write(w, hello)
+			for range 20 {
+				time.Sleep(15 * time.Second)
+				write(w, beat)
+			}
+			write(w, allGone)
+		}
+		rec, err := follow(t, &script{turns: []turn{beats}}, t.Context(), FollowOptions{})
+		if err != nil || len(rec.lost) != 0 {
+			t.Errorf("got %v, lost %q", err, rec.lost)
+		}
+	})
+}
+
+func TestFollowDoesNotTakeASlowConsumerForSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{turns: []turn{says(hello + reset + upsert("a", 1, true) + upsert("b", 2, true) + allGone)}}
+		rec, err := follow(t, s, t.Context(), FollowOptions{Event: func(Event) error {
+			time.Sleep(10 * time.Minute)
+			return nil
+		}})
+		if err != nil || len(rec.lost) != 0 {
+			t.Errorf("got %v, lost %q", err, rec.lost)
+		}
+	})
+}
+
+func TestFollowEndsWithItsContext(t *testing.T) {
+	for name, turns := range map[string][]turn{
+		"reading": {holds(hello + reset)},
+		"waiting": {says(hello + goodbye("draining", 3600000))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				over := errors.New("over")
+				ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, over)
+				defer cancel()
+				began := time.Now()
+				_, err := follow(t, &script{turns: turns}, ctx, FollowOptions{})
+				if !errors.Is(err, over) || time.Since(began) != 10*time.Second {
+					t.Errorf("got %v after %v", err, time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+func TestFollowReturnsTheErrorOfItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		enough, seen := errors.New("enough"), 0
+		_, err := follow(t, &script{turns: []turn{holds(hello + reset + upsert("a", 1, true))}}, t.Context(),
+			FollowOptions{Event: func(Event) error {
+				if seen++; seen == 2 {
+					return enough
+				}
+				return nil
+			}})
+		if !errors.Is(err, enough) || seen != 2 {
+			t.Errorf("got %v after %d events", err, seen)
+		}
+	})
+}
+
+func TestFollowSendsWhatItWasTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{turns: []turn{says(allGone)}}
+		_, err := follow(t, s, t.Context(), FollowOptions{Watches: []string{"v"}, Prefix: "a b/", UntilEndOfSnapshot: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const want = "/v1/events?prefix=a+b%2F&until=end_of_snapshot&watch=v&watch=w"
+		if got := s.requests[0].URL.String(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		if got := s.requests[0].Header.Get("Accept"); got != "text/event-stream" {
+			t.Errorf("Accept: %q", got)
+		}
+	})
+}
+
+func TestFollowRefusesDataThatIsNoEvent(t *testing.T) {
+	for name, bad := range map[string]string{
+		"no JSON":      "event: upsert\ndata: {\n\n",
+		"another type": "event: upsert\ndata: {\"type\":\"delete\",\"watch\":\"w\"}\n\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{turns: []turn{holds(hello + reset + upsert("a", 1, true) + bad + upsert("b", 2, true)), says(allGone)}}
+				rec, err := follow(t, s, t.Context(), FollowOptions{})
+				if want := []string{"", "w@e-1"}; err != nil || !slices.Equal(s.resumeIDs(), want) {
+					t.Errorf("got %v, resumed from %q, want %q", err, s.resumeIDs(), want)
+				}
+				if len(rec.lost) != 1 || !strings.Contains(rec.lost[0], "upsert event") {
+					t.Errorf("lost: %q", rec.lost)
+				}
+			})
+		})
+	}
+}
+
+func TestFollowTakesLargeEventsAndManySmallOnesAfterThem(t *testing.T) {
+	large := strings.Repeat("x", 5<<20)
+	var text strings.Builder
+	text.WriteString(hello + reset)
+	fmt.Fprintf(&text, "event: upsert\ndata: {\"type\":\"upsert\",\"watch\":\"w\",\"key\":\"big\",\"revision\":\"1\",\"value\":%q}\n\n", large)
+	for i := range 5000 {
+		text.WriteString(upsert(fmt.Sprint("k", i), i+2, true))
+	}
+	text.WriteString(allGone)
+	s := &script{turns: []turn{says(text.String())}}
+	replica := NewReplica()
+	_, err := follow(t, s, t.Context(), FollowOptions{Event: func(e Event) error { replica.Apply(e); return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := replica.Resource("big"); replica.Count() != 5001 || len(r.Value) != len(large)+2 {
+		t.Errorf("got %d resources, the large one with %d bytes", replica.Count(), len(r.Value))
+	}
+}
+
+func TestBackoffGrowsWithFullJitter(t *testing.T) {
+	for attempts, most := range []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, maxBackoff, maxBackoff} {
+		longest := time.Duration(0)
+		for range 2000 {
+			b := backoff{base: 2 * time.Second, attempts: attempts}
+			longest = max(longest, b.next())
+			if b.attempts != attempts+1 {
+				t.Fatal("the attempt was not counted")
+			}
+		}
+		if longest > most || longest < most*9/10 {
+			t.Errorf("after %d attempts: at most %v, want nearly %v", attempts, longest, most)
+		}
+	}
+	forever := backoff{base: time.Hour, attempts: 1000}
+	if wait := forever.next(); wait > maxBackoff || wait <= 0 {
+		t.Errorf("got %v", wait)
+	}
+	none := backoff{}
+	if wait := none.next(); wait > minRetry || wait <= 0 {
+		t.Errorf("retry: 0 waits %v, want up to %v", wait, minRetry)
+	}
+}

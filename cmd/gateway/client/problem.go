@@ -1,0 +1,50 @@
+package client
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Problem is a refusal by the server.
+type Problem struct {
+	Status int    `json:"status"`
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+	// RetryAfter is when the server wants to be asked again; 0: it did not say.
+	RetryAfter time.Duration `json:"-"`
+}
+
+// Error returns for instance: 404 Not Found: there is no watch "x".
+func (p *Problem) Error() string {
+	title := p.Title
+	if title == "" {
+		title = http.StatusText(p.Status)
+	}
+	if p.Detail == "" {
+		return fmt.Sprintf("%d %s", p.Status, title)
+	}
+	return fmt.Sprintf("%d %s: %s", p.Status, title, p.Detail)
+}
+
+// Final says whether asking again is of no use: what was asked is wrong, not
+// the moment.
+func (p *Problem) Final() bool {
+	switch p.Status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	}
+	return p.Status < 500
+}
+
+// retryAfter reads the header: seconds, or a date.
+func retryAfter(header string) time.Duration {
+	if seconds, err := strconv.Atoi(header); err == nil && seconds > 0 {
+		return time.Duration(seconds) * time.Second
+	}
+	if date, err := http.ParseTime(header); err == nil {
+		return max(0, time.Until(date))
+	}
+	return 0
+}

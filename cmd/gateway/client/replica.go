@@ -1,0 +1,118 @@
+package client
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Replica holds what a stream says of one watch: the resources, and how fresh
+// they are. Owned by one goroutine.
+type Replica struct {
+	resources map[string]Resource // by ID
+	ids       []string            // of resources, in order; nil: to be made
+
+	consistent bool
+	synced     bool
+	state      string
+	since      time.Time
+	reason     string
+	revision   string
+}
+
+// NewReplica returns the replica of a watch of which nothing is known yet.
+func NewReplica() *Replica {
+	return &Replica{resources: map[string]Resource{}, state: "connecting"}
+}
+
+// Apply takes one event of the watch, or a hello. Types that it does not know
+// change nothing.
+func (r *Replica) Apply(e Event) {
+	switch e.Type {
+	case "hello":
+		// What follows a resume is consistent again at its end_of_snapshot.
+		r.consistent = false
+		r.setState("in_sync", time.Time{}, "")
+	case "reset":
+		clear(r.resources)
+		r.ids = nil
+		r.consistent, r.synced = false, false
+	case "upsert":
+		r.upsert(e.Resource)
+	case "delete":
+		r.delete(e.Resource)
+	case "end_of_snapshot":
+		r.consistent, r.synced = true, true
+		r.revision = e.Revision
+	case "bookmark":
+		// Also the end of catching_up.
+		r.consistent = r.synced
+		r.revision = e.Revision
+	case "status":
+		r.setState(e.State, e.Since, e.Reason)
+		if e.State == "catching_up" {
+			r.consistent = false
+		}
+	}
+}
+
+// Disconnected notes that nothing is known until the next hello.
+func (r *Replica) Disconnected(since time.Time, reason string) {
+	if r.state == "disconnected" {
+		since = r.since // the same disconnection goes on
+	}
+	r.setState("disconnected", since, reason)
+}
+
+func (r *Replica) setState(state string, since time.Time, reason string) {
+	r.state, r.since, r.reason = state, since, reason
+}
+
+func (r *Replica) upsert(u Resource) {
+	if _, known := r.resources[u.ID()]; !known {
+		r.ids = nil
+	}
+	r.resources[u.ID()] = u
+	r.revision = u.Revision
+}
+
+func (r *Replica) delete(d Resource) {
+	if _, known := r.resources[d.ID()]; known {
+		delete(r.resources, d.ID())
+		r.ids = nil
+	}
+	r.revision = d.Revision
+}
+
+// Consistent says whether the resources are exactly a state that the upstream
+// had, as far as events with an ID have been applied.
+func (r *Replica) Consistent() bool { return r.consistent }
+
+// Synced says whether there was a complete snapshot since the last reset.
+func (r *Replica) Synced() bool { return r.synced }
+
+// Count returns the number of resources.
+func (r *Replica) Count() int { return len(r.resources) }
+
+// Revision returns the newest revision heard of; empty: none.
+func (r *Replica) Revision() string { return r.revision }
+
+// State returns the freshness: that of the watch, or connecting or
+// disconnected. since is zero where nothing was said.
+func (r *Replica) State() (state string, since time.Time, reason string) {
+	return r.state, r.since, r.reason
+}
+
+// IDs returns the IDs of the resources, in order. Not to be changed.
+func (r *Replica) IDs() []string {
+	if r.ids == nil {
+		r.ids = slices.Sorted(maps.Keys(r.resources))
+	}
+	return r.ids
+}
+
+// Resource returns the resource with the ID.
+func (r *Replica) Resource(id string) (Resource, bool) {
+	u, ok := r.resources[id]
+	return u, ok
+}

@@ -1,0 +1,88 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const (
+	// answerWithin is how long a server may take to begin an answer.
+	answerWithin = 30 * time.Second
+	// maxProblemBytes is how much of a refusal is read.
+	maxProblemBytes = 64 << 10
+)
+
+// Server is a gateway, as seen from outside.
+//
+// Static after NewServer; all methods may be called from any goroutine.
+type Server struct {
+	base      *url.URL
+	transport *http.Transport
+}
+
+// NewServer returns the gateway at a URL such as http://127.0.0.1:8080, which
+// may have a path. No connection is made yet.
+func NewServer(address string) (*Server, error) {
+	u, err := url.Parse(address)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, fmt.Errorf("server %q: want a URL such as http://127.0.0.1:8080", address)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.ResponseHeaderTimeout = answerWithin
+	return &Server{base: u, transport: transport}, nil
+}
+
+// Close closes the connections that are idle.
+func (s *Server) Close() { s.transport.CloseIdleConnections() }
+
+// url returns the URL of a path, whose parts are escaped here.
+func (s *Server) url(query url.Values, parts ...string) string {
+	u := *s.base
+	path := strings.TrimSuffix(u.EscapedPath(), "/")
+	for _, p := range parts {
+		path += "/" + url.PathEscape(p)
+	}
+	u.RawPath = path
+	u.Path, _ = url.PathUnescape(path)
+	u.RawQuery = query.Encode()
+	u.Fragment = ""
+	return u.String()
+}
+
+// get reads one JSON document. A refusal is a *Problem.
+func (s *Server) get(ctx context.Context, into any, address string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err
+	}
+	response, err := (&http.Client{Transport: s.transport}).Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return readProblem(response)
+	}
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		return fmt.Errorf("the answer of %s is not what a gateway answers: %w", s.base.Redacted(), err)
+	}
+	return nil
+}
+
+// readProblem makes an error of a refusal (RFC 9457, if the server knows it).
+func readProblem(response *http.Response) *Problem {
+	p := &Problem{}
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblemBytes))
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "application/problem+json") {
+		_ = json.Unmarshal(body, p) // what cannot be read is said by the status
+	}
+	p.Status = response.StatusCode
+	p.RetryAfter = retryAfter(response.Header.Get("Retry-After"))
+	return p
+}
