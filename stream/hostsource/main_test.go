@@ -1,6 +1,7 @@
 package hostsource
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"testing"
@@ -8,12 +9,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// asChild makes this test binary a process that does nothing until its standard
-// input is closed.
+// asChild makes this test binary a process that says "up" and then does nothing
+// until its standard input is closed.
 const asChild = "HOSTSOURCE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asChild) != "" {
+		fmt.Println("up")
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return
 	}

@@ -15,8 +15,9 @@ type process struct {
 	PID       int    `json:"pid"`
 	ParentPID int    `json:"parent_pid"` // 0: none
 	Name      string `json:"name"`
-	// State is running, sleep, blocked (waits for a device), idle (a waiting
-	// thread of the kernel), stop, zombie, dead, or empty if it is another.
+	// State is that of the first thread: running, sleep, blocked (waits for a
+	// device), idle (a waiting thread of the kernel), stop, zombie, dead, or
+	// empty if it is another.
 	State string `json:"state"`
 	// User is the name of the effective user, or the number if it has none.
 	User string `json:"user"`
