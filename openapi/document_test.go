@@ -183,6 +183,15 @@ func visit(s *openapi3.Schema, data string) error {
 	return s.VisitJSON(v)
 }
 
+func TestEventSchemaAcceptsAnyValue(t *testing.T) {
+	line := schema(t, load(t), "Line")
+	for _, value := range []string{`null`, `true`, `12345678901234567890`, `"text"`, `[]`, `{"a":[null]}`} {
+		if err := visit(line, `{"type":"upsert","watch":"w","key":"k","revision":"7","value":`+value+`}`); err != nil {
+			t.Errorf("value %s: %v", value, err)
+		}
+	}
+}
+
 func TestEventSchemaRefuses(t *testing.T) {
 	line := schema(t, load(t), "Line")
 	for _, c := range []struct{ name, data string }{
