@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
@@ -25,7 +26,7 @@ func (g *Gateway) apiHandler() http.Handler {
 	a := &unaryAPI{gateway: g, mux: g.unaryMux()}
 	r := chi.NewRouter()
 	r.NotFound(g.notFound)
-	r.MethodNotAllowed(g.methodNotAllowed)
+	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) { methodNotAllowed(w, req, r) })
 	r.Get("/v1/watches", a.listWatches)
 	r.Head("/v1/watches", a.listWatches)
 	r.Get("/v1/watches/{watch}", a.getWatch)
@@ -36,12 +37,24 @@ func (g *Gateway) apiHandler() http.Handler {
 	r.Head("/v1/watches/{watch}/resources/*", a.getResource)
 	r.Put("/v1/watches/{watch}/resources/*", a.putResource)
 	r.Delete("/v1/watches/{watch}/resources/*", a.deleteResource)
+	// GET of these is served elsewhere, and what is left comes here.
 	r.Handle("/v1/watches/{watch}/events", onlyAllowed("GET, HEAD"))
 	r.Handle("/v1/watches/{watch}/changes", onlyAllowed("GET"))
 	return r
 }
 
-// onlyAllowed answers 405 for a path whose methods are served elsewhere.
+// methodNotAllowed answers a method that no route of the path has.
+func methodNotAllowed(w http.ResponseWriter, r *http.Request, routes chi.Routes) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete} {
+		if routes.Match(chi.NewRouteContext(), method, r.URL.EscapedPath()) {
+			allowed = append(allowed, method)
+		}
+	}
+	onlyAllowed(strings.Join(allowed, ", "))(w, r)
+}
+
+// onlyAllowed answers 405.
 func onlyAllowed(methods string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p := newProblem(http.StatusMethodNotAllowed, "%s is not possible here: want %s", r.Method, methods)

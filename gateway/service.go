@@ -75,6 +75,9 @@ func (s *service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	if err != nil {
 		return nil, problemOf(err).onWatch(w.Name())
 	}
+	if page.Position.Epoch == "" { // an on-demand watch that stopped just now
+		return nil, s.gateway.notPrimed(w)
+	}
 	return pageMessage(w.Name(), page), nil
 }
 
@@ -113,8 +116,12 @@ func (s *service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	if p != nil {
 		return nil, p
 	}
-	found, ok := w.View().Get(key)
-	if !ok {
+	v := w.View()
+	found, ok := v.Get(key)
+	switch {
+	case !v.Primed(): // an on-demand watch that stopped just now
+		return nil, s.gateway.notPrimed(w)
+	case !ok:
 		return nil, newProblem(http.StatusNotFound, "watch %q has no resource with the key %q", w.Name(), key).onWatch(w.Name()).onKey(key)
 	}
 	return resourceMessage(found), nil
@@ -135,6 +142,9 @@ func (s *service) PutResource(ctx context.Context, r *api.PutResourceRequest) (*
 	if err != nil {
 		return nil, writeError(w, key, err)
 	}
+	if !r.GetValidateOnly() {
+		readBack(ctx, w, func(v stream.View) bool { return v.Revision() >= stored.Revision })
+	}
 	return &api.PutResourceResponse{Resource: resourceMessage(stored), Created: created}, nil
 }
 
@@ -144,11 +154,18 @@ func (s *service) DeleteResource(ctx context.Context, r *api.DeleteResourceReque
 	if p != nil {
 		return nil, p
 	}
+	before, _ := w.View().Get(key)
 	deleted, err := w.Writer().Delete(ctx, stream.DeleteRequest{
 		Key: key, IfRevision: r.IfRevision, ValidateOnly: r.GetValidateOnly(),
 	})
 	if err != nil {
 		return nil, writeError(w, key, err)
+	}
+	if deleted && !r.GetValidateOnly() {
+		readBack(ctx, w, func(v stream.View) bool {
+			now, there := v.Get(key)
+			return !there || now.Revision != before.Revision
+		})
 	}
 	return &api.DeleteResourceResponse{Deleted: deleted}, nil
 }
