@@ -1,0 +1,79 @@
+// Package waitfor decides whether the resources of a watch are as somebody
+// waits for them to be, by an expression in CEL (https://cel.dev).
+//
+// An expression is evaluated for one watch at a time, over
+//
+//	watch      string            name of the watch
+//	count      int               number of its resources
+//	resources  map(string, dyn)  its resources: key → value
+//
+// and gives true or false. The strings extension is there as well. JSON numbers
+// without a fraction are int, or uint beyond 2^63, so that no digit is lost;
+// others are double; they compare with one another.
+//
+//	count > 3
+//	"default/web" in resources && resources["default/web"].replicas >= 2
+//	resources.exists(k, k.startsWith("eu/") && resources[k].state == "ready")
+//	watch != "nodes" || count == 5
+package waitfor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/ext"
+)
+
+// Condition is a compiled expression.
+//
+// Static after Compile; all methods may be called from any goroutine.
+type Condition struct {
+	program cel.Program
+}
+
+// Compile checks an expression. The error shows where it is wrong.
+func Compile(expression string) (*Condition, error) {
+	env, err := cel.NewEnv(
+		cel.Variable("watch", cel.StringType),
+		cel.Variable("count", cel.IntType),
+		cel.Variable("resources", cel.MapType(cel.StringType, cel.DynType)),
+		ext.Strings(),
+	)
+	if err != nil {
+		return nil, err
+	}
+	ast, issues := env.Compile(expression)
+	if err := issues.Err(); err != nil {
+		return nil, err
+	}
+	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
+		return nil, fmt.Errorf("the expression gives a value of type %s, want true or false", t)
+	}
+	program, err := env.Program(ast, cel.InterruptCheckFrequency(1000))
+	if err != nil {
+		return nil, err
+	}
+	return &Condition{program: program}, nil
+}
+
+// Holds says whether the condition is true of the resources of a watch. An
+// error says why it cannot be told, for instance since a resource that the
+// expression names is not there; it may be told later.
+func (c *Condition) Holds(ctx context.Context, watch string, r *Resources) (bool, error) {
+	result, _, err := c.program.ContextEval(ctx, map[string]any{
+		"watch": watch, "count": int64(len(r.values)), "resources": r.values,
+	})
+	if err != nil {
+		return false, err
+	}
+	truth, ok := result.Value().(bool)
+	if !ok {
+		return false, fmt.Errorf("the expression gives a %s, want true or false", result.Type().TypeName())
+	}
+	return truth, nil
+}
+
+// errNoValue: an upsert without a value.
+var errNoValue = errors.New("the resource has no value")
