@@ -226,7 +226,7 @@ func (l *Log) known(c *Change) (bool, error) {
 // lookup finds the newest entry of a key, a tombstone too, and the slot of the
 // index where it is or belongs.
 func (l *Log) lookup(k wireKey) (slot int, s *segment, e *entry) {
-	slot = l.index.probe(hashKey(k.text), func(seq uint64) bool {
+	slot = l.index.probe(k.hash, func(seq uint64) bool {
 		s, e = l.next.find(seq)
 		if e != nil && l.framing.keyEquals(s, e, k) {
 			return true
@@ -293,7 +293,6 @@ func (l *Log) appendDelete(c Change, before uint64, now time.Time) *entry {
 // appendChange writes the frame and its entry, and supersedes the older one.
 func (l *Log) appendChange(c *Change) *entry {
 	k := newWireKey(c.Key)
-	hash := hashKey(k.text)
 	if l.index.full() {
 		l.growIndex()
 	}
@@ -304,7 +303,7 @@ func (l *Log) appendChange(c *Change) *entry {
 	l.framing.appendFrame(frame, c, k)
 	l.next.seq++
 	e.seq, e.revision, e.flags = l.next.seq, c.Revision, k.flags
-	e.keyLen, e.hash = uint32(len(k.text)), hash
+	e.keyLen, e.hash = uint32(len(k.text)), k.hash
 	l.next.tail = s.n
 	if s.n == 1 {
 		l.next.first = append(l.next.first, e.seq)
@@ -313,7 +312,7 @@ func (l *Log) appendChange(c *Change) *entry {
 	if old != nil {
 		l.supersede(oldSegment, old, e.seq)
 	}
-	l.index.set(slot, hash, e.seq)
+	l.index.set(slot, k.hash, e.seq)
 	return e
 }
 
@@ -505,7 +504,7 @@ func (l *Log) publish() {
 	if old := l.head.Swap(&v); old != nil {
 		close(old.changed)
 	}
-	l.pages.expire(time.Now())
+	l.pages.expire()
 }
 
 // Status returns the freshness of the watch.

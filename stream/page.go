@@ -200,10 +200,10 @@ func (p *pageVersions) find(t pageToken) *version {
 }
 
 // expire lets go of what was not asked for lately.
-func (p *pageVersions) expire(now time.Time) {
+func (p *pageVersions) expire() {
 	for i := range p.slots {
 		held := p.slots[i].Load()
-		if held != nil && now.Sub(held.at) > pageAge {
+		if held != nil && time.Since(held.at) > pageAge {
 			p.slots[i].CompareAndSwap(held, nil)
 		}
 	}

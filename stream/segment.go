@@ -150,19 +150,26 @@ func (f *framing) jsonAt(e *entry) int {
 // wireKey is a key as it stands in a frame.
 type wireKey struct {
 	text  string // without the quotes
+	hash  uint32
 	flags uint8
 }
 
 func newWireKey(key string) wireKey {
+	text, flags := key, uint8(0)
+	if !plainText(key) {
+		text, flags = quoteKey(key)
+	}
+	return wireKey{text: text, hash: hashKey(text), flags: flags}
+}
+
+// quoteKey handles keys that cannot stand in a JSON string as they are.
+func quoteKey(key string) (text string, flags uint8) {
 	wire, encoding := WireKey(key)
 	if encoding != "" {
-		return wireKey{text: wire, flags: keyBase64}
-	}
-	if plainText(key) {
-		return wireKey{text: key}
+		return wire, keyBase64
 	}
 	quoted := appendJSONString(nil, key)
-	return wireKey{text: string(quoted[1 : len(quoted)-1]), flags: keyEscaped}
+	return string(quoted[1 : len(quoted)-1]), keyEscaped
 }
 
 // frameSize is the exact size of the frame that appendFrame makes.

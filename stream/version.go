@@ -58,9 +58,28 @@ func (v *version) entries(i int) []entry {
 // place is an entry's place in a version: a segment and an index in it.
 type place struct{ segment, entry int }
 
+// segmentOf returns the last segment that begins at or before seq; -1 if none
+// does. It is the writer's hottest search, so it is written without branches that
+// cannot be foretold.
+func (v *version) segmentOf(seq uint64) int {
+	first := v.first
+	if len(first) == 0 || first[0] > seq {
+		return -1
+	}
+	at := 0
+	for n := len(first); n > 1; {
+		half := n / 2
+		if first[at+half] <= seq {
+			at += half
+		}
+		n -= half
+	}
+	return at
+}
+
 // after returns the place of the first entry with a greater seq.
 func (v *version) after(seq uint64) place {
-	i := sort.Search(len(v.first), func(i int) bool { return v.first[i] > seq }) - 1
+	i := v.segmentOf(seq)
 	if i < 0 {
 		return place{}
 	}
@@ -79,7 +98,7 @@ func (v *version) normal(p place) place {
 
 // find returns the entry with exactly this seq.
 func (v *version) find(seq uint64) (*segment, *entry) {
-	i := sort.Search(len(v.first), func(i int) bool { return v.first[i] > seq }) - 1
+	i := v.segmentOf(seq)
 	if i < 0 {
 		return nil, nil
 	}

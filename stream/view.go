@@ -78,8 +78,7 @@ func (w View) Get(key string) (Resource, bool) {
 // says is checked, and where it speaks of a later entry the log itself is read.
 func (v *version) get(f *framing, k wireKey) (s *segment, e *entry) {
 	ahead := false
-	hash := hashKey(k.text)
-	v.index.probe(hash, func(seq uint64) bool {
+	v.index.probe(k.hash, func(seq uint64) bool {
 		if seq > v.seq {
 			ahead = true
 			return false
@@ -95,16 +94,16 @@ func (v *version) get(f *framing, k wireKey) (s *segment, e *entry) {
 	if e != nil || !ahead {
 		return s, e
 	}
-	return v.scan(f, k, hash)
+	return v.scan(f, k)
 }
 
 // scan finds the entry of a key by looking at all of them, newest first.
-func (v *version) scan(f *framing, k wireKey, hash uint32) (*segment, *entry) {
+func (v *version) scan(f *framing, k wireKey) (*segment, *entry) {
 	for i := len(v.segments) - 1; i >= 0; i-- {
 		entries := v.entries(i)
 		for j := len(entries) - 1; j >= 0; j-- {
 			e := &entries[j]
-			if e.hash == hash && f.keyEquals(v.segments[i], e, k) && e.visible(v.seq) {
+			if e.hash == k.hash && f.keyEquals(v.segments[i], e, k) && e.visible(v.seq) {
 				return v.segments[i], e
 			}
 		}

@@ -1,0 +1,289 @@
+package stream_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// TestGuaranteesHold plays random histories: an upstream that commits, forgets,
+// and is restored; two replicas of the gateway, each with its own log, that lose
+// the upstream, meet a part of it that is behind, are cut in the middle of a
+// snapshot, and restart; subscribers that join, read slowly, are cut in the
+// middle of a flush, and come back with any id that was ever sent, to either
+// replica. At the end each id is tried once more at both. Then every checker of
+// streamtest must hold.
+//
+// -rapid.checks=N plays N histories, -rapid.seed=S those of a seed.
+func TestGuaranteesHold(t *testing.T) {
+	tally := newTally()
+	rapid.Check(t, func(rt *rapid.T) {
+		rapid.SyncTest(rt, func(rt *rapid.T) {
+			w := newWorld(rt, tally)
+			defer w.close()
+			for range 3 {
+				rt.Repeat(w.actions())
+			}
+			w.finish()
+		})
+	})
+	tally.report(t)
+}
+
+// actions are what may happen, by name; those with a number are more likely.
+func (w *world) actions() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"":                   func(*rapid.T) { w.settle() },
+		"commit":             w.commit,
+		"commit 2":           w.commit,
+		"commit 3":           w.commit,
+		"commit 4":           w.commit,
+		"churn":              w.churn,
+		"catch up":           w.catchUp,
+		"catch up 2":         w.catchUp,
+		"disconnect":         w.disconnect,
+		"refuse":             w.refuse,
+		"accept":             w.accept,
+		"fall back":          w.fallBack,
+		"cut snapshot":       w.cutSnapshot,
+		"compact":            w.compact,
+		"say":                w.say,
+		"restore":            w.restore,
+		"restore by stealth": w.restoreByStealth,
+		"restart":            w.restart,
+		"pass time":          w.passTime,
+		"join":               w.join,
+		"resume":             w.resume,
+		"resume 2":           w.resume,
+		"cut":                w.cut,
+		"read slowly":        w.readSlowly,
+		"read slowly 2":      w.readSlowly,
+		"leave":              w.leave,
+	}
+}
+
+// commit makes one transaction.
+func (w *world) commit(t *rapid.T) {
+	keys := rapid.SliceOfNDistinct(rapid.SampledFrom(keys), 1, 4, rapid.ID).Draw(t, "keys")
+	var writes []streamtest.Write
+	for _, key := range keys {
+		remove := rapid.IntRange(0, 2).Draw(t, "delete") == 0
+		writes = append(writes, streamtest.Write{Key: key, Value: w.value(), Delete: remove})
+	}
+	w.upstream.Commit(uint64(rapid.IntRange(1, 3).Draw(t, "step")), writes...)
+	w.catchSome(t)
+}
+
+// churn writes the same few keys again and again, so much that segments are
+// rewritten and slow readers fall behind.
+func (w *world) churn(t *rapid.T) {
+	if !w.heavy {
+		t.Skip("light history")
+	}
+	for i := range rapid.IntRange(20, 120).Draw(t, "commits") {
+		key := keys[i%3]
+		w.upstream.Commit(1, streamtest.Write{Key: key, Value: w.value(), Delete: i%10 == 9})
+	}
+	w.catchSome(t)
+}
+
+// catchSome lets the endpoints see what was committed, or not.
+func (w *world) catchSome(t *rapid.T) {
+	for _, g := range w.gateways {
+		if rapid.IntRange(0, 3).Draw(t, "sees it") > 0 {
+			g.endpoint.Catch(-1)
+		}
+	}
+}
+
+func (w *world) catchUp(t *rapid.T) {
+	w.gateway(t).endpoint.Catch(rapid.IntRange(-1, 5).Draw(t, "transactions"))
+}
+
+func (w *world) disconnect(t *rapid.T) {
+	err := rapid.SampledFrom([]error{nil, streamtest.ErrCut, stream.ErrUnresumable}).Draw(t, "error")
+	w.gateway(t).endpoint.Disconnect(err)
+	w.tally.add("upstream lost")
+}
+
+func (w *world) refuse(t *rapid.T) {
+	w.gateway(t).endpoint.Refuse(fmt.Errorf("connection refused"))
+	w.tally.add("upstream lost")
+}
+
+func (w *world) accept(t *rapid.T) { w.gateway(t).endpoint.Refuse(nil) }
+
+func (w *world) fallBack(t *rapid.T) {
+	w.gateway(t).endpoint.FallBack(rapid.IntRange(1, 10).Draw(t, "transactions"))
+	w.tally.add("upstream fell back")
+}
+
+func (w *world) cutSnapshot(t *rapid.T) {
+	g := w.gateway(t)
+	g.endpoint.CutSnapshot(rapid.IntRange(0, 8).Draw(t, "resources"))
+	g.endpoint.Compact()
+	g.endpoint.Disconnect(stream.ErrUnresumable)
+	w.tally.add("snapshot cut")
+}
+
+func (w *world) compact(t *rapid.T) { w.gateway(t).endpoint.Compact() }
+
+func (w *world) say(t *rapid.T) {
+	state := rapid.SampledFrom([]stream.State{stream.InSync, stream.Stale, stream.Resyncing}).Draw(t, "state")
+	w.gateway(t).endpoint.Say(state, "says the upstream")
+}
+
+// restore takes the upstream back to an older state under a new name.
+func (w *world) restore(t *rapid.T) {
+	if rapid.IntRange(0, 3).Draw(t, "really") > 0 {
+		t.Skip("not now")
+	}
+	head := int(w.upstream.Revision())
+	w.restores++
+	w.upstream.Restore(fmt.Sprintf("e%d", w.restores), uint64(rapid.IntRange(1, head).Draw(t, "revision")))
+	for _, g := range w.gateways {
+		g.endpoint.Move()
+	}
+	w.tally.add("restore, new epoch")
+}
+
+// restoreByStealth takes the upstream back under the same name, which it must
+// not: the gateway has to find out. It can, as long as the upstream stays behind
+// what was served.
+func (w *world) restoreByStealth(t *rapid.T) {
+	head := w.upstream.Revision()
+	if head < 3 || rapid.IntRange(0, 2).Draw(t, "really") > 0 {
+		t.Skip("not now")
+	}
+	w.level()
+	epoch, _ := w.upstream.Truth().Newest()
+	w.upstream.Restore(epoch, uint64(rapid.IntRange(1, int(head)-2).Draw(t, "revision")))
+	w.stealth = true
+	w.level()
+	w.tally.add("restore, same epoch")
+}
+
+// restart replaces a gateway by a new one that knows nothing.
+func (w *world) restart(t *rapid.T) {
+	if w.stealth {
+		t.Skip("a gateway that remembers nothing cannot notice a stealthy restore")
+	}
+	w.gateway(t).restart()
+	w.tally.add("gateway restarted")
+}
+
+func (w *world) passTime(t *rapid.T) {
+	w.advance(rapid.SampledFrom([]int{1, 2, 4, 7, 15}).Draw(t, "seconds"))
+}
+
+func (w *world) join(t *rapid.T) {
+	if len(w.clients) >= 6 {
+		t.Skip("enough clients")
+	}
+	c := &client{
+		name:   fmt.Sprintf("c%d", len(w.clients)),
+		prefix: rapid.SampledFrom([]string{"", "", "a/"}).Draw(t, "prefix"),
+		slow:   rapid.Bool().Draw(t, "slow"),
+	}
+	w.clients = append(w.clients, c)
+	w.dial(c, w.gateway(t), nil, nil)
+}
+
+// resume brings a client back with any id that was ever sent for its prefix,
+// and what was held at that id, or with its own last id and what it holds.
+func (w *world) resume(t *rapid.T) {
+	c := w.client(t)
+	w.hangUp(c)
+	g := w.gateway(t)
+	marks := w.marks[c.prefix]
+	if len(marks) == 0 || c.last != nil && rapid.Bool().Draw(t, "own id") {
+		w.dial(c, g, c.last, c.held)
+		return
+	}
+	m := marks[rapid.IntRange(0, len(marks)-1).Draw(t, "id")]
+	w.dial(c, g, m, nil)
+}
+
+// cut breaks the connection of a client in the middle of a flush.
+func (w *world) cut(t *rapid.T) {
+	c := w.client(t)
+	n := rapid.IntRange(0, 6).Draw(t, "events")
+	if !c.up() {
+		w.dial(c, w.gateway(t), c.last, c.held)
+	}
+	c.conn.CutAfter(n)
+	w.hangUp(c)
+	w.tally.add("flush cut")
+}
+
+func (w *world) readSlowly(t *rapid.T) {
+	c := w.client(t)
+	if !c.up() {
+		w.dial(c, w.gateway(t), c.last, c.held)
+	}
+	for range rapid.IntRange(1, 3).Draw(t, "flushes") {
+		w.step(c)
+	}
+}
+
+func (w *world) leave(t *rapid.T) { w.hangUp(w.client(t)) }
+
+func (w *world) gateway(t *rapid.T) *gateway {
+	return rapid.SampledFrom(w.gateways).Draw(t, "gateway")
+}
+
+func (w *world) client(t *rapid.T) *client {
+	if len(w.clients) == 0 {
+		t.Skip("no client yet")
+	}
+	return rapid.SampledFrom(w.clients).Draw(t, "client")
+}
+
+// tally counts what happened over all histories, so that a run in which
+// something never happened does not pass for one that proved it.
+type tally struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+// tallied is everything that must happen in a run.
+var tallied = []string{
+	"histories", "events", "ids", "resumes from an id of the replica", "resumes from an id of another",
+	"resumes in mid-snapshot or mid-catch-up", "resumes tried at the end",
+	"outcome exact", "outcome expired", "outcome ahead", "outcome epoch_changed", "outcome snapshot",
+	"resets", "catch-ups", "changes skipped", "segments rewritten", "flush cut", "snapshot cut",
+	"upstream lost", "upstream fell back", "snapshots refused as behind", "restore, new epoch",
+	"restore, same epoch", "gateway restarted", "tombstones dropped", "statuses",
+	"deletes with their own revision", "deletes without one",
+}
+
+func newTally() *tally { return &tally{counts: map[string]int{}} }
+
+func (c *tally) add(what string) { c.addN(what, 1) }
+
+func (c *tally) addN(what string, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts[what] += n
+}
+
+// report logs the counts; in a run of any length none may be zero.
+func (c *tally) report(t *testing.T) {
+	for what := range c.counts {
+		if !slices.Contains(tallied, what) {
+			t.Errorf("%q is counted and not listed", what)
+		}
+	}
+	for _, what := range tallied {
+		t.Logf("%8d %s", c.counts[what], what)
+		if c.counts[what] == 0 && c.counts["histories"] >= 100 {
+			t.Errorf("in %d histories there was nothing of: %s", c.counts["histories"], what)
+		}
+	}
+}
