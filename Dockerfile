@@ -1,0 +1,25 @@
+# The gateway as one static file and the certificates that it needs to speak TLS
+# to its upstreams, and nothing else:
+#
+#   docker build --build-arg VERSION="$(git describe --tags --always)" -t watchtide .
+#   docker run --rm -p 127.0.0.1:8080:8080 watchtide
+FROM golang:1.26 AS build
+WORKDIR /src
+# The modules are a layer of their own: they change less often than the code.
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+ARG VERSION=dev
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /out/gateway ./cmd/gateway
+
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /out/gateway /gateway
+COPY LICENSE /LICENSE
+# A number and not a name: an empty image has no /etc/passwd, and Kubernetes can
+# only tell of a number that it is not root.
+USER 65532:65532
+EXPOSE 8080 9090
+ENTRYPOINT ["/gateway"]
+# Without a configuration: a writable store, watched as `notes`.
+CMD ["serve", "--http", "0.0.0.0:8080", "--grpc", "0.0.0.0:9090"]
