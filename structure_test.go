@@ -31,6 +31,7 @@ var imports = []struct {
 }{
 	{"stream", nil, "stream is the domain: sources, transports and encodings depend on it, never the other way round"},
 	{"stream/streamtest", []string{"stream"}, "streamtest proves any Source, so that it must know none"},
+	{"stream/store", []string{"stream", "openapi/watchtidev1", "stream/grpcsource"}, "the store is a WatchList server in this process, and is followed like any other"},
 	{"stream/*", []string{"stream", "openapi/watchtidev1"}, "a source knows the domain and its one upstream; neither the gateway nor another source"},
 	{"gateway", []string{"stream", "openapi", "openapi/watchtidev1", "web"}, "the gateway is handed its sources by cmd/gateway and knows none"},
 	{"openapi", nil, "the contract is a leaf"},
