@@ -25,7 +25,9 @@ func (s *Store) WatchList(r *pb.WatchListRequest, out grpc.ServerStreamingServer
 }
 
 func subscribeOptions(r *pb.WatchListRequest) stream.SubscribeOptions {
-	o := stream.SubscribeOptions{Prefix: r.GetPrefix()}
+	// No other replica can have been faster: a position that is ahead is not
+	// waited for.
+	o := stream.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: time.Nanosecond}
 	if r.GetPosition() == "" {
 		return o
 	}
