@@ -92,15 +92,12 @@ func (r *reader) status(m *pb.Status) error {
 	return r.sink.Status(state, reason(state, m.GetReason()))
 }
 
-// reason says that the upstream said so: the connection to it is well.
+// reason is the upstream's, or the state by name; ingest adds who said so.
 func reason(state stream.State, upstream string) string {
-	switch {
-	case state == stream.InSync:
-		return ""
-	case upstream == "":
-		return "the upstream is " + state.String()
+	if state == stream.InSync || upstream != "" {
+		return upstream
 	}
-	return "upstream: " + upstream
+	return state.String()
 }
 
 // goodbye ends the call: in good order, unless the upstream does not want to

@@ -155,11 +155,11 @@ func TestReaderCalls(t *testing.T) {
 		"status is passed on, unless it is ours or unknown": {
 			events: []*message{
 				freshness("priming", "no snapshot yet"), reset(), endOfSnapshot(3, 0),
-				freshness("stale", ""), freshness("resyncing", "etcd is back"), freshness("in_sync", "all is well"),
+				freshness("stale", ""), freshness("resyncing", "etcd is back"), freshness("in_sync", ""),
 				freshness("catching_up", ""), freshness("melting", "too warm"),
 			},
-			want: `status priming upstream: no snapshot yet, reset FALLBACK, commit 3, status stale the upstream is stale,` +
-				` status resyncing upstream: etcd is back, status in_sync `,
+			want: `status priming no snapshot yet, reset FALLBACK, commit 3, status stale stale,` +
+				` status resyncing etcd is back, status in_sync `,
 		},
 		"in_sync comes after what it speaks of": {
 			events: []*message{
@@ -267,7 +267,7 @@ func TestReaderReturnsTheErrorOfTheSink(t *testing.T) {
 		remove("a", 2), at("services@e1-2", bookmark(2)),
 	}
 	for _, fail := range []string{
-		"reset e1", `upsert "a" 1 1`, "commit 1", "status stale upstream: x", `delete "a" 2`, "commit 2",
+		"reset e1", `upsert "a" 1 1`, "commit 1", "status stale x", `delete "a" 2`, "commit 2",
 	} {
 		sink := &calls{fail: fail}
 		err := playUntilError(t, sink, events)
