@@ -66,7 +66,8 @@ func line(s *Store, m *pb.WatchListResponse) string {
 	case *pb.WatchListResponse_Goodbye:
 		text = "goodbye " + e.Goodbye.GetReason()
 	}
-	if m.GetPosition() != "" {
+	// Where a position stands in the middle of a walk is the log's affair.
+	if m.GetPosition() != "" && !strings.Contains(m.GetPosition(), "/") {
 		text += " @ " + strings.ReplaceAll(m.GetPosition(), "notes@"+epoch(s), "POS")
 	}
 	return text
