@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"testing/synctest"
+)
+
+const (
+	ours   = "https://app.example.com"
+	theirs = "https://app.example.com.evil.example"
+)
+
+func TestCORS(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{AllowedOrigins: []string{"http://localhost:5173", ours}}, "a")
+		r.prime("a", 1)
+		for _, test := range []struct {
+			path, origin, allow string
+		}{
+			{"/v1/events?watch=a", ours, ours},
+			{"/v1/events?watch=a", "http://localhost:5173", "http://localhost:5173"},
+			{"/v1/events?watch=a", theirs, ""},
+			{"/v1/events?watch=a", "null", ""},
+			{"/v1/events?watch=a", "HTTPS://APP.EXAMPLE.COM", ""},
+			{"/v1/watches", ours, ours},
+			{"/nowhere", ours, ours},          // else a page could not read the problem
+			{"/v1/events?wach=a", ours, ours}, // the same
+		} {
+			x := r.get(test.path, "Origin: "+test.origin)
+			if got := x.Header.Get("Access-Control-Allow-Origin"); got != test.allow {
+				t.Errorf("%s from %s: Access-Control-Allow-Origin %q, want %q", test.path, test.origin, got, test.allow)
+			}
+			if (x.Header.Get("Access-Control-Allow-Credentials") == "true") != (test.allow != "") {
+				t.Errorf("%s from %s: credentials", test.path, test.origin)
+			}
+			if !varies(x.Header, "Origin") {
+				t.Errorf("%s from %s: Vary %q", test.path, test.origin, x.Header.Values("Vary"))
+			}
+			x.cancel()
+		}
+	})
+}
+
+func varies(h http.Header, name string) bool {
+	return slices.ContainsFunc(h.Values("Vary"), func(v string) bool { return v == name || v == "Accept, Origin, Accept-Encoding" })
+}
+
+func TestPreflight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{AllowedOrigins: []string{ours}}, "a")
+		ask := func(origin string) *exchange {
+			return r.request(http.MethodOptions, "/v1/events?watch=a", "Origin: "+origin,
+				"Access-Control-Request-Method: GET", "Access-Control-Request-Headers: last-event-id")
+		}
+		x := ask(ours)
+		if x.StatusCode != http.StatusNoContent || x.Header.Get("Access-Control-Allow-Origin") != ours ||
+			x.Header.Get("Access-Control-Allow-Methods") != corsMethods || x.Header.Get("Access-Control-Allow-Headers") != corsHeaders {
+			t.Errorf("ours: got %s %v", x.Status, x.Header)
+		}
+		x = ask(theirs)
+		if x.Header.Get("Access-Control-Allow-Origin") != "" || x.Header.Get("Access-Control-Allow-Methods") != "" {
+			t.Errorf("theirs: got %s %v", x.Status, x.Header)
+		}
+	})
+}
+
+func TestNoCORSUnlessConfigured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		x := r.get("/v1/events?watch=a", "Origin: "+ours)
+		if got := x.Header.Get("Access-Control-Allow-Origin"); got != "" {
+			t.Errorf("Access-Control-Allow-Origin: %q", got)
+		}
+		x = r.request(http.MethodOptions, "/v1/events", "Origin: "+ours, "Access-Control-Request-Method: GET")
+		if x.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("preflight: %s", x.Status)
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// refused reads the problem that a request was refused with.
+func (x *exchange) refused(t *testing.T) (p problem) {
+	t.Helper()
+	body := x.text()
+	if err := json.Unmarshal([]byte(body), &p); err != nil || p.Status != x.StatusCode {
+		t.Errorf("%s: body %q: %v", x.Status, body, err)
+	}
+	if got := x.Header.Get("Content-Type"); got != "application/problem+json" {
+		t.Errorf("%s: Content-Type %q", x.Status, got)
+	}
+	return p
+}
+
+func TestRefusals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "services", "nodes")
+		for _, test := range []struct {
+			path, header string
+			want         problem
+			detail       string
+		}{
+			{"/v1/events?watch=service", "", problem{Status: 404, Watch: "service"}, `did you mean "services"?`},
+			{"/v1/watches/service/events", "", problem{Status: 404, Watch: "service"}, `did you mean "services"?`},
+			{"/v1/events?watch=services&watch=zzz", "", problem{Status: 404, Watch: "zzz"}, "/v1/watches"},
+			{"/v1/watches/a%2Fb/events", "", problem{Status: 404, Watch: "a/b"}, `"a/b"`},
+			{"/v1/events?watch=%ff", "", problem{Status: 404, Watch: "\uFFFD"}, "there is no watch"},
+			{"/v1/events?watch=services&wath=nodes", "", problem{Status: 400, Parameter: "wath"}, `did you mean "watch"?`},
+			{"/v1/watches/services/events?watch=nodes", "", problem{Status: 400, Parameter: "watch"}, "the path names"},
+			{"/v1/events?watch=services&filter=true", "", problem{Status: 400, Parameter: "filter"}, "not available yet"},
+			{"/v1/events?watch=services", "Accept: text/html", problem{Status: 406, Parameter: "Accept"}, "text/event-stream"},
+			{"/v1/events?watch=services", "Last-Event-ID: " + strings.Repeat("x", 1025), problem{Status: 414, Parameter: "last_event_id"}, "1025 bytes"},
+			{"/v1/event", "", problem{Status: 404}, "/openapi.json"},
+		} {
+			var headers []string
+			if test.header != "" {
+				headers = append(headers, test.header)
+			}
+			x := r.get(test.path, headers...)
+			got := x.refused(t)
+			if got.Status != test.want.Status || got.Watch != test.want.Watch || got.Parameter != test.want.Parameter || !strings.Contains(got.Detail, test.detail) {
+				t.Errorf("%s %s: got %+v", test.path, test.header, got)
+			}
+		}
+		if n := r.gateway.admission.count(); n != 0 {
+			t.Errorf("%d streams are open", n)
+		}
+	})
+}
+
+func TestWatchNameMayBeEscaped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "services")
+		if x := r.get("/v1/watches/%73ervices/events"); x.StatusCode != http.StatusOK {
+			t.Errorf("got %s", x.Status)
+		}
+	})
+}
+
+func TestWrongMethod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		for _, path := range []string{"/v1/events?watch=a", "/v1/watches/a/events"} {
+			x := r.request(http.MethodPost, path)
+			if p := x.refused(t); p.Status != 405 || x.Header.Get("Allow") != "GET, HEAD" || !strings.Contains(p.Detail, "want GET") {
+				t.Errorf("POST %s: Allow %q, %+v", path, x.Header.Get("Allow"), p)
+			}
+		}
+	})
+}
+
+// HEAD says what GET would, and opens nothing.
+func TestHeadOfAStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		x := r.request(http.MethodHead, "/v1/events?watch=a", eventStream)
+		if x.StatusCode != 200 || x.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" || x.text() != "" {
+			t.Errorf("got %s %v", x.Status, x.Header)
+		}
+		if over, err := x.over(); !over || err != nil {
+			t.Errorf("over %t, %v", over, err)
+		}
+		if x := r.request(http.MethodHead, "/v1/events?watch=b"); x.StatusCode != 404 {
+			t.Errorf("unknown watch: got %s", x.Status)
+		}
+	})
+}
+
+// A position that cannot be read must not lock a browser out for ever.
+func TestMalformedPositionIsNoRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		r.prime("a", 1)
+		for _, id := range []string{"nonsense", "a@e1-99999999999999999999", "a@e1-1,a@e1-1", "%00", "a@e1-3/2"} {
+			x := r.get("/v1/events?watch=a&until=end_of_snapshot&last_event_id=" + id)
+			if got := x.text(); x.StatusCode != 200 || !strings.Contains(got, `"reason":"invalid_position"`) {
+				t.Errorf("%s: got %s %q", id, x.Status, got)
+			}
+		}
+	})
+}
+
+func TestLargeValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		big := `"` + strings.Repeat("0123456789abcdef", 1<<16) + `"`
+		r.prime("a", 2, resource("big", 1, big), resource("small", 2, "1"))
+		for _, format := range []string{"sse", "ndjson"} {
+			got := r.get("/v1/events?watch=a&until=end_of_snapshot&format=" + format).text()
+			if strings.Count(got, `"value":`+big+"}\n") != 1 || !strings.Contains(got, `"complete"`) {
+				t.Errorf("%s: got %d bytes", format, len(got))
+			}
+		}
+	})
+}

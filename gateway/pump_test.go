@@ -1,0 +1,455 @@
+package gateway
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+const eventStream = "Accept: text/event-stream"
+
+func TestHeadersAndHelloWaitForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a") // never primed
+		began := time.Now()
+		x := r.get("/v1/events?watch=a", eventStream)
+		got := x.text()
+		if !strings.Contains(got, "event: hello\n") || !strings.Contains(got, `"state":"priming"`) {
+			t.Errorf("got %q: want hello and the status", got)
+		}
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("waited %s", waited)
+		}
+		for name, want := range map[string]string{
+			"Content-Type":      "text/event-stream; charset=utf-8",
+			"Cache-Control":     "no-cache, no-store, no-transform",
+			"X-Accel-Buffering": "no",
+			"Vary":              "Accept, Origin, Accept-Encoding",
+		} {
+			if got := x.Header.Values(name); len(got) != 1 || got[0] != want {
+				t.Errorf("%s: got %q, want %q", name, got, want)
+			}
+		}
+	})
+}
+
+func TestNothingIsSentWithoutReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{Heartbeat: time.Minute}, "a")
+		r.prime("a", 1)
+		x := r.get("/v1/events?watch=a")
+		x.take()
+		time.Sleep(time.Minute - 1)
+		if got := x.take(); got != "" {
+			t.Errorf("before the heartbeat: got %q", got)
+		}
+		time.Sleep(1)
+		if got := x.take(); got != ": heartbeat\n\n" {
+			t.Errorf("at the heartbeat: got %q", got)
+		}
+	})
+}
+
+// An event puts the heartbeat off: it is for silence.
+func TestHeartbeatAfterSilenceOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		r.prime("a", 1)
+		x := r.get("/v1/events?watch=a")
+		for i := range 10 {
+			time.Sleep(14 * time.Second)
+			r.commit("a", uint64(i+2), resource("k", uint64(i+2), "1"))
+		}
+		if got := x.text(); strings.Contains(got, "heartbeat\n") {
+			t.Errorf("got a heartbeat between events: %q", got)
+		}
+	})
+}
+
+// A quiet watch of a busy stream gets its bookmark, so that its position does
+// not age.
+func TestBookmarkOfAQuietWatchInABusyStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "busy", "quiet")
+		r.prime("busy", 1)
+		r.prime("quiet", 1)
+		x := r.get("/v1/events?watch=busy&watch=quiet")
+		x.take()
+		r.commit("quiet", 500)
+		for i := range 16 {
+			time.Sleep(time.Second)
+			r.commit("busy", uint64(i+2), resource("k", uint64(i+2), "1"))
+		}
+		got := x.text()
+		if !strings.Contains(got, `"type":"bookmark","watch":"quiet","revision":"500"`) || !strings.HasSuffix(got, ",quiet@e1-500\n\n") {
+			t.Errorf("got %q: want a bookmark of quiet, and its position in the ids after it", got)
+		}
+	})
+}
+
+func TestRetryIsJittered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{Retry: 2 * time.Second}, "a")
+		seen := map[string]bool{}
+		for range 20 {
+			x := r.get("/v1/events?watch=a")
+			var ms int
+			if _, err := fmt.Sscanf(x.text(), "retry: %d\n\n", &ms); err != nil || ms < 1000 || ms > 3000 {
+				t.Fatalf("retry %d, %v: want 1000 to 3000", ms, err)
+			}
+			seen[fmt.Sprint(ms)] = true
+			x.cancel()
+		}
+		if len(seen) < 10 {
+			t.Errorf("%d different hints for 20 connections", len(seen))
+		}
+	})
+}
+
+func TestMaxAgeIsJittered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const age = 30 * time.Minute
+		r := newRig(t, Config{MaxAge: age, Heartbeat: time.Hour}, "a")
+		r.prime("a", 1)
+		var streams []*exchange
+		for range 20 {
+			streams = append(streams, r.get("/v1/events?watch=a"))
+		}
+		time.Sleep(age - age/10 - 1)
+		if n := countOver(streams); n != 0 {
+			t.Errorf("%d streams ended before 90 %% of the maximum age", n)
+		}
+		time.Sleep(age / 10)
+		if n := countOver(streams); n == 0 || n == len(streams) {
+			t.Errorf("%d of %d streams ended by the maximum age: want some", n, len(streams))
+		}
+		time.Sleep(age/10 + 1)
+		if n := countOver(streams); n != len(streams) {
+			t.Errorf("%d of %d streams ended by 110 %% of the maximum age", n, len(streams))
+		}
+		if got := streams[0].text(); !strings.Contains(got, `"reason":"max_age"`) {
+			t.Errorf("got %q: want goodbye", got)
+		}
+	})
+}
+
+func countOver(streams []*exchange) (n int) {
+	for _, x := range streams {
+		if over, _ := x.over(); over {
+			n++
+		}
+	}
+	return n
+}
+
+func TestNoMaxAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{MaxAge: -1, Heartbeat: time.Hour}, "a")
+		x := r.get("/v1/events?watch=a")
+		time.Sleep(10 * 24 * time.Hour)
+		if over, _ := x.over(); over {
+			t.Error("the stream ended")
+		}
+	})
+}
+
+// A client that does not read is gone after the write deadline. Until then, and
+// after, nobody else notices.
+func TestClientThatDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{WriteTimeout: 10 * time.Second}, "a")
+		r.prime("a", 1)
+		stalled := r.dial(rawGet("/v1/events?watch=a"))
+		readUntil(t, stalled, "end_of_snapshot")
+		other := r.get("/v1/events?watch=a")
+		other.take()
+		big := `"` + strings.Repeat("x", 1<<20) + `"`
+		r.commit("a", 2, resource("big", 2, big))
+		if got := other.take(); !strings.Contains(got, big) {
+			t.Errorf("the other client got %d bytes", len(got))
+		}
+		time.Sleep(10*time.Second - 1)
+		w, _ := r.registry.Watch("a")
+		if n := w.Subscribers(); n != 2 {
+			t.Errorf("%d subscribers before the deadline, want 2", n)
+		}
+		time.Sleep(10 * time.Second / looks)
+		synctest.Wait()
+		if n := w.Subscribers(); n != 1 {
+			t.Errorf("%d subscribers after the deadline, want 1", n)
+		}
+		if n := r.gateway.metrics.transport[transportSSE]; testutil.ToFloat64(n.writeTimeouts) != 1 || testutil.ToFloat64(n.subscribers) != 1 {
+			t.Error("the metrics do not say so")
+		}
+		r.commit("a", 3, resource("small", 3, "1"))
+		if got := other.take(); !strings.Contains(got, `"small"`) {
+			t.Errorf("the other client got %q", got)
+		}
+	})
+}
+
+// readUntil reads lines up to the one that contains what.
+func readUntil(t *testing.T, r *rawConn, what string) {
+	t.Helper()
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			t.Fatalf("before %q: %v", what, err)
+		}
+		if strings.Contains(line, what) {
+			return
+		}
+	}
+}
+
+// A client that reads slowly, but reads, gets everything.
+func TestClientThatReadsSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{WriteTimeout: 10 * time.Second, MaxAge: -1}, "a")
+		r.prime("a", 1, resource("big", 1, `"`+strings.Repeat("x", 200<<10)+`"`))
+		slow := r.dial(rawGet("/v1/events?watch=a&until=end_of_snapshot"))
+		got, p := 0, make([]byte, 512)
+		began := time.Now()
+		for {
+			time.Sleep(9 * time.Second)
+			n, err := slow.Conn.Read(p)
+			got += n
+			if err != nil || strings.Contains(string(p[:n]), "\r\n0\r\n\r\n") {
+				break
+			}
+		}
+		if took := time.Since(began); got < 200<<10 || took < time.Hour {
+			t.Errorf("got %d bytes in %s: want all, after an hour", got, took)
+		}
+	})
+}
+
+// A slow client costs no memory in proportion to its lag: it gets the newest
+// value, and is told what it missed.
+func TestSlowClientSkips(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{WriteTimeout: time.Minute}, "a")
+		r.prime("a", 1)
+		slow := r.dial(rawGet("/v1/events?watch=a&format=ndjson"))
+		readUntil(t, slow, "position")
+		value := func(i int) string { return fmt.Sprintf(`{"n":%d,"x":"%s"}`, i, strings.Repeat("x", 1000)) }
+		const last = 3000
+		for i := 2; i <= last; i++ {
+			r.commit("a", uint64(i), resource("k", uint64(i), value(i)))
+		}
+		newest, lines := "", 0
+		for newest != value(last) {
+			line, err := slow.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			var e struct {
+				Type  string
+				Value json.RawMessage
+			}
+			if json.Unmarshal([]byte(line), &e) == nil && e.Type == "upsert" {
+				newest, lines = string(e.Value), lines+1
+			}
+		}
+		if lines > last/2 {
+			t.Errorf("got %d of %d values: want it to skip", lines, last)
+		}
+	})
+}
+
+// A client that hangs up is noticed at once, whatever the stream does.
+func TestClientThatHangsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		r.prime("a", 1)
+		x := r.get("/v1/events?watch=a")
+		x.take()
+		x.cancel()
+		synctest.Wait()
+		if w, _ := r.registry.Watch("a"); w.Subscribers() != 0 || r.gateway.admission.count() != 0 {
+			t.Errorf("%d subscribers, %d streams", w.Subscribers(), r.gateway.admission.count())
+		}
+	})
+}
+
+// Beyond a few watches the pump waits in another way.
+func TestStreamOfManyWatches(t *testing.T) {
+	for _, n := range []int{fewWatches, fewWatches + 1, 12} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testManyWatches(t, n) })
+		})
+	}
+}
+
+func testManyWatches(t *testing.T, n int) {
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf("w%02d", i))
+	}
+	r := newRig(t, Config{}, names...)
+	for _, name := range names {
+		r.prime(name, 1)
+	}
+	query := "/v1/events?watch=" + strings.Join(names, "&watch=")
+	x := r.get(query, "Last-Event-ID: "+names[0]+"@e1-1")
+	x.take()
+	for _, name := range names {
+		r.commit(name, 2, resource("k", 2, "1"))
+		if got := x.take(); strings.Count(got, "event: ") != 1 || !strings.Contains(got, `"watch":"`+name+`"`) {
+			t.Errorf("after a change of %s: got %q", name, got)
+		}
+	}
+	time.Sleep(15 * time.Second)
+	if got := x.take(); got != ": heartbeat\n\n" {
+		t.Errorf("after silence: got %q", got)
+	}
+	r.registry.Remove(names[n-1])
+	if got := x.take(); !strings.Contains(got, `"reason":"watch_removed"`) {
+		t.Errorf("after a watch was removed: got %q", got)
+	}
+	again := r.get(query)
+	if again.StatusCode != http.StatusNotFound {
+		t.Errorf("coming back: %s, want 404", again.Status)
+	}
+}
+
+func TestHangUpOnManyWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a", "b", "c", "d", "e")
+		x := r.get("/v1/events?watch=a&watch=b&watch=c&watch=d&watch=e")
+		x.take()
+		x.cancel()
+		synctest.Wait()
+		if n := r.gateway.admission.count(); n != 0 {
+			t.Errorf("%d streams are open", n)
+		}
+	})
+}
+
+// Waiting for the next event allocates nothing.
+func TestWaitingAllocatesNothing(t *testing.T) {
+	registry := stream.NewRegistry()
+	defer registry.Close()
+	w, err := registry.Add(stream.WatchConfig{Name: "a", Source: &script{steps: make(chan func(stream.Sink) error)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(Config{Registry: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	follows := []follow{g.follow(w, watchChoice{name: "a"})}
+	defer follows[0].sub.Close()
+	waiter := newWaiter(make(chan struct{}), false, follows)
+	defer waiter.close()
+	if n := testing.AllocsPerRun(100, func() { waiter.wait(nil, time.Now()) }); n != 0 {
+		t.Errorf("%v allocations for each wait", n)
+	}
+}
+
+func TestUntilOnAWatchThatIsNotPrimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{PrimeWait: 5 * time.Second}, "a")
+		began := time.Now()
+		x := r.get("/v1/events?watch=a&until=end_of_snapshot", eventStream)
+		if x.StatusCode != http.StatusServiceUnavailable || x.Header.Get("Retry-After") == "" {
+			t.Errorf("got %s, Retry-After %q", x.Status, x.Header.Get("Retry-After"))
+		}
+		if waited := time.Since(began); waited != 5*time.Second {
+			t.Errorf("waited %s", waited)
+		}
+		go func() {
+			time.Sleep(3 * time.Second)
+			r.prime("a", 1)
+		}()
+		if x := r.get("/v1/events?watch=a&until=end_of_snapshot"); x.StatusCode != http.StatusOK || !strings.Contains(x.text(), `"complete"`) {
+			t.Errorf("primed meanwhile: got %s %q", x.Status, x.text())
+		}
+	})
+}
+
+// The first subscriber starts an on-demand watch.
+func TestOnDemandWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{})
+		r.add(stream.WatchConfig{Name: "a", OnDemand: true, Linger: time.Second})
+		synctest.Wait()
+		x := r.get("/v1/events?watch=a")
+		r.prime("a", 1, resource("k", 1, "1"))
+		if got := x.text(); !strings.Contains(got, `"end_of_snapshot"`) {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// An interrupted snapshot goes on where it stopped: an id at least every 64 KiB,
+// and none that is too long.
+func TestIdsInALongSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		var all []stream.Resource
+		for i := range 3000 {
+			all = append(all, resource(fmt.Sprintf("key-%04d", i), uint64(i+1), `"`+strings.Repeat("x", 300)+`"`))
+		}
+		r.prime("a", 3000, all...)
+		body := bufio.NewScanner(strings.NewReader(r.get("/v1/events?watch=a&until=end_of_snapshot").text()))
+		since, ids := 0, 0
+		for body.Scan() {
+			since += len(body.Text()) + 1
+			if id, ok := strings.CutPrefix(body.Text(), "id: "); ok {
+				if since > 66<<10 {
+					t.Errorf("%d bytes before id %s", since, id)
+				}
+				if _, err := stream.ParsePositions(id); err != nil {
+					t.Error(err)
+				}
+				since, ids = 0, ids+1
+			}
+		}
+		if ids < 10 {
+			t.Errorf("%d ids in a snapshot of a megabyte", ids)
+		}
+	})
+}
+
+func TestStreamMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		r.prime("a", 5, resource("k", 1, "1"))
+		x := r.get("/v1/events?watch=a&until=end_of_snapshot")
+		body := x.text()
+		r.get("/v1/events?watch=a&until=end_of_snapshot", "Last-Event-ID: a@e1-5").text()
+		live := r.get("/v1/events?watch=a&format=ndjson")
+		live.take()
+		r.commit("a", 6, resource("k", 6, "2"))
+		live.take()
+		m := r.gateway.metrics
+		sse, ndjson := m.transport[transportSSE], m.transport[transportNDJSON]
+		for what, got := range map[string]float64{
+			"upserts by SSE":      testutil.ToFloat64(sse.events[stream.Upsert]) - 1,
+			"hellos by SSE":       testutil.ToFloat64(sse.events[stream.Hello]) - 2,
+			"goodbyes by SSE":     testutil.ToFloat64(sse.events[stream.Goodbye]) - 2,
+			"goodbyes":            testutil.ToFloat64(m.goodbyes[stream.GoodbyeComplete]) - 2,
+			"snapshots by SSE":    testutil.ToFloat64(sse.snapshots) - 1,
+			"streams by SSE":      testutil.ToFloat64(sse.subscribers),
+			"streams by NDJSON":   testutil.ToFloat64(ndjson.subscribers) - 1,
+			"upserts by NDJSON":   testutil.ToFloat64(ndjson.events[stream.Upsert]) - 2,
+			"resumes: exact":      testutil.ToFloat64(m.resumes.WithLabelValues(transportSSE, "exact")) - 1,
+			"resumes: snapshot":   testutil.ToFloat64(m.resumes.WithLabelValues(transportSSE, "snapshot")) - 1,
+			"bytes by SSE, least": min(0, testutil.ToFloat64(sse.bytes)-float64(len(body))),
+		} {
+			if got != 0 {
+				t.Errorf("%s: off by %v", what, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,315 @@
+package gateway
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// realGateway serves one watch, primed with one resource, on port 0.
+type realGateway struct {
+	gateway *Gateway
+	watch   *stream.Watch
+	source  *script
+	address string
+}
+
+func newRealGateway(t *testing.T, c Config, secure *tls.Config) *realGateway {
+	t.Helper()
+	c.Registry, c.Logger, c.Drain = stream.NewRegistry(), slog.New(slog.DiscardHandler), -1
+	r := &realGateway{source: &script{steps: make(chan func(stream.Sink) error)}}
+	var err error
+	if r.watch, err = c.Registry.Add(stream.WatchConfig{Name: "a", Source: r.source}); err != nil {
+		t.Fatal(err)
+	}
+	r.source.steps <- func(s stream.Sink) error {
+		return errors.Join(s.Reset("e1"), s.Upsert(resource("k", 1, "1")), s.Commit(1))
+	}
+	if err := r.watch.Prime(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r.gateway, err = New(c); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.address = listener.Addr().String()
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- r.gateway.Serve(ctx, Listeners{HTTP: listener, HTTPTLS: secure}) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+		c.Registry.Close()
+	})
+	return r
+}
+
+// certificate makes a certificate for 127.0.0.1 that lives for the test.
+func certificate(t *testing.T) (server *tls.Config, roots *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots = x509.NewCertPool()
+	roots.AddCert(parsed)
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, roots
+}
+
+func TestProtocols(t *testing.T) {
+	secure, roots := certificate(t)
+	for _, test := range []struct {
+		name   string
+		tls    bool
+		choose func(*http.Protocols)
+		want   int // major version of HTTP
+	}{
+		{"HTTP/1.1", false, func(p *http.Protocols) { p.SetHTTP1(true) }, 1},
+		{"h2c", false, func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) }, 2},
+		{"HTTP/1.1 over TLS", true, func(p *http.Protocols) { p.SetHTTP1(true) }, 1},
+		{"HTTP/2 over TLS", true, func(p *http.Protocols) { p.SetHTTP2(true) }, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var protocols http.Protocols
+			test.choose(&protocols)
+			scheme, config := "http://", (*tls.Config)(nil)
+			if test.tls {
+				scheme, config = "https://", secure
+			}
+			r := newRealGateway(t, Config{}, config)
+			transport := &http.Transport{Protocols: &protocols, TLSClientConfig: &tls.Config{RootCAs: roots}}
+			defer transport.CloseIdleConnections()
+			res, err := (&http.Client{Transport: transport}).Get(scheme + r.address + "/v1/events?watch=a&format=ndjson")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			if res.ProtoMajor != test.want {
+				t.Errorf("spoke %s", res.Proto)
+			}
+			testLiveStream(t, r, bufio.NewReader(res.Body))
+		})
+	}
+}
+
+// testLiveStream reads the snapshot and then a change.
+func testLiveStream(t *testing.T, r *realGateway, body *bufio.Reader) {
+	t.Helper()
+	want := []string{"hello", "reset", "upsert", "end_of_snapshot", "position"}
+	for _, line := range want {
+		wantLine(t, body, line)
+	}
+	r.source.steps <- func(s stream.Sink) error { return errors.Join(s.Upsert(resource("k", 2, "2")), s.Commit(2)) }
+	wantLine(t, body, "upsert")
+	wantLine(t, body, "position")
+}
+
+func wantLine(t *testing.T, body *bufio.Reader, kind string) {
+	t.Helper()
+	got, err := body.ReadString('\n')
+	if err != nil || !strings.HasPrefix(got, `{"type":"`+kind+`"`) {
+		t.Fatalf("got %q, %v: want %s", got, err, kind)
+	}
+}
+
+// HTTP/2: a stream that its client does not read ends alone; the connection and
+// its other streams live.
+func TestStreamThatIsNotReadOnHTTP2(t *testing.T) {
+	r := newRealGateway(t, Config{WriteTimeout: 300 * time.Millisecond}, nil)
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	dials := 0
+	transport := &http.Transport{Protocols: &protocols, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		dials++
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	open := func() *http.Response {
+		res, err := client.Get("http://" + r.address + "/v1/events?watch=a&format=ndjson")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	stalled, other := open(), open()
+	defer stalled.Body.Close()
+	defer other.Body.Close()
+	read := make(chan error, 1)
+	const last = 40
+	go func() { read <- readUpTo(other.Body, `"revision":"40"`) }()
+	value := `"` + strings.Repeat("x", 1<<20) + `"`
+	for i := uint64(2); i <= last; i++ {
+		r.source.steps <- func(s stream.Sink) error { return errors.Join(s.Upsert(resource("k", i, value)), s.Commit(i)) }
+	}
+	if err := <-read; err != nil {
+		t.Errorf("the other stream: %v", err)
+	}
+	// The client's library buffers some megabytes; then the stream must end.
+	if _, err := io.Copy(io.Discard, waitFor(stalled.Body, r, 1)); err == nil {
+		t.Error("the stream that was not read ended as if all were well")
+	}
+	if dials != 1 {
+		t.Errorf("%d connections: want one", dials)
+	}
+}
+
+// waitFor returns body once the watch has as few subscribers.
+func waitFor(body io.Reader, r *realGateway, subscribers int) io.Reader {
+	for r.watch.Subscribers() > subscribers {
+		<-time.After(10 * time.Millisecond)
+	}
+	return body
+}
+
+func readUpTo(body io.Reader, what string) error {
+	lines := bufio.NewReaderSize(body, 2<<20)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil || strings.Contains(line, what) {
+			return err
+		}
+	}
+}
+
+// A client that has closed its sending half has left, as net/http sees it.
+func TestHalfClosedConnection(t *testing.T) {
+	r := newRealGateway(t, Config{}, nil)
+	c, err := net.Dial("tcp", r.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, rawGet("/v1/events?watch=a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := readUpTo(c, "end_of_snapshot"); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, c); err != nil {
+		t.Errorf("after the half was closed: %v", err)
+	}
+	waitFor(nil, r, 0)
+}
+
+// A request head that trickles in ends after a while, whole or not.
+func TestSlowLoris(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		c := r.dial("GET /v1/events?watch=a HTTP/1.1\r\n")
+		began := time.Now()
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			io.Copy(io.Discard, c)
+		}()
+		for !closed(ended) {
+			io.WriteString(c, "X: y\r\n")
+			time.Sleep(time.Second)
+		}
+		if took := time.Since(began); took > readHeaderTimeout+time.Second {
+			t.Errorf("held for %s", took)
+		}
+	})
+}
+
+func TestConnectionThatSaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		c := r.dial("")
+		began := time.Now()
+		io.Copy(io.Discard, c)
+		if took := time.Since(began); took != readHeaderTimeout {
+			t.Errorf("held for %s", took)
+		}
+	})
+}
+
+func TestIdleConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		c := r.dial("GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n")
+		began := time.Now()
+		io.Copy(io.Discard, c)
+		if took := time.Since(began); took != idleTimeout {
+			t.Errorf("held for %s", took)
+		}
+	})
+}
+
+func TestRequestHeadThatIsTooLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		x := r.get("/v1/events?watch=a", "X: "+strings.Repeat("x", 2*maxHeaderBytes))
+		if x.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("got %s", x.Status)
+		}
+	})
+}
+
+// brokenListener fails as a listener does whose socket is gone.
+type brokenListener struct{ net.Listener }
+
+var errBroken = errors.New("broken")
+
+func (brokenListener) Accept() (net.Conn, error) { return nil, errBroken }
+
+func TestServeReturnsTheErrorOfAListener(t *testing.T) {
+	registry := stream.NewRegistry()
+	defer registry.Close()
+	g, err := New(Config{Registry: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Serve(t.Context(), Listeners{HTTP: brokenListener{newMemoryListener()}}); !errors.Is(err, errBroken) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestServeNeedsAListener(t *testing.T) {
+	registry := stream.NewRegistry()
+	defer registry.Close()
+	g, err := New(Config{Registry: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Serve(t.Context(), Listeners{}); err == nil || !strings.Contains(err.Error(), "HTTP is missing") {
+		t.Errorf("got %v", err)
+	}
+}
