@@ -367,18 +367,19 @@ func (in *ingest) patienceOver(err error) bool {
 	return false
 }
 
-// resourcesOf returns the resources of a snapshot: of each key the last change.
+// resourcesOf returns the resources of a snapshot: what was deleted while it was
+// being read is not among them.
 func resourcesOf(changes []Change) []Resource {
+	deleted := map[string]int{}
+	for i := range changes {
+		if changes[i].Deleted {
+			deleted[changes[i].Key] = i
+		}
+	}
 	resources := make([]Resource, 0, len(changes))
-	deletes := false
 	for i := range changes {
-		deletes = deletes || changes[i].Deleted
-	}
-	if deletes {
-		changes = foldKeys(changes)
-	}
-	for i := range changes {
-		if !changes[i].Deleted {
+		at, gone := deleted[changes[i].Key]
+		if !gone || i > at {
 			resources = append(resources, changes[i].Resource)
 		}
 	}

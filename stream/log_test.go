@@ -129,12 +129,12 @@ func TestResumeGivesTheChangesAlone(t *testing.T) {
 	mustReplace(t, l, "e", 10, upsert("a", 1), upsert("b", 2))
 	inSync(l)
 	for r := uint64(11); r <= 110; r++ {
-		mustCommit(t, l, r, upsert("a", r))
+		mustCommit(t, l, r, upsert(fmt.Sprint("k", r), r))
 	}
 	c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{Resume: &Position{"w", "e", 10, 10}})
 	c.drain(s)
 	got := c.take()
-	if len(got) != 101 || got[100] != "end_of_snapshot 110 count=2 resumed=true" {
+	if len(got) != 101 || got[100] != "end_of_snapshot 110 count=102 resumed=true" {
 		t.Fatalf("%d events, last %q; want 100 and end_of_snapshot", len(got), got[len(got)-1])
 	}
 }

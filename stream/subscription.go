@@ -255,15 +255,14 @@ func (s *Subscription) reset(b *Batch, v *version, reason ResetReason) {
 	s.walk = walk{v: v, purpose: snapshot, at: v.normal(place{})}
 }
 
+// resume goes on after a position: always by catching up. A client that was cut
+// off inside of a flush has values that are newer than its position; a replay
+// would take them back for a moment, the newest values do not.
 func (s *Subscription) resume(v *version, r Position) {
 	s.join(v)
 	s.position = r
 	from := v.newerThan(r.AsOf)
 	s.cursor = v.seqBefore(from)
-	if !r.Partial() && v.replayable(s.cursor, from) {
-		s.walk = walk{v: v, purpose: resuming, replay: true, at: from, seq: s.cursor, complete: r.AsOf}
-		return
-	}
 	upserts := v.newerThan(r.Upserts)
 	if r.Upserts == 0 {
 		upserts = v.normal(place{})
