@@ -24,7 +24,7 @@ type index struct {
 const (
 	tagBits     = 12
 	seqMask     = 1<<(64-tagBits) - 1
-	droppedSlot = seqMask // a slot whose key is gone; probing goes on past it
+	droppedSlot = seqMask // seq of a key that is gone: later than any other; probing goes on past it
 )
 
 // hashSeed is one for the process: hashes never leave it.
@@ -61,10 +61,7 @@ func (x *index) probe(hash uint32, try func(seq uint64) bool) int {
 		if slot == 0 {
 			return int(i)
 		}
-		if slot&^seqMask != tag || slot&seqMask == droppedSlot {
-			continue
-		}
-		if try(slot & seqMask) {
+		if slot&^seqMask == tag && try(slot&seqMask) {
 			return int(i)
 		}
 	}

@@ -1,0 +1,122 @@
+package stream
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func allPages(t *testing.T, l *Log, prefix string, size int, between func(page int)) map[string]string {
+	t.Helper()
+	state, token := map[string]string{}, ""
+	var revision uint64
+	for n := 0; ; n++ {
+		p, err := l.Page(prefix, token, size)
+		if err != nil {
+			t.Fatalf("page %d: %v", n, err)
+		}
+		if len(p.Resources) > size {
+			t.Fatalf("page %d has %d resources, want at most %d", n, len(p.Resources), size)
+		}
+		if n > 0 && p.Revision != revision {
+			t.Fatalf("page %d is at %d, the one before at %d", n, p.Revision, revision)
+		}
+		revision = p.Revision
+		for _, r := range p.Resources {
+			if _, twice := state[r.Key]; twice {
+				t.Fatalf("%q stands on two pages", r.Key)
+			}
+			state[r.Key] = fmt.Sprintf("%d %s", r.Revision, r.Value)
+		}
+		if p.Next == "" {
+			if len(state) != p.Count {
+				t.Fatalf("%d resources, count says %d", len(state), p.Count)
+			}
+			return state
+		}
+		token = p.Next
+		between(n)
+	}
+}
+
+// TestPagesAreOfOneRevision: also while the watch changes so much that segments
+// are rewritten, and where many resources share a revision.
+func TestPagesAreOfOneRevision(t *testing.T) {
+	l := NewLog(LogConfig{Watch: "w"})
+	var all []Change
+	for i := range 1000 {
+		c := upsert(fmt.Sprintf("%c/%d", 'a'+i%2, i), uint64(1+i/100))
+		c.Value = value(strings.Repeat("x", 1000))
+		all = append(all, c)
+	}
+	mustReplace(t, l, "e", 10, all...)
+	revision := uint64(10)
+	churn := func(int) {
+		for _, c := range all {
+			revision++
+			c.Revision = revision
+			mustCommit(t, l, revision, c)
+		}
+	}
+	want := viewState(l.View())
+	got := allPages(t, l, "", 170, churn)
+	if len(got) != 1000 {
+		t.Fatalf("%d resources, want 1,000", len(got))
+	}
+	for k, v := range want {
+		if got[k] != v {
+			t.Fatalf("%s is %.20q, want %.20q", k, got[k], v)
+		}
+	}
+	if got := allPages(t, l, "a/", 7, func(int) {}); len(got) != 500 {
+		t.Errorf("%d resources begin with a/, want 500", len(got))
+	}
+}
+
+func TestPageTokens(t *testing.T) {
+	l := NewLog(LogConfig{Watch: "w"})
+	mustReplace(t, l, "e", 10, upsert("a", 1), upsert("b", 2), upsert("c", 3))
+	p, err := l.Page("", "", 2)
+	if err != nil || p.Next == "" || p.Position.String() != "w@e-10" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	var invalid *InvalidError
+	for _, token := range []string{"x", "e30", "!!!", p.Next + "x"} {
+		if _, err := l.Page("", token, 2); !errors.As(err, &invalid) {
+			t.Errorf("token %q: %v, want an InvalidError", token, err)
+		}
+	}
+	if _, err := l.Page("a", p.Next, 2); !errors.As(err, &invalid) {
+		t.Errorf("token of another prefix: %v, want an InvalidError", err)
+	}
+	replica := NewLog(LogConfig{Watch: "w"})
+	mustReplace(t, replica, "e", 10, upsert("c", 3), upsert("b", 2), upsert("a", 1))
+	mustCommit(t, replica, 11, upsert("c", 11))
+	next, err := replica.Page("", p.Next, 2)
+	if err != nil || len(next.Resources) != 1 || next.Resources[0].Revision != 3 {
+		t.Errorf("the next page on another replica: %+v, %v, want c as of revision 10", next, err)
+	}
+	mustReplace(t, l, "f", 10, upsert("a", 1))
+	fresh := NewLog(LogConfig{Watch: "w"})
+	mustReplace(t, fresh, "f", 10, upsert("a", 1))
+	if _, err := fresh.Page("", p.Next, 2); !errors.Is(err, ErrPageGone) {
+		t.Errorf("token of another epoch: %v, want ErrPageGone", err)
+	}
+}
+
+func FuzzPageToken(f *testing.F) {
+	l := NewLog(LogConfig{Watch: "w"})
+	mustReplace(f, l, "e", 10, upsert("a", 1), upsert("b", 2))
+	p, err := l.Page("", "", 1)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(p.Next)
+	f.Fuzz(func(t *testing.T, token string) {
+		var invalid *InvalidError
+		if _, err := l.Page("", token, 1); err != nil && !errors.Is(err, ErrPageGone) && !errors.As(err, &invalid) {
+			t.Errorf("%q: %v", token, err)
+		}
+	})
+}
