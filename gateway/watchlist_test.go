@@ -149,7 +149,7 @@ func TestWatchList(t *testing.T) {
 		l.want(t, "status priming")
 		r.prime("services", 7, resource("a", 5, `{"n": 1}`), resource("\xff", 6, `2`))
 		l.want(t,
-			"reset initial",
+			"reset initial @services@e1-0/7",
 			`upsert a 5 {"n": 1}`,
 			"upsert /w==base64 6 2",
 			"end_of_snapshot 7 count 2 resumed false",
@@ -177,7 +177,7 @@ func TestWatchListResume(t *testing.T) {
 			strings.Repeat("x", 5000): "invalid_position",
 		} {
 			l := r.watchList(&api.WatchListRequest{Watch: "services", Position: position})
-			if got := l.take(); !strings.HasPrefix(got, "reset "+reason+"\n") {
+			if got := l.take(); !strings.HasPrefix(got, "reset "+reason+" @services@e1-0/8\n") {
 				t.Errorf("after %.20q: %s, want reset %s", position, got, reason)
 			}
 			l.cancel()
@@ -217,7 +217,7 @@ func TestWatchListBookmark(t *testing.T) {
 		r.prime("services", 7)
 		synctest.Wait()
 		l := r.watchList(&api.WatchListRequest{Watch: "services"})
-		l.want(t, "reset initial", "end_of_snapshot 7 count 0 resumed false @services@e1-7")
+		l.want(t, "reset initial @services@e1-0/7", "end_of_snapshot 7 count 0 resumed false @services@e1-7")
 		time.Sleep(25 * time.Second)
 		l.want(t)
 		r.commit("services", 100)
@@ -296,7 +296,7 @@ func TestWatchListOverload(t *testing.T) {
 		first.cancel()
 		synctest.Wait()
 		again := r.watchList(&api.WatchListRequest{Watch: "services"})
-		again.want(t, "reset initial", "end_of_snapshot 7 count 0 resumed false @services@e1-7")
+		again.want(t, "reset initial @services@e1-0/7", "end_of_snapshot 7 count 0 resumed false @services@e1-7")
 	})
 }
 

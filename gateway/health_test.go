@@ -1,0 +1,89 @@
+package gateway
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+func TestHealthz(t *testing.T) {
+	r := newAPIRig(t, Config{Version: "1.2.3"})
+	got := r.get("/healthz")
+	got.want(t, 200, "ok\nversion: 1.2.3\n")
+	r.gateway.admission.drain()
+	r.get("/healthz").want(t, 200, "") // draining is alive
+}
+
+// unready is the body of a /readyz that fails.
+type unready struct {
+	Status   int
+	Detail   string
+	Draining bool
+	Watches  []struct{ Watch, State, Since, Reason string }
+}
+
+// wantUnready checks that exactly these watches are named; none: ready.
+func wantReadiness(t *testing.T, r *rig, draining bool, watches ...string) {
+	t.Helper()
+	synctest.Wait()
+	x := r.get("/readyz")
+	text := x.text()
+	if ready := !draining && len(watches) == 0; ready {
+		if x.StatusCode != 200 || text != "ready\n" {
+			t.Errorf("%d %s, want ready", x.StatusCode, text)
+		}
+		return
+	}
+	var got unready
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	var names []string
+	for _, w := range got.Watches {
+		names = append(names, w.Watch+" "+w.State)
+		if !strings.Contains(got.Detail, w.Watch) || w.Since == "" {
+			t.Errorf("detail %q, watch %+v", got.Detail, w)
+		}
+	}
+	if x.StatusCode != 503 || x.Header.Get("Retry-After") == "" || got.Draining != draining || strings.Join(names, ",") != strings.Join(watches, ",") {
+		t.Errorf("%d %s, want %v", x.StatusCode, text, watches)
+	}
+}
+
+func TestReadyz(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{StaleAllowed: time.Minute}, "nodes", "services")
+		r.add(stream.WatchConfig{Name: "lazy", OnDemand: true}) // does not count
+		wantReadiness(t, r, false, "nodes priming", "services priming")
+		r.prime("nodes", 1)
+		wantReadiness(t, r, false, "services priming")
+		r.prime("services", 1)
+		wantReadiness(t, r, false)
+
+		r.status("nodes", stream.Stale, "upstream is lost")
+		wantReadiness(t, r, false)
+		time.Sleep(time.Minute)
+		wantReadiness(t, r, false)
+		time.Sleep(time.Millisecond)
+		wantReadiness(t, r, false, "nodes stale")
+		// Being on the way back is not being back.
+		r.status("nodes", stream.Resyncing, "upstream is loading")
+		wantReadiness(t, r, false, "nodes resyncing")
+		r.status("nodes", stream.InSync, "")
+		wantReadiness(t, r, false)
+
+		r.gateway.admission.drain()
+		wantReadiness(t, r, true)
+	})
+}
+
+// TestReadyzOfNothing: a gateway without watches is ready.
+func TestReadyzOfNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wantReadiness(t, newRig(t, Config{}), false)
+	})
+}
