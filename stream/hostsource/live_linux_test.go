@@ -43,6 +43,10 @@ func TestAProcessComesAndGoes(t *testing.T) {
 	if n := sink.Resets(); n != 1 {
 		t.Errorf("%d resets, want 1", n)
 	}
+	number, _ := strconv.Atoi(pid)
+	if _, kept := source.reader.(*processReader).table.(*procTable).owners.byPID[number]; kept {
+		t.Error("the child's user is remembered after its end")
+	}
 }
 
 // await waits until the sink shows what it must.

@@ -19,7 +19,8 @@ type process struct {
 	// device), idle (a waiting thread of the kernel), stop, zombie, dead, or
 	// empty if it is another.
 	State string `json:"state"`
-	// User is the name of the effective user, or the number if it has none.
+	// User is the name of the effective user, or the number if it has none. A
+	// change after the first minute may take another minute to show.
 	User string `json:"user"`
 	// CPUPercent is the CPU time used since the poll before, in per cent of
 	// one core: 250 is two cores and a half. 0 at first sight of a process.
@@ -32,7 +33,8 @@ type process struct {
 type processTable interface {
 	// pids lists the processes.
 	pids(ctx context.Context) ([]int, error)
-	// stat reads one process. It fails if the process is gone, or hidden.
+	// stat reads one process of the last list. It fails if the process is
+	// gone, or hidden.
 	stat(ctx context.Context, pid int) (processStat, error)
 }
 

@@ -15,9 +15,11 @@ import (
 // that rewrites its title show up in the name, and which reads the same file
 // once for each field.
 type procTable struct {
-	fs    procfs.FS
-	users *userNames
-	boot  bootClock
+	fs     procfs.FS
+	procs  map[int]procfs.Proc // as listed by pids
+	owners *ownerCache
+	users  *userNames
+	boot   bootClock
 }
 
 const (
@@ -32,7 +34,9 @@ func newProcessTable() (processTable, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the process table: %w", err)
 	}
-	return &procTable{fs: fs, users: newUserNames(), boot: bootClock{now: bootTime}}, nil
+	return &procTable{
+		fs: fs, owners: newOwnerCache(), users: newUserNames(), boot: bootClock{now: bootTime},
+	}, nil
 }
 
 func (t *procTable) pids(context.Context) ([]int, error) {
@@ -43,23 +47,24 @@ func (t *procTable) pids(context.Context) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.procs = make(map[int]procfs.Proc, len(procs))
 	pids := make([]int, len(procs))
 	for i, p := range procs {
 		pids[i] = p.PID
+		t.procs[p.PID] = p
 	}
+	t.owners.forgetOthers(t.procs)
 	return pids, nil
 }
 
 func (t *procTable) stat(_ context.Context, pid int) (processStat, error) {
-	proc, err := t.fs.Proc(pid)
-	if err != nil {
-		return processStat{}, err
-	}
+	proc := t.procs[pid]
 	s, err := proc.Stat()
 	if err != nil {
 		return processStat{}, err
 	}
-	uid, err := effectiveUser(proc, s)
+	start := t.boot.at.Add(tick * time.Duration(s.Starttime))
+	user, err := t.user(proc, s, start)
 	if err != nil {
 		return processStat{}, err
 	}
@@ -68,21 +73,23 @@ func (t *procTable) stat(_ context.Context, pid int) (processStat, error) {
 		parent:   s.PPID,
 		name:     kernelName(s),
 		state:    stateNames[s.State],
-		user:     t.users.name(uid),
+		user:     user,
 		cpuTime:  tick * time.Duration(s.UTime+s.STime),
 		resident: uint64(max(0, s.ResidentMemory())),
-		start:    t.boot.at.Add(tick * time.Duration(s.Starttime)),
+		start:    start,
 	}, nil
 }
 
-// effectiveUser reads the effective user id. Threads of the kernel are root's;
-// it takes a second file to know it of others.
-func effectiveUser(proc procfs.Proc, s procfs.ProcStat) (uint64, error) {
+// user returns the name of the effective user. Threads of the kernel are root's.
+func (t *procTable) user(proc procfs.Proc, s procfs.ProcStat, start time.Time) (string, error) {
 	if s.Flags&flagKernel != 0 {
-		return 0, nil
+		return t.users.name(0), nil
 	}
-	status, err := proc.NewStatus()
-	return status.UIDs[1], err
+	uid, err := t.owners.uid(proc, start)
+	if err != nil {
+		return "", err
+	}
+	return t.users.name(uid), nil
 }
 
 // kernelName returns the name of a process. A worker thread of the kernel shows
