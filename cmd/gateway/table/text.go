@@ -70,3 +70,6 @@ func cut(s string, n int) string {
 	}
 	return b.String() + "…" + strings.Repeat(" ", left)
 }
+
+// Line returns text as one line that is not wider than width.
+func Line(text string, width int) string { return cut(printable(text), width) }

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/grpcsource"
+	"github.com/watchtide/watchtide/stream/hostsource"
+	"github.com/watchtide/watchtide/stream/store"
+)
+
+// upstreams makes the sources of watches: the one place that knows every source.
+// A store is shared by its watches; everything else is made for each watch.
+//
+// Owned by serve.
+type upstreams struct {
+	logger *slog.Logger
+	stores map[string]*store.Store // by name of the source
+	open   []*grpcsource.Source
+}
+
+func newUpstreams(logger *slog.Logger) *upstreams {
+	return &upstreams{logger: logger, stores: map[string]*store.Store{}}
+}
+
+// close closes every connection. After the registry: nothing reads any more.
+func (u *upstreams) close() {
+	for _, c := range u.open {
+		c.Close()
+	}
+}
+
+// add declares a watch and its source.
+func (u *upstreams) add(registry *stream.Registry, c *config.Config, w config.Watch) error {
+	s, err := sourceOf(c, w)
+	if err != nil {
+		return err
+	}
+	source, writer, err := u.source(s, w)
+	if err != nil {
+		return err
+	}
+	_, err = registry.Add(stream.WatchConfig{
+		Name: w.Name, SourceName: s.Name, Source: source, Writer: writer,
+		OnDemand: !w.Prime, Linger: w.Linger, SnapshotTimeout: w.SnapshotTimeout,
+		History: stream.History(w.History), Logger: u.logger,
+	})
+	return err
+}
+
+func sourceOf(c *config.Config, w config.Watch) (config.Source, error) {
+	for _, s := range c.Sources {
+		if s.Name == w.Source {
+			return s, nil
+		}
+	}
+	return config.Source{}, fmt.Errorf("there is no source %q", w.Source)
+}
+
+// source returns the source of a watch, and its writer if it can be written to.
+func (u *upstreams) source(s config.Source, w config.Watch) (stream.Source, stream.Writer, error) {
+	switch s.Type {
+	case config.Store:
+		shared := u.store(s)
+		return shared.Source(w.Name), shared.Writer(w.Name), nil
+	case config.Host:
+		source, err := hostsource.New(hostsource.Config{Collection: w.Collection, Interval: s.Host.Interval})
+		return source, nil, err
+	case config.GRPCs:
+		source, err := u.grpc(s.GRPC, w)
+		return source, nil, err
+	}
+	return nil, nil, fmt.Errorf("source %s is of type %q, which is not built in", s.Name, s.Type)
+}
+
+func (u *upstreams) store(s config.Source) *store.Store {
+	if u.stores[s.Name] == nil {
+		u.stores[s.Name] = store.New(store.Config{MaxValueBytes: int(s.Store.MaxValueBytes), MaxBytes: s.Store.MaxBytes})
+	}
+	return u.stores[s.Name]
+}
+
+func (u *upstreams) grpc(g config.GRPCSource, w config.Watch) (stream.Source, error) {
+	source, err := grpcsource.New(grpcsource.Config{
+		Address: g.Address, Watch: w.Watch, Prefix: w.Prefix, TLS: g.TLS, Metadata: g.Metadata,
+		Keepalive: g.Keepalive, StallAfter: g.StallAfter, MaxMessageBytes: g.MaxMessageBytes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	u.open = append(u.open, source)
+	return source, nil
+}

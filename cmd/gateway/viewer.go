@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bufio"
+	"log/slog"
+	"time"
+
+	"github.com/watchtide/watchtide/cmd/gateway/client"
+)
+
+// viewer shows what is followed.
+type viewer interface {
+	// event is called after an event was applied.
+	event(client.Event) error
+	lost(reason error, wait time.Duration)
+	// close shows what is still to be shown.
+	close() error
+}
+
+// viewer returns a live table on a terminal, and NDJSON otherwise.
+func (a *app) viewer(f *following) viewer {
+	if a.size != nil {
+		return newScreen(a.stdout, a.size, f)
+	}
+	return &pipe{out: bufio.NewWriterSize(a.stdout, 64<<10), logger: a.logger(a.level)}
+}
+
+// pipe writes events as lines. Owned by the goroutine of Follow.
+type pipe struct {
+	out    *bufio.Writer
+	logger *slog.Logger
+}
+
+// event writes the data of the event. What is written is flushed where the
+// server flushed, or when there is something to be told at once.
+func (p *pipe) event(e client.Event) error {
+	if _, err := p.out.Write(e.Data); err != nil {
+		return err
+	}
+	if err := p.out.WriteByte('\n'); err != nil {
+		return err
+	}
+	if e.ID == "" && (e.Type == "upsert" || e.Type == "delete") {
+		return nil
+	}
+	return p.out.Flush()
+}
+
+func (p *pipe) lost(reason error, wait time.Duration) {
+	p.logger.Warn("disconnected", "reason", reason, "retry_in", wait.Round(time.Millisecond).String())
+}
+
+func (p *pipe) close() error { return p.out.Flush() }
