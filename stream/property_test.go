@@ -235,14 +235,14 @@ func (w *world) readSlowly(t *rapid.T) {
 func (w *world) leave(t *rapid.T) { w.hangUp(w.client(t)) }
 
 func (w *world) gateway(t *rapid.T) *gateway {
-	return rapid.SampledFrom(w.gateways).Draw(t, "gateway")
+	return w.gateways[rapid.IntRange(0, len(w.gateways)-1).Draw(t, "gateway")]
 }
 
 func (w *world) client(t *rapid.T) *client {
 	if len(w.clients) == 0 {
 		t.Skip("no client yet")
 	}
-	return rapid.SampledFrom(w.clients).Draw(t, "client")
+	return w.clients[rapid.IntRange(0, len(w.clients)-1).Draw(t, "client")]
 }
 
 // tally counts what happened over all histories, so that a run in which

@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing/synctest"
 	"time"
@@ -296,10 +297,20 @@ func (w *world) check() {
 	}
 	for _, c := range w.history.Connections() {
 		if strings.Contains(err.Error(), c.String()) {
-			w.t.Logf("%s", c.Describe())
+			w.describe(c)
 		}
 	}
 	w.t.Fatalf("%v", err)
+}
+
+// describe logs a connection, and the one that its id came from.
+func (w *world) describe(c *streamtest.Connection) {
+	for _, giver := range w.history.Connections() {
+		if slices.Contains(giver.Marks(), c.From) {
+			w.t.Logf("the id was given by %s", giver.Describe())
+		}
+	}
+	w.t.Logf("%s", c.Describe())
 }
 
 func (w *world) close() {

@@ -157,8 +157,8 @@ func (c *Connection) Describe() string {
 
 func describe(e stream.Event) string {
 	data := stream.AppendEvent(nil, e)
-	if len(data) > 200 {
-		data = append(data[:200], "…"...)
+	if len(data) > 130 {
+		data = append(data[:130], "…"...)
 	}
 	return string(data)
 }

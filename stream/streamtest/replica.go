@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -243,8 +242,9 @@ func (s *session) snapshot(name string, at Transaction, sent, cut int) error {
 	if err := s.sink.Reset(name); err != nil {
 		return err
 	}
-	// In the order of a map: any order is right.
-	for key, v := range maps.All(at.After) {
+	// By key, and so in no order of revisions: any order is right.
+	for _, key := range sortedKeys(at.After) {
+		v := at.After[key]
 		if cut == 0 {
 			return fmt.Errorf("%w in the middle of a snapshot", ErrCut)
 		}

@@ -123,7 +123,7 @@ func (t *Truth) Changes(served string, after, upTo uint64) int {
 
 // named returns the orders that may be meant by an epoch in a position: the
 // name, or the name with what the gateway adds when an upstream went back
-// without a new name.
+// without a new name, or for the part of a watch that a prefix narrows it to.
 func (t *Truth) named(served string) []*epoch {
 	return slices.DeleteFunc(slices.Clone(t.epochs), func(e *epoch) bool {
 		return !servedAs(served, e.name)
@@ -132,7 +132,7 @@ func (t *Truth) named(served string) []*epoch {
 
 func servedAs(served, name string) bool {
 	name = stream.CanonicalEpoch(name)
-	return served == name || strings.HasPrefix(served, name+"~")
+	return served == name || strings.HasPrefix(served, name+"~") || strings.HasPrefix(served, name+".")
 }
 
 func (e *epoch) last() Transaction { return e.txns[len(e.txns)-1] }
