@@ -18,6 +18,7 @@ type Batch struct {
 	counts    [Goodbye + 1]int
 	bytes     int
 	boundary  bool
+	final     bool // nothing may follow in this batch
 	committed time.Time
 	scratch   []byte // frames of this subscriber's own events, and ids
 }

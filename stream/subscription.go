@@ -111,12 +111,17 @@ func (s *Subscription) Next(b *Batch) bool {
 	}
 	s.tell(b, v, false)
 	for b.bytes < flushBytes && (s.walk.v != nil || s.begin(b, v)) {
+		if b.final {
+			break
+		}
 		s.advance(b)
 		if s.walk.v != nil && !b.Empty() {
 			break
 		}
 	}
-	s.tell(b, v, s.walk.v == nil && s.cursor == v.seq && s.begun)
+	if !b.final {
+		s.tell(b, v, s.walk.v == nil && s.cursor == v.seq && s.begun)
+	}
 	if b.boundary {
 		s.announced = s.position
 	}
@@ -251,7 +256,9 @@ func (s *Subscription) reset(b *Batch, v *version, reason ResetReason) {
 	s.own = Status{}
 	s.place(0, v.revision)
 	b.addEvent(Event{Type: Reset, Reason: string(reason)})
-	b.boundary = true
+	// The id stands with the reset itself: of more events in the same flush some
+	// might arrive, and the id not.
+	b.boundary, b.final = true, true
 	s.walk = walk{v: v, purpose: snapshot, at: v.normal(place{})}
 }
 
