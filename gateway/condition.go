@@ -7,8 +7,7 @@ import (
 )
 
 // condition reads the conditional headers of a write (RFC 9110, section 13.1):
-// If-Match: "revision" makes it a compare-and-set; If-Match: "0" and
-// If-None-Match: * make it a create.
+// If-Match: "revision" makes it a compare-and-set, If-None-Match: * a create.
 // given is false if there is neither.
 func condition(h http.Header) (revision uint64, given bool, p *problem) {
 	match, noneMatch := h.Values("If-Match"), h.Values("If-None-Match")
@@ -27,14 +26,13 @@ func condition(h http.Header) (revision uint64, given bool, p *problem) {
 	return 0, false, nil
 }
 
-// ifMatch reads the one revision that the resource must have; 0: there must be
-// none.
+// ifMatch reads the one revision that the resource must have; never 0.
 func ifMatch(values []string) (uint64, *problem) {
 	got := strings.TrimSpace(strings.Join(values, ","))
 	revision, quoted := strings.CutPrefix(got, `"`)
 	revision, closed := strings.CutSuffix(revision, `"`)
 	n, err := strconv.ParseUint(revision, 10, 64)
-	if !quoted || !closed || err != nil {
+	if !quoted || !closed || err != nil || n == 0 {
 		return 0, badParameter("If-Match", `If-Match %q: want one revision in quotes, for instance "1042"`, got)
 	}
 	return n, nil
