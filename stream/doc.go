@@ -1,0 +1,58 @@
+// Package stream keeps one versioned copy of an upstream collection, followed by
+// any number of readers. It knows no network: sources bring changes in, pumps
+// take bytes out.
+//
+// # Vocabulary
+//
+// A [Source] is one upstream collection. A [Watch] is what clients subscribe to:
+// a name, a source, and the [Log] that holds its copy. A [Resource] is one member:
+// key, revision, value. A revision is a place in the upstream's own order; an
+// epoch names one such order. A [Position] names a place in a watch that any
+// replica understands. A snapshot is the complete state at one revision; a watch
+// is primed once it has received its first. A [Subscription] is one reader's
+// cursor, a [Batch] what it flushes at a time, a [View] the state at one revision.
+//
+// # Guarantees
+//
+// Each has a checker of its name in package streamtest.
+//
+//   - Consistent: between reset and end_of_snapshot a subscriber receives exactly
+//     the state that the upstream had at the revision of end_of_snapshot.
+//   - Gapless: after end_of_snapshot no change is lost: for every key the newest
+//     value is delivered.
+//   - Ordered: a key never goes back to an older value, except after a reset. To a
+//     subscriber that keeps up, events come in the upstream's order; in a snapshot
+//     or a catch-up deletes come first, then upserts by rising revision.
+//   - Atomic: what the upstream changed in one transaction becomes visible
+//     together: no id is sent between, and no flush ends between where the
+//     subscriber keeps up.
+//   - Resumable: going on from any position ever handed out, to this or another
+//     replica, gives the same final state as never having been away.
+//   - Conflating: a slow subscriber gets the newest value of each key. It blocks
+//     nobody and costs no memory in proportion to its lag.
+//   - Resynchronising: after an outage of the upstream, subscribers see only what
+//     really changed, deletes included, and never a half-loaded state.
+//   - Fresh: a subscriber can tell in_sync from stale.
+//   - Monotonic: a watch does not go back in time, except by an explicit reset.
+//
+// Less formally: there is one true order, the upstream's. A reader is at a place
+// in it, and is only ever moved forward, or told to start again.
+//
+// Do not assume that every value of a key is seen: a reader that falls behind, or
+// resumes, gets the newest one only. Do not assume that two watches are at the
+// same moment.
+//
+// # Who runs what
+//
+//	goroutine                    started by       ends when             owns
+//	ingest, one for each watch   Registry.Add     the watch is removed  the log's writing side, back-off, freshness
+//	reader, one for each         ingest           Source.Watch returns  the upstream connection, the transaction
+//	connection                                                          that is being read
+//	pump, one for each           the caller       the stream ends       its Subscription and its Batch
+//	subscriber
+//
+// Nothing else in this package says go, and there is no mutex. A log is written by
+// one goroutine, which publishes immutable versions through one atomic pointer;
+// everybody else reads those. Waiting is for a channel that is closed when there
+// is a newer version.
+package stream
