@@ -159,12 +159,17 @@ func TestBatchOnTheWire(t *testing.T) {
 	mustReplace(t, l, "e", 2, Change{Resource: Resource{Key: "a", Revision: 1, Value: []byte("1")}}, Change{Resource: Resource{Key: "b", Revision: 2, Value: []byte("2")}})
 	inSync(l)
 	var b Batch
-	l.Subscribe(SubscribeOptions{}).Next(&b)
+	first := l.Subscribe(SubscribeOptions{})
+	first.Next(&b)
 	join := func(parts [][]byte) string { return string(bytes.Join(parts, nil)) }
-	wantSSE := `event: reset
-data: {"type":"reset","watch":"w","reason":"initial"}
-
-event: upsert
+	// The id of a reset stands with the reset itself: a client that has cleared
+	// its state must never hold the id of before.
+	wantReset := "event: reset\ndata: {\"type\":\"reset\",\"watch\":\"w\",\"reason\":\"initial\"}\nid: w@e-0/2\n\n"
+	if got := join(b.AppendSSE(nil, []byte("w@e-0/2"))); got != wantReset || !b.Boundary() {
+		t.Errorf("got %q, want %q", got, wantReset)
+	}
+	first.Next(&b)
+	wantSSE := `event: upsert
 data: {"type":"upsert","watch":"w","key":"a","revision":"1","value":1}
 
 event: upsert
@@ -178,8 +183,7 @@ id: w@e-2
 	if got := join(b.AppendSSE(nil, []byte("w@e-2"))); got != wantSSE {
 		t.Errorf("got\n%s\nwant\n%s", got, wantSSE)
 	}
-	wantNDJSON := `{"type":"reset","watch":"w","reason":"initial"}
-{"type":"upsert","watch":"w","key":"a","revision":"1","value":1}
+	wantNDJSON := `{"type":"upsert","watch":"w","key":"a","revision":"1","value":1}
 {"type":"upsert","watch":"w","key":"b","revision":"2","value":2}
 {"type":"end_of_snapshot","watch":"w","revision":"2","count":2}
 {"type":"position","id":"w@e-2"}
