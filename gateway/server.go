@@ -107,10 +107,10 @@ func serveHTTP(s *http.Server, l net.Listener, c *tls.Config) error {
 }
 
 func (g *Gateway) grpcServer(c *tls.Config) *grpc.Server {
-	options := []grpc.ServerOption{
+	options := append(g.grpcOptions(),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: g.cfg.WriteTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-	}
+	)
 	if c != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(c)))
 	}
