@@ -3,6 +3,7 @@ package gateway
 import (
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 
@@ -36,6 +37,11 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		writeProblem(w, p)
 		return
 	}
+	if p := canStream(w); p != nil {
+		g.log.Error("cannot stream", "error", p)
+		writeProblem(w, p)
+		return
+	}
 	if r.Method == http.MethodHead {
 		setStreamHeaders(w.Header(), req.format.framing())
 		return
@@ -50,6 +56,16 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		return
 	}
 	g.newPump(w, r, req, watches).run()
+}
+
+// canStream refuses a ResponseWriter without write deadlines: a client that does
+// not read would hold its stream for ever. Serve's has them; a middleware that
+// wraps it must have an Unwrap method (see http.ResponseController).
+func canStream(w http.ResponseWriter) *problem {
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
+		return newProblem(http.StatusInternalServerError, "this server cannot stream: its responses have no write deadline")
+	}
+	return nil
 }
 
 // chosen returns the watches of a request.

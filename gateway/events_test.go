@@ -2,10 +2,14 @@ package gateway
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/watchtide/watchtide/stream"
 )
 
 // refused reads the problem that a request was refused with.
@@ -121,4 +125,22 @@ func TestLargeValue(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A middleware that hides the deadlines must not make streams that never end.
+func TestResponseWithoutDeadlines(t *testing.T) {
+	registry := stream.NewRegistry()
+	defer registry.Close()
+	if _, err := registry.Add(stream.WatchConfig{Name: "a", Source: &script{steps: make(chan func(stream.Sink) error)}}); err != nil {
+		t.Fatal(err)
+	}
+	g, err := New(Config{Registry: registry, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	g.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/events?watch=a", nil))
+	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "no write deadline") {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
 }

@@ -33,10 +33,11 @@ type pump struct {
 	slices [][]byte
 	id     []byte
 
-	quietSince time.Time // of the last flush
-	leaveAt    time.Time // zero: the gateway does not drain
-	committed  time.Time // of the oldest change written and not yet flushed
-	counted    int       // bytes given to the metrics so far
+	quietSince time.Time            // of the last flush
+	leaveAt    time.Time            // zero: the gateway does not drain
+	farewell   stream.GoodbyeReason // "": none was said
+	committed  time.Time            // of the oldest change written and not yet flushed
+	counted    int                  // bytes given to the metrics so far
 }
 
 func (g *Gateway) newPump(w http.ResponseWriter, r *http.Request, req streamRequest, watches []*stream.Watch) *pump {
@@ -92,6 +93,8 @@ func (p *pump) close() {
 	if p.out.timedOut() {
 		p.g.metrics.writeTimeout(transport)
 	}
+	p.g.log.Debug("stream ended", "transport", transport, "watches", len(p.follows),
+		"age", time.Since(p.began), "bytes", p.out.bytes, "goodbye", p.farewell, "error", p.out.err)
 }
 
 // hello leaves before anything is waited for.
@@ -236,6 +239,7 @@ func (p *pump) mustLeave(now time.Time) bool {
 
 // goodbye ends the stream on purpose.
 func (p *pump) goodbye(reason stream.GoodbyeReason) {
+	p.farewell = reason
 	p.out.write(appendGoodbye(nil, p.framing, reason, p.retry))
 	p.out.end()
 	if p.out.err == nil {

@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -88,7 +90,7 @@ func (g *Gateway) httpServer() *http.Server {
 			PingTimeout:      g.cfg.WriteTimeout,
 			WriteByteTimeout: g.cfg.WriteTimeout,
 		},
-		ErrorLog: slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+		ErrorLog: log.New(serverLog{g.log}, "", 0),
 	}
 }
 
@@ -117,4 +119,18 @@ func (g *Gateway) grpcServer(c *tls.Config) *grpc.Server {
 	s := grpc.NewServer(options...)
 	g.registerGRPC(s)
 	return s
+}
+
+// serverLog takes what net/http has to say: the faults of clients, which are
+// many, and panics of handlers, which are ours.
+type serverLog struct{ log *slog.Logger }
+
+// Write implements io.Writer, for one line.
+func (l serverLog) Write(line []byte) (int, error) {
+	level := slog.LevelDebug
+	if bytes.Contains(line, []byte("panic")) {
+		level = slog.LevelError
+	}
+	l.log.Log(context.Background(), level, "http server", "message", string(bytes.TrimSpace(line)))
+	return len(line), nil
 }

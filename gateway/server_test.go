@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -311,5 +312,42 @@ func TestServeNeedsAListener(t *testing.T) {
 	}
 	if err := g.Serve(t.Context(), Listeners{}); err == nil || !strings.Contains(err.Error(), "HTTP is missing") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// HTTP/2 ends a stream whose write deadline passes even if nothing is written:
+// one that only waits must have none.
+func TestQuietStreamOnHTTP2(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{WriteTimeout: 10 * time.Second, Heartbeat: 15 * time.Second}, "a")
+		r.prime("a", 1)
+		var protocols http.Protocols
+		protocols.SetUnencryptedHTTP2(true)
+		transport := r.client.Transport.(*http.Transport)
+		transport.Protocols = &protocols
+		x := r.get("/v1/events?watch=a")
+		if x.ProtoMajor != 2 {
+			t.Fatalf("spoke %s", x.Proto)
+		}
+		time.Sleep(5 * time.Minute)
+		if got := strings.Count(x.text(), ": heartbeat\n\n"); got != 20 {
+			t.Errorf("%d heartbeats in 5 minutes, want 20", got)
+		}
+		if over, err := x.over(); over {
+			t.Errorf("the stream ended: %v", err)
+		}
+	})
+}
+
+func TestServerLog(t *testing.T) {
+	var out bytes.Buffer
+	l := serverLog{slog.New(slog.NewTextHandler(&out, nil))} // nothing below Info
+	io.WriteString(l, "http: TLS handshake error from 192.0.2.1:1: EOF\n")
+	if out.Len() > 0 {
+		t.Errorf("a client's fault is logged: %s", &out)
+	}
+	io.WriteString(l, "http: panic serving 192.0.2.1:1: oh\n")
+	if !strings.Contains(out.String(), "level=ERROR") {
+		t.Errorf("a panic is logged as %q", &out)
 	}
 }

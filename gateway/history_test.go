@@ -1,0 +1,459 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// Random histories as browsers see them: two gateways over one upstream, clients
+// that stall, hang up in the middle of a flush and come back elsewhere with any
+// id that they ever received. The checkers of the nine guarantees then look at
+// what arrived, byte by byte, over HTTP.
+func TestHistoriesOverHTTP(t *testing.T) {
+	const histories, steps = 60, 120
+	for seed := range uint64(histories) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, seed)
+				for range steps {
+					w.step()
+					synctest.Wait()
+				}
+				w.settle()
+				if err := streamtest.CheckAll(w.history); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+	t.Logf("%d histories of %d steps", histories, steps)
+}
+
+// world is one history under way.
+type world struct {
+	t        *testing.T
+	random   *rand.Rand
+	upstream *streamtest.Upstream
+	replicas []*streamtest.Replica
+	gateways []*rig
+	history  *streamtest.History
+	order    atomic.Int64
+	epochs   int
+	values   int
+	clients  []*recorder
+	everyone []*recorder // those that left included
+}
+
+const (
+	worldHeartbeat  = 15 * time.Second
+	worldStaleAfter = time.Second
+)
+
+func newWorld(t *testing.T, seed uint64) *world {
+	u := streamtest.NewUpstream("e0", streamtest.DeleteRevisions(seed%3))
+	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), upstream: u, history: &streamtest.History{
+		Truth: u.Truth(), Heartbeat: worldHeartbeat, StaleAfter: worldStaleAfter,
+		Freshness: map[string][]streamtest.Freshness{},
+	}}
+	w.addReplica()
+	if seed%3 == uint64(streamtest.OwnRevision) {
+		// Elsewhere a second replica may repeat deletes: they share a place.
+		w.addReplica()
+	}
+	return w
+}
+
+// addReplica adds a gateway, and the endpoint of the upstream that it follows.
+func (w *world) addReplica() {
+	r := newRig(w.t, Config{Heartbeat: worldHeartbeat, MaxAge: 5 * time.Minute, Drain: -1})
+	replica := w.upstream.Replica()
+	_, err := r.registry.Add(stream.WatchConfig{
+		Name: "a", Source: replica, StaleAfter: worldStaleAfter, Logger: slog.New(slog.DiscardHandler),
+		History: stream.History{MaxDeletes: 5},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.replicas, w.gateways = append(w.replicas, replica), append(w.gateways, r)
+}
+
+func (w *world) oneOf(n int) bool { return w.random.IntN(n) == 0 }
+
+func (w *world) replica() *streamtest.Replica { return w.replicas[w.random.IntN(len(w.replicas))] }
+
+// step does one random thing.
+func (w *world) step() {
+	switch w.random.IntN(14) {
+	case 0, 1, 2, 3:
+		w.write()
+	case 4, 5:
+		w.replica().Catch(w.random.IntN(4))
+	case 6:
+		w.disturb()
+	case 7, 8:
+		time.Sleep(time.Duration(w.random.Int64N(int64(6 * time.Second))))
+	case 9, 10:
+		w.connect()
+	case 11:
+		if c := w.client(); c != nil {
+			c.slow(w.random.IntN(2) == 0)
+		}
+	case 12, 13:
+		if c := w.client(); c != nil {
+			c.hangUpAfter(w.random.IntN(4))
+		}
+	}
+}
+
+func (w *world) write() {
+	var writes []streamtest.Write
+	for key := range 30 {
+		if !w.oneOf(10) {
+			continue
+		}
+		w.values++
+		name := fmt.Sprintf("%c/%d", "xy"[key%2], key)
+		writes = append(writes, streamtest.Write{Key: name, Value: streamtest.ValueOf(w.values), Delete: w.oneOf(3)})
+	}
+	if len(writes) > 0 {
+		w.upstream.Commit(1+w.random.Uint64N(3), writes...)
+	}
+}
+
+func (w *world) disturb() {
+	r := w.replica()
+	switch w.random.IntN(6) {
+	case 0, 1:
+		r.Disconnect(streamtest.ErrCut)
+	case 2:
+		r.Compact()
+		r.Disconnect(nil)
+	case 3:
+		r.CutSnapshot(w.random.IntN(5))
+		r.Disconnect(streamtest.ErrCut)
+	case 4:
+		r.FallBack(w.random.IntN(3))
+	case 5:
+		w.restore()
+	}
+}
+
+// restore takes the upstream back to a backup; its replicas follow in their own
+// time.
+func (w *world) restore() {
+	w.epochs++
+	w.upstream.Restore(fmt.Sprintf("e%d", w.epochs), w.upstream.Revision()/2)
+}
+
+// client returns a client that is connected, if there is one.
+func (w *world) client() *recorder {
+	if len(w.clients) == 0 {
+		return nil
+	}
+	i := w.random.IntN(len(w.clients))
+	c := w.clients[i]
+	if c.over() {
+		w.clients = append(w.clients[:i], w.clients[i+1:]...)
+		return nil
+	}
+	return c
+}
+
+// connect opens a stream: from nothing, from any id that was ever given, or as a
+// client that was cut off, with what it held then.
+func (w *world) connect() {
+	n := w.random.IntN(len(w.gateways))
+	c := &recorder{world: w, gateway: w.gateways[n], Connection: &streamtest.Connection{
+		Client: fmt.Sprintf("client %d", len(w.everyone)), Replica: fmt.Sprint(n),
+		Prefix: []string{"", "", "x/"}[w.random.IntN(3)], Opened: time.Now(),
+	}, gate: make(chan struct{}, 1)}
+	if old := w.before(c.Prefix); old != nil {
+		old.comeBackAs(c, w.random)
+	}
+	c.state = c.Begin.Clone()
+	w.history.Add(c.Connection)
+	w.clients, w.everyone = append(w.clients, c), append(w.everyone, c)
+	c.open()
+}
+
+// before returns a client with that prefix, if there was one.
+func (w *world) before(prefix string) *recorder {
+	if len(w.everyone) == 0 || w.oneOf(4) {
+		return nil
+	}
+	if c := w.everyone[w.random.IntN(len(w.everyone))]; c.Prefix == prefix {
+		return c
+	}
+	return nil
+}
+
+// settle lets everything come to rest, and ends the recording.
+func (w *world) settle() {
+	for _, r := range w.replicas {
+		r.Move()
+		r.Catch(-1)
+	}
+	for _, c := range w.everyone {
+		c.slow(false)
+	}
+	time.Sleep(2 * time.Minute)
+	synctest.Wait()
+	for i, r := range w.replicas {
+		w.history.Freshness[fmt.Sprint(i)] = r.Freshness()
+	}
+	for _, c := range w.everyone {
+		c.finish()
+	}
+	w.history.Settled = true
+}
+
+// recorder is an EventSource of four lines that writes down what it is sent.
+type recorder struct {
+	*streamtest.Connection
+	world   *world
+	gateway *rig
+	cancel  context.CancelFunc
+	gate    chan struct{} // filled: the reader waits
+
+	mu     sync.Mutex // guards the following fields, and the Connection
+	frames bytes.Buffer
+	state  streamtest.State
+	mark   *streamtest.Mark
+	flush  *streamtest.Flush
+	left   int // frames to read before it hangs up; -1: it does not
+	ended  bool
+}
+
+// comeBackAs gives the next connection what this one held, or an id of its past.
+// What it received after its last id it brings back to the same gateway only:
+// another one may not have got that far.
+func (c *recorder) comeBackAs(next *recorder, random *rand.Rand) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended && c.mark != nil && c.gateway == next.gateway && random.IntN(2) == 0 {
+		next.From, next.Begin = c.mark, c.state.Clone()
+		return
+	}
+	if marks := c.Marks(); len(marks) > 0 {
+		next.From = marks[random.IntN(len(marks))]
+		next.Begin = next.From.State
+	}
+}
+
+func (c *recorder) open() {
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancel, c.left = cancel, -1
+	path := "http://gateway/v1/watches/a/events"
+	if c.Prefix != "" {
+		path += "?prefix=" + url.QueryEscape(c.Prefix)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		c.world.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if c.From != nil {
+		req.Header.Set("Last-Event-ID", c.From.Position.String())
+		c.mark = c.From
+	}
+	res, err := c.gateway.client.Do(req)
+	if err != nil {
+		c.world.t.Fatal(err)
+	}
+	go c.read(res.Body)
+	c.world.t.Cleanup(cancel)
+}
+
+// read reads frames as they come.
+func (c *recorder) read(body io.ReadCloser) {
+	defer c.end()
+	defer body.Close()
+	p := make([]byte, 4<<10)
+	for {
+		c.gate <- struct{}{}
+		<-c.gate
+		n, err := body.Read(p)
+		if !c.receive(p[:n]) || err != nil {
+			return
+		}
+	}
+}
+
+// receive takes in the frames that are complete; false: the client has left.
+func (c *recorder) receive(p []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.frames.Write(p)
+	for {
+		frame, rest, ok := bytes.Cut(c.frames.Bytes(), []byte("\n\n"))
+		if !ok {
+			return true
+		}
+		if c.left == 0 {
+			if c.flush != nil {
+				c.flush.Cut = true
+				c.endFlush()
+			}
+			return false
+		}
+		c.left = max(c.left-1, -1)
+		c.take(frame)
+		c.frames.Next(c.frames.Len() - len(rest))
+	}
+}
+
+// take takes in one frame. An id ends a flush.
+func (c *recorder) take(frame []byte) {
+	event, id := c.parse(frame)
+	if event == nil {
+		return
+	}
+	if c.flush == nil {
+		c.beginFlush()
+	}
+	c.flush.Events = append(c.flush.Events, *event)
+	c.state.Apply(*event)
+	if event.Type == stream.StatusChange && id == "" {
+		c.endFlush() // may stand alone
+		return
+	}
+	if id == "" {
+		return
+	}
+	position, err := stream.ParsePosition(id)
+	if err != nil {
+		c.world.t.Error(err)
+	}
+	c.mark = &streamtest.Mark{Position: position, State: c.state.Clone()}
+	c.flush.Mark = c.mark
+	c.endFlush()
+}
+
+func (c *recorder) beginFlush() {
+	w, _ := c.gateway.registry.Watch("a")
+	horizon, _ := w.View().Horizon()
+	c.flush = &streamtest.Flush{Order: int(c.world.order.Add(1)), At: time.Now(), Head: w.View().Revision(), Horizon: horizon}
+	if c.Slow {
+		c.flush.Head, c.flush.Horizon = 0, ^uint64(0) // what it was when the flush was sent is not known
+	}
+}
+
+func (c *recorder) endFlush() {
+	c.Flushes = append(c.Flushes, *c.flush)
+	c.flush = nil
+}
+
+// parse returns the event of a watch in a frame, if it holds one, and its id.
+func (c *recorder) parse(frame []byte) (*stream.Event, string) {
+	var id string
+	var data []byte
+	for line := range bytes.SplitSeq(frame, []byte("\n")) {
+		if v, ok := bytes.CutPrefix(line, []byte("id: ")); ok {
+			id = string(v)
+		}
+		if v, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
+			data = v
+		}
+	}
+	if data == nil {
+		return nil, id
+	}
+	var d struct {
+		Type, Key, Reason, State string
+		Revision                 uint64 `json:",string"`
+		Value                    json.RawMessage
+		Count                    int
+		Resumed                  bool
+		Skipped                  uint64
+		Since                    time.Time
+	}
+	if err := json.Unmarshal(data, &d); err != nil {
+		c.world.t.Errorf("%s: %v", data, err)
+	}
+	for t := stream.Reset; t <= stream.StatusChange; t++ {
+		if t.String() != d.Type {
+			continue
+		}
+		state, _ := stream.ParseState(d.State)
+		return &stream.Event{
+			Type: t, Watch: "a", Resource: stream.Resource{Key: d.Key, Revision: d.Revision, Value: d.Value},
+			Reason: d.Reason, Revision: d.Revision, Count: d.Count, Resumed: d.Resumed, Skipped: d.Skipped,
+			State: state, Since: d.Since,
+		}, id
+	}
+	return nil, id
+}
+
+// slow makes the client stop reading, or read on.
+func (c *recorder) slow(stop bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if stop {
+		c.Slow = true
+		select {
+		case c.gate <- struct{}{}:
+		default:
+		}
+		return
+	}
+	select {
+	case <-c.gate:
+	default:
+	}
+}
+
+// hangUpAfter makes the client leave after so many frames more, or at once.
+func (c *recorder) hangUpAfter(frames int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if frames == 0 {
+		c.cancel()
+		return
+	}
+	c.left = frames
+}
+
+func (c *recorder) over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ended
+}
+
+// end writes down that the connection is over.
+func (c *recorder) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ended = true
+	if c.flush != nil {
+		c.flush.Cut = true
+		c.endFlush()
+	}
+	c.Closed, c.Read = time.Now(), time.Now()
+}
+
+// finish ends the recording.
+func (c *recorder) finish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.flush != nil {
+		c.endFlush()
+	}
+	if !c.ended {
+		c.Read = time.Now()
+	}
+}

@@ -1,0 +1,110 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// BenchmarkSnapshot is a request for 100,000 resources of 300 bytes over
+// loopback, up to the end of the body.
+func BenchmarkSnapshot(b *testing.B) {
+	const resources = 100_000
+	all := make([]stream.Resource, resources)
+	for i := range all {
+		all[i] = resource(fmt.Sprintf("key-%06d", i), uint64(i+1), `"`+strings.Repeat("x", 298)+`"`)
+	}
+	address, _ := benchmarkGateway(b, resources, all...)
+	for _, format := range []string{"sse", "ndjson"} {
+		b.Run(format, func(b *testing.B) {
+			for b.Loop() {
+				res, err := http.Get("http://" + address + "/v1/events?watch=a&until=end_of_snapshot&format=" + format)
+				if err != nil {
+					b.Fatal(err)
+				}
+				n, err := io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.SetBytes(n)
+			}
+		})
+	}
+}
+
+// BenchmarkLiveEvent is the way of one change from the source's commit to a
+// client over loopback.
+func BenchmarkLiveEvent(b *testing.B) {
+	address, source := benchmarkGateway(b, 1)
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, rawGet("/v1/events?watch=a")); err != nil {
+		b.Fatal(err)
+	}
+	read := func(what string) {
+		p, got := make([]byte, 4<<10), []byte(nil)
+		for !bytes.Contains(got, []byte(what)) {
+			n, err := c.Read(p)
+			if err != nil {
+				b.Fatal(err)
+			}
+			got = append(got, p[:n]...)
+		}
+	}
+	read("end_of_snapshot\"")
+	revision := uint64(1)
+	for b.Loop() {
+		revision++
+		source.steps <- func(s stream.Sink) error {
+			return errors.Join(s.Upsert(resource("k", revision, fmt.Sprint(revision))), s.Commit(revision))
+		}
+		read(fmt.Sprintf("id: a@e1-%d\n", revision))
+	}
+}
+
+func benchmarkGateway(b *testing.B, revision uint64, all ...stream.Resource) (address string, source *script) {
+	b.Helper()
+	registry := stream.NewRegistry()
+	b.Cleanup(registry.Close)
+	source = &script{steps: make(chan func(stream.Sink) error)}
+	w, err := registry.Add(stream.WatchConfig{Name: "a", Source: source})
+	if err != nil {
+		b.Fatal(err)
+	}
+	source.steps <- func(s stream.Sink) error {
+		return errors.Join(s.Reset("e1"), upsertAll(s, all), s.Commit(revision))
+	}
+	if err := w.Prime(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	g, err := New(Config{Registry: registry, Drain: -1, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		b.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(ctx, Listeners{HTTP: listener}) }()
+	b.Cleanup(func() {
+		stop()
+		http.DefaultClient.CloseIdleConnections()
+		<-served
+	})
+	return listener.Addr().String(), source
+}
