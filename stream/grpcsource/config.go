@@ -1,9 +1,11 @@
 package grpcsource
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -55,6 +57,9 @@ type Config struct {
 	// process. It stays open when the Source is closed. TLS, Keepalive and
 	// MaxMessageBytes belong to the connection and are not used with it.
 	Conn grpc.ClientConnInterface
+
+	// network, if set, makes the connections: tests have one in memory.
+	network func(ctx context.Context, address string) (net.Conn, error)
 }
 
 func (c *Config) check() error {

@@ -34,6 +34,9 @@ func (c *Config) dialOptions() []grpc.DialOption {
 			Time: c.Keepalive, Timeout: pingTimeout,
 		}))
 	}
+	if c.network != nil {
+		options = append(options, grpc.WithContextDialer(c.network))
+	}
 	return options
 }
 
