@@ -40,6 +40,9 @@ type Change struct {
 	Resource
 	// Deleted: the resource is gone; of it only Key and Revision count.
 	Deleted bool
+
+	// inferred: it was missing in a snapshot. When it was deleted is not known.
+	inferred bool
 }
 
 // Log is the shared primed cache of one watch: a compacting, multi-version log
@@ -280,9 +283,9 @@ func (l *Log) appendDelete(c Change, before uint64, now time.Time) *entry {
 	}
 	e := l.appendChange(&c)
 	e.flags |= isDelete
-	if c.Revision <= before {
+	if c.Revision <= before || c.inferred {
 		e.flags |= isBorrowed
-		e.revision = before
+		e.revision = max(before, c.Revision)
 	}
 	l.deletes.push(tombstone{seq: e.seq, at: now})
 	l.deletes.bytes += int64(e.size)
@@ -427,7 +430,9 @@ func (l *Log) resync(snapshot []Change, revision uint64, result CommitResult) (C
 	return result, nil
 }
 
-// missing returns a delete for each live resource that is not present.
+// missing returns a delete for each live resource that is not present. Where
+// deletes have no revision of their own, a reader at this very revision may still
+// hold it; so they are repeated to such a reader, as borrowed ones are.
 func (l *Log) missing(present []uint64, revision uint64) []Change {
 	var deletes []Change
 	slices.Sort(present)
@@ -437,7 +442,7 @@ func (l *Log) missing(present []uint64, revision uint64) []Change {
 			return true
 		}
 		deletes = append(deletes, Change{
-			Resource: Resource{Key: l.framing.key(s, e), Revision: revision}, Deleted: true,
+			Resource: Resource{Key: l.framing.key(s, e), Revision: revision}, Deleted: true, inferred: true,
 		})
 		return true
 	})

@@ -181,6 +181,18 @@ func TestResumeOutcomes(t *testing.T) {
 	}
 }
 
+// TestInferredDeleteIsRepeated: another replica saw the same delete later than
+// the last upsert, and gave out the same revision before it.
+func TestInferredDeleteIsRepeated(t *testing.T) {
+	l := NewLog(LogConfig{Watch: "w"})
+	mustReplace(t, l, "e", 10, upsert("a", 9), upsert("b", 10))
+	mustReplace(t, l, "e", 11, upsert("b", 11))
+	inSync(l)
+	c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{Resume: &Position{"w", "e", 11, 11}})
+	c.drain(s)
+	expect(t, "at 11", c.take(), "delete a@11", "end_of_snapshot 11 count=1 resumed=true")
+}
+
 // TestBorrowedDeleteIsRepeated: where deletes have no revision of their own, a
 // reader at the head's revision may or may not have seen the last one.
 func TestBorrowedDeleteIsRepeated(t *testing.T) {
