@@ -152,9 +152,9 @@ func TestFaultsAreReportedAndOutlived(t *testing.T) {
 			counted: "error", reason: "half", position: "services@e1-2",
 		},
 		"it stalls": {
-			config:  Config{StallAfter: 30 * time.Millisecond},
+			config:  Config{StallAfter: 250 * time.Millisecond},
 			fault:   say(first()...),
-			counted: "stalled", reason: "nothing received for 30ms", position: "services@e1-2",
+			counted: "stalled", reason: "nothing received for 250ms", position: "services@e1-2",
 		},
 		"it sends what is not JSON": {
 			fault:   say(first(at("services@e1-3", upsert("bad", 3, "{")))...),

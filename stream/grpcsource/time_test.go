@@ -241,14 +241,12 @@ func TestClose(t *testing.T) {
 		go func() { ended <- s.Watch(context.Background(), stream.Resume{}, &calls{}) }()
 		synctest.Wait()
 		s.Close()
-		synctest.Wait()
-		select {
-		case err := <-ended:
-			if !errors.Is(err, errClosed) {
-				t.Errorf("error %v", err)
-			}
-		default:
-			t.Error("Close has returned, and Watch has not")
+		if !s.running.TryLock() {
+			t.Fatal("Close has returned, and Watch has not")
+		}
+		s.running.Unlock()
+		if err := <-ended; !errors.Is(err, errClosed) {
+			t.Errorf("error %v", err)
 		}
 		if _, err := watch(t, s, &calls{}); !errors.Is(err, errClosed) {
 			t.Errorf("Watch after Close: error %v", err)

@@ -95,12 +95,12 @@ func TestTLS(t *testing.T) {
 		server, client *tls.Config
 		fails          string // a part of the error; empty: none
 	}{
-		"TLS":                             {oneWay, with(), ""},
-		"TLS, other authority":            {oneWay, &tls.Config{RootCAs: foreign.pool()}, "certificate signed by unknown authority"},
-		"TLS, other name":                 {oneWay, &tls.Config{RootCAs: ours.pool(), ServerName: "backend"}, "certificate"},
-		"TLS, plaintext client":           {oneWay, nil, "Unavailable"},
-		"plaintext, TLS client":           {nil, with(), "Unavailable"},
-		"mutual TLS":                      {mutual, with(ours.client()), ""},
+		"TLS":                   {oneWay, with(), ""},
+		"TLS, other authority":  {oneWay, &tls.Config{RootCAs: foreign.pool()}, "certificate signed by unknown authority"},
+		"TLS, other name":       {oneWay, &tls.Config{RootCAs: ours.pool(), ServerName: "backend"}, "certificate"},
+		"TLS, plaintext client": {oneWay, nil, "Unavailable"},
+		"plaintext, TLS client": {nil, with(), "Unavailable"},
+		"mutual TLS":            {mutual, with(ours.client()), ""},
 		// How the refusal reads depends on who is first: TLS 1.3 clients may be
 		// done with the handshake by then.
 		"mutual TLS, no certificate":      {mutual, with(), "Unavailable"},
