@@ -85,6 +85,7 @@ var codeOf = map[int]codes.Code{
 	http.StatusForbidden:             codes.PermissionDenied,
 	http.StatusNotFound:              codes.NotFound,
 	http.StatusMethodNotAllowed:      codes.Unimplemented,
+	http.StatusRequestTimeout:        codes.DeadlineExceeded,
 	http.StatusGone:                  codes.OutOfRange, // as etcd says "compacted"
 	http.StatusPreconditionFailed:    codes.Aborted,    // compare-and-set: read again, try again
 	http.StatusRequestEntityTooLarge: codes.ResourceExhausted,

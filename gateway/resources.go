@@ -7,7 +7,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/stream"
@@ -128,17 +130,26 @@ type valueBody struct{ bytes.Reader }
 // Close implements io.Closer.
 func (*valueBody) Close() error { return nil }
 
+// bodyTimeout is how long the whole body of a write may take to arrive, so that
+// nobody holds a connection with a body that never ends.
+const bodyTimeout = 30 * time.Second
+
 // readValue reads the body, which must be one JSON value in UTF-8 of at most
 // maxValue bytes.
 func readValue(w http.ResponseWriter, r *http.Request) (*valueBody, *problem) {
+	control := http.NewResponseController(w)
+	control.SetReadDeadline(time.Now().Add(bodyTimeout)) // an error would mean: there are no deadlines here
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxValue))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, newProblem(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", tooLarge.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, newProblem(http.StatusRequestTimeout, "the body did not arrive within %s: %d bytes did", bodyTimeout, len(raw))
 	case err != nil:
 		return nil, newProblem(http.StatusBadRequest, "the body broke off after %d bytes: %v", len(raw), err)
 	}
+	control.SetReadDeadline(time.Time{}) // or the watch for the client's leaving would end the request
 	if p := checkJSON(raw); p != nil {
 		return nil, p
 	}

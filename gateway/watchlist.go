@@ -15,8 +15,9 @@ import (
 // WatchList implements api.WatchServiceServer.
 //
 // A client that does not read blocks its own stream only: gRPC keeps about
-// 64 KiB for it and then lets Send wait. Once that has lasted for WriteTimeout
-// the call ends with DEADLINE_EXCEEDED and its subscription is given back; what
+// 64 KiB for it and then lets Send wait. A flush, which is about 64 KiB or one
+// resource, has WriteTimeout; then the call ends with DEADLINE_EXCEEDED and its
+// subscription is given back. There is no goodbye, since nobody reads it. What
 // gRPC keeps goes when the client reads on, or when its connection ends.
 func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) error {
 	g := s.gateway

@@ -204,7 +204,7 @@ func TestWatchListUntilNeverPrimed(t *testing.T) {
 		l := r.watchList(&api.WatchListRequest{Watch: "services", UntilEndOfSnapshot: true})
 		time.Sleep(5*time.Second - 1)
 		l.want(t)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		l.wantEnd(t, codes.Unavailable)
 	})
 }
@@ -329,7 +329,7 @@ func TestWatchListClientDoesNotRead(t *testing.T) {
 		if n := w.Subscribers(); n != 2 {
 			t.Errorf("%d subscribers before the time-out", n)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if n := w.Subscribers(); n != 1 {
 			t.Errorf("%d subscribers after the time-out", n)
