@@ -86,7 +86,7 @@ func (w *world) churn(t *rapid.T) {
 	if !w.heavy {
 		t.Skip("light history")
 	}
-	for i := range rapid.IntRange(20, 120).Draw(t, "commits") {
+	for i := range rapid.IntRange(20, 80).Draw(t, "commits") {
 		key := keys[i%3]
 		w.upstream.Commit(1, streamtest.Write{Key: key, Value: w.value(), Delete: i%10 == 9})
 	}
@@ -144,9 +144,9 @@ func (w *world) restore(t *rapid.T) {
 	if rapid.IntRange(0, 3).Draw(t, "really") > 0 {
 		t.Skip("not now")
 	}
-	head := int(w.upstream.Revision())
+	oldest, head := w.upstream.Oldest(), w.upstream.Revision()
 	w.restores++
-	w.upstream.Restore(fmt.Sprintf("e%d", w.restores), uint64(rapid.IntRange(1, head).Draw(t, "revision")))
+	w.upstream.Restore(fmt.Sprintf("e%d", w.restores), uint64(rapid.IntRange(int(oldest), int(head)).Draw(t, "revision")))
 	for _, g := range w.gateways {
 		g.endpoint.Move()
 	}
@@ -157,13 +157,13 @@ func (w *world) restore(t *rapid.T) {
 // not: the gateway has to find out. It can, as long as the upstream stays behind
 // what was served.
 func (w *world) restoreByStealth(t *rapid.T) {
-	head := w.upstream.Revision()
-	if head < 3 || rapid.IntRange(0, 2).Draw(t, "really") > 0 {
+	oldest, head := w.upstream.Oldest(), w.upstream.Revision()
+	if oldest == head || rapid.IntRange(0, 2).Draw(t, "really") > 0 {
 		t.Skip("not now")
 	}
 	w.level()
 	epoch, _ := w.upstream.Truth().Newest()
-	w.upstream.Restore(epoch, uint64(rapid.IntRange(1, int(head)-2).Draw(t, "revision")))
+	w.upstream.Restore(epoch, uint64(rapid.IntRange(int(oldest), int(head)-1).Draw(t, "revision")))
 	w.stealth = true
 	w.level()
 	w.tally.add("restore, same epoch")

@@ -62,7 +62,7 @@ func (u *catchUp) once(key string) error {
 }
 
 func (u *catchUp) end(s *step) error {
-	if s.phase != catchingUp {
+	if s.phase != catchingUp && s.phase != lagging {
 		if s.event.Skipped > 0 {
 			return errors.New("something was skipped, and nobody said catching_up before")
 		}

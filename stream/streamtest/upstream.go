@@ -52,6 +52,14 @@ func (u *Upstream) Revision() uint64 {
 	return last.Revision
 }
 
+// Oldest returns the revision of the oldest backup: where the newest revision
+// order begins.
+func (u *Upstream) Oldest() uint64 {
+	newest, _ := u.truth.end()
+	_, txns := u.truth.read(newest, 0, 1)
+	return txns[0].Revision
+}
+
 // Commit makes one transaction, and returns its revision: step after the one
 // before, unless it holds only deletes and deletes have no revision. A delete
 // of what is not there is left out. Each key may stand in it once.
@@ -94,8 +102,8 @@ func (u *Upstream) change(w Write, revision uint64, before State) (stream.Change
 }
 
 // Restore takes the upstream back to a backup: the state as it was at a
-// revision of the newest order, or the first one after it, in an order of that
-// name that goes on from there. Replicas go over to it by [Replica.Move].
+// revision of the newest order, or at its oldest, in an order of that name that
+// goes on from there. Replicas go over to it by [Replica.Move].
 func (u *Upstream) Restore(epoch string, revision uint64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

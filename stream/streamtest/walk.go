@@ -16,8 +16,11 @@ const (
 	snapshot
 	// live: after end_of_snapshot.
 	live
-	// catchingUp: between the status of that name and the next status.
+	// catchingUp: between the status of that name and the bookmark.
 	catchingUp
+	// lagging: after that bookmark, until a status says what now. Live changes
+	// may follow, or another catch-up.
+	lagging
 )
 
 // step is one event of a connection, or one id, and what is known there.
@@ -79,8 +82,11 @@ func (w *walker) event(s *step, f func(*step) error) error {
 	s.phase, s.before = w.phase, w.state
 	err := f(s)
 	w.state.Apply(*s.event)
-	if s.event.Type == stream.EndOfSnapshot {
+	switch {
+	case s.event.Type == stream.EndOfSnapshot:
 		w.phase = live
+	case s.event.Type == stream.Bookmark && w.phase == catchingUp:
+		w.phase = lagging
 	}
 	return err
 }
@@ -93,7 +99,7 @@ func nextPhase(p phase, e *stream.Event) phase {
 		return p
 	case e.State == stream.CatchingUp && p == live:
 		return catchingUp
-	case e.State != stream.CatchingUp && p == catchingUp:
+	case e.State != stream.CatchingUp && (p == catchingUp || p == lagging):
 		return live
 	}
 	return p
