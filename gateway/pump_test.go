@@ -48,11 +48,11 @@ func TestNothingIsSentWithoutReason(t *testing.T) {
 		r.prime("a", 1)
 		x := r.get("/v1/events?watch=a")
 		x.take()
-		time.Sleep(time.Minute - 1)
+		time.Sleep(time.Minute - time.Millisecond)
 		if got := x.take(); got != "" {
 			t.Errorf("before the heartbeat: got %q", got)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Millisecond)
 		if got := x.take(); got != ": heartbeat\n\n" {
 			t.Errorf("at the heartbeat: got %q", got)
 		}
@@ -451,6 +451,25 @@ func TestStreamMetrics(t *testing.T) {
 			if got != 0 {
 				t.Errorf("%s: off by %v", what, got)
 			}
+		}
+	})
+}
+
+// With until, a watch that is complete waits for the others in silence.
+func TestUntilWithAWatchThatTakesLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{AheadWait: 3 * time.Second}, "a", "b")
+		r.prime("a", 1)
+		r.prime("b", 1)
+		x := r.get("/v1/events?watch=a&watch=b&until=end_of_snapshot", "Last-Event-ID: b@e1-99")
+		x.take()
+		r.commit("a", 2, resource("k", 2, "1"))
+		if got := x.take(); got != "" {
+			t.Errorf("after a was complete: got %q", got)
+		}
+		time.Sleep(3 * time.Second)
+		if got := x.take(); !strings.Contains(got, `"reason":"ahead"`) || !strings.Contains(got, `"complete"`) {
+			t.Errorf("once b gave up waiting: got %q", got)
 		}
 	})
 }

@@ -42,8 +42,8 @@ func newRealGateway(t *testing.T, c Config, secure *tls.Config) *realGateway {
 	r.source.steps <- func(s stream.Sink) error {
 		return errors.Join(s.Reset("e1"), s.Upsert(resource("k", 1, "1")), s.Commit(1))
 	}
-	if err := r.watch.Prime(t.Context()); err != nil {
-		t.Fatal(err)
+	for r.watch.Status().State != stream.InSync {
+		<-time.After(time.Millisecond)
 	}
 	if r.gateway, err = New(c); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestProtocols(t *testing.T) {
 // testLiveStream reads the snapshot and then a change.
 func testLiveStream(t *testing.T, r *realGateway, body *bufio.Reader) {
 	t.Helper()
-	want := []string{"hello", "reset", "upsert", "end_of_snapshot", "position"}
+	want := []string{"hello", "reset", "position", "upsert", "end_of_snapshot", "position"}
 	for _, line := range want {
 		wantLine(t, body, line)
 	}
