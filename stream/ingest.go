@@ -319,7 +319,7 @@ func (in *ingest) setStatus(state State, reason string) {
 		since = in.lost
 	}
 	if state != old.State {
-		in.logger.Info("watch", "state", state, "reason", reason)
+		in.logger.Info("watch", "state", state.String(), "reason", reason)
 	}
 	in.log.SetStatus(Status{State: state, Since: since, Reason: reason})
 }
