@@ -90,7 +90,6 @@ func (a *app) command() *cobra.Command {
 		Version:       versionLine(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
 		PersistentPreRun: func(*cobra.Command, []string) {
 			a.began = true
 		},

@@ -9,6 +9,7 @@ import (
 	"net"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
 
 	"github.com/watchtide/watchtide/cmd/gateway/config"
 	"github.com/watchtide/watchtide/gateway"
@@ -70,7 +71,15 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	// Whatever the level: who started this with port 0 waits for it.
 	a.logger(min(a.level, slog.LevelInfo)).Info("listening",
 		"http", listeners.HTTP.Addr().String(), "grpc", listeners.GRPC.Addr().String())
-	return g.Serve(ctx, listeners)
+	stopLogging := context.AfterFunc(ctx, func() {
+		logger.Info("draining", "reason", context.Cause(ctx).Error())
+	})
+	defer stopLogging()
+	err = g.Serve(ctx, listeners)
+	if ctx.Err() != nil && errors.Is(err, grpc.ErrServerStopped) {
+		return nil // the signal came before gRPC had begun to serve
+	}
+	return err
 }
 
 // gateway declares every watch and makes the gateway that serves them.
@@ -80,13 +89,19 @@ func (a *app) gateway(c *config.Config, registry *stream.Registry, up *upstreams
 			return nil, fmt.Errorf("watch %s: %w", w.Name, err)
 		}
 	}
-	return gateway.New(gateway.Config{
-		Registry: registry, Logger: logger, Version: buildVersion(),
+	gc := gatewayConfig(c)
+	gc.Registry, gc.Logger, gc.Version = registry, logger, buildVersion()
+	return gateway.New(gc)
+}
+
+// gatewayConfig is what the configuration says of the gateway.
+func gatewayConfig(c *config.Config) gateway.Config {
+	return gateway.Config{
 		Heartbeat: c.Stream.Heartbeat, WriteTimeout: c.Stream.WriteTimeout, Retry: c.Stream.Retry,
 		MaxAge: c.Stream.MaxAge, PrimeWait: c.Stream.PrimeWait, AheadWait: c.Stream.AheadWait,
 		StaleAllowed: c.Stream.StaleAllowed, Drain: c.Stream.Drain, MaxSubscribers: c.Stream.MaxSubscribers,
 		AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled,
-	})
+	}
 }
 
 // load returns the configuration that the command line asks for.

@@ -42,12 +42,18 @@ func (u *upstreams) add(registry *stream.Registry, c *config.Config, w config.Wa
 	if err != nil {
 		return err
 	}
-	_, err = registry.Add(stream.WatchConfig{
-		Name: w.Name, SourceName: s.Name, Source: source, Writer: writer,
-		OnDemand: !w.Prime, Linger: w.Linger, SnapshotTimeout: w.SnapshotTimeout,
-		History: stream.History(w.History), Logger: u.logger,
-	})
+	wc := watchConfig(w)
+	wc.Source, wc.Writer, wc.Logger = source, writer, u.logger
+	_, err = registry.Add(wc)
 	return err
+}
+
+// watchConfig is what the configuration says of a watch, whatever its source.
+func watchConfig(w config.Watch) stream.WatchConfig {
+	return stream.WatchConfig{
+		Name: w.Name, SourceName: w.Source, OnDemand: !w.Prime, Linger: w.Linger,
+		SnapshotTimeout: w.SnapshotTimeout, History: stream.History(w.History),
+	}
 }
 
 func sourceOf(c *config.Config, w config.Watch) (config.Source, error) {
@@ -66,7 +72,7 @@ func (u *upstreams) source(s config.Source, w config.Watch) (stream.Source, stre
 		shared := u.store(s)
 		return shared.Source(w.Name), shared.Writer(w.Name), nil
 	case config.Host:
-		source, err := hostsource.New(hostsource.Config{Collection: w.Collection, Interval: s.Host.Interval})
+		source, err := hostsource.New(hostConfig(s.Host, w))
 		return source, nil, err
 	case config.GRPCs:
 		source, err := u.grpc(s.GRPC, w)
@@ -77,19 +83,31 @@ func (u *upstreams) source(s config.Source, w config.Watch) (stream.Source, stre
 
 func (u *upstreams) store(s config.Source) *store.Store {
 	if u.stores[s.Name] == nil {
-		u.stores[s.Name] = store.New(store.Config{MaxValueBytes: int(s.Store.MaxValueBytes), MaxBytes: s.Store.MaxBytes})
+		u.stores[s.Name] = store.New(storeConfig(s.Store))
 	}
 	return u.stores[s.Name]
 }
 
 func (u *upstreams) grpc(g config.GRPCSource, w config.Watch) (stream.Source, error) {
-	source, err := grpcsource.New(grpcsource.Config{
-		Address: g.Address, Watch: w.Watch, Prefix: w.Prefix, TLS: g.TLS, Metadata: g.Metadata,
-		Keepalive: g.Keepalive, StallAfter: g.StallAfter, MaxMessageBytes: g.MaxMessageBytes,
-	})
+	source, err := grpcsource.New(grpcConfig(g, w))
 	if err != nil {
 		return nil, err
 	}
 	u.open = append(u.open, source)
 	return source, nil
+}
+
+func storeConfig(s config.StoreSource) store.Config {
+	return store.Config{MaxValueBytes: int(s.MaxValueBytes), MaxBytes: s.MaxBytes}
+}
+
+func hostConfig(h config.HostSource, w config.Watch) hostsource.Config {
+	return hostsource.Config{Collection: w.Collection, Interval: h.Interval}
+}
+
+func grpcConfig(g config.GRPCSource, w config.Watch) grpcsource.Config {
+	return grpcsource.Config{
+		Address: g.Address, Watch: w.Watch, Prefix: w.Prefix, TLS: g.TLS, Metadata: g.Metadata,
+		Keepalive: g.Keepalive, StallAfter: g.StallAfter, MaxMessageBytes: g.MaxMessageBytes,
+	}
 }

@@ -1,10 +1,14 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/grpcsource"
+	"github.com/watchtide/watchtide/stream/hostsource"
 )
 
 // sourceFields returns, for each source type of this build, how its own keys
@@ -16,14 +20,14 @@ func (d *decoder) sourceFields(s *Source) map[SourceType]map[string]field {
 			"max_bytes":       d.size(&s.Store.MaxBytes),
 		},
 		Host: {
-			"interval": d.duration(&s.Host.Interval),
+			"interval": d.durationAtLeast(hostsource.MinInterval, &s.Host.Interval),
 		},
 		GRPCs: {
 			"address":           d.str(&s.GRPC.Address),
 			"tls":               d.clientTLS(&s.GRPC.TLS),
 			"metadata":          d.metadata(&s.GRPC.Metadata),
 			"metadata_files":    d.metadataFiles(&s.GRPC.Metadata),
-			"keepalive":         d.durationOrOff(&s.GRPC.Keepalive),
+			"keepalive":         d.keepalive(&s.GRPC.Keepalive),
 			"stall_after":       d.duration(&s.GRPC.StallAfter),
 			"max_message_bytes": d.messageSize(&s.GRPC.MaxMessageBytes),
 		},
@@ -108,6 +112,17 @@ func (d *decoder) sourceTypes(s *Source) []string {
 		types = append(types, string(t))
 	}
 	return types
+}
+
+// keepalive reads what gRPC clients may use, or 0s.
+func (d *decoder) keepalive(into *time.Duration) field {
+	read := d.durationFrom(fmt.Sprintf("a duration of at least %s, or 0s for none", grpcsource.MinKeepalive), 0, into)
+	return d.offAtZero(func(v value) {
+		read(v)
+		if 0 < *into && *into < grpcsource.MinKeepalive {
+			d.errorf(v, "want a duration of at least %s, or 0s for none", grpcsource.MinKeepalive)
+		}
+	}, into)
 }
 
 // messageSize reads a size that gRPC can take.

@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/hostsource"
 )
 
 // Collections are what a source of type host can watch.
-var Collections = []string{"interfaces", "mounts", "processes"}
+var Collections = []string{hostsource.Interfaces, hostsource.Mounts, hostsource.Processes}
 
 // watchFields returns how the keys are read that every watch may have.
 func (d *decoder) watchFields(w *Watch) map[string]field {

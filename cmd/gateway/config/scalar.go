@@ -100,7 +100,11 @@ func (d *decoder) duration(into *time.Duration) field {
 // durationOrOff reads a number with a unit, where 0s turns something off: then
 // it is negative.
 func (d *decoder) durationOrOff(into *time.Duration) field {
-	read := d.durationFrom("a duration such as 500ms, 15s or 10m, or 0s for none", 0, into)
+	return d.offAtZero(d.durationFrom("a duration such as 500ms, 15s or 10m, or 0s for none", 0, into), into)
+}
+
+// offAtZero makes Off of a zero that was read.
+func (d *decoder) offAtZero(read field, into *time.Duration) field {
 	return func(v value) {
 		errors := len(d.errs)
 		read(v)
@@ -108,6 +112,11 @@ func (d *decoder) durationOrOff(into *time.Duration) field {
 			*into = Off
 		}
 	}
+}
+
+// durationAtLeast reads a number with a unit.
+func (d *decoder) durationAtLeast(least time.Duration, into *time.Duration) field {
+	return d.durationFrom("a duration of at least "+least.String(), least, into)
 }
 
 func (d *decoder) durationFrom(want string, least time.Duration, into *time.Duration) field {

@@ -41,7 +41,8 @@ type StoreSource struct {
 
 // HostSource is a source of type "host": the machine on which the gateway runs.
 type HostSource struct {
-	// Interval is the time between two looks at the machine ("interval").
+	// Interval is the time between two looks at the machine ("interval"), at
+	// least 100ms.
 	Interval time.Duration
 }
 
@@ -58,7 +59,7 @@ type GRPCSource struct {
 	// values are names of files that hold the value, read once at start).
 	Metadata Metadata
 	// Keepalive is the silence after which the connection is probed
-	// ("keepalive"; Off: it is not).
+	// ("keepalive"; at least 10s; Off: it is not).
 	Keepalive time.Duration
 	// StallAfter is the silence after which the upstream counts as stalled
 	// ("stall_after").

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"crypto/tls"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/grpcsource"
+	"github.com/watchtide/watchtide/stream/hostsource"
+	"github.com/watchtide/watchtide/stream/store"
+)
+
+// Every option of the configuration arrives where it is used.
+func TestEveryOptionArrives(t *testing.T) {
+	history := config.History{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6}
+	secure := &tls.Config{}
+	c := &config.Config{
+		HTTP: config.HTTP{AllowedOrigins: []string{"https://a"}},
+		Stream: config.Stream{
+			Heartbeat: 1, WriteTimeout: 2, Retry: 3, MaxAge: 4, Drain: 5, AheadWait: 6, PrimeWait: 7, StaleAllowed: 8,
+			MaxSubscribers: 9,
+		},
+		Metrics: config.Metrics{Enabled: true},
+	}
+	w := config.Watch{
+		Name: "w", Source: "s", Linger: 1, History: history, SnapshotTimeout: 2,
+		Collection: "mounts", Watch: "up", Prefix: "p/",
+	}
+	g := config.GRPCSource{
+		Address: "a:1", TLS: secure, Metadata: config.Metadata{"k": "v"}, Keepalive: 1, StallAfter: 2, MaxMessageBytes: 3,
+	}
+	for _, pair := range []struct{ got, want any }{
+		{gatewayConfig(c), gateway.Config{
+			AllowedOrigins: []string{"https://a"}, Heartbeat: 1, WriteTimeout: 2, Retry: 3, MaxAge: 4, Drain: 5,
+			AheadWait: 6, PrimeWait: 7, StaleAllowed: 8, MaxSubscribers: 9, Metrics: true,
+		}},
+		{watchConfig(w), stream.WatchConfig{
+			Name: "w", SourceName: "s", OnDemand: true, Linger: 1, SnapshotTimeout: 2,
+			History: stream.History{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6},
+		}},
+		{storeConfig(config.StoreSource{MaxValueBytes: 1, MaxBytes: 2}), store.Config{MaxValueBytes: 1, MaxBytes: 2}},
+		{hostConfig(config.HostSource{Interval: 1}, w), hostsource.Config{Collection: "mounts", Interval: 1}},
+		{grpcConfig(g, w), grpcsource.Config{
+			Address: "a:1", Watch: "up", Prefix: "p/", TLS: secure, Metadata: map[string]string{"k": "v"},
+			Keepalive: 1, StallAfter: 2, MaxMessageBytes: 3,
+		}},
+	} {
+		if !reflect.DeepEqual(pair.got, pair.want) {
+			t.Errorf("got  %+v\nwant %+v", pair.got, pair.want)
+		}
+	}
+}
+
+// Off means in a configuration what a negative duration means where it is used.
+func TestOffIsNegative(t *testing.T) {
+	if config.Off >= 0 {
+		t.Errorf("Off is %d", config.Off)
+	}
+}

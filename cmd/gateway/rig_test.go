@@ -1,0 +1,236 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// asCommand makes the test binary the command itself, for tests of what only a
+// process of its own can show.
+const asCommand = "WATCHTIDE_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// patience is how long a test waits for what must happen. No test waits for so
+// long unless it fails.
+const patience = 30 * time.Second
+
+// running is a command line that runs in this process.
+type running struct {
+	t       *testing.T
+	signals chan os.Signal
+	out     <-chan string // lines of stdout; closed at the end
+	logs    *lines
+	code    <-chan int
+}
+
+// lines is a writer that keeps lines, and tells of each. Any goroutine may use it.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+	more chan struct{} // closed and replaced at each write
+}
+
+func newLines() *lines { return &lines{more: make(chan struct{})} }
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.more)
+	l.more = make(chan struct{})
+	return l.text.Write(b)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// await waits until the text holds what is wanted, and returns it.
+func (l *lines) await(t *testing.T, want string) string {
+	t.Helper()
+	timeout := time.After(patience)
+	for {
+		l.mu.Lock()
+		text, more := l.text.String(), l.more
+		l.mu.Unlock()
+		if strings.Contains(text, want) {
+			return text
+		}
+		select {
+		case <-more:
+		case <-timeout:
+			t.Fatalf("no %q in:\n%s", want, text)
+		}
+	}
+}
+
+// start runs a command line, and interrupts it at the end of the test.
+func start(t *testing.T, args ...string) *running {
+	t.Helper()
+	reader, writer := io.Pipe()
+	out, code := make(chan string), make(chan int, 1)
+	r := &running{t: t, signals: make(chan os.Signal, 2), out: out, logs: newLines(), code: code}
+	p := process{stdout: writer, stderr: r.logs, signals: r.signals,
+		exit: func(code int) { t.Errorf("exit(%d)", code) }}
+	go func() {
+		defer close(out)
+		for scanner := bufio.NewScanner(reader); scanner.Scan(); {
+			out <- scanner.Text()
+		}
+	}()
+	go func() {
+		code <- run(context.Background(), p, args)
+		writer.Close()
+	}()
+	t.Cleanup(func() {
+		select {
+		case r.signals <- syscall.SIGTERM:
+		default:
+		}
+		for range out {
+		}
+	})
+	return r
+}
+
+// line returns the next line of stdout.
+func (r *running) line() string {
+	r.t.Helper()
+	select {
+	case line, ok := <-r.out:
+		if !ok {
+			r.t.Fatalf("the output has ended; stderr:\n%s", r.logs)
+		}
+		return line
+	case <-time.After(patience):
+		r.t.Fatalf("no line; stderr:\n%s", r.logs)
+	}
+	return ""
+}
+
+// expect compares the next lines of stdout.
+func (r *running) expect(want ...string) {
+	r.t.Helper()
+	for _, w := range want {
+		if got := r.line(); got != w {
+			r.t.Fatalf("got  %s\nwant %s", got, w)
+		}
+	}
+}
+
+// awaitCode returns the exit code; what is left of stdout is not looked at.
+func (r *running) awaitCode() int {
+	r.t.Helper()
+	go func() {
+		for range r.out {
+		}
+	}()
+	select {
+	case code := <-r.code:
+		return code
+	case <-time.After(patience):
+		r.t.Fatalf("the command has not ended; stderr:\n%s", r.logs)
+	}
+	return -1
+}
+
+// served is a gateway that runs in this process.
+type served struct {
+	*running
+	http, grpc string // host:port
+}
+
+func (s *served) url() string { return "http://" + s.http }
+
+// serve runs "serve" on free ports and waits until it listens.
+func serve(t *testing.T, args ...string) *served {
+	t.Helper()
+	r := start(t, append([]string{"serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"}, args...)...)
+	for line := range strings.Lines(r.logs.await(t, `"listening"`)) {
+		var entry struct{ Msg, HTTP, GRPC string }
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "listening" {
+			return &served{r, entry.HTTP, entry.GRPC}
+		}
+	}
+	t.Fatalf("not a line of JSON:\n%s", r.logs)
+	return nil
+}
+
+// do sends a request and returns the status and the body.
+func (s *served) do(method, path, body string) (int, string) {
+	s.t.Helper()
+	return fetch(s.t, http.DefaultTransport, method, s.url()+path, body)
+}
+
+func fetch(t *testing.T, transport http.RoundTripper, method, url, body string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Close = true // so that nothing is left over
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(answer)
+}
+
+// put writes a resource of the watch notes.
+func (s *served) put(key, value string) {
+	s.t.Helper()
+	if status, body := s.do("PUT", "/v1/watches/notes/resources/"+key, value); status != 201 && status != 200 {
+		s.t.Fatalf("PUT %s: %d %s", key, status, body)
+	}
+}
+
+func (s *served) remove(key string) {
+	s.t.Helper()
+	if status, body := s.do("DELETE", "/v1/watches/notes/resources/"+key, ""); status >= 300 {
+		s.t.Fatalf("DELETE %s: %d %s", key, status, body)
+	}
+}
+
+// file writes a file and returns its name.
+func file(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// command runs a command line to its end.
+func command(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	p := process{stdout: &out, stderr: &errs, exit: func(int) {}}
+	code = run(t.Context(), p, args)
+	return code, out.String(), errs.String()
+}
