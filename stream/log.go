@@ -164,15 +164,16 @@ func checkChange(c *Change) error {
 
 // foldKeys keeps the last change of each key, in order.
 func foldKeys(changes []Change) []Change {
-	if len(changes) < 2 {
+	repeated := repeatedInFew
+	if len(changes) > 16 {
+		repeated = repeatedInMany
+	}
+	if !repeated(changes) {
 		return changes
 	}
 	last := make(map[string]int, len(changes))
 	for i := range changes {
 		last[changes[i].Key] = i
-	}
-	if len(last) == len(changes) {
-		return changes
 	}
 	kept := make([]Change, 0, len(last))
 	for i := range changes {
@@ -181,6 +182,27 @@ func foldKeys(changes []Change) []Change {
 		}
 	}
 	return kept
+}
+
+// repeatedInFew says whether a key stands twice in a small transaction, without
+// an allocation.
+func repeatedInFew(changes []Change) bool {
+	for i := range changes {
+		for j := range i {
+			if changes[i].Key == changes[j].Key {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func repeatedInMany(changes []Change) bool {
+	seen := make(map[string]struct{}, len(changes))
+	for i := range changes {
+		seen[changes[i].Key] = struct{}{}
+	}
+	return len(seen) < len(changes)
 }
 
 // news drops what the log has already, as it happens where a snapshot and the
