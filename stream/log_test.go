@@ -51,7 +51,6 @@ func mustReplace(t testing.TB, l *Log, epoch string, revision uint64, changes ..
 type client struct {
 	state map[string]string
 	log   []string
-	sse   strings.Builder
 }
 
 func (c *client) apply(b *Batch) {
