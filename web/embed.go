@@ -1,0 +1,29 @@
+// Package web is the page at /: a live table of every watch, embedded into the
+// binary. There is no build step; page/ is served as it is.
+//
+// The page asks nobody but the server that it came from, and only by relative
+// URLs, so that it also works behind a proxy that serves the gateway under a
+// path, provided that the path of the page ends in a slash.
+//
+// The files are embedded rather than read from a disk, so that the binary is all
+// there is to deploy, and the page always fits the server that it talks to.
+package web
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:embed page
+var embedded embed.FS
+
+// Files are the files of the page: index.html, and what it loads under assets/.
+var Files fs.FS = mustSub(embedded, "page")
+
+func mustSub(files fs.FS, dir string) fs.FS {
+	sub, err := fs.Sub(files, dir)
+	if err != nil {
+		panic("web: " + err.Error()) // dir is a constant: never
+	}
+	return sub
+}
