@@ -44,6 +44,7 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"commit 2":           w.commit,
 		"commit 3":           w.commit,
 		"commit 4":           w.commit,
+		"churn 2":            w.churn,
 		"churn":              w.churn,
 		"catch up":           w.catchUp,
 		"catch up 2":         w.catchUp,
@@ -85,6 +86,9 @@ func (w *world) commit(t *rapid.T) {
 func (w *world) churn(t *rapid.T) {
 	if !w.heavy {
 		t.Skip("light history")
+	}
+	if rapid.Bool().Draw(t, "from where it is") {
+		w.readAll()
 	}
 	for i := range rapid.IntRange(20, 80).Draw(t, "commits") {
 		key := keys[i%3]

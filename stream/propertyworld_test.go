@@ -211,6 +211,14 @@ func (w *world) settle() {
 	}
 }
 
+// readAll lets those who read slowly catch up as well.
+func (w *world) readAll() {
+	for _, c := range w.clients {
+		for c.up() && w.step(c) {
+		}
+	}
+}
+
 // advance lets seconds pass, one by one.
 func (w *world) advance(seconds int) {
 	for range seconds {
@@ -253,12 +261,10 @@ func (w *world) level() {
 // finish tries every id, while the replicas are where they are and again when
 // everything has come to rest for good, and checks.
 func (w *world) finish() {
+	w.partReplicas()
 	w.tryEveryID()
 	w.advance(4)
-	for _, c := range w.clients {
-		for c.up() && w.step(c) {
-		}
-	}
+	w.readAll()
 	w.level()
 	w.tryEveryID()
 	for _, c := range w.clients {
@@ -267,16 +273,28 @@ func (w *world) finish() {
 		}
 	}
 	w.advance(6)
-	for _, c := range w.clients {
-		for w.step(c) {
-		}
-	}
+	w.readAll()
 	w.history.Settled = true
 	for _, g := range w.gateways {
 		w.history.Freshness[g.name] = g.endpoint.Freshness()
 	}
 	w.check()
 	w.count()
+}
+
+// partReplicas makes one replica faster than the other, with a subscriber that is
+// given ids there which are ahead of the other.
+func (w *world) partReplicas() {
+	fast := w.gateways[0]
+	fast.endpoint.Catch(-1)
+	c := &client{name: "ahead"}
+	w.clients = append(w.clients, c)
+	w.dial(c, fast, nil, nil)
+	for range 3 {
+		w.upstream.Commit(1, streamtest.Write{Key: "a/1", Value: w.value()})
+		fast.endpoint.Catch(-1)
+		w.settle()
+	}
 }
 
 // tryEveryID resumes from each id ever sent, at each gateway.

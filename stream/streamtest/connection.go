@@ -167,7 +167,9 @@ func (c *Connection) step(next func(*stream.Batch) bool, limit int) bool {
 			break
 		}
 		f.Events = append(f.Events, e)
-		c.receive(e)
+	}
+	for i := range f.Events {
+		c.receive(&f, i)
 	}
 	if c.batch.Boundary() && !f.Cut {
 		f.Mark = c.mark()
@@ -176,10 +178,10 @@ func (c *Connection) step(next func(*stream.Batch) bool, limit int) bool {
 	return true
 }
 
-func (c *Connection) receive(e stream.Event) {
-	c.state.Apply(e)
-	if e.Type == stream.Upsert {
-		c.sent = append(c.sent, sentValue{value: e.Resource.Value, text: string(e.Resource.Value)})
+func (c *Connection) receive(f *Flush, i int) {
+	f.apply(c.state, i)
+	if e := &f.Events[i]; e.Type == stream.Upsert {
+		c.sent = append(c.sent, sentValue{value: e.Resource.Value, text: f.version(i).Value})
 	}
 }
 
@@ -200,8 +202,8 @@ func (c *Connection) broke(format string, args ...any) {
 // since: the log must never write over what a reader may still hold.
 func (c *Connection) CheckBytes() error {
 	for _, s := range c.sent {
-		if string(s.value) != s.text {
-			return fmt.Errorf("%v: a value changed after it was sent: %.60q became %.60q", c, s.text, s.value)
+		if now := valueText(s.value); now != s.text {
+			return fmt.Errorf("%v: a value changed after it was sent: %q became %q", c, s.text, now)
 		}
 	}
 	return nil

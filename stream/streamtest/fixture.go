@@ -138,7 +138,7 @@ func (f *fixture) awaitState(r *run) {
 func (f *fixture) state() State {
 	out := State{}
 	for key, value := range f.want {
-		out[key] = Version{Value: value}
+		out[key] = Version{Value: valueText(value)}
 	}
 	return out
 }

@@ -70,9 +70,9 @@ func (h *History) finalState(c *Connection) error {
 		return nil
 	}
 	final := c.Begin.Clone()
-	for _, f := range c.Flushes {
-		for _, e := range f.Events {
-			final.Apply(e)
+	for i := range c.Flushes {
+		for j := range c.Flushes[i].Events {
+			c.Flushes[i].apply(final, j)
 		}
 	}
 	_, newest := h.Truth.Newest()

@@ -70,6 +70,24 @@ type Flush struct {
 	Mark *Mark
 	// Cut says that the connection broke in the middle of it.
 	Cut bool
+
+	versions []Version // of the upserts among Events, made when they are asked for
+}
+
+// version returns what the i-th event, an upsert, brought.
+func (f *Flush) version(i int) Version {
+	if f.versions == nil {
+		f.versions = make([]Version, len(f.Events))
+	}
+	if v := &f.versions[i]; v.Revision == 0 {
+		*v = versionOf(f.Events[i].Resource)
+	}
+	return f.versions[i]
+}
+
+// apply does to a state what the i-th event does.
+func (f *Flush) apply(s State, i int) {
+	s.apply(&f.Events[i], func(stream.Resource) Version { return f.version(i) })
 }
 
 // Mark is an id, and what the subscriber held when it received it.

@@ -72,7 +72,7 @@ func (o *keyOrder) check(s *step) error {
 		o.at[key] = max(at, deletion(versions, at)+1)
 		return nil
 	}
-	got := versionOf(s.event.Resource)
+	got := s.version()
 	next := place(versions, max(at-1, 0), got)
 	if next < 0 {
 		if place(versions, 0, got) < 0 {

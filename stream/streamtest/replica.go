@@ -244,12 +244,11 @@ func (s *session) snapshot(name string, at Transaction, sent, cut int) error {
 	}
 	// By key, and so in no order of revisions: any order is right.
 	for _, key := range sortedKeys(at.After) {
-		v := at.After[key]
 		if cut == 0 {
 			return fmt.Errorf("%w in the middle of a snapshot", ErrCut)
 		}
 		cut--
-		if err := s.sink.Upsert(stream.Resource{Key: key, Revision: v.Revision, Value: []byte(v.Value)}); err != nil {
+		if err := s.sink.Upsert(at.resources[key]); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package streamtest
 
 import (
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
@@ -12,7 +13,24 @@ import (
 // Version is what a key holds: a value as it was at a revision.
 type Version struct {
 	Revision uint64
-	Value    string
+	// Value is the JSON text; of a long one the beginning, the length and a
+	// hash, so that large values can be compared a million times.
+	Value string
+}
+
+const longValue = 64
+
+var valueSeed = maphash.MakeSeed()
+
+// valueText is what stands in a Version for a value.
+func valueText[T string | []byte](value T) string {
+	if len(value) <= longValue {
+		return string(value)
+	}
+	var h maphash.Hash
+	h.SetSeed(valueSeed)
+	_, _ = h.Write([]byte(value))
+	return fmt.Sprintf("%s… (%d bytes, %x)", string(value[:longValue]), len(value), h.Sum64())
 }
 
 // State is a collection, by key.
@@ -20,12 +38,14 @@ type State map[string]Version
 
 // Apply does what a client of four lines does: reset clears, upsert puts,
 // delete removes, everything else leaves the state as it is.
-func (s State) Apply(e stream.Event) {
+func (s State) Apply(e stream.Event) { s.apply(&e, versionOf) }
+
+func (s State) apply(e *stream.Event, version func(stream.Resource) Version) {
 	switch e.Type {
 	case stream.Reset:
 		clear(s)
 	case stream.Upsert:
-		s[e.Resource.Key] = versionOf(e.Resource)
+		s[e.Resource.Key] = version(e.Resource)
 	case stream.Delete:
 		delete(s, e.Resource.Key)
 	}
@@ -88,5 +108,5 @@ func sortedKeys(states ...State) []string {
 }
 
 func versionOf(r stream.Resource) Version {
-	return Version{Revision: r.Revision, Value: string(r.Value)}
+	return Version{Revision: r.Revision, Value: valueText(r.Value)}
 }

@@ -1,6 +1,7 @@
 package streamtest
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -30,42 +31,46 @@ type Transaction struct {
 	Changes  []stream.Change
 	// After is the whole state that it left. Not to be changed.
 	After State
+
+	resources map[string]stream.Resource // After, with the values in full
 }
 
-// NewTruth returns the truth of an empty upstream: a first transaction without
-// changes at a revision.
+// NewTruth returns the truth of an upstream that is empty at a revision.
 func NewTruth(epoch string, revision uint64) *Truth {
 	t := &Truth{}
-	t.Begin(epoch, State{}, revision)
+	t.begin(epoch, Transaction{Revision: revision})
 	return t
 }
 
-// Begin begins another revision order with a state, as a restore does. The name
-// may be the one of an earlier order: a broken promise that must be survived.
-func (t *Truth) Begin(name string, s State, revision uint64) {
+// begin begins another revision order where a transaction ended, as a restore
+// does. The name may be the one of an earlier order: a broken promise that must
+// be survived.
+func (t *Truth) begin(name string, backup Transaction) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.epochs = append(t.epochs, &epoch{
-		name: name,
-		txns: []Transaction{{Revision: revision, After: s.Clone()}},
-	})
+	first := Transaction{Revision: backup.Revision, After: backup.After.Clone(), resources: maps.Clone(backup.resources)}
+	t.epochs = append(t.epochs, &epoch{name: name, txns: []Transaction{first}})
 }
 
-// Append adds a transaction to the newest revision order. Changes are applied
-// in the order given.
+// Append adds a transaction to the newest revision order. Each key may stand in
+// it once.
 func (t *Truth) Append(revision uint64, changes ...stream.Change) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.epochs[len(t.epochs)-1]
-	s := e.last().After.Clone()
+	txn := Transaction{Revision: revision, Changes: changes, After: e.last().After.Clone()}
+	txn.resources = make(map[string]stream.Resource, len(txn.After)+len(changes))
+	maps.Copy(txn.resources, e.last().resources)
 	for _, c := range changes {
 		if c.Deleted {
-			delete(s, c.Key)
+			delete(txn.After, c.Key)
+			delete(txn.resources, c.Key)
 			continue
 		}
-		s[c.Key] = versionOf(c.Resource)
+		txn.After[c.Key] = versionOf(c.Resource)
+		txn.resources[c.Key] = c.Resource
 	}
-	e.txns = append(e.txns, Transaction{Revision: revision, Changes: changes, After: s})
+	e.txns = append(e.txns, txn)
 }
 
 // Newest returns the newest revision order's name and last transaction.
@@ -176,7 +181,7 @@ func (e *epoch) versions(key string) []Version {
 			case c.Deleted:
 				out = append(out, Version{Revision: txn.Revision})
 			default:
-				out = append(out, versionOf(c.Resource))
+				out = append(out, txn.After[key])
 			}
 		}
 	}

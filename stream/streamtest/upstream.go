@@ -109,8 +109,7 @@ func (u *Upstream) Restore(epoch string, revision uint64) {
 	defer u.mu.Unlock()
 	newest, _ := u.truth.end()
 	_, txns := u.truth.read(newest, 0, max(u.truth.find(newest, revision), 1))
-	backup := txns[len(txns)-1]
-	u.truth.Begin(epoch, backup.After, backup.Revision)
+	u.truth.begin(epoch, txns[len(txns)-1])
 }
 
 // Replica returns a source that follows the upstream through an endpoint of its

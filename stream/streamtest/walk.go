@@ -26,6 +26,7 @@ const (
 // step is one event of a connection, or one id, and what is known there.
 type step struct {
 	flush *Flush
+	index int           // of the event in its flush
 	event *stream.Event // nil: an id
 	mark  *Mark         // set for an id
 	last  bool          // the last event of its flush
@@ -40,6 +41,9 @@ type step struct {
 	before State
 }
 
+// version is what an upsert brought.
+func (s *step) version() Version { return s.flush.version(s.index) }
+
 // walk calls f for each event and id of a connection in order, until f returns
 // an error, and says where that was.
 func (c *Connection) walk(f func(*step) error) error {
@@ -47,7 +51,7 @@ func (c *Connection) walk(f func(*step) error) error {
 	for i := range c.Flushes {
 		flush := &c.Flushes[i]
 		for j := range flush.Events {
-			s := step{flush: flush, event: &flush.Events[j], last: j == len(flush.Events)-1, epoch: w.epochAt(i)}
+			s := step{flush: flush, index: j, event: &flush.Events[j], last: j == len(flush.Events)-1, epoch: w.epochAt(i)}
 			if err := w.event(&s, f); err != nil {
 				return fmt.Errorf("%v: flush %d, event %d %s: %w", c, flush.Order, j, describe(*s.event), err)
 			}
@@ -81,7 +85,7 @@ func (w *walker) event(s *step, f func(*step) error) error {
 	w.phase = nextPhase(w.phase, s.event)
 	s.phase, s.before = w.phase, w.state
 	err := f(s)
-	w.state.Apply(*s.event)
+	s.flush.apply(w.state, s.index)
 	switch {
 	case s.event.Type == stream.EndOfSnapshot:
 		w.phase = live
