@@ -8,6 +8,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/web"
 )
 
 // Gateway serves the watches of a registry over HTTP and gRPC.
@@ -50,25 +51,32 @@ func (g *Gateway) Handler() http.Handler {
 	r.Use(g.cors)
 	r.NotFound(g.notFound)
 	r.MethodNotAllowed(g.methodNotAllowed)
+	get := func(path string, h http.HandlerFunc) {
+		r.Get(path, h)
+		r.Head(path, h)
+	}
 
 	// Streams: goroutine pump.
-	r.Get("/v1/events", g.handleEvents)
-	r.Head("/v1/events", g.handleEvents)
-	r.Get("/v1/watches/{watch}/events", g.handleWatchEvents)
-	r.Head("/v1/watches/{watch}/events", g.handleWatchEvents)
+	get("/v1/events", g.handleEvents)
+	get("/v1/watches/{watch}/events", g.handleWatchEvents)
 
 	// Long poll, for clients and proxies that cannot stream.
-	r.Get("/v1/watches/{watch}/changes", g.handleChanges)
+	get("/v1/watches/{watch}/changes", g.handleChanges)
 
 	// Everything unary.
 	r.Handle("/v1/watches", api)
 	r.Handle("/v1/watches/*", api)
 
-	r.Get("/openapi.json", g.handleOpenAPI)
-	r.Get("/healthz", g.handleHealthz)
-	r.Get("/readyz", g.handleReadyz)
+	get("/openapi.json", g.handleOpenAPI)
+	get("/healthz", g.handleHealthz)
+	get("/readyz", g.handleReadyz)
 	if g.cfg.Metrics {
-		r.Method(http.MethodGet, "/metrics", g.metricsHandler())
+		get("/metrics", g.metricsHandler().ServeHTTP)
+	}
+
+	// The page, embedded: "/" and its assets.
+	for _, path := range web.Paths() {
+		get(path, web.Handler().ServeHTTP)
 	}
 	return r
 }
@@ -82,7 +90,7 @@ func (g *Gateway) notFound(w http.ResponseWriter, r *http.Request) {
 func (g *Gateway) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	routes := chi.RouteContext(r.Context()).Routes
-	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE"} {
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete} {
 		if routes.Match(chi.NewRouteContext(), method, r.URL.EscapedPath()) {
 			allowed = append(allowed, method)
 		}
