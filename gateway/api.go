@@ -37,9 +37,9 @@ func (g *Gateway) apiHandler() http.Handler {
 	r.Head("/v1/watches/{watch}/resources/*", a.getResource)
 	r.Put("/v1/watches/{watch}/resources/*", a.putResource)
 	r.Delete("/v1/watches/{watch}/resources/*", a.deleteResource)
-	// GET of these is served elsewhere, and what is left comes here.
+	// GET and HEAD of these are served elsewhere, and what is left comes here.
 	r.Handle("/v1/watches/{watch}/events", onlyAllowed("GET, HEAD"))
-	r.Handle("/v1/watches/{watch}/changes", onlyAllowed("GET"))
+	r.Handle("/v1/watches/{watch}/changes", onlyAllowed("GET, HEAD"))
 	return r
 }
 

@@ -103,7 +103,7 @@ func TestMethods(t *testing.T) {
 		{"POST", "/v1/watches/notes/resources/a", "GET, HEAD, PUT, DELETE"},
 		{"PATCH", "/v1/watches/notes/resources/a%2Fb", "GET, HEAD, PUT, DELETE"},
 		{"POST", "/v1/watches/notes/events", "GET, HEAD"},
-		{"POST", "/v1/watches/notes/changes", "GET"},
+		{"POST", "/v1/watches/notes/changes", "GET, HEAD"},
 	} {
 		// grpc-gateway's ways to make another method of a POST stay shut.
 		got := r.send(test.method, test.path, "watch=notes", "Content-Type: application/x-www-form-urlencoded", "X-HTTP-Method-Override: GET")

@@ -37,12 +37,15 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, p)
 		return
 	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	if r.Method == http.MethodHead {
+		return
+	}
 	g.metrics.streamOpened(transportPoll)
 	defer g.metrics.streamClosed(transportPoll)
 	poll := newPoll(g, watch, ask, newWriter(w, r, g.cfg.WriteTimeout))
 	defer poll.close()
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
 	poll.run(r.Context())
 }
 

@@ -41,6 +41,7 @@ func TestChangesSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
 		r.prime("services", 7, resource("a", 5, `{"n": 1}`), resource("b", 6, `2`))
+		synctest.Wait()
 		wantPoll(t, r.get(pollPath), `{"events":[{"type":"reset","watch":"services","reason":"initial"},`+
 			`{"type":"upsert","watch":"services","key":"a","revision":"5","value":{"n": 1}},`+
 			`{"type":"upsert","watch":"services","key":"b","revision":"6","value":2},`+
@@ -89,6 +90,7 @@ func TestChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
 		r.prime("services", 7)
+		synctest.Wait()
 		for query, wait := range map[string]time.Duration{
 			"&wait=0s": 0, "&wait=0": 0, "&wait=1500ms": 1500 * time.Millisecond, "": 30 * time.Second, "&wait=5m": 5 * time.Minute,
 		} {
@@ -243,6 +245,7 @@ func TestChangesOverload(t *testing.T) {
 			t.Errorf("the second poll: %d %v", x.StatusCode, x.Header)
 		}
 		<-first
+		synctest.Wait() // until its handler has returned as well
 		if x := r.get(pollPath); x.StatusCode != 200 {
 			t.Errorf("after the first has ended: %d", x.StatusCode)
 		}
