@@ -22,9 +22,9 @@ func TestGetPrintsLinesInAPipe(t *testing.T) {
 func TestGetPrintsOneResource(t *testing.T) {
 	g := serve(t)
 	g.put("b%2Fc", `{"n":1}`)
-	code, stdout, _ := command(t, "get", "notes", "b/c", "--server", g.url())
+	code, stdout, stderr := command(t, "get", "notes", "b/c", "--server", g.url())
 	if want := `{"key":"b/c","revision":"1","value":{"n":1}}` + "\n"; code != 0 || stdout != want {
-		t.Errorf("exit code %d: %s", code, stdout)
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }
 

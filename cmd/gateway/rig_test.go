@@ -158,6 +158,7 @@ func (r *running) awaitCode() int {
 type served struct {
 	*running
 	http, grpc string // host:port
+	primed     sync.Once
 }
 
 func (s *served) url() string { return "http://" + s.http }
@@ -169,7 +170,7 @@ func serve(t *testing.T, args ...string) *served {
 	for line := range strings.Lines(r.logs.await(t, `"listening"`)) {
 		var entry struct{ Msg, HTTP, GRPC string }
 		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "listening" {
-			return &served{r, entry.HTTP, entry.GRPC}
+			return &served{running: r, http: entry.HTTP, grpc: entry.GRPC}
 		}
 	}
 	t.Fatalf("not a line of JSON:\n%s", r.logs)
@@ -201,9 +202,15 @@ func fetch(t *testing.T, transport http.RoundTripper, method, url, body string) 
 	return response.StatusCode, string(answer)
 }
 
+// awaitPrimed waits until the watch notes is primed, which a list does.
+func (s *served) awaitPrimed() {
+	s.primed.Do(func() { s.do("GET", "/v1/watches/notes/resources?page_size=1", "") })
+}
+
 // put writes a resource of the watch notes.
 func (s *served) put(key, value string) {
 	s.t.Helper()
+	s.awaitPrimed()
 	if status, body := s.do("PUT", "/v1/watches/notes/resources/"+key, value); status != 201 && status != 200 {
 		s.t.Fatalf("PUT %s: %d %s", key, status, body)
 	}

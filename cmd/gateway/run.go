@@ -7,6 +7,8 @@ import (
 	"log/slog"
 
 	"github.com/spf13/cobra"
+
+	"github.com/watchtide/watchtide/cmd/gateway/config"
 )
 
 // The exit codes, as the help says. A command that was ended by a signal exits
@@ -60,6 +62,10 @@ func run(ctx context.Context, p process, args []string) int {
 	code := a.exitCode(err)
 	if errors.As(err, new(interrupted)) {
 		return code // whoever sent the signal knows
+	}
+	if errors.As(err, new(config.Errors)) {
+		fmt.Fprintln(p.stderr, err) // each line begins with its place in the file
+		return code
 	}
 	fmt.Fprintf(p.stderr, "gateway: %v\n", err)
 	if code == exitUsage {

@@ -17,7 +17,7 @@ func TestConfigCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := command(t, "config", "check", file(t, "gateway.yaml", c.config))
-			if code != c.code || !strings.Contains(stdout+stderr, c.want) {
+			if code != c.code || !strings.Contains(stdout+stderr, c.want) || strings.Contains(stderr, "gateway: ") {
 				t.Errorf("exit code %d, want %d:\n%s%s", code, c.code, stdout, stderr)
 			}
 		})

@@ -19,6 +19,7 @@ import (
 
 func TestServeListensAndDrains(t *testing.T) {
 	g := serve(t)
+	g.awaitPrimed()
 	if status, body := g.do("GET", "/readyz", ""); status != 200 {
 		t.Errorf("/readyz: %d %s", status, body)
 	}
