@@ -33,6 +33,8 @@ type LogConfig struct {
 	Watch string
 	// History bounds the memory of deletes.
 	History History
+	// DeletesUnnumbered: see the interface of that name.
+	DeletesUnnumbered bool
 }
 
 // Change is one resource of a transaction, or of a snapshot.
@@ -66,9 +68,10 @@ type Change struct {
 // SetStatus, Discard). Any number may call the others.
 type Log struct {
 	// Static after construction.
-	watch   string
-	history History
-	framing framing
+	watch      string
+	history    History
+	unnumbered bool
+	framing    framing
 
 	// Published by the writer, read by all.
 	head atomic.Pointer[version]
@@ -86,7 +89,10 @@ type Log struct {
 
 // NewLog returns an empty log: not primed, with the status Priming.
 func NewLog(c LogConfig) *Log {
-	l := &Log{watch: c.Watch, history: c.History.withDefaults(), framing: newFraming(c.Watch)}
+	l := &Log{
+		watch: c.Watch, history: c.History.withDefaults(), unnumbered: c.DeletesUnnumbered,
+		framing: newFraming(c.Watch),
+	}
 	l.index = newIndex(0)
 	l.next.status = Status{State: Priming, Since: time.Now(), Reason: "no snapshot yet"}
 	l.publish()
@@ -414,7 +420,7 @@ func (l *Log) Replace(epoch string, snapshot []Resource, revision uint64) (Commi
 	l.restart(epoch)
 	l.index = newIndex(len(changes))
 	l.append(changes, revision, &result)
-	l.next.origin, l.next.horizon = revision, revision
+	l.next.origin, l.next.horizon = revision, l.knownFrom(revision)
 	l.next.horizonAge = l.next.committed
 	l.next.intact, l.next.readable = l.next.seq, l.next.seq
 	l.publish()
@@ -447,9 +453,19 @@ func (l *Log) resync(snapshot []Change, revision uint64, result CommitResult) (C
 	}
 	changes = append(changes, l.missing(present, revision)...)
 	l.append(changes, revision, &result)
-	l.addGap(before, revision)
+	l.addGap(before, l.knownFrom(revision))
 	l.publish()
 	return result, nil
+}
+
+// knownFrom is the first revision from which all is known after a snapshot. Where
+// deletes have no revision of their own, it is not the snapshot's: a reader may
+// have been there before the last deletes, and the snapshot says nothing of them.
+func (l *Log) knownFrom(snapshot uint64) uint64 {
+	if l.unnumbered {
+		return snapshot + 1
+	}
+	return snapshot
 }
 
 // missing returns a delete for each live resource that is not present. Where

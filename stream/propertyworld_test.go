@@ -54,7 +54,8 @@ func newWorld(t *rapid.T, tally *tally) *world {
 	}
 	w.history = &streamtest.History{
 		Truth: w.upstream.Truth(), Heartbeat: worldHeartbeat, StaleAfter: worldStaleAfter,
-		Freshness: map[string][]streamtest.Freshness{},
+		Freshness:         map[string][]streamtest.Freshness{},
+		DeletesUnnumbered: deletes != streamtest.OwnRevision,
 	}
 	limits := stream.History{
 		MaxAge:     rapid.SampledFrom([]time.Duration{5 * time.Second, time.Hour}).Draw(t, "max age"),

@@ -43,6 +43,21 @@ func (f SourceFunc) Watch(ctx context.Context, resume Resume, sink Sink) error {
 	return f(ctx, resume, sink)
 }
 
+// DeletesUnnumbered is implemented as well by a Source whose upstream gives
+// deletes no revision of their own, if it returns true. The revision of a
+// position then leaves open which of the deletes right behind it a reader has
+// seen. So a position at the very revision of a snapshot, of which the snapshot
+// says nothing, is not resumed; without this a reader could keep what was deleted
+// just before the snapshot.
+type DeletesUnnumbered interface {
+	DeletesUnnumbered() bool
+}
+
+func deletesUnnumbered(s Source) bool {
+	u, ok := s.(DeletesUnnumbered)
+	return ok && u.DeletesUnnumbered()
+}
+
 // Resume is the place from which a Source may go on: everything up to Revision
 // of the revision order Epoch is known. The zero value: nothing is known.
 type Resume struct {
@@ -65,8 +80,8 @@ type Sink interface {
 	Upsert(r Resource) error
 	// Delete removes a resource. A revision that is 0 or not newer than the
 	// last Commit says that the upstream gives deletes no revision of their
-	// own: it is shown to subscribers as it is, unless it is 0, and takes its
-	// place after that Commit.
+	// own (see DeletesUnnumbered): it is shown to subscribers as it is, unless
+	// it is 0, and takes its place after that Commit.
 	Delete(key string, revision uint64) error
 	// Commit ends a transaction, or a snapshot: everything up to revision has
 	// been sent. It returns once the changes are visible to subscribers.

@@ -23,6 +23,9 @@ type History struct {
 	Heartbeat time.Duration
 	// StaleAfter is how long a lost upstream need not be reported.
 	StaleAfter time.Duration
+	// DeletesUnnumbered says that the upstream gives deletes no revision of their
+	// own, so that a replica cannot resume all the ids that it gave.
+	DeletesUnnumbered bool
 	// Settled says that at the end every replica had all that the upstream
 	// has, and every connection that is still open had been read to its end.
 	Settled bool

@@ -139,6 +139,9 @@ func (r *Replica) change(do func()) {
 	r.changed = make(chan struct{})
 }
 
+// DeletesUnnumbered implements [stream.DeletesUnnumbered].
+func (r *Replica) DeletesUnnumbered() bool { return r.upstream.deletes != OwnRevision }
+
 // Watch implements [stream.Source].
 func (r *Replica) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	s := &session{replica: r, sink: sink}

@@ -21,7 +21,7 @@ func CheckResumable(h *History) error {
 			}
 			switch s.event.Type {
 			case stream.Reset:
-				return given.justified(c, s)
+				return h.justified(given, c, s)
 			case stream.EndOfSnapshot:
 				return h.caughtUp(c, s)
 			}
@@ -72,20 +72,28 @@ func (h *History) given() given {
 	return out
 }
 
-// justified checks the reason of the first reset of a connection.
-func (g given) justified(c *Connection, s *step) error {
-	reason := stream.ResetReason(s.event.Reason)
-	if s.flush.Order != c.Flushes[0].Order && s.flush.Order != c.firstReset() {
-		return nil // a later reset, in the middle of the connection
+// remembered says whether the replica gave out the id itself, and has history
+// since.
+func (g given) remembered(c *Connection, s *step) bool {
+	from := c.From.Position
+	at, ok := g[givenPlace{c.Replica, from.Epoch, from.AsOf}]
+	return ok && at < s.flush.Order && from.AsOf >= s.flush.Horizon && s.epoch == from.Epoch
+}
+
+// justified checks the reason of the reset with which a connection began, if it
+// did. That of a later one is not about the id.
+func (h *History) justified(g given, c *Connection, s *step) error {
+	if s.flush.Order != c.firstReset() {
+		return nil
 	}
+	reason := stream.ResetReason(s.event.Reason)
 	if c.From == nil {
-		if reason != stream.ResetInitial && c.firstReset() == s.flush.Order {
+		if reason != stream.ResetInitial {
 			return fmt.Errorf("reason is %q, and there was no id", reason)
 		}
 		return nil
 	}
 	from := c.From.Position
-	sameEpoch := s.epoch == "" || s.epoch == from.Epoch
 	switch reason {
 	case stream.ResetInitial, stream.ResetInvalidPosition:
 		return fmt.Errorf("reason is %q, and there was a good id", reason)
@@ -94,12 +102,11 @@ func (g given) justified(c *Connection, s *step) error {
 			return fmt.Errorf("reason is %q, and it is the same", reason)
 		}
 	case stream.ResetAhead:
-		if s.flush.Head >= from.AsOf && sameEpoch {
+		if s.flush.Head >= from.AsOf && (s.epoch == "" || s.epoch == from.Epoch) {
 			return fmt.Errorf("reason is %q, and the replica is at %d", reason, s.flush.Head)
 		}
 	case stream.ResetExpired:
-		at, ok := g[givenPlace{c.Replica, from.Epoch, from.AsOf}]
-		if ok && at < s.flush.Order && from.AsOf >= s.flush.Horizon && s.epoch == from.Epoch {
+		if g.remembered(c, s) && !h.DeletesUnnumbered {
 			return fmt.Errorf("reason is %q, and the replica itself gave the id and remembers all since %d",
 				reason, s.flush.Horizon)
 		}
@@ -107,7 +114,8 @@ func (g given) justified(c *Connection, s *step) error {
 	return nil
 }
 
-// firstReset is the order of the flush with the first reset.
+// firstReset is the order of the flush with the reset that the connection began
+// with; -1 if it did not.
 func (c *Connection) firstReset() int {
 	for _, f := range c.Flushes {
 		for _, e := range f.Events {
