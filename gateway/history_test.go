@@ -68,7 +68,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 	u := streamtest.NewUpstream("e0", streamtest.DeleteRevisions(seed%3))
 	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), upstream: u, history: &streamtest.History{
 		Truth: u.Truth(), Heartbeat: worldHeartbeat, StaleAfter: worldStaleAfter,
-		Freshness: map[string][]streamtest.Freshness{},
+		DeletesUnnumbered: seed%3 != uint64(streamtest.OwnRevision),
+		Freshness:         map[string][]streamtest.Freshness{},
 	}}
 	w.addReplica()
 	if seed%3 == uint64(streamtest.OwnRevision) {
