@@ -118,9 +118,9 @@ function wanted() {
   }
 }
 
-// Shows the watch that the URL names, or the first one that has something to show.
+// Shows the watch that the URL names, or the one that has most to show.
 function choose() {
-  const name = wanted() || (watches.find((w) => w.count > 0) ?? watches[0])?.name;
+  const name = wanted() || follower?.watch || watches.toSorted((a, b) => b.count - a.count)[0]?.name;
   if (!name || name === follower?.watch) return;
   follower?.close();
   drawn = 0;
@@ -135,6 +135,7 @@ function choose() {
   follower = new Follower(name, changed);
   drawWritable();
   drawWatches();
+  $('watches').querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
   changed();
 }
 

@@ -14,7 +14,8 @@ const MAX_WAIT_MS = 30_000;   // between attempts after a refusal
 export class Follower {
   replica = new Replica();
   connected = false;
-  goodbye = '';           // why the server ended the stream
+  goodbye = '';           // why the server ended the stream; '' once coming back failed
+  leaving = false;        // goodbye was said, the end of the stream is yet to come
   lostAt = 0;             // 0: not lost
   freshAt = 0;            // when the stream was last known to be alive
   heartbeat = 15_000;
@@ -48,7 +49,7 @@ export class Follower {
     this.freshAt = Date.now();
     this.newsAt = 0;
     if (type === 'hello') this.greeted(event);
-    if (type === 'goodbye') this.goodbye = event.reason;
+    if (type === 'goodbye') Object.assign(this, { goodbye: event.reason, leaving: true });
     this.replica.apply(type, event, lastEventId);
     this.settleWhenQuiet();
     this.changed();
@@ -57,6 +58,7 @@ export class Follower {
   greeted({ heartbeat_ms }) {
     this.connected = true;
     this.goodbye = '';
+    this.leaving = false;
     this.lostAt = 0;
     this.failures = 0;
     this.heartbeat = heartbeat_ms;
@@ -76,6 +78,8 @@ export class Follower {
   }
 
   lost(since = Date.now()) {
+    if (!this.leaving) this.goodbye = '';
+    this.leaving = false;
     this.lostAt ||= since;
     this.connected = false;
     if (this.source.readyState === EventSource.CLOSED) this.openLater();

@@ -37,8 +37,7 @@ export class Table {
     this.columns = columns;
     this.drawHead();
     const found = this.inOrder(matching(resources, wanted));
-    const flash = fresh && same && this.rows.size > 0;
-    this.drawRows(found.slice(0, ROWS_SHOWN), same, flash);
+    this.drawRows(found.slice(0, ROWS_SHOWN), same, fresh && this.rows.size > 0);
     return { found: found.length, drawn: this.rows.size };
   }
 
@@ -61,7 +60,7 @@ export class Table {
       const id = identity(row);
       const old = before.get(id);
       const tr = old?.tr ?? newRow(flash);
-      if (!same || old?.row !== row) this.fill(tr, row, flash && Boolean(old));
+      if (!same || old?.row !== row) this.fill(tr, row, flash && same && Boolean(old));
       this.rows.set(id, { row, tr });
     }
     place(this.body, [...this.rows.values()].map(({ tr }) => tr));

@@ -1,0 +1,175 @@
+package web
+
+import (
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// texts returns every embedded file by its name.
+func texts(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	err := fs.WalkDir(Files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(Files, name)
+		out[name] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+var (
+	// A URL with a host: of another origin, or of this one but without the path
+	// under which a proxy serves the page. A namespace is a name, not a URL.
+	namespace = regexp.MustCompile(`xmlns(:\w+)?="[^"]*"`)
+	absolute  = regexp.MustCompile(`(?i)\b(https?|wss?|ftp|data|blob|javascript):|["'(=]\s*//\w`)
+	// A reference that begins at the root of the host.
+	rooted = regexp.MustCompile(`(?i)(src|href|action)\s*=\s*["']?/|url\(\s*["']?/|(from|import|fetch\(|EventSource\()\s*["'` + "`" + `]/`)
+	// What the policy forbids: code or style in the page, and text as markup.
+	inline = regexp.MustCompile(`(?is)<style|\sstyle\s*=|<[a-z][^>]*\son\w+\s*=|<script(?:[^>]*)>\s*[^<\s]|<script(?:\s+(?:type|async|defer)[^>\s]*)*\s*>`)
+	markup = regexp.MustCompile(`(inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\(|new Function|createContextualFragment|setHTMLUnsafe|srcdoc|\.style\b|cssText`)
+)
+
+func TestNothingLeavesTheOrigin(t *testing.T) {
+	for name, text := range texts(t) {
+		text = namespace.ReplaceAllString(text, "")
+		for _, bad := range []*regexp.Regexp{absolute, rooted} {
+			if found := bad.FindString(text); found != "" {
+				t.Errorf("%s: %q: want a URL relative to the page, so that it works under any path", name, found)
+			}
+		}
+	}
+}
+
+func TestNothingIsInline(t *testing.T) {
+	for name, text := range texts(t) {
+		for _, bad := range []*regexp.Regexp{inline, markup} {
+			if found := bad.FindString(text); found != "" {
+				t.Errorf("%s: %q: the content security policy forbids it", name, found)
+			}
+		}
+	}
+}
+
+// TestTheseTestsCanFail shows each pattern what it must catch, and what not.
+func TestTheseTestsCanFail(t *testing.T) {
+	for _, c := range []struct {
+		pattern *regexp.Regexp
+		text    string
+		want    bool
+	}{
+		{absolute, `<script src="https://cdn.example/x.js">`, true},
+		{absolute, `import x from '//cdn.example/x.js'`, true},
+		{absolute, `url(data:image/png;base64,xx)`, true},
+		{absolute, "// what follows is a comment\nx = 1", false},
+		{rooted, `<link href="/assets/app.css">`, true},
+		{rooted, `url('/assets/x.svg')`, true},
+		{rooted, "fetch(`/v1/watches`)", true},
+		{rooted, `<link href="assets/app.css">`, false},
+		{inline, `<p style="color:red">`, true},
+		{inline, `<a href="x" onclick="y()">`, true},
+		{inline, "<script>\n x()</script>", true},
+		{inline, `<script type="module">x()</script>`, true},
+		{inline, `<script type="module" src="assets/app.js"></script>`, false},
+		{markup, `e.innerHTML = x`, true},
+		{markup, `e.style.color = x`, true},
+		{markup, `e.textContent = x`, false},
+	} {
+		if got := c.pattern.MatchString(c.text); got != c.want {
+			t.Errorf("%q: found is %t, want %t", c.text, got, c.want)
+		}
+	}
+}
+
+// TestEveryReferenceExists: what the page loads and what its modules import is
+// embedded, and nothing is that is not used.
+func TestEveryReferenceExists(t *testing.T) {
+	files := texts(t)
+	used := map[string]bool{"index.html": true}
+	reference := regexp.MustCompile(`(?:src|href)="(assets/[^"]+)"|from '(\./[^']+)'`)
+	for name, text := range files {
+		for _, m := range reference.FindAllStringSubmatch(text, -1) {
+			target := path.Join(path.Dir(name), m[1]+m[2])
+			if _, ok := files[target]; !ok {
+				t.Errorf("%s names %s, which is not embedded", name, target)
+			}
+			used[target] = true
+		}
+	}
+	for name := range files {
+		if !used[name] {
+			t.Errorf("%s is embedded and nothing names it", name)
+		}
+	}
+}
+
+func get(t *testing.T, path string, header ...string) *http.Response {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	Handler().ServeHTTP(w, r)
+	return w.Result()
+}
+
+func TestHandlerServesEveryPath(t *testing.T) {
+	types := map[string]string{"": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+	if paths := Paths(); len(paths) < 2 || !slices.Contains(paths, "/") || !slices.IsSorted(paths) {
+		t.Fatalf("Paths() = %v", paths)
+	}
+	for _, p := range Paths() {
+		r := get(t, p)
+		if want := types[path.Ext(p)]; r.StatusCode != http.StatusOK || want == "" || !strings.HasPrefix(r.Header.Get("Content-Type"), want) {
+			t.Errorf("%s: %s, Content-Type %q, want %q", p, r.Status, r.Header.Get("Content-Type"), want)
+		}
+	}
+}
+
+func TestHandlerSendsThePolicy(t *testing.T) {
+	h := get(t, "/").Header
+	for _, directive := range []string{
+		"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'",
+		"frame-ancestors 'none'", "require-trusted-types-for 'script'",
+	} {
+		if !strings.Contains(h.Get("Content-Security-Policy"), directive) {
+			t.Errorf("Content-Security-Policy %q: want %s", h.Get("Content-Security-Policy"), directive)
+		}
+	}
+	if strings.Contains(h.Get("Content-Security-Policy"), "unsafe") {
+		t.Errorf("Content-Security-Policy %q allows something unsafe", h.Get("Content-Security-Policy"))
+	}
+	if h.Get("X-Content-Type-Options") != "nosniff" {
+		t.Error("X-Content-Type-Options is missing")
+	}
+}
+
+func TestHandlerAnswersUnchangedFilesWith304(t *testing.T) {
+	tag := get(t, "/assets/app.js").Header.Get("ETag")
+	if r := get(t, "/assets/app.js", "If-None-Match", tag); tag == "" || r.StatusCode != http.StatusNotModified {
+		t.Errorf("ETag %q: %s, want 304", tag, r.Status)
+	}
+	if other := get(t, "/assets/app.css").Header.Get("ETag"); other == tag {
+		t.Errorf("two files have the ETag %s", tag)
+	}
+}
+
+func TestHandlerServesNothingElse(t *testing.T) {
+	for _, p := range []string{"/index.html", "/assets/", "/assets", "/embed.go", "/assets/../../handler.go"} {
+		if r := get(t, p); r.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %s, want 404", p, r.Status)
+		}
+	}
+}
