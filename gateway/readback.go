@@ -24,7 +24,7 @@ func readBack(ctx context.Context, w *stream.Watch, seen func(stream.View) bool)
 	var batch stream.Batch
 	for {
 		sub.Next(&batch) // Changed is about the version that it saw
-		if v := w.View(); !v.Primed() || seen(v) {
+		if seen(w.View()) {
 			return
 		}
 		select {

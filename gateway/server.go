@@ -55,7 +55,7 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	running := 1
 	if l.GRPC != nil {
 		running++
-		go func() { failed <- rpc.Serve(listen(l.GRPC, g.cfg.WriteTimeout)) }()
+		go func() { failed <- serveGRPC(rpc, listen(l.GRPC, g.cfg.WriteTimeout)) }()
 	}
 
 	var err error
@@ -92,6 +92,15 @@ func (g *Gateway) httpServer() *http.Server {
 		},
 		ErrorLog: log.New(serverLog{g.log}, "", 0),
 	}
+}
+
+// serveGRPC serves until the server is stopped, which may happen before it began.
+func serveGRPC(s *grpc.Server, l net.Listener) error {
+	err := s.Serve(l)
+	if errors.Is(err, grpc.ErrServerStopped) {
+		return nil
+	}
+	return err
 }
 
 func serveHTTP(s *http.Server, l net.Listener, c *tls.Config) error {

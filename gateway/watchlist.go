@@ -187,27 +187,38 @@ func (p *listPump) reasonToEnd() stream.GoodbyeReason {
 func (p *listPump) sendBatch() error {
 	p.watchdog.Reset(p.g.cfg.WriteTimeout)
 	defer p.watchdog.Stop()
-	var last *api.WatchListResponse
 	sent := 0
+	var tail []*api.WatchListResponse // the last event of the watch, and the statuses after it
 	for e := range p.batch.Events() {
-		if last != nil {
-			if err := p.out.Send(last); err != nil {
+		if e.Type != stream.StatusChange {
+			if err := p.send(tail, &sent); err != nil {
 				return err
 			}
+			tail = tail[:0]
 		}
-		last = eventMessage(e)
-		sent += proto.Size(last)
+		tail = append(tail, eventMessage(e))
 	}
-	if last == nil {
-		return nil
+	// The position belongs to what it is the position of: a client learns the
+	// epoch of a snapshot with end_of_snapshot at the latest.
+	if position, ok := p.sub.Position(); ok && p.batch.Boundary() && len(tail) > 0 {
+		tail[0].Position = position.String()
 	}
-	if position, ok := p.sub.Position(); ok && p.batch.Boundary() {
-		last.Position = position.String()
-	}
-	if err := p.out.Send(last); err != nil {
+	if err := p.send(tail, &sent); err != nil {
 		return err
 	}
-	p.wrote(sent)
+	if sent > 0 {
+		p.wrote(sent)
+	}
+	return nil
+}
+
+func (p *listPump) send(messages []*api.WatchListResponse, sent *int) error {
+	for _, m := range messages {
+		if err := p.out.Send(m); err != nil {
+			return err
+		}
+		*sent += proto.Size(m)
+	}
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"net"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
 
 	"github.com/watchtide/watchtide/cmd/gateway/config"
 	"github.com/watchtide/watchtide/gateway"
@@ -75,11 +74,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 		logger.Info("draining", "reason", context.Cause(ctx).Error())
 	})
 	defer stopLogging()
-	err = g.Serve(ctx, listeners)
-	if ctx.Err() != nil && errors.Is(err, grpc.ErrServerStopped) {
-		return nil // the signal came before gRPC had begun to serve
-	}
-	return err
+	return g.Serve(ctx, listeners)
 }
 
 // gateway declares every watch and makes the gateway that serves them.
