@@ -142,7 +142,7 @@ func (in *ingest) connect(ctx context.Context) {
 	}
 	in.reader, in.connected = r, time.Now()
 	in.committed, in.speaking, in.upstream = false, false, Status{}
-	in.progress.start(in.progressEvery())
+	in.progress.start(in.progressEvery(0))
 	go func() { r.ended <- in.source.Watch(ctx, resume, r.sink) }()
 }
 
@@ -172,9 +172,18 @@ func (in *ingest) handle(m message) error {
 }
 
 func (in *ingest) onTransaction(m message) error {
+	catchesUp := !in.committed || m.reset
+	before := in.log.next.status
+	if catchesUp && in.upstream.State == 0 && before.State != InSync {
+		// Published together with the data that makes it true.
+		in.log.next.status = Status{State: InSync, Since: time.Now()}
+	}
 	result, err := in.apply(m)
 	in.count.events.add("duplicate", result.Duplicates)
 	if err != nil {
+		if in.log.next.status.State == InSync {
+			in.log.next.status = before
+		}
 		return err
 	}
 	in.count.events.add("upsert", result.Upserts)
@@ -182,19 +191,22 @@ func (in *ingest) onTransaction(m message) error {
 	if len(m.changes) == 0 && !m.reset {
 		in.count.events.add("bookmark", 1)
 	}
-	if !in.committed || m.reset {
-		in.onCaughtUp()
+	if catchesUp {
+		in.onCaughtUp(before.State)
 	}
 	return nil
 }
 
 // onCaughtUp follows the first commit of a connection, and each snapshot.
-func (in *ingest) onCaughtUp() {
+func (in *ingest) onCaughtUp(before State) {
 	in.committed, in.fresh = true, false
 	in.behind, in.lastError = time.Time{}, ""
 	in.stale.stop()
 	in.progress.stop()
 	in.publishFreshness()
+	if state := in.log.Status().State; state != before {
+		in.logger.Info("watch", "state", state.String())
+	}
 }
 
 // publishFreshness follows a commit, or what the upstream says of itself: a
@@ -281,8 +293,8 @@ func (in *ingest) setLostAt(now time.Time) {
 
 // onProgress says how far a long snapshot is, and that it is too long.
 func (in *ingest) onProgress() {
-	in.progress.start(in.progressEvery())
 	took := time.Since(in.connected).Round(time.Second)
+	in.progress.start(in.progressEvery(took))
 	received := in.reader.sink.received.Load()
 	reason := fmt.Sprintf("loading, %d resources so far", received)
 	if took >= in.config.SnapshotTimeout {
@@ -298,8 +310,14 @@ func (in *ingest) onProgress() {
 	}
 }
 
-func (in *ingest) progressEvery() time.Duration {
-	return min(5*time.Second, in.config.SnapshotTimeout)
+// progressEvery is the time until the next report of a snapshot that has taken so
+// long: ever longer, since every subscriber gets it.
+func (in *ingest) progressEvery(took time.Duration) time.Duration {
+	every := min(max(5*time.Second, took), 5*time.Minute)
+	if left := in.config.SnapshotTimeout - took; left > 0 {
+		every = min(every, left)
+	}
+	return every
 }
 
 // setStatus publishes a change of freshness. A watch that is not in sync says
