@@ -1,0 +1,239 @@
+package stream_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// warehouse is an upstream as many are: it lists what it has, as of a revision,
+// and it tells of changes one transaction at a time. docs/writing-a-source.md
+// makes a source of it.
+type warehouse struct {
+	incarnation string // another one after a restore
+
+	mu      sync.Mutex // guards the following fields
+	stock   map[string]article
+	history []transaction
+	changed chan struct{} // closed when there is a new transaction, then replaced
+}
+
+type article struct {
+	name     string
+	revision uint64
+	data     string // JSON, as people write it
+}
+
+type transaction struct {
+	revision uint64
+	put      []article
+	deleted  []string
+}
+
+func newWarehouse() *warehouse {
+	return &warehouse{incarnation: "spring", stock: map[string]article{}, changed: make(chan struct{})}
+}
+
+// List returns everything there is, as of a revision.
+func (w *warehouse) List(context.Context) (all []article, revision uint64, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range w.stock {
+		all = append(all, a)
+	}
+	return all, uint64(len(w.history)), nil
+}
+
+// Remembers says whether it can tell what came after a revision: not if it has
+// forgotten it, and not if it never was there.
+func (w *warehouse) Remembers(revision uint64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return revision <= uint64(len(w.history))
+}
+
+// Next waits for the transaction after a revision.
+func (w *warehouse) Next(ctx context.Context, after uint64) (transaction, error) {
+	for {
+		w.mu.Lock()
+		history, changed := w.history, w.changed
+		w.mu.Unlock()
+		if after < uint64(len(history)) {
+			return history[after], nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return transaction{}, ctx.Err()
+		}
+	}
+}
+
+// write makes all the writes one transaction.
+func (w *warehouse) write(writes ...streamtest.Write) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := transaction{revision: uint64(len(w.history)) + 1}
+	for _, x := range writes {
+		if x.Delete {
+			t.deleted = append(t.deleted, x.Key)
+			delete(w.stock, x.Key)
+			continue
+		}
+		a := article{name: x.Key, revision: t.revision, data: x.Value}
+		t.put = append(t.put, a)
+		w.stock[a.name] = a
+	}
+	w.history = append(w.history, t)
+	close(w.changed)
+	w.changed = make(chan struct{})
+	return nil
+}
+
+// warehouseSource follows a warehouse. It is all that a source needs.
+type warehouseSource struct{ warehouse *warehouse }
+
+// Watch implements stream.Source.
+func (s warehouseSource) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
+	at, err := s.begin(ctx, resume, sink)
+	for err == nil {
+		var t transaction
+		if t, err = s.warehouse.Next(ctx, at); err == nil {
+			at, err = t.revision, send(t, sink)
+		}
+	}
+	return err
+}
+
+// begin goes on from resume where the warehouse can, else with a snapshot, and
+// returns the revision up to which everything was sent.
+func (s warehouseSource) begin(ctx context.Context, resume stream.Resume, sink stream.Sink) (uint64, error) {
+	if resume.Epoch == stream.CanonicalEpoch(s.warehouse.incarnation) && s.warehouse.Remembers(resume.Revision) {
+		return resume.Revision, sink.Commit(resume.Revision) // "caught up", so far
+	}
+	if err := sink.Reset(s.warehouse.incarnation); err != nil {
+		return 0, err
+	}
+	all, revision, err := s.warehouse.List(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, a := range all {
+		if err := sink.Upsert(resourceOf(a)); err != nil {
+			return 0, err
+		}
+	}
+	return revision, sink.Commit(revision)
+}
+
+// send passes one transaction on. Nobody sees half of it.
+func send(t transaction, sink stream.Sink) error {
+	for _, a := range t.put {
+		if err := sink.Upsert(resourceOf(a)); err != nil {
+			return err
+		}
+	}
+	for _, name := range t.deleted {
+		if err := sink.Delete(name, t.revision); err != nil {
+			return err
+		}
+	}
+	return sink.Commit(t.revision)
+}
+
+func resourceOf(a article) stream.Resource {
+	value, encoding := stream.ValueFromBytes([]byte(a.data))
+	return stream.Resource{Key: a.name, Revision: a.revision, Value: value, Encoding: encoding}
+}
+
+// TestWarehouseSource puts the source of the guide through the suite that every
+// source passes: a guide that teaches mistakes is worse than none.
+func TestWarehouseSource(t *testing.T) {
+	streamtest.RunConformance(t, func(*testing.T) *streamtest.Harness {
+		w := newWarehouse()
+		return &streamtest.Harness{
+			Source:      warehouseSource{w},
+			Put:         func(key, value string) error { return w.write(streamtest.Write{Key: key, Value: value}) },
+			Delete:      func(key string) error { return w.write(streamtest.Write{Key: key, Delete: true}) },
+			Transaction: func(writes []streamtest.Write) error { return w.write(writes...) },
+			Resumes:     true,
+		}
+	})
+}
+
+// A watch follows a source and can be followed by any number of subscribers. Here
+// one of them prints what it is sent.
+func ExampleSource() {
+	w := newWarehouse()
+	w.write(streamtest.Write{Key: "bolt", Value: `{ "size": 8 }`})
+	w.write(streamtest.Write{Key: "nut", Value: `{"size":6}`})
+
+	registry := stream.NewRegistry()
+	defer registry.Close()
+	watch, err := registry.Add(stream.WatchConfig{Name: "articles", Source: warehouseSource{w}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := watch.Prime(context.Background()); err != nil {
+		fmt.Println(err)
+		return
+	}
+	subscription := watch.Subscribe(stream.SubscribeOptions{})
+	defer subscription.Close()
+	var batch stream.Batch
+	show := func(events int) {
+		for events > 0 {
+			if !subscription.Next(&batch) {
+				<-subscription.Changed()
+				continue
+			}
+			for e := range batch.Events() {
+				fmt.Println(string(stream.AppendEvent(nil, e)))
+				events--
+			}
+		}
+		position, _ := subscription.Position()
+		fmt.Println("position", position)
+	}
+	show(4)
+	w.write(streamtest.Write{Key: "bolt", Value: `{"size":10}`}, streamtest.Write{Key: "nut", Delete: true})
+	show(2)
+	// Output:
+	// {"type":"reset","watch":"articles","reason":"initial"}
+	// {"type":"upsert","watch":"articles","key":"bolt","revision":"1","value":{ "size": 8 }}
+	// {"type":"upsert","watch":"articles","key":"nut","revision":"2","value":{"size":6}}
+	// {"type":"end_of_snapshot","watch":"articles","revision":"2","count":2}
+	// position articles@spring-2
+	// {"type":"upsert","watch":"articles","key":"bolt","revision":"3","value":{"size":10}}
+	// {"type":"delete","watch":"articles","key":"nut","revision":"3"}
+	// position articles@spring-3
+}
+
+// What upstreams keep as bytes becomes JSON by the first that fits: JSON as it
+// is, text as a JSON string, anything else in base64.
+func ExampleValueFromBytes() {
+	for _, raw := range []string{`{"n":9007199254740993}`, "just text", "\xff\x00"} {
+		value, encoding := stream.ValueFromBytes([]byte(raw))
+		fmt.Printf("%s %q\n", value, encoding)
+	}
+	// Output:
+	// {"n":9007199254740993} ""
+	// "just text" ""
+	// "/wA=" "base64"
+}
+
+// A position is opaque to clients; those who serve them read it.
+func ExampleParsePosition() {
+	p, err := stream.ParsePosition("services@5f3a9c1e-17/1042")
+	fmt.Println(p.Watch, p.Epoch, p.Upserts, p.AsOf, p.Partial(), err)
+	_, err = stream.ParsePosition("1042")
+	fmt.Println(err)
+	// Output:
+	// services 5f3a9c1e 17 1042 true <nil>
+	// position "1042": want watch@epoch-revision, as it stood in an id
+}
