@@ -37,7 +37,7 @@ func (h *History) wholeAtID(c *Connection, s *step) error {
 		// from before.
 		return nil
 	}
-	if diff := h.differs(c, s.before, s.epoch, p.Upserts); diff != "" {
+	if diff := h.differs(c, s, p.Upserts); diff != "" {
 		return errors.New(diff)
 	}
 	return nil

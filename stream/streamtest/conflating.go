@@ -68,7 +68,7 @@ func (u *catchUp) end(s *step) error {
 		}
 		return nil
 	}
-	if diff := u.history.differs(u.connection, s.before, s.epoch, s.event.Revision); diff != "" {
+	if diff := u.history.differs(u.connection, s, s.event.Revision); diff != "" {
 		return errors.New(diff)
 	}
 	if most := u.history.Truth.Changes(s.epoch, u.from, s.event.Revision); s.epoch != "" && s.event.Skipped > uint64(most) {

@@ -125,6 +125,7 @@ var conformance = []conformanceCase{
 	{"ends when the connection is cut", needDisconnect, conformDisconnect},
 	{"another epoch after a restore", needRestore, conformRestore},
 	{"survives a restart", needRestart, conformRestart},
+	{"random writes and cuts through a watch", 0, conformRandom},
 }
 
 // key and value are the harness's, or the awkward ones.

@@ -40,15 +40,16 @@ type Dial struct {
 	// From resumes after an id; nil: from nothing.
 	From *Mark
 	// Begin is what the subscriber holds, where that is not what it held at
-	// From.
+	// From, and Ahead the revision up to which it may reach.
 	Begin State
+	Ahead uint64
 }
 
 // Connect subscribes, and writes down what happens from then on.
 func (h *History) Connect(s Subscriber, d Dial) *Connection {
 	c := &Connection{
 		Client: d.Client, Replica: d.Replica, Prefix: d.Prefix, Slow: d.Slow,
-		From: d.From, Begin: d.Begin, Opened: time.Now(),
+		From: d.From, Begin: d.Begin, Ahead: d.Ahead, Opened: time.Now(),
 	}
 	o := stream.SubscribeOptions{Prefix: d.Prefix}
 	if d.From != nil {
@@ -95,6 +96,9 @@ func (c *Connection) CutAfter(n int) bool {
 	c.Close()
 	return ok
 }
+
+// Changed is closed when there may be more to read, after Step returned false.
+func (c *Connection) Changed() <-chan struct{} { return c.sub.Changed() }
 
 // Close ends the connection.
 func (c *Connection) Close() {

@@ -55,7 +55,7 @@ func (h *History) endOfSnapshot(c *Connection, s *step) error {
 	if resumed := s.phase == joining; resumed != s.event.Resumed {
 		return fmt.Errorf("resumed is %t, want %t", s.event.Resumed, resumed)
 	}
-	if diff := h.differs(c, s.before, s.epoch, s.event.Revision); diff != "" {
+	if diff := h.differs(c, s, s.event.Revision); diff != "" {
 		return errors.New(diff)
 	}
 	for _, want := range h.Truth.At(s.epoch, s.event.Revision) {

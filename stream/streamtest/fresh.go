@@ -75,21 +75,25 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // believes checks what the subscriber was told up to the beginning of a period,
-// and each time that it was told something else within it.
+// and what it was told from each moment to the next within it. What it is told
+// and untold at one moment, as catching_up by a reader that catches up at once,
+// is no belief.
 func (c *Connection) believes(p period) error {
 	if !c.Read.After(p.from) {
 		return nil // nobody looked any more
 	}
 	told := stream.Event{State: stream.InSync} // as long as nobody says otherwise
+	var last time.Time
 	for _, f := range c.Flushes {
 		if !p.to.IsZero() && !f.At.Before(p.to) {
 			break
 		}
-		if f.At.After(p.from) {
+		if f.At.After(p.from) && f.At.After(last) {
 			if err := p.check(told); err != nil {
 				return err
 			}
 		}
+		last = f.At
 		for _, e := range f.Events {
 			if e.Type == stream.StatusChange {
 				told = e

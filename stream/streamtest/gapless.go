@@ -30,7 +30,7 @@ func (h *History) nothingLost(c *Connection, s *step) error {
 	default:
 		return nil
 	}
-	if diff := h.lost(c, s.before, s.epoch, revision); diff != "" {
+	if diff := h.lost(c, s, revision); diff != "" {
 		return errors.New(diff)
 	}
 	return nil
@@ -38,30 +38,34 @@ func (h *History) nothingLost(c *Connection, s *step) error {
 
 // lost names a key whose newest value, or whose deletion, has not been
 // delivered: everything that differs but what is newer than the revision.
-func (h *History) lost(c *Connection, s State, epoch string, revision uint64) string {
-	if epoch == "" {
+func (h *History) lost(c *Connection, s *step, revision uint64) string {
+	if s.epoch == "" {
 		return ""
 	}
-	lost := fmt.Sprintf("the upstream never was at revision %d of epoch %q", revision, epoch)
-	for _, want := range h.Truth.At(epoch, revision) {
-		older := s.Clone()
-		for key, v := range want.Narrow(c.Prefix) {
-			if older[key].Revision > revision {
-				older[key] = v
-			}
-		}
-		for key, v := range older {
-			if v.Revision > revision {
-				delete(older, key)
-			}
-		}
-		diff := older.Diff(want.Narrow(c.Prefix))
+	lost := fmt.Sprintf("the upstream never was at revision %d of epoch %q", revision, s.epoch)
+	for _, want := range h.Truth.At(s.epoch, revision) {
+		want = s.comparable(c, want.Narrow(c.Prefix), revision)
+		diff := s.comparable(c, s.before, revision).asOf(revision, want).Diff(want)
 		if diff == "" {
 			return ""
 		}
-		lost = fmt.Sprintf("something up to revision %d of epoch %q was lost: %s", revision, epoch, diff)
+		lost = fmt.Sprintf("something up to revision %d of epoch %q was lost: %s", revision, s.epoch, diff)
 	}
 	return lost
+}
+
+// asOf is the state in which what is newer than a revision is as in other.
+func (s State) asOf(revision uint64, other State) State {
+	out := make(State, len(s))
+	for key, v := range s {
+		if v.Revision > revision {
+			v = other[key]
+		}
+		if v.Revision > 0 {
+			out[key] = v
+		}
+	}
+	return out
 }
 
 // finalState compares at the end, where everything has been read.

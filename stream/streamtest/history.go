@@ -38,7 +38,8 @@ type History struct {
 // Connection is one subscription, from its beginning to its end, as its
 // subscriber saw it. It is owned by one goroutine until it is checked.
 type Connection struct {
-	// Client and Replica are the names of the two ends.
+	// Client and Replica are the names of the two ends. A replica of the gateway
+	// that was restarted is another one.
 	Client, Replica string
 	// Prefix narrows the watch.
 	Prefix string
@@ -49,6 +50,9 @@ type Connection struct {
 	// Begin is what the subscriber held at the beginning: the state of From,
 	// or more where events came after the id.
 	Begin State
+	// Ahead is the revision up to which what came after the id may reach: a
+	// replica that is not there yet cannot know of it.
+	Ahead uint64
 	// Opened and Closed are when; Closed is zero where it is still open.
 	Opened, Closed time.Time
 	// Read is when the subscriber last looked for something to read.

@@ -41,7 +41,7 @@ func (h *History) caughtUp(c *Connection, s *step) error {
 	if s.event.Revision < c.From.Position.AsOf {
 		return fmt.Errorf("caught up at revision %d, which is before the id", s.event.Revision)
 	}
-	if diff := h.differs(c, s.before, s.epoch, s.event.Revision); diff != "" {
+	if diff := h.differs(c, s, s.event.Revision); diff != "" {
 		return fmt.Errorf("a silent gap: %s", diff)
 	}
 	return nil

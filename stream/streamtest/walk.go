@@ -39,6 +39,8 @@ type step struct {
 	phase phase
 	// before is what the subscriber held before the event. Not to be kept.
 	before State
+	// early are the keys of which the subscriber had something after its id.
+	early map[string]bool
 }
 
 // version is what an upsert brought.
@@ -47,7 +49,7 @@ func (s *step) version() Version { return s.flush.version(s.index) }
 // walk calls f for each event and id of a connection in order, until f returns
 // an error, and says where that was.
 func (c *Connection) walk(f func(*step) error) error {
-	w := walker{connection: c, state: c.Begin.Clone(), phase: c.firstPhase()}
+	w := walker{connection: c, state: c.Begin.Clone(), phase: c.firstPhase(), early: c.early()}
 	for i := range c.Flushes {
 		flush := &c.Flushes[i]
 		for j := range flush.Events {
@@ -59,7 +61,7 @@ func (c *Connection) walk(f func(*step) error) error {
 		if flush.Mark == nil {
 			continue
 		}
-		s := step{flush: flush, mark: flush.Mark, epoch: flush.Mark.Position.Epoch, phase: w.phase, before: w.state}
+		s := step{flush: flush, mark: flush.Mark, epoch: flush.Mark.Position.Epoch, phase: w.phase, before: w.state, early: w.early}
 		if err := f(&s); err != nil {
 			return fmt.Errorf("%v: flush %d, id %v: %w", c, flush.Order, flush.Mark.Position, err)
 		}
@@ -79,11 +81,30 @@ type walker struct {
 	connection *Connection
 	state      State
 	phase      phase
+	early      map[string]bool
+}
+
+// early are the keys of which the subscriber holds another version than the one
+// at its id.
+func (c *Connection) early() map[string]bool {
+	out := map[string]bool{}
+	if c.From == nil {
+		return out
+	}
+	for _, key := range sortedKeys(c.Begin, c.From.State) {
+		if c.Begin[key] != c.From.State[key] {
+			out[key] = true
+		}
+	}
+	return out
 }
 
 func (w *walker) event(s *step, f func(*step) error) error {
 	w.phase = nextPhase(w.phase, s.event)
-	s.phase, s.before = w.phase, w.state
+	if s.event.Type == stream.Reset {
+		w.early = nil
+	}
+	s.phase, s.before, s.early = w.phase, w.state, w.early
 	err := f(s)
 	s.flush.apply(w.state, s.index)
 	switch {
@@ -131,21 +152,32 @@ func (h *History) each(guarantee error, check func(*Connection) error) error {
 	return nil
 }
 
-// differs says how a state differs from what the upstream was at a revision, as
-// seen through a connection; empty if it does not, or if the epoch is unknown.
-func (h *History) differs(c *Connection, s State, epoch string, revision uint64) string {
-	if epoch == "" {
+// differs says how what the subscriber holds differs from what the upstream was
+// at a revision; empty if it does not, or if the epoch is unknown.
+func (h *History) differs(c *Connection, s *step, revision uint64) string {
+	if s.epoch == "" {
 		return ""
 	}
-	states := h.Truth.At(epoch, revision)
-	if len(states) == 0 {
-		return fmt.Sprintf("the upstream never was at revision %d of epoch %q", revision, epoch)
-	}
-	var diff string
-	for _, want := range states {
-		if diff = s.Diff(want.Narrow(c.Prefix)); diff == "" {
+	diff := fmt.Sprintf("the upstream never was at revision %d of epoch %q", revision, s.epoch)
+	for _, want := range h.Truth.At(s.epoch, revision) {
+		unlike := s.comparable(c, s.before, revision).Diff(s.comparable(c, want.Narrow(c.Prefix), revision))
+		if unlike == "" {
 			return ""
 		}
+		diff = fmt.Sprintf("not the state at revision %d of epoch %q: %s", revision, s.epoch, unlike)
 	}
-	return fmt.Sprintf("not the state at revision %d of epoch %q: %s", revision, epoch, diff)
+	return diff
+}
+
+// comparable is a state without what came after the id, as long as the replica
+// may not be there yet.
+func (s *step) comparable(c *Connection, state State, revision uint64) State {
+	if len(s.early) == 0 || revision >= c.Ahead {
+		return state
+	}
+	out := state.Clone()
+	for key := range s.early {
+		delete(out, key)
+	}
+	return out
 }

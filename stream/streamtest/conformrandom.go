@@ -1,0 +1,75 @@
+package streamtest
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// conformRandom runs the source as it is run in a gateway, with ingest and a
+// log, under random writes, cuts and restarts. A subscriber must end up with
+// what the upstream holds.
+func conformRandom(f *fixture) {
+	registry := stream.NewRegistry()
+	defer registry.Close()
+	watch, err := registry.Add(stream.WatchConfig{
+		Name: "w", SourceName: "upstream", Source: f.Source,
+		Backoff: stream.Backoff{Min: time.Millisecond, Max: 10 * time.Millisecond},
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	history := &History{}
+	c := history.Connect(watch, Dial{Client: "c"})
+	defer c.Close()
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range 60 {
+		f.randomly(random, n)
+		if n%10 == 9 {
+			f.awaitClient(c)
+		}
+	}
+	f.awaitClient(c)
+	for _, err := range c.broken {
+		f.t.Error(err)
+	}
+}
+
+// randomly does one thing to the upstream.
+func (f *fixture) randomly(random *rand.Rand, n int) {
+	switch random.IntN(12) {
+	case 0:
+		if f.Disconnect != nil {
+			f.Disconnect()
+		}
+	case 1:
+		if f.Restart != nil && n%3 == 0 {
+			f.Restart()
+		}
+	case 2, 3, 4:
+		f.delete(random.IntN(6))
+	default:
+		f.put(random.IntN(6), n)
+	}
+}
+
+// awaitClient reads until the subscriber holds what the upstream holds.
+func (f *fixture) awaitClient(c *Connection) {
+	f.t.Helper()
+	timeout := time.NewTimer(ConformanceTimeout)
+	defer timeout.Stop()
+	for {
+		c.Drain()
+		changed := c.sub.Changed()
+		diff := valuesOf(c.State()).Diff(f.state())
+		if diff == "" && c.Synced() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-timeout.C:
+			f.t.Fatalf("after %v the subscriber still does not hold what the upstream does: %s", ConformanceTimeout, diff)
+		}
+	}
+}
