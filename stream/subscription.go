@@ -156,7 +156,7 @@ func (s *Subscription) place(upserts, asOf uint64) {
 // end adds what ends the walk under way.
 func (s *Subscription) end(b *Batch) {
 	w := s.walk
-	s.walk = walk{}
+	s.walk, s.own = walk{}, Status{}
 	switch w.purpose {
 	case following:
 		b.committed = w.v.committed
@@ -171,8 +171,9 @@ func (s *Subscription) end(b *Batch) {
 		skipped := w.v.seq - w.seq - uint64(w.delivered)
 		s.skipped += skipped
 		b.addEvent(Event{Type: Bookmark, Revision: w.v.revision, Skipped: skipped})
+		// It has caught up, also if there is more by now.
+		s.tell(b, w.v, true)
 	}
-	s.own = Status{}
 }
 
 // begin starts the walk that v calls for; false if there is nothing to do.
