@@ -1,0 +1,125 @@
+package stream
+
+import "time"
+
+// append writes a checked transaction to the tail.
+func (l *Log) append(changes []Change, revision uint64, result *CommitResult) {
+	now := time.Now()
+	before := l.next.revision
+	var last *entry
+	for i := range changes {
+		if changes[i].Deleted {
+			last = l.appendDelete(changes[i], before, now)
+			result.Deletes++
+			continue
+		}
+		last = l.appendUpsert(&changes[i])
+		result.Upserts++
+	}
+	l.next.revision = revision
+	l.next.committed = now
+	if last == nil {
+		return
+	}
+	last.flags |= endsCommit
+	l.forget(now)
+	l.compact()
+}
+
+func (l *Log) appendUpsert(c *Change) *entry {
+	e := l.appendChange(c)
+	e.valueLen = uint32(len(c.Value))
+	if c.Encoding != "" {
+		e.flags |= valueBase64
+	}
+	l.next.count++
+	return e
+}
+
+// appendDelete writes a tombstone. One without a revision of its own gets its
+// place behind the last commit, and shows that commit's revision if it has none
+// to show.
+func (l *Log) appendDelete(c Change, before uint64, now time.Time) *entry {
+	if c.Revision == 0 {
+		c.Revision = before
+	}
+	e := l.appendChange(&c)
+	e.flags |= isDelete
+	if c.Revision <= before || c.inferred {
+		e.flags |= isBorrowed
+		e.revision = max(before, c.Revision)
+	}
+	l.deletes.push(tombstone{seq: e.seq, at: now})
+	l.deletes.bytes += int64(e.size)
+	l.next.tombstones++
+	return e
+}
+
+// appendChange writes the frame and its entry, and supersedes the older one.
+func (l *Log) appendChange(c *Change) *entry {
+	k := newWireKey(c.Key)
+	if l.index.full() {
+		l.growIndex()
+	}
+	slot, oldSegment, old := l.lookup(k)
+	size := l.framing.frameSize(c, k)
+	s := l.tailFor(size)
+	e, frame := s.next(size)
+	l.framing.appendFrame(frame, c, k)
+	l.next.seq++
+	e.seq, e.revision, e.flags = l.next.seq, c.Revision, k.flags
+	e.keyLen, e.hash = uint32(len(k.text)), k.hash
+	l.next.tail = s.n
+	if s.n == 1 {
+		l.next.first = append(l.next.first, e.seq)
+	}
+	l.used += int64(size)
+	if old != nil {
+		l.supersede(oldSegment, old, e.seq)
+	}
+	l.index.set(slot, k.hash, e.seq)
+	return e
+}
+
+// supersede takes an entry out of every version from seq on.
+func (l *Log) supersede(s *segment, e *entry, seq uint64) {
+	e.superseded.Store(seq)
+	s.dead += int(e.size)
+	l.dead += int64(e.size)
+	if e.is(isDelete) {
+		l.next.tombstones--
+		l.deletes.bytes -= int64(e.size)
+		return
+	}
+	l.next.count--
+}
+
+// tailFor returns the last segment, or a new one if the frame does not fit.
+func (l *Log) tailFor(size int) *segment {
+	if n := len(l.next.segments); n > 0 && l.next.segments[n-1].fits(size) {
+		return l.next.segments[n-1]
+	}
+	// Slabs grow with the log. As many entries as frames of this size would
+	// fill, and some more.
+	bytes := max(size, smallestSegment, int(min(l.used, segmentSize)))
+	s := newSegment(bytes, bytes/size*5/4+4)
+	l.next.segments = append(l.next.segments, s)
+	l.allocated += s.bytes()
+	return s
+}
+
+// growIndex makes a table for the keys that have an entry, and room for as many
+// more. Readers keep the old one.
+func (l *Log) growIndex() {
+	grown := newIndex(2 * (l.next.count + l.next.tombstones + 8))
+	for i := range l.next.segments {
+		entries := l.next.entries(i)
+		for j := range entries {
+			e := &entries[j]
+			if e.superseded.Load() == 0 {
+				grown.set(grown.probe(e.hash, func(uint64) bool { return false }), e.hash, e.seq)
+			}
+		}
+	}
+	l.index = grown
+}

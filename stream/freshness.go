@@ -1,0 +1,104 @@
+package stream
+
+import (
+	"fmt"
+	"time"
+)
+
+// publishFreshness follows a commit, or what the upstream says of itself: a
+// watch is no fresher than its upstream.
+func (in *ingest) publishFreshness() {
+	up := in.upstream
+	switch {
+	case !in.log.View().Primed():
+		if up.State != 0 {
+			in.setStatus(Priming, "the upstream says: "+up.Reason)
+		}
+	case up.State != 0:
+		in.setLostAt(time.Now())
+		in.setStatus(max(up.State, Resyncing), "the upstream says: "+up.Reason)
+	case in.committed:
+		in.setStatus(InSync, "")
+	}
+}
+
+// onFreshness passes on what the upstream says of itself.
+func (in *ingest) onFreshness(m message) error {
+	switch m.state {
+	case InSync:
+		in.upstream = Status{}
+	case Priming, Resyncing, Stale:
+		in.upstream = Status{State: m.state, Reason: m.reason}
+	default:
+		return fmt.Errorf("%w: a watch cannot be %v", ErrInvalid, m.state)
+	}
+	in.publishFreshness()
+	return nil
+}
+
+// setLost says that the watch is not fresh: the grace is over.
+func (in *ingest) setLost() {
+	if in.speaking && in.reader != nil {
+		in.setStatus(Resyncing, "the upstream is back, loading what changed")
+		return
+	}
+	in.setStatus(Stale, in.lastError)
+}
+
+// setLostAt remembers when the watch was last in sync.
+func (in *ingest) setLostAt(now time.Time) {
+	if in.log.Status().State == InSync && !in.stale.set() {
+		in.lost = now
+	}
+}
+
+// onProgress says how far a long snapshot is, and that it is too long.
+func (in *ingest) onProgress() {
+	took := time.Since(in.connected).Round(time.Second)
+	in.progress.start(in.progressEvery(took))
+	received := in.reader.sink.received.Load()
+	reason := fmt.Sprintf("loading, %d resources so far", received)
+	if took >= in.config.SnapshotTimeout {
+		reason = fmt.Sprintf("no end_of_snapshot after %v, %d resources so far", took, received)
+		in.logger.Warn("upstream sends no end_of_snapshot", "after", took, "resources", received)
+	}
+	switch in.log.Status().State {
+	case InSync: // the grace is not over
+	case Stale:
+		in.setStatus(Stale, reason)
+	default:
+		in.setStatus(in.log.Status().State, reason)
+	}
+}
+
+// progressEvery is the time until the next report of a snapshot that has taken so
+// long: ever longer, since every subscriber gets it.
+func (in *ingest) progressEvery(took time.Duration) time.Duration {
+	every := min(max(5*time.Second, took), 5*time.Minute)
+	if left := in.config.SnapshotTimeout - took; left > 0 {
+		every = min(every, left)
+	}
+	return every
+}
+
+// setStatus publishes a change of freshness. A watch that is not in sync says
+// since when it is not, however often it was nearly back.
+func (in *ingest) setStatus(state State, reason string) {
+	old := in.log.Status()
+	if old.State == state && old.Reason == reason {
+		return
+	}
+	since := time.Now()
+	switch {
+	case state == old.State:
+		since = old.Since
+	case (state == Stale || state == Resyncing) && (old.State == Stale || old.State == Resyncing):
+		since = old.Since
+	case (state == Stale || state == Resyncing) && old.State == InSync:
+		since = in.lost
+	}
+	if state != old.State {
+		in.logger.Info("watch", "state", state.String(), "reason", reason)
+	}
+	in.log.SetStatus(Status{State: state, Since: since, Reason: reason})
+}

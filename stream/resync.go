@@ -1,0 +1,124 @@
+package stream
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Replace takes a complete snapshot, in any order, in which every resource up to
+// revision stands.
+//
+// The first one, and one in another revision order (epoch), begins a new
+// generation: subscribers get reset. Else the snapshot ends an outage: what has
+// the same revision is dropped, what is missing becomes a delete at revision,
+// and all of it becomes visible as one transaction.
+//
+// A snapshot that is older than what the log has, as a whole or in a single key,
+// is refused with ErrBehind: taking it would go back in time.
+func (l *Log) Replace(epoch string, snapshot []Resource, revision uint64) (CommitResult, error) {
+	var result CommitResult
+	changes := make([]Change, len(snapshot))
+	for i := range snapshot {
+		changes[i].Resource = snapshot[i]
+	}
+	changes, revision, err := l.checked(changes, revision)
+	if err != nil {
+		return result, err
+	}
+	changes = foldKeys(changes)
+	result.Duplicates = len(snapshot) - len(changes)
+	epoch = CanonicalEpoch(epoch)
+	if epoch == l.next.epoch {
+		return l.resync(changes, revision, result)
+	}
+	result.Reset = true
+	l.restart(epoch)
+	l.index = newIndex(len(changes))
+	l.append(changes, revision, &result)
+	l.next.origin, l.next.horizon = revision, l.knownFrom(revision)
+	l.next.horizonAge = l.next.committed
+	l.next.intact, l.next.readable = l.next.seq, l.next.seq
+	l.publish()
+	return result, nil
+}
+
+// resync commits the difference between the log and a snapshot.
+func (l *Log) resync(snapshot []Change, revision uint64, result CommitResult) (CommitResult, error) {
+	before := l.next.revision
+	if revision < before {
+		return result, fmt.Errorf("%w: its snapshot is at %d, %d was served already", ErrBehind, revision, before)
+	}
+	changes := make([]Change, 0, 16)
+	present := make([]uint64, 0, len(snapshot)) // seqs of entries that stand in the snapshot
+	for i := range snapshot {
+		c := &snapshot[i]
+		_, _, e := l.lookup(newWireKey(c.Key))
+		live := e != nil && !e.is(isDelete)
+		if live {
+			present = append(present, e.seq)
+		}
+		if live && e.revision == c.Revision {
+			continue
+		}
+		if c.Revision <= before {
+			return result, fmt.Errorf("%w: key %q is at %d in its snapshot, which contradicts what was served up to %d",
+				ErrBehind, c.Key, c.Revision, before)
+		}
+		changes = append(changes, *c)
+	}
+	changes = append(changes, l.missing(present, revision)...)
+	l.append(changes, revision, &result)
+	l.addGap(before, l.knownFrom(revision))
+	l.publish()
+	return result, nil
+}
+
+// knownFrom is the first revision from which all is known after a snapshot. Where
+// deletes have no revision of their own, it is not the snapshot's: a reader may
+// have been there before the last deletes, and the snapshot says nothing of them.
+func (l *Log) knownFrom(snapshot uint64) uint64 {
+	if l.unnumbered {
+		return snapshot + 1
+	}
+	return snapshot
+}
+
+// missing returns a delete for each live resource that is not present. Where
+// deletes have no revision of their own, a reader at this very revision may still
+// hold it; so they are repeated to such a reader, as borrowed ones are.
+func (l *Log) missing(present []uint64, revision uint64) []Change {
+	var deletes []Change
+	slices.Sort(present)
+	l.next.each(l.next.seq, func(s *segment, e *entry) bool {
+		if len(present) > 0 && present[0] == e.seq {
+			present = present[1:]
+			return true
+		}
+		deletes = append(deletes, Change{
+			Resource: Resource{Key: l.framing.key(s, e), Revision: revision}, Deleted: true, inferred: true,
+		})
+		return true
+	})
+	return deletes
+}
+
+// maxGaps bounds what resuming readers are checked against.
+const maxGaps = 64
+
+func (l *Log) addGap(from, to uint64) {
+	if to <= from+1 {
+		return
+	}
+	v := &l.next
+	gaps := make([]gap, 0, len(v.gaps)+1)
+	for _, g := range v.gaps {
+		if g.to > v.horizon {
+			gaps = append(gaps, g)
+		}
+	}
+	if len(gaps) == maxGaps {
+		v.horizon, v.horizonAge = max(v.horizon, gaps[0].to), v.committed
+		gaps = gaps[1:]
+	}
+	v.gaps = append(gaps, gap{from, to})
+}
