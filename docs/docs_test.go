@@ -1,0 +1,230 @@
+// Package docs_test checks the documentation against the code: configurations
+// are loaded, code is that of the examples, links lead somewhere.
+package docs_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/stream/grpcsource"
+	"github.com/watchtide/watchtide/stream/hostsource"
+	"github.com/watchtide/watchtide/stream/store"
+)
+
+const configuration = "configuration.md"
+
+// pages are the documents that users read, by their path from here.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob("*.md")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no documents: %v", err)
+	}
+	out := map[string]string{}
+	for _, name := range append(names, "../README.md") {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[name] = string(text)
+	}
+	return out
+}
+
+var fence = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
+
+// blocks returns what stands in the fenced blocks of a language.
+func blocks(page, language string) (out []string) {
+	for _, m := range fence.FindAllStringSubmatch(page, -1) {
+		if m[1] == language {
+			out = append(out, m[2])
+		}
+	}
+	return out
+}
+
+// TestConfigurationsLoad loads every configuration that is shown, with the loader
+// of serve.
+func TestConfigurationsLoad(t *testing.T) {
+	env := config.Environment{Getenv: func(string) (string, bool) { return "example", true }}
+	loaded := 0
+	for name, page := range pages(t) {
+		for i, text := range blocks(page, "yaml") {
+			c, err := config.Parse(fmt.Sprintf("%s, block %d", name, i+1), []byte(text), env)
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			if loaded++; len(c.Watches) == 0 {
+				t.Errorf("%s, block %d: declares no watch, so that serve would refuse it", name, i+1)
+			}
+		}
+	}
+	if loaded < 3 {
+		t.Errorf("found %d configurations, want those of %s and of the README", loaded, configuration)
+	}
+}
+
+// knownKeys reads the keys that the loader knows from its own tables: maps from a
+// key to what reads it.
+func knownKeys(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../cmd/gateway/config/decode*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no loader: %v", err)
+	}
+	keys := []string{"type"} // read before anything else
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if pair, ok := n.(*ast.KeyValueExpr); ok {
+				if key, ok := pair.Key.(*ast.BasicLit); ok && key.Kind == token.STRING {
+					text, _ := strconv.Unquote(key.Value)
+					keys = append(keys, text)
+				}
+			}
+			return true
+		})
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+var row = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]*) \\|")
+
+// TestEveryKeyIsDescribed: what the loader knows is in the reference, in a table
+// or as a word of its own, and every table speaks of keys that it knows.
+func TestEveryKeyIsDescribed(t *testing.T) {
+	page := pages(t)[configuration]
+	known := knownKeys(t)
+	if len(known) < 30 {
+		t.Fatalf("found only the keys %v in the loader", known)
+	}
+	for _, key := range known {
+		if !regexp.MustCompile("`" + key + "[`:]").MatchString(page) {
+			t.Errorf("%s does not describe %s", configuration, key)
+		}
+	}
+	for _, m := range row.FindAllStringSubmatch(page, -1) {
+		if !slices.Contains(known, m[1]) {
+			t.Errorf("%s describes %s, which the loader does not know", configuration, m[1])
+		}
+	}
+}
+
+// TestDefaults compares the defaults of the reference with those of the code,
+// where the code tells them.
+func TestDefaults(t *testing.T) {
+	defaults := map[string][]string{}
+	for _, m := range row.FindAllStringSubmatch(pages(t)[configuration], -1) {
+		defaults[m[1]] = append(defaults[m[1]], m[2])
+	}
+	mib := func(n int) string { return fmt.Sprintf("`%dMiB`", n>>20) }
+	c := config.Default()
+	for key, want := range map[string][]string{
+		"listen":            {"`" + c.HTTP.Listen + "`", "`" + c.GRPC.Listen + "`"},
+		"enabled":           {fmt.Sprintf("`%t`", c.Metrics.Enabled)},
+		"max_value_bytes":   {mib(store.DefaultMaxValueBytes)},
+		"interval":          {"`" + hostsource.DefaultInterval.String() + "`"},
+		"keepalive":         {"`" + strings.TrimSuffix(grpcsource.DefaultKeepalive.String(), "0s") + "`"},
+		"max_message_bytes": {mib(grpcsource.DefaultMaxMessageBytes)},
+	} {
+		if !slices.Equal(defaults[key], want) {
+			t.Errorf("%s: the default of %s is %v, want %v", configuration, key, defaults[key], want)
+		}
+	}
+	if !slices.Contains(defaults["max_bytes"], mib(store.DefaultMaxBytes)) {
+		t.Errorf("%s: the defaults of max_bytes are %v, want %s among them", configuration, defaults["max_bytes"], mib(store.DefaultMaxBytes))
+	}
+}
+
+// TestCodeIsThatOfTheExamples: Go code in a guide is code that runs with the
+// tests, or the contract as it stands.
+func TestCodeIsThatOfTheExamples(t *testing.T) {
+	var code strings.Builder
+	for _, name := range []string{"../stream/example_test.go", "../gateway/example_test.go", "../stream/source.go"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code.WriteString(unindented(string(text)))
+	}
+	found := 0
+	for name, page := range pages(t) {
+		for _, block := range blocks(page, "go") {
+			for part := range strings.SplitSeq(block, "\n\n") {
+				found++
+				if !strings.Contains(code.String(), unindented(part)) {
+					t.Errorf("%s: this is not in the examples:\n%s", name, part)
+				}
+			}
+		}
+	}
+	if found < 8 {
+		t.Errorf("found %d pieces of Go, want those of the two guides", found)
+	}
+}
+
+// unindented drops the indentation of every line.
+func unindented(text string) string {
+	var out strings.Builder
+	for line := range strings.Lines(strings.TrimSpace(text) + "\n") {
+		out.WriteString(strings.TrimLeft(line, "\t "))
+	}
+	return out.String()
+}
+
+var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// TestLinksLeadSomewhere checks links to files and to headings of this repository.
+func TestLinksLeadSomewhere(t *testing.T) {
+	all, found := pages(t), 0
+	for name, page := range all {
+		for _, m := range link.FindAllStringSubmatch(page, -1) {
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			found++
+			file := name
+			if target != "" {
+				file = filepath.Join(filepath.Dir(name), target)
+			}
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s: link to %s: %v", name, m[1], err)
+				continue
+			}
+			if anchor != "" && !slices.Contains(headings(all[filepath.ToSlash(file)]), anchor) {
+				t.Errorf("%s: link to %s: there is no such heading", name, m[1])
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("found no links at all")
+	}
+}
+
+// headings returns the anchors of a page, as GitHub makes them.
+func headings(page string) (out []string) {
+	for line := range strings.Lines(page) {
+		if text, ok := strings.CutPrefix(line, "#"); ok {
+			text = strings.ToLower(strings.TrimSpace(strings.TrimLeft(text, "#")))
+			text = regexp.MustCompile(`[^\p{L}\p{N}_ -]`).ReplaceAllString(text, "")
+			out = append(out, strings.ReplaceAll(text, " ", "-"))
+		}
+	}
+	return out
+}
