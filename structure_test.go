@@ -40,6 +40,7 @@ var imports = []struct {
 	{"cmd/gateway", []string{"stream", "stream/*", "gateway", "openapi", "openapi/watchtidev1", "web", "cmd/gateway/*"}, "only cmd/gateway knows everything"},
 	{"cmd/gateway/*", []string{"stream", "stream/*", "gateway", "openapi", "openapi/watchtidev1", "cmd/gateway/*"}, "only cmd/gateway knows everything"},
 	{"bench", []string{"stream", "stream/*", "gateway", "openapi/watchtidev1"}, "the load generator runs the gateway in its own process"},
+	{"docs", nil, "documentation; only its test is Go"},
 	{"deploy", nil, "manifests and proxy configurations; only their test is Go"},
 	{"tools/*", nil, "the tools make files of the product and never run in it"},
 }

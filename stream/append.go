@@ -4,6 +4,7 @@ import "time"
 
 // append writes a checked transaction to the tail.
 func (l *Log) append(changes []Change, revision uint64, result *CommitResult) {
+	l.warm(changes)
 	now := time.Now()
 	before := l.next.revision
 	var last *entry

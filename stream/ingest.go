@@ -228,7 +228,7 @@ func (in *ingest) onEnded(err error) {
 	if err != nil {
 		in.lastError = err.Error()
 	}
-	in.logger.Warn("upstream lost", "reason", reason, "error", in.lastError, "retry_in", wait)
+	in.logger.Warn("upstream lost", "reason", reason, "error", in.lastError, "retry_in", wait.Round(time.Millisecond).String())
 	in.retry.start(wait)
 	switch in.log.Status().State {
 	case InSync:

@@ -74,6 +74,7 @@ type Log struct {
 	sweep      uint64 // compaction has looked at segments up to this seq
 	used, dead int64  // bytes of frames, and how many of them are superseded
 	allocated  int64  // bytes of slabs and tables
+	warmed     byte   // see warm: nothing reads it
 }
 
 // NewLog returns an empty log: not primed, with the status Priming.

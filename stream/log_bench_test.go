@@ -3,6 +3,7 @@ package stream
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -43,19 +44,30 @@ func benchLog(b testing.TB, keys []string) *Log {
 
 var benchSizes = []int{100_000, 1_000_000}
 
+// randomKeys returns n of the keys, side by side in memory, as if just read from
+// an upstream.
+func randomKeys(keys []string, n int) []string {
+	out, k := make([]string, n), uint64(1)
+	for i := range out {
+		k = k*6364136223846793005 + 1442695040888963407
+		out[i] = strings.Clone(keys[(k>>33)%uint64(len(keys))])
+	}
+	return out
+}
+
 // BenchmarkUpsert: one commit for each upsert of a random key.
 func BenchmarkUpsert(b *testing.B) {
 	for _, n := range benchSizes {
 		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
 			keys := benchKeys(n)
 			l := benchLog(b, keys)
-			revision, k := uint64(n), uint64(1)
+			revision := uint64(n)
+			random := randomKeys(keys, 1<<19)
 			change := make([]Change, 1)
 			b.ReportAllocs()
-			for b.Loop() {
+			for i := 0; b.Loop(); i++ {
 				revision++
-				k = k*6364136223846793005 + 1442695040888963407
-				change[0].Resource = Resource{Key: keys[(k>>33)%uint64(n)], Revision: revision, Value: benchValue}
+				change[0].Resource = Resource{Key: random[i%len(random)], Revision: revision, Value: benchValue}
 				if _, err := l.Commit(change, revision); err != nil {
 					b.Fatal(err)
 				}

@@ -103,15 +103,39 @@ func (v *version) find(seq uint64) (*segment, *entry) {
 		return nil, nil
 	}
 	entries := v.entries(i)
-	// In a segment that was not compacted the seqs are dense.
-	if j := seq - v.first[i]; j < uint64(len(entries)) && entries[j].seq == seq {
-		return v.segments[i], &entries[j]
+	j := v.guess(i, len(entries), seq)
+	// The guess is right in a segment as written, and near in a compacted one: a
+	// step or two cost less than a search, which would wait for memory each time.
+	for range 8 {
+		switch at := entries[j].seq; {
+		case at == seq:
+			return v.segments[i], &entries[j]
+		case at < seq && j+1 < len(entries):
+			j++
+		case at > seq && j > 0:
+			j--
+		default:
+			return nil, nil
+		}
 	}
-	j := sort.Search(len(entries), func(j int) bool { return entries[j].seq >= seq })
+	j = sort.Search(len(entries), func(j int) bool { return entries[j].seq >= seq })
 	if j == len(entries) || entries[j].seq != seq {
 		return nil, nil
 	}
 	return v.segments[i], &entries[j]
+}
+
+// guess is about where in segment i, of n entries, a seq should be.
+func (v *version) guess(i, n int, seq uint64) int {
+	end := v.seq + 1
+	if i+1 < len(v.first) {
+		end = v.first[i+1]
+	}
+	offset, span := seq-v.first[i], end-v.first[i]
+	if offset >= span {
+		return n - 1
+	}
+	return int(offset * uint64(n) / span)
 }
 
 // newerThan returns the place of the first entry that a reader at revision has
