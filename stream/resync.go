@@ -68,7 +68,7 @@ func (l *Log) resync(snapshot []Change, revision uint64, result CommitResult) (C
 	}
 	changes = append(changes, l.missing(present, revision)...)
 	l.append(changes, revision, &result)
-	l.addGap(before, l.knownFrom(revision))
+	l.addGap(gap{from: before, end: revision, to: l.knownFrom(revision)})
 	l.publish()
 	return result, nil
 }
@@ -105,8 +105,8 @@ func (l *Log) missing(present []uint64, revision uint64) []Change {
 // maxGaps bounds what resuming readers are checked against.
 const maxGaps = 64
 
-func (l *Log) addGap(from, to uint64) {
-	if to <= from+1 {
+func (l *Log) addGap(missed gap) {
+	if missed.to <= missed.from+1 {
 		return
 	}
 	v := &l.next
@@ -120,5 +120,5 @@ func (l *Log) addGap(from, to uint64) {
 		v.horizon, v.horizonAge = max(v.horizon, gaps[0].to), v.committed
 		gaps = gaps[1:]
 	}
-	v.gaps = append(gaps, gap{from, to})
+	v.gaps = append(gaps, missed)
 }

@@ -39,10 +39,14 @@ type version struct {
 }
 
 // gap is a stretch of revisions that the log did not follow: the upstream was
-// lost at from, and a snapshot at to ended the outage. Resources that were born
+// lost at from, and a snapshot at end ended the outage. Resources that were born
 // and died in between are unknown, so a reader whose position lies inside could
 // keep a ghost.
-type gap struct{ from, to uint64 }
+type gap struct {
+	from uint64
+	end  uint64 // revision of the snapshot
+	to   uint64 // from here on all is known again
+}
 
 func (v *version) primed() bool { return v.epoch != "" }
 
@@ -196,6 +200,18 @@ func (v *version) resumable(asOf uint64) bool {
 		}
 	}
 	return true
+}
+
+// wholeAt is the revision of which a reader has the whole state once it has seen
+// a transaction whose newest entry is of a revision. It is the same, but for a
+// transaction that ended an outage: that brought the state of its snapshot.
+func (v *version) wholeAt(revision uint64) uint64 {
+	for _, g := range v.gaps {
+		if g.from < revision && revision < g.end {
+			return g.end
+		}
+	}
+	return revision
 }
 
 // each calls f for every live resource as of seq, by rising revision, until f
