@@ -2,8 +2,9 @@ package stream
 
 import "time"
 
-// append writes a checked transaction to the tail.
-func (l *Log) append(changes []Change, revision uint64, result *CommitResult) {
+// append writes a checked transaction to the tail. It returns the last entry, nil
+// if there is none.
+func (l *Log) append(changes []Change, revision uint64, result *CommitResult) *entry {
 	l.warm(changes)
 	now := time.Now()
 	before := l.next.revision
@@ -20,11 +21,12 @@ func (l *Log) append(changes []Change, revision uint64, result *CommitResult) {
 	l.next.revision = revision
 	l.next.committed = now
 	if last == nil {
-		return
+		return nil
 	}
 	last.flags |= endsCommit
 	l.forget(now)
 	l.compact()
+	return last
 }
 
 func (l *Log) appendUpsert(c *Change) *entry {

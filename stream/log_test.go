@@ -220,8 +220,8 @@ func TestResyncGivesTheDifference(t *testing.T) {
 	if got := c.take(); !slices.Equal(got, want) {
 		t.Fatalf("%q, want %q", got, want)
 	}
-	t.Run("positions inside the outage expire", func(t *testing.T) {
-		for revision, want := range map[uint64]ResumeOutcome{10: OutcomeExact, 11: OutcomeExpired, 19: OutcomeExpired, 20: OutcomeExact} {
+	t.Run("positions of before and inside the outage expire", func(t *testing.T) {
+		for revision, want := range map[uint64]ResumeOutcome{10: OutcomeExpired, 11: OutcomeExpired, 19: OutcomeExpired, 20: OutcomeExact} {
 			var b Batch
 			s := l.Subscribe(SubscribeOptions{Resume: &Position{"w", "e", revision, revision}})
 			s.Next(&b)
@@ -230,6 +230,42 @@ func TestResyncGivesTheDifference(t *testing.T) {
 			}
 		}
 	})
+	t.Run("an outage in which nothing happened changes nothing", func(t *testing.T) {
+		mustReplace(t, l, "e", 20, upsert("c", 3), upsert("b", 15), upsert("d", 12))
+		var b Batch
+		s := l.Subscribe(SubscribeOptions{Resume: &Position{"w", "e", 20, 20}})
+		s.Next(&b)
+		if s.Outcome() != OutcomeExact {
+			t.Errorf("%q, want exact", s.Outcome())
+		}
+	})
+}
+
+// TestReaderThatStayedThroughAnOutage: one that was connected all the time is
+// never started again, however much the outage brought.
+func TestReaderThatStayedThroughAnOutage(t *testing.T) {
+	l := NewLog(LogConfig{Watch: "w"})
+	mustReplace(t, l, "e", 10, upsert("a", 1), upsert("b", 2))
+	inSync(l)
+	c, s := &client{}, l.Subscribe(SubscribeOptions{})
+	c.drain(s)
+	c.take()
+	snapshot := []Change{upsert("a", 1)}
+	for i := range 4000 {
+		snapshot = append(snapshot, upsert(fmt.Sprint("k", i), uint64(11+i)))
+		snapshot[i+1].Value = value(strings.Repeat("x", 400))
+	}
+	mustReplace(t, l, "e", 5000, snapshot...)
+	for r := uint64(5001); r < 5010; r++ {
+		mustCommit(t, l, r, upsert("a", r))
+	}
+	c.drain(s)
+	if got := c.take(); got[0] != "status catching_up" || slices.ContainsFunc(got, func(e string) bool { return strings.HasPrefix(e, "reset") }) {
+		t.Errorf("begins with %q, want a catch-up without a reset", got[0])
+	}
+	if want := viewState(l.View()); !maps.Equal(c.state, want) {
+		t.Error("the state is not the log's")
+	}
 }
 
 func TestEpochChangeResets(t *testing.T) {

@@ -144,11 +144,6 @@ func (l *Log) asOf(t pageToken) (*version, uint64, bool) {
 	if t.AsOf == v.revision {
 		return v, v.seq, true
 	}
-	for _, g := range v.gaps {
-		if g.from < t.AsOf && t.AsOf < g.to {
-			return nil, 0, false
-		}
-	}
 	seq := v.seqBefore(v.newerThan(t.AsOf))
 	return v, seq, seq >= v.readable
 }

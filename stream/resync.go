@@ -67,8 +67,8 @@ func (l *Log) resync(snapshot []Change, revision uint64, result CommitResult) (C
 		changes = append(changes, *c)
 	}
 	changes = append(changes, l.missing(present, revision)...)
-	l.append(changes, revision, &result)
-	l.addGap(gap{from: before, end: revision, to: l.knownFrom(revision)})
+	last := l.append(changes, revision, &result)
+	l.skipTo(before, revision, last)
 	l.publish()
 	return result, nil
 }
@@ -102,23 +102,20 @@ func (l *Log) missing(present []uint64, revision uint64) []Change {
 	return deletes
 }
 
-// maxGaps bounds what resuming readers are checked against.
-const maxGaps = 64
-
-func (l *Log) addGap(missed gap) {
-	if missed.to <= missed.from+1 {
-		return
+// skipTo follows a snapshot that ended an outage. What was born and died in it is
+// unknown, so that who was away must start again: a reader at a position inside
+// of it could keep a ghost, and one at an older position too, if it was cut off
+// inside of a flush of another replica and holds more than its position says.
+// Readers that stayed have nothing that this log does not know.
+//
+// No id can stand within the transaction that ended it, nor right behind its
+// newest change: only the snapshot as a whole is a state that there was.
+func (l *Log) skipTo(before, snapshot uint64, last *entry) {
+	if last != nil && last.revision != snapshot {
+		last.flags &^= endsCommit
 	}
 	v := &l.next
-	gaps := make([]gap, 0, len(v.gaps)+1)
-	for _, g := range v.gaps {
-		if g.to > v.horizon {
-			gaps = append(gaps, g)
-		}
+	if known := l.knownFrom(snapshot); known > before+1 {
+		v.origin, v.horizon, v.horizonAge = snapshot, known, v.committed
 	}
-	if len(gaps) == maxGaps {
-		v.horizon, v.horizonAge = max(v.horizon, gaps[0].to), v.committed
-		gaps = gaps[1:]
-	}
-	v.gaps = append(gaps, missed)
 }

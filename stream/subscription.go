@@ -213,7 +213,7 @@ func (s *Subscription) start(b *Batch, v *version) bool {
 		s.reset(b, v, ResetEpochChanged)
 	case r.AsOf > v.revision:
 		return s.ahead(b, v)
-	case !v.resumable(r.AsOf):
+	case r.AsOf < v.horizon:
 		s.outcome = OutcomeExpired
 		s.reset(b, v, ResetExpired)
 	default:
@@ -290,7 +290,7 @@ func (s *Subscription) follow(b *Batch, v *version) {
 		s.walk = walk{v: v, replay: true, at: from, seq: s.cursor, complete: revision}
 		return
 	}
-	if !v.resumable(revision) {
+	if s.cursor < v.forgotten {
 		// So far behind that deletes were forgotten meanwhile.
 		s.reset(b, v, ResetExpired)
 		return

@@ -24,10 +24,10 @@ type version struct {
 	intact   uint64 // every entry with a greater seq is still there, superseded or not
 	readable uint64 // a state as of a smaller seq can no more be put together
 
-	origin     uint64 // revision of the first snapshot
-	horizon    uint64 // deletes up to here may be forgotten
+	origin     uint64 // from this revision on every change is known
+	horizon    uint64 // deletes up to here may be unknown: no position below it is resumed
 	horizonAge time.Time
-	gaps       []gap // revisions inside of which history is unknown
+	forgotten  uint64 // seq of the newest delete that was dropped: no cursor below it can go on
 
 	count      int   // resources
 	tombstones int   // deletes remembered
@@ -36,16 +36,6 @@ type version struct {
 	committed  time.Time
 
 	changed chan struct{} // closed when there is a newer version; never written to
-}
-
-// gap is a stretch of revisions that the log did not follow: the upstream was
-// lost at from, and a snapshot at end ended the outage. Resources that were born
-// and died in between are unknown, so a reader whose position lies inside could
-// keep a ghost.
-type gap struct {
-	from uint64
-	end  uint64 // revision of the snapshot
-	to   uint64 // from here on all is known again
 }
 
 func (v *version) primed() bool { return v.epoch != "" }
@@ -186,32 +176,6 @@ func (v *version) bytesFrom(p place, limit int) int {
 		}
 	}
 	return min(n, limit)
-}
-
-// resumable says whether a reader that has seen everything as of a revision can
-// go on with what is newer.
-func (v *version) resumable(asOf uint64) bool {
-	if asOf < v.horizon {
-		return false
-	}
-	for _, g := range v.gaps {
-		if g.from < asOf && asOf < g.to {
-			return false
-		}
-	}
-	return true
-}
-
-// wholeAt is the revision of which a reader has the whole state once it has seen
-// a transaction whose newest entry is of a revision. It is the same, but for a
-// transaction that ended an outage: that brought the state of its snapshot.
-func (v *version) wholeAt(revision uint64) uint64 {
-	for _, g := range v.gaps {
-		if g.from < revision && revision < g.end {
-			return g.end
-		}
-	}
-	return revision
 }
 
 // each calls f for every live resource as of seq, by rising revision, until f

@@ -66,7 +66,6 @@ func (w *walk) fillReplay(b *Batch, prefix string) {
 		w.seq, w.complete = e.seq, e.revision
 		w.step()
 		if e.is(endsCommit) && b.bytes >= flushBytes {
-			w.complete = w.v.wholeAt(e.revision)
 			return
 		}
 	}

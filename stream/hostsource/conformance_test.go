@@ -19,11 +19,10 @@ func TestConformance(t *testing.T) {
 		m := &fakeMachine{resources: map[string]string{}}
 		return &streamtest.Harness{
 			// Shorter than New allows, so that the suite need not wait.
-			Source:          newSource(m, time.Millisecond),
-			Put:             func(key, value string) error { return m.write(streamtest.Write{Key: key, Value: value}) },
-			Delete:          func(key string) error { return m.write(streamtest.Write{Key: key, Delete: true}) },
-			Transaction:     func(writes []streamtest.Write) error { return m.write(writes...) },
-			ConflatesWrites: true,
+			Source:      newSource(m, time.Millisecond),
+			Put:         func(key, value string) error { return m.write(streamtest.Write{Key: key, Value: value}) },
+			Delete:      func(key string) error { return m.write(streamtest.Write{Key: key, Delete: true}) },
+			Transaction: func(writes []streamtest.Write) error { return m.write(writes...) },
 		}
 	})
 }

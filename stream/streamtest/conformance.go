@@ -39,9 +39,6 @@ type Harness struct {
 	// Resumes says that the upstream keeps history: a Watch that is given the
 	// place of a few changes ago must not call Reset.
 	Resumes bool
-	// ConflatesWrites says that a key written twice in a row may show only its
-	// second value, as with an upstream that is polled.
-	ConflatesWrites bool
 
 	// Key returns the name of the i-th resource. Nil: names with slashes,
 	// spaces, quotes and letters of several scripts.

@@ -155,7 +155,7 @@ func (h *History) each(guarantee error, check func(*Connection) error) error {
 // differs says how what the subscriber holds differs from what the upstream was
 // at a revision; empty if it does not, or if the epoch is unknown.
 func (h *History) differs(c *Connection, s *step, revision uint64) string {
-	if s.epoch == "" {
+	if s.epoch == "" || h.unnumberedMix(c, revision) {
 		return ""
 	}
 	diff := fmt.Sprintf("the upstream never was at revision %d of epoch %q", revision, s.epoch)
@@ -180,4 +180,12 @@ func (s *step) comparable(c *Connection, state State, revision uint64) State {
 		delete(out, key)
 	}
 	return out
+}
+
+// unnumberedMix says that a connection went on in the middle of a snapshot or a
+// catch-up as of a revision that several states share, since deletes have none of
+// their own. If the replica is behind within that revision, nobody can tell: the
+// subscriber holds a mix of two of the states until the deletes have come.
+func (h *History) unnumberedMix(c *Connection, revision uint64) bool {
+	return h.DeletesUnnumbered && c.From != nil && c.From.Position.Partial() && c.From.Position.AsOf == revision
 }
