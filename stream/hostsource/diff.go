@@ -35,7 +35,7 @@ func diff(before map[string][]byte, now []item) (after map[string][]byte, change
 			continue
 		}
 		after[i.key] = i.value
-		upserts = append(upserts, change{key: i.key, value: i.value})
+		upserts = append(upserts, change(i))
 	}
 	for _, key := range slices.Sorted(maps.Keys(before)) {
 		if _, still := after[key]; !still {

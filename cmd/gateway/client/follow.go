@@ -25,7 +25,7 @@ type FollowOptions struct {
 	Lost func(reason error, wait time.Duration)
 }
 
-// ErrRemoved: a watch does not exist any more.
+// ErrRemoved says that a watch does not exist any more.
 var ErrRemoved = errors.New("the watch was removed")
 
 // goodbyeError is why a connection ended that ended as announced.
