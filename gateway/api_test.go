@@ -88,7 +88,7 @@ func TestUnknownParameters(t *testing.T) {
 		{"GET", "/v1/watches/notes/changes?since=x", "since", "unknown parameter"},
 		{"GET", "/v1/watches/notes/changes?wait=1s&wait=2s", "wait", "is given 2 times"},
 	} {
-		r.send(test.method, test.path, "1").wantProblem(t, 400, test.parameter, test.detail)
+		r.send(test.method, test.path, bodyFor(test.method, "1")).wantProblem(t, 400, test.parameter, test.detail)
 	}
 	r.get("/v1/watches/notes/resources?a=%zz").wantProblem(t, 400, "", "cannot be read")
 	r.get("/v1/watches/notes/resources?a;b").wantProblem(t, 400, "", "cannot be read")
@@ -106,7 +106,7 @@ func TestMethods(t *testing.T) {
 		{"POST", "/v1/watches/notes/changes", "GET, HEAD"},
 	} {
 		// grpc-gateway's ways to make another method of a POST stay shut.
-		got := r.send(test.method, test.path, "watch=notes", "Content-Type: application/x-www-form-urlencoded", "X-HTTP-Method-Override: GET")
+		got := r.send(test.method, test.path, bodyFor(test.method, "watch=notes"), "Content-Type: application/x-www-form-urlencoded", "X-HTTP-Method-Override: GET")
 		got.wantProblem(t, 405, "", "is not possible here")
 		if allow := got.Header.Get("Allow"); allow != test.allow {
 			t.Errorf("%s %s: Allow: %s, want %s", test.method, test.path, allow, test.allow)

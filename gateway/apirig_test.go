@@ -152,6 +152,15 @@ func (r *apiRig) get(path string, headers ...string) reply {
 	return r.send(http.MethodGet, path, "", headers...)
 }
 
+// bodyFor returns the body for a request of the method: where a body is refused,
+// that refusal would hide every other.
+func bodyFor(method, body string) string {
+	if method == http.MethodGet || method == http.MethodDelete {
+		return ""
+	}
+	return body
+}
+
 // want checks the status, and the body if it is not empty.
 func (a reply) want(t *testing.T, status int, body string) {
 	t.Helper()

@@ -48,7 +48,7 @@ func (g *Gateway) Handler() http.Handler {
 	api := g.apiHandler()
 
 	r := chi.NewRouter()
-	r.Use(g.cors)
+	r.Use(g.cors, bodies)
 	r.NotFound(g.notFound)
 	r.MethodNotAllowed(g.methodNotAllowed)
 	get := func(path string, h http.HandlerFunc) {

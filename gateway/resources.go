@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"strconv"
-	"time"
 	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/stream"
@@ -130,23 +129,16 @@ type valueBody struct{ bytes.Reader }
 // Close implements io.Closer.
 func (*valueBody) Close() error { return nil }
 
-// bodyTimeout is how long the whole body of a write may take to arrive, so that
-// nobody holds a connection with a body that never ends.
-const bodyTimeout = 30 * time.Second
-
 // readValue reads the body, which must be one JSON value in UTF-8 of at most
 // maxValue bytes.
 func readValue(w http.ResponseWriter, r *http.Request) (*valueBody, *problem) {
-	// net/http takes the deadline back at the end of the body. An error would
-	// mean that the connection has no deadlines, as in a test without one.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxValue))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, newProblem(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", tooLarge.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, newProblem(http.StatusRequestTimeout, "the body did not arrive within %s: %d bytes did", bodyTimeout, len(raw))
+		return nil, lateBody(len(raw))
 	case err != nil:
 		return nil, newProblem(http.StatusBadRequest, "the body broke off after %d bytes: %v", len(raw), err)
 	}

@@ -1,14 +1,11 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -198,65 +195,10 @@ func TestTooLargeBodies(t *testing.T) {
 	r.send("PUT", "/v1/watches/notes/resources/v", strings.Repeat(" ", maxValue+1)).wantProblem(t, 413, "", "more than 16777216 bytes")
 }
 
-// TestBodyThatNeverEnds: the connection is not held for ever.
-func TestBodyThatNeverEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{})
-		notes := newNotebook()
-		if _, err := r.registry.Add(streamConfig("notes", notes)); err != nil {
-			t.Fatal(err)
-		}
-		c := r.dial("PUT /v1/watches/notes/resources/a HTTP/1.1\r\nHost: gateway\r\nContent-Length: 100\r\n\r\n{\"a\":")
-		began := time.Now()
-		res, err := http.ReadResponse(c.Reader, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		if took := time.Since(began); res.StatusCode != http.StatusRequestTimeout || took != bodyTimeout {
-			t.Errorf("%s after %s", res.Status, took)
-		}
-	})
-}
-
-// TestSlowWriter: the deadline of the body is not one of the request.
-func TestSlowWriter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{})
-		c := streamConfig("notes", newNotebook())
-		c.Writer = slowWriter{c.Writer, 2 * bodyTimeout}
-		if _, err := r.registry.Add(c); err != nil {
-			t.Fatal(err)
-		}
-		conn := r.dial("PUT /v1/watches/notes/resources/a HTTP/1.1\r\nHost: gateway\r\nContent-Length: 2\r\n\r\n{}")
-		res, err := http.ReadResponse(conn.Reader, nil)
-		if err != nil || res.StatusCode != 201 {
-			t.Fatalf("PUT: %v %v", res, err)
-		}
-		res.Body.Close()
-	})
-}
-
-// slowWriter takes its time.
-type slowWriter struct {
-	stream.Writer
-	delay time.Duration
-}
-
-// Put implements stream.Writer.
-func (s slowWriter) Put(ctx context.Context, r stream.PutRequest) (stream.Resource, bool, error) {
-	select {
-	case <-time.After(s.delay):
-	case <-ctx.Done():
-		return stream.Resource{}, false, ctx.Err()
-	}
-	return s.Writer.Put(ctx, r)
-}
-
 func TestReadOnly(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	for _, method := range []string{"PUT", "DELETE"} {
-		got := r.send(method, "/v1/watches/hosts/resources/default/a", "1")
+		got := r.send(method, "/v1/watches/hosts/resources/default/a", bodyFor(method, "1"))
 		got.wantProblem(t, 405, "", `watch "hosts" is read-only`)
 		if allow := got.Header.Get("Allow"); allow != "GET, HEAD" {
 			t.Errorf("Allow: %s", allow)

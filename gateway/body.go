@@ -1,0 +1,61 @@
+package gateway
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"time"
+)
+
+// bodyTimeout is how long the whole body of a request may take to arrive, so
+// that nobody holds a connection with a body that never ends.
+const bodyTimeout = 30 * time.Second
+
+// bodies bounds the time for the body of every request that has one, and refuses
+// it where it has no meaning (RFC 9110, sections 9.3.1 and 9.3.5): net/http
+// would wait for it before the first byte of an answer.
+func bodies(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		// net/http takes the deadline back at the end of the body. An error would
+		// mean that the connection has no deadlines, as in a test without one.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+		if p := unwantedBody(r); p != nil {
+			if r.ProtoMajor == 1 {
+				w.Header().Set("Connection", "close") // instead of waiting for the rest
+			}
+			writeProblem(w, p)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// unwantedBody refuses the body of a method that has none. One of unknown length
+// may turn out to be empty.
+func unwantedBody(r *http.Request) *problem {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodDelete:
+	default:
+		return nil
+	}
+	n, err := 1, error(nil)
+	if r.ContentLength < 0 {
+		n, err = r.Body.Read(make([]byte, 1))
+	}
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return lateBody(0)
+	case n > 0:
+		return badParameter("body", "the request has a body: want none for %s", r.Method)
+	}
+	return nil
+}
+
+// lateBody is the 408 for a body of which only n bytes arrived.
+func lateBody(n int) *problem {
+	return newProblem(http.StatusRequestTimeout, "the body did not arrive within %s: %d bytes did", bodyTimeout, n)
+}

@@ -1,0 +1,167 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// announced is a request head that announces a body.
+func announced(method, path, framing string) string {
+	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: gateway\r\n%s\r\n\r\n", method, path, framing)
+}
+
+// answer reads the answer to what was dialled, and how long it took.
+func (c *rawConn) answer(t *testing.T) (res *http.Response, body string, took time.Duration) {
+	t.Helper()
+	began := time.Now()
+	res, err := http.ReadResponse(c.Reader, nil)
+	if err != nil {
+		t.Fatalf("after %s: %v", time.Since(began), err)
+	}
+	took = time.Since(began)
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(text), took
+}
+
+// A body that nobody wants holds nothing up, whether it comes or not: a stream
+// with one would say nothing before it came.
+func TestBodyWhereNoneIsWanted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		r.prime("a", 1)
+		for _, path := range []string{"/v1/events?watch=a", "/v1/watches/a/changes", "/v1/watches/a/resources", "/healthz"} {
+			for _, sent := range []string{"", "hello"} {
+				c := r.dial(announced("GET", path, "Content-Length: 5") + sent)
+				res, body, took := c.answer(t)
+				if res.StatusCode != 400 || !res.Close || took != 0 || !strings.Contains(body, `"parameter":"body"`) {
+					t.Errorf("GET %s, body %q: %s after %s: %s", path, sent, res.Status, took, body)
+				}
+			}
+		}
+		for _, method := range []string{"DELETE", "HEAD"} {
+			c := r.dial(announced(method, "/v1/watches/a/resources/k", "Content-Length: 5"))
+			if line, err := c.ReadString('\n'); !strings.Contains(line, " 400 ") {
+				t.Errorf("%s: %q, %v", method, line, err)
+			}
+		}
+		if n := r.gateway.admission.count(); n != 0 {
+			t.Errorf("%d streams are open", n)
+		}
+	})
+}
+
+// Some proxies announce a body of unknown length, and then there is none.
+func TestBodyOfUnknownLength(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{Heartbeat: time.Hour}, "a")
+		r.prime("a", 1)
+		head := announced("GET", "/v1/events?watch=a", "Transfer-Encoding: chunked")
+		live := r.dial(head + "0\r\n\r\n")
+		readUntil(t, live, "end_of_snapshot")
+		time.Sleep(2 * bodyTimeout) // its deadline is not one of the stream
+		r.commit("a", 2, resource("k", 2, "1"))
+		readUntil(t, live, "upsert")
+		live.Close()
+		synctest.Wait()
+		if n := r.gateway.admission.count(); n != 0 {
+			t.Errorf("%d streams are open: the client has left", n)
+		}
+		res, body, _ := r.dial(head + "5\r\nhello\r\n0\r\n\r\n").answer(t)
+		if res.StatusCode != 400 || !strings.Contains(body, "has a body") {
+			t.Errorf("with a body: %s %s", res.Status, body)
+		}
+		res, body, took := r.dial(head).answer(t)
+		if res.StatusCode != http.StatusRequestTimeout || took != bodyTimeout || !strings.Contains(body, "did not arrive") {
+			t.Errorf("with a body that does not come: %s after %s: %s", res.Status, took, body)
+		}
+	})
+}
+
+// A connection is not held by a body that does not come, whatever was asked.
+func TestNoBodyHoldsAConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		for _, request := range []string{
+			announced("GET", "/v1/events?watch=a", "Content-Length: 5"),
+			announced("GET", "/v1/events?watch=a", "Transfer-Encoding: chunked"),
+			announced("DELETE", "/v1/watches/a/resources/k", "Content-Length: 5"),
+			announced("PUT", "/v1/watches/a/resources/k", "Content-Length: 5"), // 405
+			announced("PUT", "/v1/watches/b/resources/k", "Content-Length: 5"), // 404
+			announced("POST", "/v1/events", "Content-Length: 5"),
+			announced("POST", "/nowhere", "Transfer-Encoding: chunked"),
+		} {
+			c := r.dial(request)
+			began := time.Now()
+			answer, _ := io.ReadAll(c)
+			if took := time.Since(began); took > bodyTimeout || len(answer) == 0 {
+				t.Errorf("%.60q: held for %s, answer %q", request, took, answer)
+			}
+		}
+	})
+}
+
+// TestBodyThatNeverEnds: the connection is not held for ever.
+func TestBodyThatNeverEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{})
+		notes := newNotebook()
+		if _, err := r.registry.Add(streamConfig("notes", notes)); err != nil {
+			t.Fatal(err)
+		}
+		c := r.dial("PUT /v1/watches/notes/resources/a HTTP/1.1\r\nHost: gateway\r\nContent-Length: 100\r\n\r\n{\"a\":")
+		began := time.Now()
+		res, err := http.ReadResponse(c.Reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if took := time.Since(began); res.StatusCode != http.StatusRequestTimeout || took != bodyTimeout {
+			t.Errorf("%s after %s", res.Status, took)
+		}
+	})
+}
+
+// TestSlowWriter: the deadline of the body is not one of the request.
+func TestSlowWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{})
+		c := streamConfig("notes", newNotebook())
+		c.Writer = slowWriter{c.Writer, 2 * bodyTimeout}
+		if _, err := r.registry.Add(c); err != nil {
+			t.Fatal(err)
+		}
+		conn := r.dial("PUT /v1/watches/notes/resources/a HTTP/1.1\r\nHost: gateway\r\nContent-Length: 2\r\n\r\n{}")
+		res, err := http.ReadResponse(conn.Reader, nil)
+		if err != nil || res.StatusCode != 201 {
+			t.Fatalf("PUT: %v %v", res, err)
+		}
+		res.Body.Close()
+	})
+}
+
+// slowWriter takes its time.
+type slowWriter struct {
+	stream.Writer
+	delay time.Duration
+}
+
+// Put implements stream.Writer.
+func (s slowWriter) Put(ctx context.Context, r stream.PutRequest) (stream.Resource, bool, error) {
+	select {
+	case <-time.After(s.delay):
+	case <-ctx.Done():
+		return stream.Resource{}, false, ctx.Err()
+	}
+	return s.Writer.Put(ctx, r)
+}
