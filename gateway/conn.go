@@ -26,11 +26,11 @@ func (l patientListener) Accept() (net.Conn, error) {
 	return &patientConn{Conn: c, patience: l.patience}, nil
 }
 
-// patientConn is a connection whose writes fail once no byte at all could be
-// written for a while, and go on for as long as bytes move, however slowly. It
+// patientConn is a connection that is closed once no byte at all could be
+// written for a while, and goes on for as long as bytes move, however slowly. It
 // lies beneath TLS and beneath HTTP, since neither can go on after a write that
-// failed in its middle. So it also ends requests that have no deadline of their
-// own.
+// failed in its middle (HTTP/2 would try, and wait once more). So it also ends
+// requests that have no deadline of their own.
 type patientConn struct {
 	net.Conn
 	patience time.Duration
@@ -57,6 +57,7 @@ func (c *patientConn) Write(p []byte) (written int, err error) {
 			moved = time.Now()
 		}
 		if time.Since(moved) >= c.patience {
+			c.Close()
 			return written, err
 		}
 	}

@@ -22,7 +22,7 @@ func TestPatientConnWaitsWhileBytesMove(t *testing.T) {
 				io.ReadFull(far, one)
 			}
 		}()
-		n, err := (&patientConn{near, patience}).Write(make([]byte, 20))
+		n, err := (&patientConn{Conn: near, patience: patience}).Write(make([]byte, 20))
 		if n != 20 || err != nil {
 			t.Errorf("20 bytes to a reader of one byte every 9.999 s: wrote %d, %v", n, err)
 		}
@@ -34,7 +34,7 @@ func TestPatientConnEndsWhenNothingMoves(t *testing.T) {
 		near, far := net.Pipe()
 		go io.ReadFull(far, make([]byte, 7))
 		began := time.Now()
-		n, err := (&patientConn{near, patience}).Write(make([]byte, 20))
+		n, err := (&patientConn{Conn: near, patience: patience}).Write(make([]byte, 20))
 		if n != 7 || !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("wrote %d, %v: want 7 and a missed deadline", n, err)
 		}
@@ -44,12 +44,30 @@ func TestPatientConnEndsWhenNothingMoves(t *testing.T) {
 	})
 }
 
+// HTTP/2 writes on after a missed deadline if any byte had moved before it.
+func TestPatientConnIsPatientOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		go io.ReadFull(far, make([]byte, 7))
+		conn := &patientConn{Conn: near, patience: patience}
+		conn.Write(make([]byte, 20))
+		began := time.Now()
+		n, err := conn.Write(make([]byte, 13))
+		if took := time.Since(began); n != 0 || err == nil || took != 0 {
+			t.Errorf("after a write that gave up: wrote %d, %v, after %s", n, err, took)
+		}
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Error("after a write that gave up: reads go on")
+		}
+	})
+}
+
 func TestPatientConnIsAsPatientAsItSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, _ := net.Pipe()
 		const odd = 10*time.Second + 7
 		began := time.Now()
-		(&patientConn{near, odd}).Write([]byte("x"))
+		(&patientConn{Conn: near, patience: odd}).Write([]byte("x"))
 		if took := time.Since(began); took != odd {
 			t.Errorf("gave up after %s, want %s", took, odd)
 		}
@@ -59,7 +77,7 @@ func TestPatientConnIsAsPatientAsItSays(t *testing.T) {
 func TestPatientConnPassesOtherErrorsOn(t *testing.T) {
 	near, far := net.Pipe()
 	far.Close()
-	c := &patientConn{near, patience}
+	c := &patientConn{Conn: near, patience: patience}
 	if n, err := c.Write([]byte("x")); n != 0 || !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("got %d, %v", n, err)
 	}
