@@ -28,6 +28,7 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !g.admission.enter() {
+		g.metrics.goodbye(transportPoll, stream.GoodbyeOverloaded)
 		writeProblem(w, overloaded(g.admission.isDraining(), 2*g.retryHint()).onWatch(ask.watch))
 		return
 	}

@@ -244,6 +244,9 @@ func TestChangesOverload(t *testing.T) {
 		if x := r.get(pollPath); x.StatusCode != 503 || x.Header.Get("Retry-After") == "" {
 			t.Errorf("the second poll: %d %v", x.StatusCode, x.Header)
 		}
+		if n := counter(t, r.gateway, "watchtide_goodbyes_total", "transport", "poll", "reason", "overloaded"); n != 1 {
+			t.Errorf("%v refusals are counted", n)
+		}
 		<-first
 		synctest.Wait() // until its handler has returned as well
 		if x := r.get(pollPath); x.StatusCode != 200 {

@@ -22,7 +22,8 @@ type follow struct {
 	// For the metrics.
 	told       bool // the outcome of the resume was counted
 	inSnapshot bool
-	synced     bool // the first end_of_snapshot was counted
+	synced     bool   // the first end_of_snapshot was counted
+	skipped    uint64 // changes that were counted as conflated
 }
 
 func (g *Gateway) follow(w *stream.Watch, choice watchChoice) follow {
@@ -85,6 +86,8 @@ func (p *pump) countBatch(f *follow) {
 		f.told = true
 		m.resumed(transport, string(outcome))
 	}
+	m.conflated(transport, f.sub.Skipped()-f.skipped)
+	f.skipped = f.sub.Skipped()
 	if at := b.Committed(); p.committed.IsZero() || !at.IsZero() && at.Before(p.committed) {
 		p.committed = at
 	}

@@ -34,12 +34,12 @@ func (g *Gateway) refuseOverload(w http.ResponseWriter, r *http.Request, req str
 	if draining {
 		w.Header().Set("Connection", "close") // to come back elsewhere
 	}
-	g.metrics.goodbye(stream.GoodbyeOverloaded)
+	f := req.format.framing()
+	g.metrics.goodbye(f.transport(), stream.GoodbyeOverloaded)
 	if !req.eventSource {
 		writeProblem(w, overloaded(draining, retry))
 		return
 	}
-	f := req.format.framing()
 	setStreamHeaders(w.Header(), f)
 	out := newWriter(w, r, g.cfg.WriteTimeout)
 	out.write(appendGoodbye(f.appendRetry(nil, retry), f, stream.GoodbyeOverloaded, retry))

@@ -34,8 +34,6 @@ type metrics struct {
 	transport map[string]*transportMetrics
 
 	resumes   *prometheus.CounterVec // transport, outcome
-	conflates prometheus.Counter
-	goodbyes  map[stream.GoodbyeReason]prometheus.Counter
 	snapshots prometheus.Histogram
 	latency   prometheus.Histogram
 }
@@ -46,7 +44,9 @@ type transportMetrics struct {
 	events        [stream.Goodbye + 1]prometheus.Counter // by stream.EventType
 	bytes         prometheus.Counter
 	snapshots     prometheus.Counter
+	conflated     prometheus.Counter
 	writeTimeouts prometheus.Counter
+	goodbyes      map[stream.GoodbyeReason]prometheus.Counter
 }
 
 // newMetrics makes the metrics of a gateway that serves the watches of reg.
@@ -54,14 +54,9 @@ func newMetrics(reg *stream.Registry) *metrics {
 	m := &metrics{
 		registry:  prometheus.NewRegistry(),
 		transport: make(map[string]*transportMetrics, len(transports)),
-		goodbyes:  make(map[stream.GoodbyeReason]prometheus.Counter),
 		resumes: counterVec("resumes_total",
 			"Streams by how they began: exact (went on from the position given), or why a full snapshot was sent.",
 			"transport", "outcome"),
-		conflates: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: namespace + "conflated_changes_total",
-			Help: "Changes that slow subscribers did not see one by one.",
-		}),
 		snapshots: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    namespace + "end_of_snapshot_seconds",
 			Help:    "Time from the begin of a stream to its end_of_snapshot.",
@@ -74,8 +69,7 @@ func newMetrics(reg *stream.Registry) *metrics {
 		}),
 	}
 	m.makeTransports()
-	m.makeGoodbyes()
-	m.registry.MustRegister(m.resumes, m.conflates, m.snapshots, m.latency,
+	m.registry.MustRegister(m.resumes, m.snapshots, m.latency,
 		watchCollector{reg},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -95,32 +89,33 @@ func (m *metrics) makeTransports() {
 	events := counterVec("events_sent_total", "Events sent to subscribers.", "transport", "type")
 	bytes := counterVec("sent_bytes_total", "Bytes of events sent to subscribers, before TLS and HTTP framing.", "transport")
 	snapshots := counterVec("snapshots_sent_total", "Complete snapshots sent to subscribers.", "transport")
+	conflated := counterVec("conflated_changes_total", "Changes that slow subscribers did not see one by one.", "transport")
 	timeouts := counterVec("write_timeouts_total", "Streams that were ended because the client stopped reading.", "transport")
-	m.registry.MustRegister(subscribers, events, bytes, snapshots, timeouts)
+	goodbyes := counterVec("goodbyes_total", "Streams that the gateway ended, or refused as overload, on purpose.", "transport", "reason")
+	m.registry.MustRegister(subscribers, events, bytes, snapshots, conflated, timeouts, goodbyes)
 	for _, name := range transports {
 		t := &transportMetrics{
 			subscribers:   subscribers.WithLabelValues(name),
 			bytes:         bytes.WithLabelValues(name),
 			snapshots:     snapshots.WithLabelValues(name),
+			conflated:     conflated.WithLabelValues(name),
 			writeTimeouts: timeouts.WithLabelValues(name),
+			goodbyes:      make(map[stream.GoodbyeReason]prometheus.Counter, len(goodbyeReasons)),
 		}
 		for e := stream.Hello; e <= stream.Goodbye; e++ {
 			t.events[e] = events.WithLabelValues(name, e.String())
+		}
+		for _, reason := range goodbyeReasons {
+			t.goodbyes[reason] = goodbyes.WithLabelValues(name, string(reason))
 		}
 		m.transport[name] = t
 	}
 }
 
-func (m *metrics) makeGoodbyes() {
-	vec := counterVec("goodbyes_total", "Streams that the gateway ended on purpose.", "reason")
-	m.registry.MustRegister(vec)
-	for _, reason := range []stream.GoodbyeReason{
-		stream.GoodbyeDraining, stream.GoodbyeMaxAge, stream.GoodbyeOverloaded,
-		stream.GoodbyeTokenExpired, stream.GoodbyeRevoked, stream.GoodbyeWatchRemoved,
-		stream.GoodbyeComplete,
-	} {
-		m.goodbyes[reason] = vec.WithLabelValues(string(reason))
-	}
+var goodbyeReasons = [...]stream.GoodbyeReason{
+	stream.GoodbyeDraining, stream.GoodbyeMaxAge, stream.GoodbyeOverloaded,
+	stream.GoodbyeTokenExpired, stream.GoodbyeRevoked, stream.GoodbyeWatchRemoved,
+	stream.GoodbyeComplete,
 }
 
 // handler serves the registry in the Prometheus text formats.
@@ -154,14 +149,20 @@ func (m *metrics) resumed(transport, outcome string) {
 	m.resumes.WithLabelValues(transport, outcome).Inc()
 }
 
-// conflated counts changes that a subscriber did not see one by one.
-func (m *metrics) conflated(n uint64) { m.conflates.Add(float64(n)) }
+// conflated counts n changes that a subscriber did not see one by one.
+func (m *metrics) conflated(transport string, n uint64) {
+	if n > 0 {
+		m.transport[transport].conflated.Add(float64(n))
+	}
+}
 
 // writeTimeout counts a stream that was ended since its client did not read.
 func (m *metrics) writeTimeout(transport string) { m.transport[transport].writeTimeouts.Inc() }
 
-// goodbye counts a stream that was ended on purpose.
-func (m *metrics) goodbye(reason stream.GoodbyeReason) { m.goodbyes[reason].Inc() }
+// goodbye counts a stream that was ended, or refused, on purpose.
+func (m *metrics) goodbye(transport string, reason stream.GoodbyeReason) {
+	m.transport[transport].goodbyes[reason].Inc()
+}
 
 // timeToEndOfSnapshot observes the time from a stream's begin to its first
 // end_of_snapshot.

@@ -18,6 +18,7 @@ type progress struct {
 	batch      stream.Batch
 	quietSince time.Time // of the last write
 	synced     bool      // the first end_of_snapshot was counted
+	skipped    uint64    // changes that were counted as conflated
 }
 
 func newProgress(m *metrics, transport string, sub *stream.Subscription) progress {
@@ -38,6 +39,8 @@ func (p *progress) wrote(bytes int) {
 		p.metrics.eventsOut(p.transport, t, p.batch.Count(t))
 	}
 	p.metrics.bytesOut(p.transport, bytes)
+	p.metrics.conflated(p.transport, p.sub.Skipped()-p.skipped)
+	p.skipped = p.sub.Skipped()
 	if at := p.batch.Committed(); !at.IsZero() {
 		p.metrics.commitToWrite(p.quietSince.Sub(at))
 	}
@@ -60,7 +63,4 @@ func (p *progress) countSynced() {
 }
 
 // close gives the subscription back.
-func (p *progress) close() {
-	p.metrics.conflated(p.sub.Skipped())
-	p.sub.Close()
-}
+func (p *progress) close() { p.sub.Close() }

@@ -85,7 +85,6 @@ func (p *pump) close() {
 	transport := p.framing.transport()
 	p.waiter.close()
 	for i := range p.follows {
-		p.g.metrics.conflated(p.follows[i].sub.Skipped())
 		p.follows[i].sub.Close()
 	}
 	p.countBytes()
@@ -244,7 +243,7 @@ func (p *pump) goodbye(reason stream.GoodbyeReason) {
 	p.out.end()
 	if p.out.err == nil {
 		p.g.metrics.eventsOut(p.framing.transport(), stream.Goodbye, 1)
-		p.g.metrics.goodbye(reason)
+		p.g.metrics.goodbye(p.framing.transport(), reason)
 	}
 }
 

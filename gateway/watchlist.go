@@ -26,7 +26,7 @@ func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingSer
 		return p
 	}
 	if !g.admission.enter() {
-		g.metrics.goodbye(stream.GoodbyeOverloaded)
+		g.metrics.goodbye(transportGRPC, stream.GoodbyeOverloaded)
 		return overloaded(g.admission.isDraining(), 2*g.retryHint())
 	}
 	defer g.admission.leave()
@@ -231,7 +231,7 @@ func (p *listPump) goodbye(reason stream.GoodbyeReason) error {
 	}})
 	if err == nil {
 		p.g.metrics.eventsOut(transportGRPC, stream.Goodbye, 1)
-		p.g.metrics.goodbye(reason)
+		p.g.metrics.goodbye(transportGRPC, reason)
 	}
 	return err
 }

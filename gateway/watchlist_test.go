@@ -298,6 +298,9 @@ func TestWatchListOverload(t *testing.T) {
 		first := r.watchList(&api.WatchListRequest{Watch: "services"})
 		first.take()
 		r.watchList(&api.WatchListRequest{Watch: "services"}).wantEnd(t, codes.Unavailable)
+		if n := counter(t, r.gateway, "watchtide_goodbyes_total", "transport", "grpc", "reason", "overloaded"); n != 1 {
+			t.Errorf("%v refusals are counted", n)
+		}
 		first.cancel()
 		synctest.Wait()
 		again := r.watchList(&api.WatchListRequest{Watch: "services"})
