@@ -158,10 +158,19 @@ func (a *unaryAPI) getWatch(w http.ResponseWriter, r *http.Request) {
 	query, p := queryOf(r)
 	watch, p := a.watchOf(r, p)
 	if p != nil {
-		writeProblem(w, p)
+		refuse(w, r, p)
 		return
 	}
 	a.pass(w, r, "/v1/watches/"+watch.Name(), query, nil)
+}
+
+// refuse answers a request whose path names a watch with a problem that names it
+// too.
+func refuse(w http.ResponseWriter, r *http.Request, p *problem) {
+	if p.Watch == "" {
+		p.onWatch(pathParameter(r, "watch"))
+	}
+	writeProblem(w, p)
 }
 
 // maxPageSize is the most resources in one page.
@@ -174,7 +183,7 @@ func (a *unaryAPI) listResources(w http.ResponseWriter, r *http.Request) {
 	}
 	watch, p := a.watchOf(r, p)
 	if p != nil {
-		writeProblem(w, p)
+		refuse(w, r, p)
 		return
 	}
 	if notModified(w, r, query, watch) {

@@ -2,10 +2,7 @@ package gateway
 
 import (
 	"net/http"
-	"net/url"
 	"time"
-
-	"github.com/go-chi/chi/v5"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -17,11 +14,7 @@ func (g *Gateway) handleEvents(w http.ResponseWriter, r *http.Request) {
 
 // handleWatchEvents streams the watch that the path names.
 func (g *Gateway) handleWatchEvents(w http.ResponseWriter, r *http.Request) {
-	name := chi.URLParam(r, "watch")
-	if unescaped, err := url.PathUnescape(name); err == nil {
-		name = unescaped // chi matches the path as it was escaped
-	}
-	g.serveEvents(w, r, name)
+	g.serveEvents(w, r, pathParameter(r, "watch"))
 }
 
 // serveEvents answers a stream request: a refusal is a problem, and everything
@@ -29,7 +22,7 @@ func (g *Gateway) handleWatchEvents(w http.ResponseWriter, r *http.Request) {
 func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name string) {
 	req, p := parseStreamRequest(r.URL.RawQuery, r.Header, name)
 	if p != nil {
-		writeProblem(w, p)
+		refuse(w, r, p)
 		return
 	}
 	watches, p := g.chosen(req.watches)

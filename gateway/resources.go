@@ -22,7 +22,7 @@ func (a *unaryAPI) getResource(w http.ResponseWriter, r *http.Request) {
 	query, p := queryOf(r, "key_encoding")
 	call, p := a.resourceCall(r, query, p)
 	if p != nil {
-		writeProblem(w, p)
+		refuse(w, r, p)
 		return
 	}
 	a.pass(w, r, call.path(), call.query, nil)
@@ -31,12 +31,12 @@ func (a *unaryAPI) getResource(w http.ResponseWriter, r *http.Request) {
 func (a *unaryAPI) putResource(w http.ResponseWriter, r *http.Request) {
 	call, p := a.writeCall(r)
 	if p != nil {
-		writeProblem(w, p)
+		refuse(w, r, p)
 		return
 	}
 	body, p := readValue(w, r)
 	if p != nil {
-		writeProblem(w, p.onWatch(call.watch.Name()).onKey(call.key))
+		refuse(w, r, p.onKey(call.key))
 		return
 	}
 	a.pass(w, r, call.path(), call.query, body)
@@ -45,10 +45,10 @@ func (a *unaryAPI) putResource(w http.ResponseWriter, r *http.Request) {
 func (a *unaryAPI) deleteResource(w http.ResponseWriter, r *http.Request) {
 	call, p := a.writeCall(r)
 	if p == nil && r.Header.Get("If-None-Match") != "" {
-		p = badParameter("If-None-Match", "If-None-Match has no meaning for DELETE: want If-Match")
+		p = badParameter("If-None-Match", "If-None-Match has no meaning for DELETE: want If-Match").onKey(call.key)
 	}
 	if p != nil {
-		writeProblem(w, p)
+		refuse(w, r, p)
 		return
 	}
 	a.pass(w, r, call.path(), call.query, nil)
@@ -77,7 +77,7 @@ func (a *unaryAPI) resourceCall(r *http.Request, query url.Values, before *probl
 	wire := pathParameter(r, "*")
 	key, err := stream.KeyFromWire(wire, query.Get("key_encoding"))
 	if err != nil {
-		return resourceCall{}, keyProblem(wire, err).onWatch(watch.Name())
+		return resourceCall{}, keyProblem(wire, err)
 	}
 	passed := url.Values{}
 	for _, name := range []string{"validate_only"} {
@@ -111,10 +111,13 @@ func (a *unaryAPI) writeCall(r *http.Request) (resourceCall, *problem) {
 		return call, readOnly(call.watch.Name())
 	}
 	revision, given, p := condition(r.Header)
+	if p != nil {
+		return call, p.onKey(call.key)
+	}
 	if given {
 		call.query.Set("if_revision", strconv.FormatUint(revision, 10))
 	}
-	return call, p
+	return call, nil
 }
 
 func readOnly(watch string) *problem {
