@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -20,19 +22,21 @@ func TestConformanceInProcess(t *testing.T) {
 	})
 }
 
-// The store is as good an upstream over a real connection.
-func TestConformanceOverTheNetwork(t *testing.T) {
+// The store is as good an upstream over a real connection. It is a Unix socket,
+// since a server that comes back must have its address again: a port could be
+// taken by then.
+func TestConformanceOverASocket(t *testing.T) {
 	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
 		s := New(Config{})
-		server := newServer(s)
-		server.start(t, "127.0.0.1:0")
+		server := newServer(t, s)
+		server.start(t)
 		t.Cleanup(func() { server.stop() })
-		source, err := grpcsource.New(grpcsource.Config{Address: server.address, Watch: "notes"})
+		source, err := grpcsource.New(grpcsource.Config{Address: "unix:" + server.path, Watch: "notes"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		h := harness(s, source)
-		h.Restart = func() { server.stop(); server.start(t, server.address) }
+		h.Restart = func() { server.stop(); server.start(t) }
 		h.Disconnect = h.Restart
 		h.Restore = func() { server.store = New(Config{}); server.store.Writer("notes"); h.Restart() }
 		h.Put = func(key, value string) error { return put(server.store, key, value) }
@@ -61,22 +65,30 @@ func remove(s *Store, key string) error {
 	return err
 }
 
-// server serves a store on loopback, and can be stopped and started again.
+// server serves a store on a socket, and can be stopped and started again.
 type server struct {
-	store   *Store
-	grpc    *grpc.Server
-	address string
+	store *Store
+	grpc  *grpc.Server
+	path  string
 }
 
-func newServer(s *Store) *server { return &server{store: s} }
-
-func (s *server) start(t *testing.T, address string) {
+func newServer(t *testing.T, s *Store) *server {
 	t.Helper()
-	listener, err := net.Listen("tcp", address)
+	// Not t.TempDir: the path of a socket may have some 100 bytes only.
+	dir, err := os.MkdirTemp("", "store")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.address = listener.Addr().String()
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return &server{store: s, path: filepath.Join(dir, "socket")}
+}
+
+func (s *server) start(t *testing.T) {
+	t.Helper()
+	listener, err := net.Listen("unix", s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s.grpc = grpc.NewServer()
 	pb.RegisterWatchServiceServer(s.grpc, s.store)
 	go func() { _ = s.grpc.Serve(listener) }()
