@@ -69,6 +69,7 @@ func remove(s *Store, key string) error {
 type server struct {
 	store *Store
 	grpc  *grpc.Server
+	ended chan error
 	path  string
 }
 
@@ -91,7 +92,13 @@ func (s *server) start(t *testing.T) {
 	}
 	s.grpc = grpc.NewServer()
 	pb.RegisterWatchServiceServer(s.grpc, s.store)
-	go func() { _ = s.grpc.Serve(listener) }()
+	s.ended = make(chan error, 1)
+	go func() { s.ended <- s.grpc.Serve(listener) }()
 }
 
-func (s *server) stop() { s.grpc.Stop() }
+// stop returns when the address is free: a server that is stopped before it has
+// begun to serve closes its listener later.
+func (s *server) stop() {
+	s.grpc.Stop()
+	<-s.ended
+}
