@@ -11,13 +11,13 @@ const sweepBytes = 1 << 20
 const sweepSegments = 512
 
 // compact rewrites segments of which much is superseded, a bounded number of
-// them at each commit. Superseded frames are kept below a quarter of the live
+// them at each commit. Superseded frames are kept below two fifths of the live
 // ones, beside the tail; each pass goes on where the last one stopped. Readers
 // that hold an older version keep the old segments; the garbage collector does
 // the rest.
 func (l *Log) compact() {
 	live := l.used - l.dead
-	if l.dead <= live/4+replayBytes {
+	if l.dead <= live*2/5+replayBytes {
 		return
 	}
 	v := &l.next
@@ -74,8 +74,8 @@ type compaction struct {
 
 // add takes a segment over, as it is or rewritten.
 func (c *compaction) add(l *Log, s *segment, first uint64, entries []entry) {
-	// If a fifth of all is superseded, at least one segment is worth it.
-	worth := s.dead*5 >= s.used
+	// If two sevenths of all are superseded, at least one segment is worth it.
+	worth := s.dead*7 >= s.used*2
 	mergeable := c.out != nil && s.used-s.dead <= len(c.out.slab)-c.out.used
 	if !worth && !mergeable {
 		c.close()
