@@ -56,19 +56,23 @@ func (r *reader) key(wire, encoding string) (string, error) {
 	return key, nil
 }
 
-// change passes a change on, or holds it back while the epoch is not known.
-// An upstream need not narrow: what is outside of the prefix is left out.
+// change passes a change on, and remembers it while the epoch is not known. An
+// upstream need not narrow: what is outside of the prefix is left out.
 func (r *reader) change(c change) error {
 	switch {
 	case r.phase == opening:
 		return r.invalid("a change of key %q before reset: want reset first", c.resource.Key)
 	case !strings.HasPrefix(c.resource.Key, r.prefix):
 		return nil
-	case r.begun:
-		return r.pass(c)
+	case !r.begun:
+		if err := r.begin(""); err != nil {
+			return err
+		}
 	}
-	r.held = append(r.held, c)
-	return nil
+	if r.phase == snapshot && r.epoch == "" {
+		r.said = append(r.said, c)
+	}
+	return r.pass(c)
 }
 
 func (r *reader) pass(c change) error {
@@ -140,7 +144,8 @@ func (r *reader) endOfSnapshot(m *pb.EndOfSnapshot) error {
 			return err
 		}
 	}
-	r.phase, r.catchUp = live, false
+	r.epochs.enter(r.epoch) // by now it would have been named
+	r.phase, r.catchUp, r.said = live, false, nil
 	return r.commit(m.GetRevision())
 }
 

@@ -36,15 +36,15 @@ type reader struct {
 	phase     phase
 	events    uint64        // received so far
 	epoch     string        // the upstream's; empty while it is not known
-	begun     bool          // the Sink was told the epoch, so that it takes changes
-	held      []change      // changes of a snapshot whose epoch is not known yet
+	begun     bool          // the Sink was told of the snapshot, so that it takes changes
+	said      []change      // of a snapshot whose epoch is not known yet: to be said again
 	upserts   uint64        // upserts received in this snapshot
 	committed uint64        // last revision committed
 	catchUp   bool          // from catching_up to the next bookmark
 	retry     time.Duration // what goodbye asked for
 }
 
-// change is an Upsert or a Delete that is held back.
+// change is an Upsert or a Delete.
 type change struct {
 	resource stream.Resource
 	deleted  bool
@@ -107,16 +107,16 @@ func (r *reader) apply(m *pb.WatchListResponse) error {
 	return nil // framing, or an event that a newer server may send
 }
 
-// reset begins a snapshot. The Sink is told as soon as the epoch is known.
+// reset begins a snapshot.
 func (r *reader) reset() {
 	r.phase, r.epoch, r.begun = snapshot, "", false
-	r.held, r.upserts, r.catchUp = nil, 0, false
+	r.said, r.upserts, r.catchUp = nil, 0, false
 }
 
 // place reads the position of an event; nil if it has none, or none that
 // matters.
 func (r *reader) place(text string) (*stream.Position, error) {
-	if text == "" || r.phase == opening || r.begun && r.epoch == "" {
+	if text == "" || r.phase == opening || r.phase == live && r.epoch == "" {
 		return nil, nil
 	}
 	p, err := stream.ParsePosition(text)
@@ -133,15 +133,20 @@ func (r *reader) place(text string) (*stream.Position, error) {
 	return &p, nil
 }
 
-// begin tells the Sink of a snapshot, and what was held back of it. epoch is
-// empty for an upstream without positions.
+// begin tells the Sink of a snapshot. epoch is empty while it is not known: then
+// the snapshot begins under the name that it has if no position comes at all, so
+// that everybody sees how far it is, and once more when a position does come.
 func (r *reader) begin(epoch string) error {
-	if err := r.sink.Reset(r.epochs.enter(epoch)); err != nil {
+	name := r.epochs.fallback
+	if epoch != "" {
+		name = r.epochs.enter(epoch)
+	}
+	if err := r.sink.Reset(name); err != nil {
 		return err
 	}
-	held := r.held
-	r.epoch, r.begun, r.held = epoch, true, nil
-	for _, c := range held {
+	said := r.said
+	r.epoch, r.begun, r.said = epoch, true, nil
+	for _, c := range said {
 		if err := r.pass(c); err != nil {
 			return err
 		}

@@ -70,15 +70,16 @@ func TestReaderCalls(t *testing.T) {
 				reset(), upsert("a", 1, "1"), remove("a", 0), at("services@e1-2/3", upsert("b", 2, "2")),
 				upsert("c", 3, "3"), at("services@e1-3", endOfSnapshot(3, 2)),
 			},
-			want: `reset e1, upsert "a" 1 1, delete "a" 0, upsert "b" 2 2, upsert "c" 3 3, commit 3`,
+			want: `reset FALLBACK, upsert "a" 1 1, delete "a" 0,` +
+				` reset e1, upsert "a" 1 1, delete "a" 0, upsert "b" 2 2, upsert "c" 3 3, commit 3`,
 		},
 		"the epoch comes with end_of_snapshot": {
 			events: []*message{reset(), upsert("a", 3, "1"), at("services@e1-3", endOfSnapshot(3, 1))},
-			want:   `reset e1, upsert "a" 3 1, commit 3`,
+			want:   `reset FALLBACK, upsert "a" 3 1, reset e1, upsert "a" 3 1, commit 3`,
 		},
-		"nothing is committed, nor even begun, before end_of_snapshot": {
+		"nothing is committed before end_of_snapshot": {
 			events: []*message{reset(), upsert("a", 3, "1"), upsert("b", 3, "1")},
-			want:   ``,
+			want:   `reset FALLBACK, upsert "a" 3 1, upsert "b" 3 1`,
 		},
 		"a position in a snapshot ends nothing": {
 			events: []*message{at("services@e1-0/3", reset()), at("services@e1-3", upsert("a", 3, "1"))},
@@ -135,14 +136,14 @@ func TestReaderCalls(t *testing.T) {
 		"a resume that is answered with reset": {
 			resume: stream.Resume{Epoch: "e1", Revision: 3},
 			events: []*message{reset(), upsert("a", 1, "1"), at("services@e2-1", endOfSnapshot(1, 1))},
-			want:   `reset e2, upsert "a" 1 1, commit 1`,
+			want:   `reset FALLBACK, upsert "a" 1 1, reset e2, upsert "a" 1 1, commit 1`,
 		},
 		"a resume that is broken off by reset": {
 			resume: stream.Resume{Epoch: "e1", Revision: 3},
 			events: []*message{
 				upsert("a", 4, "1"), reset(), upsert("b", 7, "1"), at("services@e1-7", endOfSnapshot(7, 1)),
 			},
-			want: `upsert "a" 4 1, reset e1, upsert "b" 7 1, commit 7`,
+			want: `upsert "a" 4 1, reset FALLBACK, upsert "b" 7 1, reset e1, upsert "b" 7 1, commit 7`,
 		},
 		"a reset while live": {
 			events: []*message{
@@ -150,7 +151,8 @@ func TestReaderCalls(t *testing.T) {
 				reset(), upsert("a", 1, "1"), at("services@e2-1", endOfSnapshot(1, 1)),
 				at("services@e2-2", upsert("a", 2, "2")),
 			},
-			want: `reset e1, commit 3, reset e2, upsert "a" 1 1, commit 1, upsert "a" 2 2, commit 2`,
+			want: `reset e1, commit 3, reset FALLBACK, upsert "a" 1 1, reset e2, upsert "a" 1 1, commit 1,` +
+				` upsert "a" 2 2, commit 2`,
 		},
 		"status is passed on, unless it is ours or unknown": {
 			events: []*message{
@@ -187,7 +189,7 @@ func TestReaderCalls(t *testing.T) {
 				reset(), upsert("web/a", 1, "1"), upsert("db/a", 2, "2"), at("services@e1-2", endOfSnapshot(2, 2)),
 				at("services@e1-3", remove("db/a", 3)), at("services@e1-4", remove("web/a", 4)),
 			},
-			want: `reset e1~1b7ed2, upsert "web/a" 1 1, commit 2, commit 3, delete "web/a" 4, commit 4`,
+			want: `reset 0d0da6338efb, upsert "web/a" 1 1, reset e1~1b7ed2, upsert "web/a" 1 1, commit 2, commit 3, delete "web/a" 4, commit 4`,
 		},
 		"keys, values and encodings are kept": {
 			events: []*message{
@@ -267,7 +269,7 @@ func TestReaderReturnsTheErrorOfTheSink(t *testing.T) {
 		remove("a", 2), at("services@e1-2", bookmark(2)),
 	}
 	for _, fail := range []string{
-		"reset e1", `upsert "a" 1 1`, "commit 1", "status stale x", `delete "a" 2`, "commit 2",
+		"reset f8b4bc22d596", "reset e1", `upsert "a" 1 1`, "commit 1", "status stale x", `delete "a" 2`, "commit 2",
 	} {
 		sink := &calls{fail: fail}
 		err := playUntilError(t, sink, events)

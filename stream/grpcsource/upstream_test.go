@@ -43,13 +43,21 @@ func TestNeverEndOfSnapshot(t *testing.T) {
 	s.wantState(map[string]string{"x": "1", "y": "1"})
 }
 
-// A snapshot that is never completed does not replace what was served.
+// A snapshot that is never completed does not replace what was served. How much
+// of it has come is said whether or not the upstream has named its epoch yet.
 func TestNeverEndOfTheSecondSnapshot(t *testing.T) {
-	u := serve(t, sayAndEnd(nil, first()...), say(reset(), at("services@e1-3/9", upsert("z", 3, "1"))))
-	w := declare(t, u, Config{})
-	s := subscribe(t, w)
-	s.untilStatus(stream.Resyncing, "no end_of_snapshot after")
-	s.wantState(map[string]string{"x": "1", "y": "1"})
+	for name, begin := range map[string]*message{
+		"with positions":    at("services@e1-0/9", reset()),
+		"without positions": reset(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := serve(t, sayAndEnd(nil, first()...), say(begin, upsert("z", 3, "1")))
+			w := declare(t, u, Config{})
+			s := subscribe(t, w)
+			s.untilStatus(stream.Resyncing, "s, 1 resources so far")
+			s.wantState(map[string]string{"x": "1", "y": "1"})
+		})
+	}
 }
 
 // Deletes of what is not there, or not there yet, are no harm.
