@@ -94,6 +94,21 @@ func (c *Config) checkMetadata() error {
 	return nil
 }
 
+// withoutSecrets hides metadata in a text that the upstream may have written: a
+// refusal may repeat the very token that it refuses. Of "Bearer x" it hides x as
+// well. What is shorter than any secret stays, or it would be hidden everywhere.
+func (c *Config) withoutSecrets(text string) string {
+	const shortest = 6
+	for _, value := range c.Metadata {
+		for _, secret := range []string{value, value[strings.LastIndexByte(value, ' ')+1:]} {
+			if len(secret) >= shortest {
+				text = strings.ReplaceAll(text, secret, "[hidden]")
+			}
+		}
+	}
+	return text
+}
+
 func (c *Config) setDefaults() {
 	if c.MaxMessageBytes == 0 {
 		c.MaxMessageBytes = DefaultMaxMessageBytes

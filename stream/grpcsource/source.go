@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -154,17 +155,30 @@ func (s *Source) ended(ctx context.Context, err error, r *reader, codec *codec) 
 	return s.failed(err)
 }
 
+// failed says of an error of gRPC whose it is. The upstream's own words are in it.
 func (s *Source) failed(err error) error {
-	return fmt.Errorf("grpc %s, watch %q: %w%s", s.config.target(), s.config.Watch, err, hint(status.Code(err)))
+	message := s.config.withoutSecrets(err.Error())
+	return &failure{err, fmt.Sprintf("grpc %s, watch %q: %s%s", s.config.target(), s.config.Watch, message, s.config.hint(err))}
 }
 
-// hint says what would be right, where the code tells.
-func hint(code codes.Code) string {
-	switch code {
-	case codes.Unimplemented:
+// failure is an error with another text.
+type failure struct {
+	cause error
+	text  string
+}
+
+func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.cause }
+
+// hint says what would be right, where the error tells.
+func (c *Config) hint(err error) string {
+	switch code := status.Code(err); {
+	case code == codes.Unimplemented:
 		return "; want a server of watchtide.v1.WatchService"
-	case codes.ResourceExhausted:
+	case code == codes.ResourceExhausted:
 		return "; want a larger maximum message size if it is an event that is too large"
+	case c.TLS == nil && strings.Contains(err.Error(), "error reading server preface: EOF"):
+		return "; want TLS if that is what the server speaks"
 	}
 	return ""
 }

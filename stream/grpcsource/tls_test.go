@@ -98,7 +98,7 @@ func TestTLS(t *testing.T) {
 		"TLS":                   {oneWay, with(), ""},
 		"TLS, other authority":  {oneWay, &tls.Config{RootCAs: foreign.pool()}, "certificate signed by unknown authority"},
 		"TLS, other name":       {oneWay, &tls.Config{RootCAs: ours.pool(), ServerName: "backend"}, "certificate"},
-		"TLS, plaintext client": {oneWay, nil, "Unavailable"},
+		"TLS, plaintext client": {oneWay, nil, "want TLS if that is what the server speaks"},
 		"plaintext, TLS client": {nil, with(), "Unavailable"},
 		"mutual TLS":            {mutual, with(ours.client()), ""},
 		// How the refusal reads depends on who is first: TLS 1.3 clients may be

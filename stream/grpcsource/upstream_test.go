@@ -308,12 +308,29 @@ func TestRequestAndMetadata(t *testing.T) {
 	}
 }
 
-// Metadata is secret: it is in no error.
+// Metadata is secret: it is in no error, also if the upstream repeats it.
 func TestErrorsKeepMetadataSecret(t *testing.T) {
-	u := serve(t, sayAndEnd(status.Error(codes.Unauthenticated, "token refused")))
-	err := follows(t, Config{Address: u.address, Metadata: map[string]string{"authorization": "Bearer secret\n"}})
-	if err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("error %v", err)
+	const token = "Bearer secret"
+	refusal := sayAndEnd(status.Error(codes.Unauthenticated, `token "`+token+`" of team "a" has expired`))
+	for name, test := range map[string]struct {
+		value  string
+		script script
+		want   string
+	}{
+		"refused":        {token, refusal, `token "[hidden]" of team "a" has expired`},
+		"without Bearer": {"Token secret", refusal, `token "Bearer [hidden]" of`},
+		"cannot be sent": {token + "\n", refusal, "authorization"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := serve(t, test.script)
+			err := follows(t, Config{Address: u.address, Metadata: map[string]string{"authorization": test.value, "x-team": "a"}})
+			if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want %s", err, test.want)
+			}
+			if code := status.Code(err); code != codes.Unauthenticated && code != codes.Internal {
+				t.Errorf("code %v is not that of the error", code)
+			}
+		})
 	}
 }
 
