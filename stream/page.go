@@ -24,6 +24,11 @@ type Page struct {
 	Next      string // token of the next page; empty on the last
 }
 
+// pageBytes is about how many bytes of keys and values a page has at most, unless
+// its only resource has more: a page is put together in memory, and the clients
+// of gRPC take messages of 4 MiB by default.
+const pageBytes = 3 << 20
+
 // pageToken is the place of a page: as of revision T, after key K at revision R.
 // It names nothing of this replica, so any other may serve the next page.
 type pageToken struct {
@@ -55,7 +60,7 @@ func parsePageToken(s string) (t pageToken, err error) {
 }
 
 // Page returns up to size resources whose key begins with prefix, by rising
-// revision and, within one revision, by key. With the token of a page it returns
+// revision and, within one revision, by key; fewer if they are large. With the token of a page it returns
 // the next one, as of the same revision; ErrPageGone if that can no more be put
 // together, an InvalidError if the token is none of ours. The log must be primed.
 func (l *Log) Page(prefix, token string, size int) (Page, error) {
@@ -90,10 +95,10 @@ func (l *Log) Page(prefix, token string, size int) (Page, error) {
 }
 
 // page collects what follows the token: whole groups of one revision, each in
-// the order of the keys, until there is more than size.
+// the order of the keys, until there is more than fits.
 func (v *version) page(l *Log, seq uint64, prefix string, t pageToken, size int) (page []Resource, more bool) {
 	var group uint64
-	sorted := 0 // page[:sorted] is in its final order
+	sorted, bytes := 0, 0 // page[:sorted] is in its final order
 	endGroup := func() {
 		g := page[sorted:]
 		slices.SortFunc(g, func(a, b Resource) int { return cmp.Compare(a.Key, b.Key) })
@@ -106,22 +111,35 @@ func (v *version) page(l *Log, seq uint64, prefix string, t pageToken, size int)
 		if e.revision != group {
 			endGroup()
 			group = e.revision
-			if len(page) > size {
+			if more = len(page) > size || bytes > pageBytes; more {
 				return false
 			}
 		}
 		r := l.framing.event(l.watch, s, e).Resource
 		if r.Revision > t.After || r.Key > string(t.Key) {
 			page = append(page, r)
+			bytes += r.size()
 		}
 		return true
 	})
 	endGroup()
-	if len(page) > size {
-		return page[:size:size], true
-	}
-	return page, false
+	n := fitting(page, size)
+	return page[:n:n], more || n < len(page)
 }
+
+// fitting returns how many of the resources fit into a page; at least one.
+func fitting(resources []Resource, size int) int {
+	bytes := 0
+	for i, r := range resources {
+		bytes += r.size()
+		if i == size || i > 0 && bytes > pageBytes {
+			return i
+		}
+	}
+	return len(resources)
+}
+
+func (r Resource) size() int { return len(r.Key) + len(r.Value) }
 
 func prefixHash(prefix string) []byte {
 	if prefix == "" {

@@ -74,6 +74,33 @@ func TestPagesAreOfOneRevision(t *testing.T) {
 	}
 }
 
+// TestPagesAreBounded: a page of large values is short, whatever size is asked
+// for, and a value that is too large for any page has one of its own.
+func TestPagesAreBounded(t *testing.T) {
+	for _, revisions := range []uint64{1, 20} { // all in one transaction, or each in its own
+		l := NewLog(LogConfig{Watch: "w"})
+		var all []Change
+		for i := range uint64(20) {
+			c := upsert(fmt.Sprintf("key-%02d", i), 1+i%revisions)
+			c.Value = value(strings.Repeat("x", 1<<20))
+			if i == 7 {
+				c.Value = value(strings.Repeat("x", 2*pageBytes))
+			}
+			all = append(all, c)
+		}
+		mustReplace(t, l, "e", 20, all...)
+		pages := 1
+		allPages(t, l, "", 1000, func(int) { pages++ })
+		if want := 11; pages != want { // two MiB in a page, and three pages around the large one
+			t.Errorf("%d revisions: %d pages, want %d", revisions, pages, want)
+		}
+		p, err := l.Page("", "", 1000)
+		if err != nil || len(p.Resources) != 2 || p.Count != 20 {
+			t.Errorf("%d revisions: the first page has %d of %d, %v", revisions, len(p.Resources), p.Count, err)
+		}
+	}
+}
+
 func TestPageTokens(t *testing.T) {
 	l := NewLog(LogConfig{Watch: "w"})
 	mustReplace(t, l, "e", 10, upsert("a", 1), upsert("b", 2), upsert("c", 3))
