@@ -43,8 +43,10 @@ func (u *catchUp) check(s *step) error {
 		u.begun = false
 	case stream.Upsert, stream.Delete:
 		return u.once(s.event.Resource.Key)
+	case stream.EndOfSnapshot:
+		u.from = s.event.Revision // its id may stand further on, behind a catch-up
 	case stream.Bookmark:
-		defer func() { u.begun = false }()
+		defer func() { u.begun, u.from = false, s.event.Revision }()
 		return u.end(s)
 	}
 	return nil
