@@ -21,6 +21,7 @@ type following struct {
 	ctx       context.Context // of the command, for evaluations that take long
 	condition *waitfor.Condition
 	names     []string
+	shown     bool // on a screen, which needs the resources
 
 	mu sync.Mutex
 	// Guarded by mu: events change it, and a screen reads it.
@@ -36,8 +37,8 @@ type followed struct {
 	doubt     error              // why it could not be told
 }
 
-func newFollowing(ctx context.Context, names []string, condition *waitfor.Condition) *following {
-	f := &following{ctx: ctx, condition: condition, names: names, watches: map[string]*followed{}}
+func newFollowing(ctx context.Context, names []string, condition *waitfor.Condition, shown bool) *following {
+	f := &following{ctx: ctx, condition: condition, names: names, shown: shown, watches: map[string]*followed{}}
 	for _, name := range names {
 		w := &followed{replica: client.NewReplica()}
 		if condition != nil {
@@ -51,6 +52,9 @@ func newFollowing(ctx context.Context, names []string, condition *waitfor.Condit
 // event applies an event. It returns errMet when the condition is true of every
 // watch.
 func (f *following) event(e client.Event) error {
+	if !f.shown && f.condition == nil && isChange(e) {
+		return nil // only passed on, and not kept: nobody asks for it
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if e.Type == "hello" {
@@ -70,6 +74,8 @@ func (f *following) event(e client.Event) error {
 	}
 	return f.evaluate()
 }
+
+func isChange(e client.Event) bool { return e.Type == "upsert" || e.Type == "delete" }
 
 // remember keeps what the condition is evaluated on.
 func (w *followed) remember(e client.Event) error {

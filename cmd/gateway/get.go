@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -54,17 +55,24 @@ func (a *app) get(ctx context.Context, o clientOptions, args []string) error {
 	ctx, stop := a.untilSignal(ctx)
 	defer stop()
 	if len(args) == 2 {
-		r, err := s.Resource(ctx, args[0], args[1])
+		line, err := s.Line(ctx, args[0], args[1])
 		if err != nil {
 			return because(ctx, err)
 		}
-		return a.printOne(r)
+		return a.printOne(line)
+	}
+	if a.size == nil {
+		lines, err := s.Lines(ctx, args[0], o.prefix)
+		if err != nil {
+			return because(ctx, err)
+		}
+		return a.printLines(lines)
 	}
 	all, err := s.Resources(ctx, args[0], o.prefix)
 	if err != nil {
 		return because(ctx, err)
 	}
-	return a.printAll(all)
+	return a.printTable(all)
 }
 
 // because returns why ctx ended, if that is why something failed.
@@ -75,36 +83,24 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-func (a *app) printOne(r client.Resource) error {
-	line, err := marshal(r)
-	if err != nil {
+func (a *app) printOne(line json.RawMessage) error {
+	if a.size == nil {
+		return a.printLines([]json.RawMessage{line})
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, line, "", "  "); err != nil {
 		return err
 	}
-	if a.size != nil {
-		var indented bytes.Buffer
-		if err := json.Indent(&indented, line, "", "  "); err != nil {
-			return err
-		}
-		line = indented.Bytes()
-	}
-	_, err = a.stdout.Write(append(line, '\n'))
-	return err
+	return a.printLines([]json.RawMessage{indented.Bytes()})
 }
 
-func (a *app) printAll(all []client.Resource) error {
-	if a.size != nil {
-		return a.printTable(all)
+func (a *app) printLines(lines []json.RawMessage) error {
+	out := bufio.NewWriterSize(a.stdout, 64<<10)
+	for _, line := range lines {
+		out.Write(line) // an error comes back from Flush
+		out.WriteByte('\n')
 	}
-	var out bytes.Buffer
-	for _, r := range all {
-		line, err := marshal(r)
-		if err != nil {
-			return err
-		}
-		out.Write(append(line, '\n'))
-	}
-	_, err := a.stdout.Write(out.Bytes())
-	return err
+	return out.Flush()
 }
 
 func (a *app) printTable(all []client.Resource) error {
@@ -123,16 +119,4 @@ func (a *app) printTable(all []client.Resource) error {
 		}
 	}
 	return nil
-}
-
-// marshal returns the resource on one line, with the value as it came: no
-// letter of it is escaped that was not.
-func marshal(r client.Resource) ([]byte, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(r); err != nil {
-		return nil, err
-	}
-	return bytes.TrimRight(out.Bytes(), "\n"), nil
 }

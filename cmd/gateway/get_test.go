@@ -12,7 +12,7 @@ func TestGetPrintsLinesInAPipe(t *testing.T) {
 	g.put("b%2Fc", `{"s": "<b>", "n": 9007199254740993}`)
 	g.put("a", `"x"`)
 	code, stdout, stderr := command(t, "get", "notes", "--server", g.url())
-	const want = `{"key":"b/c","revision":"1","value":{"s":"<b>","n":9007199254740993}}` + "\n" +
+	const want = `{"key":"b/c","revision":"1","value":{"s": "<b>", "n": 9007199254740993}}` + "\n" +
 		`{"key":"a","revision":"2","value":"x"}` + "\n"
 	if code != 0 || stdout != want || stderr != "" {
 		t.Errorf("exit code %d:\n%s%s\nwant\n%s", code, stdout, stderr, want)
@@ -30,12 +30,16 @@ func TestGetPrintsOneResource(t *testing.T) {
 
 func TestGetReadsMoreThanAPage(t *testing.T) {
 	g := serve(t)
-	for i := range 1005 { // a page has 1,000
-		g.put(fmt.Sprint(i), "1")
+	const n = 5
+	for i := range n { // a page has about 3 MiB
+		g.put(fmt.Sprint(i), `"`+strings.Repeat("x", 1_000_000)+`"`)
+	}
+	if _, page := g.do("GET", "/v1/watches/notes/resources?page_size=10000", ""); strings.Count(page, `"key":`) >= n {
+		t.Fatalf("%d values are one page", n)
 	}
 	code, stdout, _ := command(t, "get", "notes", "--server", g.url())
-	if n := strings.Count(stdout, "\n"); code != 0 || n != 1005 {
-		t.Errorf("exit code %d, %d lines", code, n)
+	if got := strings.Count(stdout, "\n"); code != 0 || got != n {
+		t.Errorf("exit code %d, %d lines, want %d", code, got, n)
 	}
 }
 

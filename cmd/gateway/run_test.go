@@ -53,6 +53,7 @@ func TestCommandLine(t *testing.T) {
 
 func TestCompletionOffersTheWatchesOfTheServer(t *testing.T) {
 	g := serve(t)
+	g.awaitPrimed()
 	for _, args := range [][]string{{"watch"}, {"get"}} {
 		_, stdout, _ := command(t, append([]string{"__complete"}, append(args, "--server", g.url(), "")...)...)
 		if !strings.HasPrefix(stdout, "notes\tlocal, in_sync\n") {

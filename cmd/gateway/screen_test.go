@@ -40,7 +40,7 @@ func TestWatchDrawsATableOnATerminal(t *testing.T) {
 
 // drawing is a screen in fake time, on a terminal of a given size.
 func drawing(width, height int, names ...string) (*screen, *following, *lines) {
-	f, out := newFollowing(context.Background(), names, nil), newLines()
+	f, out := newFollowing(context.Background(), names, nil, true), newLines()
 	return newScreen(out, func() (int, int, error) { return width, height, nil }, f), f, out
 }
 

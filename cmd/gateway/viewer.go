@@ -40,7 +40,7 @@ func (p *pipe) event(e client.Event) error {
 	if err := p.out.WriteByte('\n'); err != nil {
 		return err
 	}
-	if e.ID == "" && (e.Type == "upsert" || e.Type == "delete") {
+	if e.ID == "" && isChange(e) {
 		return nil
 	}
 	return p.out.Flush()

@@ -110,7 +110,7 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout)
 		defer cancel()
 	}
-	f := newFollowing(ctx, names, o.condition)
+	f := newFollowing(ctx, names, o.condition, a.size != nil)
 	show := a.viewer(f)
 	err = s.Follow(ctx, client.FollowOptions{
 		Watches: names, Prefix: o.prefix, UntilEndOfSnapshot: o.until != "",

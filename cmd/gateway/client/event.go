@@ -43,6 +43,11 @@ type HelloWatch struct {
 // parseEvent reads the data of an event. The type must be that of the event
 // field, so that what was put together wrongly on the way is noticed.
 func parseEvent(name string, data []byte) (Event, error) {
+	if name == "upsert" || name == "delete" {
+		if e, ok := quickChange(name, data); ok {
+			return e, nil
+		}
+	}
 	var e Event
 	if err := json.Unmarshal(data, &e); err != nil {
 		return e, fmt.Errorf("the data of a %s event is not JSON: %w", name, err)

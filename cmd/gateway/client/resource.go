@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -44,27 +45,55 @@ func (s *Server) Watches(ctx context.Context) ([]Watch, error) {
 	return answer.Watches, err
 }
 
-// Resource returns one resource. The key may be any bytes.
-func (s *Server) Resource(ctx context.Context, watch, key string) (Resource, error) {
+// Line returns one resource as it came, as JSON on one line. The key may be any
+// bytes.
+func (s *Server) Line(ctx context.Context, watch, key string) (json.RawMessage, error) {
 	query := url.Values{}
 	if !utf8.ValidString(key) {
 		query.Set("key_encoding", "base64")
 		key = base64.StdEncoding.EncodeToString([]byte(key))
 	}
-	var r Resource
-	err := s.get(ctx, &r, s.url(query, "v1", "watches", watch, "resources", key))
-	return r, err
+	var line json.RawMessage
+	err := s.get(ctx, &line, s.url(query, "v1", "watches", watch, "resources", key))
+	return oneLine(line), err
+}
+
+// oneLine undoes what something on the way has indented.
+func oneLine(text json.RawMessage) json.RawMessage {
+	if bytes.IndexByte(text, '\n') < 0 {
+		return text
+	}
+	var compact bytes.Buffer
+	_ = json.Compact(&compact, text) // it was read, so it is JSON
+	return compact.Bytes()
 }
 
 // listAttempts is how often a list is begun anew because its revision was gone
 // before the last page.
 const listAttempts = 3
 
+// pageSize is the most that a gateway takes: fewer requests, and the sooner the
+// last one, the less likely that its revision is gone.
+const pageSize = "10000"
+
 // Resources returns the resources whose keys begin with prefix, all as they
 // were at one revision.
 func (s *Server) Resources(ctx context.Context, watch, prefix string) ([]Resource, error) {
+	return list[Resource](ctx, s, watch, prefix)
+}
+
+// Lines is Resources as they came, each the JSON of a resource on one line.
+func (s *Server) Lines(ctx context.Context, watch, prefix string) ([]json.RawMessage, error) {
+	lines, err := list[json.RawMessage](ctx, s, watch, prefix)
+	for i := range lines {
+		lines[i] = oneLine(lines[i])
+	}
+	return lines, err
+}
+
+func list[T any](ctx context.Context, s *Server, watch, prefix string) ([]T, error) {
 	for attempt := 1; ; attempt++ {
-		all, err := s.pages(ctx, watch, prefix)
+		all, err := pages[T](ctx, s, watch, prefix)
 		var p *Problem
 		if attempt < listAttempts && errors.As(err, &p) && p.Status == http.StatusGone {
 			continue
@@ -73,16 +102,16 @@ func (s *Server) Resources(ctx context.Context, watch, prefix string) ([]Resourc
 	}
 }
 
-func (s *Server) pages(ctx context.Context, watch, prefix string) ([]Resource, error) {
-	query := url.Values{}
+func pages[T any](ctx context.Context, s *Server, watch, prefix string) ([]T, error) {
+	query := url.Values{"page_size": {pageSize}}
 	if prefix != "" {
 		query.Set("prefix", prefix)
 	}
-	var all []Resource
+	var all []T
 	for {
 		var page struct {
-			Resources     []Resource `json:"resources"`
-			NextPageToken string     `json:"next_page_token"`
+			Resources     []T    `json:"resources"`
+			NextPageToken string `json:"next_page_token"`
 		}
 		if err := s.get(ctx, &page, s.url(query, "v1", "watches", watch, "resources")); err != nil {
 			return nil, err

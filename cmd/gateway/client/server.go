@@ -14,6 +14,9 @@ import (
 const (
 	// answerWithin is how long a server may take to begin an answer.
 	answerWithin = 30 * time.Second
+	// readBuffer is how much is read of a connection at a time: a snapshot comes in
+	// pieces of this size.
+	readBuffer = 64 << 10
 	// maxProblemBytes is how much of a refusal is read.
 	maxProblemBytes = 64 << 10
 )
@@ -35,6 +38,7 @@ func NewServer(address string) (*Server, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.ResponseHeaderTimeout = answerWithin
+	transport.ReadBufferSize = readBuffer
 	return &Server{base: u, transport: transport}, nil
 }
 

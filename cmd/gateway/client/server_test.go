@@ -29,17 +29,17 @@ func TestServerEscapesKeysAndKeepsItsPath(t *testing.T) {
 	}
 }
 
-func TestResourceAsksForAnyKey(t *testing.T) {
+func TestLineAsksForAnyKey(t *testing.T) {
 	var asked []string
+	const line = `{"key":"k","revision":"18446744073709551615","value":{"n": 9007199254740993, "s": "<\n>"}}`
 	s, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.RequestURI)
-		fmt.Fprint(w, `{"key":"k","revision":"18446744073709551615","value":{"n":9007199254740993}}`)
+		fmt.Fprintln(w, line)
 	})
 	defer stop()
 	for _, key := range []string{"a/b", "\xff"} {
-		r, err := s.Resource(t.Context(), "w", key)
-		if err != nil || string(r.Value) != `{"n":9007199254740993}` || r.Revision != "18446744073709551615" {
-			t.Errorf("%q: got %+v, %v", key, r, err)
+		if got, err := s.Line(t.Context(), "w", key); err != nil || string(got) != line {
+			t.Errorf("%q: got %s, %v", key, got, err)
 		}
 	}
 	want := []string{"/v1/watches/w/resources/a%2Fb", "/v1/watches/w/resources/%2Fw==?key_encoding=base64"}
@@ -70,6 +70,20 @@ func TestResourcesReadsEveryPageAndBeginsAnewWhenItsRevisionIsGone(t *testing.T)
 	if text, _ := json.Marshal(all); err != nil || requests != 4 ||
 		string(text) != `[{"key":"a","revision":"1","value":1},{"key":"b","revision":"2","value":2}]` {
 		t.Errorf("got %s, %v after %d requests", text, err, requests)
+	}
+}
+
+// What comes on one line is not touched; what something on the way has indented
+// is one line again.
+func TestLines(t *testing.T) {
+	s, stop := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"resources":[{"key":"a","value":{"n": 1}}, {`+"\n"+`"key": "b", "value": "<  >" }]}`)
+	})
+	defer stop()
+	lines, err := s.Lines(t.Context(), "w", "")
+	want := []string{`{"key":"a","value":{"n": 1}}`, `{"key":"b","value":"<  >"}`}
+	if err != nil || fmt.Sprintf("%s", lines) != fmt.Sprint(want) {
+		t.Errorf("got %s, %v, want %s", lines, err, want)
 	}
 }
 
