@@ -15,6 +15,7 @@ func main() {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	p := process{stdout: os.Stdout, stderr: os.Stderr, signals: signals, exit: os.Exit}
 	p.logTerminal = term.IsTerminal(int(os.Stderr.Fd()))
+	p.readerGone = func() bool { return readerGone(os.Stdout) }
 	if out := int(os.Stdout.Fd()); term.IsTerminal(out) {
 		p.size = func() (width, height int, err error) { return term.GetSize(out) }
 	}

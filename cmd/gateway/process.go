@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"syscall"
+	"time"
 )
 
 // process is what a command has of the process in which it runs.
@@ -17,6 +19,8 @@ type process struct {
 	logTerminal bool
 	// size returns the size of the terminal that stdout is; nil: it is none.
 	size func() (width, height int, err error)
+	// readerGone says whether nobody reads stdout any more; nil: it is not known.
+	readerGone func() bool
 	// signals are those that ask the process to end.
 	signals <-chan os.Signal
 	// exit ends the process at once.
@@ -60,4 +64,40 @@ func (p process) untilSignal(ctx context.Context) (_ context.Context, stop func(
 		<-done
 		cancel(nil)
 	}
+}
+
+// whileRead returns a context that ends when nobody reads stdout any more, as if
+// by the signal that a write would bring: else a quiet watch in
+//
+//	gateway watch notes | head -1
+//
+// would go on for ever. stop waits for what it started.
+func (p process) whileRead(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var looking sync.WaitGroup
+	if p.readerGone != nil {
+		looking.Go(func() {
+			if p.awaitReaderGone(ctx) {
+				cancel(interrupted{syscall.SIGPIPE})
+			}
+		})
+	}
+	return ctx, func() {
+		cancel(nil)
+		looking.Wait()
+	}
+}
+
+// awaitReaderGone looks twice a second; false: ctx has ended.
+func (p process) awaitReaderGone(ctx context.Context) bool {
+	ticker := time.NewTicker(500 * time.Millisecond)
+	defer ticker.Stop()
+	for !p.readerGone() {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -46,6 +47,23 @@ func TestCommandLine(t *testing.T) {
 			code, stdout, stderr := command(t, c.args...)
 			if code != c.code || !strings.Contains(stdout+stderr, c.want) {
 				t.Errorf("exit code %d, want %d:\n%s%s", code, c.code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// Each shell that is there reads its script without a complaint.
+func TestCompletionIsLoadable(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		t.Run(shell, func(t *testing.T) {
+			if _, err := exec.LookPath(shell); err != nil {
+				t.Skip(err)
+			}
+			_, script, _ := command(t, "completion", shell)
+			c := exec.Command(shell, "-n")
+			c.Stdin = strings.NewReader(script)
+			if out, err := c.CombinedOutput(); err != nil || len(out) > 0 {
+				t.Errorf("%v: %s", err, out)
 			}
 		})
 	}

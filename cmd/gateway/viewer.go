@@ -47,7 +47,7 @@ func (p *pipe) event(e client.Event) error {
 }
 
 func (p *pipe) lost(reason error, wait time.Duration) {
-	p.logger.Warn("disconnected", "reason", reason, "retry_in", wait.Round(time.Millisecond).String())
+	p.logger.Warn("disconnected", "reason", reason, "retry_in", wait)
 }
 
 func (p *pipe) close() error { return p.out.Flush() }

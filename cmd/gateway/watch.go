@@ -105,6 +105,8 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 	defer s.Close()
 	ctx, stop := a.untilSignal(ctx)
 	defer stop()
+	ctx, done := a.whileRead(ctx)
+	defer done()
 	if o.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout)
@@ -123,7 +125,11 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 			show.lost(reason, wait)
 		},
 	})
-	return errors.Join(show.close(), f.verdict(err))
+	closed := show.close()
+	if errors.Is(err, closed) {
+		closed = nil // it is why the watch has ended
+	}
+	return errors.Join(closed, f.verdict(err))
 }
 
 // verdict returns the error that says how a watch ended.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -328,6 +330,33 @@ func TestWatchWaitsForAServerThatComesLater(t *testing.T) {
 	}
 }
 
+// Nothing happens to the watch, and yet it is noticed that nobody reads.
+func TestQuietWatchEndsWhenItsReaderHasGone(t *testing.T) {
+	g := serve(t)
+	g.awaitPrimed()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(os.Args[0], "watch", "notes", "--server", g.url())
+	c.Env = append(os.Environ(), asCommand+"=1")
+	c.Stdout = writer
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	writer.Close()
+	kill := time.AfterFunc(patience, func() { _ = c.Process.Kill() })
+	defer kill.Stop()
+	lines := bufio.NewScanner(reader)
+	for range 3 { // hello, reset, end_of_snapshot
+		lines.Scan()
+	}
+	reader.Close()
+	if err := c.Wait(); c.ProcessState.ExitCode() != 128+int(syscall.SIGPIPE) {
+		t.Errorf("ended with %v, want exit code 141", err)
+	}
+}
+
 func TestWatchEndsWhenItsReaderHasGone(t *testing.T) {
 	g := serve(t)
 	reader, writer := io.Pipe()
@@ -339,7 +368,7 @@ func TestWatchEndsWhenItsReaderHasGone(t *testing.T) {
 	}()
 	select {
 	case code := <-done:
-		if code != 1 || !strings.Contains(logs.String(), "closed pipe") {
+		if code != 1 || strings.Count(logs.String(), "closed pipe") != 1 {
 			t.Errorf("exit code %d: %s", code, logs)
 		}
 	case <-time.After(patience):
