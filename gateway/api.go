@@ -134,7 +134,6 @@ func (a *unaryAPI) pass(w http.ResponseWriter, r *http.Request, path string, que
 	call := r.Clone(r.Context())
 	call.URL = &url.URL{Path: path, RawQuery: query.Encode()}
 	call.Header = http.Header{}
-	call.Body = http.NoBody
 	if r.Method == http.MethodHead {
 		call.Method = http.MethodGet
 	}

@@ -128,6 +128,22 @@ func TestHead(t *testing.T) {
 }
 
 // TestNoHeaderIsForwarded: hop-by-hop headers and grpc-gateway's own do nothing.
+// TestHeadersOfAnswers: an answer may be kept, but not used without asking, and
+// no browser takes it for anything but JSON.
+func TestHeadersOfAnswers(t *testing.T) {
+	r := newAPIRig(t, Config{})
+	for _, path := range []string{"/v1/watches", "/v1/watches/notes", "/v1/watches/hosts/resources", "/v1/watches/hosts/resources/default/a"} {
+		h := r.get(path).Header
+		for name, want := range map[string]string{
+			"Content-Type": "application/json", "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff",
+		} {
+			if got := h.Values(name); len(got) != 1 || got[0] != want {
+				t.Errorf("%s: %s: %q, want %q", path, name, got, want)
+			}
+		}
+	}
+}
+
 func TestNoHeaderIsForwarded(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	got := r.get("/v1/watches/hosts/resources/default/a", "Connection: keep-alive, X-Hop", "Keep-Alive: timeout=5", "TE: trailers",

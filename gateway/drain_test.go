@@ -33,8 +33,8 @@ func TestShutdown(t *testing.T) {
 			t.Errorf("/healthz says %s", x.Status)
 		}
 		late := r.get("/v1/events?watch=a", eventStream)
-		if got := late.text(); !strings.Contains(got, `"reason":"overloaded"`) {
-			t.Errorf("a new stream gets %q", got)
+		if got := late.text(); !strings.Contains(got, `"reason":"overloaded"`) || !late.Close {
+			t.Errorf("a new stream gets %q, close %t: want it to come back over another connection", got, late.Close)
 		}
 		time.Sleep(5 * time.Second)
 		if n := countOver(streams); n < 10 || n > 40 {

@@ -457,6 +457,8 @@ func TestStreamMetrics(t *testing.T) {
 			"upserts by NDJSON":   testutil.ToFloat64(ndjson.events[stream.Upsert]) - 2,
 			"resumes: exact":      testutil.ToFloat64(m.resumes.WithLabelValues(transportSSE, "exact")) - 1,
 			"resumes: snapshot":   testutil.ToFloat64(m.resumes.WithLabelValues(transportSSE, "snapshot")) - 1,
+			"end_of_snapshots":    counter(t, r.gateway, "watchtide_end_of_snapshot_seconds") - 3,
+			"commits to write":    counter(t, r.gateway, "watchtide_commit_to_write_seconds") - 1,
 			"bytes by SSE, least": min(0, testutil.ToFloat64(sse.bytes)-float64(len(body))),
 		} {
 			if got != 0 {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -206,12 +207,33 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestBrokenSource: what an upstream says inside stays inside.
+// TestBrokenSource: what an upstream says inside is for the log, not for clients.
 func TestBrokenSource(t *testing.T) {
-	r := newAPIRig(t, Config{})
+	log := make(chan string, 10)
+	r := newAPIRig(t, Config{Logger: slog.New(slog.NewTextHandler(lines(log), nil))})
 	r.notes.mu.Lock()
 	r.notes.broken = errors.New("password of the database is wrong")
 	r.notes.mu.Unlock()
-	r.send("PUT", "/v1/watches/notes/resources/v", "1").wantProblem(t, 500, "", "internal error")
-	r.send("DELETE", "/v1/watches/notes/resources/v", "").wantProblem(t, 500, "", "internal error")
+	for _, method := range []string{"PUT", "DELETE"} {
+		r.send(method, "/v1/watches/notes/resources/v", bodyFor(method, "1")).wantProblem(t, 500, "", "internal error")
+		got := <-log
+		for _, want := range []string{"level=ERROR", "method=" + method, "path=/v1/watches/notes/resources/v", "password of the database"} {
+			if !strings.Contains(got, want) {
+				t.Errorf("logged %s: want %s", got, want)
+			}
+		}
+	}
+	r.get("/v1/watches/notes/resources/v").want(t, 404, "")
+	if len(log) > 0 {
+		t.Errorf("a client's mistake is logged: %s", <-log)
+	}
+}
+
+// lines sends each line that is written to it.
+type lines chan<- string
+
+// Write implements io.Writer, for one line.
+func (l lines) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
 }
