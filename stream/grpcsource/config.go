@@ -66,6 +66,9 @@ func (c *Config) check() error {
 	if c.Address == "" && c.Conn == nil {
 		return errors.New("grpcsource: no address: want one like dns:///backend:9000")
 	}
+	if c.Conn == nil && !ValidAddress(c.Address) {
+		return fmt.Errorf("grpcsource: %w", &stream.InvalidError{What: "address", Got: c.Address, Want: WantAddress})
+	}
 	if err := stream.CheckWatchName(c.Watch); err != nil {
 		return fmt.Errorf("grpcsource: %w", err)
 	}
