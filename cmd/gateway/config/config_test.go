@@ -186,8 +186,52 @@ func TestEveryOption(t *testing.T) {
 	}
 }
 
+// TestEveryOptionIsSet finds a field of the result that no key of everything sets.
+// tls names files; see TestErrors and the tests of the command.
+func TestEveryOptionIsSet(t *testing.T) {
+	set := map[string]bool{}
+	var walk func(path string, v reflect.Value)
+	walk = func(path string, v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Struct:
+			for i := range v.NumField() {
+				walk(path+"."+v.Type().Field(i).Name, v.Field(i))
+			}
+		case reflect.Slice:
+			for i := range v.Len() {
+				walk(path, v.Index(i))
+			}
+		default:
+			set[path] = set[path] || !v.IsZero()
+		}
+	}
+	c := parse(t, everything)
+	c.Metrics.Enabled = !c.Metrics.Enabled // false is what is not the default
+	walk("", reflect.ValueOf(*c))
+	for path, ok := range set {
+		if !ok && path != ".HTTP.TLS" && path != ".GRPC.TLS" {
+			t.Errorf("no key of everything sets %s", path)
+		}
+	}
+	if len(set) < 35 {
+		t.Errorf("looked at %d fields only", len(set))
+	}
+}
+
+func TestFileOfAnEditor(t *testing.T) {
+	if c := parse(t, "\ufeffhttp: { listen: \":7000\" }\r\n"); c.HTTP.Listen != ":7000" {
+		t.Errorf("after a byte order mark: got %q", c.HTTP.Listen)
+	}
+	for _, text := range []string{"\xff\xfeh\x00t\x00", "# caf\xe9\nhttp: {}"} {
+		_, err := Parse("f", []byte(text), fakeEnvironment())
+		if err == nil || err.Error() != "f:1:1: the file is not UTF-8" {
+			t.Errorf("%q: got %v", text, err)
+		}
+	}
+}
+
 func TestZeroTurnsOff(t *testing.T) {
-	c := parse(t, "stream: { max_age: 0s, drain: 0s }\nsources: { b: { type: grpc, address: a, keepalive: 0s } }")
+	c := parse(t, "stream: { max_age: 0s, drain: 0s }\nsources: { b: { type: grpc, address: \"a:1\", keepalive: 0s } }")
 	if c.Stream.MaxAge != Off || c.Stream.Drain != Off || c.Sources[0].GRPC.Keepalive != Off {
 		t.Errorf("got %v, %v, %v, want Off", c.Stream.MaxAge, c.Stream.Drain, c.Sources[0].GRPC.Keepalive)
 	}
@@ -196,11 +240,11 @@ func TestZeroTurnsOff(t *testing.T) {
 func TestVariableIsTextNeverYAML(t *testing.T) {
 	env := fakeEnvironment()
 	env.Getenv = func(string) (string, bool) { return "a: {b, *c, ${HOST}", true }
-	c, err := Parse("f", []byte("sources: { s: { type: grpc, address: \"${X}\" } }"), env)
+	c, err := Parse("f", []byte("sources: { s: { type: grpc, address: \"a:1\", metadata: { x: \"${X}\" } } }"), env)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Sources[0].GRPC.Address; got != "a: {b, *c, ${HOST}" {
+	if got := c.Sources[0].GRPC.Metadata["x"]; got != "a: {b, *c, ${HOST}" {
 		t.Errorf("got %q", got)
 	}
 }

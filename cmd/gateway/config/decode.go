@@ -4,20 +4,25 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"strings"
+	"unicode"
 )
 
 // config reads the whole document. Sources come before watches, wherever they
 // stand in the file, since a watch is read by the type of its source.
 func (d *decoder) config(c *Config, v value) {
-	var sources, watches value
+	var sources, watches, listener value
 	d.object(v, map[string]field{
-		"http":    d.http(&c.HTTP),
-		"grpc":    d.grpc(&c.GRPC),
+		"http":    func(v value) { listener = v; d.http(&c.HTTP)(v) },
+		"grpc":    func(v value) { listener = v; d.grpc(&c.GRPC)(v) },
 		"stream":  d.stream(&c.Stream),
 		"metrics": d.metrics(&c.Metrics),
 		"sources": func(v value) { sources = v },
 		"watches": func(v value) { watches = v },
 	})
+	if c.HTTP.Listen == c.GRPC.Listen && !strings.HasSuffix(c.GRPC.Listen, ":0") {
+		d.errorf(listener, "http and grpc listen on the same address; want a port for each")
+	}
 	declared := d.sources(c, sources)
 	d.watches(c, watches, declared)
 }
@@ -76,17 +81,24 @@ func (d *decoder) metrics(m *Metrics) field {
 }
 
 func (d *decoder) listen(into *string) field {
-	return d.strThat(`host:port, such as "127.0.0.1:8080", or ":8080" for every interface`, ValidListen, into)
+	return d.strThat(`host:port, such as "127.0.0.1:8080", or ":8080" for every interface, with a port up to 65535`, ValidListen, into)
 }
 
-// ValidListen says whether address is host:port with a port number.
+// ValidListen says whether address is host:port with a port number. The host may
+// be missing, and is not looked up here.
 func ValidListen(address string) bool {
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || strings.ContainsFunc(host, notInHost) {
 		return false
 	}
 	_, err = strconv.ParseUint(port, 10, 16)
 	return err == nil
+}
+
+// notInHost says whether neither a name nor an IP address, with a zone or
+// without, has the rune.
+func notInHost(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._:%", r)
 }
 
 func validOrigin(origin string) bool {

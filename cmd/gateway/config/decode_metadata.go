@@ -6,14 +6,19 @@ import (
 	"strings"
 )
 
-// credentialNames are metadata that is known to carry credentials.
-var credentialNames = []string{"authorization", "cookie", "proxy-authorization", "x-api-key", "x-auth-token"}
+// credentialWords are in the names of metadata that carries credentials.
+var credentialWords = []string{"authorization", "cookie", "token", "secret", "password", "credential", "api-key", "api_key", "apikey"}
+
+func namesCredential(name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(credentialWords, func(word string) bool { return strings.Contains(name, word) })
+}
 
 // metadata reads names and values that are no secret.
 func (d *decoder) metadata(into *Metadata) field {
 	return func(v value) {
 		for _, e := range d.entries(v) {
-			if slices.Contains(credentialNames, strings.ToLower(e.name)) {
+			if namesCredential(e.name) {
 				d.errorf(value{node: e.key, path: e.path},
 					"credentials do not stand in the configuration; put the value into a file and name the file in metadata_files")
 				continue

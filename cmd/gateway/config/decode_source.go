@@ -23,7 +23,7 @@ func (d *decoder) sourceFields(s *Source) map[SourceType]map[string]field {
 			"interval": d.durationAtLeast(hostsource.MinInterval, &s.Host.Interval),
 		},
 		GRPCs: {
-			"address":           d.str(&s.GRPC.Address),
+			"address":           d.strThat(grpcsource.WantAddress, grpcsource.ValidAddress, &s.GRPC.Address),
 			"tls":               d.clientTLS(&s.GRPC.TLS),
 			"metadata":          d.metadata(&s.GRPC.Metadata),
 			"metadata_files":    d.metadataFiles(&s.GRPC.Metadata),
@@ -70,14 +70,11 @@ func (d *decoder) name(e entry) bool {
 // source reads one source, and says whether it has a type of this build. The
 // keys of other types are not judged.
 func (d *decoder) source(s *Source, e entry) bool {
-	var given scalar
-	entries := d.entries(e.value)
-	at := slices.IndexFunc(entries, func(e entry) bool { return e.name == "type" })
-	if at < 0 {
-		d.errorf(value{node: e.key, path: e.path}, "type is missing; %s", suggest("", d.sourceTypes(s)))
+	entries, typ, ok := d.leading(e, "type", suggest("", d.sourceTypes(s)))
+	if !ok {
 		return false
 	}
-	given, ok := d.text(entries[at].value, "the name of a source type", nil)
+	given, ok := d.text(typ.value, "the name of a source type", nil)
 	if !ok {
 		return false
 	}
@@ -89,10 +86,34 @@ func (d *decoder) source(s *Source, e entry) bool {
 	s.Type = SourceType(given.expanded)
 	fields["type"] = func(value) {}
 	d.object(e.value, fields)
-	if key := required[s.Type]; key != "" && !slices.ContainsFunc(entries, func(e entry) bool { return e.name == key }) {
+	if key := required[s.Type]; key != "" && d.lacks(entries, key) {
 		d.errorf(value{node: e.key, path: e.path}, "%s is missing, which a source of type %s must have", key, s.Type)
 	}
 	return true
+}
+
+// leading returns the entries of a source or a watch, and the one with the key
+// that says what the others mean. false: an error was added.
+func (d *decoder) leading(e entry, key, advice string) (entries []entry, lead entry, ok bool) {
+	errors := len(d.errs)
+	entries = d.entries(e.value)
+	at := slices.IndexFunc(entries, func(e entry) bool { return e.name == key })
+	if at >= 0 {
+		return entries, entries[at], true
+	}
+	if other, found := misspelled(key, entries); found {
+		d.unknownKey(other, e.path, []string{key})
+	} else if len(d.errs) == errors {
+		d.errorf(value{node: e.key, path: e.path}, "%s is missing; %s", key, advice)
+	}
+	return entries, lead, false
+}
+
+// lacks says whether a key is missing, and not only misspelled, which is reported
+// already.
+func (d *decoder) lacks(entries []entry, key string) bool {
+	_, found := misspelled(key, entries)
+	return !found
 }
 
 func (d *decoder) unknownType(s *Source, given scalar) {

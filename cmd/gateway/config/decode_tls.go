@@ -18,17 +18,21 @@ type namedFile struct {
 func (d *decoder) read(into *namedFile) field {
 	return func(v value) {
 		into.value = v
-		var name string
-		d.str(&name)(v)
+		written, ok := d.text(v, "the name of a file", nil)
+		if !ok {
+			return
+		}
+		name, where := written.expanded, ""
 		if name == "" {
+			d.wrong(written, "the name of a file")
 			return
 		}
 		if !filepath.IsAbs(name) {
-			name = filepath.Join(d.dir, name)
+			name, where = filepath.Join(d.dir, name), ", looked for in "+d.dir
 		}
 		data, err := d.env.ReadFile(name)
 		if err != nil {
-			d.errorf(v, "cannot be read: %v", reason(err))
+			d.errorf(v, "%q cannot be read: %v%s", written.written, reason(err), where)
 			return
 		}
 		if len(data) == 0 {

@@ -51,25 +51,24 @@ func (d *decoder) watches(c *Config, v value, declared map[string]SourceType) {
 
 // watch reads one watch, by the type of its source.
 func (d *decoder) watch(w *Watch, e entry, declared map[string]SourceType) {
-	entries := d.entries(e.value)
-	at := slices.IndexFunc(entries, func(e entry) bool { return e.name == "source" })
-	if at < 0 {
-		d.errorf(value{node: e.key, path: e.path}, "source is missing: the name of an entry of sources")
-		return
-	}
-	name, ok := d.text(entries[at].value, "the name of a source", nil)
+	entries, source, ok := d.leading(e, "source", "want the name of an entry of sources")
 	if !ok {
 		return
 	}
-	source, known := declared[name.expanded]
-	if !known {
-		d.errorf(name.value, "there is no source %q; %s", name.written, suggest(name.written, names(declared)))
+	name, ok := d.text(source.value, "the name of a source (in quotation marks if it looks like a number)", nil)
+	if !ok {
 		return
 	}
-	if source == "" {
-		return // reported where it is declared; its type says which keys there are
+	sourceType, known := declared[name.expanded]
+	switch {
+	case !known && len(declared) == 0:
+		d.errorf(name.value, "there is no source %q; the section sources has none", name.written)
+	case !known:
+		d.errorf(name.value, "there is no source %q; %s", name.written, suggest(name.written, names(declared)))
+	case sourceType == "": // reported where it is declared; its type says which keys there are
+	default:
+		d.watchOf(w, e, sourceType, entries)
 	}
-	d.watchOf(w, e, source, entries)
 }
 
 func (d *decoder) watchOf(w *Watch, e entry, source SourceType, entries []entry) {
@@ -89,7 +88,7 @@ func (d *decoder) watchOf(w *Watch, e entry, source SourceType, entries []entry)
 		fields[name] = read
 	}
 	d.object(e.value, fields)
-	if source == Host && !slices.ContainsFunc(entries, func(e entry) bool { return e.name == "collection" }) {
+	if source == Host && d.lacks(entries, "collection") {
 		d.errorf(value{node: e.key, path: e.path}, "collection is missing; want %s", oneOf(Collections))
 	}
 	if source == GRPCs && w.Watch == "" {

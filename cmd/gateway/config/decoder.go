@@ -110,10 +110,38 @@ func (d *decoder) object(v value, fields map[string]field) {
 }
 
 func (d *decoder) unknownKey(e entry, in string, right []string) {
+	advice := suggest(e.name, right)
 	if in == "" {
 		in = "the configuration"
+		if section := homeOf(e.node); section != "" {
+			advice = fmt.Sprintf("if it is one of the %s, indent it below them", section)
+		}
 	}
-	d.errorf(value{node: e.key}, "unknown key %q in %s; %s", e.name, in, suggest(e.name, right))
+	d.errorf(value{node: e.key}, "unknown key %q in %s; %s", e.name, in, advice)
+}
+
+// homeOf returns the section where a mapping looks at home; empty: it looks like
+// none.
+func homeOf(n ast.Node) string {
+	for _, pair := range pairs(n) {
+		switch pair.Key.GetToken().Value {
+		case "type":
+			return "sources"
+		case "source":
+			return "watches"
+		}
+	}
+	return ""
+}
+
+// misspelled returns the entry that must have been meant to have the key.
+func misspelled(key string, entries []entry) (entry, bool) {
+	for _, e := range entries {
+		if _, near := nearest(e.name, []string{key}); near {
+			return e, true
+		}
+	}
+	return entry{}, false
 }
 
 // entries returns the keys and values of a mapping, each key once.
@@ -122,17 +150,47 @@ func (d *decoder) entries(v value) []entry {
 	if !ok {
 		return nil
 	}
-	var pairs []*ast.MappingValueNode
-	switch n := v.node.(type) {
-	case *ast.NullNode:
-	case *ast.MappingNode:
-		pairs = n.Values
-	case *ast.MappingValueNode:
-		pairs = []*ast.MappingValueNode{n}
-	default:
-		d.errorf(v, "want a mapping, not %s", kind(v.node))
+	if !isMapping(v.node) {
+		d.errorf(v, "want a mapping, not %s%s", kind(v.node), mappingAdvice(v.node))
+		return nil
 	}
-	return d.uniqueEntries(v, pairs)
+	return d.uniqueEntries(v, pairs(v.node))
+}
+
+// isMapping says whether a value is a mapping, or nothing, which counts as one
+// without keys.
+func isMapping(n ast.Node) bool {
+	switch n.(type) {
+	case *ast.NullNode, *ast.MappingNode, *ast.MappingValueNode:
+		return true
+	}
+	return false
+}
+
+// pairs returns the keys and values of a mapping; none if n is none.
+func pairs(n ast.Node) []*ast.MappingValueNode {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		return n.Values
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}
+	}
+	return nil
+}
+
+// mappingAdvice says how what is no mapping becomes one.
+func mappingAdvice(n ast.Node) string {
+	switch n := n.(type) {
+	case *ast.SequenceNode:
+		if !n.IsFlowStyle {
+			return `: write the names without "-"`
+		}
+	case *ast.StringNode:
+		if strings.Contains(n.Value, ":") {
+			return `: write a space after ":"`
+		}
+	}
+	return ""
 }
 
 func (d *decoder) uniqueEntries(in value, pairs []*ast.MappingValueNode) []entry {

@@ -1,11 +1,13 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -64,6 +66,11 @@ func (d *decoder) document(data []byte) ast.Node {
 		d.at(1, 1, "the file has %d bytes; at most %d are read", len(data), MaxFileBytes)
 		return nil
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // as some editors begin a file
+	if !utf8.Valid(data) {
+		d.at(1, 1, "the file is not UTF-8")
+		return nil
+	}
 	// Keys that stand twice are reported together with everything else.
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -87,12 +94,26 @@ func (d *decoder) syntaxError(err error, data []byte) {
 		d.at(1, 1, "not YAML: %s", message)
 		return
 	}
-	at, hint := syntax.Token.Position, ""
-	// The braces of a variable end a plain word inside of {} and [].
-	if strings.Contains(line(data, at.Line), "${") {
-		hint = `; inside of {} and [] write "${NAME}" in quotation marks`
+	at := syntax.Token.Position
+	d.at(at.Line, at.Column, "not YAML: %s%s", syntax.Message, hint(syntax.Message, line(data, at.Line)))
+}
+
+// hint says what would be right, for the mistakes that the parser reports in its
+// own terms.
+func hint(message, line string) string {
+	switch {
+	case strings.Contains(line, "${"): // whose braces end a plain word
+		return `; inside of {} and [] write "${NAME}" in quotation marks`
+	case strings.Contains(message, `'\t'`), strings.Contains(message, "'\t'"):
+		return "; indent with spaces"
+	case strings.Contains(message, "mapping value is not allowed"):
+		return "; are there two keys on this line, or is the next one indented too far?"
+	case strings.Contains(message, "value is not allowed"):
+		return "; is this line indented like the one before, and is each brace closed once?"
+	case strings.Contains(message, "non-map value"):
+		return "; want a key, a colon, a space and a value"
 	}
-	d.at(at.Line, at.Column, "not YAML: %s%s", syntax.Message, hint)
+	return ""
 }
 
 // line returns the line with the number, from 1.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 )
 
 // scalar is the text of a value, as written and with the environment filled in.
@@ -26,6 +27,10 @@ func (d *decoder) text(v value, want string, allowed func(ast.Node) bool) (scala
 	s := scalar{value: v}
 	switch n := v.node.(type) {
 	case *ast.StringNode:
+		if plain := n.Token.Type == token.StringType; plain && strings.Contains(n.Value, ": ") {
+			d.errorf(v, "%q is one word for YAML; is a comma missing, or quotation marks?", n.Value)
+			return s, false
+		}
 		s.written = n.Value
 	case *ast.LiteralNode:
 		s.written = n.Value.Value
@@ -47,10 +52,19 @@ func (d *decoder) text(v value, want string, allowed func(ast.Node) bool) (scala
 // wrong adds an error that shows what was written.
 func (d *decoder) wrong(s scalar, want string) {
 	written := s.written
+	if !strings.Contains(written, "${") && looksLikeVariable(written) {
+		want += "; a variable is written ${NAME}"
+	}
 	if len(written) > 80 {
 		written = strings.ToValidUTF8(written[:80], "") + "…"
 	}
 	d.errorf(s.value, "%q: want %s", written, want)
+}
+
+// looksLikeVariable says whether a text has a variable as shells know it.
+func looksLikeVariable(text string) bool {
+	_, after, found := strings.Cut(text, "$")
+	return found && after != "" && validEnvName(after[:1])
 }
 
 // str reads text that is not empty.
