@@ -3,12 +3,14 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
 	"unsafe"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
 
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
@@ -115,6 +117,79 @@ func TestReadersShareValues(t *testing.T) {
 			t.Errorf("value of %d bytes has a capacity of %d: append would write into the log", len(value), cap(value))
 		}
 	}
+}
+
+// A reader that breaks the contract, and writes into the values that it was given,
+// spoils what it looks at and nothing else: not the store, not another watch of it,
+// not a client over the network, not those who come later.
+func TestVandalsHarmOnlyThemselves(t *testing.T) {
+	s := New(Config{})
+	want := map[string]string{}
+	for i := range 50 {
+		key, value := fmt.Sprint("k", i), fmt.Sprintf(`{"n":%d,"text":%q}`, i, strings.Repeat("v", 10*i))
+		want[key] = value
+		write(t, s.Writer("notes"), key, value)
+	}
+	spoilt, witness, network := served(t, s), subscribe(t, served(t, s)), dialled(t, s)
+	for _, e := range subscribe(t, spoilt).until(atRevision(50)) {
+		spoil(e.Resource.Value)
+	}
+	if r, _ := spoilt.View().Get("k7"); r.Value[0] != '#' {
+		t.Fatalf("the vandal has spoilt nothing: %s", r.Value)
+	}
+	for _, r := range upserts(list(t, network)) {
+		spoil(r.Value)
+	}
+	stored, _, err := s.Writer("notes").Put(background, stream.PutRequest{Key: "k7", Value: []byte("7"), ValidateOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoil(stored.Value)
+
+	seen := map[string]map[string]string{"another watch": {}, "the network": {}, "the store": {}, "a later watch": {}}
+	for _, e := range witness.until(atRevision(50)) {
+		if e.Type == stream.Upsert {
+			seen["another watch"][e.Resource.Key] = string(e.Resource.Value)
+		}
+	}
+	for _, r := range upserts(list(t, network)) {
+		seen["the network"][r.Key] = string(r.Value)
+	}
+	later := served(t, s)
+	for key := range want {
+		r, _ := get(s, "notes", key)
+		seen["the store"][key] = string(r.Value)
+		r, _ = later.View().Get(key)
+		seen["a later watch"][key] = string(r.Value)
+	}
+	for who, got := range seen {
+		if !maps.Equal(got, want) {
+			t.Errorf("%s sees %v", who, got)
+		}
+	}
+}
+
+// spoil writes into a value, which nobody may.
+func spoil(value []byte) {
+	for i := range value {
+		value[i] = '#'
+	}
+}
+
+// dialled returns a client of the store over a network.
+func dialled(t *testing.T, s *Store) grpc.ClientConnInterface {
+	t.Helper()
+	server := newServer(t, s)
+	server.start(t)
+	conn, err := grpc.NewClient("unix:"+server.path, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = conn.Close()
+		server.stop()
+	})
+	return conn
 }
 
 // A reader keeps what it has while the store goes on: values are replaced, not
