@@ -144,6 +144,19 @@ func TestHeadersOfAnswers(t *testing.T) {
 	}
 }
 
+// TestEventsAreNotKept: not those of a long poll either.
+func TestEventsAreNotKept(t *testing.T) {
+	r := newAPIRig(t, Config{})
+	for path, want := range map[string]string{
+		"/v1/watches/hosts/changes":                      "no-store",
+		"/v1/watches/hosts/events?until=end_of_snapshot": "no-cache, no-store, no-transform",
+	} {
+		if got := r.get(path).Header.Get("Cache-Control"); got != want {
+			t.Errorf("%s: Cache-Control: %q, want %q", path, got, want)
+		}
+	}
+}
+
 func TestNoHeaderIsForwarded(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	got := r.get("/v1/watches/hosts/resources/default/a", "Connection: keep-alive, X-Hop", "Keep-Alive: timeout=5", "TE: trailers",

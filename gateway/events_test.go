@@ -135,7 +135,8 @@ func TestResponseWithoutDeadlines(t *testing.T) {
 	if _, err := registry.Add(stream.WatchConfig{Name: "a", Source: &script{steps: make(chan func(stream.Sink) error)}}); err != nil {
 		t.Fatal(err)
 	}
-	g, err := New(Config{Registry: registry, Logger: slog.New(slog.DiscardHandler)})
+	log := make(chan string, 1)
+	g, err := New(Config{Registry: registry, Logger: slog.New(slog.NewTextHandler(lines(log), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,5 +144,8 @@ func TestResponseWithoutDeadlines(t *testing.T) {
 	g.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/events?watch=a", nil))
 	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "no write deadline") {
 		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+	if got := <-log; !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "no write deadline") {
+		t.Errorf("logged: %s", got)
 	}
 }

@@ -1,0 +1,35 @@
+package gateway
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// TestWaitingWriterHoldsNothing: between flushes a stream has no buffer.
+func TestWaitingWriterHoldsNothing(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		out := newWriter(w, r, time.Minute)
+		for range 3 {
+			out.write([]byte("x"))
+			if out.gathered == nil {
+				t.Error("what is small is not gathered")
+			}
+			out.flush()
+			if out.gathered != nil || !out.armed.IsZero() || out.err != nil {
+				t.Errorf("after a flush: buffer %v, deadline %v, error %v", out.gathered, out.armed, out.err)
+			}
+		}
+		out.write(make([]byte, gatherSmall))
+		if out.gathered != nil || out.bytes != 3+gatherSmall {
+			t.Errorf("what is large goes by the buffer: buffer %v, %d bytes", out.gathered, out.bytes)
+		}
+	}))
+	defer server.Close()
+	res, err := http.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+}
