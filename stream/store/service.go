@@ -147,7 +147,7 @@ func withCode(err error) error {
 	)
 	switch {
 	case errors.As(err, &conflict):
-		return status.Error(codes.FailedPrecondition, err.Error())
+		return status.Error(codes.Aborted, err.Error()) // as the gateway says it: read again, try again
 	case errors.As(err, &invalid):
 		return status.Error(codes.InvalidArgument, err.Error())
 	case errors.As(err, &tooLarge):

@@ -144,7 +144,7 @@ func TestServiceErrors(t *testing.T) {
 		`InvalidArgument: illegal base64 data at input byte 0`:                         putKey,
 		`InvalidArgument: value "{": want JSON text in UTF-8`:                          invalid,
 		`ResourceExhausted: value of 11 bytes is too large, the limit is 10`:           large,
-		`FailedPrecondition: key "a/0" is at revision 2, 9 was expected`:               conflict,
+		`Aborted: key "a/0" is at revision 2, 9 was expected`:                          conflict,
 	} {
 		if got := code(err); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -155,8 +155,8 @@ func TestServiceErrors(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", what, got, want)
 		}
 	}
-	if status.Code(removeOther) != codes.FailedPrecondition {
-		t.Errorf("DeleteResource: got %v, want FailedPrecondition", removeOther)
+	if status.Code(removeOther) != codes.Aborted {
+		t.Errorf("DeleteResource: got %v, want Aborted", removeOther)
 	}
 }
 
