@@ -62,6 +62,9 @@ func (in *ingest) onProgress() {
 		reason = fmt.Sprintf("no end_of_snapshot after %v, %d resources so far", took, received)
 		in.logger.Warn("upstream sends no end_of_snapshot", "after", took, "resources", received)
 	}
+	if in.upstream.State != 0 {
+		reason += "; the upstream says: " + in.upstream.Reason
+	}
 	switch in.log.Status().State {
 	case InSync: // the grace is not over
 	case Stale:

@@ -323,6 +323,28 @@ func TestPrimeSaysWhyNot(t *testing.T) {
 	})
 }
 
+// How far a snapshot is does not hide why it is not further.
+func TestProgressKeepsWhatTheUpstreamSays(t *testing.T) {
+	bubble(t, WatchConfig{}, []SourceFunc{
+		func(ctx context.Context, r Resume, sink Sink) error {
+			_ = sink.Status(Priming, "its own upstream is gone")
+			return stay(ctx, r, sink)
+		},
+	}, func(t *testing.T, w *Watch, _ *script) {
+		const says = "; the upstream says: its own upstream is gone"
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		if got, want := w.Status().Reason, "loading, 0 resources so far"+says; got != want {
+			t.Errorf("after 6 s: got %q, want %q", got, want)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got, want := w.Status().Reason, "no end_of_snapshot after 1m0s, 0 resources so far"+says; got != want {
+			t.Errorf("after a minute: got %q, want %q", got, want)
+		}
+	})
+}
+
 func TestUpstreamsOwnFreshness(t *testing.T) {
 	bubble(t, WatchConfig{}, []SourceFunc{
 		snapshotThen("e", 10, nil, func(ctx context.Context, r Resume, sink Sink) error {
