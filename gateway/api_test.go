@@ -291,7 +291,7 @@ func TestNotPrimed(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	for _, path := range []string{"/v1/watches/silent/resources", "/v1/watches/silent/resources/a", "/v1/watches/silent/changes?wait=1s"} {
 		got := r.get(path)
-		got.wantProblem(t, 503, "", `watch "silent" has not received its first complete snapshot yet`)
+		got.wantProblem(t, 503, "", `watch "silent" has not received its first complete snapshot yet: no snapshot yet`)
 		if got.Header.Get("Retry-After") != "2" {
 			t.Errorf("%s: Retry-After: %q", path, got.Header.Get("Retry-After"))
 		}

@@ -2,11 +2,15 @@ package gateway
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/watchtide/watchtide/stream"
 )
 
 // The order of a shutdown: not ready, new streams refused, the open ones sent
@@ -95,6 +99,62 @@ func TestShutdownOfAnIdleGatewayTakesNoTime(t *testing.T) {
 		r.served <- err
 		if took := time.Since(began); took != 0 || err != nil {
 			t.Errorf("took %s, %v", took, err)
+		}
+	})
+}
+
+// A client that reads a snapshot slowly is sent away in its middle, between two
+// batches, and goes on from there at another replica.
+func TestGoodbyeInTheMiddleOfASnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{Drain: -1, WriteTimeout: time.Minute}, "a")
+		var all []stream.Resource
+		for i := range uint64(100) {
+			all = append(all, resource(fmt.Sprint(i), i+1, `"`+strings.Repeat("x", 50<<10)+`"`))
+		}
+		r.prime("a", 100, all...)
+		slow := r.dial(rawGet("/v1/events?watch=a&format=ndjson"))
+		readUntil(t, slow, "upsert")
+		r.stop()
+		synctest.Wait()
+		id, last, upserts := "", "", 1
+		for !strings.HasPrefix(last, `{"type":"goodbye"`) {
+			line, err := slow.ReadString('\n')
+			if err != nil {
+				t.Fatalf("after %.50q: %v", last, err)
+			}
+			if line[0] != '{' {
+				continue // the framing of HTTP/1.1
+			}
+			if position, ok := strings.CutPrefix(last, `{"type":"position","id":"`); ok {
+				id = strings.TrimSuffix(position, "\"}\n")
+			}
+			if last = line; strings.HasPrefix(line, `{"type":"upsert"`) {
+				upserts++
+			}
+		}
+		if position, err := stream.ParsePosition(id); err != nil || !position.Partial() || upserts > 10 || !strings.Contains(last, `"draining"`) {
+			t.Errorf("%d upserts up to %q, then %s (%v)", upserts, id, last, err)
+		}
+	})
+}
+
+// A request that is stuck in a source cannot hold the shutdown up for long.
+func TestShutdownWithARequestThatIsStuck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{WriteTimeout: 10 * time.Second})
+		c := streamConfig("notes", newNotebook())
+		c.Writer = slowWriter{c.Writer, time.Hour}
+		if _, err := r.registry.Add(c); err != nil {
+			t.Fatal(err)
+		}
+		stuck := r.dial("PUT /v1/watches/notes/resources/a HTTP/1.1\r\nHost: gateway\r\nContent-Length: 2\r\n\r\n{}")
+		synctest.Wait()
+		began := time.Now()
+		r.stop()
+		io.Copy(io.Discard, stuck)
+		if took := time.Since(began); took != 10*time.Second {
+			t.Errorf("its connection was closed after %s", took)
 		}
 	})
 }

@@ -60,6 +60,18 @@ func counter(t *testing.T, g *Gateway, name string, labels ...string) float64 {
 	return -1
 }
 
+// sum returns the sum of all values of a histogram.
+func sum(t *testing.T, g *Gateway, name string) float64 {
+	t.Helper()
+	for _, f := range gather(t, g) {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetHistogram().GetSampleSum()
+		}
+	}
+	t.Errorf("there is no %s", name)
+	return 0
+}
+
 func hasLabels(m *dto.Metric, labels []string) bool {
 	for i := 0; i < len(labels); i += 2 {
 		found := false

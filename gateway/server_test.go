@@ -186,6 +186,9 @@ func TestStreamThatIsNotReadOnHTTP2(t *testing.T) {
 	if dials != 1 {
 		t.Errorf("%d connections: want one", dials)
 	}
+	if n := counter(t, r.gateway, "watchtide_write_timeouts_total", "transport", "ndjson"); n != 1 {
+		t.Errorf("%v write time-outs are counted", n)
+	}
 }
 
 // waitFor returns body once the watch has as few subscribers.

@@ -30,6 +30,9 @@ func TestGRPCUnary(t *testing.T) {
 	if err != nil || len(list.GetResources()) != 2 || list.GetCount() != 2 || list.GetNextPageToken() != "" || list.GetRevision() != 7 {
 		t.Errorf("ListResources: %v, %v", list, err)
 	}
+	if list, err = r.grpc.ListResources(ctx, &api.ListResourcesRequest{Watch: "hosts", PageSize: maxPageSize}); err != nil || len(list.GetResources()) != 3 {
+		t.Errorf("ListResources, the largest page: %v, %v", list, err)
+	}
 	watches, err := r.grpc.ListWatches(ctx, &api.ListWatchesRequest{})
 	if err != nil || len(watches.GetWatches()) != 3 {
 		t.Errorf("ListWatches: %v, %v", watches, err)

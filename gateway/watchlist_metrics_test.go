@@ -18,6 +18,7 @@ func TestWatchListMetrics(t *testing.T) {
 		r.watchList(&api.WatchListRequest{Watch: "services", UntilEndOfSnapshot: true}).take()
 		live := r.watchList(&api.WatchListRequest{Watch: "services", Position: "services@e1-7"})
 		live.take()
+		time.Sleep(5 * time.Second)
 		r.commit("services", 8, resource("a", 8, "3"))
 		live.take()
 		for _, want := range []struct {
@@ -46,6 +47,11 @@ func TestWatchListMetrics(t *testing.T) {
 		}
 		if got := counter(t, r.gateway, "watchtide_commit_to_write_seconds"); got != 1 {
 			t.Errorf("%v latencies counted", got)
+		}
+		for _, name := range []string{"watchtide_commit_to_write_seconds", "watchtide_end_of_snapshot_seconds"} {
+			if got := sum(t, r.gateway, name); got != 0 { // no time passes while the gateway works
+				t.Errorf("%s: %v seconds in all", name, got)
+			}
 		}
 	})
 }
