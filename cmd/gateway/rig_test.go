@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -134,6 +135,22 @@ func (r *running) expect(want ...string) {
 	for _, w := range want {
 		if got := r.line(); got != w {
 			r.t.Fatalf("got  %s\nwant %s", got, w)
+		}
+	}
+}
+
+// expectOf compares the next lines of stdout that are events of these types.
+func (r *running) expectOf(types ...string) func(want ...string) {
+	return func(want ...string) {
+		r.t.Helper()
+		for _, w := range want {
+			line := r.line()
+			for !slices.ContainsFunc(types, func(name string) bool { return strings.HasPrefix(line, `{"type":"`+name+`"`) }) {
+				line = r.line()
+			}
+			if line != w {
+				r.t.Fatalf("got  %s\nwant %s", line, w)
+			}
 		}
 	}
 }

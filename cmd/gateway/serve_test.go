@@ -183,6 +183,63 @@ watches:
 	}
 }
 
+// behind serves a gateway that follows notes of another one, through a proxy.
+func behind(t *testing.T, p *proxy) *served {
+	t.Helper()
+	return serve(t, "--config", file(t, "edge.yaml", `
+sources: { core: { type: grpc, address: "`+p.listener.Addr().String()+`" } }
+watches: { notes: { source: core } }
+`))
+}
+
+// An upstream that is not there is tried until it is.
+func TestServeKeepsTrying(t *testing.T) {
+	core := serve(t, "--config", file(t, "core.yaml", quick))
+	core.put("a", "1")
+	p := newProxy(t, core.grpc)
+	p.cut("")
+	edge := behind(t, p)
+	edge.logs.await(t, "upstream lost")
+	if status, _ := edge.do("GET", "/readyz", ""); status != 503 {
+		t.Errorf("/readyz: %d, want 503", status)
+	}
+	p.cut(core.grpc)
+	w := start(t, "watch", "notes", "--server", edge.url(), "--wait-for", "count == 1")
+	if code := w.awaitCode(); code != 0 {
+		t.Errorf("exit code %d: %s", code, w.logs)
+	}
+	if status, body := edge.do("GET", "/readyz", ""); status != 200 {
+		t.Errorf("/readyz: %d %s", status, body)
+	}
+}
+
+// What a subscriber sees when the gateway behind its gateway is lost: where the
+// upstream is the same, the changes; where it has begun anew, a reset that says so.
+func TestWhatALeafSeesOfALostUpstream(t *testing.T) {
+	core, anew := serve(t, "--config", file(t, "core.yaml", quick)), serve(t, "--config", file(t, "core.yaml", quick))
+	core.put("a", "1")
+	core.put("b", "2")
+	p := newProxy(t, core.grpc)
+	leaf := start(t, "watch", "notes", "--server", behind(t, p).url())
+	for line := ""; !strings.Contains(line, "end_of_snapshot"); {
+		line = leaf.line()
+	}
+	p.cut("")
+	core.put("c", "3")
+	core.remove("a")
+	p.cut(core.grpc)
+	leaf.expectOf("upsert", "delete", "reset")(
+		`{"type":"upsert","watch":"notes","key":"c","revision":"3","value":3}`,
+		`{"type":"delete","watch":"notes","key":"a","revision":"4"}`)
+
+	anew.put("d", "4")
+	p.cut(anew.grpc)
+	leaf.expectOf("upsert", "delete", "reset", "end_of_snapshot")(
+		`{"type":"reset","watch":"notes","reason":"epoch_changed"}`,
+		`{"type":"upsert","watch":"notes","key":"d","revision":"1","value":4}`,
+		`{"type":"end_of_snapshot","watch":"notes","revision":"1","count":1}`)
+}
+
 func TestServeOverTLS(t *testing.T) {
 	cert, key, client := certificate(t)
 	conf := file(t, "core.yaml", `
