@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -17,6 +20,21 @@ func logHandler(w io.Writer, terminal bool, least slog.Level) slog.Handler {
 		return slog.NewTextHandler(w, options)
 	}
 	return slog.NewJSONHandler(w, options)
+}
+
+var levels = []string{"debug", "info", "warn", "error"}
+
+// levelFlag is a flag whose value is one of levels.
+type levelFlag struct{ level *slog.Level }
+
+func (f levelFlag) String() string { return strings.ToLower(f.level.String()) }
+func (f levelFlag) Type() string   { return "level" }
+
+func (f levelFlag) Set(text string) error {
+	if !slices.Contains(levels, strings.ToLower(text)) {
+		return errors.New("want debug, info, warn or error")
+	}
+	return f.level.UnmarshalText([]byte(text))
 }
 
 // readable writes a duration with its unit, which slog does not do in JSON.

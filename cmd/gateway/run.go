@@ -103,7 +103,8 @@ func (a *app) command() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.PersistentFlags().TextVar(&a.level, "log-level", a.level, "least `LEVEL` that is logged: debug, info, warn or error")
+	root.PersistentFlags().Var(levelFlag{&a.level}, "log-level", "least `LEVEL` that is logged: debug, info, warn or error")
+	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(a.serveCommand(), a.watchCommand(), a.getCommand(), a.configCommand(), a.versionCommand())
 	return root
 }

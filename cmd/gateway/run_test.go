@@ -78,6 +78,9 @@ func TestCompletionOffersTheWatchesOfTheServer(t *testing.T) {
 			t.Errorf("%s: got %q", args[0], stdout)
 		}
 	}
+	if _, stdout, _ := command(t, "__complete", "serve", "--log-level", ""); !strings.HasPrefix(stdout, "debug\ninfo\n") {
+		t.Errorf("--log-level: got %q", stdout)
+	}
 	if _, stdout, _ := command(t, "__complete", "watch", "--until", ""); !strings.HasPrefix(stdout, "end_of_snapshot\n") {
 		t.Errorf("--until: got %q", stdout)
 	}

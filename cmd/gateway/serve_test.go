@@ -123,7 +123,7 @@ func TestServeRefusesToStart(t *testing.T) {
 		"an error in the file":      {[]string{"--config", conf("htpp: {}")}, 1, `1:1: unknown key "htpp"`},
 		"an argument":               {[]string{"now"}, 2, "unknown command"},
 		"an unknown flag":           {[]string{"--prot", "1"}, 2, "unknown flag: --prot"},
-		"a level that is none":      {[]string{"--log-level", "loud"}, 2, "loud"},
+		"a level that is none":      {[]string{"--log-level", "loud"}, 2, `"loud" for "--log-level" flag: want debug, info, warn or error`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := command(t, append([]string{"serve"}, c.args...)...)
