@@ -108,7 +108,7 @@ func (a *app) printTable(all []client.Resource) error {
 	if err != nil || width <= 0 {
 		width = math.MaxInt32
 	}
-	slices.SortFunc(all, func(x, y client.Resource) int { return bytes.Compare([]byte(x.ID()), []byte(y.ID())) })
+	slices.SortFunc(all, func(x, y client.Resource) int { return client.CompareIDs(x.ID(), y.ID()) })
 	rows := make([]table.Row, len(all))
 	for i, r := range all {
 		rows[i] = table.Row{Key: r.Key, Value: r.Value}

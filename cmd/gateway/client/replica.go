@@ -1,8 +1,10 @@
 package client
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -106,9 +108,34 @@ func (r *Replica) State() (state string, since time.Time, reason string) {
 // IDs returns the IDs of the resources, in order. Not to be changed.
 func (r *Replica) IDs() []string {
 	if r.ids == nil {
-		r.ids = slices.Sorted(maps.Keys(r.resources))
+		r.ids = slices.SortedFunc(maps.Keys(r.resources), CompareIDs)
 	}
 	return r.ids
+}
+
+// CompareIDs orders the IDs of resources as a person would: those that are whole
+// numbers by their size, before all others, which are in the order of their bytes.
+func CompareIDs(a, b string) int {
+	x, y := isNumber(a), isNumber(b)
+	switch {
+	case x && y && len(a) != len(b):
+		return cmp.Compare(len(a), len(b))
+	case x == y:
+		return strings.Compare(a, b)
+	case x:
+		return -1
+	}
+	return 1
+}
+
+// isNumber says whether an ID is a whole number, written without needless zeros.
+func isNumber(id string) bool {
+	for i := range len(id) {
+		if id[i] < '0' || id[i] > '9' {
+			return false
+		}
+	}
+	return id == "0" || id != "" && id[0] != '0'
 }
 
 // Resource returns the resource with the ID.

@@ -137,3 +137,13 @@ func TestReplicaTellsEncodedKeysApart(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 }
+
+func TestCompareIDs(t *testing.T) {
+	want := []string{"0", "9", "10", "14369", "100000000000000000000", "", "007", "1a", "A", "a", "é"}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, CompareIDs)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
