@@ -128,6 +128,14 @@ func TestReaderCalls(t *testing.T) {
 			},
 			want: `upsert "a" 4 1, delete "b" 5, commit 5, upsert "a" 6 2, commit 6`,
 		},
+		"a resume that catches up ends at end_of_snapshot": {
+			resume: stream.Resume{Epoch: "e1", Revision: 3},
+			events: []*message{
+				freshness("catching_up", "slow"), at("services@e1-5", upsert("a", 5, "1")),
+				at("services@e1-5", caughtUp(5)), at("services@e1-6", upsert("a", 6, "2")),
+			},
+			want: `upsert "a" 5 1, commit 5, upsert "a" 6 2, commit 6`,
+		},
 		"a resume with nothing new": {
 			resume: stream.Resume{Epoch: "e1", Revision: 3},
 			events: []*message{at("services@e1-3", caughtUp(3))},

@@ -177,7 +177,7 @@ func (c *Config) hint(err error) string {
 		return "; want a server of watchtide.v1.WatchService"
 	case code == codes.ResourceExhausted:
 		return "; want a larger maximum message size if it is an event that is too large"
-	case c.TLS == nil && strings.Contains(err.Error(), "error reading server preface: EOF"):
+	case c.TLS == nil && strings.Contains(err.Error(), "error reading server preface"):
 		return "; want TLS if that is what the server speaks"
 	}
 	return ""
