@@ -10,6 +10,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/big"
@@ -174,7 +175,10 @@ func TestStreamThatIsNotReadOnHTTP2(t *testing.T) {
 	go func() { read <- readUpTo(other.Body, `"revision":"40"`) }()
 	value := `"` + strings.Repeat("x", 1<<20) + `"`
 	for i := uint64(2); i <= last; i++ {
-		r.source.steps <- func(s stream.Sink) error { return errors.Join(s.Upsert(resource("k", i, value)), s.Commit(i)) }
+		// Another key each time: versions of one key would be conflated, and
+		// few of them sent.
+		key := fmt.Sprintf("k%d", i)
+		r.source.steps <- func(s stream.Sink) error { return errors.Join(s.Upsert(resource(key, i, value)), s.Commit(i)) }
 	}
 	if err := <-read; err != nil {
 		t.Errorf("the other stream: %v", err)
