@@ -1,0 +1,196 @@
+package stream
+
+// Merge makes one state of a collection that is read in two ways at once: a list,
+// page by page, and a watch that runs freely beside it. For each key the newest
+// revision counts, whoever told it first; a deletion that overtakes the list is
+// remembered until the list is complete; what the list does not show is swept.
+// So the list may be read at any pace and its pages at different revisions: no
+// revision has to stay readable until the end.
+//
+// A source
+//
+//  1. opens the watch and hands all that it tells to Upserted and Deleted,
+//  2. reads the list, no earlier than that, and hands it to Listed,
+//  3. calls Complete, and settles what that leaves in doubt,
+//  4. calls Commit, once the watch has told everything up to the revision at which
+//     the state is to be complete,
+//  5. and may go on to ask Upserted and Deleted what of the watch is news; Begin
+//     starts another list, beside the same watch.
+//
+// A watch may begin in the past, as one that a server answers from a cache does.
+// It then tells of resources that were deleted long ago, under the revision that
+// they had. Those up to the newest that the list shows are known to be gone; for
+// one beyond that nobody knows whether it was created after the list or deleted
+// just before it: it is Doubtful, until the watch is seen to have passed the list.
+//
+// A Merge belongs to one goroutine.
+type Merge struct {
+	entries map[string]mergeEntry
+	pass    uint32 // of the list; the first is 1
+	listing bool   // the list of this pass is not complete
+	live    bool   // committed: only keys and revisions are kept
+	floor   uint64 // unknown keys up to here were deleted
+	exact   bool   // the lists name the revision that they show
+	passed  bool   // the watch has passed the list
+}
+
+// mergeEntry is the newest that is known of a key.
+type mergeEntry struct {
+	resource Resource // without Value and Encoding once committed
+	deleted  bool     // only while a list is read
+	listed   uint32   // the pass in which the list showed the key
+	watched  uint32   // the pass in which the watch changed it
+}
+
+// Verdict says what an upsert of the watch is worth.
+type Verdict uint8
+
+const (
+	// Older: the list, or the watch, has said this or something newer already.
+	Older Verdict = iota
+	// Newer: it is the newest state of its key.
+	Newer
+	// Doubtful: it is not taken. Read the resource: if it exists, and is the one
+	// that the watch told of (not another one of the same name), it is newer than
+	// the list, and Confirm takes it. Else forget it.
+	Doubtful
+)
+
+// NewMerge returns a Merge whose first list has begun.
+func NewMerge() *Merge {
+	return &Merge{entries: map[string]mergeEntry{}, pass: 1, listing: true}
+}
+
+// Begin starts another list, beside the watch that goes on.
+func (m *Merge) Begin() {
+	m.pass++
+	m.listing = true
+}
+
+// Listed takes a resource of the list. It returns whether that is news.
+func (m *Merge) Listed(r Resource) bool {
+	e, known := m.entries[r.Key]
+	news := !known || e.resource.Revision < r.Revision
+	if news {
+		e = mergeEntry{resource: m.kept(r), watched: e.watched}
+	}
+	e.listed = m.pass
+	m.entries[r.Key] = e
+	return news
+}
+
+// Upserted takes a resource of the watch.
+func (m *Merge) Upserted(r Resource) Verdict {
+	e, known := m.entries[r.Key]
+	switch {
+	case known && r.Revision <= e.resource.Revision:
+		return Older
+	case known:
+		m.seen(e)
+	case m.pass == 1 && m.listing: // Complete will judge
+	case r.Revision <= m.floor:
+		return Older
+	case !m.exact && !m.passed:
+		return Doubtful
+	}
+	m.entries[r.Key] = mergeEntry{resource: m.kept(r), listed: e.listed, watched: m.pass}
+	return Newer
+}
+
+// Deleted takes a deletion of the watch: with the revision of the deletion, or,
+// where deletes have none of their own, with the last that the resource had. It
+// returns whether a resource is gone by it.
+func (m *Merge) Deleted(key string, revision uint64) bool {
+	e, known := m.entries[key]
+	if known && revision < e.resource.Revision {
+		return false
+	}
+	if m.listing {
+		e.resource, e.watched = Resource{Key: key, Revision: revision}, m.pass
+		was := known && !e.deleted
+		e.deleted = true
+		m.entries[key] = e
+		return was
+	}
+	if !known {
+		return false
+	}
+	m.seen(e)
+	delete(m.entries, key)
+	if !m.exact {
+		// What comes after this in the watch was created after it, so later than
+		// this resource: an upsert up to here is a repetition.
+		m.floor = max(m.floor, revision)
+	}
+	return true
+}
+
+// seen follows a change that is newer than what the last list showed of its key.
+func (m *Merge) seen(e mergeEntry) {
+	m.passed = m.passed || !m.listing && e.listed == m.pass
+}
+
+// Complete ends the list, which shows everything up to revision listed: where
+// pages say as of which revision they were read, the smallest of these, and exact
+// is true; else the newest that a resource of the list has, and exact is false.
+//
+// It returns the keys of resources that were committed and are gone, as the list
+// shows; and what is in doubt, as an upsert with that verdict is. Neither is part
+// of the state any more.
+func (m *Merge) Complete(listed uint64, exact bool) (gone []string, doubtful []Resource) {
+	m.listing, m.passed, m.exact = false, false, exact
+	m.floor = max(m.floor, listed)
+	for key, e := range m.entries {
+		switch {
+		case e.deleted:
+		case e.listed == m.pass:
+			continue
+		case e.watched < m.pass || e.resource.Revision <= listed:
+			gone = append(gone, key)
+		case exact:
+			continue
+		default:
+			doubtful = append(doubtful, e.resource)
+		}
+		delete(m.entries, key)
+	}
+	return gone, doubtful
+}
+
+// Confirm takes what was in doubt, as the watch told it, after it was read: that
+// the resource was created after the list shows that the watch has passed it.
+func (m *Merge) Confirm(r Resource) {
+	m.passed = true
+	m.entries[r.Key] = mergeEntry{resource: m.kept(r), watched: m.pass}
+}
+
+// Commit sends the state to sink, as a snapshot of the revision order epoch that
+// is complete up to revision. Values are not kept any longer.
+func (m *Merge) Commit(sink Sink, epoch string, revision uint64) error {
+	if err := sink.Reset(epoch); err != nil {
+		return err
+	}
+	m.live = true
+	for key, e := range m.entries {
+		if e.deleted {
+			continue
+		}
+		if err := sink.Upsert(e.resource); err != nil {
+			return err
+		}
+		e.resource = m.kept(e.resource)
+		m.entries[key] = e
+	}
+	return sink.Commit(revision)
+}
+
+// Len is how many resources there are.
+func (m *Merge) Len() int { return len(m.entries) }
+
+// kept is what is remembered of a resource.
+func (m *Merge) kept(r Resource) Resource {
+	if m.live {
+		return Resource{Key: r.Key, Revision: r.Revision}
+	}
+	return r
+}
