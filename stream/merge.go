@@ -52,7 +52,9 @@ const (
 	Newer
 	// Doubtful: it is not taken. Read the resource: if it exists, and is the one
 	// that the watch told of (not another one of the same name), it is newer than
-	// the list, and Confirm takes it. Else forget it.
+	// the list, and Confirm takes it. Else it is dead: pass on nothing more that
+	// the watch tells of this one until it has told its deletion, or it would
+	// come back for a moment.
 	Doubtful
 )
 
@@ -85,7 +87,7 @@ func (m *Merge) Upserted(r Resource) Verdict {
 	switch {
 	case known && r.Revision <= e.resource.Revision:
 		return Older
-	case known:
+	case known && !e.deleted:
 		m.seen(e)
 	case m.pass == 1 && m.listing: // Complete will judge
 	case r.Revision <= m.floor:
@@ -136,7 +138,8 @@ func (m *Merge) seen(e mergeEntry) {
 //
 // It returns the keys of resources that were committed and are gone, as the list
 // shows; and what is in doubt, as an upsert with that verdict is. Neither is part
-// of the state any more.
+// of the state any more. What was in doubt although it was passed on is to be
+// deleted, if it is not confirmed, and not to be sent again, if it is.
 func (m *Merge) Complete(listed uint64, exact bool) (gone []string, doubtful []Resource) {
 	m.listing, m.passed, m.exact = false, false, exact
 	m.floor = max(m.floor, listed)
@@ -146,7 +149,9 @@ func (m *Merge) Complete(listed uint64, exact bool) (gone []string, doubtful []R
 		case e.listed == m.pass:
 			continue
 		case e.watched < m.pass || e.resource.Revision <= listed:
-			gone = append(gone, key)
+			if m.live {
+				gone = append(gone, key)
+			}
 		case exact:
 			continue
 		default:

@@ -1,0 +1,286 @@
+package stream
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// mergeWorld is an upstream with a history, which is listed page by page and
+// watched at the same time.
+type mergeWorld struct {
+	t       *rapid.T
+	history []map[string]mergeObject // by revision; the state after it
+	events  []mergeEvent             // by revision; events[0] is unused
+	keys    []string
+}
+
+// mergeObject is one incarnation of a key.
+type mergeObject struct{ version, born uint64 }
+
+// mergeBirth is what a unique id is in real life.
+type mergeBirth struct {
+	key  string
+	born uint64
+}
+
+type mergeEvent struct {
+	key     string
+	object  mergeObject
+	deleted bool
+}
+
+func newMergeWorld(t *rapid.T) *mergeWorld {
+	w := &mergeWorld{t: t, history: []map[string]mergeObject{{}}, events: make([]mergeEvent, 1)}
+	for i := range rapid.IntRange(1, 5).Draw(t, "keys") {
+		w.keys = append(w.keys, string(rune('a'+i)))
+	}
+	return w
+}
+
+func (w *mergeWorld) now() uint64                   { return uint64(len(w.events) - 1) }
+func (w *mergeWorld) state() map[string]mergeObject { return w.history[w.now()] }
+
+// change writes or deletes one key.
+func (w *mergeWorld) change() {
+	state, revision := maps.Clone(w.state()), w.now()+1
+	key := rapid.SampledFrom(w.keys).Draw(w.t, "key")
+	o, lives := state[key]
+	e := mergeEvent{key: key, object: o}
+	switch {
+	case lives && rapid.Bool().Draw(w.t, "delete"):
+		e.deleted = true
+		delete(state, key)
+	case lives:
+		e.object.version = revision
+	default:
+		e.object = mergeObject{version: revision, born: revision}
+	}
+	if !e.deleted {
+		state[key] = e.object
+	}
+	w.events, w.history = append(w.events, e), append(w.history, state)
+}
+
+// TestMergeIsExact: where everything has a revision of its own, what is committed
+// is what the upstream held at the revision that it is committed for, however the
+// pages, the watch and the writes fall.
+func TestMergeIsExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w, m := newMergeWorld(t), NewMerge()
+		for range rapid.IntRange(0, 20).Draw(t, "before") {
+			w.change()
+		}
+		told := w.now() // the watch begins here
+		next, smallest, largest := 0, uint64(math.MaxUint64), uint64(0)
+		for listing := true; listing || told < largest; {
+			switch rapid.IntRange(0, 2).Draw(t, "step") {
+			case 0:
+				w.change()
+			case 1:
+				if told < w.now() {
+					told++
+					tellExact(m, w.events[told], told)
+				}
+			case 2:
+				if next < len(w.keys) {
+					if o, lives := w.state()[w.keys[next]]; lives {
+						m.Listed(Resource{Key: w.keys[next], Revision: o.version})
+					}
+					smallest, largest = min(smallest, w.now()), max(largest, w.now())
+					next++
+				} else if listing {
+					listing = false
+					if gone, doubtful := m.Complete(smallest, true); len(gone)+len(doubtful) > 0 {
+						t.Fatalf("gone %v, in doubt %v", gone, doubtful)
+					}
+				}
+			}
+		}
+		sink := &mergeSink{}
+		if err := m.Commit(sink, "e", told); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := sink.String(), mergeText(w.history[told]); got != want {
+			t.Fatalf("at %d: got %q, want %q", told, got, want)
+		}
+	})
+}
+
+func tellExact(m *Merge, e mergeEvent, revision uint64) {
+	if e.deleted {
+		m.Deleted(e.key, revision)
+		return
+	}
+	m.Upserted(Resource{Key: e.key, Revision: revision})
+}
+
+func mergeText(state map[string]mergeObject) string {
+	s := mergeSink{state: map[string]Resource{}}
+	for key, o := range state {
+		s.state[key] = Resource{Key: key, Revision: o.version}
+	}
+	return s.String()
+}
+
+// staleReader follows a mergeWorld through a watch that begins in the past, tells
+// deletions under the last version, and never says how far it is; as Consul's does.
+type staleReader struct {
+	w *mergeWorld
+	m *Merge
+
+	snapshot []Resource // of the watch, still to be told
+	told     uint64     // then the events after this
+	sink     mergeSink
+	at       map[string]uint64   // the point of history up to which a key was shown
+	dead     map[mergeBirth]bool // by key and birth
+}
+
+// TestMergeOfAStaleWatch: nobody sees a key go back or a deleted one come back,
+// and in the end the state is the upstream's.
+func TestMergeOfAStaleWatch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newMergeWorld(t)
+		for range rapid.IntRange(0, 20).Draw(t, "before") {
+			w.change()
+		}
+		r := &staleReader{w: w, m: NewMerge(), at: map[string]uint64{}, dead: map[mergeBirth]bool{}}
+		r.told = rapid.Uint64Range(0, w.now()).Draw(t, "watch begins at")
+		for _, key := range slices.Sorted(maps.Keys(w.history[r.told])) {
+			r.snapshot = append(r.snapshot, Resource{Key: key, Revision: w.history[r.told][key].version})
+		}
+		r.run(rapid.IntRange(0, 12).Draw(t, "steps before the list"))
+		r.list()
+		for range rapid.IntRange(0, 3).Draw(t, "lists") {
+			r.run(rapid.IntRange(0, 12).Draw(t, "steps"))
+			r.m.Begin()
+			r.list()
+		}
+		r.run(rapid.IntRange(0, 12).Draw(t, "last steps"))
+		for len(r.snapshot) > 0 || r.told < w.now() {
+			r.tell()
+		}
+		if got, want := r.sink.String(), mergeText(w.state()); got != want {
+			t.Fatalf("in the end: got %q, want %q", got, want)
+		}
+	})
+}
+
+func (r *staleReader) run(steps int) {
+	for range steps {
+		if rapid.Bool().Draw(r.w.t, "write") {
+			r.w.change()
+		} else {
+			r.tell()
+		}
+	}
+}
+
+// tell tells the Merge the next thing that the watch has.
+func (r *staleReader) tell() {
+	if len(r.snapshot) > 0 {
+		next := r.snapshot[0]
+		r.snapshot = r.snapshot[1:]
+		r.upserted(next)
+		return
+	}
+	if r.told == r.w.now() {
+		return
+	}
+	r.told++
+	e := r.w.events[r.told]
+	if !e.deleted {
+		r.upserted(Resource{Key: e.key, Revision: e.object.version})
+		return
+	}
+	delete(r.dead, mergeBirth{e.key, e.object.born})
+	if r.m.Deleted(e.key, e.object.version) {
+		r.show(Resource{Key: e.key, Revision: e.object.version}, true)
+	}
+}
+
+func (r *staleReader) upserted(u Resource) {
+	if r.dead[r.birth(u)] {
+		return
+	}
+	switch r.m.Upserted(u) {
+	case Newer:
+		r.show(u, false)
+	case Doubtful:
+		if r.settle(u) {
+			r.show(u, false)
+		}
+	}
+}
+
+// settle reads what is in doubt.
+func (r *staleReader) settle(u Resource) bool {
+	o, lives := r.w.state()[u.Key]
+	if !lives || o.born != r.birth(u).born {
+		r.dead[r.birth(u)] = true
+		return false
+	}
+	r.m.Confirm(u)
+	return true
+}
+
+func (r *staleReader) birth(u Resource) mergeBirth {
+	return mergeBirth{u.Key, r.w.history[u.Revision][u.Key].born}
+}
+
+// list reads a consistent list, while the watch and the writes go on.
+func (r *staleReader) list() {
+	shown, listed := r.w.state(), uint64(0)
+	at := r.w.now()
+	r.run(rapid.IntRange(0, 5).Draw(r.w.t, "beside the list"))
+	for key, o := range shown {
+		listed = max(listed, o.version)
+		if res := (Resource{Key: key, Revision: o.version}); r.m.Listed(res) {
+			r.showAt(res, false, at)
+		}
+	}
+	gone, doubtful := r.m.Complete(listed, false)
+	for _, key := range gone {
+		r.showAt(Resource{Key: key}, true, at)
+	}
+	for _, d := range doubtful {
+		if !r.settle(d) {
+			r.show(d, true)
+		}
+	}
+	if r.sink.state == nil {
+		_ = r.m.Commit(&r.sink, "e", listed)
+		for key := range r.sink.state {
+			r.at[key] = r.sink.state[key].Revision
+		}
+	}
+}
+
+func (r *staleReader) show(u Resource, deleted bool) { r.showAt(u, deleted, r.w.now()) }
+
+// showAt checks what subscribers see: a state that its key had, no later than at,
+// and not before the one that they saw.
+func (r *staleReader) showAt(u Resource, deleted bool, at uint64) {
+	if r.sink.state == nil {
+		return
+	}
+	if deleted {
+		_ = r.sink.Delete(u.Key, 0)
+	} else {
+		if u.Revision <= r.sink.state[u.Key].Revision {
+			r.w.t.Fatalf("%s went from %d to %d", u.Key, r.sink.state[u.Key].Revision, u.Revision)
+		}
+		r.sink.state[u.Key] = u
+	}
+	for i := r.at[u.Key]; i <= at; i++ {
+		if o, lives := r.w.history[i][u.Key]; lives != deleted && (deleted || o.version == u.Revision) {
+			r.at[u.Key] = i
+			return
+		}
+	}
+	r.w.t.Fatalf("%s: %s is older than what was shown", fmt.Sprint(u.Key, "@", u.Revision), map[bool]string{true: "deletion", false: "upsert"}[deleted])
+}
