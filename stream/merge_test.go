@@ -73,6 +73,7 @@ func TestMergeInterleavings(t *testing.T) {
 		{"deletion of an older version is stale", "La5 end5 Da4=kept", "a@5"},
 		{"deletion under the last version", "La5 end5 Da5=gone", ""},
 		{"repetition after a deletion", "La5 end5 Da5=gone Ua5=old", ""},
+		{"repetition of what was created and deleted after the list", "La5 Lb6 end6 Ub9=new Db9=gone Ub9=old Uc10=new", "a@5 c@10"},
 		{"rebirth after a deletion", "La5 Lb6 end6 Da5=gone Ua9=new", "a@9 b@6"},
 		{"deletion under the last version overtakes the list", "Da5=kept La5 end5", ""},
 
