@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	yamlparser "github.com/goccy/go-yaml/parser"
+
 	"github.com/watchtide/watchtide/cmd/gateway/config"
 	"github.com/watchtide/watchtide/stream/grpcsource"
 	"github.com/watchtide/watchtide/stream/hostsource"
@@ -26,17 +28,24 @@ const configuration = "configuration.md"
 // pages are the documents that users read, by their path from here.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	names, err := filepath.Glob("*.md")
-	if err != nil || len(names) == 0 {
-		t.Fatalf("no documents: %v", err)
+	names := []string{"../README.md"}
+	for _, pattern := range []string{"*.md", "sources/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, found...)
+	}
+	if !slices.Contains(names, configuration) {
+		t.Fatalf("no %s among the documents %v", configuration, names)
 	}
 	out := map[string]string{}
-	for _, name := range append(names, "../README.md") {
+	for _, name := range names {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		out[name] = string(text)
+		out[filepath.ToSlash(name)] = string(text)
 	}
 	return out
 }
@@ -54,12 +63,18 @@ func blocks(page, language string) (out []string) {
 }
 
 // TestConfigurationsLoad loads every configuration that is shown, with the loader
-// of serve.
+// of serve. What is shown of Kubernetes' own language must be YAML.
 func TestConfigurationsLoad(t *testing.T) {
-	env := config.Environment{Getenv: func(string) (string, bool) { return "example", true }}
+	env := config.Environment{Getenv: func(string) (string, bool) { return "example", true }, ReadFile: namedFiles(t)}
 	loaded := 0
 	for name, page := range pages(t) {
 		for i, text := range blocks(page, "yaml") {
+			if strings.HasPrefix(text, "apiVersion:") {
+				if _, err := yamlparser.ParseBytes([]byte(text), 0); err != nil {
+					t.Errorf("%s, block %d: %v", name, i+1, err)
+				}
+				continue
+			}
 			c, err := config.Parse(fmt.Sprintf("%s, block %d", name, i+1), []byte(text), env)
 			if err != nil {
 				t.Error(err)
