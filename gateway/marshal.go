@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
@@ -94,21 +95,43 @@ func appendWatch(dst []byte, w *api.Watch) []byte {
 	dst = appendString(append(dst, `{"name":`...), w.GetName())
 	dst = appendString(append(dst, `,"source":`...), w.GetSource())
 	dst = appendString(append(dst, `,"state":`...), w.GetState())
-	if since := w.GetSince(); since != nil {
-		dst = append(dst, `,"since":"`...)
-		dst = since.AsTime().Truncate(time.Millisecond).AppendFormat(dst, time.RFC3339Nano)
-		dst = append(dst, '"')
-	}
-	if reason := w.GetReason(); reason != "" {
-		dst = appendString(append(dst, `,"reason":`...), reason)
-	}
+	dst = appendTime(dst, "since", w.GetSince())
+	dst = appendText(dst, "reason", w.GetReason())
 	dst = appendString(append(dst, `,"epoch":`...), w.GetEpoch())
 	dst = appendRevision(dst, w.GetRevision())
 	dst = strconv.AppendUint(append(dst, `,"count":`...), w.GetCount(), 10)
 	dst = strconv.AppendUint(append(dst, `,"bytes":`...), w.GetBytes(), 10)
 	dst = strconv.AppendUint(append(dst, `,"subscribers":`...), w.GetSubscribers(), 10)
 	dst = strconv.AppendBool(append(dst, `,"writable":`...), w.GetWritable())
+	dst = appendUpstream(append(dst, `,"upstream":`...), w.GetUpstream())
 	return append(dst, '}')
+}
+
+func appendUpstream(dst []byte, u *api.Upstream) []byte {
+	dst = strconv.AppendBool(append(dst, `{"connected":`...), u.GetConnected())
+	dst = appendTime(dst, "since", u.GetSince())
+	dst = strconv.AppendUint(append(dst, `,"attempts":`...), uint64(u.GetAttempts()), 10)
+	dst = appendText(dst, "last_error", u.GetLastError())
+	dst = appendTime(dst, "last_error_at", u.GetLastErrorAt())
+	return append(dst, '}')
+}
+
+// appendTime appends a member to an object, unless there is no time.
+func appendTime(dst []byte, name string, t *timestamppb.Timestamp) []byte {
+	if t == nil {
+		return dst
+	}
+	dst = append(append(append(dst, `,"`...), name...), `":"`...)
+	dst = t.AsTime().Truncate(time.Millisecond).AppendFormat(dst, time.RFC3339Nano)
+	return append(dst, '"')
+}
+
+// appendText appends a member to an object, unless it is empty.
+func appendText(dst []byte, name, text string) []byte {
+	if text == "" {
+		return dst
+	}
+	return appendString(append(append(append(dst, `,"`...), name...), `":`...), text)
 }
 
 func appendPage(dst []byte, p *api.ListResourcesResponse) []byte {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -52,7 +53,26 @@ func watchMessage(w *stream.Watch) *api.Watch {
 		Bytes:       uint64(v.Bytes()),
 		Subscribers: uint64(w.Subscribers()),
 		Writable:    w.Writer() != nil,
+		Upstream:    upstreamMessage(w.Upstream()),
 	}
+}
+
+func upstreamMessage(u stream.Upstream) *api.Upstream {
+	return &api.Upstream{
+		Connected:   u.Connected,
+		Since:       moment(u.Since),
+		Attempts:    uint32(u.Attempts),
+		LastError:   u.LastError,
+		LastErrorAt: moment(u.LastErrorAt),
+	}
+}
+
+// moment is nil for a time that never was.
+func moment(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
 }
 
 // defaultPageSize is the number of resources in a page unless asked otherwise.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,7 +27,11 @@ type ingest struct {
 	demand <-chan struct{} // wanted may have changed
 	logger *slog.Logger
 
+	// Atomic: written by run, read by all; nil before the first attempt.
+	shown atomic.Pointer[Upstream]
+
 	// Owned by run.
+	health    Upstream
 	reader    *reader
 	connected time.Time // of the reader
 	committed bool      // by the reader
@@ -129,6 +134,8 @@ func (in *ingest) sleep() {
 	in.progress.stop()
 	in.failures, in.fresh, in.behind = 0, false, time.Time{}
 	in.sourceEpoch, in.alias = "", ""
+	in.health.Connected, in.health.Since, in.health.Attempts = false, time.Time{}, 0
+	in.publishHealth()
 	in.logger.Info("watch stopped: no subscribers")
 	in.log.Discard(Status{State: Priming, Since: time.Now(), Reason: "stopped: no subscribers"})
 }
@@ -143,6 +150,7 @@ func (in *ingest) connect(ctx context.Context) {
 	in.reader, in.connected = r, time.Now()
 	in.committed, in.speaking, in.upstream = false, false, Status{}
 	in.progress.start(in.progressEvery(0))
+	in.tried(in.connected)
 	go func() { r.ended <- in.source.Watch(ctx, resume, r.sink) }()
 }
 
@@ -199,6 +207,7 @@ func (in *ingest) onTransaction(m message) error {
 
 // onCaughtUp follows the first commit of a connection, and each snapshot.
 func (in *ingest) onCaughtUp(before State) {
+	in.reached()
 	in.committed, in.fresh = true, false
 	in.behind, in.lastError = time.Time{}, ""
 	in.stale.stop()
@@ -228,6 +237,7 @@ func (in *ingest) onEnded(err error) {
 	if err != nil {
 		in.lastError = err.Error()
 	}
+	in.failed(in.lastError)
 	in.logger.Warn("upstream lost", "reason", reason, "error", in.lastError, "retry_in", wait.Round(time.Millisecond).String())
 	in.retry.start(wait)
 	switch in.log.Status().State {

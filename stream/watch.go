@@ -62,6 +62,7 @@ type Watch struct {
 	// Static after construction.
 	config WatchConfig
 	log    *Log
+	ingest *ingest // only what is atomic in it
 	count  watchCounters
 	demand chan struct{} // to ingest: holders may have changed
 	cancel context.CancelFunc
@@ -93,7 +94,7 @@ func newWatch(ctx context.Context, c WatchConfig) (*Watch, error) {
 		wanted: w.wanted, demand: w.demand,
 		logger: c.Logger.With("watch", c.Name, "source", c.SourceName),
 	}
-	w.done = in.start(ctx)
+	w.ingest, w.done = in, in.start(ctx)
 	return w, nil
 }
 
@@ -124,6 +125,14 @@ func (w *Watch) View() View { return w.log.View() }
 
 // Status returns the freshness.
 func (w *Watch) Status() Status { return w.log.Status() }
+
+// Upstream returns how the connection to the upstream fares.
+func (w *Watch) Upstream() Upstream {
+	if u := w.ingest.shown.Load(); u != nil {
+		return *u
+	}
+	return Upstream{}
+}
 
 // Page returns a part of the state at one revision; see Log.Page.
 func (w *Watch) Page(prefix, token string, size int) (Page, error) {

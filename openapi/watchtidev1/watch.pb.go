@@ -762,9 +762,11 @@ type Watch struct {
 	// Number of resources.
 	Count uint64 `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`
 	// Bytes that the watch's log holds.
-	Bytes         uint64 `protobuf:"varint,9,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	Subscribers   uint64 `protobuf:"varint,10,opt,name=subscribers,proto3" json:"subscribers,omitempty"`
-	Writable      bool   `protobuf:"varint,11,opt,name=writable,proto3" json:"writable,omitempty"`
+	Bytes       uint64 `protobuf:"varint,9,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Subscribers uint64 `protobuf:"varint,10,opt,name=subscribers,proto3" json:"subscribers,omitempty"`
+	Writable    bool   `protobuf:"varint,11,opt,name=writable,proto3" json:"writable,omitempty"`
+	// How the connection to the upstream fares.
+	Upstream      *Upstream `protobuf:"bytes,12,opt,name=upstream,proto3" json:"upstream,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -876,6 +878,95 @@ func (x *Watch) GetWritable() bool {
 	return false
 }
 
+func (x *Watch) GetUpstream() *Upstream {
+	if x != nil {
+		return x.Upstream
+	}
+	return nil
+}
+
+// Upstream says how the connection of a watch to its upstream fares.
+type Upstream struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether a connection is up that has caught up.
+	Connected bool `protobuf:"varint,1,opt,name=connected,proto3" json:"connected,omitempty"`
+	// When connected last changed; missing for a watch that was never started.
+	Since *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	// How often the upstream was tried since then; 0 while connected.
+	Attempts uint32 `protobuf:"varint,3,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	// Why the last connection ended or could not be made. It stays after the
+	// upstream is back.
+	LastError     string                 `protobuf:"bytes,4,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
+	LastErrorAt   *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last_error_at,json=lastErrorAt,proto3" json:"last_error_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Upstream) Reset() {
+	*x = Upstream{}
+	mi := &file_watchtide_v1_watch_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Upstream) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Upstream) ProtoMessage() {}
+
+func (x *Upstream) ProtoReflect() protoreflect.Message {
+	mi := &file_watchtide_v1_watch_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Upstream.ProtoReflect.Descriptor instead.
+func (*Upstream) Descriptor() ([]byte, []int) {
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Upstream) GetConnected() bool {
+	if x != nil {
+		return x.Connected
+	}
+	return false
+}
+
+func (x *Upstream) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Upstream) GetAttempts() uint32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *Upstream) GetLastError() string {
+	if x != nil {
+		return x.LastError
+	}
+	return ""
+}
+
+func (x *Upstream) GetLastErrorAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastErrorAt
+	}
+	return nil
+}
+
 type ListWatchesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -884,7 +975,7 @@ type ListWatchesRequest struct {
 
 func (x *ListWatchesRequest) Reset() {
 	*x = ListWatchesRequest{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[11]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -896,7 +987,7 @@ func (x *ListWatchesRequest) String() string {
 func (*ListWatchesRequest) ProtoMessage() {}
 
 func (x *ListWatchesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[11]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -909,7 +1000,7 @@ func (x *ListWatchesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWatchesRequest.ProtoReflect.Descriptor instead.
 func (*ListWatchesRequest) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{11}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{12}
 }
 
 type ListWatchesResponse struct {
@@ -921,7 +1012,7 @@ type ListWatchesResponse struct {
 
 func (x *ListWatchesResponse) Reset() {
 	*x = ListWatchesResponse{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[12]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -933,7 +1024,7 @@ func (x *ListWatchesResponse) String() string {
 func (*ListWatchesResponse) ProtoMessage() {}
 
 func (x *ListWatchesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[12]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -946,7 +1037,7 @@ func (x *ListWatchesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListWatchesResponse.ProtoReflect.Descriptor instead.
 func (*ListWatchesResponse) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{12}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListWatchesResponse) GetWatches() []*Watch {
@@ -965,7 +1056,7 @@ type GetWatchRequest struct {
 
 func (x *GetWatchRequest) Reset() {
 	*x = GetWatchRequest{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[13]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -977,7 +1068,7 @@ func (x *GetWatchRequest) String() string {
 func (*GetWatchRequest) ProtoMessage() {}
 
 func (x *GetWatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[13]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -990,7 +1081,7 @@ func (x *GetWatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetWatchRequest.ProtoReflect.Descriptor instead.
 func (*GetWatchRequest) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{13}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetWatchRequest) GetWatch() string {
@@ -1015,7 +1106,7 @@ type ListResourcesRequest struct {
 
 func (x *ListResourcesRequest) Reset() {
 	*x = ListResourcesRequest{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[14]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1118,7 @@ func (x *ListResourcesRequest) String() string {
 func (*ListResourcesRequest) ProtoMessage() {}
 
 func (x *ListResourcesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[14]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1131,7 @@ func (x *ListResourcesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResourcesRequest.ProtoReflect.Descriptor instead.
 func (*ListResourcesRequest) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{14}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ListResourcesRequest) GetWatch() string {
@@ -1087,7 +1178,7 @@ type ListResourcesResponse struct {
 
 func (x *ListResourcesResponse) Reset() {
 	*x = ListResourcesResponse{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[15]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1099,7 +1190,7 @@ func (x *ListResourcesResponse) String() string {
 func (*ListResourcesResponse) ProtoMessage() {}
 
 func (x *ListResourcesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[15]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1112,7 +1203,7 @@ func (x *ListResourcesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResourcesResponse.ProtoReflect.Descriptor instead.
 func (*ListResourcesResponse) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{15}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListResourcesResponse) GetWatch() string {
@@ -1168,7 +1259,7 @@ type GetResourceRequest struct {
 
 func (x *GetResourceRequest) Reset() {
 	*x = GetResourceRequest{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[16]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1180,7 +1271,7 @@ func (x *GetResourceRequest) String() string {
 func (*GetResourceRequest) ProtoMessage() {}
 
 func (x *GetResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[16]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1193,7 +1284,7 @@ func (x *GetResourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResourceRequest.ProtoReflect.Descriptor instead.
 func (*GetResourceRequest) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{16}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetResourceRequest) GetWatch() string {
@@ -1235,7 +1326,7 @@ type PutResourceRequest struct {
 
 func (x *PutResourceRequest) Reset() {
 	*x = PutResourceRequest{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[17]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1338,7 @@ func (x *PutResourceRequest) String() string {
 func (*PutResourceRequest) ProtoMessage() {}
 
 func (x *PutResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[17]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1351,7 @@ func (x *PutResourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutResourceRequest.ProtoReflect.Descriptor instead.
 func (*PutResourceRequest) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{17}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PutResourceRequest) GetWatch() string {
@@ -1317,7 +1408,7 @@ type PutResourceResponse struct {
 
 func (x *PutResourceResponse) Reset() {
 	*x = PutResourceResponse{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[18]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1420,7 @@ func (x *PutResourceResponse) String() string {
 func (*PutResourceResponse) ProtoMessage() {}
 
 func (x *PutResourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[18]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1433,7 @@ func (x *PutResourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutResourceResponse.ProtoReflect.Descriptor instead.
 func (*PutResourceResponse) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{18}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PutResourceResponse) GetResource() *Resource {
@@ -1373,7 +1464,7 @@ type DeleteResourceRequest struct {
 
 func (x *DeleteResourceRequest) Reset() {
 	*x = DeleteResourceRequest{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[19]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1385,7 +1476,7 @@ func (x *DeleteResourceRequest) String() string {
 func (*DeleteResourceRequest) ProtoMessage() {}
 
 func (x *DeleteResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[19]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1398,7 +1489,7 @@ func (x *DeleteResourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResourceRequest.ProtoReflect.Descriptor instead.
 func (*DeleteResourceRequest) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{19}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DeleteResourceRequest) GetWatch() string {
@@ -1446,7 +1537,7 @@ type DeleteResourceResponse struct {
 
 func (x *DeleteResourceResponse) Reset() {
 	*x = DeleteResourceResponse{}
-	mi := &file_watchtide_v1_watch_proto_msgTypes[20]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1458,7 +1549,7 @@ func (x *DeleteResourceResponse) String() string {
 func (*DeleteResourceResponse) ProtoMessage() {}
 
 func (x *DeleteResourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_watchtide_v1_watch_proto_msgTypes[20]
+	mi := &file_watchtide_v1_watch_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1471,7 +1562,7 @@ func (x *DeleteResourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteResourceResponse.ProtoReflect.Descriptor instead.
 func (*DeleteResourceResponse) Descriptor() ([]byte, []int) {
-	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{20}
+	return file_watchtide_v1_watch_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DeleteResourceResponse) GetDeleted() bool {
@@ -1528,7 +1619,7 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"<\n" +
 	"\aGoodbye\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x19\n" +
-	"\bretry_ms\x18\x02 \x01(\rR\aretryMs\"\xaf\x02\n" +
+	"\bretry_ms\x18\x02 \x01(\rR\aretryMs\"\xe3\x02\n" +
 	"\x05Watch\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x14\n" +
@@ -1541,7 +1632,15 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\x05bytes\x18\t \x01(\x04R\x05bytes\x12 \n" +
 	"\vsubscribers\x18\n" +
 	" \x01(\x04R\vsubscribers\x12\x1a\n" +
-	"\bwritable\x18\v \x01(\bR\bwritable\"\x14\n" +
+	"\bwritable\x18\v \x01(\bR\bwritable\x122\n" +
+	"\bupstream\x18\f \x01(\v2\x16.watchtide.v1.UpstreamR\bupstream\"\xd5\x01\n" +
+	"\bUpstream\x12\x1c\n" +
+	"\tconnected\x18\x01 \x01(\bR\tconnected\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1a\n" +
+	"\battempts\x18\x03 \x01(\rR\battempts\x12\x1d\n" +
+	"\n" +
+	"last_error\x18\x04 \x01(\tR\tlastError\x12>\n" +
+	"\rlast_error_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vlastErrorAt\"\x14\n" +
 	"\x12ListWatchesRequest\"D\n" +
 	"\x13ListWatchesResponse\x12-\n" +
 	"\awatches\x18\x01 \x03(\v2\x13.watchtide.v1.WatchR\awatches\"'\n" +
@@ -1607,7 +1706,7 @@ func file_watchtide_v1_watch_proto_rawDescGZIP() []byte {
 	return file_watchtide_v1_watch_proto_rawDescData
 }
 
-var file_watchtide_v1_watch_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_watchtide_v1_watch_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_watchtide_v1_watch_proto_goTypes = []any{
 	(*Resource)(nil),               // 0: watchtide.v1.Resource
 	(*WatchListRequest)(nil),       // 1: watchtide.v1.WatchListRequest
@@ -1620,17 +1719,18 @@ var file_watchtide_v1_watch_proto_goTypes = []any{
 	(*Status)(nil),                 // 8: watchtide.v1.Status
 	(*Goodbye)(nil),                // 9: watchtide.v1.Goodbye
 	(*Watch)(nil),                  // 10: watchtide.v1.Watch
-	(*ListWatchesRequest)(nil),     // 11: watchtide.v1.ListWatchesRequest
-	(*ListWatchesResponse)(nil),    // 12: watchtide.v1.ListWatchesResponse
-	(*GetWatchRequest)(nil),        // 13: watchtide.v1.GetWatchRequest
-	(*ListResourcesRequest)(nil),   // 14: watchtide.v1.ListResourcesRequest
-	(*ListResourcesResponse)(nil),  // 15: watchtide.v1.ListResourcesResponse
-	(*GetResourceRequest)(nil),     // 16: watchtide.v1.GetResourceRequest
-	(*PutResourceRequest)(nil),     // 17: watchtide.v1.PutResourceRequest
-	(*PutResourceResponse)(nil),    // 18: watchtide.v1.PutResourceResponse
-	(*DeleteResourceRequest)(nil),  // 19: watchtide.v1.DeleteResourceRequest
-	(*DeleteResourceResponse)(nil), // 20: watchtide.v1.DeleteResourceResponse
-	(*timestamppb.Timestamp)(nil),  // 21: google.protobuf.Timestamp
+	(*Upstream)(nil),               // 11: watchtide.v1.Upstream
+	(*ListWatchesRequest)(nil),     // 12: watchtide.v1.ListWatchesRequest
+	(*ListWatchesResponse)(nil),    // 13: watchtide.v1.ListWatchesResponse
+	(*GetWatchRequest)(nil),        // 14: watchtide.v1.GetWatchRequest
+	(*ListResourcesRequest)(nil),   // 15: watchtide.v1.ListResourcesRequest
+	(*ListResourcesResponse)(nil),  // 16: watchtide.v1.ListResourcesResponse
+	(*GetResourceRequest)(nil),     // 17: watchtide.v1.GetResourceRequest
+	(*PutResourceRequest)(nil),     // 18: watchtide.v1.PutResourceRequest
+	(*PutResourceResponse)(nil),    // 19: watchtide.v1.PutResourceResponse
+	(*DeleteResourceRequest)(nil),  // 20: watchtide.v1.DeleteResourceRequest
+	(*DeleteResourceResponse)(nil), // 21: watchtide.v1.DeleteResourceResponse
+	(*timestamppb.Timestamp)(nil),  // 22: google.protobuf.Timestamp
 }
 var file_watchtide_v1_watch_proto_depIdxs = []int32{
 	3,  // 0: watchtide.v1.WatchListResponse.reset:type_name -> watchtide.v1.Reset
@@ -1641,30 +1741,33 @@ var file_watchtide_v1_watch_proto_depIdxs = []int32{
 	8,  // 5: watchtide.v1.WatchListResponse.status:type_name -> watchtide.v1.Status
 	9,  // 6: watchtide.v1.WatchListResponse.goodbye:type_name -> watchtide.v1.Goodbye
 	0,  // 7: watchtide.v1.Upsert.resource:type_name -> watchtide.v1.Resource
-	21, // 8: watchtide.v1.Status.since:type_name -> google.protobuf.Timestamp
-	21, // 9: watchtide.v1.Watch.since:type_name -> google.protobuf.Timestamp
-	10, // 10: watchtide.v1.ListWatchesResponse.watches:type_name -> watchtide.v1.Watch
-	0,  // 11: watchtide.v1.ListResourcesResponse.resources:type_name -> watchtide.v1.Resource
-	0,  // 12: watchtide.v1.PutResourceResponse.resource:type_name -> watchtide.v1.Resource
-	1,  // 13: watchtide.v1.WatchService.WatchList:input_type -> watchtide.v1.WatchListRequest
-	11, // 14: watchtide.v1.WatchService.ListWatches:input_type -> watchtide.v1.ListWatchesRequest
-	13, // 15: watchtide.v1.WatchService.GetWatch:input_type -> watchtide.v1.GetWatchRequest
-	14, // 16: watchtide.v1.WatchService.ListResources:input_type -> watchtide.v1.ListResourcesRequest
-	16, // 17: watchtide.v1.WatchService.GetResource:input_type -> watchtide.v1.GetResourceRequest
-	17, // 18: watchtide.v1.WatchService.PutResource:input_type -> watchtide.v1.PutResourceRequest
-	19, // 19: watchtide.v1.WatchService.DeleteResource:input_type -> watchtide.v1.DeleteResourceRequest
-	2,  // 20: watchtide.v1.WatchService.WatchList:output_type -> watchtide.v1.WatchListResponse
-	12, // 21: watchtide.v1.WatchService.ListWatches:output_type -> watchtide.v1.ListWatchesResponse
-	10, // 22: watchtide.v1.WatchService.GetWatch:output_type -> watchtide.v1.Watch
-	15, // 23: watchtide.v1.WatchService.ListResources:output_type -> watchtide.v1.ListResourcesResponse
-	0,  // 24: watchtide.v1.WatchService.GetResource:output_type -> watchtide.v1.Resource
-	18, // 25: watchtide.v1.WatchService.PutResource:output_type -> watchtide.v1.PutResourceResponse
-	20, // 26: watchtide.v1.WatchService.DeleteResource:output_type -> watchtide.v1.DeleteResourceResponse
-	20, // [20:27] is the sub-list for method output_type
-	13, // [13:20] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	22, // 8: watchtide.v1.Status.since:type_name -> google.protobuf.Timestamp
+	22, // 9: watchtide.v1.Watch.since:type_name -> google.protobuf.Timestamp
+	11, // 10: watchtide.v1.Watch.upstream:type_name -> watchtide.v1.Upstream
+	22, // 11: watchtide.v1.Upstream.since:type_name -> google.protobuf.Timestamp
+	22, // 12: watchtide.v1.Upstream.last_error_at:type_name -> google.protobuf.Timestamp
+	10, // 13: watchtide.v1.ListWatchesResponse.watches:type_name -> watchtide.v1.Watch
+	0,  // 14: watchtide.v1.ListResourcesResponse.resources:type_name -> watchtide.v1.Resource
+	0,  // 15: watchtide.v1.PutResourceResponse.resource:type_name -> watchtide.v1.Resource
+	1,  // 16: watchtide.v1.WatchService.WatchList:input_type -> watchtide.v1.WatchListRequest
+	12, // 17: watchtide.v1.WatchService.ListWatches:input_type -> watchtide.v1.ListWatchesRequest
+	14, // 18: watchtide.v1.WatchService.GetWatch:input_type -> watchtide.v1.GetWatchRequest
+	15, // 19: watchtide.v1.WatchService.ListResources:input_type -> watchtide.v1.ListResourcesRequest
+	17, // 20: watchtide.v1.WatchService.GetResource:input_type -> watchtide.v1.GetResourceRequest
+	18, // 21: watchtide.v1.WatchService.PutResource:input_type -> watchtide.v1.PutResourceRequest
+	20, // 22: watchtide.v1.WatchService.DeleteResource:input_type -> watchtide.v1.DeleteResourceRequest
+	2,  // 23: watchtide.v1.WatchService.WatchList:output_type -> watchtide.v1.WatchListResponse
+	13, // 24: watchtide.v1.WatchService.ListWatches:output_type -> watchtide.v1.ListWatchesResponse
+	10, // 25: watchtide.v1.WatchService.GetWatch:output_type -> watchtide.v1.Watch
+	16, // 26: watchtide.v1.WatchService.ListResources:output_type -> watchtide.v1.ListResourcesResponse
+	0,  // 27: watchtide.v1.WatchService.GetResource:output_type -> watchtide.v1.Resource
+	19, // 28: watchtide.v1.WatchService.PutResource:output_type -> watchtide.v1.PutResourceResponse
+	21, // 29: watchtide.v1.WatchService.DeleteResource:output_type -> watchtide.v1.DeleteResourceResponse
+	23, // [23:30] is the sub-list for method output_type
+	16, // [16:23] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_watchtide_v1_watch_proto_init() }
@@ -1681,15 +1784,15 @@ func file_watchtide_v1_watch_proto_init() {
 		(*WatchListResponse_Status)(nil),
 		(*WatchListResponse_Goodbye)(nil),
 	}
-	file_watchtide_v1_watch_proto_msgTypes[17].OneofWrappers = []any{}
-	file_watchtide_v1_watch_proto_msgTypes[19].OneofWrappers = []any{}
+	file_watchtide_v1_watch_proto_msgTypes[18].OneofWrappers = []any{}
+	file_watchtide_v1_watch_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_watchtide_v1_watch_proto_rawDesc), len(file_watchtide_v1_watch_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

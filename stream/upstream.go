@@ -1,0 +1,54 @@
+package stream
+
+import "time"
+
+// Upstream says how the connection to the upstream fares.
+type Upstream struct {
+	// Connected says whether a connection is up that has caught up.
+	Connected bool
+	// Since is when Connected last changed; zero for a watch that was never
+	// started.
+	Since time.Time
+	// Attempts is how often the upstream was tried since then, the attempt
+	// under way included; 0 while connected.
+	Attempts int
+	// LastError is why the last connection ended or could not be made; empty if
+	// none did. It stays after the upstream is back.
+	LastError string
+	// LastErrorAt is when that was.
+	LastErrorAt time.Time
+}
+
+// tried follows the begin of an attempt to reach the upstream.
+func (in *ingest) tried(now time.Time) {
+	if in.health.Since.IsZero() {
+		in.health.Since = now
+	}
+	in.health.Attempts++
+	in.publishHealth()
+}
+
+// reached follows the first commit of a connection.
+func (in *ingest) reached() {
+	if !in.health.Connected {
+		in.health.Since = time.Now()
+	}
+	in.health.Connected, in.health.Attempts = true, 0
+	in.publishHealth()
+}
+
+// failed follows the end of a connection, or of an attempt.
+func (in *ingest) failed(reason string) {
+	now := time.Now()
+	if in.health.Connected {
+		in.health.Connected, in.health.Since = false, now
+	}
+	in.health.LastError, in.health.LastErrorAt = reason, now
+	in.publishHealth()
+}
+
+// publishHealth shows a copy to everybody.
+func (in *ingest) publishHealth() {
+	health := in.health
+	in.shown.Store(&health)
+}
