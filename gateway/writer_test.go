@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -31,5 +32,9 @@ func TestWaitingWriterHoldsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res.Body.Close()
+	defer res.Body.Close()
+	// To the end: who hangs up early gives the handler an error.
+	if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		t.Error(err)
+	}
 }
