@@ -2,7 +2,6 @@ package client
 
 import (
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 )
 
@@ -32,8 +31,3 @@ func (b *backoff) next() time.Duration {
 
 // succeeded begins anew from the base.
 func (b *backoff) succeeded() { b.attempts = 0 }
-
-type atomicDuration struct{ n atomic.Int64 }
-
-func (d *atomicDuration) Load() time.Duration   { return time.Duration(d.n.Load()) }
-func (d *atomicDuration) Store(v time.Duration) { d.n.Store(int64(v)) }

@@ -3,9 +3,11 @@ package client
 import (
 	"context"
 	"errors"
-	"mime"
+	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
 // FollowOptions say what is followed, and who is told.
@@ -69,28 +71,30 @@ type follower struct {
 // attempt makes one connection and returns why it ended, and how long to wait
 // before the next one, or stop.
 func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
-	c := &connection{server: f.server, url: f.url(), handle: f.event}
-	err := c.run(ctx, f.id)
-	if c.retry > 0 {
-		f.backoff.base = c.retry
+	connection := &sseclient.Stream{
+		URL: f.url(), Client: &http.Client{Transport: f.server.transport}, LastEventID: f.id, Handle: f.event,
 	}
-	if c.greeted {
+	end := connection.Run(ctx)
+	if end.Retry > 0 {
+		f.backoff.base = end.Retry
+	}
+	if end.Greeted {
 		f.backoff.succeeded()
 	}
 	var p *Problem
 	switch {
 	case f.broken != nil:
 		return stop, f.broken
-	case c.goodbye != nil:
-		return f.afterGoodbye(c.goodbye)
+	case end.Goodbye != nil:
+		return f.afterGoodbye(end.Goodbye)
 	case ctx.Err() != nil:
 		return stop, context.Cause(ctx)
-	case errors.As(err, &p) && p.Final():
+	case errors.As(end.Err, &p) && p.Final():
 		return stop, p
 	case p != nil:
 		return max(p.RetryAfter, f.backoff.next()), p
 	}
-	return f.backoff.next(), err
+	return f.backoff.next(), end.Err
 }
 
 // event passes an event on, then its id counts.
@@ -143,9 +147,4 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-func isEventStream(contentType string) bool {
-	media, _, err := mime.ParseMediaType(contentType)
-	return err == nil && media == "text/event-stream"
 }

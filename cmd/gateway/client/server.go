@@ -4,22 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
+
+	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
-const (
-	// answerWithin is how long a server may take to begin an answer.
-	answerWithin = 30 * time.Second
-	// readBuffer is how much is read of a connection at a time: a snapshot comes in
-	// pieces of this size.
-	readBuffer = 64 << 10
-	// maxProblemBytes is how much of a refusal is read.
-	maxProblemBytes = 64 << 10
-)
+// readBuffer is how much is read of a connection at a time: a snapshot comes in
+// pieces of this size.
+const readBuffer = 64 << 10
 
 // Server is a gateway, as seen from outside.
 //
@@ -37,7 +31,7 @@ func NewServer(address string) (*Server, error) {
 		return nil, fmt.Errorf("server %q: want a URL such as http://127.0.0.1:8080", address)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = answerWithin
+	transport.ResponseHeaderTimeout = sseclient.AnswerWithin
 	transport.ReadBufferSize = readBuffer
 	return &Server{base: u, transport: transport}, nil
 }
@@ -71,22 +65,10 @@ func (s *Server) get(ctx context.Context, into any, address string) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return readProblem(response)
+		return sseclient.ReadProblem(response)
 	}
 	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
 		return fmt.Errorf("the answer of %s is not what a gateway answers: %w", s.base.Redacted(), err)
 	}
 	return nil
-}
-
-// readProblem makes an error of a refusal (RFC 9457, if the server knows it).
-func readProblem(response *http.Response) *Problem {
-	p := &Problem{}
-	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblemBytes))
-	if strings.HasPrefix(response.Header.Get("Content-Type"), "application/problem+json") {
-		_ = json.Unmarshal(body, p) // what cannot be read is said by the status
-	}
-	p.Status = response.StatusCode
-	p.RetryAfter = retryAfter(response.Header.Get("Retry-After"))
-	return p
 }

@@ -1,9 +1,11 @@
-package client
+package sseclient
 
 import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/watchtide/watchtide/stream"
 )
 
 // Event is one event of a stream.
@@ -50,10 +52,10 @@ func parseEvent(name string, data []byte) (Event, error) {
 	}
 	var e Event
 	if err := json.Unmarshal(data, &e); err != nil {
-		return e, fmt.Errorf("the data of a %s event is not JSON: %w", name, err)
+		return e, fmt.Errorf("%w: the data of a %s event is not JSON: %w", stream.ErrInvalid, name, err)
 	}
 	if e.Type != name {
-		return e, fmt.Errorf("the data of a %s event says that it is a %q", name, e.Type)
+		return e, fmt.Errorf("%w: the data of a %s event says that it is a %q", stream.ErrInvalid, name, e.Type)
 	}
 	e.Data = data
 	return e, nil

@@ -1,17 +1,25 @@
-package client
+package sseclient
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
+
+// maxProblemBytes is how much of a refusal is read.
+const maxProblemBytes = 64 << 10
 
 // Problem is a refusal by the server.
 type Problem struct {
 	Status int    `json:"status"`
 	Title  string `json:"title"`
 	Detail string `json:"detail"`
+	// Watch is the one that the problem is about; "": none, or several.
+	Watch string `json:"watch"`
 	// RetryAfter is when the server wants to be asked again; 0: it did not say.
 	RetryAfter time.Duration `json:"-"`
 }
@@ -47,4 +55,16 @@ func retryAfter(header string) time.Duration {
 		return max(0, time.Until(date))
 	}
 	return 0
+}
+
+// ReadProblem makes an error of a refusal (RFC 9457, if the server knows it).
+func ReadProblem(response *http.Response) *Problem {
+	p := &Problem{}
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblemBytes))
+	if strings.HasPrefix(response.Header.Get("Content-Type"), "application/problem+json") {
+		_ = json.Unmarshal(body, p) // what cannot be read is said by the status
+	}
+	p.Status = response.StatusCode
+	p.RetryAfter = retryAfter(response.Header.Get("Retry-After"))
+	return p
 }

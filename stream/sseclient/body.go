@@ -1,0 +1,105 @@
+package sseclient
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+const (
+	// readBytes is how much is read at a time, at least.
+	readBytes = 64 << 10
+	// keepBytes is the largest buffer that is kept after a large event.
+	keepBytes = 1 << 20
+)
+
+// body is the body of a response on its way to the r3labs reader, which is given
+// whole events, one for each Read: what the end of the body cuts off is dropped.
+// Lines end as gateways end them, with \n, or with \r\n.
+//
+// Owned by the goroutine that reads; Close may be called by another.
+type body struct {
+	// Static after construction.
+	io.ReadCloser
+	silence *silence
+	limit   int // bytes of one event
+
+	buffer []byte
+	from   int   // of buffer, first byte that was not handed over
+	to     int   // end of what was read
+	event  int   // end of the event under way, if it is whole; else from
+	line   int   // begin of the line under way
+	seen   int   // up to here there is no end of a line
+	err    error // how the body ended; nil: it has not
+}
+
+func newBody(of io.ReadCloser, s *silence, limit int) *body {
+	return &body{ReadCloser: of, silence: s, limit: limit}
+}
+
+// Read hands over one event, or a part of it if p is smaller.
+func (b *body) Read(p []byte) (int, error) {
+	for b.event == b.from {
+		found := b.findEvent()
+		if size := b.seen - b.from; size > b.limit {
+			b.err = fmt.Errorf("%w: an event has more than %d bytes", stream.ErrInvalid, b.limit)
+			return 0, b.err
+		}
+		if found {
+			break
+		}
+		if b.err != nil {
+			return 0, b.err
+		}
+		b.err = b.fill()
+	}
+	n := copy(p, b.buffer[b.from:b.event])
+	b.from += n
+	return n, nil
+}
+
+// findEvent looks for the empty line that ends an event.
+func (b *body) findEvent() bool {
+	for {
+		i := bytes.IndexByte(b.buffer[b.seen:b.to], '\n')
+		if i < 0 {
+			b.seen = b.to
+			return false
+		}
+		end := b.seen + i
+		empty := end == b.line || end == b.line+1 && b.buffer[b.line] == '\r'
+		b.line, b.seen = end+1, end+1
+		if empty {
+			b.event = end + 1
+			return true
+		}
+	}
+}
+
+// fill reads more of the body. Only the time that is spent in it counts as
+// silence: a slow consumer is not a dead server.
+func (b *body) fill() error {
+	b.makeRoom()
+	b.silence.begin()
+	n, err := b.ReadCloser.Read(b.buffer[b.to:])
+	b.silence.end()
+	b.to += n
+	return err
+}
+
+// makeRoom moves what is left to the front, and grows the buffer with the event.
+func (b *body) makeRoom() {
+	left := copy(b.buffer, b.buffer[b.from:b.to])
+	b.line, b.seen = b.line-b.from, b.seen-b.from
+	b.from, b.event, b.to = 0, 0, left
+	if left == 0 && len(b.buffer) > keepBytes {
+		b.buffer = nil
+	}
+	if left == len(b.buffer) {
+		grown := make([]byte, max(2*left, readBytes))
+		copy(grown, b.buffer)
+		b.buffer = grown
+	}
+}

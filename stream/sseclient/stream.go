@@ -1,0 +1,209 @@
+package sseclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/r3labs/sse/v2"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+const (
+	// MaxEventBytes is the most bytes of one event, unless it is said otherwise.
+	MaxEventBytes = 64 << 20
+	// AnswerWithin is how long a server may take to say its first word, unless it
+	// is said otherwise.
+	AnswerWithin = 30 * time.Second
+	// silentBeats is how many heartbeats may be missing.
+	silentBeats = 2.5
+)
+
+// Stream is one response: from the request to its end. It serves once.
+//
+// Owned by the goroutine that calls Run; the r3labs client reads in another one,
+// and hands events over to it.
+type Stream struct {
+	// URL is that of a stream of events, with its query.
+	URL string
+	// Client makes the request. Its Timeout must be 0: it would end the stream.
+	Client *http.Client
+	// Header is sent along. nil: nothing is.
+	Header map[string]string
+	// LastEventID is where the stream goes on. "": it begins.
+	LastEventID string
+	// MaxEventBytes is the most bytes of one event. 0: MaxEventBytes.
+	MaxEventBytes int
+	// StallAfter is how long nothing may come. 0: AnswerWithin, and two and a half
+	// heartbeats as soon as hello says how long these are.
+	StallAfter time.Duration
+	// Handle is called for each event, hello and goodbye included. An error ends
+	// the stream with it.
+	Handle func(Event) error
+
+	lastID  []byte // as the r3labs client holds it, to tell ids apart
+	ending  Ending
+	failed  error // from Handle, or from an event that cannot be read
+	silence *silence
+	cancel  context.CancelCauseFunc
+}
+
+// Ending says how a stream ended.
+type Ending struct {
+	// Greeted says that there was a hello.
+	Greeted bool
+	// Retry is when the server wants a client back that it lost, as the field
+	// retry said. 0: it did not.
+	Retry time.Duration
+	// Goodbye was the last event; nil: there was none.
+	Goodbye *Event
+	// Err is why the stream ended without a goodbye: a *Problem for a refusal,
+	// stream.ErrStalled for silence, stream.ErrInvalid for what is no event, the
+	// error of Handle, the cause of the context, or what the network said. nil
+	// after a goodbye.
+	Err error
+}
+
+// errCut ends a stream whose server said no goodbye.
+var errCut = errors.New("the stream ended without a goodbye")
+
+// Run makes the request and reads events until the response ends.
+func (s *Stream) Run(ctx context.Context) Ending {
+	ctx, s.cancel = context.WithCancelCause(ctx)
+	defer s.cancel(nil)
+	limit := s.StallAfter
+	if limit == 0 {
+		limit = AnswerWithin
+	}
+	s.silence = newSilence(limit, s.stalled)
+	defer s.silence.end()
+	s.silence.begin()
+	err := s.client().SubscribeRawWithContext(ctx, s.receive)
+	switch cause := context.Cause(ctx); {
+	case s.failed != nil:
+		s.ending.Err = s.failed
+	case s.ending.Goodbye != nil:
+	case cause != nil:
+		s.ending.Err = cause
+	case err != nil:
+		s.ending.Err = err
+	default:
+		s.ending.Err = errCut
+	}
+	return s.ending
+}
+
+func (s *Stream) stalled() {
+	s.cancel(fmt.Errorf("%w: nothing came for %v, not even a heartbeat", stream.ErrStalled, s.silence.getLimit()))
+}
+
+func (s *Stream) client() *sse.Client {
+	limit := s.MaxEventBytes
+	if limit == 0 {
+		limit = MaxEventBytes
+	}
+	client := sse.NewClient(s.URL, sse.ClientMaxBufferSize(limit+1)) // it wants room behind the event
+	connection := *s.Client
+	connection.Transport = &transport{stream: s, limit: limit, next: s.Client.Transport}
+	client.Connection = &connection
+	client.ReconnectStrategy = never{}
+	client.ResponseValidator = validate
+	for name, value := range s.Header {
+		client.Headers[name] = value
+	}
+	if s.LastEventID != "" {
+		client.Headers["Last-Event-ID"] = s.LastEventID
+	}
+	return client
+}
+
+// never is a back-off without a second attempt.
+type never struct{}
+
+func (never) NextBackOff() time.Duration { return -1 }
+func (never) Reset()                     {}
+
+// transport watches the body of a stream; a refusal stays as it is.
+type transport struct {
+	stream *Stream
+	limit  int
+	next   http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(r)
+	t.stream.silence.end()
+	if err == nil && isEventStream(response.Header.Get("Content-Type")) {
+		response.Body = newBody(response.Body, t.stream.silence, t.limit)
+	}
+	return response, err
+}
+
+// validate refuses what is not a stream of events. The r3labs client leaves the
+// body of a refused response open.
+func validate(_ *sse.Client, response *http.Response) error {
+	if response.StatusCode != http.StatusOK {
+		defer response.Body.Close()
+		return ReadProblem(response)
+	}
+	if !isEventStream(response.Header.Get("Content-Type")) {
+		response.Body.Close()
+		return &Problem{Status: http.StatusNotAcceptable, Title: "Not a stream of events",
+			Detail: fmt.Sprintf("the answer is %q: is this a gateway?", response.Header.Get("Content-Type"))}
+	}
+	return nil
+}
+
+func isEventStream(contentType string) bool {
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == "text/event-stream"
+}
+
+// receive takes one event from the r3labs client.
+func (s *Stream) receive(m *sse.Event) {
+	if ms, err := strconv.ParseUint(string(m.Retry), 10, 31); err == nil {
+		s.ending.Retry = time.Duration(ms) * time.Millisecond
+	}
+	if len(m.Data) == 0 || s.failed != nil || s.ending.Goodbye != nil {
+		return
+	}
+	e, err := parseEvent(string(m.Event), m.Data)
+	if err == nil {
+		e.ID = s.ownID(m.ID)
+		s.note(&e)
+		err = s.Handle(e)
+	}
+	if err != nil {
+		s.failed = err
+		s.cancel(err)
+	}
+}
+
+// ownID returns the id if the event brought it along. The r3labs client gives
+// an event without one the very slice of the event before.
+func (s *Stream) ownID(id []byte) string {
+	if len(id) == 0 || len(s.lastID) > 0 && &s.lastID[0] == &id[0] {
+		return ""
+	}
+	s.lastID = id
+	return string(id)
+}
+
+// note takes from an event what concerns the stream as a whole.
+func (s *Stream) note(e *Event) {
+	switch e.Type {
+	case "hello":
+		s.ending.Greeted = true
+		if e.HeartbeatMS > 0 && s.StallAfter == 0 {
+			s.silence.setLimit(time.Duration(silentBeats * float64(e.HeartbeatMS) * float64(time.Millisecond)))
+		}
+	case "goodbye":
+		s.ending.Goodbye = e
+	}
+}
