@@ -31,6 +31,7 @@ var imports = []struct {
 }{
 	{"stream", nil, "stream is the domain: sources, transports and encodings depend on it, never the other way round"},
 	{"stream/streamtest", []string{"stream"}, "streamtest proves any Source, so that it must know none"},
+	{"stream/streamtest/*", []string{"stream", "stream/streamtest", "stream/streamtest/*"}, "the test kit knows no source: each brings its own rig"},
 	{"stream/store", []string{"stream", "openapi/watchtidev1", "stream/grpcsource"}, "the store is a WatchList server in this process, and is followed like any other"},
 	{"stream/*", []string{"stream", "openapi/watchtidev1"}, "a source knows the domain and its one upstream; neither the gateway nor another source"},
 	{"gateway", []string{"stream", "openapi", "openapi/watchtidev1", "web"}, "the gateway is handed its sources by cmd/gateway and knows none"},
@@ -42,6 +43,7 @@ var imports = []struct {
 	{"bench", []string{"stream", "stream/*", "gateway", "openapi/watchtidev1"}, "the load generator runs the gateway in its own process"},
 	{"docs", nil, "documentation; only its test is Go"},
 	{"deploy", nil, "manifests and proxy configurations; only their test is Go"},
+	{"upstreams/*", nil, "a real server for tests, in a module of its own, that must not know who follows it"},
 	{"tools/*", nil, "the tools make files of the product and never run in it"},
 }
 
@@ -68,9 +70,15 @@ func TestImportDirection(t *testing.T) {
 
 // TestTestKitStaysInTests: nothing that is shipped carries the test kit.
 func TestTestKitStaysInTests(t *testing.T) {
+	const kit = "stream/streamtest"
 	for _, p := range ours(t) {
-		if slices.Contains(p.Imports, module+"/stream/streamtest") {
-			t.Errorf("%s imports stream/streamtest outside of its tests: it is for tests only", p.name())
+		if strings.HasPrefix(p.name(), kit) {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if strings.HasPrefix(imported, module+"/"+kit) {
+				t.Errorf("%s imports %s outside of its tests: it is for tests only", p.name(), imported)
+			}
 		}
 	}
 }
@@ -78,7 +86,7 @@ func TestTestKitStaysInTests(t *testing.T) {
 // TestStreamNeedsOnlyTheStandardLibrary, and of it no transport, not even
 // through something else.
 func TestStreamNeedsOnlyTheStandardLibrary(t *testing.T) {
-	packages := list(t, ".", "./stream")
+	packages := list(t, ".", "-deps", "-json=ImportPath,Standard,Deps", "./stream")
 	standard := map[string]bool{}
 	for _, p := range packages {
 		standard[p.ImportPath] = p.Standard
@@ -265,7 +273,7 @@ func (p pkg) name() string { return strings.TrimPrefix(p.ImportPath, module+"/")
 func ours(t *testing.T) (out []pkg) {
 	t.Helper()
 	for _, dir := range modules(t) {
-		for _, p := range list(t, dir, "./...") {
+		for _, p := range list(t, dir, "-json=ImportPath,Imports", "./...") {
 			if strings.HasPrefix(p.ImportPath, module+"/") && !slices.ContainsFunc(out, func(q pkg) bool { return q.ImportPath == p.ImportPath }) {
 				out = append(out, p)
 			}
@@ -274,10 +282,10 @@ func ours(t *testing.T) (out []pkg) {
 	return out
 }
 
-// list runs go list -deps: dependencies come before what needs them.
-func list(t *testing.T, dir, pattern string) (out []pkg) {
+// list runs go list; with -deps, dependencies come before what needs them.
+func list(t *testing.T, dir string, arguments ...string) (out []pkg) {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Standard,Imports,Deps", pattern)
+	cmd := exec.Command("go", append([]string{"list"}, arguments...)...)
 	cmd.Dir = dir
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
