@@ -13,6 +13,12 @@ OUT     ?= $(CURDIR)
 # Every module of the repository, the main one last: its results end the output.
 MODULES := $(sort $(patsubst ./%/go.mod,%,$(shell find . -mindepth 2 -name node_modules -prune -o -mindepth 2 -name go.mod -print))) .
 
+# The real servers that sources are tested against; heavy, so each is a module of
+# its own. FULL_CONSUL are those that only WATCHTIDE_FULL_CONSUL=1 asks for.
+FULL_CONSUL := upstreams/consul upstreams/consul119
+SERVERS     := $(filter-out $(if $(WATCHTIDE_FULL_CONSUL),,$(FULL_CONSUL)),$(filter upstreams/%,$(MODULES)))
+OURS        := $(filter-out upstreams/%,$(MODULES))
+
 # A tool of the module tools/, run in the current directory.
 TOOL := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 BUF   = cd tools && $(GO) tool buf
@@ -30,8 +36,13 @@ build: ## build bin/gateway
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/gateway ./cmd/gateway
 
 .PHONY: test
-test: ## run all tests with the race detector, in random order
-	@for m in $(MODULES); do echo "==> $$m" >&2; (cd "$$m" && $(GO) test -race -shuffle=on ./...); done
+test: servers ## run all tests with the race detector, in random order (WATCHTIDE_FULL_CONSUL=1: with full Consul servers)
+	@for m in $(OURS); do echo "==> $$m" >&2; (cd "$$m" && $(GO) test -race -shuffle=on ./...); done
+
+.PHONY: servers
+servers: ## compile the real servers that tests start
+	@for m in $(SERVERS); do began=$$SECONDS; (cd "$$m" && $(GO) build -o /dev/null $$(awk '$$1 == "tool" { print $$2 }' go.mod | grep . || echo .)); \
+	echo "==> $$m: compiled in $$((SECONDS - began)) s" >&2; done
 
 .PHONY: cover
 cover: ## write coverage.out and print the total
@@ -52,7 +63,7 @@ lint: lint-go lint-proto lint-modules ## gofmt, go vet, staticcheck, buf lint, g
 lint-go:
 	@bad=$$(find . -name node_modules -prune -o -name '*.go' -print | xargs gofmt -l); \
 	if [ -n "$$bad" ]; then echo "gofmt would change:" $$bad >&2; exit 1; fi
-	@for m in $(MODULES); do echo "==> $$m: go vet, staticcheck" >&2; (cd "$$m" && $(GO) vet ./... && $(TOOL) staticcheck ./...); done
+	@for m in $(OURS); do echo "==> $$m: go vet, staticcheck" >&2; (cd "$$m" && $(GO) vet ./... && $(TOOL) staticcheck ./...); done
 
 .PHONY: lint-proto
 lint-proto:
@@ -62,7 +73,7 @@ lint-proto:
 
 .PHONY: lint-modules
 lint-modules:
-	@for m in $(MODULES); do echo "==> $$m: go mod tidy" >&2; (cd "$$m" && $(GO) mod tidy -diff); done
+	@for m in $(OURS); do echo "==> $$m: go mod tidy" >&2; (cd "$$m" && $(GO) mod tidy -diff); done
 
 .PHONY: generate
 generate: ## make the generated files anew (OUT=dir: somewhere else)
