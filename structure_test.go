@@ -32,6 +32,10 @@ var imports = []struct {
 	{"stream", nil, "stream is the domain: sources, transports and encodings depend on it, never the other way round"},
 	{"stream/streamtest", []string{"stream"}, "streamtest proves any Source, so that it must know none"},
 	{"stream/streamtest/*", []string{"stream", "stream/streamtest", "stream/streamtest/*"}, "the test kit knows no source: each brings its own rig"},
+	{"stream/streamtest/loopback", nil, "addresses for tests; a leaf"},
+	{"stream/streamtest/realserver", []string{"stream/streamtest/loopback"}, "it runs processes, and knows no source"},
+	{"stream/streamtest/faultproxy", []string{"stream/streamtest/loopback"}, "it carries bytes, and knows no source"},
+	{"stream/streamtest/faults", []string{"stream", "stream/streamtest", "stream/streamtest/faultproxy"}, "the harness proves any Source through any fault, so that it must know none"},
 	{"stream/store", []string{"stream", "openapi/watchtidev1", "stream/grpcsource"}, "the store is a WatchList server in this process, and is followed like any other"},
 	{"stream/*", []string{"stream", "openapi/watchtidev1"}, "a source knows the domain and its one upstream; neither the gateway nor another source"},
 	{"gateway", []string{"stream", "openapi", "openapi/watchtidev1", "web"}, "the gateway is handed its sources by cmd/gateway and knows none"},
@@ -81,6 +85,11 @@ func TestTestKitStaysInTests(t *testing.T) {
 			}
 		}
 	}
+}
+
+// isTestKit says whether a package is stream/streamtest or below it.
+func isTestKit(name string) bool {
+	return name == "stream/streamtest" || strings.HasPrefix(name, "stream/streamtest/")
 }
 
 // TestStreamNeedsOnlyTheStandardLibrary, and of it no transport, not even
@@ -213,6 +222,8 @@ func TestTheseTestsCanFail(t *testing.T) {
 		{"stream", "openapi/watchtidev1", false},
 		{"stream/streamtest", "stream", true},
 		{"stream/streamtest", "stream/store", false},
+		{"stream/streamtest/faults", "stream/streamtest", true},
+		{"stream/streamtest/faults", "stream/store", false},
 		{"stream/store", "stream", true},
 		{"stream/store", "gateway", false},
 		{"stream/grpcsource", "stream/store", false},

@@ -1,0 +1,48 @@
+// Package loopback gives tests addresses on this machine that stay theirs.
+//
+// A listener on port 0 gets a port out of the range from which outgoing
+// connections get theirs too. If the listener is closed for a while (a server is
+// restarted, a proxy refuses), an outgoing connection may take the port; worse, a
+// client that dials the closed port again and again is one day given that very
+// port as its own, and is then connected to itself. The ports of this package lie
+// below that range.
+package loopback
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+)
+
+// The range, which no system that Go's tests run on hands out by itself.
+const lowest, highest = 16000, 32000
+
+// Listen listens on 127.0.0.1, on some free port.
+func Listen() (net.Listener, error) {
+	var last error
+	for range 100 {
+		address := Address(lowest + rand.IntN(highest-lowest))
+		l, err := net.Listen("tcp", address)
+		if err == nil {
+			return l, nil
+		}
+		last = err
+	}
+	return nil, fmt.Errorf("no free port between %d and %d after 100 attempts: %w", lowest, highest, last)
+}
+
+// FreePort returns a port of 127.0.0.1 on which nobody listened just now.
+func FreePort() (int, error) {
+	l, err := Listen()
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// Address returns 127.0.0.1 with a port.
+func Address(port int) string {
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+}

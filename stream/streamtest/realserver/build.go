@@ -1,0 +1,118 @@
+package realserver
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// builds is what this process has built or is building: module folder → *build.
+var builds sync.Map
+
+// build is one attempt, which is made once.
+type build struct {
+	once   sync.Once
+	binary string
+	err    error
+}
+
+// Build builds the nested module upstreams/<name>, whose module path ends in that
+// name too, and returns the path of the
+// binary, which stays in the user's cache: a build of what has not changed only
+// asks the go command whether it is so. It runs once in a process; any number of
+// processes may build at once, and wait for each other. The test fails if it does
+// not build.
+func Build(t testing.TB, name string) (binary string) {
+	t.Helper()
+	root, err := repository()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return buildModule(t, filepath.Join(root, "upstreams", name))
+}
+
+func buildModule(t testing.TB, module string) string {
+	t.Helper()
+	one, _ := builds.LoadOrStore(module, new(build))
+	b := one.(*build)
+	b.once.Do(func() { b.binary, b.err = goBuild(module) })
+	if b.err != nil {
+		t.Fatal(b.err)
+	}
+	return b.binary
+}
+
+// goBuild holds a lock on a file meanwhile, which the system takes back if the
+// process dies.
+func goBuild(module string) (string, error) {
+	if _, err := os.Stat(filepath.Join(module, "go.mod")); err != nil {
+		return "", fmt.Errorf("no server in %s: want a module with a main package there: %w", module, err)
+	}
+	binary, err := binaryOf(module)
+	if err != nil {
+		return "", err
+	}
+	unlock, err := lock(binary + ".lock")
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	// Unlike go build -o, go install leaves a binary that is fresh as it is.
+	cmd := exec.Command("go", "install", "-buildvcs=false", "-ldflags=-s -w", ".")
+	cmd.Dir = module
+	// A go.work around the repository does not know of this module.
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOBIN="+filepath.Dir(binary))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("in %s: %v: %w\n%s", module, cmd.Args, err, tail(out))
+	}
+	return binary, nil
+}
+
+// binaryOf returns where the binary of a module stands: the same place for the
+// same checkout, in a folder that is made.
+func binaryOf(module string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir() // no home directory, as in some containers
+	}
+	sum := sha256.Sum256([]byte(module))
+	dir := filepath.Join(cache, "watchtide-upstreams", fmt.Sprintf("%x", sum[:6]))
+	return filepath.Join(dir, filepath.Base(module)), os.MkdirAll(dir, 0o755)
+}
+
+// repository returns the folder of the go.mod above the test, which go test runs
+// in its package's folder.
+func repository() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("no go.mod in %s or above: want a test of the repository's root module", start)
+		}
+	}
+}
+
+// Installed returns the path of a program of this machine, and skips the test if
+// it is not there. Folders that are only in an administrator's PATH count.
+func Installed(t testing.TB, name string) string {
+	t.Helper()
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	for _, dir := range []string{"/usr/local/sbin", "/usr/sbin", "/sbin"} {
+		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {
+			return path
+		}
+	}
+	t.Skipf("%s is not installed", name)
+	return ""
+}

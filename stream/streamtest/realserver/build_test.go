@@ -1,0 +1,115 @@
+package realserver
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// module writes a module with one file, and returns its folder.
+func module(t *testing.T, source string) string {
+	t.Helper()
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	dir := filepath.Join(t.TempDir(), "server")
+	for name, text := range map[string]string{"go.mod": "module server\n\ngo 1.26\n", "main.go": source} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestBuildByManyAtOnce(t *testing.T) {
+	dir := module(t, "package main\n\nfunc main() { println(\"it runs\") }\n")
+	var all sync.WaitGroup
+	paths := make([]string, 4)
+	for i := range paths {
+		all.Go(func() {
+			binary, err := goBuild(dir) // as processes do that know nothing of each other
+			if err != nil {
+				t.Error(err)
+			}
+			paths[i] = binary
+		})
+	}
+	all.Wait()
+	for _, p := range paths {
+		if p != paths[0] {
+			t.Errorf("built at %s and at %s: want one place", p, paths[0])
+		}
+	}
+	out, err := exec.Command(buildModule(t, dir)).CombinedOutput()
+	if err != nil || string(out) != "it runs\n" {
+		t.Errorf("it prints %q (%v)", out, err)
+	}
+}
+
+func TestBuildAgainDoesNothing(t *testing.T) {
+	dir := module(t, "package main\n\nfunc main() {}\n")
+	build := func() string {
+		binary, err := goBuild(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return binary
+	}
+	first := build() + ".first" // a second name, so that the file lives on if it is replaced
+	if err := os.Link(build(), first); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(build())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !os.SameFile(before, after) {
+		t.Error("a build of what has not changed writes the binary again")
+	}
+}
+
+func TestBuildSaysWhatIsWrong(t *testing.T) {
+	_, err := goBuild(module(t, "package main\n\nfunc main() { misspelt() }\n"))
+	if err == nil || !strings.Contains(err.Error(), "undefined: misspelt") {
+		t.Errorf("got %v: want what the compiler said", err)
+	}
+	_, err = goBuild(filepath.Join(t.TempDir(), "absent"))
+	if err == nil || !strings.Contains(err.Error(), "no server in") {
+		t.Errorf("got %v: want the folder that is missing", err)
+	}
+}
+
+func TestRepositoryIsTheRootModule(t *testing.T) {
+	root, err := repository()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "structure_test.go")); err != nil {
+		t.Errorf("%s is not the root: %v", root, err)
+	}
+	t.Chdir(t.TempDir())
+	if _, err := repository(); err == nil {
+		t.Error("a repository was found outside of any")
+	}
+}
+
+func TestInstalled(t *testing.T) {
+	if path := Installed(t, "go"); filepath.Base(path) != "go" {
+		t.Errorf("got %s", path)
+	}
+	skipped := t.Run("absent", func(t *testing.T) {
+		Installed(t, "no-such-program")
+		t.Error("a program that is not there was found")
+	})
+	if !skipped {
+		t.Error("want the test to be skipped")
+	}
+}
