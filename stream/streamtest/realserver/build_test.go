@@ -12,6 +12,11 @@ import (
 // module writes a module with one file, and returns its folder.
 func module(t *testing.T, source string) string {
 	t.Helper()
+	cache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GOCACHE", strings.TrimSpace(string(cache))) // or the library is compiled anew
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	dir := filepath.Join(t.TempDir(), "server")
 	for name, text := range map[string]string{"go.mod": "module server\n\ngo 1.26\n", "main.go": source} {
