@@ -1,0 +1,145 @@
+package figures
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// arrivals are the times at which stamps first+0 … arrived, in one reader.
+type arrivals struct {
+	first int64
+	at    []atomic.Int64 // nanoseconds since begin; 0: not yet
+	begin time.Time
+	left  atomic.Int64
+	all   chan struct{} // closed when none is left
+}
+
+func newArrivals(first int64, n int) *arrivals {
+	a := &arrivals{first: first, at: make([]atomic.Int64, n), begin: time.Now(), all: make(chan struct{})}
+	a.left.Store(int64(n))
+	return a
+}
+
+// note takes a value, and says whether it was the last one.
+func (a *arrivals) note(value []byte) bool {
+	stamp, err := stampOf(value)
+	i := stamp - a.first
+	if err != nil || i < 0 || i >= int64(len(a.at)) || !a.at[i].CompareAndSwap(0, int64(time.Since(a.begin))) {
+		return false
+	}
+	if a.left.Add(-1) > 0 {
+		return false
+	}
+	close(a.all)
+	return true
+}
+
+// race lets the library and a watch follow the same writes; n stamps from the
+// first that it returns are what both must see.
+func (m *measurement) race(n int, write func(first int64) error) (raw, ours *arrivals, err error) {
+	first := m.stamp + 1
+	m.stamp += int64(n)
+	raw, ours = newArrivals(first, n), newArrivals(first, n)
+	library, err := m.startRaw(func(value []byte) { raw.note(value) })
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := m.follow()
+	if err != nil {
+		return nil, nil, errors.Join(err, library.close())
+	}
+	defer f.close()
+	read := make(chan error, 1)
+	go func() { read <- f.read(m.ctx, ours.note) }()
+	err = errors.Join(write(first), <-read)
+	select {
+	case <-raw.all:
+	case <-m.ctx.Done():
+		err = errors.Join(err, m.ctx.Err())
+	}
+	return raw, ours, errors.Join(err, library.close())
+}
+
+// latency writes at a steady rate, each resource once, and notes by how much the
+// watch is later than the library.
+func (m *measurement) latency() error {
+	n := min(2_000, m.rig.Resources)
+	raw, ours, err := m.race(n, func(first int64) error {
+		pace := time.NewTicker(2 * time.Millisecond)
+		defer pace.Stop()
+		for i := range n {
+			<-pace.C
+			if err := m.rig.Put(m.ctx, i, stamped(first+int64(i))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	added := make([]float64, n)
+	shift := ours.begin.Sub(raw.begin)
+	for i := range n {
+		added[i] = float64(time.Duration(ours.at[i].Load()-raw.at[i].Load())+shift) / float64(time.Microsecond)
+	}
+	slices.Sort(added)
+	m.note("added-p50-µs", added[n/2])
+	m.note("added-p99-µs", added[n*99/100])
+	return nil
+}
+
+// throughput writes as fast as the upstream takes it, each resource once.
+func (m *measurement) throughput() error {
+	n := min(m.rig.Writes, m.rig.Resources)
+	var acknowledged atomic.Pointer[time.Time]
+	raw, ours, err := m.race(n, func(first int64) error {
+		return m.writeAll(n, first, func() {
+			now := time.Now()
+			acknowledged.CompareAndSwap(nil, &now)
+		})
+	})
+	if err != nil {
+		return err
+	}
+	from := *acknowledged.Load()
+	m.note("changes/s", float64(n)/ours.last().Sub(from).Seconds())
+	m.note("raw-changes/s", float64(n)/raw.last().Sub(from).Seconds())
+	return nil
+}
+
+// last is when the last one arrived.
+func (a *arrivals) last() time.Time {
+	var last int64
+	for i := range a.at {
+		last = max(last, a.at[i].Load())
+	}
+	return a.begin.Add(time.Duration(last))
+}
+
+// writers is how many write at a time.
+const writers = 16
+
+func (m *measurement) writeAll(n int, first int64, acknowledged func()) error {
+	ctx, cancel := context.WithCancelCause(m.ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				if err := m.rig.Put(ctx, int(i), stamped(first+i)); err != nil {
+					cancel(err)
+					return
+				}
+				acknowledged()
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}

@@ -1,0 +1,57 @@
+package figures
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Rig is one upstream, empty at first, and two ways to read it.
+type Rig struct {
+	// Resources is how many the collection has; 100,000 by default.
+	Resources int
+	// Writes is how many changes are made as fast as the upstream takes them;
+	// 20,000 by default.
+	Writes int
+
+	// Source follows the collection.
+	Source stream.Source
+	// Load writes the values of the resources 0 … Resources-1, in any order,
+	// as fast as it can.
+	Load func(ctx context.Context, value func(i int) []byte) error
+	// Put writes one resource and returns when the upstream has acknowledged
+	// it. It is called from several goroutines.
+	Put func(ctx context.Context, i int, value []byte) error
+	// Raw reads the collection with the client library alone: the whole of it
+	// into a map, then primed is called, then changed with the bytes that hold
+	// the value of each change, until ctx ends.
+	Raw func(ctx context.Context, primed func(), changed func(value []byte)) error
+}
+
+// valueBytes is the size of each value.
+const valueBytes = 300
+
+const stampField = `{"stamp":`
+
+// stamped returns a value of valueBytes that begins with a number.
+func stamped(n int64) []byte {
+	v := make([]byte, 0, valueBytes)
+	v = append(strconv.AppendInt(append(v, stampField...), n, 10), `,"fill":"`...)
+	v = append(v, bytes.Repeat([]byte("x"), valueBytes-len(v)-len(`"}`))...)
+	return append(v, `"}`...)
+}
+
+// stampOf finds the number in whatever is wrapped around a value, which may have
+// put it into a JSON string.
+func stampOf(value []byte) (int64, error) {
+	_, rest, _ := bytes.Cut(value, []byte("stamp"))
+	rest = bytes.TrimLeft(rest, `\": `)
+	end := bytes.IndexByte(rest, ',')
+	if end < 0 {
+		return 0, fmt.Errorf("a value without its stamp: %.80q", value)
+	}
+	return strconv.ParseInt(string(rest[:end]), 10, 64)
+}
