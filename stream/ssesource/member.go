@@ -1,0 +1,61 @@
+package ssesource
+
+import (
+	"sync"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/sseclient"
+)
+
+// member is one Watch call under way, on a connection that it may share.
+type member struct {
+	// Static after construction.
+	source *Source
+	alone  bool          // shares its connection with nobody
+	ended  chan struct{} // closed by end
+
+	mu     sync.Mutex // guards the following field; held during calls of the sink
+	reader *reader    // nil: it has ended
+
+	// Written before ended is closed, read after.
+	err error // what Watch returns
+	own bool  // it is the fault of this watch alone
+}
+
+// receive takes one event of the watch.
+func (m *member) receive(e sseclient.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reader == nil {
+		return
+	}
+	if err := m.reader.receive(e); err != nil {
+		m.endLocked(err, true)
+	}
+}
+
+// begins says that a request begins, and returns the position at which it goes
+// on for this watch; false: at none.
+func (m *member) begins() (p stream.Position, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reader == nil {
+		return p, false
+	}
+	return m.reader.begins()
+}
+
+// end ends the call; there is no call of its sink afterwards. The first end
+// counts.
+func (m *member) end(err error, own bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reader != nil {
+		m.endLocked(err, own)
+	}
+}
+
+func (m *member) endLocked(err error, own bool) {
+	m.reader, m.err, m.own = nil, err, own
+	close(m.ended)
+}

@@ -1,0 +1,118 @@
+package ssesource_test
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/ssesource"
+	"github.com/watchtide/watchtide/stream/streamtest/loopback"
+)
+
+// node is a gateway on a port of its own that can be killed and started again.
+// Owned by the goroutine of its test.
+type node struct {
+	t        *testing.T
+	address  string
+	registry *stream.Registry
+	http     *http.Server
+	served   chan error
+}
+
+// newNode returns a gateway that does not run yet.
+func newNode(t *testing.T) *node {
+	t.Helper()
+	port, err := loopback.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{t: t, address: loopback.Address(port)}
+	t.Cleanup(n.kill)
+	return n
+}
+
+func (n *node) url() string { return "http://" + n.address }
+
+// start serves a registry, which belongs to the node from now on.
+func (n *node) start(r *stream.Registry) {
+	n.t.Helper()
+	n.registry = r
+	n.serve()
+}
+
+// serve begins to serve, on the same port as before.
+func (n *node) serve() {
+	n.t.Helper()
+	g, err := gateway.New(gateway.Config{
+		Registry: n.registry, Logger: slog.New(slog.DiscardHandler),
+		Heartbeat: 200 * time.Millisecond, Retry: 40 * time.Millisecond, AheadWait: 50 * time.Millisecond,
+	})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", n.address)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.http, n.served = &http.Server{Handler: g.Handler()}, make(chan error, 1)
+	go func(s *http.Server, served chan error) { served <- s.Serve(l) }(n.http, n.served)
+}
+
+// cut breaks every connection and refuses new ones, as if the process were gone.
+func (n *node) cut() {
+	if n.http == nil {
+		return
+	}
+	_ = n.http.Close()
+	if err := <-n.served; !errors.Is(err, http.ErrServerClosed) {
+		n.t.Error(err)
+	}
+	n.http = nil
+}
+
+// kill ends everything: nothing that the gateway knew is left.
+func (n *node) kill() {
+	n.cut()
+	if n.registry != nil {
+		n.registry.Close()
+		n.registry = nil
+	}
+}
+
+// upstream is the node as the upstream of another.
+func (n *node) upstream() *ssesource.Upstream {
+	n.t.Helper()
+	u, err := ssesource.New(ssesource.Config{URL: n.url()})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(u.Close)
+	return u
+}
+
+func source(t *testing.T, u *ssesource.Upstream, watch, prefix string) *ssesource.Source {
+	t.Helper()
+	s, err := u.Source(watch, prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// add declares a watch with short waits.
+func add(t *testing.T, r *stream.Registry, name string, s stream.Source) *stream.Watch {
+	t.Helper()
+	w, err := r.Add(stream.WatchConfig{
+		Name: name, SourceName: "upstream", Source: s,
+		Backoff: stream.Backoff{Min: 2 * time.Millisecond, Max: 50 * time.Millisecond},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}

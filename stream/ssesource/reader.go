@@ -1,0 +1,148 @@
+package ssesource
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/sseclient"
+)
+
+// phase is where in the protocol the upstream is.
+type phase uint8
+
+const (
+	opening  phase = iota // nothing came yet that belongs to a phase
+	resuming              // what is newer than the position; no reset came
+	snapshot              // after reset
+	live                  // after end_of_snapshot
+)
+
+// reader turns the events of a watch into the calls of a Sink. It goes on over
+// several requests: what a request has staged, the next one completes.
+//
+// Guarded by the mu of its member.
+type reader struct {
+	// Static after construction.
+	sink  stream.Sink
+	watch string
+	where string // for messages
+
+	phase    phase
+	events   uint64          // received so far
+	position stream.Position // up to which everything has come; Watch "": nothing
+	upserts  int             // received in this snapshot
+	catchUp  bool            // from catching_up to the next bookmark
+	told     stream.State    // the last one that was passed on; 0: none
+	heard    bool            // this request said how fresh the watch is
+}
+
+func newReader(s *Source, resume stream.Resume, sink stream.Sink) *reader {
+	r := &reader{sink: sink, watch: s.watch, where: s.where()}
+	if resume.Epoch != "" {
+		r.position = stream.Position{
+			Watch: s.watch, Epoch: resume.Epoch, Upserts: resume.Revision, AsOf: resume.Revision,
+		}
+	}
+	return r
+}
+
+// begins says that another request begins, and returns the position at which it
+// goes on; false: at none. A snapshot that was interrupted goes on as one. What
+// came of a transaction before the request ended will come again.
+func (r *reader) begins() (stream.Position, bool) {
+	r.catchUp, r.heard = false, false
+	if r.position.Watch == "" {
+		r.phase = opening
+		return r.position, false
+	}
+	if r.phase != snapshot {
+		r.phase = resuming
+	}
+	return r.position, true
+}
+
+// receive takes one event. A reset is told before its position is looked at,
+// since that belongs to the new order.
+func (r *reader) receive(e sseclient.Event) error {
+	r.events++
+	if e.Type == "reset" {
+		return r.reset(e)
+	}
+	place, err := r.place(e.ID)
+	if err != nil {
+		return err
+	}
+	if e.Type == "status" {
+		// What came before it is what it speaks of.
+		if err := r.commitAt(e, place); err != nil {
+			return err
+		}
+		return r.status(e)
+	}
+	if err := r.apply(e); err != nil {
+		return err
+	}
+	return r.commitAt(e, place)
+}
+
+// apply does what one event says, but for ending a transaction.
+func (r *reader) apply(e sseclient.Event) error {
+	switch e.Type {
+	case "upsert":
+		return r.upsert(e.Resource)
+	case "delete":
+		return r.delete(e.Resource)
+	}
+	return nil // framing, or an event that a newer gateway may send
+}
+
+// reset begins a snapshot.
+func (r *reader) reset(e sseclient.Event) error {
+	r.phase, r.position = snapshot, stream.Position{}
+	r.upserts, r.catchUp = 0, false
+	place, err := r.place(e.ID)
+	if err != nil {
+		return err
+	}
+	if place == nil {
+		return r.invalid("reset without a position: want an id that names the epoch")
+	}
+	return r.sink.Reset(place.Epoch)
+}
+
+// place reads the position of the watch in an id; nil if it has none, or none
+// that matters. It is noted: there the next request goes on.
+func (r *reader) place(id string) (*stream.Position, error) {
+	if id == "" || r.phase == opening {
+		return nil, nil
+	}
+	text := r.ownPosition(id)
+	if text == "" {
+		return nil, nil
+	}
+	p, err := stream.ParsePosition(text)
+	switch {
+	case err != nil:
+		return nil, r.invalid("%v", err)
+	case r.position.Epoch != "" && p.Epoch != r.position.Epoch:
+		return nil, r.invalid("position %q: want epoch %q, or a reset before", text, r.position.Epoch)
+	}
+	r.position = p
+	return &p, nil
+}
+
+// ownPosition returns the position of this watch in an id, which has those of
+// all watches of the request.
+func (r *reader) ownPosition(id string) string {
+	for text := range strings.SplitSeq(id, ",") {
+		if rest, ok := strings.CutPrefix(text, r.watch); ok && strings.HasPrefix(rest, "@") {
+			return text
+		}
+	}
+	return ""
+}
+
+func (r *reader) invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s, event %d: %s", stream.ErrInvalid, r.where, r.events, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,119 @@
+package ssesource
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+const (
+	// maxRetryWait bounds for how long an upstream may ask to be left alone.
+	maxRetryWait = 5 * time.Minute
+	// sayWaitAfter is how long a wait is that subscribers are told of.
+	sayWaitAfter = 5 * time.Second
+)
+
+// Upstream is another gateway. The sources of its watches share its connections.
+//
+// Source and Close may be called by any goroutine, and its sources be watched by
+// one each.
+type Upstream struct {
+	// Static after construction.
+	config Config
+	client *http.Client
+
+	mu          sync.Mutex // guards the following fields, and those of connections
+	connections []*connection
+	sources     int           // that were made
+	retry       time.Duration // as the field retry said last
+	notBefore   time.Time     // the upstream asked not to be called before
+}
+
+// New returns the gateway at a URL. It connects when one of its sources is
+// watched. The error says what is wrong with the configuration.
+func New(c Config) (*Upstream, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return &Upstream{config: c, client: c.client()}, nil
+}
+
+// Close closes idle connections. Its sources must not be watched any more.
+func (u *Upstream) Close() { u.client.CloseIdleConnections() }
+
+// Source returns the source of one watch of the gateway, by the name that it has
+// there, narrowed to keys that begin with prefix.
+func (u *Upstream) Source(watch, prefix string) (*Source, error) {
+	if err := stream.CheckWatchName(watch); err != nil {
+		return nil, fmt.Errorf("ssesource: %w", err)
+	}
+	if !utf8.ValidString(prefix) {
+		return nil, fmt.Errorf("ssesource: %w", &stream.InvalidError{What: "prefix", Got: prefix, Want: "UTF-8"})
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sources++
+	return &Source{upstream: u, watch: watch, prefix: prefix}, nil
+}
+
+// wait keeps the upstream's wish. It is done before a request and not at the end
+// of the one before, because by now ingest knows, and says, that the upstream is
+// lost.
+func (u *Upstream) wait(ctx context.Context, r *reader) error {
+	u.mu.Lock()
+	until := u.notBefore
+	u.mu.Unlock()
+	pause := time.Until(until)
+	if pause <= 0 {
+		return context.Cause(ctx)
+	}
+	if pause > sayWaitAfter {
+		reason := "it wants to be left alone until " + until.UTC().Format(time.RFC3339)
+		if err := r.passOn(stream.Stale, reason); err != nil {
+			return err
+		}
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
+}
+
+// join puts a member on a connection that has room, or on a new one.
+func (u *Upstream) join(m *member) *connection {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	at := slices.IndexFunc(u.connections, func(c *connection) bool { return c.takes(m) })
+	if at >= 0 {
+		c := u.connections[at]
+		c.add(m)
+		return c
+	}
+	c := newConnection(u, m)
+	u.connections = append(u.connections, c)
+	go c.run()
+	return c
+}
+
+// completeLocked says whether nobody can join any more. u.mu is held.
+func (u *Upstream) completeLocked() bool {
+	joined := 0
+	for _, c := range u.connections {
+		joined += len(c.members)
+	}
+	return joined == u.sources
+}
+
+// forgetLocked takes out a connection that is over. u.mu is held.
+func (u *Upstream) forgetLocked(c *connection) {
+	u.connections = slices.DeleteFunc(u.connections, func(o *connection) bool { return o == c })
+}
