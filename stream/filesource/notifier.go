@@ -1,0 +1,132 @@
+package filesource
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// notifier is the operating system's word on what was touched. Owned by Watch;
+// the goroutine behind the channels is fsnotify's, and ended by close.
+type notifier struct {
+	dir    string
+	rescan time.Duration // as it is told where hints cannot be had
+
+	watcher *fsnotify.Watcher   // nil: there are no hints
+	watched map[string]struct{} // directories below dir, without links; "." is dir
+	leading map[string]struct{} // links on the way to dir, and dir itself
+	refused int                 // directories without hints
+	err     error               // why
+}
+
+// renew begins anew, without directories. That is also how directories that
+// were moved, replaced or unmounted are taken back: their hints would come under
+// a name that is not theirs any more.
+func (n *notifier) renew() {
+	n.close()
+	n.watched, n.leading = map[string]struct{}{}, map[string]struct{}{}
+	n.refused, n.err = 0, nil
+	const buffer = 1024 // while a scan is under way; the rest waits in the kernel
+	w, err := fsnotify.NewBufferedWatcher(buffer)
+	if err != nil {
+		n.err = err
+		return
+	}
+	n.watcher = w
+	n.lead()
+}
+
+// lead asks for hints about the links on the way to dir, and about dir itself:
+// when they lead elsewhere, dir is another one.
+func (n *notifier) lead() {
+	n.leading[n.dir] = struct{}{}
+	for at := n.dir; at != filepath.Dir(at); at = filepath.Dir(at) {
+		if info, err := os.Lstat(at); err == nil && info.Mode()&os.ModeSymlink != 0 {
+			n.leading[at] = struct{}{}
+		}
+	}
+	for name := range n.leading {
+		// Where that is not allowed, the scan at intervals finds out.
+		_ = n.watcher.Add(filepath.Dir(name))
+	}
+}
+
+// watch asks for hints about what happens in a directory below dir.
+func (n *notifier) watch(dir string) {
+	if _, done := n.watched[dir]; done {
+		return
+	}
+	n.watched[dir] = struct{}{}
+	if n.watcher == nil {
+		n.refused++
+		return
+	}
+	err := n.watcher.Add(filepath.Join(n.dir, filepath.FromSlash(dir)))
+	switch {
+	case err == nil:
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission): // the scan says more
+	default:
+		n.refused++
+		n.err = err
+	}
+}
+
+// problem says what is not followed, and what to do; nil: everything is.
+func (n *notifier) problem() error {
+	if n.refused == 0 {
+		return nil
+	}
+	seen := "never seen"
+	if n.rescan > 0 {
+		seen = fmt.Sprintf("seen only every %v", n.rescan)
+	}
+	return fmt.Errorf("changes in %d directories are %s: the operating system gives no hints: %w%s", n.refused, seen, cause(n.err), advice(n.err))
+}
+
+// advice translates two errors of Linux that say something else than they mean.
+func advice(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return " (on Linux: raise the sysctl fs.inotify.max_user_watches)"
+	case errors.Is(err, syscall.EMFILE):
+		return " (on Linux: raise the sysctl fs.inotify.max_user_instances, or the limit of open files)"
+	}
+	return ""
+}
+
+func (n *notifier) events() <-chan fsnotify.Event {
+	if n.watcher == nil {
+		return nil
+	}
+	return n.watcher.Events
+}
+
+func (n *notifier) errors() <-chan error {
+	if n.watcher == nil {
+		return nil
+	}
+	return n.watcher.Errors
+}
+
+// name returns the path below dir that an event is about.
+func (n *notifier) name(e fsnotify.Event) (name string, inside bool) {
+	if e.Name == n.dir {
+		return ".", true
+	}
+	rest, inside := strings.CutPrefix(e.Name, strings.TrimSuffix(n.dir, string(filepath.Separator))+string(filepath.Separator))
+	return filepath.ToSlash(rest), inside
+}
+
+// close waits until no hint can come any more.
+func (n *notifier) close() {
+	if n.watcher != nil {
+		_ = n.watcher.Close() // closing an inotify instance cannot fail in a way that matters
+		n.watcher = nil
+	}
+}

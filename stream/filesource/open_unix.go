@@ -1,0 +1,11 @@
+//go:build unix
+
+package filesource
+
+import (
+	"os"
+	"syscall"
+)
+
+// toRead does not wait for a writer where a pipe took the place of a file.
+const toRead = os.O_RDONLY | syscall.O_NONBLOCK

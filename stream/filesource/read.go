@@ -1,0 +1,98 @@
+package filesource
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"time"
+)
+
+// stamp is what tells whether a file was touched since it was read.
+type stamp struct {
+	size, modified, changed int64 // times in nanoseconds since 1970
+	device, inode           uint64
+}
+
+// young says that the file may have been written again after it was read, at a
+// time that looks the same: clocks of file systems tick, some only every two
+// seconds.
+func (s stamp) young(read time.Time) bool {
+	const tick = 2 * time.Second
+	return read.UnixNano()-max(s.modified, s.changed) < int64(tick)
+}
+
+// content is what a file was found to hold.
+type content struct {
+	stamp stamp
+	sure  bool // an equal stamp later on means an untouched file
+	value []byte
+	err   error // why there is no value; without the name of the file
+}
+
+// errNotRegular is found where a pipe, a device or a socket has the name of a
+// file.
+var errNotRegular = errors.New("this is not a regular file")
+
+// read reads the file at a path below the root. gone says that there is none.
+func read(root *os.Root, name string, limit int64) (c content, gone bool) {
+	f, err := root.OpenFile(name, toRead, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, true
+	}
+	if err != nil {
+		return content{err: cause(err)}, false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return content{err: cause(err)}, false
+	}
+	// Taken before reading: what is written meanwhile makes another stamp.
+	c.stamp = stampOf(info)
+	c.sure = !c.stamp.young(time.Now())
+	text, err := textOf(f, info, limit)
+	if err == nil {
+		c.value, err = decode(formatOf(path.Base(name)), text, limit)
+	}
+	if size := int64(len(c.value)); err == nil && size > limit {
+		c.value, err = nil, fmt.Errorf("as JSON the value has %d bytes; max_value_bytes allows %d", size, limit)
+	}
+	c.err = err
+	return c, false
+}
+
+func textOf(f *os.File, info fs.FileInfo, limit int64) ([]byte, error) {
+	if !info.Mode().IsRegular() {
+		return nil, errNotRegular
+	}
+	if info.Size() > limit {
+		return nil, tooLarge(info.Size(), limit)
+	}
+	var text bytes.Buffer
+	text.Grow(int(info.Size()) + bytes.MinRead)
+	if _, err := text.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
+		return nil, cause(err)
+	}
+	if size := int64(text.Len()); size > limit { // it grew
+		return nil, tooLarge(size, limit)
+	}
+	return text.Bytes(), nil
+}
+
+func tooLarge(size, limit int64) error {
+	return fmt.Errorf("the file has %d bytes; max_value_bytes allows %d", size, limit)
+}
+
+// cause is an error of the operating system without the name of the file, which
+// is said elsewhere.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}

@@ -1,0 +1,170 @@
+package filesource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+)
+
+// maxDirs bounds what links to directories with links to directories can make of
+// a few files.
+const maxDirs = 100_000
+
+// scan is one look at the whole directory.
+type scan struct {
+	ctx   context.Context
+	root  *os.Root
+	limit int64
+	tree  *tree
+	read  map[string]struct{} // files to read however they look
+	watch func(dir string)    // called before a directory is listed, so that nothing falls between
+
+	dirs     int
+	links    int
+	problems map[string]error // of directories and links
+}
+
+// all looks at everything. An error says that the directory as a whole cannot be
+// read.
+func (s *scan) all() error {
+	s.tree.scan++
+	s.problems = map[string]error{}
+	if err := s.dir(place{name: ".", real: "."}); err != nil {
+		return err
+	}
+	s.tree.sweep()
+	return nil
+}
+
+// place is a directory as its files are named, and as it is without links.
+type place struct {
+	name, real string
+	above      []string // real names of the directories that lead here by name
+}
+
+// dir looks at a directory and what lies in it.
+func (s *scan) dir(p place) error {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	if s.dirs++; s.dirs > maxDirs {
+		s.lost(p.name, fmt.Errorf("there are more than %d directories", maxDirs))
+		return nil
+	}
+	s.watch(p.real)
+	entries, err := s.entries(p)
+	if err != nil || s.ctx.Err() != nil {
+		return s.unreadable(p, err)
+	}
+	for _, sub := range entries {
+		if err := s.dir(sub); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unreadable keeps what was known of a directory, unless it is gone.
+func (s *scan) unreadable(p place, err error) error {
+	switch {
+	case s.ctx.Err() != nil:
+		return s.ctx.Err()
+	case p.name == ".":
+		return err
+	case !errors.Is(err, fs.ErrNotExist):
+		s.lost(p.name, fmt.Errorf("the directory cannot be read: %w", cause(err)))
+	}
+	return nil
+}
+
+// lost reports a directory or a link, and keeps what was known of it.
+func (s *scan) lost(name string, err error) {
+	s.problems[name] = err
+	s.tree.keep(name)
+}
+
+// entries looks at the files of a directory and returns its directories, by name.
+func (s *scan) entries(p place) (dirs []place, err error) {
+	here, err := s.root.OpenRoot(p.real)
+	if err != nil {
+		return nil, err
+	}
+	defer here.Close()
+	listed, err := list(here)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range listed {
+		name := below(p.name, e.Name())
+		switch {
+		case s.ctx.Err() != nil:
+			return nil, s.ctx.Err()
+		case ignored(e.Name()):
+		case e.IsDir():
+			dirs = append(dirs, place{name, below(p.real, e.Name()), append(slices.Clip(p.above), p.real)})
+		case e.Type()&fs.ModeSymlink != 0:
+			if dir, ok := s.link(p, e.Name()); ok {
+				dirs = append(dirs, dir)
+			}
+		case formatOf(e.Name()) != noFormat:
+			if info, err := here.Lstat(e.Name()); err == nil {
+				s.file(name, info)
+			} else if !errors.Is(err, fs.ErrNotExist) {
+				s.lost(name, cause(err))
+			}
+		}
+	}
+	return dirs, nil
+}
+
+// list returns what is in a directory, by name.
+func list(dir *os.Root) ([]fs.DirEntry, error) {
+	f, err := dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	entries, err := f.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
+}
+
+// link looks at what a link leads to, and returns it if it is a directory.
+func (s *scan) link(p place, base string) (dir place, ok bool) {
+	s.links++
+	name := below(p.name, base)
+	d, err := follow(s.root, below(p.real, base))
+	for _, by := range d.by {
+		s.watch(by)
+	}
+	switch {
+	case err != nil:
+		s.lost(name, err)
+	case d.info.IsDir():
+		above := append(slices.Clip(p.above), p.real)
+		if slices.Contains(above, d.name) {
+			s.lost(name, fmt.Errorf("the link leads back up to %s, and so without end", d.name))
+			return place{}, false
+		}
+		return place{name, d.name, above}, true
+	case formatOf(base) != noFormat:
+		s.file(name, d.info)
+	}
+	return place{}, false
+}
+
+// file looks at a file, and reads it if it was touched.
+func (s *scan) file(name string, info fs.FileInfo) {
+	_, must := s.read[name]
+	if !must && !s.tree.touchedSince(name, stampOf(info)) {
+		s.tree.saw(name)
+		return
+	}
+	if c, gone := read(s.root, name, s.limit); !gone {
+		s.tree.put(name, c)
+	}
+}

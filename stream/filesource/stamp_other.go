@@ -1,0 +1,10 @@
+//go:build !linux
+
+package filesource
+
+import "io/fs"
+
+// stampOf takes what every system has.
+func stampOf(i fs.FileInfo) stamp {
+	return stamp{size: i.Size(), modified: i.ModTime().UnixNano()}
+}
