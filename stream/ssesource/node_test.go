@@ -5,6 +5,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +25,9 @@ type node struct {
 	registry *stream.Registry
 	http     *http.Server
 	served   chan error
+
+	mu      sync.Mutex // guards the following field
+	streams []*http.Request
 }
 
 // newNode returns a gateway that does not run yet.
@@ -59,8 +65,27 @@ func (n *node) serve() {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.http, n.served = &http.Server{Handler: g.Handler()}, make(chan error, 1)
+	n.http, n.served = &http.Server{Handler: n.noting(g.Handler())}, make(chan error, 1)
 	go func(s *http.Server, served chan error) { served <- s.Serve(l) }(n.http, n.served)
+}
+
+// noting writes down the requests for streams.
+func (n *node) noting(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/events") {
+			n.mu.Lock()
+			n.streams = append(n.streams, r)
+			n.mu.Unlock()
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// requests are those for streams so far.
+func (n *node) requests() []*http.Request {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.streams)
 }
 
 // cut breaks every connection and refuses new ones, as if the process were gone.
