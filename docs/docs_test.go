@@ -18,6 +18,7 @@ import (
 	yamlparser "github.com/goccy/go-yaml/parser"
 
 	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/stream/filesource"
 	"github.com/watchtide/watchtide/stream/grpcsource"
 	"github.com/watchtide/watchtide/stream/hostsource"
 	"github.com/watchtide/watchtide/stream/store"
@@ -152,7 +153,8 @@ func TestDefaults(t *testing.T) {
 	for key, want := range map[string][]string{
 		"listen":            {"`" + c.HTTP.Listen + "`", "`" + c.GRPC.Listen + "`"},
 		"enabled":           {fmt.Sprintf("`%t`", c.Metrics.Enabled)},
-		"max_value_bytes":   {mib(store.DefaultMaxValueBytes)},
+		"max_value_bytes":   {mib(store.DefaultMaxValueBytes), mib(filesource.DefaultMaxValueBytes)},
+		"rescan":            {"`" + strings.TrimSuffix(filesource.DefaultRescan.String(), "0s") + "`"},
 		"interval":          {"`" + hostsource.DefaultInterval.String() + "`"},
 		"keepalive":         {"`" + strings.TrimSuffix(grpcsource.DefaultKeepalive.String(), "0s") + "`"},
 		"max_message_bytes": {mib(grpcsource.DefaultMaxMessageBytes)},

@@ -147,6 +147,12 @@ watches:
   nodes: { source: backend, watch: nodes.v2, prefix: "eu/" }
 `
 
+// everythingElse has the keys of the source types that have a test file of their
+// own.
+var everythingElse = []string{
+	everyKeyOfFiles,
+}
+
 // TestEveryOption has every key of the format with a value that is not its
 // default, and finds each of them in the result.
 func TestEveryOption(t *testing.T) {
@@ -186,7 +192,8 @@ func TestEveryOption(t *testing.T) {
 	}
 }
 
-// TestEveryOptionIsSet finds a field of the result that no key of everything sets.
+// TestEveryOptionIsSet finds a field of the result that no key of everything, and
+// of everythingElse, sets.
 // tls names files; see TestErrors and the tests of the command.
 func TestEveryOptionIsSet(t *testing.T) {
 	set := map[string]bool{}
@@ -208,6 +215,9 @@ func TestEveryOptionIsSet(t *testing.T) {
 	c := parse(t, everything)
 	c.Metrics.Enabled = !c.Metrics.Enabled // false is what is not the default
 	walk("", reflect.ValueOf(*c))
+	for _, text := range everythingElse {
+		walk("", reflect.ValueOf(*parse(t, text)))
+	}
 	for path, ok := range set {
 		if !ok && path != ".HTTP.TLS" && path != ".GRPC.TLS" {
 			t.Errorf("no key of everything sets %s", path)

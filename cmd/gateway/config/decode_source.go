@@ -31,15 +31,16 @@ func (d *decoder) sourceFields(s *Source) map[SourceType]map[string]field {
 			"stall_after":       d.duration(&s.GRPC.StallAfter),
 			"max_message_bytes": d.messageSize(&s.GRPC.MaxMessageBytes),
 		},
+		Files: d.files(&s.Files),
 	}
 }
 
 // required are the keys that a source of a type cannot be without.
-var required = map[SourceType]string{GRPCs: "address"}
+var required = map[SourceType]string{GRPCs: "address", Files: "dir"}
 
 // notBuiltIn are the source types that the configuration format knows and this
 // build does not.
-var notBuiltIn = []string{"consul", "etcd", "files", "gateway", "kubernetes", "nats"}
+var notBuiltIn = []string{"consul", "etcd", "gateway", "kubernetes", "nats"}
 
 // sources reads the section and returns the type of every source that is
 // declared; empty for one that was declared with an error.

@@ -15,6 +15,7 @@ const (
 	Store SourceType = "store"
 	Host  SourceType = "host"
 	GRPCs SourceType = "grpc"
+	Files SourceType = "files"
 )
 
 // Source is one entry of "sources": one upstream. Only the field of its type
@@ -28,6 +29,7 @@ type Source struct {
 	Store StoreSource
 	Host  HostSource
 	GRPC  GRPCSource
+	Files FilesSource
 }
 
 // StoreSource is a source of type "store": resources in memory, writable over
