@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -21,11 +23,11 @@ type build struct {
 }
 
 // Build builds the nested module upstreams/<name>, whose module path ends in that
-// name too, and returns the path of the
-// binary, which stays in the user's cache: a build of what has not changed only
-// asks the go command whether it is so. It runs once in a process; any number of
-// processes may build at once, and wait for each other. The test fails if it does
-// not build.
+// name too, or the program that its go.mod names with a line "tool". It returns the
+// path of the binary, which stays in the user's cache: a build of what has not
+// changed only asks the go command whether it is so. It runs once in a process; any
+// number of processes may build at once, and wait for each other. The test fails if
+// it does not build.
 func Build(t testing.TB, name string) (binary string) {
 	t.Helper()
 	root, err := repository()
@@ -49,10 +51,11 @@ func buildModule(t testing.TB, module string) string {
 // goBuild holds a lock on a file meanwhile, which the system takes back if the
 // process dies.
 func goBuild(module string) (string, error) {
-	if _, err := os.Stat(filepath.Join(module, "go.mod")); err != nil {
-		return "", fmt.Errorf("no server in %s: want a module with a main package there: %w", module, err)
+	program, err := programOf(module)
+	if err != nil {
+		return "", fmt.Errorf("no server in %s: want a module with a main package, or with a tool, there: %w", module, err)
 	}
-	binary, err := binaryOf(module)
+	binary, err := binaryOf(module, program)
 	if err != nil {
 		return "", err
 	}
@@ -62,7 +65,7 @@ func goBuild(module string) (string, error) {
 	}
 	defer unlock()
 	// Unlike go build -o, go install leaves a binary that is fresh as it is.
-	cmd := exec.Command("go", "install", "-buildvcs=false", "-ldflags=-s -w", ".")
+	cmd := exec.Command("go", "install", "-buildvcs=false", "-ldflags=-s -w", program)
 	cmd.Dir = module
 	// A go.work around the repository does not know of this module.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0", "GOBIN="+filepath.Dir(binary))
@@ -72,16 +75,36 @@ func goBuild(module string) (string, error) {
 	return binary, nil
 }
 
+// programOf returns the package that is built of a module: its own, or the one that
+// a line "tool" of its go.mod names, where the server is somebody else's program as
+// it is.
+func programOf(module string) (string, error) {
+	mod, err := os.ReadFile(filepath.Join(module, "go.mod"))
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(mod)) {
+		if words := strings.Fields(line); len(words) == 2 && words[0] == "tool" {
+			return words[1], nil
+		}
+	}
+	return ".", nil
+}
+
 // binaryOf returns where the binary of a module stands: the same place for the
 // same checkout, in a folder that is made.
-func binaryOf(module string) (string, error) {
+func binaryOf(module, program string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir() // no home directory, as in some containers
 	}
 	sum := sha256.Sum256([]byte(module))
 	dir := filepath.Join(cache, "watchtide-upstreams", fmt.Sprintf("%x", sum[:6]))
-	return filepath.Join(dir, filepath.Base(module)), os.MkdirAll(dir, 0o755)
+	name := path.Base(program)
+	if program == "." {
+		name = filepath.Base(module)
+	}
+	return filepath.Join(dir, name), os.MkdirAll(dir, 0o755)
 }
 
 // repository returns the folder of the go.mod above the test, which go test runs

@@ -92,6 +92,25 @@ func TestBuildSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestBuildOfSomebodyElsesProgram(t *testing.T) {
+	dir := module(t, "package main\n\nfunc main() {}\n")
+	program, err := programOf(dir)
+	if err != nil || program != "." {
+		t.Errorf("got %q, %v: want the module's own package", program, err)
+	}
+	mod := "module server\n\ngo 1.26\n\ntool example.com/far/daemon\n"
+	if err := os.WriteFile(filepath.Join(dir, "go.mod"), []byte(mod), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if program, err = programOf(dir); err != nil || program != "example.com/far/daemon" {
+		t.Errorf("got %q, %v: want the tool", program, err)
+	}
+	binary, err := binaryOf(dir, program)
+	if err != nil || filepath.Base(binary) != "daemon" {
+		t.Errorf("it stands at %s (%v): want the name that go install gives it", binary, err)
+	}
+}
+
 func TestRepositoryIsTheRootModule(t *testing.T) {
 	root, err := repository()
 	if err != nil {
