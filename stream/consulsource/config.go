@@ -1,0 +1,156 @@
+package consulsource
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/consul/proto-public/pbresource"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+const (
+	// DefaultKeepalive is a little above MinKeepalive.
+	DefaultKeepalive = 20 * time.Second
+	// MinKeepalive is how often a Consul server lets a connection ping (it ends
+	// one that does it more often).
+	MinKeepalive = 15 * time.Second
+	// DefaultProbe finds a server that has stopped answering within ten seconds.
+	DefaultProbe = 5 * time.Second
+	// MinProbe keeps probes well below what a Consul server limits.
+	MinProbe = time.Second
+	// DefaultRelist is how long a narrowed policy may go unnoticed.
+	DefaultRelist = time.Minute
+	// MinRelist: a list costs the server and the network as much as a snapshot.
+	MinRelist = time.Second
+	// DefaultMaxMessageBytes holds a list of half a million small resources:
+	// Consul has no paging, a list is one message.
+	DefaultMaxMessageBytes = 256 << 20
+)
+
+// Wildcard stands for every partition, or every namespace.
+const Wildcard = "*"
+
+// Config says which resources of which Consul are followed, and how.
+type Config struct {
+	// Address of a Consul server's or agent's gRPC port in gRPC's notation, for
+	// instance "127.0.0.1:8502" or "dns:///consul.internal:8503".
+	Address string
+	// Type of the resources, for instance "demo.v2.Artist".
+	Type string
+	// Partition and Namespace narrow the collection; Wildcard: all there are.
+	// Empty: Consul's default, which is also right for types that have none.
+	Partition, Namespace string
+	// NamePrefix narrows the collection to names that begin with it.
+	NamePrefix string
+
+	// TLS secures the connection; with certificates in it, mutually. nil: plaintext.
+	TLS *tls.Config
+	// TokenFile names a file with the ACL token. It is read again for each call,
+	// so that the token may be replaced at any time. Empty: no token.
+	TokenFile string
+	// Keepalive is how long the connection may be silent before an HTTP/2 ping
+	// asks whether the server is still there. 0: DefaultKeepalive; at least
+	// MinKeepalive; negative: no pings.
+	Keepalive time.Duration
+	// Probe is the time between two small consistent reads, which a server must
+	// answer within as long again. 0: DefaultProbe; at least MinProbe.
+	Probe time.Duration
+	// Relist is the time, about, between two complete lists beside the watch. 0:
+	// DefaultRelist; at least MinRelist.
+	Relist time.Duration
+	// MaxMessageBytes is the size of the largest list accepted. 0:
+	// DefaultMaxMessageBytes.
+	MaxMessageBytes int
+
+	// network, if set, makes the connections: tests have one in memory.
+	network func(ctx context.Context, address string) (net.Conn, error)
+}
+
+func (c *Config) check() error {
+	if !ValidAddress(c.Address) {
+		return invalid("address", c.Address, WantAddress)
+	}
+	if _, err := ParseType(c.Type); err != nil {
+		return fmt.Errorf("consulsource: %w", err)
+	}
+	for what, name := range map[string]string{"partition": c.Partition, "namespace": c.Namespace} {
+		if !ValidTenancy(name) {
+			return invalid(what, name, WantTenancy)
+		}
+	}
+	if !ValidNamePrefix(c.NamePrefix) {
+		return invalid("name prefix", c.NamePrefix, WantNamePrefix)
+	}
+	return c.checkTimes()
+}
+
+func (c *Config) checkTimes() error {
+	for _, d := range []struct {
+		what     string
+		is, from time.Duration
+	}{
+		{"keepalive", max(c.Keepalive, 0), MinKeepalive},
+		{"probe", c.Probe, MinProbe},
+		{"relist", c.Relist, MinRelist},
+	} {
+		if d.is != 0 && d.is < d.from {
+			return invalid(d.what, d.is.String(), d.from.String()+" or more")
+		}
+	}
+	if c.MaxMessageBytes < 0 {
+		return errors.New("consulsource: maximum message size: want 0 or more")
+	}
+	return nil
+}
+
+func invalid(what, got, want string) error {
+	return fmt.Errorf("consulsource: %w", &stream.InvalidError{What: what, Got: got, Want: want})
+}
+
+func (c *Config) setDefaults() {
+	for d, standard := range map[*time.Duration]time.Duration{
+		&c.Keepalive: DefaultKeepalive, &c.Probe: DefaultProbe, &c.Relist: DefaultRelist,
+	} {
+		if *d == 0 {
+			*d = standard
+		}
+	}
+	if c.MaxMessageBytes == 0 {
+		c.MaxMessageBytes = DefaultMaxMessageBytes
+	}
+}
+
+// tenancy is made anew for each call: nothing of a call may be shared.
+func (c *Config) tenancy() *pbresource.Tenancy {
+	return &pbresource.Tenancy{Partition: c.Partition, Namespace: c.Namespace}
+}
+
+// where is the upstream as it stands in messages.
+func (c *Config) where() string {
+	return fmt.Sprintf("consul %s, %s", c.Address, c.Type)
+}
+
+// WantTenancy says what ValidTenancy takes.
+const WantTenancy = `a name in lower case such as "default", or "*" for all`
+
+// ValidTenancy says whether a partition or a namespace can have the name.
+func ValidTenancy(name string) bool {
+	return name == Wildcard || validName(name) && len(name) < 64
+}
+
+// WantNamePrefix says what ValidNamePrefix takes.
+const WantNamePrefix = "lower-case letters, digits and '-'"
+
+// ValidNamePrefix says whether names of resources can begin so. Consul takes any
+// text without upper-case letters, but no name has anything else.
+func ValidNamePrefix(prefix string) bool { return validName(prefix) && len(prefix) < 64 }
+
+func validName(s string) bool {
+	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}

@@ -1,0 +1,100 @@
+package consulsource
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// follower makes one order of what a link tells: of the watch, which may begin in
+// the past, and of lists, which never do.
+//
+// Owned by the goroutine that runs Watch.
+type follower struct {
+	// Static after construction.
+	source *Source
+	link   *link
+	sink   stream.Sink
+	resume stream.Resume
+
+	merge   *stream.Merge
+	objects map[string]object   // what merge holds, with what it does not need
+	dead    map[string]struct{} // uids that the watch still tells of, and that are gone
+	live    bool                // the snapshot was committed: objects is the memory's
+	listing bool                // a list is being read
+	again   bool                // and another one is wanted after it
+	unheard bool                // the list was read before the watch began
+	relist  *time.Timer
+	ailment string // what the sink was told
+}
+
+func newFollower(s *Source, l *link, resume stream.Resume, sink stream.Sink) *follower {
+	return &follower{
+		source: s, link: l, sink: sink, resume: resume,
+		merge: stream.NewMerge(), objects: map[string]object{}, dead: map[string]struct{}{},
+		relist: time.NewTimer(s.config.untilRelist()),
+	}
+}
+
+// run follows the link to its end.
+func (f *follower) run() error {
+	defer f.relist.Stop()
+	f.list()
+	for {
+		if err := f.step(); err != nil {
+			return err
+		}
+		if f.link.ctx.Err() != nil {
+			return context.Cause(f.link.ctx)
+		}
+	}
+}
+
+func (f *follower) step() error {
+	select {
+	case <-f.link.ctx.Done():
+		return context.Cause(f.link.ctx)
+	case e := <-f.link.events:
+		return f.event(e)
+	case l := <-f.link.lists:
+		return f.listed(l)
+	case why := <-f.link.health:
+		return f.report(why)
+	case <-f.relist.C:
+		f.list()
+	}
+	return nil
+}
+
+// list starts a list; if one is being read, after it.
+func (f *follower) list() {
+	f.again = f.listing
+	if f.listing {
+		return
+	}
+	f.listing = true
+	if f.live {
+		f.merge.Begin()
+	}
+	f.link.begin(!f.live)
+}
+
+// report says whether the server can answer. While it cannot, nobody knows whether
+// what it holds is what there is.
+func (f *follower) report(why string) error {
+	if why == f.ailment {
+		return nil
+	}
+	f.ailment = why
+	if why == "" {
+		return f.sink.Status(stream.InSync, "")
+	}
+	return f.sink.Status(stream.Stale, why)
+}
+
+// untilRelist is different for each replica and each time.
+func (c *Config) untilRelist() time.Duration {
+	return c.Relist*4/5 + rand.N(c.Relist*2/5)
+}

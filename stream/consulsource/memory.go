@@ -1,0 +1,65 @@
+package consulsource
+
+import (
+	"fmt"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// memory is what was committed last, beyond the end of a Watch call. What comes
+// next must fit to it, or the server has gone back in time: it was restored, or
+// replaced by one that counts from the beginning; or the token's policy shows
+// what it hid, which in our order would have to be older than what was served.
+//
+// Owned by Watch.
+type memory struct {
+	objects  map[string]object
+	revision uint64 // everything up to here was committed
+	broken   bool   // something has not fitted
+}
+
+// newMemory is what is to be remembered of a snapshot; objects hold more than it.
+func newMemory(state []stream.Resource, objects map[string]object) memory {
+	m := memory{objects: make(map[string]object, len(state))}
+	for _, r := range state {
+		m.objects[r.Key] = objects[r.Key]
+		m.revision = max(m.revision, r.Revision)
+	}
+	return m
+}
+
+// forget is for another cluster, to which nothing has to fit.
+func (m *memory) forget() { *m = memory{} }
+
+// contradiction says what of a state does not fit; empty: all does.
+func (m *memory) contradiction(state map[string]object) string {
+	if m.broken {
+		return "versions went back"
+	}
+	for key, o := range state {
+		if what := m.misfit(key, o); what != "" {
+			return what
+		}
+	}
+	return ""
+}
+
+// misfit says why a resource does not fit. What is not known already must be
+// newer than all that is.
+func (m *memory) misfit(key string, o object) string {
+	if m.objects[key] == o || o.version > m.revision {
+		return ""
+	}
+	return fmt.Sprintf("key %q is at version %d, but not so when everything up to %d was served", key, o.version, m.revision)
+}
+
+// fits is misfit for what comes after the snapshot.
+func (m *memory) fits(c *Config, t told) error {
+	what := m.misfit(t.key, t.object)
+	if what == "" {
+		return nil
+	}
+	m.broken = true
+	return fmt.Errorf("%w: %s: %s: the server was restored or replaced, or a policy shows more than before",
+		stream.ErrBehind, c.where(), what)
+}
