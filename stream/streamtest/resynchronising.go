@@ -3,6 +3,7 @@ package streamtest
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -12,6 +13,10 @@ var errBrokeResynchronising = errors.New("broke Resynchronising: when the upstre
 // CheckResynchronising demands of each change that a live subscriber is sent
 // that it changes something, and of each delete that the upstream really
 // deleted. A half-loaded snapshot would show as deletes of what is there.
+//
+// What was created and deleted during an outage may be known by its delete alone,
+// where the upstream remembers no more. That delete is sent: a subscriber that
+// comes from another replica may hold what is deleted.
 func CheckResynchronising(h *History) error {
 	return h.each(errBrokeResynchronising, func(c *Connection) error {
 		exact := h.cameExact(c)
@@ -21,7 +26,7 @@ func CheckResynchronising(h *History) error {
 				return nil
 			}
 			if s.phase == live && exact {
-				if err := changes(s); err != nil {
+				if err := h.changes(s); err != nil {
 					return err
 				}
 			}
@@ -42,17 +47,53 @@ func (h *History) cameExact(c *Connection) bool {
 	return c.Begin.equal(c.From.State) && len(h.Truth.At(p.Epoch, p.AsOf)) == 1
 }
 
+// toldAtFirst is the revision up to which a subscriber came with everything.
+func (c *Connection) toldAtFirst() uint64 {
+	if c.From == nil {
+		return 0
+	}
+	return c.From.Position.AsOf
+}
+
+// completeTo is the revision up to which a subscriber has everything after an id
+// or an event; 0 if it says nothing of that.
+func (s *step) completeTo() uint64 {
+	switch {
+	case s.mark != nil && !s.mark.Position.Partial():
+		return s.mark.Position.AsOf
+	case s.event != nil && (s.event.Type == stream.EndOfSnapshot || s.event.Type == stream.Bookmark):
+		return s.event.Revision
+	}
+	return 0
+}
+
+// deletedSince says whether an event is a delete that the upstream made after a
+// revision. Where deletes have none of their own, that cannot be told.
+func (h *History) deletedSince(revision uint64, s *step) bool {
+	r := s.event.Resource
+	if s.event.Type != stream.Delete || h.DeletesUnnumbered || r.Revision <= revision {
+		return false
+	}
+	return place(h.Truth.Versions(s.epoch, r.Key), 0, Version{Revision: r.Revision}) >= 0
+}
+
 // changes checks that an event makes a difference.
-func changes(s *step) error {
+func (h *History) changes(s *step) error {
 	r := s.event.Resource
 	held, ok := s.before[r.Key]
 	switch {
-	case s.event.Type == stream.Delete && !ok:
+	case s.event.Type == stream.Delete && !ok && !h.cameAndWent(s):
 		return fmt.Errorf("%q is deleted, and was not there", r.Key)
 	case s.event.Type == stream.Upsert && ok && held == s.version():
 		return fmt.Errorf("%q is sent again at revision %d", r.Key, r.Revision)
 	}
 	return nil
+}
+
+// cameAndWent says whether a delete is of what a replica never knew.
+func (h *History) cameAndWent(s *step) bool {
+	r := s.event.Resource
+	return h.Conflated && slices.Contains(h.Truth.Versions(s.epoch, r.Key), Version{Revision: r.Revision})
 }
 
 func (h *History) reallyDeleted(s *step) error {
