@@ -22,6 +22,7 @@ func TestConformance(t *testing.T) {
 type origin struct {
 	*node
 	store *store.Store
+	watch *stream.Watch
 }
 
 func newOrigin(t *testing.T) *origin {
@@ -37,10 +38,9 @@ func (o *origin) wipe() {
 	o.kill()
 	o.store = store.New(store.Config{})
 	r := stream.NewRegistry()
-	if _, err := r.Add(stream.WatchConfig{Name: "notes", Source: o.store.Source("notes"), Writer: o.store.Writer("notes")}); err != nil {
-		o.t.Fatal(err)
-	}
+	o.watch = add(o.t, r, "notes", o.store.Source("notes"))
 	o.start(r)
+	prime(o.t, o.watch)
 }
 
 func (o *origin) harness(s *ssesource.Source) *streamtest.Harness {
@@ -54,13 +54,22 @@ func (o *origin) harness(s *ssesource.Source) *streamtest.Harness {
 	}
 }
 
+// put returns once the gateway has it: what a test then reads there is new.
 func (o *origin) put(key, value string) error {
 	_, _, err := o.store.Writer("notes").Put(context.Background(), stream.PutRequest{Key: key, Value: []byte(value)})
+	await(o.t, o.watch, func() bool {
+		r, ok := o.watch.View().Get(key)
+		return err != nil || ok && string(r.Value) == value
+	})
 	return err
 }
 
 func (o *origin) delete(key string) error {
 	_, err := o.store.Writer("notes").Delete(context.Background(), stream.DeleteRequest{Key: key})
+	await(o.t, o.watch, func() bool {
+		_, ok := o.watch.View().Get(key)
+		return !ok
+	})
 	return err
 }
 
@@ -83,11 +92,20 @@ func transactional(t *testing.T, deletes streamtest.DeleteRevisions) *streamtest
 	endpoint := upstream.Replica()
 	n := newNode(t)
 	r := stream.NewRegistry()
-	add(t, r, "w", endpoint)
+	w := add(t, r, "w", endpoint)
 	n.start(r)
+	caughtUp := func() {
+		epoch, last := upstream.Truth().Newest()
+		await(t, w, func() bool {
+			v := w.View()
+			return v.Epoch() == epoch && v.Revision() == last.Revision && v.Count() == len(last.After)
+		})
+	}
+	caughtUp()
 	commit := func(writes ...streamtest.Write) error {
 		upstream.Commit(1, writes...)
 		endpoint.Catch(-1)
+		caughtUp()
 		return nil
 	}
 	return &streamtest.Harness{
@@ -100,6 +118,7 @@ func transactional(t *testing.T, deletes streamtest.DeleteRevisions) *streamtest
 		Restore: func() {
 			upstream.Restore("restored", 0)
 			endpoint.Move()
+			caughtUp()
 		},
 	}
 }
