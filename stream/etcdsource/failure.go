@@ -1,0 +1,66 @@
+package etcdsource
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/status"
+)
+
+// failure is an error with another text.
+type failure struct {
+	cause error
+	text  string
+}
+
+func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.cause }
+
+// failed says of an error where it happened, and what would be right.
+func (s *Source) failed(e endpoint, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = rpctypes.Error(err)
+	return &failure{err, fmt.Sprintf("etcd %s, prefix %q: %s%s", e.address, s.keys.prefix, words(err), s.hint(e, err))}
+}
+
+// noneOf is what there is to say if no endpoint answered.
+func noneOf(failures []error) error {
+	if len(failures) == 1 {
+		return failures[0]
+	}
+	texts := make([]string, len(failures))
+	for i, err := range failures {
+		texts[i] = err.Error()
+	}
+	return &failure{errors.Join(failures...), "no endpoint answers: " + strings.Join(texts, "; ")}
+}
+
+// words is the text of the error, without gRPC's wrapping.
+func words(err error) string {
+	if st, ok := status.FromError(err); ok && st.Message() != "" {
+		return st.Message()
+	}
+	return err.Error()
+}
+
+// hint says what would be right, where the error tells.
+func (s *Source) hint(e endpoint, err error) string {
+	secure := s.config.TLS != nil || e.scheme == "https"
+	switch text := err.Error(); {
+	case errors.Is(err, rpctypes.ErrPermissionDenied):
+		return fmt.Sprintf("; user %q wants a role with permission to read %s", s.config.Username, s.keys)
+	case errors.Is(err, rpctypes.ErrUserEmpty):
+		return "; the cluster wants a user name and a password"
+	case errors.Is(err, rpctypes.ErrAuthFailed):
+		return fmt.Sprintf("; want the password of user %q", s.config.Username)
+	case !secure && strings.Contains(text, "error reading server preface"):
+		return "; want https:// if that is what the member speaks"
+	case secure && strings.Contains(text, "first record does not look like a TLS handshake"):
+		return "; want http:// if the member does not speak TLS"
+	}
+	return ""
+}

@@ -1,0 +1,44 @@
+package etcdsource
+
+import (
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// keyRange is what etcd calls the keys that begin with a prefix: those from start
+// up to, and without, end. An end of "\x00" stands for no end.
+type keyRange struct {
+	prefix, start, end string
+}
+
+func newKeyRange(prefix string) keyRange {
+	if prefix == "" {
+		return keyRange{start: "\x00", end: "\x00"}
+	}
+	return keyRange{prefix: prefix, start: prefix, end: clientv3.GetPrefixRangeEnd(prefix)}
+}
+
+// key returns the key of a resource.
+func (k keyRange) key(raw []byte) string { return string(raw[len(k.prefix):]) }
+
+// resource makes a resource of what etcd stores. The value is not copied: each
+// message of the server has bytes of its own.
+func (k keyRange) resource(kv *mvccpb.KeyValue) stream.Resource {
+	value, encoding := stream.ValueFromBytes(kv.Value)
+	return stream.Resource{Key: k.key(kv.Key), Revision: uint64(kv.ModRevision), Value: value, Encoding: encoding}
+}
+
+// String is the range as a permission must grant it.
+func (k keyRange) String() string {
+	switch {
+	case k.prefix == "":
+		return `all keys (etcdctl role grant-permission ROLE read --prefix "")`
+	case k.end == "\x00":
+		return fmt.Sprintf("the keys from %q on (etcdctl role grant-permission ROLE read --prefix %q)", k.start, k.prefix)
+	}
+	return fmt.Sprintf("the keys from %q up to, without, %q (etcdctl role grant-permission ROLE read --prefix %q)", k.start, k.end, k.prefix)
+}

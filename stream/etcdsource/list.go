@@ -1,0 +1,104 @@
+package etcdsource
+
+import (
+	"context"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+const (
+	// firstPage is how many keys are read at first, before it is known how large
+	// they are.
+	firstPage = 100
+	// pageBytes is about how large a page is to be: as few requests as may be,
+	// since older servers count all the rest of the range for each.
+	pageBytes = 4 << 20
+	// maxPage keeps pages of small keys from holding up the member.
+	maxPage = 10_000
+)
+
+// page is a part of the list.
+type page struct {
+	kvs       []*mvccpb.KeyValue
+	resources []stream.Resource // of kvs
+	revision  uint64            // as of which it was read
+	total     int64             // keys of the range at that revision; only of the last page
+	last      bool
+	err       error // in place of all else
+}
+
+// list reads the range page by page, each as of the revision that is the newest by
+// then. It writes to pages, and leaves it open.
+type list struct {
+	// Static after construction.
+	ctx   context.Context
+	on    *member
+	keys  keyRange
+	limit func(context.Context) (context.Context, context.CancelFunc) // of one request
+	pages chan page
+}
+
+// run reads until the end of the range, an error or the end of the context.
+func (l *list) run() {
+	from, size, oldest := l.keys.start, int64(firstPage), uint64(0)
+	for {
+		p, more := l.read(from, clientv3.WithLimit(size))
+		if oldest == 0 {
+			oldest = p.revision
+		}
+		p.last = p.err == nil && !more && l.on.ordered
+		if !l.send(p) || p.last {
+			return
+		}
+		if !more {
+			break
+		}
+		from, size = string(p.kvs[len(p.kvs)-1].Key)+"\x00", nextSize(p.kvs)
+	}
+	l.again(oldest)
+}
+
+// again reads what changed since the first page, and how many keys there are: for
+// a member that cannot be asked how far its watch is.
+func (l *list) again(oldest uint64) {
+	p, _ := l.read(l.keys.start, clientv3.WithMinModRev(int64(oldest)+1))
+	p.last = p.err == nil
+	l.send(p)
+}
+
+func (l *list) read(from string, option clientv3.OpOption) (p page, more bool) {
+	ctx, cancel := l.limit(l.ctx)
+	defer cancel()
+	answer, err := l.on.client.Get(ctx, from, clientv3.WithRange(l.keys.end), option)
+	if err != nil {
+		return page{err: because(ctx, err)}, false
+	}
+	p = page{kvs: answer.Kvs, revision: uint64(answer.Header.GetRevision()), total: answer.Count}
+	p.resources = make([]stream.Resource, len(p.kvs))
+	for i, kv := range p.kvs {
+		p.resources[i] = l.keys.resource(kv)
+	}
+	return p, answer.More && len(p.kvs) > 0
+}
+
+// send says whether the page was taken, and another one is wanted.
+func (l *list) send(p page) bool {
+	select {
+	case l.pages <- p:
+		return p.err == nil
+	case <-l.ctx.Done():
+		return false
+	}
+}
+
+// nextSize is how many keys such as these fill a page.
+func nextSize(kvs []*mvccpb.KeyValue) int64 {
+	bytes := 0
+	for _, kv := range kvs {
+		bytes += len(kv.Key) + len(kv.Value) + 64
+	}
+	return int64(min(max(pageBytes*len(kvs)/bytes, 1), maxPage))
+}

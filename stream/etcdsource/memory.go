@@ -1,0 +1,144 @@
+package etcdsource
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// memory is what is remembered of a cluster's history, to recognise it again: a
+// cluster that was restored from a backup has the same id, and may have as many
+// revisions by now as it had.
+type memory struct {
+	cluster  uint64
+	revision uint64   // everything up to here was committed; 0: nothing was
+	count    int64    // keys of the range at that revision; below 0: not known
+	traces   [8]trace // of the keys that changed last
+}
+
+// trace is one key's last change.
+type trace struct {
+	key                       string
+	revision, create, version int64 // revision 0: there is no trace
+	value                     uint64
+	deleted                   bool
+}
+
+var valueSeed = maphash.MakeSeed()
+
+func traceOf(kv *mvccpb.KeyValue, deleted bool) trace {
+	return trace{
+		key: string(kv.Key), deleted: deleted, value: maphash.Bytes(valueSeed, kv.Value),
+		revision: kv.ModRevision, create: kv.CreateRevision, version: kv.Version,
+	}
+}
+
+// newMemory remembers nothing but the place.
+func newMemory(cluster, revision uint64) memory {
+	return memory{cluster: cluster, revision: revision, count: -1}
+}
+
+// see takes a key as a list or a change shows it.
+func (m *memory) see(kv *mvccpb.KeyValue, deleted bool) {
+	at := 0
+	for i := range m.traces {
+		if m.traces[i].revision < m.traces[at].revision {
+			at = i
+		}
+	}
+	if kv.ModRevision <= m.traces[at].revision {
+		return
+	}
+	for i := range m.traces {
+		if m.traces[i].key == string(kv.Key) && m.traces[i].revision != 0 {
+			at = i
+			break
+		}
+	}
+	if m.traces[at].revision < kv.ModRevision {
+		m.traces[at] = traceOf(kv, deleted)
+	}
+}
+
+// change counts what an event changes; where a list is read beside, the count
+// comes later.
+func (m *memory) change(e *clientv3.Event) {
+	deleted := e.Type == clientv3.EventTypeDelete
+	m.see(e.Kv, deleted)
+	switch {
+	case m.count < 0:
+	case deleted:
+		m.count--
+	case e.IsCreate():
+		m.count++
+	}
+}
+
+// verdict is what a cluster says of a memory.
+type verdict uint8
+
+const (
+	same     verdict = iota // it is as remembered
+	replaced                // it is another store
+	unknown                 // that revision was compacted
+)
+
+// verify asks a member whether its store is the one that is remembered.
+func (m *memory) verify(ctx context.Context, on *member, keys keyRange) (verdict, error) {
+	if on.revision < m.revision {
+		return replaced, nil
+	}
+	asked := m.asked()
+	answer, err := on.client.Txn(ctx).Then(m.questions(asked, keys)...).Commit()
+	switch {
+	case errors.Is(err, rpctypes.ErrCompacted):
+		return unknown, nil
+	case errors.Is(err, rpctypes.ErrFutureRev):
+		return replaced, nil
+	case err != nil:
+		return unknown, err
+	}
+	for i, t := range asked {
+		if !t.fits(answer.Responses[i].GetResponseRange().Kvs) {
+			return replaced, nil
+		}
+	}
+	if n := len(asked); m.count >= 0 && answer.Responses[n].GetResponseRange().Count != m.count {
+		return replaced, nil
+	}
+	return same, nil
+}
+
+// asked are the traces there are.
+func (m *memory) asked() (asked []trace) {
+	for _, t := range m.traces {
+		if t.revision != 0 {
+			asked = append(asked, t)
+		}
+	}
+	return asked
+}
+
+// questions reads each key as of the revision that is remembered, and counts.
+func (m *memory) questions(asked []trace, keys keyRange) (ops []clientv3.Op) {
+	at := clientv3.WithRev(int64(m.revision))
+	for _, t := range asked {
+		ops = append(ops, clientv3.OpGet(t.key, at))
+	}
+	if m.count >= 0 {
+		ops = append(ops, clientv3.OpGet(keys.start, clientv3.WithRange(keys.end), clientv3.WithCountOnly(), at))
+	}
+	return ops
+}
+
+// fits says whether a read of the key agrees with the trace.
+func (t trace) fits(kvs []*mvccpb.KeyValue) bool {
+	if t.deleted {
+		return len(kvs) == 0
+	}
+	return len(kvs) == 1 && traceOf(kvs[0], false) == t
+}

@@ -1,0 +1,261 @@
+package etcdsource
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// unknownTarget stands for a list that is still being read.
+const unknownTarget = math.MaxUint64
+
+// settleEvery is how often the member is asked how far the watch is while the
+// first state waits for that. A watch that began in the past is served by the
+// member every 100 ms.
+const settleEvery = 20 * time.Millisecond
+
+// session is one watch of one member: with a list beside it, or from a revision
+// on that is known.
+//
+// What it says of the state is exact where two things are known: up to which
+// revision the watch has told everything (told), and from which revision on that
+// makes the state complete (target).
+type session struct {
+	// Static after construction.
+	source *Source
+	on     *member
+	sink   stream.Sink
+	epoch  string
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	watch  *watch
+	pages  chan page // from the list
+	reads  chan read // from the reads of the revision
+
+	running sync.WaitGroup // receive, list and reads
+
+	// Owned by run.
+	merge     *stream.Merge // nil once, or where, changes go to the sink
+	target    uint64
+	told      uint64
+	oldest    uint64 // revision of the list's first page
+	total     int64  // keys at target, as the last page says
+	committed bool
+	memory    memory    // of what was told, and partly not committed
+	asked     time.Time // when a request was made that is not answered; zero: all are
+	reading   bool      // a read of the revision is under way
+	timer     *time.Timer
+}
+
+// open begins a session; from 0 with a list.
+func (s *Source) open(ctx context.Context, on *member, epoch string, from uint64, sink stream.Sink) (*session, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	tooLate := time.AfterFunc(s.config.RequestTimeout, func() { cancel(s.late()) })
+	w, err := openWatch(ctx, on, s.keys, from)
+	if !tooLate.Stop() || err != nil {
+		cancel(nil)
+		return nil, because(ctx, err)
+	}
+	x := &session{
+		source: s, on: on, sink: sink, epoch: epoch, ctx: ctx, cancel: cancel, watch: w,
+		pages: make(chan page), reads: make(chan read, 1),
+		target: on.revision, told: from, memory: s.memory,
+		timer: time.NewTimer(s.config.pulse()),
+	}
+	if s.memory.cluster != on.cluster || s.memory.revision != from {
+		x.memory = newMemory(on.cluster, from)
+	}
+	if from == 0 {
+		x.merge, x.target = stream.NewMerge(), unknownTarget
+	}
+	x.running.Go(w.receive)
+	return x, nil
+}
+
+// close ends what the session started, and waits for it.
+func (x *session) close() {
+	x.cancel(nil)
+	x.timer.Stop()
+	x.running.Wait()
+}
+
+// run follows the watch to its end.
+func (x *session) run() error {
+	for {
+		if err := x.step(); err != nil {
+			return err
+		}
+	}
+}
+
+// step waits for the next thing to happen.
+func (x *session) step() error {
+	select {
+	case <-x.ctx.Done():
+		return context.Cause(x.ctx)
+	case r, open := <-x.watch.responses:
+		if !open {
+			return context.Cause(x.ctx)
+		}
+		x.asked = time.Time{}
+		return x.receive(r)
+	case p := <-x.pages:
+		return x.list(p)
+	case r := <-x.reads:
+		return x.read(r)
+	case <-x.timer.C:
+		return x.pulse()
+	}
+}
+
+// receive takes what the watch says.
+func (x *session) receive(r response) error {
+	switch {
+	case r.err != nil:
+		return r.err
+	case r.GetCanceled() || r.GetCompactRevision() != 0:
+		return canceled(r.WatchResponse)
+	case r.GetCreated():
+		return x.begin()
+	case len(r.GetEvents()) > 0:
+		return x.events(r.GetEvents())
+	}
+	return x.progress(r.GetHeader())
+}
+
+// begin follows the opening of the watch.
+func (x *session) begin() error {
+	if x.merge != nil {
+		l := &list{ctx: x.ctx, on: x.on, keys: x.source.keys, limit: x.source.limit, pages: x.pages}
+		x.running.Go(l.run)
+		return nil
+	}
+	x.timer.Reset(0)
+	return x.advance()
+}
+
+// events takes whole transactions: a member never spreads one over two responses,
+// but for fragments.
+func (x *session) events(events []*mvccpb.Event) error {
+	for len(events) > 0 {
+		revision, n := events[0].Kv.ModRevision, 1
+		for n < len(events) && events[n].Kv.ModRevision == revision {
+			n++
+		}
+		if err := x.transaction(uint64(revision), events[:n]); err != nil {
+			return err
+		}
+		events = events[n:]
+	}
+	return nil
+}
+
+// transaction takes one. The watch begins at a revision that is known, so that
+// some come that are, too.
+func (x *session) transaction(revision uint64, events []*mvccpb.Event) error {
+	if revision <= x.told {
+		return nil
+	}
+	for _, e := range events {
+		if err := x.change(e); err != nil {
+			return err
+		}
+	}
+	x.told = revision
+	return x.advance()
+}
+
+func (x *session) change(e *mvccpb.Event) error {
+	x.memory.change(e)
+	if e.Type == mvccpb.Event_DELETE {
+		key, revision := x.source.keys.key(e.Kv.Key), uint64(e.Kv.ModRevision)
+		if x.merge != nil {
+			x.merge.Deleted(key, revision)
+			return nil
+		}
+		return x.sink.Delete(key, revision)
+	}
+	r := x.source.keys.resource(e.Kv)
+	if x.merge != nil {
+		x.merge.Upserted(r)
+		return nil
+	}
+	return x.sink.Upsert(r)
+}
+
+// progress takes the answer to a request for progress. The revision in the header
+// of other responses proves nothing.
+func (x *session) progress(h *etcdserverpb.ResponseHeader) error {
+	revision := uint64(h.GetRevision())
+	switch {
+	case !x.on.ordered && x.merge == nil && !x.committed:
+		// It is a while since the watch was opened; that is all it says.
+		x.target = x.told
+	case !x.on.ordered || revision <= x.told:
+		return nil
+	default:
+		x.told = revision
+	}
+	return x.advance()
+}
+
+// list takes a page.
+func (x *session) list(p page) error {
+	if p.err != nil {
+		return p.err
+	}
+	for i, kv := range p.kvs {
+		x.memory.see(kv, false)
+		x.merge.Listed(p.resources[i])
+	}
+	if x.oldest == 0 {
+		x.oldest = p.revision
+	}
+	if !p.last {
+		return nil
+	}
+	// The revisions of pages rise, since each is read by a majority.
+	x.merge.Complete(x.oldest, true)
+	x.target, x.total = p.revision, p.total
+	x.timer.Reset(0)
+	return x.advance()
+}
+
+// advance commits, if what was told makes a complete state.
+func (x *session) advance() error {
+	if x.merge != nil && !x.on.ordered && x.told < x.target && x.target != unknownTarget &&
+		int64(x.merge.Len()) == x.total {
+		// Nothing is newer than the last page, which showed all that is newer
+		// than the first; no key is missing, so none is too many.
+		x.told = x.target
+	}
+	if x.told < x.target {
+		return nil
+	}
+	if err := x.commit(); err != nil {
+		return err
+	}
+	x.committed, x.memory.revision = true, x.told
+	x.source.memory = x.memory
+	return nil
+}
+
+func (x *session) commit() error {
+	if x.merge == nil {
+		return x.sink.Commit(x.told)
+	}
+	x.memory.count = int64(x.merge.Len())
+	err := x.merge.Commit(x.sink, x.epoch, x.told)
+	x.merge, x.target = nil, 0
+	if errors.Is(err, stream.ErrBehind) {
+		x.source.replace(x.on.cluster)
+	}
+	return err
+}
