@@ -52,7 +52,7 @@ func newTree(t *testing.T, deletes streamtest.DeleteRevisions) *tree {
 	tr := &tree{
 		t: t, upstream: upstream, endpoint: upstream.Replica(), wrote: make(chan struct{}), random: rand.New(rand.NewPCG(3, 9)),
 		history: &streamtest.History{
-			Truth: upstream.Truth(), Heartbeat: 100 * time.Millisecond, Conflated: true, DeletesUnnumbered: deletes != streamtest.OwnRevision,
+			Truth: upstream.Truth(), Heartbeat: 100 * time.Millisecond, DeletesUnnumbered: deletes != streamtest.OwnRevision,
 		},
 	}
 	for range 50 {

@@ -26,10 +26,6 @@ type History struct {
 	// DeletesUnnumbered says that the upstream gives deletes no revision of their
 	// own, so that a replica cannot resume all the ids that it gave.
 	DeletesUnnumbered bool
-	// Conflated says that the replicas follow a stream that conflates: of what was
-	// created and deleted while they were away they are told the delete alone, and
-	// pass it on, since a subscriber of another replica may have seen more.
-	Conflated bool
 	// Settled says that at the end every replica had all that the upstream
 	// has, and every connection that is still open had been read to its end.
 	Settled bool
