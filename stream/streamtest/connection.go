@@ -164,7 +164,7 @@ func (c *Connection) step(next func(*stream.Batch) bool, limit int) bool {
 	if !next(&c.batch) {
 		return false
 	}
-	f := Flush{Order: c.history.nextOrder(), At: c.Read, Horizon: horizon, Head: view.Revision()}
+	f := Flush{Order: c.history.nextOrder(), At: time.Now(), Horizon: horizon, Head: view.Revision()}
 	for e := range c.batch.Events() {
 		if len(f.Events) == limit {
 			f.Cut = true

@@ -18,13 +18,14 @@ var errBrokeResynchronising = errors.New("broke Resynchronising: when the upstre
 // comes from another replica may hold what is deleted.
 func CheckResynchronising(h *History) error {
 	return h.each(errBrokeResynchronising, func(c *Connection) error {
-		exact := h.cameExact(c)
+		exact, told := h.cameExact(c), c.toldAtFirst()
 		return c.walk(func(s *step) error {
 			if s.event == nil || !isChange(s.event) {
 				exact = exact || s.event != nil && s.event.Type == stream.Reset
+				told = max(told, s.completeTo())
 				return nil
 			}
-			if s.phase == live && exact {
+			if s.phase == live && exact && !h.deletedSince(told, s) {
 				if err := changes(s); err != nil {
 					return err
 				}

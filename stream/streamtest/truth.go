@@ -52,6 +52,12 @@ func (t *Truth) begin(name string, backup Transaction) {
 	t.epochs = append(t.epochs, &epoch{name: name, txns: []Transaction{first}})
 }
 
+// Begin begins another revision order, empty at a revision, as an upstream does
+// that lost everything.
+func (t *Truth) Begin(epoch string, revision uint64) {
+	t.begin(epoch, Transaction{Revision: revision})
+}
+
 // Append adds a transaction to the newest revision order. Each key may stand in
 // it once.
 func (t *Truth) Append(revision uint64, changes ...stream.Change) {
