@@ -26,6 +26,7 @@ func (r *reader) upsert(m sseclient.Resource) error {
 		return r.invalid("encoding of key %q is %q: want %q or nothing", key, m.Encoding, stream.Base64)
 	}
 	r.upserts++
+	r.open = true
 	return r.sink.Upsert(stream.Resource{Key: key, Revision: revision, Value: value, Encoding: m.Encoding})
 }
 
@@ -38,6 +39,7 @@ func (r *reader) delete(m sseclient.Resource) error {
 	if err != nil {
 		return err
 	}
+	r.open = true
 	return r.sink.Delete(key, revision)
 }
 
@@ -95,7 +97,7 @@ func (r *reader) commitAt(e sseclient.Event, place *stream.Position) error {
 		return nil
 	case marker:
 		return r.progress(e)
-	case place == nil || place.Partial() || r.catchUp:
+	case place == nil || place.Partial() || r.catchUp || !r.open:
 		return nil
 	}
 	return r.commit(place.Upserts)
@@ -137,6 +139,6 @@ func (r *reader) endOfSnapshot(e sseclient.Event) error {
 
 // commit ends a transaction. There the next request goes on.
 func (r *reader) commit(revision uint64) error {
-	r.position.Upserts, r.position.AsOf = revision, revision
+	r.position.Upserts, r.position.AsOf, r.open = revision, revision, false
 	return r.sink.Commit(revision)
 }

@@ -32,6 +32,7 @@ type reader struct {
 	events   uint64          // received so far
 	position stream.Position // up to which everything has come; Watch "": nothing
 	upserts  int             // received in this snapshot
+	open     bool            // changes came since the last commit
 	catchUp  bool            // from catching_up to the next bookmark
 	told     stream.State    // the last one that was passed on; 0: none
 	heard    bool            // this request said how fresh the watch is

@@ -88,7 +88,9 @@ func newRegistry(t *testing.T) *stream.Registry {
 }
 
 // watchesOf are the watches that a request names.
-func watchesOf(r *http.Request) string { return strings.Join(slices.Sorted(slices.Values(r.URL.Query()["watch"])), " ") }
+func watchesOf(r *http.Request) string {
+	return strings.Join(slices.Sorted(slices.Values(r.URL.Query()["watch"])), " ")
+}
 
 // undisturbed fails if a watch has lost its upstream, or was given a second
 // snapshot.

@@ -293,6 +293,7 @@ func TestTreeIsRestored(t *testing.T) {
 	tr.beginWriting()
 	tr.converge()
 	tr.endWriting()
+	tr.converge()
 	tr.resumeEverywhere(tr.leaves()[4])
 	readers := tr.readers
 	tr.settle()
