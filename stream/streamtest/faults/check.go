@@ -1,0 +1,109 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// check looks at the histories of all connections, after everybody has read
+// everything, and completes the row.
+func (s *scene) check(ctx context.Context) error {
+	defer s.hangUp()
+	s.history.Truth = s.upstream.truth()
+	s.history.Freshness = map[string][]streamtest.Freshness{replica: freshness(s.history, s.began)}
+	errs := []error{s.upstream.check(ctx), streamtest.CheckAll(s.history), s.allInSync()}
+	for _, c := range s.history.Connections() {
+		errs = append(errs, c.CheckBytes())
+	}
+	known := newKnowledge(s.upstream)
+	for _, c := range s.history.Connections() {
+		s.row.Events += changes(c)
+		spurious := known.spurious(c)
+		s.row.Spurious += len(spurious)
+		errs = append(errs, spurious...)
+	}
+	s.row.Snapshots = sum(s.watch.Stats().Resyncs) - sum(s.before.Resyncs)
+	if err := errors.Join(errs...); err != nil {
+		return errors.Join(shortened(err), s.state())
+	}
+	return nil
+}
+
+// shortened is an error of which the first part says enough.
+func shortened(err error) error {
+	const enough = 4000
+	if text := err.Error(); len(text) > enough {
+		return fmt.Errorf("%s… (%d bytes more)", text[:enough], len(text)-enough)
+	}
+	return err
+}
+
+func (s *scene) hangUp() {
+	for _, sub := range s.subscribers {
+		sub.hangUp()
+	}
+	s.witness.Close()
+}
+
+// allInSync fails if somebody who is connected was told at last that the watch is
+// not in sync.
+func (s *scene) allInSync() error {
+	for _, c := range s.history.Connections() {
+		if !c.Live() {
+			continue
+		}
+		if told := lastTold(c); told.State != stream.InSync {
+			return fmt.Errorf("%v: after recovery it was told %v (%s): want in_sync", c, told.State, told.Reason)
+		}
+	}
+	return nil
+}
+
+// lastTold is the last status that a subscriber was told; in sync, if none.
+func lastTold(c *streamtest.Connection) stream.Event {
+	told := stream.Event{State: stream.InSync}
+	for _, f := range c.Flushes {
+		for _, e := range f.Events {
+			if e.Type == stream.StatusChange {
+				told = e
+			}
+		}
+	}
+	return told
+}
+
+// changes counts the upserts and deletes of a connection.
+func changes(c *streamtest.Connection) (n int) {
+	for _, f := range c.Flushes {
+		for _, e := range f.Events {
+			if e.Type == stream.Upsert || e.Type == stream.Delete {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// freshness is when the watch said of itself that it was fresh, taken from what
+// any subscriber was told. That the watch says it in time is checked while the
+// fault is under way; this is to check that every subscriber is told.
+func freshness(h *streamtest.History, began time.Time) []streamtest.Freshness {
+	said := []streamtest.Freshness{{At: began, Fresh: true}}
+	for _, c := range h.Connections() {
+		for _, f := range c.Flushes {
+			for _, e := range f.Events {
+				if e.Type == stream.StatusChange && e.State != stream.CatchingUp {
+					said = append(said, streamtest.Freshness{At: e.Since, Fresh: e.State == stream.InSync})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(said, func(a, b streamtest.Freshness) int { return a.At.Compare(b.At) })
+	return slices.CompactFunc(said, func(a, b streamtest.Freshness) bool { return a.Fresh == b.Fresh })
+}

@@ -1,0 +1,162 @@
+package faults
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
+)
+
+// Rig is a source and its upstream, for one [Run]. Whatever is nil the upstream
+// cannot do. Put, Delete and List go to the upstream itself, not through the
+// proxy, and are called by one goroutine at a time; an error from them means that
+// the outcome is unknown, and is expected of an upstream that was killed.
+type Rig struct {
+	// Name is that of the source in the rows. Required.
+	Name string
+	// Source follows one collection, empty at first, through Proxy. Required.
+	Source stream.Source
+	// Proxy stands between them. Nil: the source has no connection.
+	Proxy *faultproxy.Proxy
+
+	// Put creates or replaces a resource upstream, and returns it as the source
+	// must show it: the revision is the upstream's. Required.
+	Put func(ctx context.Context, key, value string) (stream.Resource, error)
+	// Delete removes a resource that is there, and returns the revision of
+	// that; 0: the upstream gives deletes none. Required.
+	Delete func(ctx context.Context, key string) (revision uint64, err error)
+	// List returns what there is, as the source must show it, and a revision
+	// that is not before the last write. It reads from the upstream itself, as
+	// strongly as the upstream can. Required.
+	List func(ctx context.Context) (resources []stream.Resource, revision uint64, err error)
+
+	// Kill ends the upstream as a power cut does, and Restart starts it with
+	// what it had, and returns when it serves; also where it was not killed.
+	Kill    func()
+	Restart func() error
+	// Pause lets the upstream stand still with its connections open, and
+	// Resume go on.
+	Pause, Resume func()
+	// Wipe replaces the upstream by an empty one, in another revision order, and
+	// returns when it serves.
+	Wipe func() error
+	// More are faults of this upstream alone, injected after the others.
+	More []Fault
+
+	// Notice is how long the source, as it is configured here, may take to find
+	// out that the upstream is gone. 0: one second.
+	Notice time.Duration
+	// Recover is how long it may take to be in sync after the upstream is back.
+	// 0: 20 seconds. Only what fails takes so long.
+	Recover time.Duration
+	// Key returns the name of the i-th resource; some of the first must begin
+	// otherwise than others. Nil: names like a.03 and b.04.
+	Key func(i int) string
+	// Value returns JSON text, another one for each n. Nil: some 150 bytes.
+	Value func(n int) string
+	// Close ends the source and whatever else of the rig has goroutines in
+	// this process, before they are counted. It may be nil.
+	Close func()
+}
+
+// Fault is something that happens to an upstream.
+type Fault struct {
+	// Name is its name in the rows.
+	Name string
+	// Inject lets it happen, and returns when it has.
+	Inject func() error
+	// Heal ends it, and returns when the upstream can be reached again. Nil:
+	// the upstream was never away for longer than Inject took.
+	Heal func() error
+	// Gone says that the upstream cannot be reached until Heal, so that status
+	// must say stale.
+	Gone bool
+	// Wipes says that the upstream has lost its content, and begins another
+	// revision order.
+	Wipes bool
+	// Broken says that the connection is lost for sure, so that somebody must
+	// notice.
+	Broken bool
+}
+
+const (
+	delay   = 150 * time.Millisecond
+	trickle = 6 << 10 // bytes a second: less than what is written
+)
+
+// faults returns those that can be injected, in the order in which they are.
+func (r *Rig) faults() []Fault {
+	return append(append(r.networkFaults(), r.serverFaults()...), r.More...)
+}
+
+func (r *Rig) networkFaults() []Fault {
+	p := r.Proxy
+	if p == nil {
+		return nil
+	}
+	do := func(f func()) func() error { return func() error { f(); return nil } }
+	return []Fault{
+		{Name: "cut", Inject: do(p.Cut), Broken: true},
+		{Name: "cut and refused", Inject: do(func() { p.Refuse(); p.Cut() }), Heal: do(p.Heal), Gone: true},
+		{Name: "stall", Inject: do(p.Stall), Heal: do(p.Heal), Gone: true},
+		{Name: "delay", Inject: do(func() { p.Delay(delay) }), Heal: do(p.Heal)},
+		{Name: "trickle", Inject: do(func() { p.Trickle(trickle) }), Heal: do(p.Heal)},
+		{Name: "half-close to source", Inject: do(func() { p.HalfClose(faultproxy.Client) }), Broken: true},
+		{Name: "half-close to upstream", Inject: do(func() { p.HalfClose(faultproxy.Upstream) })},
+	}
+}
+
+func (r *Rig) serverFaults() []Fault {
+	var out []Fault
+	if r.Pause != nil {
+		out = append(out, Fault{Name: "pause", Gone: true,
+			Inject: func() error { r.Pause(); return nil },
+			Heal:   func() error { r.Resume(); return nil }})
+	}
+	if r.Kill != nil {
+		out = append(out, Fault{Name: "kill", Gone: true,
+			Inject: func() error { r.Kill(); return nil },
+			Heal:   r.Restart})
+	}
+	if r.Restart != nil {
+		out = append(out, Fault{Name: "restart", Inject: r.Restart, Broken: true})
+	}
+	if r.Wipe != nil {
+		out = append(out, Fault{Name: "wipe", Inject: r.Wipe, Wipes: true, Broken: true})
+	}
+	return out
+}
+
+func (r *Rig) key(i int) string {
+	if r.Key != nil {
+		return r.Key(i)
+	}
+	return fmt.Sprintf("%c.%02d", 'a'+i%3, i)
+}
+
+func (r *Rig) value(n int) string {
+	if r.Value != nil {
+		return r.Value(n)
+	}
+	return fmt.Sprintf(`{"n":%d,"text":"%s"}`, n, strings.Repeat("–watch", 16))
+}
+
+// prefix narrows a watch to some of the keys, but not all.
+func (r *Rig) prefix(keys int) string {
+	first := r.key(0)
+	for n := range len(first) {
+		for i := range keys {
+			if !strings.HasPrefix(r.key(i), first[:n+1]) {
+				return first[:n+1]
+			}
+		}
+	}
+	return first
+}
+
+func (r *Rig) notice() time.Duration  { return cmp.Or(r.Notice, time.Second) }
+func (r *Rig) recover() time.Duration { return cmp.Or(r.Recover, 20*time.Second) }

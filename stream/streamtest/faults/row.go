@@ -1,0 +1,44 @@
+package faults
+
+import (
+	"fmt"
+	"time"
+)
+
+// Row is what came of one fault.
+type Row struct {
+	// Source and Fault are names.
+	Source, Fault string
+	// Noticed is the time from the injection until the connection was given up,
+	// or until status said something; 0: neither happened, as after a fault that
+	// a connection survives.
+	Noticed time.Duration
+	// Stale is the time from the injection until status said stale; 0: it was
+	// not waited for, since the upstream was not away for long.
+	Stale time.Duration
+	// Recovered is the time from when the upstream could be reached again until
+	// status said in_sync and a write made after that had arrived.
+	Recovered time.Duration
+	// Snapshots is how many complete snapshots were read from the upstream
+	// since the injection. With 0 it went on where it was.
+	Snapshots uint64
+	// Events is how many upserts and deletes were sent to the ten subscribers
+	// and a witness, and Spurious how many events of those should not have been.
+	Events, Spurious int
+}
+
+// Prefix is what the line of a row begins with in the log of a test.
+const Prefix = "reliability"
+
+// String returns the row as `make reliability` reads it: fields between bars.
+func (r Row) String() string {
+	return fmt.Sprintf("%s | %s | %s | %s | %s | %s | %d | %d | %d |", Prefix, r.Source, r.Fault,
+		milliseconds(r.Noticed), milliseconds(r.Stale), milliseconds(r.Recovered), r.Snapshots, r.Events, r.Spurious)
+}
+
+func milliseconds(d time.Duration) string {
+	if d == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%d ms", max(d.Round(time.Millisecond).Milliseconds(), 1))
+}

@@ -1,0 +1,137 @@
+package faults
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// knowledge is what the upstream ever was, key by key, in order. A deletion is a
+// Version without a value.
+type knowledge struct {
+	versions   map[string][]streamtest.Version
+	unnumbered bool
+}
+
+func newKnowledge(u *upstream) *knowledge {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	k := &knowledge{versions: map[string][]streamtest.Version{}, unnumbered: unnumbered(u.rig.Source)}
+	for _, o := range u.orders {
+		for _, txn := range o.txns {
+			key, v := txn.change.Key, streamtest.Version{Revision: txn.revision}
+			if !txn.change.Deleted {
+				v = stateOf([]stream.Resource{txn.change.Resource})[key]
+			}
+			k.versions[key] = append(k.versions[key], v)
+		}
+	}
+	return k
+}
+
+// reading is a connection that is being looked at.
+type reading struct {
+	*knowledge
+	state    streamtest.State // what the subscriber knows
+	vague    bool             // an id in the middle of something leaves open what it knows
+	told     uint64           // up to this revision it knows everything
+	joining  bool             // before the first end_of_snapshot
+	snapshot bool             // between reset and end_of_snapshot
+	epoch    string           // "" before the first
+}
+
+// spurious returns what is, in the sense of the package's comment.
+func (k *knowledge) spurious(c *streamtest.Connection) (found []error) {
+	r := reading{knowledge: k, state: streamtest.State{}, joining: true}
+	if c.From != nil {
+		r.state, r.epoch = c.From.State.Clone(), c.From.Position.Epoch
+		r.vague, r.told = c.From.Position.Partial(), c.From.Position.AsOf
+	}
+	for i := range c.Flushes {
+		for _, e := range c.Flushes[i].Events {
+			if why := r.event(e, c.From == nil, epochAfter(c, i)); why != "" {
+				found = append(found, fmt.Errorf("spurious: %v: flush %d: %s", c, c.Flushes[i].Order, why))
+			}
+			r.state.Apply(e)
+		}
+		if m := c.Flushes[i].Mark; m != nil && !m.Position.Partial() {
+			r.told = m.Position.AsOf
+		}
+	}
+	return found
+}
+
+// epochAfter is the epoch of what is in a flush: that of the next id.
+func epochAfter(c *streamtest.Connection, flush int) string {
+	for _, f := range c.Flushes[flush:] {
+		if f.Mark != nil {
+			return f.Mark.Position.Epoch
+		}
+	}
+	return ""
+}
+
+// event says why an event is spurious; "" if it is not.
+func (r *reading) event(e stream.Event, fresh bool, epoch string) string {
+	switch e.Type {
+	case stream.Reset:
+		return r.reset(e, fresh, epoch)
+	case stream.EndOfSnapshot:
+		r.joining, r.snapshot, r.vague = false, false, false
+	case stream.Upsert:
+		return r.upsert(e)
+	case stream.Delete:
+		return r.delete(e)
+	}
+	return ""
+}
+
+func (r *reading) reset(e stream.Event, fresh bool, epoch string) string {
+	first := fresh && r.epoch == ""
+	same := r.epoch == epoch
+	r.snapshot, r.vague = true, false
+	if epoch != "" {
+		r.epoch = epoch
+	}
+	switch {
+	case first, !same || epoch == "":
+		return ""
+	case r.unnumbered && e.Reason == string(stream.ResetExpired):
+		return ""
+	}
+	return fmt.Sprintf("reset (%s) within epoch %q", e.Reason, epoch)
+}
+
+func (r *reading) upsert(e stream.Event) string {
+	key := e.Resource.Key
+	sent := stateOf([]stream.Resource{e.Resource})[key]
+	if !slices.Contains(r.versions[key], sent) {
+		return fmt.Sprintf("%q never was %.60s at revision %d", key, sent.Value, sent.Revision)
+	}
+	if held, ok := r.state[key]; ok && held == sent && !r.snapshot && !r.vague {
+		return fmt.Sprintf("%q is sent again at revision %d", key, sent.Revision)
+	}
+	return ""
+}
+
+func (r *reading) delete(e stream.Event) string {
+	key := e.Resource.Key
+	held, ok := r.state[key]
+	switch {
+	case !ok && (r.vague || r.joining && r.unnumbered):
+		return ""
+	case !ok && !r.unnumbered && e.Resource.Revision > r.told &&
+		slices.Contains(r.versions[key], streamtest.Version{Revision: e.Resource.Revision}):
+		return "" // it came and went, and this is all that is known of it
+	case !ok:
+		return fmt.Sprintf("%q is deleted, and was not there", key)
+	}
+	since := slices.Index(r.versions[key], held)
+	gone := slices.ContainsFunc(r.versions[key][max(since, 0):], func(v streamtest.Version) bool { return v.Value == "" })
+	if since < 0 || !gone {
+		return fmt.Sprintf("%q is deleted, and upstream it was not", key)
+	}
+	return ""
+}

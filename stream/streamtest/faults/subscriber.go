@@ -1,0 +1,196 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// subscriber is one of the ten. Owned by its goroutine until that has ended.
+type subscriber struct {
+	// Static after construction.
+	name, prefix string
+	habit        func(*subscriber, context.Context)
+	slow         bool
+	watch        *stream.Watch
+	history      *streamtest.History
+	ids          *ids
+
+	conn  *streamtest.Connection
+	last  *streamtest.Mark // its last id
+	held  streamtest.State // what it held when it hung up
+	ahead uint64           // the head then
+}
+
+// subscribers returns the ten.
+func subscribers(w *stream.Watch, h *streamtest.History, known *ids, prefix string) []*subscriber {
+	var out []*subscriber
+	add := func(n int, name string, slow bool, habit func(*subscriber, context.Context)) {
+		for i := range n {
+			s := &subscriber{name: fmt.Sprintf("%s %d", name, i+1), habit: habit, slow: slow, watch: w, history: h, ids: known}
+			if i == 1 {
+				s.prefix = prefix
+			}
+			out = append(out, s)
+		}
+	}
+	add(3, "steady", false, (*subscriber).stay)
+	add(3, "resuming", false, (*subscriber).comeAndGo)
+	add(2, "slow", true, (*subscriber).dawdle)
+	add(2, "fresh", false, (*subscriber).dropIn)
+	return out
+}
+
+// run lives by the subscriber's habit until ctx ends. Then it comes once more
+// with its last id, and reads everything that there is.
+func (s *subscriber) run(ctx context.Context) {
+	s.habit(s, ctx)
+	s.hangUp()
+	s.comeBack()
+	s.conn.Drain()
+}
+
+// stay reads at once.
+func (s *subscriber) stay(ctx context.Context) {
+	s.comeBack()
+	s.conn.Run(ctx)
+}
+
+// comeAndGo is cut off after a while, often in the middle of a flush, and comes
+// back with its last id, or with any other that was ever sent.
+func (s *subscriber) comeAndGo(ctx context.Context) {
+	for ctx.Err() == nil {
+		if rand.IntN(3) > 0 || !s.comeFromAnywhere() {
+			s.comeBack()
+		}
+		s.readFor(ctx, 20*time.Millisecond+rand.N(300*time.Millisecond))
+		s.hangUp()
+	}
+}
+
+// dropIn knows nothing each time, and stays for a moment.
+func (s *subscriber) dropIn(ctx context.Context) {
+	for ctx.Err() == nil {
+		s.last, s.held = nil, nil
+		s.comeBack()
+		s.readFor(ctx, 50*time.Millisecond+rand.N(400*time.Millisecond))
+		s.hangUp()
+	}
+}
+
+// dawdle reads a flush now and then.
+func (s *subscriber) dawdle(ctx context.Context) {
+	s.comeBack()
+	for ctx.Err() == nil {
+		s.conn.Step()
+		pause(ctx, 20*time.Millisecond+rand.N(200*time.Millisecond))
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// readFor reads at once for a while, and every other time loses the rest of one
+// more flush.
+func (s *subscriber) readFor(ctx context.Context, d time.Duration) {
+	if rand.IntN(2) > 0 {
+		ctx, cancel := context.WithTimeout(ctx, d)
+		defer cancel()
+		s.conn.Run(ctx)
+		return
+	}
+	for deadline := time.Now().Add(d); ctx.Err() == nil && time.Now().Before(deadline); {
+		s.conn.Drain()
+		s.await(ctx, time.Until(deadline))
+	}
+	s.conn.CutAfter(rand.IntN(4))
+}
+
+// await waits for something to read.
+func (s *subscriber) await(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-s.conn.Changed():
+	case <-timer.C:
+	}
+}
+
+// comeBack connects with the last id and what is held.
+func (s *subscriber) comeBack() { s.dial(s.last, s.held, s.ahead) }
+
+// comeFromAnywhere connects with some id and what was held there; false: there
+// is none.
+func (s *subscriber) comeFromAnywhere() bool {
+	m := s.ids.any(s.prefix)
+	if m == nil {
+		return false
+	}
+	s.dial(m, nil, 0)
+	return true
+}
+
+func (s *subscriber) dial(from *streamtest.Mark, held streamtest.State, ahead uint64) {
+	s.last = from
+	s.conn = s.history.Connect(s.watch, streamtest.Dial{
+		Client: s.name, Replica: replica, Prefix: s.prefix, Slow: s.slow, From: from, Begin: held, Ahead: ahead,
+	})
+}
+
+// hangUp closes the connection, if there is one, and keeps what it left.
+func (s *subscriber) hangUp() {
+	if s.conn == nil {
+		return
+	}
+	marks := s.conn.Marks()
+	if len(marks) > 0 {
+		s.last = marks[len(marks)-1]
+	}
+	s.held, s.ahead = s.conn.State(), max(s.ahead, s.watch.View().Revision())
+	s.ids.add(s.prefix, marks)
+	s.conn.Close()
+	s.conn = nil
+}
+
+// ids are those that were sent, by prefix. Safe for concurrent use.
+type ids struct {
+	mu    sync.Mutex
+	marks map[string][]*streamtest.Mark
+}
+
+// remembered is how many ids of a prefix are kept, at random: each holds a state.
+const remembered = 300
+
+func (k *ids) add(prefix string, marks []*streamtest.Mark) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, m := range marks {
+		if kept := k.marks[prefix]; len(kept) >= remembered {
+			kept[rand.IntN(len(kept))] = m
+			continue
+		}
+		k.marks[prefix] = append(k.marks[prefix], m)
+	}
+}
+
+func (k *ids) any(prefix string) *streamtest.Mark {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	kept := k.marks[prefix]
+	if len(kept) == 0 {
+		return nil
+	}
+	return kept[rand.IntN(len(kept))]
+}

@@ -1,0 +1,226 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// keys is how many resources there may be: few, so that they are changed, deleted
+// and created again often.
+const keys = 24
+
+// upstream writes to the upstream, and writes down what that made of it: the
+// truth. Safe for concurrent use.
+type upstream struct {
+	rig *Rig // static
+
+	mu     sync.Mutex // held while a write is under way
+	orders []*order
+	values int
+}
+
+// order is one revision order of the upstream.
+type order struct {
+	epoch string // as it is served; "" as long as that is not known
+	txns  []transaction
+	state streamtest.State
+}
+
+// transaction is one write.
+type transaction struct {
+	revision uint64
+	change   stream.Change
+}
+
+func newUpstream(r *Rig) *upstream {
+	return &upstream{rig: r, orders: []*order{{state: streamtest.State{}}}}
+}
+
+// run writes all the time until stop is closed. What is under way is finished.
+func (u *upstream) run(ctx context.Context, stop <-chan struct{}) error {
+	for {
+		timer := time.NewTimer(5*time.Millisecond + rand.N(15*time.Millisecond))
+		select {
+		case <-stop:
+			timer.Stop()
+			return nil
+		case <-timer.C:
+		}
+		if _, err := u.write(ctx, stop); err != nil {
+			return err
+		}
+	}
+}
+
+// write changes a random resource, or deletes it.
+func (u *upstream) write(ctx context.Context, stop <-chan struct{}) (stream.Resource, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	key := u.rig.key(rand.IntN(keys))
+	if _, there := u.now().state[key]; there && rand.IntN(3) == 0 {
+		revision, err := u.rig.Delete(ctx, key)
+		if err != nil {
+			return stream.Resource{}, u.reconcile(ctx, stop, key, err)
+		}
+		u.note(revision, stream.Change{Resource: stream.Resource{Key: key, Revision: revision}, Deleted: true})
+		return stream.Resource{}, nil
+	}
+	return u.put(ctx, stop, key)
+}
+
+// mark writes one resource more, and returns it: who has it has everything.
+func (u *upstream) mark(ctx context.Context) (stream.Resource, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for ctx.Err() == nil {
+		r, err := u.put(ctx, ctx.Done(), u.rig.key(keys))
+		if err != nil || r.Key != "" {
+			return r, err
+		}
+	}
+	return stream.Resource{}, ctx.Err()
+}
+
+// put is called with mu held. The zero resource: nobody knows whether it was
+// written, but what there is now is noted.
+func (u *upstream) put(ctx context.Context, stop <-chan struct{}, key string) (stream.Resource, error) {
+	u.values++
+	r, err := u.rig.Put(ctx, key, u.rig.value(u.values))
+	if err != nil {
+		return stream.Resource{}, u.reconcile(ctx, stop, key, err)
+	}
+	u.note(r.Revision, stream.Change{Resource: r})
+	return r, nil
+}
+
+func (u *upstream) now() *order { return u.orders[len(u.orders)-1] }
+
+func (u *upstream) note(revision uint64, c stream.Change) {
+	o := u.now()
+	if c.Deleted && revision == 0 && len(o.txns) > 0 {
+		revision = o.txns[len(o.txns)-1].revision // it moves nothing forward
+	}
+	o.txns = append(o.txns, transaction{revision: revision, change: c})
+	e := stream.Event{Type: stream.Upsert, Resource: c.Resource}
+	if c.Deleted {
+		e.Type = stream.Delete
+	}
+	o.state.Apply(e)
+}
+
+// reconcile finds out what became of a write that failed, once the upstream can
+// be asked again. Everything else must be as it was.
+func (u *upstream) reconcile(ctx context.Context, stop <-chan struct{}, key string, cause error) error {
+	for {
+		resources, revision, err := u.rig.List(ctx)
+		if err == nil {
+			return u.compare(resources, revision, key)
+		}
+		timer := time.NewTimer(20 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("the upstream did not come back: %w; then: %w", cause, err)
+		case <-stop:
+			timer.Stop()
+			return fmt.Errorf("the upstream was not back at the end: %w; then: %w", cause, err)
+		case <-timer.C:
+		}
+	}
+}
+
+// compare takes over what became of a key, and wants the rest as it is noted.
+func (u *upstream) compare(resources []stream.Resource, revision uint64, key string) error {
+	listed, one := stateOf(resources), stream.Resource{}
+	for _, r := range resources {
+		if r.Key == key {
+			one = r
+		}
+	}
+	known := u.now().state
+	switch {
+	case listed[key] == known[key]:
+	case one.Key == "":
+		u.note(revision, stream.Change{Resource: stream.Resource{Key: key, Revision: revision}, Deleted: true})
+	default:
+		u.note(one.Revision, stream.Change{Resource: one})
+	}
+	if diff := listed.Diff(known); diff != "" {
+		return fmt.Errorf("the upstream lost what it had acknowledged, or the rig is wrong: asked directly it has not what was written: %s", diff)
+	}
+	return nil
+}
+
+// check compares the upstream, asked directly, with what was written.
+func (u *upstream) check(ctx context.Context) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	resources, revision, err := u.rig.List(ctx)
+	if err != nil {
+		return fmt.Errorf("list: %w", err)
+	}
+	return u.compare(resources, revision, "")
+}
+
+// wipe lets the upstream lose its content, with no write under way. Whatever it
+// then has is where the next order begins.
+func (u *upstream) wipe(ctx context.Context, inject func() error) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err := inject(); err != nil {
+		return err
+	}
+	resources, _, err := u.rig.List(ctx)
+	if err != nil {
+		return fmt.Errorf("list: %w", err)
+	}
+	if len(resources) > 0 {
+		return fmt.Errorf("%d resources are there after a wipe: want none", len(resources))
+	}
+	u.orders = append(u.orders, &order{state: streamtest.State{}})
+	return nil
+}
+
+// name says under which epoch the newest order is served.
+func (u *upstream) name(epoch string) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	o := u.now()
+	switch {
+	case o.epoch == "":
+		o.epoch = epoch
+	case o.epoch != epoch:
+		return fmt.Errorf("epoch %q became %q, and the upstream lost nothing", o.epoch, epoch)
+	}
+	return nil
+}
+
+// truth returns what was written, for the checkers.
+func (u *upstream) truth() *streamtest.Truth {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	t := streamtest.NewTruth(u.orders[0].epoch, 0)
+	for i, o := range u.orders {
+		if i > 0 {
+			t.Begin(o.epoch, 0)
+		}
+		for _, txn := range o.txns {
+			t.Append(txn.revision, txn.change)
+		}
+	}
+	return t
+}
+
+func stateOf(resources []stream.Resource) streamtest.State {
+	s := streamtest.State{}
+	for _, r := range resources {
+		s.Apply(stream.Event{Type: stream.Upsert, Resource: r})
+	}
+	return s
+}
