@@ -56,7 +56,7 @@ func (e *epochs) enter(cluster string) (other bool) {
 		return false
 	}
 	other = e.cluster != ""
-	e.cluster = cluster
+	e.cluster, e.broken = cluster, ""
 	return other
 }
 
