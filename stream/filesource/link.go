@@ -20,9 +20,9 @@ type destination struct {
 // maxHops is how many links are followed on one way, as by most systems.
 const maxHops = 40
 
-// follow goes the way of a link by hand, to learn which directories it leads
+// resolve goes the way of a link by hand, to learn which directories it leads
 // through. What it returns is a hint: what is read is read by way of the root.
-func follow(root *os.Root, link string) (d destination, err error) {
+func resolve(root *os.Root, link string) (d destination, err error) {
 	d.name = "."
 	rest, hops := strings.Split(link, "/"), 0
 	for len(rest) > 0 {

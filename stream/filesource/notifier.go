@@ -17,6 +17,7 @@ import (
 type notifier struct {
 	dir    string
 	rescan time.Duration // as it is told where hints cannot be had
+	open   func() (*fsnotify.Watcher, error)
 
 	watcher *fsnotify.Watcher   // nil: there are no hints
 	watched map[string]struct{} // directories below dir, without links; "." is dir
@@ -32,14 +33,18 @@ func (n *notifier) renew() {
 	n.close()
 	n.watched, n.leading = map[string]struct{}{}, map[string]struct{}{}
 	n.refused, n.err = 0, nil
-	const buffer = 1024 // while a scan is under way; the rest waits in the kernel
-	w, err := fsnotify.NewBufferedWatcher(buffer)
+	w, err := n.open()
 	if err != nil {
 		n.err = err
 		return
 	}
 	n.watcher = w
 	n.lead()
+}
+
+func openHints() (*fsnotify.Watcher, error) {
+	const buffer = 1024 // while a scan is under way; the rest waits in the kernel
+	return fsnotify.NewBufferedWatcher(buffer)
 }
 
 // lead asks for hints about the links on the way to dir, and about dir itself:

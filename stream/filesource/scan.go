@@ -137,7 +137,7 @@ func list(dir *os.Root) ([]fs.DirEntry, error) {
 func (s *scan) link(p place, base string) (dir place, ok bool) {
 	s.links++
 	name := below(p.name, base)
-	d, err := follow(s.root, below(p.real, base))
+	d, err := resolve(s.root, below(p.real, base))
 	for _, by := range d.by {
 		s.watch(by)
 	}

@@ -10,8 +10,9 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"syscall"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -26,6 +27,7 @@ type Source struct {
 	epoch   string
 	quiet   time.Duration // without a hint, after which a burst counts as over
 	longest time.Duration // from the first hint to the commit, however long the burst
+	open    func() (*fsnotify.Watcher, error)
 
 	// Owned by Watch.
 	tree     *tree
@@ -63,6 +65,7 @@ func New(c Config) (*Source, error) {
 		epoch:    rand.Text()[:12],
 		quiet:    50 * time.Millisecond,
 		longest:  time.Second,
+		open:     openHints,
 		tree:     newTree(c.MaxBytes),
 		served:   map[string]version{},
 		revision: 1,
@@ -86,8 +89,8 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	return w.run(ctx)
 }
 
-// open opens the directory, and says whether it is the same as before.
-func (s *Source) open() (root *os.Root, same bool, err error) {
+// openDir opens the directory, and says whether it is the same as before.
+func (s *Source) openDir() (root *os.Root, same bool, err error) {
 	root, err = os.OpenRoot(s.config.Dir)
 	if err != nil {
 		return nil, false, s.unusable(err)
@@ -113,10 +116,11 @@ func (s *Source) unmoved() (bool, error) {
 
 // unusable says why the directory as a whole cannot be read.
 func (s *Source) unusable(err error) error {
+	info, statErr := os.Stat(s.config.Dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("there is no directory %s", s.config.Dir)
-	case errors.Is(err, syscall.ENOTDIR):
+	case statErr == nil && !info.IsDir():
 		return fmt.Errorf("%s is not a directory", s.config.Dir)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("this process may not read the directory %s", s.config.Dir)

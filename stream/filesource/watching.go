@@ -34,7 +34,7 @@ type touched struct {
 }
 
 func newWatching(s *Source, sink stream.Sink) *watching {
-	w := &watching{Source: s, sink: sink, hints: notifier{dir: s.config.Dir, rescan: s.config.Rescan}}
+	w := &watching{Source: s, sink: sink, hints: notifier{dir: s.config.Dir, rescan: s.config.Rescan, open: s.open}}
 	w.touched.names = map[string]struct{}{}
 	w.settled = time.NewTimer(time.Hour)
 	w.settled.Stop()
@@ -179,7 +179,7 @@ func (w *watching) drain() (any bool) {
 // nothing is shown of one that is being taken away.
 func (w *watching) look(ctx context.Context) error {
 	for settled := false; !settled; {
-		root, same, err := w.open()
+		root, same, err := w.openDir()
 		if err != nil {
 			return err
 		}
