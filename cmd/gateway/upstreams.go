@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/cmd/gateway/config"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/etcdsource"
 	"github.com/watchtide/watchtide/stream/filesource"
 	"github.com/watchtide/watchtide/stream/grpcsource"
 	"github.com/watchtide/watchtide/stream/hostsource"
@@ -80,6 +81,9 @@ func (u *upstreams) source(s config.Source, w config.Watch) (stream.Source, stre
 		return source, nil, err
 	case config.Files:
 		source, err := filesource.New(filesConfig(s.Files))
+		return source, nil, err
+	case config.Etcd:
+		source, err := etcdsource.New(etcdConfig(s.Etcd, w))
 		return source, nil, err
 	}
 	return nil, nil, fmt.Errorf("source %s is of type %q, which is not built in", s.Name, s.Type)

@@ -151,6 +151,7 @@ watches:
 // own.
 var everythingElse = []string{
 	everyKeyOfFiles,
+	everyKeyOfEtcd,
 }
 
 // TestEveryOption has every key of the format with a value that is not its

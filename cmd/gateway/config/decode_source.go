@@ -32,15 +32,16 @@ func (d *decoder) sourceFields(s *Source) map[SourceType]map[string]field {
 			"max_message_bytes": d.messageSize(&s.GRPC.MaxMessageBytes),
 		},
 		Files: d.files(&s.Files),
+		Etcd:  d.etcd(&s.Etcd),
 	}
 }
 
 // required are the keys that a source of a type cannot be without.
-var required = map[SourceType]string{GRPCs: "address", Files: "dir"}
+var required = map[SourceType]string{GRPCs: "address", Files: "dir", Etcd: "endpoints"}
 
 // notBuiltIn are the source types that the configuration format knows and this
 // build does not.
-var notBuiltIn = []string{"consul", "etcd", "gateway", "kubernetes", "nats"}
+var notBuiltIn = []string{"consul", "gateway", "kubernetes", "nats"}
 
 // sources reads the section and returns the type of every source that is
 // declared; empty for one that was declared with an error.
@@ -89,6 +90,9 @@ func (d *decoder) source(s *Source, e entry) bool {
 	d.object(e.value, fields)
 	if key := required[s.Type]; key != "" && d.lacks(entries, key) {
 		d.errorf(value{node: e.key, path: e.path}, "%s is missing, which a source of type %s must have", key, s.Type)
+	}
+	if s.Type == Etcd && d.lacks(entries, "username") != d.lacks(entries, "password_file") {
+		d.errorf(value{node: e.key, path: e.path}, "want both username and password_file, or neither")
 	}
 	return true
 }

@@ -33,6 +33,7 @@ func (d *decoder) ownFields(w *Watch) map[SourceType]map[string]field {
 				func(s string) bool { return stream.CheckWatchName(s) == nil }, &w.Watch),
 			"prefix": d.str(&w.Prefix),
 		},
+		Etcd: {"prefix": d.str(&w.Prefix)},
 	}
 }
 
@@ -79,7 +80,7 @@ func (d *decoder) watchOf(w *Watch, e entry, source SourceType, entries []entry)
 			continue
 		}
 		if of := ownersOf(own, given.name); of != "" {
-			d.errorf(value{node: given.key, path: e.path}, "%s is for watches of a %s source; %s is of type %s",
+			d.errorf(value{node: given.key, path: e.path}, "%s is for watches of %s sources; %s is of type %s",
 				given.name, of, w.sourceIn(entries), source)
 			fields[given.name] = func(value) {}
 		}
@@ -106,14 +107,17 @@ func (w *Watch) sourceIn(entries []entry) string {
 	return "its source"
 }
 
-// ownersOf returns the source type whose watches may have the key.
-func ownersOf(own map[SourceType]map[string]field, key string) SourceType {
+// ownersOf returns the source types whose watches may have the key; "" if there
+// are none.
+func ownersOf(own map[SourceType]map[string]field, key string) string {
+	var owners []string
 	for t, fields := range own {
 		if _, ok := fields[key]; ok {
-			return t
+			owners = append(owners, string(t))
 		}
 	}
-	return ""
+	slices.Sort(owners)
+	return strings.Join(owners, " or ")
 }
 
 func (d *decoder) collection(into *string) field {

@@ -16,6 +16,7 @@ const (
 	Host  SourceType = "host"
 	GRPCs SourceType = "grpc"
 	Files SourceType = "files"
+	Etcd  SourceType = "etcd"
 )
 
 // Source is one entry of "sources": one upstream. Only the field of its type
@@ -30,6 +31,7 @@ type Source struct {
 	Host  HostSource
 	GRPC  GRPCSource
 	Files FilesSource
+	Etcd  EtcdSource
 }
 
 // StoreSource is a source of type "store": resources in memory, writable over
@@ -104,7 +106,7 @@ type Watch struct {
 	// Watch is the upstream's name for the watch ("watch"; only for a source of
 	// type grpc; the watch's own name).
 	Watch string
-	// Prefix narrows the watch to keys that begin with it ("prefix"; only for a
-	// source of type grpc).
+	// Prefix narrows the watch to keys that begin with it ("prefix"; only for
+	// sources of type grpc and etcd; of the latter it is not part of the keys).
 	Prefix string
 }
