@@ -38,7 +38,7 @@ func (r Row) String() string {
 
 func milliseconds(d time.Duration) string {
 	if d == 0 {
-		return "–"
+		return "-"
 	}
 	return fmt.Sprintf("%d ms", max(d.Round(time.Millisecond).Milliseconds(), 1))
 }
