@@ -2,6 +2,7 @@ package consulsource
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -86,6 +87,13 @@ func (w *watched) count(of stream.EventType) (n int) {
 	return n
 }
 
+// all returns the events so far.
+func (w *watched) all() []stream.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.events)
+}
+
 // deleted returns the keys of all deletes.
 func (w *watched) deleted() (keys []string) {
 	w.mu.Lock()
@@ -111,7 +119,7 @@ func (w *watched) holds(name, text string) {
 	})
 }
 
-// inSync waits for the state in_sync, or another one.
+// is waits for a state.
 func (w *watched) is(state stream.State) {
 	w.t.Helper()
 	w.eventually(state.String(), func() error {
