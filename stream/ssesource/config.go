@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
 // Config says which gateway is followed, and how.
@@ -117,21 +116,12 @@ func validHeaderValue(text string) bool {
 	return text != ""
 }
 
-// answerWithin is how long the upstream may take to say its first word.
-func (c *Config) answerWithin() time.Duration {
-	if c.StallAfter > 0 {
-		return c.StallAfter
-	}
-	return sseclient.AnswerWithin
-}
-
 // client makes what requests are made with. It keeps to the URL: a redirect could
 // send credentials elsewhere.
 func (c *Config) client() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = c.TLS
 	transport.ReadBufferSize = 64 << 10
-	transport.ResponseHeaderTimeout = c.answerWithin()
 	if c.network != nil {
 		transport.DialContext, transport.Proxy = c.network, nil
 	}
