@@ -25,15 +25,16 @@ func newEpochs(prefix string) epochs {
 	return epochs{prefix: prefix, suffix: map[uint64]string{}}
 }
 
-// of returns the name of the cluster's present revision order.
+// of returns the name of the cluster's present revision order. It is short, so
+// that it can be read in the positions of views too, which put an ending to it.
 func (e *epochs) of(cluster uint64) string {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(e.prefix), cluster))
-	return stream.CanonicalEpoch(hex.EncodeToString(sum[:7]) + e.suffix[cluster])
+	return stream.CanonicalEpoch(hex.EncodeToString(sum[:4]) + e.suffix[cluster])
 }
 
 // replace gives the cluster a name that it never had. Chance makes it, since
 // etcd shows nothing that two replicas could both take for the name of the new
 // store and of no other.
 func (e *epochs) replace(cluster uint64) {
-	e.suffix[cluster] = fmt.Sprintf("~%08x", rand.Uint32())
+	e.suffix[cluster] = fmt.Sprintf("~%06x", rand.IntN(1<<24))
 }

@@ -1,0 +1,80 @@
+package etcdsource
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/stream/streamtest/faults"
+)
+
+func TestFaults(t *testing.T)    { withstand(t, "etcd", startServer(t)) }
+func TestFaultsOld(t *testing.T) { withstand(t, "etcd 3.4", startOldServer(t)) }
+
+// withstand puts the source through all faults, and a backup that is restored.
+func withstand(t *testing.T, name string, s *server) {
+	const prefix = "/faults/"
+	proxy := faultproxy.New(t, s.Addr())
+	source := newSource(t, Config{Endpoints: []string{proxy.Addr()}, Prefix: prefix, StallAfter: 700 * time.Millisecond})
+	empty := s.backup()
+	k := &keyspace{s, prefix}
+	faults.Run(t, &faults.Rig{
+		Name: name, Source: source, Proxy: proxy,
+		Put: k.put, Delete: k.delete, List: k.list,
+		Kill: s.Kill, Restart: func() error { s.restart(); return nil },
+		Pause: s.Pause, Resume: s.Resume,
+		Wipe: func() error { s.wipe(); return nil },
+		More: []faults.Fault{
+			{Name: "restore of an empty backup", Wipes: true, Broken: true, Inject: func() error { s.restore(empty); return nil }},
+			{Name: "compaction", Inject: func() error { s.compact(); return nil }},
+			{Name: "cut, and compacted meanwhile", Gone: true,
+				Inject: func() error { proxy.Refuse(); proxy.Cut(); return nil },
+				Heal:   func() error { s.compact(); proxy.Heal(); return nil }},
+		},
+		Close: func() { s.client.Close(); s.Kill() },
+	})
+}
+
+// keyspace writes and reads what the source follows, beside it.
+type keyspace struct {
+	server *server
+	prefix string
+}
+
+func (k *keyspace) put(ctx context.Context, key, value string) (stream.Resource, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	answer, err := k.server.client.Put(ctx, k.prefix+key, value)
+	if err != nil {
+		return stream.Resource{}, err
+	}
+	return stream.Resource{Key: key, Revision: uint64(answer.Header.Revision), Value: []byte(value)}, nil
+}
+
+func (k *keyspace) delete(ctx context.Context, key string) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	answer, err := k.server.client.Delete(ctx, k.prefix+key)
+	if err != nil {
+		return 0, err
+	}
+	return uint64(answer.Header.Revision), nil
+}
+
+func (k *keyspace) list(ctx context.Context) (all []stream.Resource, revision uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	answer, err := k.server.client.Get(ctx, k.prefix, clientv3.WithPrefix())
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, kv := range answer.Kvs {
+		all = append(all, stream.Resource{Key: strings.TrimPrefix(string(kv.Key), k.prefix), Revision: uint64(kv.ModRevision), Value: kv.Value})
+	}
+	return all, uint64(answer.Header.Revision), nil
+}
