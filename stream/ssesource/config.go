@@ -122,6 +122,9 @@ func (c *Config) client() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = c.TLS
 	transport.ReadBufferSize = 64 << 10
+	// A connection for each request: what is left of one that stalled may be as
+	// dead as the stream.
+	transport.DisableKeepAlives = true
 	if c.network != nil {
 		transport.DialContext, transport.Proxy = c.network, nil
 	}

@@ -228,8 +228,6 @@ func (c *connection) fail(end sseclient.Ending) {
 	c.endLocked()
 	c.upstream.notBefore = time.Now().Add(c.upstream.patience(end))
 	c.upstream.mu.Unlock()
-	// What is left of the network connection may be as dead as the stream.
-	c.upstream.client.CloseIdleConnections()
 	for _, m := range members {
 		m.end(m.source.lost(end), false)
 	}

@@ -46,7 +46,6 @@ func serve(t *testing.T, c Config, turns ...turn) (*fake, *Upstream, func()) {
 		t.Fatal(err)
 	}
 	return f, u, func() {
-		u.Close()
 		close(f.closed)
 		_ = server.Close()
 		<-served

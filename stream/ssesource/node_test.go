@@ -116,7 +116,6 @@ func (n *node) upstream() *ssesource.Upstream {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.t.Cleanup(u.Close)
 	return u
 }
 

@@ -128,13 +128,21 @@ func TestWatchesComeBackTogether(t *testing.T) {
 		var watches []*stream.Watch
 		for i := range n {
 			name := fmt.Sprint("w", i)
-			w, err := registry.Add(stream.WatchConfig{Name: name, Source: sourceOf(t, u, name)})
+			s, err := u.Source(name, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			w, err := registry.Add(stream.WatchConfig{Name: name, Source: s})
 			if err != nil {
 				t.Fatal(err)
 			}
 			watches = append(watches, w)
 		}
-		time.Sleep(time.Minute + time.Second)
+		time.Sleep(time.Second)
+		if got := len(f.ids()); got != 1 {
+			t.Errorf("%d requests at first, want 1", got)
+		}
+		time.Sleep(time.Minute)
 		// The back-off spreads them over 50 to 100 ms, which is as long as a request
 		// waits; one or two may come late.
 		if got := len(f.ids()); got > 3 {

@@ -34,7 +34,6 @@ func followURL(t *testing.T, c Config) (*calls, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer u.Close()
 	sink, _, err := watchOnce(t, sourceOf(t, u, "w"))
 	return sink, err
 }
@@ -71,7 +70,6 @@ func TestStalledHTTP2ConnectionIsNotUsedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer u.Close()
 	s := sourceOf(t, u, "w")
 	for range 2 {
 		_ = s.Watch(t.Context(), stream.Resume{}, &calls{})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -184,11 +185,15 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
+// sourceOf is a source as if it had been made long ago: no other one is expected.
 func sourceOf(t *testing.T, u *Upstream, watch string) *Source {
 	t.Helper()
 	s, err := u.Source(watch, "")
 	if err != nil {
 		t.Fatal(err)
 	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.newest = time.Time{}
 	return s
 }

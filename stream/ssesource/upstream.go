@@ -21,8 +21,7 @@ const (
 
 // Upstream is another gateway. The sources of its watches share its connections.
 //
-// Source and Close may be called by any goroutine, and its sources be watched by
-// one each.
+// Source may be called by any goroutine, and each source be watched by one.
 type Upstream struct {
 	// Static after construction.
 	config Config
@@ -31,6 +30,7 @@ type Upstream struct {
 	mu          sync.Mutex // guards the following fields, and those of connections
 	connections []*connection
 	sources     int           // that were made
+	newest      time.Time     // when the last of them was
 	retry       time.Duration // as the field retry said last
 	notBefore   time.Time     // the upstream asked not to be called before
 }
@@ -44,9 +44,6 @@ func New(c Config) (*Upstream, error) {
 	return &Upstream{config: c, client: c.client()}, nil
 }
 
-// Close closes idle connections. Its sources must not be watched any more.
-func (u *Upstream) Close() { u.client.CloseIdleConnections() }
-
 // Source returns the source of one watch of the gateway, by the name that it has
 // there, narrowed to keys that begin with prefix.
 func (u *Upstream) Source(watch, prefix string) (*Source, error) {
@@ -58,7 +55,7 @@ func (u *Upstream) Source(watch, prefix string) (*Source, error) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.sources++
+	u.sources, u.newest = u.sources+1, time.Now()
 	return &Source{upstream: u, watch: watch, prefix: prefix}, nil
 }
 
@@ -104,13 +101,14 @@ func (u *Upstream) join(m *member) *connection {
 	return c
 }
 
-// completeLocked says whether nobody can join any more. u.mu is held.
+// completeLocked says whether nobody can join any more. Sources are made one
+// after the other, each to be watched at once. u.mu is held.
 func (u *Upstream) completeLocked() bool {
 	joined := 0
 	for _, c := range u.connections {
 		joined += len(c.members)
 	}
-	return joined == u.sources
+	return joined == u.sources && time.Since(u.newest) >= gatherFor
 }
 
 // forgetLocked takes out a connection that is over. u.mu is held.
