@@ -4,7 +4,8 @@
 // every cluster. There is no core API in it: no pods, and no namespaces, although
 // namespaced resources may be in any namespace.
 //
-// It prints "ready <address> <file with its certificate>". Clients say who they
+// It prints "ready <address> <file with its certificate>"; the file stands in the
+// data folder's folder certificates. Clients say who they
 // are by a bearer token: see [access].
 package main
 
@@ -37,11 +38,11 @@ func main() {
 	log.SetPrefix("kubernetes: ")
 	var s settings
 	flag.StringVar(&s.listen, "listen", "127.0.0.1:0", "`address` to serve HTTPS on")
-	flag.StringVar(&s.data, "data", "", "`folder` of etcd's data, the certificate and the file tokens; required")
+	flag.StringVar(&s.data, "data", "", "`folder` of etcd's data, the certificate and the file tokens; default: one that is removed at the end")
 	flag.StringVar(&s.features, "features", "", "feature gates, as WatchList=false")
 	flag.Parse()
-	if s.data == "" || flag.NArg() > 0 {
-		log.Fatal("want -data and no arguments")
+	if flag.NArg() > 0 {
+		log.Fatal("want flags and no arguments")
 	}
 	if err := run(s); err != nil {
 		log.Fatal(err)
@@ -49,6 +50,14 @@ func main() {
 }
 
 func run(s settings) error {
+	if s.data == "" {
+		dir, err := os.MkdirTemp("", "kubernetes-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		s.data = dir
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	go func() { io.Copy(io.Discard, os.Stdin); stop() }()

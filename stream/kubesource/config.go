@@ -1,0 +1,142 @@
+package kubesource
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+const (
+	// DefaultStallAfter is less than the heartbeat of the gateway, so that a
+	// dead connection is noticed within one.
+	DefaultStallAfter = 10 * time.Second
+	// MinStallAfter leaves a busy server the time to answer a ping.
+	MinStallAfter = 2 * time.Second
+	// DefaultPageSize is what client-go's own lists use.
+	DefaultPageSize = 500
+)
+
+// Config says which objects of which cluster are followed.
+type Config struct {
+	// Kubeconfig is the name of a file as kubectl reads it; "~/" stands for the
+	// home directory. It is read again at each connection. Empty: the service
+	// account of the pod in which this process runs.
+	Kubeconfig string
+	// Context is the name of one of its contexts. Empty: its current-context.
+	Context string
+
+	// Group is the API group, empty for the core group (pods, services…).
+	Group string
+	// Version is the version within the group, for instance "v1". Required.
+	Version string
+	// Resource is the plural name, as in URLs: "deployments". Required.
+	Resource string
+	// Namespace narrows to one namespace. Empty: all of them, and resources
+	// that are in none.
+	Namespace string
+	// LabelSelector narrows to objects whose labels fit, as in kubectl -l.
+	LabelSelector string
+	// FieldSelector narrows to objects whose fields fit, as in kubectl
+	// --field-selector; which fields there are is the server's affair.
+	FieldSelector string
+
+	// StallAfter is how long the server may be silent on a connection that is
+	// open, pings included. 0: DefaultStallAfter; at least MinStallAfter.
+	StallAfter time.Duration
+	// Logger gets what happens between connections. nil: slog.Default.
+	Logger *slog.Logger
+
+	// pageSize is how many objects a list asks for at once.
+	pageSize int
+	// inCluster finds the service account; tests have no pod.
+	inCluster func() (*rest.Config, error)
+}
+
+func (c *Config) check() error {
+	if c.Version == "" || c.Resource == "" {
+		return errors.New(`kubesource: no version or no resource: want for instance "v1" and "pods"`)
+	}
+	for _, p := range []struct{ what, got, want string }{
+		{"group", c.Group, "a name like apps, or nothing for the core group"},
+		{"version", c.Version, "a name like v1"},
+		{"resource", c.Resource, "the plural name of a resource in small letters, like deployments"},
+		{"namespace", c.Namespace, "the name of a namespace, or nothing for all"},
+	} {
+		if !segment(p.got) {
+			return fmt.Errorf("kubesource: %w", &stream.InvalidError{What: p.what, Got: p.got, Want: p.want})
+		}
+	}
+	if c.Context != "" && c.Kubeconfig == "" {
+		return errors.New("kubesource: a context without a kubeconfig: want both, or neither in a pod")
+	}
+	if c.StallAfter != 0 && c.StallAfter < MinStallAfter {
+		return fmt.Errorf("kubesource: %w", &stream.InvalidError{
+			What: "stall after", Got: c.StallAfter.String(), Want: MinStallAfter.String() + " or more"})
+	}
+	if err := CheckLabelSelector(c.LabelSelector); err != nil {
+		return fmt.Errorf("kubesource: %w", err)
+	}
+	if err := CheckFieldSelector(c.FieldSelector); err != nil {
+		return fmt.Errorf("kubesource: %w", err)
+	}
+	return nil
+}
+
+// segment says whether s can be one segment of a path of the API: small letters,
+// digits, '-' and '.', of which the last two not at an end.
+func segment(s string) bool {
+	for i, r := range s {
+		inner := (r == '-' || r == '.') && i > 0 && i < len(s)-1
+		if !inner && !('a' <= r && r <= 'z') && !('0' <= r && r <= '9') {
+			return false
+		}
+	}
+	return true
+}
+
+// CheckLabelSelector says what is wrong with a label selector; nil: nothing.
+func CheckLabelSelector(s string) error {
+	if _, err := labels.Parse(s); err != nil {
+		return &stream.InvalidError{What: "label selector", Got: s, Want: "for instance app=web,tier!=test: " + err.Error()}
+	}
+	return nil
+}
+
+// CheckFieldSelector says what is wrong with a field selector; nil: nothing that
+// can be told without the server.
+func CheckFieldSelector(s string) error {
+	if _, err := fields.ParseSelector(s); err != nil {
+		return &stream.InvalidError{What: "field selector", Got: s, Want: "for instance metadata.name=web: " + err.Error()}
+	}
+	return nil
+}
+
+func (c *Config) setDefaults() {
+	if c.StallAfter == 0 {
+		c.StallAfter = DefaultStallAfter
+	}
+	if c.pageSize == 0 {
+		c.pageSize = DefaultPageSize
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.inCluster == nil {
+		c.inCluster = rest.InClusterConfig
+	}
+}
+
+// name is the resource as Kubernetes' own messages have it.
+func (c *Config) name() string {
+	if c.Group == "" {
+		return c.Resource + "/" + c.Version
+	}
+	return c.Resource + "." + c.Group + "/" + c.Version
+}

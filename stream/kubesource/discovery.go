@@ -1,0 +1,113 @@
+package kubesource
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// groupList is the answer to /apis.
+type groupList struct {
+	Groups []struct {
+		Name     string `json:"name"`
+		Versions []struct {
+			Version string `json:"version"`
+		} `json:"versions"`
+	} `json:"groups"`
+}
+
+// resourceList is the answer to /apis/<group>/<version>, and to /api/<version>.
+type resourceList struct {
+	Resources []struct {
+		Name       string `json:"name"`
+		Namespaced bool   `json:"namespaced"`
+	} `json:"resources"`
+}
+
+// explained says of a 404 which name it was that the server does not know. Who
+// may not ask, or gets no answer, gets the error as it is.
+func (c *client) explained(ctx context.Context, err error) error {
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	why := c.missing(ctx)
+	if why == "" {
+		return err
+	}
+	return &failure{err, why}
+}
+
+// missing says what of group, version, resource and namespace is not there; "":
+// that cannot be told.
+func (c *client) missing(ctx context.Context) string {
+	var known resourceList
+	err := c.get(ctx, groupPath(c.config.Group, c.config.Version), nil, &known)
+	if apierrors.IsNotFound(err) {
+		return c.missingVersion(ctx)
+	}
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, r := range known.Resources {
+		if r.Name == c.config.Resource && !r.Namespaced && c.config.Namespace != "" {
+			return fmt.Sprintf("%s are in no namespace; want no namespace for them", r.Name)
+		}
+		if !strings.Contains(r.Name, "/") {
+			names = append(names, r.Name)
+		}
+	}
+	if slices.Contains(names, c.config.Resource) {
+		return ""
+	}
+	return fmt.Sprintf("the server has no resource %q in %s; want the plural name of one: %s", c.config.Resource, c.where(), listed(names))
+}
+
+// missingVersion is missing for a group that does not have the version, or is
+// not there at all.
+func (c *client) missingVersion(ctx context.Context) string {
+	if c.config.Group == "" {
+		return fmt.Sprintf("the server has no version %q of the core group; want v1, or the name of a group", c.config.Version)
+	}
+	var known groupList
+	if err := c.get(ctx, "/apis", nil, &known); err != nil {
+		return ""
+	}
+	var groups []string
+	for _, g := range known.Groups {
+		groups = append(groups, g.Name)
+		if g.Name != c.config.Group {
+			continue
+		}
+		var versions []string
+		for _, v := range g.Versions {
+			versions = append(versions, v.Version)
+		}
+		return fmt.Sprintf("the server has no version %q of the group %s; want %s", c.config.Version, g.Name, listed(versions))
+	}
+	return fmt.Sprintf("the server has no group %q; want one of %s", c.config.Group, listed(groups))
+}
+
+// where is the group and version in words.
+func (c *client) where() string {
+	if c.config.Group == "" {
+		return "the core group, version " + c.config.Version
+	}
+	return c.config.Group + "/" + c.config.Version
+}
+
+// listed names some, as a hint needs no more.
+func listed(names []string) string {
+	const most = 12
+	slices.Sort(names)
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + "…"
+	}
+	if len(names) == 0 {
+		return "something that it serves (it serves nothing there)"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,182 @@
+package kubesource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// follower is one Watch call under way.
+//
+// Owned by the goroutine that runs Watch.
+type follower struct {
+	// Static after construction.
+	source *Source
+	client *client
+	sink   stream.Sink
+
+	place    stream.Resume // what is known, and where to go on; zero: nothing
+	caughtUp bool          // this call has committed
+	listed   time.Time     // when the newest snapshot was complete
+	listedAt uint64        // its revision
+	refused  error         // what a method of the sink returned
+}
+
+// errWentBack: the server is behind what it said before.
+var errWentBack = errors.New("the server went back")
+
+// run follows one watch after the other, until one does not end in good order.
+func (f *follower) run(ctx context.Context) error {
+	for {
+		call, err := f.begin(ctx)
+		if err != nil {
+			return err
+		}
+		err = f.follow(call)
+		call.close()
+		switch {
+		case expired(err):
+			if err := f.startOver(err); err != nil {
+				return err
+			}
+		case err != nil || f.hasty(call):
+			return err
+		}
+	}
+}
+
+// hasty says whether the server ended a watch at once. Then it is for ingest's
+// back-off to say when it is asked again.
+func (f *follower) hasty(call *watchCall) bool {
+	return time.Since(call.opened) < time.Second
+}
+
+// startOver forgets the place, since the server has. A server that forgets what
+// it has just listed is not asked at once again.
+func (f *follower) startOver(why error) error {
+	if f.place.Revision == f.listedAt && time.Since(f.listed) < time.Minute {
+		return fmt.Errorf("%w: %w", stream.ErrUnresumable, why)
+	}
+	f.place = stream.Resume{}
+	return nil
+}
+
+// begin returns a watch that is live, from the place that is known or behind a
+// snapshot.
+func (f *follower) begin(ctx context.Context) (*watchCall, error) {
+	epoch, err := f.source.epochs.name(ctx, f.client)
+	if err != nil {
+		return nil, err
+	}
+	if f.place.Revision == 0 || f.place.Epoch != epoch {
+		return f.snapshot(ctx, epoch)
+	}
+	call, err := f.resume(ctx)
+	switch {
+	case expired(err):
+		return f.snapshot(ctx, epoch)
+	case errors.Is(err, errWentBack):
+		f.source.epochs.wentBack()
+		f.source.config.Logger.Warn("the Kubernetes server was restored or replaced: beginning anew",
+			"resource", f.source.config.name(), "served", f.place.Revision)
+		return f.again(ctx)
+	}
+	return call, err
+}
+
+// again is begin with nothing known.
+func (f *follower) again(ctx context.Context) (*watchCall, error) {
+	f.place = stream.Resume{}
+	return f.begin(ctx)
+}
+
+// resume goes on from the place, if the server ever was there.
+func (f *follower) resume(ctx context.Context) (*watchCall, error) {
+	asked := time.Now()
+	head, err := f.client.head(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if head < f.place.Revision {
+		return nil, errWentBack
+	}
+	settled := 200*time.Millisecond + 4*time.Since(asked)
+	call, err := f.client.watch(ctx, f.client.query("resourceVersion", strconv.FormatUint(f.place.Revision, 10)))
+	if err != nil || f.caughtUp {
+		return call, err
+	}
+	if err := f.catchUp(call, head, settled); err != nil {
+		call.close()
+		return nil, err
+	}
+	return call, nil
+}
+
+// catchUp takes what happened since the place as one transaction: up to head, or
+// until nothing comes for the time settled.
+func (f *follower) catchUp(call *watchCall, head uint64, settled time.Duration) error {
+	reached := f.place.Revision
+	quiet := time.NewTimer(settled)
+	defer quiet.Stop()
+	for reached < head {
+		e, err := call.next(quiet.C)
+		if errors.Is(err, errQuiet) || errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		at, err := f.apply(e)
+		if err != nil {
+			return err
+		}
+		reached = at.revision
+		quiet.Reset(settled)
+	}
+	return f.commit(reached)
+}
+
+// follow passes events on until the watch ends; nil: in good order.
+func (f *follower) follow(call *watchCall) error {
+	for {
+		e, err := call.next(nil)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		at, err := f.apply(e)
+		if err != nil {
+			return err
+		}
+		if err := f.commit(at.revision); err != nil {
+			return err
+		}
+	}
+}
+
+// commit ends a transaction. What is known is what was committed.
+func (f *follower) commit(revision uint64) error {
+	if revision < f.place.Revision {
+		return fmt.Errorf("%w: resourceVersion %d after %d", stream.ErrOrder, revision, f.place.Revision)
+	}
+	if err := f.told(f.sink.Commit(revision)); err != nil {
+		return err
+	}
+	f.place.Revision, f.caughtUp = revision, true
+	return nil
+}
+
+// told remembers that it was the sink that wanted no more.
+func (f *follower) told(err error) error {
+	if err != nil {
+		f.refused = err
+	}
+	return err
+}

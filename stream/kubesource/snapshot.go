@@ -1,0 +1,130 @@
+package kubesource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// markerPatience is how long a streaming list may pause. A server that does not
+// know of it sends the objects as well, and then nothing for a minute.
+const markerPatience = 10 * time.Second
+
+// errNoMarker: the server has no streaming list.
+var errNoMarker = errors.New("no marker behind the initial events")
+
+// snapshot sends all there is and returns the watch that goes on from there. In
+// the middle of a Watch call, the watch says meanwhile that it is not fresh.
+func (f *follower) snapshot(ctx context.Context, epoch string) (*watchCall, error) {
+	again := f.caughtUp
+	if again {
+		if err := f.told(f.sink.Status(stream.Resyncing, "the server forgot where the watch was: listing again")); err != nil {
+			return nil, err
+		}
+	}
+	call, err := f.fromNothing(ctx, epoch)
+	if err != nil {
+		return nil, err
+	}
+	f.listed, f.listedAt = time.Now(), f.place.Revision
+	if again {
+		err = f.told(f.sink.Status(stream.InSync, ""))
+	}
+	if err != nil {
+		call.close()
+		return nil, err
+	}
+	return call, nil
+}
+
+// fromNothing takes the streaming list, or else a list in pages.
+func (f *follower) fromNothing(ctx context.Context, epoch string) (*watchCall, error) {
+	f.place = stream.Resume{Epoch: epoch}
+	if f.source.paged || !f.client.http2.Load() {
+		return f.paged(ctx)
+	}
+	call, err := f.streamed(ctx)
+	if !errors.Is(err, errNoMarker) {
+		return call, err
+	}
+	call, err = f.paged(ctx)
+	if err == nil {
+		f.source.paged = true
+		f.source.config.Logger.Info("the Kubernetes server has no streaming list: reading in pages from now on",
+			"resource", f.source.config.name())
+	}
+	return call, err
+}
+
+// begins tells the sink of a snapshot.
+func (f *follower) begins() error { return f.told(f.sink.Reset(f.place.Epoch)) }
+
+// streamed reads a streaming list up to its marker.
+func (f *follower) streamed(ctx context.Context) (*watchCall, error) {
+	call, err := f.client.watch(ctx, f.client.query("sendInitialEvents", "true", "resourceVersionMatch", "NotOlderThan"))
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		return nil, fmt.Errorf("%w: %w", errNoMarker, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := f.untilMarker(call); err != nil {
+		call.close()
+		return nil, err
+	}
+	return call, nil
+}
+
+func (f *follower) untilMarker(call *watchCall) error {
+	if err := f.begins(); err != nil {
+		return err
+	}
+	patience := time.NewTimer(markerPatience)
+	defer patience.Stop()
+	for {
+		e, err := call.next(patience.C)
+		if err != nil {
+			return cutShort(call, err)
+		}
+		at, err := f.apply(e)
+		switch {
+		case err != nil:
+			return err
+		case at.initial:
+			return f.commit(at.revision)
+		case at.bookmark:
+			return errNoMarker // one of those that come each minute
+		}
+		patience.Reset(markerPatience)
+	}
+}
+
+// cutShort says what it means that there are no more events before the marker.
+func cutShort(call *watchCall, err error) error {
+	switch {
+	case errors.Is(err, errQuiet), errors.Is(err, io.EOF) && call.ranOut():
+		return errNoMarker
+	case errors.Is(err, io.EOF):
+		return errors.New("the server ended the watch in the middle of the snapshot")
+	}
+	return err
+}
+
+// paged reads a list, and returns a watch from there.
+func (f *follower) paged(ctx context.Context) (*watchCall, error) {
+	revision, err := f.client.list(ctx, f.begins, func(r stream.Resource) error { return f.told(f.sink.Upsert(r)) })
+	if err != nil {
+		return nil, err
+	}
+	if err := f.commit(revision); err != nil {
+		return nil, err
+	}
+	return f.client.watch(ctx, f.client.query("resourceVersion", strconv.FormatUint(revision, 10)))
+}
