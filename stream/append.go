@@ -48,7 +48,7 @@ func (l *Log) appendDelete(c Change, before uint64, now time.Time) *entry {
 	}
 	e := l.appendChange(&c)
 	e.flags |= isDelete
-	if c.Revision <= before || c.inferred {
+	if c.Revision <= before || c.inferred && l.unnumbered {
 		e.flags |= isBorrowed
 		e.revision = max(before, c.Revision)
 	}

@@ -180,16 +180,24 @@ func TestResumeOutcomes(t *testing.T) {
 	}
 }
 
-// TestInferredDeleteIsRepeated: another replica saw the same delete later than
-// the last upsert, and gave out the same revision before it.
-func TestInferredDeleteIsRepeated(t *testing.T) {
-	l := NewLog(LogConfig{Watch: "w"})
-	mustReplace(t, l, "e", 10, upsert("a", 9), upsert("b", 10))
-	mustReplace(t, l, "e", 11, upsert("b", 11))
-	inSync(l)
-	c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{Resume: &Position{"w", "e", 11, 11}})
-	c.drain(s)
-	expect(t, "at 11", c.take(), "delete a@11", "end_of_snapshot 11 count=1 resumed=true")
+// TestInferredDelete: a snapshot is all that there is at its revision, and who was
+// there knows of every delete. Where deletes have no revision of their own, another
+// replica may have given out the same revision before it saw the delete.
+func TestInferredDelete(t *testing.T) {
+	for unnumbered, want := range map[bool]string{
+		false: "end_of_snapshot 11 count=1 resumed=true",
+		true:  "reset expired",
+	} {
+		l := NewLog(LogConfig{Watch: "w", DeletesUnnumbered: unnumbered})
+		mustReplace(t, l, "e", 10, upsert("a", 9), upsert("b", 10))
+		mustReplace(t, l, "e", 11, upsert("b", 11))
+		inSync(l)
+		c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{Resume: &Position{"w", "e", 11, 11}})
+		c.drain(s)
+		if got := c.take(); got[0] != want {
+			t.Errorf("unnumbered %t: at 11 got %q, want %q first", unnumbered, got, want)
+		}
+	}
 }
 
 // TestBorrowedDeleteIsRepeated: where deletes have no revision of their own, a

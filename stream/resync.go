@@ -85,7 +85,7 @@ func (l *Log) knownFrom(snapshot uint64) uint64 {
 
 // missing returns a delete for each live resource that is not present. Where
 // deletes have no revision of their own, a reader at this very revision may still
-// hold it; so they are repeated to such a reader, as borrowed ones are.
+// hold it; there they are marked as borrowed ones are.
 func (l *Log) missing(present []uint64, revision uint64) []Change {
 	var deletes []Change
 	slices.Sort(present)
