@@ -1,0 +1,167 @@
+package natssource
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// bucket asks the server about one bucket, through one connection. All answers
+// are those of the leader of the stream: another member of a cluster may lag.
+//
+// Static after construction.
+type bucket struct {
+	config    *Config
+	conn      *nats.Conn
+	jetstream jetstream.JetStream
+	stream    jetstream.Stream // that holds the bucket
+}
+
+// state is the bucket at one moment.
+type state struct {
+	created time.Time
+	last    uint64 // sequence of the newest message, which may have vanished
+	time    time.Time
+	keys    int    // that have a message, deleted ones included
+	prefix  string // of the subjects of keys
+	alone   bool   // nothing else is in the stream, so that keys counts what is watched
+}
+
+// message is one that the stream has.
+type message struct {
+	sequence uint64 // 0: there is none
+	time     time.Time
+}
+
+// open finds the bucket, and looks at it for the first time.
+func (c *Config) open(ctx context.Context, conn *nats.Conn) (*bucket, state, error) {
+	js, err := jetstream.New(conn)
+	if c.Domain != "" {
+		js, err = jetstream.NewWithDomain(conn, c.Domain)
+	}
+	if err != nil {
+		return nil, state{}, err
+	}
+	b := &bucket{config: c, conn: conn, jetstream: js}
+	limited, cancel := b.limited(ctx)
+	defer cancel()
+	if b.stream, err = js.Stream(limited, c.stream()); err != nil {
+		return nil, state{}, unanswered(ctx, "the state of the bucket", err)
+	}
+	first, err := b.read(b.stream.CachedInfo())
+	return b, first, err
+}
+
+// stream is the name of the stream that holds the bucket.
+func (c *Config) stream() string { return "KV_" + c.Bucket }
+
+// limited gives a request its time.
+func (b *bucket) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, b.config.StallAfter)
+}
+
+// state asks for the state of the bucket. Cheap, however many keys there are.
+func (b *bucket) state(ctx context.Context) (state, error) {
+	limited, cancel := b.limited(ctx)
+	defer cancel()
+	info, err := b.stream.Info(limited)
+	if err != nil {
+		return state{}, unanswered(ctx, "the state of the bucket", err)
+	}
+	return b.read(info)
+}
+
+// keys asks for the subjects of all keys that are watched, and for the state a
+// moment before.
+func (b *bucket) keys(ctx context.Context, filter string) (state, map[string]uint64, error) {
+	limited, cancel := b.limited(ctx)
+	defer cancel()
+	info, err := b.stream.Info(limited, jetstream.WithSubjectFilter(filter))
+	if err != nil {
+		return state{}, nil, unanswered(ctx, "the names of all keys", err)
+	}
+	at, err := b.read(info)
+	return at, info.State.Subjects, err
+}
+
+// read takes of an answer what matters.
+func (b *bucket) read(info *jetstream.StreamInfo) (state, error) {
+	if info.Config.MaxMsgsPerSubject < 1 {
+		return state{}, fmt.Errorf("stream %q is not a bucket: it does not limit the messages of a subject", b.config.stream())
+	}
+	// A mirror holds the subjects of its origin.
+	origin := b.config.Bucket
+	if m := info.Config.Mirror; m != nil {
+		origin = strings.TrimPrefix(m.Name, "KV_")
+	}
+	prefix := "$KV." + origin + "."
+	own := len(info.Config.Subjects) == 1 && info.Config.Subjects[0] == prefix+">"
+	return state{
+		created: info.Created, last: info.State.LastSeq, time: info.State.LastTime,
+		keys: int(info.State.NumSubjects), prefix: prefix,
+		alone: b.config.Keys == "" && own && len(info.Config.Sources) == 0,
+	}, nil
+}
+
+// newest asks for the newest message of a subject, or of all that match a
+// pattern.
+func (b *bucket) newest(ctx context.Context, subject string) (message, error) {
+	return b.message(ctx, map[string]any{"last_by_subj": subject})
+}
+
+// at asks for the message with a sequence.
+func (b *bucket) at(ctx context.Context, sequence uint64) (message, error) {
+	return b.message(ctx, map[string]any{"seq": sequence})
+}
+
+// message asks the leader. The library would ask any member where the bucket
+// allows it, as buckets do.
+func (b *bucket) message(ctx context.Context, which map[string]any) (message, error) {
+	request, err := json.Marshal(which)
+	if err != nil {
+		return message{}, err
+	}
+	limited, cancel := b.limited(ctx)
+	defer cancel()
+	answer, err := b.conn.RequestWithContext(limited, b.api("STREAM.MSG.GET."+b.config.stream()), request)
+	if err != nil {
+		return message{}, unanswered(ctx, "a message", err)
+	}
+	return readMessage(answer.Data)
+}
+
+func (b *bucket) api(subject string) string {
+	if b.config.Domain != "" {
+		return "$JS." + b.config.Domain + ".API." + subject
+	}
+	return "$JS.API." + subject
+}
+
+// readMessage reads an answer of the server.
+func readMessage(answer []byte) (message, error) {
+	var read struct {
+		Error   *jetstream.APIError `json:"error"`
+		Message *struct {
+			Sequence uint64    `json:"seq"`
+			Time     time.Time `json:"time"`
+		} `json:"message"`
+	}
+	if err := json.Unmarshal(answer, &read); err != nil {
+		return message{}, fmt.Errorf("the answer of the server cannot be read: %w", err)
+	}
+	switch {
+	case read.Error != nil && read.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound:
+		return message{}, nil
+	case read.Error != nil:
+		return message{}, read.Error
+	case read.Message == nil || read.Message.Sequence == 0:
+		return message{}, errors.New("the answer of the server has no message")
+	}
+	return message{sequence: read.Message.Sequence, time: read.Message.Time}, nil
+}

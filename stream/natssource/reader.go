@@ -1,0 +1,248 @@
+package natssource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// reader turns what one consumer sends into the calls of a Sink, and decides when
+// what it has read is a state that there was.
+//
+// Owned by the goroutine that runs Watch.
+type reader struct {
+	// Static after construction.
+	bucket asked
+	sink   stream.Sink
+	begin  state  // the bucket when it was looked at first
+	old    *known // what was known before; nil: nothing
+	filter string // the subjects that are watched
+	resume bool   // begins behind a position, not with the last message of each key
+	stall  time.Duration
+	// complete is called when a snapshot is.
+	complete func()
+
+	known  *known
+	number uint64 // of the last delivery
+	at     uint64 // sequence of the last message
+	floor  uint64 // nothing up to here will come any more
+	live   bool   // something was committed
+	dirty  bool   // something is to be committed
+
+	// exact: what was read up to at is what the bucket held. See the package.
+	exact  bool
+	open   bool   // in the middle of a batch that was published as a whole
+	target uint64 // the newest message when the server was asked for it last; 0: not asked
+	clean  bool   // no sequence was missing since
+
+	stuck progress
+}
+
+// asked is what a reader asks the server.
+type asked interface {
+	state(ctx context.Context) (state, error)
+	keys(ctx context.Context, filter string) (state, map[string]uint64, error)
+	newest(ctx context.Context, subject string) (message, error)
+}
+
+// progress is since when the reader has been waiting for what must be there.
+type progress struct {
+	at    uint64
+	since time.Time
+}
+
+// errRestored says that the bucket is an older one, restored from a backup.
+var errRestored = fmt.Errorf("%w: the bucket was restored from a backup", stream.ErrUnresumable)
+
+// take reads one delivery.
+func (r *reader) take(d delivery) error {
+	switch d.kind {
+	case broken:
+		return d.err
+	case heartbeat:
+		if d.number > r.number {
+			return fmt.Errorf("%w: %d messages were sent and %d came", stream.ErrInvalid, d.number, r.number)
+		}
+		return nil
+	}
+	if d.number != r.number+1 {
+		return fmt.Errorf("%w: message %d came after message %d", stream.ErrInvalid, d.number, r.number)
+	}
+	r.number = d.number
+	switch {
+	case d.sequence <= r.at || r.live && d.sequence <= r.floor:
+		return fmt.Errorf("%w: sequence %d came after %d", stream.ErrOrder, d.sequence, max(r.at, r.floor))
+	case r.old.contradicts(d):
+		return errRestored
+	}
+	return r.apply(d)
+}
+
+// apply passes a change on. In a snapshot only the newest version of a key counts.
+func (r *reader) apply(d delivery) error {
+	r.judge(d)
+	before := r.known.keys[d.key]
+	r.known.note(d)
+	r.at, r.dirty = d.sequence, true
+	switch {
+	case d.kind == written:
+		return r.sink.Upsert(stream.Resource{Key: d.key, Revision: d.sequence, Value: d.value, Encoding: d.encoding})
+	case !r.live && !r.resume && (before.sequence == 0 || before.deleted):
+		return nil // the snapshot has nothing of it
+	}
+	return r.sink.Delete(d.key, d.sequence)
+}
+
+// judge says whether the state with this message is one that there was.
+func (r *reader) judge(d delivery) {
+	follows := d.sequence == r.at+1
+	r.open = d.part
+	r.clean = r.clean && follows
+	reached := r.target > 0 && d.sequence >= r.target
+	switch {
+	case r.exact && follows:
+	case d.pending == 0 && (r.live || reached), reached && r.clean:
+		r.exact = true
+	default:
+		r.exact = false
+	}
+}
+
+// settled says whether what was read may be committed.
+func (r *reader) settled() bool { return r.exact && !r.open }
+
+// commit commits what was read, if there is anything, and it is settled.
+func (r *reader) commit(ctx context.Context) error {
+	if !r.settled() || r.live && !r.dirty {
+		return nil
+	}
+	if r.resume && !r.live {
+		if err := r.compareFirst(ctx); err != nil {
+			return err
+		}
+	}
+	r.floor = max(r.at, r.floor)
+	if err := r.sink.Commit(r.floor); err != nil {
+		return err
+	}
+	r.known.committed = r.floor
+	if !r.live && !r.resume {
+		r.known.replaces(r.old)
+		r.complete()
+	}
+	r.live, r.dirty, r.old = true, false, nil
+	return nil
+}
+
+// ask asks for the newest message, so that the reader knows what is outstanding.
+func (r *reader) ask(ctx context.Context) error {
+	newest, err := r.newest(ctx)
+	if err != nil {
+		return err
+	}
+	r.target, r.clean = newest, true
+	if r.at >= newest {
+		r.exact, r.open = true, false
+	}
+	return r.waiting(newest)
+}
+
+// newest returns the sequence of the newest message. The last one that the stream
+// has given is not less than that, and known without a search, but may have
+// vanished: if it does not come, the server is asked to search.
+func (r *reader) newest(ctx context.Context) (uint64, error) {
+	if r.begin.alone && (r.stuck.since.IsZero() || r.stuck.at != r.at) {
+		now, err := r.bucket.state(ctx)
+		return now.last, err
+	}
+	m, err := r.bucket.newest(ctx, r.filter)
+	return m.sequence, err
+}
+
+// waiting notices a consumer that is there and does not send what it must.
+func (r *reader) waiting(newest uint64) error {
+	switch {
+	case r.at >= newest:
+		r.stuck = progress{}
+	case r.stuck.since.IsZero() || r.stuck.at != r.at:
+		r.stuck = progress{at: r.at, since: time.Now()}
+	case time.Since(r.stuck.since) > r.stall:
+		return fmt.Errorf("%w: the newest message has sequence %d, and nothing came after %d for %v",
+			stream.ErrStalled, newest, r.at, r.stall)
+	}
+	return nil
+}
+
+// poll compares the bucket with what is known of it.
+func (r *reader) poll(ctx context.Context) error {
+	now, err := r.bucket.state(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !now.created.Equal(r.begin.created):
+		return fmt.Errorf("%w: the bucket was deleted and made again", stream.ErrUnresumable)
+	case now.last < r.at:
+		return errRestored
+	}
+	var newest message
+	if now.last > r.at {
+		if newest, err = r.bucket.newest(ctx, r.filter); err != nil {
+			return err
+		}
+	}
+	if err := r.waiting(newest.sequence); err != nil || newest.sequence > r.at || !r.live || !r.settled() {
+		return err // what is outstanding comes first
+	}
+	if now.last > r.floor {
+		r.floor, r.dirty = now.last, true // progress
+	}
+	if err := r.compare(ctx, now); err != nil {
+		return err
+	}
+	return r.commit(ctx)
+}
+
+// compareFirst looks for keys that vanished while nobody read.
+func (r *reader) compareFirst(ctx context.Context) error {
+	now, err := r.bucket.state(ctx)
+	switch {
+	case err != nil:
+		return err
+	case now.alone && now.last <= max(r.at, r.floor) && now.keys == len(r.known.keys):
+		return nil
+	}
+	return r.sweep(ctx)
+}
+
+// compare looks for keys that vanished, where their number says that there are
+// some, or does not say.
+func (r *reader) compare(ctx context.Context, now state) error {
+	if now.alone {
+		switch {
+		case r.known.grew > now.last || now.keys == len(r.known.keys):
+			return nil
+		case now.keys > len(r.known.keys):
+			return fmt.Errorf("%w: the bucket has %d keys and %d came", stream.ErrUnresumable, now.keys, len(r.known.keys))
+		}
+	}
+	return r.sweep(ctx)
+}
+
+// sweep deletes the keys that vanished without a message.
+func (r *reader) sweep(ctx context.Context) error {
+	now, present, err := r.bucket.keys(ctx, r.filter)
+	if err != nil {
+		return err
+	}
+	for _, key := range r.known.vanished(present, now.prefix, min(now.last, r.at)) {
+		if !r.known.keys[key].deleted {
+			err = errors.Join(err, r.sink.Delete(key, 0))
+		}
+		delete(r.known.keys, key)
+		r.known.from, r.dirty = max(r.at, r.floor), true
+	}
+	return err
+}

@@ -1,0 +1,132 @@
+package natssource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Source follows one bucket. It is a [stream.Source].
+//
+// Watch is called by one goroutine at a time.
+type Source struct {
+	// Static after construction.
+	config Config
+
+	// Owned by Watch.
+	known    *known // nil: nothing yet
+	restored string // see epochOf; of the bucket that was made at this time:
+	made     time.Time
+}
+
+var (
+	_ stream.Source            = (*Source)(nil)
+	_ stream.DeletesUnnumbered = (*Source)(nil)
+)
+
+// New returns a Source; it connects when Watch is called. The error says what is
+// wrong with the configuration.
+func New(c Config) (*Source, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	c.setDefaults()
+	return &Source{config: c}, nil
+}
+
+// DeletesUnnumbered implements [stream.DeletesUnnumbered]: a key that vanishes
+// because its time is over leaves no sequence.
+func (s *Source) DeletesUnnumbered() bool { return true }
+
+// Watch implements [stream.Source].
+func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	conn, err := s.config.connect(ctx, end)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	defer end(nil) // before close: it waits for who waits for the context
+	return s.ended(ctx, s.follow(ctx, conn, resume, sink))
+}
+
+// ended says what Watch returns: why the context ended, if it did.
+func (s *Source) ended(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return s.config.failed(err)
+}
+
+// follow reads the bucket until something ends that.
+func (s *Source) follow(ctx context.Context, conn *connection, resume stream.Resume, sink stream.Sink) error {
+	b, now, err := s.config.open(ctx, conn.conn)
+	if err != nil {
+		return err
+	}
+	r, err := s.begin(ctx, b, now, resume, sink)
+	if err != nil {
+		return err
+	}
+	c, err := b.consume(ctx, now, r.from())
+	conn.ended = c.ended
+	if err != nil {
+		return err
+	}
+	err = r.read(ctx, c.deliveries, s.config.PollInterval)
+	if errors.Is(err, errRestored) {
+		s.restore(now)
+	}
+	return err
+}
+
+// begin goes on from resume where nothing is missing, else with a snapshot.
+func (s *Source) begin(ctx context.Context, b *bucket, now state, resume stream.Resume, sink stream.Sink) (*reader, error) {
+	if s.known != nil && s.known.epoch == s.epoch(now) && now.last < s.known.witness.sequence {
+		s.restore(now)
+	}
+	r := &reader{
+		bucket: b, sink: sink, begin: now, filter: b.filter(now), stall: s.config.StallAfter, floor: now.last,
+	}
+	epoch := s.epoch(now)
+	if s.known != nil && s.known.epoch == epoch {
+		r.old = s.known
+	}
+	if resume.Epoch == epoch && resume.Revision <= now.last && s.known.resumes(epoch, resume.Revision) {
+		same, err := s.recognises(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		if same {
+			r.known, r.resume, r.at = s.known, true, resume.Revision
+			return r, nil
+		}
+	}
+	r.known = newKnown(epoch)
+	r.complete = func() { s.known = r.known }
+	return r, sink.Reset(epoch)
+}
+
+// recognises says whether the message that was read last is still there.
+func (s *Source) recognises(ctx context.Context, b *bucket) (bool, error) {
+	m, err := b.at(ctx, s.known.witness.sequence)
+	return m.sequence > 0 && m.time.Equal(s.known.witness.time), err
+}
+
+// epoch names the revision order of the bucket as it is.
+func (s *Source) epoch(now state) string {
+	restored := ""
+	if s.made.Equal(now.created) {
+		restored = s.restored
+	}
+	return epochOf(&s.config, now.created, restored)
+}
+
+// restore notes that the bucket as it is now is an older one.
+func (s *Source) restore(now state) {
+	s.made, s.restored = now.created, fmt.Sprintf("%d@%d", now.last, now.time.UnixNano())
+}
