@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -30,10 +32,45 @@ func (s *scene) check(ctx context.Context) error {
 	}
 	s.row.Snapshots = sum(s.watch.Stats().Resyncs) - sum(s.before.Resyncs)
 	if err := errors.Join(errs...); err != nil {
-		return errors.Join(shortened(err), s.state())
+		return errors.Join(shortened(err), s.state(), s.told(err))
 	}
 	return nil
 }
+
+// told says what the first connection that an error names was told of freshness,
+// and what all others were.
+func (s *scene) told(err error) error {
+	var named string
+	others := map[string]bool{}
+	for _, c := range s.history.Connections() {
+		if named == "" && strings.Contains(err.Error(), c.String()) {
+			named = fmt.Sprintf("%v, last read at %s, was told:%s", c, clock(c.Read), strings.Join(statuses(c), ""))
+			continue
+		}
+		for _, status := range statuses(c) {
+			_, status, _ = strings.Cut(status, ": ")
+			others[status] = true
+		}
+	}
+	if named == "" {
+		return nil
+	}
+	return fmt.Errorf("%s\nothers:\n\t%s", named, strings.Join(slices.Sorted(maps.Keys(others)), "\n\t"))
+}
+
+// statuses are those that a connection was told, a line each.
+func statuses(c *streamtest.Connection) (lines []string) {
+	for _, f := range c.Flushes {
+		for _, e := range f.Events {
+			if e.Type == stream.StatusChange {
+				lines = append(lines, fmt.Sprintf("\n\tat %s: since %s %v (%s)", clock(f.At), clock(e.Since), e.State, e.Reason))
+			}
+		}
+	}
+	return lines
+}
+
+func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 
 // shortened is an error of which the first part says enough.
 func shortened(err error) error {

@@ -33,7 +33,7 @@
 //   - a contradiction: an upsert of what the key never was upstream, or a delete
 //     of a key that was not deleted upstream since the version that the
 //     subscriber holds;
-//   - a reset without a cause. Causes are: a subscriber that came without an id,
-//     and an upstream that lost its content. Where deletes have no revision of
-//     their own an id may also be too old ("expired").
+//   - a reset without a cause. Causes are: a subscriber that came without an id;
+//     an upstream that lost its content; and an id from before a snapshot that
+//     ended an outage, since what was created and deleted meanwhile is not in it.
 package faults

@@ -15,6 +15,11 @@ import (
 // cannot do. Put, Delete and List go to the upstream itself, not through the
 // proxy, and are called by one goroutine at a time; an error from them means that
 // the outcome is unknown, and is expected of an upstream that was killed.
+//
+// Put and Delete must not give up by a timeout of their own: a paused upstream has
+// the request, and makes the write when it goes on, after everybody was told what
+// there is. They wait until it answers or the connection breaks. They must not try
+// again by themselves either, where it is unknown whether the first try was made.
 type Rig struct {
 	// Name is that of the source in the rows. Required.
 	Name string

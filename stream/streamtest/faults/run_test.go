@@ -263,7 +263,7 @@ func TestUpstreamThatLosesWrites(t *testing.T) {
 	m := newMemory(streamtest.OwnRevision)
 	rig := m.rig()
 	rig.List = func(context.Context) ([]stream.Resource, uint64, error) { return nil, m.Revision(), nil }
-	if _, err := playOne(t, rig, m.cut()); err == nil || !strings.Contains(err.Error(), "the upstream lost what it had acknowledged") {
+	if _, err := playOne(t, rig, m.cut()); err == nil || !strings.Contains(err.Error(), "asked directly the upstream has not what was written") {
 		t.Errorf("got %v: want that the upstream, or the rig, is to blame", err)
 	}
 }

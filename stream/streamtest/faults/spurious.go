@@ -51,7 +51,7 @@ func (k *knowledge) spurious(c *streamtest.Connection) (found []error) {
 	}
 	for i := range c.Flushes {
 		for _, e := range c.Flushes[i].Events {
-			if why := r.event(e, c.From == nil, epochAfter(c, i)); why != "" {
+			if why := r.event(e, c, i); why != "" {
 				found = append(found, fmt.Errorf("spurious: %v: flush %d: %s", c, c.Flushes[i].Order, why))
 			}
 			r.state.Apply(e)
@@ -73,11 +73,11 @@ func epochAfter(c *streamtest.Connection, flush int) string {
 	return ""
 }
 
-// event says why an event is spurious; "" if it is not.
-func (r *reading) event(e stream.Event, fresh bool, epoch string) string {
+// event says why an event of a flush is spurious; "" if it is not.
+func (r *reading) event(e stream.Event, c *streamtest.Connection, flush int) string {
 	switch e.Type {
 	case stream.Reset:
-		return r.reset(e, fresh, epoch)
+		return r.reset(e, c, flush)
 	case stream.EndOfSnapshot:
 		r.joining, r.snapshot, r.vague = false, false, false
 	case stream.Upsert:
@@ -88,20 +88,21 @@ func (r *reading) event(e stream.Event, fresh bool, epoch string) string {
 	return ""
 }
 
-func (r *reading) reset(e stream.Event, fresh bool, epoch string) string {
-	first := fresh && r.epoch == ""
-	same := r.epoch == epoch
+func (r *reading) reset(e stream.Event, c *streamtest.Connection, flush int) string {
+	before, now := r.epoch, epochAfter(c, flush)
 	r.snapshot, r.vague = true, false
-	if epoch != "" {
-		r.epoch = epoch
+	if now != "" {
+		r.epoch = now
 	}
 	switch {
-	case first, !same || epoch == "":
+	case c.From == nil && before == "": // it came without an id
 		return ""
-	case r.unnumbered && e.Reason == string(stream.ResetExpired):
+	case before != now || now == "":
+		return ""
+	case r.joining && e.Reason == string(stream.ResetExpired) && r.told < c.Flushes[flush].Horizon:
 		return ""
 	}
-	return fmt.Sprintf("reset (%s) within epoch %q", e.Reason, epoch)
+	return fmt.Sprintf("reset (%s) within epoch %q", e.Reason, now)
 }
 
 func (r *reading) upsert(e stream.Event) string {

@@ -152,7 +152,7 @@ func (u *upstream) compare(resources []stream.Resource, revision uint64, key str
 		u.note(one.Revision, stream.Change{Resource: one})
 	}
 	if diff := listed.Diff(known); diff != "" {
-		return fmt.Errorf("the upstream lost what it had acknowledged, or the rig is wrong: asked directly it has not what was written: %s", diff)
+		return fmt.Errorf("asked directly the upstream has not what was written (it lost what it had acknowledged, or a write of the rig that was given up was made later): %s", diff)
 	}
 	return nil
 }
