@@ -10,21 +10,24 @@ import (
 	"github.com/watchtide/watchtide/stream/filesource"
 	"github.com/watchtide/watchtide/stream/grpcsource"
 	"github.com/watchtide/watchtide/stream/hostsource"
+	"github.com/watchtide/watchtide/stream/ssesource"
 	"github.com/watchtide/watchtide/stream/store"
 )
 
 // upstreams makes the sources of watches: the one place that knows every source.
-// A store is shared by its watches; everything else is made for each watch.
+// A store, and another gateway, is shared by its watches; everything else is made
+// for each watch.
 //
 // Owned by serve.
 type upstreams struct {
-	logger *slog.Logger
-	stores map[string]*store.Store // by name of the source
-	open   []*grpcsource.Source
+	logger   *slog.Logger
+	stores   map[string]*store.Store // by name of the source
+	open     []*grpcsource.Source
+	gateways map[string]*ssesource.Upstream // by name of the source
 }
 
 func newUpstreams(logger *slog.Logger) *upstreams {
-	return &upstreams{logger: logger, stores: map[string]*store.Store{}}
+	return &upstreams{logger: logger, stores: map[string]*store.Store{}, gateways: map[string]*ssesource.Upstream{}}
 }
 
 // close closes every connection. After the registry: nothing reads any more.
@@ -81,6 +84,9 @@ func (u *upstreams) source(s config.Source, w config.Watch) (stream.Source, stre
 		return source, nil, err
 	case config.Files:
 		source, err := filesource.New(filesConfig(s.Files))
+		return source, nil, err
+	case config.Gateway:
+		source, err := u.gateway(s, w)
 		return source, nil, err
 	case config.Etcd:
 		source, err := etcdsource.New(etcdConfig(s.Etcd, w))

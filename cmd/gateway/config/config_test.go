@@ -152,6 +152,7 @@ watches:
 var everythingElse = []string{
 	everyKeyOfFiles,
 	everyKeyOfEtcd,
+	everyKeyOfGateway,
 }
 
 // TestEveryOption has every key of the format with a value that is not its

@@ -31,17 +31,18 @@ func (d *decoder) sourceFields(s *Source) map[SourceType]map[string]field {
 			"stall_after":       d.duration(&s.GRPC.StallAfter),
 			"max_message_bytes": d.messageSize(&s.GRPC.MaxMessageBytes),
 		},
-		Files: d.files(&s.Files),
-		Etcd:  d.etcd(&s.Etcd),
+		Files:   d.files(&s.Files),
+		Etcd:    d.etcd(&s.Etcd),
+		Gateway: d.gateway(&s.Gateway),
 	}
 }
 
 // required are the keys that a source of a type cannot be without.
-var required = map[SourceType]string{GRPCs: "address", Files: "dir", Etcd: "endpoints"}
+var required = map[SourceType]string{GRPCs: "address", Files: "dir", Etcd: "endpoints", Gateway: "url"}
 
 // notBuiltIn are the source types that the configuration format knows and this
 // build does not.
-var notBuiltIn = []string{"consul", "gateway", "kubernetes", "nats"}
+var notBuiltIn = []string{"consul", "kubernetes", "nats"}
 
 // sources reads the section and returns the type of every source that is
 // declared; empty for one that was declared with an error.
@@ -93,6 +94,9 @@ func (d *decoder) source(s *Source, e entry) bool {
 	}
 	if s.Type == Etcd && d.lacks(entries, "username") != d.lacks(entries, "password_file") {
 		d.errorf(value{node: e.key, path: e.path}, "want both username and password_file, or neither")
+	}
+	if s.Type == Gateway {
+		d.checkGateway(&s.Gateway, value{node: e.key, path: e.path})
 	}
 	return true
 }

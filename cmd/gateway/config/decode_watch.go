@@ -26,13 +26,14 @@ func (d *decoder) watchFields(w *Watch) map[string]field {
 // ownFields returns, for each source type, how the keys are read that only its
 // watches may have.
 func (d *decoder) ownFields(w *Watch) map[SourceType]map[string]field {
+	named := map[string]field{
+		"watch": d.strThat("a name of 1 to 64 letters, digits, '.', '_' or '-'",
+			func(s string) bool { return stream.CheckWatchName(s) == nil }, &w.Watch),
+		"prefix": d.str(&w.Prefix),
+	}
 	return map[SourceType]map[string]field{
-		Host: {"collection": d.collection(&w.Collection)},
-		GRPCs: {
-			"watch": d.strThat("a name of 1 to 64 letters, digits, '.', '_' or '-'",
-				func(s string) bool { return stream.CheckWatchName(s) == nil }, &w.Watch),
-			"prefix": d.str(&w.Prefix),
-		},
+		Host:  {"collection": d.collection(&w.Collection)},
+		GRPCs: named, Gateway: named,
 		Etcd: {"prefix": d.str(&w.Prefix)},
 	}
 }
@@ -92,7 +93,7 @@ func (d *decoder) watchOf(w *Watch, e entry, source SourceType, entries []entry)
 	if source == Host && d.lacks(entries, "collection") {
 		d.errorf(value{node: e.key, path: e.path}, "collection is missing; want %s", oneOf(Collections))
 	}
-	if source == GRPCs && w.Watch == "" {
+	if (source == GRPCs || source == Gateway) && w.Watch == "" {
 		w.Watch = w.Name
 	}
 }

@@ -12,11 +12,12 @@ type SourceType string
 
 // The source types of this build.
 const (
-	Store SourceType = "store"
-	Host  SourceType = "host"
-	GRPCs SourceType = "grpc"
-	Files SourceType = "files"
-	Etcd  SourceType = "etcd"
+	Store   SourceType = "store"
+	Host    SourceType = "host"
+	GRPCs   SourceType = "grpc"
+	Files   SourceType = "files"
+	Etcd    SourceType = "etcd"
+	Gateway SourceType = "gateway"
 )
 
 // Source is one entry of "sources": one upstream. Only the field of its type
@@ -27,11 +28,12 @@ type Source struct {
 	// Type is one of the source types of this build ("type"; required).
 	Type SourceType
 
-	Store StoreSource
-	Host  HostSource
-	GRPC  GRPCSource
-	Files FilesSource
-	Etcd  EtcdSource
+	Store   StoreSource
+	Host    HostSource
+	GRPC    GRPCSource
+	Files   FilesSource
+	Etcd    EtcdSource
+	Gateway GatewaySource
 }
 
 // StoreSource is a source of type "store": resources in memory, writable over
@@ -103,10 +105,10 @@ type Watch struct {
 	// Collection is what of the machine is watched ("collection"; required for
 	// a source of type host, and for no other): processes, interfaces or mounts.
 	Collection string
-	// Watch is the upstream's name for the watch ("watch"; only for a source of
-	// type grpc; the watch's own name).
+	// Watch is the upstream's name for the watch ("watch"; only for sources of
+	// type grpc and gateway; the watch's own name).
 	Watch string
 	// Prefix narrows the watch to keys that begin with it ("prefix"; only for
-	// sources of type grpc and etcd; of the latter it is not part of the keys).
+	// sources of type grpc, gateway and etcd; of the latter it is not part of the keys).
 	Prefix string
 }

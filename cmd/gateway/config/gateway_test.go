@@ -1,0 +1,70 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+const everyKeyOfGateway = `
+sources:
+  core:
+    type: gateway
+    url: https://core.example.com/gw
+    tls: { server_name: core }
+    token_file: token
+    headers: { x-team: web }
+    header_files: { x-api-key: /run/token }
+    stall_after: 1m
+    max_event_bytes: 32MiB
+watches: { services: { source: core, watch: all, prefix: "web/" }, nodes: { source: core } }
+`
+
+func TestGatewaySource(t *testing.T) {
+	c := parse(t, everyKeyOfGateway)
+	got := c.Sources[0].Gateway
+	if got.TLS == nil || got.TLS.ServerName != "core" {
+		t.Errorf("TLS is %+v, want the server name core", got.TLS)
+	}
+	got.TLS = nil
+	want := GatewaySource{
+		URL: "https://core.example.com/gw", TokenFile: "etc/token", StallAfter: time.Minute, MaxEventBytes: 32 << 20,
+		Headers: Metadata{"X-Team": "web", "X-Api-Key": "absolute"},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("read %+v, want %+v", got, want)
+	}
+	if w := c.Watches[0]; w.Watch != "all" || w.Prefix != "web/" {
+		t.Errorf("watch %q, prefix %q", w.Watch, w.Prefix)
+	}
+	if w := c.Watches[1]; w.Watch != "nodes" || w.Prefix != "" {
+		t.Errorf("watch %q, prefix %q, want the watch's own name", w.Watch, w.Prefix)
+	}
+}
+
+func TestGatewaySourceErrors(t *testing.T) {
+	for _, c := range []struct{ name, keys, want string }{
+		{"no url", `stall_after: 1s`, "sources.core: url is missing, which a source of type gateway must have"},
+		{"no scheme", `url: "core:8080"`, `sources.core.url: "core:8080": want a URL such as`},
+		{"a password in the url", `url: "https://u:p@core"`, "want a URL such as"},
+		{"tls for http", `url: "http://core", tls: {}`, "sources.core: tls is given for a url that begins with http: want https, or no tls"},
+		{"a token in the file", `url: "http://core", token: x`, `unknown key "token" in sources.core`},
+		{"no such file", `url: "http://core", token_file: nowhere`, `sources.core.token_file: "nowhere" cannot be read`},
+		{"two lines", `url: "http://core", token_file: lines`, "sources.core.token_file: the file must hold one line"},
+		{"a credential", `url: "http://core", headers: { authorization: x }`, "name the file in header_files"},
+		{"not a header", `url: "http://core", headers: { "a b": x }`, "want the name of an HTTP header"},
+		{"a header of the stream", `url: "http://core", headers: { last-event-id: x }`, "want the name of an HTTP header that is not the stream's own"},
+		{"a header twice", `url: "http://core", headers: { x-a: x }, header_files: { X-A: token }`, `"X-A" stands in headers or header_files already`},
+		{"token and header", `url: "http://core", token_file: token, header_files: { authorization: token }`, "want token_file, or a header Authorization, not both"},
+		{"too large", `url: "http://core", max_event_bytes: 4GiB`, "want less than 2GiB"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := "sources: { core: { type: gateway, " + c.keys + " } }\nwatches: { services: { source: core } }\n"
+			_, err := Parse("etc/gateway.yaml", []byte(text), fakeEnvironment())
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("error %v, want %q in it", err, c.want)
+			}
+		})
+	}
+}
