@@ -32,9 +32,6 @@ func withstand(t *testing.T, name string, s *server) {
 		More: []faults.Fault{
 			{Name: "restore of an empty backup", Wipes: true, Broken: true, Inject: func() error { s.restore(empty); return nil }},
 			{Name: "compaction", Inject: func() error { s.compact(); return nil }},
-			{Name: "cut, and compacted meanwhile", Gone: true,
-				Inject: func() error { proxy.Refuse(); proxy.Cut(); return nil },
-				Heal:   func() error { s.compact(); proxy.Heal(); return nil }},
 		},
 		Close: func() { s.client.Close(); s.Kill() },
 	})

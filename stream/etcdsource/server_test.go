@@ -2,11 +2,13 @@ package etcdsource
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
@@ -92,15 +94,25 @@ func (s *server) start() {
 // serving waits until there is a leader.
 func (s *server) serving() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	defer cancel()
-	for {
+	s.do("get", func(ctx context.Context) error {
 		_, err := s.client.Get(ctx, "x")
+		return err
+	})
+}
+
+// do repeats a request until it succeeds: a cluster that elects a leader may
+// forget it. So it may happen twice.
+func (s *server) do(what string, request func(context.Context) error) {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		ctx, cancel := context.WithTimeout(s.t.Context(), time.Second)
+		err := request(ctx)
+		cancel()
 		if err == nil {
 			return
 		}
-		if ctx.Err() != nil {
-			s.t.Fatalf("etcd does not answer: %v", err)
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%s: %v", what, err)
 		}
 	}
 }
@@ -144,39 +156,38 @@ func (s *server) restore(backup string) {
 }
 
 // put writes a key and returns its revision.
-func (s *server) put(key, value string) uint64 {
+func (s *server) put(key, value string) (revision uint64) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	defer cancel()
-	answer, err := s.client.Put(ctx, key, value)
-	if err != nil {
-		s.t.Fatalf("put %q: %v", key, err)
-	}
-	return uint64(answer.Header.Revision)
+	s.do("put "+key, func(ctx context.Context) error {
+		answer, err := s.client.Put(ctx, key, value)
+		if err == nil {
+			revision = uint64(answer.Header.Revision)
+		}
+		return err
+	})
+	return revision
 }
 
-// delete removes a key and returns the revision of that.
-func (s *server) delete(key string) uint64 {
+// delete removes a key.
+func (s *server) delete(key string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	defer cancel()
-	answer, err := s.client.Delete(ctx, key)
-	if err != nil {
-		s.t.Fatalf("delete %q: %v", key, err)
-	}
-	return uint64(answer.Header.Revision)
+	s.do("delete "+key, func(ctx context.Context) error {
+		_, err := s.client.Delete(ctx, key)
+		return err
+	})
 }
 
 // compact forgets all that was before the present revision.
 func (s *server) compact() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
-	defer cancel()
-	answer, err := s.client.Get(ctx, "x")
-	if err == nil {
-		_, err = s.client.Compact(ctx, answer.Header.Revision)
-	}
-	if err != nil {
-		s.t.Fatalf("compact: %v", err)
-	}
+	s.do("compact", func(ctx context.Context) error {
+		answer, err := s.client.Get(ctx, "x")
+		if err == nil {
+			_, err = s.client.Compact(ctx, answer.Header.Revision)
+		}
+		if errors.Is(err, rpctypes.ErrCompacted) {
+			return nil
+		}
+		return err
+	})
 }

@@ -75,7 +75,7 @@ func (s *Source) open(ctx context.Context, on *member, epoch string, from uint64
 	if from == 0 {
 		x.merge, x.target = stream.NewMerge(), unknownTarget
 	}
-	x.running.Go(w.receive)
+	x.running.Go(func() { w.receive(ctx) })
 	return x, nil
 }
 
@@ -100,10 +100,7 @@ func (x *session) step() error {
 	select {
 	case <-x.ctx.Done():
 		return context.Cause(x.ctx)
-	case r, open := <-x.watch.responses:
-		if !open {
-			return context.Cause(x.ctx)
-		}
+	case r := <-x.watch.responses:
 		x.asked = time.Time{}
 		return x.receive(r)
 	case p := <-x.pages:

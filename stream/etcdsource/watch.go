@@ -18,7 +18,7 @@ type watch struct {
 	// Static after construction.
 	call etcdserverpb.Watch_WatchClient
 
-	// Written by receive, which closes it at the end.
+	// Written by receive; never closed.
 	responses chan response
 }
 
@@ -59,10 +59,9 @@ func openWatch(ctx context.Context, on *member, keys keyRange, from uint64) (*wa
 	return &watch{call: call, responses: make(chan response, 16)}, nil
 }
 
-// receive reads the stream to its end. Fragments are put together: a transaction
-// may be spread over several.
-func (w *watch) receive() {
-	defer close(w.responses)
+// receive reads the stream to its end, the last response, or to that of ctx.
+// Fragments are put together: a transaction may be spread over several.
+func (w *watch) receive(ctx context.Context) {
 	var whole *etcdserverpb.WatchResponse
 	for {
 		r, err := w.call.Recv()
@@ -79,7 +78,7 @@ func (w *watch) receive() {
 		whole = nil
 		select {
 		case w.responses <- response{r, err}:
-		case <-w.call.Context().Done():
+		case <-ctx.Done(): // not that of the stream, which ends with it
 			return
 		}
 		if err != nil {
