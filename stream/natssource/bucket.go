@@ -31,6 +31,7 @@ type state struct {
 	keys    int    // that have a message, deleted ones included
 	prefix  string // of the subjects of keys
 	alone   bool   // nothing else is in the stream, so that keys counts what is watched
+	forgets bool   // keys vanish without a message when their time is over, or for want of room
 }
 
 // message is one that the stream has.
@@ -105,8 +106,16 @@ func (b *bucket) read(info *jetstream.StreamInfo) (state, error) {
 	return state{
 		created: info.Created, last: info.State.LastSeq, time: info.State.LastTime,
 		keys: int(info.State.NumSubjects), prefix: prefix,
-		alone: b.config.Keys == "" && own && len(info.Config.Sources) == 0,
+		forgets: forgets(&info.Config),
+		alone:   b.config.Keys == "" && own && len(info.Config.Sources) == 0,
 	}, nil
+}
+
+// forgets says whether a bucket is made so that keys vanish without a message.
+func forgets(c *jetstream.StreamConfig) bool {
+	aging := c.MaxAge > 0 || c.AllowMsgTTL
+	limited := c.MaxMsgs > 0 || c.MaxBytes > 0
+	return aging && c.SubjectDeleteMarkerTTL == 0 || limited && c.Discard == jetstream.DiscardOld
 }
 
 // newest asks for the newest message of a subject, or of all that match a

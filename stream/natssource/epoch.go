@@ -13,10 +13,10 @@ import (
 //
 // A stream that is restored from a backup has the creation time of the backup.
 // Where a reader notices that, restored tells the orders apart; else it is empty.
-func epochOf(c *Config, created time.Time, restored string) string {
+func epochOf(c *Config, created time.Time, restored, lot string) string {
 	h := sha256.New()
 	for _, part := range []string{
-		c.Domain, c.Bucket, c.Keys, strconv.FormatInt(created.UnixNano(), 10), restored,
+		c.Domain, c.Bucket, c.Keys, strconv.FormatInt(created.UnixNano(), 10), restored, lot,
 	} {
 		h.Write([]byte(part))
 		h.Write([]byte{0})

@@ -2,6 +2,7 @@ package natssource
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -20,12 +21,10 @@ type Source struct {
 	known    *known // nil: nothing yet
 	restored string // see epochOf; of the bucket that was made at this time:
 	made     time.Time
+	lot      string // see epochOf; drawn for each reader that begins from nothing
 }
 
-var (
-	_ stream.Source            = (*Source)(nil)
-	_ stream.DeletesUnnumbered = (*Source)(nil)
-)
+var _ stream.Source = (*Source)(nil)
 
 // New returns a Source; it connects when Watch is called. The error says what is
 // wrong with the configuration.
@@ -36,10 +35,6 @@ func New(c Config) (*Source, error) {
 	c.setDefaults()
 	return &Source{config: c}, nil
 }
-
-// DeletesUnnumbered implements [stream.DeletesUnnumbered]: a key that vanishes
-// because its time is over leaves no sequence.
-func (s *Source) DeletesUnnumbered() bool { return true }
 
 // Watch implements [stream.Source].
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
@@ -86,6 +81,9 @@ func (s *Source) follow(ctx context.Context, conn *connection, resume stream.Res
 
 // begin goes on from resume where nothing is missing, else with a snapshot.
 func (s *Source) begin(ctx context.Context, b *bucket, now state, resume stream.Resume, sink stream.Sink) (*reader, error) {
+	if resume.Epoch == "" {
+		s.lot = rand.Text()[:8]
+	}
 	if s.known != nil && s.known.epoch == s.epoch(now) && now.last < s.known.witness.sequence {
 		s.restore(now)
 	}
@@ -119,11 +117,14 @@ func (s *Source) recognises(ctx context.Context, b *bucket) (bool, error) {
 
 // epoch names the revision order of the bucket as it is.
 func (s *Source) epoch(now state) string {
-	restored := ""
+	restored, lot := "", ""
 	if s.made.Equal(now.created) {
 		restored = s.restored
 	}
-	return epochOf(&s.config, now.created, restored)
+	if now.forgets {
+		lot = s.lot
+	}
+	return epochOf(&s.config, now.created, restored, lot)
 }
 
 // restore notes that the bucket as it is now is an older one.
