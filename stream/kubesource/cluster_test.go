@@ -2,11 +2,11 @@ package kubesource
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -32,6 +32,34 @@ func sharedCluster(t testing.TB) *cluster {
 	return clusterOf(t, realserver.Shared(t, realserver.Build(t, "kubernetes")))
 }
 
+// pool holds resources of the shared cluster that nobody has used yet: the server
+// takes two seconds to serve a new one, and no longer for many.
+var pool struct {
+	once sync.Once
+	free chan *kind
+}
+
+// sharedKind returns a namespaced resource of the shared cluster, for one test.
+func sharedKind(t testing.TB) *kind {
+	t.Helper()
+	c := sharedCluster(t)
+	pool.once.Do(func() {
+		const many = 24
+		pool.free = make(chan *kind, many)
+		var wg sync.WaitGroup
+		for range many {
+			wg.Go(func() { pool.free <- c.kind(true) })
+		}
+		wg.Wait()
+	})
+	select {
+	case k := <-pool.free:
+		return &kind{cluster: c, group: k.group, plural: k.plural, namespaced: true}
+	default: // the tests are run again and again
+		return c.kind(true)
+	}
+}
+
 // ownCluster starts a server on a port and with data that a restart finds again.
 func ownCluster(t testing.TB, flags ...string) *cluster {
 	args := append([]string{"-listen", realserver.FreeAddress(t), "-data", t.TempDir()}, flags...)
@@ -48,7 +76,7 @@ func clusterOf(t testing.TB, server *realserver.Server) *cluster {
 	roots.AppendCertsFromPEM(pem)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
-	c.http = &http.Client{Transport: transport, Timeout: 20 * time.Second}
+	c.http = &http.Client{Transport: transport}
 	return c
 }
 
@@ -99,8 +127,15 @@ func (c *cluster) do(method, path, body string, also ...int) (answer string, cod
 	return answer, code
 }
 
+// try makes a request as admin. It waits 20 seconds at most.
 func (c *cluster) try(method, path, body string) (answer string, code int, err error) {
-	request, err := http.NewRequest(method, "https://"+c.server.Addr()+path, strings.NewReader(body))
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	return c.tryWithin(ctx, method, path, body)
+}
+
+func (c *cluster) tryWithin(ctx context.Context, method, path, body string) (answer string, code int, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, "https://"+c.server.Addr()+path, strings.NewReader(body))
 	if err != nil {
 		return "", 0, err
 	}
@@ -206,32 +241,40 @@ func (k *kind) json(namespace, name, spec string) string {
 		k.group, k.plural, namespace, name, name, spec)
 }
 
-// put creates or changes an object.
-func (k *kind) put(namespace, name, spec string) error {
-	answer, code, err := k.try(http.MethodPost, k.collection(namespace), k.json(namespace, name, spec))
+// put creates or changes an object, and returns what the server made of it.
+func (k *kind) put(ctx context.Context, namespace, name, spec string) (answer string, err error) {
+	answer, code, err := k.tryWithin(ctx, http.MethodPost, k.collection(namespace), k.json(namespace, name, spec))
 	if err == nil && code == http.StatusConflict {
-		answer, code, err = k.try(http.MethodPatch, k.collection(namespace)+"/"+name, `{"spec":`+spec+`}`)
+		answer, code, err = k.tryWithin(ctx, http.MethodPatch, k.collection(namespace)+"/"+name, `{"spec":`+spec+`}`)
 	}
 	if err == nil && code >= 300 {
 		err = fmt.Errorf("%d %s", code, answer)
 	}
-	return err
+	return answer, err
 }
 
 func (k *kind) mustPut(namespace, name, spec string) {
 	k.t.Helper()
-	if err := k.put(namespace, name, spec); err != nil {
+	if _, err := k.put(k.t.Context(), namespace, name, spec); err != nil {
 		k.t.Fatal(err)
 	}
 }
 
 // delete deletes an object, which may be gone already.
-func (k *kind) delete(namespace, name string) error {
-	answer, code, err := k.try(http.MethodDelete, k.collection(namespace)+"/"+name, "")
+func (k *kind) delete(ctx context.Context, namespace, name string) error {
+	answer, code, err := k.tryWithin(ctx, http.MethodDelete, k.collection(namespace)+"/"+name, "")
 	if err == nil && code >= 300 && code != http.StatusNotFound {
 		err = fmt.Errorf("%d %s", code, answer)
 	}
 	return err
+}
+
+// clear deletes all objects.
+func (k *kind) clear() {
+	k.t.Helper()
+	for _, namespace := range []string{"default", "space0", "space1"} {
+		k.do(http.MethodDelete, k.collection(namespace), "")
+	}
 }
 
 // fill makes n objects, several at a time.
@@ -243,7 +286,7 @@ func (k *kind) fill(n int) {
 	for range cap(errs) {
 		wg.Go(func() {
 			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
-				if err := k.put("default", fmt.Sprintf("object-%05d", i), fmt.Sprintf(`{"n":%d}`, i)); err != nil {
+				if _, err := k.put(k.t.Context(), "default", fmt.Sprintf("object-%05d", i), fmt.Sprintf(`{"n":%d}`, i)); err != nil {
 					errs <- err
 					return
 				}
@@ -280,12 +323,29 @@ func mustNew(t testing.TB, c Config) *Source {
 	return s
 }
 
-// portOf is the port of host:port.
-func portOf(t testing.TB, address string) string {
-	t.Helper()
-	_, port, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
+// in is the same resource for a test within the test that made it.
+func (k *kind) in(t testing.TB) *kind {
+	inner, here := *k, *k.cluster
+	here.t = t
+	inner.cluster = &here
+	return &inner
+}
+
+// restart kills the server and starts it again.
+func (c *cluster) restart() {
+	c.t.Helper()
+	if err := c.server.Restart(); err != nil {
+		c.t.Fatal(err)
 	}
-	return port
+}
+
+// wipe starts the server again with an empty etcd, and declares the resource.
+func (k *kind) wipe() {
+	k.t.Helper()
+	k.server.Kill()
+	if err := os.RemoveAll(filepath.Join(k.data(), "etcd")); err != nil {
+		k.t.Fatal(err)
+	}
+	k.restart()
+	k.declare()
 }

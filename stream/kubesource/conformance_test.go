@@ -4,8 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
+	"path"
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
@@ -51,60 +50,30 @@ func legalName(i int) string {
 	return fmt.Sprintf([]string{"plain%d", "with-dash-%d", "with.dots.%d", "0digit%d", "x--y%d", "a%d"}[i%6], i)
 }
 
+// TestConformance uses one server and one resource for the whole suite, emptied
+// for each test.
 func TestConformance(t *testing.T) {
-	for _, namespaced := range []bool{true, false} {
-		t.Run(fmt.Sprintf("namespaced=%v", namespaced), func(t *testing.T) {
-			c := ownCluster(t)
-			streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
-				return harness(t, c, namespaced)
-			})
-		})
-	}
+	k := ownCluster(t).kind(true)
+	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+		return harness(t, k)
+	})
 }
 
-func harness(t *testing.T, c *cluster, namespaced bool) *streamtest.Harness {
-	here := *c
-	here.t = t
-	k := here.kind(namespaced)
-	proxy := faultproxy.New(t, c.server.Addr())
-	key := func(i int) string { return legalName(i) }
-	split := func(key string) (namespace, name string) { return "", key }
-	if namespaced {
-		key = func(i int) string { return fmt.Sprintf("space%d/%s", i%2, legalName(i)) }
-		split = func(key string) (namespace, name string) {
-			return filepath.Dir(key), filepath.Base(key)
-		}
-	}
+func harness(t *testing.T, shared *kind) *streamtest.Harness {
+	k := shared.in(t)
+	k.clear()
+	proxy := faultproxy.New(t, k.server.Addr())
 	return &streamtest.Harness{
 		Source: unwrapped{mustNew(t, k.configAt(proxy.Addr()))},
-		Key:    key,
+		Key:    func(i int) string { return fmt.Sprintf("space%d/%s", i%2, legalName(i)) },
 		Put: func(key, value string) error {
-			namespace, name := split(key)
-			return k.put(namespace, name, wrapped(value))
+			_, err := k.put(t.Context(), path.Dir(key), path.Base(key), wrapped(value))
+			return err
 		},
-		Delete:     func(key string) error { return k.delete(split(key)) },
+		Delete:     func(key string) error { return k.delete(t.Context(), path.Dir(key), path.Base(key)) },
 		Disconnect: proxy.Cut,
-		Restart:    func() { k.restart() },
+		Restart:    k.restart,
 		Restore:    k.wipe,
 		Resumes:    true,
 	}
-}
-
-// restart kills the server and starts it again.
-func (c *cluster) restart() {
-	c.t.Helper()
-	if err := c.server.Restart(); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
-// wipe starts the server again with an empty etcd, and declares the resource.
-func (k *kind) wipe() {
-	k.t.Helper()
-	k.server.Kill()
-	if err := os.RemoveAll(filepath.Join(k.data(), "etcd")); err != nil {
-		k.t.Fatal(err)
-	}
-	k.restart()
-	k.declare()
 }
