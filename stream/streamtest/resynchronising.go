@@ -68,10 +68,10 @@ func (s *step) completeTo() uint64 {
 }
 
 // deletedSince says whether an event is a delete that the upstream made after a
-// revision. Where deletes have none of their own, that cannot be told.
+// revision, by the revision that it says.
 func (h *History) deletedSince(revision uint64, s *step) bool {
 	r := s.event.Resource
-	if s.event.Type != stream.Delete || h.DeletesUnnumbered || r.Revision <= revision {
+	if s.event.Type != stream.Delete || r.Revision <= revision {
 		return false
 	}
 	return place(h.Truth.Versions(s.epoch, r.Key), 0, Version{Revision: r.Revision}) >= 0

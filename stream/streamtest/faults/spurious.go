@@ -123,11 +123,12 @@ func (r *reading) delete(e stream.Event) string {
 	switch {
 	case !ok && (r.vague || r.joining && r.unnumbered):
 		return ""
-	case !ok && !r.unnumbered && e.Resource.Revision > r.told &&
+	case !ok && e.Resource.Revision > r.told &&
 		slices.Contains(r.versions[key], streamtest.Version{Revision: e.Resource.Revision}):
 		return "" // it came and went, and this is all that is known of it
 	case !ok:
-		return fmt.Sprintf("%q is deleted, and was not there", key)
+		return fmt.Sprintf("%q is deleted at revision %d, and was not there; the subscriber has everything up to %d, upstream it was %v", key,
+			e.Resource.Revision, r.told, r.versions[key][max(0, len(r.versions[key])-6):])
 	}
 	since := slices.Index(r.versions[key], held)
 	gone := slices.ContainsFunc(r.versions[key][max(since, 0):], func(v streamtest.Version) bool { return v.Value == "" })
