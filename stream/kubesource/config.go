@@ -53,6 +53,8 @@ type Config struct {
 	// Logger gets what happens between connections. nil: slog.Default.
 	Logger *slog.Logger
 
+	// watchFor is how long a watch is asked to last; 0: see client.watch.
+	watchFor time.Duration
 	// pageSize is how many objects a list asks for at once.
 	pageSize int
 	// inCluster finds the service account; tests have no pod.

@@ -61,6 +61,6 @@
 // # A connection that is open and dead
 //
 // Over HTTP/2 a ping is sent when nothing came for half of StallAfter, and must be
-// answered in the other half. Over HTTP/1.1 a watch is short (30 s), and must end
-// on time.
+// answered in the other half. Over HTTP/1.1 a watch is short, twice StallAfter, and
+// must end on time.
 package kubesource

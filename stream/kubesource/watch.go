@@ -40,14 +40,21 @@ type watchCall struct {
 	err error // why there are no more; nil: the server ended it in good order
 }
 
-// watch begins a watch with bookmarks. The server ends it after a few minutes,
-// not at the same time for all; over HTTP/1.1, where only that shows that it is
-// still there, soon.
-func (c *client) watch(ctx context.Context, query url.Values) (*watchCall, error) {
-	limit := 2 * c.config.StallAfter
-	if c.http2.Load() {
-		limit = 4*time.Minute + rand.N(4*time.Minute)
+// lasting is how long a watch lasts: a few minutes, not the same for all; over
+// HTTP/1.1, where only its end shows that the server is still there, less.
+func (c *client) lasting() time.Duration {
+	switch {
+	case c.config.watchFor > 0:
+		return c.config.watchFor
+	case c.http2.Load():
+		return 4*time.Minute + rand.N(4*time.Minute)
 	}
+	return 2 * c.config.StallAfter
+}
+
+// watch begins a watch with bookmarks.
+func (c *client) watch(ctx context.Context, query url.Values) (*watchCall, error) {
+	limit := c.lasting()
 	query.Set("watch", "true")
 	query.Set("allowWatchBookmarks", "true")
 	query.Set("timeoutSeconds", strconv.Itoa(int(limit/time.Second)))

@@ -1,0 +1,321 @@
+package kubesource
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// fake is an API server of which each answer is a function: for what the real one
+// does rarely, or did in former times. It lives in a synctest bubble, in memory,
+// and speaks HTTP/2.
+type fake struct {
+	t      *testing.T
+	source *Source
+	conns  chan net.Conn
+	closed chan struct{}
+
+	closing sync.Once
+
+	// The answers; nil: 404. initial is asked for streaming lists, where there
+	// is one; else watch is, as by a server that does not know of them.
+	cluster, definition, list, watch, initial http.HandlerFunc
+
+	mu   sync.Mutex
+	seen []string // requests, shortened
+}
+
+// inBubble runs a test against a fake, in a bubble.
+func inBubble(t *testing.T, test func(f *fake)) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{t: t, conns: make(chan net.Conn), closed: make(chan struct{})}
+		f.cluster = says(200, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"cluster-1"}}`)
+		server := &httptest.Server{Listener: f, Config: &http.Server{Handler: f}, EnableHTTP2: true}
+		server.StartTLS()
+		ca := pemOf(server.Certificate())
+		f.source = mustNew(t, Config{
+			Group: "example.com", Version: "v1", Resource: "widgets", pageSize: 2, Logger: slog.New(slog.DiscardHandler),
+			inCluster: func() (*rest.Config, error) {
+				return &rest.Config{
+					Host: "https://example.com", Dial: f.dial,
+					TLSClientConfig: rest.TLSClientConfig{CAData: ca},
+				}, nil
+			},
+		})
+		test(f)
+		f.source.Close()
+		server.CloseClientConnections()
+		server.Close()
+	})
+}
+
+func (f *fake) Accept() (net.Conn, error) {
+	select {
+	case c := <-f.conns:
+		return c, nil
+	case <-f.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (f *fake) Close() error {
+	f.closing.Do(func() { close(f.closed) })
+	return nil
+}
+
+func (f *fake) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+func (f *fake) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case f.conns <- server:
+		return client, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	name, answer := "list", f.list
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/kube-system"):
+		name, answer = "cluster", f.cluster
+	case strings.Contains(r.URL.Path, "/customresourcedefinitions/"):
+		name, answer = "definition", f.definition
+	case !strings.HasSuffix(r.URL.Path, "/widgets"):
+		name, answer = r.URL.Path, nil
+	case q.Get("sendInitialEvents") == "true":
+		name, answer = "initial", f.initial
+		if answer == nil {
+			answer = f.watch
+		}
+	case q.Get("watch") == "true":
+		name, answer = "watch "+q.Get("resourceVersion"), f.watch
+	case q.Get("limit") == "1":
+		name = "head"
+	case q.Get("continue") != "":
+		name = "list " + q.Get("continue")
+	}
+	f.mu.Lock()
+	f.seen = append(f.seen, name)
+	f.mu.Unlock()
+	if answer == nil {
+		http.NotFound(w, r)
+		return
+	}
+	answer(w, r)
+}
+
+// requests returns what was asked since it was called last, without what tells
+// the cluster.
+func (f *fake) requests() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []string
+	for _, s := range f.seen {
+		if s != "cluster" && s != "definition" {
+			out = append(out, s)
+		}
+	}
+	f.seen = nil
+	return strings.Join(out, ", ")
+}
+
+// wantRequests fails unless these requests were made since it was called last.
+func (f *fake) wantRequests(want string) {
+	f.t.Helper()
+	if got := f.requests(); got != want {
+		f.t.Errorf("requests were\n\t%s\nwant\n\t%s", got, want)
+	}
+}
+
+func pemOf(c *x509.Certificate) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
+}
+
+// says answers with a code and a body.
+func says(code int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(code)
+		fmt.Fprint(w, body)
+	}
+}
+
+// sends answers with lines, and ends.
+func sends(lines ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusOK)
+		for _, line := range lines {
+			fmt.Fprintln(w, line)
+			w.(http.Flusher).Flush()
+		}
+	}
+}
+
+// holds answers with lines, and then with nothing more.
+func holds(lines ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		sends(lines...)(w, r)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}
+}
+
+// runsOut answers with lines, and ends when it is told to.
+func runsOut(end <-chan struct{}, lines ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		sends(lines...)(w, r)
+		w.(http.Flusher).Flush()
+		select {
+		case <-end:
+		case <-r.Context().Done():
+		}
+	}
+}
+
+// inTurn answers with one after the other, and then with the last one.
+func inTurn(answers ...http.HandlerFunc) http.HandlerFunc {
+	var mu sync.Mutex
+	return func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		next := answers[0]
+		if len(answers) > 1 {
+			answers = answers[1:]
+		}
+		mu.Unlock()
+		next(w, r)
+	}
+}
+
+// widget is an object.
+func widget(name string, revision int) string {
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"resourceVersion":"%d"}}`, name, revision)
+}
+
+// line is an event of a watch.
+func line(kind, object string) string { return fmt.Sprintf(`{"type":%q,"object":%s}`, kind, object) }
+
+func bookmarkAt(revision int) string {
+	return line(bookmark, fmt.Sprintf(`{"kind":"Widget","metadata":{"resourceVersion":"%d"}}`, revision))
+}
+
+func markerAt(revision int) string {
+	return line(bookmark, fmt.Sprintf(`{"kind":"Widget","metadata":{"resourceVersion":"%d",
+		"annotations":{"k8s.io/initial-events-end":"true"}}}`, revision))
+}
+
+// status is what the server says where it does not do what it was asked.
+func status(code int, reason, message string) string {
+	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":%q}`, code, reason, message)
+}
+
+// listOf is a list, with the mark of the next page if there is one.
+func listOf(revision int, next string, items ...string) string {
+	return fmt.Sprintf(`{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"%d","continue":%q},"items":[%s]}`,
+		revision, next, strings.Join(items, ","))
+}
+
+// run is one Watch call.
+type run struct {
+	*streamtest.SinkRecorder
+	f      *fake
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when Watch has returned
+	err    error         // read after ended
+}
+
+// start calls Watch, from where an earlier call stopped, or from nothing.
+func (f *fake) start(from *run) *run {
+	var resume stream.Resume
+	var state streamtest.State
+	if from != nil {
+		resume, state = from.Resume(), from.State()
+	}
+	return f.startAt(resume, state)
+}
+
+func (f *fake) startAt(resume stream.Resume, state streamtest.State) *run {
+	ctx, cancel := context.WithCancel(f.t.Context())
+	r := &run{SinkRecorder: streamtest.NewSinkRecorder(resume, state), f: f, cancel: cancel, ended: make(chan struct{})}
+	go func() {
+		defer close(r.ended)
+		r.err = f.source.Watch(ctx, resume, r.SinkRecorder)
+		r.End()
+	}()
+	f.t.Cleanup(func() {
+		if err := r.Err(); err != nil {
+			f.t.Errorf("the contract of Sink was broken: %v", err)
+		}
+	})
+	return r
+}
+
+// stop ends the call from outside.
+func (r *run) stop() {
+	r.cancel()
+	<-r.ended
+}
+
+// end waits for Watch to return.
+func (r *run) end() error {
+	<-r.ended
+	return r.err
+}
+
+// running fails if Watch has returned.
+func (r *run) running() {
+	r.f.t.Helper()
+	synctest.Wait()
+	select {
+	case <-r.ended:
+		r.f.t.Fatalf("Watch returned: %v", r.err)
+	default:
+	}
+}
+
+// after waits, in the bubble's time.
+func (r *run) after(d time.Duration) {
+	timer := time.NewTimer(d)
+	<-timer.C
+	synctest.Wait()
+}
+
+// wantState fails unless these keys are there, at a revision.
+func (r *run) wantState(revision uint64, keys ...string) {
+	r.f.t.Helper()
+	synctest.Wait()
+	state := r.State()
+	for _, key := range keys {
+		if _, ok := state[key]; !ok {
+			r.f.t.Errorf("%s is missing", key)
+		}
+	}
+	if len(state) != len(keys) || r.Resume().Revision != revision {
+		r.f.t.Errorf("there are %v at %d, want %v at %d", state, r.Resume().Revision, keys, revision)
+	}
+}
+
+// wantResets fails unless Reset was called n times.
+func (r *run) wantResets(n int) {
+	r.f.t.Helper()
+	if got := r.Resets(); got != n {
+		r.f.t.Errorf("Reset was called %d times, want %d", got, n)
+	}
+}
