@@ -11,6 +11,7 @@ const (
 	WantURL    = `nats://host:port or tls://host:port, several separated by commas, without user, password or token`
 	WantBucket = `letters, digits, "-" and "_"`
 	WantKeys   = `tokens between dots, where "*" is any token and a last ">" is any rest, such as "eu.*.price" or "eu.>"`
+	WantPrefix = `tokens between dots, without wildcards`
 )
 
 // servers splits a URL into the servers that it names.
@@ -68,6 +69,9 @@ func ValidBucket(name string) bool {
 
 // ValidKeys says whether a pattern can match keys.
 func ValidKeys(pattern string) bool { return validSubject(pattern, true) }
+
+// ValidPrefix says whether subjects can begin with a text.
+func ValidPrefix(prefix string) bool { return validSubject(prefix, false) }
 
 // validSubject says whether a text is a subject, or a pattern of subjects.
 func validSubject(subject string, wildcards bool) bool {

@@ -78,7 +78,7 @@ func (c *Config) check() error {
 		{"bucket", c.Bucket, WantBucket, ValidBucket(c.Bucket)},
 		{"keys", c.Keys, WantKeys, c.Keys == "" || ValidKeys(c.Keys)},
 		{"domain", c.Domain, WantBucket, c.Domain == "" || ValidBucket(c.Domain)},
-		{"inbox prefix", c.InboxPrefix, "tokens between dots, without wildcards", c.InboxPrefix == "" || validSubject(c.InboxPrefix, false)},
+		{"inbox prefix", c.InboxPrefix, WantPrefix, c.InboxPrefix == "" || ValidPrefix(c.InboxPrefix)},
 		{"stall after", c.StallAfter.String(), MinStallAfter.String() + " or more", c.StallAfter == 0 || c.StallAfter >= MinStallAfter},
 		{"poll interval", c.PollInterval.String(), MinPollInterval.String() + " or more", c.PollInterval == 0 || c.PollInterval >= MinPollInterval},
 	} {

@@ -153,6 +153,7 @@ var everythingElse = []string{
 	everyKeyOfFiles,
 	everyKeyOfEtcd,
 	everyKeyOfGateway,
+	everyKeyOfNATS,
 }
 
 // TestEveryOption has every key of the format with a value that is not its

@@ -34,15 +34,16 @@ func (d *decoder) sourceFields(s *Source) map[SourceType]map[string]field {
 		Files:   d.files(&s.Files),
 		Etcd:    d.etcd(&s.Etcd),
 		Gateway: d.gateway(&s.Gateway),
+		NATS:    d.nats(&s.NATS),
 	}
 }
 
 // required are the keys that a source of a type cannot be without.
-var required = map[SourceType]string{GRPCs: "address", Files: "dir", Etcd: "endpoints", Gateway: "url"}
+var required = map[SourceType]string{GRPCs: "address", Files: "dir", Etcd: "endpoints", Gateway: "url", NATS: "url"}
 
 // notBuiltIn are the source types that the configuration format knows and this
 // build does not.
-var notBuiltIn = []string{"consul", "kubernetes", "nats"}
+var notBuiltIn = []string{"consul", "kubernetes"}
 
 // sources reads the section and returns the type of every source that is
 // declared; empty for one that was declared with an error.
@@ -97,6 +98,9 @@ func (d *decoder) source(s *Source, e entry) bool {
 	}
 	if s.Type == Gateway {
 		d.checkGateway(&s.Gateway, value{node: e.key, path: e.path})
+	}
+	if s.Type == NATS {
+		d.checkNATS(&s.NATS, value{node: e.key, path: e.path})
 	}
 	return true
 }

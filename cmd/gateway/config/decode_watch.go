@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/hostsource"
+	"github.com/watchtide/watchtide/stream/natssource"
 )
 
 // Collections are what a source of type host can watch.
@@ -35,6 +36,7 @@ func (d *decoder) ownFields(w *Watch) map[SourceType]map[string]field {
 		Host:  {"collection": d.collection(&w.Collection)},
 		GRPCs: named, Gateway: named,
 		Etcd: {"prefix": d.str(&w.Prefix)},
+		NATS: d.natsWatch(w),
 	}
 }
 
@@ -92,6 +94,9 @@ func (d *decoder) watchOf(w *Watch, e entry, source SourceType, entries []entry)
 	d.object(e.value, fields)
 	if source == Host && d.lacks(entries, "collection") {
 		d.errorf(value{node: e.key, path: e.path}, "collection is missing; want %s", oneOf(Collections))
+	}
+	if source == NATS && d.lacks(entries, "bucket") {
+		d.errorf(value{node: e.key, path: e.path}, "bucket is missing; want %s", natssource.WantBucket)
 	}
 	if (source == GRPCs || source == Gateway) && w.Watch == "" {
 		w.Watch = w.Name

@@ -18,6 +18,7 @@ const (
 	Files   SourceType = "files"
 	Etcd    SourceType = "etcd"
 	Gateway SourceType = "gateway"
+	NATS    SourceType = "nats"
 )
 
 // Source is one entry of "sources": one upstream. Only the field of its type
@@ -34,6 +35,7 @@ type Source struct {
 	Files   FilesSource
 	Etcd    EtcdSource
 	Gateway GatewaySource
+	NATS    NATSSource
 }
 
 // StoreSource is a source of type "store": resources in memory, writable over
@@ -111,4 +113,10 @@ type Watch struct {
 	// Prefix narrows the watch to keys that begin with it ("prefix"; only for
 	// sources of type grpc, gateway and etcd; of the latter it is not part of the keys).
 	Prefix string
+	// Bucket is the name of the bucket ("bucket"; required for a source of type
+	// nats, and for no other).
+	Bucket string
+	// Keys is a pattern of the keys that are watched ("keys"; only for a source of
+	// type nats).
+	Keys string
 }

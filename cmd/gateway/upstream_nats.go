@@ -1,0 +1,15 @@
+package main
+
+import (
+	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/stream/natssource"
+)
+
+func natsConfig(n config.NATSSource, w config.Watch) natssource.Config {
+	return natssource.Config{
+		URL: n.URL, Bucket: w.Bucket, Keys: w.Keys, Domain: n.Domain, InboxPrefix: n.InboxPrefix, TLS: n.TLS,
+		CredentialsFile: n.CredentialsFile, NKeyFile: n.NKeyFile, TokenFile: n.TokenFile,
+		User: n.Username, PasswordFile: n.PasswordFile,
+		StallAfter: n.StallAfter, PollInterval: n.PollInterval,
+	}
+}
