@@ -32,6 +32,9 @@ func withstand(t *testing.T, name string, s *server) {
 		More: []faults.Fault{
 			{Name: "restore of an empty backup", Wipes: true, Broken: true, Inject: func() error { s.restore(empty); return nil }},
 			{Name: "compaction", Inject: func() error { s.compact(); return nil }},
+			{Name: "cut, and compacted meanwhile", Gone: true,
+				Inject: func() error { proxy.Refuse(); proxy.Cut(); return nil },
+				Heal:   func() error { s.compact(); proxy.Heal(); return nil }},
 		},
 		Close: func() { s.client.Close(); s.Kill() },
 	})
@@ -44,8 +47,6 @@ type keyspace struct {
 }
 
 func (k *keyspace) put(ctx context.Context, key, value string) (stream.Resource, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
 	answer, err := k.server.client.Put(ctx, k.prefix+key, value)
 	if err != nil {
 		return stream.Resource{}, err
@@ -54,8 +55,6 @@ func (k *keyspace) put(ctx context.Context, key, value string) (stream.Resource,
 }
 
 func (k *keyspace) delete(ctx context.Context, key string) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
 	answer, err := k.server.client.Delete(ctx, k.prefix+key)
 	if err != nil {
 		return 0, err

@@ -42,8 +42,6 @@ func TestFaults(t *testing.T) {
 type writer struct{ *kind }
 
 func (w writer) put(ctx context.Context, key, value string) (stream.Resource, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
 	answer, err := w.kind.put(ctx, "default", path.Base(key), value)
 	if err != nil {
 		return stream.Resource{}, err
@@ -54,8 +52,6 @@ func (w writer) put(ctx context.Context, key, value string) (stream.Resource, er
 // delete returns the revision of the deletion. The server does not tell it, but
 // nobody else writes, so that it is where the server is afterwards.
 func (w writer) delete(ctx context.Context, key string) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
 	if err := w.kind.delete(ctx, "default", path.Base(key)); err != nil {
 		return 0, err
 	}

@@ -191,11 +191,28 @@ func (s *scene) script(ctx context.Context) error {
 	return err
 }
 
+// inject looks meanwhile, since a restart takes its time.
 func (s *scene) inject(ctx context.Context) error {
-	if s.fault.Wipes {
-		return s.upstream.wipe(ctx, s.fault.Inject)
+	done := make(chan error, 1)
+	go func() {
+		err := errors.New("Inject failed the test")
+		defer func() { done <- err }()
+		if s.fault.Wipes {
+			err = s.upstream.wipe(ctx, s.fault.Inject)
+			return
+		}
+		err = s.fault.Inject()
+	}()
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	for {
+		s.noticed()
+		select {
+		case err := <-done:
+			return err
+		case <-ticker.C:
+		}
 	}
-	return s.fault.Inject()
 }
 
 // notice waits until the fault is seen where it must be.
