@@ -11,8 +11,8 @@ import (
 )
 
 // epochs names the revision orders. Consul's resources have no name for theirs:
-// nothing in them says that the server was restored or replaced. So a name has
-// two parts.
+// nothing in them says that the server was restored or replaced. So a name is
+// made of two parts.
 //
 // The first says which collection of which cluster it is: the cluster's id where
 // Consul tells it (the trust domain of its certificate authority), else the
@@ -30,7 +30,7 @@ type epochs struct {
 	address    string
 
 	cluster string // its id; empty: not known
-	broken  string // the second part
+	broken  string // the second part; empty as long as nothing was contradicted
 }
 
 func newEpochs(c *Config) epochs {
@@ -46,7 +46,7 @@ func (e *epochs) name() string {
 	if e.cluster == "" {
 		of = "address " + e.address
 	}
-	return hash(12, append(e.collection, of)...) + e.broken
+	return hash(slices.Concat(e.collection, []string{of, e.broken})...)
 }
 
 // enter notes which cluster answers; "": it does not say. It returns whether that
@@ -70,10 +70,10 @@ func (e *epochs) renew(objects map[string]object) {
 	if len(objects) == 0 {
 		parts = append(parts, rand.Text())
 	}
-	e.broken = "~" + hash(8, parts...)
+	e.broken = hash(parts...)
 }
 
-func hash(digits int, parts ...string) string {
+func hash(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return hex.EncodeToString(sum[:])[:digits]
+	return hex.EncodeToString(sum[:6])
 }
