@@ -60,7 +60,7 @@ bench: ## run the benchmarks and print a table (COUNT=6 for a comparison)
 reliability: servers ## put every source through every fault and print the table of docs/reliability.md
 	@mkdir -p profile
 	@packages=$$(grep -l 'faults\.Run(' stream/*source/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); status=0; \
-	$(GO) test -count 1 -p 1 -timeout 20m -run '^TestFaults$$' -v $$packages > profile/reliability.txt 2>&1 || status=$$?; \
+	$(GO) test -count 1 -p 1 -timeout 20m -run '^TestFaults' -v $$packages > profile/reliability.txt 2>&1 || status=$$?; \
 	awk -f stream/streamtest/faults/table.awk profile/reliability.txt || status=1; \
 	if [ $$status != 0 ]; then grep -v ' reliability |' profile/reliability.txt >&2; exit $$status; fi
 
