@@ -59,7 +59,7 @@ func (s *Source) hint(e endpoint, err error) string {
 		return fmt.Sprintf("; want the password of user %q", s.config.Username)
 	case !secure && strings.Contains(text, "error reading server preface"):
 		return "; want https:// if that is what the member speaks"
-	case secure && strings.Contains(text, "first record does not look like a TLS handshake"):
+	case secure && strings.Contains(text, "authentication handshake failed: EOF"):
 		return "; want http:// if the member does not speak TLS"
 	}
 	return ""

@@ -2,6 +2,7 @@ package etcdsource
 
 import (
 	"fmt"
+	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -20,6 +21,17 @@ func newKeyRange(prefix string) keyRange {
 		return keyRange{start: "\x00", end: "\x00"}
 	}
 	return keyRange{prefix: prefix, start: prefix, end: clientv3.GetPrefixRangeEnd(prefix)}
+}
+
+// check refuses what is not of the range, or has no revision.
+func (k keyRange) check(kv *mvccpb.KeyValue) error {
+	switch {
+	case !strings.HasPrefix(string(kv.GetKey()), k.prefix):
+		return fmt.Errorf("%w: key %q: want one that begins with %q", stream.ErrInvalid, kv.GetKey(), k.prefix)
+	case kv.GetModRevision() <= 0:
+		return fmt.Errorf("%w: key %q has revision %d: want 1 or more", stream.ErrInvalid, kv.GetKey(), kv.GetModRevision())
+	}
+	return nil
 }
 
 // key returns the key of a resource.

@@ -79,6 +79,9 @@ func (l *list) read(from string, option clientv3.OpOption) (p page, more bool) {
 	p = page{kvs: answer.Kvs, revision: uint64(answer.Header.GetRevision()), total: answer.Count}
 	p.resources = make([]stream.Resource, len(p.kvs))
 	for i, kv := range p.kvs {
+		if err := l.keys.check(kv); err != nil {
+			return page{err: err}, false
+		}
 		p.resources[i] = l.keys.resource(kv)
 	}
 	return p, answer.More && len(p.kvs) > 0

@@ -40,6 +40,10 @@ func (s *Source) connect(ctx context.Context, e endpoint) (*member, error) {
 // is that of the login alone.
 func (c *Config) client(ctx context.Context, e endpoint) clientv3.Config {
 	options := []grpc.DialOption{grpc.WithChainUnaryInterceptor(failFast)}
+	if c.TLS != nil && c.TLS.ServerName != "" {
+		// The library has the name of the endpoint verified, whatever this says.
+		options = append(options, grpc.WithAuthority(c.TLS.ServerName))
+	}
 	if c.network != nil {
 		options = append(options, grpc.WithContextDialer(c.network))
 	}

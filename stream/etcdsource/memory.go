@@ -3,11 +3,14 @@ package etcdsource
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/watchtide/watchtide/stream"
 )
 
 // memory is what is remembered of a cluster's history, to recognise it again: a
@@ -93,7 +96,8 @@ func (m *memory) verify(ctx context.Context, on *member, keys keyRange) (verdict
 		return replaced, nil
 	}
 	asked := m.asked()
-	answer, err := on.client.Txn(ctx).Then(m.questions(asked, keys)...).Commit()
+	questions := m.questions(asked, keys)
+	answer, err := on.client.Txn(ctx).Then(questions...).Commit()
 	switch {
 	case errors.Is(err, rpctypes.ErrCompacted):
 		return unknown, nil
@@ -101,6 +105,8 @@ func (m *memory) verify(ctx context.Context, on *member, keys keyRange) (verdict
 		return replaced, nil
 	case err != nil:
 		return unknown, err
+	case len(answer.Responses) != len(questions):
+		return unknown, fmt.Errorf("%w: %d answers to %d questions", stream.ErrInvalid, len(answer.Responses), len(questions))
 	}
 	for i, t := range asked {
 		if !t.fits(answer.Responses[i].GetResponseRange().Kvs) {

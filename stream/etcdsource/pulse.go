@@ -41,15 +41,17 @@ func (x *session) pulse() error {
 // stalled says whether an answer is due. One that waits to be taken counts: a
 // large snapshot may have taken its time.
 func (x *session) stalled() bool {
-	return !x.asked.IsZero() && time.Since(x.asked) > x.source.config.StallAfter && len(x.watch.responses) == 0
+	return !x.asked.IsZero() && time.Since(x.asked) >= x.source.config.StallAfter && len(x.watch.responses) == 0
 }
 
-// pulseEvery is short while a state is held back for the answer.
+// pulseEvery is short while a state is held back for the answer, and no longer
+// than until the answer is due.
 func (x *session) pulseEvery() time.Duration {
 	if !x.committed && x.target != unknownTarget {
 		return settleEvery
 	}
-	return x.source.config.pulse()
+	due := x.source.config.StallAfter - time.Since(x.asked)
+	return min(x.source.config.pulse(), max(due, settleEvery))
 }
 
 func (x *session) readRevision(floor uint64) read {

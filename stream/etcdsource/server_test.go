@@ -27,12 +27,13 @@ type server struct {
 	t      testing.TB
 	dir    string
 	client *clientv3.Client
+	modern bool // of the release that the source is built for
 }
 
 // startServer starts the server that the source is built for.
 func startServer(t testing.TB, args ...string) *server {
 	t.Helper()
-	s := &server{t: t, dir: t.TempDir()}
+	s := &server{t: t, dir: t.TempDir(), modern: true}
 	args = append([]string{"-listen", realserver.FreeAddress(t), "-data", s.dir}, args...)
 	s.Server = realserver.Start(t, realserver.Build(t, "etcd"), args...)
 	s.client = newClient(t, s.Addr())

@@ -141,6 +141,11 @@ func (x *session) begin() error {
 // events takes whole transactions: a member never spreads one over two responses,
 // but for fragments.
 func (x *session) events(events []*mvccpb.Event) error {
+	for _, e := range events {
+		if err := x.source.keys.check(e.GetKv()); err != nil {
+			return err
+		}
+	}
 	for len(events) > 0 {
 		revision, n := events[0].Kv.ModRevision, 1
 		for n < len(events) && events[n].Kv.ModRevision == revision {

@@ -74,8 +74,8 @@ func (s *subscriber) awaitFor(limit time.Duration, missing func() string) {
 	look := time.NewTicker(5 * time.Millisecond) // what is awaited may be another's
 	defer look.Stop()
 	for {
-		changed := s.sub.Changed()
 		s.read()
+		changed := s.sub.Changed()
 		what := missing()
 		if what == "" {
 			return
