@@ -33,7 +33,7 @@ func (c *consul) newToken(policy string) (secret, accessor string) {
 	body := map[string]any{"Policies": []any{map[string]any{"Name": policy}}}
 	secret = c.callJSON(http.MethodPut, "/v1/acl/token", body, "SecretID")
 	c.eventually("token", func() error { // it has to reach the server's cache
-		a := artists{c.client, c.typ, secret}
+		a := artists{client: c.client, typ: c.typ, token: secret}
 		_, err := a.list(c.t.Context(), "")
 		return err
 	})

@@ -32,6 +32,7 @@ type artists struct {
 	client pbresource.ResourceServiceClient
 	typ    *pbresource.Type
 	token  string
+	newest uint64 // version seen so far; only where faults are injected
 }
 
 // artistsAt writes to a server, not by way of what is tested.

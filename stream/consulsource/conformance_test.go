@@ -16,7 +16,7 @@ func resourceService(t *testing.T) *realserver.Server {
 	return realserver.Start(t, realserver.Build(t, "consulresource"), "-listen", realserver.FreeAddress(t))
 }
 
-// newSource returns a source that is closed with the test.
+// newSource returns a source of artists.
 func newSource(t *testing.T, c Config) *Source {
 	t.Helper()
 	if c.Type == "" {
@@ -26,7 +26,6 @@ func newSource(t *testing.T, c Config) *Source {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.Close)
 	return s
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/stream/streamtest/faults"
-	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
 // shownAs is a resource as a source whose values are texts shows it.
@@ -34,27 +33,27 @@ func (a *artists) rig(t *testing.T, name, address string) *faults.Rig {
 	proxy := faultproxy.New(t, address)
 	source := newSource(t, Config{Address: proxy.Addr(), Probe: MinProbe, Relist: 2 * time.Second})
 	return &faults.Rig{
-		Name: name, Source: texts{source}, Proxy: proxy, Close: source.Close,
+		Name: name, Source: texts{source}, Proxy: proxy,
 		Notice: 2 * MinProbe,
 		Key:    func(i int) string { return fmt.Sprintf("%s%c-%02d", inDefault, 'a'+i%3, i) },
 		Put: func(ctx context.Context, key, value string) (stream.Resource, error) {
-			ctx, end := context.WithTimeout(ctx, time.Second)
-			defer end()
 			r, err := a.put(ctx, key, value)
 			if err != nil {
 				return stream.Resource{}, err
 			}
-			return shownAs(r)
+			shown, err := shownAs(r)
+			a.newest = max(a.newest, shown.Revision)
+			return shown, err
 		},
 		Delete: func(ctx context.Context, key string) (uint64, error) {
-			ctx, end := context.WithTimeout(ctx, time.Second)
-			defer end()
 			return 0, a.delete(ctx, key)
 		},
 		List: a.listShown,
 	}
 }
 
+// listShown returns what there is, and the newest version that there ever was: what
+// had it may be deleted.
 func (a *artists) listShown(ctx context.Context) (out []stream.Resource, newest uint64, err error) {
 	ctx, end := context.WithTimeout(ctx, time.Second)
 	defer end()
@@ -64,26 +63,23 @@ func (a *artists) listShown(ctx context.Context) (out []stream.Resource, newest 
 		if err != nil {
 			return nil, 0, err
 		}
-		out, newest = append(out, shown), max(newest, shown.Revision)
+		out, a.newest = append(out, shown), max(a.newest, shown.Revision)
 	}
-	return out, newest, err
-}
-
-// closing ends the server too: the goroutines that hear what it prints are not
-// those that the source has left.
-func closing(r *faults.Rig, s *realserver.Server) func() {
-	source := r.Close
-	return func() { source(); s.Kill() }
+	return out, a.newest, err
 }
 
 // TestFaults puts the source through everything that can happen to a connection,
 // and to a server that keeps nothing.
 func TestFaults(t *testing.T) {
 	server := resourceService(t)
-	rig := artistsAt(t, server.Addr()).rig(t, "consul", server.Addr())
+	a := artistsAt(t, server.Addr())
+	rig := a.rig(t, "consul", server.Addr())
 	rig.Pause, rig.Resume = server.Pause, server.Resume
-	rig.Wipe = server.Restart
-	rig.Close = closing(rig, server)
+	rig.Wipe = func() error {
+		a.newest = 0
+		return server.Restart()
+	}
+	rig.Close = server.Kill // what hears its output is a goroutine too
 	faults.Run(t, rig)
 }
 
@@ -93,7 +89,7 @@ func TestFaultsOfAFullServer(t *testing.T) {
 		rig := c.rig(t, "consul", c.Addr())
 		rig.Pause, rig.Resume = c.Pause, c.Resume
 		rig.Kill, rig.Restart = c.Kill, c.Restart
-		rig.Close = closing(rig, c.Server)
+		rig.Close = c.Kill
 		faults.Run(t, rig)
 	})
 }

@@ -17,7 +17,6 @@ type follower struct {
 	source *Source
 	link   *link
 	sink   stream.Sink
-	resume stream.Resume
 
 	merge   *stream.Merge
 	objects map[string]object   // what merge holds, with what it does not need
@@ -30,9 +29,9 @@ type follower struct {
 	ailment string // what the sink was told
 }
 
-func newFollower(s *Source, l *link, resume stream.Resume, sink stream.Sink) *follower {
+func newFollower(s *Source, l *link, sink stream.Sink) *follower {
 	return &follower{
-		source: s, link: l, sink: sink, resume: resume,
+		source: s, link: l, sink: sink,
 		merge: stream.NewMerge(), objects: map[string]object{}, dead: map[string]struct{}{},
 		relist: time.NewTimer(s.config.untilRelist()),
 	}

@@ -4,32 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
 
 	"github.com/watchtide/watchtide/stream"
 )
 
-var (
-	errClosed = errors.New("consulsource: the source is closed")
-	// errRotated ends a connection whose watch was opened with a token that is no
-	// longer the one of the file.
-	errRotated = errors.New("consulsource: the ACL token was replaced")
-)
+// errRotated ends a connection whose watch was opened with a token that is no
+// longer the one of the file.
+var errRotated = errors.New("consulsource: the ACL token was replaced")
 
-// Source follows one collection of resources. It is a [stream.Source].
-//
-// Watch is called by one goroutine at a time; Close by any, at any time.
+// Source follows one collection of resources. It is a [stream.Source]. It has
+// nothing open but while Watch runs, which one goroutine at a time may call.
 type Source struct {
 	// Static after construction.
 	config Config
 	typ    *pbresource.Type // never handed out: see Source.ofType
-	closed context.Context
-	close  context.CancelFunc
-
-	// Held by Watch while it runs, so that Close can wait for it.
-	running sync.Mutex
 
 	// Owned by Watch.
 	epochs epochs
@@ -56,15 +46,7 @@ func New(c Config) (*Source, error) {
 	_ = conn.Close()
 	s := &Source{config: c, epochs: newEpochs(&c)}
 	s.typ, _ = ParseType(c.Type)
-	s.closed, s.close = context.WithCancel(context.Background())
 	return s, nil
-}
-
-// Close ends a running Watch call and waits for it. Later ones fail.
-func (s *Source) Close() {
-	s.close()
-	s.running.Lock()
-	defer s.running.Unlock()
 }
 
 // DeletesUnnumbered implements [stream.DeletesUnnumbered]: Consul tells of a
@@ -73,15 +55,9 @@ func (s *Source) DeletesUnnumbered() bool { return true }
 
 // Watch implements [stream.Source]. Consul cannot resume, so that every
 // connection begins with a snapshot; in the same order, unless it went back.
-func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
-	s.running.Lock()
-	defer s.running.Unlock()
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	defer context.AfterFunc(s.closed, func() { end(errClosed) })()
-
+func (s *Source) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
 	for {
-		err := s.connect(ctx, resume, sink)
+		err := s.connect(ctx, sink)
 		if errors.Is(err, stream.ErrBehind) || errors.Is(err, stream.ErrOrder) {
 			// Whoever noticed it: what is there now is another order.
 			s.memory.broken = true
@@ -93,7 +69,7 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 }
 
 // connect follows the collection with one connection and one token.
-func (s *Source) connect(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
+func (s *Source) connect(ctx context.Context, sink stream.Sink) error {
 	conn, err := s.config.dial()
 	if err != nil {
 		return s.config.failed(err, "")
@@ -103,7 +79,7 @@ func (s *Source) connect(ctx context.Context, resume stream.Resume, sink stream.
 		_ = conn.Close()
 		return err
 	}
-	f := newFollower(s, link, resume, sink)
+	f := newFollower(s, link, sink)
 	err = f.run()
 	link.close(err)
 	_ = conn.Close()
