@@ -10,6 +10,7 @@ import (
 	"github.com/watchtide/watchtide/stream/filesource"
 	"github.com/watchtide/watchtide/stream/grpcsource"
 	"github.com/watchtide/watchtide/stream/hostsource"
+	"github.com/watchtide/watchtide/stream/kubesource"
 	"github.com/watchtide/watchtide/stream/natssource"
 	"github.com/watchtide/watchtide/stream/ssesource"
 	"github.com/watchtide/watchtide/stream/store"
@@ -91,6 +92,9 @@ func (u *upstreams) source(s config.Source, w config.Watch) (stream.Source, stre
 		return source, nil, err
 	case config.Etcd:
 		source, err := etcdsource.New(etcdConfig(s.Etcd, w))
+		return source, nil, err
+	case config.Kubernetes:
+		source, err := kubesource.New(kubernetesConfig(s.Kubernetes, w, u.logger))
 		return source, nil, err
 	case config.NATS:
 		source, err := natssource.New(natsConfig(s.NATS, w))

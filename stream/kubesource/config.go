@@ -66,12 +66,12 @@ func (c *Config) check() error {
 		return errors.New(`kubesource: no version or no resource: want for instance "v1" and "pods"`)
 	}
 	for _, p := range []struct{ what, got, want string }{
-		{"group", c.Group, "a name like apps, or nothing for the core group"},
-		{"version", c.Version, "a name like v1"},
-		{"resource", c.Resource, "the plural name of a resource in small letters, like deployments"},
-		{"namespace", c.Namespace, "the name of a namespace, or nothing for all"},
+		{"group", c.Group, WantGroup},
+		{"version", c.Version, WantVersion},
+		{"resource", c.Resource, WantResource},
+		{"namespace", c.Namespace, WantNamespace},
 	} {
-		if !segment(p.got) {
+		if !ValidName(p.got) {
 			return fmt.Errorf("kubesource: %w", &stream.InvalidError{What: p.what, Got: p.got, Want: p.want})
 		}
 	}
@@ -91,9 +91,17 @@ func (c *Config) check() error {
 	return nil
 }
 
-// segment says whether s can be one segment of a path of the API: small letters,
-// digits, '-' and '.', of which the last two not at an end.
-func segment(s string) bool {
+// What the names are that say which objects are followed.
+const (
+	WantGroup     = "the name of an API group, like apps, or nothing for the core group"
+	WantVersion   = "a version of the group, like v1"
+	WantResource  = "the plural name of a resource in small letters, like deployments"
+	WantNamespace = "the name of a namespace, or nothing for all"
+)
+
+// ValidName says whether s can be one of these: small letters, digits, '-' and
+// '.', of which the last two not at an end. Empty is valid as well.
+func ValidName(s string) bool {
 	for i, r := range s {
 		inner := (r == '-' || r == '.') && i > 0 && i < len(s)-1
 		if !inner && !('a' <= r && r <= 'z') && !('0' <= r && r <= '9') {

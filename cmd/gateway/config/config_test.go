@@ -154,6 +154,7 @@ var everythingElse = []string{
 	everyKeyOfEtcd,
 	everyKeyOfGateway,
 	everyKeyOfNATS,
+	everyKeyOfKubernetes,
 }
 
 // TestEveryOption has every key of the format with a value that is not its

@@ -35,6 +35,8 @@ func (d *decoder) sourceFields(s *Source) map[SourceType]map[string]field {
 		Etcd:    d.etcd(&s.Etcd),
 		Gateway: d.gateway(&s.Gateway),
 		NATS:    d.nats(&s.NATS),
+
+		Kubernetes: d.kubernetes(&s.Kubernetes),
 	}
 }
 
@@ -43,7 +45,7 @@ var required = map[SourceType]string{GRPCs: "address", Files: "dir", Etcd: "endp
 
 // notBuiltIn are the source types that the configuration format knows and this
 // build does not.
-var notBuiltIn = []string{"consul", "kubernetes"}
+var notBuiltIn = []string{"consul"}
 
 // sources reads the section and returns the type of every source that is
 // declared; empty for one that was declared with an error.
@@ -101,6 +103,9 @@ func (d *decoder) source(s *Source, e entry) bool {
 	}
 	if s.Type == NATS {
 		d.checkNATS(&s.NATS, value{node: e.key, path: e.path})
+	}
+	if s.Type == Kubernetes {
+		d.checkKubernetes(&s.Kubernetes, value{node: e.key, path: e.path})
 	}
 	return true
 }

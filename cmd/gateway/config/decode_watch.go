@@ -37,6 +37,8 @@ func (d *decoder) ownFields(w *Watch) map[SourceType]map[string]field {
 		GRPCs: named, Gateway: named,
 		Etcd: {"prefix": d.str(&w.Prefix)},
 		NATS: d.natsWatch(w),
+
+		Kubernetes: d.kubernetesWatch(&w.Kubernetes),
 	}
 }
 
@@ -94,6 +96,9 @@ func (d *decoder) watchOf(w *Watch, e entry, source SourceType, entries []entry)
 	d.object(e.value, fields)
 	if source == Host && d.lacks(entries, "collection") {
 		d.errorf(value{node: e.key, path: e.path}, "collection is missing; want %s", oneOf(Collections))
+	}
+	if source == Kubernetes {
+		d.checkKubernetesWatch(entries, value{node: e.key, path: e.path})
 	}
 	if source == NATS && d.lacks(entries, "bucket") {
 		d.errorf(value{node: e.key, path: e.path}, "bucket is missing; want %s", natssource.WantBucket)

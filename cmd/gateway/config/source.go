@@ -19,6 +19,8 @@ const (
 	Etcd    SourceType = "etcd"
 	Gateway SourceType = "gateway"
 	NATS    SourceType = "nats"
+
+	Kubernetes SourceType = "kubernetes"
 )
 
 // Source is one entry of "sources": one upstream. Only the field of its type
@@ -36,6 +38,8 @@ type Source struct {
 	Etcd    EtcdSource
 	Gateway GatewaySource
 	NATS    NATSSource
+
+	Kubernetes KubernetesSource
 }
 
 // StoreSource is a source of type "store": resources in memory, writable over
@@ -119,4 +123,7 @@ type Watch struct {
 	// Keys is a pattern of the keys that are watched ("keys"; only for a source of
 	// type nats).
 	Keys string
+	// Kubernetes says which objects are followed (required for a source of type
+	// kubernetes, and for no other).
+	Kubernetes KubernetesWatch
 }

@@ -1,0 +1,79 @@
+package config
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/watchtide/watchtide/stream/kubesource"
+)
+
+// kubernetes returns how the keys of a source of type kubernetes are read.
+func (d *decoder) kubernetes(k *KubernetesSource) map[string]field {
+	return map[string]field{
+		"kubeconfig":  d.kubeconfig(&k.Kubeconfig),
+		"context":     d.str(&k.Context),
+		"stall_after": d.durationAtLeast(kubesource.MinStallAfter, &k.StallAfter),
+	}
+}
+
+// kubernetesWatch returns how the keys are read that only watches of a cluster
+// have.
+func (d *decoder) kubernetesWatch(w *KubernetesWatch) map[string]field {
+	named := func(s string) bool { return s != "" && kubesource.ValidName(s) }
+	return map[string]field{
+		"group":          d.strThat(kubesource.WantGroup, kubesource.ValidName, &w.Group),
+		"version":        d.strThat(kubesource.WantVersion, named, &w.Version),
+		"resource":       d.strThat(kubesource.WantResource, named, &w.Resource),
+		"namespace":      d.strThat(kubesource.WantNamespace, kubesource.ValidName, &w.Namespace),
+		"label_selector": d.checked("a label selector", kubesource.CheckLabelSelector, &w.LabelSelector),
+		"field_selector": d.checked("a field selector", kubesource.CheckFieldSelector, &w.FieldSelector),
+	}
+}
+
+// kubeconfig reads the name of a file, relative to the configuration, or to the
+// home directory after "~/". Whether it is there, and what stands in it, is found
+// out with each connection.
+func (d *decoder) kubeconfig(into *string) field {
+	read := d.strThat("the name of a kubeconfig file", func(s string) bool { return s != "" }, into)
+	return func(v value) {
+		read(v)
+		if *into != "" && !filepath.IsAbs(*into) && !strings.HasPrefix(*into, "~/") {
+			*into = filepath.Join(d.dir, *into)
+		}
+	}
+}
+
+// checked reads text of which check says what is wrong.
+func (d *decoder) checked(what string, check func(string) error, into *string) field {
+	return func(v value) {
+		s, ok := d.text(v, what, nil)
+		if !ok {
+			return
+		}
+		if err := check(s.expanded); err != nil {
+			d.errorf(s.value, "%v", err)
+			return
+		}
+		*into = s.expanded
+	}
+}
+
+// checkKubernetes reports a context of no file.
+func (d *decoder) checkKubernetes(k *KubernetesSource, at value) {
+	if k.Context != "" && k.Kubeconfig == "" {
+		d.errorf(at, "context is one of a kubeconfig; want kubeconfig as well, or neither in a pod")
+	}
+}
+
+// checkKubernetesWatch reports what is missing to know which objects are meant.
+// The key source is no typing error in resource.
+func (d *decoder) checkKubernetesWatch(entries []entry, at value) {
+	entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.name == "source" })
+	if d.lacks(entries, "version") {
+		d.errorf(at, "version is missing; want %s", kubesource.WantVersion)
+	}
+	if d.lacks(entries, "resource") {
+		d.errorf(at, "resource is missing; want %s", kubesource.WantResource)
+	}
+}
