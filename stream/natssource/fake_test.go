@@ -1,0 +1,85 @@
+package natssource
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// fakeBucket is a bucket with a history of 1 that can be in states into which a
+// real server is hard to bring. Used by one goroutine at a time.
+type fakeBucket struct {
+	now      state
+	messages map[string]uint64 // newest sequence of each key
+	err      error
+	asked    []string
+}
+
+func newFakeBucket() *fakeBucket {
+	return &fakeBucket{
+		now:      state{created: time.Unix(1, 0), prefix: "$KV.b.", alone: true},
+		messages: map[string]uint64{},
+	}
+}
+
+// write adds a message for a key.
+func (b *fakeBucket) write(key string) delivery {
+	b.now.last++
+	b.messages[key] = b.now.last
+	b.now.keys = len(b.messages)
+	return delivery{
+		key: key, sequence: b.now.last, time: int64(b.now.last), value: fmt.Appendf(nil, "%d", b.now.last),
+	}
+}
+
+// vanish takes a key away without a message.
+func (b *fakeBucket) vanish(key string) {
+	delete(b.messages, key)
+	b.now.keys = len(b.messages)
+}
+
+func (b *fakeBucket) state(context.Context) (state, error) {
+	b.asked = append(b.asked, "state")
+	return b.now, b.err
+}
+
+func (b *fakeBucket) keys(context.Context, string) (state, map[string]uint64, error) {
+	b.asked = append(b.asked, "keys")
+	present := map[string]uint64{}
+	for key := range b.messages {
+		present["$KV.b."+key] = 1
+	}
+	return b.now, present, b.err
+}
+
+func (b *fakeBucket) newest(context.Context, string) (message, error) {
+	b.asked = append(b.asked, "newest")
+	var m message
+	for _, sequence := range b.messages {
+		m.sequence = max(m.sequence, sequence)
+	}
+	return m, b.err
+}
+
+// calls is a Sink that writes down what it is told.
+type calls struct{ lines []string }
+
+func (c *calls) say(format string, args ...any) error {
+	c.lines = append(c.lines, fmt.Sprintf(format, args...))
+	return nil
+}
+
+func (c *calls) Reset(epoch string) error              { return c.say("reset") }
+func (c *calls) Upsert(r stream.Resource) error        { return c.say("%s=%s@%d", r.Key, r.Value, r.Revision) }
+func (c *calls) Delete(key string, at uint64) error    { return c.say("-%s@%d", key, at) }
+func (c *calls) Commit(at uint64) error                { return c.say("commit %d", at) }
+func (c *calls) Status(s stream.State, r string) error { return c.say("status %v", s) }
+
+// take returns what was told since, and forgets it.
+func (c *calls) take() []string {
+	lines := c.lines
+	c.lines = nil
+	return lines
+}
