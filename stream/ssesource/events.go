@@ -1,7 +1,9 @@
 package ssesource
 
 import (
+	"bytes"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/sseclient"
@@ -16,7 +18,7 @@ func (r *reader) upsert(m sseclient.Resource) error {
 	if err != nil {
 		return err
 	}
-	value, ok := stream.CompactJSON(m.Value)
+	value, ok := textOf(m.Value)
 	switch {
 	case !ok:
 		return r.invalid("value of key %q is %.40q: want JSON in UTF-8", key, m.Value)
@@ -28,6 +30,15 @@ func (r *reader) upsert(m sseclient.Resource) error {
 	r.upserts++
 	r.open = true
 	return r.sink.Upsert(stream.Resource{Key: key, Revision: revision, Value: value, Encoding: m.Encoding})
+}
+
+// textOf returns a value as it is kept. That it is JSON was seen when the event
+// was read; looking twice would take a tenth of the time of a snapshot.
+func textOf(value []byte) (text []byte, ok bool) {
+	if bytes.IndexByte(value, '\n') >= 0 { // of an event of several data lines
+		return stream.CompactJSON(value)
+	}
+	return bytes.TrimSpace(value), len(value) > 0 && utf8.Valid(value)
 }
 
 func (r *reader) delete(m sseclient.Resource) error {

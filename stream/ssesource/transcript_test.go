@@ -39,6 +39,12 @@ commit 4`,
 			status("in_sync", "", "w@e-1"), goodbye("draining", 0)),
 		calls: "status priming slow\nreset e\nupsert \"x\" 1 1\ncommit 1\nstatus in_sync ",
 	},
+	"a value on several data lines": {
+		turn: says(hello, reset("w@e-0/1"),
+			"event: upsert\ndata: {\"type\":\"upsert\",\"watch\":\"w\",\"key\":\"x\",\"revision\":\"1\",\"value\":{\ndata:   \"a\": 1.50\ndata: }}\n\n",
+			endOfSnapshot(1, 1, "w@e-1"), goodbye("draining", 0)),
+		calls: "reset e\nupsert \"x\" 1 {\"a\":1.50}\ncommit 1",
+	},
 	"keys and values in base64": {
 		turn: says(hello, reset("w@e-0/1"),
 			event("upsert", `,"key":"//4=","revision":"1","key_encoding":"base64","encoding":"base64","value":"AAE="`, ""),
