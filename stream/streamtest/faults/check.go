@@ -18,6 +18,7 @@ import (
 func (s *scene) check(ctx context.Context) error {
 	defer s.hangUp()
 	s.history.Truth = s.upstream.truth()
+	s.history.Heartbeat += 2 * s.delayed // of who tells, and of who is told
 	s.history.Freshness = map[string][]streamtest.Freshness{replica: freshness(s.history, s.began)}
 	errs := []error{s.upstream.check(ctx), streamtest.CheckAll(s.history), s.allInSync()}
 	for _, c := range s.history.Connections() {

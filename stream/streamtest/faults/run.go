@@ -113,6 +113,7 @@ type scene struct {
 	began       time.Time
 	injected    time.Time // zero before
 	before      stream.Stats
+	delayed     time.Duration // by the machine, at worst
 	row         Row
 }
 
@@ -143,6 +144,7 @@ func (s *scene) happen(ctx context.Context) error {
 	for _, sub := range s.subscribers {
 		working.Go(func() { sub.run(ctx) })
 	}
+	working.Go(func() { s.delayed = pulse(ctx) })
 	stop, written := make(chan struct{}), make(chan error, 1)
 	go func() { written <- s.upstream.run(ctx, stop) }()
 	err := s.script(ctx)

@@ -301,6 +301,15 @@ func TestWritesOfUnknownOutcome(t *testing.T) {
 	}
 }
 
+// TestPulse: delays are never negative, and end with the context.
+func TestPulse(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Millisecond)
+	defer cancel()
+	if late := pulse(ctx); late < 0 || late > slack {
+		t.Errorf("late by %v", late)
+	}
+}
+
 func TestPrefixNarrows(t *testing.T) {
 	if got := (&Rig{}).prefix(keys); got != "a" {
 		t.Errorf("prefix %q: want %q", got, "a")
