@@ -68,8 +68,8 @@ func appendPositions(dst []byte, follows []follow) []byte {
 }
 
 // countBatch counts the events of a batch that was written.
-func (p *pump) countBatch(f *follow) {
-	b, m, transport := &p.batch, p.g.metrics, p.framing.transport()
+func (c *conversation) countBatch(f *follow) {
+	b, m, transport := &c.batch, c.g.metrics, c.transport()
 	for t := stream.Reset; t <= stream.StatusChange; t++ {
 		m.eventsOut(transport, t, b.Count(t))
 	}
@@ -80,7 +80,7 @@ func (p *pump) countBatch(f *follow) {
 	}
 	if !f.synced && f.sub.Synced() {
 		f.synced = true
-		m.timeToEndOfSnapshot(time.Since(p.began))
+		m.timeToEndOfSnapshot(time.Since(c.began))
 	}
 	if outcome := f.sub.Outcome(); !f.told && outcome != stream.OutcomePending {
 		f.told = true
@@ -88,13 +88,13 @@ func (p *pump) countBatch(f *follow) {
 	}
 	m.conflated(transport, f.sub.Skipped()-f.skipped)
 	f.skipped = f.sub.Skipped()
-	if at := b.Committed(); p.committed.IsZero() || !at.IsZero() && at.Before(p.committed) {
-		p.committed = at
+	if at := b.Committed(); c.committed.IsZero() || !at.IsZero() && at.Before(c.committed) {
+		c.committed = at
 	}
 }
 
-// countBytes counts what was written since the last call.
-func (p *pump) countBytes() {
-	p.g.metrics.bytesOut(p.framing.transport(), p.out.bytes-p.counted)
-	p.counted = p.out.bytes
+// countBytes counts what was written since the last call, of bytes in all.
+func (c *conversation) countBytes(bytes int) {
+	c.g.metrics.bytesOut(c.transport(), bytes-c.counted)
+	c.counted = bytes
 }

@@ -1,0 +1,233 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// conversation is what is said on one stream, whoever carries the bytes: hello,
+// what its watches have, bookmarks, heartbeats, goodbye. It never waits.
+//
+// Owned by one pump.
+type conversation struct {
+	// Static after construction.
+	g       *Gateway
+	framing framing
+	until   bool
+	retry   time.Duration
+	began   time.Time
+	tooOld  time.Time // zero: never
+	watches []watchChoice
+
+	follows []follow
+
+	// Reused from flush to flush.
+	batch  stream.Batch
+	slices [][]byte
+	id     []byte
+
+	quietSince time.Time            // of the last flush
+	drains     bool                 // that the gateway drains was noticed
+	leaveAt    time.Time            // zero: the gateway does not drain
+	farewell   stream.GoodbyeReason // "": none was said
+	committed  time.Time            // of the oldest change said and not yet flushed
+	counted    int                  // bytes given to the metrics so far
+}
+
+// outlet takes the bytes of a conversation, in order. They may be kept until the
+// next flush of the pump, and not longer.
+type outlet interface{ write(p []byte) }
+
+func (g *Gateway) newConversation(req streamRequest, watches []*stream.Watch) conversation {
+	now := time.Now()
+	c := conversation{
+		g: g, framing: req.format.framing(), until: req.until, watches: req.watches,
+		retry: g.retryHint(), began: now, quietSince: now,
+	}
+	if age := g.maxAge(); age > 0 {
+		c.tooOld = now.Add(age)
+	}
+	for i, watch := range watches {
+		c.follows = append(c.follows, g.follow(watch, req.watches[i]))
+	}
+	return c
+}
+
+func (c *conversation) transport() string { return c.framing.transport() }
+
+// hello comes before anything that is waited for. Then the watches that are not
+// in sync say so, before the snapshot of another one begins.
+func (c *conversation) hello(out outlet) {
+	hellos := make([]stream.HelloWatch, 0, len(c.watches))
+	for _, w := range c.watches {
+		hellos = append(hellos, stream.HelloWatch{Watch: w.name, Resume: w.resume != nil})
+	}
+	data := stream.AppendHello(nil, c.g.cfg.Heartbeat, hellos)
+	head := c.framing.appendRetry(nil, c.retry)
+	out.write(c.framing.appendData(head, stream.Hello, data))
+	c.g.metrics.eventsOut(c.transport(), stream.Hello, 1)
+	for i := range c.follows {
+		f := &c.follows[i]
+		if f.watch.Status().State != stream.InSync && f.sub.Next(&c.batch) {
+			c.say(f, out)
+		}
+	}
+}
+
+// turn says one batch of each watch that has one.
+func (c *conversation) turn(out outlet) bool {
+	said := false
+	for i := range c.follows {
+		f := &c.follows[i]
+		if c.until && f.sub.Synced() {
+			continue // its part of this response is complete
+		}
+		if f.sub.Next(&c.batch) {
+			c.say(f, out)
+			said = true
+		}
+	}
+	return said
+}
+
+// bookmarks tells clients of watches that were quiet for a heartbeat, or whose
+// changes all lie outside of the prefix, how far they are.
+func (c *conversation) bookmarks(now time.Time, out outlet) bool {
+	said := false
+	for i := range c.follows {
+		f := &c.follows[i]
+		if now.Sub(f.quietSince) >= c.g.cfg.Heartbeat && f.sub.Bookmark(&c.batch) {
+			c.say(f, out)
+			said = true
+		}
+	}
+	return said
+}
+
+// say writes the batch of one watch, with the id of the whole stream if the batch
+// ends where the client may resume.
+func (c *conversation) say(f *follow, out outlet) {
+	f.quietSince = time.Now()
+	c.id = c.id[:0]
+	if c.batch.Boundary() {
+		c.id = appendPositions(c.id, c.follows)
+	}
+	c.slices = c.framing.appendBatch(c.slices[:0], &c.batch, c.id)
+	for _, s := range c.slices {
+		out.write(s)
+	}
+	clear(c.slices) // they alias the log: a waiting stream must not hold it
+	c.countBatch(f)
+}
+
+// flushed follows a flush of everything that was said, bytes in all so far, and
+// begins a new silence.
+func (c *conversation) flushed(now time.Time, bytes int, err error) {
+	c.quietSince = now
+	c.countBytes(bytes)
+	if !c.committed.IsZero() && err == nil {
+		c.g.metrics.commitToWrite(now.Sub(c.committed))
+	}
+	c.committed = time.Time{}
+}
+
+// reasonToEnd says why the server must end the stream now; "" not at all.
+func (c *conversation) reasonToEnd(now time.Time) stream.GoodbyeReason {
+	switch {
+	case c.until && c.synced():
+		return stream.GoodbyeComplete
+	case c.removed():
+		return stream.GoodbyeWatchRemoved
+	case c.mustLeave(now):
+		return stream.GoodbyeDraining
+	case !c.tooOld.IsZero() && !now.Before(c.tooOld):
+		return stream.GoodbyeMaxAge
+	}
+	return ""
+}
+
+func (c *conversation) synced() bool {
+	for i := range c.follows {
+		if !c.follows[i].sub.Synced() {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *conversation) removed() bool {
+	for i := range c.follows {
+		if closed(c.follows[i].watch.Done()) {
+			return true
+		}
+	}
+	return false
+}
+
+// mustLeave says whether it is this stream's turn to leave a gateway that
+// drains. The turn is drawn when the drain is noticed.
+func (c *conversation) mustLeave(now time.Time) bool {
+	if !c.drains && c.g.admission.isDraining() {
+		c.drains = true
+		c.leaveAt = now.Add(c.g.admission.goodbyeDelay())
+	}
+	return !c.leaveAt.IsZero() && !now.Before(c.leaveAt)
+}
+
+// goodbye ends the stream on purpose.
+func (c *conversation) goodbye(reason stream.GoodbyeReason, out outlet) {
+	c.farewell = reason
+	out.write(appendGoodbye(nil, c.framing, reason, c.retry))
+}
+
+// saidGoodbye counts a goodbye that was sent.
+func (c *conversation) saidGoodbye() {
+	c.g.metrics.eventsOut(c.transport(), stream.Goodbye, 1)
+	c.g.metrics.goodbye(c.transport(), c.farewell)
+}
+
+// heartbeatAt is when the silence is to be broken.
+func (c *conversation) heartbeatAt() time.Time { return c.quietSince.Add(c.g.cfg.Heartbeat) }
+
+// wakeAt returns the earliest time at which something is due.
+func (c *conversation) wakeAt() time.Time {
+	at := earlier(earlier(c.heartbeatAt(), c.tooOld), c.leaveAt)
+	for i := range c.follows {
+		at = earlier(at, c.follows[i].sub.Deadline())
+	}
+	return at
+}
+
+// close gives back what the conversation held, and counts what can only be
+// counted at its end.
+func (c *conversation) close(bytes int, timedOut bool, err error) {
+	for i := range c.follows {
+		c.follows[i].sub.Close()
+	}
+	c.countBytes(bytes)
+	c.g.metrics.streamClosed(c.transport())
+	if timedOut {
+		c.g.metrics.writeTimeout(c.transport())
+	}
+	c.g.log.Debug("stream ended", "transport", c.transport(), "watches", len(c.follows),
+		"age", time.Since(c.began), "bytes", bytes, "goodbye", c.farewell, "error", err)
+}
+
+// earlier returns the earlier of two times; the zero time is never.
+func earlier(a, b time.Time) time.Time {
+	if b.IsZero() || !a.IsZero() && a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// closed says whether a channel that nothing is sent on is closed.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
