@@ -42,6 +42,9 @@ type Config struct {
 	// shutdown. Default: 10 s. Negative: all at once.
 	Drain time.Duration
 
+	// Pump says what carries the streams. Default: PumpShards.
+	Pump Pump
+
 	// MaxSubscribers is the most streams that may be open at the same time,
 	// over all transports; one more is refused as overload. 0: no limit.
 	MaxSubscribers int
@@ -52,6 +55,25 @@ type Config struct {
 	Metrics bool
 	// Version of the program, for /healthz and the like. Default: "dev".
 	Version string
+}
+
+// Pump is a way to carry streams.
+type Pump string
+
+const (
+	// PumpShards carries plain HTTP/1.1, where Serve accepted it on Linux, with a
+	// few goroutines in all, and all else as PumpGoroutines does.
+	PumpShards Pump = "shards"
+	// PumpGoroutines carries each stream with a goroutine of its own.
+	PumpGoroutines Pump = "goroutines"
+)
+
+// sockets returns those of the system, unless they are not wanted.
+func (c Config) sockets() sockets {
+	if c.Pump == PumpGoroutines {
+		return nil
+	}
+	return systemSockets()
 }
 
 // check returns an error that names the first field that cannot be meant.
@@ -72,6 +94,9 @@ func (c Config) check() error {
 	}
 	if c.MaxSubscribers < 0 {
 		return fmt.Errorf("gateway.Config: MaxSubscribers is %d: want a positive number, or 0 for no limit", c.MaxSubscribers)
+	}
+	if c.Pump != "" && c.Pump != PumpShards && c.Pump != PumpGoroutines {
+		return fmt.Errorf("gateway.Config: Pump is %q: want %s or %s", c.Pump, PumpShards, PumpGoroutines)
 	}
 	return checkOrigins(c.AllowedOrigins)
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"slices"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -21,6 +22,7 @@ type conversation struct {
 	watches []watchChoice
 
 	follows []follow
+	stands  int // for how many streams it speaks
 
 	// Reused from flush to flush.
 	batch  stream.Batch
@@ -43,7 +45,7 @@ func (g *Gateway) newConversation(req streamRequest, watches []*stream.Watch) co
 	now := time.Now()
 	c := conversation{
 		g: g, framing: req.format.framing(), until: req.until, watches: req.watches,
-		retry: g.retryHint(), began: now, quietSince: now,
+		retry: g.retryHint(), began: now, quietSince: now, stands: 1,
 	}
 	if age := g.maxAge(); age > 0 {
 		c.tooOld = now.Add(age)
@@ -79,16 +81,21 @@ func (c *conversation) hello(out outlet) {
 func (c *conversation) turn(out outlet) bool {
 	said := false
 	for i := range c.follows {
-		f := &c.follows[i]
-		if c.until && f.sub.Synced() {
-			continue // its part of this response is complete
-		}
-		if f.sub.Next(&c.batch) {
-			c.say(f, out)
-			said = true
-		}
+		said = c.turnOf(i, out) || said
 	}
 	return said
+}
+
+func (c *conversation) turnOf(i int, out outlet) bool {
+	f := &c.follows[i]
+	if c.until && f.sub.Synced() {
+		return false // its part of this response is complete
+	}
+	if !f.sub.Next(&c.batch) {
+		return false
+	}
+	c.say(f, out)
+	return true
 }
 
 // bookmarks tells clients of watches that were quiet for a heartbeat, or whose
@@ -199,12 +206,30 @@ func (c *conversation) wakeAt() time.Time {
 	return at
 }
 
-// close gives back what the conversation held, and counts what can only be
-// counted at its end.
-func (c *conversation) close(bytes int, timedOut bool, err error) {
+// fork returns a conversation at the same place, which must be a resting one.
+func (c *conversation) fork() conversation {
+	f := *c
+	f.follows = slices.Clone(c.follows)
+	for i := range f.follows {
+		f.follows[i].sub = c.follows[i].sub.Fork()
+	}
+	f.batch, f.slices, f.id = stream.Batch{}, nil, nil
+	f.stands, f.counted, f.committed = 1, 0, time.Time{}
+	f.tooOld, f.leaveAt, f.drains = time.Time{}, time.Time{}, false
+	return f
+}
+
+// release gives back what the conversation held; another one goes on.
+func (c *conversation) release() {
 	for i := range c.follows {
 		c.follows[i].sub.Close()
 	}
+}
+
+// close gives back what the conversation held, and counts what can only be
+// counted at its end.
+func (c *conversation) close(bytes int, timedOut bool, err error) {
+	c.release()
 	c.countBytes(bytes)
 	c.g.metrics.streamClosed(c.transport())
 	if timedOut {

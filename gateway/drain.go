@@ -15,6 +15,7 @@ import (
 // before that server's Shutdown.
 func (g *Gateway) Drain() {
 	g.admission.drain()
+	g.shards.ring()
 	patience := time.NewTimer(max(g.cfg.Drain, 0) + g.cfg.WriteTimeout)
 	defer patience.Stop()
 	select {
@@ -33,6 +34,7 @@ func (g *Gateway) stop(web *http.Server, rpc *grpc.Server) {
 	if web.Shutdown(ctx) != nil {
 		web.Close()
 	}
+	g.shards.abort()
 	rpc.GracefulStop()
 	abort()
 }

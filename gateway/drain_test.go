@@ -44,7 +44,7 @@ func TestShutdown(t *testing.T) {
 		if n := countOver(streams); n < 10 || n > 40 {
 			t.Errorf("%d of %d streams left in half of the time", n, len(streams))
 		}
-		time.Sleep(5 * time.Second)
+		time.Sleep(5*time.Second + slack())
 		for i, x := range streams {
 			over, err := x.over()
 			if !over || err != nil || !strings.Contains(x.text(), `"reason":"draining"`) {

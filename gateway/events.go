@@ -43,12 +43,18 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		g.refuseOverload(w, r, req)
 		return
 	}
-	defer g.admission.leave()
 	if p := g.awaitPrimed(r, req); p != nil {
+		g.admission.leave()
 		writeProblem(w, p)
 		return
 	}
-	g.newPump(w, r, req, watches).run()
+	setStreamHeaders(w.Header(), req.format.framing())
+	c := g.newConversation(req, watches)
+	if g.shards.carry(w, r, c) {
+		return // it leaves by itself
+	}
+	defer g.admission.leave()
+	g.newPump(w, r, c).run()
 }
 
 // canStream refuses a ResponseWriter without write deadlines: a client that does

@@ -71,7 +71,7 @@ func appendPositions(dst []byte, follows []follow) []byte {
 func (c *conversation) countBatch(f *follow) {
 	b, m, transport := &c.batch, c.g.metrics, c.transport()
 	for t := stream.Reset; t <= stream.StatusChange; t++ {
-		m.eventsOut(transport, t, b.Count(t))
+		m.eventsOut(transport, t, b.Count(t)*c.stands)
 	}
 	f.inSnapshot = f.inSnapshot || b.Count(stream.Reset) > 0
 	if b.Count(stream.EndOfSnapshot) > 0 && f.inSnapshot {

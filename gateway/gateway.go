@@ -3,6 +3,7 @@ package gateway
 import (
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -21,6 +22,7 @@ type Gateway struct {
 	log       *slog.Logger
 	metrics   *metrics
 	admission *admission // safe for use by several goroutines
+	shards    *shards    // nil: the goroutine pump carries all streams
 }
 
 // New makes a gateway. It fails if c has no Registry, or a value that cannot be
@@ -30,13 +32,17 @@ func New(c Config) (*Gateway, error) {
 		return nil, err
 	}
 	c = c.withDefaults()
-	return &Gateway{
+	g := &Gateway{
 		cfg:       c,
 		registry:  c.Registry,
 		log:       c.Logger,
 		metrics:   newMetrics(c.Registry),
 		admission: newAdmission(c.MaxSubscribers, c.Drain),
-	}, nil
+	}
+	if s := c.sockets(); s != nil {
+		g.shards = newShards(g, s, runtime.GOMAXPROCS(0))
+	}
+	return g, nil
 }
 
 // Handler returns the HTTP side: every route, on one screen.

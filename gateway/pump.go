@@ -20,13 +20,12 @@ type pump struct {
 	waiter   *waiter
 }
 
-func (g *Gateway) newPump(w http.ResponseWriter, r *http.Request, req streamRequest, watches []*stream.Watch) *pump {
+func (g *Gateway) newPump(w http.ResponseWriter, r *http.Request, c conversation) *pump {
 	p := &pump{
-		conversation: g.newConversation(req, watches),
+		conversation: c,
 		gone:         r.Context().Done(), draining: g.admission.draining,
 		out: newWriter(w, r, g.cfg.WriteTimeout),
 	}
-	setStreamHeaders(w.Header(), p.framing)
 	p.waiter = newWaiter(p.gone, p.until, p.follows)
 	return p
 }

@@ -52,7 +52,7 @@ func TestNothingIsSentWithoutReason(t *testing.T) {
 		if got := x.take(); got != "" {
 			t.Errorf("before the heartbeat: got %q", got)
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond + slack())
 		if got := x.take(); got != ": heartbeat\n\n" {
 			t.Errorf("at the heartbeat: got %q", got)
 		}
@@ -319,7 +319,7 @@ func testManyWatches(t *testing.T, n int) {
 			t.Errorf("after a change of %s: got %q", name, got)
 		}
 	}
-	time.Sleep(15 * time.Second)
+	time.Sleep(15*time.Second + slack())
 	if got := x.take(); got != ": heartbeat\n\n" {
 		t.Errorf("after silence: got %q", got)
 	}
@@ -484,7 +484,7 @@ func TestUntilWithAWatchThatTakesLonger(t *testing.T) {
 		if got := x.take(); got != "" {
 			t.Errorf("after a was complete: got %q", got)
 		}
-		time.Sleep(3 * time.Second)
+		time.Sleep(3*time.Second + slack())
 		if got := x.take(); !strings.Contains(got, `"reason":"ahead"`) || !strings.Contains(got, `"complete"`) {
 			t.Errorf("once b gave up waiting: got %q", got)
 		}

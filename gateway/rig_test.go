@@ -44,8 +44,12 @@ func newRig(t *testing.T, c Config, watches ...string) *rig {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	var err error
+	c.Pump = pumpUnderTest()
 	if r.gateway, err = New(c); err != nil {
 		t.Fatal(err)
+	}
+	if c.Pump == PumpShards {
+		r.gateway.shards = newShards(r.gateway, newMemorySockets(), 2)
 	}
 	var ctx context.Context
 	ctx, r.stop = context.WithCancel(context.Background())
@@ -245,7 +249,7 @@ func (memoryAddr) String() string  { return "memory" }
 func (l *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	here, there := net.Pipe()
 	select {
-	case l.conns <- there:
+	case l.conns <- &memoryConn{Conn: there}:
 		return here, nil
 	case <-l.done:
 		return nil, errors.New("connection refused")

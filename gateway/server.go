@@ -83,6 +83,7 @@ func (g *Gateway) httpServer() *http.Server {
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		ConnContext:       withConn,
 		// No WriteTimeout: it would end every stream. Each write has its own
 		// deadline, see writer and patientConn.
 		HTTP2: &http.HTTP2Config{

@@ -26,16 +26,17 @@ import (
 
 // realGateway serves one watch, primed with one resource, on port 0.
 type realGateway struct {
-	gateway *Gateway
-	watch   *stream.Watch
-	source  *script
-	address string
+	gateway  *Gateway
+	registry *stream.Registry
+	watch    *stream.Watch
+	source   *script
+	address  string
 }
 
 func newRealGateway(t *testing.T, c Config, secure *tls.Config) *realGateway {
 	t.Helper()
 	c.Registry, c.Logger, c.Drain = stream.NewRegistry(), slog.New(slog.DiscardHandler), -1
-	r := &realGateway{source: &script{steps: make(chan func(stream.Sink) error)}}
+	r := &realGateway{registry: c.Registry, source: &script{steps: make(chan func(stream.Sink) error)}}
 	var err error
 	if r.watch, err = c.Registry.Add(stream.WatchConfig{Name: "a", Source: r.source}); err != nil {
 		t.Fatal(err)
@@ -46,6 +47,7 @@ func newRealGateway(t *testing.T, c Config, secure *tls.Config) *realGateway {
 	for r.watch.Status().State != stream.InSync {
 		<-time.After(time.Millisecond)
 	}
+	c.Pump = pumpUnderTest()
 	if r.gateway, err = New(c); err != nil {
 		t.Fatal(err)
 	}

@@ -66,6 +66,7 @@ const transcriptLine = "--------------------------------------------------------
 
 var (
 	randomRetry = regexp.MustCompile(`(retry: |"retry_ms":)(\d+)`)
+	fraction    = regexp.MustCompile(`\.\d+Z`)
 	// A snapshot and that the watch is in sync are two steps of ingest: a pump
 	// that wakes between them sends two flushes, and the id with the first.
 	twoFlushes = regexp.MustCompile(`(id: .*\n)\n(event: status\ndata: .*"in_sync".*\n)\n`)
@@ -93,6 +94,7 @@ func playTranscript(t *testing.T, program string) string {
 		p.listen(line)
 	}
 	out := randomRetry.ReplaceAllString(p.out.String(), "${1}RANDOM")
+	out = fraction.ReplaceAllString(out, "Z") // of slack
 	return twoFlushes.ReplaceAllString(out, "\n$2$1\n")
 }
 
@@ -122,7 +124,7 @@ func (p *player) play(words []string) error {
 		return p.configure(arguments[0], arguments[1])
 	case "pass":
 		d, err := time.ParseDuration(arguments[0])
-		time.Sleep(d)
+		time.Sleep(d + slack())
 		return err
 	case "remove":
 		p.start().registry.Remove(arguments[0])

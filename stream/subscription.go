@@ -46,9 +46,10 @@ type Subscription struct {
 	// Static after construction.
 	log     *Log
 	options SubscribeOptions
-	onClose func()
+	watch   *Watch // nil: of a log alone, or closed
 
 	// Owned by the pump.
+	readers    int // for how many readers it stands
 	changed    <-chan struct{}
 	begun      bool
 	generation uint64
@@ -68,16 +69,59 @@ type Subscription struct {
 // Subscribe returns a cursor. Close it.
 func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
-	return &Subscription{log: l, options: o, told: Status{State: InSync}, changed: l.head.Load().changed}
+	return &Subscription{log: l, options: o, told: Status{State: InSync}, changed: l.head.Load().changed, readers: 1}
 }
 
 // Close gives the subscription up. It may be called more than once.
 func (s *Subscription) Close() {
 	s.walk = walk{}
-	if s.onClose != nil {
-		s.onClose()
-		s.onClose = nil
+	s.StandFor(0)
+	if s.watch != nil {
+		s.watch.release()
+		s.watch = nil
 	}
+}
+
+// StandFor says for how many readers the subscription stands, which count as
+// subscribers of its watch: those that are at the same place can share one.
+func (s *Subscription) StandFor(readers int) {
+	if s.watch != nil {
+		s.watch.subscribers.Add(int64(readers - s.readers))
+	}
+	s.readers = readers
+}
+
+// Resting says whether everything was delivered that there was at the last Next,
+// the first snapshot included, and nothing is held back: what comes next is the
+// next change.
+func (s *Subscription) Resting() bool {
+	return s.synced && s.walk.v == nil && s.hold.IsZero() && s.own.State == 0
+}
+
+// Beside says whether two resting subscriptions of one watch are at the same
+// place and have told the same: from here on they deliver the same.
+func (s *Subscription) Beside(o *Subscription) bool {
+	return s.log == o.log && s.options.Prefix == o.options.Prefix && s.generation == o.generation &&
+		s.cursor == o.cursor && s.position == o.position && s.Resting() && o.Resting() &&
+		s.told.State == o.told.State && s.told.Reason == o.told.Reason
+}
+
+// Near says whether what is new for a resting subscription is little: the changes
+// themselves, and not a snapshot or a catch-up.
+func (s *Subscription) Near() bool {
+	v := s.log.head.Load()
+	return v.generation == s.generation && (v.seq == s.cursor || v.replayable(s.cursor, v.after(s.cursor)))
+}
+
+// Fork returns a subscription of its own, beside a resting one. Close it.
+func (s *Subscription) Fork() *Subscription {
+	f := *s
+	f.readers = 1
+	if f.watch != nil {
+		f.watch.subscribers.Add(1)
+		f.watch.hold()
+	}
+	return &f
 }
 
 // Changed is closed when Next may have more, after it returned false. Take it

@@ -148,6 +148,10 @@ func (w *Watch) Stats() Stats {
 	}
 }
 
+// Changed is closed when there is more than there is now: a change, or another
+// status. Take it before looking, and nothing is missed.
+func (w *Watch) Changed() <-chan struct{} { return w.log.head.Load().changed }
+
 // Done is closed when the watch has been removed, or its registry closed.
 func (w *Watch) Done() <-chan struct{} { return w.done }
 
@@ -157,10 +161,7 @@ func (w *Watch) Subscribe(o SubscribeOptions) *Subscription {
 	w.subscribers.Add(1)
 	w.hold()
 	s := w.log.Subscribe(o)
-	s.onClose = func() {
-		w.subscribers.Add(-1)
-		w.release()
-	}
+	s.watch = w
 	return s
 }
 

@@ -1,0 +1,13 @@
+package gateway
+
+import "strconv"
+
+// lastChunk ends a chunked body (RFC 9112, section 7.1).
+const lastChunk = "0\r\n\r\n"
+
+// appendChunkHead appends what stands before n bytes of a chunked body.
+func appendChunkHead(dst []byte, n int) []byte {
+	return append(strconv.AppendUint(dst, uint64(n), 16), "\r\n"...)
+}
+
+var chunkEnd = []byte("\r\n")

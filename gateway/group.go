@@ -1,0 +1,144 @@
+package gateway
+
+import (
+	"slices"
+	"time"
+)
+
+// group is many streams of the same watches, in the same format, that have all
+// that there is: what is said to one is said to all, and rendered once.
+//
+// Owned by one shard.
+type group struct {
+	conversation // of all; its subscriptions stand for the members
+	index        int32
+	key          string
+	members      []int32 // slots
+
+	payload []byte // of the chunk that is being said
+	buffer  []byte // chunks that were said, and not written to all
+	base    uint64 // how much was said before buffer
+	behind  int    // members that have not been written everything
+	at      int    // the member that was written last
+
+	oldest time.Time // commit in buffer; zero: none
+}
+
+// keepBuffer is how large a buffer may be to be used again.
+const keepBuffer = 64 << 10
+
+// write implements outlet.
+func (g *group) write(p []byte) { g.payload = append(g.payload, p...) }
+
+// seal makes a chunk of what was said.
+func (g *group) seal() bool {
+	if len(g.payload) == 0 {
+		return false
+	}
+	g.buffer = appendChunkHead(g.buffer, len(g.payload))
+	g.buffer = append(append(g.buffer, g.payload...), chunkEnd...)
+	g.counted -= len(g.payload) * len(g.members) // negative: bytes to be counted
+	g.payload = g.payload[:0]
+	g.behind = len(g.members)
+	return true
+}
+
+func (g *group) end() uint64 { return g.base + uint64(len(g.buffer)) }
+
+// near says whether what is new is little enough to be said to all at once.
+func (g *group) near() bool {
+	for i := range g.follows {
+		if !g.follows[i].sub.Near() {
+			return false
+		}
+	}
+	return true
+}
+
+// advance says all that is new. What piled up goes out in one write.
+func (g *group) advance(now time.Time) {
+	if len(g.buffer) >= turnBytes {
+		return // the members are too far behind to be told more
+	}
+	for g.turn(g) {
+	}
+	g.bookmarks(now, g)
+	if len(g.payload) == 0 && !now.Before(g.heartbeatAt()) {
+		g.write(g.framing.heartbeat())
+	}
+	if !g.seal() {
+		return
+	}
+	g.oldest = earlier(g.oldest, g.committed)
+	g.committed = time.Time{} // it is measured when it is written
+	g.flushed(now, 0, nil)
+}
+
+// written follows a write of everything to the last member that was behind.
+func (g *group) written() {
+	g.base += uint64(len(g.buffer))
+	g.buffer = g.buffer[:0]
+	if cap(g.buffer) > keepBuffer {
+		g.buffer = nil
+	}
+	if cap(g.payload) > keepBuffer {
+		g.payload = nil
+	}
+	g.oldest = time.Time{}
+}
+
+// beside says whether a stream could join: it has what all members have.
+func (g *group) beside(l *lone) bool {
+	for i := range g.follows {
+		if !g.follows[i].sub.Beside(l.follows[i].sub) {
+			return false
+		}
+	}
+	return true
+}
+
+// enroll makes slot a member that has everything.
+func (g *group) enroll(t *table, at int32) {
+	s := &t.slots[at]
+	s.group, s.place, s.sent = g.index, int32(len(g.members)), g.end()
+	g.members = append(g.members, at)
+	g.standFor(len(g.members))
+}
+
+// dismiss takes a member out.
+func (g *group) dismiss(t *table, at int32) {
+	s := &t.slots[at]
+	if s.sent != g.end() {
+		g.behind--
+	}
+	last := len(g.members) - 1
+	moved := g.members[last]
+	g.members[s.place] = moved
+	t.slots[moved].place = s.place
+	g.members = g.members[:last]
+	s.group = lonely
+	g.standFor(last)
+	if g.behind == 0 {
+		g.written()
+	}
+}
+
+func (g *group) standFor(members int) {
+	g.stands = members
+	for i := range g.follows {
+		g.follows[i].sub.StandFor(members)
+	}
+}
+
+// rest is a copy of what a member has not been written.
+func (g *group) rest(s *slot) []byte { return slices.Clone(g.buffer[s.sent-g.base:]) }
+
+// groupKey names what streams have in common that can be members of one group.
+func (c *conversation) groupKey() string {
+	key := append([]byte(nil), c.transport()...)
+	for i, w := range c.watches {
+		key = append(append(append(key, 0), w.name...), 0)
+		key = append(key, c.watches[i].prefix...)
+	}
+	return string(key)
+}

@@ -1,0 +1,83 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// lone is a stream of a shard that is not, or not yet, a member of a group: it
+// begins, catches up, or leaves.
+//
+// Owned by the shard.
+type lone struct {
+	conversation
+	key    string // of the group that it could join
+	handle handle // until it has a slot
+	slot   int32
+	next   int // whose turn it is of the watches
+	out    outbox
+
+	blocked  time.Time // since when no byte was taken; zero: it is not blocked
+	ending   bool      // the last chunk is in out
+	finished time.Time // since when the last chunk was sent; zero: it was not
+}
+
+// speak puts the next thing to be said into the outbox, which must be empty;
+// false: there is nothing now.
+func (l *lone) speak(now time.Time) bool {
+	if reason := l.reasonToEnd(now); reason != "" {
+		l.leave(reason)
+		return true
+	}
+	for range l.follows {
+		i := l.next
+		l.next = (l.next + 1) % len(l.follows)
+		if l.turnOf(i, &l.out) {
+			l.out.seal()
+			return true
+		}
+	}
+	if l.bookmarks(now, &l.out) {
+		l.out.seal()
+		return true
+	}
+	if !now.Before(l.heartbeatAt()) {
+		l.out.write(l.framing.heartbeat())
+		l.out.seal()
+		return true
+	}
+	return false
+}
+
+// leave ends the stream on purpose.
+func (l *lone) leave(reason stream.GoodbyeReason) {
+	l.goodbye(reason, &l.out)
+	l.out.seal()
+	l.out.raw([]byte(lastChunk))
+	l.ending = true
+}
+
+// settled says whether the stream has everything, and so could join a group.
+func (l *lone) settled() bool {
+	if l.until || !l.leaveAt.IsZero() {
+		return false
+	}
+	for i := range l.follows {
+		if !l.follows[i].sub.Resting() {
+			return false
+		}
+	}
+	return true
+}
+
+// due is when the shard must look at the stream; zero: when it is told to.
+func (l *lone) due(patience time.Duration) time.Time {
+	switch {
+	case !l.finished.IsZero():
+		return l.finished.Add(lingering)
+	case !l.blocked.IsZero():
+		return l.blocked.Add(patience)
+	}
+	return l.wakeAt()
+}

@@ -1,0 +1,208 @@
+package gateway
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// memorySockets are sockets over the in-memory network of the tests, so that
+// shards run in fake time too. A connection takes a few bytes at a time, which
+// are on their way until its client has read them.
+type memorySockets struct {
+	mu   sync.Mutex // guards the following fields
+	last handle
+	open map[handle]*memorySocket
+}
+
+func newMemorySockets() *memorySockets { return &memorySockets{open: map[handle]*memorySocket{}} }
+
+// memoryTakes is how many bytes one write takes at most: few, so that many writes
+// are not complete.
+const memoryTakes = 500
+
+// memoryConn is what net/http gets of a connection. Once it was taken, closing it
+// does nothing, as closing one of two descriptors.
+type memoryConn struct {
+	net.Conn
+	mu    sync.Mutex
+	taken bool
+}
+
+func (c *memoryConn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.taken {
+		return nil
+	}
+	return c.Conn.Close()
+}
+
+func (s *memorySockets) take(c net.Conn) (handle, error) {
+	if wrapper, wraps := c.(*patientConn); wraps {
+		c = wrapper.NetConn()
+	}
+	mine, ok := c.(*memoryConn)
+	if !ok {
+		return 0, errors.New("not of this network")
+	}
+	mine.mu.Lock()
+	mine.taken = true
+	mine.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	s.open[s.last] = &memorySocket{conn: mine.Conn, writes: make(chan []byte, 1)}
+	return s.last, nil
+}
+
+func (s *memorySockets) get(h handle) *memorySocket {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open[h]
+}
+
+func (s *memorySockets) close(h handle) {
+	one := s.get(h)
+	s.mu.Lock()
+	delete(s.open, h)
+	s.mu.Unlock()
+	one.conn.Close()
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if !one.ended {
+		one.ended = true
+		close(one.writes)
+	}
+}
+
+func (s *memorySockets) newPoller() (poller, error) {
+	return &memoryPoller{memorySockets: s, bell: make(chan struct{}, 1)}, nil
+}
+
+// memorySocket is one connection that was taken. Two goroutines serve it from the
+// time when it is watched until it is closed.
+type memorySocket struct {
+	conn   net.Conn
+	writes chan []byte
+
+	mu    sync.Mutex // guards the following fields
+	busy  bool       // bytes are on their way
+	await bool
+	ended bool // nothing more is written
+}
+
+type memoryPoller struct {
+	*memorySockets
+	bell chan struct{}
+
+	mu      sync.Mutex // guards the following field
+	notices []notice
+}
+
+func (p *memoryPoller) ring() {
+	select {
+	case p.bell <- struct{}{}:
+	default:
+	}
+}
+
+func (p *memoryPoller) tell(n notice) {
+	p.mu.Lock()
+	p.notices = append(p.notices, n)
+	p.mu.Unlock()
+	p.ring()
+}
+
+func (p *memoryPoller) wait(dst []notice, timeout time.Duration) ([]notice, error) {
+	var after <-chan time.Time
+	if timeout >= 0 {
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		after = timer.C
+	}
+	select {
+	case <-p.bell:
+	case <-after:
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	dst = append(dst, p.notices...)
+	p.notices = nil
+	return dst, nil
+}
+
+func (p *memoryPoller) watch(h handle, key uint64) error {
+	s := p.get(h)
+	go func() {
+		var b [64]byte
+		for {
+			if _, err := s.conn.Read(b[:]); err != nil {
+				p.tell(notice{key: key, gone: true})
+				return
+			}
+		}
+	}()
+	go func() {
+		for b := range s.writes {
+			_, _ = s.conn.Write(b) // an error is told by the reader
+			s.mu.Lock()
+			s.busy = false
+			awaited := s.await
+			s.mu.Unlock()
+			if awaited {
+				p.tell(notice{key: key, writable: true})
+			}
+		}
+		s.conn.Close()
+	}()
+	return nil
+}
+
+func (p *memoryPoller) await(h handle, key uint64, writable bool) error {
+	s := p.get(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.await = writable
+	if writable && !s.busy {
+		p.tell(notice{key: key, writable: true})
+	}
+	return nil
+}
+
+func (p *memoryPoller) write(h handle, b []byte) (int, error) {
+	s := p.get(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.busy || s.ended {
+		return 0, errBlocked
+	}
+	n := min(len(b), memoryTakes)
+	s.busy = true
+	s.writes <- append([]byte(nil), b[:n]...)
+	if n < len(b) {
+		return n, errBlocked
+	}
+	return n, nil
+}
+
+func (p *memoryPoller) writeAll(h handle, bs [][]byte) (int, error) {
+	var all []byte
+	for _, b := range bs {
+		all = append(all, b...)
+	}
+	return p.write(h, all)
+}
+
+func (p *memoryPoller) finish(h handle, _ uint64) error {
+	s := p.get(h)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	close(s.writes)
+	return nil
+}
+
+func (p *memoryPoller) discard(handle) bool { return true }
+func (p *memoryPoller) shut()               {}

@@ -1,0 +1,197 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// epoll is the poller of Linux; see epoll(7).
+type epoll struct {
+	// Static after construction.
+	fd   int
+	bell int // eventfd(2)
+
+	events []unix.EpollEvent // owned by the shard
+}
+
+// tcpSockets are those of the kernel.
+type tcpSockets struct{}
+
+func systemSockets() sockets { return tcpSockets{} }
+
+// newPoller implements sockets.
+func (tcpSockets) newPoller() (poller, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		unix.Close(fd)
+		return nil, os.NewSyscallError("eventfd", err)
+	}
+	p := &epoll{fd: fd, bell: bell, events: make([]unix.EpollEvent, 256)}
+	if err := p.control(unix.EPOLL_CTL_ADD, bell, unix.EPOLLIN, bellKey); err != nil {
+		p.shut()
+		return nil, err
+	}
+	return p, nil
+}
+
+// bellKey stands for no connection.
+const bellKey = ^uint64(0)
+
+func (p *epoll) control(operation, fd int, events uint32, key uint64) error {
+	e := unix.EpollEvent{Events: events, Fd: int32(uint32(key)), Pad: int32(key >> 32)}
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.fd, operation, fd, &e))
+}
+
+// take duplicates the descriptor out of the runtime's poller. It stays
+// non-blocking: that is a property of the connection, not of the descriptor.
+func (tcpSockets) take(c net.Conn) (handle, error) {
+	for {
+		wrapper, wraps := c.(interface{ NetConn() net.Conn })
+		if !wraps {
+			break
+		}
+		c = wrapper.NetConn()
+	}
+	tcp, ok := c.(*net.TCPConn)
+	if !ok {
+		return 0, fmt.Errorf("a %T is not plain TCP", c)
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	fd := -1
+	var failed error
+	if err := raw.Control(func(old uintptr) {
+		fd, failed = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0)
+	}); err != nil {
+		return 0, err
+	}
+	return handle(fd), os.NewSyscallError("fcntl", failed)
+}
+
+func (p *epoll) watch(h handle, key uint64) error {
+	return p.control(unix.EPOLL_CTL_ADD, int(h), unix.EPOLLRDHUP, key)
+}
+
+func (p *epoll) await(h handle, key uint64, writable bool) error {
+	events := uint32(unix.EPOLLRDHUP)
+	if writable {
+		events |= unix.EPOLLOUT
+	}
+	return p.control(unix.EPOLL_CTL_MOD, int(h), events, key)
+}
+
+func (p *epoll) wait(dst []notice, timeout time.Duration) ([]notice, error) {
+	n, err := unix.EpollWait(p.fd, p.events, milliseconds(timeout))
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		return dst, os.NewSyscallError("epoll_wait", err)
+	}
+	for _, e := range p.events[:max(n, 0)] {
+		key := uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32
+		if key == bellKey {
+			p.silence()
+			continue
+		}
+		dst = append(dst, notice{
+			key:      key,
+			gone:     e.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0,
+			writable: e.Events&unix.EPOLLOUT != 0,
+			readable: e.Events&unix.EPOLLIN != 0,
+		})
+	}
+	return dst, nil
+}
+
+// milliseconds rounds up, so that what is due is due when wait returns.
+func milliseconds(d time.Duration) int {
+	if d < 0 {
+		return -1
+	}
+	return int(min((d+time.Millisecond-1)/time.Millisecond, 1<<30))
+}
+
+func (p *epoll) ring() {
+	anything := [8]byte{1}
+	_, _ = unix.Write(p.bell, anything[:]) // full: it rings already
+}
+
+func (p *epoll) silence() {
+	var count [8]byte
+	_, _ = unix.Read(p.bell, count[:])
+}
+
+// write asks the kernel without telling the scheduler: the call cannot block.
+func (p *epoll) write(h handle, b []byte) (int, error) {
+	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(h), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+	if errno != 0 {
+		return 0, socketError(errno)
+	}
+	if int(n) < len(b) {
+		return int(n), errBlocked
+	}
+	return int(n), nil
+}
+
+// maxVector is below IOV_MAX.
+const maxVector = 512
+
+func (p *epoll) writeAll(h handle, bs [][]byte) (total int, err error) {
+	for len(bs) > 0 {
+		some := bs[:min(len(bs), maxVector)]
+		n, err := unix.Writev(int(h), some)
+		if err != nil {
+			return total, socketError(err)
+		}
+		total += n
+		if n < lengthOf(some) {
+			return total, errBlocked
+		}
+		bs = bs[len(some):]
+	}
+	return total, nil
+}
+
+func socketError(err error) error {
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
+		return errBlocked
+	}
+	return os.NewSyscallError("write", err)
+}
+
+func (p *epoll) finish(h handle, key uint64) error {
+	if err := unix.Shutdown(int(h), unix.SHUT_WR); err != nil {
+		return os.NewSyscallError("shutdown", err)
+	}
+	return p.control(unix.EPOLL_CTL_MOD, int(h), unix.EPOLLIN|unix.EPOLLRDHUP, key)
+}
+
+func (p *epoll) discard(h handle) bool {
+	var b [4096]byte
+	for range 16 {
+		n, err := unix.Read(int(h), b[:])
+		if n <= 0 {
+			return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR)
+		}
+	}
+	return true
+}
+
+// close implements sockets.
+func (tcpSockets) close(h handle) { unix.Close(int(h)) }
+
+func (p *epoll) shut() {
+	unix.Close(p.bell)
+	unix.Close(p.fd)
+}

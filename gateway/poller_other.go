@@ -1,0 +1,7 @@
+//go:build !linux
+
+package gateway
+
+// systemSockets says that there are none here: the goroutine pump carries all
+// streams.
+func systemSockets() sockets { return nil }

@@ -1,0 +1,328 @@
+package gateway
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// onShards skips a test where the other pump is tested.
+func onShards(t *testing.T) {
+	if pumpUnderTest() != PumpShards {
+		t.Skip("of the shard pump alone")
+	}
+}
+
+// rawStream is a client that speaks HTTP by hand, over TCP.
+type rawStream struct {
+	*net.TCPConn
+	r *bufio.Reader
+}
+
+// openRaw sends a request, with headers that end with an empty line, and reads up
+// to the end of the snapshot.
+func openRaw(t *testing.T, r *realGateway, request string) *rawStream {
+	t.Helper()
+	c, err := net.Dial("tcp", r.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Fatal(err)
+	}
+	s := &rawStream{TCPConn: c.(*net.TCPConn), r: bufio.NewReaderSize(c, 2<<20)}
+	if err := s.until("end_of_snapshot"); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *rawStream) until(what string) error {
+	for {
+		line, err := s.r.ReadString('\n')
+		if err != nil || strings.Contains(line, what) {
+			return err
+		}
+	}
+}
+
+// write changes one resource.
+func (r *realGateway) write(key string, revision uint64, value string) {
+	r.source.steps <- func(s stream.Sink) error {
+		return errors.Join(s.Upsert(resource(key, revision, value)), s.Commit(revision))
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}
+
+// TestMembersCostNoGoroutine, and give back what they held.
+func TestMembersCostNoGoroutine(t *testing.T) {
+	onShards(t)
+	r := newRealGateway(t, Config{}, nil)
+	first := openRaw(t, r, rawGet("/v1/events?watch=a"))
+	waitIdle(r)
+	goroutines, open := runtime.NumGoroutine(), descriptors(t)
+	const n = 200
+	streams := []*rawStream{first}
+	for range n {
+		streams = append(streams, openRaw(t, r, rawGet("/v1/events?watch=a")))
+	}
+	waitIdle(r)
+	if more := runtime.NumGoroutine() - goroutines; more > 10 {
+		t.Errorf("%d streams cost %d goroutines", n, more)
+	}
+	r.write("k", 2, `"news"`)
+	for _, s := range streams {
+		if err := s.until(`"revision":"2","value":"news"`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := r.watch.Subscribers(); got != n+1 {
+		t.Errorf("%d subscribers are counted of %d", got, n+1)
+	}
+	for _, s := range streams[1:] {
+		s.Close()
+	}
+	waitFor(nil, r, 1)
+	if more := descriptors(t) - open; more > 0 {
+		t.Errorf("%d descriptors are still open", more)
+	}
+	if got := r.gateway.admission.count(); got != 1 {
+		t.Errorf("%d streams are counted", got)
+	}
+}
+
+// waitIdle lets the handlers that gave their connections away end.
+func waitIdle(r *realGateway) {
+	for n := -1; n != runtime.NumGoroutine(); <-time.After(10 * time.Millisecond) {
+		n = runtime.NumGoroutine()
+	}
+}
+
+// TestStalledMemberLeavesTheOthersAlone, is told that it is late, and is not
+// forgotten.
+func TestStalledMemberLeavesTheOthersAlone(t *testing.T) {
+	onShards(t)
+	r := newRealGateway(t, Config{WriteTimeout: time.Minute}, nil)
+	stalled, reader := openRaw(t, r, rawGet("/v1/events?watch=a")), openRaw(t, r, rawGet("/v1/events?watch=a"))
+	value := `"` + strings.Repeat("x", 1<<20) + `"`
+	const last = 60
+	for i := uint64(2); i <= last; i++ {
+		r.write("k", i, value)
+		if err := reader.until(fmt.Sprintf(`"revision":"%d"`, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := stalled.until("catching_up"); err != nil {
+		t.Fatal(err)
+	}
+	if err := stalled.until(fmt.Sprintf(`"revision":"%d"`, last)); err != nil {
+		t.Fatal(err)
+	}
+	// It is a member again.
+	r.write("k", last+1, `"small"`)
+	for _, s := range []*rawStream{stalled, reader} {
+		if err := s.until(`"small"`); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestBytesBehindARequest: what a client sends behind its request, a request even,
+// neither disturbs the stream nor is answered, and the stream's end is clean.
+func TestBytesBehindARequest(t *testing.T) {
+	onShards(t)
+	for name, behind := range map[string]string{
+		"a request": "GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n",
+		"much":      strings.Repeat("nonsense", 10_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRealGateway(t, Config{}, nil)
+			s := openRaw(t, r, rawGet("/v1/events?watch=a")+behind)
+			if _, err := io.WriteString(s, behind); err != nil {
+				t.Fatal(err)
+			}
+			r.write("k", 2, `"news"`)
+			if err := s.until(`"news"`); err != nil {
+				t.Fatal(err)
+			}
+			r.registry.Remove("a")
+			rest, err := io.ReadAll(s.r)
+			if err != nil || !strings.Contains(string(rest), "watch_removed") || !strings.Contains(string(rest), "\r\n0\r\n\r\n") {
+				t.Errorf("%q, %v", rest, err)
+			}
+			if strings.Count(string(rest), "HTTP/1.1") > 0 {
+				t.Errorf("what came behind was answered: %q", rest)
+			}
+		})
+	}
+}
+
+// TestOldClients of HTTP/1.0 know no chunks, and get none.
+func TestOldClients(t *testing.T) {
+	r := newRealGateway(t, Config{}, nil)
+	c, err := net.Dial("tcp", r.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "GET /v1/events?watch=a&until=end_of_snapshot HTTP/1.0\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	all, err := io.ReadAll(c)
+	if err != nil || !strings.HasSuffix(string(all), "}\n\n") || strings.Contains(string(all), "chunked") {
+		t.Errorf("%q, %v", all, err)
+	}
+}
+
+// TestConnectionIsClosedAfterTheStream: the head says so, as the shard pump answers
+// nothing more.
+func TestConnectionIsClosedAfterTheStream(t *testing.T) {
+	onShards(t)
+	r := newRealGateway(t, Config{}, nil)
+	res, err := http.Get("http://" + r.address + "/v1/events?watch=a&until=end_of_snapshot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if _, err := io.ReadAll(res.Body); err != nil || !res.Close || res.Header.Get("Date") == "" || len(res.TransferEncoding) != 1 {
+		t.Errorf("%v, %+v", err, res)
+	}
+}
+
+// TestNewEpochOfMembers: each gets the snapshot at a pace of its own.
+func TestNewEpochOfMembers(t *testing.T) {
+	r := newRealGateway(t, Config{}, nil)
+	var streams []*rawStream
+	for range 20 {
+		streams = append(streams, openRaw(t, r, rawGet("/v1/events?watch=a")))
+	}
+	value := `"` + strings.Repeat("y", 1<<19) + `"`
+	r.source.steps <- func(s stream.Sink) error {
+		err := s.Reset("e2")
+		for i := range 8 {
+			err = errors.Join(err, s.Upsert(resource(fmt.Sprint("k", i), 1, value)))
+		}
+		return errors.Join(err, s.Commit(1))
+	}
+	for i, s := range streams {
+		if i == 7 {
+			s.Close() // one leaves in the middle of it
+			continue
+		}
+		if err := errors.Join(s.until("epoch_changed"), s.until("end_of_snapshot")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waitFor(nil, r, len(streams)-1)
+	r.write("k0", 2, `"news"`)
+	for i, s := range streams {
+		if i == 7 {
+			continue
+		}
+		if err := s.until(`"news"`); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestComingAndGoing: streams that begin and end all the time, in every way, leave
+// nothing behind, and those that stay miss nothing.
+func TestComingAndGoing(t *testing.T) {
+	r := newRealGateway(t, Config{MaxAge: 200 * time.Millisecond}, nil)
+	open := descriptors(t)
+	stop := make(chan struct{})
+	var writer, clients sync.WaitGroup
+	writer.Go(func() {
+		for i := uint64(2); !closed(stop); i++ {
+			r.write(fmt.Sprint("k", i%10), i, fmt.Sprint(i))
+		}
+	})
+	for c := range 16 {
+		clients.Go(func() {
+			for n := range 30 {
+				comeAndGo(t, r, (c+n)%4)
+			}
+		})
+	}
+	clients.Wait()
+	close(stop)
+	writer.Wait()
+	waitFor(nil, r, 0)
+	for r.gateway.admission.count() > 0 || descriptors(t) > open+2 { // the listener's may be in use
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// comeAndGo reads a stream to its end, or hangs up at once, or in the middle, or
+// with a reset.
+func comeAndGo(t *testing.T, r *realGateway, how int) {
+	c, err := net.Dial("tcp", r.address)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, "GET /v1/events?watch=a HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\n\r\n"); err != nil {
+		t.Error(err)
+		return
+	}
+	switch how {
+	case 0:
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		all, err := io.ReadAll(res.Body) // fails without a last chunk
+		if err != nil || !strings.Contains(string(all), "max_age") {
+			t.Errorf("%v; it ends with %.200q", err, all[max(0, len(all)-200):])
+		}
+		checkRevisions(t, string(all))
+	case 1:
+	case 2:
+		_ = readUpTo(c, "end_of_snapshot")
+	case 3:
+		_ = readUpTo(c, "upsert")
+		_ = c.(*net.TCPConn).SetLinger(0)
+	}
+}
+
+// checkRevisions: behind the snapshot each revision follows the one before, or a
+// gap is announced.
+func checkRevisions(t *testing.T, all string) {
+	_, live, _ := strings.Cut(all, "end_of_snapshot\ndata")
+	if strings.Contains(live, "catching_up") {
+		return
+	}
+	last := uint64(0)
+	for _, part := range strings.Split(live, `"key":"k`)[1:] {
+		var key, revision uint64
+		if _, err := fmt.Sscanf(part, `%d","revision":"%d"`, &key, &revision); err != nil {
+			t.Errorf("%.80q: %v", part, err)
+		}
+		if last > 0 && revision != last+1 {
+			t.Errorf("after %d comes %d", last, revision)
+		}
+		last = revision
+	}
+}

@@ -1,0 +1,83 @@
+package gateway
+
+import "time"
+
+// table holds the connections of a shard, without pointers: the collector has
+// nothing to look at. Slots are used again, under another generation.
+//
+// Owned by one shard.
+type table struct {
+	slots []slot
+	free  []int32
+	count int
+}
+
+// slot is one connection. A member of a group is nothing but its slot.
+type slot struct {
+	handle     handle
+	generation uint32
+	group      int32  // index of its group; lonely, or vacant
+	place      int32  // in the group
+	sent       uint64 // how much of what the group said was written
+
+	retryMS int32
+	began   int64 // Unix nanoseconds, as all that follow
+	tooOld  int64 // 0: never
+	leaveAt int64 // 0: the gateway does not drain
+	looked  int64 // when the wheel will look at the slot; 0: it will not
+}
+
+const (
+	lonely = -1
+	vacant = -2
+)
+
+// add takes a connection in.
+func (t *table) add(h handle) int32 {
+	t.count++
+	at := int32(len(t.slots))
+	if n := len(t.free); n > 0 {
+		at, t.free = t.free[n-1], t.free[:n-1]
+	} else {
+		t.slots = append(t.slots, slot{})
+	}
+	t.slots[at] = slot{handle: h, generation: t.slots[at].generation + 1, group: lonely}
+	return at
+}
+
+func (t *table) remove(at int32) {
+	t.count--
+	t.slots[at].group = vacant
+	t.free = append(t.free, at)
+}
+
+// key names the connection in a slot, and no later one.
+func (t *table) key(at int32) uint64 { return uint64(uint32(at)) | uint64(t.slots[at].generation)<<32 }
+
+// find returns the slot of a key; false: the connection is not there any more.
+func (t *table) find(key uint64) (int32, bool) {
+	at := uint32(key)
+	if uint64(at) >= uint64(len(t.slots)) {
+		return 0, false
+	}
+	s := &t.slots[at]
+	return int32(at), s.group != vacant && s.generation == uint32(key>>32)
+}
+
+// due is when a member must leave; zero: never.
+func (s *slot) due() time.Time { return earlier(timeOf(s.tooOld), timeOf(s.leaveAt)) }
+
+// nanosOf is 0 for the zero time.
+func nanosOf(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func timeOf(nanos int64) time.Time {
+	if nanos == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanos)
+}

@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// shards are the shard pump as a whole. Nil: there is none.
+//
+// All methods may be called from any goroutine.
+type shards struct {
+	// Static after construction.
+	sockets sockets
+	all     []*shard
+
+	next atomic.Uint64
+}
+
+func newShards(g *Gateway, s sockets, n int) *shards {
+	out := &shards{sockets: s}
+	for range n {
+		out.all = append(out.all, newShard(g, s))
+	}
+	return out
+}
+
+// connKey is the context key of the connection of a request, where Serve accepted
+// it. Elsewhere nobody knows what lies beneath, and the goroutine pump serves.
+type connKey struct{}
+
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// carry takes a stream, with its connection, from net/http; false: it cannot, and
+// nothing has happened. Then the goroutine pump can.
+func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation) bool {
+	conn, accepted := r.Context().Value(connKey{}).(net.Conn)
+	if s == nil || !accepted || r.TLS != nil || r.ProtoMajor != 1 || r.ProtoMinor < 1 {
+		return false
+	}
+	h, err := s.sockets.take(conn)
+	if err != nil {
+		return false
+	}
+	// Whatever the client has sent behind its request is not answered: the
+	// response says that it is the last one.
+	if _, _, err := http.NewResponseController(w).Hijack(); err != nil {
+		s.sockets.close(h)
+		return false
+	}
+	conn.Close()
+	s.arrive(h, responseHead(w.Header()), c)
+	return true
+}
+
+// arrive gives the stream to one of the shards.
+func (s *shards) arrive(h handle, head []byte, c conversation) {
+	l := &lone{conversation: c, key: c.groupKey(), handle: h}
+	l.out.raw(head)
+	c.g.metrics.streamOpened(c.transport())
+	l.hello(&l.out)
+	l.out.seal()
+	if err := s.all[s.next.Add(1)%uint64(len(s.all))].arrive(l); err != nil {
+		c.g.log.Error("the shard pump cannot run", "error", err)
+		s.sockets.close(h)
+		l.close(0, false, err)
+		c.g.admission.leave()
+	}
+}
+
+// ring makes all shards look for news.
+func (s *shards) ring() {
+	if s == nil {
+		return
+	}
+	for _, one := range s.all {
+		one.ring()
+	}
+}
+
+// abort closes all streams as they are.
+func (s *shards) abort() {
+	if s == nil {
+		return
+	}
+	for _, one := range s.all {
+		one.abort()
+	}
+}
+
+// responseHead is what net/http would have written.
+func responseHead(h http.Header) []byte {
+	h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	h.Set("Connection", "close")
+	h.Set("Transfer-Encoding", "chunked")
+	var head bytes.Buffer
+	head.WriteString("HTTP/1.1 200 OK\r\n")
+	_ = h.Write(&head) // a buffer takes everything
+	head.WriteString("\r\n")
+	return head.Bytes()
+}

@@ -1,0 +1,59 @@
+package gateway
+
+import "time"
+
+// wheel is a timer for very many deadlines that mostly do not come: a ring of
+// buckets, each a tick wide (Varghese and Lauck, "Hashed and Hierarchical Timing
+// Wheels", 1987). It only says whom to look at, a tick late at most: a deadline
+// that was put off is found out when it is looked at, so nothing is ever removed.
+//
+// Owned by one shard.
+type wheel struct {
+	buckets [wheelBuckets][]uint64 // keys
+	at      int64                  // the tick that was looked at last
+	waiting int                    // keys in all
+}
+
+const (
+	wheelTick    = 50 * time.Millisecond
+	wheelBuckets = 1 << 11 // some 100 s; what is due later goes around
+)
+
+func tickOf(t time.Time) int64 { return t.UnixNano() / int64(wheelTick) }
+
+func newWheel(now time.Time) *wheel { return &wheel{at: tickOf(now)} }
+
+// add asks to look at key at the time given, or earlier, if that is very late. It
+// returns when that will be, a tick at most before it is.
+func (w *wheel) add(key uint64, due time.Time) time.Time {
+	// The tick after, so that it is over when it is looked at.
+	tick := min(max(tickOf(due)+1, w.at+1), w.at+wheelBuckets-1)
+	b := &w.buckets[tick%wheelBuckets]
+	*b = append(*b, key)
+	w.waiting++
+	return time.Unix(0, tick*int64(wheelTick))
+}
+
+// due appends the keys to look at now.
+func (w *wheel) due(dst []uint64, now time.Time) []uint64 {
+	for tick := tickOf(now); w.at < tick; {
+		w.at = max(w.at+1, tick-wheelBuckets+1)
+		b := &w.buckets[w.at%wheelBuckets]
+		dst = append(dst, *b...)
+		w.waiting -= len(*b)
+		*b = (*b)[:0]
+	}
+	return dst
+}
+
+// next is when there may be something due; zero: never.
+func (w *wheel) next() time.Time {
+	if w.waiting == 0 {
+		return time.Time{}
+	}
+	for tick := w.at + 1; ; tick++ {
+		if len(w.buckets[tick%wheelBuckets]) > 0 {
+			return time.Unix(0, (tick+1)*int64(wheelTick))
+		}
+	}
+}
