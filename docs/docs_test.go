@@ -18,6 +18,7 @@ import (
 	yamlparser "github.com/goccy/go-yaml/parser"
 
 	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/stream/consulsource"
 	"github.com/watchtide/watchtide/stream/filesource"
 	"github.com/watchtide/watchtide/stream/grpcsource"
 	"github.com/watchtide/watchtide/stream/hostsource"
@@ -157,7 +158,9 @@ func TestDefaults(t *testing.T) {
 		"rescan":            {"`" + strings.TrimSuffix(filesource.DefaultRescan.String(), "0s") + "`"},
 		"interval":          {"`" + hostsource.DefaultInterval.String() + "`"},
 		"keepalive":         {"`" + strings.TrimSuffix(grpcsource.DefaultKeepalive.String(), "0s") + "`"},
-		"max_message_bytes": {mib(grpcsource.DefaultMaxMessageBytes)},
+		"max_message_bytes": {mib(grpcsource.DefaultMaxMessageBytes), mib(consulsource.DefaultMaxMessageBytes)},
+		"probe_interval":    {"`" + consulsource.DefaultProbe.String() + "`"},
+		"list_interval":     {"`" + strings.TrimSuffix(consulsource.DefaultRelist.String(), "0s") + "`"},
 	} {
 		if !slices.Equal(defaults[key], want) {
 			t.Errorf("%s: the default of %s is %v, want %v", configuration, key, defaults[key], want)

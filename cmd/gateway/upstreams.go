@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/cmd/gateway/config"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/consulsource"
 	"github.com/watchtide/watchtide/stream/etcdsource"
 	"github.com/watchtide/watchtide/stream/filesource"
 	"github.com/watchtide/watchtide/stream/grpcsource"
@@ -95,6 +96,9 @@ func (u *upstreams) source(s config.Source, w config.Watch) (stream.Source, stre
 		return source, nil, err
 	case config.Kubernetes:
 		source, err := kubesource.New(kubernetesConfig(s.Kubernetes, w, u.logger))
+		return source, nil, err
+	case config.Consul:
+		source, err := consulsource.New(consulConfig(s.Consul, w))
 		return source, nil, err
 	case config.NATS:
 		source, err := natssource.New(natsConfig(s.NATS, w))

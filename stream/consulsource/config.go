@@ -15,11 +15,6 @@ import (
 )
 
 const (
-	// DefaultKeepalive is a little above MinKeepalive.
-	DefaultKeepalive = 20 * time.Second
-	// MinKeepalive is how often a Consul server lets a connection ping (it ends
-	// one that does it more often).
-	MinKeepalive = 15 * time.Second
 	// DefaultProbe finds a server that has stopped answering within ten seconds.
 	DefaultProbe = 5 * time.Second
 	// MinProbe keeps probes well below what a Consul server limits.
@@ -54,10 +49,6 @@ type Config struct {
 	// TokenFile names a file with the ACL token. It is read again for each call,
 	// so that the token may be replaced at any time. Empty: no token.
 	TokenFile string
-	// Keepalive is how long the connection may be silent before an HTTP/2 ping
-	// asks whether the server is still there. 0: DefaultKeepalive; at least
-	// MinKeepalive; negative: no pings.
-	Keepalive time.Duration
 	// Probe is the time between two small consistent reads, which a server must
 	// answer within as long again. 0: DefaultProbe; at least MinProbe.
 	Probe time.Duration
@@ -95,7 +86,6 @@ func (c *Config) checkTimes() error {
 		what     string
 		is, from time.Duration
 	}{
-		{"keepalive", max(c.Keepalive, 0), MinKeepalive},
 		{"probe", c.Probe, MinProbe},
 		{"relist", c.Relist, MinRelist},
 	} {
@@ -115,7 +105,7 @@ func invalid(what, got, want string) error {
 
 func (c *Config) setDefaults() {
 	for d, standard := range map[*time.Duration]time.Duration{
-		&c.Keepalive: DefaultKeepalive, &c.Probe: DefaultProbe, &c.Relist: DefaultRelist,
+		&c.Probe: DefaultProbe, &c.Relist: DefaultRelist,
 	} {
 		if *d == 0 {
 			*d = standard

@@ -9,8 +9,14 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// pingTimeout is how long a keepalive ping may go without an answer.
-const pingTimeout = 10 * time.Second
+const (
+	// pingAfter is the silence after which the connection is pinged, where probes
+	// are further apart. Consul ends connections that ping more often than every
+	// 15 seconds.
+	pingAfter = 20 * time.Second
+	// pingTimeout is how long a ping may go without an answer.
+	pingTimeout = 10 * time.Second
+)
 
 // dial prepares a connection; the first call makes it. Each snapshot has its own:
 // a connection that lives on backs off by its own clock, and would answer from
@@ -23,11 +29,7 @@ func (c *Config) dial() (*grpc.ClientConn, error) {
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(creds),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(c.MaxMessageBytes)),
-	}
-	if c.Keepalive > 0 {
-		options = append(options, grpc.WithKeepaliveParams(keepalive.ClientParameters{
-			Time: c.Keepalive, Timeout: pingTimeout,
-		}))
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout}),
 	}
 	if c.network != nil {
 		options = append(options, grpc.WithContextDialer(c.network))

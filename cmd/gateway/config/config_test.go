@@ -155,6 +155,7 @@ var everythingElse = []string{
 	everyKeyOfGateway,
 	everyKeyOfNATS,
 	everyKeyOfKubernetes,
+	everyKeyOfConsul,
 }
 
 // TestEveryOption has every key of the format with a value that is not its

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -35,17 +34,14 @@ func (d *decoder) sourceFields(s *Source) map[SourceType]map[string]field {
 		Etcd:    d.etcd(&s.Etcd),
 		Gateway: d.gateway(&s.Gateway),
 		NATS:    d.nats(&s.NATS),
+		Consul:  d.consul(&s.Consul),
 
 		Kubernetes: d.kubernetes(&s.Kubernetes),
 	}
 }
 
 // required are the keys that a source of a type cannot be without.
-var required = map[SourceType]string{GRPCs: "address", Files: "dir", Etcd: "endpoints", Gateway: "url", NATS: "url"}
-
-// notBuiltIn are the source types that the configuration format knows and this
-// build does not.
-var notBuiltIn = []string{"consul"}
+var required = map[SourceType]string{GRPCs: "address", Files: "dir", Etcd: "endpoints", Gateway: "url", NATS: "url", Consul: "address"}
 
 // sources reads the section and returns the type of every source that is
 // declared; empty for one that was declared with an error.
@@ -135,14 +131,7 @@ func (d *decoder) lacks(entries []entry, key string) bool {
 }
 
 func (d *decoder) unknownType(s *Source, given scalar) {
-	types := d.sourceTypes(s)
-	if slices.Contains(notBuiltIn, given.expanded) {
-		slices.Sort(types)
-		d.errorf(given.value, "source type %s is not built in yet; this build has %s",
-			given.expanded, strings.Join(types, ", "))
-		return
-	}
-	d.errorf(given.value, "this build has no source type %q; %s", given.written, suggest(given.written, types))
+	d.errorf(given.value, "this build has no source type %q; %s", given.written, suggest(given.written, d.sourceTypes(s)))
 }
 
 func (d *decoder) sourceTypes(s *Source) []string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/consulsource"
 	"github.com/watchtide/watchtide/stream/hostsource"
 	"github.com/watchtide/watchtide/stream/natssource"
 )
@@ -38,6 +39,7 @@ func (d *decoder) ownFields(w *Watch) map[SourceType]map[string]field {
 		Etcd: {"prefix": d.str(&w.Prefix)},
 		NATS: d.natsWatch(w),
 
+		Consul:     d.consulWatch(&w.Consul),
 		Kubernetes: d.kubernetesWatch(&w.Kubernetes),
 	}
 }
@@ -99,6 +101,9 @@ func (d *decoder) watchOf(w *Watch, e entry, source SourceType, entries []entry)
 	}
 	if source == Kubernetes {
 		d.checkKubernetesWatch(entries, value{node: e.key, path: e.path})
+	}
+	if source == Consul && d.lacks(entries, "resource_type") {
+		d.errorf(value{node: e.key, path: e.path}, "resource_type is missing; want %s", consulsource.WantType)
 	}
 	if source == NATS && d.lacks(entries, "bucket") {
 		d.errorf(value{node: e.key, path: e.path}, "bucket is missing; want %s", natssource.WantBucket)

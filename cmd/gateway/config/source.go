@@ -19,6 +19,7 @@ const (
 	Etcd    SourceType = "etcd"
 	Gateway SourceType = "gateway"
 	NATS    SourceType = "nats"
+	Consul  SourceType = "consul"
 
 	Kubernetes SourceType = "kubernetes"
 )
@@ -38,6 +39,7 @@ type Source struct {
 	Etcd    EtcdSource
 	Gateway GatewaySource
 	NATS    NATSSource
+	Consul  ConsulSource
 
 	Kubernetes KubernetesSource
 }
@@ -126,4 +128,7 @@ type Watch struct {
 	// Kubernetes says which objects are followed (required for a source of type
 	// kubernetes, and for no other).
 	Kubernetes KubernetesWatch
+	// Consul says which resources are followed (required for a source of type
+	// consul, and for no other).
+	Consul ConsulWatch
 }

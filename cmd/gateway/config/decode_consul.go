@@ -1,0 +1,34 @@
+package config
+
+import "github.com/watchtide/watchtide/stream/consulsource"
+
+// consul returns how the keys of a source of type consul are read.
+func (d *decoder) consul(c *ConsulSource) map[string]field {
+	return map[string]field{
+		"address":           d.strThat(consulsource.WantAddress, consulsource.ValidAddress, &c.Address),
+		"tls":               d.clientTLS(&c.TLS),
+		"token_file":        d.tokenFile(&c.TokenFile),
+		"probe_interval":    d.durationAtLeast(consulsource.MinProbe, &c.ProbeInterval),
+		"list_interval":     d.durationAtLeast(consulsource.MinRelist, &c.ListInterval),
+		"max_message_bytes": d.messageSize(&c.MaxMessageBytes),
+	}
+}
+
+// consulWatch returns how the keys are read that only watches of resources have.
+func (d *decoder) consulWatch(w *ConsulWatch) map[string]field {
+	unit := func(into *string) field {
+		return d.strThat(consulsource.WantTenancy, consulsource.ValidTenancy, into)
+	}
+	return map[string]field{
+		"resource_type": d.strThat(consulsource.WantType, validConsulType, &w.ResourceType),
+		"name_prefix":   d.strThat(consulsource.WantNamePrefix, consulsource.ValidNamePrefix, &w.NamePrefix),
+		"tenancy": func(v value) {
+			d.object(v, map[string]field{"partition": unit(&w.Partition), "namespace": unit(&w.Namespace)})
+		},
+	}
+}
+
+func validConsulType(name string) bool {
+	_, err := consulsource.ParseType(name)
+	return err == nil
+}

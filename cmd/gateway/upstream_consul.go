@@ -1,0 +1,15 @@
+package main
+
+import (
+	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/stream/consulsource"
+)
+
+func consulConfig(c config.ConsulSource, w config.Watch) consulsource.Config {
+	of := w.Consul
+	return consulsource.Config{
+		Address: c.Address, TLS: c.TLS, TokenFile: c.TokenFile,
+		Type: of.ResourceType, Partition: of.Partition, Namespace: of.Namespace, NamePrefix: of.NamePrefix,
+		Probe: c.ProbeInterval, Relist: c.ListInterval, MaxMessageBytes: c.MaxMessageBytes,
+	}
+}
