@@ -3,14 +3,17 @@ package natssource
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
 )
 
 // fakeBucket is a bucket with a history of 1 that can be in states into which a
-// real server is hard to bring. Used by one goroutine at a time.
+// real server is hard to bring. Its fields are for who holds mu, or where nothing
+// else runs.
 type fakeBucket struct {
+	mu       sync.Mutex
 	now      state
 	messages map[string]uint64 // newest sequence of each key
 	err      error
@@ -26,6 +29,8 @@ func newFakeBucket() *fakeBucket {
 
 // write adds a message for a key.
 func (b *fakeBucket) write(key string) delivery {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.now.last++
 	b.messages[key] = b.now.last
 	b.now.keys = len(b.messages)
@@ -36,16 +41,22 @@ func (b *fakeBucket) write(key string) delivery {
 
 // vanish takes a key away without a message.
 func (b *fakeBucket) vanish(key string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	delete(b.messages, key)
 	b.now.keys = len(b.messages)
 }
 
 func (b *fakeBucket) state(context.Context) (state, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.asked = append(b.asked, "state")
 	return b.now, b.err
 }
 
 func (b *fakeBucket) keys(context.Context, string) (state, map[string]uint64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.asked = append(b.asked, "keys")
 	present := map[string]uint64{}
 	for key := range b.messages {
@@ -55,6 +66,8 @@ func (b *fakeBucket) keys(context.Context, string) (state, map[string]uint64, er
 }
 
 func (b *fakeBucket) newest(context.Context, string) (message, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.asked = append(b.asked, "newest")
 	var m message
 	for _, sequence := range b.messages {
@@ -63,10 +76,24 @@ func (b *fakeBucket) newest(context.Context, string) (message, error) {
 	return m, b.err
 }
 
+// questions returns what was asked since, and forgets it.
+func (b *fakeBucket) questions() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	asked := b.asked
+	b.asked = nil
+	return asked
+}
+
 // calls is a Sink that writes down what it is told.
-type calls struct{ lines []string }
+type calls struct {
+	mu    sync.Mutex // guards lines
+	lines []string
+}
 
 func (c *calls) say(format string, args ...any) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.lines = append(c.lines, fmt.Sprintf(format, args...))
 	return nil
 }
@@ -79,6 +106,8 @@ func (c *calls) Status(s stream.State, r string) error { return c.say("status %v
 
 // take returns what was told since, and forgets it.
 func (c *calls) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	lines := c.lines
 	c.lines = nil
 	return lines
