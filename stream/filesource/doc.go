@@ -45,5 +45,6 @@
 // # Who runs what
 //
 // Everything runs on the goroutine that calls Watch, except the reading of the
-// operating system's hints, whose goroutine fsnotify owns; Watch waits for it.
+// operating system's hints, which is fsnotify's, and a goroutine that takes the
+// errors of fsnotify. Watch waits for both.
 package filesource

@@ -58,19 +58,15 @@ func TestEditors(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			d := newDisk(t)
 			d.write("a.json", `{"n":1}`)
-			s := d.source(Config{})
-			s.quiet, s.longest = 500*time.Millisecond, time.Minute
-			f := follow(t, s)
-			f.awaitState(map[string]string{"a": `{"n":1}`})
+			w := watchByHand(t, d)
 			c.save(d, `{"n":2}`)
-			f.awaitState(map[string]string{"a": `{"n":2}`})
-			if n := len(f.Commits()); n != 2 {
-				t.Errorf("%d Commits, want the snapshot and the change", n)
-			}
-			f.neverWrong()
+			w.settle()
+			w.want(2, map[string]string{"a": `{"n":2}`})
+			c.save(d, `{"n":3}`)
+			w.settle()
+			w.want(3, map[string]string{"a": `{"n":3}`})
 		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"testing"
-	"time"
 )
 
 // TestLinks: what a link leads to is there under the name of the link, if it is
@@ -166,19 +165,14 @@ func (c *configMap) tidy(before string, files map[string]string) error {
 // TestConfigMap: each update is one transaction, and nothing ever looks wrong.
 func TestConfigMap(t *testing.T) {
 	c := &configMap{disk: newDisk(t)}
-	s := c.source(Config{})
-	s.quiet, s.longest = 200*time.Millisecond, time.Minute
-	f := follow(t, s)
-	f.awaitState(map[string]string{})
+	w := watchByHand(t, c.disk)
 	for n := range 4 {
 		text := fmt.Sprint(n)
 		c.must(c.update(map[string]string{"a.json": text, "b.yaml": text}))
-		f.awaitState(map[string]string{"a": text, "b": text})
+		w.settle()
+		w.want(2+n, map[string]string{"a": text, "b": text})
 	}
 	c.must(c.update(map[string]string{"b.yaml": "9"}))
-	f.awaitState(map[string]string{"b": "9"})
-	if n := len(f.Commits()); n != 6 {
-		t.Errorf("%d Commits, want one for the snapshot and for each update", n)
-	}
-	f.neverWrong()
+	w.settle()
+	w.want(6, map[string]string{"b": "9"})
 }

@@ -12,18 +12,28 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// notifier is the operating system's word on what was touched. Owned by Watch;
-// the goroutine behind the channels is fsnotify's, and ended by close.
+// notifier is the operating system's word on what was touched. Owned by Watch. Two
+// goroutines stand behind it, which close ends: that of fsnotify, and one that
+// takes its errors. fsnotify sends these while it holds the lock that Add and
+// Close wait for, so that whoever adds and closes must not be who takes them.
 type notifier struct {
+	// Static after construction.
 	dir    string
 	rescan time.Duration // as it is told where hints cannot be had
 	open   func() (*fsnotify.Watcher, error)
+	lost   chan struct{} // 1 place; full: hints were lost since it was emptied
 
+	// Owned by Watch.
 	watcher *fsnotify.Watcher   // nil: there are no hints
+	taken   chan struct{}       // closed when the errors of watcher have ended
 	watched map[string]struct{} // directories below dir, without links; "." is dir
 	leading map[string]struct{} // links on the way to dir, and dir itself
 	refused int                 // directories without hints
 	err     error               // why
+}
+
+func newNotifier(s *Source) notifier {
+	return notifier{dir: s.config.Dir, rescan: s.config.Rescan, open: s.open, lost: make(chan struct{}, 1)}
 }
 
 // renew begins anew, without directories. That is also how directories that
@@ -38,8 +48,20 @@ func (n *notifier) renew() {
 		n.err = err
 		return
 	}
-	n.watcher = w
+	n.watcher, n.taken = w, make(chan struct{})
+	go takeErrors(w.Errors, n.lost, n.taken)
 	n.lead()
+}
+
+// takeErrors makes one and the same of all errors: something was not told.
+func takeErrors(errors <-chan error, lost chan<- struct{}, taken chan<- struct{}) {
+	defer close(taken)
+	for range errors {
+		select {
+		case lost <- struct{}{}:
+		default:
+		}
+	}
 }
 
 func openHints() (*fsnotify.Watcher, error) {
@@ -112,13 +134,6 @@ func (n *notifier) events() <-chan fsnotify.Event {
 	return n.watcher.Events
 }
 
-func (n *notifier) errors() <-chan error {
-	if n.watcher == nil {
-		return nil
-	}
-	return n.watcher.Errors
-}
-
 // name returns the path below dir that an event is about.
 func (n *notifier) name(e fsnotify.Event) (name string, inside bool) {
 	if e.Name == n.dir {
@@ -128,10 +143,16 @@ func (n *notifier) name(e fsnotify.Event) (name string, inside bool) {
 	return filepath.ToSlash(rest), inside
 }
 
-// close waits until no hint can come any more.
+// close waits until no hint can come any more, and both goroutines have ended.
 func (n *notifier) close() {
-	if n.watcher != nil {
-		_ = n.watcher.Close() // closing an inotify instance cannot fail in a way that matters
-		n.watcher = nil
+	if n.watcher == nil {
+		return
+	}
+	_ = n.watcher.Close() // it is given up, whatever it says
+	<-n.taken
+	n.watcher = nil
+	select {
+	case <-n.lost: // of what is given up
+	default:
 	}
 }

@@ -34,7 +34,7 @@ type touched struct {
 }
 
 func newWatching(s *Source, sink stream.Sink) *watching {
-	w := &watching{Source: s, sink: sink, hints: notifier{dir: s.config.Dir, rescan: s.config.Rescan, open: s.open}}
+	w := &watching{Source: s, sink: sink, hints: newNotifier(s)}
 	w.touched.names = map[string]struct{}{}
 	w.settled = time.NewTimer(time.Hour)
 	w.settled.Stop()
@@ -70,8 +70,8 @@ func (w *watching) run(ctx context.Context) error {
 			return ctx.Err()
 		case e, ok := <-w.hints.events():
 			w.hint(e, ok)
-		case err := <-w.hints.errors():
-			w.lostHints(err)
+		case <-w.hints.lost:
+			w.lostHints()
 		case <-w.settled.C:
 			err = w.update(ctx)
 		case <-rescan:
@@ -85,19 +85,16 @@ func (w *watching) run(ctx context.Context) error {
 }
 
 // lostHints looks at everything: more was touched than can be told.
-func (w *watching) lostHints(err error) {
-	w.touched.all = true
-	if !errors.Is(err, fsnotify.ErrEventOverflow) {
-		w.hints.close()
-		w.touched.renew = true
-	}
+func (w *watching) lostHints() {
+	w.touched.all, w.touched.renew = true, true
 	w.wait()
 }
 
 // hint takes one hint, waits for more if it matters, and says whether it does.
 func (w *watching) hint(e fsnotify.Event, ok bool) bool {
-	if !ok {
-		w.lostHints(fsnotify.ErrClosed)
+	if !ok { // it broke off
+		w.hints.close()
+		w.lostHints()
 		return true
 	}
 	if !w.matters(e) {

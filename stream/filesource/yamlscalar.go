@@ -106,7 +106,7 @@ func decimal(text string) string {
 	if rest, negative := strings.CutPrefix(text, "-"); negative {
 		sign, digits = "-", rest
 	}
-	if strings.HasPrefix(digits, ".") {
+	if len(digits) > 1 && digits[0] == '.' && '0' <= digits[1] && digits[1] <= '9' {
 		digits = "0" + digits
 	}
 	if whole, rest, found := strings.Cut(digits, "."); found && (rest == "" || rest[0] == 'e' || rest[0] == 'E') {
