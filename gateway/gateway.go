@@ -62,7 +62,7 @@ func (g *Gateway) Handler() http.Handler {
 		r.Head(path, h)
 	}
 
-	// Streams: goroutine pump.
+	// Streams: shard pump where it can, else goroutine pump.
 	get("/v1/events", g.handleEvents)
 	get("/v1/watches/{watch}/events", g.handleWatchEvents)
 

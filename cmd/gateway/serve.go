@@ -95,7 +95,7 @@ func gatewayConfig(c *config.Config) gateway.Config {
 		Heartbeat: c.Stream.Heartbeat, WriteTimeout: c.Stream.WriteTimeout, Retry: c.Stream.Retry,
 		MaxAge: c.Stream.MaxAge, PrimeWait: c.Stream.PrimeWait, AheadWait: c.Stream.AheadWait,
 		StaleAllowed: c.Stream.StaleAllowed, Drain: c.Stream.Drain, MaxSubscribers: c.Stream.MaxSubscribers,
-		AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled,
+		Pump: gateway.Pump(c.Stream.Pump), AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled,
 	}
 }
 

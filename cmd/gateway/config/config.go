@@ -3,6 +3,8 @@ package config
 import (
 	"crypto/tls"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway"
 )
 
 // Off stands for a duration that was set to 0s: none, or never.
@@ -76,9 +78,14 @@ type Stream struct {
 	StaleAllowed time.Duration
 	// MaxSubscribers is the most streams at one time ("max_subscribers"; no limit).
 	MaxSubscribers int
+	// Pump is what carries the streams ("pump"; one of Pumps).
+	Pump string
 	// History is what a watch keeps for resuming ("history").
 	History History
 }
+
+// Pumps are the ways to carry streams; see gateway.Pump.
+var Pumps = []string{string(gateway.PumpGoroutines), string(gateway.PumpShards)}
 
 // History is the section "history" of "stream", and of a watch.
 type History struct {

@@ -126,6 +126,7 @@ stream:
   prime_wait: 6s
   stale_allowed: 7m
   max_subscribers: ${N}
+  pump: goroutines
   history: &h { max_age: 20m, max_deletes: 2_000, max_bytes: 64MiB }
 metrics: { enabled: false }
 sources:
@@ -173,7 +174,7 @@ func TestEveryOption(t *testing.T) {
 		Stream: Stream{
 			Heartbeat: 20 * time.Second, WriteTimeout: 11 * time.Second, Retry: 3 * time.Second,
 			MaxAge: 90 * time.Minute, Drain: 5 * time.Second, AheadWait: 4 * time.Second,
-			PrimeWait: 6 * time.Second, StaleAllowed: 7 * time.Minute, MaxSubscribers: 12, History: history,
+			PrimeWait: 6 * time.Second, StaleAllowed: 7 * time.Minute, MaxSubscribers: 12, Pump: "goroutines", History: history,
 		},
 		Sources: []Source{
 			{Name: "local", Type: Store, Store: StoreSource{MaxValueBytes: 65536, MaxBytes: 1 << 30}},

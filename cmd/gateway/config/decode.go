@@ -3,6 +3,7 @@ package config
 import (
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -59,6 +60,7 @@ func (d *decoder) stream(s *Stream) field {
 			"prime_wait":      d.duration(&s.PrimeWait),
 			"stale_allowed":   d.duration(&s.StaleAllowed),
 			"max_subscribers": d.count(&s.MaxSubscribers),
+			"pump":            d.strThat(oneOf(Pumps), func(p string) bool { return slices.Contains(Pumps, p) }, &s.Pump),
 			"history":         d.history(&s.History),
 		})
 	}
