@@ -9,14 +9,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
+// groupInfo is the answer to /apis/<group>.
+type groupInfo struct {
+	Name     string `json:"name"`
+	Versions []struct {
+		Version string `json:"version"`
+	} `json:"versions"`
+}
+
 // groupList is the answer to /apis.
 type groupList struct {
-	Groups []struct {
-		Name     string `json:"name"`
-		Versions []struct {
-			Version string `json:"version"`
-		} `json:"versions"`
-	} `json:"groups"`
+	Groups []groupInfo `json:"groups"`
 }
 
 // resourceList is the answer to /apis/<group>/<version>, and to /api/<version>.
@@ -72,23 +75,32 @@ func (c *client) missingVersion(ctx context.Context) string {
 	if c.config.Group == "" {
 		return fmt.Sprintf("the server has no version %q of the core group; want v1, or the name of a group", c.config.Version)
 	}
-	var known groupList
-	if err := c.get(ctx, "/apis", nil, &known); err != nil {
+	var known groupInfo
+	err := c.get(ctx, "/apis/"+c.config.Group, nil, &known)
+	if apierrors.IsNotFound(err) {
+		return fmt.Sprintf("the server has no group %q; want %s", c.config.Group, c.groups(ctx))
+	}
+	if err != nil {
 		return ""
 	}
-	var groups []string
-	for _, g := range known.Groups {
-		groups = append(groups, g.Name)
-		if g.Name != c.config.Group {
-			continue
-		}
-		var versions []string
-		for _, v := range g.Versions {
-			versions = append(versions, v.Version)
-		}
-		return fmt.Sprintf("the server has no version %q of the group %s; want %s", c.config.Version, g.Name, listed(versions))
+	var versions []string
+	for _, v := range known.Versions {
+		versions = append(versions, v.Version)
 	}
-	return fmt.Sprintf("the server has no group %q; want one of %s", c.config.Group, listed(groups))
+	return fmt.Sprintf("the server has no version %q of the group %s; want %s", c.config.Version, c.config.Group, listed(versions))
+}
+
+// groups says which groups there are, if the server does.
+func (c *client) groups(ctx context.Context) string {
+	var known groupList
+	if err := c.get(ctx, "/apis", nil, &known); err != nil {
+		return WantGroup
+	}
+	var names []string
+	for _, g := range known.Groups {
+		names = append(names, g.Name)
+	}
+	return "one of " + listed(names)
 }
 
 // where is the group and version in words.

@@ -81,8 +81,17 @@ func refusal(answer *http.Response) error {
 		}
 		return &apierrors.StatusError{ErrStatus: status}
 	}
-	return apierrors.NewGenericServerResponse(
-		answer.StatusCode, http.MethodGet, schema.GroupResource{}, "", shorten(string(body)), after, true)
+	return unexpected(answer.StatusCode, shorten(string(body)), after)
+}
+
+// unexpected is the error of an answer that says nothing in Kubernetes' words: of
+// a proxy, or of a server of something else.
+func unexpected(code int, said string, retryAfter int) error {
+	err := apierrors.NewGenericServerResponse(code, http.MethodGet, schema.GroupResource{}, "", said, retryAfter, true)
+	if text := err.ErrStatus.Message; said != "" && code < http.StatusInternalServerError {
+		err.ErrStatus.Message = text + ": " + said
+	}
+	return err
 }
 
 // shorten keeps what a proxy may say before its HTML.
@@ -113,7 +122,7 @@ func hint(err error) string {
 		return "; want https:// in the server's address"
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return "; want the certificate-authority that signed the server's certificate, and the name in it as the address"
-	case errors.As(err, new(tls.RecordHeaderError)):
+	case errors.Is(err, http.ErrSchemeMismatch):
 		return "; want http:// if that is what the server speaks"
 	case errors.As(err, new(*net.DNSError)):
 		return "; want a name that can be resolved"

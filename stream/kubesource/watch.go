@@ -58,15 +58,15 @@ func (c *client) watch(ctx context.Context, query url.Values) (*watchCall, error
 	query.Set("watch", "true")
 	query.Set("allowWatchBookmarks", "true")
 	query.Set("timeoutSeconds", strconv.Itoa(int(limit/time.Second)))
-	ctx, end := context.WithCancelCause(ctx)
+	own, end := context.WithCancelCause(ctx)
 	overdue := time.AfterFunc(limit+c.config.StallAfter, func() { end(errOverdue) })
-	body, err := c.open(ctx, c.collection(), query)
+	body, err := c.open(own, c.collection(), query)
 	if err != nil {
 		overdue.Stop()
 		end(nil)
 		return nil, c.explained(ctx, err)
 	}
-	w := &watchCall{ctx: ctx, end: end, events: make(chan event, 64), opened: time.Now(), limit: limit}
+	w := &watchCall{ctx: own, end: end, events: make(chan event, 64), opened: time.Now(), limit: limit}
 	go func() {
 		defer close(w.events)
 		defer overdue.Stop()
