@@ -156,27 +156,14 @@ func (h *handle) must(err error) {
 // fill writes keys k0, k1, … many at a time.
 func (h *handle) fill(n int, value func(i int) string) {
 	h.t.Helper()
-	var last jetstream.PubAckFuture
 	for i := range n {
-		f, err := h.js.PublishAsync(fmt.Sprintf("$KV.%s.k%d", h.config.Bucket, i), []byte(value(i)))
+		_, err := h.js.PublishAsync(fmt.Sprintf("$KV.%s.k%d", h.config.Bucket, i), []byte(value(i)))
 		h.must(err)
-		if last = f; i%200 == 199 {
-			h.acknowledged(last)
-		}
 	}
-	if last != nil {
-		h.acknowledged(last)
-	}
-}
-
-func (h *handle) acknowledged(f jetstream.PubAckFuture) {
-	h.t.Helper()
 	select {
-	case <-f.Ok():
-	case err := <-f.Err():
-		h.t.Fatal(err)
+	case <-h.js.PublishAsyncComplete():
 	case <-within(h.t).Done():
-		h.t.Fatal("no acknowledgement")
+		h.t.Fatal("not all was acknowledged")
 	}
 }
 
