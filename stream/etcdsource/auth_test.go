@@ -45,6 +45,7 @@ func second[T any](_ T, err error) error { return err }
 // TestLogin: with a role for the prefix and no more, all is well; restarts, after
 // which no token is valid any more, and tokens that expire are no matter.
 func TestLogin(t *testing.T) {
+	t.Parallel()
 	s := startServer(t, "-token-ttl", "1")
 	s.secure()
 	c := subscribe(t, newSource(t, Config{
@@ -68,6 +69,7 @@ func TestLogin(t *testing.T) {
 
 // TestRefused says in each case what would be right.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	s.secure()
 	for _, test := range []struct {
@@ -95,6 +97,7 @@ func TestRefused(t *testing.T) {
 // TestPermissionTakenAway: etcd lets the watch go on; the gateway says that it may
 // not, and goes on when it may again.
 func TestPermissionTakenAway(t *testing.T) {
+	t.Parallel()
 	onEachServer(t, func(t *testing.T, s *server) {
 		s.secure()
 		c := subscribe(t, newSource(t, Config{

@@ -171,6 +171,13 @@ func (w *fakeWatch) idle() {
 	}
 }
 
+// advance moves the cluster to a revision.
+func (w *fakeWatch) advance(revision int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.revision = revision
+}
+
 // hang lets all reads hang from now on.
 func (w *fakeWatch) hang() {
 	w.mu.Lock()

@@ -69,6 +69,7 @@ func (s *server) churn(prefix string, n int) (stop func()) {
 // TestCompactionInALoop: no revision stays readable for longer than a page takes.
 // The snapshot is complete all the same, at the first attempt.
 func TestCompactionInALoop(t *testing.T) {
+	t.Parallel()
 	onEachServer(t, func(t *testing.T, s *server) {
 		s.fill("/a/", many)
 		// A list that takes long enough for thousands of compactions.
@@ -102,6 +103,7 @@ func (s *subscriber) wantNoReconnects() {
 
 // TestKilledWhileTheListIsRead, again and again, with a server that comes back.
 func TestKilledWhileTheListIsRead(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	s.fill("/a/", many/5)
 	proxy := faultproxy.New(t, s.Addr())
@@ -126,6 +128,7 @@ func TestKilledWhileTheListIsRead(t *testing.T) {
 
 // TestLargeTransactions are whole, also where etcd sends them in fragments.
 func TestLargeTransactions(t *testing.T) {
+	t.Parallel()
 	onEachServer(t, func(t *testing.T, s *server) {
 		source := newSource(t, Config{Endpoints: []string{s.Addr()}, Prefix: "/a/"})
 		before := record(t, source, stream.Resume{}, nil)
@@ -162,6 +165,7 @@ func TestLargeTransactions(t *testing.T) {
 // TestCatchingUpIsOneTransaction: what happened in an outage is told at once, so
 // that in sync is not said before.
 func TestCatchingUpIsOneTransaction(t *testing.T) {
+	t.Parallel()
 	onEachServer(t, func(t *testing.T, s *server) {
 		source := newSource(t, Config{Endpoints: []string{s.Addr()}, Prefix: "/a/"})
 		s.put("/a/first", "1")

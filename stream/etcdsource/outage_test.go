@@ -17,9 +17,11 @@ var servers = []struct {
 	name  string
 	start func(testing.TB) *server
 }{
-	{"of the client's release", func(t testing.TB) *server { return startServer(t) }},
+	{"of the client's release", newServer},
 	{"3.4", startOldServer},
 }
+
+func newServer(t testing.TB) *server { return startServer(t) }
 
 func onEachServer(t *testing.T, test func(*testing.T, *server)) {
 	for _, s := range servers {
@@ -30,6 +32,7 @@ func onEachServer(t *testing.T, test func(*testing.T, *server)) {
 // TestCutIsNoticedAtOnce: that a connection is lost need not be found out by
 // asking.
 func TestCutIsNoticedAtOnce(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	proxy := faultproxy.New(t, s.Addr())
 	source := newSource(t, Config{Endpoints: []string{proxy.Addr()}, StallAfter: time.Hour})
@@ -52,6 +55,7 @@ func TestCutIsNoticedAtOnce(t *testing.T) {
 // TestKilledAndCompacted: what happened while the server was away, and cannot be
 // told any more, is found by reading everything; subscribers see the difference.
 func TestKilledAndCompacted(t *testing.T) {
+	t.Parallel()
 	onEachServer(t, func(t *testing.T, s *server) {
 		proxy := faultproxy.New(t, s.Addr())
 		c := subscribe(t, newSource(t, Config{Endpoints: []string{proxy.Addr()}, Prefix: "/a/"}))
@@ -75,6 +79,7 @@ func TestKilledAndCompacted(t *testing.T) {
 }
 
 func TestWiped(t *testing.T) {
+	t.Parallel()
 	onEachServer(t, func(t *testing.T, s *server) {
 		c := subscribe(t, newSource(t, Config{Endpoints: []string{s.Addr()}, Prefix: "/a/"}))
 		for i := range 10 {
@@ -105,6 +110,7 @@ func history(t *testing.T, s *server, address string) (c *subscriber, backup str
 }
 
 func TestBackupRestored(t *testing.T) {
+	t.Parallel()
 	onEachServer(t, func(t *testing.T, s *server) {
 		c, backup := history(t, s, s.Addr())
 		s.restore(backup)
@@ -116,28 +122,30 @@ func TestBackupRestored(t *testing.T) {
 // TestBackupOvertakes: by the time the source is back, the restored cluster has
 // more revisions than it had. Nothing but its content tells.
 func TestBackupOvertakes(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name   string
+		start  func(testing.TB) *server
 		writes func(*server, int)
 	}{
-		{"with other keys", func(s *server, i int) { s.put(fmt.Sprint("/b/", i), "1") }},
-		{"with the same keys", func(s *server, i int) { s.put("/a/changed", fmt.Sprint("other ", i)) }},
-		{"compacted", func(s *server, i int) { s.put("/a/changed", fmt.Sprint("other ", i)); s.compact() }},
+		{"with other keys", newServer, func(s *server, i int) { s.put(fmt.Sprint("/b/", i), "1") }},
+		{"with the same keys", newServer, func(s *server, i int) { s.put("/a/changed", fmt.Sprint("other ", i)) }},
+		{"with the same keys, 3.4", startOldServer, func(s *server, i int) { s.put("/a/changed", fmt.Sprint("other ", i)) }},
+		{"compacted", newServer, func(s *server, i int) { s.put("/a/changed", fmt.Sprint("other ", i)); s.compact() }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			onEachServer(t, func(t *testing.T, s *server) {
-				proxy := faultproxy.New(t, s.Addr())
-				c, backup := history(t, s, proxy.Addr())
-				proxy.Refuse()
-				proxy.Cut()
-				s.restore(backup)
-				for i := range 50 {
-					test.writes(s, i)
-				}
-				proxy.Heal()
-				c.awaitState(s, "/a/")
-				c.wantResets("initial", "epoch_changed")
-			})
+			s := test.start(t)
+			proxy := faultproxy.New(t, s.Addr())
+			c, backup := history(t, s, proxy.Addr())
+			proxy.Refuse()
+			proxy.Cut()
+			s.restore(backup)
+			for i := range 50 {
+				test.writes(s, i)
+			}
+			proxy.Heal()
+			c.awaitState(s, "/a/")
+			c.wantResets("initial", "epoch_changed")
 		})
 	}
 }
@@ -145,6 +153,7 @@ func TestBackupOvertakes(t *testing.T) {
 // TestSnapshotRestored with etcd's own tool, as it is and with the revision raised
 // as the tool can: then nothing is below what was there.
 func TestSnapshotRestored(t *testing.T) {
+	t.Parallel()
 	for _, bump := range []string{"0", "1000000"} {
 		t.Run("bump "+bump, func(t *testing.T) {
 			s := startServer(t)
@@ -165,6 +174,7 @@ func TestSnapshotRestored(t *testing.T) {
 // TestOtherClusterBehindTheAddress: with an id of its own it is told apart by
 // that, and has the same epoch for every gateway.
 func TestOtherClusterBehindTheAddress(t *testing.T) {
+	t.Parallel()
 	one, other := startServer(t), startServer(t, "-token", "another")
 	one.put("/a/x", "1")
 	for range 20 {
@@ -186,6 +196,7 @@ func TestOtherClusterBehindTheAddress(t *testing.T) {
 
 // TestPausedMemberIsLeft for another one.
 func TestPausedMemberIsLeft(t *testing.T) {
+	t.Parallel()
 	members := startCluster(t, 3)
 	c := subscribe(t, newSource(t, Config{Endpoints: addresses(members), Prefix: "/a/", StallAfter: time.Second}))
 	members[0].put("/a/x", "1")
@@ -201,6 +212,7 @@ func TestPausedMemberIsLeft(t *testing.T) {
 
 // TestMemberRemoved from a cluster of three, and one that dies after it.
 func TestMemberRemoved(t *testing.T) {
+	t.Parallel()
 	members := startCluster(t, 3)
 	c := subscribe(t, newSource(t, Config{Endpoints: addresses(members), Prefix: "/a/", StallAfter: time.Second}))
 	members[0].put("/a/x", "1")
@@ -218,6 +230,7 @@ func TestMemberRemoved(t *testing.T) {
 // TestMajorityLost: a member that is left alone knows nothing new, and the watch
 // says so.
 func TestMajorityLost(t *testing.T) {
+	t.Parallel()
 	members := startCluster(t, 3)
 	c := subscribe(t, newSource(t, Config{Endpoints: []string{members[0].Addr()}, Prefix: "/a/", StallAfter: time.Second}))
 	members[1].put("/a/x", "1")
@@ -243,6 +256,7 @@ func TestMajorityLost(t *testing.T) {
 
 // TestDeadEndpoints are passed over.
 func TestDeadEndpoints(t *testing.T) {
+	t.Parallel()
 	s := startServer(t)
 	s.put("/a/x", "1")
 	c := subscribe(t, newSource(t, Config{

@@ -52,6 +52,7 @@ func startOldServer(t testing.TB) *server {
 	s := &server{t: t, dir: t.TempDir()}
 	s.Server = realserver.Command{Path: path, Address: address, Args: []string{
 		"--data-dir", filepath.Join(s.dir, "member.etcd"), "--log-level", "error", "--unsafe-no-fsync",
+		"--heartbeat-interval", "50", "--election-timeout", "500",
 		"--listen-client-urls", "http://" + address, "--advertise-client-urls", "http://" + address,
 		"--listen-peer-urls", "http://127.0.0.1:0", "--initial-advertise-peer-urls", "http://127.0.0.1:0",
 		"--initial-cluster", "default=http://127.0.0.1:0",
@@ -191,4 +192,14 @@ func (s *server) compact() {
 		}
 		return err
 	})
+}
+
+// sharedServer returns the server of those tests that do not harm it. Others of
+// its tests may have left keys.
+func sharedServer(t testing.TB) *server {
+	t.Helper()
+	s := &server{t: t, modern: true}
+	s.Server = realserver.Shared(t, realserver.Build(t, "etcd"))
+	s.client = newClient(t, s.Addr())
+	return s
 }

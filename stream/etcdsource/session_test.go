@@ -73,6 +73,7 @@ func wantShown(t *testing.T, r *streamtest.SinkRecorder, want ...string) {
 func TestTransactions(t *testing.T) {
 	f := &fake{revision: 5, kvs: []*mvccpb.KeyValue{stored("a", 3)}, watches: func(w *fakeWatch) {
 		w.progress(5)
+		w.advance(20)
 		w.say(put("a", 6), put("b", 6))
 		w.say(put("a", 7), put("b", 8), del("a", 8), put("c", 9))
 		w.fragment(false, put("d", 10))
@@ -104,6 +105,7 @@ func TestListWaitsForTheWatch(t *testing.T) {
 		w.progress(6)
 		w.say(put("a", 7), del("b", 7))
 		w.progress(8)
+		w.advance(10)
 		w.say(put("c", 10))
 		w.idle()
 	}
@@ -132,6 +134,7 @@ func TestProgressAheadOfEvents(t *testing.T) {
 				w.say(del("gone", 9))
 				w.progress(10)
 				w.say(put("new", 10)) // the list had it
+				w.advance(11)
 				w.say(put("kept", 11))
 				w.idle()
 			}
@@ -147,16 +150,13 @@ func TestProgressAheadOfEvents(t *testing.T) {
 // TestOldServerGoesOn: its answer only says that it is there.
 func TestOldServerGoesOn(t *testing.T) {
 	f := &fake{version: "3.4.23", revision: 5, kvs: []*mvccpb.KeyValue{stored("a", 3)}}
-	f.watches = func(w *fakeWatch) { w.progress(9); w.say(put("a", 6)); w.idle() }
+	f.watches = func(w *fakeWatch) { w.progress(9); w.advance(9); w.say(put("a", 6)); w.idle() }
 	s := f.serve(t, Config{})
 	first, err := watched(t, s, stream.Resume{}, commits(1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantShown(t, first, "5: a@3")
-	f.mu.Lock()
-	f.revision = 9
-	f.mu.Unlock()
 	second, err := watched(t, s, first.Resume(), commits(2))
 	if err != nil {
 		t.Fatal(err)

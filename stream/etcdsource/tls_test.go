@@ -85,6 +85,7 @@ func (a *authority) files(c tls.Certificate) (cert, key, ca string) {
 }
 
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	ours, foreign := newAuthority(t), newAuthority(t)
 	cert, key, ca := ours.files(ours.issue("server"))
 	oneWay := startServer(t, "-cert", cert, "-key", key)
