@@ -39,6 +39,10 @@ type Rig struct {
 	// strongly as the upstream can. Required.
 	List func(ctx context.Context) (resources []stream.Resource, revision uint64, err error)
 
+	// Counts says that the upstream has no revisions, and the source counts.
+	// Put, Delete and List then give 0.
+	Counts bool
+
 	// Kill ends the upstream as a power cut does, and Restart starts it with
 	// what it had, and returns when it serves; also where it was not killed.
 	Kill    func()

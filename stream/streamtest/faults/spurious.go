@@ -19,16 +19,22 @@ func newKnowledge(u *upstream) *knowledge {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	k := &knowledge{versions: map[string][]streamtest.Version{}, unnumbered: unnumbered(u.rig.Source)}
-	for _, o := range u.orders {
+	for _, o := range u.served() {
 		for _, txn := range o.txns {
-			key, v := txn.change.Key, streamtest.Version{Revision: txn.revision}
-			if !txn.change.Deleted {
-				v = stateOf([]stream.Resource{txn.change.Resource})[key]
-			}
-			k.versions[key] = append(k.versions[key], v)
+			k.add(txn)
 		}
 	}
 	return k
+}
+
+func (k *knowledge) add(txn transaction) {
+	for _, c := range txn.changes {
+		v := versionOf(c)
+		if c.Deleted {
+			v.Revision = txn.revision
+		}
+		k.versions[c.Key] = append(k.versions[c.Key], v)
+	}
 }
 
 // reading is a connection that is being looked at.

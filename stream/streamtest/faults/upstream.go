@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +19,9 @@ const keys = 24
 // upstream writes to the upstream, and writes down what that made of it: the
 // truth. Safe for concurrent use.
 type upstream struct {
-	rig *Rig // static
+	// Static after construction.
+	rig    *Rig
+	claims *claims // nil: the upstream has revisions
 
 	mu     sync.Mutex // held while a write is under way
 	orders []*order
@@ -32,14 +35,29 @@ type order struct {
 	state streamtest.State
 }
 
-// transaction is one write.
+// transaction is one write, or what a source that counts found changed together.
 type transaction struct {
 	revision uint64
-	change   stream.Change
+	changes  []stream.Change
+}
+
+func (o *order) add(revision uint64, changes ...stream.Change) {
+	o.txns = append(o.txns, transaction{revision: revision, changes: changes})
+	for _, c := range changes {
+		e := stream.Event{Type: stream.Upsert, Resource: c.Resource}
+		if c.Deleted {
+			e.Type = stream.Delete
+		}
+		o.state.Apply(e)
+	}
 }
 
 func newUpstream(r *Rig) *upstream {
-	return &upstream{rig: r, orders: []*order{{state: streamtest.State{}}}}
+	u := &upstream{rig: r, orders: []*order{{state: streamtest.State{}}}}
+	if r.Counts {
+		u.claims = &claims{}
+	}
+	return u
 }
 
 // run writes all the time until stop is closed. What is under way is finished.
@@ -106,12 +124,7 @@ func (u *upstream) note(revision uint64, c stream.Change) {
 	if c.Deleted && revision == 0 && len(o.txns) > 0 {
 		revision = o.txns[len(o.txns)-1].revision // it moves nothing forward
 	}
-	o.txns = append(o.txns, transaction{revision: revision, change: c})
-	e := stream.Event{Type: stream.Upsert, Resource: c.Resource}
-	if c.Deleted {
-		e.Type = stream.Delete
-	}
-	o.state.Apply(e)
+	o.add(revision, c)
 }
 
 // reconcile finds out what became of a write that failed, once the upstream can
@@ -157,7 +170,8 @@ func (u *upstream) compare(resources []stream.Resource, revision uint64, key str
 	return nil
 }
 
-// check compares the upstream, asked directly, with what was written.
+// check compares the upstream, asked directly, with what was written, and so does
+// it with what a source claims that counts.
 func (u *upstream) check(ctx context.Context) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -165,7 +179,10 @@ func (u *upstream) check(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
-	return u.compare(resources, revision, "")
+	if err := u.compare(resources, revision, ""); err != nil || u.claims == nil {
+		return err
+	}
+	return u.claims.hold(u.orders)
 }
 
 // wipe lets the upstream lose its content, with no write under way. Whatever it
@@ -201,20 +218,39 @@ func (u *upstream) name(epoch string) error {
 	return nil
 }
 
+// served are the orders that subscribers are told of.
+func (u *upstream) served() []*order {
+	if u.claims == nil {
+		return u.orders
+	}
+	u.claims.mu.Lock()
+	defer u.claims.mu.Unlock()
+	return slices.Clone(u.claims.orders)
+}
+
 // truth returns what was written, for the checkers.
 func (u *upstream) truth() *streamtest.Truth {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	t := streamtest.NewTruth(u.orders[0].epoch, 0)
-	for i, o := range u.orders {
+	orders := u.served()
+	t := streamtest.NewTruth(orders[0].epoch, 0)
+	for i, o := range orders {
 		if i > 0 {
 			t.Begin(o.epoch, 0)
 		}
 		for _, txn := range o.txns {
-			t.Append(txn.revision, txn.change)
+			t.Append(txn.revision, txn.changes...)
 		}
 	}
 	return t
+}
+
+// versionOf is what a change leaves; for a delete nothing.
+func versionOf(c stream.Change) streamtest.Version {
+	if c.Deleted {
+		return streamtest.Version{}
+	}
+	return stateOf([]stream.Resource{c.Resource})[c.Key]
 }
 
 func stateOf(resources []stream.Resource) streamtest.State {
