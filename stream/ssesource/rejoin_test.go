@@ -155,3 +155,26 @@ func TestWatchesComeBackTogether(t *testing.T) {
 		}
 	})
 }
+
+// A watch that is stopped in the middle of an event has no fault, and shares its
+// request again.
+func TestStoppedWatchIsNotFaulty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, u, stop := serve(t, Config{}, holds(primed()))
+		defer stop()
+		for _, stopped := range []bool{true, false} {
+			ctx, cancel := context.WithCancel(t.Context())
+			s := sourceOf(t, u, "w")
+			_ = s.Watch(ctx, stream.Resume{}, &calls{on: func(string) error {
+				if stopped {
+					cancel()
+				}
+				return context.Canceled
+			}})
+			cancel()
+			if s.faulty == stopped {
+				t.Errorf("stopped %t: faulty %t", stopped, s.faulty)
+			}
+		}
+	})
+}

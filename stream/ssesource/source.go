@@ -34,6 +34,6 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 		m.end(context.Cause(ctx), false)
 	}
 	c.leave(m)
-	s.faulty = m.own
+	s.faulty = m.own && ctx.Err() == nil // a sink also fails when ctx ends
 	return m.err
 }
