@@ -3,6 +3,7 @@ package consulsource
 import (
 	"context"
 	"fmt"
+	"path"
 	"strconv"
 	"testing"
 	"time"
@@ -86,7 +87,7 @@ func TestFaults(t *testing.T) {
 // TestFaultsOfAFullServer adds those that need one which keeps what it has.
 func TestFaultsOfAFullServer(t *testing.T) {
 	eachConsul(t, "-server", "", func(t *testing.T, c *consul) {
-		rig := c.rig(t, "consul", c.Addr())
+		rig := c.rig(t, "consul "+path.Base(t.Name()), c.Addr())
 		rig.Pause, rig.Resume = c.Pause, c.Resume
 		rig.Kill, rig.Restart = c.Kill, c.Restart
 		rig.Close = c.Kill

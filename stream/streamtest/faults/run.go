@@ -200,7 +200,7 @@ func (s *scene) script(ctx context.Context) error {
 func (s *scene) inject(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
-		err := errors.New("Inject failed the test")
+		err := errors.New("injecting it failed the test")
 		defer func() { done <- err }()
 		if s.fault.Wipes {
 			err = s.upstream.wipe(ctx, s.fault.Inject)
