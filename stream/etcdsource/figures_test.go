@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"X"
 
 	"github.com/watchtide/watchtide/stream/streamtest/figures"
 )
@@ -19,8 +18,8 @@ func BenchmarkUpstream(b *testing.B) {
 	s := startServer(b)
 	figures.Run(b, figures.Rig{
 		Source: newSource(b, Config{Endpoints: []string{s.Addr()}, Prefix: measured}),
-		Load: func(ctx context.Context, n int, value func(i int) []byte) error {
-			return load(ctx, s.client, n, value)
+		Load: func(ctx context.Context, n int, value []byte) error {
+			return load(ctx, s.client, n, string(value))
 		},
 		Put: func(ctx context.Context, i int, value []byte) error {
 			_, err := s.client.Put(ctx, measuredKey(i), string(value))
@@ -35,25 +34,20 @@ func BenchmarkUpstream(b *testing.B) {
 func measuredKey(i int) string { return fmt.Sprintf("%skey-%06d", measured, i) }
 
 // load writes in large transactions, several at a time.
-func load(ctx context.Context, client *clientv3.Client, n int, value func(i int) []byte) error {
+func load(ctx context.Context, client *clientv3.Client, n int, value string) error {
 	const together = 100
-	writing, ctx := errgroup.WithContext(ctx)
-	writing.SetLimit(8)
-	for from := 0; from < n; from += together {
-		writing.Go(func() error {
-			var ops []clientv3.Op
-			for i := from; i < min(from+together, n); i++ {
-				ops = append(ops, clientv3.OpPut(measuredKey(i), string(value(i))))
-			}
-			_, err := client.Txn(ctx).Then(ops...).Commit()
-			return err
-		})
-	}
-	return writing.Wait()
+	return figures.Parallel(ctx, (n+together-1)/together, func(ctx context.Context, part int) error {
+		var ops []clientv3.Op
+		for i := part * together; i < min((part+1)*together, n); i++ {
+			ops = append(ops, clientv3.OpPut(measuredKey(i), value))
+		}
+		_, err := client.Txn(ctx).Then(ops...).Commit()
+		return err
+	})
 }
 
-// followRaw is what a program does that uses the library alone.
-func followRaw(ctx context.Context, address string, primed func(), changed func([]byte)) error {
+// followRaw is what a program does that has only the library.
+func followRaw(ctx context.Context, address string, primed func(), changed func(value []byte)) error {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{address}})
 	if err != nil {
 		return err

@@ -109,14 +109,6 @@ func (b *board) raw(ctx context.Context, primed func(), changed func([]byte)) er
 func (b *board) rig(resources int) Rig {
 	return Rig{
 		Resources: resources, Writes: resources, Source: b, Put: b.put, Raw: b.raw,
-		Load: func(ctx context.Context, value func(int) []byte) error {
-			for i := range resources {
-				if err := b.put(ctx, i, value(i)); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
 	}
 }
 
@@ -140,7 +132,7 @@ func TestLostChangeIsNoFigure(t *testing.T) {
 	rig := b.rig(50)
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	if err := rig.Load(ctx, func(int) []byte { return stamped(0) }); err != nil {
+	if err := rig.load(ctx); err != nil {
 		t.Fatal(err)
 	}
 	m := measurement{rig: rig, ctx: ctx, seen: map[string][]float64{}}

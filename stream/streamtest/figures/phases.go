@@ -3,8 +3,8 @@ package figures
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -53,15 +53,31 @@ func (m *measurement) race(n int, write func(first int64) error) (raw, ours *arr
 		return nil, nil, errors.Join(err, library.close())
 	}
 	defer f.close()
+	ctx, cancel := context.WithCancel(m.ctx)
 	read := make(chan error, 1)
-	go func() { read <- f.read(m.ctx, ours.note) }()
-	err = errors.Join(write(first), <-read)
-	select {
-	case <-raw.all:
-	case <-m.ctx.Done():
-		err = errors.Join(err, m.ctx.Err())
+	go func() { read <- f.read(ctx, ours.note) }()
+	if err = write(first); err == nil {
+		err = errors.Join(m.await("the watch", ours), m.await("the library", raw))
 	}
-	return raw, ours, errors.Join(err, library.close())
+	cancel()
+	return raw, ours, errors.Join(err, <-read, library.close())
+}
+
+// late is how long after the last write a change may arrive: only one that was
+// lost takes longer.
+const late = time.Minute
+
+// await waits until a reader has seen everything.
+func (m *measurement) await(who string, a *arrivals) error {
+	timer := time.NewTimer(late)
+	defer timer.Stop()
+	select {
+	case <-a.all:
+		return nil
+	case <-timer.C:
+	case <-m.ctx.Done():
+	}
+	return fmt.Errorf("%d changes did not come by way of %s", a.left.Load(), who)
 }
 
 // latency writes at a steady rate, each resource once, and notes by how much the
@@ -98,9 +114,11 @@ func (m *measurement) throughput() error {
 	n := min(m.rig.Writes, m.rig.Resources)
 	var acknowledged atomic.Pointer[time.Time]
 	raw, ours, err := m.race(n, func(first int64) error {
-		return m.writeAll(n, first, func() {
+		return Parallel(m.ctx, n, func(ctx context.Context, i int) error {
+			err := m.rig.Put(ctx, i, stamped(first+int64(i)))
 			now := time.Now()
 			acknowledged.CompareAndSwap(nil, &now)
+			return err
 		})
 	})
 	if err != nil {
@@ -119,27 +137,4 @@ func (a *arrivals) last() time.Time {
 		last = max(last, a.at[i].Load())
 	}
 	return a.begin.Add(time.Duration(last))
-}
-
-// writers is how many write at a time.
-const writers = 16
-
-func (m *measurement) writeAll(n int, first int64, acknowledged func()) error {
-	ctx, cancel := context.WithCancelCause(m.ctx)
-	defer cancel(nil)
-	var next atomic.Int64
-	var all sync.WaitGroup
-	for range writers {
-		all.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				if err := m.rig.Put(ctx, int(i), stamped(first+i)); err != nil {
-					cancel(err)
-					return
-				}
-				acknowledged()
-			}
-		})
-	}
-	all.Wait()
-	return context.Cause(ctx)
 }

@@ -67,7 +67,7 @@ func (m *measurement) follow() (*follower, error) {
 	return f, nil
 }
 
-// read calls changed for each upsert until it says that it has enough.
+// read calls changed for each upsert, until ctx ends or it has had enough.
 func (f *follower) read(ctx context.Context, changed func(value []byte) (enough bool)) error {
 	for {
 		wake := f.sub.Changed()
@@ -81,7 +81,7 @@ func (f *follower) read(ctx context.Context, changed func(value []byte) (enough 
 		select {
 		case <-wake:
 		case <-ctx.Done():
-			return fmt.Errorf("not every change came: %w; the watch is %+v", ctx.Err(), f.watch.Status())
+			return fmt.Errorf("not every change came; the watch is %+v", f.watch.Status())
 		}
 	}
 }

@@ -19,9 +19,9 @@ type Rig struct {
 
 	// Source follows the collection.
 	Source stream.Source
-	// Load writes the values of the resources 0 … Resources-1, in any order,
-	// as fast as it can.
-	Load func(ctx context.Context, value func(i int) []byte) error
+	// Load writes the resources 0 … n-1, in any order and as fast as it can. nil:
+	// Put does, many at a time.
+	Load func(ctx context.Context, n int, value []byte) error
 	// Put writes one resource and returns when the upstream has acknowledged
 	// it. It is called from several goroutines.
 	Put func(ctx context.Context, i int, value []byte) error
@@ -29,6 +29,15 @@ type Rig struct {
 	// into a map, then primed is called, then changed with the bytes that hold
 	// the value of each change, until ctx ends.
 	Raw func(ctx context.Context, primed func(), changed func(value []byte)) error
+}
+
+// load fills the collection.
+func (r *Rig) load(ctx context.Context) error {
+	value := stamped(0)
+	if r.Load != nil {
+		return r.Load(ctx, r.Resources, value)
+	}
+	return Parallel(ctx, r.Resources, func(ctx context.Context, i int) error { return r.Put(ctx, i, value) })
 }
 
 // valueBytes is the size of each value.

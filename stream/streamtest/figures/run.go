@@ -14,7 +14,8 @@ import (
 //
 //	prime-s, raw-prime-s     from connecting to the whole collection
 //	prime/raw                the first by the second
-//	peak-MB                  memory that priming took at its peak, resident
+//	peak-MB, raw-peak-MB     memory that this took at its peak, resident, with
+//	                         what the collector had not freed yet
 //	changes/s, raw-changes/s from the first acknowledgement to the last delivery
 //	added-p50-µs, -p99-µs    later than the library alone, for each change, at
 //	                         500 changes/s
@@ -23,7 +24,7 @@ func Run(b *testing.B, rig Rig) {
 	rig.Writes = cmp.Or(rig.Writes, 20_000)
 	ctx, cancel := context.WithTimeout(b.Context(), 10*time.Minute)
 	defer cancel()
-	if err := rig.Load(ctx, func(int) []byte { return stamped(0) }); err != nil {
+	if err := rig.load(ctx); err != nil {
 		b.Fatalf("loading %d resources: %v", rig.Resources, err)
 	}
 	m := measurement{rig: rig, ctx: ctx}
@@ -63,9 +64,9 @@ func (m *measurement) note(unit string, figure float64) {
 // report shows the medians.
 func (m *measurement) report(b *testing.B) {
 	b.ReportMetric(0, "ns/op") // of all phases together: says nothing
+	b.ReportMetric(float64(m.rig.Resources), "resources")
 	for unit, figures := range m.seen {
-		slices.Sort(figures)
-		b.ReportMetric(figures[len(figures)/2], unit)
+		b.ReportMetric(median(figures), unit)
 	}
 }
 
@@ -74,51 +75,59 @@ func (m *measurement) prime() error {
 	const times = 3
 	var ours, raws []float64
 	for range times {
-		took, peak, err := m.primeOnce()
+		took, err := m.timed("prime-s", "peak-MB", m.primeOnce)
 		if err != nil {
 			return err
 		}
-		ours = append(ours, took.Seconds())
-		if peak > 0 {
-			m.note("peak-MB", float64(peak)/1e6)
-		}
-		if took, err = m.rawPrime(); err != nil {
+		ours = append(ours, took)
+		if took, err = m.timed("raw-prime-s", "raw-peak-MB", m.rawPrime); err != nil {
 			return err
 		}
-		raws = append(raws, took.Seconds())
+		raws = append(raws, took)
 	}
-	slices.Sort(ours)
-	slices.Sort(raws)
-	m.note("prime-s", ours[times/2])
-	m.note("raw-prime-s", raws[times/2])
-	m.note("prime/raw", ours[times/2]/raws[times/2])
+	m.note("prime/raw", median(ours)/median(raws))
 	return nil
 }
 
-func (m *measurement) primeOnce() (took time.Duration, peak int64, err error) {
+// timed notes the time that a way to read the collection takes, in seconds, and
+// its peak of memory.
+func (m *measurement) timed(time, memory string, read func() (seconds float64, done func() error, err error)) (float64, error) {
 	before := resetPeak()
-	begin := time.Now()
-	f, err := m.follow()
-	if err != nil {
-		return 0, 0, err
-	}
-	defer f.close()
-	took = time.Since(begin)
-	if n := f.watch.View().Count(); n < m.rig.Resources {
-		return 0, 0, fmt.Errorf("primed with %d resources of %d", n, m.rig.Resources)
-	}
-	if before > 0 {
-		peak = peakMemory() - before
-	}
-	return took, peak, nil
-}
-
-func (m *measurement) rawPrime() (time.Duration, error) {
-	begin := time.Now()
-	r, err := m.startRaw(nil)
+	took, done, err := read()
 	if err != nil {
 		return 0, err
 	}
-	took := time.Since(begin)
-	return took, r.close()
+	if before > 0 {
+		m.note(memory, float64(peakMemory()-before)/1e6)
+	}
+	m.note(time, took)
+	return took, done()
+}
+
+func (m *measurement) primeOnce() (seconds float64, done func() error, err error) {
+	begin := time.Now()
+	f, err := m.follow()
+	if err != nil {
+		return 0, nil, err
+	}
+	seconds = time.Since(begin).Seconds()
+	if n := f.watch.View().Count(); n < m.rig.Resources {
+		err = fmt.Errorf("primed with %d resources of %d", n, m.rig.Resources)
+	}
+	return seconds, func() error { f.close(); return err }, nil
+}
+
+func (m *measurement) rawPrime() (seconds float64, done func() error, err error) {
+	begin := time.Now()
+	r, err := m.startRaw(nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	return time.Since(begin).Seconds(), r.close, nil
+}
+
+// median sorts the figures.
+func median(figures []float64) float64 {
+	slices.Sort(figures)
+	return figures[len(figures)/2]
 }
