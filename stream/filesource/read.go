@@ -1,7 +1,6 @@
 package filesource
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -72,15 +71,28 @@ func textOf(f *os.File, info fs.FileInfo, limit int64) ([]byte, error) {
 	if info.Size() > limit {
 		return nil, tooLarge(info.Size(), limit)
 	}
-	var text bytes.Buffer
-	text.Grow(int(info.Size()) + bytes.MinRead)
-	if _, err := text.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
+	// No larger than need be, since a value often is all of it.
+	text := make([]byte, info.Size()+1)
+	n, err := io.ReadFull(f, text)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // as is expected
+		return text[:n], nil
+	case err != nil:
 		return nil, cause(err)
 	}
-	if size := int64(text.Len()); size > limit { // it grew
+	return moreOf(f, text, limit)
+}
+
+// moreOf reads on where a file grew while it was being read.
+func moreOf(f *os.File, begun []byte, limit int64) ([]byte, error) {
+	more, err := io.ReadAll(io.LimitReader(f, limit+1-int64(len(begun))))
+	if err != nil {
+		return nil, cause(err)
+	}
+	if size := int64(len(begun) + len(more)); size > limit {
 		return nil, tooLarge(size, limit)
 	}
-	return text.Bytes(), nil
+	return append(begun, more...), nil
 }
 
 func tooLarge(size, limit int64) error {

@@ -93,12 +93,12 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 func (s *Source) openDir() (root *os.Root, same bool, err error) {
 	root, err = os.OpenRoot(s.config.Dir)
 	if err != nil {
-		return nil, false, s.unusable(err)
+		return nil, false, err
 	}
 	info, err := root.Stat(".")
 	if err != nil {
 		root.Close()
-		return nil, false, s.unusable(err)
+		return nil, false, err
 	}
 	same = s.identity != nil && os.SameFile(s.identity, info)
 	s.identity = info
@@ -106,12 +106,9 @@ func (s *Source) openDir() (root *os.Root, same bool, err error) {
 }
 
 // unmoved says whether the directory is still the one that was opened last.
-func (s *Source) unmoved() (bool, error) {
+func (s *Source) unmoved() bool {
 	info, err := os.Stat(s.config.Dir)
-	if err != nil {
-		return false, s.unusable(err)
-	}
-	return os.SameFile(info, s.identity), nil
+	return err == nil && os.SameFile(info, s.identity)
 }
 
 // unusable says why the directory as a whole cannot be read.

@@ -172,28 +172,42 @@ func (w *watching) drain() (any bool) {
 }
 
 // look reads what was touched, in the directory that is there then: one that
-// takes its place in the middle is looked at as well, and
-// nothing is shown of one that is being taken away.
+// takes its place in the middle is looked at as well, so that nothing is shown
+// of one that is being taken away.
 func (w *watching) look(ctx context.Context) error {
-	for settled := false; !settled; {
-		root, same, err := w.openDir()
-		if err != nil {
-			return err
-		}
-		if !same {
-			w.touched.all, w.touched.renew = true, true
-		}
-		err = w.lookInto(ctx, root)
-		root.Close()
-		if err != nil {
-			return err
-		}
-		if settled, err = w.unmoved(); err != nil {
-			return err
+	// Where a link is moved from one directory to the next, the first may be
+	// deleted while the way through the link is still being gone.
+	const tries = 10
+	for missing := 0; ; {
+		settled, err := w.lookOnce(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, fs.ErrNotExist) && missing < tries:
+			missing++
+		case err != nil:
+			return w.unusable(err)
+		case settled:
+			w.touched = touched{names: map[string]struct{}{}}
+			return nil
 		}
 	}
-	w.touched = touched{names: map[string]struct{}{}}
-	return nil
+}
+
+// lookOnce says whether the directory was the same from the beginning to the end.
+func (w *watching) lookOnce(ctx context.Context) (bool, error) {
+	root, same, err := w.openDir()
+	if err != nil {
+		return false, err
+	}
+	defer root.Close()
+	if !same {
+		w.touched.all, w.touched.renew = true, true
+	}
+	if err := w.lookInto(ctx, root); err != nil {
+		return false, err
+	}
+	return w.unmoved(), nil
 }
 
 func (w *watching) lookInto(ctx context.Context, root *os.Root) error {
@@ -218,10 +232,7 @@ func (w *watching) scan(ctx context.Context, root *os.Root) error {
 		read: w.touched.names, watch: w.hints.watch,
 	}
 	if err := s.all(); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return w.unusable(err)
+		return err
 	}
 	w.problems, w.links = s.problems, s.links
 	if err := w.hints.problem(); err != nil {
