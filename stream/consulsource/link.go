@@ -94,7 +94,7 @@ func (l *link) ended(err error) error {
 		return cause
 	}
 	if errors.Is(err, io.EOF) {
-		return nil
+		return errEnded
 	}
 	return l.source.config.failed(err, l.token)
 }

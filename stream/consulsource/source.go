@@ -10,9 +10,13 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// errRotated ends a connection whose watch was opened with a token that is no
-// longer the one of the file.
-var errRotated = errors.New("consulsource: the ACL token was replaced")
+var (
+	// errRotated ends a connection whose watch was opened with a token that is no
+	// longer the one of the file.
+	errRotated = errors.New("consulsource: the ACL token was replaced")
+	// errEnded ends one whose watch the server ended in an orderly way.
+	errEnded = errors.New("consulsource: the server ended the watch")
+)
 
 // Source follows one collection of resources. It is a [stream.Source]. It has
 // nothing open but while Watch runs, which one goroutine at a time may call.
@@ -62,9 +66,13 @@ func (s *Source) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink) e
 			// Whoever noticed it: what is there now is another order.
 			s.memory.broken = true
 		}
-		if !errors.Is(err, errRotated) {
-			return err
+		switch {
+		case errors.Is(err, errRotated):
+			continue
+		case errors.Is(err, errEnded):
+			return nil
 		}
+		return err
 	}
 }
 
