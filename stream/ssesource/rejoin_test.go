@@ -137,6 +137,7 @@ func TestWatchesComeBackTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 			watches = append(watches, w)
+			synctest.Wait() // it has joined, and another one is to come
 		}
 		time.Sleep(time.Second)
 		if got := len(f.ids()); got != 1 {
