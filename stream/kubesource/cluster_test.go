@@ -349,3 +349,29 @@ func (k *kind) wipe() {
 	k.restart()
 	k.declare()
 }
+
+// backup returns a copy of etcd's data as they are now.
+func (c *cluster) backup() (dir string) {
+	c.t.Helper()
+	dir = filepath.Join(c.t.TempDir(), "backup")
+	c.server.Kill()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(c.data(), "etcd"))); err != nil {
+		c.t.Fatal(err)
+	}
+	c.restart()
+	return dir
+}
+
+// restore starts the server again with the data of a backup.
+func (c *cluster) restore(backup string) {
+	c.t.Helper()
+	c.server.Kill()
+	data := filepath.Join(c.data(), "etcd")
+	if err := os.RemoveAll(data); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := os.CopyFS(data, os.DirFS(backup)); err != nil {
+		c.t.Fatal(err)
+	}
+	c.restart()
+}

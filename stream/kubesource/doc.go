@@ -52,11 +52,11 @@
 //
 // A restored etcd has the cluster's old uid. Then the server is behind, or
 // [stream.Sink] finds objects older than it knows ([stream.ErrBehind]), and the
-// name gets a random ending. Another replica that learns of the cluster only
-// afterwards does not know of that: a position from before the restore, given to
-// it, is resumed if the cluster's revision has passed it. Kubernetes recommends to
-// restore with a raised revision (etcdutl snapshot restore --bump-revision), and
-// nothing of this arises.
+// name gets a random ending; a Source remembers how far each order came. Another
+// replica that learns of the cluster only afterwards does not know of that: a
+// position from before the restore, given to it, is resumed if the cluster's
+// revision has passed it. Kubernetes recommends to restore with a raised revision
+// (etcdutl snapshot restore --bump-revision), and nothing of this arises.
 //
 // # A connection that is open and dead
 //

@@ -11,12 +11,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// epochs names the revision order. See the package comment.
+// epochs names the revision order that a server is in. See the package comment.
 //
 // Owned by Watch.
 type epochs struct {
-	cluster string // which cluster it was that went back; with ending
-	ending  string // of the name, since it did
+	endings map[string]string // of names, by the name without
+	reached map[string]uint64 // the newest revision that was committed, by name
 }
 
 // name returns the name of the order that the server is in.
@@ -25,17 +25,29 @@ func (e *epochs) name(ctx context.Context, c *client) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if cluster != e.cluster {
-		e.cluster, e.ending = cluster, ""
-	}
 	f := c.config
-	return shortHash(cluster, f.Group, f.Version, f.Resource, f.Namespace, f.LabelSelector, f.FieldSelector) + e.ending, nil
+	name := shortHash(cluster, f.Group, f.Version, f.Resource, f.Namespace, f.LabelSelector, f.FieldSelector)
+	return name + e.endings[name], nil
 }
 
-// wentBack follows from a server that is behind itself: the same cluster goes on
-// in another order, which nothing in it has a name for.
-func (e *epochs) wentBack() {
-	e.ending = fmt.Sprintf("~%06x", rand.IntN(1<<24))
+// wentBack follows from a server that is behind what it said in an order: it is
+// the same cluster, but in another one, which nothing in it has a name for. It
+// returns the name.
+func (e *epochs) wentBack(name string) string {
+	name, _, _ = strings.Cut(name, "~")
+	if e.endings == nil {
+		e.endings = map[string]string{}
+	}
+	e.endings[name] = fmt.Sprintf("~%06x", rand.IntN(1<<24))
+	return name + e.endings[name]
+}
+
+// reach remembers how far an order has come.
+func (e *epochs) reach(name string, revision uint64) {
+	if e.reached == nil {
+		e.reached = map[string]uint64{}
+	}
+	e.reached[name] = max(e.reached[name], revision)
 }
 
 // cluster returns what identifies the cluster, by the best that may be read.

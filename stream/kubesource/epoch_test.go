@@ -9,7 +9,7 @@ import (
 // epochOf returns the name under which the fake is followed.
 func (f *fake) epochOf() string {
 	f.t.Helper()
-	f.initial = holds(markerAt(7))
+	f.initial, f.list = holds(markerAt(7)), says(200, listOf(7, ""))
 	r := f.start(nil)
 	r.wantState(7)
 	r.stop()

@@ -20,15 +20,12 @@ type follower struct {
 	client *client
 	sink   stream.Sink
 
-	place    stream.Resume // what is known, and where to go on; zero: nothing
+	place    stream.Resume // the order, and what of it is known; revision 0: nothing
 	caughtUp bool          // this call has committed
 	listed   time.Time     // when the newest snapshot was complete
 	listedAt uint64        // its revision
 	refused  error         // what a method of the sink returned
 }
-
-// errWentBack: the server is behind what it said before.
-var errWentBack = errors.New("the server went back")
 
 // run follows one watch after the other, until one does not end in good order.
 func (f *follower) run(ctx context.Context) error {
@@ -62,50 +59,52 @@ func (f *follower) startOver(why error) error {
 	if f.place.Revision == f.listedAt && time.Since(f.listed) < time.Minute {
 		return fmt.Errorf("%w: %w", stream.ErrUnresumable, why)
 	}
-	f.place = stream.Resume{}
+	f.place.Revision = 0
 	return nil
 }
 
 // begin returns a watch that is live, from the place that is known or behind a
 // snapshot.
 func (f *follower) begin(ctx context.Context) (*watchCall, error) {
-	epoch, err := f.source.epochs.name(ctx, f.client)
+	epochs := &f.source.epochs
+	epoch, err := epochs.name(ctx, f.client)
 	if err != nil {
 		return nil, err
 	}
-	if f.place.Revision == 0 || f.place.Epoch != epoch {
-		return f.snapshot(ctx, epoch)
+	if f.place.Epoch != epoch {
+		f.place = stream.Resume{Epoch: epoch}
 	}
-	call, err := f.resume(ctx)
-	switch {
-	case expired(err):
-		return f.snapshot(ctx, epoch)
-	case errors.Is(err, errWentBack):
-		f.source.epochs.wentBack()
-		f.source.config.Logger.Warn("the Kubernetes server was restored or replaced: beginning anew",
-			"resource", f.source.config.name(), "served", f.place.Revision)
-		return f.again(ctx)
+	known := max(f.place.Revision, epochs.reached[epoch])
+	if known == 0 {
+		return f.snapshot(ctx)
 	}
-	return call, err
-}
-
-// again is begin with nothing known.
-func (f *follower) again(ctx context.Context) (*watchCall, error) {
-	f.place = stream.Resume{}
-	return f.begin(ctx)
-}
-
-// resume goes on from the place, if the server ever was there.
-func (f *follower) resume(ctx context.Context) (*watchCall, error) {
 	asked := time.Now()
 	head, err := f.client.head(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if head < f.place.Revision {
-		return nil, errWentBack
+	if head < known {
+		f.source.config.Logger.Warn("the Kubernetes server was restored or replaced: beginning anew",
+			"resource", f.source.config.name(), "served", known, "now", head)
+		f.place = stream.Resume{Epoch: epochs.wentBack(epoch)}
 	}
-	settled := 200*time.Millisecond + 4*time.Since(asked)
+	if f.place.Revision == 0 {
+		return f.snapshot(ctx)
+	}
+	call, err := f.resume(ctx, head, settling+4*time.Since(asked))
+	if expired(err) {
+		return f.snapshot(ctx)
+	}
+	return call, err
+}
+
+// settling is how long a watch that goes on must be quiet to be caught up, on a
+// server that answers at once.
+const settling = 200 * time.Millisecond
+
+// resume goes on from the place. The server is at head, and quiet for the time
+// settled means that no more of what happened before is to come.
+func (f *follower) resume(ctx context.Context, head uint64, settled time.Duration) (*watchCall, error) {
 	call, err := f.client.watch(ctx, f.client.query("resourceVersion", strconv.FormatUint(f.place.Revision, 10)))
 	if err != nil || f.caughtUp {
 		return call, err
@@ -170,6 +169,7 @@ func (f *follower) commit(revision uint64) error {
 		return err
 	}
 	f.place.Revision, f.caughtUp = revision, true
+	f.source.epochs.reach(f.place.Epoch, revision)
 	return nil
 }
 

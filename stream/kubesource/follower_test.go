@@ -89,6 +89,7 @@ func TestHistoryThatIsLostUnderWay(t *testing.T) {
 		gone := line(failed, status(410, "Expired", "too old resource version"))
 		f.initial = inTurn(sends(line(added, widget("a", 5)), markerAt(7), line(added, widget("b", 8)), gone),
 			holds(line(added, widget("b", 8)), markerAt(20)))
+		f.list = says(200, listOf(20, ""))
 		r := f.start(nil)
 		r.wantState(20, "b")
 		r.wantResets(2)
@@ -213,11 +214,8 @@ func TestServerThatWentBack(t *testing.T) {
 func TestSinkThatKnowsBetter(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
-		f.list = says(410, status(410, "Expired", "x"))
-		r := f.startAt(stream.Resume{}, nil)
-		r.wantState(7, "a")
-		r.stop()
-		r = f.startAt(stream.Resume{}, nil)
+		f.list = says(200, listOf(7, ""))
+		r := f.start(nil)
 		r.Fail(stream.ErrBehind)
 		if err := r.end(); err != stream.ErrBehind {
 			t.Errorf("error %v, want the sink's", err)
@@ -242,6 +240,26 @@ func TestAnotherCluster(t *testing.T) {
 		r.wantResets(1)
 		if r.Resume().Epoch == before.Resume().Epoch {
 			t.Error("the epoch is the same as before")
+		}
+		r.stop()
+	})
+}
+
+// TestClusterThatComesBack from a backup, after another one was there: the name of
+// its order was used for what is gone.
+func TestClusterThatComesBack(t *testing.T) {
+	inBubble(t, func(f *fake) {
+		before := f.primed()
+		first := f.cluster
+		f.cluster = says(200, `{"metadata":{"uid":"cluster-2"}}`)
+		between := f.start(before)
+		between.wantState(7, "a")
+		between.stop()
+		f.cluster, f.list, f.initial = first, says(200, listOf(3, "")), holds(markerAt(3))
+		r := f.start(between)
+		r.wantState(3)
+		if e := r.Resume().Epoch; e == before.Resume().Epoch || e == between.Resume().Epoch {
+			t.Errorf("epoch %q again, of which %d was served", e, before.Resume().Revision)
 		}
 		r.stop()
 	})

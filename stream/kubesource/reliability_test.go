@@ -22,12 +22,19 @@ func TestFaults(t *testing.T) {
 	proxy := faultproxy.New(t, k.server.Addr())
 	source := mustNew(t, k.configAt(proxy.Addr()))
 	w := writer{k}
+	empty := k.backup()
 	faults.Run(t, &faults.Rig{
 		Name: "kubernetes", Source: source, Proxy: proxy,
 		Put: w.put, Delete: w.delete, List: w.list,
 		Kill: k.server.Kill, Restart: k.server.Restart,
 		Pause: k.server.Pause, Resume: k.server.Resume,
-		Wipe:   func() error { k.wipe(); return nil },
+		Wipe: func() error { k.wipe(); return nil },
+		More: []faults.Fault{
+			{Name: "restore of an empty backup", Wipes: true, Broken: true, Inject: func() error { k.restore(empty); return nil }},
+			{Name: "cut, and history lost meanwhile", Gone: true,
+				Inject: func() error { proxy.Refuse(); proxy.Cut(); return nil },
+				Heal:   func() error { err := k.server.Restart(); proxy.Heal(); return err }},
+		},
 		Notice: k.config().StallAfter + time.Second,
 		Key:    func(i int) string { return fmt.Sprintf("default/%c.%02d", 'a'+i%3, i) },
 		Close: func() {

@@ -341,24 +341,13 @@ func TestResourceIsDeletedAndMadeAgain(t *testing.T) {
 func TestBackup(t *testing.T) {
 	k := ownCluster(t).kind(true)
 	k.mustPut("one", "a", `1`)
-	backup := filepath.Join(t.TempDir(), "backup")
-	k.server.Kill()
-	copyDir(t, filepath.Join(k.data(), "etcd"), backup)
-	k.restart()
+	backup := k.backup()
 	s := mustNew(t, k.config())
 	k.mustPut("one", "b", `1`)
 	first := record(t, s, nil)
 	first.untilKeys("one/a", "one/b")
 	first.stop()
-	restore := func() {
-		k.server.Kill()
-		if err := os.RemoveAll(filepath.Join(k.data(), "etcd")); err != nil {
-			t.Fatal(err)
-		}
-		copyDir(t, backup, filepath.Join(k.data(), "etcd"))
-		k.restart()
-	}
-	restore()
+	k.restore(backup)
 	lower := record(t, s, first)
 	lower.untilKeys("one/a")
 	lower.stop()
@@ -369,13 +358,6 @@ func TestBackup(t *testing.T) {
 	fresh.untilKeys("one/a")
 	if fresh.Resume().Epoch != first.Resume().Epoch {
 		t.Error("who does not know of the restore names the order otherwise than before")
-	}
-}
-
-func copyDir(t *testing.T, from, to string) {
-	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
 	}
 }
 

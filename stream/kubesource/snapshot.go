@@ -22,14 +22,14 @@ var errNoMarker = errors.New("no marker behind the initial events")
 
 // snapshot sends all there is and returns the watch that goes on from there. In
 // the middle of a Watch call, the watch says meanwhile that it is not fresh.
-func (f *follower) snapshot(ctx context.Context, epoch string) (*watchCall, error) {
+func (f *follower) snapshot(ctx context.Context) (*watchCall, error) {
 	again := f.caughtUp
 	if again {
 		if err := f.told(f.sink.Status(stream.Resyncing, "the server forgot where the watch was: listing again")); err != nil {
 			return nil, err
 		}
 	}
-	call, err := f.fromNothing(ctx, epoch)
+	call, err := f.fromNothing(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +45,8 @@ func (f *follower) snapshot(ctx context.Context, epoch string) (*watchCall, erro
 }
 
 // fromNothing takes the streaming list, or else a list in pages.
-func (f *follower) fromNothing(ctx context.Context, epoch string) (*watchCall, error) {
-	f.place = stream.Resume{Epoch: epoch}
+func (f *follower) fromNothing(ctx context.Context) (*watchCall, error) {
+	f.place.Revision = 0
 	if f.source.paged || !f.client.http2.Load() {
 		return f.paged(ctx)
 	}

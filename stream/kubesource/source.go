@@ -96,7 +96,7 @@ func (s *Source) ended(ctx context.Context, f *follower, err error) error {
 		return nil
 	case f.refused != nil:
 		if errors.Is(f.refused, stream.ErrBehind) {
-			s.epochs.wentBack()
+			s.epochs.wentBack(f.place.Epoch)
 		}
 		return f.refused
 	case cause != nil:
