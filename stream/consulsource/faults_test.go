@@ -89,7 +89,12 @@ func TestFaultsOfAFullServer(t *testing.T) {
 	eachConsul(t, "-server", "", func(t *testing.T, c *consul) {
 		rig := c.rig(t, "consul "+path.Base(t.Name()), c.Addr())
 		rig.Pause, rig.Resume = c.Pause, c.Resume
-		rig.Kill, rig.Restart = c.Kill, c.Restart
+		rig.Kill = c.Kill
+		rig.Restart = func() error {
+			c.again()
+			c.elect()
+			return nil
+		}
 		rig.Close = c.Kill
 		faults.Run(t, rig)
 	})

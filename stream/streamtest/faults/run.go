@@ -185,10 +185,10 @@ func (s *scene) script(ctx context.Context) error {
 	}
 	if s.fault.Heal != nil {
 		pause(ctx, heartbeat+heartbeat/5)
-		back = time.Now()
 		if err := s.fault.Heal(); err != nil {
 			return fmt.Errorf("heal: %w", err)
 		}
+		back = time.Now()
 	}
 	at, err := s.everythingArrives(ctx)
 	s.row.Recovered = at.Sub(back)
