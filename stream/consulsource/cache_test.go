@@ -59,45 +59,62 @@ func TestCachedSnapshot(t *testing.T) {
 	for _, tenancy := range []string{"", Wildcard} {
 		t.Run("tenancy "+tenancy, func(t *testing.T) {
 			server := resourceService(t)
-			proxy := faultproxy.New(t, server.Addr())
-			a := artistsAt(t, server.Addr())
-			c := Config{Address: proxy.Addr(), Partition: tenancy, Namespace: tenancy}
-			a.mustPut(t, "doomed", `"old"`)
-			a.mustPut(t, "changed", `"old"`)
-			a.keepCached(t, c)
-			w := follow(t, texts{newSource(t, c)})
-
-			for i := range 5 {
-				a.mustPut(t, "changed", fmt.Sprint(i))
-				a.mustPut(t, "ghost", fmt.Sprint(i))
-			}
-			a.mustDelete(t, "doomed")
-			a.mustDelete(t, "ghost")
-			last := a.mustPut(t, "last", `"one"`)
-			w.holds("last", `"one"`)
-			if told := a.stale(t, c, last.GetVersion()); told["doomed"] == 0 || told["ghost"] != 5 || told["changed"] != 6 {
-				t.Fatalf("a new watch tells %v: the snapshot is not from the cache", told)
-			}
-			before := len(w.all())
-			proxy.Cut()
-			a.mustPut(t, "last", `"two"`)
-			w.holds("last", `"two"`)
-			w.is(stream.InSync)
-			for _, e := range w.all()[before:] {
-				if (e.Type == stream.Upsert || e.Type == stream.Delete) && e.Resource.Key != inDefault+"last" || e.Type == stream.Reset {
-					t.Errorf("after the reconnect came %v of %q", e.Type, e.Resource.Key)
-				}
-			}
-
-			fresh := follow(t, texts{newSource(t, c)})
-			a.mustPut(t, "last", `"three"`)
-			fresh.holds("last", `"three"`)
-			for _, e := range fresh.all() {
-				if k := e.Resource.Key; k == inDefault+"doomed" || k == inDefault+"ghost" {
-					t.Errorf("a fresh gateway showed %v of %q, which was deleted", e.Type, k)
-				}
-			}
+			cachedSnapshot(t, artistsAt(t, server.Addr()), server.Addr(), tenancy)
 		})
+	}
+}
+
+// TestCachedSnapshotOfAFullServer: with -dev, a controller of Consul's own keeps
+// the snapshot cached; and writes to the resources too.
+func TestCachedSnapshotOfAFullServer(t *testing.T) {
+	eachConsul(t, "-server", "", func(t *testing.T, c *consul) {
+		for _, tenancy := range []string{"", Wildcard} {
+			cachedSnapshot(t, c.artists, c.Addr(), tenancy)
+			for _, name := range []string{"changed", "last"} {
+				c.mustDelete(t, name)
+			}
+		}
+	})
+}
+
+func cachedSnapshot(t *testing.T, a *artists, address, tenancy string) {
+	t.Helper()
+	proxy := faultproxy.New(t, address)
+	c := Config{Address: proxy.Addr(), Partition: tenancy, Namespace: tenancy}
+	a.mustPut(t, "doomed", `"old"`)
+	a.mustPut(t, "changed", `"old"`)
+	a.keepCached(t, c)
+	w := follow(t, texts{newSource(t, c)})
+
+	for i := range 5 {
+		a.mustPut(t, "changed", fmt.Sprint(i))
+		a.mustPut(t, "ghost", fmt.Sprint(i))
+	}
+	a.mustDelete(t, "doomed")
+	a.mustDelete(t, "ghost")
+	last := a.mustPut(t, "last", `"one"`)
+	w.holds("last", `"one"`)
+	if told := a.stale(t, c, last.GetVersion()); told["doomed"] == 0 || told["ghost"] != 5 || told["changed"] != 6 {
+		t.Fatalf("a new watch tells %v: the snapshot is not from the cache", told)
+	}
+	before := len(w.all())
+	proxy.Cut()
+	a.mustPut(t, "last", `"two"`)
+	w.holds("last", `"two"`)
+	w.is(stream.InSync)
+	for _, e := range w.all()[before:] {
+		if (e.Type == stream.Upsert || e.Type == stream.Delete) && e.Resource.Key != inDefault+"last" || e.Type == stream.Reset {
+			t.Errorf("after the reconnect came %v of %q", e.Type, e.Resource.Key)
+		}
+	}
+
+	fresh := follow(t, texts{newSource(t, c)})
+	a.mustPut(t, "last", `"three"`)
+	fresh.holds("last", `"three"`)
+	for _, e := range fresh.all() {
+		if k := e.Resource.Key; k == inDefault+"doomed" || k == inDefault+"ghost" {
+			t.Errorf("a fresh gateway showed %v of %q, which was deleted", e.Type, k)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package consulsource
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -26,7 +27,8 @@ type follower struct {
 	again   bool                // and another one is wanted after it
 	unheard bool                // the list was read before the watch began
 	relist  *time.Timer
-	ailment string // what the sink was told
+	ailing  [callers]string // why the server cannot answer
+	ailment string          // what of it the sink was told
 }
 
 func newFollower(s *Source, l *link, sink stream.Sink) *follower {
@@ -59,8 +61,8 @@ func (f *follower) step() error {
 		return f.event(e)
 	case l := <-f.link.lists:
 		return f.listed(l)
-	case why := <-f.link.health:
-		return f.report(why)
+	case h := <-f.link.health:
+		return f.report(h)
 	case <-f.relist.C:
 		f.list()
 	}
@@ -80,9 +82,11 @@ func (f *follower) list() {
 	f.link.begin(!f.live)
 }
 
-// report says whether the server can answer. While it cannot, nobody knows whether
-// what it holds is what there is.
-func (f *follower) report(why string) error {
+// report says whether the server can answer, everybody who asks it. While it
+// cannot, nobody knows whether what it holds is what there is.
+func (f *follower) report(h health) error {
+	f.ailing[h.caller] = h.why
+	why := cmp.Or(f.ailing[:]...)
 	if why == f.ailment {
 		return nil
 	}

@@ -45,11 +45,11 @@ func (l *link) probeOnce() error {
 	case unknownToken(err):
 		return l.source.config.failed(err, token)
 	case passing(err) != "":
-		return l.report(passing(err))
+		return l.report(health{prober, passing(err)})
 	}
 	switch status.Code(err) {
 	case codes.OK, codes.NotFound:
-		return l.report("")
+		return l.report(health{prober, ""})
 	}
 	// It answers. What it says is for the calls that matter.
 	return nil
