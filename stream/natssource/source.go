@@ -46,11 +46,15 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	}
 	defer conn.close()
 	defer end(nil) // before close: it waits for who waits for the context
-	return s.ended(ctx, s.follow(ctx, conn, resume, sink))
+	return s.ended(ctx, conn, s.follow(ctx, conn, resume, sink))
 }
 
-// ended says what Watch returns: why the context ended, if it did.
-func (s *Source) ended(ctx context.Context, err error) error {
+// ended says what Watch returns: why the context ended, if it did. A request may
+// have failed a moment before the library says why the connection did.
+func (s *Source) ended(ctx context.Context, conn *connection, err error) error {
+	if conn.conn.IsClosed() {
+		<-conn.closed
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}

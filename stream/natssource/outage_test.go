@@ -1,0 +1,257 @@
+package natssource
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/stream/streamtest/realserver"
+)
+
+// fails runs one Watch call from nothing and returns its error.
+func fails(t *testing.T, s *Source) error {
+	t.Helper()
+	r := start(t, s, nil)
+	select {
+	case <-r.ended:
+	case <-time.After(20 * time.Second):
+		t.Fatal("it does not end")
+	}
+	return r.err
+}
+
+// gone waits for the end of a run, and demands that it was noticed soon.
+func (r *run) gone(want error, soon time.Duration) {
+	r.t.Helper()
+	began := time.Now()
+	select {
+	case <-r.ended:
+	case <-time.After(soon):
+		r.t.Fatalf("not noticed within %v", soon)
+	}
+	if !errors.Is(r.err, want) {
+		r.t.Errorf("ended with %v, want %v", r.err, want)
+	}
+	r.t.Logf("noticed after %v: %v", time.Since(began), r.err)
+}
+
+func TestStalledServerIsNoticed(t *testing.T) {
+	s := ownServer(t)
+	b := newClient(t, s.Addr()).bucket(jetstream.KeyValueConfig{})
+	b.must(b.put("a", "1"))
+	r := start(t, source(t, s.Addr(), b.config.Bucket), nil).has("a", "1")
+	s.Pause()
+	defer s.Resume()
+	r.gone(stream.ErrStalled, 4*time.Second)
+}
+
+func TestStalledConnectionIsNoticed(t *testing.T) {
+	b, _ := shared(t, jetstream.KeyValueConfig{})
+	proxy := faultproxy.New(t, server(t).Addr())
+	src := source(t, proxy.Addr(), b.config.Bucket)
+	r := start(t, src, nil).has()
+	proxy.Stall()
+	r.gone(stream.ErrStalled, 4*time.Second)
+	// Nor does a server that takes the connection, and says nothing, hold up.
+	began := time.Now()
+	if err := fails(t, src); time.Since(began) > 10*time.Second {
+		t.Errorf("gave up after %v: %v", time.Since(began), err)
+	}
+	proxy.Heal()
+	b.must(b.put("a", "1"))
+	start(t, src, r).has("a", "1")
+}
+
+// The consumer is gone, and the server and the connection are well.
+func TestDeletedConsumerIsNoticed(t *testing.T) {
+	b, s := shared(t, jetstream.KeyValueConfig{})
+	b.must(b.put("a", "1"))
+	r := start(t, s, nil).has("a", "1")
+	str, err := b.js.Stream(within(t), "KV_"+b.config.Bucket)
+	b.must(err)
+	names := str.ConsumerNames(within(t))
+	for name := range names.Name() {
+		b.must(str.DeleteConsumer(within(t), name))
+	}
+	<-r.ended
+	b.must(b.put("b", "2"))
+	start(t, s, r).has("a", "1", "b", "2").resets(0)
+}
+
+func TestDeletedBucketIsNoticed(t *testing.T) {
+	b, s := shared(t, jetstream.KeyValueConfig{})
+	b.must(b.put("a", "1"))
+	r := start(t, s, nil).has("a", "1")
+	b.must(b.js.DeleteKeyValue(within(t), b.config.Bucket))
+	select {
+	case <-r.ended:
+	case <-time.After(4 * time.Second):
+		t.Fatal("not noticed")
+	}
+	err := fails(t, s)
+	if !errors.Is(err, jetstream.ErrStreamNotFound) || !strings.Contains(err.Error(), "want the name of a bucket that exists") {
+		t.Errorf("error %v", err)
+	}
+	b.KeyValue = b.client.bucket(b.config).KeyValue
+	b.must(b.put("b", "2"))
+	again := start(t, s, r).has("b", "2").resets(1)
+	if a, b := r.Resume().Epoch, again.Resume().Epoch; a == b {
+		t.Errorf("the epoch is still %s", a)
+	}
+}
+
+// A bucket that is deleted and made again at once, and has grown beyond the old
+// one before the gateway looks.
+func TestBucketMadeAgainWhileAway(t *testing.T) {
+	b, s := shared(t, jetstream.KeyValueConfig{})
+	b.must(b.put("a", "1"))
+	r := start(t, s, nil).has("a", "1").stop()
+	b.again()
+	for range 5 {
+		b.must(b.put("b", "2"))
+	}
+	again := start(t, s, r).has("b", "2").resets(1)
+	if a, b := r.Resume().Epoch, again.Resume().Epoch; a == b {
+		t.Errorf("the epoch is still %s", a)
+	}
+}
+
+// A server whose data is taken back to a copy: the bucket was made at the same
+// time as before.
+func TestRestoredBackup(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		writes   int
+		restored bool // it is found out; else it looks like the same some changes later
+	}{{"shorter", 0, true}, {"as long", 3, true}, {"longer", 9, false}} {
+		t.Run(test.name, func(t *testing.T) {
+			data, backup := t.TempDir(), t.TempDir()
+			s := realserver.Start(t, realserver.Build(t, "nats"), "-listen", realserver.FreeAddress(t), "-data", data)
+			b := newClient(t, s.Addr()).bucket(jetstream.KeyValueConfig{Bucket: "b"})
+			b.must(b.put("a", "1"))
+			b.must(b.put("b", "1"))
+			b.must(s.Stop())
+			copyTree(t, data, backup)
+			b.must(s.Restart())
+			src := source(t, s.Addr(), "b")
+			for n := range 3 {
+				b.must(b.put("lost", fmt.Sprint(n)))
+			}
+			before := start(t, src, nil).has("a", "1", "b", "1", "lost", "2").stop()
+			b.must(s.Stop())
+			copyTree(t, backup, data)
+			b.must(s.Restart())
+			want := []string{"a", "1", "b", "1"}
+			for n := range test.writes {
+				b.must(b.put("new", fmt.Sprint(n)))
+			}
+			if test.writes > 0 {
+				want = append(want, "new", fmt.Sprint(test.writes-1))
+			}
+			after := start(t, src, before)
+			if test.restored && test.writes > 0 { // a message says so, not the number of the newest
+				after.gone(errRestored, 10*time.Second)
+				after = start(t, src, nil)
+			}
+			after.has(want...).resets(1)
+			if same := before.Resume().Epoch == after.Resume().Epoch; same == test.restored {
+				t.Errorf("the epoch was %s and is %s", before.Resume().Epoch, after.Resume().Epoch)
+			}
+		})
+	}
+}
+
+// Several servers: those that are not there, or say nothing, are passed over.
+func TestFailOver(t *testing.T) {
+	b, _ := shared(t, jetstream.KeyValueConfig{})
+	b.must(b.put("a", "1"))
+	one, other := faultproxy.New(t, server(t).Addr()), faultproxy.New(t, server(t).Addr())
+	s := source(t, one.Addr(), b.config.Bucket, func(c *Config) {
+		c.URL = fmt.Sprintf("nats://%s, nats://%s, nats://%s", realserver.FreeAddress(t), one.Addr(), other.Addr())
+	})
+	r := start(t, s, nil).has("a", "1")
+	for n, round := range []struct{ bad, good *faultproxy.Proxy }{{one, other}, {other, one}, {one, other}} {
+		round.good.Heal()
+		round.bad.Refuse()
+		round.bad.Cut()
+		b.must(b.put("a", fmt.Sprint(n)))
+		if n == 2 {
+			round.bad.Heal()
+			round.bad.Stall()
+		}
+		r.stop()
+		r = start(t, s, r).has("a", fmt.Sprint(n))
+	}
+}
+
+func TestServerThatIsNone(t *testing.T) {
+	for name, test := range map[string]struct{ address, want string }{
+		"nobody listens":   {realserver.FreeAddress(t), "connection refused"},
+		"another protocol": {greeter(t, "220 mail.example.com ESMTP\r\n"), "nats"},
+		"hangs up at once": {greeter(t, ""), "EOF"},
+		"no such host":     {"host.invalid:4222", "host.invalid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := fails(t, source(t, test.address, "b"))
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), `nats nats://`+test.address+`, bucket "b": `) {
+				t.Errorf("error %v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+// greeter says something to each client and hangs up.
+func greeter(t *testing.T, greeting string) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte(greeting))
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() { _ = l.Close(); <-ended })
+	return l.Addr().String()
+}
+
+func TestStreamThatIsNoBucket(t *testing.T) {
+	c := newClient(t, server(t).Addr())
+	_, err := c.js.CreateStream(within(t), jetstream.StreamConfig{Name: "KV_plain", Subjects: []string{"plain.>"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = fails(t, source(t, server(t).Addr(), "plain"))
+	if err == nil || !strings.Contains(err.Error(), `stream "KV_plain" is not a bucket`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Watch ends at once with its context, whatever it is doing.
+func TestEndWhileConnecting(t *testing.T) {
+	proxy := faultproxy.New(t, server(t).Addr())
+	proxy.Stall()
+	s := source(t, proxy.Addr(), "b", func(c *Config) { c.StallAfter = time.Minute })
+	r := start(t, s, nil)
+	for proxy.Accepted() == 0 {
+		<-time.After(time.Millisecond)
+	}
+	reason := errors.New("enough")
+	r.cancel(reason)
+	r.gone(reason, 5*time.Second)
+}
