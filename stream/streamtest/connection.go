@@ -56,6 +56,7 @@ func (h *History) Connect(s Subscriber, d Dial) *Connection {
 		if c.Begin == nil {
 			c.Begin = d.From.State
 		}
+		c.Ahead = max(c.Ahead, d.From.Ahead)
 		o.Resume = c.overTheWire(d.From.Position)
 	}
 	c.history, c.source = h, s
@@ -195,7 +196,11 @@ func (c *Connection) mark() *Mark {
 		c.broke("a flush ends at a boundary, and there is no position")
 		return nil
 	}
-	return &Mark{Position: p, State: c.state.Clone()}
+	m := &Mark{Position: p, State: c.state.Clone()}
+	if p.AsOf < c.Ahead && c.firstReset() < 0 {
+		m.Ahead, m.early = c.Ahead, c.early()
+	}
+	return m
 }
 
 func (c *Connection) broke(format string, args ...any) {

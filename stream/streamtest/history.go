@@ -101,6 +101,12 @@ func (f *Flush) apply(s State, i int) {
 type Mark struct {
 	Position stream.Position
 	State    State
+	// Ahead is the revision up to which State may hold more than the id says, as
+	// that of a subscriber that was cut off after an id of a faster replica, and
+	// was given this one by a slower one. 0: it holds what the id says.
+	Ahead uint64
+
+	early map[string]bool // the keys of which it may hold more
 }
 
 // Connections returns the connections so far, in the order of their beginning.

@@ -55,7 +55,7 @@ func (o *keyOrder) held(s *step, key string) (Version, bool) {
 	if !ok || v.Revision > s.flush.Head {
 		v, ok = o.connection.From.State[key]
 	}
-	return v, ok
+	return v, ok && !(o.connection.From.early[key] && v.Revision > s.flush.Head)
 }
 
 func (o *keyOrder) check(s *step) error {

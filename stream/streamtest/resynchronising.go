@@ -44,7 +44,7 @@ func (h *History) cameExact(c *Connection) bool {
 		return true
 	}
 	p := c.From.Position
-	return c.Begin.equal(c.From.State) && len(h.Truth.At(p.Epoch, p.AsOf)) == 1
+	return len(c.early()) == 0 && len(h.Truth.At(p.Epoch, p.AsOf)) == 1
 }
 
 // toldAtFirst is the revision up to which a subscriber came with everything.

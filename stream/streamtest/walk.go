@@ -2,6 +2,7 @@ package streamtest
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -91,6 +92,7 @@ func (c *Connection) early() map[string]bool {
 	if c.From == nil {
 		return out
 	}
+	maps.Copy(out, c.From.early)
 	for _, key := range sortedKeys(c.Begin, c.From.State) {
 		if c.Begin[key] != c.From.State[key] {
 			out[key] = true
