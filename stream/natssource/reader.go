@@ -152,9 +152,10 @@ func (r *reader) ask(ctx context.Context) error {
 
 // newest returns the sequence of the newest message. The last one that the stream
 // has given is not less than that, and known without a search, but may have
-// vanished: if it does not come, the server is asked to search.
+// vanished: if it does not come, the server is asked to search. So it is at first,
+// since it is then that a permission which is missing should be found out.
 func (r *reader) newest(ctx context.Context) (uint64, error) {
-	if r.begin.alone && (r.stuck.since.IsZero() || r.stuck.at != r.at) {
+	if r.begin.alone && r.live && (r.stuck.since.IsZero() || r.stuck.at != r.at) {
 		now, err := r.bucket.state(ctx)
 		return now.last, err
 	}

@@ -141,10 +141,20 @@ func TestSnapshotEndsWithoutTheLastSequence(t *testing.T) {
 	n := newBench(t, b)
 	n.ask()
 	n.send(a, 0)
-	n.told("a=1@1")
-	n.ask() // the number is still 2
+	n.told("a=1@1", "commit 2")
+}
+
+func TestLiveGapEndsWithoutTheLastSequence(t *testing.T) {
+	n := live(t)
+	n.bucket.write("a")
+	a := n.bucket.write("a")
+	n.bucket.write("gone")
+	n.bucket.vanish("gone")
+	n.send(a, 9)
+	n.ask() // the number is still 4
+	n.told("a=3@3")
 	n.ask() // so that the message is looked for
-	n.told("commit 2")
+	n.told("commit 3")
 }
 
 func TestSnapshotLeavesDeletedKeysOut(t *testing.T) {

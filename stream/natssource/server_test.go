@@ -139,7 +139,7 @@ func (h *handle) insist(do func(context.Context) error) error {
 			return err
 		}
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, nats.ErrNoResponders) &&
-			!errors.Is(err, jetstream.ErrNoStreamResponse) && !errors.Is(err, nats.ErrDisconnected) {
+			!errors.Is(err, jetstream.ErrNoStreamResponse) && !errors.Is(err, jetstream.ErrJetStreamNotEnabled) && !errors.Is(err, nats.ErrDisconnected) {
 			return err
 		}
 		<-time.After(10 * time.Millisecond)
