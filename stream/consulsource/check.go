@@ -63,8 +63,8 @@ func (f *follower) apply(news []told, gone []string) error {
 		}
 		f.objects[t.key] = t.object
 	}
-	for _, t := range news {
-		memory.revision = max(memory.revision, t.version)
+	if len(news) > 0 {
+		memory.revision = news[len(news)-1].version
 	}
 	return f.sink.Commit(memory.revision)
 }

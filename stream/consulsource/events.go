@@ -9,6 +9,7 @@ import (
 // event takes one event of the watch. That its snapshot has ended says nothing:
 // it may come from a cache, or from a server that has only begun to load.
 func (f *follower) event(e event) error {
+	f.heard = true
 	if f.unheard {
 		// The list may have been read before the server began to watch.
 		f.unheard = false
@@ -94,7 +95,7 @@ func (f *follower) pass(t told) error {
 		return err
 	}
 	f.objects[t.key] = t.object
-	memory.revision = max(memory.revision, t.version)
+	memory.revision = t.version
 	return f.sink.Commit(memory.revision)
 }
 

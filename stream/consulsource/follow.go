@@ -25,7 +25,8 @@ type follower struct {
 	live    bool                // the snapshot was committed: objects is the memory's
 	listing bool                // a list is being read
 	again   bool                // and another one is wanted after it
-	unheard bool                // the list was read before the watch began
+	heard   bool                // the watch has said something
+	unheard bool                // it had not when the list was asked for
 	relist  *time.Timer
 	ailing  [callers]string // why the server cannot answer
 	ailment string          // what of it the sink was told

@@ -79,6 +79,8 @@ func TestDoubtInTheSnapshot(t *testing.T) {
 	f := &fake{
 		watch: func(_ int, out watchStream) error {
 			tell(out, "+ghost@8 +new@9 .")
+			after(3 * time.Second)
+			tell(out, "+ghost@10 -ghost@10")
 			return hold(out)
 		},
 		list: func(int) ([]*pbresource.Resource, error) {
@@ -97,6 +99,11 @@ func TestDoubtInTheSnapshot(t *testing.T) {
 		after(2 * time.Second)
 		if got := w.take(); got != "reset +a@5 +new@9 =9" && got != "reset +new@9 +a@5 =9" {
 			t.Errorf("the snapshot: %s", got)
+		}
+		after(2 * time.Second)
+		w.want(t, "of what was dead", "")
+		if n := f.called("read ghost"); n != 1 {
+			t.Errorf("the ghost was read %d times", n)
 		}
 	})
 }
@@ -244,5 +251,67 @@ func TestServerWithoutMarker(t *testing.T) {
 		w.want(t, "then", "reset +a@5 =5")
 		after(10 * time.Second)
 		w.want(t, "in the end", "+b@7 =7 -a@5 =7")
+	})
+}
+
+// TestWatchThatBeginsBesideAnEarlyList: the same, where the watch says something
+// before the list is there.
+func TestWatchThatBeginsBesideAnEarlyList(t *testing.T) {
+	f := &fake{
+		watch: func(_ int, out watchStream) error {
+			after(4 * time.Second)
+			tell(out, "+b@7")
+			return hold(out)
+		},
+		list: func(n int) ([]*pbresource.Resource, error) {
+			if n == 1 {
+				after(5 * time.Second)
+				return several("a@5"), nil
+			}
+			return several("b@7"), nil
+		},
+		read: func(string) (*pbresource.Resource, error) { return one("b@7"), nil },
+	}
+	bubble(t, f, Config{}, func(t *testing.T, watch func() *running) {
+		w := watch()
+		after(10 * time.Second)
+		if got := w.take(); !strings.HasPrefix(got, "reset ") || !strings.HasSuffix(got, " =7 -a@5 =7") {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+// TestReplacedByAnEmptyOne: that the server was replaced shows only when the new
+// one counts.
+func TestReplacedByAnEmptyOne(t *testing.T) {
+	f := &fake{
+		watch: func(n int, out watchStream) error {
+			tell(out, ".")
+			after(time.Second)
+			switch n {
+			case 1:
+				return status.Error(codes.Unavailable, "error reading from server: EOF")
+			case 2:
+				tell(out, "+c@3")
+			}
+			return hold(out)
+		},
+		list: func(n int) ([]*pbresource.Resource, error) { return several([]string{"a@5", "", ""}[n-1]), nil },
+		read: func(string) (*pbresource.Resource, error) { return one("c@3"), nil },
+	}
+	bubble(t, f, Config{}, func(t *testing.T, watch func() *running) {
+		first := watch()
+		<-first.ended
+		second := watch()
+		<-second.ended
+		second.want(t, "an empty one", "reset =5")
+		if !errors.Is(second.err, stream.ErrBehind) {
+			t.Errorf("ended with %v", second.err)
+		}
+		third := watch()
+		third.want(t, "known to be another", "reset =0")
+		if a, b, c := first.epoch[0], second.epoch[0], third.epoch[0]; a != b || b == c {
+			t.Errorf("epochs %s, %s, %s", a, b, c)
+		}
 	})
 }

@@ -9,7 +9,7 @@ import (
 func (f *follower) listed(l listing) error {
 	f.listing = false
 	f.relist.Reset(f.source.config.untilRelist())
-	f.unheard = l.early
+	f.again, f.unheard = f.again || l.early && f.heard, l.early && !f.heard
 	take := f.check
 	if !f.live {
 		take = f.snapshot

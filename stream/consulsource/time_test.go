@@ -133,6 +133,21 @@ func TestRateLimit(t *testing.T) {
 	})
 }
 
+// TestTokenThatIsDeleted while nothing happens.
+func TestTokenThatIsDeleted(t *testing.T) {
+	f := quiet()
+	f.probe = func(context.Context) error {
+		return status.Error(codes.Internal, "failed getting authorizer: ACL not found")
+	}
+	bubble(t, f, Config{}, func(t *testing.T, watch func() *running) {
+		w := watch()
+		<-w.ended
+		if w.err == nil || !strings.Contains(w.err.Error(), "want token_file") {
+			t.Errorf("error %v", w.err)
+		}
+	})
+}
+
 // TestTokenRotation: another token in the file is taken within the time of a
 // probe, in the same Watch call.
 func TestTokenRotation(t *testing.T) {
@@ -190,11 +205,12 @@ func TestClusterID(t *testing.T) {
 		if names[0] != names[1] || names[0] == names[2] {
 			t.Errorf("epochs %q: want the same for the same cluster, whether it says so each time or not", names)
 		}
-		c := Config{Address: "elsewhere:1", Type: artistType}
-		e := newEpochs(&c)
-		e.enter("1111.consul")
-		if e.name() != names[0] {
-			t.Errorf("at another address the epoch is %s, want %s", e.name(), names[0])
+		for domain, want := range map[string]string{"1111.consul": names[0], "2222.consul": names[2]} {
+			e := newEpochs(&Config{Address: "elsewhere:1", Type: artistType})
+			e.enter(domain)
+			if e.name() != want {
+				t.Errorf("at another address the epoch of %s is %s, want %s", domain, e.name(), want)
+			}
 		}
 	})
 }
