@@ -83,6 +83,9 @@ func (k *kind) follow(ctx context.Context, c *Config, primed func(), changed fun
 	primed()
 	for e := range watch.ResultChan() {
 		object, ok := e.Object.(*unstructured.Unstructured)
+		if ctx.Err() != nil {
+			break // which the library reports as an event
+		}
 		if !ok {
 			return fmt.Errorf("the watch says %v", e)
 		}
