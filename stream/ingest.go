@@ -260,15 +260,15 @@ func (in *ingest) apply(m message) (CommitResult, error) {
 		return in.log.Commit(m.changes, m.revision)
 	}
 	snapshot := resourcesOf(m.changes)
-	epoch, primed := m.epoch, in.log.View().Primed()
-	if epoch == in.sourceEpoch && in.alias != "" {
+	epoch, primed := in.named(m.epoch), in.log.View().Primed()
+	if m.epoch == in.sourceEpoch && in.alias != "" {
 		epoch = in.alias
 	}
 	result, err := in.log.Replace(epoch, snapshot, m.revision)
 	if errors.Is(err, ErrBehind) && in.patienceOver(err) {
 		// The upstream went back and stays there: a new order, by our own name
 		// since it has none.
-		in.alias = fmt.Sprintf("%.12s~%06x", m.epoch, rand.IntN(1<<24))
+		in.alias = fmt.Sprintf("%.12s~%06x", in.named(m.epoch), rand.IntN(1<<24))
 		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", in.alias, "because", err)
 		result, err = in.log.Replace(in.alias, snapshot, m.revision)
 	} else if m.epoch != in.sourceEpoch {
@@ -280,6 +280,14 @@ func (in *ingest) apply(m message) (CommitResult, error) {
 	in.sourceEpoch = m.epoch
 	in.count.resyncs.add(resyncReason(primed, result.Reset), 1)
 	return result, nil
+}
+
+// named is what the log calls an epoch of the source.
+func (in *ingest) named(epoch string) string {
+	if deletesUnnumbered(in.source) {
+		return unnumberedEpoch(epoch)
+	}
+	return epoch
 }
 
 // patienceOver says whether the upstream has been behind for too long: a replica

@@ -3,6 +3,7 @@ package stream
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -32,8 +33,6 @@ type LogConfig struct {
 	Watch string
 	// History bounds the memory of deletes.
 	History History
-	// DeletesUnnumbered: see the interface of that name.
-	DeletesUnnumbered bool
 }
 
 // Log is the shared primed cache of one watch: a compacting, multi-version log
@@ -80,7 +79,7 @@ type Log struct {
 // NewLog returns an empty log: not primed, with the status Priming.
 func NewLog(c LogConfig) *Log {
 	l := &Log{
-		watch: c.Watch, history: c.History.withDefaults(), unnumbered: c.DeletesUnnumbered,
+		watch: c.Watch, history: c.History.withDefaults(),
 		framing: newFraming(c.Watch),
 	}
 	l.index = newIndex(0)
@@ -155,6 +154,7 @@ func (l *Log) restart(epoch string) {
 		readable:   v.seq,
 		status:     v.status,
 	}
+	l.unnumbered = strings.HasPrefix(epoch, UnnumberedEpoch)
 	l.index = newIndex(0)
 	l.deletes = tombstones{}
 	l.sweep, l.used, l.dead, l.allocated = v.seq, 0, 0, 0

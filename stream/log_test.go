@@ -184,18 +184,18 @@ func TestResumeOutcomes(t *testing.T) {
 // there knows of every delete. Where deletes have no revision of their own, another
 // replica may have given out the same revision before it saw the delete.
 func TestInferredDelete(t *testing.T) {
-	for unnumbered, want := range map[bool]string{
-		false: "end_of_snapshot 11 count=1 resumed=true",
-		true:  "reset expired",
+	for epoch, want := range map[string]string{
+		"e":                   "end_of_snapshot 11 count=1 resumed=true",
+		UnnumberedEpoch + "e": "reset expired",
 	} {
-		l := NewLog(LogConfig{Watch: "w", DeletesUnnumbered: unnumbered})
-		mustReplace(t, l, "e", 10, upsert("a", 9), upsert("b", 10))
-		mustReplace(t, l, "e", 11, upsert("b", 11))
+		l := NewLog(LogConfig{Watch: "w"})
+		mustReplace(t, l, epoch, 10, upsert("a", 9), upsert("b", 10))
+		mustReplace(t, l, epoch, 11, upsert("b", 11))
 		inSync(l)
-		c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{Resume: &Position{"w", "e", 11, 11}})
+		c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{Resume: &Position{"w", epoch, 11, 11}})
 		c.drain(s)
 		if got := c.take(); got[0] != want {
-			t.Errorf("unnumbered %t: at 11 got %q, want %q first", unnumbered, got, want)
+			t.Errorf("epoch %s: at 11 got %q, want %q first", epoch, got, want)
 		}
 	}
 }

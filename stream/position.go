@@ -142,6 +142,11 @@ func isAlphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
+// UnnumberedEpoch begins the name of an epoch in which deletes have no revision of
+// their own; see DeletesUnnumbered. It stands in the name so that whoever follows
+// the watch, another gateway for instance, knows it too.
+const UnnumberedEpoch = "_"
+
 // CanonicalEpoch returns e if it can stand in a position, else a short hash of
 // it: the same on every replica.
 func CanonicalEpoch(e string) string {
@@ -149,7 +154,16 @@ func CanonicalEpoch(e string) string {
 		return e
 	}
 	sum := sha256.Sum256([]byte(e))
-	return hex.EncodeToString(sum[:6])
+	hash := hex.EncodeToString(sum[:6])
+	if strings.HasPrefix(e, UnnumberedEpoch) {
+		hash = UnnumberedEpoch + hash
+	}
+	return hash
+}
+
+// unnumberedEpoch is the epoch e of a source whose deletes have no revisions.
+func unnumberedEpoch(e string) string {
+	return CanonicalEpoch(UnnumberedEpoch + strings.TrimPrefix(e, UnnumberedEpoch))
 }
 
 // LongestPosition returns the most bytes that a position of this watch can

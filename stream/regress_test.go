@@ -34,11 +34,16 @@ func newLog(c stream.LogConfig) *stream.Log {
 
 func mustReplace(t *testing.T, l *stream.Log, revision uint64, snapshot ...stream.Change) {
 	t.Helper()
+	mustBegin(t, l, "e", revision, snapshot...)
+}
+
+func mustBegin(t *testing.T, l *stream.Log, epoch string, revision uint64, snapshot ...stream.Change) {
+	t.Helper()
 	resources := make([]stream.Resource, len(snapshot))
 	for i, c := range snapshot {
 		resources[i] = c.Resource
 	}
-	if _, err := l.Replace("e", resources, revision); err != nil {
+	if _, err := l.Replace(epoch, resources, revision); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -82,12 +87,13 @@ func TestResetTakesTheOldIDAway(t *testing.T) {
 // An upstream gives deletes no revision. One replica is at 5 with x; x is
 // deleted, which is still 5; a fresh replica takes its snapshot there.
 func TestSnapshotAtTheRevisionOfAnUnnumberedDelete(t *testing.T) {
-	config := stream.LogConfig{DeletesUnnumbered: true}
+	const epoch = stream.UnnumberedEpoch + "e"
+	first, fresh := newLog(stream.LogConfig{Watch: "w"}), newLog(stream.LogConfig{Watch: "w"})
+	mustBegin(t, first, epoch, 1)
+	mustCommit(t, first, 5, put("x", 5))
 	h := &streamtest.History{}
-	_, id := follow(h, logAt5(t, config), streamtest.Dial{})
-	config.Watch = "w"
-	fresh := newLog(config)
-	mustReplace(t, fresh, 5)
+	_, id := follow(h, first, streamtest.Dial{})
+	mustBegin(t, fresh, epoch, 5)
 	c, _ := follow(h, fresh, streamtest.Dial{From: id})
 	if _, ghost := c.State()["x"]; ghost {
 		t.Errorf("x was deleted, and is kept for ever:\n%s", c.Describe())

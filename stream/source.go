@@ -48,7 +48,7 @@ func (f SourceFunc) Watch(ctx context.Context, resume Resume, sink Sink) error {
 // position then leaves open which of the deletes right behind it a reader has
 // seen. So a position at the very revision of a snapshot, of which the snapshot
 // says nothing, is not resumed; without this a reader could keep what was deleted
-// just before the snapshot.
+// just before the snapshot. The name of the epoch begins with UnnumberedEpoch then.
 type DeletesUnnumbered interface {
 	DeletesUnnumbered() bool
 }

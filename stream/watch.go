@@ -84,7 +84,7 @@ func newWatch(ctx context.Context, c WatchConfig) (*Watch, error) {
 	c = c.withDefaults()
 	w := &Watch{
 		config: c,
-		log:    NewLog(LogConfig{Watch: c.Name, History: c.History, DeletesUnnumbered: deletesUnnumbered(c.Source)}),
+		log:    NewLog(LogConfig{Watch: c.Name, History: c.History}),
 		count:  newWatchCounters(),
 		demand: make(chan struct{}, 1),
 	}

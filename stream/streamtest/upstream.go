@@ -34,7 +34,9 @@ type Upstream struct {
 
 // NewUpstream returns an upstream that is empty at revision 1 of an epoch.
 func NewUpstream(epoch string, deletes DeleteRevisions) *Upstream {
-	return &Upstream{truth: NewTruth(epoch, 1), deletes: deletes}
+	u := &Upstream{deletes: deletes}
+	u.truth = NewTruth(u.named(epoch), 1)
+	return u
 }
 
 // Truth is everything that the upstream ever was.
@@ -101,6 +103,14 @@ func (u *Upstream) change(w Write, revision uint64, before State) (stream.Change
 	return stream.Change{Resource: r, Deleted: true}, ok
 }
 
+// named is what watches call an epoch of the upstream.
+func (u *Upstream) named(epoch string) string {
+	if u.deletes == OwnRevision {
+		return epoch
+	}
+	return stream.UnnumberedEpoch + epoch
+}
+
 // Restore takes the upstream back to a backup: the state as it was at a
 // revision of the newest order, or at its oldest, in an order of that name that
 // goes on from there. Replicas go over to it by [Replica.Move].
@@ -109,7 +119,7 @@ func (u *Upstream) Restore(epoch string, revision uint64) {
 	defer u.mu.Unlock()
 	newest, _ := u.truth.end()
 	_, txns := u.truth.read(newest, 0, max(u.truth.find(newest, revision), 1))
-	u.truth.begin(epoch, txns[len(txns)-1])
+	u.truth.begin(u.named(epoch), txns[len(txns)-1])
 }
 
 // Replica returns a source that follows the upstream through an endpoint of its
