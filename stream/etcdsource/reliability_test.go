@@ -34,7 +34,7 @@ func TestFaultsOld(t *testing.T) {
 func withstand(t *testing.T, name string, s *server, address string, proxy *faultproxy.Proxy, more ...faults.Fault) {
 	const prefix = "/faults/"
 	source := newSource(t, Config{Endpoints: []string{address}, Prefix: prefix, StallAfter: 700 * time.Millisecond})
-	empty := s.backup()
+	empty, kept := s.backup(), ""
 	k := &keyspace{s, prefix}
 	faults.Run(t, &faults.Rig{
 		Name: name, Source: source, Proxy: proxy,
@@ -45,6 +45,8 @@ func withstand(t *testing.T, name string, s *server, address string, proxy *faul
 		More: append(more,
 			faults.Fault{Name: "restore of an empty backup", Wipes: true, Broken: true, Inject: func() error { s.restore(empty); return nil }},
 			faults.Fault{Name: "compaction", Inject: func() error { s.compact(); return nil }},
+			faults.Fault{Name: "orderly stop and start", Broken: true, Inject: func() error { kept = s.backup(); return nil }},
+			faults.Fault{Name: "restore of a backup", Wipes: true, Broken: true, Inject: func() error { s.restore(kept); return nil }},
 		),
 		Close: func() { s.client.Close(); s.Kill() },
 	})

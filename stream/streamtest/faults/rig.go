@@ -84,8 +84,8 @@ type Fault struct {
 	// Gone says that the upstream cannot be reached until Heal, so that status
 	// must say stale.
 	Gone bool
-	// Wipes says that the upstream has lost its content, and begins another
-	// revision order.
+	// Wipes says that the upstream has lost its content, or gone back to a
+	// backup, and begins another revision order.
 	Wipes bool
 	// Broken says that the connection is lost for sure, so that somebody must
 	// notice.

@@ -33,7 +33,7 @@ func (m *memory) rig() *Rig {
 	return &Rig{
 		Name: "memory", Source: m.endpoint, Put: m.put, Delete: m.delete, List: m.list,
 		Value: streamtest.ValueOf, Notice: time.Millisecond, Recover: 2 * time.Second,
-		More: []Fault{m.cut(), m.gone(), m.wiped()},
+		More: []Fault{m.cut(), m.gone(), m.wiped(), m.restored()},
 	}
 }
 
@@ -76,6 +76,15 @@ func (m *memory) gone() Fault {
 func (m *memory) wiped() Fault {
 	return Fault{Name: "wiped", Wipes: true, Broken: true, Inject: func() error {
 		m.Restore("e1", m.Oldest())
+		m.endpoint.Move()
+		return nil
+	}}
+}
+
+// restored takes it back by some transactions.
+func (m *memory) restored() Fault {
+	return Fault{Name: "restored", Wipes: true, Broken: true, Inject: func() error {
+		m.Restore("e2", m.Revision()-5)
 		m.endpoint.Move()
 		return nil
 	}}

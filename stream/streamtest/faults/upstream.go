@@ -186,21 +186,26 @@ func (u *upstream) check(ctx context.Context) error {
 }
 
 // wipe lets the upstream lose its content, with no write under way. Whatever it
-// then has is where the next order begins.
+// then has, as after a backup was restored, is where the next order begins.
 func (u *upstream) wipe(ctx context.Context, inject func() error) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if err := inject(); err != nil {
 		return err
 	}
-	resources, _, err := u.rig.List(ctx)
+	resources, revision, err := u.rig.List(ctx)
 	if err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
-	if len(resources) > 0 {
-		return fmt.Errorf("%d resources are there after a wipe: want none", len(resources))
+	var changes []stream.Change
+	for _, r := range resources {
+		changes = append(changes, stream.Change{Resource: r})
 	}
-	u.orders = append(u.orders, &order{state: streamtest.State{}})
+	o := &order{state: streamtest.State{}}
+	if len(changes) > 0 {
+		o.add(revision, changes...)
+	}
+	u.orders = append(u.orders, o)
 	return nil
 }
 
