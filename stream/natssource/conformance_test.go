@@ -1,6 +1,7 @@
 package natssource
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -35,6 +36,21 @@ func TestConformanceOfRestarts(t *testing.T) {
 	})
 }
 
+// A watch that is narrowed on the server, while others write beside it.
+func TestConformanceOfSomeKeys(t *testing.T) {
+	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+		s := server(t)
+		h := harness(t, s, jetstream.KeyValueConfig{}, func(c *Config) { c.Keys = "in.>" })
+		put, remove := h.Put, h.Delete
+		h.Key = func(i int) string { return "in." + keys(i) }
+		h.Put = func(key, value string) error {
+			return errors.Join(put("out."+key, value), put(key, value), put("out", value))
+		}
+		h.Delete = func(key string) error { return errors.Join(remove("out."+key), remove(key), remove("out")) }
+		return h
+	})
+}
+
 // keys are awkward ones, of what NATS allows.
 func keys(i int) string {
 	names := []string{"plain", "with/slash", "dotted.key.of.tokens", "a=b", "UPPER_case-", "ключ", "鍵"}
@@ -42,11 +58,11 @@ func keys(i int) string {
 }
 
 // harness is a bucket behind a proxy.
-func harness(t *testing.T, s *realserver.Server, c jetstream.KeyValueConfig) *streamtest.Harness {
+func harness(t *testing.T, s *realserver.Server, c jetstream.KeyValueConfig, options ...func(*Config)) *streamtest.Harness {
 	b := newClient(t, s.Addr()).bucket(c)
 	proxy := faultproxy.New(t, s.Addr())
 	return &streamtest.Harness{
-		Source:     source(t, proxy.Addr(), b.config.Bucket),
+		Source:     source(t, proxy.Addr(), b.config.Bucket, options...),
 		Put:        b.putRaw,
 		Delete:     b.removeRaw,
 		Disconnect: proxy.Cut,

@@ -11,64 +11,64 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/figures"
 )
 
-// BenchmarkUpstream measures the source beside the client library alone: see
-// package figures.
+// BenchmarkUpstream compares the source with the library's own watcher.
 func BenchmarkUpstream(b *testing.B) {
 	s := ownServer(b)
-	h := newClient(b, s.Addr()).bucket(jetstream.KeyValueConfig{Bucket: "figures"})
-	source, err := New(Config{URL: "nats://" + s.Addr(), Bucket: h.config.Bucket})
-	if err != nil {
-		b.Fatal(err)
-	}
+	bucket := newClient(b, s.Addr()).bucket(jetstream.KeyValueConfig{Bucket: "figures"})
 	figures.Run(b, figures.Rig{
-		Source: source,
+		Source: source(b, s.Addr(), "figures", func(c *Config) { c.StallAfter, c.PollInterval = 0, 0 }),
 		Load: func(_ context.Context, n int, value []byte) error {
-			h.fill(n, func(int) string { return string(value) })
+			bucket.fill(n, func(int) string { return string(value) })
 			return nil
 		},
 		Put: func(ctx context.Context, i int, value []byte) error {
-			_, err := h.Put(ctx, fmt.Sprint("k", i), value) // as fill calls them
+			_, err := bucket.Put(ctx, fmt.Sprint("k", i), value)
 			return err
 		},
 		Raw: func(ctx context.Context, primed func(), changed func([]byte)) error {
-			return followRaw(ctx, s.Addr(), h.config.Bucket, primed, changed)
+			return followRaw(ctx, s.Addr(), primed, changed)
 		},
 	})
 }
 
 // followRaw is what a program does that has only the library.
-func followRaw(ctx context.Context, address, bucket string, primed func(), changed func(value []byte)) error {
-	closed := make(chan struct{})
-	conn, err := nats.Connect("nats://"+address, nats.ClosedHandler(func(*nats.Conn) { close(closed) }))
+func followRaw(ctx context.Context, address string, primed func(), changed func(value []byte)) error {
+	conn, err := nats.Connect("nats://" + address)
 	if err != nil {
 		return err
 	}
-	defer func() { conn.Close(); <-closed }()
+	defer conn.Close()
 	js, err := jetstream.New(conn)
 	if err != nil {
 		return err
 	}
-	kv, err := js.KeyValue(ctx, bucket)
+	kv, err := js.KeyValue(ctx, "figures")
 	if err != nil {
 		return err
 	}
-	watcher, err := kv.WatchAll(ctx)
+	w, err := kv.WatchAll(ctx)
 	if err != nil {
 		return err
 	}
-	defer watcher.Stop()
-	values := map[string][]byte{}
+	defer w.Stop()
+	return readRaw(ctx, w, primed, changed)
+}
+
+func readRaw(ctx context.Context, w jetstream.KeyWatcher, primed func(), changed func(value []byte)) error {
+	values, live := map[string][]byte{}, false
 	for {
 		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case e := <-watcher.Updates():
-			if e == nil { // everything that there was
+		case e := <-w.Updates():
+			if e == nil {
+				live = true
 				primed()
 				continue
 			}
-			values[e.Key()] = e.Value()
-			changed(e.Value())
+			if values[e.Key()] = e.Value(); live {
+				changed(e.Value())
+			}
+		case <-ctx.Done():
+			return nil
 		}
 	}
 }

@@ -262,15 +262,13 @@ func TestMirror(t *testing.T) {
 // Messages that were published as one are committed as one.
 func TestAtomicBatch(t *testing.T) {
 	b, s := shared(t, jetstream.KeyValueConfig{})
-	info, err := b.js.Stream(within(t), "KV_"+b.config.Bucket)
-	b.must(err)
-	config := info.CachedInfo().Config
-	config.AllowAtomicPublish = true
-	_, err = b.js.UpdateStream(within(t), config)
-	b.must(err)
+	b.allowBatches()
 	r := start(t, s, nil).has()
 	for n := range 20 {
-		b.batch(strconv.Itoa(n), "a", "b", "c")
+		value := strconv.Itoa(n)
+		b.must(b.batch("batch-"+value, []streamtest.Write{
+			{Key: "a", Value: value}, {Key: "b", Value: value}, {Key: "gone", Delete: true}, {Key: "c", Value: value},
+		}))
 	}
 	r.has("a", "19", "b", "19", "c", "19")
 	for _, c := range r.Commits() {
@@ -280,25 +278,39 @@ func TestAtomicBatch(t *testing.T) {
 	}
 }
 
-// batch writes a value to several keys at once.
-func (h *handle) batch(value string, keys ...string) {
+// allowBatches lets the bucket take several messages as one.
+func (h *handle) allowBatches() {
 	h.t.Helper()
-	for i, key := range keys {
-		m := nats.NewMsg("$KV." + h.config.Bucket + "." + key)
-		m.Data = []byte(value)
-		m.Header.Set(headerBatch, "batch-"+value)
+	s, err := h.js.Stream(within(h.t), "KV_"+h.config.Bucket)
+	h.must(err)
+	config := s.CachedInfo().Config
+	config.AllowAtomicPublish = true
+	_, err = h.js.UpdateStream(within(h.t), config)
+	h.must(err)
+}
+
+// batch makes several writes at once.
+func (h *handle) batch(id string, writes []streamtest.Write) error {
+	for i, w := range writes {
+		m := nats.NewMsg("$KV." + h.config.Bucket + "." + w.Key)
+		if m.Data = []byte(w.Value); w.Delete {
+			m.Header.Set(headerOperation, "DEL")
+		}
+		m.Header.Set(headerBatch, id)
 		m.Header.Set("Nats-Batch-Sequence", strconv.Itoa(i+1))
-		if i < len(keys)-1 {
-			h.must(h.conn.PublishMsg(m))
+		if i < len(writes)-1 {
+			if err := h.conn.PublishMsg(m); err != nil {
+				return err
+			}
 			continue
 		}
 		m.Header.Set(headerBatchEnd, "1")
 		answer, err := h.conn.RequestMsg(m, 10*time.Second)
-		h.must(err)
-		if strings.Contains(string(answer.Data), `"error"`) {
-			h.t.Fatalf("the batch was refused: %s", answer.Data)
+		if err != nil || strings.Contains(string(answer.Data), `"error"`) {
+			return fmt.Errorf("the batch was refused: %v, %v", answer, err)
 		}
 	}
+	return nil
 }
 
 // Every commit is a state that the bucket had: write n is of key n modulo some,
