@@ -13,7 +13,7 @@ import (
 )
 
 func TestFaults(t *testing.T) {
-	data := t.TempDir()
+	data, kept := t.TempDir(), t.TempDir()
 	s := realserver.Start(t, realserver.Build(t, "nats"), "-listen", realserver.FreeAddress(t), "-data", data)
 	w := &writer{t: t, server: s, config: jetstream.KeyValueConfig{Bucket: "faults"}}
 	if err := w.create(); err != nil {
@@ -28,6 +28,8 @@ func TestFaults(t *testing.T) {
 		Wipe: func() error { return wipe(s, data, w) },
 		More: []faults.Fault{
 			{Name: "bucket made again", Inject: w.create, Wipes: true, Broken: true},
+			{Name: "orderly stop and start", Broken: true, Inject: func() error { return keep(s, data, kept) }},
+			{Name: "restore of a backup", Wipes: true, Broken: true, Inject: func() error { return restore(s, data, kept) }},
 		},
 		Close: func() { w.close(); s.Kill() },
 	})
@@ -43,4 +45,27 @@ func wipe(s *realserver.Server, data string, w *writer) error {
 		return err
 	}
 	return w.create()
+}
+
+// keep stops a server in the orderly way, copies what it has, and starts it.
+func keep(s *realserver.Server, data, kept string) error {
+	if err := s.Stop(); err != nil {
+		return err
+	}
+	if err := os.CopyFS(kept, os.DirFS(data)); err != nil {
+		return err
+	}
+	return s.Restart()
+}
+
+// restore starts a server with what was kept.
+func restore(s *realserver.Server, data, kept string) error {
+	s.Kill()
+	if err := os.RemoveAll(data); err != nil {
+		return err
+	}
+	if err := os.CopyFS(data, os.DirFS(kept)); err != nil {
+		return err
+	}
+	return s.Restart()
 }
