@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -23,7 +24,7 @@ func (m *measurement) startRaw(changed func(value []byte)) (*rawReader, error) {
 	if changed == nil {
 		changed = func([]byte) {}
 	}
-	go func() { r.ended <- m.rig.Raw(ctx, func() { close(primed) }, changed) }()
+	go func() { r.ended <- m.rig.Raw(ctx, sync.OnceFunc(func() { close(primed) }), changed) }()
 	select {
 	case <-primed:
 		return r, nil
