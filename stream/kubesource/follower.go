@@ -84,9 +84,9 @@ func (f *follower) begin(ctx context.Context) (*watchCall, error) {
 		return nil, err
 	}
 	if head < known {
+		f.place = stream.Resume{Epoch: epochs.wentBack(epoch)}
 		f.source.config.Logger.Warn("the Kubernetes server was restored or replaced: beginning anew",
 			"resource", f.source.config.name(), "served", known, "now", head)
-		f.place = stream.Resume{Epoch: epochs.wentBack(epoch)}
 	}
 	if f.place.Revision == 0 {
 		return f.snapshot(ctx)

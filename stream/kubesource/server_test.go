@@ -2,14 +2,10 @@ package kubesource
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,116 +15,6 @@ import (
 )
 
 // The tests of this file are against the real API server.
-
-// recording is a Watch call under way, and what it said.
-type recording struct {
-	*streamtest.SinkRecorder
-	t      testing.TB
-	values *lastValues
-	cancel context.CancelFunc
-	ended  chan struct{} // closed when Watch has returned
-	err    error         // read after ended
-}
-
-// lastValues remembers the newest value of each key, whole.
-type lastValues struct {
-	stream.Sink
-	of map[string]string // read after the call ended
-}
-
-func (l *lastValues) Upsert(r stream.Resource) error {
-	l.of[r.Key] = string(r.Value)
-	return l.Sink.Upsert(r)
-}
-
-// record calls Watch, from where an earlier call stopped or from nothing.
-func record(t testing.TB, s *Source, from *recording) *recording {
-	t.Helper()
-	var resume stream.Resume
-	var state streamtest.State
-	if from != nil {
-		resume, state = from.Resume(), from.State()
-	}
-	return recordAt(t, s, resume, state)
-}
-
-func recordAt(t testing.TB, s *Source, resume stream.Resume, state streamtest.State) *recording {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	r := &recording{
-		SinkRecorder: streamtest.NewSinkRecorder(resume, state),
-		t:            t, cancel: cancel, ended: make(chan struct{}),
-	}
-	r.values = &lastValues{r.SinkRecorder, map[string]string{}}
-	go func() {
-		defer close(r.ended)
-		r.err = s.Watch(ctx, resume, r.values)
-		r.End()
-	}()
-	t.Cleanup(func() {
-		r.stop()
-		if err := r.Err(); err != nil {
-			t.Errorf("the contract of Sink was broken: %v", err)
-		}
-	})
-	return r
-}
-
-func (r *recording) stop() {
-	r.cancel()
-	<-r.ended
-}
-
-// until waits until it is so, and fails if Watch returns before.
-func (r *recording) until(what string, so func() bool) {
-	r.t.Helper()
-	late := time.NewTimer(30 * time.Second)
-	defer late.Stop()
-	for {
-		changed := r.Changed()
-		if so() {
-			return
-		}
-		select {
-		case <-changed:
-		case <-r.ended:
-			if so() {
-				return
-			}
-			r.t.Fatalf("Watch returned (%v) before %s", r.err, what)
-		case <-late.C:
-			r.t.Fatalf("still no %s; there are %v", what, r.State())
-		}
-	}
-}
-
-// untilKeys waits until these are what is there, as of a Commit.
-func (r *recording) untilKeys(keys ...string) {
-	r.t.Helper()
-	r.until(fmt.Sprintf("state of %v", keys), func() bool {
-		state := r.State()
-		for _, key := range keys {
-			if _, ok := state[key]; !ok {
-				return false
-			}
-		}
-		return len(state) == len(keys) && len(r.Commits()) > 0
-	})
-}
-
-// failure waits until Watch returns, and returns what of.
-func (r *recording) failure() error {
-	r.t.Helper()
-	r.until("an error", func() bool {
-		select {
-		case <-r.ended:
-			return true
-		default:
-			return false
-		}
-	})
-	return r.err
-}
 
 // TestWhatTheServerWrites is what subscribers get, byte for byte, but for
 // managedFields; whether it comes in a list, streamed or live.
@@ -358,114 +244,6 @@ func TestBackup(t *testing.T) {
 	fresh.untilKeys("one/a")
 	if fresh.Resume().Epoch != first.Resume().Epoch {
 		t.Error("who does not know of the restore names the order otherwise than before")
-	}
-}
-
-// tokens lets the server know tokens, by the user that each names.
-func (c *cluster) tokens(lines ...string) {
-	c.t.Helper()
-	if err := os.WriteFile(filepath.Join(c.data(), "tokens"), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
-func TestPermissions(t *testing.T) {
-	k := ownCluster(t).kind(true)
-	k.tokens("admin admin", "reads reader", "idles nobody")
-	k.mustPut("one", "a", `1`)
-	as := func(user string) Config {
-		c := k.config()
-		c.Kubeconfig = k.kubeconfig(k.server.Addr(), user)
-		return c
-	}
-	reader, owner := record(t, mustNew(t, as(`{token: reads}`)), nil), record(t, mustNew(t, k.config()), nil)
-	reader.untilKeys("one/a")
-	owner.untilKeys("one/a")
-	if reader.Resume().Epoch == owner.Resume().Epoch {
-		t.Error("who may not see the definition names the order as who may: by what?")
-	}
-	if err := record(t, mustNew(t, as(`{token: idles}`)), nil).failure(); err == nil ||
-		!strings.Contains(err.Error(), `User "nobody" cannot watch resource`) || !strings.Contains(err.Error(), "want a role that may list and watch it") {
-		t.Errorf("who may do nothing gets %v", err)
-	}
-	if err := record(t, mustNew(t, as(`{token: s3cret}`)), nil).failure(); err == nil ||
-		!strings.Contains(err.Error(), "Unauthorized; want credentials that the server knows") || strings.Contains(err.Error(), "s3cret") {
-		t.Errorf("who is not known gets %v", err)
-	}
-}
-
-// TestTokenThatIsTakenAway and replaced, in a file, and by a plugin.
-func TestTokenThatIsTakenAway(t *testing.T) {
-	k := ownCluster(t).kind(true)
-	k.tokens("admin admin", "old reader")
-	token := writeFile(t, "token", "old\n")
-	plugin := writeFile(t, "plugin", "#!/bin/sh\nprintf '{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\",\"status\":{\"token\":\"%s\"}}' \"$(cat "+token+")\"\n")
-	if err := os.Chmod(plugin, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	users := map[string]string{"a file": fmt.Sprintf(`{tokenFile: %q}`, token)}
-	if _, err := exec.LookPath("/bin/sh"); err == nil {
-		users["a plugin"] = fmt.Sprintf(`{exec: {apiVersion: client.authentication.k8s.io/v1, command: %q, interactiveMode: Never}}`, plugin)
-	}
-	for name, user := range users {
-		t.Run(name, func(t *testing.T) {
-			k := k.in(t)
-			k.tokens("admin admin", "old reader")
-			if err := os.WriteFile(token, []byte("old\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			c := k.config()
-			c.Kubeconfig = k.kubeconfig(k.server.Addr(), user)
-			s := mustNew(t, c)
-			r := record(t, s, nil)
-			r.untilKeys()
-			r.stop()
-			k.tokens("admin admin", "new reader")
-			if err := record(t, s, r).failure(); err == nil || !strings.Contains(err.Error(), "Unauthorized") {
-				t.Fatalf("with the old token: %v", err)
-			}
-			if err := os.WriteFile(token, []byte("new\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			// A plugin is asked again once its credentials were refused.
-			k.await("the new token", func() bool {
-				again := record(t, s, r)
-				again.until("an answer", func() bool {
-					select {
-					case <-again.ended:
-						return true
-					default:
-						return len(again.Commits()) > 0
-					}
-				})
-				again.stop()
-				return len(again.Commits()) > 0
-			})
-		})
-	}
-}
-
-func TestNamesThatTheServerDoesNotKnow(t *testing.T) {
-	k := sharedKind(t)
-	for _, c := range []struct {
-		name   string
-		change func(*Config)
-		want   string
-	}{
-		{"a group", func(c *Config) { c.Group = "example.org" }, `the server has no group "example.org"; want the name of an API group`},
-		{"a version", func(c *Config) { c.Version = "v7" }, `the server has no version "v7" of the group example.com; want v1`},
-		{"a resource", func(c *Config) { c.Resource = "gadgets" }, `the server has no resource "gadgets" in example.com/v1; want the plural name of one: widgets`},
-		{"the core group", func(c *Config) { c.Group = "" }, `the server has no version "v1" of the core group; want v1, or the name of a group`},
-		{"a field", func(c *Config) { c.FieldSelector = "spec.x=1" }, `field label not supported: spec.x`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			config := k.in(t).config()
-			c.change(&config)
-			err := record(t, mustNew(t, config), nil).failure()
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "kubernetes https://127.0.0.1:") {
-				t.Errorf("error %v, want %q in it", err, c.want)
-			}
-		})
 	}
 }
 
