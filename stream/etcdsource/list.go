@@ -5,8 +5,6 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 const (
@@ -15,23 +13,23 @@ const (
 	firstPage = 100
 	// pageBytes is about how large a page is to be: as few requests as may be,
 	// since older servers count all the rest of the range for each.
-	pageBytes = 4 << 20
+	pageBytes = 8 << 20
 	// maxPage keeps pages of small keys from holding up the member.
-	maxPage = 10_000
+	maxPage = 20_000
 )
 
 // page is a part of the list.
 type page struct {
-	kvs       []*mvccpb.KeyValue
-	resources []stream.Resource // of kvs
-	revision  uint64            // as of which it was read
-	total     int64             // keys of the range at that revision; only of the last page
-	last      bool
-	err       error // in place of all else
+	kvs      []*mvccpb.KeyValue
+	revision uint64 // as of which it was read
+	total    int64  // keys of the range at that revision
+	last     bool
+	err      error // in place of all else
 }
 
 // list reads the range page by page, each as of the revision that is the newest by
-// then. It writes to pages, and leaves it open.
+// then, while the session takes the page before. It writes to pages, and leaves it
+// open.
 type list struct {
 	// Static after construction.
 	ctx   context.Context
@@ -77,13 +75,6 @@ func (l *list) read(from string, option clientv3.OpOption) (p page, more bool) {
 		return page{err: because(ctx, err)}, false
 	}
 	p = page{kvs: answer.Kvs, revision: uint64(answer.Header.GetRevision()), total: answer.Count}
-	p.resources = make([]stream.Resource, len(p.kvs))
-	for i, kv := range p.kvs {
-		if err := l.keys.check(kv); err != nil {
-			return page{err: err}, false
-		}
-		p.resources[i] = l.keys.resource(kv)
-	}
 	return p, answer.More && len(p.kvs) > 0
 }
 

@@ -213,9 +213,12 @@ func (x *session) list(p page) error {
 	if p.err != nil {
 		return p.err
 	}
-	for i, kv := range p.kvs {
+	for _, kv := range p.kvs {
+		if err := x.source.keys.check(kv); err != nil {
+			return err
+		}
 		x.memory.see(kv, false)
-		x.merge.Listed(p.resources[i])
+		x.merge.Listed(x.source.keys.resource(kv))
 	}
 	if x.oldest == 0 {
 		x.oldest = p.revision
