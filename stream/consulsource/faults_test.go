@@ -3,6 +3,7 @@ package consulsource
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"path"
 	"strconv"
 	"testing"
@@ -94,6 +95,18 @@ func TestFaultsOfAFullServer(t *testing.T) {
 			c.again()
 			c.elect()
 			return nil
+		}
+		var snapshot []byte
+		rig.More = []faults.Fault{
+			{Name: "snapshot saved", Inject: func() error {
+				snapshot = c.call(http.MethodGet, "/v1/snapshot", nil)
+				return nil
+			}},
+			{Name: "restore of the snapshot", Wipes: true, Broken: true, Inject: func() error {
+				c.call(http.MethodPut, "/v1/snapshot", snapshot)
+				c.newest = 0
+				return nil
+			}},
 		}
 		rig.Close = c.Kill
 		faults.Run(t, rig)
