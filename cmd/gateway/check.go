@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -34,9 +36,31 @@ func (a *app) checkConfig(file string) error {
 	if err != nil {
 		return err
 	}
+	if err := makeable(c); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
 	_, err = fmt.Fprintf(a.stdout, "%s: ok: %d sources, %d watches\n", file, len(c.Sources), len(c.Watches))
 	if err == nil && len(c.Watches) == 0 {
 		_, err = fmt.Fprintln(a.stdout, "There is nothing to serve: add watches, or serve with --demo.")
 	}
 	return err
+}
+
+// makeable makes the source of each watch, as serve does, and lets go of it before
+// it connects to anything. What is wrong with keys that must fit together is
+// found that way.
+func makeable(c *config.Config) error {
+	u := newUpstreams(slog.New(slog.DiscardHandler))
+	defer u.close()
+	var errs []error
+	for _, w := range c.Watches {
+		s, err := sourceOf(c, w)
+		if err == nil {
+			_, _, err = u.source(s, w)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("watch %s: %w", w.Name, err))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -1,0 +1,25 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestConfigCheckMakesSources: what serve would refuse, check refuses, of all
+// watches at once.
+func TestConfigCheckMakesSources(t *testing.T) {
+	code, stdout, stderr := command(t, "config", "check", file(t, "gateway.yaml", `
+sources:
+  e: { type: etcd, endpoints: ["http://a:1"], tls: {} }
+  f: { type: etcd, endpoints: [] }
+watches: { a: { source: e }, b: { source: f } }
+`))
+	for _, part := range []string{"gateway.yaml: watch a: ", "https://", "watch b: ", "endpoint"} {
+		if !strings.Contains(stderr, part) {
+			t.Errorf("no %q in what was said: %s", part, stderr)
+		}
+	}
+	if code != 1 || stdout != "" {
+		t.Errorf("exit code %d and %q, want 1 and nothing", code, stdout)
+	}
+}
