@@ -88,11 +88,6 @@ func TestTestKitStaysInTests(t *testing.T) {
 	}
 }
 
-// isTestKit says whether a package is stream/streamtest or below it.
-func isTestKit(name string) bool {
-	return name == "stream/streamtest" || strings.HasPrefix(name, "stream/streamtest/")
-}
-
 // TestStreamNeedsOnlyTheStandardLibrary, and of it no transport, not even
 // through something else.
 func TestStreamNeedsOnlyTheStandardLibrary(t *testing.T) {
