@@ -33,7 +33,7 @@ func TestPermissions(t *testing.T) {
 		t.Error("who may not see the definition names the order as who may: by what?")
 	}
 	if err := record(t, mustNew(t, as(`{token: idles}`)), nil).failure(); err == nil ||
-		!strings.Contains(err.Error(), `User "nobody" cannot watch resource`) || !strings.Contains(err.Error(), "want a role that may list and watch it") {
+		!strings.Contains(err.Error(), `User "nobody" cannot list resource`) || !strings.Contains(err.Error(), "want a role that may list and watch it") {
 		t.Errorf("who may do nothing gets %v", err)
 	}
 	if err := record(t, mustNew(t, as(`{token: s3cret}`)), nil).failure(); err == nil ||

@@ -9,7 +9,7 @@ import (
 // epochOf returns the name under which the fake is followed.
 func (f *fake) epochOf() string {
 	f.t.Helper()
-	f.initial, f.list = holds(markerAt(7)), says(200, listOf(7, ""))
+	f.initial, f.head = holds(markerAt(7)), says(200, listOf(7, ""))
 	r := f.start(nil)
 	r.wantState(7)
 	r.stop()
@@ -71,6 +71,26 @@ func TestClusterThatCannotBeTold(t *testing.T) {
 		f.definition = says(200, `{"metadata":{"uid":"1"}}`)
 		if err := f.start(nil).end(); err == nil || !strings.Contains(err.Error(), "etcdserver: request timed out") {
 			t.Errorf("error %v, want the server's", err)
+		}
+	})
+}
+
+// TestServerThatStartsUp does not know yet who may read what. The name of the
+// order must not depend on that.
+func TestServerThatStartsUp(t *testing.T) {
+	inBubble(t, func(f *fake) {
+		before := f.epochOf()
+		ready, cluster := f.head, f.cluster
+		refusal := says(403, status(403, "Forbidden", "RBAC: not yet"))
+		f.head, f.cluster = refusal, refusal
+		r := f.start(nil)
+		if err := r.end(); err == nil || !strings.Contains(err.Error(), "RBAC: not yet") {
+			t.Errorf("error %v, want the server's", err)
+		}
+		r.wantResets(0)
+		f.head, f.cluster = ready, cluster
+		if after := f.epochOf(); after != before {
+			t.Errorf("epoch %q became %q", before, after)
 		}
 	})
 }

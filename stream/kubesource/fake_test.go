@@ -30,7 +30,7 @@ type fake struct {
 
 	// The answers; nil: 404. initial is asked for streaming lists, where there
 	// is one; else watch is, as by a server that does not know of them.
-	cluster, definition, list, watch, initial http.HandlerFunc
+	cluster, definition, head, list, watch, initial http.HandlerFunc
 
 	mu   sync.Mutex
 	seen []string // requests, shortened
@@ -41,6 +41,7 @@ func inBubble(t *testing.T, test func(f *fake)) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{t: t, conns: make(chan net.Conn), closed: make(chan struct{})}
 		f.cluster = says(200, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"cluster-1"}}`)
+		f.head = says(200, listOf(1, ""))
 		server := &httptest.Server{Listener: f, Config: &http.Server{Handler: f}, EnableHTTP2: true}
 		server.StartTLS()
 		ca := pemOf(server.Certificate())
@@ -105,7 +106,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case q.Get("watch") == "true":
 		name, answer = "watch "+q.Get("resourceVersion"), f.watch
 	case q.Get("limit") == "1":
-		name = "head"
+		name, answer = "head", f.head
 	case q.Get("continue") != "":
 		name = "list " + q.Get("continue")
 	}

@@ -64,38 +64,45 @@ func (f *follower) startOver(why error) error {
 }
 
 // begin returns a watch that is live, from the place that is known or behind a
-// snapshot.
+// snapshot. Where the server is, is asked before what it is called: a server that
+// is starting up does not know of objects, nor of rights, that it has.
 func (f *follower) begin(ctx context.Context) (*watchCall, error) {
-	epochs := &f.source.epochs
-	epoch, err := epochs.name(ctx, f.client)
-	if err != nil {
-		return nil, err
-	}
-	if f.place.Epoch != epoch {
-		f.place = stream.Resume{Epoch: epoch}
-	}
-	known := max(f.place.Revision, epochs.reached[epoch])
-	if known == 0 {
-		return f.snapshot(ctx)
-	}
 	asked := time.Now()
 	head, err := f.client.head(ctx)
+	settled := settling + 4*time.Since(asked)
 	if err != nil {
 		return nil, err
 	}
-	if head < known {
-		f.place = stream.Resume{Epoch: epochs.wentBack(epoch)}
-		f.source.config.Logger.Warn("the Kubernetes server was restored or replaced: beginning anew",
-			"resource", f.source.config.name(), "served", known, "now", head)
+	if err := f.locate(ctx, head); err != nil {
+		return nil, err
 	}
 	if f.place.Revision == 0 {
 		return f.snapshot(ctx)
 	}
-	call, err := f.resume(ctx, head, settling+4*time.Since(asked))
+	call, err := f.resume(ctx, head, settled)
 	if expired(err) {
 		return f.snapshot(ctx)
 	}
 	return call, err
+}
+
+// locate finds out in which order the server is, which is at head there. What is
+// known of another order, or from beyond head, is of no use.
+func (f *follower) locate(ctx context.Context, head uint64) error {
+	epochs := &f.source.epochs
+	epoch, err := epochs.name(ctx, f.client)
+	if err != nil {
+		return err
+	}
+	if f.place.Epoch != epoch {
+		f.place = stream.Resume{Epoch: epoch}
+	}
+	if known := max(f.place.Revision, epochs.reached[epoch]); head < known {
+		f.place = stream.Resume{Epoch: epochs.wentBack(epoch)}
+		f.source.config.Logger.Warn("the Kubernetes server was restored or replaced: beginning anew",
+			"resource", f.source.config.name(), "served", known, "now", head)
+	}
+	return nil
 }
 
 // settling is how long a watch that goes on must be quiet to be caught up, on a

@@ -12,7 +12,7 @@ import (
 // primed returns a call that has read a and is at 7, ended.
 func (f *fake) primed() *run {
 	f.t.Helper()
-	f.initial = holds(line(added, widget("a", 5)), markerAt(7))
+	f.initial, f.head = holds(line(added, widget("a", 5)), markerAt(7)), says(200, listOf(7, ""))
 	r := f.start(nil)
 	r.wantState(7, "a")
 	r.stop()
@@ -25,7 +25,7 @@ func (f *fake) primed() *run {
 func TestResume(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
-		f.list = says(200, listOf(9, ""))
+		f.head = says(200, listOf(9, ""))
 		f.watch = holds(line(added, widget("b", 8)), line(deleted, widget("a", 9)), line(added, widget("c", 10)))
 		r := f.start(before)
 		r.wantState(10, "b", "c")
@@ -42,7 +42,7 @@ func TestResume(t *testing.T) {
 func TestResumeOfAQuietCollection(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
-		f.list = says(200, listOf(90, ""))
+		f.head = says(200, listOf(90, ""))
 		f.watch = holds(line(added, widget("b", 8)))
 		r := f.start(before)
 		r.running()
@@ -67,7 +67,7 @@ func TestResumeBehindTheHistory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(f *fake) {
 				before := f.primed()
-				f.list = says(200, listOf(60, ""))
+				f.head = says(200, listOf(60, ""))
 				f.initial = holds(line(added, widget("b", 40)), markerAt(60))
 				answer(f)
 				r := f.start(before)
@@ -89,7 +89,7 @@ func TestHistoryThatIsLostUnderWay(t *testing.T) {
 		gone := line(failed, status(410, "Expired", "too old resource version"))
 		f.initial = inTurn(sends(line(added, widget("a", 5)), markerAt(7), line(added, widget("b", 8)), gone),
 			holds(line(added, widget("b", 8)), markerAt(20)))
-		f.list = says(200, listOf(20, ""))
+		f.head = says(200, listOf(20, ""))
 		r := f.start(nil)
 		r.wantState(20, "b")
 		r.wantResets(2)
@@ -110,7 +110,7 @@ func TestHistoryShorterThanAList(t *testing.T) {
 		if err := f.start(nil).end(); !errors.Is(err, stream.ErrUnresumable) {
 			t.Errorf("error %v, want one that wraps %q", err, stream.ErrUnresumable)
 		}
-		f.wantRequests("list, watch 7")
+		f.wantRequests("head, list, watch 7")
 	})
 }
 
@@ -118,7 +118,7 @@ func TestHistoryShorterThanAList(t *testing.T) {
 func TestWatchThatRanOut(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.source.config.watchFor = 30 * time.Second
-		f.list = says(200, listOf(8, ""))
+		f.head = says(200, listOf(8, ""))
 		ended := make(chan struct{})
 		f.initial = runsOut(ended, line(added, widget("a", 5)), markerAt(7), line(added, widget("b", 8)))
 		f.watch = inTurn(runsOut(ended), holds(line(added, widget("c", 9))))
@@ -131,7 +131,7 @@ func TestWatchThatRanOut(t *testing.T) {
 		r.running()
 		r.wantState(9, "a", "b", "c")
 		r.wantResets(1)
-		f.wantRequests("initial, head, watch 8, head, watch 8")
+		f.wantRequests("head, initial, head, watch 8, head, watch 8")
 		if n := len(r.Statuses()); n != 0 {
 			t.Errorf("%d statuses, want none", n)
 		}
@@ -146,7 +146,7 @@ func TestWatchThatEndsAtOnce(t *testing.T) {
 		if err := f.start(nil).end(); err != nil {
 			t.Errorf("error %v, want none: the server ended the watch in good order", err)
 		}
-		f.wantRequests("initial")
+		f.wantRequests("head, initial")
 	})
 }
 
@@ -168,7 +168,7 @@ func TestWatchThatNeverEnds(t *testing.T) {
 
 func TestAnswerThatNeverComes(t *testing.T) {
 	inBubble(t, func(f *fake) {
-		f.source.paged, f.list = true, holds()
+		f.source.paged, f.head = true, holds()
 		if err := f.start(nil).end(); !errors.Is(err, stream.ErrStalled) || !strings.Contains(err.Error(), "no answer within 1m0s") {
 			t.Errorf("error %v, want one that wraps %q", err, stream.ErrStalled)
 		}
@@ -189,7 +189,7 @@ func TestBookmarkOfThePast(t *testing.T) {
 func TestServerThatWentBack(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
-		f.list = says(200, listOf(3, ""))
+		f.head = says(200, listOf(3, ""))
 		f.initial = holds(line(added, widget("b", 2)), markerAt(3))
 		r := f.start(before)
 		r.wantState(3, "b")
@@ -214,7 +214,7 @@ func TestServerThatWentBack(t *testing.T) {
 func TestSinkThatKnowsBetter(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
-		f.list = says(200, listOf(7, ""))
+		f.head = says(200, listOf(7, ""))
 		r := f.start(nil)
 		r.Fail(stream.ErrBehind)
 		if err := r.end(); err != stream.ErrBehind {
@@ -255,7 +255,7 @@ func TestClusterThatComesBack(t *testing.T) {
 		between := f.start(before)
 		between.wantState(7, "a")
 		between.stop()
-		f.cluster, f.list, f.initial = first, says(200, listOf(3, "")), holds(markerAt(3))
+		f.cluster, f.head, f.initial = first, says(200, listOf(3, "")), holds(markerAt(3))
 		r := f.start(between)
 		r.wantState(3)
 		if e := r.Resume().Epoch; e == before.Resume().Epoch || e == between.Resume().Epoch {

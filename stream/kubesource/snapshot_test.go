@@ -19,7 +19,7 @@ func TestStreamingList(t *testing.T) {
 		if len(commits) != 3 || !commits[0].Snapshot || commits[0].Revision != 8 || len(commits[0].State) != 2 {
 			t.Errorf("commits are %+v, want a snapshot of two at 8, a deletion at 9 and a bookmark at 12", commits)
 		}
-		f.wantRequests("initial")
+		f.wantRequests("head, initial")
 		r.stop()
 	})
 }
@@ -61,8 +61,9 @@ func TestServersWithoutStreamingList(t *testing.T) {
 				r := f.start(nil)
 				r.after(server.after)
 				r.wantState(7, "a", "b")
-				f.wantRequests("initial, list, watch 7")
+				f.wantRequests("head, initial, list, watch 7")
 				r.stop()
+				f.head = says(200, listOf(7, ""))
 				r = f.start(nil) // it remembers
 				r.wantState(7, "a", "b")
 				f.wantRequests("head, list, watch 7")
@@ -110,7 +111,7 @@ func TestPages(t *testing.T) {
 		f.watch = holds()
 		r := f.start(nil)
 		r.wantState(9, "a", "b", "c")
-		f.wantRequests("list, list next, watch 9")
+		f.wantRequests("head, list, list next, watch 9")
 		r.stop()
 	})
 }
@@ -126,7 +127,7 @@ func TestPagesThatExpire(t *testing.T) {
 		f.watch = holds()
 		r := f.start(nil)
 		r.wantState(11, "a", "c")
-		f.wantRequests("list, list next, list, watch 11")
+		f.wantRequests("head, list, list next, list, watch 11")
 		r.stop()
 	})
 }
