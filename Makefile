@@ -52,9 +52,17 @@ cover: ## write coverage.out and print the total
 .PHONY: bench
 bench: ## run the benchmarks and print a table (COUNT=6 for a comparison)
 	@mkdir -p profile
-	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./... | tee profile/bench.txt
+	$(GO) test -run '^$$' -bench . -skip '^BenchmarkUpstream$$' -benchmem -count $(COUNT) ./... | tee profile/bench.txt
 	@$(TOOL) benchstat profile/bench.txt
 	$(if $(wildcard bench/main.go),$(GO) run ./bench)
+	@$(MAKE) --no-print-directory bench-sources
+
+.PHONY: bench-sources
+bench-sources: servers ## measure every source beside its client library and print the table of docs/performance.md (COUNT=3 for medians)
+	@mkdir -p profile
+	@packages=$$(grep -l 'figures\.Run(' stream/*source/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); \
+	$(GO) test -run '^$$' -bench '^BenchmarkUpstream$$' -count $(COUNT) -p 1 -timeout 60m $$packages > profile/sources.txt 2>&1 || { cat profile/sources.txt >&2; exit 1; }; \
+	awk -f stream/streamtest/figures/table.awk profile/sources.txt
 
 .PHONY: reliability
 reliability: servers ## put every source through every fault and print the table of docs/reliability.md
