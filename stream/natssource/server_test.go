@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,9 +62,12 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-// bucketName is one that no other test has.
+// buckets counts those that were named.
+var buckets atomic.Int64
+
+// bucketName is one that no other test has, nor the same test when it runs again.
 func bucketName(t testing.TB) string {
-	return strings.Map(func(r rune) rune {
+	return fmt.Sprintf("%d-", buckets.Add(1)) + strings.Map(func(r rune) rune {
 		if ValidBucket(string(r)) {
 			return r
 		}

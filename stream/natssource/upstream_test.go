@@ -250,7 +250,7 @@ func TestMirror(t *testing.T) {
 	origin, _ := shared(t, jetstream.KeyValueConfig{})
 	origin.must(origin.put("a", "1"))
 	mirror := origin.client.bucket(jetstream.KeyValueConfig{
-		Bucket: "mirror", Mirror: &jetstream.StreamSource{Name: origin.config.Bucket},
+		Bucket: bucketName(t), Mirror: &jetstream.StreamSource{Name: origin.config.Bucket},
 	})
 	r := start(t, source(t, server(t).Addr(), mirror.config.Bucket), nil).has("a", "1")
 	origin.must(origin.put("b", "2"))

@@ -139,16 +139,3 @@ func (w *writer) create() error {
 	_, err = js.CreateKeyValue(within(w.t), w.config)
 	return err
 }
-
-// purge takes a key out of the stream, so that no message says that it is gone.
-func (w *writer) purge(ctx context.Context, key string) error {
-	js, err := w.jetstream()
-	if err != nil {
-		return err
-	}
-	s, err := js.Stream(ctx, "KV_"+w.config.Bucket)
-	if err != nil {
-		return err
-	}
-	return s.Purge(ctx, jetstream.WithPurgeSubject(w.subject(key)))
-}
