@@ -145,29 +145,3 @@ func TestShared(t *testing.T) {
 		t.Error("a shared server outlives the tests")
 	}
 }
-
-func TestOutputKeepsTheTail(t *testing.T) {
-	o := newOutput()
-	out := stdout{o}
-	for i := range 20_000 {
-		fmt.Fprintf(out, "line %d\n", i)
-	}
-	got := o.String()
-	if !strings.HasSuffix(got, "line 19999\n") || len(got) > tailSize+len("…") {
-		t.Errorf("kept %d bytes ending in %q: want the last %d", len(got), got[max(0, len(got)-20):], tailSize)
-	}
-	if newOutput().String() == "" {
-		t.Error("silence is not named")
-	}
-}
-
-func TestReadyLineMayComeInPieces(t *testing.T) {
-	o := newOutput()
-	out := stdout{o}
-	for _, piece := range []string{"rea", "dy\nalready x\nready 127.0", ".0.1:1 a b", "\nready 127.0.0.1:2\n"} {
-		out.Write([]byte(piece))
-	}
-	if got, want := <-o.ready, []string{"127.0.0.1:1", "a", "b"}; !slices.Equal(got, want) {
-		t.Errorf("got %q: want %q", got, want)
-	}
-}
