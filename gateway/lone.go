@@ -15,7 +15,8 @@ type lone struct {
 	key    string // of the group that it could join
 	handle handle // until it has a slot
 	slot   int32
-	next   int // whose turn it is of the watches
+	queued bool // for a turn
+	next   int  // whose turn it is of the watches
 	out    outbox
 
 	blocked  time.Time // since when no byte was taken; zero: it is not blocked

@@ -1,8 +1,8 @@
 package gateway
 
 import (
-	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -25,10 +25,14 @@ type shard struct {
 	arrived []*lone
 	aborted bool // all streams are to be closed as they are
 
+	// Atomic.
+	rung atomic.Bool // there may be news
+
 	// Owned by the goroutine.
 	p       poller // poll
 	table   table
 	lones   map[int32]*lone // by slot
+	ready   []*lone         // those who may have something to say, in this order
 	named   map[string]*group
 	groups  []*group // by index; nil: free
 	bells   map[*stream.Watch]*bell
@@ -45,6 +49,8 @@ const (
 	// passMembers is how many members of a group are written before others have
 	// their turn.
 	passMembers = 512
+	// lonesTurn is for how long lones are served before groups have their turn.
+	lonesTurn = 5 * time.Millisecond
 	// sampled is how many writes one measurement of latency stands for.
 	sampled = 64
 	// lingering is how long a connection whose stream has ended is kept for its
@@ -79,6 +85,7 @@ func (s *shard) arrive(l *lone) error {
 
 // ring makes the shard look for news.
 func (s *shard) ring() {
+	s.rung.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.poll != nil {
@@ -144,6 +151,7 @@ func (s *shard) admit() bool {
 func (s *shard) welcome(l *lone) {
 	l.slot = s.table.add(l.handle)
 	s.lones[l.slot] = l
+	s.enqueue(l)
 	for i := range l.follows {
 		s.follow(l.follows[i].watch)
 	}
@@ -211,7 +219,9 @@ func (s *shard) notice(at int32, n notice) {
 		l.blocked = time.Time{}
 		if s.p.await(l.handle, n.key, false) != nil {
 			s.drop(l, false)
+			return
 		}
+		s.enqueue(l)
 	}
 }
 
@@ -226,61 +236,41 @@ func (s *shard) serve(now time.Time) (busy bool) {
 			busy = s.serveGroup(g, now) || busy
 		}
 	}
-	for _, l := range s.lones {
-		if l.blocked.IsZero() {
-			busy = s.serveLone(l, now) || busy
-		}
-	}
 	s.keys = s.wheel.due(s.keys[:0], now)
 	for _, key := range s.keys {
 		if at, there := s.table.find(key); there && s.table.slots[at].looked <= now.UnixNano() {
 			s.table.slots[at].looked = 0
-			busy = s.look(at, now) || busy
+			s.look(at, now)
 		}
 	}
-	return busy
+	return s.serveLones(now) || busy
 }
 
 // look sees whether something is due for one connection.
-func (s *shard) look(at int32, now time.Time) (busy bool) {
+func (s *shard) look(at int32, now time.Time) {
 	l := s.lones[at]
 	if l == nil {
 		due := s.table.slots[at].due()
 		if due.IsZero() || due.After(now) {
 			s.schedule(at, due)
-			return false
+			return
 		}
 		s.farewell(at, now)
-		return true
+		return
 	}
 	if due := l.due(s.g.cfg.WriteTimeout); due.After(now) {
 		s.schedule(at, due)
-		return false
+		return
 	}
 	if !l.finished.IsZero() {
 		s.drop(l, false)
-		return false
+		return
 	}
 	if !l.blocked.IsZero() && !s.moves(l, now) {
 		s.drop(l, true)
-		return false
+		return
 	}
-	return true // serveLone sees to it
-}
-
-// moves says whether a connection takes a byte after all: the system tells only
-// when it has room for many.
-func (s *shard) moves(l *lone, now time.Time) bool {
-	n, err := s.flush(l, now)
-	if n == 0 || err != nil && !errors.Is(err, errBlocked) {
-		return false
-	}
-	if err != nil {
-		s.block(l)
-		return true
-	}
-	l.blocked = time.Time{}
-	return s.p.await(l.handle, s.table.key(l.slot), false) == nil
+	s.enqueue(l)
 }
 
 // schedule asks the wheel to look at a connection.
@@ -292,202 +282,6 @@ func (s *shard) schedule(at int32, due time.Time) {
 	c.looked = s.wheel.add(s.table.key(at), due).UnixNano()
 }
 
-// serveGroup says what is new to a group, and writes it to some of the members.
-func (s *shard) serveGroup(g *group, now time.Time) (busy bool) {
-	switch {
-	case g.removed():
-		s.each(g, func(at int32) { s.farewellFor(at, stream.GoodbyeWatchRemoved) })
-		return true
-	case !g.near():
-		// A snapshot, say: each takes it at a pace of its own.
-		s.each(g, func(at int32) { s.secede(at) })
-		return true
-	}
-	g.advance(now)
-	s.pass(g)
-	return g.behind > 0
-}
-
-// each calls f for those who are members now; f may take them out.
-func (s *shard) each(g *group, f func(at int32)) {
-	s.slots = append(s.slots[:0], g.members...)
-	for _, at := range s.slots {
-		f(at)
-	}
-}
-
-// pass writes to members that are behind.
-func (s *shard) pass(g *group) {
-	for n := 0; n < passMembers && g.behind > 0; n++ {
-		g.at++
-		if g.at >= len(g.members) {
-			g.at = 0
-		}
-		at := g.members[g.at]
-		c := &s.table.slots[at]
-		if c.sent == g.end() {
-			continue
-		}
-		oldest := g.oldest // gone once all have it
-		s.writeMember(g, at, c)
-		if n%sampled == 0 && !oldest.IsZero() {
-			s.g.metrics.commitToWrite(time.Since(oldest))
-		}
-	}
-}
-
-func (s *shard) writeMember(g *group, at int32, c *slot) {
-	n, err := s.p.write(c.handle, g.buffer[c.sent-g.base:])
-	c.sent += uint64(n)
-	switch {
-	case err == nil:
-		if g.behind--; g.behind == 0 {
-			g.written()
-		}
-	case errors.Is(err, errBlocked):
-		s.block(s.secede(at))
-	default:
-		s.leave(at)
-	}
-}
-
-// serveLone lets a stream of its own say what it has, for a turn.
-func (s *shard) serveLone(l *lone, now time.Time) (busy bool) {
-	for wrote := 0; wrote < turnBytes; {
-		if !l.finished.IsZero() {
-			return false
-		}
-		n, err := s.flush(l, now)
-		wrote += n
-		switch {
-		case errors.Is(err, errBlocked):
-			s.block(l)
-			return false
-		case err != nil:
-			s.drop(l, false)
-			return false
-		case l.ending:
-			s.finish(l, now)
-			return false
-		case !l.speak(now):
-			s.rest(l)
-			return false
-		}
-	}
-	return true
-}
-
-// flush writes the outbox.
-func (s *shard) flush(l *lone, now time.Time) (int, error) {
-	if l.out.empty() {
-		return 0, nil
-	}
-	n, err := s.p.writeAll(l.handle, l.out.slices)
-	l.out.sent(n)
-	if err == nil {
-		l.flushed(now, l.out.said, nil)
-	}
-	return n, err
-}
-
-// block waits until the connection takes bytes again.
-func (s *shard) block(l *lone) {
-	l.blocked = time.Now()
-	if s.p.await(l.handle, s.table.key(l.slot), true) != nil {
-		s.drop(l, false)
-		return
-	}
-	s.schedule(l.slot, l.due(s.g.cfg.WriteTimeout))
-}
-
-// rest lets a stream that has everything join its group, or wait by itself.
-func (s *shard) rest(l *lone) {
-	if !l.settled() || !s.join(l) {
-		s.schedule(l.slot, l.due(s.g.cfg.WriteTimeout))
-	}
-}
-
-func (s *shard) join(l *lone) bool {
-	g := s.named[l.key]
-	if g == nil {
-		g = s.found(l)
-	}
-	if !g.beside(l) {
-		return false // a bell is about to ring for one of them
-	}
-	c := &s.table.slots[l.slot]
-	c.retryMS = int32(l.retry.Milliseconds())
-	c.began, c.tooOld, c.leaveAt = l.began.UnixNano(), nanosOf(l.tooOld), 0
-	g.enroll(&s.table, l.slot)
-	delete(s.lones, l.slot)
-	l.release()
-	s.schedule(l.slot, c.due())
-	return true
-}
-
-// found makes a group that is where l is.
-func (s *shard) found(l *lone) *group {
-	g := &group{conversation: l.fork(), key: l.key, index: int32(len(s.groups))}
-	for i := range s.groups {
-		if s.groups[i] == nil {
-			g.index = int32(i)
-		}
-	}
-	if int(g.index) == len(s.groups) {
-		s.groups = append(s.groups, nil)
-	}
-	s.groups[g.index], s.named[g.key] = g, g
-	return g
-}
-
-// secede makes a stream of its own of a member, with what it was not written.
-func (s *shard) secede(at int32) *lone {
-	c := &s.table.slots[at]
-	g := s.groups[c.group]
-	l := &lone{conversation: g.fork(), key: g.key, handle: c.handle, slot: at}
-	l.retry = time.Duration(c.retryMS) * time.Millisecond
-	l.began, l.tooOld = timeOf(c.began), timeOf(c.tooOld)
-	if rest := g.rest(c); len(rest) > 0 {
-		l.out.raw(rest)
-	}
-	s.dismiss(g, at)
-	s.lones[at] = l
-	return l
-}
-
-func (s *shard) dismiss(g *group, at int32) {
-	g.dismiss(&s.table, at)
-	if len(g.members) == 0 {
-		g.release()
-		s.groups[g.index] = nil
-		delete(s.named, g.key)
-	}
-}
-
-// leave ends a member whose client has left.
-func (s *shard) leave(at int32) {
-	c := &s.table.slots[at]
-	g := s.groups[c.group]
-	l := &lone{conversation: g.conversation, handle: c.handle, slot: at}
-	s.g.log.Debug("stream ended", "transport", g.transport(), "watches", len(g.follows), "age", time.Since(timeOf(c.began)))
-	s.dismiss(g, at)
-	s.forget(l)
-	s.g.metrics.streamClosed(g.transport())
-}
-
-// farewell sends a member away whose time has come.
-func (s *shard) farewell(at int32, now time.Time) {
-	reason := stream.GoodbyeMaxAge
-	if leaveAt := timeOf(s.table.slots[at].leaveAt); !leaveAt.IsZero() && !leaveAt.After(now) {
-		reason = stream.GoodbyeDraining
-	}
-	s.farewellFor(at, reason)
-}
-
-func (s *shard) farewellFor(at int32, reason stream.GoodbyeReason) {
-	s.secede(at).leave(reason)
-}
-
 // drain draws for each member when it must leave. Lones do so themselves.
 func (s *shard) drain(now time.Time) {
 	s.drains = true
@@ -497,25 +291,6 @@ func (s *shard) drain(now time.Time) {
 			s.look(int32(at), now)
 		}
 	}
-}
-
-// finish ends a stream whose last chunk was written, and lets its client read it
-// to the end: a connection that is closed with bytes unread is reset.
-func (s *shard) finish(l *lone, now time.Time) {
-	l.saidGoodbye()
-	l.finished = now
-	if s.p.finish(l.handle, s.table.key(l.slot)) != nil {
-		s.drop(l, false)
-		return
-	}
-	s.schedule(l.slot, l.due(0))
-}
-
-// drop closes the connection of a stream of its own.
-func (s *shard) drop(l *lone, timedOut bool) {
-	delete(s.lones, l.slot)
-	l.close(l.out.said, timedOut, nil)
-	s.forget(l)
 }
 
 // forget closes a connection, and gives back what stands for it.

@@ -1,0 +1,150 @@
+package gateway
+
+import (
+	"errors"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// serveGroup says what is new to a group, and writes it to some of the members.
+func (s *shard) serveGroup(g *group, now time.Time) (busy bool) {
+	switch {
+	case g.removed():
+		s.each(g, func(at int32) { s.farewellFor(at, stream.GoodbyeWatchRemoved) })
+		return true
+	case !g.near():
+		// A snapshot, say: each takes it at a pace of its own.
+		s.each(g, func(at int32) { s.secede(at) })
+		return true
+	}
+	g.advance(now)
+	s.pass(g)
+	return g.behind > 0
+}
+
+// each calls f for those who are members now; f may take them out.
+func (s *shard) each(g *group, f func(at int32)) {
+	s.slots = append(s.slots[:0], g.members...)
+	for _, at := range s.slots {
+		f(at)
+	}
+}
+
+// pass writes to members that are behind.
+func (s *shard) pass(g *group) {
+	for n := 0; n < passMembers && g.behind > 0; n++ {
+		g.at++
+		if g.at >= len(g.members) {
+			g.at = 0
+		}
+		at := g.members[g.at]
+		c := &s.table.slots[at]
+		if c.sent == g.end() {
+			continue
+		}
+		oldest := g.oldest // gone once all have it
+		s.writeMember(g, at, c)
+		if n%sampled == 0 && !oldest.IsZero() {
+			s.g.metrics.commitToWrite(time.Since(oldest))
+		}
+	}
+}
+
+func (s *shard) writeMember(g *group, at int32, c *slot) {
+	n, err := s.p.write(c.handle, g.buffer[c.sent-g.base:])
+	c.sent += uint64(n)
+	switch {
+	case err == nil:
+		if g.behind--; g.behind == 0 {
+			g.written()
+		}
+	case errors.Is(err, errBlocked):
+		s.block(s.secede(at))
+	default:
+		s.leave(at)
+	}
+}
+
+func (s *shard) join(l *lone) bool {
+	g := s.named[l.key]
+	if g == nil {
+		g = s.found(l)
+	}
+	if !g.beside(l) {
+		return false // a bell is about to ring for one of them
+	}
+	c := &s.table.slots[l.slot]
+	c.retryMS = int32(l.retry.Milliseconds())
+	c.began, c.tooOld, c.leaveAt = l.began.UnixNano(), nanosOf(l.tooOld), 0
+	g.enroll(&s.table, l.slot)
+	delete(s.lones, l.slot)
+	l.release()
+	s.schedule(l.slot, c.due())
+	return true
+}
+
+// found makes a group that is where l is.
+func (s *shard) found(l *lone) *group {
+	g := &group{conversation: l.fork(), key: l.key, index: int32(len(s.groups))}
+	for i := range s.groups {
+		if s.groups[i] == nil {
+			g.index = int32(i)
+		}
+	}
+	if int(g.index) == len(s.groups) {
+		s.groups = append(s.groups, nil)
+	}
+	s.groups[g.index], s.named[g.key] = g, g
+	return g
+}
+
+// secede makes a stream of its own of a member, with what it was not written.
+func (s *shard) secede(at int32) *lone {
+	c := &s.table.slots[at]
+	g := s.groups[c.group]
+	l := &lone{conversation: g.fork(), key: g.key, handle: c.handle, slot: at}
+	l.retry = time.Duration(c.retryMS) * time.Millisecond
+	l.began, l.tooOld = timeOf(c.began), timeOf(c.tooOld)
+	if rest := g.rest(c); len(rest) > 0 {
+		l.out.raw(rest)
+	}
+	s.dismiss(g, at)
+	s.lones[at] = l
+	s.enqueue(l)
+	return l
+}
+
+func (s *shard) dismiss(g *group, at int32) {
+	g.dismiss(&s.table, at)
+	if len(g.members) == 0 {
+		g.release()
+		s.groups[g.index] = nil
+		delete(s.named, g.key)
+	}
+}
+
+// leave ends a member whose client has left.
+func (s *shard) leave(at int32) {
+	c := &s.table.slots[at]
+	g := s.groups[c.group]
+	l := &lone{conversation: g.conversation, handle: c.handle, slot: at}
+	s.g.log.Debug("stream ended", "transport", g.transport(), "watches", len(g.follows), "age", time.Since(timeOf(c.began)))
+	s.dismiss(g, at)
+	s.forget(l)
+	s.g.metrics.streamClosed(g.transport())
+}
+
+// farewell sends a member away whose time has come.
+func (s *shard) farewell(at int32, now time.Time) {
+	reason := stream.GoodbyeMaxAge
+	if leaveAt := timeOf(s.table.slots[at].leaveAt); !leaveAt.IsZero() && !leaveAt.After(now) {
+		reason = stream.GoodbyeDraining
+	}
+	s.farewellFor(at, reason)
+}
+
+func (s *shard) farewellFor(at int32, reason stream.GoodbyeReason) {
+	s.secede(at).leave(reason)
+}
+

@@ -1,0 +1,123 @@
+package gateway
+
+import (
+	"errors"
+	"time"
+)
+
+// serveLones serves those who may have something to say, one after the other.
+func (s *shard) serveLones(now time.Time) (busy bool) {
+	if s.rung.Swap(false) {
+		for _, l := range s.lones {
+			s.enqueue(l)
+		}
+	}
+	for n := len(s.ready); n > 0 && time.Since(now) < lonesTurn; n-- {
+		l := s.ready[0]
+		s.ready[0], s.ready = nil, s.ready[1:]
+		l.queued = false
+		if s.lones[l.slot] == l && s.serveLone(l, now) {
+			s.enqueue(l)
+		}
+	}
+	return len(s.ready) > 0
+}
+
+// enqueue lets a stream have a turn, unless its connection takes no bytes.
+func (s *shard) enqueue(l *lone) {
+	if !l.queued && l.blocked.IsZero() {
+		l.queued = true
+		s.ready = append(s.ready, l)
+	}
+}
+
+// moves says whether a connection takes a byte after all: the system tells only
+// when it has room for many.
+func (s *shard) moves(l *lone, now time.Time) bool {
+	n, err := s.flush(l, now)
+	if n == 0 || err != nil && !errors.Is(err, errBlocked) {
+		return false
+	}
+	if err != nil {
+		s.block(l)
+		return true
+	}
+	l.blocked = time.Time{}
+	return s.p.await(l.handle, s.table.key(l.slot), false) == nil
+}
+
+// serveLone lets a stream of its own say what it has, for a turn.
+func (s *shard) serveLone(l *lone, now time.Time) (busy bool) {
+	for wrote := 0; wrote < turnBytes; {
+		if !l.finished.IsZero() {
+			return false
+		}
+		n, err := s.flush(l, now)
+		wrote += n
+		switch {
+		case errors.Is(err, errBlocked):
+			s.block(l)
+			return false
+		case err != nil:
+			s.drop(l, false)
+			return false
+		case l.ending:
+			s.finish(l, now)
+			return false
+		case !l.speak(now):
+			s.rest(l)
+			return false
+		}
+	}
+	return true
+}
+
+// flush writes the outbox.
+func (s *shard) flush(l *lone, now time.Time) (int, error) {
+	if l.out.empty() {
+		return 0, nil
+	}
+	n, err := s.p.writeAll(l.handle, l.out.slices)
+	l.out.sent(n)
+	if err == nil {
+		l.flushed(now, l.out.said, nil)
+	}
+	return n, err
+}
+
+// block waits until the connection takes bytes again.
+func (s *shard) block(l *lone) {
+	l.blocked = time.Now()
+	if s.p.await(l.handle, s.table.key(l.slot), true) != nil {
+		s.drop(l, false)
+		return
+	}
+	s.schedule(l.slot, l.due(s.g.cfg.WriteTimeout))
+}
+
+// rest lets a stream that has everything join its group, or wait by itself.
+func (s *shard) rest(l *lone) {
+	if !l.settled() || !s.join(l) {
+		s.schedule(l.slot, l.due(s.g.cfg.WriteTimeout))
+	}
+}
+
+// finish ends a stream whose last chunk was written, and lets its client read it
+// to the end: a connection that is closed with bytes unread is reset.
+func (s *shard) finish(l *lone, now time.Time) {
+	l.saidGoodbye()
+	l.finished = now
+	if s.p.finish(l.handle, s.table.key(l.slot)) != nil {
+		s.drop(l, false)
+		return
+	}
+	s.schedule(l.slot, l.due(0))
+}
+
+// drop closes the connection of a stream of its own.
+func (s *shard) drop(l *lone, timedOut bool) {
+	delete(s.lones, l.slot)
+	l.close(l.out.said, timedOut, nil)
+	s.forget(l)
+}
+
