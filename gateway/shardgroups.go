@@ -147,4 +147,3 @@ func (s *shard) farewell(at int32, now time.Time) {
 func (s *shard) farewellFor(at int32, reason stream.GoodbyeReason) {
 	s.secede(at).leave(reason)
 }
-

@@ -120,4 +120,3 @@ func (s *shard) drop(l *lone, timedOut bool) {
 	l.close(l.out.said, timedOut, nil)
 	s.forget(l)
 }
-
