@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -15,23 +13,32 @@ import (
 // has nothing to tell is as silent as one that is gone.
 func (l *link) probe() {
 	for {
-		if err := l.probeOnce(); err != nil {
+		why, err := l.probeOnce()
+		if err == nil {
+			err = l.report(health{prober, why})
+		}
+		if err != nil {
 			l.close(err)
 			return
 		}
-		if err := l.pause(l.source.config.Probe); err != nil {
+		pause := l.source.config.Probe
+		if why != "" {
+			pause = retryEvery
+		}
+		if l.pause(pause) != nil {
 			return
 		}
 	}
 }
 
-func (l *link) probeOnce() error {
+// probeOnce returns why the server cannot answer, if it says so.
+func (l *link) probeOnce() (why string, err error) {
 	token, err := l.source.config.token()
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w", l.source.config.where(), err)
+		return "", fmt.Errorf("%s: %w", l.source.config.where(), err)
 	case token != l.token:
-		return errRotated
+		return "", errRotated
 	}
 	limit := l.source.config.Probe
 	ctx, end := context.WithTimeout(l.ctx, limit)
@@ -39,20 +46,15 @@ func (l *link) probeOnce() error {
 	_, err = l.resources.Read(consistent(withToken(ctx, token)), &pbresource.ReadRequest{Id: l.source.probeID()})
 	switch {
 	case context.Cause(l.ctx) != nil:
-		return context.Cause(l.ctx)
+		return "", context.Cause(l.ctx)
 	case ctx.Err() != nil:
-		return fmt.Errorf("%w: %s: no answer to a small read within %v", stream.ErrStalled, l.source.config.where(), limit)
+		return "", fmt.Errorf("%w: %s: no answer to a small read within %v", stream.ErrStalled, l.source.config.where(), limit)
 	case unknownToken(err):
-		return l.source.config.failed(err, token)
-	case passing(err) != "":
-		return l.report(health{prober, passing(err)})
+		return "", l.source.config.failed(err, token)
 	}
-	switch status.Code(err) {
-	case codes.OK, codes.NotFound:
-		return l.report(health{prober, ""})
-	}
-	// It answers. What it says is for the calls that matter.
-	return nil
+	// It answers, if only that there is no such resource. What else it says is for
+	// the calls that matter.
+	return passing(err), nil
 }
 
 // probeName is not likely to be that of a resource, and would do no harm.

@@ -90,7 +90,7 @@ func TestNoLeader(t *testing.T) {
 		w.want(t, "with a leader", "in_sync reset +a@5 =5")
 		after(10 * time.Second)
 		w.want(t, "without again", "stale no leader: failed list: leader unknown")
-		after(20 * time.Second)
+		after(10*time.Second + 2*retryEvery)
 		w.want(t, "and with one", "in_sync")
 	})
 }
