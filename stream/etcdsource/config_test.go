@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -139,6 +142,24 @@ func TestEpochs(t *testing.T) {
 		seen[a.of(1)] = true
 		if view := a.of(1) + ".12345678"; stream.CanonicalEpoch(view) != view {
 			t.Errorf("epoch %q is too long for a view", view)
+		}
+	}
+}
+
+// TestWords: what a person reads is what the system said.
+func TestWords(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{errors.New("plain"), "plain"},
+		{status.Error(codes.Unavailable, "error reading from server: EOF"), "error reading from server: EOF"},
+		{status.Error(codes.Unavailable, `connection error: desc = "transport: Error while dialing: dial tcp a:1: \"x\""`), `dial tcp a:1: "x"`},
+		{status.Error(codes.Unavailable, `connection error: desc = "transport: authentication handshake failed: EOF"`), "authentication handshake failed: EOF"},
+		{status.Error(codes.Unavailable, `connection error: desc = "cut off`), `connection error: desc = "cut off`},
+	} {
+		if got := words(test.err); got != test.want {
+			t.Errorf("%v: %q, want %q", test.err, got, test.want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package etcdsource
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -39,12 +40,22 @@ func noneOf(failures []error) error {
 	return &failure{errors.Join(failures...), "no endpoint answers: " + strings.Join(texts, "; ")}
 }
 
-// words is the text of the error, without gRPC's wrapping.
+// words is the text of the error, without gRPC's wrappings: of
+//
+//	connection error: desc = "transport: Error while dialing: dial tcp …: connection refused"
+//
+// what begins with "dial".
 func words(err error) string {
+	text := err.Error()
 	if st, ok := status.FromError(err); ok && st.Message() != "" {
-		return st.Message()
+		text = st.Message()
 	}
-	return err.Error()
+	if quoted, ok := strings.CutPrefix(text, "connection error: desc = "); ok {
+		if inner, err := strconv.Unquote(quoted); err == nil {
+			text = inner
+		}
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(text, "transport: "), "Error while dialing: ")
 }
 
 // hint says what would be right, where the error tells.
