@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 )
 
@@ -63,6 +64,10 @@ func (s *stagingSink) Delete(key string, revision uint64) error {
 }
 
 func (s *stagingSink) add(c Change) error {
+	if changes := s.pending.changes; len(changes) == cap(changes) {
+		// append alone would copy a large snapshot many times.
+		s.pending.changes = slices.Grow(changes, len(changes)+1)
+	}
 	s.pending.changes = append(s.pending.changes, c)
 	s.received.Add(1)
 	return s.begin()

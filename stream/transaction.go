@@ -40,9 +40,29 @@ func (l *Log) checked(changes []Change, revision uint64) ([]Change, uint64, erro
 	if sorted {
 		return changes, revision, nil
 	}
-	changes = slices.Clone(changes)
-	slices.SortStableFunc(changes, func(a, b Change) int { return cmp.Compare(a.Revision, b.Revision) })
-	return changes, revision, nil
+	return byRevision(changes), revision, nil
+}
+
+// byRevision returns the changes by rising revision; those of one revision stay in
+// their order. Places are sorted and not the changes, which are large: a snapshot
+// may have many, in any order.
+func byRevision(changes []Change) []Change {
+	type ranked struct {
+		revision uint64
+		at       int
+	}
+	order := make([]ranked, len(changes))
+	for i := range changes {
+		order[i] = ranked{changes[i].Revision, i}
+	}
+	slices.SortFunc(order, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.revision, b.revision), cmp.Compare(a.at, b.at))
+	})
+	sorted := make([]Change, len(changes))
+	for i, p := range order {
+		sorted[i] = changes[p.at]
+	}
+	return sorted
 }
 
 func checkChange(c *Change) error {
