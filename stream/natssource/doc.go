@@ -41,6 +41,7 @@
 //
 // # Goroutines
 //
-// The client library has some for a connection; they end before Watch returns.
-// Watch itself has none: all state is owned by the goroutine that calls it.
+// Watch has none of its own: all state is owned by the goroutine that calls it. The
+// client library has some for a connection. Before Watch returns the connection is
+// closed, and those of them that call back have ended.
 package natssource

@@ -9,7 +9,6 @@ import "time"
 type known struct {
 	epoch string
 	keys  map[string]version // of all keys that have a message, deleted ones too
-	grew  uint64             // sequence at which the newest of them came
 
 	// Positions from which the keys are all that a reader may hold: who is at an
 	// older one may hold a key that vanished.
@@ -35,9 +34,6 @@ func newKnown(epoch string) *known { return &known{epoch: epoch, keys: map[strin
 
 // note remembers a message.
 func (k *known) note(d delivery) {
-	if _, old := k.keys[d.key]; !old {
-		k.grew = d.sequence
-	}
 	k.keys[d.key] = version{sequence: d.sequence, deleted: d.kind == deleted}
 	k.witness = message{sequence: d.sequence, time: time.Unix(0, d.time)}
 	k.youngest = max(k.youngest, d.time)

@@ -123,51 +123,6 @@ func TestBucketMadeAgainWhileAway(t *testing.T) {
 	}
 }
 
-// A server whose data is taken back to a copy: the bucket was made at the same
-// time as before.
-func TestRestoredBackup(t *testing.T) {
-	for _, test := range []struct {
-		name     string
-		writes   int
-		restored bool // it is found out; else it looks like the same some changes later
-	}{{"shorter", 0, true}, {"as long", 3, true}, {"longer", 9, false}} {
-		t.Run(test.name, func(t *testing.T) {
-			data, backup := t.TempDir(), t.TempDir()
-			s := realserver.Start(t, realserver.Build(t, "nats"), "-listen", realserver.FreeAddress(t), "-data", data)
-			b := newClient(t, s.Addr()).bucket(jetstream.KeyValueConfig{Bucket: "b"})
-			b.must(b.put("a", "1"))
-			b.must(b.put("b", "1"))
-			b.must(s.Stop())
-			copyTree(t, data, backup)
-			b.must(s.Restart())
-			src := source(t, s.Addr(), "b")
-			for n := range 3 {
-				b.must(b.put("lost", fmt.Sprint(n)))
-			}
-			before := start(t, src, nil).has("a", "1", "b", "1", "lost", "2").stop()
-			b.must(s.Stop())
-			copyTree(t, backup, data)
-			b.must(s.Restart())
-			want := []string{"a", "1", "b", "1"}
-			for n := range test.writes {
-				b.must(b.put("new", fmt.Sprint(n)))
-			}
-			if test.writes > 0 {
-				want = append(want, "new", fmt.Sprint(test.writes-1))
-			}
-			after := start(t, src, before)
-			if test.restored && test.writes > 0 { // a message says so, not the number of the newest
-				after.gone(errRestored, 10*time.Second)
-				after = start(t, src, nil)
-			}
-			after.has(want...).resets(1)
-			if same := before.Resume().Epoch == after.Resume().Epoch; same == test.restored {
-				t.Errorf("the epoch was %s and is %s", before.Resume().Epoch, after.Resume().Epoch)
-			}
-		})
-	}
-}
-
 // Several servers: those that are not there, or say nothing, are passed over.
 func TestFailOver(t *testing.T) {
 	b, _ := shared(t, jetstream.KeyValueConfig{})

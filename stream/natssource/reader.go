@@ -223,7 +223,7 @@ func (r *reader) compareFirst(ctx context.Context) error {
 func (r *reader) compare(ctx context.Context, now state) error {
 	if now.alone {
 		switch {
-		case r.known.grew > now.last || now.keys == len(r.known.keys):
+		case now.keys == len(r.known.keys):
 			return nil
 		case now.keys > len(r.known.keys):
 			return fmt.Errorf("%w: the bucket has %d keys and %d came", stream.ErrUnresumable, now.keys, len(r.known.keys))
