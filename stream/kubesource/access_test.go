@@ -18,6 +18,7 @@ func (c *cluster) tokens(lines ...string) {
 }
 
 func TestPermissions(t *testing.T) {
+	t.Parallel()
 	k := ownCluster(t).kind(true)
 	k.tokens("admin admin", "reads reader", "idles nobody")
 	k.mustPut("one", "a", `1`)
@@ -44,6 +45,7 @@ func TestPermissions(t *testing.T) {
 
 // TestTokenThatIsTakenAway and replaced, in a file, and by a plugin.
 func TestTokenThatIsTakenAway(t *testing.T) {
+	t.Parallel()
 	k := ownCluster(t).kind(true)
 	k.tokens("admin admin", "old reader")
 	token := writeFile(t, "token", "old\n")

@@ -163,20 +163,6 @@ func (c *cluster) backup() (dir string) {
 	return dir
 }
 
-// restore starts the server again with the data of a backup.
-func (c *cluster) restore(backup string) {
-	c.t.Helper()
-	c.server.Kill()
-	data := filepath.Join(c.data(), "etcd")
-	if err := os.RemoveAll(data); err != nil {
-		c.t.Fatal(err)
-	}
-	if err := os.CopyFS(data, os.DirFS(backup)); err != nil {
-		c.t.Fatal(err)
-	}
-	c.restart()
-}
-
 func mustNew(t testing.TB, c Config) *Source {
 	t.Helper()
 	s, err := New(c)

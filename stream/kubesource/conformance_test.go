@@ -53,6 +53,7 @@ func legalName(i int) string {
 // TestConformance uses one server and one resource for the whole suite, emptied
 // for each test.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	k := ownCluster(t).kind(true)
 	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
 		return harness(t, k)

@@ -198,3 +198,22 @@ func (k *kind) wipe() {
 	k.restart()
 	k.declare()
 }
+
+// restore starts the server again with the data of a backup, and waits until the
+// resource is served.
+func (k *kind) restore(backup string) {
+	k.t.Helper()
+	k.server.Kill()
+	data := filepath.Join(k.data(), "etcd")
+	if err := os.RemoveAll(data); err != nil {
+		k.t.Fatal(err)
+	}
+	if err := os.CopyFS(data, os.DirFS(backup)); err != nil {
+		k.t.Fatal(err)
+	}
+	k.restart()
+	k.await("the resource", func() bool {
+		_, code, err := k.try(http.MethodGet, k.collection(""), "")
+		return err == nil && code == http.StatusOK
+	})
+}

@@ -31,6 +31,7 @@ func (c *cluster) plainly(t *testing.T) (address string) {
 
 // TestPlainHTTP: no pings there. Watches are short, and go on.
 func TestPlainHTTP(t *testing.T) {
+	t.Parallel()
 	k := sharedKind(t)
 	k.mustPut("one", "a", `1`)
 	proxy := faultproxy.New(t, k.plainly(t))

@@ -124,6 +124,7 @@ func TestLeavingASelector(t *testing.T) {
 }
 
 func TestObjectsInNoNamespace(t *testing.T) {
+	t.Parallel()
 	k := sharedCluster(t).kind(false)
 	k.mustPut("", "a", `1`)
 	r := record(t, mustNew(t, k.config()), nil)
@@ -138,6 +139,7 @@ func TestObjectsInNoNamespace(t *testing.T) {
 
 // TestFiveThousandObjects in one stream, and in ten pages.
 func TestFiveThousandObjects(t *testing.T) {
+	t.Parallel()
 	const n = 5000
 	k := sharedKind(t)
 	k.fill(n)
@@ -162,6 +164,7 @@ func TestFiveThousandObjects(t *testing.T) {
 
 // TestServerWithoutStreamingList is a real one that has the feature switched off.
 func TestServerWithoutStreamingList(t *testing.T) {
+	t.Parallel()
 	k := ownCluster(t, "-features", "WatchList=false").kind(true)
 	k.mustPut("one", "a", `1`)
 	s := mustNew(t, k.config())
@@ -192,6 +195,7 @@ func TestExpired(t *testing.T) {
 // TestResourceIsDeletedAndMadeAgain as a subscriber sees it: what was deleted is
 // deleted, the watch says what is missing, and goes on.
 func TestResourceIsDeletedAndMadeAgain(t *testing.T) {
+	t.Parallel()
 	k := sharedKind(t)
 	k.mustPut("one", "a", `1`)
 	registry := stream.NewRegistry()
@@ -225,6 +229,7 @@ func TestResourceIsDeletedAndMadeAgain(t *testing.T) {
 // TestBackup puts etcd back to what it was: the same cluster, with a revision
 // that is lower, and later with one that is higher again.
 func TestBackup(t *testing.T) {
+	t.Parallel()
 	k := ownCluster(t).kind(true)
 	k.mustPut("one", "a", `1`)
 	backup := k.backup()
