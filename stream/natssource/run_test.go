@@ -76,17 +76,37 @@ func (r *run) until(missing func() string) {
 // has waits for a state: keys and values, one after the other.
 func (r *run) has(pairs ...string) *run {
 	r.t.Helper()
+	r.until(func() string { return r.lacks(pairs) })
+	return r
+}
+
+// lacks says what is missing from a state.
+func (r *run) lacks(pairs []string) string {
 	want := map[string]string{}
 	for i := 0; i < len(pairs); i += 2 {
 		want[pairs[i]] = pairs[i+1]
 	}
-	r.until(func() string {
-		if got := values(r.State()); len(r.Commits()) == 0 || !maps.Equal(got, want) {
-			return fmt.Sprintf("the state is %v, want %v", got, want)
+	if got := values(r.State()); len(r.Commits()) == 0 || !maps.Equal(got, want) {
+		return fmt.Sprintf("the state is %v, want %v", got, want)
+	}
+	return ""
+}
+
+// reaches says whether a state is reached before the run or the context ends.
+func (r *run) reaches(ctx context.Context, pairs ...string) bool {
+	for {
+		changed := r.Changed()
+		if r.lacks(pairs) == "" {
+			return true
 		}
-		return ""
-	})
-	return r
+		select {
+		case <-changed:
+		case <-r.ended:
+			return r.lacks(pairs) == ""
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 func values(s streamtest.State) map[string]string {
