@@ -142,10 +142,16 @@ func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	return &endingConn{conn, stop}, nil
 }
 
-// explain adds what the library leaves out: why no server can be reached.
+// explain adds what the library leaves out: why no server can be reached, and that
+// one took the connection and said nothing.
 func (d *dialer) explain(err error) error {
-	if failed := d.failed.Load(); failed != nil && errors.Is(err, nats.ErrNoServers) {
+	var network net.Error
+	failed := d.failed.Load()
+	switch {
+	case failed != nil && errors.Is(err, nats.ErrNoServers):
 		return *failed
+	case failed == nil && errors.As(err, &network) && network.Timeout():
+		return fmt.Errorf("%w: %w", stream.ErrStalled, err)
 	}
 	return err
 }
