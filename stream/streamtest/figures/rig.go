@@ -43,7 +43,11 @@ func (r *Rig) load(ctx context.Context) error {
 // valueBytes is the size of each value.
 const valueBytes = 300
 
-const stampField = `{"stamp":`
+// A name that nothing has in it that is wrapped around a value.
+const (
+	stampName  = "stampnumber"
+	stampField = `{"` + stampName + `":`
+)
 
 // stamped returns a value of valueBytes that begins with a number.
 func stamped(n int64) []byte {
