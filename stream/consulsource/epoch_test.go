@@ -47,7 +47,7 @@ func TestEpochs(t *testing.T) {
 		seen[got] = what
 	}
 	broken := func(_ *Config, e *epochs) { e.renew(state) }
-	if name(broken) != name(broken) {
+	if a, b := name(broken), name(broken); a != b {
 		t.Error("two that saw the same have different names for it")
 	}
 	if back := name(func(_ *Config, e *epochs) { e.enter("x"); e.renew(state); e.enter("y") }); back != name(func(_ *Config, e *epochs) { e.enter("y") }) {
