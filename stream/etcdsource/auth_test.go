@@ -2,6 +2,7 @@ package etcdsource
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,6 +91,9 @@ func TestRefused(t *testing.T) {
 				Endpoints: []string{s.Addr()}, Prefix: test.prefix, Username: test.username, Password: test.password,
 			}))
 			c.awaitReason(test.want...)
+			if reason := c.watch.Status().Reason; test.password != "" && strings.Contains(reason, test.password) {
+				t.Errorf("the reason tells the password: %s", reason)
+			}
 		})
 	}
 }
