@@ -112,7 +112,7 @@ func (s *scan) entries(p place) (dirs []place, err error) {
 			}
 		case formatOf(e.Name()) != noFormat:
 			if info, err := here.Lstat(e.Name()); err == nil {
-				s.file(name, info)
+				s.file(name, info, here, e.Name())
 			} else if !errors.Is(err, fs.ErrNotExist) {
 				s.lost(name, cause(err))
 			}
@@ -152,19 +152,21 @@ func (s *scan) link(p place, base string) (dir place, ok bool) {
 		}
 		return place{name, d.name, above}, true
 	case formatOf(base) != noFormat:
-		s.file(name, d.info)
+		s.file(name, d.info, s.root, name)
 	}
 	return place{}, false
 }
 
-// file looks at a file, and reads it if it was touched.
-func (s *scan) file(name string, info fs.FileInfo) {
+// file looks at a file, and reads it if it was touched: as it is called below
+// from, which is the root, or the directory that it lies in, since then the way
+// need not be gone again.
+func (s *scan) file(name string, info fs.FileInfo, from *os.Root, called string) {
 	_, must := s.read[name]
 	if !must && !s.tree.touchedSince(name, stampOf(info)) {
 		s.tree.saw(name)
 		return
 	}
-	if c, gone := read(s.root, name, s.limit); !gone {
+	if c, gone := read(from, called, s.limit); !gone {
 		s.tree.put(name, c)
 	}
 }
