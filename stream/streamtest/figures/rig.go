@@ -58,9 +58,9 @@ func stamped(n int64) []byte {
 }
 
 // stampOf finds the number in whatever is wrapped around a value, which may have
-// put it into a JSON string, and may have a creationTimestamp of its own.
+// put it into a JSON string.
 func stampOf(value []byte) (int64, error) {
-	_, rest, _ := bytes.Cut(value, []byte(`"stamp`))
+	_, rest, _ := bytes.Cut(value, []byte(stampName))
 	rest = bytes.TrimLeft(rest, `\": `)
 	end := bytes.IndexByte(rest, ',')
 	if end < 0 {
