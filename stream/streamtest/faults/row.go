@@ -16,8 +16,8 @@ type Row struct {
 	// Stale is the time from the injection until status said stale; 0: it was
 	// not waited for, since the upstream was not away for long.
 	Stale time.Duration
-	// Recovered is the time from when the upstream could be reached again until
-	// status said in_sync and a write made after that had arrived.
+	// Recovered is the time from when the upstream took a write again until
+	// status said in_sync and that write had arrived.
 	Recovered time.Duration
 	// Snapshots is how many complete snapshots were read from the upstream
 	// since the injection. With 0 it went on where it was.

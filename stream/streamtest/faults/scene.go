@@ -84,7 +84,6 @@ func (s *scene) script(ctx context.Context) error {
 	if err := s.inject(ctx); err != nil {
 		return fmt.Errorf("inject: %w", err)
 	}
-	back := time.Now()
 	if err := s.notice(ctx); err != nil {
 		return err
 	}
@@ -93,10 +92,9 @@ func (s *scene) script(ctx context.Context) error {
 		if err := s.fault.Heal(); err != nil {
 			return fmt.Errorf("heal: %w", err)
 		}
-		back = time.Now()
 	}
-	at, err := s.everythingArrives(ctx)
-	s.row.Recovered = at.Sub(back)
+	took, err := s.everythingArrives(ctx)
+	s.row.Recovered = took
 	pause(ctx, warmUp)
 	return err
 }
@@ -168,15 +166,16 @@ func sum(counters map[string]uint64) (n uint64) {
 }
 
 // everythingArrives writes one resource more and waits until it is seen, and the
-// watch is in sync. It returns when that was.
-func (s *scene) everythingArrives(ctx context.Context) (time.Time, error) {
+// watch is in sync. It returns how long that took after the upstream had taken it.
+func (s *scene) everythingArrives(ctx context.Context) (time.Duration, error) {
 	limit := s.rig.recover() + s.patience
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	mark, err := s.upstream.mark(ctx)
 	if err != nil {
-		return time.Now(), err
+		return 0, err
 	}
+	taken := time.Now()
 	want := stateOf([]stream.Resource{mark})[mark.Key]
 	seen := func() bool {
 		s.noticed()
@@ -186,10 +185,10 @@ func (s *scene) everythingArrives(ctx context.Context) (time.Time, error) {
 		return arrived && s.watch.Status().State == stream.InSync
 	}
 	if !s.await(ctx, limit, seen) {
-		return time.Now(), fmt.Errorf("not everything arrived within %v: of %q there is %v, want %v; the status is %v (%s)", limit,
+		return 0, fmt.Errorf("not everything arrived within %v: of %q there is %v, want %v; the status is %v (%s)", limit,
 			mark.Key, s.witness.State()[mark.Key], want, s.watch.Status().State, s.watch.Status().Reason)
 	}
-	return time.Now(), nil
+	return time.Since(taken), nil
 }
 
 // await looks again and again until what is awaited is so, or the limit is over.
