@@ -19,6 +19,7 @@ import (
 type bucket struct {
 	config    *Config
 	conn      *nats.Conn
+	meter     *meter
 	jetstream jetstream.JetStream
 	stream    jetstream.Stream // that holds the bucket
 }
@@ -41,15 +42,15 @@ type message struct {
 }
 
 // open finds the bucket, and looks at it for the first time.
-func (c *Config) open(ctx context.Context, conn *nats.Conn) (*bucket, state, error) {
-	js, err := jetstream.New(conn)
+func (c *Config) open(ctx context.Context, conn *connection) (*bucket, state, error) {
+	js, err := jetstream.New(conn.conn)
 	if c.Domain != "" {
-		js, err = jetstream.NewWithDomain(conn, c.Domain)
+		js, err = jetstream.NewWithDomain(conn.conn, c.Domain)
 	}
 	if err != nil {
 		return nil, state{}, err
 	}
-	b := &bucket{config: c, conn: conn, jetstream: js}
+	b := &bucket{config: c, conn: conn.conn, meter: conn.meter, jetstream: js}
 	limited, cancel := b.limited(ctx)
 	defer cancel()
 	if b.stream, err = js.Stream(limited, c.stream()); err != nil {
@@ -64,7 +65,7 @@ func (c *Config) stream() string { return "KV_" + c.Bucket }
 
 // limited gives a request its time.
 func (b *bucket) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, b.config.StallAfter)
+	return b.meter.limited(ctx, b.config.StallAfter)
 }
 
 // state asks for the state of the bucket. Cheap, however many keys there are.

@@ -21,6 +21,7 @@ import (
 // Owned by the goroutine that runs Watch.
 type connection struct {
 	conn   *nats.Conn
+	meter  *meter
 	closed <-chan struct{} // closed when the library has called back for the last time
 	ended  <-chan struct{} // closed when the consumer has; nil: there is none
 }
@@ -32,12 +33,13 @@ func (c *Config) connect(ctx context.Context, end context.CancelCauseFunc) (*con
 	if err != nil {
 		return nil, c.failed(err)
 	}
-	dial := &dialer{ctx: ctx, dial: c.network, timeout: c.StallAfter}
+	dial := &dialer{ctx: ctx, dial: c.network, timeout: c.StallAfter, meter: new(meter)}
 	closed := make(chan struct{})
 	conn, err := nats.Connect(strings.Join(servers(c.URL), ","), append(who,
 		nats.Name("watchtide"), nats.NoReconnect(), nats.SkipHostLookup(), nats.SetCustomDialer(dial),
 		nats.Timeout(c.StallAfter), nats.FlusherTimeout(c.StallAfter),
-		nats.PingInterval(c.heartbeat()), nats.MaxPingsOutstanding(3), nats.CustomInboxPrefix(c.InboxPrefix),
+		nats.PingInterval(-1), // the heartbeats are enough, and an answer may have to wait behind large values
+		nats.CustomInboxPrefix(c.InboxPrefix),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { end(c.failed(err)) }),
 		nats.ClosedHandler(func(conn *nats.Conn) {
 			end(c.failed(lost(conn.LastError())))
@@ -54,16 +56,13 @@ func (c *Config) connect(ctx context.Context, end context.CancelCauseFunc) (*con
 		conn.Close()
 		<-closed
 	}
-	return &connection{conn: conn, closed: closed}, err
+	return &connection{conn: conn, meter: dial.meter, closed: closed}, err
 }
 
 // lost says of the end of a connection what it was.
 func lost(err error) error {
-	switch {
-	case err == nil:
+	if err == nil {
 		return errors.New("the server closed the connection")
-	case errors.Is(err, nats.ErrStaleConnection):
-		return fmt.Errorf("%w: the server does not answer pings", stream.ErrStalled)
 	}
 	return fmt.Errorf("the connection is lost: %w", err)
 }
@@ -123,6 +122,7 @@ type dialer struct {
 	ctx     context.Context
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 	timeout time.Duration
+	meter   *meter
 
 	// Atomic.
 	failed atomic.Pointer[error] // the last that could not be made
@@ -139,7 +139,7 @@ func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	}
 	// Also what the library is writing must not hold up the end.
 	stop := context.AfterFunc(d.ctx, func() { _ = conn.Close() })
-	return &endingConn{conn, stop}, nil
+	return &meteredConn{conn, d.meter, stop}, nil
 }
 
 // explain adds what the library leaves out: why no server can be reached, and that
@@ -154,15 +154,4 @@ func (d *dialer) explain(err error) error {
 		return fmt.Errorf("%w: %w", stream.ErrStalled, err)
 	}
 	return err
-}
-
-// endingConn needs its context no more once it is closed.
-type endingConn struct {
-	net.Conn
-	stop func() bool
-}
-
-func (c *endingConn) Close() error {
-	c.stop()
-	return c.Conn.Close()
 }

@@ -18,7 +18,7 @@ type bench struct {
 func newBench(t *testing.T, b *fakeBucket) *bench {
 	sink := &calls{}
 	return &bench{t: t, bucket: b, sink: sink, reader: &reader{
-		bucket: b, sink: sink, begin: b.now, stall: DefaultStallAfter, floor: b.now.last,
+		bucket: b, sink: sink, begin: b.now, stall: DefaultStallAfter, meter: new(meter), floor: b.now.last,
 		known: newKnown("e"), complete: func() {},
 	}}
 }

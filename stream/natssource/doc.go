@@ -41,7 +41,8 @@
 //
 // # Goroutines
 //
-// Watch has none of its own: all state is owned by the goroutine that calls it. The
-// client library has some for a connection. Before Watch returns the connection is
+// All state is owned by the goroutine that calls Watch; it has another one only while
+// a request is under way, to see whether the line is silent meanwhile. The client
+// library has some for a connection. Before Watch returns the connection is
 // closed, and those of them that call back have ended.
 package natssource

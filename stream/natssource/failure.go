@@ -47,7 +47,7 @@ func unanswered(ctx context.Context, what string, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause != nil:
 		return cause
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, nats.ErrTimeout):
 		return fmt.Errorf("%w: no answer to a request for %s", stream.ErrStalled, what)
 	}
 	return err

@@ -64,6 +64,7 @@ func (r *reader) step(ctx context.Context, deliveries <-chan delivery, interval 
 	case d := <-deliveries:
 		err := r.takeAll(d, deliveries)
 		a.stalled.Reset(r.stall)
+		r.heard = r.meter.received.Load()
 		return err
 	case <-a.asking.C:
 		a.asked(r.at)
@@ -75,13 +76,21 @@ func (r *reader) step(ctx context.Context, deliveries <-chan delivery, interval 
 		return err
 	case <-a.stalled.C:
 		a.stalled.Reset(r.stall)
-		if len(deliveries) > 0 {
+		if r.busy() || len(deliveries) > 0 {
 			return nil // they came while a request was under way
 		}
 		return fmt.Errorf("%w: nothing received for %v", stream.ErrStalled, r.stall)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// busy says whether so much came since the last delivery, and since it was asked
+// last, that a large value is on its way.
+func (r *reader) busy() bool {
+	before := r.heard
+	r.heard = r.meter.received.Load()
+	return r.heard-before >= busy
 }
 
 // takeAll takes a delivery, and those that wait behind it.

@@ -93,6 +93,24 @@ func TestSilenceIsAStall(t *testing.T) {
 	})
 }
 
+// While a large value is on its way, nothing else can come.
+func TestBusyLineIsNotSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := follow(t, newFakeBucket())
+		for range 60 {
+			<-time.After(time.Second)
+			f.reader.meter.received.Add(busy)
+		}
+		f.told("commit 0")
+		// That the line is silent is noticed after 4 s, or 4 s later if it was
+		// busy in the first of them.
+		err := <-f.ended
+		if took := time.Since(f.began); !errors.Is(err, stream.ErrStalled) || took < 64*time.Second || took > 68*time.Second {
+			t.Errorf("ended with %v after %v", err, took)
+		}
+	})
+}
+
 func TestHeartbeatsAreEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := follow(t, newFakeBucket())

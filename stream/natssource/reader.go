@@ -22,6 +22,7 @@ type reader struct {
 	filter string // the subjects that are watched
 	resume bool   // begins behind a position, not with the last message of each key
 	stall  time.Duration
+	meter  *meter // of the connection
 	// complete is called when a snapshot is.
 	complete func()
 
@@ -39,6 +40,7 @@ type reader struct {
 	clean  bool   // no sequence was missing since
 
 	stuck progress
+	heard int64 // bytes received when it was looked at last
 }
 
 // asked is what a reader asks the server.
@@ -51,6 +53,7 @@ type asked interface {
 // progress is since when the reader has been waiting for what must be there.
 type progress struct {
 	at    uint64
+	heard int64 // bytes received
 	since time.Time
 }
 
@@ -168,8 +171,8 @@ func (r *reader) waiting(newest uint64) error {
 	switch {
 	case r.at >= newest:
 		r.stuck = progress{}
-	case r.stuck.since.IsZero() || r.stuck.at != r.at:
-		r.stuck = progress{at: r.at, since: time.Now()}
+	case r.stuck.since.IsZero() || r.stuck.at != r.at || r.meter.received.Load()-r.stuck.heard >= busy:
+		r.stuck = progress{at: r.at, heard: r.meter.received.Load(), since: time.Now()}
 	case time.Since(r.stuck.since) > r.stall:
 		return fmt.Errorf("%w: the newest message has sequence %d, and nothing came after %d for %v",
 			stream.ErrStalled, newest, r.at, r.stall)

@@ -63,7 +63,7 @@ func (s *Source) ended(ctx context.Context, conn *connection, err error) error {
 
 // follow reads the bucket until something ends that.
 func (s *Source) follow(ctx context.Context, conn *connection, resume stream.Resume, sink stream.Sink) error {
-	b, now, err := s.config.open(ctx, conn.conn)
+	b, now, err := s.config.open(ctx, conn)
 	if err != nil {
 		return err
 	}
@@ -93,6 +93,7 @@ func (s *Source) begin(ctx context.Context, b *bucket, now state, resume stream.
 	}
 	r := &reader{
 		bucket: b, sink: sink, begin: now, filter: b.filter(now), stall: s.config.StallAfter, floor: now.last,
+		meter: b.meter,
 	}
 	epoch := s.epoch(now)
 	if s.known != nil && s.known.epoch == epoch {

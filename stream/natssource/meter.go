@@ -1,0 +1,66 @@
+package natssource
+
+import (
+	"context"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// meter counts what comes on a connection. A slow line that is busy with large
+// values is not silent, though heartbeats and answers come late, behind them.
+//
+// Safe for concurrent use.
+type meter struct{ received atomic.Int64 }
+
+// busy is how many bytes within the time of a stall say that values are on their
+// way; heartbeats and answers are fewer.
+const busy = 16 << 10
+
+// silences is for how many times the time of a stall an answer may be waited for,
+// however busy the line is.
+const silences = 15
+
+// limited gives a request its time: the answer must come within limit, or more
+// within each limit until it does.
+func (m *meter) limited(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, silences*limit)
+	before := m.received.Load()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ticks := time.NewTicker(limit); ; {
+			select {
+			case <-ticks.C:
+				now := m.received.Load()
+				if now-before < busy {
+					cancel()
+				}
+				before = now
+			case <-ctx.Done():
+				ticks.Stop()
+				return
+			}
+		}
+	}()
+	return ctx, func() { cancel(); <-ended }
+}
+
+// meteredConn is a connection whose bytes are counted, and that needs its context
+// no more once it is closed.
+type meteredConn struct {
+	net.Conn
+	meter *meter
+	stop  func() bool
+}
+
+func (c *meteredConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.meter.received.Add(int64(n))
+	return n, err
+}
+
+func (c *meteredConn) Close() error {
+	c.stop()
+	return c.Conn.Close()
+}
