@@ -25,25 +25,33 @@ const silences = 15
 // within each limit until it does.
 func (m *meter) limited(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, silences*limit)
-	before := m.received.Load()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for ticks := time.NewTicker(limit); ; {
-			select {
-			case <-ticks.C:
-				now := m.received.Load()
-				if now-before < busy {
-					cancel()
-				}
-				before = now
-			case <-ctx.Done():
-				ticks.Stop()
-				return
-			}
-		}
+		m.awaitSilence(ctx, limit)
+		cancel()
 	}()
 	return ctx, func() { cancel(); <-ended }
+}
+
+// awaitSilence returns when the line was silent for limit, or ctx has ended.
+func (m *meter) awaitSilence(ctx context.Context, limit time.Duration) {
+	const looks = 4 // within limit
+	ticks := time.NewTicker(limit / looks)
+	defer ticks.Stop()
+	before := m.received.Load()
+	for quiet := 0; quiet < looks; {
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return
+		}
+		now := m.received.Load()
+		if quiet++; now-before >= busy/looks {
+			quiet = 0
+		}
+		before = now
+	}
 }
 
 // meteredConn is a connection whose bytes are counted, and that needs its context
