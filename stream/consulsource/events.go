@@ -112,6 +112,9 @@ func (f *follower) delete(t told) error {
 	if !f.live {
 		return nil
 	}
+	if f.audit != nil {
+		f.audit.dropped[t.key] = t.version
+	}
 	if err := f.sink.Delete(t.key, t.version); err != nil {
 		return err
 	}

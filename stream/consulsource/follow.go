@@ -19,30 +19,34 @@ type follower struct {
 	link   *link
 	sink   stream.Sink
 
-	merge   *stream.Merge
-	objects map[string]object   // what merge holds, with what it does not need
-	dead    map[string]struct{} // uids that the watch still tells of, and that are gone
-	live    bool                // the snapshot was committed: objects is the memory's
-	listing bool                // a list is being read
-	again   bool                // and another one is wanted after it
-	heard   bool                // the watch has said something
-	unheard bool                // it had not when the list was asked for
-	relist  *time.Timer
-	ailing  [callers]string // why the server cannot answer
-	ailment string          // what of it the sink was told
+	merge    *stream.Merge
+	objects  map[string]object   // what merge holds, with what it does not need
+	dead     map[string]struct{} // uids that the watch still tells of, and that are gone
+	live     bool                // the snapshot was committed: objects is the memory's
+	listing  bool                // a list is being read
+	again    bool                // and another one is wanted after it
+	heard    bool                // the watch has said something
+	unheard  bool                // it had not when the list was asked for
+	audit    *audit              // under way; nil: none
+	relist   *time.Timer
+	auditing *time.Timer     // until the audit is judged
+	ailing   [callers]string // why the server cannot answer
+	ailment  string          // what of it the sink was told
 }
 
 func newFollower(s *Source, l *link, sink stream.Sink) *follower {
 	return &follower{
 		source: s, link: l, sink: sink,
 		merge: stream.NewMerge(), objects: map[string]object{}, dead: map[string]struct{}{},
-		relist: time.NewTimer(s.config.untilRelist()),
+		relist: time.NewTimer(s.config.untilRelist()), auditing: time.NewTimer(time.Hour),
 	}
 }
 
 // run follows the link to its end.
 func (f *follower) run() error {
 	defer f.relist.Stop()
+	defer f.auditing.Stop()
+	f.auditing.Stop()
 	f.list()
 	for {
 		if err := f.step(); err != nil {
@@ -66,6 +70,8 @@ func (f *follower) step() error {
 		return f.report(h)
 	case <-f.relist.C:
 		f.list()
+	case <-f.auditing.C:
+		return f.judge()
 	}
 	return nil
 }
@@ -78,7 +84,7 @@ func (f *follower) list() {
 	}
 	f.listing = true
 	if f.live {
-		f.merge.Begin()
+		f.audit = newAudit(f.source.memory.revision)
 	}
 	f.link.begin(!f.live)
 }

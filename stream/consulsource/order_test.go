@@ -108,32 +108,64 @@ func TestDoubtInTheSnapshot(t *testing.T) {
 	})
 }
 
-// TestListsBesideTheWatch find what the watch does not tell.
+// TestListsBesideTheWatch find what the watch does not tell, and leave to it what
+// it does.
 func TestListsBesideTheWatch(t *testing.T) {
+	var began time.Time
 	f := &fake{
 		watch: func(_ int, out watchStream) error {
-			tell(out, "+hidden@3 +a@5 .")
-			after(30 * time.Second)
+			tell(out, "+hidden@3 +a@5 +dropped@4 .")
+			after(10 * time.Second)
 			tell(out, "+a@6 +c@9")
+			after(91 * time.Second) // behind the list
+			tell(out, "-dropped@4 +a@10 +new@11 -new@11")
 			return hold(out)
 		},
 		list: func(n int) ([]*pbresource.Resource, error) {
-			if n == 1 {
-				return several("hidden@3 a@5"), nil
+			switch n {
+			case 1:
+				return several("hidden@3 a@5 dropped@4"), nil
+			case 2:
+				after(time.Until(began.Add(100 * time.Second)))
+				return several("a@10 c@9 new@11"), nil
 			}
-			return several("a@6 c@9 late@20 later@21"), nil
+			return several("a@10 c@9"), nil
 		},
-		read: func(name string) (*pbresource.Resource, error) { return one(name + "@9"), nil },
+	}
+	bubble(t, f, Config{}, func(t *testing.T, watch func() *running) {
+		began = time.Now()
+		w := watch()
+		w.take()
+		after(100*time.Second + 500*time.Millisecond)
+		w.want(t, "before the watch tells", "+a@6 =6 +c@9 =9")
+		after(time.Second)
+		w.want(t, "when it does", "-dropped@4 =9 +a@10 =10 +new@11 =11 -new@11 =11")
+		after(2 * time.Second)
+		w.want(t, "then", "-hidden@3 =11")
+		after(5 * time.Minute)
+		w.want(t, "after more lists", "")
+	})
+}
+
+// TestWatchThatLosesSomething is not waited for for ever.
+func TestWatchThatLosesSomething(t *testing.T) {
+	f := quiet()
+	f.list = func(n int) ([]*pbresource.Resource, error) {
+		if n == 1 {
+			return several("a@5"), nil
+		}
+		return several("a@5 lost@7"), nil
 	}
 	bubble(t, f, Config{}, func(t *testing.T, watch func() *running) {
 		w := watch()
-		w.take()
-		after(45 * time.Second)
-		w.want(t, "before the second list", "+a@6 =6 +c@9 =9")
-		after(45 * time.Second)
-		w.want(t, "after it", "-hidden@3 +late@20 +later@21 =21")
-		after(90 * time.Second)
-		w.want(t, "after the third", "")
+		<-w.ended
+		if !errors.Is(w.err, stream.ErrStalled) || !strings.Contains(w.err.Error(), "a list shows version 7, and the watch has not told of it after 30s") {
+			t.Errorf("error %v", w.err)
+		}
+		w.want(t, "meanwhile", "reset +a@5 =5")
+		if got := watch().take(); !strings.Contains(got, "+lost@7") || !strings.HasSuffix(got, " =7") {
+			t.Errorf("the next watch: %s", got)
+		}
 	})
 }
 
@@ -249,7 +281,7 @@ func TestServerWithoutMarker(t *testing.T) {
 		w.want(t, "at first", "")
 		after(speechPatience)
 		w.want(t, "then", "reset +a@5 =5")
-		after(10 * time.Second)
+		after(10*time.Second + auditAfter)
 		w.want(t, "in the end", "+b@7 =7 -a@5 =7")
 	})
 }

@@ -4,23 +4,28 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// listed takes a complete list: the first is the snapshot, those after it find
-// what the watch did not tell.
+// listed takes a complete list: the first is the snapshot, those after it are
+// audits.
 func (f *follower) listed(l listing) error {
-	f.listing = false
-	f.relist.Reset(f.source.config.untilRelist())
 	f.again, f.unheard = f.again || l.early && f.heard, l.early && !f.heard
-	take := f.check
-	if !f.live {
-		take = f.snapshot
+	if f.live {
+		f.auditing.Reset(auditAfter)
+		return f.audit.read(&f.source.config, l)
 	}
-	if err := take(l); err != nil {
+	if err := f.snapshot(l); err != nil {
 		return err
 	}
+	f.listedAll()
+	return nil
+}
+
+// listedAll follows a list with which all is done.
+func (f *follower) listedAll() {
+	f.listing = false
+	f.relist.Reset(f.source.config.untilRelist())
 	if f.again {
 		f.list()
 	}
-	return nil
 }
 
 // snapshot commits the first list, merged with what the watch has told meanwhile.
@@ -39,7 +44,7 @@ func (f *follower) snapshot(l listing) error {
 			return err
 		}
 	}
-	if _, err := f.complete(newest); err != nil {
+	if err := f.complete(newest); err != nil {
 		return err
 	}
 	return f.commit()
@@ -61,24 +66,23 @@ func (f *follower) shown(t told) error {
 	return nil
 }
 
-// complete ends a list, and returns the keys of what was passed on and is gone.
-// What the watch told and the list does not show is asked for.
-func (f *follower) complete(newest uint64) (gone []string, err error) {
-	gone, doubtful := f.merge.Complete(newest, false)
+// complete ends the list. What the watch told and the list does not show is asked
+// for.
+func (f *follower) complete(newest uint64) error {
+	_, doubtful := f.merge.Complete(newest, false)
 	for _, r := range doubtful {
 		uid := f.objects[r.Key].uid
 		lives, err := f.link.lives(r.Key, uid, f.report)
-		if err != nil {
-			return nil, err
-		}
-		if lives {
+		switch {
+		case err != nil:
+			return err
+		case lives:
 			f.merge.Confirm(r)
-			continue
+		default:
+			f.dead[uid] = struct{}{}
 		}
-		f.dead[uid] = struct{}{}
-		gone = append(gone, r.Key)
 	}
-	return gone, nil
+	return nil
 }
 
 // commit sends the snapshot, in the order that goes on or in a new one.
