@@ -25,7 +25,22 @@ func TestRandomOperations(t *testing.T) {
 			f := follow(t, d.source(Config{Rescan: -1}))
 			newChaos(d, seed).run(f, 8, 40)
 			f.awaitWell()
+			noSpurious(t, f)
 		})
+	}
+}
+
+// noSpurious fails if a key has another revision and no other value.
+func noSpurious(t *testing.T, f *follower) {
+	t.Helper()
+	commits := f.Commits()
+	for i := 1; i < len(commits); i++ {
+		before := commits[i-1].State
+		for key, now := range commits[i].State {
+			if was, ok := before[key]; ok && was.Value == now.Value && was.Revision != now.Revision {
+				t.Errorf("%q is %v after it was %v, and did not change", key, now, was)
+			}
+		}
 	}
 }
 
