@@ -110,7 +110,7 @@ func TestMissingPermission(t *testing.T) {
 	}
 }
 
-// The server itself narrows a user to some keys.
+// A user may be allowed to follow some keys only.
 func TestPermissionForSomeKeys(t *testing.T) {
 	all := documented(t)
 	b, address := configured(t, users(strings.Replace(all, "KV_flags.>\"\n    \"$JS.FC", "KV_flags.*.$KV.flags.eu.>\"\n    \"$JS.FC", 1)))

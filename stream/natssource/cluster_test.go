@@ -66,6 +66,7 @@ func (h *handle) leader() string {
 
 // If the member dies that leads the bucket, another goes on where it was.
 func TestClusterThatLosesItsLeader(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	members, urls := cluster(t)
 	b := replicated(t, urls)
 	b.must(b.put("a", "0"))

@@ -43,6 +43,7 @@ func (r *run) gone(want error, soon time.Duration) {
 }
 
 func TestStalledServerIsNoticed(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	s := ownServer(t)
 	b := newClient(t, s.Addr()).bucket(jetstream.KeyValueConfig{})
 	b.must(b.put("a", "1"))
@@ -53,6 +54,7 @@ func TestStalledServerIsNoticed(t *testing.T) {
 }
 
 func TestStalledConnectionIsNoticed(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	b, _ := shared(t, jetstream.KeyValueConfig{})
 	proxy := faultproxy.New(t, server(t).Addr())
 	src := source(t, proxy.Addr(), b.config.Bucket)
@@ -71,6 +73,7 @@ func TestStalledConnectionIsNoticed(t *testing.T) {
 
 // The consumer is gone, and the server and the connection are well.
 func TestDeletedConsumerIsNoticed(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	b, s := shared(t, jetstream.KeyValueConfig{})
 	b.must(b.put("a", "1"))
 	r := start(t, s, nil).has("a", "1")

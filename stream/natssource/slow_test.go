@@ -13,6 +13,7 @@ import (
 // A line so slow that heartbeats and answers come seconds late, behind the values,
 // is no stall while the values come.
 func TestSlowLineIsNoStall(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	b, _ := shared(t, jetstream.KeyValueConfig{})
 	value := `"` + strings.Repeat("x", 200<<10) + `"`
 	b.fill(20, func(int) string { return value })

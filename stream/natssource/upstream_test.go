@@ -83,6 +83,7 @@ func TestMarkersThatVanish(t *testing.T) {
 }
 
 func TestTTL(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	b, s := shared(t, jetstream.KeyValueConfig{TTL: 1500 * time.Millisecond})
 	b.must(b.put("a", "1"))
 	r := start(t, s, nil).has("a", "1")
@@ -102,6 +103,7 @@ func TestTTL(t *testing.T) {
 
 // With markers a key that is too old leaves a message, so that all agree.
 func TestTTLWithMarkers(t *testing.T) {
+	t.Parallel() // it waits most of the time
 	b, s := shared(t, jetstream.KeyValueConfig{LimitMarkerTTL: time.Second}, func(c *Config) { c.PollInterval = time.Hour })
 	b.must(b.put("stays", "1"))
 	_, err := b.Create(within(t), "goes", []byte("1"), jetstream.KeyTTL(time.Second))
