@@ -99,26 +99,34 @@ func (s *scan) entries(p place) (dirs []place, err error) {
 		return nil, err
 	}
 	for _, e := range listed {
-		name := below(p.name, e.Name())
-		switch {
-		case s.ctx.Err() != nil:
+		if s.ctx.Err() != nil {
 			return nil, s.ctx.Err()
-		case ignored(e.Name()):
-		case e.IsDir():
-			dirs = append(dirs, place{name, below(p.real, e.Name()), append(slices.Clip(p.above), p.real)})
-		case e.Type()&fs.ModeSymlink != 0:
-			if dir, ok := s.link(p, e.Name()); ok {
-				dirs = append(dirs, dir)
-			}
-		case formatOf(e.Name()) != noFormat:
-			if info, err := here.Lstat(e.Name()); err == nil {
-				s.file(name, info, here, e.Name())
-			} else if !errors.Is(err, fs.ErrNotExist) {
-				s.lost(name, cause(err))
-			}
+		}
+		if dir, ok := s.entry(p, here, e); ok {
+			dirs = append(dirs, dir)
 		}
 	}
 	return dirs, nil
+}
+
+// entry looks at an entry of a directory, and returns it if it is a directory
+// too.
+func (s *scan) entry(p place, here *os.Root, e fs.DirEntry) (dir place, ok bool) {
+	name := below(p.name, e.Name())
+	switch {
+	case ignored(e.Name()):
+	case e.IsDir():
+		return place{name, below(p.real, e.Name()), append(slices.Clip(p.above), p.real)}, true
+	case e.Type()&fs.ModeSymlink != 0:
+		return s.link(p, e.Name())
+	case formatOf(e.Name()) != noFormat:
+		if info, err := here.Lstat(e.Name()); err == nil {
+			s.file(name, info, here, e.Name())
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			s.lost(name, cause(err))
+		}
+	}
+	return place{}, false
 }
 
 // list returns what is in a directory, by name.
