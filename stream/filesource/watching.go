@@ -2,10 +2,7 @@ package filesource
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"time"
 
@@ -168,105 +165,6 @@ func (w *watching) drain() (any bool) {
 		default:
 			return any
 		}
-	}
-}
-
-// look reads what was touched, in the directory that is there then: one that
-// takes its place in the middle is looked at as well, so that nothing is shown
-// of one that is being taken away.
-func (w *watching) look(ctx context.Context) error {
-	// Where a link is moved from one directory to the next, the first may be
-	// deleted while the way through the link is still being gone.
-	const tries = 10
-	for missing := 0; ; {
-		settled, err := w.lookOnce(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, fs.ErrNotExist) && missing < tries:
-			missing++
-		case err != nil:
-			return w.unusable(err)
-		case settled:
-			w.touched = touched{names: map[string]struct{}{}}
-			return nil
-		}
-	}
-}
-
-// lookOnce says whether the directory was the same from the beginning to the end.
-func (w *watching) lookOnce(ctx context.Context) (bool, error) {
-	root, same, err := w.openDir()
-	if err != nil {
-		return false, err
-	}
-	defer root.Close()
-	if !same {
-		w.touched.all, w.touched.renew = true, true
-	}
-	if err := w.lookInto(ctx, root); err != nil {
-		return false, err
-	}
-	return w.unmoved(), nil
-}
-
-func (w *watching) lookInto(ctx context.Context, root *os.Root) error {
-	if !w.touched.all {
-		if err := w.lookAt(ctx, root); err != nil {
-			return err
-		}
-	}
-	if !w.touched.all { // also by lookAt
-		return nil
-	}
-	return w.scan(ctx, root)
-}
-
-// scan looks at everything.
-func (w *watching) scan(ctx context.Context, root *os.Root) error {
-	if w.touched.renew {
-		w.hints.renew()
-	}
-	s := &scan{
-		ctx: ctx, root: root, limit: w.config.MaxValueBytes, tree: w.tree,
-		read: w.touched.names, watch: w.hints.watch,
-	}
-	if err := s.all(); err != nil {
-		return err
-	}
-	w.problems, w.links = s.problems, s.links
-	if err := w.hints.problem(); err != nil {
-		w.problems["."] = err
-	}
-	return nil
-}
-
-// lookAt looks at single files. What turns out to be something else makes a scan
-// necessary.
-func (w *watching) lookAt(ctx context.Context, root *os.Root) error {
-	for name := range w.touched.names {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		info, err := root.Lstat(name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			w.tree.remove(name)
-		case err != nil || info.IsDir() || info.Mode()&fs.ModeSymlink != 0:
-			w.touched.all = true
-			return nil
-		case formatOf(path.Base(name)) != noFormat:
-			w.lookAtFile(root, name)
-		}
-	}
-	return nil
-}
-
-func (w *watching) lookAtFile(root *os.Root, name string) {
-	if c, gone := read(root, name, w.config.MaxValueBytes); gone {
-		w.tree.remove(name)
-	} else {
-		w.tree.put(name, c)
 	}
 }
 
