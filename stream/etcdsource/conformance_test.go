@@ -12,12 +12,13 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 )
 
-func TestConformance(t *testing.T)    { conformance(t, startServer(t)) }
-func TestConformanceOld(t *testing.T) { conformance(t, startOldServer(t)) }
+func TestConformance(t *testing.T)    { conformance(t, newServer) }
+func TestConformanceOld(t *testing.T) { conformance(t, startOldServer) }
 
 // conformance runs the suite on one server; each test has a prefix of its own.
-func conformance(t *testing.T, s *server) {
-	n := 0
+func conformance(t *testing.T, start func(testing.TB) *server) {
+	t.Parallel()
+	s, n := start(t), 0
 	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
 		n++
 		return newHarness(t, s, fmt.Sprintf("/conformance/%d/", n))
