@@ -49,7 +49,11 @@ func (s *claiming) Delete(key string, revision uint64) error {
 	return s.Sink.Delete(key, revision)
 }
 
+// Commit holds the lock until the claim is noted: subscribers see the commit
+// before it returns, and nobody may judge them by claims without it.
 func (s *claiming) Commit(revision uint64) error {
+	s.claims.mu.Lock()
+	defer s.claims.mu.Unlock()
 	if err := s.Sink.Commit(revision); err != nil {
 		return err
 	}
@@ -58,10 +62,8 @@ func (s *claiming) Commit(revision uint64) error {
 	return nil
 }
 
-// take notes a transaction; with an epoch, a snapshot.
+// take notes a transaction; with an epoch, a snapshot. mu is held.
 func (c *claims) take(epoch string, revision uint64, changes []stream.Change) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	last := len(c.orders) - 1
 	switch {
 	case epoch != "" && (last < 0 || c.orders[last].epoch != epoch):

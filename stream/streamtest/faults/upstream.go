@@ -230,7 +230,11 @@ func (u *upstream) served() []*order {
 	}
 	u.claims.mu.Lock()
 	defer u.claims.mu.Unlock()
-	return slices.Clone(u.claims.orders)
+	var orders []*order
+	for _, o := range u.claims.orders { // the source may go on claiming
+		orders = append(orders, &order{epoch: o.epoch, txns: slices.Clone(o.txns), state: o.state.Clone()})
+	}
+	return orders
 }
 
 // truth returns what was written, for the checkers.
