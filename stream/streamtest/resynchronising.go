@@ -20,8 +20,11 @@ func CheckResynchronising(h *History) error {
 	return h.each(errBrokeResynchronising, func(c *Connection) error {
 		exact, told := h.cameExact(c), c.toldAtFirst()
 		return c.walk(func(s *step) error {
-			if s.event == nil || !isChange(s.event) {
-				exact = exact || s.event != nil && s.event.Type == stream.Reset
+			switch {
+			case s.event != nil && s.event.Type == stream.Reset:
+				exact, told = true, 0
+				return nil
+			case s.event == nil || !isChange(s.event):
 				told = max(told, s.completeTo())
 				return nil
 			}

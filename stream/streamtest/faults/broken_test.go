@@ -22,14 +22,14 @@ func through(source stream.Source, change func(stream.Sink) stream.Sink) stream.
 // elsewhere, so that it is the checkers who find that.
 var markKey = (&Rig{}).key(keys)
 
-// forgetful loses every third delete.
+// forgetful loses every other delete.
 type forgetful struct {
 	stream.Sink
 	deletes int
 }
 
 func (s *forgetful) Delete(key string, revision uint64) error {
-	if s.deletes++; s.deletes%3 == 0 {
+	if s.deletes++; s.deletes%2 == 1 {
 		return nil
 	}
 	return s.Sink.Delete(key, revision)

@@ -95,8 +95,8 @@ func (r *reading) event(e stream.Event, c *streamtest.Connection, flush int) str
 }
 
 func (r *reading) reset(e stream.Event, c *streamtest.Connection, flush int) string {
-	before, now := r.epoch, epochAfter(c, flush)
-	r.snapshot, r.vague = true, false
+	before, now, told := r.epoch, epochAfter(c, flush), r.told
+	r.snapshot, r.vague, r.told = true, false, 0
 	if now != "" {
 		r.epoch = now
 	}
@@ -105,7 +105,7 @@ func (r *reading) reset(e stream.Event, c *streamtest.Connection, flush int) str
 		return ""
 	case before != now || now == "":
 		return ""
-	case r.joining && e.Reason == string(stream.ResetExpired) && r.told < c.Flushes[flush].Horizon:
+	case r.joining && e.Reason == string(stream.ResetExpired) && told < c.Flushes[flush].Horizon:
 		return ""
 	}
 	return fmt.Sprintf("reset (%s) within epoch %q", e.Reason, now)

@@ -86,6 +86,9 @@ func TestSpurious(t *testing.T) {
 		"a delete of what came and went": {id("e", 2, 2, a), []streamtest.Flush{
 			flush(id("e", 4, 4), gone("b", 4), end(4)),
 		}, ""},
+		"a delete of what came and went, after an id of another order": {id("z", 466, 466, a), []streamtest.Flush{
+			flush(id("e", 2, 5), anew(stream.ResetEpochChanged), a), flush(id("e", 5, 5), gone("b", 4), put("c", "5", 5), end(5)),
+		}, ""},
 		"a delete of what is there": {nil, []streamtest.Flush{
 			flush(id("e", 2, 2), snapshot, a, end(2)), flush(id("e", 3, 3), gone("a", 3)),
 		}, `"a" is deleted, and upstream it was not`},
