@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -47,7 +49,7 @@ func (l *link) probeOnce() (why string, err error) {
 	switch {
 	case context.Cause(l.ctx) != nil:
 		return "", context.Cause(l.ctx)
-	case ctx.Err() != nil:
+	case ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded: // the server may notice first
 		return "", fmt.Errorf("%w: %s: no answer to a small read within %v", stream.ErrStalled, l.source.config.where(), limit)
 	case unknownToken(err):
 		return "", l.source.config.failed(err, token)
