@@ -118,7 +118,7 @@ func TestListsBesideTheWatch(t *testing.T) {
 			after(10 * time.Second)
 			tell(out, "+a@6 +c@9")
 			after(91 * time.Second) // behind the list
-			tell(out, "-dropped@4 +a@10 +new@11 -new@11")
+			tell(out, "-dropped@4 +a@10 +new@11 -new@11 +late@12")
 			return hold(out)
 		},
 		list: func(n int) ([]*pbresource.Resource, error) {
@@ -129,7 +129,7 @@ func TestListsBesideTheWatch(t *testing.T) {
 				after(time.Until(began.Add(100 * time.Second)))
 				return several("a@10 c@9 new@11"), nil
 			}
-			return several("a@10 c@9"), nil
+			return several("a@10 c@9 late@12"), nil
 		},
 	}
 	bubble(t, f, Config{}, func(t *testing.T, watch func() *running) {
@@ -139,9 +139,9 @@ func TestListsBesideTheWatch(t *testing.T) {
 		after(100*time.Second + 500*time.Millisecond)
 		w.want(t, "before the watch tells", "+a@6 =6 +c@9 =9")
 		after(time.Second)
-		w.want(t, "when it does", "-dropped@4 =9 +a@10 =10 +new@11 =11 -new@11 =11")
+		w.want(t, "when it does", "-dropped@4 =9 +a@10 =10 +new@11 =11 -new@11 =11 +late@12 =12")
 		after(2 * time.Second)
-		w.want(t, "then", "-hidden@3 =11")
+		w.want(t, "then", "-hidden@3 =12")
 		after(5 * time.Minute)
 		w.want(t, "after more lists", "")
 	})
