@@ -42,12 +42,13 @@ func (s *server) fill(prefix string, n int) {
 }
 
 // churn changes random keys and compacts, again and again, until the test calls
-// stop.
+// stop. What is under way is finished.
 func (s *server) churn(prefix string, n int) (stop func()) {
-	ctx, cancel := context.WithCancel(s.t.Context())
+	stopped, cancel := context.WithCancel(s.t.Context())
+	ctx := s.t.Context()
 	var working sync.WaitGroup
 	working.Go(func() {
-		for i := 0; ctx.Err() == nil; i++ {
+		for i := 0; stopped.Err() == nil; i++ {
 			key := fmt.Sprintf("%s%06d", prefix, rand.IntN(n))
 			if i%3 == 0 {
 				s.client.Delete(ctx, key)
@@ -57,7 +58,7 @@ func (s *server) churn(prefix string, n int) (stop func()) {
 		}
 	})
 	working.Go(func() {
-		for ctx.Err() == nil {
+		for stopped.Err() == nil {
 			if answer, err := s.client.Get(ctx, "x"); err == nil {
 				s.client.Compact(ctx, answer.Header.Revision)
 			}

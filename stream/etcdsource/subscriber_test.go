@@ -90,11 +90,17 @@ func (s *subscriber) awaitFor(limit time.Duration, missing func() string) {
 	}
 }
 
-// awaitState waits until the subscriber holds what the server does.
+// awaitState waits until the subscriber holds what the server does. That is asked
+// again after a while: a write that was given up may have come late.
 func (s *subscriber) awaitState(from *server, prefix string) {
 	s.t.Helper()
-	want := from.list(prefix)
-	s.await(func() string { return difference(s.held, want) })
+	want, asked := from.list(prefix), time.Now()
+	s.await(func() string {
+		if time.Since(asked) > time.Second {
+			want, asked = from.list(prefix), time.Now()
+		}
+		return difference(s.held, want)
+	})
 }
 
 // awaitSync waits until the watch says that it is fresh.
