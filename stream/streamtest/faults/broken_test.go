@@ -117,7 +117,7 @@ func TestTheHarnessCanFail(t *testing.T) {
 			func(m *memory) stream.Source {
 				return through(m.endpoint, func(s stream.Sink) stream.Sink { return &stubborn{Sink: s} })
 			},
-			(*memory).cut, []string{"broke Resynchronising", "upstream it was not"},
+			(*memory).cut, []string{"broke Resynchronising", "spurious: "},
 		},
 		"never says stale": {
 			func(m *memory) stream.Source { return hiding(m.endpoint) },
