@@ -110,7 +110,9 @@ func (l *Log) Commit(changes []Change, revision uint64) (CommitResult, error) {
 	if err != nil {
 		return result, err
 	}
-	l.append(changes, revision, &result)
+	before := l.next.revision
+	last := l.append(changes, revision, &result)
+	l.closeHole(before, last)
 	l.publish()
 	return result, nil
 }

@@ -132,3 +132,20 @@ func TestIDAfterAResyncIsThatOfItsEnd(t *testing.T) {
 		t.Errorf("the id after the resync is %v, want one of 10 or later:\n%s", got, c.Describe())
 	}
 }
+
+// The newest of all was deleted before a fresh replica took its snapshot, which is
+// therefore older than what the other one has given out.
+func TestPositionOfWhatWasDeletedBeforeASnapshot(t *testing.T) {
+	const epoch = stream.UnnumberedEpoch + "e"
+	first, fresh := newLog(stream.LogConfig{Watch: "w"}), newLog(stream.LogConfig{Watch: "w"})
+	mustBegin(t, first, epoch, 1)
+	mustCommit(t, first, 5, put("x", 5))
+	h := &streamtest.History{}
+	_, id := follow(h, first, streamtest.Dial{})
+	mustBegin(t, fresh, epoch, 1)
+	mustCommit(t, fresh, 7, put("y", 7))
+	c, _ := follow(h, fresh, streamtest.Dial{From: id})
+	if _, ghost := c.State()["x"]; ghost {
+		t.Errorf("x was deleted, and is kept for ever:\n%s", c.Describe())
+	}
+}

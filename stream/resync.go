@@ -38,6 +38,7 @@ func (l *Log) Replace(epoch string, snapshot []Resource, revision uint64) (Commi
 	l.next.origin, l.next.horizon = revision, l.knownFrom(revision)
 	l.next.horizonAge = l.next.committed
 	l.next.intact, l.next.readable = l.next.seq, l.next.seq
+	l.openHole()
 	l.publish()
 	return result, nil
 }
@@ -68,7 +69,9 @@ func (l *Log) resync(snapshot []Change, revision uint64, result CommitResult) (C
 	}
 	changes = append(changes, l.missing(present, revision)...)
 	last := l.append(changes, revision, &result)
+	l.closeHole(before, last)
 	l.skipTo(before, revision, last)
+	l.openHole()
 	l.publish()
 	return result, nil
 }

@@ -257,7 +257,7 @@ func (s *Subscription) start(b *Batch, v *version) bool {
 		s.reset(b, v, ResetEpochChanged)
 	case r.AsOf > v.revision:
 		return s.ahead(b, v)
-	case r.AsOf < v.horizon:
+	case r.AsOf < v.horizon || v.inHole(r.AsOf):
 		s.outcome = OutcomeExpired
 		s.reset(b, v, ResetExpired)
 	default:

@@ -27,6 +27,7 @@ type version struct {
 	origin     uint64 // from this revision on every change is known
 	horizon    uint64 // deletes up to here may be unknown: no position below it is resumed
 	horizonAge time.Time
+	holes      []hole // no position inside of one is resumed
 	forgotten  uint64 // seq of the newest delete that was dropped: no cursor below it can go on
 
 	count      int   // resources
