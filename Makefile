@@ -34,6 +34,7 @@ run: ## serve this machine's live processes on http://127.0.0.1:8080
 .PHONY: build
 build: ## build bin/gateway
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/gateway ./cmd/gateway
+	@echo "bin/gateway: $$(($$(wc -c < bin/gateway) / 1000000)) MB" >&2
 
 .PHONY: test
 test: servers ## run all tests with the race detector, in random order (WATCHTIDE_FULL_CONSUL=1: with full Consul servers)
