@@ -25,19 +25,21 @@ package stream
 //
 // A Merge belongs to one goroutine.
 type Merge struct {
-	entries map[string]mergeEntry
-	pass    uint32 // of the list; the first is 1
-	listing bool   // the list of this pass is not complete
-	live    bool   // committed: only keys and revisions are kept
-	floor   uint64 // unknown keys up to here were deleted
-	exact   bool   // the lists name the revision that they show
-	passed  bool   // the watch has passed the list
+	entries map[string]*mergeEntry
+	slabs   [][]mergeEntry // where they lie, in the order in which they came
+	pass    uint32         // of the list; the first is 1
+	listing bool           // the list of this pass is not complete
+	live    bool           // committed: only keys and revisions are kept
+	floor   uint64         // unknown keys up to here were deleted
+	exact   bool           // the lists name the revision that they show
+	passed  bool           // the watch has passed the list
 }
 
 // mergeEntry is the newest that is known of a key.
 type mergeEntry struct {
 	resource Resource // without Value and Encoding once committed
 	deleted  bool     // only while a list is read
+	swept    bool     // it is in no map any more
 	listed   uint32   // the pass in which the list showed the key
 	watched  uint32   // the pass in which the watch changed it
 }
@@ -60,7 +62,36 @@ const (
 
 // NewMerge returns a Merge whose first list has begun.
 func NewMerge() *Merge {
-	return &Merge{entries: map[string]mergeEntry{}, pass: 1, listing: true}
+	return &Merge{entries: map[string]*mergeEntry{}, pass: 1, listing: true}
+}
+
+// mergeSlab is how many entries are allocated at a time.
+const mergeSlab = 512
+
+// entry returns the entry of a key, and makes one if it is not known.
+func (m *Merge) entry(key string) (e *mergeEntry, known bool) {
+	if e, known = m.entries[key]; known {
+		return e, true
+	}
+	last := len(m.slabs) - 1
+	switch {
+	case m.live:
+		e = new(mergeEntry) // it must not hold others of its slab
+	case last < 0 || len(m.slabs[last]) == mergeSlab:
+		m.slabs = append(m.slabs, make([]mergeEntry, 0, mergeSlab))
+		last++
+		fallthrough
+	default:
+		m.slabs[last] = append(m.slabs[last], mergeEntry{})
+		e = &m.slabs[last][len(m.slabs[last])-1]
+	}
+	m.entries[key] = e
+	return e, false
+}
+
+func (m *Merge) sweep(key string, e *mergeEntry) {
+	e.swept = true
+	delete(m.entries, key)
 }
 
 // Begin starts another list, beside the watch that goes on.
@@ -71,13 +102,12 @@ func (m *Merge) Begin() {
 
 // Listed takes a resource of the list. It returns whether that is news.
 func (m *Merge) Listed(r Resource) bool {
-	e, known := m.entries[r.Key]
+	e, known := m.entry(r.Key)
 	news := !known || e.resource.Revision < r.Revision
 	if news {
-		e = mergeEntry{resource: m.kept(r), watched: e.watched}
+		e.resource, e.deleted = m.kept(r), false
 	}
 	e.listed = m.pass
-	m.entries[r.Key] = e
 	return news
 }
 
@@ -95,7 +125,8 @@ func (m *Merge) Upserted(r Resource) Verdict {
 	case !m.exact && !m.passed:
 		return Doubtful
 	}
-	m.entries[r.Key] = mergeEntry{resource: m.kept(r), listed: e.listed, watched: m.pass}
+	e, _ = m.entry(r.Key)
+	e.resource, e.deleted, e.watched = m.kept(r), false, m.pass
 	return Newer
 }
 
@@ -108,17 +139,16 @@ func (m *Merge) Deleted(key string, revision uint64) bool {
 		return false
 	}
 	if m.listing {
-		e.resource, e.watched = Resource{Key: key, Revision: revision}, m.pass
+		e, known = m.entry(key)
 		was := known && !e.deleted
-		e.deleted = true
-		m.entries[key] = e
+		e.resource, e.watched, e.deleted = Resource{Key: key, Revision: revision}, m.pass, true
 		return was
 	}
 	if !known {
 		return false
 	}
 	m.seen(e)
-	delete(m.entries, key)
+	m.sweep(key, e)
 	if !m.exact {
 		// What comes after this in the watch was created after it, so later than
 		// this resource: an upsert up to here is a repetition.
@@ -128,7 +158,7 @@ func (m *Merge) Deleted(key string, revision uint64) bool {
 }
 
 // seen follows a change that is newer than what the last list showed of its key.
-func (m *Merge) seen(e mergeEntry) {
+func (m *Merge) seen(e *mergeEntry) {
 	m.passed = m.passed || !m.listing && e.listed == m.pass
 }
 
@@ -157,7 +187,7 @@ func (m *Merge) Complete(listed uint64, exact bool) (gone []string, doubtful []R
 		default:
 			doubtful = append(doubtful, e.resource)
 		}
-		delete(m.entries, key)
+		m.sweep(key, e)
 	}
 	return gone, doubtful
 }
@@ -166,7 +196,8 @@ func (m *Merge) Complete(listed uint64, exact bool) (gone []string, doubtful []R
 // the resource was created after the list shows that the watch has passed it.
 func (m *Merge) Confirm(r Resource) {
 	m.passed = true
-	m.entries[r.Key] = mergeEntry{resource: m.kept(r), watched: m.pass}
+	e, _ := m.entry(r.Key)
+	*e = mergeEntry{resource: m.kept(r), watched: m.pass}
 }
 
 // Commit sends the state to sink, as a snapshot of the revision order epoch that
@@ -176,17 +207,27 @@ func (m *Merge) Commit(sink Sink, epoch string, revision uint64) error {
 		return err
 	}
 	m.live = true
-	for key, e := range m.entries {
-		if e.deleted {
+	for _, slab := range m.slabs {
+		if err := m.pour(slab, sink); err != nil {
+			return err
+		}
+	}
+	m.slabs = nil
+	return sink.Commit(revision)
+}
+
+func (m *Merge) pour(slab []mergeEntry, sink Sink) error {
+	for i := range slab {
+		e := &slab[i]
+		if e.swept || e.deleted {
 			continue
 		}
 		if err := sink.Upsert(e.resource); err != nil {
 			return err
 		}
 		e.resource = m.kept(e.resource)
-		m.entries[key] = e
 	}
-	return sink.Commit(revision)
+	return nil
 }
 
 // Len is how many resources there are.
