@@ -12,8 +12,9 @@ import (
 // Truth is everything that an upstream ever was: its revision orders, and in
 // each of them its transactions. Safe for concurrent use.
 type Truth struct {
-	mu     sync.Mutex
-	epochs []*epoch
+	mu        sync.Mutex
+	epochs    []*epoch
+	traceless bool
 }
 
 // epoch is one revision order. The states are immutable once they are there.
@@ -33,6 +34,7 @@ type Transaction struct {
 	After State
 
 	resources map[string]stream.Resource // After, with the values in full
+	newest    uint64                     // the greatest revision in After
 }
 
 // NewTruth returns the truth of an upstream that is empty at a revision.
@@ -76,7 +78,18 @@ func (t *Truth) Append(revision uint64, changes ...stream.Change) {
 		txn.After[c.Key] = versionOf(c.Resource)
 		txn.resources[c.Key] = c.Resource
 	}
+	for _, v := range txn.After {
+		txn.newest = max(txn.newest, v.Revision)
+	}
 	e.txns = append(e.txns, txn)
+}
+
+// Traceless says that a list of the upstream has no revision but those of what is
+// in it: a state from which the newest was deleted looks like an earlier one.
+func (t *Truth) Traceless() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.traceless = true
 }
 
 // Newest returns the newest revision order's name and last transaction.
@@ -97,6 +110,9 @@ func (t *Truth) At(served string, revision uint64) []State {
 	var out []State
 	for _, e := range t.named(served) {
 		out = append(out, e.at(revision)...)
+		if t.traceless {
+			out = append(out, e.likeAt(revision)...)
+		}
 	}
 	return out
 }
@@ -160,6 +176,16 @@ func (e *epoch) at(revision uint64) []State {
 	var out []State
 	for _, txn := range e.txns[start:end] {
 		out = append(out, txn.After)
+	}
+	return out
+}
+
+// likeAt are the later states that hold nothing newer.
+func (e *epoch) likeAt(revision uint64) (out []State) {
+	for _, txn := range e.txns[e.count(revision):] {
+		if txn.newest <= revision {
+			out = append(out, txn.After)
+		}
 	}
 	return out
 }

@@ -243,6 +243,9 @@ func (u *upstream) truth() *streamtest.Truth {
 	defer u.mu.Unlock()
 	orders := u.served()
 	t := streamtest.NewTruth(orders[0].epoch, 0)
+	if unnumbered(u.rig.Source) {
+		t.Traceless()
+	}
 	for i, o := range orders {
 		if i > 0 {
 			t.Begin(o.epoch, 0)
