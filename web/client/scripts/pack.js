@@ -1,0 +1,52 @@
+// Packs the package, installs it in an empty project, and uses it there as
+// somebody else would: its own dependency comes along, every entry point resolves,
+// the types are found, and nothing is in it that nobody needs.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const project = mkdtempSync(join(tmpdir(), 'watchtide-client-'));
+
+try {
+  check(JSON.parse(npm(root, 'pack', '--json', '--pack-destination', project)));
+} finally {
+  rmSync(project, { recursive: true, force: true });
+}
+
+function check(packed) {
+  // Either a list of what was packed, or a map by name: that depends on npm.
+  const [tarball] = Array.isArray(packed) ? packed : Object.values(packed);
+  const files = tarball.files.map(({ path }) => path);
+  for (const wanted of ['LICENSE', 'README.md', 'package.json', 'dist/index.js', 'dist/index.d.ts', 'dist/react.js', 'dist/react.d.ts', 'dist/shared.js', 'dist/shared.d.ts']) {
+    if (!files.includes(wanted)) throw new Error(`the package has no ${wanted}`);
+  }
+  const foreign = files.filter((path) => !/^(dist\/\w+\.(js|d\.ts)|LICENSE|README\.md|package\.json)$/.test(path));
+  if (foreign.length > 0) throw new Error(`the package should not hold ${foreign}`);
+  use(tarball.filename);
+  console.log(`${tarball.filename}: ${tarball.size} B, ${files.length} files; installed and used in an empty project`);
+}
+
+function use(filename) {
+  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  writeFileSync(join(project, 'package.json'), JSON.stringify({ type: 'module', private: true }));
+  npm(project, 'install', '--no-audit', '--no-fund', `./${filename}`, `react@${devDependencies.react}`, `@types/react@${devDependencies['@types/react']}`);
+  writeFileSync(join(project, 'use.ts'), `
+    import { watch, RefusedError, type View } from '@watchtide/client';
+    import { useWatch } from '@watchtide/client/react';
+    import { Hub, sharedTransport } from '@watchtide/client/shared';
+    const tide = watch<{ notes: { text: string } }>('http://127.0.0.1:1/', { watches: ['notes'] });
+    const view: View<{ text: string }> = tide.store('notes').view;
+    if (view.state !== 'connecting' || typeof useWatch !== 'function' || typeof RefusedError !== 'function' || !Hub || !sharedTransport) throw new Error('unusable');
+    tide.close();
+  `);
+  const tsc = join(root, 'node_modules/.bin/tsc');
+  execFileSync(tsc, ['--strict', '--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,dom,dom.iterable', 'use.ts'], { cwd: project, stdio: 'inherit' });
+  execFileSync('node', ['use.js'], { cwd: project, stdio: 'inherit' });
+}
+
+function npm(cwd, ...args) {
+  return execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+}

@@ -1,0 +1,33 @@
+// Prints how much the client adds to a page, bundled, minified and compressed, and
+// fails if that is more than promised. What counts is what a page that uses all of
+// it loads; React is there anyway.
+import { gzipSync } from 'node:zlib';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const budgets = [
+  { name: 'core', limit: 5_000, code: `export { watch, RefusedError, NotAStreamError } from './index.js'` },
+  { name: 'everything but React', limit: 5_500, code: `export * from './index.js'` },
+  { name: 'core and useWatch', limit: 6_000, code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export * from './react.js'` },
+  { name: 'core and a tab that shares', limit: 5_500, code: `export { watch, RefusedError, NotAStreamError } from './index.js'; export { sharedTransport } from './shared.js'` },
+  { name: 'the worker that tabs share', limit: 6_000, code: `export { Hub } from './shared.js'` },
+];
+
+const dist = fileURLToPath(new URL('../dist', import.meta.url));
+
+for (const { name, limit, code } of budgets) {
+  const size = await gzipped(code);
+  console.log(`${name}: ${size} B gzip, of ${limit}`);
+  if (size > limit) {
+    console.error(`${name} is ${size - limit} B larger than promised`);
+    process.exitCode = 1;
+  }
+}
+
+async function gzipped(code) {
+  const { outputFiles } = await build({
+    stdin: { contents: code, resolveDir: dist },
+    bundle: true, minify: true, write: false, format: 'esm', target: 'es2022', external: ['react'],
+  });
+  return gzipSync(outputFiles[0].contents, { level: 9 }).length;
+}

@@ -1,0 +1,161 @@
+import { Backoff } from './backoff.js';
+import { isFatal, RefusedError } from './errors.js';
+import { Page } from './page.js';
+import { Pause } from './pause.js';
+import { Stream, type End } from './stream.js';
+import type { Stores } from './stores.js';
+import type { Transport } from './transport.js';
+
+// Watches that are added or removed within so long travel in one request.
+const gatherMs = 50;
+
+// However often the network comes back: no two attempts within so long.
+const spacingMs = 1_000;
+
+export interface ConnectionOptions {
+  /** `…/v1/events` */
+  readonly url: string;
+  readonly transport: Transport;
+  readonly credentials: RequestCredentials;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly getToken: ((asked: { expired: boolean }) => string | undefined | Promise<string | undefined>) | undefined;
+  readonly parse: (json: string) => unknown;
+  /** How long a tab may be hidden before it gives up its stream, in ms. */
+  readonly hiddenMs: number;
+}
+
+/**
+ * Keeps one stream open for the stores, for as long as they want any watch: stream
+ * after stream, each with the newest id, with pauses between them as long as the
+ * server and the back-off say.
+ *
+ * Everything happens in #run, a single loop; the other methods only wake it up.
+ */
+export class Connection {
+  readonly #backoff = new Backoff();
+  readonly #pause = new Pause();
+  readonly #page: Page;
+  #stream: Stream | undefined;
+  #running = false;
+  #closed = false;
+  #again = false;     // the set of watches changed: no pause before the next stream
+  #asleep = false;    // the tab was hidden for long
+  #expired = false;   // the server said so of the token
+  #attemptAt = 0;
+  #gathering: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly stores: Stores, private readonly options: ConnectionOptions) {
+    this.#page = new Page(options.hiddenMs, {
+      online: () => this.#hurry(),
+      shown: () => this.#shown(),
+      hiddenLong: () => this.#sleep(),
+    });
+  }
+
+  /** The set of watches is another: asks for it. */
+  changed(): void {
+    if (this.#closed) return;
+    if (!this.#running) return void this.#run();
+    clearTimeout(this.#gathering);
+    this.#gathering = setTimeout(() => this.#renew(), gatherMs);
+  }
+
+  close(error?: Error): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#page.close();
+    clearTimeout(this.#gathering);
+    this.#stream?.cut('closed');
+    this.#pause.end();
+    this.stores.disconnect({ state: 'closed', since: Date.now(), reason: error?.message ?? '', ...(error && { error }) });
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true;
+    await undefined; // what is added in the same breath goes into the same request
+    while (this.#wanted) {
+      this.#attemptAt = Date.now();
+      const end = await this.#attempt();
+      if (!this.#wanted) break;
+      if (!this.#again) await this.#recover(end);
+      while (this.#asleep && this.#wanted) await this.#pause.begin(Infinity, 'until woken');
+    }
+    this.#running = this.#again = false;
+    if (!this.#closed) this.stores.disconnect({ state: 'connecting', since: Date.now(), reason: '' });
+  }
+
+  get #wanted(): boolean {
+    return !this.#closed && !this.stores.empty;
+  }
+
+  async #attempt(): Promise<End> {
+    const { transport, parse, url, credentials } = this.options;
+    const stream = this.#stream = new Stream(this.stores, transport, parse, this.#again && this.stores.link.state === 'open');
+    this.#again = false;
+    try {
+      const headers = await this.#headers();
+      return await stream.run({ url: `${url}?${this.stores.query}`, lastEventId: this.stores.id, headers, credentials });
+    } catch (error) { // of getToken
+      return { error, goodbye: undefined, retryMs: undefined, aliveAt: Date.now(), openedAt: undefined };
+    } finally {
+      this.#stream = undefined;
+    }
+  }
+
+  async #headers(): Promise<Record<string, string>> {
+    const { headers, getToken } = this.options;
+    const token = await getToken?.({ expired: this.#expired });
+    this.#expired = false;
+    return { ...headers, ...(token && { Authorization: `Bearer ${token}` }) };
+  }
+
+  // After a stream that ended: says so, and waits for as long as it has to.
+  async #recover(end: End): Promise<void> {
+    const { error, goodbye, openedAt } = end;
+    if (isFatal(error)) return this.#refused(error);
+    this.#expired = goodbye?.reason === 'token_expired';
+    this.stores.disconnect(this.#lostLink(end));
+    this.#backoff.ended(openedAt === undefined ? 0 : end.aliveAt - openedAt);
+    const demanded = goodbye?.retry_ms ?? (error instanceof RefusedError ? error.retryAfterMs : undefined);
+    const wait = this.#backoff.next(demanded ?? end.retryMs ?? 0);
+    await this.#pause.begin(wait, demanded === undefined ? 'until woken' : 'to its end');
+  }
+
+  #lostLink({ aliveAt, openedAt, error, goodbye }: End): Stores['link'] {
+    const { link } = this.stores;
+    const reason = error instanceof Error ? error.message : goodbye ? `the server said goodbye: ${goodbye.reason}` : 'the stream ended';
+    if (openedAt !== undefined) return { state: 'offline', since: aliveAt, reason };
+    return { ...link, state: link.state === 'connecting' ? 'connecting' : 'offline', reason };
+  }
+
+  // One watch that is not there is no reason to lose the others.
+  #refused(error: Error): void {
+    const watch = error instanceof RefusedError && error.status === 404 ? error.problem?.watch : undefined;
+    if (!watch || !this.stores.get(watch)) return this.close(error);
+    this.stores.remove(watch, error);
+    this.#again = true;
+  }
+
+  #renew(): void {
+    if (!this.#running) return this.changed();
+    if (!this.#stream) return this.#hurry();
+    this.#again = true;
+    this.#stream.cut('other watches');
+  }
+
+  // Something changed for the better: no need to wait out the back-off.
+  #hurry(): void {
+    this.#pause.shorten(this.#attemptAt + spacingMs - Date.now());
+  }
+
+  #shown(): void {
+    this.#asleep = false;
+    this.#stream?.check(); // its timer may have slept, too
+    this.#hurry();
+  }
+
+  #sleep(): void {
+    this.#asleep = true;
+    this.#stream?.cut('this tab was hidden for long');
+  }
+}

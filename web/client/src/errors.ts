@@ -1,0 +1,40 @@
+import type { Problem } from './protocol.js';
+
+/**
+ * The server refused the stream, with a status other than 200. `fatal` says that
+ * asking again would be answered alike: 401, 403, 404, 406 and their kind. 429 and
+ * 503 are not.
+ */
+export class RefusedError extends Error {
+  override readonly name = 'RefusedError';
+
+  constructor(
+    readonly status: number,
+    /** What the server said about it (RFC 9457), if it did. */
+    readonly problem: Problem | undefined,
+    /** From `Retry-After`: the earliest moment for another attempt, in ms from now. */
+    readonly retryAfterMs: number | undefined,
+  ) {
+    super(problem?.detail ?? `the server answered with status ${status}`);
+  }
+
+  get fatal(): boolean {
+    return this.status < 500 && this.status !== 408 && this.status !== 429;
+  }
+}
+
+/** The answer was 200, but no event stream: there is no gateway at this URL. */
+export class NotAStreamError extends Error {
+  override readonly name = 'NotAStreamError';
+  readonly fatal = true;
+
+  constructor(url: string, readonly contentType: string) {
+    super(`${url} answered with ${contentType || 'no content type'}, not with text/event-stream: is it the URL of a gateway?`);
+  }
+}
+
+/** Errors after which the client does not come back by itself. */
+export type FatalError = RefusedError | NotAStreamError;
+
+export const isFatal = (error: unknown): error is FatalError =>
+  (error instanceof RefusedError || error instanceof NotAStreamError) && error.fatal;

@@ -1,0 +1,34 @@
+/** What happens to the page that matters to a connection. */
+export interface PageEvents {
+  /** The network is back. */
+  online(): void;
+  /** The tab is visible again. */
+  shown(): void;
+  /** The tab was hidden for longer than it may. */
+  hiddenLong(): void;
+}
+
+/** Listens to the page, if there is one: in Node nothing ever happens. */
+export class Page {
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #online: () => void;
+
+  constructor(private readonly hiddenMs: number, private readonly events: PageEvents) {
+    this.#online = () => events.online();
+    globalThis.addEventListener?.('online', this.#online);
+    globalThis.document?.addEventListener('visibilitychange', this.#visibility);
+    if (globalThis.document?.hidden) this.#visibility();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    globalThis.removeEventListener?.('online', this.#online);
+    globalThis.document?.removeEventListener('visibilitychange', this.#visibility);
+  }
+
+  readonly #visibility = (): void => {
+    clearTimeout(this.#timer);
+    if (!document.hidden) return this.events.shown();
+    if (this.hiddenMs !== Infinity) this.#timer = setTimeout(() => this.events.hiddenLong(), this.hiddenMs);
+  };
+}

@@ -1,0 +1,111 @@
+// Generated from openapi/openapi.json by scripts/protocol.js. Do not edit.
+
+/** One event. Clients ignore types that they do not know. */
+export type Event =
+  | HelloEvent
+  | ResetEvent
+  | UpsertEvent
+  | DeleteEvent
+  | EndOfSnapshotEvent
+  | BookmarkEvent
+  | StatusEvent
+  | GoodbyeEvent;
+
+/** RFC 9457. */
+export interface Problem {
+  /** What was wrong, where, and what would be right. */
+  detail: string;
+  key?: string;
+  key_encoding?: Encoding;
+  /** Name of the parameter or header. */
+  parameter?: string;
+  status: number;
+  title: string;
+  type: string;
+  watch?: string;
+}
+
+/** The first event of every response. */
+export interface HelloEvent {
+  /** The longest silence. */
+  heartbeat_ms: number;
+  type: "hello";
+  watches: Array<{
+    mode: "snapshot" | "resume";
+    watch: WatchName;
+  }>;
+}
+
+/** Forget everything known of this watch; a full snapshot follows. */
+export interface ResetEvent {
+  reason: "initial" | "expired" | "ahead" | "epoch_changed" | "invalid_position";
+  type: "reset";
+  watch: WatchName;
+}
+
+/** A resource in the snapshot, or created or changed. Carries the full value. */
+export interface UpsertEvent {
+  encoding?: Encoding;
+  key: string;
+  key_encoding?: Encoding;
+  revision: Revision;
+  type: "upsert";
+  value: Value;
+  watch: WatchName;
+}
+
+/** A resource is gone, or left the view. */
+export interface DeleteEvent {
+  key: string;
+  key_encoding?: Encoding;
+  revision: Revision;
+  type: "delete";
+  watch: WatchName;
+}
+
+/** The client now holds exactly the state at `revision`. After a resume, "caught up". */
+export interface EndOfSnapshotEvent {
+  /** Number of resources. */
+  count: number;
+  /** After a resume. */
+  resumed?: true;
+  revision: Revision;
+  type: "end_of_snapshot";
+  watch: WatchName;
+}
+
+/** Progress without data; also ends a catch-up. */
+export interface BookmarkEvent {
+  revision: Revision;
+  /** After a catch-up: changes that this subscriber did not see one by one. */
+  skipped?: number;
+  type: "bookmark";
+  watch: WatchName;
+}
+
+/** The freshness of the watch, or of this subscriber (`catching_up`), changed. */
+export interface StatusEvent {
+  reason?: string;
+  since?: string;
+  state: "priming" | "in_sync" | "resyncing" | "stale" | "catching_up";
+  type: "status";
+  watch: WatchName;
+}
+
+/** The last event before the server ends the stream on purpose. */
+export interface GoodbyeEvent {
+  reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "complete";
+  /** When to come back. */
+  retry_ms: number;
+  type: "goodbye";
+}
+
+export type Encoding = "base64";
+
+export type WatchName = string;
+
+/** Unsigned 64-bit number, the place in the upstream's own order. */
+export type Revision = string;
+
+/** Any JSON, digits and key order as the upstream has them. */
+export type Value = unknown;

@@ -1,0 +1,2 @@
+export { Hub } from './hub.js';
+export { sharedTransport } from './port_transport.js';

@@ -1,0 +1,117 @@
+import type { Event, GoodbyeEvent } from './protocol.js';
+import type { Stores } from './stores.js';
+import type { Receiver, StreamRequest, Transport } from './transport.js';
+
+// Until hello names the heartbeat: that of a gateway that is not configured otherwise.
+const defaultHeartbeatMs = 15_000;
+
+/** Why a stream ended, and what the server said about coming back. */
+export interface End {
+  /** Missing where the server ended the stream cleanly. */
+  readonly error?: unknown;
+  readonly goodbye: GoodbyeEvent | undefined;
+  /** From `retry:`. */
+  readonly retryMs: number | undefined;
+  /** When the last byte came. */
+  readonly aliveAt: number;
+  /** When `hello` came; undefined if it never did. */
+  readonly openedAt: number | undefined;
+}
+
+/**
+ * One stream, from its request to its end: hands its events to the stores, and
+ * cuts it off if it falls silent.
+ */
+export class Stream {
+  readonly #abort = new AbortController();
+  #heartbeatMs = defaultHeartbeatMs;
+  #aliveAt = Date.now();
+  #openedAt: number | undefined;
+  #goodbye: GoodbyeEvent | undefined;
+  #retryMs: number | undefined;
+  #watchdog: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    private readonly stores: Stores,
+    private readonly transport: Transport,
+    private readonly parse: (json: string) => unknown,
+    /** It takes the place of a stream that was well. */
+    private readonly renewing: boolean,
+  ) {}
+
+  async run(request: Omit<StreamRequest, 'signal'>): Promise<End> {
+    const { signal } = this.#abort;
+    this.#aliveAt = Date.now();
+    this.#guard();
+    try {
+      signal.throwIfAborted(); // while its token was waited for
+      await Promise.race([this.transport.read({ ...request, signal }, this.#receiver()), aborted(signal)]);
+      return this.#end({});
+    } catch (error) {
+      return this.#end({ error });
+    } finally {
+      clearTimeout(this.#watchdog);
+      this.cut('ended');
+    }
+  }
+
+  /** Ends the stream from this side. */
+  cut(reason: string): void {
+    this.#abort.abort(new Error(reason));
+  }
+
+  /** Cuts it off if nothing came for clearly longer than the heartbeat. */
+  check(): void {
+    const silent = Date.now() - this.#aliveAt;
+    if (silent >= this.#limit && !this.#mayBeSilent) this.cut(`nothing came for ${Math.round(silent / 1000)} s`);
+  }
+
+  get #limit(): number {
+    return 2 * this.#heartbeatMs;
+  }
+
+  // A transport that does not hear the heartbeat can only be late with its hello.
+  get #mayBeSilent(): boolean {
+    return !this.transport.hearsHeartbeat && this.#openedAt !== undefined;
+  }
+
+  #guard(): void {
+    clearTimeout(this.#watchdog);
+    const rest = this.#aliveAt + this.#limit - Date.now();
+    this.#watchdog = setTimeout(() => {
+      this.check();
+      if (!this.#abort.signal.aborted) this.#guard();
+    }, rest > 0 ? rest : this.#limit);
+  }
+
+  #receiver(): Receiver {
+    const { stores } = this;
+    const live = (f: () => void) => { if (!this.#abort.signal.aborted) f(); };
+    return {
+      alive: () => { this.#aliveAt = Date.now(); },
+      retry: (ms) => { this.#retryMs = ms; },
+      event: (data) => live(() => this.#take(this.parse(data) as Event)),
+      id: (id) => live(() => stores.commit(id)),
+      flush: () => live(() => stores.publish()),
+    };
+  }
+
+  #take(event: Event): void {
+    if (event.type === 'goodbye') this.#goodbye = event;
+    else if (event.type !== 'hello') this.stores.take(event);
+    else {
+      this.#openedAt = Date.now();
+      this.#heartbeatMs = event.heartbeat_ms;
+      this.#guard();
+      this.stores.open(event, this.renewing);
+    }
+  }
+
+  #end(error: { error?: unknown }): End {
+    return { ...error, goodbye: this.#goodbye, retryMs: this.#retryMs, aliveAt: this.#aliveAt, openedAt: this.#openedAt };
+  }
+}
+
+const aborted = (signal: AbortSignal) => new Promise<never>((_, reject) => {
+  signal.addEventListener('abort', () => reject(signal.reason));
+});

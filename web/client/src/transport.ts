@@ -1,0 +1,82 @@
+import { NotAStreamError, RefusedError } from './errors.js';
+import type { Problem } from './protocol.js';
+import { parser, type Found } from './sse.js';
+
+/** One request for a stream. */
+export interface StreamRequest {
+  readonly url: string;
+  /** The position to go on from; empty for none. */
+  readonly lastEventId: string;
+  /** Further headers, `Authorization` among them. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly credentials: RequestCredentials;
+  /** Ends the stream; the transport then calls the receiver no more. */
+  readonly signal: AbortSignal;
+}
+
+/** What a transport tells of a stream, in the order of the wire. */
+export interface Receiver extends Found {
+  /** Something came, be it a comment. */
+  alive(): void;
+  /** All that came together was told. */
+  flush(): void;
+}
+
+/** A way to read a stream. */
+export interface Transport {
+  /** Whether it notices the server's heartbeat, so that silence means something. */
+  readonly hearsHeartbeat: boolean;
+  /** Reads one stream: resolves at its end, rejects where it cannot begin or is cut off. */
+  read(request: StreamRequest, receiver: Receiver): Promise<void>;
+}
+
+/** Reads streams with `fetch`: it can send headers, and sees status codes and comments. */
+export const fetchTransport: Transport = {
+  hearsHeartbeat: true,
+  async read(request, receiver) {
+    const { url, credentials, signal } = request;
+    const response = await fetch(url, { headers: headersOf(request), credentials, signal, cache: 'no-store' });
+    receiver.alive();
+    await pump(await bodyOf(response, url), receiver, signal);
+  },
+};
+
+const headersOf = ({ lastEventId, headers }: StreamRequest): Record<string, string> => ({
+  Accept: 'text/event-stream',
+  ...(lastEventId && { 'Last-Event-ID': lastEventId }),
+  ...headers,
+});
+
+async function bodyOf(response: Response, url: string): Promise<ReadableStream<Uint8Array>> {
+  const type = response.headers.get('Content-Type') ?? '';
+  if (response.status !== 200) {
+    const problem = type.includes('json') ? await response.json().catch(() => undefined) as Problem | undefined : undefined;
+    throw new RefusedError(response.status, problem, retryAfterMs(response.headers.get('Retry-After')));
+  }
+  if (!response.body || !type.startsWith('text/event-stream')) throw new NotAStreamError(url, type);
+  return response.body;
+}
+
+// Retry-After holds seconds, or a date (RFC 9110, 10.2.3).
+function retryAfterMs(header: string | null): number | undefined {
+  if (!header) return undefined;
+  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
+}
+
+async function pump(body: ReadableStream<Uint8Array>, receiver: Receiver, signal: AbortSignal): Promise<void> {
+  const parse = parser(receiver);
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || signal.aborted) return;
+      receiver.alive();
+      parse(decoder.decode(value, { stream: true }));
+      receiver.flush();
+    }
+  } finally {
+    reader.cancel().catch(() => {}); // an event that cannot be read must not leave the connection open
+  }
+}

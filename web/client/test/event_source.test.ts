@@ -1,0 +1,108 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { eventSourceTransport } from '../src/event_source.js';
+import { watch, type Watches } from '../src/watch.js';
+import { pass } from './server.js';
+
+/** A browser's EventSource, as far as it matters: it repeats the last id where there is none. */
+class FakeEventSource extends EventTarget {
+  static all: FakeEventSource[] = [];
+  onerror: (() => void) | undefined;
+  closed = false;
+  #id = '';
+
+  constructor(readonly url: string, readonly init: EventSourceInit) {
+    super();
+    FakeEventSource.all.push(this);
+  }
+
+  static get last(): FakeEventSource {
+    return FakeEventSource.all.at(-1)!;
+  }
+
+  tell(event: { type: string } & Record<string, unknown>, id?: string) {
+    this.#id = id ?? this.#id;
+    this.dispatchEvent(new MessageEvent(event.type, { data: JSON.stringify(event), lastEventId: this.#id }));
+  }
+
+  close() {
+    this.closed = true;
+  }
+}
+
+let tide: Watches | undefined;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.spyOn(Math, 'random').mockReturnValue(0.5);
+  vi.stubGlobal('EventSource', FakeEventSource);
+  FakeEventSource.all = [];
+});
+
+afterEach(async () => {
+  tide?.close();
+  tide = undefined;
+  await pass();
+  expect(FakeEventSource.all.every(({ closed }) => closed)).toBe(true);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+async function follow() {
+  tide = watch('/live', { watches: ['w'], transport: eventSourceTransport });
+  await pass();
+  const source = FakeEventSource.last;
+  source.tell({ type: 'hello', heartbeat_ms: 1_000, watches: [{ watch: 'w', mode: 'snapshot' }] });
+  source.tell({ type: 'reset', watch: 'w', reason: 'initial' }, 'w@e-0/1');
+  source.tell({ type: 'upsert', watch: 'w', key: 'a', revision: '1', value: 1 });
+  source.tell({ type: 'end_of_snapshot', watch: 'w', revision: '1', count: 1 }, 'w@e-1');
+  return tide.store('w');
+}
+
+test('fills the same store', async () => {
+  const store = await follow();
+  expect(FakeEventSource.last.url).toBe('/live/v1/events?watch=w');
+  expect(FakeEventSource.last.init).toEqual({ withCredentials: false });
+  expect(store.view).toMatchObject({ state: 'in_sync', revision: '1' });
+});
+
+test('comes back with the newest id in the URL', async () => {
+  const store = await follow();
+  FakeEventSource.last.onerror!();
+  await pass();
+  expect(store.state).toBe('offline');
+  await pass(1_000);
+  expect(FakeEventSource.all).toHaveLength(2);
+  expect(FakeEventSource.all[0]!.closed).toBe(true);
+  expect(FakeEventSource.last.url).toBe('/live/v1/events?watch=w&last_event_id=w%40e-1');
+});
+
+test('obeys goodbye', async () => {
+  await follow();
+  FakeEventSource.last.tell({ type: 'goodbye', reason: 'draining', retry_ms: 9_000 });
+  FakeEventSource.last.onerror!();
+  await pass(8_999);
+  expect(FakeEventSource.all).toHaveLength(1);
+  await pass(1);
+  expect(FakeEventSource.all).toHaveLength(2);
+});
+
+test('takes silence for the end of a transaction whose id is that of the one before', async () => {
+  const store = await follow();
+  FakeEventSource.last.tell({ type: 'delete', watch: 'w', key: 'a', revision: '1' }, 'w@e-1');
+  expect(store.resources.size).toBe(1);
+  await pass(1_000);
+  expect(store.resources.size).toBe(0);
+});
+
+test('does not take silence for death, since it hears no heartbeat; but hello must come', async () => {
+  await follow();
+  await pass(600_000);
+  expect(FakeEventSource.all).toHaveLength(1);
+  FakeEventSource.last.onerror!();
+  await pass(1_000);
+  await pass(30_000);
+  expect(FakeEventSource.last.closed).toBe(true);
+});
+
+test('cannot send a token', () => {
+  expect(() => watch('/', { transport: eventSourceTransport, getToken: () => 't' })).toThrow('an EventSource cannot send a token');
+});

@@ -1,0 +1,99 @@
+// @vitest-environment happy-dom
+import { act, StrictMode, useState } from 'react';
+import { createRoot, type Root } from 'react-dom/client';
+import { renderToString } from 'react-dom/server';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Event } from '../src/protocol.js';
+import { useWatch } from '../src/react.js';
+import { Stores } from '../src/stores.js';
+import type { Store } from '../src/store.js';
+
+let stores: Stores;
+let store: Store<number>;
+let root: Root;
+let place: HTMLElement;
+let renders = 0;
+
+beforeEach(() => {
+  Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: true });
+  stores = new Stores();
+  store = stores.add('w') as Store<number>;
+  place = document.createElement('div');
+  root = createRoot(place);
+  renders = 0;
+});
+
+afterEach(() => act(() => root.unmount()));
+
+function feed(...events: Array<Event | string>) {
+  for (const event of events) typeof event === 'string' ? stores.commit(event) : stores.take(event);
+  stores.publish();
+}
+
+const up = (key: string, revision: number, value: number): Event => ({ type: 'upsert', watch: 'w', key, revision: String(revision), value });
+
+function prime() {
+  stores.open({ type: 'hello', heartbeat_ms: 1, watches: [{ watch: 'w', mode: 'snapshot' }] }, false);
+  feed({ type: 'reset', watch: 'w', reason: 'initial' }, up('a', 1, 1), up('b', 2, 2), { type: 'end_of_snapshot', watch: 'w', revision: '2', count: 2 }, 'w@e-2');
+}
+
+function Whole() {
+  const { state, resources } = useWatch(store);
+  renders++;
+  return <p>{state}: {[...resources].map(([key, { value }]) => `${key}=${value}`).join()}</p>;
+}
+
+function One({ name }: { name: string }) {
+  const value = useWatch(store, ({ resources }) => resources.get(name)?.value);
+  renders++;
+  return <p>{value ?? 'none'}</p>;
+}
+
+test('shows what the store shows, and what changes', async () => {
+  await act(() => root.render(<StrictMode><Whole /></StrictMode>));
+  expect(place.textContent).toBe('connecting: ');
+  await act(prime);
+  expect(place.textContent).toBe('in_sync: a=1,b=2');
+  await act(() => feed(up('a', 3, 3), 'w@e-3'));
+  expect(place.textContent).toBe('in_sync: a=3,b=2');
+});
+
+test('is rendered for what it selects alone', async () => {
+  prime();
+  await act(() => root.render(<One name="a" />));
+  expect([place.textContent, renders]).toEqual(['1', 1]);
+  await act(() => feed(up('b', 3, 3), 'w@e-3'));
+  expect(renders).toBe(1);
+  await act(() => feed(up('a', 4, 4), 'w@e-4'));
+  expect([place.textContent, renders]).toEqual(['4', 2]);
+});
+
+test('follows a selector that is another', async () => {
+  prime();
+  await act(() => root.render(<One name="a" />));
+  await act(() => root.render(<One name="b" />));
+  expect(place.textContent).toBe('2');
+});
+
+test('a selection that is made anew each time is no loop, and isEqual spares it', async () => {
+  prime();
+  const isEqual = (a: string[], b: string[]) => a.join() === b.join();
+  function Keys() {
+    const keys = useWatch(store, ({ resources }) => [...resources.keys()].sort(), isEqual);
+    const [, again] = useState(0);
+    renders++;
+    return <button onClick={() => again((n) => n + 1)}>{keys.join()}</button>;
+  }
+  await act(() => root.render(<Keys />));
+  await act(() => place.querySelector('button')!.click());
+  expect([place.textContent, renders]).toEqual(['a,b', 2]);
+  await act(() => feed(up('a', 3, 3), 'w@e-3'));
+  expect(renders).toBe(2);
+  await act(() => feed(up('c', 4, 4), 'w@e-4'));
+  expect([place.textContent, renders]).toEqual(['a,b,c', 3]);
+});
+
+test('renders on a server', () => {
+  prime();
+  expect(renderToString(<Whole />)).toContain('in_sync');
+});

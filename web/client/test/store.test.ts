@@ -1,0 +1,226 @@
+import { beforeEach, expect, test, vi } from 'vitest';
+import type { Event } from '../src/protocol.js';
+import { Stores } from '../src/stores.js';
+import type { Store } from '../src/store.js';
+
+let stores: Stores;
+let store: Store;
+let calls: Array<{ state: string; keys: string; changed: string }>;
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 1_000_000 });
+  stores = new Stores();
+  store = stores.add('w');
+  calls = [];
+  store.subscribe(({ state, resources }, { replaced, keys }) => {
+    calls.push({ state, keys: text(resources), changed: replaced ? 'all' : [...keys].join() });
+  });
+  calls.length = 0;
+});
+
+const text = (resources: Store['resources']) => [...resources].map(([key, { value }]) => `${key}=${value}`).join();
+
+const up = (key: string, revision: number, value: unknown): Event => ({ type: 'upsert', watch: 'w', key, revision: String(revision), value });
+const del = (key: string, revision: number): Event => ({ type: 'delete', watch: 'w', key, revision: String(revision) });
+const reset = (): Event => ({ type: 'reset', watch: 'w', reason: 'expired' });
+const end = (revision: number): Event => ({ type: 'end_of_snapshot', watch: 'w', revision: String(revision), count: 0 });
+const bookmark = (revision: number): Event => ({ type: 'bookmark', watch: 'w', revision: String(revision) });
+const status = (state: string, since = '1970-01-01T00:10:00Z'): Event => ({ type: 'status', watch: 'w', state, since } as Event);
+
+function open(renewing = false) {
+  stores.open({ type: 'hello', heartbeat_ms: 1, watches: [{ watch: 'w', mode: 'snapshot' }] }, renewing);
+  stores.publish();
+}
+
+/** Takes events that arrive together; a string is an id. */
+function feed(...events: Array<Event | string>) {
+  for (const event of events) typeof event === 'string' ? stores.commit(event) : stores.take(event);
+  stores.publish();
+}
+
+function primed() {
+  open();
+  feed(reset(), 'w@e-0/5', up('a', 3, 1), up('b', 5, 1), end(5), 'w@e-5');
+  calls.length = 0;
+}
+
+const lose = () => stores.disconnect({ state: 'offline', since: Date.now(), reason: 'gone' });
+
+test('nothing is shown before the end of the first snapshot', () => {
+  open();
+  feed(reset(), 'w@e-0/5', up('a', 3, 1));
+  feed(up('b', 5, 1), 'w@e-4/5');
+  expect(calls).toEqual([{ state: 'priming', keys: '', changed: '' }]);
+  feed(end(5), 'w@e-5');
+  expect(calls.slice(1)).toEqual([{ state: 'in_sync', keys: 'a=1,b=1', changed: 'all' }]);
+  expect(store.view.revision).toBe('5');
+  expect(store.position).toBe('w@e-5');
+});
+
+test('what arrives together is one call, and transactions are whole', () => {
+  primed();
+  feed(up('a', 6, 2), up('c', 6, 2), 'w@e-6', del('b', 7), 'w@e-7', up('a', 8, 3));
+  expect(calls).toEqual([{ state: 'in_sync', keys: 'a=2,c=2', changed: 'a,c,b' }]);
+  feed(up('c', 8, 3), 'w@e-8');
+  expect(calls.slice(1)).toEqual([{ state: 'in_sync', keys: 'a=3,c=3', changed: 'a,c' }]);
+});
+
+test('half a transaction is no call', () => {
+  primed();
+  feed(up('a', 6, 2));
+  expect(calls).toEqual([]);
+});
+
+test('after a reset the old state stays until the new one is complete', () => {
+  primed();
+  const before = store.resources;
+  feed(reset(), 'w@f-0/9', up('z', 9, 9));
+  expect(calls).toEqual([{ state: 'stale', keys: 'a=1,b=1', changed: '' }]);
+  feed(end(9), 'w@f-9');
+  expect(calls.slice(1)).toEqual([{ state: 'in_sync', keys: 'z=9', changed: 'all' }]);
+  expect(text(before)).toBe('a=1,b=1');
+});
+
+test('a catch-up is shown at its bookmark', () => {
+  primed();
+  feed(status('catching_up'), up('a', 9, 9), 'w@e-7/10');
+  feed(del('b', 10), 'w@e-9/10');
+  expect(calls).toEqual([{ state: 'stale', keys: 'a=1,b=1', changed: '' }]);
+  feed(bookmark(10), status('in_sync'), 'w@e-10');
+  expect(calls.slice(1)).toEqual([{ state: 'in_sync', keys: 'a=9', changed: 'a,b' }]);
+});
+
+test('a catch-up that becomes a reset ends with the snapshot', () => {
+  primed();
+  feed(status('catching_up'), up('a', 9, 9), 'w@e-7/10', reset(), 'w@e-0/11', up('q', 11, 1), end(11), status('in_sync'), 'w@e-11');
+  expect(calls).toEqual([{ state: 'in_sync', keys: 'q=1', changed: 'all' }]);
+});
+
+test('what no id vouched for is forgotten with the connection', () => {
+  primed();
+  feed(up('a', 6, 'half'));
+  lose();
+  open();
+  feed(up('c', 7, 2), end(7), 'w@e-7');
+  expect(store.resources.get('a')?.value).toBe(1);
+  expect(store.resources.get('c')?.value).toBe(2);
+});
+
+test('a snapshot goes on where it was cut off', () => {
+  open();
+  feed(reset(), 'w@e-0/5', up('a', 3, 1), 'w@e-3/5', up('b', 4, 1));
+  lose();
+  open();
+  feed(up('c', 5, 1), end(5), 'w@e-5');
+  expect(text(store.resources)).toBe('a=1,c=1');
+});
+
+test('a snapshot that replaces another goes on where it was cut off', () => {
+  primed();
+  feed(reset(), 'w@f-0/9', up('y', 8, 8), 'w@f-8/9');
+  lose();
+  open();
+  feed(up('z', 9, 9), end(9), 'w@f-9');
+  expect(text(store.resources)).toBe('y=8,z=9');
+});
+
+test('since is when it was last in sync, however often the connection comes and goes', () => {
+  primed();
+  vi.setSystemTime(2_000_000);
+  lose();
+  expect(store.view).toMatchObject({ state: 'offline', since: 2_000_000, reason: 'gone' });
+  vi.setSystemTime(3_000_000);
+  open();
+  expect(store.view).toMatchObject({ state: 'stale', since: 2_000_000, reason: 'catching up' });
+  vi.setSystemTime(4_000_000);
+  lose();
+  expect(store.view).toMatchObject({ state: 'offline', since: 2_000_000 });
+  open();
+  feed(end(5), 'w@e-5');
+  expect(store.view).toMatchObject({ state: 'in_sync', since: 4_000_000, reason: '' });
+});
+
+test('the server says that it is stale, and since when', () => {
+  primed();
+  feed(status('stale', '1970-01-01T00:15:00Z'));
+  expect(store.view).toMatchObject({ state: 'stale', since: 900_000 });
+  feed(status('resyncing', '1970-01-01T00:15:00Z'));
+  expect(store.view).toMatchObject({ state: 'stale', since: 900_000 });
+  feed(status('in_sync', '1970-01-01T00:16:00Z'));
+  expect(store.view).toMatchObject({ state: 'in_sync', since: 960_000 });
+});
+
+test('a stream in place of one that was well is no trouble', () => {
+  primed();
+  open(true);
+  feed(end(5), 'w@e-5');
+  expect(calls).toEqual([]);
+  open(true);
+  feed(reset(), 'w@e-0/6');
+  expect(calls).toEqual([{ state: 'stale', keys: 'a=1,b=1', changed: '' }]);
+});
+
+test('a view is the same object until something is different', () => {
+  primed();
+  const { view } = store;
+  stores.publish();
+  expect(store.view).toBe(view);
+  feed(bookmark(9), 'w@e-9');
+  expect(store.view).not.toBe(view);
+  expect(store.view).toMatchObject({ revision: '9', resources: view.resources });
+});
+
+test('keys that are not UTF-8 are others than their base64', () => {
+  open();
+  feed(reset(), up('//4=', 1, 'text'), { ...up('//4=', 2, 'bytes'), key_encoding: 'base64' } as Event, end(2), 'w@e-2');
+  expect([...store.resources.values()]).toEqual([
+    { key: '//4=', revision: '1', value: 'text' },
+    { key: '//4=', revision: '2', value: 'bytes', key_encoding: 'base64' },
+  ]);
+});
+
+test('a listener that fails disturbs no other', () => {
+  primed();
+  const microtasks: Array<() => void> = [];
+  vi.stubGlobal('queueMicrotask', (task: () => void) => microtasks.push(task));
+  const bad = vi.fn(() => { if (bad.mock.calls.length > 1) throw new Error('bad'); });
+  const good = vi.fn();
+  store.subscribe(bad);
+  store.subscribe(good);
+  feed(up('a', 6, 2), 'w@e-6');
+  vi.unstubAllGlobals();
+  expect(good).toHaveBeenCalledTimes(2);
+  expect(microtasks[0]).toThrow('bad');
+});
+
+test('who left is not called', () => {
+  primed();
+  const run = vi.fn();
+  store.subscribe(run)();
+  feed(up('a', 6, 2), 'w@e-6');
+  expect(run).toHaveBeenCalledTimes(1);
+});
+
+test('a watch that is added again goes on, as long as the id names it', () => {
+  primed();
+  stores.remove('w');
+  expect(store.state).toBe('closed');
+  feed(up('a', 6, 2), 'w@e-6');
+  expect(stores.add('w')).toBe(store);
+  expect(text(store.resources)).toBe('a=2,b=1');
+});
+
+test('a watch that the newest id does not name begins from nothing', () => {
+  primed();
+  stores.add('v');
+  stores.remove('w');
+  stores.open({ type: 'hello', heartbeat_ms: 1, watches: [{ watch: 'v', mode: 'snapshot' }] }, true);
+  stores.commit('v@e-1');
+  const again = stores.add('w');
+  expect(again).not.toBe(store);
+  expect(again.resources.size).toBe(0);
+});
+
+test('one watch has one prefix', () => {
+  expect(() => stores.add('w', 'x/')).toThrow('the watch w is followed with the prefix ""');
+});

@@ -1,0 +1,85 @@
+import { readdirSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Store } from '../src/store.js';
+import { watch, type Watches } from '../src/watch.js';
+import { endOfSnapshot, hello, pass, reset, Server, upsert } from './server.js';
+import { read, type Client, type State, type Transcript } from './transcript.js';
+
+const files = readdirSync(new URL('../../../gateway/testdata', import.meta.url)).filter((name) => name.endsWith('.txt'));
+
+let server: Server;
+let tide: Watches | undefined;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  server = new Server();
+});
+
+afterEach(async () => {
+  tide?.close();
+  await pass();
+  vi.unstubAllGlobals();
+});
+
+describe.each(files)('%s', (file) => {
+  const transcript = read(file);
+  const streams = transcript.clients.filter(({ status }) => status.startsWith('200 text/event-stream'));
+
+  test('has a client', () => {
+    expect(transcript.clients.length).toBeGreaterThan(0);
+  });
+
+  test.each(streams.map((client) => [client.name, client] as const))('%s holds what the upstream has', async (_, client) => {
+    const names = watchesOf(client);
+    tide = watch('http://gateway.test', { watches: names.map((name) => ({ watch: name, prefix: prefixOf(client, name) })) });
+    await pass();
+    await prepare(transcript, client, names);
+    server.last.accept();
+    let compared = 0;
+    for (const { text, over, now } of client.blocks) {
+      server.last.send(text.replaceAll('RANDOM', '1000'));
+      if (over) server.last.end();
+      await pass();
+      for (const name of names) compared += check(tide.store(name), now.get(name), prefixOf(client, name));
+    }
+    // Who was turned away holds nothing; a watch that is not there never does.
+    const welcome = client.blocks.some(({ text }) => text.includes('event: hello'));
+    expect(compared > 0).toBe(welcome);
+  });
+});
+
+/** The client comes with the position that the transcript has, and with what belongs to it. */
+async function prepare({ states }: Transcript, { lastEventId }: Client, names: string[]) {
+  const positions = lastEventId.split(',').filter((one) => names.includes(one.split('@')[0]!));
+  if (positions.length === 0) return;
+  server.last.accept(hello(names) + positions.map((one) => history(one, states)).join('') + `id: ${lastEventId}\n\n`);
+  await pass();
+  server.last.cut();
+  await pass(2_000);
+  expect(server.last.lastEventId).toBe(lastEventId);
+}
+
+function history(position: string, states: Map<string, State>): string {
+  const [, name = '', epoch = '', upTo = '', asOf] = position.match(/^(.*)@(.*)-(\d+)(?:\/(\d+))?$/)!;
+  const whole = states.get(`${name}@${epoch}-${asOf ?? upTo}`) ?? new Map([['ghost', 1]]);
+  let text = reset(name, `${name}@${epoch}-0/${upTo}`);
+  // In a snapshot that was cut off, the first few have arrived.
+  const some = asOf === undefined ? [...whole] : [...whole].slice(0, Number(upTo));
+  for (const [key, value] of some) text += upsert(name, key, 1, value);
+  return asOf === undefined ? text + endOfSnapshot(name, Number(upTo), some.length) : text;
+}
+
+/** Compares what is shown with the upstream, unless the store itself says that they differ. */
+function check({ view: { state, resources } }: Store, upstream: State | undefined, prefix: string): number {
+  if (!upstream) expect(state).not.toBe('in_sync');
+  if (!upstream || state === 'connecting' || state === 'priming' || state === 'stale') return 0;
+  const wanted = new Map([...upstream].filter(([key]) => key.startsWith(prefix)));
+  expect(new Map([...resources].map(([key, { value }]) => [key, value]))).toEqual(wanted);
+  return 1;
+}
+
+const watchesOf = ({ request }: Client) =>
+  request.pathname.match(/^\/v1\/watches\/(.*)\/events$/)?.slice(1) ?? request.searchParams.getAll('watch');
+
+const prefixOf = ({ request: { searchParams } }: Client, name: string) =>
+  searchParams.get(`prefix.${name}`) ?? searchParams.get('prefix') ?? '';

@@ -1,0 +1,10 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.{ts,tsx}'],
+    // A test that forgets a timer or a listener must not disturb the next file.
+    isolate: true,
+    sequence: { shuffle: true },
+  },
+});
