@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -57,9 +56,12 @@ type server struct {
 	done    chan uint64
 	names   []string
 	at      int
-	stop    context.CancelFunc
-	ended   chan error
-	watches *stream.Registry
+	// committed is when the last change was handed to the watch; valid once done
+	// has said so.
+	committed time.Time
+	stop      context.CancelFunc
+	ended     chan error
+	watches   *stream.Registry
 }
 
 func serve(names []string) (*server, error) {
@@ -111,7 +113,11 @@ func (s *server) source(ctx context.Context, _ stream.Resume, sink stream.Sink) 
 			return ctx.Err()
 		case changes := <-s.commits:
 			for _, r := range changes {
-				if err := errors.Join(send(r), sink.Commit(revision)); err != nil {
+				if err := send(r); err != nil {
+					return err
+				}
+				s.committed = time.Now()
+				if err := sink.Commit(revision); err != nil {
 					return err
 				}
 			}

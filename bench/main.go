@@ -49,7 +49,12 @@ func run(runs int, large bool) error {
 	if err != nil {
 		return err
 	}
-	print(append(rows, curl...))
+	fmt.Fprintln(os.Stderr, "commit to first byte …")
+	first, err := measureFirstByte(runs)
+	if err != nil {
+		return err
+	}
+	print(slices.Concat(rows, curl, first))
 	return nil
 }
 

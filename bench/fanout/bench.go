@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/watchtide/watchtide/bench/peers"
+)
+
+// bench is one invocation.
+type bench struct {
+	plan    plan
+	peers   []peers.Peer
+	parts   []part
+	sheet   sheet
+	dir     string // for everything that servers need; removed by close
+	loader  string // the program
+	missing []string
+	began   time.Time
+	// again is false in the first run: what takes minutes of waiting is done once.
+	again bool
+}
+
+// part is one kind of measurement of one server.
+type part struct {
+	name string
+	// of says whether a server has anything to show there.
+	of  func(plan, peers.Peer) bool
+	run func(*bench, context.Context, peers.Peer) error
+}
+
+var allParts = []part{
+	{"streams", streams, (*bench).inStreams},
+	{"snapshots", snapshots, (*bench).inSnapshots},
+	{"resumes", ours, (*bench).inResumes},
+	{"stall", ours, (*bench).inStall},
+	{"three", ours, (*bench).inThree},
+	{"crowd", ours, (*bench).inCrowd},
+}
+
+func partNames() string {
+	var names []string
+	for _, p := range allParts {
+		names = append(names, p.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// slow are servers that do not keep up with what others are asked for: most of a
+// run would be spent waiting for them.
+var slow = []string{"Pushpin", "grpc-gateway"}
+
+func streams(p plan, peer peers.Peer) bool   { return p.slow || !slices.Contains(slow, peer.Name) }
+func snapshots(_ plan, peer peers.Peer) bool { return !slices.Contains(slow, peer.Name) }
+func ours(_ plan, peer peers.Peer) bool      { return strings.HasPrefix(peer.Name, "gateway") }
+
+func newBench(ctx context.Context, p plan, only, parts string) (*bench, error) {
+	b := &bench{plan: p, sheet: sheet{}, began: time.Now()}
+	servers, err := regexp.Compile(only)
+	if err != nil {
+		return nil, fmt.Errorf("-only: %w", err)
+	}
+	kinds, err := regexp.Compile(parts)
+	if err != nil {
+		return nil, fmt.Errorf("-parts: %w", err)
+	}
+	b.peers = slices.DeleteFunc(peers.All(), func(p peers.Peer) bool { return !servers.MatchString(p.Name) })
+	b.parts = slices.DeleteFunc(slices.Clone(allParts), func(p part) bool { return !kinds.MatchString(p.name) })
+	if b.dir, err = os.MkdirTemp("", "fanout"); err != nil {
+		return nil, err
+	}
+	b.loader = filepath.Join(b.dir, "loader")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", b.loader, "github.com/watchtide/watchtide/bench/load/loader")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		b.close()
+		return nil, fmt.Errorf("go build of the load generator: %w\n%s", err, said)
+	}
+	return b, nil
+}
+
+func (b *bench) close() { os.RemoveAll(b.dir) }
+
+// runAll runs every part with every server, one after the other.
+func (b *bench) runAll(ctx context.Context) error {
+	defer func() { b.again = true }()
+	for _, part := range b.parts {
+		for _, peer := range b.peers {
+			if !part.of(b.plan, peer) || slices.Contains(b.missing, peer.Name) {
+				continue
+			}
+			b.say("%s: %s", part.name, peer.Name)
+			err := part.run(b, ctx, peer)
+			if errors.Is(err, peers.ErrMissing) {
+				b.say("%v: goes on without", err)
+				b.missing = append(b.missing, peer.Name)
+			} else if err != nil {
+				return fmt.Errorf("%s, %s: %w", part.name, peer.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// say tells whoever waits how far it is.
+func (b *bench) say(format string, arguments ...any) {
+	fmt.Fprintf(os.Stderr, "%5.0f s  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, arguments...))
+}
+
+// sleep waits, unless it is cancelled.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/watchtide/watchtide/bench/load"
+	"github.com/watchtide/watchtide/bench/load/child"
+)
+
+// progress is where a phase began.
+type progress struct {
+	before load.Stats
+	began  time.Time
+}
+
+// figures are what a phase under load has shown.
+type figures struct {
+	events  uint64 // delivered
+	lost    float64
+	took    time.Duration // until the last delivery
+	used    usage
+	latency child.Latency
+}
+
+// phase publishes, waits for the deliveries, and notes what both took. publish
+// returns how many events were published.
+func (b *bout) phase(ctx context.Context, publish func(*progress) (int, error)) (f figures, err error) {
+	if _, err := b.loader.Latency(); err != nil {
+		return f, err
+	}
+	p := &progress{began: time.Now()}
+	if p.before, err = b.loader.Stats(); err != nil {
+		return f, err
+	}
+	f.used, err = b.cost(func() error {
+		n, err := publish(p)
+		if err != nil {
+			return err
+		}
+		want := n * b.open
+		f.events, err = b.delivered(ctx, p.before, want)
+		f.took = time.Since(p.began)
+		if f.events < uint64(want) {
+			f.took -= standstill
+			f.lost = 1 - float64(f.events)/float64(want)
+		}
+		return err
+	})
+	if err != nil {
+		return f, err
+	}
+	f.latency, err = b.loader.Latency()
+	return f, err
+}
+
+// note writes the figures down.
+func (f figures) note(b *bout, phase string) {
+	events := max(float64(f.events), 1)
+	b.add(phase+": user µs", microseconds(f.used.user)/events)
+	b.add(phase+": system µs", microseconds(f.used.system)/events)
+	b.add(phase+": µs", microseconds(f.used.total())/events)
+	b.add(phase+": k/s", float64(f.events)/f.took.Seconds()/1000)
+	b.add(phase+": lost %", f.lost*100)
+	b.add(phase+": p50 ms", microseconds(f.latency.P50)/1000)
+	b.add(phase+": p99 ms", microseconds(f.latency.P99)/1000)
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/watchtide/watchtide/bench/load"
+	"github.com/watchtide/watchtide/bench/load/child"
+	"github.com/watchtide/watchtide/bench/peers"
+)
+
+// endOfSnapshot ends a snapshot or a resume of the gateway.
+var endOfSnapshot = []byte("\nevent: end_of_snapshot\n")
+
+// inResumes measures subscribers that come back all at once, with a position.
+func (b *bench) inResumes(ctx context.Context, p peers.Peer) error {
+	for _, encoding := range []string{"identity", "gzip"} {
+		if err := b.resumes(ctx, p, encoding); err != nil {
+			return fmt.Errorf("%s: %w", encoding, err)
+		}
+	}
+	return nil
+}
+
+func (b *bench) resumes(ctx context.Context, p peers.Peer, encoding string) error {
+	o := peers.Options{Subscribers: b.plan.resumes, Resources: b.plan.resources, ResourceBytes: b.plan.bytes}
+	position := ""
+	err := b.between(ctx, p, o, child.Options{IDs: true, Done: endOfSnapshot}, func(b *bout) error {
+		err := b.subscribe(1, load.Request{Bytes: b.server.Request})
+		if err != nil {
+			return err
+		}
+		if err := b.done(ctx, 1); err != nil {
+			return err
+		}
+		if position, err = b.loader.LastID(0); err != nil {
+			return err
+		}
+		return b.comeBack(ctx, position, encoding)
+	})
+	return err
+}
+
+// comeBack publishes changes, and has everybody ask for them. A second load
+// generator counts them.
+func (b *bout) comeBack(ctx context.Context, position, encoding string) error {
+	for range b.plan.changes {
+		if err := b.publish(1, b.plan.bytes); err != nil {
+			return err
+		}
+	}
+	if err := sleep(ctx, b.plan.settle); err != nil {
+		return err
+	}
+	o := child.Options{Address: b.server.Address, EndIsDone: true}
+	if encoding == "identity" {
+		o.Marker = b.server.Marker
+	}
+	loader, err := child.Start(ctx, b.bench.loader, o)
+	if err != nil {
+		return err
+	}
+	defer loader.Stop()
+	again := &bout{bench: b.bench, name: b.name, server: b.server, loader: loader}
+	request := load.With(b.server.Snapshot, "Last-Event-ID", position)
+	if encoding != "identity" {
+		request = load.With(request, "Accept-Encoding", encoding)
+	}
+	return again.resumed(ctx, request, encoding)
+}
+
+// resumed measures from the first connection to the last byte.
+func (b *bout) resumed(ctx context.Context, request []byte, encoding string) error {
+	figure := "resumes, " + encoding
+	began := time.Now()
+	used, err := b.cost(func() error {
+		if err := b.loader.Open(b.plan.resumes, load.Request{Bytes: request}); err != nil {
+			return err
+		}
+		return b.done(ctx, uint64(b.plan.resumes))
+	})
+	if err != nil {
+		return err
+	}
+	took := time.Since(began)
+	s, err := b.loader.Stats()
+	if err != nil {
+		return err
+	}
+	if want := uint64(b.plan.resumes * b.plan.changes); encoding == "identity" && s.Events != want {
+		return fmt.Errorf("%d changes sent to those who came back, want %d", s.Events, want)
+	}
+	b.add(figure+": s", took.Seconds())
+	b.add(figure+": CPU s", used.total().Seconds())
+	b.add(figure+": bytes per change", float64(s.Bytes)/float64(b.plan.resumes)/float64(b.plan.changes))
+	return nil
+}

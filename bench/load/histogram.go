@@ -1,0 +1,71 @@
+package load
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Histogram counts durations in buckets that are at most 1/64 of their value
+// wide, without allocating. The zero value is empty. It belongs to one goroutine.
+type Histogram struct {
+	buckets [fine * 58]uint64
+	count   uint64
+	largest int64
+}
+
+// fine is the number of buckets for each power of two; below it, each
+// nanosecond has its own.
+const fine = 64
+
+// Record counts d; what is negative counts as 0.
+func (h *Histogram) Record(d time.Duration) {
+	n := max(int64(d), 0)
+	h.buckets[bucket(uint64(n))]++
+	h.count++
+	h.largest = max(h.largest, n)
+}
+
+// Count returns how many durations were recorded.
+func (h *Histogram) Count() uint64 { return h.count }
+
+// Max returns the largest.
+func (h *Histogram) Max() time.Duration { return time.Duration(h.largest) }
+
+// Quantile returns a duration that the share q of what was recorded does not
+// exceed, for instance 0.99; too large by 1/64 at most. 0 if there is nothing.
+func (h *Histogram) Quantile(q float64) time.Duration {
+	rank := uint64(q * float64(h.count))
+	seen := uint64(0)
+	for i, n := range h.buckets[:] {
+		if seen += n; seen > rank {
+			return time.Duration(min(upper(i), h.largest))
+		}
+	}
+	return time.Duration(h.largest)
+}
+
+// Merge adds what other has recorded.
+func (h *Histogram) Merge(other *Histogram) {
+	for i, n := range other.buckets[:] {
+		h.buckets[i] += n
+	}
+	h.count += other.count
+	h.largest = max(h.largest, other.largest)
+}
+
+func bucket(n uint64) int {
+	if n < fine {
+		return int(n)
+	}
+	shift := bits.Len64(n) - bits.Len64(fine)
+	return shift*fine + int(n>>shift)
+}
+
+// upper is the largest value in a bucket.
+func upper(bucket int) int64 {
+	if bucket < 2*fine {
+		return int64(bucket)
+	}
+	shift := bucket/fine - 1
+	return int64(bucket-shift*fine+1)<<shift - 1
+}

@@ -1,0 +1,17 @@
+// Command loader is the load generator of the fan-out bench: it opens the
+// connections and counts what arrives, as package child orders.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/watchtide/watchtide/bench/load/child"
+)
+
+func main() {
+	if err := child.Serve(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "loader:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,49 @@
+package load
+
+// Options say what a Client counts. All may be left out but Address.
+type Options struct {
+	// Address is the host:port to connect to; the host is an IPv4 number.
+	Address string
+
+	// Marker stands once in each event that is to be counted. One whose first
+	// byte is rare in the stream, such as a line feed, is found fastest.
+	Marker []byte
+	// Done ends what a subscriber waits for, for instance its snapshot.
+	Done []byte
+	// EndIsDone takes the end of the response for Done, and not for a loss.
+	EndIsDone bool
+	// Sample looks at every Sample-th connection for timestamps. 0: at none.
+	Sample int
+	// InFlight is how many connections Open waits for at the same time. 0: 256,
+	// fewer than any server's queue of what it has not accepted yet.
+	InFlight int
+	// Stamp stands before the time in an event. Nil: "at":.
+	Stamp []byte
+	// IDs keeps the last event ID of each connection, for LastID.
+	IDs bool
+
+	// OnEvents is called when a read has completed n events.
+	OnEvents func(conn, n int)
+	// OnBytes is called with the bytes of each read, the response's head and its
+	// chunk framing included. They are valid during the call.
+	OnBytes func(conn int, b []byte)
+	// OnDone is called when a connection is done; once for each request.
+	OnDone func(conn int)
+	// OnEnd is called when a connection is over without Close or Reset: with nil
+	// if the server ended it, else with what the system said.
+	OnEnd func(conn int, err error)
+}
+
+// Request is one subscription to open.
+type Request struct {
+	// Bytes are what is sent: a whole HTTP/1.1 request.
+	Bytes []byte
+	// ReceiveBuffer is the size of the socket's buffer, in bytes as for
+	// SO_RCVBUF. 0: the system's, which grows.
+	ReceiveBuffer int
+	// Stalled reads nothing until Resume: the server's writes pile up.
+	Stalled bool
+	// Held connects, but sends the request only with Release: so that many can
+	// start at once.
+	Held bool
+}

@@ -1,0 +1,19 @@
+// Command bareserver is the limit of what a server can do that gives each event
+// to each subscriber: one thread that calls write. It looks at no request, keeps
+// nothing, and encodes an event once. It ends with its input.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	batch := flag.Bool("batch", false, "give all events of a publish to one write")
+	flag.Parse()
+	if err := run(*batch); err != nil {
+		fmt.Fprintln(os.Stderr, "bareserver:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,183 @@
+package soak
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// What the run looks for is shown to it here, or it could pass for ever.
+
+func TestWhatGrowsIsSeen(t *testing.T) {
+	flat, rising := []sample{}, []sample{}
+	for i := range 40 {
+		flat = append(flat, sample{pss: 100 << 20, heap: 20 << 20, goroutines: 50 + i%3, subscribers: 900 + i, descriptors: 950 + i})
+		rising = append(rising, sample{pss: int64(100+2*i) << 20, heap: 20 << 20, goroutines: 50 + 10*i, subscribers: 900, descriptors: 950 + 20*i})
+	}
+	if found := grown(flat); found != nil {
+		t.Errorf("of flat samples: %v", found)
+	}
+	if found := grown(rising); len(found) != 3 {
+		t.Errorf("found %v, want PSS, goroutines and descriptors", found)
+	}
+}
+
+func TestWhatIsKeptIsSeen(t *testing.T) {
+	before := sample{heap: 5 << 20, goroutines: 30, descriptors: 14}
+	if found := kept(before, sample{heap: 6 << 20, goroutines: 31, descriptors: 14}); found != nil {
+		t.Errorf("found %v", found)
+	}
+	if found := kept(before, sample{subscribers: 1, heap: 50 << 20, goroutines: 60, descriptors: 60}); len(found) != 4 {
+		t.Errorf("found %v, want all four", found)
+	}
+}
+
+// A stream that ends in another way than was planned is a failure, if it was read.
+func TestWrongEndsAreSeen(t *testing.T) {
+	s := &subscriber{name: "s"}
+	for _, c := range []struct {
+		err    error
+		visit  visit
+		failed bool
+	}{
+		{errHungUp, visit{}, false},
+		{errGoodbye, visit{}, false},
+		{io.ErrUnexpectedEOF, visit{}, true},
+		{io.ErrUnexpectedEOF, visit{reads: time.Second}, false},
+		{errWrong, visit{reads: time.Second}, true},
+		{errRefused, visit{narrow: true}, true},
+	} {
+		tally := newTally()
+		if tally.ended(s, c.visit, c.err); tally.err() != nil != c.failed {
+			t.Errorf("%v of %+v: %v, want failed %t", c.err, c.visit, tally.err(), c.failed)
+		}
+	}
+}
+
+// sseText is a stream of one watch: a snapshot, a transaction of two keys, and an
+// event that was cut off.
+const sseText = `retry: 1000
+
+event: hello
+data: {"type":"hello","heartbeat_ms":5000,"watches":[{"watch":"w","mode":"snapshot"}]}
+
+event: reset
+data: {"type":"reset","watch":"w","reason":"initial"}
+id: w@e-0/2
+
+event: upsert
+data: {"type":"upsert","watch":"w","key":"a","revision":"2","value":1}
+
+event: end_of_snapshot
+data: {"type":"end_of_snapshot","watch":"w","revision":"2","count":1}
+id: w@e-2
+
+: heartbeat
+
+event: upsert
+data: {"type":"upsert","watch":"w","key":"a","revision":"3","value":2}
+
+event: upsert
+data: {"type":"upsert","watch":"w","key":"b","revision":"3","value":3}
+id: w@e-3
+
+event: upsert
+data: {"type":"upsert","watch":"w","key":"b","revision":"4","value":4}
+id: w@e-4
+`
+
+// ndjsonText is the same.
+func ndjsonText() string {
+	var out strings.Builder
+	for line := range strings.Lines(sseText) {
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			out.WriteString(data)
+		}
+		if id, ok := strings.CutPrefix(line, "id: "); ok {
+			out.WriteString(`{"type":"position","id":"` + strings.TrimSpace(id) + "\"}\n")
+		}
+	}
+	return strings.TrimSuffix(out.String(), "\n") // the last line is cut off
+}
+
+// collectionOfText is what the upstream of these texts was, two transactions more
+// included.
+func collectionOfText() *collection {
+	c := &collection{watch: "w", truth: streamtest.NewTruth("e", 1), said: newFreshness(), state: map[string]bool{}}
+	c.note(2, []write{{"a", []byte("1")}})
+	c.note(3, []write{{"a", []byte("2")}, {"b", []byte("3")}})
+	c.note(4, []write{{"b", []byte("4")}})
+	return c
+}
+
+// heard reads a text and returns what a subscriber makes of it.
+func heard(t *testing.T, text string, ndjson bool) *track {
+	t.Helper()
+	s := &subscriber{run: &run{tally: newTally()}, left: -1}
+	s.tracks = []*track{{of: collectionOfText(), client: "s", held: streamtest.State{}}}
+	s.tracks[0].open(false)
+	if err := s.read(newFrames(strings.NewReader(text), ndjson)); err == nil || errors.Is(err, errGoodbye) {
+		t.Fatalf("the stream ended with %v: want that it had no goodbye", err)
+	}
+	return s.tracks[0]
+}
+
+func TestTracksAreJudged(t *testing.T) {
+	for name, c := range map[string]struct {
+		text   string
+		ndjson bool
+		says   string
+	}{
+		"right":            {sseText, false, ""},
+		"right, as NDJSON": {ndjsonText(), true, ""},
+		"half of a transaction": {strings.Replace(sseText, `event: upsert
+data: {"type":"upsert","watch":"w","key":"a","revision":"3","value":2}
+
+`, "", 1), false, "broke"},
+		"a value that never was":   {strings.Replace(sseText, `"value":3`, `"value":9`, 1), false, "never was"},
+		"a snapshot without a key": {strings.Replace(sseText, `"key":"a","revision":"2"`, `"key":"x","revision":"2"`, 1), false, "broke Consistent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			track := heard(t, c.text, c.ndjson)
+			err := track.judge(track.close(false), false)
+			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("got %v, want %q", err, c.says)
+			}
+		})
+	}
+}
+
+// What comes after an id is held, and is no part of the state at the id.
+func TestTracksComeBackWithTheirLastID(t *testing.T) {
+	track := heard(t, sseText[:strings.Index(sseText, `id: w@e-3`)], false)
+	first := track.close(false)
+	if n := len(first.Flushes); !first.Flushes[n-1].Cut || first.Flushes[n-1].Mark != nil {
+		t.Errorf("the last flush is %+v, want it cut off", first.Flushes[n-1])
+	}
+	track.open(false)
+	c := track.connection
+	if c.From.Position.String() != "w@e-2" || len(c.From.State) != 1 || c.Begin["a"].Revision != 3 {
+		t.Errorf("it comes back from %v with %v, %v", c.From.Position, c.From.State, c.Begin)
+	}
+}
+
+func TestFreshnessIsHeardInOrder(t *testing.T) {
+	f := newFreshness()
+	began := f.said[0].At
+	for _, s := range []struct {
+		second int
+		state  stream.State
+	}{{5, stream.InSync}, {3, stream.Stale}, {3, stream.Stale}, {4, stream.Resyncing}, {4, stream.CatchingUp}} {
+		f.hear(stream.Event{Type: stream.StatusChange, State: s.state, Since: began.Add(time.Duration(s.second) * time.Second)})
+	}
+	want := []streamtest.Freshness{{At: began, Fresh: true}, {At: began.Add(3 * time.Second)}, {At: began.Add(5 * time.Second), Fresh: true}}
+	if got := f.all(); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,202 @@
+package soak
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
+)
+
+const (
+	// keys is how many resources a collection may have; four fifths are there.
+	keys = 256
+	// folders is how many prefixes they are in.
+	folders = 8
+	// window is how long what an upstream was is kept: longer than a connection
+	// of a sampled subscriber lasts, what it comes with is old, and it takes to judge
+	// it on a busy machine.
+	window = 4 * time.Minute
+)
+
+// collection is one watch: its upstream, the proxy before it, who writes to it, and
+// the truth.
+type collection struct {
+	// Static after construction.
+	watch    string
+	upstream upstream
+	proxy    *faultproxy.Proxy
+	largest  int // changes in a transaction
+	rate     int // changes per second
+	truth    *streamtest.Truth
+	said     *freshness
+
+	mu     sync.Mutex // held while the upstream is written to, or loses its content
+	state  map[string]bool
+	values int
+	times  int // transactions
+
+	// Atomic.
+	changes atomic.Int64
+}
+
+// run writes until ctx ends. What is under way is finished.
+func (c *collection) run(ctx context.Context) error {
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	began, owed := time.Now(), 0
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-ticker.C:
+			due := int(now.Sub(began).Seconds() * float64(c.rate))
+			if due-owed > c.rate {
+				owed = due - c.rate // it was held up; a burst is enough
+			}
+			for owed < due {
+				n, err := c.transaction(1 + rand.IntN(c.largest))
+				if err != nil {
+					return fmt.Errorf("write to %s: %w", c.watch, err)
+				}
+				owed += n
+			}
+		}
+	}
+}
+
+// fill creates what is there from the beginning.
+func (c *collection) fill() error {
+	for range keys {
+		if _, err := c.transaction(c.largest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// transaction changes at most n random resources at once.
+func (c *collection) transaction(n int) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	writes := c.writes(n)
+	revision, err := c.upstream.commit(ctx, writes)
+	if err != nil {
+		return 0, err
+	}
+	c.note(revision, writes)
+	return len(writes), nil
+}
+
+// writes are of different keys. mu is held.
+func (c *collection) writes(n int) (out []write) {
+	for _, i := range rand.Perm(keys)[:n] {
+		key := fmt.Sprintf("f%d/%03d", i%folders, i)
+		w := write{key: key}
+		if !c.state[key] || rand.IntN(4) > 0 {
+			c.values++
+			w.value = fmt.Appendf(nil, `{"n":%d,"text":"%s"}`, c.values, strings.Repeat("tide ", rand.IntN(40)))
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// note writes down what was done. mu is held.
+func (c *collection) note(revision uint64, writes []write) {
+	var changes []stream.Change
+	for _, w := range writes {
+		changes = append(changes, w.change(revision))
+		c.state[w.key] = w.value != nil
+	}
+	c.truth.Append(revision, changes...)
+	c.changes.Add(int64(len(writes)))
+	if c.times++; c.times%1000 == 0 {
+		c.truth.Keep(int(window.Seconds()) * c.rate / ((1 + c.largest) / 2))
+	}
+}
+
+// noted returns once everything is written down that anybody can have seen so far.
+func (c *collection) noted() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+}
+
+// begin begins the truth with what there is, in an order that is served by a name.
+func (c *collection) begin(ctx context.Context, epoch string) error {
+	resources, revision, err := c.upstream.list(ctx)
+	if err != nil {
+		return err
+	}
+	if c.truth == nil {
+		c.truth = streamtest.NewTruth(epoch, 0)
+	} else {
+		c.truth.Begin(epoch, 0)
+	}
+	clear(c.state)
+	var changes []stream.Change
+	for _, r := range resources {
+		changes = append(changes, stream.Change{Resource: r})
+		c.state[r.Key] = true
+	}
+	c.truth.Append(revision, changes...)
+	return nil
+}
+
+// final is what the upstream is; ask it when nobody writes any more.
+func (c *collection) final(ctx context.Context) (streamtest.State, error) {
+	resources, _, err := c.upstream.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state := streamtest.State{}
+	for _, r := range resources {
+		state.Apply(stream.Event{Type: stream.Upsert, Resource: r})
+	}
+	_, newest := c.truth.Newest()
+	if diff := state.Diff(newest.After); diff != "" {
+		return nil, fmt.Errorf("the upstream of %s is not what was written to it: %s", c.watch, diff)
+	}
+	return state, nil
+}
+
+// freshness is when a watch said of itself that it was fresh, as far as anybody was
+// told. Safe for concurrent use.
+type freshness struct {
+	mu   sync.Mutex
+	said []streamtest.Freshness
+}
+
+func newFreshness() *freshness {
+	return &freshness{said: []streamtest.Freshness{{At: time.Now(), Fresh: true}}}
+}
+
+// hear adds what somebody was told.
+func (f *freshness) hear(e stream.Event) {
+	if e.Type != stream.StatusChange || own(e) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := streamtest.Freshness{At: e.Since, Fresh: e.State == stream.InSync}
+	at, found := slices.BinarySearchFunc(f.said, s, func(a, b streamtest.Freshness) int { return a.At.Compare(b.At) })
+	if !found {
+		f.said = slices.Insert(f.said, at, s)
+	}
+}
+
+// all returns the moments at which it changed.
+func (f *freshness) all() []streamtest.Freshness {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.CompactFunc(slices.Clone(f.said), func(a, b streamtest.Freshness) bool { return a.Fresh == b.Fresh })
+}

@@ -1,0 +1,138 @@
+package soak
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
+)
+
+// fault is something that happens to an upstream. It returns when the upstream can
+// be reached again.
+type fault struct {
+	name   string
+	happen func(ctx context.Context, d time.Duration) error
+	wipes  bool // the upstream begins another revision order
+}
+
+// faults are all that can happen to a collection.
+func (c *collection) faults() []fault {
+	p := c.proxy
+	held := func(begin func()) func(context.Context, time.Duration) error {
+		return func(ctx context.Context, d time.Duration) error {
+			begin()
+			wait(ctx, d)
+			p.Heal()
+			return nil
+		}
+	}
+	atOnce := func(do func() error) func(context.Context, time.Duration) error {
+		return func(context.Context, time.Duration) error { return do() }
+	}
+	all := []fault{
+		{name: "cut", happen: atOnce(func() error { p.Cut(); return nil })},
+		{name: "cut and refused", happen: held(func() { p.Refuse(); p.Cut() })},
+		{name: "stall", happen: held(p.Stall)},
+		{name: "delay", happen: held(func() { p.Delay(150 * time.Millisecond) })},
+		{name: "trickle", happen: held(func() { p.Trickle(6 << 10) })},
+		{name: "half-close to the gateway", happen: atOnce(func() error { p.HalfClose(faultproxy.Client); return nil })},
+		{name: "restart", happen: atOnce(c.upstream.restart)},
+		{name: "wipe", happen: atOnce(c.upstream.wipe), wipes: true},
+	}
+	if e, ok := c.upstream.(*etcdUpstream); ok {
+		all = append(all,
+			fault{name: "compaction while cut off", happen: func(ctx context.Context, d time.Duration) error {
+				p.Refuse()
+				p.Cut()
+				wait(ctx, d)
+				defer p.Heal()
+				return e.compact()
+			}})
+	}
+	return all
+}
+
+// suffer lets one fault after the other happen to a collection until ctx ends, each
+// of them before any happens again. What is under way is finished: the upstream is
+// well, and the watch in sync.
+func (r *run) suffer(ctx context.Context, c *collection) error {
+	for {
+		all := slices.DeleteFunc(c.faults(), func(f fault) bool { return *onlyFault != "" && f.name != *onlyFault })
+		for _, i := range rand.Perm(len(all)) {
+			wait(ctx, r.plan.between/2+rand.N(r.plan.between))
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err := r.strike(ctx, c, all[i]); err != nil {
+				return fmt.Errorf("%s, %s: %w", c.watch, all[i].name, err)
+			}
+		}
+	}
+}
+
+// strike lets one fault happen, and waits until it is over and the watch has
+// recovered.
+func (r *run) strike(ctx context.Context, c *collection, f fault) error {
+	began := time.Now()
+	if err := r.happen(ctx, c, f); err != nil {
+		return err
+	}
+	over := time.Now()
+	c.noted()
+	_, newest := c.truth.Newest()
+	if _, err := r.awaitSync(c, func(now condition) bool { return now.Revision > newest.Revision }); err != nil {
+		return err
+	}
+	r.tally.fault(c.watch+": "+f.name, over.Sub(began), time.Since(over))
+	return nil
+}
+
+// happen lets nobody write where the outcome of a write would be unknown, and where
+// the upstream begins another order, until it is known under which name.
+func (r *run) happen(ctx context.Context, c *collection, f fault) error {
+	d := rand.N(min(4*time.Second, r.plan.between))
+	switch {
+	case f.wipes:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return r.wipe(ctx, c, f, d)
+	case f.name == "restart":
+		c.mu.Lock()
+		defer c.mu.Unlock()
+	}
+	return f.happen(ctx, d)
+}
+
+// wipe is called with c.mu held.
+func (r *run) wipe(ctx context.Context, c *collection, f fault, d time.Duration) error {
+	before, err := r.gateway.condition(c.watch)
+	if err != nil {
+		return err
+	}
+	if err := f.happen(ctx, d); err != nil {
+		return err
+	}
+	after, err := r.awaitSync(c, func(now condition) bool { return now.Epoch != before.Epoch })
+	if err != nil {
+		return err
+	}
+	return c.begin(context.Background(), after.Epoch)
+}
+
+// awaitSync waits until the watch is in sync again.
+func (r *run) awaitSync(c *collection, so func(condition) bool) (now condition, err error) {
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(patience); ; <-ticker.C {
+		now, err = r.gateway.condition(c.watch)
+		if err == nil && now.State == "in_sync" && so(now) {
+			return now, nil
+		}
+		if time.Now().After(deadline) {
+			return now, fmt.Errorf("the watch has not recovered within %v: it is %+v (%v)", patience, now, err)
+		}
+	}
+}

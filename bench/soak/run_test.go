@@ -1,0 +1,259 @@
+package soak
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
+)
+
+// run is one soak. Owned by the test's goroutine, but for what guards itself.
+type run struct {
+	// Static after construction.
+	t           *testing.T
+	plan        plan
+	gateway     *gateway
+	collections []*collection
+	tally       *tally
+
+	before, after  sample // nobody is there
+	filled         int64  // changes before the subscribers came
+	samples        []sample
+	began, stopped time.Time
+	attendance     attendance // the crowd's, at the end
+}
+
+// newRun starts everything but the subscribers.
+func newRun(t *testing.T, p plan) *run {
+	t.Helper()
+	store, etcd := serveStore(t, "services"), serveEtcd(t)
+	store.proxy = faultproxy.New(t, store.address())
+	keys := faultproxy.New(t, etcd.address())
+	r := &run{t: t, plan: p, tally: newTally(), gateway: startGateway(t, store.proxy.Addr(), keys.Addr())}
+	r.collections = []*collection{
+		{watch: "services", upstream: store, proxy: store.proxy, largest: 1, rate: p.rate / 5},
+		{watch: "settings", upstream: etcd, proxy: keys, largest: 9, rate: p.rate - p.rate/5},
+	}
+	for _, c := range r.collections {
+		c.state, c.said = map[string]bool{}, newFreshness()
+		now, err := r.gateway.condition(c.watch)
+		if err == nil {
+			err = c.begin(t.Context(), now.Epoch)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// settle looks at the gateway before anybody comes, while the upstreams change.
+func (r *run) settle() {
+	r.t.Helper()
+	ctx, cancel := context.WithCancel(r.t.Context())
+	writers := r.write(ctx)
+	for _, c := range r.collections {
+		r.tally.fail(c.fill())
+	}
+	r.before = r.rest(func(sample) bool { return true })
+	cancel()
+	writers.Wait()
+	r.filled = r.changes()
+}
+
+// changes is how many there were at all upstreams.
+func (r *run) changes() (n int64) {
+	for _, c := range r.collections {
+		n += c.changes.Load()
+	}
+	return n
+}
+
+// write starts the writers.
+func (r *run) write(ctx context.Context) *sync.WaitGroup {
+	var writers sync.WaitGroup
+	for _, c := range r.collections {
+		writers.Go(func() { r.tally.fail(c.run(ctx)) })
+	}
+	return &writers
+}
+
+// rest waits until nobody is there and the gateway has done what that takes, and
+// looks. In a long run the collector has run twice meanwhile, which takes it a while:
+// to be asked makes hardly any garbage.
+func (r *run) rest(done func(sample) bool) sample {
+	r.t.Helper()
+	first := r.look()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	const collections = "go_gc_duration_seconds_count"
+	for deadline := time.Now().Add(patience); ; <-ticker.C {
+		s := r.look()
+		collected := r.plan.duration < long || s.metrics[collections] >= first.metrics[collections]+2
+		if collected && s.subscribers == 0 && done(s) || time.Now().After(deadline) {
+			return s
+		}
+	}
+}
+
+func (r *run) look() sample {
+	r.t.Helper()
+	s, err := r.gateway.sample()
+	if err != nil {
+		r.t.Fatalf("the gateway cannot be looked at: %v\nit said:\n%s", err, r.gateway.Output())
+	}
+	return s
+}
+
+// live lets everybody come and go, and everything fail, for the whole duration.
+// Then the faults end first, the writers next, and the subscribers arrive at what
+// the upstreams are at last.
+func (r *run) live() {
+	r.t.Helper()
+	writing, stopWriting := context.WithCancel(r.t.Context())
+	defer stopWriting()
+	failing, stopFailing := context.WithTimeout(writing, r.plan.duration)
+	defer stopFailing()
+	r.began = time.Now()
+	writers := r.write(writing)
+	crowd := gather(r.t, r.order())
+	subscribers, stopped := r.invite(writing), make(chan struct{})
+	go r.watchOver(failing, crowd, stopped)
+	var faults sync.WaitGroup
+	for _, c := range r.collections {
+		faults.Go(func() { r.tally.fail(r.suffer(failing, c)) })
+	}
+	<-failing.Done()
+	<-stopped
+	faults.Wait()
+	r.stopped = time.Now()
+	stopWriting()
+	writers.Wait()
+	r.arrive(subscribers)
+	r.attendance = *crowd.last.Load()
+	r.tally.fail(crowd.leave())
+}
+
+// scale is that of all times of subscribers: a short run has short ones.
+func (r *run) scale() float64 { return min(1, r.plan.duration.Seconds()/60) }
+
+func (r *run) order() order {
+	scaled := func(d time.Duration) time.Duration { return time.Duration(float64(d) * r.scale()) }
+	return order{
+		Address: r.gateway.http, Members: r.plan.crowd,
+		Stay: scaled(60 * time.Second), Away: scaled(3 * time.Second), Stall: scaled(25 * time.Second),
+	}
+}
+
+// guests are the sampled subscribers.
+type guests struct {
+	all     []*subscriber
+	running sync.WaitGroup
+}
+
+// invite starts the sampled subscribers.
+func (r *run) invite(ctx context.Context) *guests {
+	g := &guests{}
+	for i := range r.plan.sampled {
+		s := r.subscriber(i)
+		g.all = append(g.all, s)
+		g.running.Go(func() { s.live(ctx) })
+	}
+	return g
+}
+
+// subscriber is the i-th: of one watch, of the other, or of both.
+func (r *run) subscriber(i int) *subscriber {
+	s := &subscriber{
+		run: r, name: fmt.Sprintf("subscriber %d", i), scale: r.scale(),
+		ndjson: i%5 == 4, gzip: i%4 == 3,
+	}
+	of := [][]*collection{r.collections[:1], r.collections[1:], r.collections}[i%3]
+	for _, c := range of {
+		t := &track{of: c, client: s.name, held: streamtest.State{}}
+		if i%7 < 2 {
+			t.prefix = fmt.Sprintf("f%d/", rand.IntN(folders))
+		}
+		s.tracks = append(s.tracks, t)
+	}
+	return s
+}
+
+// arrive lets the sampled subscribers come a last time.
+func (r *run) arrive(g *guests) {
+	r.t.Helper()
+	g.running.Wait()
+	final := map[string]streamtest.State{}
+	for _, c := range r.collections {
+		state, err := c.final(r.t.Context())
+		r.tally.fail(err)
+		final[c.watch] = state
+	}
+	var arriving sync.WaitGroup
+	for _, s := range g.all {
+		arriving.Go(func() { r.tally.fail(s.converge(r.t.Context(), final)) })
+	}
+	arriving.Wait()
+}
+
+// judge puts a connection through all checkers.
+func (r *run) judge(t *track, c *streamtest.Connection, settled bool) {
+	resets(c, r.tally.reset)
+	r.tally.judged.Add(1)
+	if err := t.judge(c, settled); err != nil {
+		r.tally.fail(fmt.Errorf("of %s: %w; it ended %s:\n%s", t.of.watch, err, c.Read.UTC().Format("15:04:05.000"), ends(c.Describe())))
+	}
+}
+
+// watchOver looks at the gateway again and again until ctx ends, and says how it goes.
+func (r *run) watchOver(ctx context.Context, c *crowd, stopped chan<- struct{}) {
+	defer close(stopped)
+	look := time.NewTicker(min(2*time.Second, r.plan.duration/10))
+	defer look.Stop()
+	tell := time.NewTicker(r.plan.progress)
+	defer tell.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+			s, err := r.gateway.sample()
+			if err != nil {
+				r.tally.fail(err)
+				return
+			}
+			r.samples = append(r.samples, s)
+		case <-tell.C:
+			if r.plan.duration >= long && len(r.samples) > 0 {
+				fmt.Fprintln(os.Stderr, r.progress(c))
+			}
+		}
+	}
+}
+
+// end looks at what is left, and ends the gateway.
+func (r *run) end() {
+	r.t.Helper()
+	r.after = r.rest(func(s sample) bool { return len(kept(r.before, s)) == 0 })
+	for _, what := range kept(r.before, r.after) {
+		r.t.Errorf("not given back: %s", what)
+	}
+	if r.plan.duration >= long {
+		for _, what := range grown(r.samples[len(r.samples)/4:]) {
+			r.t.Errorf("not flat: %s", what)
+		}
+	}
+	r.tally.fail(r.gateway.stop())
+	if err := r.tally.err(); err != nil {
+		r.t.Error(err)
+	}
+	if r.tally.judged.Load() == 0 || r.tally.struck() == 0 {
+		r.t.Error("nobody was judged, or nothing failed: the run says nothing")
+	}
+}

@@ -1,0 +1,287 @@
+package soak
+
+import (
+	"bufio"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+const (
+	replica = "the gateway"
+	// stalest is how old an id may be that somebody comes with.
+	stalest = 30 * time.Second
+	// longest is how long a sampled subscriber stays; one that stalls, half as long
+	// again.
+	longest = 50 * time.Second
+)
+
+// subscriber is one of whom every event is checked. Owned by its goroutine.
+type subscriber struct {
+	// Static after construction.
+	run    *run
+	name   string
+	tracks []*track
+	ndjson bool
+	gzip   bool
+	scale  float64 // of all times: a short run has short ones
+
+	old   *memory                     // some id of before
+	left  int                         // events until it leaves; -1: it does not
+	final map[string]streamtest.State // by watch; nil: before the end
+}
+
+// memory is an id, and what was held there.
+type memory struct {
+	given  time.Time
+	tracks []track
+}
+
+// live comes and goes until ctx ends.
+func (s *subscriber) live(ctx context.Context) {
+	for ctx.Err() == nil {
+		s.chooseBegin()
+		s.visit(ctx, s.planVisit())
+		wait(ctx, s.upTo(3*time.Second))
+	}
+}
+
+// upTo is a random time: often a short one.
+func (s *subscriber) upTo(d time.Duration) time.Duration {
+	f := rand.Float64()
+	return time.Duration(f * f * float64(d) * s.scale)
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// chooseBegin decides what it comes with: mostly its last id.
+func (s *subscriber) chooseBegin() {
+	switch n := rand.IntN(10); {
+	case n == 0 || s.oldest() > stalest:
+		for _, t := range s.tracks {
+			t.forget()
+		}
+	case n < 3 && s.old != nil && time.Since(s.old.given) < stalest:
+		for i, t := range s.tracks {
+			m := &s.old.tracks[i]
+			t.at, t.given, t.held, t.since = m.at, m.given, m.held.Clone(), nil
+		}
+	}
+}
+
+// oldest is the age of the oldest of its positions.
+func (s *subscriber) oldest() (age time.Duration) {
+	for _, t := range s.tracks {
+		if t.at != nil {
+			age = max(age, time.Since(t.given))
+		}
+	}
+	return age
+}
+
+// visit is one connection from its beginning to its end.
+func (s *subscriber) visit(ctx context.Context, v visit) {
+	for _, t := range s.tracks {
+		t.open(v.slow())
+	}
+	s.left = v.events
+	err := s.follow(ctx, v)
+	s.run.tally.ended(s, v, err)
+	for _, t := range s.tracks {
+		s.run.judge(t, t.close(false), false)
+	}
+}
+
+// follow connects and reads until the visit is over, or the stream.
+func (s *subscriber) follow(ctx context.Context, v visit) error {
+	conn, err := net.Dial("tcp", s.run.gateway.http)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	g := newVisitor(ctx, conn.(*net.TCPConn), v)
+	defer g.leave()
+	body, err := s.ask(g)
+	if err != nil {
+		return err
+	}
+	return s.read(newFrames(body, s.ndjson))
+}
+
+// ask sends the request and returns the body of the answer.
+func (s *subscriber) ask(g *visitor) (io.Reader, error) {
+	request, err := http.NewRequest(http.MethodGet, "http://"+s.run.gateway.http+"/v1/events?"+s.query(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", map[bool]string{false: "text/event-stream", true: "application/x-ndjson"}[s.ndjson])
+	if id := s.id(); id != "" {
+		request.Header.Set("Last-Event-ID", id)
+	}
+	if s.gzip {
+		request.Header.Set("Accept-Encoding", "gzip")
+	}
+	if err := request.Write(g.conn); err != nil {
+		return nil, err
+	}
+	response, err := http.ReadResponse(bufio.NewReader(g), request)
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%w: %s", errRefused, response.Status)
+	}
+	if response.Header.Get("Content-Encoding") != "gzip" {
+		return response.Body, nil
+	}
+	s.run.tally.compressed.Add(1)
+	return gzip.NewReader(response.Body)
+}
+
+var errRefused = errors.New("refused")
+
+func (s *subscriber) query() string {
+	values := url.Values{}
+	for _, t := range s.tracks {
+		values.Add("watch", t.of.watch)
+		if t.prefix != "" && len(s.tracks) == 1 {
+			values.Set("prefix", t.prefix)
+		} else if t.prefix != "" {
+			values.Set("prefix."+t.of.watch, t.prefix)
+		}
+	}
+	return values.Encode()
+}
+
+// id is that of the whole stream.
+func (s *subscriber) id() string {
+	var positions []string
+	for _, t := range s.tracks {
+		if t.at != nil {
+			positions = append(positions, t.at.String())
+		}
+	}
+	return strings.Join(positions, ",")
+}
+
+// read takes in events until the stream ends.
+func (s *subscriber) read(events *frames) error {
+	goodbye := ""
+	for {
+		f, err := events.next()
+		switch {
+		case errors.Is(err, io.EOF) && goodbye != "":
+			return fmt.Errorf("%w: %s", errGoodbye, goodbye)
+		case errors.Is(err, io.EOF):
+			return errors.New("the stream ended without a goodbye")
+		case err != nil:
+			return err
+		case f.kind == "goodbye":
+			goodbye = cmp.Or(f.Reason, "no reason")
+		}
+		if s.left == 0 {
+			return errHungUp
+		}
+		if err := s.take(f); err != nil {
+			return err
+		}
+	}
+}
+
+var errGoodbye = errors.New("goodbye")
+
+// take takes in one event, and its id.
+func (s *subscriber) take(f frame) error {
+	if t := s.track(f.Watch); t != nil && f.Type != 0 {
+		t.hear(f.Event)
+		s.left = max(s.left-1, -1)
+		s.run.tally.events.Add(1)
+	}
+	if f.id == "" {
+		return nil
+	}
+	positions, err := stream.ParsePositions(f.id)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errWrong, err)
+	}
+	for _, p := range positions {
+		t := s.track(p.Watch)
+		if t == nil {
+			return fmt.Errorf("%w: the id %q names %q, which nobody asked for", errWrong, f.id, p.Watch)
+		}
+		t.pass(p)
+	}
+	if s.final != nil && s.arrived() {
+		return errHungUp
+	}
+	if rand.IntN(200) == 0 {
+		s.remember()
+	}
+	return nil
+}
+
+// errWrong is what the gateway must never send.
+var errWrong = errors.New("a wrong answer")
+
+func (s *subscriber) track(watch string) *track {
+	for _, t := range s.tracks {
+		if t.of.watch == watch {
+			return t
+		}
+	}
+	return nil
+}
+
+// remember keeps the present id, to come back with it later.
+func (s *subscriber) remember() {
+	m := &memory{given: time.Now()}
+	for _, t := range s.tracks {
+		m.tracks = append(m.tracks, track{at: t.at, given: t.given, held: t.held.Clone()})
+	}
+	s.old = m
+}
+
+// converge comes once more with the last id, and stays until it holds what the
+// upstreams are.
+func (s *subscriber) converge(ctx context.Context, final map[string]streamtest.State) error {
+	for _, t := range s.tracks {
+		t.open(false)
+	}
+	s.left, s.final = -1, final
+	err := s.follow(ctx, visit{events: -1, stay: patience})
+	for _, t := range s.tracks {
+		if diff := t.state().Diff(final[t.of.watch].Narrow(t.prefix)); diff != "" {
+			return fmt.Errorf("%s did not arrive at what %s is; its stream: %w; its state: %s", s.name, t.of.watch, err, diff)
+		}
+		s.run.judge(t, t.close(true), true)
+	}
+	return nil
+}
+
+// arrived says whether it holds what the upstreams are at last, and has the id.
+func (s *subscriber) arrived() bool {
+	for _, t := range s.tracks {
+		if len(t.since) > 0 || t.held.Diff(s.final[t.of.watch].Narrow(t.prefix)) != "" {
+			return false
+		}
+	}
+	return true
+}

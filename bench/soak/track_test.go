@@ -1,0 +1,142 @@
+package soak
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// track is what one subscriber knows of one watch, from connection to connection.
+type track struct {
+	// Static after construction.
+	of     *collection
+	client string
+	prefix string
+
+	at    *stream.Position // that of the last id; nil: there is none
+	given time.Time        // when it came
+	held  streamtest.State // what was held there
+	since []stream.Event   // what came after it
+
+	connection *streamtest.Connection // under way
+	pending    []stream.Event         // of the flush under way
+	began      time.Time              // of that
+}
+
+// open begins a connection from what is known.
+func (t *track) open(slow bool) {
+	c := &streamtest.Connection{Client: t.client, Replica: replica, Prefix: t.prefix, Slow: slow, Opened: time.Now()}
+	if t.at != nil {
+		c.From = &streamtest.Mark{Position: *t.at, State: t.held.Clone()}
+		c.Begin = t.state()
+	}
+	if t.at == nil {
+		t.held, t.since = streamtest.State{}, nil
+	}
+	t.connection, t.pending = c, nil
+}
+
+// state is what is held now.
+func (t *track) state() streamtest.State {
+	s := t.held.Clone()
+	for _, e := range t.since {
+		s.Apply(e)
+	}
+	return s
+}
+
+// hear takes in an event.
+func (t *track) hear(e stream.Event) {
+	if own(e) {
+		t.connection.Slow = true // whoever is told so does not get everything at once
+	} else {
+		t.of.said.hear(e)
+	}
+	if len(t.pending) == 0 {
+		t.began = time.Now()
+	}
+	t.pending = append(t.pending, e)
+	t.since = append(t.since, e)
+	if e.Type == stream.StatusChange && len(t.pending) == 1 {
+		t.flush(nil, false) // it may stand alone: nothing may follow for long
+	}
+}
+
+// own says whether an event is a status of this subscriber, and says nothing of the
+// watch: it is too slow, or waits until the snapshots of others have been sent.
+func own(e stream.Event) bool {
+	return e.Type == stream.StatusChange &&
+		(e.State == stream.CatchingUp || strings.HasPrefix(e.Reason, "the snapshot waits for its turn"))
+}
+
+// pass takes in an id.
+func (t *track) pass(p stream.Position) {
+	if t.at != nil && *t.at == p && len(t.pending) == 0 {
+		return
+	}
+	for _, e := range t.since {
+		t.held.Apply(e)
+	}
+	t.at, t.given, t.since = &p, time.Now(), nil
+	if len(t.pending) == 0 {
+		t.began = t.given
+	}
+	t.flush(&streamtest.Mark{Position: p}, false)
+}
+
+func (t *track) flush(m *streamtest.Mark, cut bool) {
+	c := t.connection
+	c.Flushes = append(c.Flushes, streamtest.Flush{
+		Order: len(c.Flushes) + 1, At: t.began, Events: t.pending, Mark: m, Cut: cut,
+		// There is one replica, so that nothing is ahead of it; how much it
+		// remembers cannot be seen from here.
+		Head: ^uint64(0), Horizon: ^uint64(0),
+	})
+	t.pending = nil
+}
+
+// close ends the connection: it was cut off, or it is still open at the end of
+// everything.
+func (t *track) close(open bool) *streamtest.Connection {
+	c := t.connection
+	if len(t.pending) > 0 {
+		t.flush(nil, !open)
+	}
+	c.Read = time.Now()
+	if !open {
+		c.Closed = c.Read
+	}
+	t.connection = nil
+	return c
+}
+
+// forget makes the next connection begin from nothing.
+func (t *track) forget() { t.at, t.held, t.since = nil, streamtest.State{}, nil }
+
+// judge puts a connection through all checkers. With final it must have arrived
+// there.
+func (t *track) judge(c *streamtest.Connection, settled bool) error {
+	t.of.noted()
+	h := &streamtest.History{
+		Truth: t.of.truth.Now(), Freshness: map[string][]streamtest.Freshness{replica: t.of.said.all()},
+		Heartbeat: 2 * heartbeat, StaleAfter: 2 * time.Second, Settled: settled,
+	}
+	h.Add(c)
+	return streamtest.CheckAll(h)
+}
+
+// resets counts those of a connection, by reason.
+func resets(c *streamtest.Connection, count func(reason string)) {
+	for _, f := range c.Flushes {
+		for _, e := range f.Events {
+			if e.Type == stream.Reset {
+				count(e.Reason)
+			}
+		}
+	}
+}
+
+var errHungUp = errors.New("hung up as planned")

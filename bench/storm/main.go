@@ -1,0 +1,169 @@
+// Command storm measures what it costs a gateway, in a process of its own, when very
+// many subscribers come at once: with a position from before some changes, with no
+// position, without ever reading, or because the revision order of their watch has changed under them. It
+// prints a line for each. Linux only; run it on a quiet machine.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/watchtide/watchtide/bench/load"
+)
+
+// plan is what is measured.
+type plan struct {
+	subscribers, changes int
+	resources, bytes     int
+	pump                 string
+	budget               int64
+}
+
+func main() {
+	var p plan
+	serves := flag.Bool("serve", false, "be the gateway; storm starts it")
+	flag.IntVar(&p.subscribers, "subscribers", 10_000, "how many come at once")
+	flag.IntVar(&p.resources, "resources", 100_000, "resources of the watch")
+	flag.IntVar(&p.bytes, "bytes", 300, "bytes of the value of each resource")
+	flag.IntVar(&p.changes, "changes", 1000, "changes that those with a position have missed")
+	flag.StringVar(&p.pump, "pump", "shards", "what carries streams")
+	flag.Int64Var(&p.budget, "budget", 0, "snapshot budget in bytes; 0: the gateway's own")
+	what := flag.String("what", "resume", "resume, snapshot, stall (snapshots that nobody reads, but for one), or epoch (those who are there get a new snapshot)")
+	profile := flag.String("cpuprofile", "", "where the gateway writes a CPU profile")
+	flag.Parse()
+	run := func() error { return p.measure(*what, *profile) }
+	if *serves {
+		run = func() error { return serve(p, *profile) }
+	}
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "storm:", err)
+		os.Exit(1)
+	}
+}
+
+func (p plan) measure(what, profile string) error {
+	g, err := startGateway(p, profile)
+	if err != nil {
+		return err
+	}
+	defer g.stop()
+	switch what {
+	case "resume":
+		position, err := g.tell("change", p.changes)
+		if err != nil {
+			return err
+		}
+		return p.connect(g, position)
+	case "snapshot":
+		return p.connect(g, "")
+	case "stall":
+		return p.stall(g)
+	case "epoch":
+		return p.change(g)
+	}
+	return fmt.Errorf("-what=%s: want resume, snapshot, stall or epoch", what)
+}
+
+// request is one that ends when the subscriber has everything.
+func request(position string) []byte {
+	r := []byte("GET /v1/events?watch=storm HTTP/1.1\r\nHost: storm\r\nAccept: text/event-stream\r\n\r\n")
+	if position == "" {
+		return r
+	}
+	return load.With(r, "Last-Event-ID", position)
+}
+
+// connect lets all come at once.
+func (p plan) connect(g *gatewayProcess, position string) error {
+	c, err := load.New(load.Options{Address: g.address, Done: []byte(`"type":"end_of_snapshot"`)})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	m := measureFrom(g)
+	if err := c.Open(p.subscribers, load.Request{Bytes: request(position)}); err != nil {
+		return err
+	}
+	if err := p.await(c, m, uint64(p.subscribers)); err != nil {
+		return err
+	}
+	m.print(c.Stats())
+	return nil
+}
+
+// stall lets all come and not read, and then one more who does.
+func (p plan) stall(g *gatewayProcess) error {
+	c, err := load.New(load.Options{Address: g.address, Done: []byte(`"type":"end_of_snapshot"`)})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	m := measureFrom(g)
+	stalled := load.Request{Bytes: request(""), Stalled: true, ReceiveBuffer: 64 << 10}
+	if err := c.Open(p.subscribers, stalled); err != nil {
+		return err
+	}
+	for began := time.Now(); time.Since(began) < time.Second; m.sample() {
+		if _, err := c.Poll(100 * time.Millisecond); err != nil {
+			return err
+		}
+	}
+	last, err := c.Connect(load.Request{Bytes: request("")})
+	if err != nil {
+		return err
+	}
+	for c.DoneAfter(last) == 0 && c.Alive(last) {
+		if _, err := c.Poll(100 * time.Millisecond); err != nil {
+			return err
+		}
+		m.sample()
+	}
+	fmt.Printf("the one who reads: %.2f s; ", c.DoneAfter(last).Seconds())
+	m.print(c.Stats())
+	return nil
+}
+
+// change gives all who are there another revision order.
+func (p plan) change(g *gatewayProcess) error {
+	c, err := load.New(load.Options{Address: g.address, Marker: []byte(`"type":"end_of_snapshot"`), Done: []byte(`"reason":"epoch_changed"`)})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.Open(p.subscribers, load.Request{Bytes: request("")}); err != nil {
+		return err
+	}
+	for c.Stats().Events < uint64(p.subscribers) {
+		if _, err := c.Poll(time.Second); err != nil {
+			return err
+		}
+	}
+	m, before := measureFrom(g), c.Stats()
+	if _, err := g.tell("epoch", 0); err != nil {
+		return err
+	}
+	for c.Stats().Since(before).Events < uint64(p.subscribers) {
+		if _, err := c.Poll(100 * time.Millisecond); err != nil {
+			return err
+		}
+		m.sample()
+	}
+	m.print(c.Stats().Since(before))
+	return nil
+}
+
+// await polls until so many subscribers have everything.
+func (p plan) await(c *load.Client, m *measurement, done uint64) error {
+	for c.Stats().Done < done {
+		if _, err := c.Poll(100 * time.Millisecond); err != nil {
+			return err
+		}
+		m.sample()
+		if lost := c.Stats().Lost + c.Stats().Refused; lost > 0 {
+			return fmt.Errorf("%d connections were lost or refused", lost)
+		}
+	}
+	return nil
+}
