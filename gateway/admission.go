@@ -2,17 +2,35 @@ package gateway
 
 import (
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 )
 
+// limits are how many streams may be open at the same time. 0: any number.
+type limits struct {
+	total     int
+	perClient int
+	perWatch  int
+}
+
+// guest is an open stream as it was counted: two numbers that only admission can
+// read, so that whoever carried the stream last can let it leave.
+type guest struct {
+	client int32
+	party  int32 // the watches of the stream
+}
+
 // admission decides whether one more stream may be opened, counts those that
 // are, and lets them go when the gateway drains. All transports share one.
+//
+// What it remembers is in proportion to the streams that are open, and to the
+// different clients and choices of watches among them.
 //
 // All methods may be called from any goroutine.
 type admission struct {
 	// Static after construction.
-	limit  int           // 0: none
+	limits limits
 	spread time.Duration // over which goodbyes are spread; ≤ 0: none
 
 	draining chan struct{} // closed by drain
@@ -21,31 +39,69 @@ type admission struct {
 	mu      sync.Mutex // guards the following fields
 	open    int
 	drained bool // drain was called
+	clients tally[client]
+	parties tally[string] // names of watches, with commas between
+	watches map[string]int
 }
 
-func newAdmission(limit int, spread time.Duration) *admission {
+func newAdmission(l limits, spread time.Duration) *admission {
 	return &admission{
-		limit: limit, spread: spread,
+		limits: l, spread: spread, watches: map[string]int{},
 		draining: make(chan struct{}), idle: make(chan struct{}),
 	}
 }
 
-// enter counts a stream in, and must be paired with leave; or it returns false:
-// the stream must be refused as overload.
-func (a *admission) enter() bool {
+// enter counts a stream in: the guest must be given to leave. Or the stream must
+// be refused.
+func (a *admission) enter(c client, watches []string) (guest, *refusal) {
+	party := strings.Join(watches, ",") // which no name has
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.drained || a.limit > 0 && a.open >= a.limit {
-		return false
+	if r := a.refusal(c, watches); r != nil {
+		return guest{}, r
 	}
 	a.open++
-	return true
+	for _, name := range watches {
+		a.watches[name]++
+	}
+	return guest{client: a.clients.enter(c), party: a.parties.enter(party)}, nil
 }
 
-// leave counts a stream out.
-func (a *admission) leave() {
+// refusal says which limit a stream would exceed, the widest one first: another
+// replica may have room then.
+func (a *admission) refusal(c client, watches []string) *refusal {
+	if a.drained {
+		return &refusal{reason: refusedDraining}
+	}
+	if reached(a.open, a.limits.total) {
+		return &refusal{reason: refusedSubscribers, count: a.open, limit: a.limits.total}
+	}
+	for _, name := range watches {
+		if n := a.watches[name]; reached(n, a.limits.perWatch) {
+			return &refusal{reason: refusedWatch, count: n, limit: a.limits.perWatch, watch: name}
+		}
+	}
+	if a.limits.perClient == 0 {
+		return nil
+	}
+	if n := a.clients.streams(c); reached(n, a.limits.perClient) {
+		return &refusal{reason: refusedClient, count: n, limit: a.limits.perClient, client: c}
+	}
+	return nil
+}
+
+func reached(n, limit int) bool { return limit > 0 && n >= limit }
+
+// leave counts a stream out. Each guest is given once.
+func (a *admission) leave(t guest) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.clients.leave(t.client)
+	for name := range strings.SplitSeq(a.parties.leave(t.party), ",") {
+		if a.watches[name]--; a.watches[name] == 0 {
+			delete(a.watches, name)
+		}
+	}
 	a.open--
 	if a.drained && a.open == 0 {
 		close(a.idle)
@@ -57,6 +113,13 @@ func (a *admission) count() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.open
+}
+
+// clientCount returns how many different clients have a stream.
+func (a *admission) clientCount() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.clients.numbers)
 }
 
 // drain refuses new streams from now on and tells the open ones to leave. It

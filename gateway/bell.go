@@ -8,20 +8,20 @@ type bell struct {
 	stop    chan struct{}
 }
 
-func startBell(w *stream.Watch, ring func()) *bell {
+func startBell(w *stream.Watch, ring, alarm func()) *bell {
 	b := &bell{stop: make(chan struct{})}
-	go b.run(w, ring)
+	go b.run(w, ring, alarm)
 	return b
 }
 
-func (b *bell) run(w *stream.Watch, ring func()) {
+func (b *bell) run(w *stream.Watch, ring, alarm func()) {
 	for {
 		changed := w.Changed() // before the shard looks, so that nothing is missed
 		ring()
 		select {
 		case <-changed:
 		case <-w.Done():
-			ring()
+			alarm()
 			return
 		case <-b.stop:
 			return

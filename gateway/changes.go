@@ -23,17 +23,18 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, p)
 		return
 	}
-	if _, p := g.watch(ask.watch); p != nil {
+	watch, p := g.watch(ask.watch)
+	if p != nil {
 		writeProblem(w, p)
 		return
 	}
-	if !g.admission.enter() {
-		g.metrics.goodbye(transportPoll, stream.GoodbyeOverloaded)
-		writeProblem(w, overloaded(g.admission.isDraining(), 2*g.retryHint()).onWatch(ask.watch))
+	as, refused := g.admit(g.proxies.ofRequest(r), watch)
+	if refused != nil {
+		writeProblem(w, g.refused(transportPoll, refused).onWatch(ask.watch))
 		return
 	}
-	defer g.admission.leave()
-	watch, p := g.primedWatch(r.Context(), ask.watch)
+	defer g.admission.leave(as)
+	watch, p = g.primedWatch(r.Context(), ask.watch)
 	if p != nil {
 		writeProblem(w, p)
 		return
@@ -103,7 +104,7 @@ func newPoll(g *Gateway, w *stream.Watch, ask changesRequest, out *writer) *poll
 	sub := w.Subscribe(stream.SubscribeOptions{
 		Resume: ask.after, Invalid: ask.invalid, Prefix: ask.prefix, AheadWait: g.cfg.AheadWait,
 	})
-	p := &poll{g: g, watch: w, after: ask.after, out: out, progress: newProgress(g.metrics, transportPoll, sub)}
+	p := &poll{g: g, watch: w, after: ask.after, out: out, progress: newProgress(g, transportPoll, sub)}
 	p.until = p.began.Add(ask.wait)
 	p.limit = p.began.Add(max(ask.wait, g.cfg.PrimeWait, g.cfg.AheadWait+time.Second))
 	return p
@@ -205,10 +206,20 @@ func (p *poll) wait(ctx context.Context) bool {
 		return false
 	case <-p.g.admission.draining:
 		return false
-	case <-p.sub.Changed():
+	case <-p.changed():
 	case <-timer.C:
 	}
 	return time.Now().Before(until)
+}
+
+// empty says why there is nothing to answer with.
+func (p *poll) empty() *problem {
+	if p.sub.Held() {
+		late := newProblem(http.StatusServiceUnavailable, "too many snapshots are on their way: come back later")
+		late.retryAfter = 2 * p.g.retryHint()
+		return late.onWatch(p.watch.Name())
+	}
+	return p.g.notPrimed(p.watch)
 }
 
 // finish ends the answer with the position after the events: where nothing was
@@ -219,7 +230,7 @@ func (p *poll) finish() {
 		position, ok = *p.after, true
 	}
 	if !ok {
-		writeProblem(p.out.w, p.g.notPrimed(p.watch))
+		writeProblem(p.out.w, p.empty())
 		return
 	}
 	if !p.status {

@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"net/url"
 	"time"
 
@@ -45,9 +47,36 @@ type Config struct {
 	// Pump says what carries the streams. Default: PumpShards.
 	Pump Pump
 
+	// Compression says how streams are sent to clients that ask for it in
+	// Accept-Encoding. Default: CompressionGzip.
+	Compression Compression
+	// CompressionCache is how many bytes of compressed events are kept, so that
+	// what several clients get is compressed once. Default: 32 MiB.
+	CompressionCache int64
+
 	// MaxSubscribers is the most streams that may be open at the same time,
 	// over all transports; one more is refused as overload. 0: no limit.
 	MaxSubscribers int
+	// SnapshotBudget is how many bytes of snapshots and of long catch-ups may be
+	// on their way to clients at the same time, over all transports; further ones
+	// wait for their turn. Default: 64 MiB.
+	SnapshotBudget int64
+	// MaxSubscribersPerClient is the most of them of one client: an IPv4
+	// address, or an IPv6 network of /64. 0: no limit, since many clients may
+	// share an address: those behind one NAT, or one proxy that is not among
+	// TrustedProxies.
+	MaxSubscribersPerClient int
+	// MaxSubscribersPerWatch is the most of them of one watch; a stream of
+	// several watches counts for each. 0: no limit.
+	MaxSubscribersPerWatch int
+	// TrustedProxies are the networks whose ForwardedHeader says which client a
+	// request is from. None: the client is who opened the connection.
+	TrustedProxies []netip.Prefix
+	// ForwardedHeader is the header that the trusted proxies add the address of
+	// their client to: HeaderXForwardedFor, or HeaderForwarded (RFC 7239). Only
+	// one is read, since a client could send the one that its proxy does not
+	// know of. Default: HeaderXForwardedFor.
+	ForwardedHeader string
 	// AllowedOrigins lists the origins of other web sites that may read the
 	// API from a browser, each as a browser sends it: "https://app.example.com".
 	AllowedOrigins []string
@@ -66,6 +95,16 @@ const (
 	PumpShards Pump = "shards"
 	// PumpGoroutines carries each stream with a goroutine of its own.
 	PumpGoroutines Pump = "goroutines"
+)
+
+// Compression is a content coding of streams.
+type Compression string
+
+const (
+	// CompressionGzip compresses streams (RFC 1952).
+	CompressionGzip Compression = "gzip"
+	// CompressionNone sends them as they are.
+	CompressionNone Compression = "none"
 )
 
 // sockets returns those of the system, unless they are not wanted.
@@ -92,13 +131,51 @@ func (c Config) check() error {
 			return fmt.Errorf("gateway.Config: %s is %s: want a positive duration, or 0 for the default", f.name, f.d)
 		}
 	}
-	if c.MaxSubscribers < 0 {
-		return fmt.Errorf("gateway.Config: MaxSubscribers is %d: want a positive number, or 0 for no limit", c.MaxSubscribers)
+	if err := c.checkAdmission(); err != nil {
+		return err
+	}
+	if c.SnapshotBudget < 0 {
+		return fmt.Errorf("gateway.Config: SnapshotBudget is %d: want a positive number of bytes, or 0 for the default", c.SnapshotBudget)
 	}
 	if c.Pump != "" && c.Pump != PumpShards && c.Pump != PumpGoroutines {
 		return fmt.Errorf("gateway.Config: Pump is %q: want %s or %s", c.Pump, PumpShards, PumpGoroutines)
 	}
+	if c.Compression != "" && c.Compression != CompressionGzip && c.Compression != CompressionNone {
+		return fmt.Errorf("gateway.Config: Compression is %q: want %s or %s", c.Compression, CompressionGzip, CompressionNone)
+	}
+	if c.CompressionCache < 0 {
+		return fmt.Errorf("gateway.Config: CompressionCache is %d: want a positive number of bytes, or 0 for the default", c.CompressionCache)
+	}
 	return checkOrigins(c.AllowedOrigins)
+}
+
+// checkAdmission is check for what decides who is let in.
+func (c Config) checkAdmission() error {
+	for _, f := range []struct {
+		name  string
+		limit int
+	}{
+		{"MaxSubscribers", c.MaxSubscribers}, {"MaxSubscribersPerClient", c.MaxSubscribersPerClient},
+		{"MaxSubscribersPerWatch", c.MaxSubscribersPerWatch},
+	} {
+		if f.limit < 0 {
+			return fmt.Errorf("gateway.Config: %s is %d: want a positive number, or 0 for no limit", f.name, f.limit)
+		}
+	}
+	for _, p := range c.TrustedProxies {
+		if !p.IsValid() {
+			return fmt.Errorf("gateway.Config: TrustedProxies: %v is no network", p)
+		}
+	}
+	if h := c.ForwardedHeader; h != "" && h != HeaderXForwardedFor && h != HeaderForwarded {
+		return fmt.Errorf("gateway.Config: ForwardedHeader is %q: want %s or %s", h, HeaderXForwardedFor, HeaderForwarded)
+	}
+	return nil
+}
+
+// limits are those on streams.
+func (c Config) limits() limits {
+	return limits{total: c.MaxSubscribers, perClient: c.MaxSubscribersPerClient, perWatch: c.MaxSubscribersPerWatch}
 }
 
 // checkOrigins refuses what no browser would ever send as an Origin, "*" and
@@ -118,9 +195,11 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	if c.Version == "" {
-		c.Version = "dev"
-	}
+	c.Version = cmp.Or(c.Version, "dev")
+	c.ForwardedHeader = cmp.Or(c.ForwardedHeader, HeaderXForwardedFor)
+	c.SnapshotBudget = cmp.Or(c.SnapshotBudget, 64<<20)
+	c.Compression = cmp.Or(c.Compression, CompressionGzip)
+	c.CompressionCache = cmp.Or(c.CompressionCache, 32<<20)
 	for _, f := range []struct {
 		d       *time.Duration
 		standby time.Duration

@@ -23,6 +23,7 @@ func (l patientListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	limitUnsent(c)
 	return &patientConn{Conn: c, patience: l.patience}, nil
 }
 
@@ -32,8 +33,21 @@ func (l patientListener) Accept() (net.Conn, error) {
 // failed in its middle (HTTP/2 would try, and wait once more). So it also ends
 // requests that have no deadline of their own.
 type patientConn struct {
+	// Static after construction.
 	net.Conn
 	patience time.Duration
+
+	// readNow, if not nil, reads without waiting: nobody waits for this client's
+	// words. Owned by whoever reads.
+	readNow func([]byte) (int, error)
+}
+
+// Read reads into p.
+func (c *patientConn) Read(p []byte) (int, error) {
+	if c.readNow != nil {
+		return c.readNow(p)
+	}
+	return c.Conn.Read(p)
 }
 
 // looks is how often, while its patience lasts, a write looks whether bytes
@@ -42,26 +56,68 @@ const looks = 8
 
 // Write writes p. It takes over from any write deadline that was set before.
 func (c *patientConn) Write(p []byte) (written int, err error) {
-	moved := time.Now()
-	for now := moved; ; now = time.Now() {
-		look := min(c.patience/looks, moved.Add(c.patience).Sub(now))
-		if err := c.SetWriteDeadline(now.Add(look)); err != nil {
+	for a := (attempt{c, time.Now()}); ; {
+		if err := a.begin(); err != nil {
 			return written, err
 		}
 		n, err := c.Conn.Write(p[written:])
 		written += n
-		if !errors.Is(err, os.ErrDeadlineExceeded) {
-			return written, err
-		}
-		if n > 0 {
-			moved = time.Now()
-		}
-		if time.Since(moved) >= c.patience {
-			c.Close()
+		if !a.again(n > 0, err) {
 			return written, err
 		}
 	}
 }
 
+// writeAll writes several slices as if they were one. It may change what all holds.
+func (c *patientConn) writeAll(all net.Buffers) error {
+	for a := (attempt{c, time.Now()}); ; {
+		if err := a.begin(); err != nil {
+			return err
+		}
+		n, err := all.WriteTo(c.Conn)
+		if !a.again(n > 0, err) {
+			return err
+		}
+	}
+}
+
+// attempt is a write that may need several, as long as bytes move.
+type attempt struct {
+	conn  *patientConn
+	moved time.Time // when a byte moved last, or since when it is tried
+}
+
+func (a *attempt) begin() error {
+	now := time.Now()
+	look := min(a.conn.patience/looks, a.moved.Add(a.conn.patience).Sub(now))
+	return a.conn.SetWriteDeadline(now.Add(look))
+}
+
+// again says whether to write the rest, after a write with this outcome.
+func (a *attempt) again(moved bool, err error) bool {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	if moved {
+		a.moved = time.Now()
+	}
+	if time.Since(a.moved) < a.conn.patience {
+		return true
+	}
+	a.conn.Close()
+	return false
+}
+
 // NetConn returns the connection beneath, as tls.Conn.NetConn does.
 func (c *patientConn) NetConn() net.Conn { return c.Conn }
+
+// beneath returns the connection at the bottom, to which the kernel speaks.
+func beneath(c net.Conn) net.Conn {
+	for {
+		wrapper, wraps := c.(interface{ NetConn() net.Conn })
+		if !wraps {
+			return c
+		}
+		c = wrapper.NetConn()
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/deflate"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -20,9 +21,13 @@ type conversation struct {
 	began   time.Time
 	tooOld  time.Time // zero: never
 	watches []watchChoice
+	guest   guest // as which the stream was let in; a group's own is nobody's
+	gzip    bool  // that is how it is sent
 
+	zipper  *zipper // nil: what is said is sent as it is, or compressed by the outlet
 	follows []follow
-	stands  int // for how many streams it speaks
+	ticket  ticket // to read much
+	stands  int    // for how many streams it speaks
 
 	// Reused from flush to flush.
 	batch  stream.Batch
@@ -45,14 +50,16 @@ func (g *Gateway) newConversation(req streamRequest, watches []*stream.Watch) co
 	now := time.Now()
 	c := conversation{
 		g: g, framing: req.format.framing(), until: req.until, watches: req.watches,
-		retry: g.retryHint(), began: now, quietSince: now, stands: 1,
+		gzip: req.gzip, retry: g.retryHint(), began: now, quietSince: now, stands: 1,
 	}
+	c.zipper = c.newZipper(deflate.Sum{})
 	if age := g.maxAge(); age > 0 {
 		c.tooOld = now.Add(age)
 	}
 	for i, watch := range watches {
 		c.follows = append(c.follows, g.follow(watch, req.watches[i]))
 	}
+	c.ticket.budget = g.snapshots
 	return c
 }
 
@@ -65,13 +72,16 @@ func (c *conversation) hello(out outlet) {
 	for _, w := range c.watches {
 		hellos = append(hellos, stream.HelloWatch{Watch: w.name, Resume: w.resume != nil})
 	}
+	if c.gzip {
+		out.write([]byte(deflate.Head))
+	}
 	data := stream.AppendHello(nil, c.g.cfg.Heartbeat, hellos)
 	head := c.framing.appendRetry(nil, c.retry)
-	out.write(c.framing.appendData(head, stream.Hello, data))
+	c.put(c.framing.appendData(head, stream.Hello, data), out)
 	c.g.metrics.eventsOut(c.transport(), stream.Hello, 1)
 	for i := range c.follows {
 		f := &c.follows[i]
-		if f.watch.Status().State != stream.InSync && f.sub.Next(&c.batch) {
+		if f.watch.Status().State != stream.InSync && f.sub.Tell(&c.batch) {
 			c.say(f, out)
 		}
 	}
@@ -91,11 +101,31 @@ func (c *conversation) turnOf(i int, out outlet) bool {
 	if c.until && f.sub.Synced() {
 		return false // its part of this response is complete
 	}
+	c.check(f)
 	if !f.sub.Next(&c.batch) {
 		return false
 	}
+	c.ticket.moved()
 	c.say(f, out)
 	return true
+}
+
+// check lets a watch of which much is to be read wait for the turn of the stream.
+func (c *conversation) check(f *follow) {
+	if !c.ticket.check(f.sub) && c.ticket.asked && !c.hasMuch() {
+		c.ticket.leave()
+	}
+	f.granted = c.ticket.granted
+}
+
+// hasMuch says whether a seat is needed still.
+func (c *conversation) hasMuch() bool {
+	for i := range c.follows {
+		if isMuch(c.follows[i].sub) {
+			return true
+		}
+	}
+	return false
 }
 
 // bookmarks tells clients of watches that were quiet for a heartbeat, or whose
@@ -121,11 +151,24 @@ func (c *conversation) say(f *follow, out outlet) {
 		c.id = appendPositions(c.id, c.follows)
 	}
 	c.slices = c.framing.appendBatch(c.slices[:0], &c.batch, c.id)
-	for _, s := range c.slices {
-		out.write(s)
+	if c.zipper != nil {
+		c.zipper.batch(&c.batch, c.slices, out)
+	} else {
+		for _, s := range c.slices {
+			out.write(s)
+		}
 	}
 	clear(c.slices) // they alias the log: a waiting stream must not hold it
 	c.countBatch(f)
+}
+
+// put writes what is in no log.
+func (c *conversation) put(p []byte, out outlet) {
+	if c.zipper != nil {
+		c.zipper.own(p, out)
+		return
+	}
+	out.write(p)
 }
 
 // flushed follows a flush of everything that was said, bytes in all so far, and
@@ -185,7 +228,10 @@ func (c *conversation) mustLeave(now time.Time) bool {
 // goodbye ends the stream on purpose.
 func (c *conversation) goodbye(reason stream.GoodbyeReason, out outlet) {
 	c.farewell = reason
-	out.write(appendGoodbye(nil, c.framing, reason, c.retry))
+	c.put(appendGoodbye(nil, c.framing, reason, c.retry), out)
+	if c.zipper != nil {
+		c.zipper.end(out)
+	}
 }
 
 // saidGoodbye counts a goodbye that was sent.
@@ -206,14 +252,16 @@ func (c *conversation) wakeAt() time.Time {
 	return at
 }
 
-// fork returns a conversation at the same place, which must be a resting one.
+// fork returns a conversation at the same place, which must be a resting one. It
+// has no zipper.
 func (c *conversation) fork() conversation {
 	f := *c
 	f.follows = slices.Clone(c.follows)
 	for i := range f.follows {
 		f.follows[i].sub = c.follows[i].sub.Fork()
 	}
-	f.batch, f.slices, f.id = stream.Batch{}, nil, nil
+	f.batch, f.slices, f.id, f.zipper = stream.Batch{}, nil, nil, nil
+	f.ticket = ticket{budget: c.g.snapshots}
 	f.stands, f.counted, f.committed = 1, 0, time.Time{}
 	f.tooOld, f.leaveAt, f.drains = time.Time{}, time.Time{}, false
 	return f
@@ -221,6 +269,7 @@ func (c *conversation) fork() conversation {
 
 // release gives back what the conversation held; another one goes on.
 func (c *conversation) release() {
+	c.ticket.leave()
 	for i := range c.follows {
 		c.follows[i].sub.Close()
 	}

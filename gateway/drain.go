@@ -35,6 +35,7 @@ func (g *Gateway) stop(web *http.Server, rpc *grpc.Server) {
 		web.Close()
 	}
 	g.shards.abort()
+	g.solos.abort()
 	rpc.GracefulStop()
 	abort()
 }

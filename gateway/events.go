@@ -25,6 +25,7 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		refuse(w, r, p)
 		return
 	}
+	req.gzip = req.gzip && g.pieces != nil
 	watches, p := g.chosen(req.watches)
 	if p != nil {
 		writeProblem(w, p)
@@ -36,25 +37,27 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		return
 	}
 	if r.Method == http.MethodHead {
-		setStreamHeaders(w.Header(), req.format.framing())
+		setStreamHeaders(w.Header(), req)
 		return
 	}
-	if !g.admission.enter() {
-		g.refuseOverload(w, r, req)
+	as, refused := g.admit(g.proxies.ofRequest(r), watches...)
+	if refused != nil {
+		g.refuseStream(w, r, req, refused)
 		return
 	}
 	if p := g.awaitPrimed(r, req); p != nil {
-		g.admission.leave()
+		g.admission.leave(as)
 		writeProblem(w, p)
 		return
 	}
-	setStreamHeaders(w.Header(), req.format.framing())
+	setStreamHeaders(w.Header(), req)
 	c := g.newConversation(req, watches)
-	if g.shards.carry(w, r, c) {
+	c.guest = as
+	if g.shards.carry(w, r, c) || g.solos.carry(w, r, c) {
 		return // it leaves by itself
 	}
-	defer g.admission.leave()
-	g.newPump(w, r, c).run()
+	defer g.admission.leave(as)
+	newPump(c, newWriter(w, r, g.cfg.WriteTimeout), r.Context().Done()).run()
 }
 
 // canStream refuses a ResponseWriter without write deadlines: a client that does
@@ -96,8 +99,11 @@ func (g *Gateway) awaitPrimed(r *http.Request, req streamRequest) *problem {
 
 // setStreamHeaders tells every cache and proxy on the way to pass the bytes on
 // as they come.
-func setStreamHeaders(h http.Header, f framing) {
-	h.Set("Content-Type", f.contentType())
+func setStreamHeaders(h http.Header, req streamRequest) {
+	h.Set("Content-Type", req.format.framing().contentType())
+	if req.gzip {
+		h.Set("Content-Encoding", "gzip")
+	}
 	h.Set("Cache-Control", "no-cache, no-store, no-transform")
 	h.Set("X-Accel-Buffering", "no") // nginx
 	h.Set("Vary", "Accept, Origin, Accept-Encoding")

@@ -16,6 +16,8 @@ type follow struct {
 	// the other watches' events until the subscription has a position itself.
 	came *stream.Position
 
+	granted <-chan struct{} // what a wait for the turn ends with; nil: a shard knows
+
 	// quietSince is when the watch last sent anything.
 	quietSince time.Time
 
@@ -40,9 +42,12 @@ func (g *Gateway) follow(w *stream.Watch, choice watchChoice) follow {
 	}
 }
 
-// changed is closed when the subscription may have more, after a Next that had
-// nothing; nil where nobody asks any more.
+// changed tells when the subscription may have more, after a Next that had nothing;
+// nil where nobody asks any more. One that waits for its turn is not woken by news.
 func (f *follow) changed(until bool) <-chan struct{} {
+	if f.sub.Held() {
+		return f.granted
+	}
 	if until && f.sub.Synced() {
 		return nil
 	}

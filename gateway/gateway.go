@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/watchtide/watchtide/gateway/deflate"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/web"
 )
@@ -22,7 +23,11 @@ type Gateway struct {
 	log       *slog.Logger
 	metrics   *metrics
 	admission *admission // safe for use by several goroutines
-	shards    *shards    // nil: the goroutine pump carries all streams
+	snapshots *snapshotBudget
+	proxies   proxies
+	shards    *shards // nil: the goroutine pump carries all streams
+	solos     *solos
+	pieces    *deflate.Cache // nil: streams are not compressed
 }
 
 // New makes a gateway. It fails if c has no Registry, or a value that cannot be
@@ -37,7 +42,15 @@ func New(c Config) (*Gateway, error) {
 		registry:  c.Registry,
 		log:       c.Logger,
 		metrics:   newMetrics(c.Registry),
-		admission: newAdmission(c.MaxSubscribers, c.Drain),
+		admission: newAdmission(c.limits(), c.Drain),
+		proxies:   proxies{c.TrustedProxies, c.ForwardedHeader},
+		solos:     newSolos(newLookout),
+	}
+	g.metrics.watchAdmission(g.admission)
+	g.snapshots = newSnapshotBudget(c.SnapshotBudget, g.metrics)
+	if c.Compression == CompressionGzip {
+		g.pieces = deflate.NewCache(c.CompressionCache)
+		g.metrics.watchPieces(g.pieces)
 	}
 	if s := c.sockets(); s != nil {
 		g.shards = newShards(g, s, runtime.GOMAXPROCS(0))

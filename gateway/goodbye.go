@@ -3,6 +3,7 @@ package gateway
 import (
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -25,35 +26,49 @@ func (g *Gateway) maxAge() time.Duration {
 	return g.cfg.MaxAge - tenth + rand.N(2*tenth+1)
 }
 
-// refuseOverload refuses a stream since there are too many, or since the
-// gateway drains. A browser's EventSource never comes back after a status other
-// than 200, so it gets a stream of one goodbye; everybody else a 503.
-func (g *Gateway) refuseOverload(w http.ResponseWriter, r *http.Request, req streamRequest) {
-	retry := 2 * g.retryHint()
-	draining := g.admission.isDraining()
-	if draining {
+// admit counts a stream in, or says why it must be refused.
+func (g *Gateway) admit(c client, watches ...*stream.Watch) (guest, *refusal) {
+	names := make([]string, len(watches))
+	for i, w := range watches {
+		names[i] = w.Name()
+		if why := w.Full(); why != nil {
+			return guest{}, &refusal{reason: refusedMemory, watch: names[i], cause: why}
+		}
+	}
+	return g.admission.enter(c, names)
+}
+
+// refuseStream refuses a stream. A browser's EventSource never comes back after a
+// status other than 200, so it gets a stream of one goodbye, and the reason in a
+// comment for who looks; everybody else gets a problem.
+func (g *Gateway) refuseStream(w http.ResponseWriter, r *http.Request, req streamRequest, why *refusal) {
+	if why.reason == refusedDraining {
 		w.Header().Set("Connection", "close") // to come back elsewhere
 	}
 	f := req.format.framing()
-	g.metrics.goodbye(f.transport(), stream.GoodbyeOverloaded)
+	p := g.refused(f.transport(), why)
 	if !req.eventSource {
-		writeProblem(w, overloaded(draining, retry))
+		writeProblem(w, p)
 		return
 	}
-	setStreamHeaders(w.Header(), f)
+	req.gzip = false // so few bytes are not worth it
+	setStreamHeaders(w.Header(), req)
 	out := newWriter(w, r, g.cfg.WriteTimeout)
-	out.write(appendGoodbye(f.appendRetry(nil, retry), f, stream.GoodbyeOverloaded, retry))
+	out.write(appendComment(f.appendRetry(nil, p.retryAfter), p.Detail))
+	out.write(appendGoodbye(nil, f, stream.GoodbyeOverloaded, p.retryAfter))
 	out.end()
 }
 
-// overloaded is the 503 for a stream, or a request as long as one, too many.
-func overloaded(draining bool, retry time.Duration) *problem {
-	p := newProblem(http.StatusServiceUnavailable, "too many streams are open: come back later")
-	if draining {
-		p = newProblem(http.StatusServiceUnavailable, "the gateway is shutting down: come back, to another replica if there is one")
-	}
-	p.retryAfter = retry
-	return p
+// refused counts a refusal, and returns it as a problem.
+func (g *Gateway) refused(transport string, why *refusal) *problem {
+	g.metrics.refused(transport, why.reason)
+	return why.problem(2 * g.retryHint())
+}
+
+// appendComment appends a line that every reader of event streams skips.
+func appendComment(dst []byte, text string) []byte {
+	oneLine := strings.NewReplacer("\r", " ", "\n", " ")
+	return append(append(append(dst, ": "...), oneLine.Replace(text)...), "\n\n"...)
 }
 
 // appendGoodbye appends the last event of a stream.

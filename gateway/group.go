@@ -2,7 +2,10 @@ package gateway
 
 import (
 	"slices"
+	"strconv"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway/deflate"
 )
 
 // group is many streams of the same watches, in the same format, that have all
@@ -15,17 +18,29 @@ type group struct {
 	key          string
 	members      []int32 // slots
 
-	payload []byte // of the chunk that is being said
-	buffer  []byte // chunks that were said, and not written to all
-	base    uint64 // how much was said before buffer
-	behind  int    // members that have not been written everything
-	at      int    // the member that was written last
+	payload []byte      // of the chunk that is being said, as it was said
+	sum     deflate.Sum // of all payloads, if gzip; the members know by what theirs differ
+	buffer  []byte      // chunks that were said, and not written to all
+	base    uint64      // how much was said before buffer
+	lent    bool        // buffer is read by former members too, so that it must not be used again
+	behind  int         // members that have not been written everything
+	at      int         // the member that was written last
 
 	oldest time.Time // commit in buffer; zero: none
+
+	dissolves bool // its members go on by themselves, one after the other
 }
 
-// keepBuffer is how large a buffer may be to be used again.
-const keepBuffer = 64 << 10
+const (
+	// groupFull is how much is said at most before all members were written what
+	// was said: not more than a connection takes at once, see unsentBytes.
+	groupFull = 64 << 10
+	// keepBuffer is how large a buffer may be to be used again.
+	keepBuffer = 64 << 10
+	// lentFrom is how much of the buffer a former member shares instead of having a
+	// copy: little must not hold much.
+	lentFrom = 8 << 10
+)
 
 // write implements outlet.
 func (g *group) write(p []byte) { g.payload = append(g.payload, p...) }
@@ -35,12 +50,24 @@ func (g *group) seal() bool {
 	if len(g.payload) == 0 {
 		return false
 	}
-	g.buffer = appendChunkHead(g.buffer, len(g.payload))
-	g.buffer = append(append(g.buffer, g.payload...), chunkEnd...)
-	g.counted -= len(g.payload) * len(g.members) // negative: bytes to be counted
+	sent := g.payload
+	if g.gzip {
+		sent = g.compress()
+	}
+	g.buffer = appendChunkHead(g.buffer, len(sent))
+	g.buffer = append(append(g.buffer, sent...), chunkEnd...)
+	g.counted -= len(sent) * len(g.members) // negative: bytes to be counted
 	g.payload = g.payload[:0]
 	g.behind = len(g.members)
 	return true
+}
+
+// compress returns the payload as a piece of every member's gzip stream.
+func (g *group) compress() []byte {
+	p := deflate.Compress([][]byte{g.payload})
+	g.sum = g.sum.Then(p.Sum)
+	g.g.metrics.compressed(len(g.payload)*len(g.members), len(p.Bytes)*len(g.members))
+	return p.Bytes
 }
 
 func (g *group) end() uint64 { return g.base + uint64(len(g.buffer)) }
@@ -48,7 +75,7 @@ func (g *group) end() uint64 { return g.base + uint64(len(g.buffer)) }
 // near says whether what is new is little enough to be said to all at once.
 func (g *group) near() bool {
 	for i := range g.follows {
-		if !g.follows[i].sub.Near() {
+		if !g.follows[i].sub.Near() || isMuch(g.follows[i].sub) {
 			return false
 		}
 	}
@@ -57,11 +84,16 @@ func (g *group) near() bool {
 
 // advance says all that is new. What piled up goes out in one write.
 func (g *group) advance(now time.Time) {
-	if len(g.buffer) >= turnBytes {
+	if len(g.buffer) >= groupFull {
 		return // the members are too far behind to be told more
 	}
-	for g.turn(g) {
+	for g.near() && g.turn(g) {
 	}
+	g.publish(now)
+}
+
+// publish is for all members what a flush is for one stream.
+func (g *group) publish(now time.Time) {
 	g.bookmarks(now, g)
 	if len(g.payload) == 0 && !now.Before(g.heartbeatAt()) {
 		g.write(g.framing.heartbeat())
@@ -78,8 +110,8 @@ func (g *group) advance(now time.Time) {
 func (g *group) written() {
 	g.base += uint64(len(g.buffer))
 	g.buffer = g.buffer[:0]
-	if cap(g.buffer) > keepBuffer {
-		g.buffer = nil
+	if g.lent || cap(g.buffer) > keepBuffer {
+		g.buffer, g.lent = nil, false
 	}
 	if cap(g.payload) > keepBuffer {
 		g.payload = nil
@@ -130,12 +162,20 @@ func (g *group) standFor(members int) {
 	}
 }
 
-// rest is a copy of what a member has not been written.
-func (g *group) rest(s *slot) []byte { return slices.Clone(g.buffer[s.sent-g.base:]) }
+// rest is what a member has not been written. Where many leave at once with much,
+// they share it.
+func (g *group) rest(s *slot) []byte {
+	rest := g.buffer[s.sent-g.base:]
+	if len(rest) < lentFrom {
+		return slices.Clone(rest)
+	}
+	g.lent = true
+	return rest[:len(rest):len(rest)]
+}
 
 // groupKey names what streams have in common that can be members of one group.
 func (c *conversation) groupKey() string {
-	key := append([]byte(nil), c.transport()...)
+	key := strconv.AppendBool([]byte(c.transport()), c.gzip)
 	for i, w := range c.watches {
 		key = append(append(append(key, 0), w.name...), 0)
 		key = append(key, c.watches[i].prefix...)

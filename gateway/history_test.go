@@ -2,8 +2,11 @@ package gateway
 
 import (
 	"bytes"
+	"compress/flate"
+	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -268,6 +271,9 @@ func (c *recorder) open() {
 		c.world.t.Fatal(err)
 	}
 	req.Header.Set("Accept", "text/event-stream")
+	if len(c.world.everyone)%2 == 0 {
+		req.Header.Set("Accept-Encoding", "gzip")
+	}
 	if c.From != nil {
 		req.Header.Set("Last-Event-ID", c.From.Position.String())
 		c.mark = c.From
@@ -276,6 +282,7 @@ func (c *recorder) open() {
 	if err != nil {
 		c.world.t.Fatal(err)
 	}
+	unzip(res)
 	go c.read(res.Body)
 	c.world.t.Cleanup(cancel)
 }
@@ -289,6 +296,9 @@ func (c *recorder) read(body io.ReadCloser) {
 		c.gate <- struct{}{}
 		<-c.gate
 		n, err := body.Read(p)
+		if errors.Is(err, gzip.ErrChecksum) || errors.Is(err, gzip.ErrHeader) || errors.As(err, new(flate.CorruptInputError)) {
+			c.world.t.Errorf("%s: %v", c.Client, err)
+		}
 		if !c.receive(p[:n]) || err != nil {
 			return
 		}

@@ -13,6 +13,7 @@ import (
 type lone struct {
 	conversation
 	key    string // of the group that it could join
+	shard  *shard
 	handle handle // until it has a slot
 	slot   int32
 	queued bool // for a turn
@@ -20,12 +21,13 @@ type lone struct {
 	out    outbox
 
 	blocked  time.Time // since when no byte was taken; zero: it is not blocked
+	awaits   bool      // the poller tells when bytes are taken
 	ending   bool      // the last chunk is in out
 	finished time.Time // since when the last chunk was sent; zero: it was not
 }
 
-// speak puts the next thing to be said into the outbox, which must be empty;
-// false: there is nothing now.
+// speak puts the next thing to be said into the outbox; false: there is nothing
+// now.
 func (l *lone) speak(now time.Time) bool {
 	if reason := l.reasonToEnd(now); reason != "" {
 		l.leave(reason)
@@ -43,8 +45,8 @@ func (l *lone) speak(now time.Time) bool {
 		l.out.seal()
 		return true
 	}
-	if !now.Before(l.heartbeatAt()) {
-		l.out.write(l.framing.heartbeat())
+	if l.out.empty() && !now.Before(l.heartbeatAt()) {
+		l.put(l.framing.heartbeat(), &l.out)
 		l.out.seal()
 		return true
 	}
@@ -57,6 +59,20 @@ func (l *lone) leave(reason stream.GoodbyeReason) {
 	l.out.seal()
 	l.out.raw([]byte(lastChunk))
 	l.ending = true
+}
+
+// called ends the wait for a seat in the snapshot budget.
+func (l *lone) called() { l.shard.call(l) }
+
+// idles says whether news are nothing to the stream: all its watches wait for
+// their turn.
+func (l *lone) idles() bool {
+	for i := range l.follows {
+		if !l.follows[i].sub.Held() {
+			return false
+		}
+	}
+	return true
 }
 
 // settled says whether the stream has everything, and so could join a group.

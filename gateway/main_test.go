@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"testing"
@@ -28,6 +30,11 @@ type bothPumps struct{ m *testing.M }
 
 // Run implements goleak.TestingM.
 func (b bothPumps) Run() int {
+	flag.Parse()
+	if flag.Lookup("test.bench").Value.String() != "" {
+		fmt.Printf("pump: %s\n", pumpUnderTest()) // so that benchstat keeps them apart
+		defer fmt.Println("pump:")
+	}
 	code := b.m.Run()
 	if os.Getenv(pumpVariable) != "" || code != 0 {
 		return code

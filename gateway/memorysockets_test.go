@@ -30,6 +30,11 @@ type memoryConn struct {
 	taken bool
 }
 
+// RemoteAddr is that of a proxy, for those tests that trust it.
+func (c *memoryConn) RemoteAddr() net.Addr {
+	return &net.TCPAddr{IP: net.IPv4(203, 0, 113, 1), Port: 1}
+}
+
 func (c *memoryConn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/watchtide/watchtide/gateway/deflate"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -36,6 +37,13 @@ type metrics struct {
 	resumes   *prometheus.CounterVec // transport, outcome
 	snapshots prometheus.Histogram
 	latency   prometheus.Histogram
+
+	snapshotWait    prometheus.Histogram
+	snapshotBytes   prometheus.Gauge
+	snapshotWaiting prometheus.Gauge
+
+	raw    prometheus.Counter // bytes of compressed streams, before
+	zipped prometheus.Counter // and after
 }
 
 // transportMetrics are the counters of one transport.
@@ -47,6 +55,7 @@ type transportMetrics struct {
 	conflated     prometheus.Counter
 	writeTimeouts prometheus.Counter
 	goodbyes      map[stream.GoodbyeReason]prometheus.Counter
+	refusals      map[refusalReason]prometheus.Counter
 }
 
 // newMetrics makes the metrics of a gateway that serves the watches of reg.
@@ -68,12 +77,26 @@ func newMetrics(reg *stream.Registry) *metrics {
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5},
 		}),
 	}
+	m.raw = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: namespace + "compression_input_bytes_total", Help: "Bytes of events sent in compressed streams, before compression.",
+	})
+	m.zipped = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: namespace + "compression_output_bytes_total", Help: "Bytes sent in compressed streams, before TLS and HTTP framing.",
+	})
 	m.makeTransports()
-	m.registry.MustRegister(m.resumes, m.snapshots, m.latency,
+	m.makeSnapshots()
+	m.registry.MustRegister(m.resumes, m.snapshots, m.latency, m.raw, m.zipped,
 		watchCollector{reg},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// watchAdmission shows how many clients there are.
+func (m *metrics) watchAdmission(a *admission) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: namespace + "clients", Help: "Different client addresses that have a stream open.",
+	}, func() float64 { return float64(a.clientCount()) }))
 }
 
 const namespace = "watchtide_"
@@ -87,12 +110,15 @@ func (m *metrics) makeTransports() {
 		Name: namespace + "subscribers", Help: "Open streams.",
 	}, []string{"transport"})
 	events := counterVec("events_sent_total", "Events sent to subscribers.", "transport", "type")
-	bytes := counterVec("sent_bytes_total", "Bytes of events sent to subscribers, before TLS and HTTP framing.", "transport")
+	bytes := counterVec("sent_bytes_total", "Bytes of events sent to subscribers, compressed where they are, before TLS and HTTP framing.", "transport")
 	snapshots := counterVec("snapshots_sent_total", "Complete snapshots sent to subscribers.", "transport")
 	conflated := counterVec("conflated_changes_total", "Changes that slow subscribers did not see one by one.", "transport")
 	timeouts := counterVec("write_timeouts_total", "Streams that were ended because the client stopped reading.", "transport")
 	goodbyes := counterVec("goodbyes_total", "Streams that the gateway ended, or refused as overload, on purpose.", "transport", "reason")
-	m.registry.MustRegister(subscribers, events, bytes, snapshots, conflated, timeouts, goodbyes)
+	refusals := counterVec("refusals_total",
+		"Streams that were not let in, by why: draining, subscribers (too many in all), watch (too many of one), client (too many of one address), memory (the watch is over its ceiling).",
+		"transport", "reason")
+	m.registry.MustRegister(subscribers, events, bytes, snapshots, conflated, timeouts, goodbyes, refusals)
 	for _, name := range transports {
 		t := &transportMetrics{
 			subscribers:   subscribers.WithLabelValues(name),
@@ -101,12 +127,16 @@ func (m *metrics) makeTransports() {
 			conflated:     conflated.WithLabelValues(name),
 			writeTimeouts: timeouts.WithLabelValues(name),
 			goodbyes:      make(map[stream.GoodbyeReason]prometheus.Counter, len(goodbyeReasons)),
+			refusals:      make(map[refusalReason]prometheus.Counter, len(refusalReasons)),
 		}
 		for e := stream.Hello; e <= stream.Goodbye; e++ {
 			t.events[e] = events.WithLabelValues(name, e.String())
 		}
 		for _, reason := range goodbyeReasons {
 			t.goodbyes[reason] = goodbyes.WithLabelValues(name, string(reason))
+		}
+		for _, reason := range refusalReasons {
+			t.refusals[reason] = refusals.WithLabelValues(name, string(reason))
 		}
 		m.transport[name] = t
 	}
@@ -164,6 +194,12 @@ func (m *metrics) goodbye(transport string, reason stream.GoodbyeReason) {
 	m.transport[transport].goodbyes[reason].Inc()
 }
 
+// refused counts a stream that was not let in, which is a goodbye as well.
+func (m *metrics) refused(transport string, reason refusalReason) {
+	m.transport[transport].refusals[reason].Inc()
+	m.goodbye(transport, stream.GoodbyeOverloaded)
+}
+
 // timeToEndOfSnapshot observes the time from a stream's begin to its first
 // end_of_snapshot.
 func (m *metrics) timeToEndOfSnapshot(d time.Duration) { m.snapshots.Observe(d.Seconds()) }
@@ -171,3 +207,25 @@ func (m *metrics) timeToEndOfSnapshot(d time.Duration) { m.snapshots.Observe(d.S
 // commitToWrite observes the time from the newest commit of a flush to the end
 // of its write.
 func (m *metrics) commitToWrite(d time.Duration) { m.latency.Observe(d.Seconds()) }
+
+// compressed counts bytes as written in compressed streams.
+func (m *metrics) compressed(raw, zipped int) {
+	m.raw.Add(float64(raw))
+	m.zipped.Add(float64(zipped))
+}
+
+// watchPieces reads at each scrape what a cache of compressed events knows.
+func (m *metrics) watchPieces(c *deflate.Cache) {
+	counter := func(name, help string, read func(deflate.Stats) uint64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: namespace + name, Help: help},
+			func() float64 { return float64(read(c.Stats())) })
+	}
+	m.registry.MustRegister(
+		counter("compression_cache_hits_total", "Stretches of a log that were compressed already.",
+			func(s deflate.Stats) uint64 { return s.Hits }),
+		counter("compression_cache_misses_total", "Stretches of a log that had to be compressed.",
+			func(s deflate.Stats) uint64 { return s.Misses }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: namespace + "compression_cache_bytes", Help: "Memory that the cache of compressed events takes.",
+		}, func() float64 { return float64(c.Stats().Bytes) }))
+}

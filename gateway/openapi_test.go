@@ -125,7 +125,21 @@ func TestEveryDocumentedPath(t *testing.T) {
 	d.check(t, r, documentedCase{"GET", "/readyz", "", nil, 200})
 	d.checkGone(t, r)
 	d.checkBodyTooLate(t)
+	d.checkTooManyStreams(t)
 	d.checkAllSeen(t)
+}
+
+// checkTooManyStreams has one client ask for a second stream.
+func (d *documented) checkTooManyStreams(t *testing.T) {
+	r := newAPIRig(t, Config{MaxSubscribersPerClient: 1})
+	res, err := http.Get(r.url + "/v1/events?watch=hosts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	for _, path := range []string{"/v1/events?watch=hosts", "/v1/watches/hosts/events", "/v1/watches/hosts/changes"} {
+		d.check(t, r, documentedCase{"GET", path, "", nil, 429})
+	}
 }
 
 // streamCases are the cases of a streaming path, of which the query begins.

@@ -12,14 +12,22 @@ type outbox struct {
 	begun  int      // where in slices the open chunk begins
 	size   int      // of the open chunk, as far as it is in slices
 	said   int      // bytes of all chunks so far, without their heads
+	unsent int      // bytes of sealed chunks
 }
 
-// outboxSmall is how large a slice may be to be copied. What is not in the log is
-// smaller.
+// outboxSmall is how large a slice may be to be copied. A larger one is in the log,
+// or a long reason that a stream.Batch has let go of.
 const outboxSmall = 4 << 10
+
+// outboxFull is how many bytes are written at once, of what lies in the log: so
+// that the end of one chunk and the head of the next go out together.
+const outboxFull = 96 << 10
 
 // outboxKept is how large a buffer may be to be used again.
 const outboxKept = 4 << 10
+
+// full says whether what is there is to be written before more is said.
+func (o *outbox) full() bool { return o.unsent >= outboxFull }
 
 func (o *outbox) empty() bool { return len(o.slices) == 0 && len(o.buffer) == o.from }
 
@@ -56,17 +64,20 @@ func (o *outbox) seal() {
 	}
 	o.buffer = appendChunkHead(o.buffer, o.size)
 	o.slices[o.begun] = o.buffer[o.from:]
+	o.unsent += o.size + len(o.slices[o.begun])
 	o.raw(chunkEnd)
 }
 
 // raw adds bytes as they are. No chunk may be open.
 func (o *outbox) raw(p []byte) {
 	o.slices = append(o.slices, p)
+	o.unsent += len(p)
 	o.begun, o.size, o.from = len(o.slices), 0, len(o.buffer)
 }
 
 // sent drops the first n bytes. All chunks must be sealed.
 func (o *outbox) sent(n int) {
+	o.unsent -= n
 	done := 0
 	for done < len(o.slices) && n >= len(o.slices[done]) {
 		n -= len(o.slices[done])
@@ -85,7 +96,7 @@ func (o *outbox) sent(n int) {
 func (o *outbox) reset() {
 	clear(o.slices)
 	o.slices, o.buffer = o.slices[:0], o.buffer[:0]
-	o.begun, o.size, o.from = 0, 0, 0
+	o.begun, o.size, o.from, o.unsent = 0, 0, 0, 0
 	if cap(o.buffer) > outboxKept {
 		o.buffer = nil
 	}

@@ -13,7 +13,8 @@ import (
 type poller interface {
 	// watch begins to tell of a handle, under a key.
 	watch(h handle, key uint64) error
-	// await says whether to tell as well when the handle takes bytes again.
+	// await says whether to tell as well when the handle takes bytes, or takes them
+	// again: at once if it does now.
 	await(h handle, key uint64, writable bool) error
 	// wait appends what happened, at the latest at the end of the timeout; a
 	// negative one never ends. ring ends it.

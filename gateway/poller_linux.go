@@ -15,19 +15,25 @@ import (
 // epoll is the poller of Linux; see epoll(7).
 type epoll struct {
 	// Static after construction.
-	fd   int
-	bell int // eventfd(2)
+	fd    int
+	bell  int // eventfd(2)
+	slabs *slabFile
 
-	events []unix.EpollEvent // owned by the shard
+	// Owned by the shard.
+	events  []unix.EpollEvent
+	vector  []unix.Iovec // these are reused, and hold nothing between calls
+	message unix.Msghdr
 }
 
 // tcpSockets are those of the kernel.
-type tcpSockets struct{}
+type tcpSockets struct {
+	slabs *slabFile // static after construction
+}
 
-func systemSockets() sockets { return tcpSockets{} }
+func systemSockets() sockets { return tcpSockets{newSlabFile()} }
 
 // newPoller implements sockets.
-func (tcpSockets) newPoller() (poller, error) {
+func (s tcpSockets) newPoller() (poller, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
@@ -37,7 +43,7 @@ func (tcpSockets) newPoller() (poller, error) {
 		unix.Close(fd)
 		return nil, os.NewSyscallError("eventfd", err)
 	}
-	p := &epoll{fd: fd, bell: bell, events: make([]unix.EpollEvent, 256)}
+	p := &epoll{fd: fd, bell: bell, slabs: s.slabs, events: make([]unix.EpollEvent, 256)}
 	if err := p.control(unix.EPOLL_CTL_ADD, bell, unix.EPOLLIN, bellKey); err != nil {
 		p.shut()
 		return nil, err
@@ -56,14 +62,7 @@ func (p *epoll) control(operation, fd int, events uint32, key uint64) error {
 // take duplicates the descriptor out of the runtime's poller. It stays
 // non-blocking: that is a property of the connection, not of the descriptor.
 func (tcpSockets) take(c net.Conn) (handle, error) {
-	for {
-		wrapper, wraps := c.(interface{ NetConn() net.Conn })
-		if !wraps {
-			break
-		}
-		c = wrapper.NetConn()
-	}
-	tcp, ok := c.(*net.TCPConn)
+	tcp, ok := beneath(c).(*net.TCPConn)
 	if !ok {
 		return 0, fmt.Errorf("a %T is not plain TCP", c)
 	}
@@ -88,7 +87,7 @@ func (p *epoll) watch(h handle, key uint64) error {
 func (p *epoll) await(h handle, key uint64, writable bool) error {
 	events := uint32(unix.EPOLLRDHUP)
 	if writable {
-		events |= unix.EPOLLOUT
+		events |= unix.EPOLLOUT | unix.EPOLLET // so that it need not be taken back at once
 	}
 	return p.control(unix.EPOLL_CTL_MOD, int(h), events, key)
 }
@@ -147,20 +146,70 @@ func (p *epoll) write(h handle, b []byte) (int, error) {
 // maxVector is below IOV_MAX.
 const maxVector = 512
 
+// writeAll sends slabs that are sent to many out of a file.
 func (p *epoll) writeAll(h handle, bs [][]byte) (total int, err error) {
 	for len(bs) > 0 {
-		some := bs[:min(len(bs), maxVector)]
-		n, err := unix.Writev(int(h), some)
-		if err != nil {
-			return total, socketError(err)
-		}
+		n, whole, err := p.writeSome(h, bs)
 		total += n
-		if n < lengthOf(some) {
-			return total, errBlocked
+		if err != nil {
+			return total, err
 		}
-		bs = bs[len(some):]
+		bs = bs[whole:]
 	}
 	return total, nil
+}
+
+// writeSome writes what goes with one call, and says how many slices that were.
+func (p *epoll) writeSome(h handle, bs [][]byte) (n, whole int, err error) {
+	if n, err, there := p.slabs.send(int(h), bs[0]); there {
+		return complete(n, 1, len(bs[0]), err)
+	}
+	some := bs[:p.beforeSlab(bs)]
+	n, err = p.gather(h, some, len(some) < len(bs))
+	return complete(n, len(some), lengthOf(some), err)
+}
+
+// beforeSlab is how many slices can go with one call: those up to the next that
+// may be in the file.
+func (p *epoll) beforeSlab(bs [][]byte) int {
+	n := 1
+	for n < min(len(bs), maxVector) && len(bs[n]) < slabFileSmallest {
+		n++
+	}
+	return n
+}
+
+// gather writes slices with one call, without telling the scheduler: it cannot
+// block. If more follows, the kernel waits for it before it sends a packet that is
+// not full.
+func (p *epoll) gather(h handle, bs [][]byte, more bool) (int, error) {
+	p.vector = p.vector[:0]
+	for _, b := range bs {
+		p.vector = append(p.vector, unix.Iovec{Base: unsafe.SliceData(b), Len: uint64(len(b))})
+	}
+	flags := uintptr(unix.MSG_NOSIGNAL | unix.MSG_DONTWAIT)
+	if more {
+		flags |= unix.MSG_MORE
+	}
+	p.message = unix.Msghdr{Iov: unsafe.SliceData(p.vector), Iovlen: uint64(len(p.vector))}
+	n, _, errno := syscall.RawSyscall(syscall.SYS_SENDMSG, uintptr(h), uintptr(unsafe.Pointer(&p.message)), flags)
+	p.message = unix.Msghdr{}
+	clear(p.vector)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
+
+// complete makes an error of a write that took less than it was given.
+func complete(n, whole, want int, err error) (int, int, error) {
+	switch {
+	case err != nil:
+		return 0, 0, socketError(err)
+	case n < want:
+		return n, 0, errBlocked
+	}
+	return n, whole, nil
 }
 
 func socketError(err error) error {

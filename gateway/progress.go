@@ -14,6 +14,7 @@ type progress struct {
 	transport string
 	began     time.Time
 	sub       *stream.Subscription
+	ticket    ticket // to read much
 
 	batch      stream.Batch
 	quietSince time.Time // of the last write
@@ -21,13 +22,33 @@ type progress struct {
 	skipped    uint64    // changes that were counted as conflated
 }
 
-func newProgress(m *metrics, transport string, sub *stream.Subscription) progress {
+func newProgress(g *Gateway, transport string, sub *stream.Subscription) progress {
 	now := time.Now()
-	return progress{metrics: m, transport: transport, began: now, sub: sub, quietSince: now}
+	return progress{
+		metrics: g.metrics, transport: transport, began: now, sub: sub,
+		ticket: ticket{budget: g.snapshots}, quietSince: now,
+	}
 }
 
 // next fills the batch with the next flush; false: there is nothing now.
-func (p *progress) next() bool { return p.sub.Next(&p.batch) }
+func (p *progress) next() bool {
+	if !p.ticket.check(p.sub) {
+		p.ticket.leave()
+	}
+	if !p.sub.Next(&p.batch) {
+		return false
+	}
+	p.ticket.moved()
+	return true
+}
+
+// changed tells when there may be more, after next returned false.
+func (p *progress) changed() <-chan struct{} {
+	if p.sub.Held() {
+		return p.ticket.granted
+	}
+	return p.sub.Changed()
+}
 
 // bookmark fills the batch with a bookmark, if there was progress without data.
 func (p *progress) bookmark() bool { return p.sub.Bookmark(&p.batch) }
@@ -63,4 +84,7 @@ func (p *progress) countSynced() {
 }
 
 // close gives the subscription back.
-func (p *progress) close() { p.sub.Close() }
+func (p *progress) close() {
+	p.ticket.leave()
+	p.sub.Close()
+}

@@ -1,33 +1,40 @@
 package gateway
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
 )
 
 // pump is the goroutine pump: it moves the bytes of one stream from the logs to
-// one client, in the goroutine that net/http runs the handler in. It writes
-// everything there is, then flushes, then waits; nobody waits for it.
+// one client, in a goroutine of its own. It writes everything there is, then
+// flushes, then waits; nobody waits for it.
 //
-// Owned by that goroutine.
+// Owned by that goroutine: that of a solo, or the one that net/http runs the
+// handler in.
 type pump struct {
 	conversation
 	gone     <-chan struct{} // static after construction
 	draining <-chan struct{} // nil once noticed
-	out      *writer
+	out      sender
 	waiter   *waiter
 }
 
-func (g *Gateway) newPump(w http.ResponseWriter, r *http.Request, c conversation) *pump {
-	p := &pump{
-		conversation: c,
-		gone:         r.Context().Done(), draining: g.admission.draining,
-		out: newWriter(w, r, g.cfg.WriteTimeout),
+// sender is an outlet with a client at its end. After a failure it does nothing.
+type sender interface {
+	outlet
+	flush()         // sends what was written
+	end()           // is the last flush, and ends the body
+	sent() int      // bytes, without what frames them
+	failure() error // the first one
+	timedOut() bool // the failure is that the client did not read
+}
+
+func newPump(c conversation, out sender, gone <-chan struct{}) *pump {
+	return &pump{
+		conversation: c, gone: gone, draining: c.g.admission.draining, out: out,
+		waiter: newWaiter(gone, c.until, c.follows),
 	}
-	p.waiter = newWaiter(p.gone, p.until, p.follows)
-	return p
 }
 
 // run serves the stream until its client leaves, does not read, or is sent away.
@@ -37,14 +44,14 @@ func (p *pump) run() {
 
 	p.hello(p.out)
 	p.flush()
-	for p.out.err == nil {
+	for p.out.failure() == nil {
 		p.drain()
 		now := time.Now()
 		if reason := p.reasonToEnd(now); reason != "" {
 			p.leave(reason)
 			return
 		}
-		if p.out.err != nil || !p.wait(now) {
+		if p.out.failure() != nil || !p.wait(now) {
 			return
 		}
 	}
@@ -52,7 +59,7 @@ func (p *pump) run() {
 
 func (p *pump) end() {
 	p.waiter.close()
-	p.close(p.out.bytes, p.out.timedOut(), p.out.err)
+	p.close(p.out.sent(), p.out.timedOut(), p.out.failure())
 }
 
 // drain writes everything there is, in turns of one batch for each watch, then
@@ -61,7 +68,7 @@ func (p *pump) drain() {
 	wrote := false
 	for p.turn(p.out) {
 		wrote = true
-		if p.out.err != nil || closed(p.gone) || p.reasonToEnd(time.Now()) != "" {
+		if p.out.failure() != nil || closed(p.gone) || p.reasonToEnd(time.Now()) != "" {
 			break
 		}
 	}
@@ -73,14 +80,14 @@ func (p *pump) drain() {
 // flush sends what was written, and begins a new silence.
 func (p *pump) flush() {
 	p.out.flush()
-	p.flushed(time.Now(), p.out.bytes, p.out.err)
+	p.flushed(time.Now(), p.out.sent(), p.out.failure())
 }
 
 // leave ends the stream on purpose.
 func (p *pump) leave(reason stream.GoodbyeReason) {
 	p.goodbye(reason, p.out)
 	p.out.end()
-	if p.out.err == nil {
+	if p.out.failure() == nil {
 		p.saidGoodbye()
 	}
 }
@@ -88,7 +95,7 @@ func (p *pump) leave(reason stream.GoodbyeReason) {
 // wait returns when there may be something to do; false: the client left.
 func (p *pump) wait(now time.Time) bool {
 	if !now.Before(p.heartbeatAt()) {
-		p.out.write(p.framing.heartbeat())
+		p.put(p.framing.heartbeat(), p.out)
 		p.flush()
 	}
 	if p.drains {

@@ -25,21 +25,34 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 	address, _ := benchmarkGateway(b, resources, all...)
 	for _, format := range []string{"sse", "ndjson"} {
-		b.Run(format, func(b *testing.B) {
-			for b.Loop() {
-				res, err := http.Get("http://" + address + "/v1/events?watch=a&until=end_of_snapshot&format=" + format)
-				if err != nil {
-					b.Fatal(err)
+		for _, encoding := range []string{"identity", "gzip"} {
+			b.Run(format+"/"+encoding, func(b *testing.B) {
+				path := "http://" + address + "/v1/events?watch=a&until=end_of_snapshot&format=" + format
+				for b.Loop() {
+					b.SetBytes(benchmarkBody(b, path, encoding))
 				}
-				n, err := io.Copy(io.Discard, res.Body)
-				res.Body.Close()
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.SetBytes(n)
-			}
-		})
+			})
+		}
 	}
+}
+
+// benchmarkBody reads a body as it is sent, and returns how long it is.
+func benchmarkBody(b *testing.B, path, encoding string) int64 {
+	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, path, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	req.Header.Set("Accept-Encoding", encoding)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer res.Body.Close()
+	n, err := io.Copy(io.Discard, res.Body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
 }
 
 // BenchmarkLiveEvent is the way of one change from the source's commit to a
@@ -90,7 +103,7 @@ func benchmarkGateway(b *testing.B, revision uint64, all ...stream.Resource) (ad
 	if err := w.Prime(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	g, err := New(Config{Registry: registry, Drain: -1, Logger: slog.New(slog.DiscardHandler)})
+	g, err := New(Config{Registry: registry, Pump: pumpUnderTest(), Drain: -1, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 // the watches exist is not known yet.
 type streamRequest struct {
 	format  format
+	gzip    bool          // the client would rather have it compressed
 	until   bool          // end after the last end_of_snapshot
 	watches []watchChoice // at least one, each name once, in the order of the request
 	// eventSource says that the client named text/event-stream in Accept, as
@@ -48,6 +49,7 @@ func parseStreamRequest(query string, header http.Header, name string) (streamRe
 	if req.format, p = chooseFormat(q.Get("format"), q.Has("format"), header.Values("Accept")); p != nil {
 		return req, p
 	}
+	req.gzip = acceptsGzip(header.Values("Accept-Encoding"))
 	req.eventSource = req.format == formatSSE && namesEventStream(header.Values("Accept"))
 	if req.until, p = parseUntil(q); p != nil {
 		return req, p

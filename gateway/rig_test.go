@@ -28,6 +28,7 @@ type rig struct {
 	sources  map[string]*script
 	network  *memoryListener
 	client   *http.Client
+	gzip     bool               // requests ask for it
 	stop     context.CancelFunc // begins the shutdown
 	served   chan error         // what Serve returned
 }
@@ -48,6 +49,7 @@ func newRig(t *testing.T, c Config, watches ...string) *rig {
 	if r.gateway, err = New(c); err != nil {
 		t.Fatal(err)
 	}
+	r.gateway.solos = newSolos(newMemoryLookout)
 	if c.Pump == PumpShards {
 		r.gateway.shards = newShards(r.gateway, newMemorySockets(), 2)
 	}
@@ -156,10 +158,14 @@ func (r *rig) request(method, path string, headers ...string) *exchange {
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Add(name, value)
 	}
+	if r.gzip {
+		req.Header.Set("Accept-Encoding", "gzip")
+	}
 	res, err := r.client.Do(req)
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	unzip(res)
 	x := &exchange{Response: res, cancel: cancel, ended: make(chan struct{})}
 	go x.read()
 	r.t.Cleanup(func() { cancel(); <-x.ended })

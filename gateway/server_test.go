@@ -31,6 +31,8 @@ type realGateway struct {
 	watch    *stream.Watch
 	source   *script
 	address  string
+	stop     context.CancelFunc // begins the shutdown
+	served   chan error         // what Serve returned
 }
 
 func newRealGateway(t *testing.T, c Config, secure *tls.Config) *realGateway {
@@ -56,12 +58,13 @@ func newRealGateway(t *testing.T, c Config, secure *tls.Config) *realGateway {
 		t.Fatal(err)
 	}
 	r.address = listener.Addr().String()
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- r.gateway.Serve(ctx, Listeners{HTTP: listener, HTTPTLS: secure}) }()
+	var ctx context.Context
+	ctx, r.stop = context.WithCancel(context.Background())
+	r.served = make(chan error, 1)
+	go func() { r.served <- r.gateway.Serve(ctx, Listeners{HTTP: listener, HTTPTLS: secure}) }()
 	t.Cleanup(func() {
-		stop()
-		if err := <-served; err != nil {
+		r.stop()
+		if err := <-r.served; err != nil {
 			t.Errorf("Serve: %v", err)
 		}
 		c.Registry.Close()
@@ -70,7 +73,7 @@ func newRealGateway(t *testing.T, c Config, secure *tls.Config) *realGateway {
 }
 
 // certificate makes a certificate for 127.0.0.1 that lives for the test.
-func certificate(t *testing.T) (server *tls.Config, roots *x509.CertPool) {
+func certificate(t testing.TB) (server *tls.Config, roots *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -156,7 +159,8 @@ func TestStreamThatIsNotReadOnHTTP2(t *testing.T) {
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
 	dials := 0
-	transport := &http.Transport{Protocols: &protocols, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+	// What is sent must be much: no compression.
+	transport := &http.Transport{Protocols: &protocols, DisableCompression: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 		dials++
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}}

@@ -23,10 +23,12 @@ type shard struct {
 	mu      sync.Mutex // guards the following fields
 	poll    poller     // nil: the goroutine does not run
 	arrived []*lone
-	aborted bool // all streams are to be closed as they are
+	granted []*lone // whose turn it is to read much
+	aborted bool    // all streams are to be closed as they are
 
 	// Atomic.
-	rung atomic.Bool // there may be news
+	rung    atomic.Bool // there may be news
+	alarmed atomic.Bool // even those who wait must look
 
 	// Owned by the goroutine.
 	p       poller // poll
@@ -93,6 +95,31 @@ func (s *shard) ring() {
 	}
 }
 
+// alarm makes the shard look for news that concern all streams.
+func (s *shard) alarm() {
+	s.alarmed.Store(true)
+	s.ring()
+}
+
+// call tells a stream that its turn has come.
+func (s *shard) call(l *lone) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.granted = append(s.granted, l)
+	if s.poll != nil {
+		s.poll.ring()
+	}
+}
+
+// nudge makes the shard look at its groups.
+func (s *shard) nudge() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.poll != nil {
+		s.poll.ring()
+	}
+}
+
 // abort closes all streams as they are.
 func (s *shard) abort() {
 	s.mu.Lock()
@@ -136,20 +163,25 @@ func (s *shard) retire() bool {
 // admit takes in the streams that have arrived, and says whether there are any.
 func (s *shard) admit() bool {
 	s.mu.Lock()
-	arrived, aborted := s.arrived, s.aborted
-	s.arrived = nil
+	arrived, granted, aborted := s.arrived, s.granted, s.aborted
+	s.arrived, s.granted = nil, nil
 	s.mu.Unlock()
 	for _, l := range arrived {
 		s.welcome(l)
 	}
+	for _, l := range granted {
+		if s.lones[l.slot] == l {
+			s.enqueue(l)
+		}
+	}
 	if aborted {
 		s.closeAll()
 	}
-	return len(arrived) > 0
+	return len(arrived)+len(granted) > 0
 }
 
 func (s *shard) welcome(l *lone) {
-	l.slot = s.table.add(l.handle)
+	l.slot = s.table.add(l.handle, l.guest)
 	s.lones[l.slot] = l
 	s.enqueue(l)
 	for i := range l.follows {
@@ -163,7 +195,7 @@ func (s *shard) welcome(l *lone) {
 
 func (s *shard) follow(w *stream.Watch) {
 	if s.bells[w] == nil {
-		s.bells[w] = startBell(w, s.ring)
+		s.bells[w] = startBell(w, s.ring, s.alarm)
 	}
 	s.bells[w].streams++
 }
@@ -210,17 +242,14 @@ func (s *shard) patience() time.Duration {
 func (s *shard) notice(at int32, n notice) {
 	l := s.lones[at]
 	switch {
-	case l == nil: // a member: only its end can be told
+	case l == nil && n.gone:
 		s.leave(at)
+	case l == nil: // it can take bytes, as every member
 	case n.readable && s.p.discard(l.handle) && !n.gone:
 	case n.gone || n.readable:
 		s.drop(l, false)
 	case n.writable:
 		l.blocked = time.Time{}
-		if s.p.await(l.handle, n.key, false) != nil {
-			s.drop(l, false)
-			return
-		}
 		s.enqueue(l)
 	}
 }
@@ -285,6 +314,7 @@ func (s *shard) schedule(at int32, due time.Time) {
 // drain draws for each member when it must leave. Lones do so themselves.
 func (s *shard) drain(now time.Time) {
 	s.drains = true
+	s.alarmed.Store(true)
 	for at := range s.table.slots {
 		if c := &s.table.slots[at]; c.group >= 0 {
 			c.leaveAt = now.Add(s.g.admission.goodbyeDelay()).UnixNano()
@@ -296,11 +326,11 @@ func (s *shard) drain(now time.Time) {
 // forget closes a connection, and gives back what stands for it.
 func (s *shard) forget(l *lone) {
 	s.sockets.close(l.handle)
-	s.table.remove(l.slot)
+	as := s.table.remove(l.slot)
 	for i := range l.follows {
 		s.unfollow(l.follows[i].watch)
 	}
-	s.g.admission.leave()
+	s.g.admission.leave(as)
 }
 
 func (s *shard) closeAll() {

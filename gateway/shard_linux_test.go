@@ -18,7 +18,8 @@ import (
 )
 
 // onShards skips a test where the other pump is tested.
-func onShards(t *testing.T) {
+func onShards(t testing.TB) {
+	t.Helper()
 	if pumpUnderTest() != PumpShards {
 		t.Skip("of the shard pump alone")
 	}

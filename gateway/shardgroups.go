@@ -13,10 +13,8 @@ func (s *shard) serveGroup(g *group, now time.Time) (busy bool) {
 	case g.removed():
 		s.each(g, func(at int32) { s.farewellFor(at, stream.GoodbyeWatchRemoved) })
 		return true
-	case !g.near():
-		// A snapshot, say: each takes it at a pace of its own.
-		s.each(g, func(at int32) { s.secede(at) })
-		return true
+	case g.dissolves || !g.near():
+		return s.dissolve(g, now)
 	}
 	g.advance(now)
 	s.pass(g)
@@ -74,9 +72,15 @@ func (s *shard) join(l *lone) bool {
 	if !g.beside(l) {
 		return false // a bell is about to ring for one of them
 	}
+	if l.awaits && s.p.await(l.handle, s.table.key(l.slot), false) != nil {
+		return false
+	}
 	c := &s.table.slots[l.slot]
 	c.retryMS = int32(l.retry.Milliseconds())
 	c.began, c.tooOld, c.leaveAt = l.began.UnixNano(), nanosOf(l.tooOld), 0
+	if l.zipper != nil {
+		c.gap = l.zipper.sum.Less(g.sum)
+	}
 	g.enroll(&s.table, l.slot)
 	delete(s.lones, l.slot)
 	l.release()
@@ -103,9 +107,12 @@ func (s *shard) found(l *lone) *group {
 func (s *shard) secede(at int32) *lone {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]
-	l := &lone{conversation: g.fork(), key: g.key, handle: c.handle, slot: at}
+	l := &lone{conversation: g.fork(), key: g.key, handle: c.handle, slot: at, shard: s}
+	l.ticket.call = l.called
+	l.zipper = l.newZipper(g.sum.Plus(c.gap))
 	l.retry = time.Duration(c.retryMS) * time.Millisecond
 	l.began, l.tooOld = timeOf(c.began), timeOf(c.tooOld)
+	l.drains, l.leaveAt = c.leaveAt != 0, timeOf(c.leaveAt)
 	if rest := g.rest(c); len(rest) > 0 {
 		l.out.raw(rest)
 	}
@@ -120,7 +127,9 @@ func (s *shard) dismiss(g *group, at int32) {
 	if len(g.members) == 0 {
 		g.release()
 		s.groups[g.index] = nil
-		delete(s.named, g.key)
+		if s.named[g.key] == g {
+			delete(s.named, g.key)
+		}
 	}
 }
 

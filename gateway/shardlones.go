@@ -7,20 +7,32 @@ import (
 
 // serveLones serves those who may have something to say, one after the other.
 func (s *shard) serveLones(now time.Time) (busy bool) {
-	if s.rung.Swap(false) {
-		for _, l := range s.lones {
-			s.enqueue(l)
-		}
-	}
-	for n := len(s.ready); n > 0 && time.Since(now) < lonesTurn; n-- {
+	s.listenToBells()
+	began := time.Now() // the groups have had their time
+	for n := len(s.ready); n > 0 && time.Since(began) < lonesTurn; n-- {
 		l := s.ready[0]
 		s.ready[0], s.ready = nil, s.ready[1:]
 		l.queued = false
-		if s.lones[l.slot] == l && s.serveLone(l, now) {
+		// One that was blocked while it waited has its turn when its connection takes
+		// bytes.
+		if s.lones[l.slot] == l && l.blocked.IsZero() && s.serveLone(l, now) {
 			s.enqueue(l)
 		}
 	}
 	return len(s.ready) > 0
+}
+
+// listenToBells lets those have a turn for whom there may be news.
+func (s *shard) listenToBells() {
+	rung, alarmed := s.rung.Swap(false), s.alarmed.Swap(false)
+	if !rung && !alarmed {
+		return
+	}
+	for _, l := range s.lones {
+		if alarmed || !l.idles() {
+			s.enqueue(l)
+		}
+	}
 }
 
 // enqueue lets a stream have a turn, unless its connection takes no bytes.
@@ -43,7 +55,7 @@ func (s *shard) moves(l *lone, now time.Time) bool {
 		return true
 	}
 	l.blocked = time.Time{}
-	return s.p.await(l.handle, s.table.key(l.slot), false) == nil
+	return true
 }
 
 // serveLone lets a stream of its own say what it has, for a turn.
@@ -68,6 +80,8 @@ func (s *shard) serveLone(l *lone, now time.Time) (busy bool) {
 			s.rest(l)
 			return false
 		}
+		for !l.ending && !l.out.full() && l.speak(now) {
+		}
 	}
 	return true
 }
@@ -87,7 +101,7 @@ func (s *shard) flush(l *lone, now time.Time) (int, error) {
 
 // block waits until the connection takes bytes again.
 func (s *shard) block(l *lone) {
-	l.blocked = time.Now()
+	l.blocked, l.awaits = time.Now(), true
 	if s.p.await(l.handle, s.table.key(l.slot), true) != nil {
 		s.drop(l, false)
 		return

@@ -1,6 +1,10 @@
 package gateway
 
-import "time"
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/deflate"
+)
 
 // table holds the connections of a shard, without pointers: the collector has
 // nothing to look at. Slots are used again, under another generation.
@@ -16,15 +20,17 @@ type table struct {
 type slot struct {
 	handle     handle
 	generation uint32
+	guest      guest  // as which the stream was let in
 	group      int32  // index of its group; lonely, or vacant
 	place      int32  // in the group
 	sent       uint64 // how much of what the group said was written
 
 	retryMS int32
-	began   int64 // Unix nanoseconds, as all that follow
-	tooOld  int64 // 0: never
-	leaveAt int64 // 0: the gateway does not drain
-	looked  int64 // when the wheel will look at the slot; 0: it will not
+	gap     deflate.Gap // by what its sum differs from the group's, if gzip
+	began   int64       // Unix nanoseconds, as all that follow
+	tooOld  int64       // 0: never
+	leaveAt int64       // 0: the gateway does not drain
+	looked  int64       // when the wheel will look at the slot; 0: it will not
 }
 
 const (
@@ -33,7 +39,7 @@ const (
 )
 
 // add takes a connection in.
-func (t *table) add(h handle) int32 {
+func (t *table) add(h handle, as guest) int32 {
 	t.count++
 	at := int32(len(t.slots))
 	if n := len(t.free); n > 0 {
@@ -41,14 +47,16 @@ func (t *table) add(h handle) int32 {
 	} else {
 		t.slots = append(t.slots, slot{})
 	}
-	t.slots[at] = slot{handle: h, generation: t.slots[at].generation + 1, group: lonely}
+	t.slots[at] = slot{handle: h, generation: t.slots[at].generation + 1, group: lonely, guest: as}
 	return at
 }
 
-func (t *table) remove(at int32) {
+// remove takes a connection out, and returns as what its stream was let in.
+func (t *table) remove(at int32) guest {
 	t.count--
 	t.slots[at].group = vacant
 	t.free = append(t.free, at)
+	return t.slots[at].guest
 }
 
 // key names the connection in a slot, and no later one.

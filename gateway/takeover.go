@@ -18,6 +18,7 @@ type shards struct {
 	all     []*shard
 
 	next atomic.Uint64
+	tidy tidy
 }
 
 func newShards(g *Gateway, s sockets, n int) *shards {
@@ -29,18 +30,25 @@ func newShards(g *Gateway, s sockets, n int) *shards {
 }
 
 // connKey is the context key of the connection of a request, where Serve accepted
-// it. Elsewhere nobody knows what lies beneath, and the goroutine pump serves.
+// it. Elsewhere nobody knows what lies beneath, and it stays with net/http.
 type connKey struct{}
 
 func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
+// wholeConn returns the connection of a request, if the response may have all of
+// it, and goes there in chunks.
+func wholeConn(r *http.Request) (net.Conn, bool) {
+	c, accepted := r.Context().Value(connKey{}).(net.Conn)
+	return c, accepted && r.ProtoMajor == 1 && r.ProtoMinor >= 1
+}
+
 // carry takes a stream, with its connection, from net/http; false: it cannot, and
 // nothing has happened. Then the goroutine pump can.
 func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation) bool {
-	conn, accepted := r.Context().Value(connKey{}).(net.Conn)
-	if s == nil || !accepted || r.TLS != nil || r.ProtoMajor != 1 || r.ProtoMinor < 1 {
+	conn, whole := wholeConn(r)
+	if s == nil || !whole || r.TLS != nil {
 		return false
 	}
 	h, err := s.sockets.take(conn)
@@ -60,16 +68,19 @@ func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation) b
 
 // arrive gives the stream to one of the shards.
 func (s *shards) arrive(h handle, head []byte, c conversation) {
-	l := &lone{conversation: c, key: c.groupKey(), handle: h}
+	one := s.all[s.next.Add(1)%uint64(len(s.all))]
+	l := &lone{conversation: c, key: c.groupKey(), handle: h, shard: one}
+	l.ticket.call = l.called
 	l.out.raw(head)
+	s.tidy.arrive()
 	c.g.metrics.streamOpened(c.transport())
 	l.hello(&l.out)
 	l.out.seal()
-	if err := s.all[s.next.Add(1)%uint64(len(s.all))].arrive(l); err != nil {
+	if err := one.arrive(l); err != nil {
 		c.g.log.Error("the shard pump cannot run", "error", err)
 		s.sockets.close(h)
 		l.close(0, false, err)
-		c.g.admission.leave()
+		c.g.admission.leave(c.guest)
 	}
 }
 

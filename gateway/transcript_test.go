@@ -49,8 +49,12 @@ func TestTranscripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			program, want, _ := strings.Cut(string(content), transcriptLine)
-			var got string
-			synctest.Test(t, func(t *testing.T) { got = playTranscript(t, program) })
+			var got, unzipped string
+			synctest.Test(t, func(t *testing.T) { got = playTranscript(t, program, false) })
+			synctest.Test(t, func(t *testing.T) { unzipped = playTranscript(t, program, true) })
+			if unzipped != got {
+				t.Errorf("got through gzip:\n%s\nas it is:\n%s", unzipped, got)
+			}
 			if *update {
 				os.WriteFile(file, []byte(program+transcriptLine+got), 0o644)
 				return
@@ -76,14 +80,15 @@ var (
 type player struct {
 	*rig
 	t       *testing.T
+	gzip    bool
 	config  Config
 	watches []string
 	clients map[string]*exchange
 	out     strings.Builder
 }
 
-func playTranscript(t *testing.T, program string) string {
-	p := &player{t: t, clients: map[string]*exchange{}, config: Config{Drain: -1, MaxAge: -1}}
+func playTranscript(t *testing.T, program string, gzip bool) string {
+	p := &player{t: t, gzip: gzip, clients: map[string]*exchange{}, config: Config{Drain: -1, MaxAge: -1}}
 	for i, line := range strings.Split(program, "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
@@ -144,6 +149,7 @@ func (p *player) play(words []string) error {
 func (p *player) start() *rig {
 	if p.rig == nil {
 		p.rig = newRig(p.t, p.config, p.watches...)
+		p.rig.gzip = p.gzip
 	}
 	return p.rig
 }

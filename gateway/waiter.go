@@ -9,14 +9,16 @@ import (
 // which allocates nothing. Beyond it goes reflect.Select.
 const fewWatches = 4
 
-// waiter waits for whatever comes first: a client that leaves, the drain, a
-// time, or news of any of the watches. Owned by one pump.
+// waiter waits for whatever comes first: a client that leaves or sends something,
+// the drain, a time, or news of any of the watches. Owned by one pump.
 type waiter struct {
 	// Static after construction.
 	gone    <-chan struct{}
 	until   bool // watches that are in sync need no more waiting for
 	follows []follow
 	cases   []reflect.SelectCase // nil for few watches
+	input   <-chan struct{}      // the client has sent something; nil: nobody asks
+	listen  func() bool          // reads it; false: the client left
 
 	timer *time.Timer
 }
@@ -54,6 +56,8 @@ func (w *waiter) waitFew(draining <-chan struct{}) bool {
 	select {
 	case <-w.gone:
 		return false
+	case <-w.input:
+		return w.listen()
 	case <-draining:
 	case <-w.timer.C:
 	case <-changed[0]:
@@ -71,6 +75,7 @@ func (w *waiter) waitFew(draining <-chan struct{}) bool {
 // The places of the cases of waitMany.
 const (
 	goneCase = iota
+	inputCase
 	drainingCase
 	timerCase
 	firstFollowCase
@@ -79,6 +84,7 @@ const (
 // waitMany is waitFew for any number.
 func (w *waiter) waitMany(draining <-chan struct{}) bool {
 	w.cases[goneCase].Chan = reflect.ValueOf(w.gone)
+	w.cases[inputCase].Chan = reflect.ValueOf(w.input)
 	w.cases[drainingCase].Chan = reflect.ValueOf(draining)
 	w.cases[timerCase].Chan = reflect.ValueOf(w.timer.C)
 	for i := range w.follows {
@@ -87,5 +93,8 @@ func (w *waiter) waitMany(draining <-chan struct{}) bool {
 		w.cases[at+1].Chan = reflect.ValueOf(w.follows[i].watch.Done())
 	}
 	ready, _, _ := reflect.Select(w.cases)
+	if ready == inputCase {
+		return w.listen()
+	}
 	return ready != goneCase
 }

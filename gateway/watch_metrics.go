@@ -17,6 +17,8 @@ var (
 	descRevision    = watchDesc("watch_revision", "Newest committed revision of the upstream.")
 	descResources   = watchDesc("watch_resources", "Resources in the watch.")
 	descBytes       = watchDesc("watch_log_bytes", "Bytes that the log of the watch holds.")
+	descStaged      = watchDesc("watch_staged_bytes", "Bytes that are held of what the upstream has sent and is not complete yet.")
+	descFull        = watchDesc("watch_over_memory", "1 for a watch that does not fit into its memory ceiling, and so shows an older state, or none.")
 	descTombstones  = watchDesc("watch_tombstones", "Deletes that are kept so that subscribers can resume.")
 	descHorizon     = watchDesc("watch_horizon_age_seconds", "Age of the oldest position that can be resumed from.")
 	descSubscribers = watchDesc("watch_subscribers", "Subscriptions of the watch, all transports together.")
@@ -32,7 +34,7 @@ func watchDesc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descState, descRevision, descResources, descBytes, descTombstones,
+		descState, descRevision, descResources, descBytes, descStaged, descFull, descTombstones,
 		descHorizon, descSubscribers, descReconnects, descResyncs, descEvents,
 	} {
 		out <- d
@@ -44,6 +46,12 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 	for _, w := range c.registry.Watches() {
 		collectView(out, w.Name(), w.View())
 		gauge(out, descSubscribers, float64(w.Subscribers()), w.Name())
+		gauge(out, descStaged, float64(w.Memory().Staged()), w.Name())
+		full := 0.0
+		if w.Full() != nil {
+			full = 1
+		}
+		gauge(out, descFull, full, w.Name())
 		stats := w.Stats()
 		counters(out, descReconnects, w.Name(), stats.Reconnects)
 		counters(out, descResyncs, w.Name(), stats.Resyncs)

@@ -25,11 +25,11 @@ func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingSer
 	if p != nil {
 		return p
 	}
-	if !g.admission.enter() {
-		g.metrics.goodbye(transportGRPC, stream.GoodbyeOverloaded)
-		return overloaded(g.admission.isDraining(), 2*g.retryHint())
+	as, refused := g.admit(g.proxies.ofCall(out.Context()), w)
+	if refused != nil {
+		return g.refused(transportGRPC, refused)
 	}
-	defer g.admission.leave()
+	defer g.admission.leave(as)
 	if r.GetUntilEndOfSnapshot() {
 		if _, p := g.primedWatch(out.Context(), w.Name()); p != nil {
 			return p
@@ -69,7 +69,7 @@ func newListPump(g *Gateway, w *stream.Watch, r *api.WatchListRequest, out grpc.
 	p := &listPump{
 		g: g, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: g.retryHint(),
 		stalled: make(chan struct{}, 1), draining: g.admission.draining,
-		progress: newProgress(g.metrics, transportGRPC, w.Subscribe(options)),
+		progress: newProgress(g, transportGRPC, w.Subscribe(options)),
 		timer:    time.NewTimer(g.cfg.Heartbeat),
 	}
 	if age := g.maxAge(); age > 0 {
@@ -156,7 +156,7 @@ func (p *listPump) wait() error {
 		return p.out.Context().Err()
 	case <-p.watch.Done():
 	case <-p.draining:
-	case <-p.sub.Changed():
+	case <-p.changed():
 	case <-p.timer.C:
 	}
 	return nil

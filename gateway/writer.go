@@ -26,7 +26,7 @@ const (
 // gatherBuffers holds the buffers between flushes: a waiting stream has none.
 var gatherBuffers = sync.Pool{New: func() any { b := make([]byte, 0, gatherSize); return &b }}
 
-// writer writes the body of one response. The deadline of a write begins with
+// writer writes the body of one response through net/http. The deadline of a write begins with
 // each piece, so that a client that reads slowly lives, and one that does not
 // read ends after timeout. Between flushes no deadline is armed: HTTP/2 would
 // end a stream that only waits.
@@ -125,6 +125,9 @@ func (w *writer) arm() {
 	w.armed = deadline
 	w.err = w.control.SetWriteDeadline(deadline)
 }
+
+func (w *writer) sent() int      { return w.bytes }
+func (w *writer) failure() error { return w.err }
 
 // timedOut says whether the error is that the client did not read. HTTP/2 does
 // not say so in its error, but by when it comes.

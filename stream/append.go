@@ -8,6 +8,7 @@ func (l *Log) append(changes []Change, revision uint64, result *CommitResult) *e
 	l.warm(changes)
 	now := time.Now()
 	before := l.next.revision
+	used := l.used
 	var last *entry
 	for i := range changes {
 		if changes[i].Deleted {
@@ -25,7 +26,7 @@ func (l *Log) append(changes []Change, revision uint64, result *CommitResult) *e
 	}
 	last.flags |= endsCommit
 	l.forget(now)
-	l.compact()
+	l.keepCompact(l.used - used)
 	return last
 }
 
@@ -102,13 +103,18 @@ func (l *Log) tailFor(size int) *segment {
 	if n := len(l.next.segments); n > 0 && l.next.segments[n-1].fits(size) {
 		return l.next.segments[n-1]
 	}
-	// Slabs grow with the log. As many entries as frames of this size would
-	// fill, and some more.
-	bytes := max(size, smallestSegment, int(min(l.used, segmentSize)))
-	s := newSegment(bytes, bytes/size*5/4+4)
+	s := newSegment(segmentFor(size, l.used))
 	l.next.segments = append(l.next.segments, s)
 	l.allocated += s.bytes()
 	return s
+}
+
+// segmentFor is how large the next segment of a log of so many bytes is, whose
+// first frame has size. Slabs grow with the log; there are as many entries as
+// frames of this size would fill, and some more.
+func segmentFor(size int, used int64) (bytes, entries int) {
+	bytes = max(size, smallestSegment, int(min(used, segmentSize)))
+	return bytes, bytes/size*5/4 + 4
 }
 
 // growIndex makes a table for the keys that have an entry, and room for as many

@@ -21,6 +21,9 @@ type Batch struct {
 	final     bool // nothing may follow in this batch
 	committed time.Time
 	scratch   []byte // frames of this subscriber's own events, and ids
+
+	stretches []stretch // of the slices that were appended last
+	runs      []byte    // of stretches
 }
 
 // part is a run of entries that lie side by side in a segment, or one event of
@@ -31,9 +34,16 @@ type part struct {
 	event    Event
 }
 
+// scratchKept is how large scratch may be to be used again: a text of the
+// subscriber's own that is longer belongs to whoever has it, as one of the log.
+const scratchKept = 4 << 10
+
 func (b *Batch) reset(l *Log) {
 	clear(b.parts) // let go of the segments
-	*b = Batch{log: l, parts: b.parts[:0], scratch: b.scratch[:0]}
+	if cap(b.scratch) > scratchKept {
+		b.scratch = nil
+	}
+	*b = Batch{log: l, parts: b.parts[:0], scratch: b.scratch[:0], stretches: b.stretches[:0], runs: b.runs[:0]}
 }
 
 // Empty says whether there is nothing to send.
@@ -78,6 +88,15 @@ func (b *Batch) addEntry(s *segment, j int) {
 	b.parts = append(b.parts, part{segment: s, from: j, to: j + 1})
 }
 
+// addUpserts appends the entries of a segment from one up to another, which are
+// all upserts.
+func (b *Batch) addUpserts(s *segment, from, to int) {
+	first, last := &s.entries[from], &s.entries[to-1]
+	b.bytes += int(last.off + last.size - first.off)
+	b.counts[Upsert] += to - from
+	b.parts = append(b.parts, part{segment: s, from: from, to: to})
+}
+
 // Events returns the events as values.
 func (b *Batch) Events() iter.Seq[Event] {
 	return func(yield func(Event) bool) {
@@ -101,18 +120,23 @@ func (b *Batch) Events() iter.Seq[Event] {
 // AppendSSE appends the slices that, one after the other, are the batch in a
 // text/event-stream. The last event carries the id, if there is one.
 func (b *Batch) AppendSSE(dst [][]byte, id []byte) [][]byte {
+	b.beginStretches()
 	for i := range b.parts {
 		p := &b.parts[i]
 		last := i == len(b.parts)-1 && len(id) > 0
 		if p.segment == nil {
+			b.ownStretch()
 			dst = append(dst, b.ownFrame(p.event, id, last))
 			continue
 		}
 		run := p.run()
 		if !last {
+			b.stretch(p, 1, inSSE)
 			dst = append(dst, run)
 			continue
 		}
+		b.stretch(p, 1, inSSEUpToID)
+		b.ownStretch()
 		// The id goes before the empty line that ends the frame.
 		from := len(b.scratch)
 		b.scratch = append(appendID(b.scratch, id), '\n')
@@ -144,14 +168,17 @@ func (b *Batch) ownFrame(e Event, id []byte, last bool) []byte {
 // newline-delimited JSON: the data objects, and a line with the id, if there is
 // one.
 func (b *Batch) AppendNDJSON(dst [][]byte, id []byte) [][]byte {
+	b.beginStretches()
 	for i := range b.parts {
 		p := &b.parts[i]
 		if p.segment == nil {
+			b.ownStretch()
 			from := len(b.scratch)
 			b.scratch = append(AppendEvent(b.scratch, p.event), '\n')
 			dst = append(dst, b.scratch[from:])
 			continue
 		}
+		b.stretch(p, p.to-p.from, inNDJSON)
 		for j := p.from; j < p.to; j++ {
 			e := &p.segment.entries[j]
 			frame := p.segment.frame(e)
@@ -160,6 +187,7 @@ func (b *Batch) AppendNDJSON(dst [][]byte, id []byte) [][]byte {
 		}
 	}
 	if len(id) > 0 {
+		b.ownStretch()
 		from := len(b.scratch)
 		b.scratch = AppendPositionLine(b.scratch, id)
 		dst = append(dst, b.scratch[from:])

@@ -10,6 +10,14 @@ const sweepBytes = 1 << 20
 // sweepSegments bounds how many segments one commit looks at.
 const sweepSegments = 512
 
+// keepCompact follows a commit of so many bytes: what supersedes much must be
+// compacted at once, or a log could hold twice what it serves for long.
+func (l *Log) keepCompact(added int64) {
+	for ; added >= 0; added -= sweepBytes / 4 {
+		l.compact()
+	}
+}
+
 // compact rewrites segments of which much is superseded, a bounded number of
 // them at each commit. Superseded frames are kept below two fifths of the live
 // ones, beside the tail; each pass goes on where the last one stopped. Readers

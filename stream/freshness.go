@@ -38,7 +38,7 @@ func (in *ingest) onFreshness(m message) error {
 
 // setLost says that the watch is not fresh: the grace is over.
 func (in *ingest) setLost() {
-	if in.speaking && in.reader != nil {
+	if in.speaking && in.reader != nil && in.tooLarge.Load() == nil {
 		in.setStatus(Resyncing, "the upstream is back, loading what changed")
 		return
 	}
@@ -56,6 +56,9 @@ func (in *ingest) setLostAt(now time.Time) {
 func (in *ingest) onProgress() {
 	took := time.Since(in.connected).Round(time.Second)
 	in.progress.start(in.progressEvery(took))
+	if in.tooLarge.Load() != nil {
+		return // that is what keeps the watch, whatever the progress
+	}
 	received := in.reader.sink.received.Load()
 	reason := fmt.Sprintf("loading, %d resources so far", received)
 	if took >= in.config.SnapshotTimeout {

@@ -27,8 +27,9 @@ type ingest struct {
 	demand <-chan struct{} // wanted may have changed
 	logger *slog.Logger
 
-	// Atomic: written by run, read by all; nil before the first attempt.
-	shown atomic.Pointer[Upstream]
+	// Atomic: written by run, read by all.
+	shown    atomic.Pointer[Upstream]    // nil before the first attempt
+	tooLarge atomic.Pointer[MemoryError] // nil: the watch fits into its memory
 
 	// Owned by run.
 	health    Upstream
@@ -75,6 +76,7 @@ func (in *ingest) run(ctx context.Context) {
 		in.step(ctx)
 	}
 	in.disconnect()
+	in.log.account.setLog(0)
 	for _, a := range []*alarm{&in.retry, &in.stale, &in.progress, &in.linger} {
 		a.stop()
 	}
@@ -134,6 +136,7 @@ func (in *ingest) sleep() {
 	in.progress.stop()
 	in.failures, in.fresh, in.behind = 0, false, time.Time{}
 	in.sourceEpoch, in.alias = "", ""
+	in.tooLarge.Store(nil)
 	in.health.Connected, in.health.Since, in.health.Attempts = false, time.Time{}, 0
 	in.publishHealth()
 	in.logger.Info("watch stopped: no subscribers")
@@ -142,7 +145,7 @@ func (in *ingest) sleep() {
 
 func (in *ingest) connect(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	r := &reader{sink: newStagingSink(ctx), cancel: cancel, ended: make(chan error, 1)}
+	r := &reader{sink: newStagingSink(ctx, cancel, in.log.account), cancel: cancel, ended: make(chan error, 1)}
 	var resume Resume
 	if view := in.log.View(); view.Primed() && !in.fresh {
 		resume = Resume{Epoch: in.sourceEpoch, Revision: view.Revision()}
@@ -161,6 +164,7 @@ func (in *ingest) disconnect() {
 	}
 	in.reader.cancel(errStopped)
 	<-in.reader.ended
+	in.reader.sink.release()
 	in.reader = nil
 }
 
@@ -168,7 +172,7 @@ func (in *ingest) handle(m message) error {
 	switch m.kind {
 	case began:
 		in.speaking = true
-		if in.log.Status().State == Stale {
+		if in.log.Status().State == Stale && in.tooLarge.Load() == nil {
 			in.setStatus(Resyncing, "the upstream is back, loading what changed")
 		}
 		return nil
@@ -210,6 +214,7 @@ func (in *ingest) onCaughtUp(before State) {
 	in.reached()
 	in.committed, in.fresh = true, false
 	in.behind, in.lastError = time.Time{}, ""
+	in.tooLarge.Store(nil)
 	in.stale.stop()
 	in.progress.stop()
 	in.publishFreshness()
@@ -221,18 +226,23 @@ func (in *ingest) onCaughtUp(before State) {
 // onEnded follows the end of a connection.
 func (in *ingest) onEnded(err error) {
 	in.reader.cancel(errStopped)
+	in.reader.sink.release()
+	err = in.noteTooLarge(err)
 	in.reader = nil
 	in.progress.stop()
 	in.setLostAt(time.Now())
 	reason := reconnectReason(err)
 	in.count.reconnects.add(reason, 1)
-	in.fresh = in.fresh || reason == "order" || reason == "behind" || reason == "unresumable"
+	in.fresh = in.fresh || reason == "order" || reason == "behind" || reason == "unresumable" || reason == "memory"
 	const healthy = time.Minute
 	if in.committed && time.Since(in.connected) >= healthy {
 		in.failures = 0
 	}
 	in.failures++
 	wait := in.config.Backoff.wait(in.failures)
+	if reason == "memory" {
+		wait *= memoryPatience
+	}
 	in.lastError = "the upstream ended the stream"
 	if err != nil {
 		in.lastError = err.Error()
@@ -240,14 +250,14 @@ func (in *ingest) onEnded(err error) {
 	in.failed(in.lastError)
 	in.logger.Warn("upstream lost", "reason", reason, "error", in.lastError, "retry_in", wait.Round(time.Millisecond).String())
 	in.retry.start(wait)
-	switch in.log.Status().State {
-	case InSync:
+	switch state := in.log.Status().State; {
+	case state == InSync && reason != "memory":
 		// An upstream that is back at once is not worth a status. One that
 		// comes and goes is: the alarm is not put off.
 		if !in.stale.set() {
 			in.stale.start(in.config.StaleAfter)
 		}
-	case Priming:
+	case state == Priming:
 		in.setStatus(Priming, in.lastError)
 	default:
 		in.setLost()
@@ -339,6 +349,8 @@ func reconnectReason(err error) string {
 	switch {
 	case err == nil:
 		return "ended"
+	case errors.Is(err, ErrMemory):
+		return "memory"
 	case errors.Is(err, ErrStalled):
 		return "stalled"
 	case errors.Is(err, ErrInvalid):

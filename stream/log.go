@@ -33,6 +33,8 @@ type LogConfig struct {
 	Watch string
 	// History bounds the memory of deletes.
 	History History
+
+	account *account // of the watch; nil: what the log holds is not limited
 }
 
 // Log is the shared primed cache of one watch: a compacting, multi-version log
@@ -60,11 +62,14 @@ type Log struct {
 	history    History
 	unnumbered bool
 	framing    framing
+	account    *account
 
 	// Published by the writer, read by all.
 	head atomic.Pointer[version]
 	// The versions that pages of a listing are read from.
 	pages pageVersions
+	// How many resources have some prefix; nil: not counted yet.
+	counts atomic.Pointer[[]prefixCount]
 
 	// Owned by the writer.
 	next       version // becomes the head at the next publish
@@ -80,7 +85,7 @@ type Log struct {
 func NewLog(c LogConfig) *Log {
 	l := &Log{
 		watch: c.Watch, history: c.History.withDefaults(),
-		framing: newFraming(c.Watch),
+		framing: newFraming(c.Watch), account: c.account,
 	}
 	l.index = newIndex(0)
 	l.next.status = Status{State: Priming, Since: time.Now(), Reason: "no snapshot yet"}
@@ -93,7 +98,8 @@ func NewLog(c LogConfig) *Log {
 //
 // Changes that the log has already are dropped. An upsert that is news and yet
 // not newer than the last commit, or a revision below it, is ErrOrder: a broken
-// promise of the source. Nothing is changed then.
+// promise of the source. One that does not fit into the memory of the watch is
+// ErrMemory; deletes alone always fit. Nothing is changed then.
 func (l *Log) Commit(changes []Change, revision uint64) (CommitResult, error) {
 	var result CommitResult
 	if !l.next.primed() {
@@ -108,6 +114,9 @@ func (l *Log) Commit(changes []Change, revision uint64) (CommitResult, error) {
 	}
 	changes, result.Duplicates, err = l.news(foldKeys(changes))
 	if err != nil {
+		return result, err
+	}
+	if err := l.account.grow(l.cost(changes)); err != nil {
 		return result, err
 	}
 	before := l.next.revision
@@ -168,6 +177,7 @@ func (l *Log) publish() {
 	v.index = l.index
 	v.changed = make(chan struct{})
 	v.bytes = l.allocated + l.index.bytes() + l.deletes.memory()
+	l.account.setLog(v.bytes - l.dead)
 	if old := l.head.Swap(&v); old != nil {
 		close(old.changed)
 	}

@@ -1,5 +1,7 @@
 package stream
 
+import "unsafe"
+
 // Merge makes one state of a collection that is read in two ways at once: a list,
 // page by page, and a watch that runs freely beside it. For each key the newest
 // revision counts, whoever told it first; a deletion that overtakes the list is
@@ -33,6 +35,8 @@ type Merge struct {
 	floor   uint64         // unknown keys up to here were deleted
 	exact   bool           // the lists name the revision that they show
 	passed  bool           // the watch has passed the list
+	sink    Sink           // is told how much is held; nil: nobody is
+	held    int            // bytes
 }
 
 // mergeEntry is the newest that is known of a key.
@@ -73,6 +77,7 @@ func (m *Merge) entry(key string) (e *mergeEntry, known bool) {
 	if e, known = m.entries[key]; known {
 		return e, true
 	}
+	m.hold(mergeCost + len(key))
 	last := len(m.slabs) - 1
 	switch {
 	case m.live:
@@ -92,6 +97,7 @@ func (m *Merge) entry(key string) (e *mergeEntry, known bool) {
 func (m *Merge) sweep(key string, e *mergeEntry) {
 	e.swept = true
 	delete(m.entries, key)
+	m.hold(-mergeCost - len(key) - len(e.resource.Value))
 }
 
 // Begin starts another list, beside the watch that goes on.
@@ -105,7 +111,8 @@ func (m *Merge) Listed(r Resource) bool {
 	e, known := m.entry(r.Key)
 	news := !known || e.resource.Revision < r.Revision
 	if news {
-		e.resource, e.deleted = m.kept(r), false
+		m.keep(e, r)
+		e.deleted = false
 	}
 	e.listed = m.pass
 	return news
@@ -126,7 +133,8 @@ func (m *Merge) Upserted(r Resource) Verdict {
 		return Doubtful
 	}
 	e, _ = m.entry(r.Key)
-	e.resource, e.deleted, e.watched = m.kept(r), false, m.pass
+	m.keep(e, r)
+	e.deleted, e.watched = false, m.pass
 	return Newer
 }
 
@@ -141,7 +149,8 @@ func (m *Merge) Deleted(key string, revision uint64) bool {
 	if m.listing {
 		e, known = m.entry(key)
 		was := known && !e.deleted
-		e.resource, e.watched, e.deleted = Resource{Key: key, Revision: revision}, m.pass, true
+		m.keep(e, Resource{Key: key, Revision: revision})
+		e.watched, e.deleted = m.pass, true
 		return was
 	}
 	if !known {
@@ -197,7 +206,8 @@ func (m *Merge) Complete(listed uint64, exact bool) (gone []string, doubtful []R
 func (m *Merge) Confirm(r Resource) {
 	m.passed = true
 	e, _ := m.entry(r.Key)
-	*e = mergeEntry{resource: m.kept(r), watched: m.pass}
+	m.keep(e, r)
+	e.deleted, e.listed, e.watched = false, 0, m.pass
 }
 
 // Commit sends the state to sink, as a snapshot of the revision order epoch that
@@ -225,7 +235,7 @@ func (m *Merge) pour(slab []mergeEntry, sink Sink) error {
 		if err := sink.Upsert(e.resource); err != nil {
 			return err
 		}
-		e.resource = m.kept(e.resource)
+		m.keep(e, e.resource)
 	}
 	return nil
 }
@@ -233,10 +243,34 @@ func (m *Merge) pour(slab []mergeEntry, sink Sink) error {
 // Len is how many resources there are.
 func (m *Merge) Len() int { return len(m.entries) }
 
-// kept is what is remembered of a resource.
-func (m *Merge) kept(r Resource) Resource {
+// keep remembers a resource, or what is needed of it.
+func (m *Merge) keep(e *mergeEntry, r Resource) {
 	if m.live {
-		return Resource{Key: r.Key, Revision: r.Revision}
+		r = Resource{Key: r.Key, Revision: r.Revision}
 	}
-	return r
+	m.hold(len(r.Value) - len(e.resource.Value))
+	e.resource = r
 }
+
+// CountAt tells the sink of a watch, from now on, how much is held: call it
+// before anything is. See Holder.
+func (m *Merge) CountAt(sink Sink) { m.sink = sink }
+
+// Close tells the sink that nothing is held any more. The Merge must not be used
+// afterwards.
+func (m *Merge) Close() {
+	m.hold(-m.held)
+	m.entries, m.slabs = nil, nil
+}
+
+// hold counts bytes.
+func (m *Merge) hold(bytes int) {
+	m.held += bytes
+	if m.sink != nil && bytes != 0 {
+		Hold(m.sink, int64(bytes))
+	}
+}
+
+// mergeCost is what an entry takes beside its key and its value: itself, and a
+// place in a map.
+const mergeCost = int(unsafe.Sizeof(mergeEntry{})) + 64

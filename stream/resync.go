@@ -3,6 +3,7 @@ package stream
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Replace takes a complete snapshot, in any order, in which every resource up to
@@ -14,7 +15,8 @@ import (
 // and all of it becomes visible as one transaction.
 //
 // A snapshot that is older than what the log has, as a whole or in a single key,
-// is refused with ErrBehind: taking it would go back in time.
+// is refused with ErrBehind: taking it would go back in time. One that does not
+// fit into the memory of the watch is ErrMemory. Nothing is changed then.
 func (l *Log) Replace(epoch string, snapshot []Resource, revision uint64) (CommitResult, error) {
 	var result CommitResult
 	changes := make([]Change, len(snapshot))
@@ -31,10 +33,25 @@ func (l *Log) Replace(epoch string, snapshot []Resource, revision uint64) (Commi
 	if epoch == l.next.epoch {
 		return l.resync(changes, revision, result)
 	}
+	return l.begin(epoch, changes, revision, result)
+}
+
+// begin makes a log of nothing but a snapshot.
+func (l *Log) begin(epoch string, snapshot []Change, revision uint64, result CommitResult) (CommitResult, error) {
+	needs := l.snapshotCost(snapshot)
+	crowded := l.account.crowded(needs)
+	if err := l.account.replace(needs); err != nil {
+		return result, err
+	}
 	result.Reset = true
+	if crowded {
+		status := l.next.status
+		l.Discard(Status{State: Priming, Since: time.Now(), Reason: "making room for a new snapshot"})
+		l.next.status = status
+	}
 	l.restart(epoch)
-	l.index = newIndex(len(changes))
-	l.append(changes, revision, &result)
+	l.index = newIndex(len(snapshot))
+	l.append(snapshot, revision, &result)
 	l.next.origin, l.next.horizon = revision, l.knownFrom(revision)
 	l.next.horizonAge = l.next.committed
 	l.next.intact, l.next.readable = l.next.seq, l.next.seq
@@ -66,6 +83,14 @@ func (l *Log) resync(snapshot []Change, revision uint64, result CommitResult) (C
 				ErrBehind, c.Key, c.Revision, before)
 		}
 		changes = append(changes, *c)
+	}
+	if l.account.crowded(l.cost(changes)) {
+		// What changed does not fit beside what is served. Subscribers begin
+		// again then, with the whole snapshot.
+		return l.begin(l.next.epoch, snapshot, revision, result)
+	}
+	if err := l.account.replace(l.snapshotCost(snapshot)); err != nil {
+		return result, err
 	}
 	changes = append(changes, l.missing(present, revision)...)
 	last := l.append(changes, revision, &result)

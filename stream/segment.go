@@ -58,6 +58,7 @@ func (e *entry) visible(seq uint64) bool {
 type segment struct {
 	// Static after construction; the bytes and entries beyond what was
 	// published belong to the writer.
+	name    uint64 // no other segment of this process has, or had, the same
 	slab    []byte
 	entries []entry
 
@@ -69,8 +70,11 @@ type segment struct {
 	dead int // bytes of superseded entries
 }
 
+// segmentNames is the name that was given last.
+var segmentNames atomic.Uint64
+
 func newSegment(bytes, entries int) *segment {
-	return &segment{slab: make([]byte, bytes), entries: make([]entry, entries)}
+	return &segment{name: segmentNames.Add(1), slab: make([]byte, bytes), entries: make([]entry, entries)}
 }
 
 // bytes is the memory that the segment holds.

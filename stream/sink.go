@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 )
@@ -27,23 +28,30 @@ const (
 
 // stagingSink collects a transaction, or a snapshot, and hands it to ingest as a
 // whole: what is half read is never seen. It belongs to the source's reader; only
-// received is shared.
+// received is shared. What it holds is counted, and the connection is ended if
+// that is too much.
 type stagingSink struct {
 	// Static after construction.
 	ctx      context.Context
 	messages chan message // to ingest
 	replies  chan error   // from ingest, one for each message
 
-	// Owned by the source's reader.
+	account *account
+	cancel  context.CancelCauseFunc // ends the connection
+
+	// Owned by the source's reader, and by ingest once that has ended.
 	pending message
 	begun   bool
+	staging staging
 
 	// Resources of the snapshot under way; written by the reader, read by ingest.
 	received atomic.Int64
 }
 
-func newStagingSink(ctx context.Context) *stagingSink {
-	return &stagingSink{ctx: ctx, messages: make(chan message), replies: make(chan error, 1)}
+func newStagingSink(ctx context.Context, cancel context.CancelCauseFunc, a *account) *stagingSink {
+	return &stagingSink{
+		ctx: ctx, messages: make(chan message), replies: make(chan error, 1), account: a, cancel: cancel,
+	}
 }
 
 // Reset implements Sink.
@@ -70,6 +78,10 @@ func (s *stagingSink) add(c Change) error {
 	}
 	s.pending.changes = append(s.pending.changes, c)
 	s.received.Add(1)
+	s.staging.pending += stagedCost(&c)
+	if err := s.count(); err != nil {
+		return err
+	}
 	return s.begin()
 }
 
@@ -107,9 +119,14 @@ func (s *stagingSink) clear() {
 	}
 	s.pending = message{changes: changes[:0]}
 	s.received.Store(0)
+	s.staging.pending = 0
+	_ = s.count() // it holds less, which is always allowed
 }
 
 func (s *stagingSink) send(m message) error {
+	if s.staging.failed != nil {
+		return s.staging.failed // what was collected is gone: a commit would be a gap
+	}
 	s.begun = true
 	select {
 	case s.messages <- m:
@@ -118,6 +135,9 @@ func (s *stagingSink) send(m message) error {
 	}
 	select {
 	case err := <-s.replies:
+		if errors.Is(err, ErrMemory) {
+			s.staging.failed = err
+		}
 		return err
 	case <-s.ctx.Done():
 		return context.Cause(s.ctx)

@@ -8,7 +8,7 @@ import (
 // Stats are the counters of a watch since the start of the process.
 type Stats struct {
 	// Reconnects counts upstream connections that ended, by reason: ended,
-	// error, stalled, invalid, order, behind, unresumable.
+	// error, stalled, invalid, order, behind, unresumable, memory.
 	Reconnects map[string]uint64
 	// Resyncs counts complete snapshots taken over, by reason: initial,
 	// reconnect, epoch_changed.
@@ -46,7 +46,7 @@ type watchCounters struct {
 
 func newWatchCounters() watchCounters {
 	return watchCounters{
-		reconnects: newCounters("ended", "error", "stalled", "invalid", "order", "behind", "unresumable"),
+		reconnects: newCounters("ended", "error", "stalled", "invalid", "order", "behind", "unresumable", "memory"),
 		resyncs:    newCounters("initial", "reconnect", "epoch_changed"),
 		events:     newCounters("upsert", "delete", "bookmark", "duplicate"),
 	}

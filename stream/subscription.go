@@ -56,6 +56,7 @@ type Subscription struct {
 	epoch      string // as it stands in positions
 	hold       time.Time
 	own        Status // of this subscriber, if its State is not 0
+	held       bool   // Next must not read
 	told       Status
 	walk       walk
 	cursor     uint64   // seq up to which everything was delivered
@@ -95,7 +96,7 @@ func (s *Subscription) StandFor(readers int) {
 // the first snapshot included, and nothing is held back: what comes next is the
 // next change.
 func (s *Subscription) Resting() bool {
-	return s.synced && s.walk.v == nil && s.hold.IsZero() && s.own.State == 0
+	return s.synced && s.walk.v == nil && s.hold.IsZero() && s.own.State == 0 && !s.held
 }
 
 // Beside says whether two resting subscriptions of one watch are at the same
@@ -129,7 +130,12 @@ func (s *Subscription) Fork() *Subscription {
 func (s *Subscription) Changed() <-chan struct{} { return s.changed }
 
 // Deadline is when Next must be called even if nothing changed; zero: never.
-func (s *Subscription) Deadline() time.Time { return s.hold }
+func (s *Subscription) Deadline() time.Time {
+	if s.held {
+		return time.Time{}
+	}
+	return s.hold
+}
 
 // Position is the place after what was delivered; false before the first.
 func (s *Subscription) Position() (Position, bool) { return s.position, s.position.Watch != "" }
@@ -154,7 +160,7 @@ func (s *Subscription) Next(b *Batch) bool {
 		s.walk = walk{}
 	}
 	s.tell(b, v, false)
-	for b.bytes < flushBytes && (s.walk.v != nil || s.begin(b, v)) {
+	for !s.held && b.bytes < flushBytes && (s.walk.v != nil || s.begin(b, v)) {
 		if b.final {
 			break
 		}

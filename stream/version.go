@@ -165,15 +165,20 @@ func (v *version) seqBefore(p place) uint64 {
 	return v.entries(p.segment)[p.entry].seq - 1
 }
 
+// used is how many bytes of frames lie in the i-th segment.
+func (v *version) used(i int) int {
+	entries := v.entries(i)
+	last := &entries[len(entries)-1]
+	return int(last.off + last.size)
+}
+
 // bytesFrom is how many bytes of frames lie at p and beyond, at most limit.
 func (v *version) bytesFrom(p place, limit int) int {
 	n := 0
 	for i := p.segment; i < len(v.segments) && n < limit; i++ {
-		entries := v.entries(i)
-		last := &entries[len(entries)-1]
-		n += int(last.off + last.size)
+		n += v.used(i)
 		if i == p.segment {
-			n -= int(entries[p.entry].off)
+			n -= int(v.segments[i].entries[p.entry].off)
 		}
 	}
 	return min(n, limit)

@@ -125,21 +125,6 @@ func (w View) Resources(prefix string) iter.Seq[Resource] {
 	}
 }
 
-// countPrefix is the number of resources whose key begins with prefix.
-func (w View) countPrefix(prefix string) int {
-	if prefix == "" {
-		return w.v.count
-	}
-	n := 0
-	w.v.each(w.v.seq, func(s *segment, e *entry) bool {
-		if w.log.framing.hasPrefix(s, e, prefix) {
-			n++
-		}
-		return true
-	})
-	return n
-}
-
 // hasPrefix says whether the entry's key begins with prefix.
 func (f *framing) hasPrefix(s *segment, e *entry, prefix string) bool {
 	if prefix == "" {

@@ -88,25 +88,48 @@ func (w *walk) fillDeletes(b *Batch, prefix string) {
 	w.deletes, w.at = false, w.upserts
 }
 
+// fillUpserts ends with a segment if the next one might not find room: what is
+// given of a segment is then the same for all readers, wherever they began, and
+// what is made of it for one serves all. Not so of a narrowed watch, which may have
+// little in each.
 func (w *walk) fillUpserts(b *Batch, prefix string) {
-	f := &b.log.framing
-	for w.at.segment < len(w.v.segments) {
-		s := w.v.segments[w.at.segment]
-		e := &s.entries[w.at.entry]
-		if b.bytes >= flushBytes {
+	for w.at.segment < len(w.v.segments) && b.bytes < flushBytes {
+		if w.at.entry == 0 && b.bytes > 0 && prefix == "" && b.bytes+w.v.used(w.at.segment) > flushBytes {
 			break
 		}
+		w.passUpserts(b, prefix)
+	}
+	if w.at.segment >= len(w.v.segments) || w.entry().revision > w.revision {
+		w.complete = w.revision
+	}
+}
+
+// passUpserts goes through one segment, or as much of it as there is room for.
+func (w *walk) passUpserts(b *Batch, prefix string) {
+	s, entries, f := w.v.segments[w.at.segment], w.v.entries(w.at.segment), &b.log.framing
+	i, from, size := w.at.entry, w.at.entry, b.bytes // entries from "from" on are a run
+	for ; i < len(entries) && size < flushBytes; i++ {
+		e := &entries[i]
 		if e.revision > w.revision {
 			w.complete, w.revision = w.revision, e.revision
 		}
 		if !e.is(isDelete) && e.visible(w.v.seq) && f.hasPrefix(s, e, prefix) {
-			b.addEntry(s, w.at.entry)
-			w.delivered++
+			size += int(e.size)
+			continue
 		}
-		w.step()
+		w.giveUpserts(b, s, from, i)
+		from = i + 1
 	}
-	if w.at.segment >= len(w.v.segments) || w.entry().revision > w.revision {
-		w.complete = w.revision
+	w.giveUpserts(b, s, from, i)
+	if w.at.entry = i; i == len(entries) {
+		w.at = place{segment: w.at.segment + 1}
+	}
+}
+
+func (w *walk) giveUpserts(b *Batch, s *segment, from, to int) {
+	if from < to {
+		b.addUpserts(s, from, to)
+		w.delivered += to - from
 	}
 }
 

@@ -40,6 +40,11 @@ type WatchConfig struct {
 	BehindTimeout time.Duration
 	// Backoff is the wait between attempts to reach the upstream.
 	Backoff Backoff
+	// MaxBytes is the memory ceiling of the watch; 0: none. See Memory for what
+	// is counted, and ErrMemory for what happens at it.
+	MaxBytes int64
+	// Memory is a ceiling that the watch shares with others; nil: none.
+	Memory *Memory
 	// Logger is told of what happens to the upstream; nil: nobody is.
 	Logger *slog.Logger
 }
@@ -84,7 +89,7 @@ func newWatch(ctx context.Context, c WatchConfig) (*Watch, error) {
 	c = c.withDefaults()
 	w := &Watch{
 		config: c,
-		log:    NewLog(LogConfig{Watch: c.Name, History: c.History}),
+		log:    NewLog(LogConfig{Watch: c.Name, History: c.History, account: newAccount(c.MaxBytes, c.Memory)}),
 		count:  newWatchCounters(),
 		demand: make(chan struct{}, 1),
 	}
@@ -133,6 +138,13 @@ func (w *Watch) Upstream() Upstream {
 	}
 	return Upstream{}
 }
+
+// Full says why the watch takes no more subscribers: it does not fit into its
+// memory, and shows an older state, if any; nil: it takes them.
+func (w *Watch) Full() error { return w.ingest.full() }
+
+// Memory is what the watch holds, against its own ceiling.
+func (w *Watch) Memory() *Memory { return w.log.account.own }
 
 // Page returns a part of the state at one revision; see Log.Page.
 func (w *Watch) Page(prefix, token string, size int) (Page, error) {

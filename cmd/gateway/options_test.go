@@ -22,7 +22,7 @@ func TestEveryOptionArrives(t *testing.T) {
 		HTTP: config.HTTP{AllowedOrigins: []string{"https://a"}},
 		Stream: config.Stream{
 			Heartbeat: 1, WriteTimeout: 2, Retry: 3, MaxAge: 4, Drain: 5, AheadWait: 6, PrimeWait: 7, StaleAllowed: 8,
-			MaxSubscribers: 9, Pump: "goroutines",
+			MaxSubscribers: 9, SnapshotBudget: 10, Pump: "goroutines", Compression: "none", CompressionCache: 17,
 		},
 		Metrics: config.Metrics{Enabled: true},
 	}
@@ -36,7 +36,8 @@ func TestEveryOptionArrives(t *testing.T) {
 	for _, pair := range []struct{ got, want any }{
 		{gatewayConfig(c), gateway.Config{
 			AllowedOrigins: []string{"https://a"}, Heartbeat: 1, WriteTimeout: 2, Retry: 3, MaxAge: 4, Drain: 5,
-			AheadWait: 6, PrimeWait: 7, StaleAllowed: 8, MaxSubscribers: 9, Pump: "goroutines", Metrics: true,
+			AheadWait: 6, PrimeWait: 7, StaleAllowed: 8, MaxSubscribers: 9,
+			SnapshotBudget: 10, Pump: "goroutines", Compression: "none", CompressionCache: 17, Metrics: true,
 		}},
 		{watchConfig(w), stream.WatchConfig{
 			Name: "w", SourceName: "s", OnDemand: true, Linger: 1, SnapshotTimeout: 2,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"sync"
 	"syscall"
@@ -23,6 +24,8 @@ type process struct {
 	readerGone func() bool
 	// signals are those that ask the process to end.
 	signals <-chan os.Signal
+	// limitMemory sets the memory limit of the runtime; nil: it is left alone.
+	limitMemory func(*slog.Logger)
 	// exit ends the process at once.
 	exit func(code int)
 }

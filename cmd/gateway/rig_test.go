@@ -69,12 +69,18 @@ func (l *lines) String() string {
 // await waits until the text holds what is wanted, and returns it.
 func (l *lines) await(t *testing.T, want string) string {
 	t.Helper()
+	return l.awaitTimes(t, want, 1)
+}
+
+// awaitTimes waits until the text holds it so many times.
+func (l *lines) awaitTimes(t *testing.T, want string, times int) string {
+	t.Helper()
 	timeout := time.After(patience)
 	for {
 		l.mu.Lock()
 		text, more := l.text.String(), l.more
 		l.mu.Unlock()
-		if strings.Contains(text, want) {
+		if strings.Count(text, want) >= times {
 			return text
 		}
 		select {

@@ -53,7 +53,11 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	ctx, stop := a.untilSignal(ctx)
 	defer stop()
 	logger := a.logger(a.level)
+	if a.limitMemory != nil {
+		a.limitMemory(logger)
+	}
 	up := newUpstreams(logger)
+	up.memory = stream.NewMemory(cmp.Or(c.Stream.Memory.Total, defaultMemory()))
 	defer up.close()
 	registry := stream.NewRegistry()
 	defer registry.Close() // before the upstreams, which it reads
@@ -95,6 +99,10 @@ func gatewayConfig(c *config.Config) gateway.Config {
 		Heartbeat: c.Stream.Heartbeat, WriteTimeout: c.Stream.WriteTimeout, Retry: c.Stream.Retry,
 		MaxAge: c.Stream.MaxAge, PrimeWait: c.Stream.PrimeWait, AheadWait: c.Stream.AheadWait,
 		StaleAllowed: c.Stream.StaleAllowed, Drain: c.Stream.Drain, MaxSubscribers: c.Stream.MaxSubscribers,
+		MaxSubscribersPerClient: c.Stream.MaxSubscribersPerClient, MaxSubscribersPerWatch: c.Stream.MaxSubscribersPerWatch,
+		TrustedProxies: c.HTTP.TrustedProxies, ForwardedHeader: c.HTTP.ForwardedHeader,
+		SnapshotBudget: c.Stream.SnapshotBudget,
+		Compression:    gateway.Compression(c.Stream.Compression), CompressionCache: c.Stream.CompressionCache,
 		Pump: gateway.Pump(c.Stream.Pump), AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled,
 	}
 }
@@ -145,7 +153,8 @@ func addDemo(c *config.Config) error {
 				return fmt.Errorf("--demo: the configuration has a watch %s already", name)
 			}
 		}
-		c.Watches = append(c.Watches, config.Watch{Name: name, Source: source, Prime: true, Collection: name, History: c.Stream.History})
+		c.Watches = append(c.Watches, config.Watch{Name: name, Source: source, Prime: true, Collection: name, History: c.Stream.History,
+			Memory: c.Stream.Memory.Watch})
 	}
 	return nil
 }
@@ -153,6 +162,7 @@ func addDemo(c *config.Config) error {
 // listen opens both ports before any upstream is asked for anything.
 func listen(ctx context.Context, c *config.Config) (gateway.Listeners, error) {
 	var lc net.ListenConfig
+	lc.SetMultipathTCP(false) // no browser or proxy speaks it, and its sockets have fewer options
 	web, err := lc.Listen(ctx, "tcp", c.HTTP.Listen)
 	if err != nil {
 		return gateway.Listeners{}, fmt.Errorf("http: %w", err)

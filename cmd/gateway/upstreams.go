@@ -24,6 +24,7 @@ import (
 // Owned by serve.
 type upstreams struct {
 	logger   *slog.Logger
+	memory   *stream.Memory          // that all watches share; nil: there is no ceiling
 	stores   map[string]*store.Store // by name of the source
 	open     []*grpcsource.Source
 	gateways map[string]*ssesource.Upstream // by name of the source
@@ -51,7 +52,7 @@ func (u *upstreams) add(registry *stream.Registry, c *config.Config, w config.Wa
 		return err
 	}
 	wc := watchConfig(w)
-	wc.Source, wc.Writer, wc.Logger = source, writer, u.logger
+	wc.Source, wc.Writer, wc.Logger, wc.Memory = source, writer, u.logger, u.memory
 	_, err = registry.Add(wc)
 	return err
 }
@@ -60,7 +61,7 @@ func (u *upstreams) add(registry *stream.Registry, c *config.Config, w config.Wa
 func watchConfig(w config.Watch) stream.WatchConfig {
 	return stream.WatchConfig{
 		Name: w.Name, SourceName: w.Source, OnDemand: !w.Prime, Linger: w.Linger,
-		SnapshotTimeout: w.SnapshotTimeout, History: stream.History(w.History),
+		SnapshotTimeout: w.SnapshotTimeout, MaxBytes: w.Memory, History: stream.History(w.History),
 	}
 }
 

@@ -35,11 +35,13 @@ type follower struct {
 }
 
 func newFollower(s *Source, l *link, sink stream.Sink) *follower {
-	return &follower{
+	f := &follower{
 		source: s, link: l, sink: sink,
 		merge: stream.NewMerge(), objects: map[string]object{}, dead: map[string]struct{}{},
 		relist: time.NewTimer(s.config.untilRelist()), auditing: time.NewTimer(time.Hour),
 	}
+	f.merge.CountAt(sink)
+	return f
 }
 
 // run follows the link to its end.

@@ -74,6 +74,7 @@ func (s *Source) open(ctx context.Context, on *member, epoch string, from uint64
 	}
 	if from == 0 {
 		x.merge, x.target = stream.NewMerge(), unknownTarget
+		x.merge.CountAt(sink)
 	}
 	x.running.Go(func() { w.receive(ctx) })
 	return x, nil
@@ -258,6 +259,7 @@ func (x *session) commit() error {
 	}
 	x.memory.count = int64(x.merge.Len())
 	err := x.merge.Commit(x.sink, x.epoch, x.told)
+	x.merge.Close()
 	x.merge, x.target = nil, 0
 	if errors.Is(err, stream.ErrBehind) {
 		x.source.replace(x.on.cluster)

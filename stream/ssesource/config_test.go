@@ -66,7 +66,7 @@ func TestRequestSaysWhatItWants(t *testing.T) {
 		if want := "/a%2Fpath/v1/events?prefix.w=a+b%2F&watch=w"; r.RequestURI != want {
 			t.Errorf("request %s, want %s", r.RequestURI, want)
 		}
-		for name, want := range map[string]string{"Accept": "text/event-stream", "Last-Event-Id": "w@e-7", "X-Team": "blue"} {
+		for name, want := range map[string]string{"Accept": "*/*", "Last-Event-Id": "w@e-7", "X-Team": "blue"} {
 			if got := r.Header.Get(name); got != want {
 				t.Errorf("%s: %q, want %q", name, got, want)
 			}

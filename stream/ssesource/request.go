@@ -65,14 +65,20 @@ func (c *Config) eventsURL(members []*member) string {
 	return strings.TrimRight(c.URL, "/") + "/v1/events?" + query.Encode()
 }
 
+// anyType asks for a stream as text/event-stream does, which is what a gateway
+// sends unless asked otherwise, but not to be refused as an EventSource is: its
+// goodbye does not say which watch it is about, as a problem does.
+const anyType = "*/*"
+
 // header is what is sent along. The token is read anew: it may rotate.
 func (c *Config) header() (map[string]string, error) {
-	if c.TokenFile == "" {
-		return c.Header, nil
-	}
-	header := make(map[string]string, len(c.Header)+1)
+	header := make(map[string]string, len(c.Header)+2)
 	for name, value := range c.Header {
 		header[name] = value
+	}
+	header["Accept"] = anyType
+	if c.TokenFile == "" {
+		return header, nil
 	}
 	token, err := os.ReadFile(c.TokenFile)
 	if err != nil {

@@ -1,6 +1,7 @@
 package ssesource_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -203,6 +204,30 @@ func TestUnknownWatchDisturbsNobody(t *testing.T) {
 		o.caughtUp(w, w.Name())
 		undisturbed(t, w)
 	}
+}
+
+// A watch that the other gateway refuses, since it does not fit into its memory
+// there, says why; the others of the request are served.
+func TestRefusedWatchDisturbsNobody(t *testing.T) {
+	o := newOrigins(t, "a")
+	large := stream.SourceFunc(func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
+		if err := sink.Reset("e"); err != nil {
+			return err
+		}
+		return sink.Upsert(stream.Resource{Key: "k", Revision: 1, Value: make([]byte, 1<<20)})
+	})
+	full, err := o.registry.Add(stream.WatchConfig{Name: "full", Source: large, MaxBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, full, func() bool { return full.Full() != nil })
+
+	u, r := o.upstream(), newRegistry(t)
+	sa, sf := source(t, u, "a", ""), source(t, u, "full", "")
+	a, f := add(t, r, "a", sa), add(t, r, "full", sf)
+	o.caughtUp(a, "a")
+	await(t, f, func() bool { return strings.Contains(f.Status().Reason, "takes no subscribers: too large") })
+	undisturbed(t, a)
 }
 
 // The goodbye watch_removed names none. The others go on.

@@ -21,6 +21,7 @@ type Truth struct {
 type epoch struct {
 	name string // as the source says it
 	txns []Transaction
+	keys map[string][]Version // what each was, in order; append only
 }
 
 // Transaction is what an upstream changed at one revision.
@@ -51,7 +52,19 @@ func (t *Truth) begin(name string, backup Transaction) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	first := Transaction{Revision: backup.Revision, After: backup.After.Clone(), resources: maps.Clone(backup.resources)}
-	t.epochs = append(t.epochs, &epoch{name: name, txns: []Transaction{first}})
+	t.epochs = append(t.epochs, newEpoch(name, []Transaction{first}))
+}
+
+// newEpoch is a revision order whose first transaction stands for all before it.
+func newEpoch(name string, txns []Transaction) *epoch {
+	e := &epoch{name: name, txns: txns, keys: map[string][]Version{}}
+	for key, v := range txns[0].After {
+		e.keys[key] = []Version{v}
+	}
+	for _, txn := range txns[1:] {
+		e.note(txn)
+	}
+	return e
 }
 
 // Begin begins another revision order, empty at a revision, as an upstream does
@@ -82,6 +95,39 @@ func (t *Truth) Append(revision uint64, changes ...stream.Change) {
 		txn.newest = max(txn.newest, v.Revision)
 	}
 	e.txns = append(e.txns, txn)
+	e.note(txn)
+}
+
+// Now returns what the truth is, which no longer changes: a history is not to be
+// compared with one that forgets meanwhile.
+func (t *Truth) Now() *Truth {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := &Truth{traceless: t.traceless}
+	for _, e := range t.epochs {
+		// The slices are append only, so that they can be shared up to here.
+		now.epochs = append(now.epochs, &epoch{name: e.name, txns: e.txns, keys: maps.Clone(e.keys)})
+	}
+	return now
+}
+
+// Keep forgets all but the newest n transactions, so that a long run can go on:
+// what is older can no longer be checked. Revision orders of which nothing is left
+// are forgotten as a whole, but for the newest.
+func (t *Truth) Keep(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := len(t.epochs) - 1; i >= 0; i-- {
+		e := t.epochs[i]
+		if n <= 0 && i < len(t.epochs)-1 {
+			t.epochs = slices.Delete(t.epochs, 0, i+1)
+			return
+		}
+		if kept := max(n, 1); len(e.txns) > kept {
+			t.epochs[i] = newEpoch(e.name, slices.Clone(e.txns[len(e.txns)-kept:]))
+		}
+		n -= len(e.txns)
+	}
 }
 
 // Traceless says that a list of the upstream has no revision but those of what is
@@ -118,13 +164,17 @@ func (t *Truth) At(served string, revision uint64) []State {
 }
 
 // Versions returns everything that a key was, in order, in the orders that are
-// served by a name. A deletion is a Version without a value.
+// served by a name. A deletion is a Version without a value. Not to be changed.
 func (t *Truth) Versions(served, key string) []Version {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []Version
 	for _, e := range t.named(served) {
-		out = append(out, e.versions(key)...)
+		if versions := e.keys[key]; out == nil {
+			out = versions[:len(versions):len(versions)]
+		} else {
+			out = append(out, versions...)
+		}
 	}
 	return out
 }
@@ -201,21 +251,13 @@ func (e *epoch) count(revision uint64) int {
 	return n
 }
 
-func (e *epoch) versions(key string) []Version {
-	var out []Version
-	if v, ok := e.txns[0].After[key]; ok {
-		out = append(out, v)
-	}
-	for _, txn := range e.txns[1:] {
-		for _, c := range txn.Changes {
-			switch {
-			case c.Key != key:
-			case c.Deleted:
-				out = append(out, Version{Revision: txn.Revision})
-			default:
-				out = append(out, txn.After[key])
-			}
+// note adds what a transaction made of its keys.
+func (e *epoch) note(txn Transaction) {
+	for _, c := range txn.Changes {
+		v := Version{Revision: txn.Revision}
+		if !c.Deleted {
+			v = txn.After[c.Key]
 		}
+		e.keys[c.Key] = append(e.keys[c.Key], v)
 	}
-	return out
 }

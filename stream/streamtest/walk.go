@@ -3,6 +3,7 @@ package streamtest
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -133,12 +134,25 @@ func nextPhase(p phase, e *stream.Event) phase {
 }
 
 // epochAt is the epoch of what is in flush i: that of the next id, since a new
-// epoch begins with a reset, and an id follows.
+// epoch begins with a reset, and an id follows. Where the connection ended before
+// that, it is the epoch from before, unless there was a reset.
 func (w *walker) epochAt(i int) string {
-	for _, f := range w.connection.Flushes[i:] {
+	flushes := w.connection.Flushes
+	for _, f := range flushes[i:] {
+		switch {
+		case f.Mark != nil:
+			return f.Mark.Position.Epoch
+		case slices.ContainsFunc(f.Events, func(e stream.Event) bool { return e.Type == stream.Reset }):
+			return ""
+		}
+	}
+	for _, f := range slices.Backward(flushes[:i]) {
 		if f.Mark != nil {
 			return f.Mark.Position.Epoch
 		}
+	}
+	if from := w.connection.From; from != nil {
+		return from.Position.Epoch
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"crypto/tls"
+	"net/netip"
 	"time"
 
 	"github.com/watchtide/watchtide/gateway"
@@ -41,7 +42,16 @@ type HTTP struct {
 	// ("allowed_origins"; none), each as a browser sends it:
 	// https://app.example.com.
 	AllowedOrigins []string
+	// TrustedProxies are the networks of proxies that are believed when they say
+	// whom they ask for ("trusted_proxies"; none).
+	TrustedProxies []netip.Prefix
+	// ForwardedHeader is the header in which they say so ("forwarded_header"; one
+	// of ForwardedHeaders).
+	ForwardedHeader string
 }
+
+// ForwardedHeaders are the headers in which proxies say whom they ask for.
+var ForwardedHeaders = []string{gateway.HeaderXForwardedFor, gateway.HeaderForwarded}
 
 // GRPC is the section "grpc".
 type GRPC struct {
@@ -78,14 +88,44 @@ type Stream struct {
 	StaleAllowed time.Duration
 	// MaxSubscribers is the most streams at one time ("max_subscribers"; no limit).
 	MaxSubscribers int
+	// SnapshotBudget is how many bytes of snapshots may be on their way at one time
+	// ("snapshot_budget"; 64 MiB).
+	SnapshotBudget int64
+	// MaxSubscribersPerClient is the most of them of one address
+	// ("max_subscribers_per_client"; no limit).
+	MaxSubscribersPerClient int
+	// MaxSubscribersPerWatch is the most of them of one watch
+	// ("max_subscribers_per_watch"; no limit).
+	MaxSubscribersPerWatch int
+	// Memory is how much the watches may hold ("memory").
+	Memory Memory
 	// Pump is what carries the streams ("pump"; one of Pumps).
 	Pump string
+	// Compression is how streams are sent to clients that ask for it
+	// ("compression"; one of Compressions).
+	Compression string
+	// CompressionCache is how many bytes of compressed events are kept
+	// ("compression_cache").
+	CompressionCache int64
 	// History is what a watch keeps for resuming ("history").
 	History History
 }
 
 // Pumps are the ways to carry streams; see gateway.Pump.
 var Pumps = []string{string(gateway.PumpGoroutines), string(gateway.PumpShards)}
+
+// Compressions are the ways to send streams; see gateway.Compression.
+var Compressions = []string{string(gateway.CompressionGzip), string(gateway.CompressionNone)}
+
+// Memory is the section "memory" of "stream".
+type Memory struct {
+	// Watch is the most bytes of one watch that has no "memory" of its own
+	// ("watch"; no limit).
+	Watch int64
+	// Total is the most bytes of all watches together ("total"; three quarters of
+	// the memory limit of the process, if it has one).
+	Total int64
+}
 
 // History is the section "history" of "stream", and of a watch.
 type History struct {

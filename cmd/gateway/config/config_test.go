@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -114,7 +115,7 @@ func TestEmptyFileIsTheDefault(t *testing.T) {
 }
 
 const everything = `
-http: { listen: "${HOST}:${PORT}", allowed_origins: ["https://app.example.com", "http://localhost:3000"] }
+http: { listen: "${HOST}:${PORT}", allowed_origins: ["https://app.example.com", "http://localhost:3000"], trusted_proxies: ["10.0.0.0/8", "2001:db8::1"], forwarded_header: Forwarded }
 grpc: { listen: ":0" }
 stream:
   heartbeat: 20s
@@ -126,7 +127,13 @@ stream:
   prime_wait: 6s
   stale_allowed: 7m
   max_subscribers: ${N}
+  snapshot_budget: 32MiB
+  max_subscribers_per_client: 3
+  max_subscribers_per_watch: 4
   pump: goroutines
+  compression: none
+  compression_cache: 5MiB
+  memory: { watch: 1GiB, total: 3GiB }
   history: &h { max_age: 20m, max_deletes: 2_000, max_bytes: 64MiB }
 metrics: { enabled: false }
 sources:
@@ -144,7 +151,7 @@ sources:
 watches:
   notes: { source: local, prime: "${YES}", history: *h }
   processes: { source: machine, collection: processes, prime: false, linger: 10s }
-  services: { source: backend, snapshot_timeout: 90s, history: { max_deletes: 5 } }
+  services: { source: backend, snapshot_timeout: 90s, memory: 2GiB, history: { max_deletes: 5 } }
   nodes: { source: backend, watch: nodes.v2, prefix: "eu/" }
 `
 
@@ -169,12 +176,18 @@ func TestEveryOption(t *testing.T) {
 		t.Fatalf("tls: got %+v", tlsConfig)
 	}
 	want := &Config{
-		HTTP: HTTP{Listen: "127.0.0.1:7000", AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"}},
+		HTTP: HTTP{Listen: "127.0.0.1:7000", AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"},
+			TrustedProxies:  []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")},
+			ForwardedHeader: "Forwarded"},
 		GRPC: GRPC{Listen: ":0"},
 		Stream: Stream{
 			Heartbeat: 20 * time.Second, WriteTimeout: 11 * time.Second, Retry: 3 * time.Second,
 			MaxAge: 90 * time.Minute, Drain: 5 * time.Second, AheadWait: 4 * time.Second,
-			PrimeWait: 6 * time.Second, StaleAllowed: 7 * time.Minute, MaxSubscribers: 12, Pump: "goroutines", History: history,
+			PrimeWait: 6 * time.Second, StaleAllowed: 7 * time.Minute, MaxSubscribers: 12,
+			SnapshotBudget:          32 << 20,
+			MaxSubscribersPerClient: 3, MaxSubscribersPerWatch: 4, Pump: "goroutines",
+			Compression: "none", CompressionCache: 5 << 20,
+			Memory: Memory{Watch: 1 << 30, Total: 3 << 30}, History: history,
 		},
 		Sources: []Source{
 			{Name: "local", Type: Store, Store: StoreSource{MaxValueBytes: 65536, MaxBytes: 1 << 30}},
@@ -186,11 +199,11 @@ func TestEveryOption(t *testing.T) {
 			}},
 		},
 		Watches: []Watch{
-			{Name: "notes", Source: "local", Prime: true, History: history},
-			{Name: "processes", Source: "machine", Linger: 10 * time.Second, History: history, Collection: "processes"},
-			{Name: "services", Source: "backend", Prime: true, SnapshotTimeout: 90 * time.Second, Watch: "services",
+			{Name: "notes", Source: "local", Prime: true, Memory: 1 << 30, History: history},
+			{Name: "processes", Source: "machine", Linger: 10 * time.Second, Memory: 1 << 30, History: history, Collection: "processes"},
+			{Name: "services", Source: "backend", Prime: true, SnapshotTimeout: 90 * time.Second, Memory: 2 << 30, Watch: "services",
 				History: History{MaxAge: history.MaxAge, MaxDeletes: 5, MaxBytes: history.MaxBytes}},
-			{Name: "nodes", Source: "backend", Prime: true, History: history, Watch: "nodes.v2", Prefix: "eu/"},
+			{Name: "nodes", Source: "backend", Prime: true, Memory: 1 << 30, History: history, Watch: "nodes.v2", Prefix: "eu/"},
 		},
 	}
 	if !reflect.DeepEqual(c, want) {

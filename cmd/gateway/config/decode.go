@@ -21,7 +21,7 @@ func (d *decoder) config(c *Config, v value) {
 		"sources": func(v value) { sources = v },
 		"watches": func(v value) { watches = v },
 	})
-	if c.HTTP.Listen == c.GRPC.Listen && !strings.HasSuffix(c.GRPC.Listen, ":0") {
+	if sameListener(c.HTTP.Listen, c.GRPC.Listen) {
 		d.errorf(listener, "http and grpc listen on the same address; want a port for each")
 	}
 	declared := d.sources(c, sources)
@@ -35,6 +35,9 @@ func (d *decoder) http(h *HTTP) field {
 			"tls":    d.serverTLS(&h.TLS),
 			"allowed_origins": d.list("an origin as a browser sends it: https://app.example.com",
 				validOrigin, &h.AllowedOrigins),
+			"trusted_proxies": d.networks(&h.TrustedProxies),
+			"forwarded_header": d.strThat(oneOf(ForwardedHeaders),
+				func(name string) bool { return slices.Contains(ForwardedHeaders, name) }, &h.ForwardedHeader),
 		})
 	}
 }
@@ -51,18 +54,30 @@ func (d *decoder) grpc(g *GRPC) field {
 func (d *decoder) stream(s *Stream) field {
 	return func(v value) {
 		d.object(v, map[string]field{
-			"heartbeat":       d.duration(&s.Heartbeat),
-			"write_timeout":   d.duration(&s.WriteTimeout),
-			"retry":           d.duration(&s.Retry),
-			"max_age":         d.durationOrOff(&s.MaxAge),
-			"drain":           d.durationOrOff(&s.Drain),
-			"ahead_wait":      d.duration(&s.AheadWait),
-			"prime_wait":      d.duration(&s.PrimeWait),
-			"stale_allowed":   d.duration(&s.StaleAllowed),
-			"max_subscribers": d.count(&s.MaxSubscribers),
-			"pump":            d.strThat(oneOf(Pumps), func(p string) bool { return slices.Contains(Pumps, p) }, &s.Pump),
-			"history":         d.history(&s.History),
+			"heartbeat":                  d.pulse(&s.Heartbeat),
+			"write_timeout":              d.pulse(&s.WriteTimeout),
+			"retry":                      d.pulse(&s.Retry),
+			"max_age":                    d.durationOrOff(&s.MaxAge),
+			"drain":                      d.durationOrOff(&s.Drain),
+			"ahead_wait":                 d.duration(&s.AheadWait),
+			"prime_wait":                 d.duration(&s.PrimeWait),
+			"stale_allowed":              d.duration(&s.StaleAllowed),
+			"max_subscribers":            d.count(&s.MaxSubscribers),
+			"max_subscribers_per_client": d.count(&s.MaxSubscribersPerClient),
+			"max_subscribers_per_watch":  d.count(&s.MaxSubscribersPerWatch),
+			"snapshot_budget":            d.size(&s.SnapshotBudget),
+			"pump":                       d.strThat(oneOf(Pumps), func(p string) bool { return slices.Contains(Pumps, p) }, &s.Pump),
+			"compression":                d.strThat(oneOf(Compressions), func(p string) bool { return slices.Contains(Compressions, p) }, &s.Compression),
+			"compression_cache":          d.size(&s.CompressionCache),
+			"memory":                     d.memory(&s.Memory),
+			"history":                    d.history(&s.History),
 		})
+	}
+}
+
+func (d *decoder) memory(m *Memory) field {
+	return func(v value) {
+		d.object(v, map[string]field{"watch": d.ceiling(&m.Watch), "total": d.ceiling(&m.Total)})
 	}
 }
 
@@ -84,6 +99,22 @@ func (d *decoder) metrics(m *Metrics) field {
 
 func (d *decoder) listen(into *string) field {
 	return d.strThat(`host:port, such as "127.0.0.1:8080", or ":8080" for every interface, with a port up to 65535`, ValidListen, into)
+}
+
+// sameListener says whether two addresses cannot both be listened on: one is the
+// other, or every interface at the same port.
+func sameListener(a, b string) bool {
+	hostA, portA, errA := net.SplitHostPort(a)
+	hostB, portB, errB := net.SplitHostPort(b)
+	if errA != nil || errB != nil || portA != portB || portA == "0" {
+		return false
+	}
+	return hostA == hostB || includes(hostA, hostB) || includes(hostB, hostA)
+}
+
+// includes says whether one host is every interface, the other one's among them.
+func includes(every, other string) bool {
+	return every == "" || every == "::" || every == "0.0.0.0" && !strings.Contains(other, ":")
 }
 
 // ValidListen says whether address is host:port with a port number. The host may

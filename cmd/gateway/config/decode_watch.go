@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ func (d *decoder) watchFields(w *Watch) map[string]field {
 		"prime":            d.boolean(&w.Prime),
 		"linger":           d.duration(&w.Linger),
 		"history":          d.history(&w.History),
+		"memory":           d.ceiling(&w.Memory),
 		"snapshot_timeout": d.duration(&w.SnapshotTimeout),
 	}
 }
@@ -53,6 +55,7 @@ func (d *decoder) watches(c *Config, v value, declared map[string]SourceType) {
 		d.name(e)
 		d.watch(&w, e, declared)
 		w.History = w.History.or(c.Stream.History)
+		w.Memory = cmp.Or(w.Memory, c.Stream.Memory.Watch)
 		c.Watches = append(c.Watches, w)
 	}
 }

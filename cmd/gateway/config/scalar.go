@@ -1,6 +1,9 @@
 package config
 
 import (
+	"errors"
+	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -111,6 +114,11 @@ func (d *decoder) duration(into *time.Duration) field {
 	return d.durationFrom("a duration of more than zero, such as 500ms, 15s or 10m", 1, into)
 }
 
+// pulse reads what is told in milliseconds, or what a loop waits for.
+func (d *decoder) pulse(into *time.Duration) field {
+	return d.durationFrom("a duration of at least 1ms, such as 500ms, 15s or 10m", time.Millisecond, into)
+}
+
 // durationOrOff reads a number with a unit, where 0s turns something off: then
 // it is negative.
 func (d *decoder) durationOrOff(into *time.Duration) field {
@@ -133,6 +141,10 @@ func (d *decoder) durationAtLeast(least time.Duration, into *time.Duration) fiel
 	return d.durationFrom("a duration of at least "+least.String(), least, into)
 }
 
+// longest is the longest duration. Times are counted in nanoseconds, which end in
+// 2262, and several durations are multiplied, for jitter for instance.
+const longest = 10 * 365 * 24 * time.Hour
+
 func (d *decoder) durationFrom(want string, least time.Duration, into *time.Duration) field {
 	return func(v value) {
 		s, ok := d.text(v, want, isNumber)
@@ -144,6 +156,10 @@ func (d *decoder) durationFrom(want string, least time.Duration, into *time.Dura
 			d.wrong(s, want)
 			return
 		}
+		if parsed > longest {
+			d.wrong(s, fmt.Sprintf("at most %.0fh, which is ten years", longest.Hours()))
+			return
+		}
 		*into = parsed
 	}
 }
@@ -152,7 +168,7 @@ func (d *decoder) durationFrom(want string, least time.Duration, into *time.Dura
 func (d *decoder) count(into *int) field {
 	const want = "a whole number of at least 1"
 	return func(v value) {
-		if n, ok := d.number(v, want, parseWhole); ok {
+		if n, ok := d.number(v, want, 1, math.MaxInt32, parseWhole); ok {
 			*into = int(n)
 		}
 	}
@@ -160,22 +176,35 @@ func (d *decoder) count(into *int) field {
 
 // size reads a number of bytes from 1.
 func (d *decoder) size(into *int64) field {
-	const want = "a number of bytes of at least 1, such as 65536 or 64KiB"
+	return d.sizeFrom("a number of bytes of at least 1, such as 65536 or 64KiB", 1, into)
+}
+
+// ceiling reads how many bytes watches may hold. With less than a MiB, nothing
+// could ever be loaded.
+func (d *decoder) ceiling(into *int64) field {
+	return d.sizeFrom("a number of bytes of at least 1MiB, such as 512MiB or 2GiB", 1<<20, into)
+}
+
+func (d *decoder) sizeFrom(want string, least int64, into *int64) field {
 	return func(v value) {
-		if n, ok := d.number(v, want, parseSize); ok {
+		if n, ok := d.number(v, want, least, 1<<50, parseSize); ok {
 			*into = n
 		}
 	}
 }
 
-func (d *decoder) number(v value, want string, parse func(string) (int64, bool)) (int64, bool) {
+func (d *decoder) number(v value, want string, least, most int64, parse func(string) (int64, bool)) (int64, bool) {
 	s, ok := d.text(v, want, isNumber)
 	if !ok {
 		return 0, false
 	}
 	n, ok := parse(s.expanded)
-	if !ok || n < 1 {
+	if !ok || n < least {
 		d.wrong(s, want)
+		return 0, false
+	}
+	if n > most {
+		d.wrong(s, fmt.Sprintf("at most %d", most))
 		return 0, false
 	}
 	return n, true
@@ -189,9 +218,10 @@ func isNumber(n ast.Node) bool {
 	return false
 }
 
+// parseWhole reads a whole number; one that is too large is the largest.
 func parseWhole(s string) (int64, bool) {
-	n, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 32)
-	return n, err == nil
+	n, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
+	return n, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 var sizeUnits = []struct {
@@ -207,11 +237,14 @@ func parseSize(s string) (int64, bool) {
 			break
 		}
 	}
-	n, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
-	if err != nil || n > (1<<50)>>shift {
-		return 0, false
+	n, ok := parseWhole(s)
+	switch {
+	case n < 0:
+		return n, ok
+	case n > math.MaxInt64>>shift:
+		return math.MaxInt64, ok
 	}
-	return n << shift, true
+	return n << shift, ok
 }
 
 // list reads a sequence of texts for which ok is true.

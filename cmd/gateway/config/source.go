@@ -106,6 +106,9 @@ type Watch struct {
 	Linger time.Duration
 	// History is "history"; what is not said there is as in "stream".
 	History History
+	// Memory is the most bytes that the watch may hold ("memory"; what "stream"
+	// says).
+	Memory int64
 	// SnapshotTimeout is how long a snapshot may take before the status of the
 	// watch says so ("snapshot_timeout").
 	SnapshotTimeout time.Duration

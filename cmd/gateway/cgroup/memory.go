@@ -1,0 +1,80 @@
+// Package cgroup finds out how much memory the container of this process may
+// take (Linux, man 7 cgroups).
+//
+// It is our own since it is small, and since the libraries that do this also set
+// the limit and log about it in their own way.
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// Limit is a memory limit.
+type Limit struct {
+	// Bytes may be taken.
+	Bytes int64
+	// File says so.
+	File string
+}
+
+// unlimited is what cgroup v1 says where there is no limit: the largest number
+// that is a whole number of pages. Nobody has that much memory.
+const unlimited = 1 << 60
+
+// MemoryLimit returns the smallest limit of the process's own cgroup and of those
+// around it, as far as they can be seen; false: there is none. root is the root
+// of the file system.
+func MemoryLimit(root fs.FS) (smallest Limit, found bool, err error) {
+	own, err := fs.ReadFile(root, "proc/self/cgroup")
+	if errors.Is(err, fs.ErrNotExist) {
+		return Limit{}, false, nil // no Linux, or one without cgroups
+	}
+	if err != nil {
+		return Limit{}, false, err
+	}
+	mounts, err := fs.ReadFile(root, "proc/self/mountinfo")
+	if err != nil {
+		return Limit{}, false, err
+	}
+	for _, h := range hierarchies(string(own), string(mounts)) {
+		for dir := h.dir; ; dir = path.Dir(dir) {
+			l, ok, err := h.read(root, dir)
+			if err != nil {
+				return Limit{}, false, err
+			}
+			if ok && (!found || l.Bytes < smallest.Bytes) {
+				smallest, found = l, true
+			}
+			if dir == "/" || dir == "." {
+				break
+			}
+		}
+	}
+	return smallest, found, nil
+}
+
+// read returns the limit of one cgroup of the hierarchy. The topmost has no file.
+func (h hierarchy) read(root fs.FS, dir string) (Limit, bool, error) {
+	file := path.Join(h.mount, dir, h.file)
+	data, err := fs.ReadFile(root, strings.TrimPrefix(file, "/"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Limit{}, false, nil
+	}
+	if err != nil {
+		return Limit{}, false, err
+	}
+	text := strings.TrimSpace(string(data))
+	if text == "max" {
+		return Limit{}, false, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return Limit{}, false, fmt.Errorf("%s: %q: want a number of bytes, or max", file, text)
+	}
+	return Limit{n, file}, n > 0 && n < unlimited, nil
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"log/slog"
+	"math"
+	"os"
+	"runtime/debug"
+
+	"github.com/watchtide/watchtide/cmd/gateway/cgroup"
+)
+
+// limitMemory tells the runtime how much memory the container allows, less a
+// tenth for what the runtime does not count: then the collector works harder
+// before the kernel ends the process. The environment variable GOMEMLIMIT, which
+// the runtime reads itself, wins, unless it is empty, which it takes for unset.
+func limitMemory(logger *slog.Logger) {
+	if text := os.Getenv("GOMEMLIMIT"); text != "" {
+		logger.Info("memory limit", "limit", text, "from", "GOMEMLIMIT")
+		return
+	}
+	limit, found, err := cgroup.MemoryLimit(os.DirFS("/"))
+	if err != nil {
+		logger.Warn("the memory limit of the container is not known: want GOMEMLIMIT in the environment", "error", err)
+		return
+	}
+	if !found {
+		return
+	}
+	bytes := limit.Bytes / 10 * 9
+	debug.SetMemoryLimit(bytes)
+	logger.Info("memory limit", "bytes", bytes, "of", limit.Bytes, "from", limit.File)
+}
+
+// defaultMemory is how much all watches may hold together where the configuration
+// does not say: three quarters of the memory limit; 0, which is no limit, where
+// there is none.
+func defaultMemory() int64 {
+	limit := debug.SetMemoryLimit(-1) // reads it
+	if limit == math.MaxInt64 {
+		return 0
+	}
+	return max(limit/4*3, 1)
+}

@@ -1,0 +1,131 @@
+package gateway
+
+import (
+	"errors"
+	"net"
+	"os"
+	"strconv"
+)
+
+// chunkWriter writes the body of one response, in chunks, to a connection that was
+// taken from net/http. The connection is a patient one, so that no deadline is
+// needed here. What is small is gathered, so that a chunk goes out as one slice: one
+// call of the kernel, and over TLS as few records as there can be.
+//
+// The first error stays, and makes every later call do nothing. Not safe for
+// concurrent use: owned by one pump.
+type chunkWriter struct {
+	conn net.Conn // static after construction
+
+	head   []byte  // of the response; nil: it was sent
+	buffer *[]byte // the open chunk, behind room for its head; nil: nothing to send
+	bytes  int     // sent so far, without what frames them
+	err    error
+}
+
+const (
+	// chunkRoom is the room for the head of a chunk: four digits and a line end.
+	chunkRoom = 6
+	// chunkTail is the room behind it, for its end and the end of the body or the
+	// head of a large chunk.
+	chunkTail = 24
+	// chunkFull is the end of what is in a buffer at most.
+	chunkFull = gatherSize - chunkTail
+)
+
+// write takes p to the client, now or at the next flush. p is not kept. What fits
+// into one chunk is not cut.
+func (w *chunkWriter) write(p []byte) {
+	if conn, plain := w.conn.(*patientConn); plain && len(p) >= gatherSmall {
+		w.writeLarge(conn, p)
+		return
+	}
+	if w.buffer != nil && len(p) > chunkFull-len(*w.buffer) && len(p) <= chunkFull-chunkRoom {
+		w.flush()
+	}
+	for len(p) > 0 && w.err == nil {
+		w.open()
+		n := min(len(p), chunkFull-len(*w.buffer))
+		*w.buffer = append(*w.buffer, p[:n]...)
+		if p = p[n:]; len(p) > 0 {
+			w.flush()
+		}
+	}
+}
+
+// writeLarge sends what was written, and p as it lies: TLS would copy it anyway.
+func (w *chunkWriter) writeLarge(conn *patientConn, p []byte) {
+	if w.head != nil {
+		w.send(nil)
+	}
+	if w.err != nil {
+		return
+	}
+	w.open()
+	defer w.release()
+	front := appendChunkHead(w.sealed(), len(p))
+	w.bytes += len(p)
+	w.err = conn.writeAll(net.Buffers{front, p, chunkEnd})
+}
+
+// open makes sure that there is an open chunk.
+func (w *chunkWriter) open() {
+	if w.buffer == nil {
+		w.buffer = gatherBuffers.Get().(*[]byte)
+		*w.buffer = (*w.buffer)[:chunkRoom]
+	}
+}
+
+// flush sends what was written.
+func (w *chunkWriter) flush() {
+	if w.buffer == nil {
+		return
+	}
+	defer w.release()
+	w.send(w.sealed())
+}
+
+// end sends what was written, and says that it was all.
+func (w *chunkWriter) end() {
+	if w.buffer == nil {
+		w.send([]byte(lastChunk))
+		return
+	}
+	defer w.release()
+	w.send(append(w.sealed(), lastChunk...))
+}
+
+// sealed returns the open chunk with its head and its end; nothing, with room for
+// a head, if it is empty.
+func (w *chunkWriter) sealed() []byte {
+	b := *w.buffer
+	size := len(b) - chunkRoom
+	if size == 0 {
+		return b[:0]
+	}
+	w.bytes += size
+	var digits [chunkRoom]byte
+	head := append(strconv.AppendUint(digits[:0], uint64(size), 16), "\r\n"...)
+	copy(b[chunkRoom-len(head):], head)
+	return append(b[chunkRoom-len(head):], chunkEnd...)
+}
+
+func (w *chunkWriter) send(p []byte) {
+	if w.err != nil {
+		return
+	}
+	if w.head != nil {
+		p, w.head = append(w.head, p...), nil
+	}
+	_, w.err = w.conn.Write(p)
+}
+
+func (w *chunkWriter) release() {
+	*w.buffer = (*w.buffer)[:0]
+	gatherBuffers.Put(w.buffer)
+	w.buffer = nil
+}
+
+func (w *chunkWriter) sent() int      { return w.bytes }
+func (w *chunkWriter) failure() error { return w.err }
+func (w *chunkWriter) timedOut() bool { return errors.Is(w.err, os.ErrDeadlineExceeded) }

@@ -1,0 +1,117 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http/httputil"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// writes is a connection that keeps what is written to it, write by write.
+type writes struct {
+	net.Conn
+	each [][]byte
+}
+
+func (w *writes) SetWriteDeadline(time.Time) error { return nil }
+
+func (w *writes) Write(p []byte) (int, error) {
+	w.each = append(w.each, bytes.Clone(p))
+	return len(p), nil
+}
+
+// TestChunksAreWhatWasWritten, whatever was written in whichever pieces.
+func TestChunksAreWhatWasWritten(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		conn := &writes{}
+		out := &chunkWriter{conn: conn, head: []byte("head")}
+		if rapid.Bool().Draw(t, "plain") {
+			out.conn = &patientConn{Conn: conn, patience: patience}
+		}
+		var want []byte
+		for range rapid.IntRange(0, 8).Draw(t, "steps") {
+			size := rapid.OneOf(rapid.IntRange(0, 2*gatherSmall), rapid.IntRange(gatherSize-40, 3*gatherSize)).Draw(t, "size")
+			p := bytes.Repeat([]byte{byte('a' + len(want)%26)}, size)
+			want = append(want, p...)
+			out.write(p)
+			if rapid.Bool().Draw(t, "flush") {
+				out.flush()
+			}
+		}
+		out.end()
+		all, headed := bytes.CutPrefix(bytes.Join(conn.each, nil), []byte("head"))
+		if !headed {
+			t.Fatalf("it begins with %.20q", all)
+		}
+		got, err := io.ReadAll(httputil.NewChunkedReader(bytes.NewReader(all)))
+		if err != nil || !bytes.Equal(got, want) || !bytes.HasSuffix(all, []byte(lastChunk)) {
+			t.Errorf("%d bytes came of %d, %v", len(got), len(want), err)
+		}
+		if out.sent() != len(want) || out.failure() != nil {
+			t.Errorf("%d bytes are counted of %d, %v", out.sent(), len(want), out.failure())
+		}
+	})
+}
+
+// TestOneWriteForAFlush: what is small goes out in one write, and then nothing is
+// held.
+func TestOneWriteForAFlush(t *testing.T) {
+	conn := &writes{}
+	out := &chunkWriter{conn: conn, head: []byte("head\r\n\r\n")}
+	for range 3 {
+		out.write([]byte("data: 1\n"))
+		out.write([]byte("\n"))
+		out.flush()
+		if out.buffer != nil {
+			t.Error("a buffer is held after a flush")
+		}
+	}
+	out.flush() // of nothing
+	out.write([]byte("bye"))
+	out.end()
+	want := []string{"head\r\n\r\n9\r\ndata: 1\n\n\r\n", "9\r\ndata: 1\n\n\r\n", "9\r\ndata: 1\n\n\r\n", "3\r\nbye\r\n0\r\n\r\n"}
+	var got []string
+	for _, p := range conn.each {
+		got = append(got, string(p))
+	}
+	if strings.Join(got, "|") != strings.Join(want, "|") {
+		t.Errorf("wrote %q, want %q", got, want)
+	}
+}
+
+// TestEventsAreNotCut: what fits into one chunk is in one.
+func TestEventsAreNotCut(t *testing.T) {
+	conn := &writes{}
+	out := &chunkWriter{conn: conn}
+	event := bytes.Repeat([]byte("x"), 1000)
+	for range 100 {
+		out.write(event)
+	}
+	out.flush()
+	for _, p := range conn.each {
+		if n := bytes.Count(p, []byte("x")); n%len(event) != 0 || n == 0 {
+			t.Errorf("a chunk of %d bytes", n)
+		}
+	}
+}
+
+// TestChunksToAClientThatDoesNotRead: the first error stays.
+func TestChunksToAClientThatDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, _ := net.Pipe()
+		out := &chunkWriter{conn: &patientConn{Conn: near, patience: patience}}
+		out.write(make([]byte, 2*gatherSize))
+		out.end()
+		if !out.timedOut() || !errors.Is(out.failure(), os.ErrDeadlineExceeded) || out.buffer != nil {
+			t.Errorf("timed out %t, error %v, buffer %v", out.timedOut(), out.failure(), out.buffer)
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package deflate
+
+import (
+	"container/list"
+	"sync"
+	"sync/atomic"
+)
+
+// Key names a text. Two texts with the same key are the same.
+type Key struct {
+	Place uint64 // where the text lies; never used again for another place
+	Parts string // what of the place, and how it is written
+}
+
+// Cache holds the pieces that were made last, within a budget, so that a text is
+// compressed once for all streams that hold it.
+//
+// All methods may be called from any goroutine.
+type Cache struct {
+	// Static after construction.
+	budget int64
+
+	// Atomic: for the metrics.
+	hits, misses atomic.Uint64
+	bytes        atomic.Int64 // written under mu
+
+	mu      sync.Mutex // guards the following fields
+	entries map[Key]*list.Element
+	used    *list.List // of *cached, the one that was used last in front
+}
+
+// cached is a piece that is made, or being made.
+type cached struct {
+	// Static after construction.
+	key Key
+
+	once  sync.Once
+	piece Piece // once made: static
+	size  int64 // counted in bytes; guarded by Cache.mu
+}
+
+// overhead is what the entry of a piece takes beside the piece and its key.
+const overhead = 320
+
+// NewCache makes a cache that holds as many bytes.
+func NewCache(budget int64) *Cache {
+	return &Cache{budget: budget, entries: map[Key]*list.Element{}, used: list.New()}
+}
+
+// Piece returns the piece of a text. Who comes while another one makes it waits.
+func (c *Cache) Piece(place uint64, parts []byte, text [][]byte) Piece {
+	e := c.find(place, parts)
+	e.once.Do(func() {
+		e.piece = Compress(text)
+		c.made(e)
+	})
+	return e.piece
+}
+
+// find returns the entry of a text, new or not.
+func (c *Cache) find(place uint64, parts []byte) *cached {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at := c.entries[Key{place, string(parts)}]; at != nil {
+		c.hits.Add(1)
+		c.used.MoveToFront(at)
+		return at.Value.(*cached)
+	}
+	c.misses.Add(1)
+	e := &cached{key: Key{place, string(parts)}}
+	c.entries[e.key] = c.used.PushFront(e)
+	return e
+}
+
+// made counts a piece, and makes room for it.
+func (c *Cache) made(e *cached) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at := c.entries[e.key]; at == nil || at.Value != e {
+		return // it was dropped meanwhile
+	}
+	e.size = overhead + int64(len(e.key.Parts)+len(e.piece.Bytes))
+	c.bytes.Add(e.size)
+	for c.bytes.Load() > c.budget {
+		c.drop(c.used.Back())
+	}
+}
+
+func (c *Cache) drop(at *list.Element) {
+	e := c.used.Remove(at).(*cached)
+	delete(c.entries, e.key)
+	c.bytes.Add(-e.size)
+}
+
+// Stats is what a cache did since it was made, and the bytes that it holds.
+type Stats struct {
+	Hits, Misses uint64
+	Bytes        int64
+}
+
+// Stats returns what the cache did so far.
+func (c *Cache) Stats() Stats {
+	return Stats{Hits: c.hits.Load(), Misses: c.misses.Load(), Bytes: c.bytes.Load()}
+}

@@ -1,0 +1,55 @@
+package deflate
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// Piece is a part of a gzip stream. It is complete: a client can read all of it
+// before anything follows. Static after construction.
+type Piece struct {
+	Bytes []byte // what is sent
+	Sum   Sum    // of what was compressed
+}
+
+// flush is an empty stored block. Every piece ends with one: it ends on a byte
+// boundary, and there are readers (Go's compress/flate among them) that hand out
+// what they have only when they come to one.
+const flush = "\x00\x00\x00\xff\xff"
+
+// maxStored is the most that a stored block can hold.
+const maxStored = 1<<16 - 1
+
+// StoredExtra is how many bytes a stored piece of up to 64 KiB has more than what
+// it holds.
+const StoredExtra = 10
+
+// AppendStored appends a piece that holds p as it is.
+func AppendStored(dst, p []byte) []byte {
+	for len(p) > 0 {
+		n := min(len(p), maxStored)
+		dst = append(dst, 0) // not the last one, stored
+		dst = binary.LittleEndian.AppendUint16(dst, uint16(n))
+		dst = binary.LittleEndian.AppendUint16(dst, ^uint16(n))
+		dst = append(dst, p[:n]...)
+		p = p[n:]
+	}
+	return append(dst, flush...)
+}
+
+// Compress makes a piece of a text, which is the slices one after the other. Where
+// deflate does not pay they are stored.
+func Compress(text [][]byte) Piece {
+	size := 0
+	var sum Sum
+	for _, p := range text {
+		size += len(p)
+		sum = sum.Write(p)
+	}
+	if size >= worthTrying {
+		if out := deflated(text); len(out) < size+len(flush) {
+			return Piece{Bytes: out, Sum: sum}
+		}
+	}
+	return Piece{Bytes: AppendStored(make([]byte, 0, size+StoredExtra), slices.Concat(text...)), Sum: sum}
+}

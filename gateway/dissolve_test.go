@@ -1,0 +1,138 @@
+package gateway
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// TestGroupDissolvesInTurns: members that all need a snapshot get it one after the
+// other. Those who wait stay what they were, are told why nothing comes, hear what
+// else there is, and are members of one group again at the end.
+func TestGroupDissolvesInTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{Heartbeat: 500 * time.Millisecond, WriteTimeout: time.Minute, SnapshotBudget: 1}, "a", "b")
+		r.prime("a", 1)
+		r.prime("b", 1)
+		var members []*exchange
+		for range 12 {
+			members = append(members, r.get("/v1/events?watch=a&watch=b"))
+		}
+		for _, x := range members {
+			x.take()
+		}
+		// All need it at the same time; somebody has the only seat, and is slow.
+		slow := &seat{granted: func() {}}
+		r.gateway.snapshots.ask(slow, 1, 1, true)
+		r.do("a", func(s stream.Sink) error {
+			return errors.Join(s.Reset("e2"), upsertAll(s, largeOnes(100, 7)), s.Commit(7))
+		})
+		time.Sleep(600 * time.Millisecond)
+		r.commit("b", 2, resource("k", 2, `"news"`))
+		synctest.Wait()
+		if n := lonesOf(r); n != 0 {
+			t.Errorf("%d streams are by themselves while all wait", n)
+		}
+		time.Sleep(5 * time.Second)
+		told := 0
+		for i, x := range members {
+			got := x.text()
+			if strings.Count(got, "event: upsert") != 101 || strings.Count(got, `"reason":"epoch_changed"`) != 1 || strings.Count(got, `"news"`) != 1 {
+				t.Errorf("member %d got %.600q", i, got)
+			}
+			told += strings.Count(got, `"state":"resyncing"`)
+		}
+		if told == 0 {
+			t.Error("nobody was told that he waits")
+		}
+		wantNobodyWaits(t, r)
+		if n := lonesOf(r); n != 0 {
+			t.Errorf("%d streams are still by themselves", n)
+		}
+	})
+}
+
+// lonesOf is how many streams are not members of a group.
+func lonesOf(r *rig) (n int) {
+	synctest.Wait()
+	if r.gateway.shards == nil {
+		return 0
+	}
+	for _, s := range r.gateway.shards.all {
+		s.mu.Lock() // it goes on only after this
+		n += len(s.lones)
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// TestGroupThatAskedBeforeItDissolves: the snapshot may come between the look at what
+// is next and the next turn of the group, which then asks for a seat as a stream
+// would. The group hears all the same when its turn has come.
+func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
+	onShards(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns(t, "a")
+		s.g.snapshots.size = 1
+		s.rig.prime("a", 1)
+		s.open(12, "a")
+		s.settle()
+		slow := &seat{granted: func() {}}
+		s.g.snapshots.ask(slow, 1, 1, true)
+		s.rig.do("a", func(sink stream.Sink) error {
+			return errors.Join(sink.Reset("e2"), upsertAll(sink, largeOnes(100, 7)), sink.Commit(7))
+		})
+		synctest.Wait()
+		g := s.groups[0]
+		g.turn(g)
+		s.settle()
+		if len(g.members) != 12 {
+			t.Fatalf("%d of 12 wait", len(g.members))
+		}
+		select {
+		case <-s.p.bell:
+		default:
+		}
+		s.g.snapshots.leave(slow)
+		select {
+		case <-s.p.bell:
+		default:
+			t.Error("the shard is not told that a seat is free")
+		}
+		s.settle()
+		if len(s.lones) > 0 || len(g.members) > 0 {
+			t.Errorf("%d are by themselves, %d wait", len(s.lones), len(g.members))
+		}
+	})
+}
+
+// TestGroupIsHeardWhileOthersAreServed: one that is to dissolve, and cannot begin as
+// very many are by themselves already, is not silent for longer than others.
+func TestGroupIsHeardWhileOthersAreServed(t *testing.T) {
+	onShards(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns(t, "a", "b")
+		s.rig.prime("a", 1)
+		s.rig.prime("b", 1)
+		members := s.open(12, "a")
+		s.settle()
+		lones := s.open(5000, "b")
+		s.rig.do("a", func(sink stream.Sink) error {
+			return errors.Join(sink.Reset("e2"), upsertAll(sink, largeOnes(100, 7)), sink.Commit(7))
+		})
+		s.turn()
+		time.Sleep(s.g.cfg.Heartbeat)
+		n := count(s.turn(), members, lones)
+		if len(s.ready) < passMembers || len(s.groups[0].members) != 12 {
+			t.Fatalf("%d are ready, %d wait", len(s.ready), len(s.groups[0].members))
+		}
+		if n != 12 {
+			t.Errorf("%d of 12 are sent a heartbeat", n)
+		}
+		s.settle()
+	})
+}

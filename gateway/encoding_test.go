@@ -1,0 +1,65 @@
+package gateway
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAcceptsGzip(t *testing.T) {
+	for header, want := range map[string]bool{
+		"":                                 false,
+		"gzip":                             true,
+		"x-gzip":                           true,
+		"GZip":                             true,
+		"gzip, deflate, br, zstd":          true, // browsers
+		"deflate, br":                      false,
+		"identity":                         false,
+		"*":                                true,
+		"*;q=0":                            false,
+		"gzip;q=0":                         false,
+		"gzip;q=0, *":                      false,
+		"gzip;q=0.000":                     false,
+		"gzip;q=0.1":                       true,
+		"gzip;q=0.5, identity":             false,
+		"gzip, identity;q=0.5":             true,
+		"gzip, identity":                   true,
+		"identity;q=0":                     false, // nothing is acceptable that there is
+		"gzip;q=0.5, *;q=0":                true,
+		"*;q=0.5, identity":                false,
+		"gzip ; q=1":                       true,
+		"gzip;q=nonsense":                  false,
+		"gzip;q=2":                         false,
+		" , gzip ,":                        true,
+		"gzipped":                          false,
+		"identity; q=0.2, gzip; q=0.3,*":   true,
+		"br;q=1.0, gzip;q=0.8, *;q=0.1":    true,
+		"compress, gzip;level=9;q=0.0, br": false,
+	} {
+		if got := acceptsGzip([]string{header}); got != want {
+			t.Errorf("%q: %t, want %t", header, got, want)
+		}
+	}
+}
+
+// FuzzAcceptsGzip: a list may be cut into headers, and its case and spaces do not
+// count; who does not name gzip, and does not take everything, does not get it.
+func FuzzAcceptsGzip(f *testing.F) {
+	for _, header := range []string{"gzip", "gzip;q=0.5, identity;q=0.4", "*;q=0", "br, , gzip ; q=1"} {
+		f.Add(header)
+	}
+	f.Fuzz(func(t *testing.T, header string) {
+		got := acceptsGzip([]string{header})
+		if cut := acceptsGzip(strings.Split(header, ",")); cut != got {
+			t.Errorf("%q: %t, in several headers %t", header, got, cut)
+		}
+		if spaced := acceptsGzip([]string{" " + strings.ReplaceAll(header, ",", " , ")}); spaced != got {
+			t.Errorf("%q: %t, with spaces %t", header, got, spaced)
+		}
+		if got && !strings.Contains(strings.ToLower(header), "gzip") && !strings.Contains(header, "*") {
+			t.Errorf("%q does not ask for gzip", header)
+		}
+		if acceptsGzip([]string{header, "identity;q=1"}) && !acceptsGzip([]string{header}) {
+			t.Errorf("%q asks for gzip only if identity is preferred", header)
+		}
+	})
+}

@@ -1,0 +1,279 @@
+package gateway
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// turnPoller takes everything at once, slowly, and remembers who was written what.
+type turnPoller struct {
+	countingPoller
+	written []turnTaken
+}
+
+type turnTaken struct {
+	handle handle
+	bytes  int
+}
+
+// writeTakes is how long one write takes.
+const writeTakes = 10 * time.Microsecond
+
+func (p *turnPoller) write(h handle, b []byte) (int, error) {
+	time.Sleep(writeTakes)
+	p.written = append(p.written, turnTaken{h, len(b)})
+	return len(b), nil
+}
+
+func (p *turnPoller) writeAll(h handle, bs [][]byte) (int, error) {
+	time.Sleep(writeTakes)
+	p.written = append(p.written, turnTaken{h, lengthOf(bs)})
+	return lengthOf(bs), nil
+}
+
+// turns is a shard that a test lets serve, turn by turn.
+type turns struct {
+	*shard
+	t       *testing.T
+	p       *turnPoller
+	streams handle
+	rig     *rig
+}
+
+func newTurns(t *testing.T, watches ...string) *turns {
+	t.Helper()
+	r := newRig(t, Config{Logger: slog.New(slog.DiscardHandler), MaxAge: -1, Heartbeat: time.Hour}, watches...)
+	p := &turnPoller{countingPoller: countingPoller{countingSockets: newCountingSockets(), bell: make(chan struct{}, 1)}}
+	s := newShard(r.gateway, p.countingSockets)
+	s.poll, s.p, s.wheel = p, p, newWheel(time.Now())
+	t.Cleanup(s.closeAll)
+	return &turns{shard: s, t: t, p: p, rig: r}
+}
+
+// open lets so many streams of a watch arrive.
+func (s *turns) open(n int, watch string) (first handle) {
+	s.t.Helper()
+	w, _ := s.rig.registry.Watch(watch)
+	req := streamRequest{format: formatSSE, watches: []watchChoice{{name: watch}}}
+	first = s.streams
+	for range n {
+		guest, p := s.g.admit(distinctClient(int(s.streams)), w)
+		if p != nil {
+			s.t.Fatal(p)
+		}
+		c := s.g.newConversation(req, []*stream.Watch{w})
+		c.guest = guest
+		l := &lone{conversation: c, key: c.groupKey(), handle: s.streams, shard: s.shard}
+		l.ticket.call = l.called
+		l.hello(&l.out)
+		l.out.seal()
+		s.g.metrics.streamOpened(c.transport())
+		s.welcome(l)
+		s.streams++
+	}
+	return first
+}
+
+// turn lets the shard serve everybody once, and returns what was written.
+func (s *turns) turn() []turnTaken {
+	synctest.Wait() // for the bells
+	s.p.written = nil
+	s.admit()
+	s.serve(time.Now())
+	return s.p.written
+}
+
+// settle serves until nobody has anything more.
+func (s *turns) settle() {
+	s.t.Helper()
+	for range 10_000 {
+		if len(s.turn()) == 0 && len(s.ready) == 0 {
+			return
+		}
+	}
+	s.t.Fatal("there is no end")
+}
+
+func count(written []turnTaken, from, to handle) (n int) {
+	for _, w := range written {
+		if w.handle >= from && w.handle < to {
+			n++
+		}
+	}
+	return n
+}
+
+// TestLongSnapshotsTakeTurns: however fast its connection is, one subscriber gets
+// so much and no more before all others had their turn.
+func TestLongSnapshotsTakeTurns(t *testing.T) {
+	onShards(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns(t, "a")
+		s.rig.prime("a", 1, largeOnes(2000, 1)...)
+		s.open(5, "a")
+		total := map[handle]int{}
+		for len(s.ready) > 0 || len(total) == 0 {
+			inTurn := map[handle]int{}
+			for _, w := range s.turn() {
+				inTurn[w.handle] += w.bytes
+				total[w.handle] += w.bytes
+			}
+			for h, bytes := range inTurn {
+				if bytes > turnBytes+outboxFull+64<<10+8<<10 {
+					t.Fatalf("subscriber %d got %d bytes in one turn", h, bytes)
+				}
+			}
+			least, most := total[0], total[0]
+			for _, bytes := range total {
+				least, most = min(least, bytes), max(most, bytes)
+			}
+			if len(total) == 5 && most-least > 2*turnBytes {
+				t.Fatalf("one got %d bytes more than another", most-least)
+			}
+		}
+		if total[0] < 2000*4<<10 {
+			t.Errorf("%d bytes are not the snapshot", total[0])
+		}
+	})
+}
+
+// TestQuietWatchBesideABusyOne: the one change of a quiet watch is with its readers
+// after one turn, though the other watch has more to write than ever gets done.
+func TestQuietWatchBesideABusyOne(t *testing.T) {
+	onShards(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns(t, "wild", "quiet")
+		s.rig.prime("wild", 1)
+		s.rig.prime("quiet", 1)
+		busy, quiet := s.open(3000, "wild"), s.open(10, "quiet")
+		s.settle()
+		for revision := uint64(2); revision < 50; revision++ {
+			s.rig.commit("wild", revision, resource("k", revision, `"`+strings.Repeat("x", 9000)+`"`))
+			if revision%10 == 0 {
+				s.rig.commit("quiet", revision, resource("k", revision, "1"))
+			}
+			written := s.turn()
+			if n := count(written, busy, quiet); n > passMembers {
+				t.Fatalf("%d members of one group were written in one turn", n)
+			}
+			if n := count(written, quiet, s.streams); revision%10 == 0 && n != 10 {
+				t.Fatalf("revision %d: %d of 10 readers of the quiet watch were written", revision, n)
+			}
+		}
+		s.settle()
+	})
+}
+
+// TestManyLonesLeaveTimeForGroups: ten thousand that are by themselves are served a
+// few milliseconds at a time, and news of a group go out between.
+func TestManyLonesLeaveTimeForGroups(t *testing.T) {
+	onShards(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns(t, "a", "b")
+		s.rig.prime("a", 1)
+		s.rig.prime("b", 1)
+		members := s.open(10, "a")
+		s.settle()
+		lones := s.open(10_000, "b")
+		for revision := uint64(2); len(s.ready) > 0; revision++ {
+			s.rig.commit("a", revision, resource("k", revision, "1"))
+			began := time.Now()
+			written := s.turn()
+			if n := count(written, members, lones); n != 10 {
+				t.Fatalf("%d of 10 members were written", n)
+			}
+			if took := time.Since(began); took > lonesTurn+20*writeTakes {
+				t.Fatalf("a turn took %s", took)
+			}
+		}
+	})
+}
+
+// TestLargeTransactionIsNotRenderedForAGroup: it is read from the log by each member,
+// in turns.
+func TestLargeTransactionIsNotRenderedForAGroup(t *testing.T) {
+	onShards(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns(t, "a")
+		s.rig.prime("a", 1)
+		s.open(600, "a")
+		s.settle()
+		s.rig.commit("a", 2, largeOnes(500, 2)...) // 2 MiB in one
+		bytes := map[handle]int{}
+		for quiet := 0; quiet < 2; quiet++ {
+			for _, w := range s.turn() {
+				bytes[w.handle] += w.bytes
+				quiet = 0
+			}
+			for _, g := range s.groups {
+				if g != nil && len(g.buffer)+len(g.payload) > turnBytes {
+					t.Fatalf("a group holds %d bytes", len(g.buffer)+len(g.payload))
+				}
+			}
+		}
+		for h, n := range bytes {
+			if n < 500*4<<10 {
+				t.Errorf("subscriber %d got %d bytes", h, n)
+			}
+		}
+		if len(s.lones) != 0 {
+			t.Error(fmt.Sprint(len(s.lones), " are still by themselves"))
+		}
+	})
+}
+
+// TestManyGroupsLeaveTimeForLones: however long the groups take, a stream that
+// begins gets on.
+func TestManyGroupsLeaveTimeForLones(t *testing.T) {
+	onShards(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns(t, "wild", "a")
+		s.rig.prime("wild", 1)
+		s.rig.prime("a", 1)
+		s.open(3000, "wild")
+		s.settle()
+		began := s.open(1, "a")
+		for revision := uint64(2); revision < 10; revision++ {
+			s.rig.commit("wild", revision, resource("k", revision, `"`+strings.Repeat("x", 9000)+`"`))
+			if n := count(s.turn(), began, began+1); n > 0 {
+				return
+			}
+		}
+		t.Error("it was written nothing while others were written much")
+	})
+}
+
+// TestMemberThatLeavesItsGroupLeavesInTime: when it must leave a gateway that drains
+// was drawn, and is not drawn anew.
+func TestMemberThatLeavesItsGroupLeavesInTime(t *testing.T) {
+	onShards(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns(t, "a")
+		s.g.admission.spread = time.Hour
+		s.rig.prime("a", 1)
+		s.open(20, "a")
+		s.settle()
+		s.g.admission.drain()
+		s.turn()
+		time.Sleep(time.Minute) // some left by then
+		s.turn()
+		for at := range s.table.slots {
+			c := &s.table.slots[at]
+			if c.group < 0 {
+				continue
+			}
+			due := timeOf(c.leaveAt)
+			l := s.secede(int32(at))
+			s.turn()
+			if !l.leaveAt.Equal(due) {
+				t.Errorf("the stream in slot %d leaves %s after its time", at, l.leaveAt.Sub(due))
+			}
+		}
+	})
+}

@@ -1,0 +1,169 @@
+package gateway
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// behindProxy is a configuration for the in-memory network, whose clients all
+// come over one proxy.
+func behindProxy(c Config) Config {
+	c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
+	return c
+}
+
+const pollNow = "/v1/watches/a/changes?wait=0s"
+
+// TestOneClientTooMany: 429, for whoever it is; a browser would give up.
+func TestOneClientTooMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, behindProxy(Config{MaxSubscribersPerClient: 2}), "a")
+		r.prime("a", 1)
+		const me, you = "X-Forwarded-For: 192.0.2.1", "X-Forwarded-For: 192.0.2.1, 192.0.2.2"
+		first := r.get("/v1/events?watch=a", me)
+		r.get("/v1/events?watch=a", me)
+		synctest.Wait()
+
+		const text = "client 192.0.2.1 has 2 streams open, of 2 at most"
+		for _, path := range []string{"/v1/events?watch=a", pollNow} {
+			x := r.get(path, me)
+			if x.StatusCode != 429 || x.Header.Get("Retry-After") == "" || !strings.Contains(x.text(), text) {
+				t.Errorf("%s: %d %v %s", path, x.StatusCode, x.Header, x.text())
+			}
+		}
+		browser := r.get("/v1/events?watch=a", me, eventStream)
+		if got := browser.text(); browser.StatusCode != 200 || !strings.Contains(got, `"reason":"overloaded"`) || !strings.Contains(got, ": "+text) {
+			t.Errorf("a browser: %d %s", browser.StatusCode, got)
+		}
+		for transport, want := range map[string]float64{"sse": 2, "poll": 1} {
+			if n := counter(t, r.gateway, "watchtide_refusals_total", "transport", transport, "reason", "client"); n != want {
+				t.Errorf("%s: %v refusals are counted, want %v", transport, n, want)
+			}
+		}
+		if x := r.get(pollNow, you); x.StatusCode != 200 {
+			t.Errorf("another client: %d", x.StatusCode)
+		}
+		first.cancel()
+		synctest.Wait()
+		if x := r.get(pollNow, me); x.StatusCode != 200 {
+			t.Errorf("after one has ended: %d", x.StatusCode)
+		}
+	})
+}
+
+// TestOneWatchTooMany: 503, and it says which watch.
+func TestOneWatchTooMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{MaxSubscribersPerWatch: 1}, "a", "b")
+		r.prime("a", 1)
+		r.prime("b", 1)
+		both := r.get("/v1/events?watch=b&watch=a")
+		synctest.Wait()
+		x := r.get(pollNow)
+		if got := x.text(); x.StatusCode != 503 || !strings.Contains(got, `"watch":"a"`) || !strings.Contains(got, `watch \"a\" has 1 streams, of 1 at most`) {
+			t.Errorf("%d %s", x.StatusCode, got)
+		}
+		both.cancel()
+		synctest.Wait()
+		if x := r.get(pollNow); x.StatusCode != 200 {
+			t.Errorf("after it has ended: %d", x.StatusCode)
+		}
+	})
+}
+
+// TestEveryEndIsCounted: however a stream ends, in whichever pump, its client may
+// open another one, and nothing is remembered of it.
+func TestEveryEndIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, behindProxy(Config{MaxAge: time.Minute, WriteTimeout: 10 * time.Second}), "a", "gone")
+		r.prime("a", 1, resource("big", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
+		r.prime("gone", 1)
+		ends := map[string]string{ // by client
+			"192.0.2.1": "/v1/events?watch=a", // too old
+			"192.0.2.2": "/v1/events?watch=a&until=end_of_snapshot",
+			"192.0.2.3": "/v1/events?watch=gone&watch=a", // removed
+			"192.0.2.4": "/v1/events?watch=a",            // the client leaves
+			"192.0.2.5": "/v1/watches/a/changes?wait=5s",
+		}
+		streams := map[string]*exchange{}
+		for who, path := range ends {
+			streams[who] = r.get(path, "X-Forwarded-For: "+who)
+		}
+		stuck := strings.Replace(rawGet("/v1/events?watch=a"), "Accept", "X-Forwarded-For: 192.0.2.6\r\nAccept", 1)
+		r.dial(stuck) // it does not read
+		synctest.Wait()
+		streams["192.0.2.4"].cancel()
+		r.registry.Remove("gone")
+		time.Sleep(2*time.Minute + slack())
+		synctest.Wait()
+		a := r.gateway.admission
+		if a.count() != 0 || len(a.clients.rows) != 0 || len(a.parties.rows) != 0 || len(a.watches) != 0 {
+			t.Errorf("left behind: %d streams, %+v, %+v, %v", a.count(), a.clients, a.parties, a.watches)
+		}
+	})
+}
+
+func TestConfigOfLimits(t *testing.T) {
+	registry := stream.NewRegistry()
+	defer registry.Close()
+	for want, c := range map[string]Config{
+		"MaxSubscribersPerClient is -1":  {MaxSubscribersPerClient: -1},
+		"MaxSubscribersPerWatch is -1":   {MaxSubscribersPerWatch: -1},
+		"TrustedProxies":                 {TrustedProxies: make([]netip.Prefix, 1)},
+		`ForwardedHeader is "X-Real-Ip"`: {ForwardedHeader: "X-Real-Ip"},
+	} {
+		c.Registry = registry
+		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q in it", err, want)
+		}
+	}
+}
+
+// TestWatchOverItsMemory says so everywhere, takes no subscribers, keeps those
+// that it has, and recovers.
+func TestWatchOverItsMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{StaleAllowed: time.Nanosecond})
+		r.add(stream.WatchConfig{Name: "a", MaxBytes: 1 << 20})
+		r.prime("a", 1, resource("k", 1, `"old"`))
+		x := r.get("/v1/events?watch=a")
+		synctest.Wait()
+		x.take()
+		r.commit("a", 2, resource("k", 2, `"`+strings.Repeat("x", 450<<10)+`"`))
+		const reason = "too large: what is being loaded needs at least"
+		if got := x.take(); !strings.Contains(got, `"state":"stale"`) || !strings.Contains(got, reason) || strings.Contains(got, "upsert") {
+			t.Errorf("who is there is told %q", got)
+		}
+		if w, _ := r.registry.Watch("a"); w.View().Revision() != 1 {
+			t.Errorf("revision %d is shown, of which nothing is", w.View().Revision())
+		}
+		time.Sleep(time.Millisecond)
+		for path, want := range map[string]int{"/v1/events?watch=a": 503, pollNow: 503, "/readyz": 503, "/v1/watches/a": 200} {
+			if got := r.get(path); !strings.Contains(got.text(), reason) || got.StatusCode != want {
+				t.Errorf("%s: %d %s", path, got.StatusCode, got.text())
+			}
+		}
+		if got := r.get("/v1/events?watch=a", eventStream); got.StatusCode != 200 || !strings.Contains(got.text(), `"reason":"overloaded"`) {
+			t.Errorf("a browser: %d %s", got.StatusCode, got.text())
+		}
+		if got := r.get("/v1/watches/a/resources/k"); !strings.Contains(got.text(), `"old"`) {
+			t.Errorf("a reader gets %d %s, want the last consistent state", got.StatusCode, got.text())
+		}
+		if n := counter(t, r.gateway, "watchtide_refusals_total", "transport", "sse", "reason", "memory"); n != 2 {
+			t.Errorf("%v refusals are counted", n)
+		}
+		time.Sleep(10 * time.Second)
+		r.prime("a", 3, resource("k", 3, `"new"`))
+		if got := x.take(); !strings.Contains(got, `"new"`) || !strings.Contains(got, `"in_sync"`) || strings.Contains(got, "event: reset") {
+			t.Errorf("who has stayed is told %q", got)
+		}
+		if got := r.get(pollNow); got.StatusCode != 200 {
+			t.Errorf("afterwards: %d", got.StatusCode)
+		}
+	})
+}

@@ -1,0 +1,171 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// epollLookout is the lookout of Linux: one epoll(7) beside the runtime's own,
+// which waits for it in turn, so that it costs one goroutine and no thread. It
+// forgets a connection that is closed by itself.
+type epollLookout struct {
+	// Static after construction.
+	file *os.File // of the epoll
+	raw  syscall.RawConn
+
+	mu      sync.Mutex // guards the following fields
+	last    uint64
+	clients map[uint64]*farSide // by key; nil: closed
+}
+
+func newLookout() (lookout, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	// Of a non-blocking file the runtime waits until it is readable, which an
+	// epoll is while it has events.
+	if err := unix.SetNonblock(fd, true); err != nil {
+		unix.Close(fd)
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	l := &epollLookout{file: os.NewFile(uintptr(fd), "epoll"), clients: map[uint64]*farSide{}}
+	if l.raw, err = l.file.SyscallConn(); err != nil {
+		l.file.Close()
+		return nil, err
+	}
+	go l.run()
+	return l, nil
+}
+
+// watch implements lookout.
+func (l *epollLookout) watch(c net.Conn, who *farSide) (key uint64, err error) {
+	bottom, ok := beneath(c).(syscall.Conn)
+	if !ok {
+		return 0, fmt.Errorf("a %T has no descriptor", beneath(c))
+	}
+	raw, err := bottom.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	if key, err = l.enroll(who); err != nil {
+		return 0, err
+	}
+	// Edges only: what a client has sent, or that it left, is told once.
+	events := uint32(unix.EPOLLRDHUP | unix.EPOLLET)
+	if who.input != nil {
+		events |= unix.EPOLLIN
+	}
+	if err := l.add(raw, events, key); err != nil {
+		l.forget(key)
+		return 0, err
+	}
+	return key, nil
+}
+
+// enroll finds a key for a client. It is never used again, as a descriptor is.
+func (l *epollLookout) enroll(who *farSide) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.clients == nil {
+		return 0, os.ErrClosed
+	}
+	l.last++
+	l.clients[l.last] = who
+	return l.last, nil
+}
+
+// add makes the epoll watch a connection.
+func (l *epollLookout) add(raw syscall.RawConn, events uint32, key uint64) error {
+	e := unix.EpollEvent{Events: events, Fd: int32(uint32(key)), Pad: int32(key >> 32)}
+	var failed error
+	err := raw.Control(func(fd uintptr) {
+		err := l.raw.Control(func(epoll uintptr) {
+			failed = unix.EpollCtl(int(epoll), unix.EPOLL_CTL_ADD, int(fd), &e)
+		})
+		failed = errors.Join(failed, err)
+	})
+	return errors.Join(err, os.NewSyscallError("epoll_ctl", failed))
+}
+
+// run tells clients what happens until the lookout is closed.
+func (l *epollLookout) run() {
+	defer l.close()
+	events := make([]unix.EpollEvent, 256)
+	for {
+		n, failed := 0, error(nil)
+		err := l.raw.Read(func(fd uintptr) bool {
+			n, failed = unix.EpollWait(int(fd), events, 0)
+			return n != 0
+		})
+		if err != nil || failed != nil && !errors.Is(failed, unix.EINTR) {
+			return
+		}
+		for _, e := range events[:max(n, 0)] {
+			l.tell(uint64(uint32(e.Fd))|uint64(uint32(e.Pad))<<32, e.Events)
+		}
+	}
+}
+
+func (l *epollLookout) tell(key uint64, events uint32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	who := l.clients[key]
+	switch {
+	case who == nil:
+	case events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0:
+		close(who.gone)
+		delete(l.clients, key)
+	default:
+		who.heard()
+	}
+}
+
+// forget implements lookout.
+func (l *epollLookout) forget(key uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.clients, key)
+}
+
+// close implements lookout.
+func (l *epollLookout) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, who := range l.clients {
+		close(who.gone)
+	}
+	l.clients = nil
+	l.file.Close()
+}
+
+// read implements lookout.
+func (l *epollLookout) read(c net.Conn, p []byte) (n int, err error) {
+	raw, err := c.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	err = raw.Read(func(fd uintptr) bool {
+		n, failed = unix.Read(int(fd), p)
+		return true // it does not wait
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case errors.Is(failed, unix.EAGAIN), errors.Is(failed, unix.EINTR):
+		return 0, os.ErrDeadlineExceeded
+	case failed != nil:
+		return 0, os.NewSyscallError("read", failed)
+	case n == 0 && len(p) > 0:
+		return 0, io.EOF
+	}
+	return n, nil
+}

@@ -1,0 +1,65 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// refusalReason is why a stream was not let in: a label of
+// watchtide_refusals_total.
+type refusalReason string
+
+const (
+	refusedDraining    refusalReason = "draining"    // the gateway shuts down
+	refusedSubscribers refusalReason = "subscribers" // too many streams in all
+	refusedWatch       refusalReason = "watch"       // too many of one watch
+	refusedClient      refusalReason = "client"      // too many of one client
+	refusedMemory      refusalReason = "memory"      // the watch does not fit into its memory
+)
+
+var refusalReasons = [...]refusalReason{
+	refusedDraining, refusedSubscribers, refusedWatch, refusedClient, refusedMemory,
+}
+
+// refusal says why a stream was not let in.
+//
+// It must not be changed once it was handed over.
+type refusal struct {
+	reason refusalReason
+	count  int    // streams that are open; of whom, depends on reason
+	limit  int    // how many may be
+	client client // refusedClient
+	watch  string // refusedWatch, refusedMemory
+	cause  error  // refusedMemory
+}
+
+// Error says it to the client, with what it may do about it.
+func (r *refusal) Error() string {
+	switch r.reason {
+	case refusedDraining:
+		return "the gateway is shutting down: come back, to another replica if there is one"
+	case refusedWatch:
+		return fmt.Sprintf("watch %q has %d streams, of %d at most: come back later", r.watch, r.count, r.limit)
+	case refusedClient:
+		return fmt.Sprintf("client %s has %d streams open, of %d at most: close some, or follow several watches in one stream", r.client, r.count, r.limit)
+	case refusedMemory:
+		return fmt.Sprintf("watch %q takes no subscribers: %s", r.watch, r.cause)
+	default:
+		return fmt.Sprintf("%d streams are open, of %d at most: come back later", r.count, r.limit)
+	}
+}
+
+// problem is the answer: 429 where it is the client that has too many, else 503.
+func (r *refusal) problem(retry time.Duration) *problem {
+	status := http.StatusServiceUnavailable
+	if r.reason == refusedClient {
+		status = http.StatusTooManyRequests
+	}
+	p := newProblem(status, "%s", r.Error())
+	if r.watch != "" {
+		p.onWatch(r.watch)
+	}
+	p.retryAfter = retry
+	return p
+}

@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// seat is where one stream stands with the snapshot budget: it has a share of it,
+// waits for one, or neither.
+type seat struct {
+	// Static after construction.
+	granted func() // the wait is over; must not block, nor use the budget
+	group   bool   // it is asked for one member of a group after the other
+
+	// Atomic.
+	moved atomic.Bool // since the last review
+
+	// Guarded by the budget.
+	in         *seatList // nil: in none
+	prev, next *seat
+	bytes      int64
+	streams    int       // for how many it stands while it waits
+	since      time.Time // it is where it is
+	passed     bool      // it was let in before
+
+	// Owned by the stream.
+	before int // how many waited before it when it came
+}
+
+// seatList is the seats that are taken, or one of the queues.
+type seatList struct {
+	first, last *seat
+	streams     int
+}
+
+func (l *seatList) add(p *seat) {
+	p.in, p.prev, p.next = l, l.last, nil
+	if l.last == nil {
+		l.first = p
+	} else {
+		l.last.next = p
+	}
+	l.last = p
+	l.streams += p.streams
+}
+
+// addFirst adds one of a group whose others passed already: before those who came
+// later than the group, and after other groups, so that they take turns.
+func (l *seatList) addFirst(p *seat) {
+	next := l.first
+	for next != nil && next.group {
+		next = next.next
+	}
+	if next == nil {
+		l.add(p)
+		return
+	}
+	p.in, p.prev, p.next = l, next.prev, next
+	if next.prev == nil {
+		l.first = p
+	} else {
+		next.prev.next = p
+	}
+	next.prev = p
+	l.streams += p.streams
+}
+
+func (l *seatList) remove(p *seat) {
+	if p.prev == nil {
+		l.first = p.next
+	} else {
+		p.prev.next = p.next
+	}
+	if p.next == nil {
+		l.last = p.prev
+	} else {
+		p.next.prev = p.prev
+	}
+	p.in, p.prev, p.next = nil, nil, nil
+	l.streams -= p.streams
+}

@@ -1,0 +1,107 @@
+package gateway
+
+import (
+	"bytes"
+	"testing"
+	"time"
+)
+
+// BenchmarkPass is one chunk that is written to all members of a group: what a
+// shard adds to the calls of the system.
+func BenchmarkPass(b *testing.B) {
+	onShards(b)
+	const members = 10_000
+	sockets := newCountingSockets()
+	p, err := sockets.newPoller()
+	if err != nil {
+		b.Fatal(err)
+	}
+	s := newShard(nil, sockets)
+	s.p = p
+	g := &group{}
+	for range members {
+		g.enroll(&s.table, s.table.add(0, guest{}))
+	}
+	event := bytes.Repeat([]byte("x"), 300)
+	b.ReportAllocs()
+	for b.Loop() {
+		g.write(event)
+		g.seal()
+		sockets.expect(members+1, nil) // nobody waits for the last
+		for g.behind > 0 {
+			s.pass(g)
+		}
+	}
+	if left := sockets.missing.Load(); left != 1 {
+		b.Fatalf("%d of %d members were not written to", left-1, members)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/members, "ns/member")
+}
+
+// BenchmarkWheel: a deadline is added, found due and put off again, as that of a
+// stream that goes on. 100,000 others wait.
+func BenchmarkWheel(b *testing.B) {
+	onShards(b)
+	now := time.Unix(1_800_000_000, 0)
+	w := newWheel(now)
+	const waiting = 100_000
+	for i := range waiting {
+		w.add(uint64(i), now.Add(time.Duration(i)*time.Minute/waiting))
+	}
+	var keys []uint64
+	looked := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		now = now.Add(wheelTick)
+		keys = w.due(keys[:0], now)
+		for _, key := range keys {
+			w.add(key, now.Add(time.Minute))
+		}
+		looked += len(keys)
+	}
+	if w.waiting != waiting {
+		b.Fatalf("%d wait, want %d", w.waiting, waiting)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(max(looked, 1)), "ns/deadline")
+}
+
+// BenchmarkOutbox: what one stream says goes into its outbox, becomes a chunk, and
+// is taken by the system.
+func BenchmarkOutbox(b *testing.B) {
+	onShards(b)
+	for _, c := range []struct {
+		name string
+		size int
+	}{{"event", 300}, {"batch", 64 << 10}} {
+		b.Run(c.name, func(b *testing.B) {
+			var o outbox
+			said := bytes.Repeat([]byte("x"), c.size)
+			b.ReportAllocs()
+			for b.Loop() {
+				o.write(said)
+				o.seal()
+				o.sent(lengthOf(o.slices))
+			}
+			if !o.empty() {
+				b.Fatal("something is left")
+			}
+		})
+	}
+}
+
+// BenchmarkTable: a connection comes, is found and goes, among 100,000.
+func BenchmarkTable(b *testing.B) {
+	onShards(b)
+	var t table
+	for range 100_000 {
+		t.add(0, guest{})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		at := t.add(7, guest{})
+		if found, there := t.find(t.key(at)); !there || found != at {
+			b.Fatalf("%d is found as %d", at, found)
+		}
+		t.remove(at)
+	}
+}

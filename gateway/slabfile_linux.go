@@ -1,0 +1,202 @@
+package gateway
+
+import (
+	"container/list"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// slabFile holds copies of slabs of the log in a file in memory (memfd_create(2)),
+// from which the kernel sends them to any number of connections without copying
+// the bytes for each: sendfile(2). A slab is copied when it is sent for the second
+// time within a while, so that a lone snapshot does not pay for it.
+//
+// Bytes that were published never change, so a slice is known by its address.
+// While it is in the file it is held, so that nothing else can come to lie there.
+//
+// All methods may be called from any goroutine.
+type slabFile struct {
+	budget int64 // static after construction: how many bytes are kept at most
+
+	mu     sync.RWMutex // guards the following fields; held for reading while the kernel reads the file
+	file   *os.File     // nil: there was none to be had, or none is needed yet
+	failed bool         // the system has no such files
+	pages  map[uintptr]*list.Element
+	recent list.List // of *slabPage: the one that was used last is the first
+	free   []int64   // places in the file without a page
+	end    int64     // of the places that were ever used
+	seen   map[uintptr]time.Time
+	sweep  *time.Timer // nil: the file is empty
+}
+
+// slabPage is one slab, or the part of it that is sent at once.
+type slabPage struct {
+	bytes []byte
+	at    int64 // in the file
+	used  time.Time
+}
+
+const (
+	// slabFileBudget is how many bytes are kept in the file at most.
+	slabFileBudget = 32 << 20
+	// slabFilePage is the room for one page: a full slab of the log.
+	slabFilePage = 64 << 10
+	// slabFileSmallest is how small a slice may be to be worth a call of its own:
+	// several compressed ones go together in one instead.
+	slabFileSmallest = 16 << 10
+	// slabFileKeeps is how long a page that nobody asks for is kept, and how long
+	// it is known that a slice was sent once.
+	slabFileKeeps = 2 * time.Second
+	// slabFileSeen is how many slices that were sent once are known.
+	slabFileSeen = 4096
+)
+
+func newSlabFile() *slabFile {
+	return &slabFile{budget: slabFileBudget, pages: map[uintptr]*list.Element{}, seen: map[uintptr]time.Time{}}
+}
+
+// lastByte names a slice: what is left of one that was sent in part ends at the
+// same place.
+func lastByte(p []byte) uintptr { return uintptr(unsafe.Pointer(&p[len(p)-1])) }
+
+// send sends p to a socket, out of the file; false: it is not there.
+func (f *slabFile) send(socket int, p []byte) (n int, err error, there bool) {
+	if len(p) < slabFileSmallest || len(p) > slabFilePage || !f.have(p, time.Now()) {
+		return 0, nil, false
+	}
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	e := f.pages[lastByte(p)]
+	if e == nil {
+		return 0, nil, false // it had to go again at once
+	}
+	at := e.Value.(*slabPage).at + int64(len(e.Value.(*slabPage).bytes)-len(p))
+	return sendFile(socket, int(f.file.Fd()), at, len(p))
+}
+
+// sendFile asks the kernel without telling the scheduler: the call cannot block.
+func sendFile(socket, file int, at int64, size int) (int, error, bool) {
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDFILE, uintptr(socket), uintptr(file), uintptr(unsafe.Pointer(&at)), uintptr(size), 0, 0)
+	if errno != 0 {
+		return 0, errno, true
+	}
+	return int(n), nil, true
+}
+
+// have says whether p is in the file, where it is put if it was sent before.
+func (f *slabFile) have(p []byte, now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := lastByte(p)
+	if e := f.pages[key]; e != nil {
+		e.Value.(*slabPage).used = now
+		f.recent.MoveToFront(e)
+		return len(p) <= len(e.Value.(*slabPage).bytes)
+	}
+	if before, known := f.seen[key]; !known || now.Sub(before) > slabFileKeeps {
+		if len(f.seen) >= slabFileSeen {
+			clear(f.seen)
+		}
+		f.seen[key] = now
+		return false
+	}
+	return f.copy(key, p, now)
+}
+
+// copy puts p into the file; false: there is no room for it.
+func (f *slabFile) copy(key uintptr, p []byte, now time.Time) bool {
+	at, ok := f.place(now)
+	if !ok {
+		return false
+	}
+	if _, err := f.file.WriteAt(p, at); err != nil {
+		f.free = append(f.free, at)
+		return false
+	}
+	delete(f.seen, key)
+	f.pages[key] = f.recent.PushFront(&slabPage{bytes: p, at: at, used: now})
+	if f.sweep == nil {
+		f.sweep = time.AfterFunc(slabFileKeeps, f.sweepUnused)
+	}
+	return true
+}
+
+// place finds room for a page: a free place, a new one, or that of a page which
+// nobody has asked for in a while.
+func (f *slabFile) place(now time.Time) (int64, bool) {
+	if !f.open() {
+		return 0, false
+	}
+	if len(f.free) == 0 && f.end >= f.budget {
+		f.forget(now.Add(-slabFileKeeps))
+	}
+	if n := len(f.free); n > 0 {
+		at := f.free[n-1]
+		f.free = f.free[:n-1]
+		return at, true
+	}
+	if f.end >= f.budget {
+		return 0, false
+	}
+	f.end += slabFilePage
+	return f.end - slabFilePage, true
+}
+
+func (f *slabFile) open() bool {
+	if f.file == nil && !f.failed {
+		fd, err := unix.MemfdCreate("watchtide-slabs", unix.MFD_CLOEXEC)
+		if f.failed = err != nil || hugeFiles(hugeFilesSetting); f.failed {
+			unix.Close(fd) // if it is one
+			return false
+		}
+		f.file = os.NewFile(uintptr(fd), "watchtide-slabs") // closed when it is garbage
+	}
+	return f.file != nil
+}
+
+// hugeFilesSetting says whether files in memory have huge pages; see
+// Documentation/admin-guide/mm/transhuge.rst of Linux.
+const hugeFilesSetting = "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
+
+// hugeFiles says whether files in memory may have huge pages unasked. A hole in one
+// of those is zeroed where it is, so that it would show in what is on its way.
+func hugeFiles(setting string) bool {
+	text, err := os.ReadFile(setting)
+	if err != nil {
+		return false // a kernel without huge pages
+	}
+	_, chosen, _ := strings.Cut(string(text), "[")
+	chosen, _, _ = strings.Cut(chosen, "]")
+	return chosen != "never" && chosen != "advise" && chosen != "deny"
+}
+
+// forget takes out the pages that were not used since.
+func (f *slabFile) forget(since time.Time) {
+	for e := f.recent.Back(); e != nil && e.Value.(*slabPage).used.Before(since); e = f.recent.Back() {
+		one := f.recent.Remove(e).(*slabPage)
+		delete(f.pages, lastByte(one.bytes))
+		// Connections may still be sending the memory, which is theirs from now
+		// on: a hole in the file is new memory once it is written to.
+		if err := unix.Fallocate(int(f.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, one.at, slabFilePage); err == nil {
+			f.free = append(f.free, one.at)
+		}
+	}
+}
+
+// sweepUnused gives memory back when the storm is over.
+func (f *slabFile) sweepUnused() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forget(time.Now().Add(-slabFileKeeps))
+	if f.recent.Len() == 0 {
+		f.sweep = nil
+		return
+	}
+	f.sweep.Reset(slabFileKeeps)
+}

@@ -1,0 +1,177 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// wire is two sockets that are connected.
+type wire struct{ in, out int }
+
+func newWire(t *testing.T) wire {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+	})
+	return wire{fds[0], fds[1]}
+}
+
+// carried reads what was sent.
+func (w wire) carried(t *testing.T) []byte {
+	t.Helper()
+	var got []byte
+	for p := make([]byte, 64<<10); ; {
+		n, err := unix.Read(w.out, p)
+		if errors.Is(err, unix.EAGAIN) {
+			return got
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, p[:n]...)
+	}
+}
+
+func slabOf(size int) []byte {
+	b := make([]byte, size)
+	for i := range b {
+		b[i] = byte(rand.Uint32())
+	}
+	return b
+}
+
+// TestSlabFileSecondTime: a slab comes out of the file from the second time on,
+// and so does the rest of one that was sent in part.
+func TestSlabFileSecondTime(t *testing.T) {
+	f, w, slab := newSlabFile(), newWire(t), slabOf(20<<10)
+	if _, _, there := f.send(w.in, slab); there {
+		t.Fatal("a slab was in the file the first time")
+	}
+	for _, from := range []int{0, 1000, 4000} {
+		n, err, there := f.send(w.in, slab[from:])
+		if !there || err != nil {
+			t.Fatalf("from %d: there %v, error %v", from, there, err)
+		}
+		if got := w.carried(t); n != len(slab)-from || !bytes.Equal(got, slab[from:]) {
+			t.Errorf("from %d: %d bytes arrived of %d, or not the same", from, len(got), len(slab)-from)
+		}
+	}
+	if _, _, there := f.send(w.in, slab[5<<10:]); there {
+		t.Error("a small rest was worth a call of its own")
+	}
+}
+
+// TestSlabFileReuse: a place is used again for another slab, while the bytes of
+// the one before may still be on their way.
+func TestSlabFileReuse(t *testing.T) {
+	f := newSlabFile()
+	f.budget = slabFilePage
+	old, young, w := slabOf(30<<10), slabOf(30<<10), newWire(t)
+	for range 2 {
+		f.send(w.in, old) // the second time it is on its way, and nobody reads
+	}
+	f.send(w.in, young)
+	if _, _, there := f.send(w.in, young); there {
+		t.Fatal("a slab that is in use had to go")
+	}
+	f.mu.Lock()
+	f.forget(time.Now())
+	f.mu.Unlock()
+	if _, err, there := f.send(w.in, young); !there || err != nil {
+		t.Fatalf("the place is not used again: %v", err)
+	}
+	if got := w.carried(t); !bytes.Equal(got, append(bytes.Clone(old), young...)) {
+		t.Error("other bytes arrived than were sent")
+	}
+}
+
+// TestSlabFileGivesBack: when nobody asks for a while, the memory is given back.
+func TestSlabFileGivesBack(t *testing.T) {
+	f, w, slab := newSlabFile(), newWire(t), slabOf(60<<10)
+	for range 2 {
+		f.send(w.in, slab)
+	}
+	if blocks(t, f.file) == 0 {
+		t.Fatal("nothing is in the file")
+	}
+	f.mu.Lock()
+	for e := f.recent.Front(); e != nil; e = e.Next() {
+		e.Value.(*slabPage).used = time.Now().Add(-time.Hour)
+	}
+	f.mu.Unlock()
+	f.sweepUnused()
+	if n := blocks(t, f.file); n != 0 || len(f.pages) != 0 {
+		t.Errorf("%d blocks and %d pages are left", n, len(f.pages))
+	}
+}
+
+func blocks(t *testing.T, f *os.File) int64 {
+	t.Helper()
+	var s unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s.Blocks
+}
+
+// TestWriteAllMixed: slabs out of the file and slices from elsewhere arrive in
+// order, also where the connection takes them in parts.
+func TestWriteAllMixed(t *testing.T) {
+	p, err := systemSockets().newPoller()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.shut()
+	slabs := [][]byte{slabOf(40 << 10), slabOf(64 << 10), slabOf(9 << 10), slabOf(17 << 10)}
+	for round := range 50 {
+		w := newWire(t)
+		var out [][]byte
+		for range 1 + rand.IntN(20) {
+			out = append(out, slabOf(1+rand.IntN(300)), slabs[rand.IntN(len(slabs))])
+		}
+		want := bytes.Join(out, nil)
+		box := outbox{slices: out, unsent: len(want)}
+		var got []byte
+		for !box.empty() {
+			n, err := p.writeAll(handle(w.in), box.slices)
+			if err != nil && !errors.Is(err, errBlocked) {
+				t.Fatal(err)
+			}
+			box.sent(n)
+			got = append(got, w.carried(t)...)
+		}
+		if !bytes.Equal(got, want) {
+			t.Fatalf("round %d: other bytes arrived than were sent", round)
+		}
+	}
+}
+
+// TestHugeFiles reads the kernel's setting.
+func TestHugeFiles(t *testing.T) {
+	for chosen, want := range map[string]bool{"always": true, "within_size": true, "force": true, "advise": false, "never": false, "deny": false} {
+		text := strings.Replace("always within_size advise never deny force\n", chosen, "["+chosen+"]", 1)
+		path := filepath.Join(t.TempDir(), "shmem_enabled")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if hugeFiles(path) != want {
+			t.Errorf("%q: huge pages %v, want %v", text, !want, want)
+		}
+	}
+	if hugeFiles(filepath.Join(t.TempDir(), "missing")) {
+		t.Error("huge pages where the kernel has none")
+	}
+}

@@ -1,0 +1,172 @@
+package gateway
+
+import (
+	"sync"
+	"time"
+)
+
+// snapshotBudget bounds the snapshot bytes that are in flight: written, and not yet
+// with their clients. They are not copied, but each stream in a snapshot fills the
+// buffer of its connection in the kernel, and holds the version that it reads; so
+// what is bounded is how many streams read much at a time. Those that must wait are
+// served in the order in which they came; those with a position, who need few
+// bytes, before those without, but for every fourth seat, so that both go on.
+//
+// A seat is taken back from a stream that moves less than a flush in a second, if
+// others wait: clients that stall must not hold up the queue until they time out.
+//
+// All methods may be called from any goroutine. A seat's granted is called with
+// the lock held.
+type snapshotBudget struct {
+	// Static after construction.
+	size    int64
+	metrics *metrics
+
+	mu      sync.Mutex // guards the following fields
+	used    int64
+	held    seatList
+	resumes seatList // waiting, with a position
+	wholes  seatList // waiting, without one
+	passed  int      // how many with a position were let in before those without
+	review  *time.Timer
+}
+
+const (
+	// smallSnapshot is how much may be sent without a seat.
+	smallSnapshot = 64 << 10
+	// seatBytes is the most that one stream has in flight: see unsentBytes, and
+	// what is written at once.
+	seatBytes = 256 << 10
+	// passBefore is how many with a position pass before one without.
+	passBefore = 3
+	// reviewEvery is how often it is seen who moves.
+	reviewEvery = time.Second
+)
+
+func newSnapshotBudget(size int64, m *metrics) *snapshotBudget {
+	return &snapshotBudget{size: size, metrics: m}
+}
+
+// ask gives p a seat for so many bytes, or lets it queue for one, on behalf of so
+// many streams; false: it waits. It may be asked again and again.
+func (b *snapshotBudget) ask(p *seat, streams int, bytes int64, whole bool) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p.in != nil {
+		return p.in == &b.held
+	}
+	p.streams, p.bytes, p.since = streams, min(bytes, b.size), time.Now()
+	p.before = b.resumes.streams
+	if whole {
+		p.before = b.waiting()
+	}
+	if p.group && p.passed {
+		b.queue(whole).addFirst(p)
+	} else {
+		b.queue(whole).add(p)
+	}
+	b.letIn()
+	if p.in != &b.held {
+		b.startReview()
+	}
+	return p.in == &b.held
+}
+
+// handOver gives the seat that one stream has to another, which has none; false:
+// it has none any more.
+func (b *snapshotBudget) handOver(from, to *seat) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if from.in != &b.held {
+		return false
+	}
+	b.held.remove(from)
+	to.streams, to.bytes, to.since = 1, from.bytes, time.Now()
+	b.held.add(to)
+	return true
+}
+
+func (b *snapshotBudget) queue(whole bool) *seatList {
+	if whole {
+		return &b.wholes
+	}
+	return &b.resumes
+}
+
+func (b *snapshotBudget) waiting() int { return b.resumes.streams + b.wholes.streams }
+
+// leave gives the seat back, or leaves the queue.
+func (b *snapshotBudget) leave(p *seat) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p.in == nil {
+		return
+	}
+	b.takeBack(p)
+	b.letIn()
+}
+
+func (b *snapshotBudget) takeBack(p *seat) {
+	if p.in == &b.held {
+		b.used -= p.bytes
+	}
+	p.in.remove(p)
+}
+
+// letIn gives seats to those whose turn it is, as far as they last.
+func (b *snapshotBudget) letIn() {
+	for {
+		from := b.nextQueue()
+		p := from.first
+		if p == nil || b.used > 0 && b.used+p.bytes > b.size {
+			break
+		}
+		b.countPassed(from)
+		from.remove(p)
+		b.held.add(p)
+		b.used += p.bytes
+		b.metrics.waitedForSnapshot(time.Since(p.since))
+		p.since, p.passed = time.Now(), true
+		p.granted()
+	}
+	b.metrics.snapshotsNow(b.used, b.waiting())
+}
+
+// nextQueue is the one whose first is next.
+func (b *snapshotBudget) nextQueue() *seatList {
+	if b.resumes.first == nil || b.wholes.first != nil && b.passed >= passBefore {
+		return &b.wholes
+	}
+	return &b.resumes
+}
+
+func (b *snapshotBudget) countPassed(from *seatList) {
+	if b.passed++; from == &b.wholes || b.wholes.first == nil {
+		b.passed = 0
+	}
+}
+
+// startReview looks at those who have a seat while somebody waits for one.
+func (b *snapshotBudget) startReview() {
+	if b.review == nil {
+		b.review = time.AfterFunc(reviewEvery, b.takeBackIdle)
+	}
+}
+
+// takeBackIdle takes the seats of those who did not move.
+func (b *snapshotBudget) takeBackIdle() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.review = nil
+	for p := b.held.first; p != nil; {
+		next := p.next
+		if moved := p.moved.Swap(false); !moved && time.Since(p.since) >= reviewEvery {
+			b.takeBack(p)
+		}
+		p = next
+	}
+	b.letIn()
+	if b.waiting() > 0 {
+		b.startReview()
+	}
+}

@@ -1,0 +1,153 @@
+package gateway
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// queued is a stream of the model: who it is, and what it asked for.
+type queued struct {
+	seat  *seat
+	bytes int64
+	whole bool
+	calls int
+}
+
+// budgetWorld puts a budget beside lists that say who should have what.
+type budgetWorld struct {
+	budget  *snapshotBudget
+	all     []*queued
+	waiting []*queued // in the order in which they came
+}
+
+func (w *budgetWorld) held() (n int, bytes int64) {
+	for _, q := range w.all {
+		if q.seat.in == &w.budget.held {
+			n, bytes = n+1, bytes+q.bytes
+		}
+	}
+	return n, bytes
+}
+
+// settle takes those out of the queue who have a seat now, or left, and checks that
+// nobody of the same kind was passed.
+func (w *budgetWorld) settle(t *rapid.T) {
+	still := map[bool]bool{} // whether somebody of the kind waits still
+	for _, q := range w.waiting {
+		waits := q.seat.in == &w.budget.resumes || q.seat.in == &w.budget.wholes
+		if !waits && q.seat.in != nil && still[q.whole] {
+			t.Fatal("one that came later passed")
+		}
+		still[q.whole] = still[q.whole] || waits
+	}
+	w.waiting = slices.DeleteFunc(w.waiting, func(q *queued) bool {
+		return q.seat.in != &w.budget.resumes && q.seat.in != &w.budget.wholes
+	})
+}
+
+func (w *budgetWorld) check(t *rapid.T) {
+	w.settle(t)
+	n, bytes := w.held()
+	if bytes != w.budget.used {
+		t.Fatalf("%d bytes are taken, the budget says %d", bytes, w.budget.used)
+	}
+	if bytes > w.budget.size && n > 1 {
+		t.Fatalf("%d bytes are taken of %d", bytes, w.budget.size)
+	}
+	if n == 0 && len(w.waiting) > 0 {
+		t.Fatal("somebody waits for nothing")
+	}
+	if got := w.budget.waiting(); got != len(w.waiting) {
+		t.Fatalf("%d wait, the budget says %d", len(w.waiting), got)
+	}
+}
+
+// TestSnapshotBudget does at random what streams do, in any order, and at the end
+// lets all leave: whatever happens, nothing is lost, and nobody passes one of his
+// kind.
+func TestSnapshotBudget(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := &budgetWorld{budget: newSnapshotBudget(rapid.Int64Range(1, 1000).Draw(t, "size"), newMetrics(stream.NewRegistry()))}
+		any := func(t *rapid.T) *queued {
+			if len(w.all) == 0 {
+				t.Skip("nobody is there")
+			}
+			return rapid.SampledFrom(w.all).Draw(t, "who")
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"come": func(t *rapid.T) {
+				q := &queued{bytes: rapid.Int64Range(1, 300).Draw(t, "bytes"), whole: rapid.Bool().Draw(t, "whole")}
+				q.seat = &seat{granted: func() { q.calls++ }}
+				q.bytes = min(q.bytes, w.budget.size)
+				w.all = append(w.all, q)
+			},
+			"ask": func(t *rapid.T) {
+				q := any(t)
+				fresh, called := q.seat.in == nil, q.calls
+				got := w.budget.ask(q.seat, 1, q.bytes, q.whole)
+				if fresh && !got {
+					w.waiting = append(w.waiting, q)
+				}
+				if fresh && got != (q.calls == called+1) {
+					t.Fatal("the answer and the call differ")
+				}
+			},
+			"leave": func(t *rapid.T) { w.budget.leave(any(t).seat) },
+			"move":  func(t *rapid.T) { any(t).seat.moved.Store(true) },
+			"stall": func(t *rapid.T) {
+				for p := w.budget.held.first; p != nil; p = p.next {
+					p.since = p.since.Add(-reviewEvery)
+				}
+				w.budget.takeBackIdle()
+			},
+			"": w.check,
+		})
+		for _, q := range w.all {
+			w.budget.leave(q.seat)
+			w.check(t)
+		}
+		if w.budget.used != 0 || w.budget.waiting() != 0 {
+			t.Fatalf("%d bytes and %d streams are left", w.budget.used, w.budget.waiting())
+		}
+		if w.budget.review != nil {
+			w.budget.review.Stop()
+		}
+	})
+}
+
+// TestWholeSnapshotsAreNotStarved by those with a position, who pass first.
+func TestWholeSnapshotsAreNotStarved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newSnapshotBudget(1, newMetrics(stream.NewRegistry()))
+		first := &seat{granted: func() {}}
+		b.ask(first, 1, 1, true)
+		var order []byte
+		var last *seat
+		come := func(whole bool, name byte) {
+			s := &seat{}
+			s.granted = func() { order, last = append(order, name), s }
+			b.ask(s, 1, 1, whole)
+		}
+		for range 3 {
+			come(true, 's')
+		}
+		for range 8 {
+			come(false, 'r')
+		}
+		b.leave(first)
+		for range 10 {
+			b.leave(last)
+		}
+		b.leave(last)
+		if got := string(order); got != "rrrsrrrsrrs" {
+			t.Errorf("they passed as %s", got)
+		}
+		time.Sleep(2 * reviewEvery) // nobody waits: nothing is reviewed any more
+	})
+}

@@ -1,0 +1,34 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// makeSnapshots makes what is counted of the snapshot budget.
+func (m *metrics) makeSnapshots() {
+	m.snapshotWait = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    namespace + "snapshot_wait_seconds",
+		Help:    "Time for which snapshots and long catch-ups waited for their turn, those included that did not have to.",
+		Buckets: []float64{.001, .01, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300},
+	})
+	m.snapshotBytes = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: namespace + "snapshot_bytes_in_flight",
+		Help: "How much of the snapshot budget is taken.",
+	})
+	m.snapshotWaiting = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: namespace + "snapshots_waiting",
+		Help: "Streams that wait for their turn to be sent a snapshot or a long catch-up.",
+	})
+	m.registry.MustRegister(m.snapshotWait, m.snapshotBytes, m.snapshotWaiting)
+}
+
+// waitedForSnapshot observes how long a stream waited for its turn.
+func (m *metrics) waitedForSnapshot(d time.Duration) { m.snapshotWait.Observe(d.Seconds()) }
+
+// snapshotsNow says how much of the budget is taken, and how many wait for it.
+func (m *metrics) snapshotsNow(taken int64, waiting int) {
+	m.snapshotBytes.Set(float64(taken))
+	m.snapshotWaiting.Set(float64(waiting))
+}

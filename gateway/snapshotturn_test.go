@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// largeOnes returns resources that are a snapshot of more than may be sent without a seat.
+func largeOnes(n int, revision uint64) (all []stream.Resource) {
+	value := `"` + strings.Repeat("x", 4<<10) + `"`
+	for i := range n {
+		all = append(all, resource(fmt.Sprintf("k%03d", i), revision, value))
+	}
+	return all
+}
+
+// newLargeRig is a gateway that sends one snapshot at a time of a watch that is large.
+func newLargeRig(t *testing.T, c Config) *rig {
+	c.SnapshotBudget = 1
+	r := newRig(t, c, "a")
+	r.prime("a", 1, largeOnes(100, 1)...)
+	return r
+}
+
+// stall opens a stream whose client does not read beyond the begin of the snapshot.
+func stall(r *rig, path string) *rawConn {
+	r.t.Helper()
+	c := r.dial(rawGet(path))
+	for {
+		line, err := c.ReadString('\n')
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if line == "event: reset\n" {
+			synctest.Wait()
+			return c
+		}
+	}
+}
+
+const waits = `"state":"priming"`
+
+func wantWaiting(t *testing.T, x *exchange) {
+	t.Helper()
+	got := x.text()
+	if strings.Count(got, waits) != 1 || strings.Contains(got, "event: reset") {
+		t.Fatalf("got %.400q: want hello and one status", got)
+	}
+}
+
+func wantSnapshot(t *testing.T, x *exchange) {
+	t.Helper()
+	got := x.text()
+	if strings.Count(got, "event: upsert") != 100 || !strings.Contains(got, `"count":100`) {
+		t.Fatalf("got %.400q: want the snapshot", got)
+	}
+}
+
+// TestSnapshotsWaitForTheirTurn, are told so, hear heartbeats meanwhile, and are in
+// sync at the end; a client that stalls does not hold up those behind it.
+func TestSnapshotsWaitForTheirTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newLargeRig(t, Config{Heartbeat: 500 * time.Millisecond, WriteTimeout: time.Minute})
+		stalled := stall(r, "/v1/events?watch=a")
+		x, y := r.get("/v1/events?watch=a"), r.get("/v1/events?watch=a&until=end_of_snapshot")
+		wantWaiting(t, x)
+		wantWaiting(t, y)
+		if got := y.text(); !strings.Contains(got, "about 1 are before it") {
+			t.Errorf("got %q: want how many are before it", got)
+		}
+		time.Sleep(900 * time.Millisecond)
+		if got := x.text(); strings.Count(got, ": heartbeat\n") != 1 {
+			t.Errorf("got %q: want a heartbeat", got)
+		}
+		time.Sleep(3 * time.Second)
+		wantSnapshot(t, x)
+		wantSnapshot(t, y)
+		if got := x.text(); !strings.Contains(got, `"state":"in_sync"`) {
+			t.Errorf("got %q: want in_sync after the wait", got[len(got)-300:])
+		}
+		if over, err := y.over(); !over || err != nil {
+			t.Errorf("until: over %v, error %v", over, err)
+		}
+		// The one that stalled goes on where it was.
+		go func() {
+			time.Sleep(time.Second)
+			stalled.Close()
+		}()
+		all, _ := io.ReadAll(stalled)
+		if got := string(all); strings.Count(got, "event: upsert") != 100 || strings.Contains(got, "event: reset") {
+			t.Errorf("got %d bytes: want one whole snapshot", len(got))
+		}
+		wantNobodyWaits(t, r)
+	})
+}
+
+func wantNobodyWaits(t *testing.T, r *rig) {
+	t.Helper()
+	synctest.Wait()
+	b := r.gateway.snapshots
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.waiting() != 0 || b.used != 0 {
+		t.Errorf("%d wait, and %d bytes are taken", b.waiting(), b.used)
+	}
+}
+
+// TestPositionsPassFirst: those who need the changes alone do not wait for those who
+// need everything, though they came later; and what is small does not wait at all.
+func TestPositionsPassFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newLargeRig(t, Config{})
+		r.commit("a", 2, largeOnes(50, 2)...)
+		stalled := stall(r, "/v1/events?watch=a")
+		x := r.get("/v1/events?watch=a")
+		resumes, small := r.get("/v1/events?watch=a&last_event_id=a@e1-1"), r.get("/v1/events?watch=a&last_event_id=a@e1-2")
+		wantWaiting(t, x)
+		if got := resumes.text(); !strings.Contains(got, `"state":"resyncing"`) || !strings.Contains(got, "about 0 are before it") {
+			t.Errorf("with a position: got %q", got)
+		}
+		if got := small.text(); !strings.Contains(got, `"resumed":true`) {
+			t.Errorf("with nothing to send: got %q", got)
+		}
+		stalled.Close()
+		wantSnapshot(t, x)
+		if got := resumes.text(); strings.Count(got, "event: upsert") != 50 || !strings.Contains(got, `"resumed":true`) || !strings.Contains(got, `"state":"in_sync"`) {
+			t.Errorf("with a position: got %d bytes: want the changes alone", len(got))
+		}
+		wantNobodyWaits(t, r)
+	})
+}
+
+// TestLeavingTheQueue: whoever leaves while it waits, for whatever reason, gives its
+// turn to the next.
+func TestLeavingTheQueue(t *testing.T) {
+	for name, c := range map[string]struct {
+		config Config
+		leave  func(r *rig, x *exchange)
+		want   string
+	}{
+		"client":  {leave: func(_ *rig, x *exchange) { x.cancel() }},
+		"max age": {config: Config{MaxAge: 2 * time.Second}, leave: func(*rig, *exchange) { time.Sleep(3 * time.Second) }, want: `"reason":"max_age"`},
+		"drain":   {config: Config{Drain: -1}, leave: func(r *rig, _ *exchange) { go r.gateway.Drain(); synctest.Wait() }, want: `"reason":"draining"`},
+		"removed": {leave: func(r *rig, _ *exchange) { r.registry.Remove("a") }, want: `"reason":"watch_removed"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newLargeRig(t, c.config)
+				stalled := stall(r, "/v1/events?watch=a")
+				x := r.get("/v1/events?watch=a")
+				wantWaiting(t, x)
+				c.leave(r, x)
+				synctest.Wait()
+				if c.want != "" && !strings.Contains(x.text(), c.want) {
+					t.Errorf("got %q: want %s", x.text(), c.want)
+				}
+				r.gateway.snapshots.mu.Lock()
+				if n := r.gateway.snapshots.waiting(); n != 0 {
+					t.Errorf("%d wait", n)
+				}
+				r.gateway.snapshots.mu.Unlock()
+				stalled.Close()
+				wantNobodyWaits(t, r)
+			})
+		})
+	}
+}

@@ -1,0 +1,187 @@
+package gateway
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// solo is a stream of the goroutine pump that has its connection for itself: it
+// was taken from net/http, with TLS if there is any. What is left of it while it
+// waits is one goroutine with a small stack; net/http would keep two, and its
+// buffers.
+//
+// Owned by that goroutine.
+type solo struct {
+	// Static after construction.
+	of     *solos
+	conn   net.Conn // to write to
+	bottom net.Conn // of conn
+	key    uint64   // at the lookout
+	far    farSide
+}
+
+// solos are all of them.
+//
+// All methods may be called from any goroutine.
+type solos struct {
+	newLookout func() (lookout, error) // static after construction; nil: there are no solos
+
+	running sync.WaitGroup
+
+	mu      sync.Mutex // guards the following fields
+	lookout lookout    // nil: there was no solo yet
+	open    map[*solo]struct{}
+	aborted bool // there will be no more
+}
+
+func newSolos(newLookout func() (lookout, error)) *solos {
+	return &solos{newLookout: newLookout, open: map[*solo]struct{}{}}
+}
+
+// carry takes a stream, with its connection, from net/http; false: it cannot, and
+// nothing has happened. Then net/http's own goroutine can.
+func (s *solos) carry(w http.ResponseWriter, r *http.Request, c conversation) bool {
+	conn, whole := wholeConn(r)
+	if s.newLookout == nil || !whole {
+		return false
+	}
+	one := &solo{of: s, conn: conn, bottom: beneath(conn), far: farSide{gone: make(chan struct{})}}
+	if r.TLS != nil {
+		one.far.input = make(chan struct{}, 1)
+	}
+	if !s.admit(one) {
+		return false
+	}
+	// Whatever the client has sent behind its request is not answered: the
+	// response says that it is the last one.
+	if _, _, err := http.NewResponseController(w).Hijack(); err != nil {
+		s.dismiss(one)
+		return false
+	}
+	go one.run(newPump(c, &chunkWriter{conn: conn, head: responseHead(w.Header())}, one.far.gone))
+	return true
+}
+
+// admit takes a solo in; false: the system does not let it.
+func (s *solos) admit(one *solo) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.aborted {
+		return false
+	}
+	var err error
+	if s.lookout == nil {
+		if s.lookout, err = s.newLookout(); err != nil {
+			s.lookout = nil
+			return false
+		}
+	}
+	if one.key, err = s.lookout.watch(one.conn, &one.far); err != nil {
+		return false
+	}
+	s.open[one] = struct{}{}
+	s.running.Add(1)
+	return true
+}
+
+// dismiss forgets a solo, whose connection is not closed.
+func (s *solos) dismiss(one *solo) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lookout.forget(one.key)
+	delete(s.open, one)
+	s.running.Done()
+}
+
+// abort closes all streams as they are, and waits for their goroutines.
+func (s *solos) abort() {
+	s.mu.Lock()
+	s.aborted = true
+	if s.lookout != nil {
+		s.lookout.close()
+	}
+	for one := range s.open {
+		one.bottom.Close()
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+}
+
+// run carries the stream to its end. What is on the stack here stays there while
+// the stream waits: nothing large.
+func (s *solo) run(p *pump) {
+	defer s.end(p)
+	if s.far.input != nil {
+		p.waiter.input, p.waiter.listen = s.far.input, s.listen
+		s.readWithoutWaiting()
+		s.far.heard() // what came with the request, as far as net/http read it
+	}
+	p.run()
+}
+
+// end closes the connection, also if the stream failed: a panic of one is not the
+// end of all.
+func (s *solo) end(p *pump) {
+	if v := recover(); v != nil {
+		p.g.log.Error("a stream failed", "error", &panicError{value: v, stack: debug.Stack()})
+	} else if p.farewell != "" && p.out.failure() == nil {
+		s.linger()
+	}
+	s.conn.Close()
+	s.of.dismiss(s)
+	p.g.admission.leave(p.guest)
+}
+
+// readWithoutWaiting makes reads from a TLS connection return at once.
+func (s *solo) readWithoutWaiting() {
+	if c, ok := s.conn.(*tls.Conn); ok {
+		if patient, ok := c.NetConn().(*patientConn); ok {
+			patient.readNow = func(p []byte) (int, error) { return s.of.lookout.read(s.bottom, p) }
+		}
+	}
+}
+
+// listenAtOnce is how many bytes of a client are read before its stream goes on.
+const listenAtOnce = 64 << 10
+
+// listen reads and forgets what a TLS client has sent, and answers what TLS itself
+// wants answered; false: it said that it will send no more, as one does that
+// leaves.
+func (s *solo) listen() bool {
+	buffer := gatherBuffers.Get().(*[]byte)
+	defer gatherBuffers.Put(buffer)
+	for got := 0; got < listenAtOnce; {
+		n, err := s.conn.Read((*buffer)[:gatherSize])
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+		got += n
+	}
+	s.far.heard() // there may be more
+	return true
+}
+
+// linger lets the client read a stream that has ended to the end: a connection
+// that is closed with bytes unread is reset.
+func (s *solo) linger() {
+	if c, ok := s.conn.(*tls.Conn); ok {
+		_ = c.CloseWrite() // an error is that the client left
+	}
+	half, ok := s.bottom.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil || s.bottom.SetReadDeadline(time.Now().Add(lingering)) != nil {
+		return
+	}
+	buffer := gatherBuffers.Get().(*[]byte)
+	defer gatherBuffers.Put(buffer)
+	_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{s.bottom}, (*buffer)[:gatherSize])
+}

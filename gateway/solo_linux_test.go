@@ -1,0 +1,314 @@
+package gateway
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// onSolos runs a test over TLS, and in plain text where the goroutine pump is
+// tested: a shard would carry that.
+func onSolos(t *testing.T, test func(*testing.T, *realGateway, *x509.CertPool)) {
+	secure, roots := certificate(t)
+	t.Run("TLS", func(t *testing.T) { test(t, newRealGateway(t, Config{}, secure), roots) })
+	if pumpUnderTest() == PumpGoroutines {
+		t.Run("plain", func(t *testing.T) { test(t, newRealGateway(t, Config{}, nil), nil) })
+	}
+}
+
+// handStream is a client that speaks HTTP by hand, perhaps over TLS.
+type handStream struct {
+	net.Conn // as it speaks
+	tcp      *net.TCPConn
+	r        *bufio.Reader
+}
+
+func (s *handStream) until(what string) error { return (&rawStream{r: s.r}).until(what) }
+
+// dialStream opens a stream and reads up to the end of its snapshot. What is
+// behind goes out with the request.
+func dialStream(t testing.TB, address string, roots *x509.CertPool, behind string) *handStream {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	s := &handStream{Conn: c, tcp: c.(*net.TCPConn)}
+	if roots != nil {
+		s.Conn = tls.Client(c, &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"})
+	}
+	s.r = bufio.NewReader(s.Conn)
+	if _, err := io.WriteString(s.Conn, rawGet("/v1/events?watch=a")+behind); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.until("end_of_snapshot"); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestIdleStreamsCostOneGoroutineEach, and none when they have ended.
+func TestIdleStreamsCostOneGoroutineEach(t *testing.T) {
+	onSolos(t, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+		first := dialStream(t, r.address, roots, "") // starts the lookout too
+		waitIdle(r)
+		before := runtime.NumGoroutine()
+		const n = 100
+		var all []*handStream
+		for range n {
+			all = append(all, dialStream(t, r.address, roots, ""))
+		}
+		waitGoroutines(t, before+n)
+		r.write("k", 2, `"news"`)
+		for _, s := range append(all, first) {
+			if err := s.until(`"news"`); err != nil {
+				t.Fatal(err)
+			}
+		}
+		waitGoroutines(t, before+n)
+		for _, s := range all {
+			s.Close()
+		}
+		waitGoroutines(t, before)
+		r.gateway.solos.mu.Lock()
+		defer r.gateway.solos.mu.Unlock()
+		if got := r.gateway.admission.count(); got != 1 || len(r.gateway.solos.open) != 1 {
+			t.Errorf("%d streams are counted, %d are known", got, len(r.gateway.solos.open))
+		}
+	})
+}
+
+func waitGoroutines(t *testing.T, want int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() != want; <-time.After(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("there are %d goroutines, want %d", runtime.NumGoroutine(), want)
+		}
+	}
+}
+
+// TestClientOfASoloLeaves, in any way: it is noticed long before the next
+// heartbeat.
+func TestClientOfASoloLeaves(t *testing.T) {
+	for name, leave := range map[string]func(*handStream) error{
+		"closes":        func(s *handStream) error { return s.Close() },
+		"drops TCP":     func(s *handStream) error { return s.tcp.Close() },
+		"half-closes":   func(s *handStream) error { return s.tcp.CloseWrite() },
+		"resets":        func(s *handStream) error { return errors.Join(s.tcp.SetLinger(0), s.tcp.Close()) },
+		"closes notify": func(s *handStream) error { return s.Conn.(interface{ CloseWrite() error }).CloseWrite() },
+		"sends nonsense and drops TCP": func(s *handStream) error {
+			_, err := io.WriteString(s.tcp, "nonsense")
+			return errors.Join(err, s.tcp.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onSolos(t, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+				began := time.Now()
+				if err := leave(dialStream(t, r.address, roots, "")); err != nil {
+					t.Fatal(err)
+				}
+				waitFor(nil, r, 0)
+				for r.gateway.admission.count() > 0 {
+					<-time.After(time.Millisecond)
+				}
+				if took := time.Since(began); took > 10*time.Second { // the heartbeat comes after 15
+					t.Errorf("it took %s", took)
+				}
+			})
+		})
+	}
+}
+
+// TestCloseNotifyWithTheRequest: it was read together with the request, before
+// the stream began.
+func TestCloseNotifyWithTheRequest(t *testing.T) {
+	secure, roots := certificate(t)
+	r := newRealGateway(t, Config{}, secure)
+	c, err := net.Dial("tcp", r.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	held := &heldConn{Conn: c}
+	client := tls.Client(held, &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"})
+	if err := client.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	held.hold = true
+	_, err = io.WriteString(client, rawGet("/v1/events?watch=a"))
+	if err := errors.Join(err, client.CloseWrite(), held.release()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, client); err != nil { // up to the end that the server makes
+		t.Error(err)
+	}
+	waitFor(nil, r, 0)
+}
+
+// heldConn holds writes back, to send them in one.
+type heldConn struct {
+	net.Conn
+	hold bool
+	held []byte
+}
+
+func (c *heldConn) Write(p []byte) (int, error) {
+	if !c.hold {
+		return c.Conn.Write(p)
+	}
+	c.held = append(c.held, p...)
+	return len(p), nil
+}
+
+func (c *heldConn) release() error {
+	err := c.SetWriteDeadline(time.Time{}) // that of CloseWrite
+	_, failed := c.Conn.Write(c.held)
+	return errors.Join(err, failed)
+}
+
+// TestBytesBehindARequestOfASolo are not answered, and disturb neither the stream
+// nor its end.
+func TestBytesBehindARequestOfASolo(t *testing.T) {
+	for name, behind := range map[string]string{
+		"a request": "GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n",
+		"much":      strings.Repeat("nonsense", 10_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			onSolos(t, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+				s := dialStream(t, r.address, roots, behind)
+				if _, err := io.WriteString(s, behind); err != nil {
+					t.Fatal(err)
+				}
+				r.write("k", 2, `"news"`)
+				if err := s.until(`"news"`); err != nil {
+					t.Fatal(err)
+				}
+				r.registry.Remove("a")
+				rest, err := io.ReadAll(s.r)
+				if err != nil || !strings.Contains(string(rest), "watch_removed") || !strings.HasSuffix(string(rest), "\r\n0\r\n\r\n") {
+					t.Errorf("%q, %v", rest, err)
+				}
+				if strings.Contains(string(rest), "HTTP/1.1") {
+					t.Errorf("what came behind was answered: %q", rest)
+				}
+			})
+		})
+	}
+}
+
+// TestShutdownOfSolos: they are sent away, and read to the end.
+func TestShutdownOfSolos(t *testing.T) {
+	onSolos(t, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+		s := dialStream(t, r.address, roots, "")
+		r.stop()
+		rest, err := io.ReadAll(s.r)
+		if err != nil || !strings.Contains(string(rest), "draining") || !strings.HasSuffix(string(rest), lastChunk) {
+			t.Errorf("%q, %v", rest, err)
+		}
+		s.Close()
+		if err := <-r.served; err != nil {
+			t.Error(err)
+		}
+		r.served <- nil // for the end of the test
+	})
+}
+
+// TestAbortOfSolos closes connections as they are, even that of a client which
+// does not read.
+func TestAbortOfSolos(t *testing.T) {
+	onSolos(t, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+		waits, stalls := dialStream(t, r.address, roots, ""), dialStream(t, r.address, roots, "")
+		value := `"` + strings.Repeat("x", 1<<20) + `"`
+		for i := range uint64(20) {
+			r.write(string(rune('a'+i)), i+2, value)
+			if err := waits.until(`"revision"`); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.gateway.solos.abort()
+		if n := r.watch.Subscribers(); n != 0 {
+			t.Errorf("%d subscribers are left", n)
+		}
+		if _, err := io.Copy(io.Discard, stalls.r); err == nil && roots != nil {
+			t.Error("a stream that was cut ended as if all were well")
+		}
+		// Whoever comes now stays with net/http.
+		again := dialStream(t, r.address, roots, "")
+		if n := len(r.gateway.solos.open); n != 0 {
+			t.Errorf("%d solos after the end", n)
+		}
+		again.Close()
+		waitFor(nil, r, 0)
+	})
+}
+
+// TestStreamInSomebodyElsesServer stays with its net/http.
+func TestStreamInSomebodyElsesServer(t *testing.T) {
+	r := newRealGateway(t, Config{}, nil)
+	server := httptest.NewServer(r.gateway.Handler())
+	defer server.Close()
+	res, err := http.Get(server.URL + "/v1/events?watch=a&format=ndjson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Close {
+		t.Error("the connection was taken")
+	}
+	testLiveStream(t, r, bufio.NewReader(res.Body))
+	res.Body.Close()
+	waitFor(nil, r, 0)
+}
+
+// broken is a sender that panics.
+type broken struct{ sender }
+
+func (broken) write([]byte) { panic("broken") }
+
+// TestPanicOfASolo ends its stream, and no other one.
+func TestPanicOfASolo(t *testing.T) {
+	registry := stream.NewRegistry()
+	defer registry.Close()
+	watch, err := registry.Add(stream.WatchConfig{Name: "a", Source: &script{steps: make(chan func(stream.Sink) error)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged strings.Builder
+	g, err := New(Config{Registry: registry, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near, far := net.Pipe()
+	one := &solo{of: newSolos(newMemoryLookout), conn: near, bottom: near, far: farSide{gone: make(chan struct{})}}
+	if !one.of.admit(one) {
+		t.Fatal("not admitted")
+	}
+	as, refused := g.admission.enter(client{}, []string{"a"})
+	if refused != nil {
+		t.Fatal("refused")
+	}
+	c := g.newConversation(streamRequest{watches: []watchChoice{{name: "a"}}}, []*stream.Watch{watch})
+	c.guest = as
+	one.run(newPump(c, broken{&chunkWriter{conn: near}}, one.far.gone))
+	if _, err := far.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("its connection: %v", err)
+	}
+	if g.admission.count() != 0 || len(one.of.open) != 0 || watch.Subscribers() != 0 {
+		t.Error("something is left of it")
+	}
+	if !strings.Contains(logged.String(), "level=ERROR") || !strings.Contains(logged.String(), "panic: broken") {
+		t.Errorf("logged %q", &logged)
+	}
+}

@@ -1,0 +1,207 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// countingSockets stand in for very many connections that take everything at
+// once: they count writes.
+type countingSockets struct {
+	marker  atomic.Pointer[[]byte] // only writes with it count; nil: all
+	missing atomic.Int64           // writes until done is told
+	done    chan struct{}
+}
+
+func newCountingSockets() *countingSockets { return &countingSockets{done: make(chan struct{}, 1)} }
+
+// expect counts writes from now on; done is told after so many.
+func (s *countingSockets) expect(writes int, marker []byte) {
+	if marker == nil {
+		s.marker.Store(nil)
+	} else {
+		s.marker.Store(&marker)
+	}
+	s.missing.Store(int64(writes))
+}
+
+func (s *countingSockets) newPoller() (poller, error) {
+	return &countingPoller{countingSockets: s, bell: make(chan struct{}, 1)}, nil
+}
+
+func (s *countingSockets) take(net.Conn) (handle, error) { return 0, errors.New("not a connection") }
+func (s *countingSockets) close(handle)                  {}
+
+type countingPoller struct {
+	*countingSockets
+	bell chan struct{}
+}
+
+func (p *countingPoller) write(_ handle, b []byte) (int, error) {
+	if marker := p.marker.Load(); marker != nil && !bytes.Contains(b, *marker) {
+		return len(b), nil
+	}
+	if p.missing.Add(-1) == 0 {
+		p.done <- struct{}{}
+	}
+	return len(b), nil
+}
+
+func (p *countingPoller) writeAll(h handle, bs [][]byte) (int, error) {
+	return p.write(h, bytes.Join(bs, nil))
+}
+
+func (p *countingPoller) ring() {
+	select {
+	case p.bell <- struct{}{}:
+	default:
+	}
+}
+
+func (p *countingPoller) wait(dst []notice, timeout time.Duration) ([]notice, error) {
+	var after <-chan time.Time
+	switch {
+	case timeout == 0:
+		return dst, nil
+	case timeout > 0:
+		timer := time.NewTimer(timeout)
+		defer timer.Stop()
+		after = timer.C
+	}
+	select {
+	case <-p.bell:
+	case <-after:
+	}
+	return dst, nil
+}
+
+func (p *countingPoller) watch(handle, uint64) error       { return nil }
+func (p *countingPoller) await(handle, uint64, bool) error { return nil }
+func (p *countingPoller) finish(handle, uint64) error      { return nil }
+func (p *countingPoller) discard(handle) bool              { return true }
+func (p *countingPoller) shut()                            {}
+
+// crowd is very many subscribers of some watches, in one shard.
+type crowd struct {
+	gateway  *Gateway
+	sockets  *countingSockets
+	watches  []*stream.Watch
+	sources  []*script
+	size     int
+	revision uint64
+}
+
+// newCrowd opens the streams, and waits until all have their snapshots.
+func newCrowd(tb testing.TB, size, watches int) *crowd {
+	tb.Helper()
+	registry := stream.NewRegistry()
+	c := &crowd{sockets: newCountingSockets(), size: size, revision: 1}
+	for i := range watches {
+		c.add(tb, registry, fmt.Sprint("watch-", i))
+	}
+	var err error
+	if c.gateway, err = New(Config{Registry: registry, Drain: -1, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		tb.Fatal(err)
+	}
+	c.gateway.shards = newShards(c.gateway, c.sockets, 1)
+	tb.Cleanup(func() {
+		c.gateway.shards.abort()
+		registry.Close()
+		for c.gateway.admission.count() > 0 {
+			runtime.Gosched()
+		}
+	})
+	c.open()
+	return c
+}
+
+func (c *crowd) add(tb testing.TB, registry *stream.Registry, name string) {
+	source := &script{steps: make(chan func(stream.Sink) error)}
+	w, err := registry.Add(stream.WatchConfig{Name: name, Source: source, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	source.steps <- func(s stream.Sink) error { return errors.Join(s.Reset("e1"), s.Commit(1)) }
+	if err := w.Prime(tb.Context()); err != nil {
+		tb.Fatal(err)
+	}
+	c.watches, c.sources = append(c.watches, w), append(c.sources, source)
+}
+
+func (c *crowd) open() {
+	req := streamRequest{format: formatSSE}
+	for _, w := range c.watches {
+		req.watches = append(req.watches, watchChoice{name: w.Name()})
+	}
+	c.sockets.expect(c.size, []byte(`"watch":"watch-0","revision":"1","count":0`))
+	for i := range c.size {
+		one := c.gateway.newConversation(req, c.watches)
+		one.guest, _ = c.gateway.admit(distinctClient(i), c.watches...)
+		c.gateway.shards.arrive(handle(i), nil, one)
+	}
+	<-c.sockets.done
+	c.change(nil)
+}
+
+// change makes one change of one watch, and waits until it was written to all:
+// to each with one write.
+func (c *crowd) change(marker []byte) {
+	c.revision++
+	c.sockets.expect(c.size, marker)
+	revision := c.revision
+	c.sources[0].steps <- func(s stream.Sink) error {
+		return errors.Join(s.Upsert(resource("key", revision, `"a value"`)), s.Commit(revision))
+	}
+	<-c.sockets.done
+}
+
+// TestCrowdMemory: a subscriber that has everything costs a shard less than 200
+// bytes, of one watch or three.
+func TestCrowdMemory(t *testing.T) {
+	onShards(t)
+	for _, watches := range []int{1, 3} {
+		const size = 50_000
+		before := liveBytes()
+		c := newCrowd(t, size, watches)
+		c.change([]byte(`"revision":"3"`))
+		if each := (liveBytes() - before) / size; each > 200 {
+			t.Errorf("%d watches: %d bytes for each subscriber: want 200 at most", watches, each)
+		}
+	}
+}
+
+// liveBytes is the memory of the heap that is in use, and of stacks.
+func liveBytes() int64 {
+	runtime.GC()
+	runtime.GC() // what the first one has found out to be garbage is swept by the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
+// BenchmarkCrowd is one change that is written to a million subscribers, with the
+// memory of each of them.
+func BenchmarkCrowd(b *testing.B) {
+	onShards(b)
+	for _, size := range []int{10_000, 1_000_000} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			before := liveBytes()
+			c := newCrowd(b, size, 1)
+			each := float64(liveBytes()-before) / float64(size)
+			for b.Loop() {
+				c.change(nil)
+			}
+			b.ReportMetric(each, "B/subscriber")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(size), "ns/subscriber")
+		})
+	}
+}

@@ -1,0 +1,41 @@
+package gateway
+
+import (
+	"io"
+	"net"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestConnectionsKeepLittleUnsent: what Accept returns has the limit, whatever the
+// listener is.
+func TestConnectionsKeepLittleUnsent(t *testing.T) {
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	go func() {
+		if c, err := net.Dial("tcp", plain.Addr().String()); err == nil {
+			_, _ = io.Copy(io.Discard, c)
+			c.Close()
+		}
+	}()
+	c, err := listen(plain, 0).Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	raw, err := c.(*patientConn).NetConn().(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := raw.Control(func(fd uintptr) {
+		if got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT); err != nil || got != unsentBytes {
+			t.Errorf("the limit is %d, error %v: want %d", got, err, unsentBytes)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+}

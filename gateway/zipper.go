@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"github.com/watchtide/watchtide/gateway/deflate"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// zipper makes a gzip stream of what a conversation says. What lies in the log is
+// compressed once for all; the few words of the stream's own are stored. It keeps
+// nothing back: whatever was said can be read before anything follows.
+//
+// Owned by one pump.
+type zipper struct {
+	// Static after construction.
+	pieces  *deflate.Cache
+	metrics *metrics
+
+	sum deflate.Sum // of what was said so far
+}
+
+// newZipper makes the zipper of a stream of which so much was said. Nil where
+// streams are not compressed.
+func (c *conversation) newZipper(said deflate.Sum) *zipper {
+	if !c.gzip {
+		return nil
+	}
+	return &zipper{pieces: c.g.pieces, metrics: c.g.metrics, sum: said}
+}
+
+// own writes a text of the stream's own.
+func (z *zipper) own(p []byte, out outlet) {
+	z.sum = z.sum.Write(p)
+	z.write(len(p), deflate.AppendStored(make([]byte, 0, len(p)+deflate.StoredExtra), p), out)
+}
+
+// batch writes a batch that was appended as slices.
+func (z *zipper) batch(b *stream.Batch, slices [][]byte, out outlet) {
+	for s := range b.Stretches(slices) {
+		if s.Place == 0 {
+			z.own(s.Slices[0], out)
+			continue
+		}
+		p := z.pieces.Piece(s.Place, s.Parts, s.Slices)
+		z.sum = z.sum.Then(p.Sum)
+		z.write(lengthOf(s.Slices), p.Bytes, out)
+	}
+}
+
+// end writes what follows the last word.
+func (z *zipper) end(out outlet) { z.write(0, z.sum.AppendEnd(nil), out) }
+
+func (z *zipper) write(raw int, p []byte, out outlet) {
+	z.metrics.compressed(raw, len(p))
+	out.write(p)
+}

@@ -1,0 +1,204 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// TestCompressedStreamsOfEveryKind: random commits, of single events and of many, to
+// streams that join and leave, read at once or late, of one watch or two, in both
+// formats, compressed or not. In the end all hold the same, and those that are
+// compressed end with the right checksum.
+func TestCompressedStreamsOfEveryKind(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { newZipWorld(t, seed).run() })
+		})
+	}
+}
+
+// zipWorld is one such history.
+type zipWorld struct {
+	*rig
+	random   *rand.Rand
+	aging    bool // then nobody is slow: who has not read the end in time misses it
+	revision uint64
+	readers  []*zipReader
+}
+
+func newZipWorld(t *testing.T, seed uint64) *zipWorld {
+	c := Config{Drain: -1, WriteTimeout: time.Hour, CompressionCache: []int64{0, 2000}[seed%2]}
+	if seed%3 == 0 {
+		c.MaxAge = 15 * time.Second
+	}
+	w := &zipWorld{aging: c.MaxAge > 0, rig: newRig(t, c, "a", "b"), random: rand.New(rand.NewPCG(seed, 1)), revision: 1}
+	w.prime("a", 1, resource("first", 1, `"of a"`))
+	w.prime("b", 1, resource("first", 1, `"of b"`))
+	return w
+}
+
+func (w *zipWorld) run() {
+	for range 50 {
+		switch w.random.IntN(6) {
+		case 0, 1:
+			w.open()
+		case 2, 3, 4:
+			w.write()
+		case 5:
+			if len(w.readers) > 0 && !w.aging {
+				w.readers[w.random.IntN(len(w.readers))].toggle()
+			}
+		}
+		if w.random.IntN(2) == 0 {
+			synctest.Wait() // else commits pile up
+		}
+		time.Sleep(time.Duration(w.random.IntN(800)) * time.Millisecond)
+	}
+	for _, r := range w.readers {
+		r.slow(false)
+	}
+	time.Sleep(time.Second)
+	synctest.Wait()
+	w.registry.Remove("a")
+	w.registry.Remove("b")
+	w.compare()
+}
+
+// open opens a stream as it is, and the same one through gzip.
+func (w *zipWorld) open() {
+	path := []string{"watch=a", "watch=a&watch=b", "watch=b&format=ndjson", "watch=a&format=ndjson", "watch=a&prefix=k1"}[w.random.IntN(5)]
+	for _, encoding := range []string{"identity", "gzip"} {
+		w.readers = append(w.readers, w.read(path, encoding))
+	}
+}
+
+func (w *zipWorld) write() {
+	w.revision++
+	var changes []stream.Resource
+	for range 1 + w.random.IntN(4) {
+		size := []int{10, 100, 1000, 9000}[w.random.IntN(4)]
+		value := `"` + strings.Repeat(fmt.Sprintf("%x", w.random.Uint32()), 1+size/8) + `"`
+		changes = append(changes, resource(fmt.Sprint("k", len(changes), w.random.IntN(9)), w.revision, value))
+	}
+	w.commit([]string{"a", "b"}[w.random.IntN(2)], w.revision, changes...)
+}
+
+// compare wants every stream that is open to the end to hold the same as its twin.
+func (w *zipWorld) compare() {
+	for i := 0; i < len(w.readers); i += 2 {
+		plain, zipped := w.readers[i], w.readers[i+1]
+		for _, r := range []*zipReader{plain, zipped} {
+			if err := r.finish(); err != nil {
+				w.t.Errorf("%s, %s: %v", r.path, r.encoding, err)
+			}
+		}
+		if plain.reason != zipped.reason || plain.reason == "max_age" {
+			continue // they ended at different times
+		}
+		if got, want := fmt.Sprint(zipped.state), fmt.Sprint(plain.state); got != want || plain.reason != "watch_removed" {
+			w.t.Errorf("%s, %s: through gzip %.300s\nas it is %.300s", plain.path, plain.reason, got, want)
+		}
+	}
+}
+
+// zipReader is one of the streams, and what its client holds.
+type zipReader struct {
+	path, encoding string
+	body           io.ReadCloser
+	gate           chan struct{} // filled: the client does not read
+	stopped        bool
+	ended          chan error
+	text           bytes.Buffer
+	state          map[string]string
+	reason         string
+}
+
+func (w *zipWorld) read(path, encoding string) *zipReader {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	w.t.Cleanup(cancel)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://gateway/v1/events?"+path, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req.Header.Set("Accept-Encoding", encoding)
+	res, err := w.client.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if got := res.Header.Get("Content-Encoding"); (got == "gzip") != (encoding == "gzip") {
+		w.t.Errorf("asked for %s, the answer is %q", encoding, got)
+	}
+	unzip(res)
+	r := &zipReader{path: path, encoding: encoding, body: res.Body, ended: make(chan error, 1), gate: make(chan struct{}, 1)}
+	go r.run()
+	return r
+}
+
+func (r *zipReader) run() {
+	defer r.body.Close()
+	p := make([]byte, 4<<10)
+	for {
+		r.gate <- struct{}{}
+		<-r.gate
+		n, err := r.body.Read(p)
+		r.text.Write(p[:n])
+		if errors.Is(err, io.EOF) {
+			err = nil
+		} else if err == nil {
+			continue
+		}
+		r.ended <- err
+		return
+	}
+}
+
+func (r *zipReader) toggle() { r.slow(!r.stopped) }
+
+func (r *zipReader) slow(stop bool) {
+	if stop && !r.stopped {
+		r.gate <- struct{}{}
+	} else if !stop && r.stopped {
+		<-r.gate
+	}
+	r.stopped = stop
+}
+
+// finish waits for the end of the body, and applies what came. The error is what
+// was wrong with the end.
+func (r *zipReader) finish() error {
+	if err := <-r.ended; err != nil {
+		return err
+	}
+	r.state = map[string]string{}
+	for line := range strings.Lines(r.text.String()) {
+		line = strings.TrimPrefix(line, "data: ")
+		var e struct {
+			Type, Watch, Key, Reason string
+			Value                    json.RawMessage
+		}
+		if json.Unmarshal([]byte(line), &e) != nil {
+			continue // not data
+		}
+		switch e.Type {
+		case "upsert":
+			r.state[e.Watch+"/"+e.Key] = string(e.Value)
+		case "delete":
+			delete(r.state, e.Watch+"/"+e.Key)
+		case "goodbye":
+			r.reason = e.Reason
+		}
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/sseclient"
+)
+
+// manyResources are alike, but not the same.
+func manyResources(n int) []stream.Resource {
+	all := make([]stream.Resource, n)
+	for i := range all {
+		value := fmt.Sprintf(`{"name":"web-%06d","state":"running","ip":"10.0.%d.%d","ports":[80,%d]}`, i, i/251%251, i%251, 9000+i%977)
+		all[i] = resource(fmt.Sprintf("default/web-%06d", i), uint64(i+1), value)
+	}
+	return all
+}
+
+// rawBody reads the body of a response as it was sent.
+func rawBody(t *testing.T, url, encoding string) []byte {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept-Encoding", encoding)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// TestSnapshotIsCompressedOnce for all who take it, also after a change.
+func TestSnapshotIsCompressedOnce(t *testing.T) {
+	r := newRealGateway(t, Config{MaxAge: -1}, nil)
+	defer http.DefaultClient.CloseIdleConnections()
+	all := manyResources(20_000)
+	r.source.steps <- func(s stream.Sink) error {
+		return errors.Join(s.Reset("e2"), upsertAll(s, all), s.Commit(20_000))
+	}
+	for r.watch.View().Revision() != 20_000 {
+		<-r.watch.Changed()
+	}
+	url := "http://" + r.address + "/v1/events?watch=a&until=end_of_snapshot"
+	plain := len(rawBody(t, url, "identity"))
+	zipped := rawBody(t, url, "gzip")
+	if len(zipped) > plain/4 {
+		t.Errorf("%d bytes became %d", plain, len(zipped))
+	}
+	first := r.gateway.pieces.Stats()
+	var clients sync.WaitGroup
+	for range 20 {
+		clients.Go(func() { rawBody(t, url, "gzip") })
+	}
+	clients.Wait()
+	if again := r.gateway.pieces.Stats(); again.Misses != first.Misses || again.Hits < 20*first.Misses {
+		t.Errorf("%+v after one, %+v after 20 more", first, again)
+	}
+	r.write("default/web-010000", 20_001, `"news"`)
+	for r.watch.View().Revision() != 20_001 {
+		<-r.watch.Changed()
+	}
+	rawBody(t, url, "gzip")
+	if changed := r.gateway.pieces.Stats(); changed.Misses > first.Misses+3 {
+		t.Errorf("%d stretches were compressed for a snapshot, and %d for one with one change", first.Misses, changed.Misses-first.Misses)
+	}
+	raw, sent := counter(t, r.gateway, "watchtide_compression_input_bytes_total"), counter(t, r.gateway, "watchtide_compression_output_bytes_total")
+	if want := 22 * float64(plain); raw < want-1000 || raw > want+1000 || sent > raw/4 || sent < 22*float64(len(zipped))-1000 {
+		t.Errorf("%.0f bytes are counted to have become %.0f: want %.0f", raw, sent, want)
+	}
+	if got := counter(t, r.gateway, "watchtide_compression_cache_hits_total"); got < 400 {
+		t.Errorf("%.0f hits are counted", got)
+	}
+}
+
+// TestCompressionThatIsTurnedOff, or not asked for, or refused.
+func TestCompressionThatIsTurnedOff(t *testing.T) {
+	for _, c := range []struct {
+		compression    Compression
+		encoding, want string
+	}{
+		{"", "gzip, deflate", "gzip"}, {CompressionGzip, "gzip", "gzip"}, {CompressionNone, "gzip", ""},
+		{"", "identity", ""}, {"", "gzip;q=0", ""}, {"", "br", ""},
+	} {
+		r := newRealGateway(t, Config{Compression: c.compression}, nil)
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			req, err := http.NewRequestWithContext(t.Context(), method, "http://"+r.address+"/v1/events?watch=a&until=end_of_snapshot", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Accept-Encoding", c.encoding)
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := res.Header.Get("Content-Encoding"); got != c.want || !strings.Contains(res.Header.Get("Vary"), "Accept-Encoding") {
+				t.Errorf("%s with %q, where it is %q: %q, want %q", method, c.encoding, c.compression, got, c.want)
+			}
+			res.Body.Close()
+		}
+		http.DefaultClient.CloseIdleConnections()
+	}
+}
+
+// TestClientOfTheRepository asks for gzip, as net/http does by itself, and gets
+// each event when it is sent.
+func TestClientOfTheRepository(t *testing.T) {
+	r := newRealGateway(t, Config{}, nil)
+	defer http.DefaultClient.CloseIdleConnections()
+	events := make(chan sseclient.Event, 100)
+	s := &sseclient.Stream{URL: "http://" + r.address + "/v1/events?watch=a", Client: &http.Client{Transport: http.DefaultTransport},
+		Handle: func(e sseclient.Event) error { events <- e; return nil }}
+	ended := make(chan sseclient.Ending, 1)
+	go func() { ended <- s.Run(t.Context()) }()
+	until := func(done func(sseclient.Event) bool) {
+		for e := range events {
+			if done(e) {
+				return
+			}
+		}
+	}
+	until(func(e sseclient.Event) bool { return e.Type == "end_of_snapshot" })
+	for revision := uint64(2); revision < 12; revision++ {
+		r.write("k", revision, `"`+strings.Repeat("news ", int(revision*20))+`"`)
+		until(func(e sseclient.Event) bool { return e.Type == "upsert" && e.Revision == fmt.Sprint(revision) })
+	}
+	r.registry.Remove("a")
+	if end := <-ended; end.Err != nil || end.Goodbye == nil {
+		t.Errorf("%+v", end)
+	}
+	if counter(t, r.gateway, "watchtide_compression_input_bytes_total") < 1000 {
+		t.Error("nothing was compressed")
+	}
+}

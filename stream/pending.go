@@ -1,0 +1,109 @@
+package stream
+
+import "time"
+
+// Pending says about how many bytes Next is to deliver before the subscription
+// has everything, at most limit, and whether they are a whole snapshot rather than
+// what is newer than a position. What a reader near the head gets change by change
+// is not counted, nor what lies outside of the prefix left out.
+//
+// It is cheap enough to be asked before each Next.
+func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
+	v := s.log.head.Load()
+	if w := &s.walk; w.v != nil && w.v.generation == v.generation {
+		return w.pending(limit), w.purpose == snapshot
+	}
+	if !v.primed() {
+		return 0, false
+	}
+	from, whole := s.begins(v)
+	return v.bytesFrom(from, limit), whole
+}
+
+func (w *walk) pending(limit int) int {
+	from := w.at
+	if w.deletes {
+		from = w.upserts
+	}
+	if w.replay && w.v.bytesFrom(from, replayBytes) < replayBytes {
+		return 0
+	}
+	return w.v.bytesFrom(from, limit)
+}
+
+// begins returns where the walk to the head of v would begin.
+func (s *Subscription) begins(v *version) (from place, whole bool) {
+	switch r := s.options.Resume; {
+	case s.begun && v.generation != s.generation:
+		return v.normal(place{}), true
+	case s.begun:
+		return s.goesOn(v)
+	case r == nil || !v.resumable(*r, narrowEpoch(v.epoch, s.options.Prefix)):
+		return v.normal(place{}), true
+	case r.AsOf > v.revision && (s.hold.IsZero() || time.Now().Before(s.hold)):
+		return place{segment: len(v.segments)}, false
+	case r.AsOf > v.revision, r.Upserts == 0:
+		return v.normal(place{}), r.AsOf > v.revision
+	default:
+		return v.newerThan(r.Upserts), false
+	}
+}
+
+// goesOn is begins for a reader that has begun.
+func (s *Subscription) goesOn(v *version) (from place, whole bool) {
+	if v.seq == s.cursor {
+		return place{segment: len(v.segments)}, false
+	}
+	from = v.after(s.cursor)
+	if s.cursor >= v.intact && v.bytesFrom(from, replayBytes) < replayBytes {
+		return place{segment: len(v.segments)}, false
+	}
+	if s.cursor < v.forgotten {
+		return v.normal(place{}), true
+	}
+	return from, false
+}
+
+// resumable says whether the changes after a position are known, once the version
+// has reached it.
+func (v *version) resumable(r Position, epoch string) bool {
+	return r.Epoch == epoch && (r.AsOf > v.revision || r.AsOf >= v.horizon && !v.inHole(r.AsOf))
+}
+
+// Hold keeps Next from reading, until Release, and from pinning a version, unless
+// it is in the middle of a walk. Next tells the subscriber, once, why it waits.
+func (s *Subscription) Hold(reason string) {
+	if s.held {
+		return
+	}
+	s.held = true
+	if s.walk.v != nil {
+		return // its status says already that it is not there yet
+	}
+	s.own = Status{State: Resyncing, Since: time.Now(), Reason: reason}
+	if !s.begun && s.options.Resume == nil {
+		s.own.State = Priming
+	}
+}
+
+// Held says whether Hold was called, and Release not yet.
+func (s *Subscription) Held() bool { return s.held }
+
+// Release lets Next read again.
+func (s *Subscription) Release() {
+	if !s.held {
+		return
+	}
+	s.held = false
+	if s.walk.v == nil {
+		s.own = Status{}
+	}
+}
+
+// Tell fills b with the freshness of the watch, if that is not what the subscriber
+// was told last, and with nothing else.
+func (s *Subscription) Tell(b *Batch) bool {
+	b.reset(s.log)
+	s.tell(b, s.log.head.Load(), false)
+	return !b.Empty()
+}

@@ -1,0 +1,31 @@
+package streamtest
+
+import (
+	"testing"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// What was cut off before its id belongs to the order from before, unless there was
+// a reset.
+func TestEpochOfWhatWasCutOff(t *testing.T) {
+	came := &Mark{Position: stream.Position{Watch: "w", Epoch: "e", Upserts: 3, AsOf: 3}}
+	change, anew := []stream.Event{upsert("a", 6, "6")}, []stream.Event{reset(stream.ResetEpochChanged)}
+	for name, c := range map[string]struct {
+		connection *Connection
+		want       string
+	}{
+		"an id follows":      {&Connection{Flushes: []Flush{{Events: change}, {Mark: came}}}, "e"},
+		"an id was before":   {&Connection{Flushes: []Flush{{Mark: came}, {Events: change}}}, "e"},
+		"it came with an id": {&Connection{From: came, Flushes: []Flush{{Events: change}}}, "e"},
+		"a reset":            {&Connection{From: came, Flushes: []Flush{{Events: anew}}}, ""},
+		"there was none":     {&Connection{Flushes: []Flush{{Events: change}}}, ""},
+	} {
+		w := walker{connection: c.connection}
+		for i, f := range c.connection.Flushes {
+			if got := w.epochAt(i); len(f.Events) > 0 && got != c.want {
+				t.Errorf("%s: epoch %q, want %q", name, got, c.want)
+			}
+		}
+	}
+}
