@@ -10,6 +10,9 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COUNT   ?= 1
 OUT     ?= $(CURDIR)
 
+DURATION    ?= 30m
+SUBSCRIBERS ?= 10000
+
 # Every module of the repository, the main one last: its results end the output.
 MODULES := $(sort $(patsubst ./%/go.mod,%,$(shell find . -mindepth 2 -name node_modules -prune -o -mindepth 2 -name go.mod -print))) .
 
@@ -39,6 +42,13 @@ build: ## build bin/gateway
 .PHONY: test
 test: servers ## run all tests with the race detector, in random order (WATCHTIDE_FULL_CONSUL=1: with full Consul servers)
 	@for m in $(OURS); do echo "==> $$m" >&2; (cd "$$m" && $(GO) test -race -shuffle=on ./...); done
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory client; \
+	else echo "==> web/client: not tested, npm is missing: install Node 20 or newer" >&2; fi
+
+.PHONY: client
+client: ## check, test and pack the TypeScript client (needs Node 20 or newer, with npm)
+	@echo "==> web/client" >&2
+	@cd web/client && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check
 
 .PHONY: servers
 servers: ## compile the real servers that tests start
@@ -51,12 +61,27 @@ cover: ## write coverage.out and print the total
 	@$(GO) tool cover -func=coverage.out | tail -n 1
 
 .PHONY: bench
-bench: ## run the benchmarks and print a table (COUNT=6 for a comparison)
+bench: ## run all benchmarks and print their tables (COUNT=6 for a comparison), those of docs/performance.md among them; about two hours
 	@mkdir -p profile
 	$(GO) test -run '^$$' -bench . -skip '^BenchmarkUpstream$$' -benchmem -count $(COUNT) ./... | tee profile/bench.txt
 	@$(TOOL) benchstat profile/bench.txt
-	$(if $(wildcard bench/main.go),$(GO) run ./bench)
-	@$(MAKE) --no-print-directory bench-sources
+	$(GO) run ./bench
+	@$(MAKE) --no-print-directory bench-fanout bench-sources
+
+.PHONY: bench-fanout
+bench-fanout: ## measure the gateway beside other servers and a bare write loop, with 10,000 subscribers; about an hour
+	$(GO) run ./bench/fanout
+
+.PHONY: bench-quick
+bench-quick: ## the essential comparisons of bench-fanout, and the log, in less than five minutes
+	$(GO) run ./bench -large=false -runs 1
+	$(GO) run ./bench/fanout -quick
+
+.PHONY: profile
+profile: ## profile a gateway under live events and under snapshots, print the top, keep profile/*.pprof
+	@mkdir -p profile
+	$(GO) build -o profile/hotpath ./bench/hotpath
+	profile/hotpath -dir profile
 
 .PHONY: bench-sources
 bench-sources: servers ## measure every source beside its client library and print the table of docs/performance.md (COUNT=3 for medians)
@@ -64,6 +89,11 @@ bench-sources: servers ## measure every source beside its client library and pri
 	@packages=$$(grep -l 'figures\.Run(' stream/*source/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); \
 	$(GO) test -run '^$$' -bench '^BenchmarkUpstream$$' -count $(COUNT) -p 1 -timeout 60m $$packages > profile/sources.txt 2>&1 || { cat profile/sources.txt >&2; exit 1; }; \
 	awk -f stream/streamtest/figures/table.awk profile/sources.txt
+
+.PHONY: soak
+soak: servers ## let a gateway live under subscribers that behave badly and upstreams that fail (DURATION=30m, SUBSCRIBERS=10000)
+	@mkdir -p profile
+	$(GO) test -count 1 -timeout 0 -run '^TestSoak$$' -v ./bench/soak -args -duration $(DURATION) -subscribers $(SUBSCRIBERS) -report $(CURDIR)/profile/soak.md
 
 .PHONY: reliability
 reliability: servers ## put every source through every fault and print the table of docs/reliability.md
