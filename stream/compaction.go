@@ -4,6 +4,16 @@ package stream
 // readers near the head get every change in the upstream's order, as one slice.
 const replayBytes = 1 << 20
 
+// tailBytes is how much of the log's tail compaction leaves alone: less under a
+// small ceiling, where replayBytes of superseded frames, each of which may waste
+// half of a slab, would take what the ceiling has for all that is superseded.
+func (a *account) tailBytes() int64 {
+	if a == nil || a.own.ceiling == 0 {
+		return replayBytes
+	}
+	return min(replayBytes, a.own.ceiling/16)
+}
+
 // sweepBytes bounds what one commit spends on compaction.
 const sweepBytes = 1 << 20
 
@@ -25,7 +35,7 @@ func (l *Log) keepCompact(added int64) {
 // the rest.
 func (l *Log) compact() {
 	live := l.used - l.dead
-	if l.dead <= live*2/5+replayBytes {
+	if l.dead <= live*2/5+l.account.tailBytes() {
 		return
 	}
 	v := &l.next
@@ -60,9 +70,10 @@ func (l *Log) compact() {
 
 // sealed is how many segments lie before the tail that is left alone.
 func (l *Log) sealed() int {
-	i, kept := len(l.next.segments)-1, 0
-	for i > 0 && kept < replayBytes {
-		kept += l.next.segments[i].used
+	tail := l.account.tailBytes()
+	i, kept := len(l.next.segments)-1, int64(0)
+	for i > 0 && kept < tail {
+		kept += int64(l.next.segments[i].used)
 		i--
 	}
 	return max(i, 0)

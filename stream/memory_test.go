@@ -362,6 +362,31 @@ func TestMemoryIsBounded(t *testing.T) {
 	})
 }
 
+// TestLittleIsLeftUncompacted: under a small ceiling, what an outage superseded does
+// not stay beside what there is now.
+func TestLittleIsLeftUncompacted(t *testing.T) {
+	const ceiling = 8 * mega
+	l := NewLog(LogConfig{Watch: "w", account: newAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
+	revision := uint64(0)
+	replace := func(name string, count int, sizes ...int) {
+		t.Helper()
+		var resources []Resource
+		for i := range count {
+			revision++
+			resources = append(resources, large(fmt.Sprint(name, i), revision, sizes[i%len(sizes)]).Resource)
+		}
+		if _, err := l.Replace("e", resources, revision); err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace("a", 43, 50_000, 20_000, 100)
+	replace("b", 47, 20_000)
+	replace("c", 149, 20_000)
+	if n := l.View().Bytes(); n > ceiling*3/5 {
+		t.Errorf("the log holds %d bytes of %d", n, ceiling)
+	}
+}
+
 func TestSizeText(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0 bytes", 1023: "1023 bytes", 1024: "1.0 KiB", 1536: "1.5 KiB", 5 << 30: "5.0 GiB", 3 << 50: "3072.0 TiB",
