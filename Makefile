@@ -42,13 +42,22 @@ build: ## build bin/gateway
 .PHONY: test
 test: servers ## run all tests with the race detector, in random order (WATCHTIDE_FULL_CONSUL=1: with full Consul servers)
 	@for m in $(OURS); do echo "==> $$m" >&2; (cd "$$m" && $(GO) test -race -shuffle=on ./...); done
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory client; \
-	else echo "==> web/client: not tested, npm is missing: install Node 20 or newer" >&2; fi
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory client dashboard-check; \
+	else echo "==> web: not tested, npm is missing: install Node 20 or newer" >&2; fi
 
 .PHONY: client
 client: ## check, test and pack the TypeScript client (needs Node 20 or newer, with npm)
 	@echo "==> web/client" >&2
 	@cd web/client && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check
+
+.PHONY: dashboard
+dashboard: ## build the dashboard into web/page, which is committed (needs Node 20.19 or newer, with npm)
+	@cd web/dashboard && npm ci --no-audit --no-fund --loglevel=error && npm run --silent contract && npm run --silent typecheck && npm run --silent build
+
+.PHONY: dashboard-check
+dashboard-check: ## check and test the dashboard, and fail if web/page is stale
+	@echo "==> web/dashboard" >&2
+	@cd web/dashboard && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check
 
 .PHONY: servers
 servers: ## compile the real servers that tests start

@@ -1,5 +1,6 @@
-// Package web is the page at /: a live table of every watch, embedded into the
-// binary. There is no build step; page/ is served as it is.
+// Package web is the dashboard at /, embedded into the binary as web/dashboard
+// was built into page/. The built files are committed, so that Go alone gives a
+// complete binary; CI builds them again and compares.
 //
 // The page asks nobody but the server that it came from, and only by relative
 // URLs, so that it also works behind a proxy that serves the gateway under a

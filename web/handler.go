@@ -2,12 +2,15 @@ package web
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"io/fs"
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -40,8 +43,14 @@ func Handler() http.Handler {
 		// Asked for anew each time, and answered with 304 while it is the same:
 		// after an upgrade nobody runs the old page against the new server.
 		h.Set("Cache-Control", "no-cache")
-		h.Set("ETag", f.tag)
-		http.ServeContent(w, r, f.name, time.Time{}, bytes.NewReader(f.content))
+		h.Set("Vary", "Accept-Encoding")
+		content, tag := f.content, f.tag
+		if zipped := f.zipped(); zipped != nil && acceptsGzip(r.Header) {
+			content, tag = zipped, strings.TrimSuffix(tag, `"`)+`-gzip"`
+			h.Set("Content-Encoding", "gzip")
+		}
+		h.Set("ETag", tag)
+		http.ServeContent(w, r, f.name, time.Time{}, bytes.NewReader(content))
 	})
 }
 
@@ -49,7 +58,8 @@ func Handler() http.Handler {
 type file struct {
 	name    string
 	content []byte
-	tag     string // ETag: a hash of the content
+	tag     string        // ETag: a hash of the content
+	zipped  func() []byte // the content through gzip; nil if that is not smaller
 }
 
 // served are the files by their path in the URL. Static after construction.
@@ -63,7 +73,10 @@ func load(files fs.FS) map[string]file {
 		}
 		content, err := fs.ReadFile(files, name)
 		sum := sha256.Sum256(content)
-		out[pathOf(name)] = file{name: name, content: content, tag: `"` + hex.EncodeToString(sum[:8]) + `"`}
+		out[pathOf(name)] = file{
+			name: name, content: content, tag: `"` + hex.EncodeToString(sum[:8]) + `"`,
+			zipped: sync.OnceValue(func() []byte { return zip(content) }),
+		}
 		return err
 	})
 	if err != nil {
@@ -77,4 +90,30 @@ func pathOf(name string) string {
 		return "/"
 	}
 	return "/" + name
+}
+
+// zip returns nil if it does not pay.
+func zip(content []byte) []byte {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		panic("web: " + err.Error()) // the level is a constant: never
+	}
+	_, _ = w.Write(content) // into memory
+	_ = w.Close()
+	if b.Len() > len(content)*9/10 {
+		return nil
+	}
+	return b.Bytes()
+}
+
+// acceptsGzip says whether a client takes gzip as browsers say it: one that says
+// how gladly (q) gets the plain file.
+func acceptsGzip(h http.Header) bool {
+	for field := range strings.SplitSeq(h.Get("Accept-Encoding"), ",") {
+		if strings.TrimSpace(field) == "gzip" {
+			return true
+		}
+	}
+	return false
 }

@@ -1,6 +1,9 @@
 package web
 
 import (
+	"bytes"
+	"compress/gzip"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -41,8 +44,31 @@ var (
 	markup = regexp.MustCompile(`(inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\(|new Function|createContextualFragment|setHTMLUnsafe|srcdoc|\.style\b|cssText`)
 )
 
+// built says whether a file is the bundle, of which most is not ours: whether it
+// keeps the policy shows in a browser (dashboard/browser).
+func built(name string) bool { return path.Ext(name) == ".js" || path.Ext(name) == ".txt" }
+
+// known are the URLs in the bundle that nobody asks for: namespaces, and where
+// React explains its errors.
+var known = regexp.MustCompile(`http://www\.w3\.org/[\w/]+|https://react\.dev/errors/`)
+
+func TestTheBundleNamesNoOtherOrigin(t *testing.T) {
+	url := regexp.MustCompile("(?i)\\b(https?|wss?|ftp)://[^\"'`]+")
+	for name, text := range texts(t) {
+		if path.Ext(name) != ".js" {
+			continue
+		}
+		if found := url.FindString(known.ReplaceAllString(text, "")); found != "" {
+			t.Errorf("%s: %q: want URLs relative to the page alone", name, found)
+		}
+	}
+}
+
 func TestNothingLeavesTheOrigin(t *testing.T) {
 	for name, text := range texts(t) {
+		if built(name) {
+			continue
+		}
 		text = namespace.ReplaceAllString(text, "")
 		for _, bad := range []*regexp.Regexp{absolute, rooted} {
 			if found := bad.FindString(text); found != "" {
@@ -54,6 +80,9 @@ func TestNothingLeavesTheOrigin(t *testing.T) {
 
 func TestNothingIsInline(t *testing.T) {
 	for name, text := range texts(t) {
+		if built(name) {
+			continue
+		}
 		for _, bad := range []*regexp.Regexp{inline, markup} {
 			if found := bad.FindString(text); found != "" {
 				t.Errorf("%s: %q: the content security policy forbids it", name, found)
@@ -97,10 +126,14 @@ func TestTheseTestsCanFail(t *testing.T) {
 func TestEveryReferenceExists(t *testing.T) {
 	files := texts(t)
 	used := map[string]bool{"index.html": true}
-	reference := regexp.MustCompile(`(?:src|href)="(assets/[^"]+)"|from '(\./[^']+)'`)
+	// In the bundle as it reads behind the page, or beside the file itself (a worker).
+	reference := regexp.MustCompile("[\"'`](?:\\./)?(assets/[\\w.-]+)[\"'`]|new URL\\([\"'`](?:\\./)?([\\w-]+\\.[\\w.]+)[\"'`]")
 	for name, text := range files {
 		for _, m := range reference.FindAllStringSubmatch(text, -1) {
-			target := path.Join(path.Dir(name), m[1]+m[2])
+			target := m[1]
+			if target == "" {
+				target = path.Join(path.Dir(name), m[2])
+			}
 			if _, ok := files[target]; !ok {
 				t.Errorf("%s names %s, which is not embedded", name, target)
 			}
@@ -126,7 +159,7 @@ func get(t *testing.T, path string, header ...string) *http.Response {
 }
 
 func TestHandlerServesEveryPath(t *testing.T) {
-	types := map[string]string{"": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+	types := map[string]string{"": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
 	if paths := Paths(); len(paths) < 2 || !slices.Contains(paths, "/") || !slices.IsSorted(paths) {
 		t.Fatalf("Paths() = %v", paths)
 	}
@@ -157,12 +190,32 @@ func TestHandlerSendsThePolicy(t *testing.T) {
 }
 
 func TestHandlerAnswersUnchangedFilesWith304(t *testing.T) {
-	tag := get(t, "/assets/app.js").Header.Get("ETag")
-	if r := get(t, "/assets/app.js", "If-None-Match", tag); tag == "" || r.StatusCode != http.StatusNotModified {
+	tag := get(t, "/assets/index.js").Header.Get("ETag")
+	if r := get(t, "/assets/index.js", "If-None-Match", tag); tag == "" || r.StatusCode != http.StatusNotModified {
 		t.Errorf("ETag %q: %s, want 304", tag, r.Status)
 	}
-	if other := get(t, "/assets/app.css").Header.Get("ETag"); other == tag {
+	if other := get(t, "/assets/style.css").Header.Get("ETag"); other == tag {
 		t.Errorf("two files have the ETag %s", tag)
+	}
+}
+
+func TestHandlerCompressesForThoseWhoTakeIt(t *testing.T) {
+	plain := get(t, "/assets/index.js")
+	zipped := get(t, "/assets/index.js", "Accept-Encoding", "gzip, deflate, br")
+	if zipped.Header.Get("Content-Encoding") != "gzip" || zipped.Header.Get("ETag") == plain.Header.Get("ETag") || zipped.ContentLength > plain.ContentLength/2 {
+		t.Errorf("headers %v, %d bytes of %d", zipped.Header, zipped.ContentLength, plain.ContentLength)
+	}
+	r, err := gzip.NewReader(zipped.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(r)
+	want, _ := io.ReadAll(plain.Body)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v; %d bytes, want %d", err, len(got), len(want))
+	}
+	if r := get(t, "/assets/index.js", "Accept-Encoding", "identity, gzip;q=0"); r.Header.Get("Content-Encoding") != "" {
+		t.Error("compressed for a client that does not take it")
 	}
 }
 

@@ -1,0 +1,55 @@
+import { useEffect, useRef } from 'react';
+import { Overview } from '../overview/Overview';
+import { ResourcesPage } from '../resources/ResourcesPage';
+import { SubscribersPage } from '../subscribers/SubscribersPage';
+import { UpstreamsPage } from '../upstreams/UpstreamsPage';
+import { WirePage } from '../wire/WirePage';
+import { Banner } from './Banner';
+import { href, useRoute, type Route } from './route';
+import './App.css';
+
+const pages: ReadonlyArray<readonly [page: string, title: string]> = [
+  ['', 'Overview'], ['stream', 'Stream'], ['subscribers', 'Subscribers'], ['upstreams', 'Upstreams'],
+];
+
+/** The frame of every page, and the page that the URL names. */
+export function App() {
+  const route = useRoute();
+  const main = useRef<HTMLElement>(null);
+  useEffect(() => { document.documentElement.dataset['app'] = 'ready'; }, []);
+  useEffect(() => { document.title = [route.name || title(route.page), 'Watchtide'].join(' · '); }, [route.page, route.name]);
+  return (
+    <div className="frame">
+      <button type="button" className="skip" onClick={() => main.current?.focus()}>Skip to the content</button>
+      <header className="top">
+        <h1><a href="#/"><img src="./assets/icon.svg" alt="" width="24" height="24" /> Watchtide</a></h1>
+        <nav aria-label="Pages">
+          <ul>{pages.map(([page, text]) => (
+            <li key={page}><a href={href(page)} aria-current={current(route, page) ? 'page' : undefined}>{text}</a></li>
+          ))}</ul>
+        </nav>
+      </header>
+      <Banner />
+      <main ref={main} tabIndex={-1}><Page route={route} /></main>
+      <footer>
+        <a href="./openapi.json">API</a> <a href="./v1/watches">watches as JSON</a> <a href="./assets/licenses.txt">licences</a>
+      </footer>
+    </div>
+  );
+}
+
+function Page({ route }: { route: Route }) {
+  switch (route.page) {
+    case '': return <Overview />;
+    case 'watches': return <ResourcesPage key={route.name} watch={route.name} />;
+    case 'stream': return <WirePage key={route.name} watch={route.name} />;
+    case 'subscribers': return <SubscribersPage />;
+    case 'upstreams': return <UpstreamsPage />;
+    default: return <p>There is no page “{route.page}”. <a href="#/">To the overview</a></p>;
+  }
+}
+
+// A watch is reached from the overview, and belongs to it.
+const current = ({ page }: Route, link: string) => page === link || (link === '' && page === 'watches');
+
+const title = (page: string) => pages.find(([known]) => known === page)?.[1] ?? '';

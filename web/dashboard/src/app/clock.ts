@@ -1,0 +1,31 @@
+import { useSyncExternalStore } from 'react';
+
+// One clock for all that shows an age, so that they tick together, and none while
+// nothing shows one.
+const listeners = new Set<() => void>();
+let now = Date.now();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+/** The time in ms as of Date.now, renewed every second. */
+export function useNow(): number {
+  return useSyncExternalStore(subscribe, () => now);
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  timer ??= setInterval(tick, 1000);
+  tick();
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+function tick(): void {
+  const next = Date.now();
+  if (Math.floor(next / 1000) === Math.floor(now / 1000)) return;
+  now = next;
+  for (const listener of listeners) listener();
+}

@@ -1,0 +1,162 @@
+// Generated from openapi/openapi.json by scripts/contract.js. Do not edit.
+
+/** One event. Clients ignore types that they do not know. */
+export type Event =
+  | HelloEvent
+  | ResetEvent
+  | UpsertEvent
+  | DeleteEvent
+  | EndOfSnapshotEvent
+  | BookmarkEvent
+  | StatusEvent
+  | GoodbyeEvent;
+
+export interface ListWatchesResponse {
+  watches: Array<Watch>;
+}
+
+/** RFC 9457. */
+export interface Problem {
+  /** What was wrong, where, and what would be right. */
+  detail: string;
+  key?: string;
+  key_encoding?: Encoding;
+  /** Name of the parameter or header. */
+  parameter?: string;
+  status: number;
+  title: string;
+  type: string;
+  watch?: string;
+}
+
+/** Resource is one member of a watch. */
+export interface Resource {
+  /** `value` is a string that holds bytes in base64. */
+  encoding?: "base64";
+  /** Unique in the watch. Base64 where key_encoding says so. */
+  key: string;
+  /** `key` is in base64, because the upstream's key is not UTF-8. */
+  key_encoding?: "base64";
+  revision: Revision;
+  value: Value;
+}
+
+/** The first event of every response. */
+export interface HelloEvent {
+  /** The longest silence. */
+  heartbeat_ms: number;
+  type: "hello";
+  watches: Array<{
+    mode: "snapshot" | "resume";
+    watch: WatchName;
+  }>;
+}
+
+/** Forget everything known of this watch; a full snapshot follows. */
+export interface ResetEvent {
+  reason: "initial" | "expired" | "ahead" | "epoch_changed" | "invalid_position";
+  type: "reset";
+  watch: WatchName;
+}
+
+/** A resource in the snapshot, or created or changed. Carries the full value. */
+export interface UpsertEvent {
+  encoding?: Encoding;
+  key: string;
+  key_encoding?: Encoding;
+  revision: Revision;
+  type: "upsert";
+  value: Value;
+  watch: WatchName;
+}
+
+/** A resource is gone, or left the view. */
+export interface DeleteEvent {
+  key: string;
+  key_encoding?: Encoding;
+  revision: Revision;
+  type: "delete";
+  watch: WatchName;
+}
+
+/** The client now holds exactly the state at `revision`. After a resume, "caught up". */
+export interface EndOfSnapshotEvent {
+  /** Number of resources. */
+  count: number;
+  /** After a resume. */
+  resumed?: true;
+  revision: Revision;
+  type: "end_of_snapshot";
+  watch: WatchName;
+}
+
+/** Progress without data; also ends a catch-up. */
+export interface BookmarkEvent {
+  revision: Revision;
+  /** After a catch-up: changes that this subscriber did not see one by one. */
+  skipped?: number;
+  type: "bookmark";
+  watch: WatchName;
+}
+
+/** The freshness of the watch, or of this subscriber (`catching_up`), changed. */
+export interface StatusEvent {
+  reason?: string;
+  since?: string;
+  state: "priming" | "in_sync" | "resyncing" | "stale" | "catching_up";
+  type: "status";
+  watch: WatchName;
+}
+
+/** The last event before the server ends the stream on purpose. */
+export interface GoodbyeEvent {
+  reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "complete";
+  /** When to come back. */
+  retry_ms: number;
+  type: "goodbye";
+}
+
+/** Watch is one named collection at one source. */
+export interface Watch {
+  /** Bytes that the watch's log holds. */
+  bytes: number;
+  /** Number of resources. */
+  count: number;
+  /** Short name of one revision order. Empty until the first snapshot. */
+  epoch: string;
+  name: WatchName;
+  /** One sentence for a person, where the watch is not `in_sync`. */
+  reason?: string;
+  revision: Revision;
+  /** Since when the watch is in this state; for a watch that is not in_sync, since when it has not been. */
+  since?: string;
+  /** Name of the source in the configuration. */
+  source: string;
+  state: "priming" | "in_sync" | "resyncing" | "stale";
+  subscribers: number;
+  upstream: Upstream;
+  writable: boolean;
+}
+
+export type Encoding = "base64";
+
+/** Unsigned 64-bit number, the place in the upstream's own order. */
+export type Revision = string;
+
+/** Any JSON, digits and key order as the upstream has them. */
+export type Value = unknown;
+
+export type WatchName = string;
+
+/** Upstream says how the connection of a watch to its upstream fares. */
+export interface Upstream {
+  /** How often the upstream was tried since then; 0 while connected. */
+  attempts: number;
+  /** Whether a connection is up that has caught up. */
+  connected: boolean;
+  /** Why the last connection ended or could not be made. It stays after the upstream is back. */
+  last_error?: string;
+  last_error_at?: string;
+  /** When connected last changed; missing for a watch that was never started. */
+  since?: string;
+}

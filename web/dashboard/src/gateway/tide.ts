@@ -1,0 +1,37 @@
+import { useEffect, useState } from 'react';
+import { watch, type Store } from '@watchtide/client';
+import { base } from './base';
+
+/** What the table shows of a resource is any JSON. */
+export type ResourceStore = Store<unknown>;
+
+// Who goes from one page to the next and back shall find the watch still followed.
+const lingerMs = 10_000;
+
+const tide = watch<Record<string, unknown>>(base);
+const users = new Map<string, number>();
+
+/** Follows a watch for as long as the component is shown; undefined at its first rendering. */
+export function useStore(name: string): ResourceStore | undefined {
+  const [store, setStore] = useState<ResourceStore>();
+  useEffect(() => {
+    setStore(acquire(name));
+    return () => {
+      setStore(undefined);
+      setTimeout(release, lingerMs, name);
+    };
+  }, [name]);
+  return store;
+}
+
+function acquire(name: string): ResourceStore {
+  users.set(name, (users.get(name) ?? 0) + 1);
+  return tide.add(name);
+}
+
+function release(name: string): void {
+  const left = (users.get(name) ?? 1) - 1;
+  if (left > 0) return void users.set(name, left);
+  users.delete(name);
+  tide.remove(name);
+}

@@ -1,0 +1,22 @@
+import type { Trouble } from '../app/troubles';
+import { useTroubles } from '../app/troubles';
+import { useNow } from '../app/clock';
+import { useAnswer, type Answer } from './answer';
+import type { ListWatchesResponse } from './contract';
+
+const everyMs = 1000;
+
+/** The watches of the gateway, renewed every second. A gateway that does not answer is reported. */
+export function useWatches(): Answer<ListWatchesResponse> {
+  const answer = useAnswer<ListWatchesResponse>('v1/watches', everyMs);
+  useTroubles(useSilence(answer, everyMs));
+  return answer;
+}
+
+/** What is to be reported of an answer that should have been renewed every everyMs. */
+export function useSilence({ at, error, status }: Answer<unknown>, everyMs: number): readonly Trouble[] {
+  const silent = useNow() - at > 5000 + 2 * everyMs;
+  if (!error && !(silent && at > 0)) return [];
+  const state = at > 0 ? 'offline' : 'connecting';
+  return [{ what: 'The gateway', state, since: at, reason: status > 0 ? error : `it does not answer${error && ` (${error})`}` }];
+}

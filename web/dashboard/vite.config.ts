@@ -1,0 +1,45 @@
+import { fileURLToPath } from 'node:url';
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vitest/config';
+
+const client = (file: string) => fileURLToPath(new URL(`../client/src/${file}`, import.meta.url));
+
+export default defineConfig({
+  // Relative, so that the page works under any path.
+  base: './',
+  plugins: [react()],
+  resolve: {
+    alias: [
+      { find: /^@watchtide\/client$/, replacement: client('index.ts') },
+      { find: /^@watchtide\/client\/react$/, replacement: client('react.ts') },
+      { find: /^@watchtide\/client\/shared$/, replacement: client('shared.ts') },
+    ],
+    dedupe: ['react'],
+  },
+  // The gateway that `npm run dev` shows: what `make run` starts, unless set.
+  server: { proxy: { '/v1': process.env.GATEWAY ?? 'http://127.0.0.1:8080' } },
+  build: {
+    outDir: '../page',
+    emptyOutDir: true,
+    target: 'es2022',
+    cssCodeSplit: false,
+    assetsInlineLimit: 0, // a data: URL is not of the page's origin
+    chunkSizeWarningLimit: 700,
+    modulePreload: false,
+    license: { fileName: 'assets/licenses.txt' },
+    rolldownOptions: {
+      // The server asks for each file to be checked anew, so that its name need not
+      // change with its content.
+      output: { entryFileNames: 'assets/[name].js', chunkFileNames: 'assets/[name].js', assetFileNames: 'assets/[name][extname]' },
+    },
+  },
+  worker: {
+    format: 'es',
+    rolldownOptions: { output: { entryFileNames: 'assets/[name].js' } },
+  },
+  test: {
+    include: ['test/**/*.test.{ts,tsx}', 'src/**/*.test.{ts,tsx}'],
+    environment: 'happy-dom',
+    sequence: { shuffle: true },
+  },
+});
