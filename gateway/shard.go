@@ -267,7 +267,7 @@ func (s *shard) serve(now time.Time) (busy bool) {
 	}
 	s.keys = s.wheel.due(s.keys[:0], now)
 	for _, key := range s.keys {
-		if at, there := s.table.find(key); there && s.table.slots[at].looked <= now.UnixNano() {
+		if at, there := s.table.find(key); there && s.table.slots[at].looked <= nanosOf(now) {
 			s.table.slots[at].looked = 0
 			s.look(at, now)
 		}
@@ -305,10 +305,10 @@ func (s *shard) look(at int32, now time.Time) {
 // schedule asks the wheel to look at a connection.
 func (s *shard) schedule(at int32, due time.Time) {
 	c := &s.table.slots[at]
-	if due.IsZero() || c.looked != 0 && c.looked <= due.UnixNano() {
+	if due.IsZero() || c.looked != 0 && c.looked <= nanosOf(due) {
 		return
 	}
-	c.looked = s.wheel.add(s.table.key(at), due).UnixNano()
+	c.looked = nanosOf(s.wheel.add(s.table.key(at), due))
 }
 
 // drain draws for each member when it must leave. Lones do so themselves.
@@ -317,7 +317,7 @@ func (s *shard) drain(now time.Time) {
 	s.alarmed.Store(true)
 	for at := range s.table.slots {
 		if c := &s.table.slots[at]; c.group >= 0 {
-			c.leaveAt = now.Add(s.g.admission.goodbyeDelay()).UnixNano()
+			c.leaveAt = nanosOf(now.Add(s.g.admission.goodbyeDelay()))
 			s.look(int32(at), now)
 		}
 	}

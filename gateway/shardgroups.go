@@ -77,7 +77,7 @@ func (s *shard) join(l *lone) bool {
 	}
 	c := &s.table.slots[l.slot]
 	c.retryMS = int32(l.retry.Milliseconds())
-	c.began, c.tooOld, c.leaveAt = l.began.UnixNano(), nanosOf(l.tooOld), 0
+	c.began, c.tooOld, c.leaveAt = nanosOf(l.began), nanosOf(l.tooOld), 0
 	if l.zipper != nil {
 		c.gap = l.zipper.sum.Less(g.sum)
 	}

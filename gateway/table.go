@@ -74,18 +74,3 @@ func (t *table) find(key uint64) (int32, bool) {
 
 // due is when a member must leave; zero: never.
 func (s *slot) due() time.Time { return earlier(timeOf(s.tooOld), timeOf(s.leaveAt)) }
-
-// nanosOf is 0 for the zero time.
-func nanosOf(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
-}
-
-func timeOf(nanos int64) time.Time {
-	if nanos == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, nanos)
-}

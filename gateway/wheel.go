@@ -19,7 +19,7 @@ const (
 	wheelBuckets = 1 << 11 // some 100 s; what is due later goes around
 )
 
-func tickOf(t time.Time) int64 { return t.UnixNano() / int64(wheelTick) }
+func tickOf(t time.Time) int64 { return nanosOf(t) / int64(wheelTick) }
 
 func newWheel(now time.Time) *wheel { return &wheel{at: tickOf(now)} }
 
@@ -31,7 +31,7 @@ func (w *wheel) add(key uint64, due time.Time) time.Time {
 	b := &w.buckets[tick%wheelBuckets]
 	*b = append(*b, key)
 	w.waiting++
-	return time.Unix(0, tick*int64(wheelTick))
+	return timeOf(tick * int64(wheelTick))
 }
 
 // due appends the keys to look at now.
@@ -53,7 +53,7 @@ func (w *wheel) next() time.Time {
 	}
 	for tick := w.at + 1; ; tick++ {
 		if len(w.buckets[tick%wheelBuckets]) > 0 {
-			return time.Unix(0, (tick+1)*int64(wheelTick))
+			return timeOf((tick + 1) * int64(wheelTick))
 		}
 	}
 }

@@ -1,0 +1,26 @@
+package gateway
+
+import "time"
+
+// Times in tables without pointers are nanoseconds, told from the start of the
+// process by the monotonic clock: when the wall clock is set, nobody is too old,
+// and no heartbeat is late.
+var (
+	started      = time.Now()
+	startedNanos = started.UnixNano()
+)
+
+// nanosOf is 0 for the zero time.
+func nanosOf(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return startedNanos + int64(t.Sub(started))
+}
+
+func timeOf(nanos int64) time.Time {
+	if nanos == 0 {
+		return time.Time{}
+	}
+	return started.Add(time.Duration(nanos - startedNanos))
+}
