@@ -1,12 +1,87 @@
-import { href } from '../app/route';
+import { useNarrow } from '../app/narrow';
+import { setOptions, useRoute } from '../app/route';
+import { useTroubles, type Trouble } from '../app/troubles';
+import { changesOf } from '../charts/changes';
+import type { Rates } from '../charts/rates';
+import type { Watch } from '../gateway/contract';
 import { useWatches } from '../gateway/watches';
+import { arrange, parseOrder } from './order';
+import { Totals } from './Totals';
+import { WatchCards } from './WatchCards';
+import { WatchTable } from './WatchTable';
+import './Overview.css';
+
+// More than so many are not found at a glance.
+const few = 12;
 
 /** Every watch, and how it fares. */
 export function Overview() {
-  const { data } = useWatches();
+  const answer = useWatches();
+  const watches = answer.data?.watches;
+  useTroubles((watches ?? []).flatMap(troubles));
   return (
-    <ul>{data?.watches.map(({ name }) => (
-      <li key={name} data-testid="watch-row" data-watch={name}><a href={href('watches', name)}>{name}</a></li>
-    ))}</ul>
+    <>
+      <h2>Watches</h2>
+      {!watches && <p className="soft">Waiting for the gateway’s first answer.</p>}
+      {watches?.length === 0 && <NoWatches />}
+      {watches && watches.length > 0 && <Watches watches={watches} rates={changesOf(answer)} />}
+    </>
   );
+}
+
+function Watches({ watches, rates }: { watches: readonly Watch[]; rates: Rates }) {
+  const { options } = useRoute();
+  const narrow = useNarrow();
+  const filter = options.get('filter') ?? '';
+  const filterable = watches.length > few || filter !== '';
+  const order = parseOrder(options.get('sort'));
+  const shown = arrange(watches, order, filter);
+  return (
+    <>
+      <Totals watches={watches} rates={rates} />
+      {(filterable || narrow) && (
+        <div className="bar">
+          {filterable && <Filter text={filter} />}
+          {filterable && <span className="soft" role="status">{filter && `${shown.length} of ${watches.length}`}</span>}
+          {narrow && <OrderChoice order={order} />}
+        </div>
+      )}
+      {shown.length === 0 && <p>No watch has “{filter}” in its name, source or state.</p>}
+      {shown.length > 0 && (narrow ? <WatchCards watches={shown} rates={rates} /> : <WatchTable watches={shown} rates={rates} order={order} />)}
+    </>
+  );
+}
+
+function Filter({ text }: { text: string }) {
+  return (
+    <input type="search" aria-label="Filter" placeholder="Filter by name, source or state" value={text}
+      onChange={({ target }) => setOptions({ filter: target.value || undefined })} />
+  );
+}
+
+function OrderChoice({ order }: { order: string }) {
+  return (
+    <label>Sort by{' '}
+      <select value={order} onChange={({ target }) => setOptions({ sort: target.value === 'name' ? undefined : target.value })}>
+        <option value="name">name</option>
+        <option value="state">state</option>
+      </select>
+    </label>
+  );
+}
+
+function NoWatches() {
+  return (
+    <div className="card none">
+      <h3>This gateway has no watches</h3>
+      <p>A watch is a named collection at a source, and is named in the configuration that the gateway was started with:</p>
+      <pre>{'sources:\n  local: { type: store }\nwatches:\n  notes: { source: local }'}</pre>
+      <p>Started with <code>--demo</code> it watches this machine’s processes, interfaces and mounts.</p>
+    </div>
+  );
+}
+
+function troubles({ name, state, since, reason }: Watch): Trouble[] {
+  if (state === 'in_sync') return [];
+  return [{ what: name, state, since: since ? Date.parse(since) : 0, reason: reason ?? '' }];
 }

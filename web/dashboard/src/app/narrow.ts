@@ -1,0 +1,14 @@
+import { useSyncExternalStore } from 'react';
+
+// The width below which a table of many columns cannot be read; as in theme.css.
+const query = matchMedia('(max-width: 700px)');
+
+/** Whether the page is as narrow as a phone. */
+export function useNarrow(): boolean {
+  return useSyncExternalStore(subscribe, () => query.matches);
+}
+
+function subscribe(changed: () => void): () => void {
+  query.addEventListener('change', changed);
+  return () => query.removeEventListener('change', changed);
+}

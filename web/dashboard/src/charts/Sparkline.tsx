@@ -1,0 +1,22 @@
+import { rate } from '../text/number';
+import { most, type Sample } from './rates';
+import { area, height, outlines, width } from './sparkline';
+import './Sparkline.css';
+
+// The last two minutes.
+const windowMs = 120_000;
+
+/** A small picture of the last two minutes, and the same in words for who does not see it. */
+export function Sparkline({ samples }: { samples: readonly Sample[] }) {
+  const max = most(samples, windowMs);
+  const runs = outlines(samples, windowMs, Math.max(1, max || 0));
+  return (
+    <span className="sparkline">
+      <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-hidden="true">
+        {runs.map((run, i) => <path key={i} className="area" d={area(run)} />)}
+        {runs.map((run, i) => <path key={i} className="line" d={run} />)}
+      </svg>
+      <span className="visually-hidden">{Number.isNaN(max) ? '' : `, at most ${rate(max)} in the last two minutes`}</span>
+    </span>
+  );
+}

@@ -1,0 +1,41 @@
+import type { Sample } from './rates';
+
+/** The size of what is drawn; the page stretches it. */
+export const width = 120;
+export const height = 24;
+
+/**
+ * The outline of samples over the newest windowMs as SVG path data: one run of
+ * steps for each time without a gap, to be closed along the bottom.
+ */
+export function outlines(samples: readonly Sample[], windowMs: number, top: number): readonly string[] {
+  const end = samples.at(-1)?.at ?? 0;
+  const x = (at: number) => round(Math.max(0, width - (end - at) / windowMs * width));
+  const y = (perSecond: number) => round(height - 1 - perSecond / top * (height - 2));
+  const runs: string[] = [];
+  let run = '';
+  let level = NaN; // of the step that is being drawn
+  for (let i = 1; i < samples.length; i++) {
+    const { at, perSecond } = samples[i]!;
+    if (at <= end - windowMs) continue;
+    if (Number.isNaN(perSecond)) {
+      if (run) runs.push(`${run}H${x(samples[i - 1]!.at)}`);
+      run = '';
+    } else if (!run) {
+      run = `M${x(samples[i - 1]!.at)} ${y(perSecond)}`;
+    } else if (perSecond !== level) {
+      run += `H${x(samples[i - 1]!.at)}V${y(perSecond)}`;
+    }
+    level = perSecond;
+  }
+  if (run) runs.push(`${run}H${width}`);
+  return runs;
+}
+
+/** The area under an outline. */
+export const area = (outline: string): string => {
+  const [from = 0] = outline.slice(1).split(' ', 1).map(Number);
+  return `${outline}V${height}H${from}Z`;
+};
+
+const round = (n: number) => Math.round(n * 10) / 10;

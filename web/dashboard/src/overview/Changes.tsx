@@ -1,0 +1,17 @@
+import { mean, type Sample } from '../charts/rates';
+import { Sparkline } from '../charts/Sparkline';
+import { rate } from '../text/number';
+
+// Long enough that the number can be read while it changes.
+const windowMs = 5000;
+
+/** How many changes per second a watch has, now and in the last two minutes. */
+export function Changes({ samples }: { samples: readonly Sample[] }) {
+  const now = mean(samples, windowMs);
+  return (
+    <span className="changes">
+      <span className="number">{Number.isNaN(now) ? '' : rate(now)}</span>
+      {samples.length > 0 && <Sparkline samples={samples} />}
+    </span>
+  );
+}

@@ -1,0 +1,14 @@
+import { Age } from '../app/Age';
+import type { Watch } from '../gateway/contract';
+import { stateText } from './order';
+
+/** The state of a watch, since when, and why if the upstream's last error does not say so. */
+export function State({ watch: { state, since, reason, upstream } }: { watch: Watch }) {
+  return (
+    <>
+      <span className="state" data-state={state}>{stateText(state)}</span>{' '}
+      {since && <span className="soft since">for <Age of={since} /></span>}
+      {reason && state !== 'in_sync' && reason !== upstream.last_error && <span className="reason" title={reason}>{reason}</span>}
+    </>
+  );
+}

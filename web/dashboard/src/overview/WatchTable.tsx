@@ -1,0 +1,72 @@
+import { href, setOptions } from '../app/route';
+import type { Rates } from '../charts/rates';
+import type { Watch } from '../gateway/contract';
+import { bytes, count } from '../text/number';
+import { Changes } from './Changes';
+import { LastError } from './LastError';
+import type { Order } from './order';
+import { State } from './State';
+
+interface Shown {
+  readonly watches: readonly Watch[];
+  readonly rates: Rates;
+}
+
+/** The watches as a table, for a page that is wide enough. */
+export function WatchTable({ watches, rates, order }: Shown & { order: Order }) {
+  return (
+    <div className="card scroll">
+      <table className="plain watches">
+        <caption className="visually-hidden">Watches, renewed every second</caption>
+        <thead>
+          <tr>
+            <Sorter by="name" order={order}>Watch</Sorter>
+            <Sorter by="state" order={order}>State</Sorter>
+            <th scope="col" className="number">Resources</th>
+            <th scope="col">Changes per second</th>
+            <th scope="col" className="number">Subscribers</th>
+            <th scope="col">Revision, epoch</th>
+            <th scope="col" className="number">Bytes held</th>
+            <th scope="col">Last upstream error</th>
+          </tr>
+        </thead>
+        <tbody>{watches.map((watch) => <Row key={watch.name} watch={watch} rates={rates} />)}</tbody>
+      </table>
+    </div>
+  );
+}
+
+function Sorter({ by, order, children }: { by: Order; order: Order; children: string }) {
+  return (
+    <th scope="col" aria-sort={order === by ? 'ascending' : undefined}>
+      <button type="button" className="sorter" onClick={() => setOptions({ sort: by === 'name' ? undefined : by })}>{children}</button>
+    </th>
+  );
+}
+
+function Row({ watch, rates }: { watch: Watch; rates: Rates }) {
+  return (
+    <tr data-testid="watch-row" data-watch={watch.name}>
+      <th scope="row"><Names watch={watch} /></th>
+      <td className="stated"><State watch={watch} /></td>
+      <td className="number">{count(watch.count)}</td>
+      <td><Changes samples={rates.of(watch.name)} /></td>
+      <td className="number">{count(watch.subscribers)}</td>
+      <td className="position"><code>{watch.revision}</code> <code className="soft">{watch.epoch}</code></td>
+      <td className="number">{bytes(watch.bytes)}</td>
+      <td><LastError watch={watch} /></td>
+    </tr>
+  );
+}
+
+/** What leads to the pages of a watch, and where it comes from. */
+export function Names({ watch: { name, source } }: { watch: Watch }) {
+  return (
+    <span className="names">
+      <a className="name" href={href('watches', name)}>{name}</a>
+      <span className="soft">
+        {source} · <a href={href('stream', name)}>stream<span className="visually-hidden"> of {name}</span></a>
+      </span>
+    </span>
+  );
+}

@@ -1,0 +1,73 @@
+import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { useReported } from '../src/app/troubles';
+import type { Watch } from '../src/gateway/contract';
+import { Overview } from '../src/overview/Overview';
+
+const watchOf = (name: string, more: Partial<Watch> = {}): Watch => ({
+  name, source: 'local', state: 'in_sync', since: '2026-01-02T03:04:05Z', epoch: 'ab12', revision: '17', count: 1234, bytes: 2048,
+  subscribers: 3, writable: true, upstream: { connected: true, attempts: 0 }, ...more,
+});
+
+let reported = '';
+function Reported() {
+  reported = useReported().map(({ what, state, reason }) => `${what} ${state} ${reason}`).join(', ');
+  return null;
+}
+
+async function show(...watches: Watch[]): Promise<void> {
+  vi.stubGlobal('fetch', () => Promise.resolve(Response.json({ watches })));
+  render(<><Overview /><Reported /></>);
+  await act(() => vi.advanceTimersByTimeAsync(0));
+}
+
+const names = () => screen.queryAllByTestId('watch-row').map((row) => row.dataset['watch']);
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  location.hash = '#/';
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+describe('the overview', () => {
+  it('links each watch to its table and to its stream', async () => {
+    await show(watchOf('a/b'));
+    expect(screen.getByRole('link', { name: 'a/b' }).getAttribute('href')).toBe('#/watches/a%2Fb');
+    expect(screen.getByRole('link', { name: 'stream of a/b' }).getAttribute('href')).toBe('#/stream/a%2Fb');
+    const row = screen.getByTestId('watch-row').textContent;
+    for (const text of ['local', 'in sync', '1,234', '2.0 KiB', '17', 'ab12']) expect(row).toContain(text);
+  });
+  it('shows changes per second only where the gateway counts them', async () => {
+    await show(watchOf('older'), { ...watchOf('newer'), changes: 5 } as Watch);
+    vi.stubGlobal('fetch', () => Promise.resolve(Response.json({ watches: [watchOf('older'), { ...watchOf('newer'), changes: 25 }] })));
+    await act(() => vi.advanceTimersByTimeAsync(1000));
+    const [newer, older] = screen.getAllByTestId('watch-row').map((row) => row.querySelector('.changes')?.textContent);
+    expect(newer).toBe('20, at most 20 in the last two minutes');
+    expect(older).toBe('');
+  });
+  it('sorts by state, the worst first, and remembers it in the URL', async () => {
+    await show(watchOf('a'), watchOf('b', { state: 'priming' }), watchOf('c', { state: 'stale' }), watchOf('d', { state: 'resyncing' }));
+    expect(names()).toEqual(['a', 'b', 'c', 'd']);
+    fireEvent.click(screen.getByRole('button', { name: 'State' }));
+    expect(names()).toEqual(['c', 'd', 'b', 'a']);
+    expect(location.hash).toBe('#/?sort=state');
+  });
+  it('offers a filter where there are many', async () => {
+    await show(...Array.from({ length: 13 }, (_, i) => watchOf(`w${i}`, { source: i < 2 ? 'machine' : 'local' })));
+    fireEvent.change(screen.getByRole('searchbox', { name: 'Filter' }), { target: { value: 'MACH' } });
+    expect(names()).toEqual(['w0', 'w1']);
+    expect(screen.getByRole('status').textContent).toBe('2 of 13');
+  });
+  it('reports what is not in sync, with its reason', async () => {
+    await show(watchOf('a'), watchOf('b', { state: 'stale', reason: 'no connection' }));
+    expect(reported).toBe('b stale no connection');
+  });
+  it('says what to do where nothing is configured', async () => {
+    await show();
+    expect(screen.getByText(/has no watches/)).toBeTruthy();
+  });
+});
