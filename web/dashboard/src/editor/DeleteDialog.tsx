@@ -1,0 +1,60 @@
+import { useEffect, useRef, useState } from 'react';
+import { useChange } from './change';
+import { Dialog } from './Dialog';
+import type { Props } from './EditorDialog';
+import { Newer } from './Newer';
+import { isConflict, load, remove, type Loaded, type Refusal, type Target } from './resource';
+
+/** Asks before it deletes a resource, and again if that is not what it was any more. */
+export function DeleteDialog({ watch, resource, onClose }: Props & { resource: NonNullable<Props['resource']> }) {
+  const target: Target = { watch, key: resource.key, ...(resource.key_encoding && { key_encoding: resource.key_encoding }) };
+  const [revision, setRevision] = useState(resource.revision); // that is known to be lost
+  const [refusal, setRefusal] = useState<Refusal>();
+  const [newer, setNewer] = useState<Loaded>();
+  const [gone, setGone] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const change = useChange(target, revision);
+  const ended = useRef(new AbortController());
+  useEffect(() => {
+    if (ended.current.signal.aborted) ended.current = new AbortController(); // React mounts it twice in development
+    return () => ended.current.abort();
+  }, []);
+
+  async function look(): Promise<void> {
+    const found = await load(target, ended.current.signal);
+    if (!found) return setGone(true);
+    if ('status' in found) return setRefusal(found);
+    setNewer(found);
+  }
+  async function erase(known: string): Promise<void> {
+    setBusy(true);
+    setRevision(known);
+    setNewer(undefined);
+    const outcome = await remove(target, { revision: known, signal: ended.current.signal });
+    if (!outcome) return onClose();
+    setRefusal(outcome);
+    if (isConflict(outcome)) await look();
+    setBusy(false);
+  }
+  const changed = change.what === 'changed' && newer?.revision !== change.revision;
+  const deleted = gone || change.what === 'deleted';
+  return (
+    <Dialog title={`Delete ${resource.key}?`} onLeave={onClose} aside={<span className="soft">in {watch}, revision {revision}</span>}>
+      <div role="alert">
+        {deleted && <p className="notice wait">It is gone already: somebody else deleted it.</p>}
+        {changed && !deleted && (
+          <p className="notice wait">It changed meanwhile: it is at revision {change.revision}. <button type="button" onClick={() => void look().catch(ignore)}>Show what there is now</button></p>
+        )}
+        {refusal && !deleted && <p className="notice bad">{refusal.status > 0 && `${refusal.status}: `}{refusal.reason}</p>}
+      </div>
+      {newer && !deleted && <Newer loaded={newer} overwrite="Delete this newer value" onOverwrite={() => void erase(newer.revision).catch(ignore)} />}
+      <footer className="bar">
+        <button type="button" className="push" autoFocus onClick={onClose}>{deleted ? 'Close' : 'Cancel'}</button>
+        {!deleted && <button type="button" className="danger" disabled={busy || newer !== undefined} onClick={() => void erase(revision).catch(ignore)}>Delete</button>}
+      </footer>
+    </Dialog>
+  );
+}
+
+// Only what was taken back throws: the dialog is gone.
+const ignore = () => {};

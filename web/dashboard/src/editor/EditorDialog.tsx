@@ -1,0 +1,109 @@
+import { useEffect, useRef, useState } from 'react';
+import type { Resource } from '@watchtide/client';
+import { useChange, type Change } from './change';
+import { Dialog } from './Dialog';
+import { useDraft, type Draft } from './draft';
+import { findFault, format } from './json';
+import { Newer } from './Newer';
+import { ValueField } from './ValueField';
+import { useVerdict } from './verdict';
+
+export interface Props {
+  watch: string;
+  resource?: Resource | undefined;
+  onClose(): void;
+}
+
+/** Writes a new resource, or another value of one. */
+export function EditorDialog({ watch, resource, onClose }: Props) {
+  const draft = useDraft(watch, resource, onClose);
+  const { target, text, base, begun, saving, newer } = draft;
+  const change = useChange(target, base?.revision);
+  const fault = text === '' ? undefined : findFault(text);
+  const ready = begun && !saving && !newer && !fault && text !== '' && target.key !== '';
+  const [verdict, check] = useVerdict(target, text, base?.revision, ready);
+  const [leaving, setLeaving] = useState(false);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useUnsaved(draft.dirty);
+
+  const leave = () => draft.dirty ? setLeaving(true) : onClose();
+  const toFault = () => {
+    field.current?.focus();
+    field.current?.setSelectionRange(fault?.at ?? 0, (fault?.at ?? 0) + 1);
+  };
+  const save = () => fault || text === '' ? toFault() : draft.save();
+  return (
+    <Dialog
+      title={resource ? `Edit ${resource.key}` : `New resource in ${watch}`} onLeave={leave}
+      aside={base && <span className="soft">revision {base.revision}</span>}
+    >
+      <form onSubmit={(event) => { event.preventDefault(); save(); }}>
+        {!resource && (
+          <label className="key">Key <input value={target.key} required autoFocus={!base} readOnly={base !== undefined} autoCapitalize="off" autoComplete="off" spellCheck={false} onChange={(event) => draft.setKey(event.target.value)} /></label>
+        )}
+        <div role="alert"><Meanwhile change={change} draft={draft} /></div>
+        <div className={newer ? 'sides two' : 'sides'}>
+          <ValueField field={field} text={text} fault={fault} verdict={verdict} readOnly={!begun} onChange={draft.setText} onFault={toFault} />
+          {newer && (
+            <Newer
+              loaded={newer === 'gone' ? undefined : newer} overwrite={newer === 'gone' ? 'Create it again, with my text' : 'Keep my text, to overwrite it'}
+              onLoad={() => draft.rebase('theirs')} onOverwrite={() => draft.rebase('ours')}
+            />
+          )}
+        </div>
+        {leaving && draft.dirty ? <Leaving onClose={onClose} onStay={() => setLeaving(false)} /> : (
+          <footer className="bar">
+            <button type="button" disabled={!text || fault !== undefined} onClick={() => draft.setText(format(text))}>Format</button>
+            <button type="button" disabled={!ready} onClick={check}>Check</button>
+            <button type="button" className="push" onClick={leave}>Cancel</button>
+            <button type="submit" className="primary" disabled={!begun || saving || newer !== undefined}>{saving ? 'Saving…' : 'Save'}</button>
+          </footer>
+        )}
+      </form>
+    </Dialog>
+  );
+}
+
+// What happened in the gateway while somebody was writing here.
+function Meanwhile({ change, draft: { begun, newer, base, refusal, look } }: { change: Change; draft: Draft }) {
+  const shown = newer === 'gone' ? change.what === 'deleted' : newer !== undefined && newer.revision === change.revision;
+  return (
+    <>
+      {begun && change.what !== '' && (
+        <p className="notice wait">
+          {sentence(change, base?.revision)} {!shown && <button type="button" onClick={look}>Show what there is now</button>}
+        </p>
+      )}
+      {refusal && <p className="notice bad">{refusal.status > 0 && `${refusal.status}: `}{refusal.reason}</p>}
+    </>
+  );
+}
+
+function sentence({ what, revision }: Change, base: string | undefined): string {
+  switch (what) {
+    case 'created': return `A resource with this key is there already, at revision ${revision}.`;
+    case 'changed': return `It changed meanwhile: it is at revision ${revision}, your text started from ${base}.`;
+    case 'deleted': return 'It was deleted meanwhile.';
+    case '': return '';
+  }
+}
+
+function Leaving({ onClose, onStay }: { onClose(): void; onStay(): void }) {
+  return (
+    <footer className="bar" role="group" aria-label="Your text is not saved">
+      <strong>Your text is not saved.</strong>
+      <button type="button" className="danger push" onClick={onClose}>Discard it</button>
+      <button type="button" className="primary" autoFocus onClick={onStay}>Go on writing</button>
+    </footer>
+  );
+}
+
+// Leaving the page would lose the text as well.
+function useUnsaved(dirty: boolean): void {
+  useEffect(() => {
+    if (!dirty) return;
+    const stay = (event: Event) => event.preventDefault();
+    addEventListener('beforeunload', stay);
+    return () => removeEventListener('beforeunload', stay);
+  }, [dirty]);
+}

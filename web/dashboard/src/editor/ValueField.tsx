@@ -1,0 +1,41 @@
+import { useId, type RefObject } from 'react';
+import type { Fault } from './json';
+import type { Verdict } from './verdict';
+
+interface Props {
+  field: RefObject<HTMLTextAreaElement | null>;
+  text: string;
+  fault: Fault | undefined;
+  verdict: Verdict;
+  readOnly: boolean;
+  onChange(text: string): void;
+  onFault(): void;
+}
+
+/** The text of a value, and below it what is wrong with it. */
+export function ValueField({ field, text, fault, verdict, readOnly, onChange, onFault }: Props) {
+  const id = useId();
+  const wrong = fault !== undefined || verdict.state === 'refused';
+  return (
+    <div className="value">
+      <label htmlFor={id}>Value, as JSON</label>
+      <textarea
+        id={id} ref={field} value={text} readOnly={readOnly} rows={14} spellCheck={false} autoCapitalize="off" autoComplete="off" wrap="off"
+        aria-invalid={wrong} aria-describedby={`${id}-verdict`} onChange={(event) => onChange(event.target.value)}
+      />
+      <div id={`${id}-verdict`} className={wrong ? 'verdict wrong' : 'verdict'} role="status">
+        {fault && <><button type="button" onClick={onFault}>line {fault.line}, column {fault.column}</button> {fault.reason}</>}
+        {!fault && words(verdict)}
+      </div>
+    </div>
+  );
+}
+
+function words({ state, refusal }: Verdict): string {
+  switch (state) {
+    case 'none': return '';
+    case 'asking': return 'Asking the gateway…';
+    case 'accepted': return 'The gateway would take it.';
+    case 'refused': return refusal?.status ? `Refused (${refusal.status}): ${refusal.reason}` : `Not checked: ${refusal?.reason}`;
+  }
+}

@@ -1,0 +1,103 @@
+import { useEffect, useRef, useState } from 'react';
+import type { Resource } from '@watchtide/client';
+import { format } from './json';
+import { isConflict, load, put, type Loaded, type Outcome, type Refusal, type Target } from './resource';
+
+/** What is being written, and what it started from. */
+export interface Draft {
+  readonly target: Target;
+  readonly text: string;
+  /** What the text started from; undefined for a new resource. */
+  readonly base: Loaded | undefined;
+  /** Something would be lost if it was left. */
+  readonly dirty: boolean;
+  /** There is something to write: what there was has been loaded. */
+  readonly begun: boolean;
+  readonly saving: boolean;
+  /** Why the last thing that was tried did not succeed. */
+  readonly refusal: Refusal | undefined;
+  /** What somebody else wrote meanwhile, once it was asked for; gone if they deleted it. */
+  readonly newer: Loaded | 'gone' | undefined;
+
+  setKey(key: string): void;
+  setText(text: string): void;
+  /** Asks for what there is now. */
+  look(): void;
+  /** Goes on from what somebody else wrote, with their text or with ours. */
+  rebase(text: 'theirs' | 'ours'): void;
+  save(): void;
+}
+
+/** The draft of a new resource, or of a change to one. done is called once it is saved. */
+export function useDraft(watch: string, resource: Resource | undefined, done: () => void): Draft {
+  const [target, setTarget] = useState<Target>(() => ({ watch, key: '', ...(resource && keyOf(resource)) }));
+  const [base, setBase] = useState<Loaded>();
+  const [text, setText] = useState('');
+  const [saved, setSaved] = useState(''); // the text that is not ours
+  const [begun, setBegun] = useState(!resource);
+  const [saving, setSaving] = useState(false);
+  const [refusal, setRefusal] = useState<Outcome>();
+  const [newer, setNewer] = useState<Draft['newer']>();
+  const lifetime = useLifetime();
+
+  function begin(loaded: Loaded): void {
+    const laid = format(loaded.text);
+    setBegun(true);
+    setBase(loaded);
+    setText(laid);
+    setSaved(laid);
+  }
+
+  async function ask(use: (found: Loaded | 'gone') => void): Promise<void> {
+    const found = await load(target, lifetime());
+    if (found && 'status' in found) setRefusal(found);
+    else use(found ?? 'gone');
+  }
+
+  useEffect(() => {
+    if (!resource) return;
+    void ask((found) => found === 'gone' ? setNewer(found) : begin(found)).catch(ignore);
+  }, []); // the dialog is made anew for another resource
+
+  async function save(): Promise<void> {
+    setSaving(true);
+    setRefusal(undefined);
+    const outcome = await put(target, text, { revision: base?.revision, signal: lifetime() });
+    if (!outcome) return done();
+    setRefusal(outcome);
+    if (isConflict(outcome)) await ask(setNewer);
+    setSaving(false);
+  }
+
+  function rebase(whose: 'theirs' | 'ours'): void {
+    if (newer && newer !== 'gone' && whose === 'theirs') begin(newer);
+    else setBase(newer === 'gone' ? undefined : newer);
+    setBegun(true);
+    setNewer(undefined);
+    setRefusal(undefined);
+  }
+
+  return {
+    target, text, base, dirty: text !== saved || (!resource && !base && target.key !== ''), begun, saving, refusal, newer,
+    setKey: (key) => setTarget({ watch, key }),
+    setText,
+    look: () => void ask(setNewer).catch(ignore),
+    rebase,
+    save: () => void save().catch(ignore),
+  };
+}
+
+const keyOf = ({ key, key_encoding }: Resource) => ({ key, ...(key_encoding && { key_encoding }) });
+
+// Only what was taken back throws: the dialog is gone.
+const ignore = () => {};
+
+// Returns what gives the signal that ends with the component.
+function useLifetime(): () => AbortSignal {
+  const ended = useRef(new AbortController());
+  useEffect(() => {
+    if (ended.current.signal.aborted) ended.current = new AbortController(); // React mounts it twice in development
+    return () => ended.current.abort();
+  }, []);
+  return () => ended.current.signal;
+}

@@ -1,0 +1,2 @@
+export { EditorDialog } from './EditorDialog';
+export { DeleteDialog } from './DeleteDialog';

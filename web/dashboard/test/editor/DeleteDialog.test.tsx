@@ -1,0 +1,69 @@
+import { act, cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { DeleteDialog } from '../../src/editor';
+import { FakeGateway, FakeStore, problem } from './gateway';
+
+let gateway: FakeGateway;
+let store: FakeStore;
+let closed: () => void;
+vi.mock('../../src/gateway/tide', () => ({ useStore: () => store.store }));
+
+beforeEach(() => {
+  gateway = new FakeGateway();
+  store = new FakeStore();
+  closed = vi.fn();
+  vi.stubGlobal('fetch', gateway.fetch);
+  const revision = gateway.write('a', '1');
+  render(<DeleteDialog watch="notes" resource={{ key: 'a', revision, value: 1 }} onClose={closed} />);
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+});
+
+const press = (name: string) => fireEvent.click(screen.getByRole('button', { name }));
+
+it('deletes what was shown, after a question', async () => {
+  screen.getByRole('dialog', { name: 'Delete a?' });
+  expect(gateway.asked).toEqual([]);
+  press('Delete');
+  await waitFor(() => expect(closed).toHaveBeenCalledOnce());
+  expect(gateway.asked).toEqual(['DELETE /v1/watches/notes/resources/a "1"']);
+});
+
+it('deletes nothing when it is left', () => {
+  fireEvent.keyDown(screen.getByRole('dialog'), { key: 'Escape' });
+  expect(closed).toHaveBeenCalledOnce();
+  expect(gateway.resources.size).toBe(1);
+});
+
+it('shows what somebody else wrote meanwhile before it deletes that', async () => {
+  gateway.write('a', '"theirs"');
+  press('Delete');
+  await screen.findByText('"theirs"');
+  expect(gateway.resources.size).toBe(1);
+  press('Delete this newer value');
+  await waitFor(() => expect(closed).toHaveBeenCalled());
+  expect(gateway.asked.at(-1)).toBe('DELETE /v1/watches/notes/resources/a "2"');
+});
+
+it('says at once that it changed, or was deleted', () => {
+  act(() => store.show('2', { a: '2' }));
+  expect(screen.getByRole('alert').textContent).toContain('It changed meanwhile: it is at revision 2.');
+  act(() => store.show('3', {}));
+  expect(screen.getByRole('alert').textContent).toBe('It is gone already: somebody else deleted it.');
+  expect(screen.queryByRole('button', { name: 'Delete' })).toBeNull();
+});
+
+it('says so where somebody else deleted it first', async () => {
+  gateway.resources.delete('a');
+  press('Delete');
+  await screen.findByText(/It is gone already/);
+});
+
+it('says why it was refused', async () => {
+  gateway.refuse = () => problem(405, 'watch "notes" is read-only');
+  press('Delete');
+  await screen.findByText('405: watch "notes" is read-only');
+  expect(closed).not.toHaveBeenCalled();
+});

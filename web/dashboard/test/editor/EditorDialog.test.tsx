@@ -1,0 +1,212 @@
+import { act, cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { EditorDialog } from '../../src/editor';
+import { FakeGateway, FakeStore, problem } from './gateway';
+
+let gateway: FakeGateway;
+let store: FakeStore;
+let closed: () => void;
+vi.mock('../../src/gateway/tide', () => ({ useStore: () => store.store }));
+
+const key = 'a/b c?#%';
+const path = '/v1/watches/notes/resources/a%2Fb%20c%3F%23%25';
+
+beforeEach(() => {
+  gateway = new FakeGateway();
+  store = new FakeStore();
+  closed = vi.fn();
+  vi.stubGlobal('fetch', gateway.fetch);
+});
+afterEach(() => {
+  cleanup();
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+const field = () => screen.getByRole<HTMLTextAreaElement>('textbox', { name: 'Value, as JSON' });
+const type = (text: string) => fireEvent.change(field(), { target: { value: text } });
+const press = (name: string) => fireEvent.click(screen.getByRole('button', { name }));
+
+async function edit(text: string): Promise<void> {
+  const revision = gateway.write(key, text);
+  render(<EditorDialog watch="notes" resource={{ key, revision, value: null }} onClose={closed} />);
+  await waitFor(() => expect(field().readOnly).toBe(false));
+  gateway.asked.length = 0;
+}
+
+function create(): void {
+  render(<EditorDialog watch="notes" onClose={closed} />);
+  fireEvent.change(screen.getByRole('textbox', { name: 'Key' }), { target: { value: key } });
+}
+
+describe('editing', () => {
+  it('sends the text as it is, on the revision that was loaded', async () => {
+    await edit('{"n":12345678901234567890.10}');
+    expect(field().value).toBe('{\n  "n": 12345678901234567890.10\n}');
+    type('{"n": 12345678901234567890.20 }');
+    press('Save');
+    await waitFor(() => expect(closed).toHaveBeenCalledOnce());
+    expect(gateway.asked).toEqual([`PUT ${path} "1" {"n": 12345678901234567890.20 }`]);
+  });
+
+  it('says that it changed, as soon as the stream does, and shows what there is now', async () => {
+    await edit('1');
+    type('2');
+    gateway.write(key, '{"theirs":true}');
+    expect(screen.queryByText(/changed meanwhile/)).toBeNull();
+    act(() => store.show('2', { [key]: '2' }));
+    expect(screen.getByRole('alert').textContent).toContain('It changed meanwhile: it is at revision 2, your text started from 1.');
+    press('Show what there is now');
+    await screen.findByText(/"theirs": true/);
+    press('Load it, and lose my text');
+    expect(field().value).toBe('{\n  "theirs": true\n}');
+    expect(screen.queryByText(/changed meanwhile/)).toBeNull();
+  });
+
+  it('overwrites what somebody else wrote only knowingly', async () => {
+    await edit('1');
+    type('2');
+    gateway.write(key, '"theirs"');
+    press('Save');
+    await screen.findByText('"theirs"');
+    expect(screen.getByRole('alert').textContent).toContain('412: key a/b c?#% is at revision 2, 1 was expected');
+    expect(gateway.resources.get(key)?.text).toBe('"theirs"');
+    press('Keep my text, to overwrite it');
+    expect(field().value).toBe('2');
+    press('Save');
+    await waitFor(() => expect(closed).toHaveBeenCalled());
+    expect(gateway.resources.get(key)).toEqual({ revision: 3, text: '2' });
+  });
+
+  it('says that it was deleted, and creates it again only knowingly', async () => {
+    await edit('1');
+    gateway.resources.delete(key);
+    act(() => store.show('2', {}));
+    expect(screen.getByRole('alert').textContent).toContain('It was deleted meanwhile.');
+    press('Save');
+    await screen.findByText('In the gateway: deleted');
+    press('Create it again, with my text');
+    press('Save');
+    await waitFor(() => expect(closed).toHaveBeenCalled());
+    expect(gateway.asked.at(-1)).toBe(`PUT ${path} * 1`);
+  });
+
+  it('does not mistake a stream that is a moment behind for a change', async () => {
+    gateway.revision = 4;
+    await edit('1');
+    act(() => store.show('3', { [key]: '3' }));
+    act(() => store.show('4', {}));
+    expect(screen.getByRole('alert').textContent).toBe('');
+  });
+
+  it('finds keys that have no place in a URL', async () => {
+    const revision = gateway.write('..', '1');
+    render(<EditorDialog watch="notes" resource={{ key: '..', revision, value: null }} onClose={closed} />);
+    await waitFor(() => expect(field().value).toBe('1'));
+    expect(gateway.asked).toEqual(['GET /v1/watches/notes/resources/Li4%3D?key_encoding=base64']);
+  });
+
+  it('says why it could not be loaded', async () => {
+    gateway.refuse = () => problem(403, 'notes are not yours');
+    render(<EditorDialog watch="notes" resource={{ key, revision: '1', value: null }} onClose={closed} />);
+    await screen.findByText('403: notes are not yours');
+    expect(screen.getByRole<HTMLButtonElement>('button', { name: 'Save' }).disabled).toBe(true);
+  });
+});
+
+describe('creating', () => {
+  it('asks for a resource that is not there yet', async () => {
+    create();
+    type('[]');
+    press('Save');
+    await waitFor(() => expect(closed).toHaveBeenCalled());
+    expect(gateway.asked).toEqual([`PUT ${path} * []`]);
+  });
+
+  it('does not overwrite one that is there', async () => {
+    gateway.write(key, '"theirs"');
+    create();
+    act(() => store.show('1', { [key]: '1' }));
+    expect(screen.getByRole('alert').textContent).toContain('A resource with this key is there already, at revision 1.');
+    type('2');
+    press('Save');
+    await screen.findByText('"theirs"');
+    expect(closed).not.toHaveBeenCalled();
+    expect(gateway.resources.get(key)?.text).toBe('"theirs"');
+  });
+});
+
+describe('the text', () => {
+  it('is said to be wrong at once, and where', async () => {
+    create();
+    type('{\n  "a": 1,\n}');
+    expect(screen.getByRole('status').textContent).toContain('line 3, column 1');
+    expect(field().getAttribute('aria-invalid')).toBe('true');
+    press('Save');
+    expect(gateway.asked).toEqual([]);
+    expect([field().selectionStart, document.activeElement]).toEqual([12, field()]);
+  });
+
+  it('is put to the gateway once the typing stopped', async () => {
+    vi.useFakeTimers();
+    gateway.refuse = (_, url) => url.searchParams.has('validate_only') ? problem(400, 'want a name') : undefined;
+    create();
+    type('{}');
+    act(() => vi.advanceTimersByTime(499));
+    type('{"a":1}');
+    act(() => vi.advanceTimersByTime(499));
+    expect(gateway.asked).toEqual([]);
+    await act(() => vi.advanceTimersByTimeAsync(1));
+    expect(gateway.asked).toEqual([`PUT ${path}?validate_only=true * {"a":1}`]);
+    expect(screen.getByRole('status').textContent).toBe('Refused (400): want a name');
+  });
+
+  it('is put to the gateway on demand', async () => {
+    create();
+    type('{}');
+    press('Check');
+    await screen.findByText('The gateway would take it.');
+    expect(gateway.resources.size).toBe(0);
+  });
+
+  it('is laid out by a button', () => {
+    create();
+    type('{"a":1.0}');
+    press('Format');
+    expect(field().value).toBe('{\n  "a": 1.0\n}');
+  });
+
+  it('is not lost by Escape without a question', () => {
+    create();
+    fireEvent.keyDown(field(), { key: 'Escape' });
+    expect(closed).not.toHaveBeenCalled();
+    press('Go on writing');
+    fireEvent.keyDown(field(), { key: 'Escape' });
+    press('Discard it');
+    expect(closed).toHaveBeenCalledOnce();
+  });
+
+  it('need not be asked about where nothing was written', async () => {
+    await edit('1');
+    fireEvent.keyDown(field(), { key: 'Escape' });
+    expect(closed).toHaveBeenCalledOnce();
+  });
+
+  it.each([[403, 'not yours'], [405, 'read-only'], [413, 'too large'], [503, 'draining']])('stays where a save is refused with %d', async (status, detail) => {
+    create();
+    type('1');
+    gateway.refuse = () => problem(status, detail);
+    press('Save');
+    await screen.findByText(`${status}: ${detail}`);
+    expect(field().value).toBe('1');
+    expect(screen.getByRole<HTMLButtonElement>('button', { name: 'Save' }).disabled).toBe(false);
+  });
+
+  it('stays where the gateway does not answer', async () => {
+    create();
+    type('1');
+    vi.stubGlobal('fetch', () => Promise.reject(new TypeError('failed to fetch')));
+    press('Save');
+    await screen.findByText('the gateway does not answer (failed to fetch)');
+  });
+});
