@@ -42,7 +42,7 @@ build: ## build bin/gateway
 .PHONY: test
 test: servers ## run all tests with the race detector, in random order (WATCHTIDE_FULL_CONSUL=1: with full Consul servers)
 	@for m in $(OURS); do echo "==> $$m" >&2; (cd "$$m" && $(GO) test -race -shuffle=on ./...); done
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory client dashboard-check; \
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory client dashboard-check browser; \
 	else echo "==> web: not tested, npm is missing: install Node 20 or newer" >&2; fi
 
 .PHONY: client
@@ -58,6 +58,31 @@ dashboard: ## build the dashboard into web/page, which is committed (needs Node 
 dashboard-check: ## check and test the dashboard, and fail if web/page is stale
 	@echo "==> web/dashboard" >&2
 	@cd web/dashboard && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check
+
+# Debian's, or what CHROMIUM names.
+CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome | head -n 1)
+BROWSER   = cd web/dashboard/browser && CHROMIUM=$(CHROMIUM)
+
+.PHONY: browser
+browser: ## play the scenarios of the dashboard in a real browser (needs chromium, and nginx for some)
+	@echo "==> web/dashboard/browser" >&2
+	@if [ -z "$(CHROMIUM)" ]; then echo "==> web/dashboard/browser: NOT TESTED, chromium is missing: apt-get install chromium" >&2; \
+	else $(MAKE) --no-print-directory browser-modules && $(BROWSER) npm test --silent; fi
+
+.PHONY: screenshots
+screenshots: browser-modules ## photograph every page of the dashboard into docs/images (needs chromium; smaller with pngquant)
+	@$(BROWSER) npm run --silent screenshots
+
+.PHONY: bench-browser
+bench-browser: browser-modules ## measure the dashboard beside a naive page in a real browser; about five minutes
+	@$(BROWSER) npm run --silent bench
+
+# What the scenarios import: their own modules, and the built client.
+.PHONY: browser-modules
+browser-modules:
+	@[ -d web/client/node_modules ] || (cd web/client && npm ci --no-audit --no-fund --loglevel=error)
+	@cd web/client && npm run --silent build
+	@cd web/dashboard/browser && npm ci --no-audit --no-fund --loglevel=error
 
 .PHONY: servers
 servers: ## compile the real servers that tests start
@@ -75,7 +100,7 @@ bench: ## run all benchmarks and print their tables (COUNT=6 for a comparison), 
 	$(GO) test -run '^$$' -bench . -skip '^BenchmarkUpstream$$' -benchmem -count $(COUNT) ./... | tee profile/bench.txt
 	@$(TOOL) benchstat profile/bench.txt
 	$(GO) run ./bench
-	@$(MAKE) --no-print-directory bench-fanout bench-sources
+	@$(MAKE) --no-print-directory bench-fanout bench-sources bench-browser
 
 .PHONY: bench-fanout
 bench-fanout: ## measure the gateway beside other servers and a bare write loop, with 10,000 subscribers; about an hour

@@ -44,6 +44,7 @@ var imports = []struct {
 	{"openapi", nil, "the contract is a leaf"},
 	{"openapi/*", nil, "the contract is a leaf"},
 	{"web", nil, "the web client is a leaf"},
+	{"web/dashboard/browser/upstream", []string{"stream", "stream/store", "openapi/watchtidev1"}, "what the gateway follows in the browser scenarios: a process of its own"},
 	{"cmd/gateway", []string{"stream", "stream/*", "gateway", "openapi", "openapi/watchtidev1", "web", "cmd/gateway/*"}, "only cmd/gateway knows everything"},
 	{"cmd/gateway/*", []string{"stream", "stream/*", "gateway", "openapi", "openapi/watchtidev1", "cmd/gateway/*"}, "only cmd/gateway knows everything"},
 	{"bench/soak", nil, "all of it is tests, which run the built gateway"},

@@ -1,0 +1,62 @@
+import { execFileSync } from 'node:child_process';
+import { cpus } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { chromiumProgram } from '../stage/chromium.mjs';
+import { Gateway } from '../stage/gateway.mjs';
+import { Site } from '../stage/site.mjs';
+import { Upstream } from '../stage/upstream.mjs';
+import { measureChanges, measureLoad } from './measure.mjs';
+import { printTable } from './table.mjs';
+
+const { values: flags } = parseArgs({ options: {
+  rows: { type: 'string', default: '100000' },
+  rate: { type: 'string', default: '1000' },
+  seconds: { type: 'string', default: '60' },
+  runs: { type: 'string', default: '5' },
+} });
+const [rows, perSecond, seconds, runs] = [flags.rows, flags.rate, flags.seconds, flags.runs].map(Number);
+const bytes = 300;
+
+const site = await Site.start({ '/': fileURLToPath(new URL('./naive/', import.meta.url)) });
+const upstream = await Upstream.start();
+await upstream.fill('services', rows, bytes);
+await upstream.fill('nodes', 50);
+const gateway = await Gateway.start(upstream, { origins: [site.origin], heartbeat: '15s' });
+
+const subjects = [
+  { name: 'the dashboard', url: `${gateway.origin}/#/watches/services` },
+  { name: 'a naive page', url: `${site.origin}/index.html?gateway=${encodeURIComponent(gateway.origin)}` },
+];
+
+// In turn, so that whatever else the machine does is borne by all.
+for (const subject of subjects) subject.loads = [];
+for (let run = 0; run < runs; run++) {
+  for (const subject of subjects) subject.loads.push(await measureLoad(subject.url, rows));
+}
+for (const subject of subjects) {
+  subject.live = await measureChanges(subject.url, rows, { upstream, gateway, perSecond, seconds });
+}
+for (const server of [gateway, upstream, site]) await (server.kill ?? server.stop).call(server);
+
+const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
+const ms = (number) => `${number.toFixed(number < 100 ? 1 : 0)} ms`;
+const megabytes = (number) => `${(number / 1e6).toFixed(1)} MB`;
+
+const version = execFileSync(chromiumProgram, ['--version'], { stdio: ['ignore', 'pipe', 'ignore'] }).toString().trim();
+console.log(`\n${rows.toLocaleString('en')} rows of ${bytes} bytes; then ${perSecond.toLocaleString('en')} changes per second for ${seconds} s.`);
+console.log(`${version}, headless; ${cpus().length} cores, ${cpus()[0].model}.\n`);
+printTable(['', ...subjects.map(({ name }) => name)], [
+  [`navigation to consistent table, median of ${runs}`, ({ loads }) => ms(median(loads.map((load) => load.ms)))],
+  ['slowest of them', ({ loads }) => ms(Math.max(...loads.map((load) => load.ms)))],
+  ['longest frame while loading, median', ({ loads }) => ms(median(loads.map(({ longest }) => longest)))],
+  ['frames under changes: median', ({ live }) => ms(live.frames.p50)],
+  ['99th percentile', ({ live }) => ms(live.frames.p99)],
+  ['longest', ({ live }) => ms(live.frames.longest)],
+  ['over 50 ms, of all', ({ live }) => `${live.frames.over50} of ${live.frames.count}`],
+  ['farthest behind the gateway', ({ live }) => ms(live.delay)],
+  ['CPU of the renderers for each change', ({ live }) => `${live.cpuMicroseconds.toFixed(0)} µs`],
+  ['heap of the page before, after GC', ({ live }) => megabytes(live.heapBefore)],
+  ['heap of the page at the end, after GC', ({ live }) => megabytes(live.heapAfter)],
+  ['memory of the renderers at the end', ({ live }) => megabytes(live.memory)],
+].map(([title, of]) => [title, ...subjects.map(of)]));

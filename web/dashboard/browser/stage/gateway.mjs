@@ -1,0 +1,59 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { build } from './build.mjs';
+import { Process } from './process.mjs';
+import { until } from './until.mjs';
+
+/** How often a quiet stream of these gateways says something, in ms: watchdogs bite in twice that. */
+export const heartbeatMs = 1_000;
+
+/** The gateway as it is shipped, with two watches of an upstream, and one that is its own and writable. */
+export class Gateway {
+  #process;
+
+  /** port: 0 for any; origins: from which other pages may read. */
+  static async start(upstream, { port = 0, origins = [], heartbeat = `${heartbeatMs}ms` } = {}) {
+    const gateway = new Gateway();
+    const file = join(await mkdtemp(join(tmpdir(), 'watchtide-browser-')), 'gateway.yaml');
+    await writeFile(file, config({ upstream, port, origins, heartbeat }));
+    const [process, address] = await Process.start(await build('cmd/gateway'), ['serve', '--config', file], listening);
+    gateway.#process = process;
+    gateway.address = address;
+    gateway.port = Number(address.split(':')[1]);
+    gateway.origin = `http://${address}`;
+    await until('the gateway is ready', async () => (await fetch(`${gateway.origin}/readyz`)).ok);
+    return gateway;
+  }
+
+  /** What the gateway says of a watch. */
+  async watch(name) {
+    const { watches } = await (await fetch(`${this.origin}/v1/watches`)).json();
+    return watches.find((watch) => watch.name === name);
+  }
+
+  async put(watch, key, value) {
+    const response = await fetch(`${this.origin}/v1/watches/${watch}/resources/${key}`, { method: 'PUT', body: JSON.stringify(value) });
+    if (!response.ok) throw new Error(`PUT ${key}: ${response.status} ${await response.text()}`);
+  }
+
+  /** Lets it say goodbye to everybody, and end. */
+  drain = () => this.#process.stop('SIGTERM');
+  kill = () => this.#process.stop('SIGKILL');
+}
+
+const listening = (line) => /\blistening\b.*\bhttp"?[=:]"?([0-9.:]+)/.exec(line)?.[1];
+
+const config = ({ upstream, port, origins, heartbeat }) => `
+http: { listen: "127.0.0.1:${port}", allowed_origins: ${JSON.stringify(origins)} }
+grpc: { listen: "127.0.0.1:0" }
+stream: { heartbeat: ${heartbeat}, retry: 100ms, drain: 100ms }
+metrics: { enabled: true }
+sources:
+  local:     { type: store }
+  inventory: { type: grpc, address: ${JSON.stringify(upstream.address)} }
+watches:
+  services: { source: inventory }
+  nodes:    { source: inventory }
+  notes:    { source: local }
+`;

@@ -1,0 +1,75 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { patience } from './until.mjs';
+
+// Whatever ends the run, no server outlives it.
+const running = new Set();
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
+
+/** A server that runs as a child. */
+export class Process {
+  /** What it printed, for whoever has to find out why something failed. */
+  lines = [];
+  #child;
+  #ended;
+
+  /** Starts a program; returns it with what ready, called with each line, returned first that was truthy. */
+  static async start(program, args, ready) {
+    const started = new Process(program, args);
+    const said = await started.#until(ready);
+    return [started, said];
+  }
+
+  constructor(program, args) {
+    this.name = program;
+    this.#child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    running.add(this.#child);
+    this.#ended = new Promise((resolve, reject) => {
+      this.#child.once('error', reject);
+      this.#child.once('exit', resolve);
+    });
+    this.#ended.catch(() => {}).finally(() => running.delete(this.#child));
+  }
+
+  get pid() {
+    return this.#child.pid;
+  }
+
+  /** Asks it to end; it has when this returns. */
+  async stop(signal = 'SIGTERM') {
+    this.#child.kill(signal);
+    const late = setTimeout(() => this.#child.kill('SIGKILL'), patience);
+    await this.#ended;
+    clearTimeout(late);
+  }
+
+  #until(ready) {
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => reject(this.#failure('is not ready')), patience);
+      const read = (line) => {
+        this.lines.push(line);
+        const said = ready(line);
+        if (!said) return;
+        clearTimeout(late);
+        resolve(said);
+      };
+      for (const stream of [this.#child.stdout, this.#child.stderr]) createInterface({ input: stream }).on('line', read);
+      this.#ended.then(() => reject(this.#failure('ended before it was ready')), reject);
+    });
+  }
+
+  #failure(what) {
+    return new Error(`${this.name} ${what}:\n${this.lines.join('\n')}`);
+  }
+}
+
+/** Runs a program to its end; throws with what it printed if that is a bad one. */
+export async function run(program, args, options = {}) {
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => { output += data; });
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${code}:\n${output}`);
+}

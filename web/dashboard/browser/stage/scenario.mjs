@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { shared } from './shared.mjs';
+import { Visitor } from './visitor.mjs';
+
+/**
+ * A test with a browser. play gets a stage:
+ *   visitor(options)  somebody new with a browser of his own
+ *   own(thing)        thing.stop() is called at the end
+ * It fails, too, if any page complained in its console, broke its policy, or asked
+ * anybody but its origin. What there is to see of a failure is kept in failures/.
+ */
+export function scenario(name, play, { timeout = 60_000, skip = false } = {}) {
+  test(name, { timeout, skip }, async () => {
+    const { browser, proxy, strays } = await shared.chromium();
+    const visitors = [], things = [];
+    const stage = {
+      async visitor(options) {
+        const visitor = await Visitor.arrive(browser, { proxy, ...options });
+        visitors.push(visitor);
+        return visitor;
+      },
+      own(thing) {
+        things.unshift(thing);
+        return thing;
+      },
+    };
+    try {
+      await play(stage);
+      for (const visitor of visitors) assert.deepEqual(visitor.complaints, [], 'what the pages complained of');
+      assert.deepEqual(strays.splice(0), [], 'requests to somebody else');
+    } catch (error) {
+      for (const visitor of visitors) console.error(`see ${await visitor.keep(name)}`);
+      throw error;
+    } finally {
+      for (const visitor of visitors) await visitor.leave();
+      for (const thing of things) await thing.stop();
+    }
+  });
+}

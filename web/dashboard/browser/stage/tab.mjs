@@ -1,0 +1,40 @@
+import { patience } from './until.mjs';
+
+/** One tab with the dashboard in it. */
+export class Tab {
+  constructor(page) {
+    this.page = page;
+    this.banner = page.getByTestId('stale-banner');
+    this.table = page.getByTestId('resources');
+    this.rows = this.table.locator('[role=row][data-key]');
+  }
+
+  ready = () => this.page.locator('html[data-app=ready]').waitFor({ state: 'attached', timeout: patience });
+
+  row = (key) => this.table.locator(`[role=row][data-key="${key}"]`);
+
+  /** The table holds all of a watch, and nothing older than revision. */
+  async consistent({ rows, revision = '0', limit = patience }) {
+    await this.page.waitForFunction(isConsistent, { rows, revision }, { timeout: limit, polling: 'raf' });
+  }
+
+  /** How long it takes until the table shows what the gateway has now, at this revision, in ms. */
+  async delay(revision) {
+    const began = performance.now();
+    await this.consistent({ revision: String(revision) });
+    return Math.round(performance.now() - began);
+  }
+
+  revision = () => this.table.getAttribute('data-revision');
+
+  /** When the first complete snapshot had been painted, in ms after the navigation began. */
+  consistentAfter = () => this.page.evaluate(() => performance.getEntriesByName('consistent')[0]?.startTime);
+}
+
+// Runs in the page.
+function isConsistent({ rows, revision }) {
+  const table = document.querySelector('[data-testid=resources]');
+  if (table?.dataset.state !== 'in_sync') return false;
+  if (rows !== undefined && table.dataset.count !== String(rows)) return false;
+  return BigInt(table.dataset.revision) >= BigInt(revision);
+}

@@ -1,0 +1,82 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { Tab } from './tab.mjs';
+import { patience } from './until.mjs';
+
+const failures = fileURLToPath(new URL('../failures/', import.meta.url));
+
+/** Somebody with a browser of his own: nothing is shared with other visitors, everything among his tabs. */
+export class Visitor {
+  /** What the console said, of all tabs. */
+  log = [];
+  /** What must not be: errors, refused by the policy, requests to somebody else. */
+  #complaints = [];
+  #tolerated = [];
+  #tabs = [];
+
+  static async arrive(browser, options = {}) {
+    const visitor = new Visitor();
+    visitor.context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+    visitor.context.setDefaultTimeout(patience);
+    await visitor.context.addInitScript(reportPolicy);
+    return visitor;
+  }
+
+  /** Opens a page and returns its tab at once; wait for what it shall show. */
+  async open(url) {
+    const page = await this.context.newPage();
+    this.#listen(page, new URL(url).origin);
+    const tab = new Tab(page);
+    this.#tabs.push(tab);
+    await page.goto(url);
+    return tab;
+  }
+
+  /** Errors that the scenario itself brings about. */
+  tolerate(...patterns) {
+    this.#tolerated.push(...patterns);
+  }
+
+  get complaints() {
+    return this.#complaints.filter((text) => !this.#tolerated.some((pattern) => pattern.test(text)));
+  }
+
+  async leave() {
+    await this.context.close();
+  }
+
+  /** Keeps what there is to see of a failure; returns where. */
+  async keep(name) {
+    const folder = `${failures}${name.replaceAll(/\W+/g, '-')}/`;
+    await mkdir(folder, { recursive: true });
+    await writeFile(`${folder}console.log`, this.log.join('\n'));
+    for (const [i, { page }] of this.#tabs.entries()) {
+      if (page.isClosed()) continue;
+      await writeFile(`${folder}tab-${i}.html`, await page.content());
+      await page.screenshot({ path: `${folder}tab-${i}.png`, timeout: 5_000 });
+    }
+    return folder;
+  }
+
+  #listen(page, origin) {
+    page.on('console', (message) => {
+      this.log.push(`${message.type()}: ${message.text()} ${message.location().url}`);
+      if (message.type() === 'error') this.#complaints.push(message.text());
+    });
+    page.on('pageerror', (error) => {
+      this.log.push(`uncaught: ${error.stack}`);
+      this.#complaints.push(`uncaught: ${error.message}`);
+    });
+    page.on('request', (request) => {
+      const url = new URL(request.url());
+      if (['http:', 'https:'].includes(url.protocol) && url.origin !== origin) this.#complaints.push(`a request to ${url.href}`);
+    });
+  }
+}
+
+// Runs in the page.
+function reportPolicy() {
+  document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sourceFile, lineNumber }) => {
+    console.error(`securitypolicyviolation: ${violatedDirective} ${blockedURI} at ${sourceFile}:${lineNumber}`);
+  });
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// changes are what happens to the rows of one watch.
+type changes struct {
+	// Static after construction.
+	server *server
+	watch  string
+	rows   int
+	bytes  int
+
+	// Owned by run, and by fill before it.
+	made int
+
+	stop    context.CancelFunc // nil while nothing runs
+	stopped chan struct{}
+}
+
+// fill writes rows, each over what may have been there.
+func (s *server) fill(ctx context.Context, watch string, rows, bytes int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.changes[watch]; c != nil {
+		c.halt()
+	}
+	c := &changes{server: s, watch: watch, rows: rows, bytes: bytes}
+	s.changes[watch] = c
+	for i := range rows {
+		if err := c.put(ctx, i, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change lets so many rows of a filled watch change in a second; 0: none.
+func (s *server) change(watch string, perSecond int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.changes[watch]
+	if c == nil || c.rows == 0 {
+		return fmt.Errorf("watch %q is not filled", watch)
+	}
+	c.halt()
+	if perSecond == 0 {
+		return nil
+	}
+	var ctx context.Context
+	ctx, c.stop = context.WithCancel(context.Background())
+	c.stopped = make(chan struct{})
+	go c.run(ctx, perSecond)
+	return nil
+}
+
+// halt returns when nothing changes any more.
+func (c *changes) halt() {
+	if c.stop == nil {
+		return
+	}
+	c.stop()
+	<-c.stopped
+	c.stop = nil
+}
+
+// run makes as many changes as are due, a hundred times in a second, so that a
+// machine that is busy makes them late but not fewer.
+func (c *changes) run(ctx context.Context, perSecond int) {
+	defer close(c.stopped)
+	ticks := time.NewTicker(10 * time.Millisecond)
+	defer ticks.Stop()
+	began, first := time.Now(), c.made
+	for {
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return
+		}
+		due := first + int(time.Since(began).Seconds()*float64(perSecond))
+		for ; c.made < due; c.made++ {
+			const step = 7919 // prime, so that every row has its turn
+			if err := c.put(ctx, (c.made+1)*step%c.rows, c.made+1); err != nil {
+				return // stopped: the store is in memory and refuses nothing else
+			}
+		}
+	}
+}
+
+func (c *changes) put(ctx context.Context, i, version int) error {
+	_, _, err := c.server.store.Writer(c.watch).Put(ctx, stream.PutRequest{Key: key(i), Value: row(i, version, c.bytes, time.Now())})
+	return err
+}
