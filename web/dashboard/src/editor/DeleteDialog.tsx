@@ -39,7 +39,7 @@ export function DeleteDialog({ watch, resource, onClose }: Props & { resource: N
   const changed = change.what === 'changed' && newer?.revision !== change.revision;
   const deleted = gone || change.what === 'deleted';
   return (
-    <Dialog title={`Delete ${resource.key}?`} onLeave={onClose} aside={<span className="soft">in {watch}, revision {revision}</span>}>
+    <Dialog title={`Delete “${resource.key}”?`} onLeave={onClose} aside={<span className="soft">in {watch}, revision {revision}</span>}>
       <div role="alert">
         {deleted && <p className="notice wait">It is gone already: somebody else deleted it.</p>}
         {changed && !deleted && (
@@ -48,10 +48,10 @@ export function DeleteDialog({ watch, resource, onClose }: Props & { resource: N
         {refusal && !deleted && <p className="notice bad">{refusal.status > 0 && `${refusal.status}: `}{refusal.reason}</p>}
       </div>
       {newer && !deleted && <Newer loaded={newer} overwrite="Delete this newer value" onOverwrite={() => void erase(newer.revision).catch(ignore)} />}
-      <footer className="bar">
+      <div className="bar buttons">
         <button type="button" className="push" autoFocus onClick={onClose}>{deleted ? 'Close' : 'Cancel'}</button>
-        {!deleted && <button type="button" className="danger" disabled={busy || newer !== undefined} onClick={() => void erase(revision).catch(ignore)}>Delete</button>}
-      </footer>
+        {!deleted && !newer && <button type="button" className="danger" disabled={busy} onClick={() => void erase(revision).catch(ignore)}>Delete</button>}
+      </div>
     </Dialog>
   );
 }

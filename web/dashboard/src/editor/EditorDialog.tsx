@@ -5,6 +5,7 @@ import { Dialog } from './Dialog';
 import { useDraft, type Draft } from './draft';
 import { findFault, format } from './json';
 import { Newer } from './Newer';
+import { isConflict } from './resource';
 import { ValueField } from './ValueField';
 import { useVerdict } from './verdict';
 
@@ -34,7 +35,7 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
   const save = () => fault || text === '' ? toFault() : draft.save();
   return (
     <Dialog
-      title={resource ? `Edit ${resource.key}` : `New resource in ${watch}`} onLeave={leave}
+      title={resource ? `Edit “${resource.key}”` : `New resource in ${watch}`} onLeave={leave}
       aside={base && <span className="soft">revision {base.revision}</span>}
     >
       <form onSubmit={(event) => { event.preventDefault(); save(); }}>
@@ -52,12 +53,12 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
           )}
         </div>
         {leaving && draft.dirty ? <Leaving onClose={onClose} onStay={() => setLeaving(false)} /> : (
-          <footer className="bar">
+          <div className="bar buttons">
             <button type="button" disabled={!text || fault !== undefined} onClick={() => draft.setText(format(text))}>Format</button>
             <button type="button" disabled={!ready} onClick={check}>Check</button>
             <button type="button" className="push" onClick={leave}>Cancel</button>
             <button type="submit" className="primary" disabled={!begun || saving || newer !== undefined}>{saving ? 'Saving…' : 'Save'}</button>
-          </footer>
+          </div>
         )}
       </form>
     </Dialog>
@@ -67,14 +68,15 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
 // What happened in the gateway while somebody was writing here.
 function Meanwhile({ change, draft: { begun, newer, base, refusal, look } }: { change: Change; draft: Draft }) {
   const shown = newer === 'gone' ? change.what === 'deleted' : newer !== undefined && newer.revision === change.revision;
+  const told = begun && change.what !== '';
   return (
     <>
-      {begun && change.what !== '' && (
+      {told && (
         <p className="notice wait">
           {sentence(change, base?.revision)} {!shown && <button type="button" onClick={look}>Show what there is now</button>}
         </p>
       )}
-      {refusal && <p className="notice bad">{refusal.status > 0 && `${refusal.status}: `}{refusal.reason}</p>}
+      {refusal && !(told && isConflict(refusal)) && <p className="notice bad">{refusal.status > 0 && `${refusal.status}: `}{refusal.reason}</p>}
     </>
   );
 }
@@ -90,11 +92,11 @@ function sentence({ what, revision }: Change, base: string | undefined): string 
 
 function Leaving({ onClose, onStay }: { onClose(): void; onStay(): void }) {
   return (
-    <footer className="bar" role="group" aria-label="Your text is not saved">
+    <div className="bar buttons" role="group" aria-label="Your text is not saved">
       <strong>Your text is not saved.</strong>
       <button type="button" className="danger push" onClick={onClose}>Discard it</button>
       <button type="button" className="primary" autoFocus onClick={onStay}>Go on writing</button>
-    </footer>
+    </div>
   );
 }
 

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'react';
 import { format } from './json';
 import type { Loaded } from './resource';
 
@@ -11,8 +12,10 @@ interface Props {
 
 /** The value that somebody else wrote meanwhile, and what can be done about it. */
 export function Newer({ loaded, onLoad, onOverwrite, overwrite }: Props) {
+  const section = useRef<HTMLElement>(null);
+  useEffect(() => section.current?.focus(), []); // the button that asked for it may not be there any more
   return (
-    <section className="newer" aria-label="The newer value">
+    <section ref={section} tabIndex={-1} className="newer" aria-label="The newer value">
       <h3>{loaded ? `In the gateway: revision ${loaded.revision}` : 'In the gateway: deleted'}</h3>
       {loaded && <pre tabIndex={0} aria-label="The newer value">{format(loaded.text)}</pre>}
       <div className="bar">

@@ -24,7 +24,7 @@ afterEach(() => {
 const press = (name: string) => fireEvent.click(screen.getByRole('button', { name }));
 
 it('deletes what was shown, after a question', async () => {
-  screen.getByRole('dialog', { name: 'Delete a?' });
+  screen.getByRole('dialog', { name: 'Delete “a”?' });
   expect(gateway.asked).toEqual([]);
   press('Delete');
   await waitFor(() => expect(closed).toHaveBeenCalledOnce());

@@ -58,6 +58,7 @@ describe('editing', () => {
     expect(screen.getByRole('alert').textContent).toContain('It changed meanwhile: it is at revision 2, your text started from 1.');
     press('Show what there is now');
     await screen.findByText(/"theirs": true/);
+    expect(document.activeElement).toBe(screen.getByRole('region', { name: 'The newer value' }));
     press('Load it, and lose my text');
     expect(field().value).toBe('{\n  "theirs": true\n}');
     expect(screen.queryByText(/changed meanwhile/)).toBeNull();
