@@ -1,7 +1,73 @@
-import { useStore } from '../gateway/tide';
+import { useCallback } from 'react';
+import { RefusedError } from '@watchtide/client';
+import { useWatch } from '@watchtide/client/react';
+import { useRoute } from '../app/route';
+import { useStore, type ResourceStore } from '../gateway/tide';
+import { useWatches } from '../gateway/watches';
+import { ColumnMenu } from './ColumnMenu';
+import { Detail } from './Detail';
+import { FilterField } from './FilterField';
+import { closeKey, openedKey, openKey } from './options';
+import { parseSort } from './order';
+import { PauseButtons } from './PauseButtons';
+import { Summary } from './Summary';
+import { Table } from './Table';
+import { useColumns } from './useColumns';
+import { useFreshness } from './useFreshness';
+import { useLook, useSheet } from './useSheet';
+import './ResourcesPage.css';
 
 /** One watch: its resources. */
 export function ResourcesPage({ watch }: { watch: string }) {
   const store = useStore(watch);
-  return <h2>{watch} {store?.state}</h2>;
+  if (!store) return <h2>{watch}</h2>;
+  return <Known watch={watch} store={store} />;
+}
+
+function Known({ watch, store }: { watch: string; store: ResourceStore }) {
+  const error = useWatch(store, ({ error }) => error);
+  if (error instanceof RefusedError && error.status === 404) return <Unknown watch={watch} />;
+  return <Resources watch={watch} store={store} />;
+}
+
+function Unknown({ watch }: { watch: string }) {
+  return (
+    <div className="card unknown">
+      <h2>There is no watch “{watch}”</h2>
+      <p>The gateway does not know it. <a href="#/">The overview</a> has those that it serves.</p>
+    </div>
+  );
+}
+
+function Resources({ watch, store }: { watch: string; store: ResourceStore }) {
+  const { options } = useRoute();
+  const filter = options.get('filter') ?? '';
+  const sheet = useSheet(store, options.get('sort'), filter);
+  const look = useLook(sheet);
+  const columns = useColumns(sheet, options.get('columns'));
+  const opened = openedKey(options);
+  const view = store.view;
+  const facts = useWatches().data?.watches.find(({ name }) => name === watch);
+  useFreshness(watch, view, look);
+
+  const isOpen = opened !== undefined;
+  const open = useCallback((key: string) => openKey(key, !isOpen), [isOpen]);
+  const close = useCallback(() => {
+    closeKey();
+    document.querySelector<HTMLElement>('[data-testid=resources]')?.focus({ preventScroll: true });
+  }, []);
+  return (
+    <div className="resources">
+      <Summary name={watch} watch={facts} view={view} sheet={sheet} look={look} />
+      <div className="bar">
+        <FilterField filter={filter} look={look} />
+        <ColumnMenu columns={columns} />
+        <PauseButtons sheet={sheet} look={look} />
+      </div>
+      <div className="workspace" data-opened={isOpen || undefined}>
+        <Table watch={watch} sheet={sheet} look={look} columns={columns.shown} sort={parseSort(options.get('sort'))} opened={opened} onOpen={open} onClose={close} />
+        {isOpen && <Detail key={opened} sheet={sheet} look={look} rowKey={opened} onClose={close} />}
+      </div>
+    </div>
+  );
 }

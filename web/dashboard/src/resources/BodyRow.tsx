@@ -1,0 +1,45 @@
+import { memo } from 'react';
+import type { Resource } from '@watchtide/client';
+import { brief } from './brief';
+import { Cell } from './Cell';
+import type { ShownColumn } from './useColumns';
+import { rowHeight } from './useWindow';
+
+/** Whether a row was just created, or deleted. */
+export type Phase = 'new' | 'gone' | undefined;
+
+interface Props {
+  readonly id: string;
+  readonly rowKey: string;
+  readonly index: number;
+  readonly resource: Resource;
+  readonly columns: readonly ShownColumn[];
+  readonly phase: Phase;
+  readonly active: boolean;
+  readonly opened: boolean;
+  readonly onOpen: (key: string, index: number) => void;
+}
+
+/** One resource. It is drawn again only when it is another, or stands elsewhere. */
+export const BodyRow = memo(function BodyRow({ id, rowKey, index, resource, columns, phase, active, opened, onOpen }: Props) {
+  return (
+    <div
+      role="row" id={id} className="row" tabIndex={-1} aria-rowindex={index + 2} aria-selected={opened}
+      data-key={resource.key} data-phase={phase} data-active={active || undefined} data-odd={index % 2 === 1 || undefined}
+      style={{ transform: `translateY(${index * rowHeight}px)` }} onClick={() => onOpen(rowKey, index)}
+    >
+      {columns.map((column) => <Value key={column.id} column={column} resource={resource} />)}
+    </div>
+  );
+});
+
+function Value({ column, resource }: { column: ShownColumn; resource: Resource }) {
+  const value = column.get(resource);
+  return <Cell text={brief(value)} kind={kind(column, value)} />;
+}
+
+function kind({ id, numeric }: ShownColumn, value: unknown): string {
+  if (id === 'key') return 'name';
+  if (numeric) return 'number';
+  return value === null || typeof value === 'object' || typeof value === 'boolean' ? 'mono' : '';
+}

@@ -1,0 +1,17 @@
+import { memo, useRef } from 'react';
+
+/** What a row has in a column. It flashes when that becomes different. */
+export const Cell = memo(function Cell({ text, kind }: { text: string; kind: string }) {
+  return <div role="gridcell" className={`cell ${kind}`} data-flash={useFlash(text)}>{text}</div>;
+});
+
+/**
+ * Two values in turn, for two animations that are the same: another name lets it
+ * begin anew. undefined before the first change.
+ */
+export function useFlash(shown: unknown): 'odd' | 'even' | undefined {
+  const last = useRef({ shown, changes: 0 });
+  if (last.current.shown !== shown) last.current = { shown, changes: last.current.changes + 1 };
+  const { changes } = last.current;
+  return changes === 0 ? undefined : changes % 2 === 1 ? 'odd' : 'even';
+}

@@ -1,0 +1,41 @@
+import { count } from '../text/number';
+import { brief } from './brief';
+import type { Change } from './changes';
+import type { Difference } from './diff';
+
+const most = 12; // differences of one change that are shown
+
+/** What became different in a resource, the newest first. */
+export function ChangeList({ changes }: { changes: readonly Change[] }) {
+  if (changes.length === 0) return <p className="soft">None since this was opened.</p>;
+  return (
+    <ol className="changes">{changes.map((change, i) => (
+      <li key={`${changes.length - i} ${change.at}`}>
+        <time dateTime={new Date(change.at).toISOString()}>{new Date(change.at).toLocaleTimeString()}</time>{' '}
+        <span className="soft">{change.revision ? `revision ${change.revision}` : ''}</span> {says(change)}
+        <ul>{change.differences.slice(0, most).map((difference) => <Diff key={difference.path.join('\0')} difference={difference} />)}</ul>
+        {change.differences.length > most && <span className="soft">and {count(change.differences.length - most)} more</span>}
+      </li>
+    ))}</ol>
+  );
+}
+
+function says({ kind, differences }: Change): string {
+  if (kind !== 'changed') return kind;
+  return differences.length === 0 ? 'written again, nothing is different' : '';
+}
+
+function Diff({ difference: { path, before, after } }: { difference: Difference }) {
+  return (
+    <li>
+      <span className="field">{path.join('.') || 'value'}</span>{' '}
+      <Side value={before} was /> <span aria-hidden="true">→</span><span className="visually-hidden">became</span> <Side value={after} />
+    </li>
+  );
+}
+
+function Side({ value, was }: { value: unknown; was?: boolean }) {
+  if (value === undefined) return <em>nothing</em>;
+  const text = typeof value === 'string' ? JSON.stringify(brief(value, 120)) : brief(value, 120);
+  return was ? <del>{text}</del> : <ins>{text}</ins>;
+}

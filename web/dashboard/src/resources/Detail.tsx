@@ -1,0 +1,52 @@
+import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
+import type { Resource } from '@watchtide/client';
+import { ChangeList } from './ChangeList';
+import type { Look, Sheet } from './sheet';
+import { Tree } from './Tree';
+import { useChanges } from './useChanges';
+import './Detail.css';
+
+interface Props {
+  readonly sheet: Sheet;
+  readonly look: Look;
+  /** As in the store's map. */
+  readonly rowKey: string;
+  readonly onClose: () => void;
+}
+
+/** One resource: its value as a tree, and what became different since it was opened. */
+export function Detail({ sheet, look, rowKey, onClose }: Props) {
+  const resource = sheet.rows.get(rowKey)?.resource;
+  const last = useLast(resource);
+  const changes = useChanges(resource, look.revision !== '');
+  const panel = useRef<HTMLElement>(null);
+  useEffect(() => panel.current?.focus({ preventScroll: true }), []);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key === 'Escape') onClose();
+  };
+  const shown = resource ?? last;
+  const key = shown?.key ?? rowKey;
+  return (
+    <section ref={panel} className="detail card" aria-label={`Resource ${key}`} tabIndex={-1} onKeyDown={onKeyDown} data-testid="resource-detail" data-key={key}>
+      <div className="bar">
+        <h3>{key}</h3>
+        {shown?.key_encoding && <span className="soft">key in base64</span>}
+        <button type="button" className="push" onClick={onClose} aria-label="Close the detail">✕</button>
+      </div>
+      {!resource && look.revision !== '' && <p className="missing" role="status">{last ? 'It was deleted. This is what it was last.' : 'There is no resource with this key.'}</p>}
+      {shown && <>
+        <p className="soft">revision {shown.revision}{shown.encoding && ' · value in base64'}</p>
+        <Tree value={shown.value} label="Value" />
+        <h4>Last changes</h4>
+        <ChangeList changes={changes} />
+      </>}
+    </section>
+  );
+}
+
+// What was deleted stays to be read.
+function useLast(resource: Resource | undefined): Resource | undefined {
+  const [last, setLast] = useState(resource);
+  if (resource && resource !== last) setLast(resource);
+  return last;
+}

@@ -1,0 +1,29 @@
+import { useEffect, useRef, useState } from 'react';
+import { setOptions } from '../app/route';
+import { count } from '../text/number';
+import type { Look } from './sheet';
+
+const quietMs = 150; // a browser refuses to change the URL with every key of a fast typist
+
+/** The text that keys or values must have, and how many have it. */
+export function FilterField({ filter, look }: { filter: string; look: Look }) {
+  const [typed, setTyped] = useState(filter);
+  const written = useRef(filter);
+  useEffect(() => { // somebody else changed the URL
+    if (filter !== written.current) setTyped(filter);
+    written.current = filter;
+  }, [filter]);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      written.current = typed;
+      setOptions({ filter: typed || undefined });
+    }, quietMs);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  return (
+    <div className="filter">
+      <input type="search" aria-label="Filter" placeholder="Filter by key or value" value={typed} onChange={({ target }) => setTyped(target.value)} />
+      <span role="status" className="soft">{filter && (look.arranging ? 'Searching…' : `${count(look.matching)} of ${count(look.total)}`)}</span>
+    </div>
+  );
+}

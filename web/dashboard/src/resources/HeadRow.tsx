@@ -1,0 +1,27 @@
+import { setOptions } from '../app/route';
+import { sortText, type Sort } from './order';
+import type { ShownColumn } from './useColumns';
+
+/** The columns' names. A click sorts by one, another the other way round. */
+export function HeadRow({ columns, sort }: { columns: readonly ShownColumn[]; sort: Sort }) {
+  return (
+    <div role="rowgroup" className="head">
+      <div role="row" className="row" aria-rowindex={1}>
+        {columns.map((column) => <Head key={column.id} column={column} sort={sort} />)}
+      </div>
+    </div>
+  );
+}
+
+function Head({ column: { id, title, numeric }, sort }: { column: ShownColumn; sort: Sort }) {
+  const sorted = sort.column === id;
+  const direction = sorted ? (sort.descending ? 'descending' : 'ascending') : 'none';
+  const sortBy = () => setOptions({ sort: sortText({ column: id, descending: sorted && !sort.descending }) });
+  return (
+    <div role="columnheader" className={`cell${id === 'key' ? ' name' : ''}${numeric ? ' number' : ''}`} aria-sort={direction}>
+      <button type="button" onClick={sortBy} title={`Sort by ${title}`}>
+        <span>{title}</span>{sorted && <span className="direction" aria-hidden="true">{sort.descending ? '▼' : '▲'}</span>}
+      </button>
+    </div>
+  );
+}

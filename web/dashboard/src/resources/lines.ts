@@ -1,0 +1,64 @@
+import { pathText, type Path } from './path';
+
+/** One line of a value that is shown as a tree. */
+export interface Line {
+  /** Unique in the tree. */
+  readonly id: string;
+  /** The line of what it is in; undefined at the top. */
+  readonly parent: string | undefined;
+  readonly level: number; // from 1
+  readonly name: string;
+  readonly value: unknown;
+  /** How many members it has; undefined for what has none to unfold. */
+  readonly members: number | undefined;
+  readonly open: boolean;
+  /** Which one it is among how many of the same parent, from 1. */
+  readonly position: number;
+  readonly siblings: number;
+  /** So many members follow which are not shown; the line stands for them. */
+  readonly more: number;
+}
+
+/** Which lines somebody has folded or unfolded, and of which parents all members are wanted. */
+export interface Folds {
+  readonly open: ReadonlyMap<string, boolean>;
+  readonly whole: ReadonlySet<string>;
+}
+
+const atOnce = 100; // members of one parent, and what is open unless somebody says so
+const openLevels = 3;
+const mostLines = 5000;
+
+/** The lines of a value, as far as they are unfolded. */
+export function linesOf(value: unknown, folds: Folds): Line[] {
+  const lines: Line[] = [];
+  if (hasMembers(value)) addMembers(lines, value, [], undefined, folds);
+  else lines.push({ ...single, id: '$', name: '', value, level: 1, parent: undefined });
+  return lines;
+}
+
+const single = { members: undefined, open: false, position: 1, siblings: 1, more: 0 };
+
+function addMembers(lines: Line[], value: object, path: Path, parent: string | undefined, folds: Folds): void {
+  const names = Object.keys(value);
+  const shown = folds.whole.has(parent ?? '') ? names.length : Math.min(names.length, atOnce);
+  const siblings = shown < names.length ? shown + 1 : shown;
+  for (let i = 0; i < shown && lines.length < mostLines; i++) {
+    const name = names[i]!;
+    addLine(lines, (value as Record<string, unknown>)[name], [...path, name], { parent, position: i + 1, siblings }, folds);
+  }
+  const more = names.length - shown;
+  if (more > 0) lines.push({ ...single, id: `${parent ?? ''}…`, parent, level: path.length + 1, name: '', value: undefined, position: siblings, siblings, more });
+}
+
+function addLine(lines: Line[], value: unknown, path: Path, place: Pick<Line, 'parent' | 'position' | 'siblings'>, folds: Folds): void {
+  const id = `$${pathText(path)}`;
+  const members = hasMembers(value) ? Object.keys(value).length : undefined;
+  const open = members !== undefined && (folds.open.get(id) ?? (path.length < openLevels && members <= atOnce));
+  lines.push({ ...place, id, level: path.length, name: path.at(-1)!, value, members, open, more: 0 });
+  if (open) addMembers(lines, value as object, path, id, folds);
+}
+
+function hasMembers(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && Object.keys(value).length > 0;
+}

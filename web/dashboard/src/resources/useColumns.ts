@@ -1,0 +1,64 @@
+import { useEffect, useMemo, useState } from 'react';
+import { column, parseColumns, type Column } from './column';
+import { fieldsOf, keyWidth, pick, type Field } from './fields';
+import type { Sheet } from './sheet';
+
+/** A column as the table draws it. */
+export interface ShownColumn extends Column {
+  readonly numeric: boolean;
+  /** In characters. */
+  readonly width: number;
+}
+
+export interface Columns {
+  readonly shown: readonly ShownColumn[];
+  /** The names of all columns that can be chosen. */
+  readonly known: readonly string[];
+}
+
+const sampleSize = 200;
+const revisionWidth = 12;
+
+/** What is known of the resources from looking at some of them. */
+interface Sample {
+  /** How many there were in all. */
+  readonly size: number;
+  readonly fields: readonly Field[];
+  readonly keyWidth: number;
+}
+
+/** The columns that the URL names, or else those that tell most. */
+export function useColumns(sheet: Sheet, chosen: string | null): Columns {
+  const sample = useSample(sheet);
+  return useMemo(() => {
+    const { fields } = sample;
+    const ids = chosen === null ? pick(fields) : parseColumns(chosen);
+    const known = new Set(['key', ...fields.map(({ id }) => id), 'value', 'revision', ...ids]);
+    return { shown: (ids.length > 0 ? ids : ['key']).map((id) => shown(id, sample)), known: [...known] };
+  }, [sample, chosen]);
+}
+
+// The resources are looked at again while there are few, and then no more: columns
+// that come and go would be in the way.
+function useSample(sheet: Sheet): Sample {
+  const [sample, setSample] = useState<Sample>({ size: 0, fields: [], keyWidth: 0 });
+  useEffect(() => {
+    const look = () => setSample((before) => {
+      const { total } = sheet.rows;
+      if (before.size >= sampleSize || total === 0 || total < 2 * before.size) return before;
+      const some = sheet.rows.sample(sampleSize);
+      return { size: total, fields: fieldsOf(some), keyWidth: keyWidth(some) };
+    });
+    look();
+    return sheet.subscribe(look);
+  }, [sheet]);
+  return sample;
+}
+
+function shown(id: string, { fields, keyWidth }: Sample): ShownColumn {
+  const { title, get } = column(id);
+  const field = fields.find((field) => field.id === id);
+  const content = id === 'key' ? keyWidth : id === 'revision' ? revisionWidth : field?.width ?? 12;
+  const width = Math.min(Math.max(content, title.length + 3, 7), 36) + 2;
+  return { id, title, get, numeric: id === 'revision' || (field?.numeric ?? false), width };
+}

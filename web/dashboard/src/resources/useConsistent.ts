@@ -1,0 +1,14 @@
+import { useEffect } from 'react';
+import type { View } from '@watchtide/client';
+
+const mark = 'consistent';
+
+/** Marks the moment at which the first complete snapshot has been drawn, for who measures it. */
+export function useConsistent(state: View['state']): void {
+  useEffect(() => {
+    if (state !== 'in_sync' || performance.getEntriesByName(mark).length > 0) return;
+    requestAnimationFrame(() => setTimeout(() => {
+      if (performance.getEntriesByName(mark).length === 0) performance.mark(mark);
+    }));
+  }, [state]);
+}

@@ -1,0 +1,17 @@
+import { useRef } from 'react';
+import { useNow } from '../app/clock';
+import type { Sheet } from './sheet';
+
+const overMs = 5000;
+
+/** Changes per second, over the last five. */
+export function useRate(sheet: Sheet): number {
+  const now = useNow();
+  const samples = useRef<Array<{ at: number; changes: number }>>([]);
+  if (samples.current.at(-1)?.at !== now) {
+    samples.current = [...samples.current.filter(({ at }) => now - at <= overMs), { at: now, changes: sheet.changes }];
+  }
+  const first = samples.current[0]!;
+  const last = samples.current.at(-1)!;
+  return last.at > first.at ? ((last.changes - first.changes) * 1000) / (last.at - first.at) : 0;
+}

@@ -1,0 +1,56 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { changeOf } from '../src/resources/changes';
+import { diff, type Difference } from '../src/resources/diff';
+
+describe('the difference of two values', () => {
+  it('names the deepest fields', () => {
+    expect(diff({ a: 1, b: { c: [1, 2], d: 0 } }, { a: 1, b: { c: [1, 3, 4] } })).toEqual([
+      { path: ['b', 'c', '1'], before: 2, after: 3 },
+      { path: ['b', 'c', '2'], before: undefined, after: 4 },
+      { path: ['b', 'd'], before: 0, after: undefined },
+    ]);
+  });
+
+  it('is the whole where one is a list and the other is not', () => {
+    expect(diff([1], { 0: 1 })).toEqual([{ path: [], before: [1], after: { 0: 1 } }]);
+  });
+
+  it('ends where it is told to', () => {
+    expect(diff(Array(500).fill(0), Array(500).fill(1), 10)).toHaveLength(10);
+  });
+
+  it('makes one of the other', () => {
+    const names = fc.constantFrom('a', 'b', 'c');
+    const { tree } = fc.letrec((tie) => ({
+      tree: fc.oneof({ maxDepth: 3 }, fc.integer({ max: 3, min: 0 }), fc.dictionary(names, tie('tree'))),
+    }));
+    fc.assert(fc.property(tree, tree, (before, after) => {
+      expect(patched(before, diff(before, after, Infinity))).toEqual(after);
+    }));
+  });
+
+  function patched(value: unknown, differences: Difference[]): unknown {
+    const root = { value: structuredClone(value) } as Record<string, unknown>;
+    for (const { path, after } of differences) {
+      const all = ['value', ...path];
+      const inner = all.slice(0, -1).reduce((inner, name) => inner[name] as Record<string, unknown>, root);
+      if (after === undefined) delete inner[all.at(-1)!];
+      else inner[all.at(-1)!] = after;
+    }
+    return root['value'];
+  }
+});
+
+describe('a change of a resource', () => {
+  const resource = { key: 'k', revision: '1', value: { a: 1 } };
+  it('is none where a snapshot brings the same again', () => {
+    expect(changeOf(resource, structuredClone(resource), 0)).toBeUndefined();
+  });
+  it('says that it came, changed and went', () => {
+    expect(changeOf(undefined, resource, 1)).toMatchObject({ kind: 'created', at: 1, revision: '1' });
+    expect(changeOf(resource, { ...resource, revision: '2', value: { a: 2 } }, 1)).toMatchObject({ kind: 'changed', revision: '2', differences: [{ path: ['a'], before: 1, after: 2 }] });
+    expect(changeOf(resource, undefined, 1)).toMatchObject({ kind: 'deleted' });
+    expect(changeOf(undefined, undefined, 1)).toBeUndefined();
+  });
+});
