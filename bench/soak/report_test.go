@@ -99,6 +99,7 @@ func (r *run) reportLevels(b *strings.Builder) {
 	line("subscribers", func(s sample) int64 { return int64(s.subscribers) }, plain)
 	line("memory (PSS)", func(s sample) int64 { return s.pss }, mib)
 	line("Go heap", func(s sample) int64 { return s.heap }, mib)
+	line("of it cached, compressed", func(s sample) int64 { return s.cached }, mib)
 	line("goroutines", func(s sample) int64 { return int64(s.goroutines) }, plain)
 	line("descriptors", func(s sample) int64 { return int64(s.descriptors) }, plain)
 }
