@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { mean, most, Rates } from '../src/charts/rates';
+import { mean, Rates } from '../src/charts/rates';
+import { most } from '../src/charts/samples';
 
 function noted(...readings: ReadonlyArray<readonly [at: number, value: number]>): Rates {
   const rates = new Rates();
@@ -7,7 +8,7 @@ function noted(...readings: ReadonlyArray<readonly [at: number, value: number]>)
   return rates;
 }
 
-const perSecond = (rates: Rates) => rates.of('notes').map((sample) => sample.perSecond);
+const perSecond = (rates: Rates) => rates.of('notes').map((sample) => sample.value);
 
 describe('rates', () => {
   it('are what a counter counted, by the time that it took', () => {
@@ -20,9 +21,9 @@ describe('rates', () => {
     expect(perSecond(noted([1000, 5], [1000, 5], [2000, 6], [2000, 6]))).toEqual([NaN, 1]);
   });
   it('keep ten minutes of answers that come each second', () => {
-    const rates = noted(...Array.from({ length: 700 }, (_, i) => [i * 1000, i] as const));
+    const rates = noted(...Array.from({ length: 700 }, (_, i) => [(i + 1) * 1000, i] as const));
     expect(rates.of('notes')).toHaveLength(600);
-    expect(rates.of('notes').at(-1)).toEqual({ at: 699_000, perSecond: 1 });
+    expect(rates.of('notes').at(-1)).toEqual({ at: 700_000, value: 1 });
   });
   it('forget a watch that is gone', () => {
     const rates = noted([1000, 5], [2000, 6]);
@@ -33,20 +34,20 @@ describe('rates', () => {
 
 describe('the mean', () => {
   it('weighs by time, and leaves out what is unknown', () => {
-    expect(mean(noted([0, 0], [3000, 30], [4000, 70]).of('notes'), 5000)).toBe(17.5);
-    expect(mean(noted([0, 900], [1000, 0], [2000, 4]).of('notes'), 5000)).toBe(4);
+    expect(mean(noted([1, 0], [3001, 30], [4001, 70]).of('notes'), 5000)).toBe(17.5);
+    expect(mean(noted([1, 900], [1001, 0], [2001, 4]).of('notes'), 5000)).toBe(4);
   });
   it('is of the newest only', () => {
-    expect(mean(noted([0, 0], [1000, 500], [2000, 501], [3000, 504]).of('notes'), 2000)).toBe(2);
+    expect(mean(noted([1, 0], [1001, 500], [2001, 501], [3001, 504]).of('notes'), 2000)).toBe(2);
   });
   it('is unknown before there are two readings', () => {
-    expect(mean(noted([0, 0]).of('notes'), 5000)).toBeNaN();
+    expect(mean(noted([1, 0]).of('notes'), 5000)).toBeNaN();
     expect(mean([], 5000)).toBeNaN();
   });
 });
 
 it('the most is the highest in the window, whatever is unknown', () => {
-  const rates = noted([0, 0], [1000, 90], [2000, 0], [3000, 7], [4000, 9]);
+  const rates = noted([1000, 0], [2000, 90], [3000, 0], [4000, 7], [5000, 9]);
   expect(most(rates.of('notes'), 10_000)).toBe(90);
   expect(most(rates.of('notes'), 2500)).toBe(7);
   expect(most([], 1000)).toBeNaN();

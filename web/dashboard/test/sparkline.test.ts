@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { area, outlines } from '../src/charts/sparkline';
 
-const samples = (...perSecond: number[]) => perSecond.map((n, i) => ({ at: i * 1000, perSecond: n }));
+const samples = (...values: number[]) => values.map((value, i) => ({ at: i * 1000, value }));
 
 describe('a sparkline', () => {
   it('ends at the right edge and steps where the rate does', () => {

@@ -1,5 +1,5 @@
 import { rate } from '../text/number';
-import { most, type Sample } from './rates';
+import { most, type Sample } from './samples';
 import { area, height, outlines, width } from './sparkline';
 import './Sparkline.css';
 

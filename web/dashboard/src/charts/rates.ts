@@ -1,70 +1,41 @@
-/** How many per second, up to a time and from the one of the sample before. */
-export interface Sample {
-  readonly at: number; // ms as of Date.now
-  readonly perSecond: number; // NaN where it cannot be known
-}
+import { end, Samples, type Sample } from './samples';
 
-// Ten minutes of answers that come each second.
-const kept = 600;
-
-/**
- * The rates of counters that are read again and again, by name. It lives longer
- * than the page that shows it, so that who comes back finds what was.
- */
+/** How many per second counters that are read again and again count: each sample from the one before. */
 export class Rates {
-  private readonly counters = new Map<string, { readonly at: number; readonly value: number }>();
-  private readonly samples = new Map<string, Sample[]>();
+  private readonly samples = new Samples();
+  private last: ReadonlyMap<string, number> = new Map();
+  private lastAt = 0;
 
-  /** Takes what the counters read at a time. The same reading twice adds nothing. */
+  /** Takes what all counters read at a time. The same reading twice adds nothing. */
   note(counters: ReadonlyMap<string, number>, at: number): void {
-    for (const name of this.counters.keys()) if (!counters.has(name)) this.forget(name);
-    for (const [name, value] of counters) this.add(name, value, at);
+    if (at <= this.lastAt) return;
+    const seconds = (at - this.lastAt) / 1000;
+    const rates = [...counters].map(([name, count]) => [name, increase(this.last.get(name), count) / seconds] as const);
+    this.samples.note(new Map(rates), at);
+    this.last = counters;
+    this.lastAt = at;
   }
 
-  /** The samples of a counter, the oldest first. */
+  /** The rates of a counter, the oldest first. */
   of(name: string): readonly Sample[] {
-    return this.samples.get(name) ?? [];
-  }
-
-  private add(name: string, value: number, at: number): void {
-    const last = this.counters.get(name);
-    if (last && at <= last.at) return;
-    this.counters.set(name, { at, value });
-    const samples = this.samples.get(name) ?? [];
-    this.samples.set(name, samples);
-    // A counter that went back belongs to a gateway that was started anew: nobody
-    // knows how much it counted in between.
-    const known = last && value >= last.value;
-    samples.push({ at, perSecond: known ? (value - last.value) / (at - last.at) * 1000 : NaN });
-    if (samples.length > kept) samples.shift();
-  }
-
-  private forget(name: string): void {
-    this.counters.delete(name);
-    this.samples.delete(name);
+    return this.samples.of(name);
   }
 }
 
-/** The mean over the newest windowMs, so that a number can be read; NaN if nothing is known. */
-export function mean(samples: readonly Sample[], windowMs: number): number {
-  const end = samples.at(-1)?.at ?? 0;
+// A counter that went back belongs to a gateway that was started anew: nobody
+// knows how much it counted in between.
+const increase = (before: number | undefined, now: number) => (before === undefined || now < before ? NaN : now - before);
+
+/** The mean rate in the newest windowMs, so that a number can be read; NaN if nothing is known. */
+export function mean(rates: readonly Sample[], windowMs: number): number {
+  const from = end(rates) - windowMs;
   let sum = 0;
   let time = 0;
-  for (let i = samples.length - 1; i > 0 && samples[i]!.at > end - windowMs; i--) {
-    const { at, perSecond } = samples[i]!;
-    if (Number.isNaN(perSecond)) continue;
-    sum += perSecond * (at - samples[i - 1]!.at);
-    time += at - samples[i - 1]!.at;
+  for (let i = rates.length - 1; i > 0 && rates[i]!.at > from; i--) {
+    const { at, value } = rates[i]!;
+    if (Number.isNaN(value)) continue;
+    sum += value * (at - rates[i - 1]!.at);
+    time += at - rates[i - 1]!.at;
   }
   return time > 0 ? sum / time : NaN;
-}
-
-/** The most in the newest windowMs; NaN if nothing is known. */
-export function most(samples: readonly Sample[], windowMs: number): number {
-  const end = samples.at(-1)?.at ?? 0;
-  let max = NaN;
-  for (const { at, perSecond } of samples) {
-    if (at > end - windowMs && !(perSecond <= max) && !Number.isNaN(perSecond)) max = perSecond;
-  }
-  return max;
 }

@@ -1,4 +1,4 @@
-import type { Sample } from './rates';
+import { end, type Sample } from './samples';
 
 /** The size of what is drawn; the page stretches it. */
 export const width = 120;
@@ -9,24 +9,24 @@ export const height = 24;
  * steps for each time without a gap, to be closed along the bottom.
  */
 export function outlines(samples: readonly Sample[], windowMs: number, top: number): readonly string[] {
-  const end = samples.at(-1)?.at ?? 0;
-  const x = (at: number) => round(Math.max(0, width - (end - at) / windowMs * width));
-  const y = (perSecond: number) => round(height - 1 - perSecond / top * (height - 2));
+  const newest = end(samples);
+  const x = (at: number) => round(Math.max(0, width - (newest - at) / windowMs * width));
+  const y = (value: number) => round(height - 1 - value / top * (height - 2));
   const runs: string[] = [];
   let run = '';
   let level = NaN; // of the step that is being drawn
   for (let i = 1; i < samples.length; i++) {
-    const { at, perSecond } = samples[i]!;
-    if (at <= end - windowMs) continue;
-    if (Number.isNaN(perSecond)) {
+    const { at, value } = samples[i]!;
+    if (at <= newest - windowMs) continue;
+    if (Number.isNaN(value)) {
       if (run) runs.push(`${run}H${x(samples[i - 1]!.at)}`);
       run = '';
     } else if (!run) {
-      run = `M${x(samples[i - 1]!.at)} ${y(perSecond)}`;
-    } else if (perSecond !== level) {
-      run += `H${x(samples[i - 1]!.at)}V${y(perSecond)}`;
+      run = `M${x(samples[i - 1]!.at)} ${y(value)}`;
+    } else if (value !== level) {
+      run += `H${x(samples[i - 1]!.at)}V${y(value)}`;
     }
-    level = perSecond;
+    level = value;
   }
   if (run) runs.push(`${run}H${width}`);
   return runs;

@@ -1,4 +1,5 @@
-import { mean, type Sample } from '../charts/rates';
+import { mean } from '../charts/rates';
+import type { Sample } from '../charts/samples';
 import { Sparkline } from '../charts/Sparkline';
 import { rate } from '../text/number';
 

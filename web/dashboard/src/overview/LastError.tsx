@@ -10,7 +10,7 @@ export function LastError({ watch: { name, upstream } }: { watch: Watch }) {
   return (
     <span className="last-error">
       {!connected && <strong>not connected {since && <>for <Age of={since} /></>}{attempts > 0 && `, attempt ${count(attempts)}`}</strong>}
-      {error && <a className="error" href={href('upstreams', '', new URLSearchParams({ watch: name }))} title={error}>{error}</a>}
+      {error && <a className="error clamped" href={href('upstreams', '', new URLSearchParams({ watch: name }))} title={error}>{error}</a>}
       {error && at && <span className="soft"><Age of={at} /> ago</span>}
     </span>
   );

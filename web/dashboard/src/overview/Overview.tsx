@@ -9,6 +9,7 @@ import { arrange, parseOrder } from './order';
 import { Totals } from './Totals';
 import { WatchCards } from './WatchCards';
 import { WatchTable } from './WatchTable';
+import '../app/cards.css';
 import './Overview.css';
 
 // More than so many are not found at a glance.

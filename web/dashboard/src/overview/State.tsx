@@ -8,7 +8,7 @@ export function State({ watch: { state, since, reason, upstream } }: { watch: Wa
     <>
       <span className="state" data-state={state}>{stateText(state)}</span>{' '}
       {since && <span className="soft since">for <Age of={since} /></span>}
-      {reason && state !== 'in_sync' && reason !== upstream.last_error && <span className="reason" title={reason}>{reason}</span>}
+      {reason && state !== 'in_sync' && reason !== upstream.last_error && <span className="reason clamped" title={reason}>{reason}</span>}
     </>
   );
 }

@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import { Figure } from '../app/Figure';
 import type { Rates } from '../charts/rates';
 import type { Watch } from '../gateway/contract';
 import { bytes, count } from '../text/number';
@@ -10,7 +10,7 @@ import { Names } from './WatchTable';
 /** The watches as cards, for a page that is too narrow for a table. */
 export function WatchCards({ watches, rates }: { watches: readonly Watch[]; rates: Rates }) {
   return (
-    <ul className="watch-cards" aria-label="Watches">
+    <ul className="cards" aria-label="Watches">
       {watches.map((watch) => <Card key={watch.name} watch={watch} rates={rates} />)}
     </ul>
   );
@@ -30,8 +30,4 @@ function Card({ watch, rates }: { watch: Watch; rates: Rates }) {
       </dl>
     </li>
   );
-}
-
-function Figure({ name, wide = false, children }: { name: string; wide?: boolean; children: ReactNode }) {
-  return <div className={wide ? 'wide' : ''}><dt>{name}</dt><dd>{children}</dd></div>;
 }

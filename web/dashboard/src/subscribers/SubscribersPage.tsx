@@ -1,4 +1,66 @@
-/** Who is connected. */
+import { useRoute } from '../app/route';
+import { Chart } from '../charts/Chart';
+import { curvesOf } from '../charts/curves';
+import type { Answer } from '../gateway/answer';
+import type { ListWatchesResponse } from '../gateway/contract';
+import { useWatches } from '../gateway/watches';
+import { count } from '../text/number';
+import { useConnections, type Connections } from './connections';
+import { highest, lagsOf, subscribersOf } from './history';
+import { Left } from './Left';
+import { Missing } from './Missing';
+import { Present } from './Present';
+import { WatchChoice } from './WatchChoice';
+import './Subscribers.css';
+
+// More than so many at once nobody reads.
+const limit = 100;
+
+/** Who is connected, to one watch or to all, and why others left. */
 export function SubscribersPage() {
-  return <h2>Subscribers</h2>;
+  const watch = useRoute().options.get('watch') ?? '';
+  const watches = useWatches();
+  const answer = useConnections(watch, limit);
+  const names = (watches.data?.watches ?? []).map(({ name }) => name);
+  return (
+    <div className="page" data-testid="subscribers">
+      <div className="bar"><h2>Subscribers</h2> <span className="push"><WatchChoice watch={watch} names={names} /></span></div>
+      {answer.status === 404 && <Missing watch={watch} known={names.includes(watch)} />}
+      {answer.status !== 404 && !answer.data && <p className="soft">Waiting for the gateway’s first answer.</p>}
+      {answer.status !== 404 && answer.data && (
+        <>
+          <Totals connections={answer.data} />
+          <Charts watch={watch} watches={watches} answer={answer} />
+          <Present subscribers={answer.data.subscribers} of={answer.data.count} />
+          <Left connections={answer.data} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function Totals({ connections: { count: connected, subscribers, left_reasons: reasons } }: { connections: Connections }) {
+  const behind = subscribers.filter((subscriber) => subscriber.catching_up).length;
+  return (
+    <dl className="totals">
+      <div><dt>Connected</dt><dd>{count(connected)}</dd></div>
+      <div><dt>Highest lag</dt><dd>{count(subscribers[0]?.lag ?? 0)} <small>changes</small></dd></div>
+      <div className={behind > 0 ? 'bad' : ''}><dt>Catching up</dt><dd>{count(behind)}{subscribers.length < connected && behind === subscribers.length && ' or more'}</dd></div>
+      <div><dt>Left since the start</dt><dd>{count(Object.values(reasons).reduce((all, n) => all + n, 0))}</dd></div>
+    </dl>
+  );
+}
+
+function Charts({ watch, watches, answer }: { watch: string; watches: Answer<ListWatchesResponse>; answer: Answer<Connections> }) {
+  const history = subscribersOf(watches);
+  const shown = (watches.data?.watches ?? []).filter(({ name }) => !watch || name === watch);
+  const lags = lagsOf(watch, answer);
+  return (
+    <div className="charts">
+      <Chart title="Subscribers per watch" whole format={count} data={curvesOf(shown.map(({ name }) => name), (name) => history.of(name))}
+        summary={shown.map(({ name, subscribers }) => `${name} ${subscribers}`).join(', ')} />
+      <Chart title="Lag" whole format={count} data={curvesOf([highest], () => lags.of(highest))}
+        summary={`the subscriber that is furthest behind lacks ${answer.data?.subscribers[0]?.lag ?? 0} changes`} />
+    </div>
+  );
 }

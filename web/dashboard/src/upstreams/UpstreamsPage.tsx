@@ -1,4 +1,76 @@
-/** How the connections to the upstreams fare. */
+import { useNow } from '../app/clock';
+import { useRoute } from '../app/route';
+import { changesOf } from '../charts/changes';
+import { Chart } from '../charts/Chart';
+import { curvesOf } from '../charts/curves';
+import { mean } from '../charts/rates';
+import type { Answer } from '../gateway/answer';
+import type { ListWatchesResponse, Watch } from '../gateway/contract';
+import { useWatches } from '../gateway/watches';
+import { useConnections, type UpstreamHistory } from '../subscribers/connections';
+import { Missing } from '../subscribers/Missing';
+import { WatchChoice } from '../subscribers/WatchChoice';
+import { count, rate } from '../text/number';
+import { newest, perMinute } from './incidents';
+import { Incidents } from './Incidents';
+import { total, UpstreamList } from './UpstreamList';
+import './Upstreams.css';
+
+/** How the connections of the watches to their upstreams fare, of one watch or of all. */
 export function UpstreamsPage() {
-  return <h2>Upstreams</h2>;
+  const watch = useRoute().options.get('watch') ?? '';
+  const watches = useWatches();
+  const answer = useConnections(watch, 0);
+  const all = watches.data?.watches ?? [];
+  const shown = all.filter(({ name }) => !watch || name === watch);
+  const off = answer.status === 404;
+  const histories = off ? [] : answer.data?.upstreams ?? [];
+  return (
+    <div className="page" data-testid="upstreams">
+      <div className="bar"><h2>Upstreams</h2> <span className="push"><WatchChoice watch={watch} names={all.map(({ name }) => name)} /></span></div>
+      {!watches.data && <p className="soft">Waiting for the gateway’s first answer.</p>}
+      {shown.length > 0 && <Totals watches={shown} histories={histories} />}
+      {shown.length > 0 && <Charts watches={shown} answer={watches} histories={histories} />}
+      {shown.length > 0 && <UpstreamList watches={shown} histories={histories} />}
+      {off && watches.data && <Missing watch={watch} known={shown.length > 0} />}
+      {!off && answer.data && <Incidents incidents={newest(histories)} />}
+    </div>
+  );
 }
+
+interface Shown {
+  readonly watches: readonly Watch[];
+  readonly histories: readonly UpstreamHistory[];
+}
+
+function Totals({ watches, histories }: Shown) {
+  const connected = watches.filter(({ upstream }) => upstream.connected).length;
+  return (
+    <dl className="totals">
+      <div className={connected < watches.length ? 'bad' : ''}><dt>Connected</dt><dd>{count(connected)} <small>of {count(watches.length)}</small></dd></div>
+      {histories.length > 0 && <div><dt>Reconnects since the start</dt><dd>{count(sum(histories.map(({ reconnects }) => total(reconnects))))}</dd></div>}
+      {histories.length > 0 && <div><dt>Resyncs since the start</dt><dd>{count(sum(histories.map(({ resyncs }) => total(resyncs))))}</dd></div>}
+    </dl>
+  );
+}
+
+function Charts({ watches, answer, histories }: Shown & { answer: Answer<ListWatchesResponse> }) {
+  const now = useNow();
+  const rates = changesOf(answer);
+  const names = watches.map(({ name }) => name).filter((name) => rates.of(name).length > 0);
+  const incidents = perMinute(newest(histories), now);
+  return (
+    <div className="charts">
+      {histories.length > 0 && (
+        <Chart title="Reconnects and resyncs per minute" whole bars format={count} data={incidents}
+          summary={incidents.curves.map(({ name, values }) => `${sum(values.map((n) => n ?? 0))} ${name} in the last hour`).join(', ')} />
+      )}
+      {names.length > 0 && (
+        <Chart title="Changes per second" format={rate} data={curvesOf(names, (name) => rates.of(name))}
+          summary={names.map((name) => `${name} ${rate(mean(rates.of(name), 5000) || 0)}`).join(', ')} />
+      )}
+    </div>
+  );
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((all, n) => all + n, 0);

@@ -1,0 +1,64 @@
+import uPlot from 'uplot';
+import type { Curves } from './curves';
+
+/** How a chart is drawn, whatever its curves. */
+export interface Look {
+  /** The label of a value; '' where the axis needs none. */
+  readonly format: (value: number) => string;
+  /** Only whole numbers occur. */
+  readonly whole: boolean;
+  /** Bars on top of each other, each as wide as the time to the next, instead of lines. */
+  readonly bars: boolean;
+}
+
+const height = 170;
+const shortestMs = 60_000;
+const wholeSteps = [1, 2, 5].flatMap((n) => Array.from({ length: 9 }, (_, e) => n * 10 ** e)).sort((a, b) => a - b);
+
+/** Draws curves into an element, in the colours of the theme. at is told the index under the pointer. */
+export function plot(into: HTMLElement, names: readonly string[], look: Look, at: (index: number | null) => void): uPlot {
+  const axis: uPlot.Axis = {
+    stroke: () => colour('--soft'), font: '12px system-ui, sans-serif',
+    grid: { stroke: () => colour('--line'), width: 1 }, ticks: { show: false },
+  };
+  return new uPlot({
+    width: into.clientWidth, height,
+    padding: [8, 8, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { size: 7 } },
+    scales: { x: { time: true, range: (_, from, to) => period(from, to) }, y: { range: (_, from, to) => [Math.min(0, from ?? 0), Math.max(1, to ?? 1) * 1.1] } },
+    axes: [
+      { ...axis, size: 30, space: 80, values: (_, seconds) => seconds.map(clock) },
+      { ...axis, size: 54, space: 34, values: (_, values) => values.map(look.format), ...look.whole && { incrs: wholeSteps } },
+    ],
+    series: [{}, ...names.map((_, i) => series(i + 1, look))],
+    hooks: { setCursor: [({ cursor }) => at(cursor.idx ?? null)] },
+  }, undefined, into);
+}
+
+/** The data as it is drawn: seconds, and bars that stand on those before. */
+export function drawn({ times, curves }: Curves, { bars }: Look): uPlot.AlignedData {
+  const seconds = times.map((ms) => ms / 1000);
+  const values = curves.map((curve) => curve.values as (number | null)[]);
+  if (!bars) return [seconds, ...values];
+  // The highest is drawn first, so that the others are seen in front of it.
+  const stacked = values.map((_, i) => seconds.map((__, at) => values.slice(i).reduce((all, list) => all + (list[at] ?? 0), 0)));
+  return [seconds, ...stacked];
+}
+
+function series(number: number, { bars }: Look): uPlot.Series {
+  const stroke = () => colour(`--series-${number}`);
+  const paths = bars ? uPlot.paths.bars?.({ size: [0.75, 22], align: 1 }) : undefined;
+  return { stroke, width: bars ? 0 : 1.75, points: { show: false }, ...paths && { paths, fill: stroke } };
+}
+
+// What has just begun is not stretched over the whole width.
+function period(from: number | null, to: number | null): [number, number] {
+  const end = to ?? Date.now() / 1000;
+  return [Math.min(from ?? end, end - shortestMs / 1000), end];
+}
+
+const clock = (seconds: number) =>
+  new Date(seconds * 1000).toLocaleTimeString([], { hourCycle: 'h23', hour: '2-digit', minute: '2-digit', ...seconds % 60 !== 0 && { second: '2-digit' } });
+
+const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();

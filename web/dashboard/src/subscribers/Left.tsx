@@ -1,0 +1,100 @@
+import { Age } from '../app/Age';
+import { Figure } from '../app/Figure';
+import { useNarrow } from '../app/narrow';
+import { duration } from '../text/duration';
+import { bytes, count } from '../text/number';
+import { Client, Subscribed } from './Client';
+import type { Connections, Departure } from './connections';
+import { meaning } from './reasons';
+
+/** Who is no longer connected, and why. */
+export function Left({ connections: { left, left_reasons: reasons } }: { connections: Connections }) {
+  const narrow = useNarrow();
+  return (
+    <>
+      <Reasons reasons={reasons} />
+      <section aria-labelledby="left">
+        <h3 id="left">The last that left</h3>
+        {left.length === 0 && <p className="soft">Nobody yet.</p>}
+        {left.length > 0 && (narrow ? <Cards left={left} /> : <Table left={left} />)}
+      </section>
+    </>
+  );
+}
+
+function Reasons({ reasons }: { reasons: Readonly<Record<string, number>> }) {
+  const sorted = Object.entries(reasons).toSorted(([, a], [, b]) => b - a);
+  return (
+    <section aria-labelledby="reasons">
+      <h3 id="reasons">Why they left, of all watches since the gateway’s start</h3>
+      {sorted.length === 0 && <p className="soft">Nobody has left.</p>}
+      {sorted.length > 0 && (
+        <div className="card scroll">
+          <table className="plain reasons" aria-labelledby="reasons">
+            <thead><tr><th scope="col">Reason</th><th scope="col">Meaning</th><th scope="col" className="number">Times</th></tr></thead>
+            <tbody>{sorted.map(([reason, times]) => (
+              <tr key={reason}><th scope="row"><code>{reason}</code></th><td>{meaning(reason)}</td><td className="number">{count(times)}</td></tr>
+            ))}</tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+function Table({ left }: { left: readonly Departure[] }) {
+  return (
+    <div className="card scroll">
+      <table className="plain people" aria-labelledby="left">
+        <thead>
+          <tr>
+            <th scope="col">Client</th>
+            <th scope="col">Watches, position</th>
+            <th scope="col">Reason</th>
+            <th scope="col" className="number">Left</th>
+            <th scope="col" className="number">Stayed for</th>
+            <th scope="col" className="number">Events</th>
+            <th scope="col" className="number">Bytes</th>
+            <th scope="col" className="number">Skipped</th>
+          </tr>
+        </thead>
+        <tbody>{left.map((departure) => <Row key={departure.id} departure={departure} />)}</tbody>
+      </table>
+    </div>
+  );
+}
+
+function Row({ departure }: { departure: Departure }) {
+  return (
+    <tr>
+      <th scope="row"><Client subscriber={departure} /></th>
+      <td><Subscribed subscriber={departure} /></td>
+      <td><code title={meaning(departure.reason)}>{departure.reason}</code></td>
+      <td className="number"><Age of={departure.left} /> ago</td>
+      <td className="number">{stay(departure)}</td>
+      <td className="number">{count(departure.events)}</td>
+      <td className="number">{bytes(departure.bytes)}</td>
+      <td className="number">{count(departure.skipped)}</td>
+    </tr>
+  );
+}
+
+function Cards({ left }: { left: readonly Departure[] }) {
+  return (
+    <ul className="cards" aria-labelledby="left">
+      {left.map((departure) => (
+        <li key={departure.id} className="card">
+          <div className="head"><Client subscriber={departure} /> <span><code>{departure.reason}</code><br /><span className="soft"><Age of={departure.left} /> ago</span></span></div>
+          <dl>
+            <Figure name="Watches, position" wide><Subscribed subscriber={departure} /></Figure>
+            <Figure name="Stayed for">{stay(departure)}</Figure>
+            <Figure name="Events">{count(departure.events)}</Figure>
+            <Figure name="Bytes">{bytes(departure.bytes)}</Figure>
+          </dl>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const stay = ({ since, left }: Departure) => duration(Math.max(0, Date.parse(left) - Date.parse(since)));

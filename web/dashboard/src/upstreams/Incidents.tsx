@@ -1,0 +1,78 @@
+import { Age } from '../app/Age';
+import { useNarrow } from '../app/narrow';
+import { moment } from '../text/moment';
+import { count } from '../text/number';
+import type { Happened } from './incidents';
+
+// More than so many at once nobody reads.
+const most = 200;
+
+/** What happened to the connections, the newest first. */
+export function Incidents({ incidents }: { incidents: readonly Happened[] }) {
+  const narrow = useNarrow();
+  const shown = incidents.slice(0, most);
+  return (
+    <section aria-labelledby="incidents">
+      <div className="bar">
+        <h3 id="incidents">Incidents</h3>
+        {shown.length < incidents.length && <span className="soft">the newest {count(most)} of {count(incidents.length)}</span>}
+      </div>
+      {shown.length === 0 && <p className="soft">Nothing has happened.</p>}
+      {shown.length > 0 && (narrow ? <Cards incidents={shown} /> : <Table incidents={shown} />)}
+    </section>
+  );
+}
+
+function Table({ incidents }: { incidents: readonly Happened[] }) {
+  return (
+    <div className="card scroll">
+      <table className="plain incidents" aria-labelledby="incidents">
+        <thead>
+          <tr>
+            <th scope="col">When</th>
+            <th scope="col">Watch</th>
+            <th scope="col">What, and why</th>
+            <th scope="col">Detail</th>
+          </tr>
+        </thead>
+        <tbody>{incidents.map((incident) => (
+          <tr key={key(incident)}>
+            <td><When incident={incident} /></td>
+            <th scope="row">{incident.watch}</th>
+            <td><What incident={incident} /></td>
+            <td>{incident.detail}</td>
+          </tr>
+        ))}</tbody>
+      </table>
+    </div>
+  );
+}
+
+function Cards({ incidents }: { incidents: readonly Happened[] }) {
+  return (
+    <ul className="cards incidents" aria-labelledby="incidents">
+      {incidents.map((incident) => (
+        <li key={key(incident)} className="card">
+          <div className="head"><span className="stack"><strong>{incident.watch}</strong> <What incident={incident} /></span> <When incident={incident} /></div>
+          {incident.detail && <p>{incident.detail}</p>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function When({ incident: { at } }: { incident: Happened }) {
+  return <span className="stack"><span className="number">{moment(Date.parse(at))}</span> <span className="soft"><Age of={at} /> ago</span></span>;
+}
+
+function What({ incident: { kind, reason, times, first } }: { incident: Happened }) {
+  return (
+    <span className="stack">
+      <span>{kind}: <code>{reason}</code></span>
+      {times > 1 && <span className="soft">{count(times)} times since {moment(Date.parse(first))}</span>}
+    </span>
+  );
+}
+
+// The first time of an incident stays while it is counted on.
+const key = ({ watch, kind, reason, first }: Happened) => `${watch} ${kind} ${reason} ${first}`;

@@ -1,0 +1,109 @@
+import { Age } from '../app/Age';
+import { Figure } from '../app/Figure';
+import { useNarrow } from '../app/narrow';
+import { href } from '../app/route';
+import type { Watch } from '../gateway/contract';
+import type { UpstreamHistory } from '../subscribers/connections';
+import { count } from '../text/number';
+
+type Counts = Readonly<Record<string, number>>;
+
+interface Line {
+  readonly watch: Watch;
+  readonly history: UpstreamHistory | undefined;
+}
+
+/** Each watch's connection to its upstream; those that have none first. */
+export function UpstreamList({ watches, histories }: { watches: readonly Watch[]; histories: readonly UpstreamHistory[] }) {
+  const narrow = useNarrow();
+  const byWatch = new Map(histories.map((history) => [history.watch, history]));
+  const lines = watches
+    .map((watch) => ({ watch, history: byWatch.get(watch.name) }))
+    .sort((a, b) => Number(a.watch.upstream.connected) - Number(b.watch.upstream.connected));
+  return (
+    <section aria-labelledby="connections">
+      <h3 id="connections">Connections</h3>
+      {narrow ? <Cards lines={lines} /> : <Table lines={lines} />}
+    </section>
+  );
+}
+
+/** All of them, whatever their reason. */
+export const total = (counts: Counts): number => Object.values(counts).reduce((all, n) => all + n, 0);
+
+function Table({ lines }: { lines: readonly Line[] }) {
+  return (
+    <div className="card scroll">
+      <table className="plain upstreams" aria-labelledby="connections">
+        <thead>
+          <tr>
+            <th scope="col">Watch</th>
+            <th scope="col">Upstream</th>
+            <th scope="col">Reconnects</th>
+            <th scope="col">Resyncs</th>
+            <th scope="col">Last error</th>
+          </tr>
+        </thead>
+        <tbody>{lines.map((line) => <Row key={line.watch.name} line={line} />)}</tbody>
+      </table>
+    </div>
+  );
+}
+
+function Row({ line: { watch, history } }: { line: Line }) {
+  return (
+    <tr>
+      <th scope="row"><Name watch={watch} /></th>
+      <td><Connection watch={watch} /></td>
+      <td><ByReason counts={history?.reconnects} /></td>
+      <td><ByReason counts={history?.resyncs} /></td>
+      <td><ErrorText watch={watch} /></td>
+    </tr>
+  );
+}
+
+function Cards({ lines }: { lines: readonly Line[] }) {
+  return (
+    <ul className="cards" aria-labelledby="connections">
+      {lines.map(({ watch, history }) => (
+        <li key={watch.name} className="card">
+          <div className="head"><Name watch={watch} /> <Connection watch={watch} /></div>
+          <dl>
+            <Figure name="Reconnects" wide><ByReason counts={history?.reconnects} /></Figure>
+            <Figure name="Resyncs" wide><ByReason counts={history?.resyncs} /></Figure>
+            <Figure name="Last error" wide><ErrorText watch={watch} /></Figure>
+          </dl>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Name({ watch: { name, source } }: { watch: Watch }) {
+  return <span className="stack"><a href={href('watches', name)}>{name}</a> <span className="soft">{source}</span></span>;
+}
+
+function Connection({ watch: { upstream: { connected, since, attempts } } }: { watch: Watch }) {
+  return (
+    <span className="stack">
+      <span className="state" data-state={connected ? 'in_sync' : 'offline'}>{connected ? 'connected' : 'not connected'}</span>
+      <span className="soft">{since && <>for <Age of={since} /></>}{attempts > 0 && `, attempt ${count(attempts)}`}</span>
+    </span>
+  );
+}
+
+function ByReason({ counts }: { counts: Counts | undefined }) {
+  if (!counts) return <span className="soft">unknown</span>;
+  const occurred = Object.entries(counts).filter(([, times]) => times > 0);
+  return (
+    <span className="stack">
+      <span>{count(total(counts))}</span>
+      {occurred.length > 0 && <span className="soft">{occurred.map(([reason, times]) => `${reason} ${count(times)}`).join(', ')}</span>}
+    </span>
+  );
+}
+
+function ErrorText({ watch: { upstream: { last_error: error, last_error_at: at } } }: { watch: Watch }) {
+  if (!error) return <span className="soft">none</span>;
+  return <span className="stack">{error} {at && <span className="soft"><Age of={at} /> ago</span>}</span>;
+}

@@ -1,0 +1,47 @@
+import type { Curves } from '../charts/curves';
+import type { Incident, UpstreamHistory } from '../subscribers/connections';
+
+/** An incident, and the watch that it happened to. */
+export interface Happened extends Incident {
+  readonly watch: string;
+}
+
+/** The incidents of all upstreams, the newest first. */
+export function newest(upstreams: readonly UpstreamHistory[]): Happened[] {
+  return upstreams
+    .flatMap(({ watch, incidents }) => incidents.map((incident) => ({ ...incident, watch })))
+    .sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
+}
+
+const minuteMs = 60_000;
+const minutes = 60;
+
+/** How many reconnects and resyncs there were in each minute of the last hour. */
+export function perMinute(incidents: readonly Incident[], now: number): Curves {
+  const start = (Math.floor(now / minuteMs) - minutes + 1) * minuteMs;
+  const times = Array.from({ length: minutes }, (_, i) => start + i * minuteMs);
+  const of = (kind: Incident['kind']) => tally(incidents.filter((incident) => incident.kind === kind), start);
+  return { times, curves: [{ name: 'reconnects', values: of('reconnect') }, { name: 'resyncs', values: of('resync') }] };
+}
+
+function tally(incidents: readonly Incident[], start: number): number[] {
+  const all = new Array<number>(minutes).fill(0);
+  for (const incident of incidents) {
+    const from = Math.max(0, Math.floor((Date.parse(incident.first) - start) / minuteMs));
+    const to = Math.min(minutes - 1, Math.floor((Date.parse(incident.at) - start) / minuteMs));
+    for (let i = from; i <= to; i++) {
+      all[i]! += until(incident, start + (i + 1) * minuteMs) - until(incident, start + i * minuteMs);
+    }
+  }
+  return all;
+}
+
+// Of an incident that occurred often only the first and the last time are known:
+// those between are taken to lie evenly.
+function until({ first, at, times }: Incident, end: number): number {
+  const from = Date.parse(first);
+  const to = Date.parse(at);
+  if (end > to) return times;
+  if (end <= from) return 0;
+  return Math.ceil((end - from) / (to - from) * (times - 1));
+}

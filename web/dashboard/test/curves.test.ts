@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { curvesOf } from '../src/charts/curves';
+import { Samples } from '../src/charts/samples';
+
+function sampled(...readings: ReadonlyArray<Record<string, number>>): Samples {
+  const samples = new Samples();
+  readings.forEach((reading, i) => samples.note(new Map(Object.entries(reading)), (i + 1) * 1000));
+  return samples;
+}
+
+const curves = (samples: Samples, ...names: string[]) => curvesOf(names, (name) => samples.of(name));
+
+describe('curves', () => {
+  it('have a value for each time, null where nothing is known', () => {
+    const samples = sampled({ a: 1 }, { a: 2, b: NaN }, { a: 3, b: 7 });
+    expect(curves(samples, 'a', 'b')).toEqual({
+      times: [1000, 2000, 3000],
+      curves: [{ name: 'a', values: [1, 2, 3] }, { name: 'b', values: [null, null, 7] }],
+    });
+  });
+  it('are as many as there are colours, the least together', () => {
+    const samples = sampled({ a: 1, b: 9, c: 8, d: 2, e: 7 });
+    expect(curves(samples, 'a', 'b', 'c', 'd', 'e').curves).toEqual([
+      { name: 'b', values: [9] }, { name: 'c', values: [8] }, { name: 'e', values: [7] }, { name: '2 others', values: [3] },
+    ]);
+  });
+  it('do not turn what is unknown into nothing', () => {
+    const samples = sampled({ a: 5, b: 5, c: 5, d: NaN, e: NaN }, { a: 5, b: 5, c: 5, d: NaN, e: 1 });
+    expect(curves(samples, 'a', 'b', 'c', 'd', 'e').curves.at(-1)).toEqual({ name: '2 others', values: [null, 1] });
+  });
+  it('of nothing are nothing', () => {
+    expect(curves(new Samples())).toEqual({ times: [], curves: [] });
+    expect(curves(new Samples(), 'a')).toEqual({ times: [], curves: [{ name: 'a', values: [] }] });
+  });
+});

@@ -1,0 +1,122 @@
+import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { useReported } from '../src/app/troubles';
+import { SubscribersPage } from '../src/subscribers/SubscribersPage';
+import type { Connections, Subscriber } from '../src/subscribers/connections';
+import { UpstreamsPage } from '../src/upstreams/UpstreamsPage';
+
+// There is no canvas here; what it would draw is tested with the curves.
+vi.mock('../src/charts/plot', () => ({ plot: () => ({ setData() {}, destroy() {}, redraw() {} }), drawn: () => [] }));
+
+const began = Date.parse('2026-01-02T03:00:00Z');
+
+const subscriber = (id: string, more: Partial<Subscriber> = {}): Subscriber => ({
+  id, address: '10.0.0.7', user_agent: 'curl/8.5.0', transport: 'sse', encoding: 'gzip', since: '2026-01-02T02:59:00Z',
+  watches: ['notes'], position: 'notes@ab12-17', events: 1234, bytes: 2048, lag: 0, skipped: 0, catching_up: false, ...more,
+});
+
+const connections: Connections = {
+  count: 9123,
+  subscribers: [subscriber('1', { lag: 55, skipped: 7, catching_up: true }), { ...subscriber('2', { encoding: '' }) }],
+  left: [{ ...subscriber('3'), left: '2026-01-02T02:59:30Z', reason: 'max_age' }],
+  left_reasons: { max_age: 2, client_closed: 30 },
+  upstreams: [{
+    watch: 'notes', source: 'local', connected: true, reconnects: { ended: 0, error: 3, stalled: 1 }, resyncs: { initial: 1 },
+    incidents: [{ at: '2026-01-02T02:58:00Z', kind: 'reconnect', reason: 'error', detail: 'connection refused', times: 3, first: '2026-01-02T02:57:00Z' }],
+  }],
+};
+
+const watches = ['drafts', 'notes'].map((name) => ({
+  name, source: 'local', state: 'in_sync', since: '2026-01-02T02:00:00Z', epoch: 'ab12', revision: '17', count: 2, bytes: 99, subscribers: 1, writable: true,
+  upstream: { connected: name === 'notes', attempts: name === 'notes' ? 0 : 4, last_error: 'no route', last_error_at: '2026-01-02T02:59:00Z' },
+}));
+
+const notFound = () => Response.json({ type: 'about:blank', title: 'Not Found', status: 404, detail: 'there is nothing' }, { status: 404 });
+
+let asked: string[] = [];
+let troubles: ReturnType<typeof useReported> = [];
+function Reported() {
+  troubles = useReported();
+  return null;
+}
+
+async function show(page: React.ReactNode, answer: (url: URL) => Response): Promise<void> {
+  vi.stubGlobal('fetch', (url: URL) => {
+    asked.push(url.pathname + url.search);
+    return Promise.resolve(url.pathname.endsWith('/v1/watches') ? Response.json({ watches }) : answer(url));
+  });
+  render(<>{page}<Reported /></>);
+  await act(() => vi.advanceTimersByTimeAsync(0));
+}
+
+const row = (name: string) => within(screen.getByRole('link', { name }).closest('tr')!);
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: began });
+  location.hash = '#/subscribers';
+  asked = [];
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+describe('the page of the subscribers', () => {
+  it('shows who is connected, and how many there are in all', async () => {
+    await show(<SubscribersPage />, () => Response.json(connections));
+    expect(screen.getByText('the 2 with the most lag, of 9,123')).toBeTruthy();
+    const [first] = within(screen.getByRole('table', { name: 'Connected' })).getAllByRole('row').slice(1);
+    for (const text of ['10.0.0.7', 'curl/8.5.0', 'sse, gzip', '1 min', '1,234', '2.0 KiB', '55', 'catching up']) expect(first!.textContent).toContain(text);
+    expect(within(first!).getByRole('link', { name: 'notes' }).getAttribute('href')).toBe('#/watches/notes');
+  });
+  it('says why others left, the most frequent reason first', async () => {
+    await show(<SubscribersPage />, () => Response.json(connections));
+    const reasons = within(screen.getByRole('table', { name: /Why they left/ })).getAllByRole('row').slice(1).map(({ textContent }) => textContent);
+    expect(reasons).toEqual(['client_closedthe client hung up30', 'max_agethe stream had its greatest age2']);
+    const [departure] = within(screen.getByRole('table', { name: 'The last that left' })).getAllByRole('row').slice(1);
+    expect(departure!.textContent).toContain('max_age30 s ago30 s');
+  });
+  it('asks for the watch that is chosen, which the URL keeps', async () => {
+    await show(<SubscribersPage />, () => Response.json(connections));
+    fireEvent.change(screen.getByRole('combobox', { name: 'Watch' }), { target: { value: 'notes' } });
+    expect(location.hash).toBe('#/subscribers?watch=notes');
+    await act(() => vi.advanceTimersByTimeAsync(0));
+    expect(asked.at(-1)).toBe('/v1/subscribers?limit=100&watch=notes');
+  });
+  it('says which setting is missing where it is switched off, and that this is no silence', async () => {
+    await show(<SubscribersPage />, notFound);
+    await act(() => vi.advanceTimersByTimeAsync(30_000));
+    expect(screen.getByText(/enabled: true/)).toBeTruthy();
+    expect(troubles).toEqual([]);
+  });
+  it('says that there is no such watch', async () => {
+    location.hash = '#/subscribers?watch=nots';
+    await show(<SubscribersPage />, notFound);
+    expect(screen.getByText(/no watch “nots”/)).toBeTruthy();
+    fireEvent.click(screen.getByRole('button', { name: 'Show all watches' }));
+    expect(location.hash).toBe('#/subscribers');
+  });
+  it('reports a gateway that fails', async () => {
+    await show(<SubscribersPage />, () => new Response('', { status: 500, statusText: 'Internal Server Error' }));
+    expect(troubles).toMatchObject([{ what: 'The gateway', reason: '500 Internal Server Error' }]);
+  });
+});
+
+describe('the page of the upstreams', () => {
+  it('shows reconnects and resyncs by reason, those that are not connected first', async () => {
+    await show(<UpstreamsPage />, () => Response.json(connections));
+    const names = within(screen.getByRole('table', { name: 'Connections' })).getAllByRole('rowheader').map(({ textContent }) => textContent);
+    expect(names).toEqual(['drafts local', 'notes local']);
+    expect(row('notes').getByText('error 3, stalled 1')).toBeTruthy();
+    expect(row('notes').getByText('initial 1')).toBeTruthy();
+    expect(row('drafts').getByText(/attempt 4/)).toBeTruthy();
+    const [incident] = within(screen.getByRole('table', { name: 'Incidents' })).getAllByRole('row').slice(1);
+    expect(incident!.textContent).toMatch(/2 min ago.*notes.*reconnect: error.*3 times since.*connection refused/);
+  });
+  it('shows what the watches tell where the rest is switched off', async () => {
+    await show(<UpstreamsPage />, notFound);
+    expect(row('drafts').getByText('no route')).toBeTruthy();
+    expect(screen.getByText(/enabled: true/)).toBeTruthy();
+  });
+});
