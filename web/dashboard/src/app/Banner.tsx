@@ -1,31 +1,44 @@
 import { duration } from '../text/duration';
+import { moment } from '../text/moment';
+import { AllClear } from './AllClear';
 import { useNow } from './clock';
+import { useNarrow } from './narrow';
+import { href } from './route';
 import { useReported, type Trouble } from './troubles';
+import { useLasting } from './lasting';
 import './Banner.css';
 
+// The worst first.
 const says: Record<Trouble['state'], string> = {
+  offline: 'is out of reach: what you see may be out of date',
   stale: 'may be out of date',
-  offline: 'is not connected: what you see may be out of date',
   closed: 'is closed: what you see is the last that was known',
-  priming: 'has not been loaded yet',
   resyncing: 'is being loaded again: what you see may be out of date',
-  connecting: 'is not connected yet',
   paused: 'is paused: what you see is not what there is now',
+  priming: 'has not been loaded yet',
+  connecting: 'is not connected yet',
 };
+const worst = Object.keys(says);
 
 // Those that only wait for a beginning show nothing that could be wrong.
 const mild = new Set<Trouble['state']>(['priming', 'connecting', 'paused']);
 
-/** Says, on every page, that what is shown may be stale, and since when. */
+/** Says, on every page, that what is shown may be stale, and since when; and once that it no longer is. */
 export function Banner() {
-  const troubles = useReported();
-  if (troubles.length === 0) return <div role="alert" />;
-  const worst = troubles.find(({ state }) => !mild.has(state)) ?? troubles[0]!;
+  const troubles = useLasting(useReported()).toSorted((a, b) => worst.indexOf(a.state) - worst.indexOf(b.state));
+  const most = useNarrow() ? 2 : 4;
+  const state = troubles[0]?.state;
+  // Only what is added is read out: neither a reason that changes with each
+  // attempt, nor the whole anew for one more.
   return (
-    <div role="alert" className={mild.has(worst.state) ? 'banner mild' : 'banner'} data-testid="stale-banner" data-state={worst.state}>
-      {troubles.slice(0, 4).map((trouble) => <Line key={`${trouble.what} ${trouble.state}`} trouble={trouble} />)}
-      {troubles.length > 4 && <p>and {troubles.length - 4} more</p>}
-    </div>
+    <>
+      <div role="alert" aria-atomic="false" aria-relevant="additions"
+        {...state && { className: mild.has(state) ? 'banner mild' : 'banner', 'data-testid': 'stale-banner', 'data-state': state }}>
+        {troubles.slice(0, most).map((trouble) => <Line key={`${trouble.what} ${trouble.state}`} trouble={trouble} />)}
+        {troubles.length > most && <p><a href={href('', '', new URLSearchParams({ sort: 'state' }))}>and {troubles.length - most} more</a></p>}
+      </div>
+      <AllClear troubled={state !== undefined} />
+    </>
   );
 }
 
@@ -33,13 +46,13 @@ function Line({ trouble: { what, state, since, reason } }: { trouble: Trouble })
   return (
     <p>
       <strong>{what}</strong> {says[state]}
-      {since > 0 && <>, since <time dateTime={new Date(since).toISOString()}>{new Date(since).toLocaleTimeString()}</time> <Age since={since} /></>}
+      {since > 0 && <>, since <time dateTime={new Date(since).toISOString()}>{moment(since)}</time> <Lasted since={since} /></>}
       {reason && <>: {reason}</>}
     </p>
   );
 }
 
 // Not read out every second: the time above says the same.
-function Age({ since }: { since: number }) {
+function Lasted({ since }: { since: number }) {
   return <span aria-hidden="true">({duration(Math.max(0, useNow() - since))})</span>;
 }

@@ -23,7 +23,10 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
+// A hidden page asks for nothing, so that all in it would seem to be silent when
+// it is shown again.
 function tick(): void {
+  if (document.hidden) return;
   const next = Date.now();
   if (Math.floor(next / 1000) === Math.floor(now / 1000)) return;
   now = next;

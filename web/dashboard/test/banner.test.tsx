@@ -1,0 +1,100 @@
+import { act, cleanup, render, screen } from '@testing-library/react';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Banner } from '../src/app/Banner';
+import { useTroubles, type Trouble } from '../src/app/troubles';
+
+const stale: Trouble = { what: 'notes', state: 'stale', since: Date.parse('2026-01-02T03:04:05Z'), reason: 'no connection' };
+
+function Page({ troubles }: { troubles: readonly Trouble[] }) {
+  useTroubles(troubles);
+  return <Banner />;
+}
+
+function show(...troubles: Trouble[]) {
+  const { rerender } = render(<Page troubles={troubles} />);
+  return (...next: Trouble[]) => rerender(<Page troubles={next} />);
+}
+
+const pass = (ms: number) => act(() => vi.advanceTimersByTimeAsync(ms));
+const banner = () => screen.queryByTestId('stale-banner');
+const lines = () => [...screen.getByTestId('stale-banner').querySelectorAll('p')].map((line) => line.textContent);
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: Date.parse('2026-01-02T03:05:00Z') });
+  location.hash = '#/';
+});
+afterEach(() => {
+  cleanup();
+  vi.useRealTimers();
+});
+
+describe('the banner', () => {
+  it('is not there while nothing may be stale', () => {
+    show();
+    expect(banner()).toBeNull();
+  });
+  it('says what, since when and why', () => {
+    show(stale);
+    expect(lines()[0]).toMatch(/^notes may be out of date, since .*:04:05.* \(55 s\): no connection$/);
+    expect(screen.getByRole('alert').dataset['state']).toBe('stale');
+    expect(banner()?.querySelector('time')?.dateTime).toBe('2026-01-02T03:04:05.000Z');
+  });
+  it('hides from a screen reader what changes each second', async () => {
+    show(stale);
+    const read = () => [...banner()!.querySelectorAll('p > :not([aria-hidden])')].map((node) => node.textContent);
+    const before = read();
+    await pass(3000);
+    expect(lines()[0]).toContain('(58 s)');
+    expect(read()).toEqual(before);
+  });
+  it('keeps the line of a trouble whose reason changes, so that it is not read out again', () => {
+    const report = show(stale);
+    const line = banner()!.querySelector('p');
+    report({ ...stale, reason: 'attempt 2' });
+    expect(banner()!.querySelector('p')).toBe(line);
+    expect(line?.textContent).toContain('attempt 2');
+  });
+  it('says the worst first, and how many more there are', () => {
+    show(...['a', 'b', 'c', 'd'].map((what) => ({ ...stale, what })), { ...stale, what: 'The gateway', state: 'offline' });
+    expect(screen.getByRole('alert').dataset['state']).toBe('offline');
+    expect(lines()[0]).toContain('The gateway');
+    expect(lines()[4]).toBe('and 1 more');
+  });
+  it('leaves out what only begins, unless it lasts', async () => {
+    show({ ...stale, state: 'priming' });
+    expect(banner()).toBeNull();
+    await pass(700);
+    expect(banner()?.dataset['state']).toBe('priming');
+  });
+});
+
+describe('when all is well again', () => {
+  it('that is said once, politely, and not for long', async () => {
+    const report = show(stale);
+    report();
+    expect(banner()).toBeNull();
+    expect(screen.getByRole('status').textContent).toBe('');
+    await pass(1500);
+    expect(screen.getByRole('status').textContent).toBe('What you see is up to date again.');
+    await pass(6000);
+    expect(screen.getByRole('status').textContent).toBe('');
+  });
+  it('nothing is said if it does not last', async () => {
+    const report = show(stale);
+    report();
+    await pass(1000);
+    report(stale);
+    await pass(10_000);
+    expect(screen.getByRole('status').textContent).toBe('');
+  });
+  it('nothing is said on another page', async () => {
+    const report = show(stale);
+    act(() => {
+      location.hash = '#/subscribers';
+      dispatchEvent(new HashChangeEvent('hashchange'));
+    });
+    report();
+    await pass(3000);
+    expect(screen.getByRole('status').textContent).toBe('');
+  });
+});
