@@ -13,7 +13,7 @@ interface Props {
 /** The value that somebody else wrote meanwhile, and what can be done about it. */
 export function Newer({ loaded, onLoad, onOverwrite, overwrite }: Props) {
   const section = useRef<HTMLElement>(null);
-  useEffect(() => section.current?.focus(), []); // the button that asked for it may not be there any more
+  useEffect(() => { section.current?.focus(); }, []); // the button that asked for it may not be there any more
   return (
     <section ref={section} tabIndex={-1} className="newer" aria-label="The newer value">
       <h3>{loaded ? `In the gateway: revision ${loaded.revision}` : 'In the gateway: deleted'}</h3>

@@ -1,0 +1,49 @@
+import { useWatches } from '../gateway/watches';
+import type { Ask } from './request';
+import type { Connection } from './wire';
+
+interface Props {
+  ask: Ask;
+  connection: Connection;
+  onChange(ask: Ask): void;
+  onConnect(ask: Ask): void;
+  onDisconnect(): void;
+}
+
+/** What to ask for; it takes effect with the button. */
+export function AskForm({ ask, connection: { state, position }, onChange, onConnect, onDisconnect }: Props) {
+  const live = state === 'open' || state === 'connecting';
+  const change = (part: Partial<Ask>) => onChange({ ...ask, ...part });
+  return (
+    <form className="ask card" onSubmit={(event) => { event.preventDefault(); onConnect(ask); }}>
+      <Watches ask={ask} onChange={(watches) => change({ watches })} />
+      <label>Prefix of the keys <input value={ask.prefix} spellCheck={false} autoCapitalize="off" autoComplete="off" onChange={(event) => change({ prefix: event.target.value })} /></label>
+      <label>Format <select value={ask.format} onChange={(event) => change({ format: event.target.value as Ask['format'] })}>
+        <option value="sse">Server-Sent Events</option><option value="ndjson">NDJSON</option>
+      </select></label>
+      <label className="position">From position <input value={ask.position} placeholder="none: a snapshot first" spellCheck={false} autoCapitalize="off" autoComplete="off" onChange={(event) => change({ position: event.target.value })} /></label>
+      <div className="bar">
+        <button type="submit" className={live ? '' : 'primary'}>{live ? 'Connect anew' : 'Connect'}</button>
+        {live && <button type="button" onClick={onDisconnect}>Disconnect</button>}
+        {!live && position !== '' && <button type="button" onClick={() => onConnect({ ...ask, position })}>Go on from the last position</button>}
+      </div>
+    </form>
+  );
+}
+
+// The watch that the page is about, and those to have in the same response.
+function Watches({ ask: { watches }, onChange }: { ask: Ask; onChange(watches: readonly string[]): void }) {
+  const { data } = useWatches();
+  const names = data?.watches.map(({ name }) => name).filter((name) => name !== watches[0]) ?? [];
+  if (names.length === 0) return null;
+  const toggle = (name: string) => watches.includes(name) ? watches.filter((other) => other !== name) : [...watches, name];
+  return (
+    <details className="also">
+      <summary>{watches.length === 1 ? 'One watch' : `${watches.length} watches in one response`}</summary>
+      <div role="group" aria-label={`Besides ${watches[0]}`}>
+        <p className="soft">Besides {watches[0]}</p>
+        {names.map((name) => <label key={name}><input type="checkbox" checked={watches.includes(name)} onChange={() => onChange(toggle(name))} /> {name}</label>)}
+      </div>
+    </details>
+  );
+}

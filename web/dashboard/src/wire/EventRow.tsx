@@ -1,0 +1,54 @@
+import { memo, useEffect, useMemo, useRef } from 'react';
+import { duration } from '../text/duration';
+import { bytes, count } from '../text/number';
+import { subjectOf, type Frame } from './frame';
+
+// What would take the browser long to lay out, and nobody reads.
+const shownChars = 64 << 10;
+
+interface Props {
+  frame: Frame;
+  open: boolean;
+  onToggle(number: number): void;
+}
+
+/** One frame; open, with the text of the wire. */
+export const EventRow = memo(function EventRow({ frame, open, onToggle }: Props) {
+  const { watch, key, revision } = useMemo(() => subjectOf(frame), [frame]);
+  const position = frame.id || revision;
+  return (
+    <>
+      <button type="button" className="event-row" aria-expanded={open} onClick={() => onToggle(frame.number)}>
+        <span><span className="pill" data-type={frame.type}>{frame.type}</span></span>
+        <span className="watch">{watch}</span>
+        <span className="key mono">{key}</span>
+        <span className="id mono" title={position}>{position}</span>
+        <span className="number size">{bytes(frame.bytes)}</span>
+        <span className="number after">{elapsed(frame.after)}</span>
+      </button>
+      {open && <Raw frame={frame} />}
+    </>
+  );
+}, (a, b) => a.frame === b.frame && a.open === b.open);
+
+function Raw({ frame: { raw, number, bytes: size } }: { frame: Frame }) {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => { void box.current?.scrollIntoView({ block: 'nearest' }); }, []);
+  return (
+    <div className="raw" ref={box}>
+      <p className="soft">frame {count(number)}, {count(size)} {size === 1 ? 'byte' : 'bytes'}, as on the wire</p>
+      <pre tabIndex={0} aria-label={`Frame ${number}`}>{lines(raw.slice(0, shownChars))}</pre>
+      {raw.length > shownChars && <p className="soft">and {count(raw.length - shownChars)} characters more</p>}
+    </div>
+  );
+}
+
+// Where lines end is part of what a client reads.
+const lines = (raw: string) => raw.replaceAll('\n', '↵\n');
+
+/** A time between two frames: exact where it is short. */
+export function elapsed(ms: number): string {
+  if (ms < 1) return '0 ms';
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  return ms < 60_000 ? `${(ms / 1000).toFixed(1)} s` : duration(ms);
+}

@@ -1,0 +1,19 @@
+import { useNow } from '../app/clock';
+import { useTroubles, type Trouble } from '../app/troubles';
+import { duration } from '../text/duration';
+import type { Connection } from './wire';
+
+/** Reports a stream that was lost, or that is suspiciously silent. */
+export function useStreamTrouble(connection: Connection): void {
+  const trouble = troubleOf(connection, useNow());
+  useTroubles(trouble ? [trouble] : []);
+}
+
+/** What is to be reported at a moment. That we left it ourselves is no trouble. */
+export function troubleOf({ state, since, reason, aliveAt, heartbeatMs }: Connection, now: number): Trouble | undefined {
+  const what = 'The stream';
+  if (state === 'ended' || state === 'lost' || state === 'hidden') return { what, state: 'offline', since, reason };
+  const silent = heartbeatMs > 0 && now - aliveAt > 2 * heartbeatMs;
+  if (state !== 'open' || !silent) return undefined;
+  return { what, state: 'offline', since: aliveAt, reason: `nothing came, though there is a heartbeat every ${duration(heartbeatMs)}` };
+}

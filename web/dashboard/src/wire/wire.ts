@@ -1,0 +1,156 @@
+import { refusal } from '../gateway/answer';
+import { readFrame } from './frame';
+import { Framer } from './framer';
+import { Log, nothing, type Kept } from './log';
+import { headersOf, urlOf, type Ask } from './request';
+
+/** How a connection fares, and what came of it. */
+export interface Connection {
+  /**
+   * `refused` before it began, `ended` by the gateway, `lost` without a word, `left`
+   * by us. `hidden`: left, since nobody looked at it for long.
+   */
+  readonly state: 'connecting' | 'open' | 'refused' | 'ended' | 'lost' | 'left' | 'hidden';
+  /** When that began, in ms as of Date.now. */
+  readonly since: number;
+  /** When the last byte came, in ms as of Date.now. */
+  readonly aliveAt: number;
+  /** The longest silence that the gateway promised, in ms; 0 if it has not yet. */
+  readonly heartbeatMs: number;
+  /** `200 OK`; empty before the answer. */
+  readonly status: string;
+  readonly headers: ReadonlyArray<readonly [name: string, value: string]>;
+  /** Why it was refused, or ended. */
+  readonly reason: string;
+  /** The newest position that came. */
+  readonly position: string;
+  readonly kept: Kept;
+}
+
+// A browser has six connections to an origin that speaks HTTP/1.1, for all tabs.
+const hiddenMs = 30_000;
+
+const idle: Connection = {
+  state: 'left', since: 0, aliveAt: 0, heartbeatMs: 0, status: '', headers: [], reason: '', position: '', kept: nothing,
+};
+
+/**
+ * One connection to the gateway of its own, of which everything is kept as it was
+ * on the wire. It does not come back by itself: how a stream ends is worth seeing.
+ *
+ * Listeners are told at most once in a frame of the screen, however much comes.
+ */
+export class Wire {
+  #now = idle;
+  #shown = idle; // #now as of the last frame of the screen
+  #log = new Log();
+  #abort = new AbortController();
+  #number = 0;
+  #lastAt = 0;
+  #told = true;
+  #hiding: ReturnType<typeof setTimeout> | undefined;
+  readonly #listeners = new Set<() => void>();
+
+  /** What was last told. The same object until something in it is different. */
+  readonly connection = (): Connection => this.#shown;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  };
+
+  /** Leaves the connection that there is for a new one. */
+  connect(ask: Ask): void {
+    this.#abort.abort();
+    this.#abort = new AbortController();
+    this.clear();
+    this.#become({ ...idle, state: 'connecting', since: Date.now() });
+    document.addEventListener('visibilitychange', this.#visibility);
+    this.#visibility();
+    void this.#run(ask, this.#abort.signal);
+  }
+
+  disconnect(): void {
+    this.#leave('left', 'disconnected here');
+  }
+
+  /** Forgets what was kept and counted. */
+  clear(): void {
+    this.#log = new Log();
+    this.#tell();
+  }
+
+  async #run(ask: Ask, signal: AbortSignal): Promise<void> {
+    try {
+      // The cache would keep all of a stream that never ends.
+      const response = await fetch(urlOf(ask), { headers: headersOf(ask), signal, cache: 'no-store' });
+      const status = `${response.status} ${response.statusText}`.trim();
+      this.#become({ ...this.#now, status, headers: [...response.headers], aliveAt: Date.now() });
+      if (response.status !== 200 || !response.body) return this.#end('refused', await refusal(response));
+      this.#become({ ...this.#now, state: 'open', since: Date.now() });
+      await this.#read(response.body, ask.format, signal);
+      this.#end('ended', 'the gateway ended it');
+    } catch (error) {
+      if (!signal.aborted) this.#end('lost', error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  async #read(body: ReadableStream<Uint8Array>, format: Ask['format'], signal: AbortSignal): Promise<void> {
+    const framer = new Framer(format);
+    const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
+    const reader = body.getReader();
+    this.#lastAt = performance.now();
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        signal.throwIfAborted();
+        if (done) return;
+        this.#become({ ...this.#now, aliveAt: Date.now() });
+        for (const bytes of framer.push(value)) this.#take(bytes, decoder.decode(bytes), format);
+      }
+    } finally {
+      for (const bytes of signal.aborted ? [] : framer.end()) this.#take(bytes, decoder.decode(bytes), 'cut');
+    }
+  }
+
+  #take({ length: bytes }: Uint8Array, raw: string, format: Ask['format'] | 'cut'): void {
+    const at = performance.now();
+    const { type, id } = format === 'cut' ? { type: 'cut', id: '' } : readFrame(raw, format);
+    this.#log.add({ number: ++this.#number, type, id, raw, bytes, at, after: at - this.#lastAt });
+    this.#lastAt = at;
+    if (id) this.#now = { ...this.#now, position: id };
+    if (type === 'hello') this.#now = { ...this.#now, heartbeatMs: Number(/"heartbeat_ms":(\d+)/.exec(raw)?.[1] ?? 0) };
+    this.#tell();
+  }
+
+  readonly #visibility = (): void => {
+    clearTimeout(this.#hiding);
+    if (document.hidden) this.#hiding = setTimeout(() => this.#leave('hidden', 'this tab was hidden for 30 s'), hiddenMs);
+  };
+
+  #leave(state: 'left' | 'hidden', reason: string): void {
+    this.#abort.abort();
+    if (this.#now.state === 'open' || this.#now.state === 'connecting') this.#end(state, reason);
+  }
+
+  #end(state: Connection['state'], reason: string): void {
+    clearTimeout(this.#hiding);
+    document.removeEventListener('visibilitychange', this.#visibility);
+    this.#become({ ...this.#now, state, since: Date.now(), reason });
+  }
+
+  #become(now: Connection): void {
+    this.#now = now;
+    this.#tell();
+  }
+
+  #tell(): void {
+    if (!this.#told) return;
+    this.#told = false;
+    requestAnimationFrame(() => {
+      this.#told = true;
+      this.#shown = { ...this.#now, kept: this.#log.kept };
+      for (const listener of this.#listeners) listener();
+    });
+  }
+}
