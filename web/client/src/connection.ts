@@ -42,6 +42,7 @@ export class Connection {
   #asleep = false;    // the tab was hidden for long
   #expired = false;   // the server said so of the token
   #attemptAt = 0;
+  #asked = '';        // the watches of the newest request
   #gathering: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly stores: Stores, private readonly options: ConnectionOptions) {
@@ -58,6 +59,12 @@ export class Connection {
     if (!this.#running) return void this.#run();
     clearTimeout(this.#gathering);
     this.#gathering = setTimeout(() => this.#renew(), gatherMs);
+  }
+
+  /** Does what is due, for where timers are late. */
+  check(): void {
+    this.#stream?.check();
+    this.#pause.check();
   }
 
   close(error?: Error): void {
@@ -94,7 +101,8 @@ export class Connection {
     this.#again = false;
     try {
       const headers = await this.#headers();
-      return await stream.run({ url: `${url}?${this.stores.query}`, lastEventId: this.stores.id, headers, credentials });
+      this.#asked = String(this.stores.query);
+      return await stream.run({ url: `${url}?${this.#asked}`, lastEventId: this.stores.id, headers, credentials });
     } catch (error) { // of getToken
       return { error, goodbye: undefined, retryMs: undefined, aliveAt: Date.now(), openedAt: undefined };
     } finally {
@@ -139,6 +147,7 @@ export class Connection {
   #renew(): void {
     if (!this.#running) return this.changed();
     if (!this.#stream) return this.#hurry();
+    if (this.#asked === String(this.stores.query)) return; // removed, and added again
     this.#again = true;
     this.#stream.cut('other watches');
   }
@@ -150,7 +159,7 @@ export class Connection {
 
   #shown(): void {
     this.#asleep = false;
-    this.#stream?.check(); // its timer may have slept, too
+    this.check(); // the timers may have slept, too
     this.#hurry();
   }
 

@@ -3,12 +3,14 @@ export class Pause {
   #end: (() => void) | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #patient = false;
+  #dueAt = Infinity;
 
   /** Waits; `to its end` only `end` ends it early, since the server asked for it. */
   begin(ms: number, until: 'to its end' | 'until woken'): Promise<void> {
     this.#patient = until === 'to its end';
     return new Promise((resolve) => {
       this.#end = resolve;
+      this.#dueAt = Date.now() + ms;
       if (ms !== Infinity) this.#timer = setTimeout(() => this.end(), ms);
     });
   }
@@ -18,6 +20,11 @@ export class Pause {
     if (!this.#end || this.#patient) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.end(), Math.max(0, ms));
+  }
+
+  /** Ends it if it is over: a timer may be late. */
+  check(): void {
+    if (Date.now() >= this.#dueAt) this.end();
   }
 
   end(): void {

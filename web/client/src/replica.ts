@@ -112,10 +112,10 @@ export class Replica<V = unknown> {
   }
 
   #replace(): void {
-    this.shown = new Map();
     for (const [key, resource] of this.#staged) {
-      if (resource) this.shown.set(key, resource);
+      if (!resource) this.#staged.delete(key);
     }
+    this.shown = this.#staged as Map<string, Resource<V>>;
     this.#replaced = true;
     this.#keys = new Set();
     this.#staged = new Map();

@@ -1,4 +1,5 @@
-import type { Event, StatusEvent } from './protocol.js';
+import type { HubStatusEvent } from './port.js';
+import type { Event } from './protocol.js';
 import { Replica, type Changes } from './replica.js';
 import { freshness, type Link, type View } from './view.js';
 
@@ -17,7 +18,7 @@ const none: Changes = { replaced: false, keys: new Set() };
 export class Store<V = unknown> {
   readonly #replica = new Replica<V>();
   readonly #listeners = new Set<Listener<V>>();
-  #status: StatusEvent | undefined;
+  #status: HubStatusEvent | undefined;
   #view: View<V>;
   #position = '';
   #renewing = false;

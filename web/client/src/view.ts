@@ -1,4 +1,4 @@
-import type { StatusEvent } from './protocol.js';
+import type { HubStatusEvent } from './port.js';
 import type { Replica } from './replica.js';
 import type { Resource } from './resource.js';
 
@@ -41,7 +41,7 @@ export interface Link {
 }
 
 /** What state a watch is in, given its copy, its connection and what the server last said of it. */
-export function freshness(replica: Replica, link: Link, status: StatusEvent | undefined, before: Freshness): Freshness {
+export function freshness(replica: Replica, link: Link, status: HubStatusEvent | undefined, before: Freshness): Freshness {
   const now = current(replica, link, status);
   if (troubled(now) && troubled(before)) return { ...now, since: Math.min(now.since, before.since) };
   if (now.state === before.state && !status?.since) return { ...now, since: before.since };
@@ -52,9 +52,10 @@ export function freshness(replica: Replica, link: Link, status: StatusEvent | un
 // comes and goes must not look fresh.
 const troubled = ({ state }: Freshness) => state === 'stale' || state === 'offline';
 
-function current(replica: Replica, link: Link, status: StatusEvent | undefined): Freshness {
+function current(replica: Replica, link: Link, status: HubStatusEvent | undefined): Freshness {
   const told = { since: status?.since ? Date.parse(status.since) : Date.now(), reason: status?.reason ?? '' };
   if (link.state === 'closed') return { ...link, state: 'closed' };
+  if (status?.state === 'offline' || status?.state === 'connecting') return { state: replica.complete ? 'offline' : status.state, ...told };
   if (!replica.complete) return link.state === 'open' ? { state: 'priming', ...told } : { ...link, state: link.state };
   if (link.state !== 'open') return { ...link, state: 'offline' };
   if (status && status.state !== 'in_sync') return { state: 'stale', ...told };

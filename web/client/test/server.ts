@@ -22,6 +22,10 @@ export class Exchange {
     return this.headers.get('Last-Event-ID');
   }
 
+  get open(): boolean {
+    return this.#controller !== undefined && !this.signal.aborted;
+  }
+
   accept(text = ''): this {
     const body = new ReadableStream<Uint8Array>({ start: (controller) => { this.#controller = controller; } });
     this.#resolve(new Response(body, { headers: { 'Content-Type': 'text/event-stream; charset=utf-8' } }));

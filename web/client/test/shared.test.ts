@@ -1,137 +1,364 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Hub, sharedTransport } from '../src/shared.js';
-import { watch, type Watches } from '../src/watch.js';
-import { pass, remove, Server, snapshot, status, upsert } from './server.js';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Hub, serveTabs, watchShared, type Port, type SharedOptions } from '../src/shared.js';
+import type { Watches } from '../src/watch.js';
+import { Browser, type Tab } from './browser.js';
+import { bookmark, endOfSnapshot, hello, pass, remove, reset, Server, snapshot, status, upsert } from './server.js';
 
 const url = 'http://gateway.test';
 
 let server: Server;
-let hub: Hub;
-let tabs: Array<{ tide: Watches; gone: () => void; ports: MessageChannel }>;
+let browser: Browser;
+let tides: Watches[];
 
 beforeEach(() => {
+  vi.useFakeTimers({ now: 1_000_000 });
+  vi.spyOn(Math, 'random').mockImplementation(halves());
   server = new Server();
-  hub = new Hub(url);
-  tabs = [];
+  browser = new Browser();
+  vi.stubGlobal('SharedWorker', browser.worker(() => serveTabs(url)));
+  tides = [];
 });
 
-afterEach(() => {
-  for (const { tide, gone, ports } of tabs) {
-    tide.close();
-    gone();
-    ports.port1.close();
-  }
-  vi.unstubAllGlobals();
-});
-
-function tab(...watches: string[]): Watches {
-  const ports = new MessageChannel();
-  const gone = hub.serve(ports.port1);
-  const tide = watch(url, { watches, transport: sharedTransport(ports.port2) });
-  tabs.push({ tide, gone, ports });
-  return tide;
-}
-
-const shown = (tide: Watches, name = 'w') => `${tide.store(name).state} ${[...tide.store(name).resources].map(([key, { value }]) => `${key}=${value}`)}`;
-
-const soon = (check: () => void) => vi.waitFor(check, { interval: 1 });
-
-async function primed(): Promise<Watches> {
-  const tide = tab('w');
-  await soon(() => expect(server.exchanges).toHaveLength(1));
-  server.last.accept(snapshot('w'));
-  await soon(() => expect(shown(tide)).toBe('in_sync a=1'));
-  return tide;
-}
-
-test('eight tabs are one connection', async () => {
-  await primed();
-  const others = Array.from({ length: 7 }, () => tab('w'));
-  await soon(() => expect(others.map((tide) => shown(tide))).toEqual(Array(7).fill('in_sync a=1')));
-  server.last.send(upsert('w', 'a', 6, 2) + upsert('w', 'b', 6, 2, 'w@e-6') + remove('w', 'a', 7, 'w@e-7'));
-  await soon(() => expect(tabs.map(({ tide }) => shown(tide))).toEqual(Array(8).fill('in_sync b=2')));
-  expect(server.exchanges).toHaveLength(1);
-});
-
-test('a transaction stays whole', async () => {
-  const tide = await primed();
-  const states: string[] = [];
-  tide.store('w').subscribe(() => states.push(shown(tide)));
-  server.last.send(upsert('w', 'a', 6, 2) + upsert('w', 'b', 6, 2, 'w@e-6'));
-  await soon(() => expect(states).toEqual(['in_sync a=1', 'in_sync a=2,b=2']));
-});
-
-test('every tab hears that it is stale, and since when', async () => {
-  const tide = await primed();
-  server.last.send(status('w', 'stale', 'the upstream is lost'));
-  await soon(() => expect(tide.store('w').view).toMatchObject({ state: 'stale', reason: 'the upstream is lost' }));
-  server.last.send(status('w', 'in_sync', undefined, 'w@e-5'));
-  await soon(() => expect(tide.store('w').state).toBe('in_sync'));
-});
-
-test('a watch is followed while any tab wants it', async () => {
-  const first = await primed();
-  const second = tab('w');
-  await soon(() => expect(shown(second)).toBe('in_sync a=1'));
-  first.close();
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  expect(server.last.signal.aborted).toBe(false);
-  tabs[1]!.gone(); // without a word
-  await soon(() => expect(server.last.signal.aborted).toBe(true));
-});
-
-test('a refusal reaches the tab, and the next one may try again', async () => {
-  const tide = tab('w');
-  await soon(() => expect(server.exchanges).toHaveLength(1));
-  server.last.refuse(401);
-  await soon(() => expect(tide.store('w').view.error).toMatchObject({ name: 'RefusedError', status: 401 }));
-  tab('w');
-  await soon(() => expect(server.exchanges).toHaveLength(2));
-});
-
-test('one watch has one prefix, in all tabs', async () => {
-  await primed();
-  const other = tab();
-  const store = other.add({ watch: 'w', prefix: 'x/' });
-  await soon(() => expect(store.view).toMatchObject({ state: 'closed', error: { status: 400 } }));
-  expect(shown(tabs[0]!.tide)).toBe('in_sync a=1');
-});
-
-test('a tab that does not answer is gone', async () => {
-  vi.useFakeTimers();
-  const port = Object.assign(new EventTarget(), { start() {}, postMessage: vi.fn() });
-  const say = (query: string) => port.dispatchEvent(new MessageEvent('message', { data: { stream: 1, query } }));
-  hub.serve(port as unknown as MessagePort);
-  say('watch=w');
-  await pass();
-  server.last.accept(snapshot('w'));
-  for (let i = 0; i < 20; i++) {
-    await pass(15_000);
-    server.last.send(':\n\n');
-    say('alive');
-  }
-  expect(server.last.signal.aborted).toBe(false);
-  for (let i = 0; i < 6; i++) {
-    await pass(15_000);
-    if (!server.last.signal.aborted) server.last.send(':\n\n');
-  }
-  expect(server.last.signal.aborted).toBe(true);
-  expect(server.exchanges).toHaveLength(1);
+afterEach(async () => {
+  for (const tide of tides) tide.close();
+  await pass(200_000); // the hub finds that nobody is there
+  browser.close();
+  vi.restoreAllMocks();
   expect(vi.getTimerCount()).toBe(0);
   vi.useRealTimers();
 });
 
-test('a tab answers the heartbeat', async () => {
-  const { port1, port2 } = new MessageChannel();
-  const said: string[] = [];
-  port1.addEventListener('message', ({ data }) => {
-    said.push(data.query);
-    if (data.query === 'watch=w') port1.postMessage({ stream: data.stream });
+// Names must differ, and waits be known.
+function halves(): () => number {
+  let n = 0;
+  return () => 0.5 + ++n / 1e9;
+}
+
+function open(watches: SharedOptions['watches'] = ['w'], options: SharedOptions = {}, tab = browser.tab()): { tab: Tab; tide: Watches } {
+  const worker = () => new SharedWorker('tide.worker.js');
+  const tide = tab.run(() => watchShared(url, { watches, worker, ...options }));
+  tides.push(tide);
+  return { tab, tide };
+}
+
+const shown = (tide: Watches, name = 'w') => `${tide.store(name).state} ${[...tide.store(name).resources].map(([key, { value }]) => `${key}=${value}`)}`;
+
+/** The changes that a store tells from now on. */
+function told(tide: Watches, name = 'w'): string[] {
+  const all: string[] = [];
+  tide.store(name).subscribe(({ state }, { replaced, keys }) => all.push(`${state}${replaced ? ' replaced' : ''} ${[...keys]}`));
+  all.length = 0;
+  return all;
+}
+
+async function primed(options: SharedOptions = {}) {
+  const first = open(['w'], options);
+  await pass();
+  server.last.accept(snapshot('w'));
+  await pass();
+  return first;
+}
+
+/** Answers a request of the hub that goes on behind w@e-5. */
+async function resume(): Promise<void> {
+  server.last.accept(hello(['w'], 'resume') + endOfSnapshot('w', 5, 1, 'w@e-5', true));
+  await pass();
+}
+
+test('eight tabs are one connection', async () => {
+  await primed();
+  for (let i = 0; i < 7; i++) open();
+  await pass();
+  expect(tides.map((tide) => shown(tide))).toEqual(Array(8).fill('in_sync a=1'));
+  server.last.send(upsert('w', 'a', 6, 2) + upsert('w', 'b', 6, 2, 'w@e-6') + remove('w', 'a', 7, 'w@e-7'));
+  await pass();
+  expect(tides.map((tide) => shown(tide))).toEqual(Array(8).fill('in_sync b=2'));
+  expect(server.exchanges).toHaveLength(1);
+});
+
+describe('what a tab is told', () => {
+  test('comes in whole transactions', async () => {
+    const { tide } = await primed();
+    const changes = told(tide);
+    server.last.send(upsert('w', 'a', 6, 2) + upsert('w', 'b', 6, 2, 'w@e-6'));
+    await pass();
+    expect(changes).toEqual(['in_sync a,b']);
   });
-  port1.start();
-  const tide = watch(url, { watches: ['w'], transport: sharedTransport(port2) });
-  await soon(() => expect(said).toEqual(['watch=w', 'alive']));
-  tide.close();
-  await soon(() => expect(said).toEqual(['watch=w', 'alive', 'end']));
-  port1.close();
+
+  test('is as the gateway wrote it, for a parse that keeps every digit', async () => {
+    const big = (json: string) => JSON.parse(json.replace(/:(\d{17,})/g, ':"$1"'));
+    const { tide } = open(['w'], { parse: big });
+    await pass();
+    server.last.accept(snapshot('w', 0).replace('"value":0', '"value":12345678901234567890'));
+    await pass();
+    expect(shown(tide)).toBe('in_sync a=12345678901234567890');
+  });
+
+  test('has the revision of a quiet bookmark', async () => {
+    const { tide } = await primed();
+    server.last.send(bookmark('w', 9, 'w@e-9'));
+    await pass();
+    expect(tide.store('w').view.revision).toBe('9');
+  });
+
+  test('that it is stale, since when and why', async () => {
+    const { tide } = await primed();
+    await pass(1_000);
+    server.last.send(status('w', 'stale', 'the upstream is lost'));
+    await pass();
+    expect(tide.store('w').view).toMatchObject({ state: 'stale', since: 1_001_000, reason: 'the upstream is lost' });
+    await pass(1_000);
+    expect(open().tide.store('w').view).toMatchObject({ state: 'connecting' });
+    await pass();
+    expect(tides[1]!.store('w').view).toMatchObject({ state: 'stale', since: 1_001_000, reason: 'the upstream is lost' });
+    server.last.send(status('w', 'in_sync', undefined, 'w@e-5'));
+    await pass();
+    expect(tides.map((one) => one.store('w').state)).toEqual(['in_sync', 'in_sync']);
+  });
+
+  test('that the gateway is not reached', async () => {
+    const { tide } = open();
+    await pass();
+    server.last.refuse(503);
+    await pass();
+    expect(tide.store('w').view).toMatchObject({ state: 'connecting', reason: 'refused with 503' });
+    await pass(1_000);
+    server.last.accept(hello(['w']));
+    await pass();
+    expect(tide.store('w').state).toBe('priming');
+    server.last.send(reset('w', 'w@e-0/5') + endOfSnapshot('w', 5, 0, 'w@e-5'));
+    await pass();
+    server.last.cut();
+    await pass();
+    expect(tide.store('w').view).toMatchObject({ state: 'offline', reason: 'terminated' });
+  });
+
+  test('that it is refused; the next tab may try again', async () => {
+    const { tide } = open(['w', 'v']);
+    await pass();
+    server.last.refuse(401);
+    await pass();
+    expect(tide.store('w').view.error).toMatchObject({ name: 'RefusedError', status: 401 });
+    open();
+    await pass();
+    expect(server.exchanges).toHaveLength(2);
+  });
+
+  test('that one watch is not there', async () => {
+    const { tide } = await primed();
+    const gone = tide.add('gone');
+    await pass(100);
+    server.last.refuse(404, {}, { status: 404, title: 'Not Found', detail: 'there is no watch "gone"', watch: 'gone' });
+    await pass();
+    await resume();
+    await pass(1_000);
+    expect(gone.view).toMatchObject({ state: 'closed', error: { status: 404 } });
+    expect(shown(tide)).toBe('in_sync a=1');
+    expect(server.exchanges).toHaveLength(3);
+  });
+
+  test('comes in pieces that both sides can digest, and is one change', async () => {
+    const { tide } = open();
+    const changes = told(tide);
+    await pass();
+    const large = 'x'.repeat(200_000);
+    const rows = ['a', 'b', 'c', 'd', 'e'].map((key) => upsert('w', key, 5, large));
+    server.last.accept(hello(['w']) + reset('w', 'w@e-0/5') + rows.join('') + endOfSnapshot('w', 5, 5, 'w@e-5'));
+    const posted = vi.spyOn(EventTarget.prototype, 'dispatchEvent');
+    await pass();
+    const lengths = posted.mock.calls.map(([event]) => (event as MessageEvent).data?.events?.join('').length).filter(Boolean);
+    expect(lengths.length).toBeGreaterThan(2);
+    expect(Math.max(...lengths)).toBeLessThan(600_000);
+    expect(changes.filter((one) => one.includes('replaced'))).toEqual(['in_sync replaced ']);
+    expect(tide.store('w').resources.size).toBe(5);
+  });
+});
+
+describe('prefixes', () => {
+  const rows = (...keys: string[]) => keys.map((key) => upsert('w', key, 5, 1)).join('');
+
+  test('of one watch may differ from tab to tab', async () => {
+    const { tide: x } = open([{ watch: 'w', prefix: 'home/x/' }]);
+    await pass();
+    expect(server.last.url.searchParams.get('prefix.w')).toBe('home/x/');
+    server.last.accept(hello(['w']) + reset('w', 'w@x-0/5') + rows('home/x/1') + endOfSnapshot('w', 5, 1, 'w@x-5'));
+    await pass();
+    const { tide: y } = open([{ watch: 'w', prefix: 'home/y/' }]);
+    await pass(50);
+    expect(server.last.url.searchParams.get('prefix.w')).toBe('home/');
+    expect(shown(x)).toBe('stale home/x/1=1');
+    server.last.accept(hello(['w']) + reset('w', 'w@h-0/5') + rows('home/x/1', 'home/y/1', 'home/z') + endOfSnapshot('w', 5, 3, 'w@h-5'));
+    await pass();
+    expect([shown(x), shown(y)]).toEqual(['in_sync home/x/1=1', 'in_sync home/y/1=1']);
+    const changes = told(x);
+    server.last.send(upsert('w', 'home/y/1', 6, 2) + remove('w', 'home/z', 6, 'w@h-6'));
+    await pass();
+    expect([shown(x), shown(y)]).toEqual(['in_sync home/x/1=1', 'in_sync home/y/1=2']);
+    expect(changes).toEqual(['in_sync ']); // another revision
+    const { tide: z } = open([{ watch: 'w', prefix: 'home/x/1' }]);
+    await pass(100);
+    expect(shown(z)).toBe('in_sync home/x/1=1');
+    expect(server.exchanges).toHaveLength(2);
+  });
+
+  test('are of bytes', async () => {
+    open(['w']);
+    await pass();
+    const bytes = (text: string) => upsert('w', btoa(text), 5, 1).replace('"revision"', '"key_encoding":"base64","revision"');
+    server.last.accept(hello(['w']) + reset('w', 'w@e-0/5') + bytes('\xc3\xbc\xff') + bytes('z\xff') + endOfSnapshot('w', 5, 2, 'w@e-5'));
+    await pass();
+    const { tide } = open([{ watch: 'w', prefix: 'ü' }]);
+    await pass();
+    expect([...tide.store('w').resources.values()].map(({ key }) => atob(key))).toEqual(['\xc3\xbc\xff']);
+  });
+
+  test('that begin with half of the same character have nothing in common', async () => {
+    open([{ watch: 'w', prefix: '🌊' }]);
+    open([{ watch: 'w', prefix: '🌍' }]);
+    await pass(100);
+    expect(server.last.url.searchParams.get('prefix.w')).toBeNull();
+  });
+});
+
+describe('a tab that is hidden for long', () => {
+  async function hidden() {
+    const { tab, tide } = await primed({ hiddenMs: 60_000 });
+    tab.hide();
+    for (let s = 0; s < 130; s += 10) await alive();
+    expect(tide.store('w').view).toMatchObject({ state: 'offline', reason: 'this tab was hidden for long' });
+    return { tab, tide };
+  }
+
+  async function alive() {
+    await pass(10_000);
+    if (!server.last.signal.aborted) server.last.send(':\n\n');
+  }
+
+  test('goes on with what changed since', async () => {
+    open();
+    const { tab, tide } = await hidden();
+    expect(server.last.signal.aborted).toBe(false);
+    const changes = told(tide);
+    const { resources } = tide.store('w');
+    server.last.send(upsert('w', 'b', 6, 1, 'w@e-6') + upsert('w', 'c', 7, 1, 'w@e-7') + remove('w', 'b', 8, 'w@e-8'));
+    await alive();
+    tab.show();
+    await pass();
+    expect(changes).toEqual(['in_sync b,c']);
+    expect(shown(tide)).toBe('in_sync a=1,c=1');
+    expect(tide.store('w').resources).toBe(resources);
+  });
+
+  test('gets everything after a snapshot of the hub', async () => {
+    open();
+    const { tab, tide } = await hidden();
+    const changes = told(tide);
+    server.last.send(reset('w', 'w@f-0/9', 'epoch_changed') + upsert('w', 'z', 9, 1) + endOfSnapshot('w', 9, 1, 'w@f-9'));
+    await alive();
+    tab.show();
+    await pass();
+    expect(changes).toEqual(['in_sync replaced ']);
+    expect(shown(tide)).toBe('in_sync z=1');
+  });
+
+  test('gets everything after too many changes', async () => {
+    open();
+    const { tab, tide } = await hidden();
+    server.last.send(Array.from({ length: 10_001 }, (_, i) => upsert('w', `k${i}`, 6 + i, 1, `w@e-${6 + i}`)).join(''));
+    await pass();
+    const changes = told(tide);
+    tab.show();
+    await pass();
+    expect(changes.at(-1)).toBe('in_sync replaced ');
+    expect(tide.store('w').resources.size).toBe(10_002);
+  });
+
+  test('ends the connection, if it is the last; which goes on by its position', async () => {
+    const { tab, tide } = await hidden();
+    expect(server.last.signal.aborted).toBe(true);
+    await pass(600_000);
+    expect(server.exchanges).toHaveLength(1);
+    const changes = told(tide);
+    tab.show();
+    await pass();
+    expect(server.last.lastEventId).toBe('w@e-5');
+    server.last.accept(hello(['w'], 'resume') + upsert('w', 'b', 6, 2) + endOfSnapshot('w', 6, 2, 'w@e-6', true));
+    await pass();
+    expect(shown(tide)).toBe('in_sync a=1,b=2');
+    expect(changes.join()).not.toContain('replaced');
+  });
+
+  test('has slow timers, and is not given up before', async () => {
+    const { tab, tide } = await primed({ hiddenMs: Infinity });
+    tab.hide();
+    const changes = told(tide);
+    for (let s = 0; s < 900; s += 10) await alive();
+    expect(changes).toEqual([]);
+    expect(server.exchanges).toHaveLength(1);
+  });
+});
+
+describe('a tab that is gone', () => {
+  test('leaves the others what they want', async () => {
+    const { tide } = await primed();
+    open();
+    await pass();
+    tide.close();
+    await pass(1_000);
+    expect(server.last.signal.aborted).toBe(false);
+    tides[1]!.close();
+    await pass(1_000);
+    expect(server.last.signal.aborted).toBe(true);
+  });
+
+  test('is missed, even if it did not say so', async () => {
+    const { tab } = await primed();
+    tab.kill();
+    for (let s = 0; s < 200; s += 10) {
+      await pass(10_000);
+      if (!server.last.signal.aborted) server.last.send(':\n\n');
+    }
+    expect(server.last.signal.aborted).toBe(true);
+    expect(server.exchanges).toHaveLength(1);
+  });
+
+  test('and was only frozen, comes back', async () => {
+    const { tab, tide } = await primed();
+    open();
+    await pass();
+    tab.freeze();
+    for (let s = 0; s < 300; s += 10) {
+      await pass(10_000);
+      server.last.send(':\n\n');
+    }
+    server.last.send(upsert('w', 'a', 6, 2, 'w@e-6'));
+    await pass();
+    expect([shown(tide), shown(tides[1]!)]).toEqual(['in_sync a=1', 'in_sync a=2']);
+    tab.thaw();
+    await pass(1_000);
+    expect(shown(tide)).toBe('in_sync a=2');
+    expect(server.exchanges).toHaveLength(1);
+  });
+});
+
+test('a slow tab gets the newest values, and costs only their keys', async () => {
+  const posted: string[] = [];
+  const port = Object.assign(new EventTarget(), { postMessage: ({ events = [] }: { events?: string[] }) => posted.push(...events) });
+  const ask = (data: object) => port.dispatchEvent(new MessageEvent('message', { data: { stream: 1, ...data } }));
+  const end = new Hub(url).serve(port as unknown as Port);
+  ask({ query: 'watch=w', lastEventId: '' });
+  await pass();
+  server.last.accept(snapshot('w'));
+  await pass();
+  for (let i = 6; i < 1_000; i++) {
+    server.last.send(upsert('w', 'a', i, i, `w@e-${i}`));
+    await pass();
+  }
+  posted.length = 0;
+  ask({ say: 'more' }); // it has read hello, and what was there then
+  ask({ say: 'more' });
+  await pass();
+  expect(posted.filter((line) => line.includes('"upsert"'))).toEqual(['{"type":"upsert","watch":"w","key":"a","revision":"999","value":999}']);
+  end();
+  await pass(100);
 });

@@ -1,0 +1,92 @@
+import { RefusedError } from './errors.js';
+import type { Hub } from './hub.js';
+import type { Tell } from './port.js';
+import { Part } from './part.js';
+import type { HelloEvent } from './protocol.js';
+
+// Twice this long nothing, and the tab gives the hub up. It asks more often, but
+// the timers of a hidden tab may come a minute apart.
+const heartbeatMs = 40_000;
+
+// How much goes into one message, in characters: a large snapshot must keep neither
+// side from other work for long.
+const sliceLength = 1 << 18;
+
+type Message = Omit<Extract<Tell, { stream: number }>, 'stream'>;
+
+/**
+ * One stream to a tab. The next message waits until the last one was taken in; what
+ * changes meanwhile is told as it is then. So a tab that is slow, or frozen, costs
+ * the names of some keys, and a snapshot is put together when there is room for it.
+ */
+export class TabStream {
+  readonly #parts: Part[];
+  readonly #hello: string[];     // until it was sent
+  #lines: string[] = []; // that are to be sent
+  #sent = 0;             // of them
+  #id = '';              // behind them
+  #ready = true;
+  #due = false;
+  #ended = false;
+
+  constructor(private readonly hub: Hub, query: URLSearchParams, lastEventId: string, private readonly tell: (message: Message) => void) {
+    this.#parts = query.getAll('watch').map((watch) =>
+      new Part(hub.follow(watch), query.get(`prefix.${watch}`) ?? '', lastEventId, () => this.#schedule()));
+    const watches = this.#parts.map(({ watch, mode }) => ({ watch, mode }));
+    this.#hello = [JSON.stringify({ type: 'hello', heartbeat_ms: heartbeatMs, watches } satisfies HelloEvent)];
+    this.#schedule();
+  }
+
+  /** The tab took in what it was sent. */
+  more(): void {
+    this.#ready = true;
+    this.#send();
+  }
+
+  end(): void {
+    this.#ended = true;
+    for (const part of this.#parts) part.leave();
+  }
+
+  // What the hub learns in one go becomes one change in the tab.
+  #schedule(): void {
+    if (this.#due) return;
+    this.#due = true;
+    queueMicrotask(() => {
+      this.#due = false;
+      this.#send();
+    });
+  }
+
+  #send(): void {
+    if (this.#ended) return;
+    const refused = this.#parts.find(({ closed }) => closed);
+    if (refused) return this.#refuse(refused);
+    if (!this.#ready) return;
+    if (this.#sent === this.#lines.length) this.#fill();
+    if (this.#sent === this.#lines.length) return;
+    this.#ready = false;
+    const events = this.#slice();
+    const last = this.#sent === this.#lines.length;
+    this.tell({ events, ...(last && this.#id && { id: this.#id }) });
+  }
+
+  #fill(): void {
+    this.#lines = [...this.#hello.splice(0), ...this.#parts.flatMap((part) => part.news())];
+    this.#id = this.#parts.map((part) => part.position).filter(Boolean).join();
+    this.#sent = 0;
+  }
+
+  #slice(): string[] {
+    const from = this.#sent;
+    for (let length = 0; length < sliceLength && this.#sent < this.#lines.length; this.#sent++) length += this.#lines[this.#sent]!.length;
+    return this.#lines.slice(from, this.#sent);
+  }
+
+  #refuse({ watch, error }: Part): void {
+    const refusal = error instanceof RefusedError ? error : new RefusedError(502, undefined, undefined);
+    this.tell({ refused: { status: refusal.status, problem: refusal.problem } });
+    this.end();
+    this.hub.refused(watch, refusal);
+  }
+}
