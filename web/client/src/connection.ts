@@ -9,6 +9,10 @@ import type { Transport } from './transport.js';
 // Watches that are added or removed within so long travel in one request.
 const gatherMs = 50;
 
+// A stream that ended in good order is replaced within so long: until then, what is
+// shown is as fresh as that of a stream which has been silent. It is one heartbeat.
+const graceMs = 15_000;
+
 // However often the network comes back: no two attempts within so long.
 const spacingMs = 1_000;
 
@@ -42,6 +46,8 @@ export class Connection {
   #asleep = false;    // the tab was hidden for long
   #expired = false;   // the server said so of the token
   #attemptAt = 0;
+  #aliveAt = 0;       // of the newest stream that was open
+  #grace: ReturnType<typeof setTimeout> | undefined;
   #asked = '';        // the watches of the newest request
   #gathering: ReturnType<typeof setTimeout> | undefined;
 
@@ -72,6 +78,7 @@ export class Connection {
     this.#closed = true;
     this.#page.close();
     clearTimeout(this.#gathering);
+    clearTimeout(this.#grace);
     this.#stream?.cut('closed');
     this.#pause.end();
     this.stores.disconnect({ state: 'closed', since: Date.now(), reason: error?.message ?? '', ...(error && { error }) });
@@ -83,10 +90,12 @@ export class Connection {
     while (this.#wanted) {
       this.#attemptAt = Date.now();
       const end = await this.#attempt();
+      if (end.openedAt !== undefined && !this.#grace) this.#aliveAt = end.aliveAt;
       if (!this.#wanted) break;
-      if (!this.#again) await this.#recover(end);
+      this.#again ? this.#replace('waiting for a stream of other watches') : await this.#recover(end);
       while (this.#asleep && this.#wanted) await this.#pause.begin(Infinity, 'until woken');
     }
+    this.#grace = void clearTimeout(this.#grace);
     this.#running = this.#again = false;
     if (!this.#closed) this.stores.disconnect({ state: 'connecting', since: Date.now(), reason: '' });
   }
@@ -97,7 +106,7 @@ export class Connection {
 
   async #attempt(): Promise<End> {
     const { transport, parse, url, credentials } = this.options;
-    const stream = this.#stream = new Stream(this.stores, transport, parse, this.#again && this.stores.link.state === 'open');
+    const stream = this.#stream = new Stream(this.stores, transport, parse);
     this.#again = false;
     try {
       const headers = await this.#headers();
@@ -118,22 +127,29 @@ export class Connection {
   }
 
   // After a stream that ended: says so, and waits for as long as it has to.
-  async #recover(end: End): Promise<void> {
-    const { error, goodbye, openedAt } = end;
+  async #recover({ error, goodbye, retryMs, openedAt, aliveAt }: End): Promise<void> {
     if (isFatal(error)) return this.#refused(error);
     this.#expired = goodbye?.reason === 'token_expired';
-    this.stores.disconnect(this.#lostLink(end));
-    this.#backoff.ended(openedAt === undefined ? 0 : end.aliveAt - openedAt);
+    const reason = goodbye ? `the server said goodbye: ${goodbye.reason}` : error instanceof Error ? error.message : 'the stream ended';
+    goodbye && openedAt !== undefined ? this.#replace(reason) : this.#lose(reason);
+    this.#backoff.ended(openedAt === undefined ? 0 : aliveAt - openedAt);
     const demanded = goodbye?.retry_ms ?? (error instanceof RefusedError ? error.retryAfterMs : undefined);
-    const wait = this.#backoff.next(demanded ?? end.retryMs ?? 0);
+    const wait = this.#backoff.next(demanded ?? retryMs ?? 0);
     await this.#pause.begin(wait, demanded === undefined ? 'until woken' : 'to its end');
   }
 
-  #lostLink({ aliveAt, openedAt, error, goodbye }: End): Stores['link'] {
-    const { link } = this.stores;
-    const reason = error instanceof Error ? error.message : goodbye ? `the server said goodbye: ${goodbye.reason}` : 'the stream ended';
-    if (openedAt !== undefined) return { state: 'offline', since: aliveAt, reason };
-    return { ...link, state: link.state === 'connecting' ? 'connecting' : 'offline', reason };
+  // Another stream takes the place of one that was well: if that goes by quickly,
+  // there is no trouble to tell.
+  #replace(reason: string): void {
+    this.#grace ??= setTimeout(() => {
+      this.#grace = undefined;
+      if (!this.#stream?.open) this.#lose(reason);
+    }, graceMs);
+  }
+
+  #lose(reason: string): void {
+    const { state, since } = this.stores.link;
+    this.stores.disconnect({ state: state === 'connecting' ? state : 'offline', since: state === 'open' ? this.#aliveAt : since, reason });
   }
 
   // One watch that is not there is no reason to lose the others.

@@ -8,6 +8,8 @@ import type { View } from './view.js';
 export class Part {
   readonly mode: 'snapshot' | 'resume';
   readonly leave: () => void;
+  /** Where the tab is with the last news; empty before the first snapshot. */
+  position = '';
   #whole: boolean;    // a snapshot is owed
   #catchUp: boolean;  // or the end of a resume is
   #keys: Set<string>; // or these
@@ -38,19 +40,20 @@ export class Part {
     return this.followed.view.error;
   }
 
-  /** Where the tab is once it has the news; empty before the first snapshot. */
-  get position(): string {
-    return this.#whole ? '' : this.followed.position(this.prefix);
+  /** There is a snapshot to tell. */
+  get owes(): boolean {
+    return this.#whole && this.followed.view.revision !== '';
   }
 
   /** What the tab does not know yet, in events that make one consistent change. */
   news(): string[] {
     const { view } = this.followed;
-    const lines = this.#whole ? this.#snapshot(view) : this.#changes(view);
+    const lines = this.owes ? this.#snapshot(view) : this.#whole ? [] : this.#changes(view);
     const { state, since, reason, revision } = view;
     const told = this.#told;
     if (told?.state !== state || told.since !== since || told.reason !== reason) lines.push(status(this.watch, view));
     this.#told = { state, since, reason, revision };
+    this.position = this.#whole ? '' : this.followed.position(this.prefix);
     return lines;
   }
 
@@ -60,7 +63,6 @@ export class Part {
   }
 
   #snapshot({ resources, revision }: View<string>): string[] {
-    if (revision === '') return [];
     this.#whole = this.#catchUp = false;
     this.#keys.clear();
     const lines = [line<ResetEvent>({ type: 'reset', watch: this.watch, reason: 'initial' })];

@@ -100,6 +100,7 @@ class Reader {
     clearInterval(this.#timer);
     this.port.removeEventListener('message', this.#hear);
     this.#say('end');
+    this.#stream = 0;
     this.#reject(reason);
   }
 

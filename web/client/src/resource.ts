@@ -14,11 +14,9 @@ export interface Resource<V = unknown> {
 
 /** The resource that an upsert carries. */
 export function resourceOf<V>({ key, key_encoding, revision, value, encoding }: UpsertEvent): Resource<V> {
-  return {
-    key, revision, value: value as V,
-    ...(key_encoding && { key_encoding }),
-    ...(encoding && { encoding }),
-  };
+  const resource = { key, revision, value: value as V };
+  if (!key_encoding && !encoding) return resource; // nearly always, and there may be very many
+  return { ...resource, ...(key_encoding && { key_encoding }), ...(encoding && { encoding }) };
 }
 
 /**

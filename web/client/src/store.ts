@@ -58,8 +58,8 @@ export class Store<V = unknown> {
   }
 
   /**
-   * @internal A stream begins. renewing: since the set of watches changed, so that
-   * it takes the place of one that was well; that short gap is no trouble to tell.
+   * @internal A stream begins. renewing: it takes the place of one that was well;
+   * that short gap is no trouble to tell.
    */
   begin(renewing: boolean): void {
     this.#status = undefined;

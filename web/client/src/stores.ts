@@ -60,8 +60,9 @@ export class Stores {
     store.publish(closed(error));
   }
 
-  /** A stream begins. renewing: in place of one that was well, for other watches. */
-  open({ watches }: HelloEvent, renewing: boolean): void {
+  /** A stream begins: the first, or in place of one that was lost, or of one that was well. */
+  open({ watches }: HelloEvent): void {
+    const renewing = this.link.state === 'open';
     this.link = { state: 'open', since: Date.now(), reason: '' };
     this.#streamed = watches.map(({ watch }) => watch);
     for (const watch of this.#streamed) this.#find(watch)?.begin(renewing);

@@ -35,9 +35,11 @@ export class Stream {
     private readonly stores: Stores,
     private readonly transport: Transport,
     private readonly parse: (json: string) => unknown,
-    /** It takes the place of a stream that was well. */
-    private readonly renewing: boolean,
   ) {}
+
+  get open(): boolean {
+    return this.#openedAt !== undefined;
+  }
 
   async run(request: Omit<StreamRequest, 'signal'>): Promise<End> {
     const { signal } = this.#abort;
@@ -103,7 +105,7 @@ export class Stream {
       this.#openedAt = Date.now();
       this.#heartbeatMs = event.heartbeat_ms;
       this.#guard();
-      this.stores.open(event, this.renewing);
+      this.stores.open(event);
     }
   }
 

@@ -10,7 +10,7 @@ const heartbeatMs = 40_000;
 
 // How much goes into one message, in characters: a large snapshot must keep neither
 // side from other work for long.
-const sliceLength = 1 << 18;
+const sliceLength = 1 << 19;
 
 type Message = Omit<Extract<Tell, { stream: number }>, 'stream'>;
 
@@ -24,6 +24,7 @@ export class TabStream {
   readonly #hello: string[];     // until it was sent
   #lines: string[] = []; // that are to be sent
   #sent = 0;             // of them
+  #begun: string | undefined; // the id within them, if they are a snapshot
   #id = '';              // behind them
   #ready = true;
   #due = false;
@@ -67,14 +68,23 @@ export class TabStream {
     if (this.#sent === this.#lines.length) return;
     this.#ready = false;
     const events = this.#slice();
-    const last = this.#sent === this.#lines.length;
-    this.tell({ events, ...(last && this.#id && { id: this.#id }) });
+    const id = this.#sent === this.#lines.length ? this.#id : this.#begun;
+    this.tell({ events, ...(id && { id }) });
   }
 
+  // A snapshot comes alone: in the middle of it nothing is shown, so that the tab
+  // can put away what it has.
   #fill(): void {
-    this.#lines = [...this.#hello.splice(0), ...this.#parts.flatMap((part) => part.news())];
-    this.#id = this.#parts.map((part) => part.position).filter(Boolean).join();
+    const snapshot = this.#parts.find(({ owes }) => owes);
+    this.#begun = snapshot && (this.#position || '-');
+    const news = snapshot ? snapshot.news() : this.#parts.flatMap((part) => part.news());
+    this.#lines = this.#hello.splice(0).concat(news);
+    this.#id = this.#position;
     this.#sent = 0;
+  }
+
+  get #position(): string {
+    return this.#parts.map(({ position }) => position).filter(Boolean).join();
   }
 
   #slice(): string[] {

@@ -7,8 +7,8 @@ export type Way = (failed: () => void) => Transport;
 export class Ways implements Transport {
   readonly hearsHeartbeat = true;
   readonly #ways: Way[];
+  readonly #reads = new Set<AbortController>(); // by the way that is taken now
   #transport!: Transport;
-  #failed!: AbortController;
 
   /** The last of the ways must not fail. */
   constructor(ways: readonly Way[]) {
@@ -17,30 +17,33 @@ export class Ways implements Transport {
   }
 
   async read(request: StreamRequest, receiver: Receiver): Promise<void> {
-    const failed = this.#failed;
-    const either = new AbortController();
-    for (const { signal } of [request, failed]) signal.addEventListener('abort', () => either.abort(signal.reason));
+    const stop = new AbortController();
+    this.#reads.add(stop);
+    request.signal.addEventListener('abort', () => stop.abort(request.signal.reason));
     try {
-      await this.#transport.read({ ...request, signal: either.signal }, receiver);
+      return await this.#transport.read({ ...request, signal: stop.signal }, receiver);
     } catch (error) {
-      if (!failed.signal.aborted || request.signal.aborted) throw error;
-      await this.read(request, receiver);
+      if (this.#reads.delete(stop)) throw error;
     }
+    await this.read(request, receiver); // another way
   }
 
   #next(): void {
-    const failed = this.#failed = new AbortController();
+    const way = this.#ways.shift()!;
+    const before = this.#ways.length;
     try {
-      this.#transport = this.#ways.shift()!(() => this.#fail(failed));
+      this.#transport = way(() => { if (this.#ways.length === before) this.#fail(); });
     } catch (error) {
-      if (this.#ways.length === 0) throw error;
+      if (before === 0) throw error;
       this.#next();
     }
   }
 
-  #fail(failed: AbortController): void {
-    if (failed.signal.aborted || this.#ways.length === 0) return;
+  #fail(): void {
+    if (this.#ways.length === 0) return;
     this.#next();
-    failed.abort();
+    const reads = [...this.#reads];
+    this.#reads.clear();
+    for (const stop of reads) stop.abort();
   }
 }

@@ -186,6 +186,7 @@ function channelsOf(all: Set<Channel>) {
     }
 
     postMessage(message: unknown): void {
+      if (this.owner?.state === 'gone') return;
       if (!all.has(this)) throw new DOMException('the channel is closed', 'InvalidStateError');
       const post = () => {
         for (const channel of all) if (channel !== this && channel.name === this.name) deliver(channel, message);

@@ -22,7 +22,7 @@ class Follower {
     const feed = parser({
       event: (data) => {
         const event = JSON.parse(data) as Event;
-        if (event.type === 'hello') this.stores.open(event, false);
+        if (event.type === 'hello') this.stores.open(event);
         else this.stores.take(event);
       },
       id: (id) => this.stores.commit(id),

@@ -33,7 +33,7 @@ function feed(...events: Array<Event | string>) {
 const up = (key: string, revision: number, value: number): Event => ({ type: 'upsert', watch: 'w', key, revision: String(revision), value });
 
 function prime() {
-  stores.open({ type: 'hello', heartbeat_ms: 1, watches: [{ watch: 'w', mode: 'snapshot' }] }, false);
+  stores.open({ type: 'hello', heartbeat_ms: 1, watches: [{ watch: 'w', mode: 'snapshot' }] });
   feed({ type: 'reset', watch: 'w', reason: 'initial' }, up('a', 1, 1), up('b', 2, 2), { type: 'end_of_snapshot', watch: 'w', revision: '2', count: 2 }, 'w@e-2');
 }
 

@@ -28,7 +28,8 @@ const bookmark = (revision: number): Event => ({ type: 'bookmark', watch: 'w', r
 const status = (state: string, since = '1970-01-01T00:10:00Z'): Event => ({ type: 'status', watch: 'w', state, since } as Event);
 
 function open(renewing = false) {
-  stores.open({ type: 'hello', heartbeat_ms: 1, watches: [{ watch: 'w', mode: 'snapshot' }] }, renewing);
+  if (!renewing) stores.link = { state: 'offline', since: Date.now(), reason: '' };
+  stores.open({ type: 'hello', heartbeat_ms: 1, watches: [{ watch: 'w', mode: 'snapshot' }] });
   stores.publish();
 }
 
@@ -214,7 +215,7 @@ test('a watch that the newest id does not name begins from nothing', () => {
   primed();
   stores.add('v');
   stores.remove('w');
-  stores.open({ type: 'hello', heartbeat_ms: 1, watches: [{ watch: 'v', mode: 'snapshot' }] }, true);
+  stores.open({ type: 'hello', heartbeat_ms: 1, watches: [{ watch: 'v', mode: 'snapshot' }] });
   stores.commit('v@e-1');
   const again = stores.add('w');
   expect(again).not.toBe(store);

@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest';
+import { RefusedError } from '../src/errors.js';
+import { watch } from '../src/watch.js';
+import { following, url } from './following.js';
+import { endOfSnapshot, goodbye, hello, pass } from './server.js';
+
+const f = following();
+
+describe('a refusal', () => {
+  test.each([400, 401, 403, 404, 406, 414])('%i is the end', async (code) => {
+    await f.start();
+    f.server.last.refuse(code);
+    await pass(600_000);
+    expect(f.server.exchanges).toHaveLength(1);
+    const { state, error, reason } = f.tide.store('w').view;
+    expect([state, reason]).toEqual(['closed', `refused with ${code}`]);
+    expect(error).toBeInstanceOf(RefusedError);
+    expect(error).toMatchObject({ status: code, problem: { detail: `refused with ${code}` } });
+  });
+
+  test.each([408, 500, 502, 504])('%i is not', async (code) => {
+    await f.start();
+    f.server.last.refuse(code);
+    await pass(1_000);
+    expect(f.server.exchanges).toHaveLength(2);
+  });
+
+  test('of one watch leaves the others', async () => {
+    f.tide = watch(url, { watches: ['w', 'gone'] });
+    const gone = f.tide.store('gone');
+    await pass();
+    f.server.last.refuse(404, {}, { status: 404, title: 'Not Found', detail: 'there is no watch "gone"', watch: 'gone' });
+    await pass();
+    expect(gone.view).toMatchObject({ state: 'closed', reason: 'there is no watch "gone"' });
+    expect(f.server.last.watches).toEqual(['w']);
+    expect(() => f.tide.store('gone')).toThrow('the watch gone is not followed');
+  });
+
+  test('of one that was added disturbs nobody', async () => {
+    const store = await f.follow();
+    const states: string[] = [];
+    store.subscribe(({ state }) => states.push(state));
+    f.tide.add('gone');
+    await pass(50);
+    f.server.last.refuse(404, {}, { status: 404, title: 'Not Found', detail: 'there is no watch "gone"', watch: 'gone' });
+    await pass();
+    f.server.last.accept(hello(['w'], 'resume'));
+    await pass();
+    f.server.last.send(endOfSnapshot('w', 5, 1, 'w@e-5', true));
+    await pass();
+    expect([f.server.exchanges.length, states]).toEqual([3, ['in_sync']]);
+  });
+
+  test.each([[429, '20', 20_000], [503, '20', 20_000], [503, new Date(1_030_000).toUTCString(), 30_000]])(
+    'after %i with Retry-After: %s', async (code, after, ms) => {
+      f.tide = watch(url, { watches: ['w'] });
+      await pass();
+      f.server.last.refuse(code, { 'Retry-After': after });
+      await pass();
+      expect(f.tide.store('w').view).toMatchObject({ state: 'connecting', reason: `refused with ${code}` });
+      f.happens('online');
+      await pass(ms - 1);
+      expect(f.server.exchanges).toHaveLength(1);
+      await pass(1);
+      expect(f.server.exchanges).toHaveLength(2);
+    });
+
+  test('an overloaded server is asked again when it said', async () => {
+    await f.start();
+    f.server.last.accept(`retry: 1500\n\n: too many\n\n${goodbye('overloaded', 9_000)}`).end();
+    await pass();
+    expect(f.tide.store('w').view).toMatchObject({ state: 'connecting', reason: 'the server said goodbye: overloaded' });
+    await pass(8_999);
+    expect(f.server.exchanges).toHaveLength(1);
+    await pass(1);
+    expect(f.server.exchanges).toHaveLength(2);
+  });
+});

@@ -1,0 +1,78 @@
+import { describe, expect, test, vi } from 'vitest';
+import { NotAStreamError } from '../src/errors.js';
+import { watch } from '../src/watch.js';
+import { following, url } from './following.js';
+import { goodbye, hello, pass, reset, upsert } from './server.js';
+
+const f = following();
+
+describe('a request', () => {
+  test('asks for all watches at once, and says what it takes', async () => {
+    f.tide = watch(url, { watches: ['a', { watch: 'b', prefix: 'x/' }], headers: { 'X-Team': 'tide' } });
+    f.tide.add('c');
+    await pass();
+    expect(f.server.exchanges).toHaveLength(1);
+    expect(f.server.last.url.href).toBe('http://gateway.test/live/v1/events?watch=a&watch=b&watch=c&prefix.b=x%2F');
+    expect(Object.fromEntries(f.server.last.headers)).toEqual({ accept: 'text/event-stream', 'x-team': 'tide' });
+  });
+
+  test('carries the newest id, of a quiet bookmark too', async () => {
+    const store = await f.follow();
+    f.server.last.send('event: bookmark\ndata: {"type":"bookmark","watch":"w","revision":"9"}\nid: w@e-9\n\n');
+    await pass();
+    f.server.last.cut();
+    await pass(1_000);
+    expect(f.server.exchanges).toHaveLength(2);
+    expect(f.server.last.lastEventId).toBe('w@e-9');
+    expect(store.position).toBe('w@e-9');
+  });
+
+  test('carries the id of a snapshot that was cut off', async () => {
+    await f.start();
+    f.server.last.accept(hello(['w']) + reset('w', 'w@e-0/5') + upsert('w', 'a', 3, 1, 'w@e-3/5') + upsert('w', 'b', 5, 1));
+    await pass();
+    f.server.last.cut();
+    await pass(1_000);
+    expect(f.server.last.lastEventId).toBe('w@e-3/5');
+  });
+
+  test('carries a token, asked for each time', async () => {
+    const getToken = vi.fn(async () => `token-${getToken.mock.calls.length}`);
+    await f.follow({ getToken });
+    expect(f.server.last.headers.get('Authorization')).toBe('Bearer token-1');
+    f.server.last.send(goodbye('token_expired', 10));
+    f.server.last.end();
+    await pass(1_000);
+    expect(f.server.last.headers.get('Authorization')).toBe('Bearer token-2');
+    expect(getToken.mock.calls).toEqual([[{ expired: false }], [{ expired: true }]]);
+  });
+
+  test('waits for its token, and tries again if there is none', async () => {
+    const getToken = vi.fn<() => Promise<string>>().mockRejectedValueOnce(new Error('signed out')).mockResolvedValue('t');
+    f.tide = watch(url, { watches: ['w'], getToken });
+    await pass();
+    expect(f.tide.store('w').view).toMatchObject({ state: 'connecting', reason: 'signed out' });
+    expect(f.server.exchanges).toHaveLength(0);
+    await pass(1_000);
+    expect(f.server.exchanges).toHaveLength(1);
+  });
+});
+
+describe('an answer', () => {
+  test('a page in place of a stream is said to be one', async () => {
+    await f.start();
+    f.server.last.answer(new Response('<!doctype html>', { headers: { 'Content-Type': 'text/html' } }));
+    await pass();
+    expect(f.tide.store('w').view.error).toBeInstanceOf(NotAStreamError);
+    expect(f.tide.store('w').view.reason).toContain('text/html');
+  });
+
+  test('an event that is no JSON is a lost connection', async () => {
+    const store = await f.follow();
+    f.server.last.send('data: {"type":\n\n');
+    await pass();
+    expect(store.state).toBe('offline');
+    await pass(1_000);
+    expect(f.server.exchanges).toHaveLength(2);
+  });
+});
