@@ -36,10 +36,10 @@ function use(filename) {
   writeFileSync(join(project, 'use.ts'), `
     import { watch, RefusedError, type View } from '@watchtide/client';
     import { useWatch } from '@watchtide/client/react';
-    import { Hub, sharedTransport } from '@watchtide/client/shared';
+    import { Hub, serveTabs, sharedTransport, watchShared } from '@watchtide/client/shared';
     const tide = watch<{ notes: { text: string } }>('http://127.0.0.1:1/', { watches: ['notes'] });
     const view: View<{ text: string }> = tide.store('notes').view;
-    if (view.state !== 'connecting' || typeof useWatch !== 'function' || typeof RefusedError !== 'function' || !Hub || !sharedTransport) throw new Error('unusable');
+    if (view.state !== 'connecting' || typeof useWatch !== 'function' || typeof RefusedError !== 'function' || [Hub, serveTabs, sharedTransport, watchShared].some((one) => typeof one !== 'function')) throw new Error('unusable');
     tide.close();
   `);
   const tsc = join(root, 'node_modules/.bin/tsc');

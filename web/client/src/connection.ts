@@ -69,6 +69,7 @@ export class Connection {
 
   /** Does what is due, for where timers are late. */
   check(): void {
+    if (this.#gathering) this.#renew();
     this.#stream?.check();
     this.#pause.check();
   }
@@ -161,6 +162,7 @@ export class Connection {
   }
 
   #renew(): void {
+    this.#gathering = void clearTimeout(this.#gathering);
     if (!this.#running) return this.changed();
     if (!this.#stream) return this.#hurry();
     if (this.#asked === String(this.stores.query)) return; // removed, and added again

@@ -29,8 +29,9 @@ export class ElectedTransport implements Transport {
   #leaving: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly name: string, newHub: () => Hub, failed: () => void) {
+    let hub: Hub | undefined; // it goes on where it rested, when this tab leads again
     const lead = () => {
-      const leader = new Leader(name, newHub());
+      const leader = new Leader(name, hub ??= newHub());
       return () => leader.close();
     };
     this.#leadership = new Leadership(name, lead, failed);

@@ -32,11 +32,11 @@ export class Hub {
     };
   }
 
-  /** Serves nobody any more. The tabs are not told: another hub will greet them. */
-  close(): void {
+  /** Serves nobody for now, and has no connection. The tabs are not told: another hub will greet them, or this one again. */
+  rest(): void {
     for (const tab of this.#tabs) tab.close();
     this.#tabs.clear();
-    this.#drop();
+    this.check(); // at once: the tab in which it lives may be about to freeze
   }
 
   /** @internal */

@@ -17,7 +17,7 @@ export class Leader {
   }
 
   close(): void {
-    this.hub.close();
+    this.hub.rest();
     this.#lobby.close();
     for (const channel of this.#channels.values()) channel.close();
   }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { watchShared, type SharedOptions } from '../src/shared.js';
 import type { Watches } from '../src/watch.js';
 import { Browser, type Tab } from './browser.js';
-import { pass, Server, snapshot, upsert } from './server.js';
+import { endOfSnapshot, hello, pass, Server, snapshot, upsert } from './server.js';
 
 const url = 'http://gateway.test';
 
@@ -206,6 +206,39 @@ describe('a hidden tab that leads, with timers that are late,', () => {
     await pass(11_000);
     expect(server.exchanges).toHaveLength(2);
     expect(server.last.lastEventId).toBe('w@e-5');
+  });
+});
+
+describe('a tab that is alone goes on by its position after it was', () => {
+  async function resumes() {
+    await pass(1_000);
+    expect(server.exchanges.map(({ signal }) => signal.aborted)).toEqual([true, false]);
+    expect(server.last.lastEventId).toBe('w@e-5');
+    server.last.accept(hello(['w'], 'resume') + upsert('w', 'b', 6, 2) + endOfSnapshot('w', 6, 2, 'w@e-6', true));
+    await pass();
+    expect(shown(tides[0]!)).toBe('in_sync a=1,b=2');
+  }
+
+  test('hidden for long', async () => {
+    const [{ tab }] = await share(1, { hiddenMs: 60_000 });
+    tab.hide();
+    await wait(200_000);
+    expect(leader()).toBeUndefined();
+    tab.show();
+    await resumes();
+  });
+
+  test('frozen', async () => {
+    const [{ tab }] = await share(1);
+    tab.hide();
+    tab.freeze();
+    await pass();
+    expect(server.last.signal.aborted).toBe(true);
+    expect(leader()).toBeUndefined();
+    await wait(200_000);
+    tab.show();
+    tab.thaw();
+    await resumes();
   });
 });
 
