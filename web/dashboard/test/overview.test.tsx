@@ -45,7 +45,7 @@ describe('the overview', () => {
     await show(watchOf('older'), { ...watchOf('newer'), changes: 5 } as Watch);
     vi.stubGlobal('fetch', () => Promise.resolve(Response.json({ watches: [watchOf('older'), { ...watchOf('newer'), changes: 25 }] })));
     await act(() => vi.advanceTimersByTimeAsync(1000));
-    const [newer, older] = screen.getAllByTestId('watch-row').map((row) => row.querySelector('.changes')?.textContent);
+    const [newer, older] = screen.getAllByTestId('watch-row').map((row) => row.querySelector('.rated')?.textContent);
     expect(newer).toBe('20, at most 20 in the last two minutes');
     expect(older).toBe('');
   });

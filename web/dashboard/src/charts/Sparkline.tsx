@@ -1,6 +1,8 @@
+import { useRef } from 'react';
 import { rate } from '../text/number';
 import { most, type Sample } from './samples';
 import { area, height, outlines, width } from './sparkline';
+import { useSeen } from './seen';
 import './Sparkline.css';
 
 // The last two minutes.
@@ -8,10 +10,12 @@ const windowMs = 120_000;
 
 /** A small picture of the last two minutes, and the same in words for who does not see it. */
 export function Sparkline({ samples }: { samples: readonly Sample[] }) {
+  const place = useRef<HTMLSpanElement>(null);
+  const seen = useSeen(place);
   const max = most(samples, windowMs);
-  const runs = outlines(samples, windowMs, Math.max(1, max || 0));
+  const runs = seen ? outlines(samples, windowMs, Math.max(1, max || 0)) : [];
   return (
-    <span className="sparkline">
+    <span className="sparkline" ref={place}>
       <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-hidden="true">
         {runs.map((run, i) => <path key={i} className="area" d={area(run)} />)}
         {runs.map((run, i) => <path key={i} className="line" d={run} />)}

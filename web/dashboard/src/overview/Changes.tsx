@@ -10,7 +10,7 @@ const windowMs = 5000;
 export function Changes({ samples }: { samples: readonly Sample[] }) {
   const now = mean(samples, windowMs);
   return (
-    <span className="changes">
+    <span className="rated">
       <span className="number">{Number.isNaN(now) ? '' : rate(now)}</span>
       {samples.length > 0 && <Sparkline samples={samples} />}
     </span>

@@ -21,12 +21,12 @@ export function Overview() {
   const watches = answer.data?.watches;
   useTroubles((watches ?? []).flatMap(troubles));
   return (
-    <>
+    <div className="overview page">
       <h2>Watches</h2>
       {!watches && <p className="soft">Waiting for the gateway’s first answer.</p>}
       {watches?.length === 0 && <NoWatches />}
       {watches && watches.length > 0 && <Watches watches={watches} rates={changesOf(answer)} />}
-    </>
+    </div>
   );
 }
 

@@ -12,12 +12,16 @@ interface Shown {
   readonly rates: Rates;
 }
 
+// Their widths are fixed, so that they stay where they are while the numbers change.
+const columns = ['of-name', 'of-state', 'of-count', 'of-changes', 'of-subscribers', 'of-position', 'of-bytes', 'of-error'];
+
 /** The watches as a table, for a page that is wide enough. */
 export function WatchTable({ watches, rates, order }: Shown & { order: Order }) {
   return (
     <div className="card scroll">
       <table className="plain watches">
         <caption className="visually-hidden">Watches, renewed every second</caption>
+        <colgroup>{columns.map((column) => <col key={column} className={column} />)}</colgroup>
         <thead>
           <tr>
             <Sorter by="name" order={order}>Watch</Sorter>

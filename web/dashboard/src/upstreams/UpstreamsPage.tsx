@@ -1,4 +1,3 @@
-import { useNow } from '../app/clock';
 import { useRoute } from '../app/route';
 import { changesOf } from '../charts/changes';
 import { Chart } from '../charts/Chart';
@@ -55,10 +54,9 @@ function Totals({ watches, histories }: Shown) {
 }
 
 function Charts({ watches, answer, histories }: Shown & { answer: Answer<ListWatchesResponse> }) {
-  const now = useNow();
   const rates = changesOf(answer);
   const names = watches.map(({ name }) => name).filter((name) => rates.of(name).length > 0);
-  const incidents = perMinute(newest(histories), now);
+  const incidents = perMinute(newest(histories), answer.at);
   return (
     <div className="charts">
       {histories.length > 0 && (
