@@ -9,7 +9,7 @@ const most = 12; // differences of one change that are shown
 export function ChangeList({ changes }: { changes: readonly Change[] }) {
   if (changes.length === 0) return <p className="soft">None since this was opened.</p>;
   return (
-    <ol className="changes">{changes.map((change, i) => (
+    <ol className="change-list">{changes.map((change, i) => (
       <li key={`${changes.length - i} ${change.at}`}>
         <time dateTime={new Date(change.at).toISOString()}>{new Date(change.at).toLocaleTimeString()}</time>{' '}
         <span className="soft">{change.revision ? `revision ${change.revision}` : ''}</span> {says(change)}

@@ -26,7 +26,7 @@ export function ColumnMenu({ columns: { shown, known } }: { columns: Columns }) 
     button.current?.focus();
   };
   return (
-    <div ref={menu} className="columns" onKeyDown={onKeyDown}>
+    <div ref={menu} className="column-menu" onKeyDown={onKeyDown}>
       <button ref={button} type="button" aria-expanded={open} aria-controls={id} onClick={() => setOpen(!open)}>Columns</button>
       <fieldset id={id} className="card" hidden={!open}>
         <legend className="visually-hidden">Columns</legend>

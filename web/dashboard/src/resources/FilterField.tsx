@@ -21,8 +21,8 @@ export function FilterField({ filter, look }: { filter: string; look: Look }) {
     return () => clearTimeout(timer);
   }, [typed]);
   return (
-    <div className="filter">
-      <input type="search" aria-label="Filter" placeholder="Filter by key or value" value={typed} onChange={({ target }) => setTyped(target.value)} />
+    <div className="row-filter">
+      <input type="search" autoComplete="off" spellCheck={false} aria-label="Filter" placeholder="Filter by key or value" value={typed} onChange={({ target }) => setTyped(target.value)} />
       <span role="status" className="soft">{filter && (look.arranging ? 'Searching…' : `${count(look.matching)} of ${count(look.total)}`)}</span>
     </div>
   );

@@ -1,11 +1,12 @@
-import { useCallback } from 'react';
+import { useCallback, useState } from 'react';
 import { RefusedError } from '@watchtide/client';
 import { useWatch } from '@watchtide/client/react';
 import { useRoute } from '../app/route';
+import { DeleteDialog, EditorDialog } from '../editor';
 import { useStore, type ResourceStore } from '../gateway/tide';
 import { useWatches } from '../gateway/watches';
 import { ColumnMenu } from './ColumnMenu';
-import { Detail } from './Detail';
+import { Detail, type Dialog } from './Detail';
 import { FilterField } from './FilterField';
 import { closeKey, openedKey, openKey } from './options';
 import { parseSort } from './order';
@@ -32,7 +33,7 @@ function Known({ watch, store }: { watch: string; store: ResourceStore }) {
 
 function Unknown({ watch }: { watch: string }) {
   return (
-    <div className="card unknown">
+    <div className="card unknown-watch">
       <h2>There is no watch “{watch}”</h2>
       <p>The gateway does not know it. <a href="#/">The overview</a> has those that it serves.</p>
     </div>
@@ -48,8 +49,10 @@ function Resources({ watch, store }: { watch: string; store: ResourceStore }) {
   const opened = openedKey(options);
   const view = store.view;
   const facts = useWatches().data?.watches.find(({ name }) => name === watch);
+  const writable = facts?.writable ?? false;
   useFreshness(watch, view, look);
 
+  const [dialog, setDialog] = useState<Dialog>();
   const isOpen = opened !== undefined;
   const open = useCallback((key: string) => openKey(key, !isOpen), [isOpen]);
   const close = useCallback(() => {
@@ -63,11 +66,14 @@ function Resources({ watch, store }: { watch: string; store: ResourceStore }) {
         <FilterField filter={filter} look={look} />
         <ColumnMenu columns={columns} />
         <PauseButtons sheet={sheet} look={look} />
+        {writable && <button type="button" className="primary push" onClick={() => setDialog({ kind: 'edit', resource: undefined })}>New resource</button>}
       </div>
       <div className="workspace" data-opened={isOpen || undefined}>
         <Table watch={watch} sheet={sheet} look={look} columns={columns.shown} sort={parseSort(options.get('sort'))} opened={opened} onOpen={open} onClose={close} />
-        {isOpen && <Detail key={opened} sheet={sheet} look={look} rowKey={opened} onClose={close} />}
+        {isOpen && <Detail key={opened} sheet={sheet} look={look} rowKey={opened} onClose={close} onDialog={writable ? setDialog : undefined} />}
       </div>
+      {dialog?.kind === 'edit' && <EditorDialog watch={watch} resource={dialog.resource} onClose={() => setDialog(undefined)} />}
+      {dialog?.kind === 'delete' && <DeleteDialog watch={watch} resource={dialog.resource} onClose={() => setDialog(undefined)} />}
     </div>
   );
 }

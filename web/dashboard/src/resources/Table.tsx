@@ -71,7 +71,7 @@ export function Table({ watch, sheet, look, columns, sort, opened, onOpen, onClo
   const activeDrawn = drawn.findIndex(({ key }) => key === active.key);
   return (
     <div
-      ref={grid} role="grid" className="grid card" tabIndex={0} aria-label={`Resources of ${watch}`}
+      ref={grid} role="grid" className="resource-grid card" tabIndex={0} aria-label={`Resources of ${watch}`}
       aria-rowcount={look.matching + 1} aria-colcount={columns.length} aria-busy={look.arranging}
       aria-activedescendant={activeDrawn >= 0 ? `${id}${first + activeDrawn}` : undefined} onKeyDown={onKeyDown}
       data-testid="resources" data-state={look.state} data-count={look.total} data-revision={look.revision} style={layout(columns)}

@@ -40,7 +40,7 @@ export function Tree({ value, label }: { value: unknown; label: string }) {
   };
 
   return (
-    <div ref={tree} role="tree" className="tree" aria-label={label} tabIndex={0} aria-activedescendant={lines.length > 0 ? `${id}${index}` : undefined} onKeyDown={onKeyDown}>
+    <div ref={tree} role="tree" className="value-tree" aria-label={label} tabIndex={0} aria-activedescendant={lines.length > 0 ? `${id}${index}` : undefined} onKeyDown={onKeyDown}>
       {lines.map((line, i) => <Branch key={line.id} id={`${id}${i}`} line={line} active={i === index} onAct={() => act(line)} />)}
     </div>
   );
