@@ -127,7 +127,7 @@ func TestEveryReferenceExists(t *testing.T) {
 	files := texts(t)
 	used := map[string]bool{"index.html": true}
 	// In the bundle as it reads behind the page, or beside the file itself (a worker).
-	reference := regexp.MustCompile("[\"'`](?:\\./)?(assets/[\\w.-]+)[\"'`]|new URL\\([\"'`](?:\\./)?([\\w-]+\\.[\\w.]+)[\"'`]")
+	reference := regexp.MustCompile("[\"'`](?:\\./)?(assets/[\\w.-]+)[\"'`]|new URL\\([\"'`](?:\\./)?([\\w-][\\w.-]*\\.\\w+)[\"'`]")
 	for name, text := range files {
 		for _, m := range reference.FindAllStringSubmatch(text, -1) {
 			target := m[1]

@@ -35,7 +35,9 @@ export default defineConfig({
   },
   worker: {
     format: 'es',
-    rolldownOptions: { output: { entryFileNames: 'assets/[name].js' } },
+    // A worker lives as long as any tab of it: one of an older build must not serve
+    // the pages of a newer one, so that here the name changes with the content.
+    rolldownOptions: { output: { entryFileNames: 'assets/[name]-[hash].js' } },
   },
   test: {
     include: ['test/**/*.test.{ts,tsx}', 'src/**/*.test.{ts,tsx}'],

@@ -1,6 +1,8 @@
 import { useEffect, useState } from 'react';
-import { watch, type Store } from '@watchtide/client';
+import type { Store } from '@watchtide/client';
+import { watchShared } from '@watchtide/client/shared';
 import { base } from './base';
+import { sharedWorker } from './worker';
 
 /** What the table shows of a resource is any JSON. */
 export type ResourceStore = Store<unknown>;
@@ -8,7 +10,9 @@ export type ResourceStore = Store<unknown>;
 // Who goes from one page to the next and back shall find the watch still followed.
 const lingerMs = 10_000;
 
-const tide = watch<Record<string, unknown>>(base);
+// A browser opens six connections to an origin that speaks HTTP/1.1, for all of its
+// tabs together: they share one.
+const tide = watchShared<Record<string, unknown>>(base, { worker: sharedWorker });
 const users = new Map<string, number>();
 
 /** Follows a watch for as long as the component is shown; undefined at its first rendering. */
