@@ -1,3 +1,15 @@
 // One process, so that the scenarios share a gateway, an upstream and Chromium.
-// A single one runs by itself, too: node --test scenarios/tabs.mjs
+// A single one runs by itself, too: node --test scenarios/restart.mjs
+import './first_paint.mjs';
+import './policy.mjs';
+import './accessibility.mjs';
+import './keyboard.mjs';
+import './upstream_away.mjs';
+import './restart.mjs';
+import './silence.mjs';
+import './drain.mjs';
+import './hidden.mjs';
 import './token.mjs';
+import './slow_cpu.mjs';
+import './nginx.mjs';
+import './many_rows.mjs';

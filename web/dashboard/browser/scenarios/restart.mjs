@@ -27,8 +27,8 @@ scenario('a gateway is killed and started again: a warning, then the changes alo
   const second = await Gateway.start(upstream, { port: first.port });
   stage.own({ stop: second.kill });
   await tab.banner.waitFor({ state: 'detached' });
-  await upstream.put('services', 'checkout/api-000000', { name: 'changed after the restart' });
-  await tab.row('checkout/api-000000').getByText('changed after the restart').waitFor();
+  await upstream.put('services', 'billing/api-000006', { name: 'changed after the restart' });
+  await tab.row('billing/api-000006').getByText('changed after the restart').waitFor();
   assert.ok(proxy.toBrowser < snapshot / 4, `resuming took ${proxy.toBrowser} bytes, a snapshot takes ${snapshot}`);
   await upstream.fill('services', 1_000);
 });

@@ -26,6 +26,6 @@ scenario('an upstream goes away and comes back: the gateway says so, and so does
     await tab.page.bringToFront();
     await tab.banner.waitFor({ state: 'detached' });
   }
-  await upstream.delete('services', 'checkout/api-000000');
+  await upstream.delete('services', 'billing/api-000006');
   await table.consistent({ rows: 99 });
 });

@@ -3,7 +3,4 @@ export const pages = [
   { name: 'overview', hash: '#/', shows: '[data-testid=watch-row][data-watch=services]' },
   { name: 'watch', hash: '#/watches/services', shows: '[data-testid=resources][data-state=in_sync] [role=row][data-key]' },
   { name: 'notes', hash: '#/watches/notes', shows: '[data-testid=resources][data-state=in_sync] [role=row][data-key]' },
-  { name: 'stream', hash: '#/stream/nodes', shows: '[data-testid=wire] [data-event=end_of_snapshot]' },
-  { name: 'subscribers', hash: '#/subscribers', shows: '[data-testid=subscribers]' },
-  { name: 'upstreams', hash: '#/upstreams', shows: '[data-testid=upstreams]' },
 ];

@@ -18,8 +18,14 @@ export class Process {
   /** Starts a program; returns it with what ready, called with each line, returned first that was truthy. */
   static async start(program, args, ready) {
     const started = new Process(program, args);
-    const said = await started.#until(ready);
-    return [started, said];
+    try {
+      const said = await started.#until(ready);
+      started.#letGo();
+      return [started, said];
+    } catch (error) {
+      await started.stop('SIGKILL');
+      throw error;
+    }
   }
 
   constructor(program, args) {
@@ -41,13 +47,14 @@ export class Process {
   async stop(signal = 'SIGTERM') {
     this.#child.kill(signal);
     const late = setTimeout(() => this.#child.kill('SIGKILL'), patience);
-    await this.#ended;
+    await this.#ended.catch(() => {}); // it never began
     clearTimeout(late);
   }
 
   #until(ready) {
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => reject(this.#failure('is not ready')), patience);
+      this.#ended.finally(() => clearTimeout(late)).catch(() => {});
       const read = (line) => {
         this.lines.push(line);
         const said = ready(line);
@@ -58,6 +65,12 @@ export class Process {
       for (const stream of [this.#child.stdout, this.#child.stderr]) createInterface({ input: stream }).on('line', read);
       this.#ended.then(() => reject(this.#failure('ended before it was ready')), reject);
     });
+  }
+
+  // It does not keep the run from ending, which ends it.
+  #letGo() {
+    this.#child.unref();
+    for (const pipe of this.#child.stdio) pipe.unref();
   }
 
   #failure(what) {

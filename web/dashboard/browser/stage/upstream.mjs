@@ -1,7 +1,7 @@
 import { build } from './build.mjs';
 import { Process } from './process.mjs';
 
-/** The program of ../upstream: watches of any size, which change at any rate. */
+/** The program of ../upstream: two watches of any size, which change at any rate. */
 export class Upstream {
   #process;
   #control;
@@ -13,6 +13,7 @@ export class Upstream {
     upstream.#process = process;
     upstream.#control = control;
     upstream.address = grpc;
+    for (const watch of ['services', 'nodes']) await upstream.fill(watch, 0);
     return upstream;
   }
 

@@ -61,7 +61,7 @@ export class Visitor {
   #listen(page, origin) {
     page.on('console', (message) => {
       this.log.push(`${message.type()}: ${message.text()} ${message.location().url}`);
-      if (message.type() === 'error') this.#complaints.push(message.text());
+      if (message.type() === 'error') this.#complaints.push(`${message.text()} ${message.location().url}`.trim());
     });
     page.on('pageerror', (error) => {
       this.log.push(`uncaught: ${error.stack}`);

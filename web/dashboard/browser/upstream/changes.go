@@ -23,7 +23,8 @@ type changes struct {
 	stopped chan struct{}
 }
 
-// fill writes rows, each over what may have been there.
+// fill writes rows, each over what may have been there. The watch begins, be it
+// empty.
 func (s *server) fill(ctx context.Context, watch string, rows, bytes int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,6 +33,7 @@ func (s *server) fill(ctx context.Context, watch string, rows, bytes int) error 
 	}
 	c := &changes{server: s, watch: watch, rows: rows, bytes: bytes}
 	s.changes[watch] = c
+	s.store.Writer(watch)
 	for i := range rows {
 		if err := c.put(ctx, i, 0); err != nil {
 			return err
