@@ -12,7 +12,8 @@ export function useStreamTrouble(connection: Connection): void {
 /** What is to be reported at a moment. That we left it ourselves is no trouble. */
 export function troubleOf({ state, since, reason, aliveAt, heartbeatMs }: Connection, now: number): Trouble | undefined {
   const what = 'The stream';
-  if (state === 'ended' || state === 'lost' || state === 'hidden') return { what, state: 'offline', since, reason };
+  if (state === 'lost') return { what, state: 'offline', since, reason };
+  if (state === 'ended' || state === 'hidden') return { what, state: 'closed', since, reason };
   const silent = heartbeatMs > 0 && now - aliveAt > 2 * heartbeatMs;
   if (state !== 'open' || !silent) return undefined;
   return { what, state: 'offline', since: aliveAt, reason: `nothing came, though there is a heartbeat every ${duration(heartbeatMs)}` };

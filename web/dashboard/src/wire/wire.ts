@@ -47,6 +47,7 @@ export class Wire {
   #abort = new AbortController();
   #number = 0;
   #lastAt = 0;
+  #goodbye = ''; // the reason that the gateway gave
   #told = true;
   #hiding: ReturnType<typeof setTimeout> | undefined;
   readonly #listeners = new Set<() => void>();
@@ -64,6 +65,7 @@ export class Wire {
     this.#abort.abort();
     this.#abort = new AbortController();
     this.clear();
+    this.#goodbye = '';
     this.#become({ ...idle, state: 'connecting', since: Date.now() });
     document.addEventListener('visibilitychange', this.#visibility);
     this.#visibility();
@@ -89,7 +91,7 @@ export class Wire {
       if (response.status !== 200 || !response.body) return this.#end('refused', await refusal(response));
       this.#become({ ...this.#now, state: 'open', since: Date.now() });
       await this.#read(response.body, ask.format, signal);
-      this.#end('ended', 'the gateway ended it');
+      this.#end('ended', `the gateway ended it${this.#goodbye && ` (${this.#goodbye})`}`);
     } catch (error) {
       if (!signal.aborted) this.#end('lost', error instanceof Error ? error.message : String(error));
     }
@@ -120,6 +122,7 @@ export class Wire {
     this.#lastAt = at;
     if (id) this.#now = { ...this.#now, position: id };
     if (type === 'hello') this.#now = { ...this.#now, heartbeatMs: Number(/"heartbeat_ms":(\d+)/.exec(raw)?.[1] ?? 0) };
+    if (type === 'goodbye') this.#goodbye = /"reason":"(\w+)"/.exec(raw)?.[1] ?? '';
     this.#tell();
   }
 

@@ -79,15 +79,22 @@ describe('a connection', () => {
 
 describe('its end', () => {
   it.each([
-    ['ended', () => stream.end(), 'the gateway ended it'],
-    ['lost', () => stream.break('network error'), 'network error'],
-  ])('is %s, with what was left of it', async (state, happen, reason) => {
+    ['ended', 'closed', () => stream.end(), 'the gateway ended it'],
+    ['lost', 'offline', () => stream.break('network error'), 'network error'],
+  ])('is %s, with what was left of it', async (state, trouble, happen, reason) => {
     await connected();
     await stream.write(`${hello}event: ups`);
     await happen();
     expect(wire.connection()).toMatchObject({ state, reason });
     expect(seen().at(-1)).toEqual(['cut', '', 'event: ups', 10]);
-    expect(troubleOf(wire.connection(), Date.now())).toMatchObject({ state: 'offline', reason });
+    expect(troubleOf(wire.connection(), Date.now())).toMatchObject({ state: trouble, reason });
+  });
+
+  it('is told with the reason that the gateway gave', async () => {
+    await connected();
+    await stream.write('event: goodbye\ndata: {"type":"goodbye","reason":"draining","retry_ms":4210}\n\n');
+    await stream.end();
+    expect(wire.connection()).toMatchObject({ state: 'ended', reason: 'the gateway ended it (draining)' });
   });
 
   it('is a refusal, with what the problem says', async () => {
