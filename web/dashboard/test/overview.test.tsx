@@ -23,8 +23,9 @@ async function show(...watches: Watch[]): Promise<void> {
 
 const names = () => screen.queryAllByTestId('watch-row').map((row) => row.dataset['watch']);
 
+let now = Date.parse('2026-01-02T03:04:05Z');
 beforeEach(() => {
-  vi.useFakeTimers();
+  vi.useFakeTimers({ now: now += 60_000 }); // what the page remembers is of before
   location.hash = '#/';
 });
 afterEach(() => {

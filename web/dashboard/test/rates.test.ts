@@ -17,8 +17,11 @@ describe('rates', () => {
   it('are unknown, never negative, where the gateway was started anew', () => {
     expect(perSecond(noted([1000, 900], [2000, 910], [3000, 4], [4000, 6]))).toEqual([NaN, 10, NaN, 2]);
   });
-  it('take the same reading once', () => {
-    expect(perSecond(noted([1000, 5], [1000, 5], [2000, 6], [2000, 6]))).toEqual([NaN, 1]);
+  it('take a reading once, and none that comes too soon after it', () => {
+    expect(perSecond(noted([1000, 5], [1000, 5], [2000, 6], [2010, 7], [3000, 8]))).toEqual([NaN, 1, 2]);
+  });
+  it('begin anew where the clock was set back', () => {
+    expect(noted([5000, 5], [6000, 6], [1000, 7], [2000, 9]).of('notes')).toEqual([{ at: 1000, value: NaN }, { at: 2000, value: 2 }]);
   });
   it('keep ten minutes of answers that come each second', () => {
     const rates = noted(...Array.from({ length: 700 }, (_, i) => [(i + 1) * 1000, i] as const));

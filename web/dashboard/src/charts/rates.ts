@@ -1,15 +1,21 @@
 import { end, Samples, type Sample } from './samples';
 
+// Two answers so close together, such as those that two pages ask for one after the
+// other, are one: by such a time a single count is a lot per second.
+const least = 0.5;
+
 /** How many per second counters that are read again and again count: each sample from the one before. */
 export class Rates {
   private readonly samples = new Samples();
   private last: ReadonlyMap<string, number> = new Map();
-  private lastAt = 0;
+  private lastAt = -Infinity;
 
-  /** Takes what all counters read at a time. The same reading twice adds nothing. */
+  /** Takes what all counters read at a time. One that comes too soon after another adds nothing. */
   note(counters: ReadonlyMap<string, number>, at: number): void {
-    if (at <= this.lastAt) return;
     const seconds = (at - this.lastAt) / 1000;
+    if (seconds >= 0 && seconds < least) return;
+    // A clock that was set back begins anew, as Samples do.
+    if (seconds < 0) this.last = new Map();
     const rates = [...counters].map(([name, count]) => [name, increase(this.last.get(name), count) / seconds] as const);
     this.samples.note(new Map(rates), at);
     this.last = counters;

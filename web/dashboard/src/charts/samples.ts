@@ -26,8 +26,9 @@ export class Samples {
   }
 
   private add(name: string, sample: Sample): void {
-    const samples = this.byName.get(name) ?? [];
-    if (sample.at <= (samples.at(-1)?.at ?? -Infinity)) return;
+    let samples = this.byName.get(name) ?? [];
+    if (sample.at === samples.at(-1)?.at) return;
+    if (sample.at < end(samples)) samples = []; // the clock was set back
     samples.push(sample);
     if (samples.length > kept) samples.shift();
     this.byName.set(name, samples);
