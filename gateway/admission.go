@@ -119,7 +119,7 @@ func (a *admission) count() int {
 func (a *admission) clientCount() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(a.clients.numbers)
+	return a.clients.keys
 }
 
 // drain refuses new streams from now on and tells the open ones to leave. It

@@ -40,7 +40,7 @@ func TestGetWatch(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	got := r.get("/v1/watches/notes")
 	got.want(t, 200, "")
-	for _, want := range []string{`{"name":"notes","source":"local","state":"in_sync","since":"`, `"revision":"1","count":0`, `"writable":true,"upstream":{"connected":true,"since":"`, `,"attempts":0}}`} {
+	for _, want := range []string{`{"name":"notes","source":"local","state":"in_sync","since":"`, `"revision":"1","count":0`, `"writable":true,"upstream":{"connected":true,"since":"`, `,"attempts":0},"changes":0}`} {
 		if !strings.Contains(got.text, want) {
 			t.Errorf("%s, want %s", got.text, want)
 		}

@@ -28,7 +28,8 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, p)
 		return
 	}
-	as, refused := g.admit(g.proxies.ofRequest(r), watch)
+	from := g.proxies.ofRequest(r)
+	as, refused := g.admit(clientOf(from.Addr()), watch)
 	if refused != nil {
 		writeProblem(w, g.refused(transportPoll, refused).onWatch(ask.watch))
 		return
@@ -46,7 +47,8 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 	}
 	g.metrics.streamOpened(transportPoll)
 	defer g.metrics.streamClosed(transportPoll)
-	poll := newPoll(g, watch, ask, newWriter(w, r, g.cfg.WriteTimeout))
+	who := g.subscribers.enter(from, r.UserAgent())
+	poll := newPoll(g, watch, ask, who, newWriter(w, r, g.cfg.WriteTimeout))
 	defer poll.close()
 	poll.run(r.Context())
 }
@@ -98,13 +100,14 @@ type poll struct {
 	aside  []byte // events that are no reason to answer, each with a comma behind it
 	status bool   // one of them is a status
 	told   bool   // an event was written
+	ended  bool   // the answer is complete
 }
 
-func newPoll(g *Gateway, w *stream.Watch, ask changesRequest, out *writer) *poll {
+func newPoll(g *Gateway, w *stream.Watch, ask changesRequest, who identity, out *writer) *poll {
 	sub := w.Subscribe(stream.SubscribeOptions{
 		Resume: ask.after, Invalid: ask.invalid, Prefix: ask.prefix, AheadWait: g.cfg.AheadWait,
 	})
-	p := &poll{g: g, watch: w, after: ask.after, out: out, progress: newProgress(g, transportPoll, sub)}
+	p := &poll{g: g, watch: w, after: ask.after, out: out, progress: newProgress(g, transportPoll, who, w.Name(), sub)}
 	p.until = p.began.Add(ask.wait)
 	p.limit = p.began.Add(max(ask.wait, g.cfg.PrimeWait, g.cfg.AheadWait+time.Second))
 	return p
@@ -112,10 +115,25 @@ func newPoll(g *Gateway, w *stream.Watch, ask changesRequest, out *writer) *poll
 
 func (p *poll) close() {
 	p.metrics.bytesOut(transportPoll, p.out.bytes)
+	p.delivered.bytes = uint64(p.out.bytes)
+	p.show()
+	p.g.subscribers.fall(p.standing, p.reasonEnded())
 	p.progress.close()
 	if p.out.timedOut() {
 		p.metrics.writeTimeout(transportPoll)
 	}
+}
+
+// reasonEnded says why a poll has ended that was not answered, which is what it is
+// for; empty for one that was.
+func (p *poll) reasonEnded() departureReason {
+	switch {
+	case p.out.timedOut():
+		return leftUnread
+	case p.ended && p.out.err == nil:
+		return ""
+	}
+	return leftByItself
 }
 
 // run answers. Once begun, the body is only cut short by the client itself: a
@@ -125,6 +143,7 @@ func (p *poll) run(ctx context.Context) {
 	}
 	if p.out.err == nil && ctx.Err() == nil {
 		p.finish()
+		p.ended = true
 	}
 }
 

@@ -39,12 +39,12 @@ func (c client) String() string {
 
 // peerAddress reads what a network says of the other side: an address with a
 // port. It is not valid where there is none.
-func peerAddress(remote string) netip.Addr {
+func peerAddress(remote string) netip.AddrPort {
 	if p, err := netip.ParseAddrPort(remote); err == nil {
-		return bare(p.Addr())
+		return netip.AddrPortFrom(bare(p.Addr()), p.Port())
 	}
 	a, _ := netip.ParseAddr(remote)
-	return bare(a)
+	return netip.AddrPortFrom(bare(a), 0)
 }
 
 // bare is the address without its zone, and IPv4 as IPv4.

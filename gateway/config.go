@@ -80,7 +80,7 @@ type Config struct {
 	// AllowedOrigins lists the origins of other web sites that may read the
 	// API from a browser, each as a browser sends it: "https://app.example.com".
 	AllowedOrigins []string
-	// Metrics serves /metrics on the same listener as the API.
+	// Metrics serves /metrics and /v1/subscribers on the same listener as the API.
 	Metrics bool
 	// Version of the program, for /healthz and the like. Default: "dev".
 	Version string

@@ -21,8 +21,9 @@ type conversation struct {
 	began   time.Time
 	tooOld  time.Time // zero: never
 	watches []watchChoice
-	guest   guest // as which the stream was let in; a group's own is nobody's
-	gzip    bool  // that is how it is sent
+	guest   guest    // as which the stream was let in; a group's own is nobody's
+	who     identity // whose stream it is; a group's own is nobody's
+	gzip    bool     // that is how it is sent
 
 	zipper  *zipper // nil: what is said is sent as it is, or compressed by the outlet
 	follows []follow
@@ -40,6 +41,7 @@ type conversation struct {
 	farewell   stream.GoodbyeReason // "": none was said
 	committed  time.Time            // of the oldest change said and not yet flushed
 	counted    int                  // bytes given to the metrics so far
+	delivered  delivered            // to one stream
 }
 
 // outlet takes the bytes of a conversation, in order. They may be kept until the
@@ -79,6 +81,7 @@ func (c *conversation) hello(out outlet) {
 	head := c.framing.appendRetry(nil, c.retry)
 	c.put(c.framing.appendData(head, stream.Hello, data), out)
 	c.g.metrics.eventsOut(c.transport(), stream.Hello, 1)
+	c.delivered.events++
 	for i := range c.follows {
 		f := &c.follows[i]
 		if f.watch.Status().State != stream.InSync && f.sub.Tell(&c.batch) {
@@ -237,6 +240,7 @@ func (c *conversation) goodbye(reason stream.GoodbyeReason, out outlet) {
 // saidGoodbye counts a goodbye that was sent.
 func (c *conversation) saidGoodbye() {
 	c.g.metrics.eventsOut(c.transport(), stream.Goodbye, 1)
+	c.delivered.events++
 	c.g.metrics.goodbye(c.transport(), c.farewell)
 }
 
@@ -250,6 +254,33 @@ func (c *conversation) wakeAt() time.Time {
 		at = earlier(at, c.follows[i].sub.Deadline())
 	}
 	return at
+}
+
+// names are those of its watches.
+func (c *conversation) names() []string {
+	names := make([]string, len(c.watches))
+	for i := range c.watches {
+		names[i] = c.watches[i].name
+	}
+	return names
+}
+
+// describe is the stream as it is listed, but for whose it is.
+func (c *conversation) describe(d delivered) subscriber {
+	out := subscriber{Transport: c.transport(), Encoding: encodingName(c.gzip)}
+	out.count(d)
+	for i := range c.follows {
+		out.follow(c.follows[i].watch.Name(), c.follows[i].sub.Progress())
+	}
+	return out
+}
+
+// lag is how many changes of its watches the stream was not told yet.
+func (c *conversation) lag() (lag uint64) {
+	for i := range c.follows {
+		lag += c.follows[i].sub.Progress().Lag()
+	}
+	return lag
 }
 
 // fork returns a conversation at the same place, which must be a resting one. It

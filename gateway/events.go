@@ -40,7 +40,8 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		setStreamHeaders(w.Header(), req)
 		return
 	}
-	as, refused := g.admit(g.proxies.ofRequest(r), watches...)
+	from := g.proxies.ofRequest(r)
+	as, refused := g.admit(clientOf(from.Addr()), watches...)
 	if refused != nil {
 		g.refuseStream(w, r, req, refused)
 		return
@@ -52,7 +53,7 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 	}
 	setStreamHeaders(w.Header(), req)
 	c := g.newConversation(req, watches)
-	c.guest = as
+	c.guest, c.who = as, g.subscribers.enter(from, r.UserAgent())
 	if g.shards.carry(w, r, c) || g.solos.carry(w, r, c) {
 		return // it leaves by itself
 	}

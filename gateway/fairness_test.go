@@ -268,7 +268,7 @@ func TestMemberThatLeavesItsGroupLeavesInTime(t *testing.T) {
 			if c.group < 0 {
 				continue
 			}
-			due := timeOf(c.leaveAt)
+			due := c.due()
 			l := s.secede(int32(at))
 			s.turn()
 			if !l.leaveAt.Equal(due) {

@@ -77,6 +77,7 @@ func (c *conversation) countBatch(f *follow) {
 	b, m, transport := &c.batch, c.g.metrics, c.transport()
 	for t := stream.Reset; t <= stream.StatusChange; t++ {
 		m.eventsOut(transport, t, b.Count(t)*c.stands)
+		c.delivered.events += uint64(b.Count(t))
 	}
 	f.inSnapshot = f.inSnapshot || b.Count(stream.Reset) > 0
 	if b.Count(stream.EndOfSnapshot) > 0 && f.inSnapshot {
@@ -91,15 +92,20 @@ func (c *conversation) countBatch(f *follow) {
 		f.told = true
 		m.resumed(transport, string(outcome))
 	}
-	m.conflated(transport, f.sub.Skipped()-f.skipped)
+	skipped := f.sub.Skipped() - f.skipped
+	m.conflated(transport, skipped)
+	c.delivered.skipped += skipped
 	f.skipped = f.sub.Skipped()
 	if at := b.Committed(); c.committed.IsZero() || !at.IsZero() && at.Before(c.committed) {
 		c.committed = at
 	}
 }
 
-// countBytes counts what was written since the last call, of bytes in all.
+// countBytes counts what was written since the last call, of bytes in all to each
+// of the streams for which it speaks.
 func (c *conversation) countBytes(bytes int) {
-	c.g.metrics.bytesOut(c.transport(), bytes-c.counted)
+	n := bytes - c.counted
 	c.counted = bytes
+	c.delivered.bytes += uint64(n)
+	c.g.metrics.bytesOut(c.transport(), n*c.stands)
 }

@@ -28,6 +28,8 @@ type Gateway struct {
 	shards    *shards // nil: the goroutine pump carries all streams
 	solos     *solos
 	pieces    *deflate.Cache // nil: streams are not compressed
+
+	subscribers *subscribers
 }
 
 // New makes a gateway. It fails if c has no Registry, or a value that cannot be
@@ -45,6 +47,8 @@ func New(c Config) (*Gateway, error) {
 		admission: newAdmission(c.limits(), c.Drain),
 		proxies:   proxies{c.TrustedProxies, c.ForwardedHeader},
 		solos:     newSolos(newLookout),
+
+		subscribers: newSubscribers(),
 	}
 	g.metrics.watchAdmission(g.admission)
 	g.snapshots = newSnapshotBudget(c.SnapshotBudget, g.metrics)
@@ -91,6 +95,7 @@ func (g *Gateway) Handler() http.Handler {
 	get("/readyz", g.handleReadyz)
 	if g.cfg.Metrics {
 		get("/metrics", g.metricsHandler().ServeHTTP)
+		get("/v1/subscribers", g.handleSubscribers)
 	}
 
 	// The page, embedded: "/" and its assets.

@@ -19,6 +19,7 @@ type group struct {
 	members      []int32 // slots
 
 	payload []byte      // of the chunk that is being said, as it was said
+	said    int         // bytes of all chunks so far, without their heads
 	sum     deflate.Sum // of all payloads, if gzip; the members know by what theirs differ
 	buffer  []byte      // chunks that were said, and not written to all
 	base    uint64      // how much was said before buffer
@@ -56,7 +57,7 @@ func (g *group) seal() bool {
 	}
 	g.buffer = appendChunkHead(g.buffer, len(sent))
 	g.buffer = append(append(g.buffer, sent...), chunkEnd...)
-	g.counted -= len(sent) * len(g.members) // negative: bytes to be counted
+	g.said += len(sent)
 	g.payload = g.payload[:0]
 	g.behind = len(g.members)
 	return true
@@ -103,7 +104,7 @@ func (g *group) publish(now time.Time) {
 	}
 	g.oldest = earlier(g.oldest, g.committed)
 	g.committed = time.Time{} // it is measured when it is written
-	g.flushed(now, 0, nil)
+	g.flushed(now, g.said, nil)
 }
 
 // written follows a write of everything to the last member that was behind.

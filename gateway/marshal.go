@@ -104,6 +104,7 @@ func appendWatch(dst []byte, w *api.Watch) []byte {
 	dst = strconv.AppendUint(append(dst, `,"subscribers":`...), w.GetSubscribers(), 10)
 	dst = strconv.AppendBool(append(dst, `,"writable":`...), w.GetWritable())
 	dst = appendUpstream(append(dst, `,"upstream":`...), w.GetUpstream())
+	dst = strconv.AppendUint(append(dst, `,"changes":`...), w.GetChanges(), 10)
 	return append(dst, '}')
 }
 

@@ -112,6 +112,10 @@ func TestEveryDocumentedPath(t *testing.T) {
 		{"GET", "/healthz", "", nil, 200},
 		{"GET", "/readyz", "", nil, 503}, // silent is not primed
 		{"GET", "/metrics", "", nil, 200},
+		{"GET", "/v1/subscribers", "", nil, 200},
+		{"GET", "/v1/subscribers?watch=hosts&limit=1", "", nil, 200},
+		{"GET", "/v1/subscribers?limit=1001", "", nil, 400},
+		{"GET", "/v1/subscribers?watch=x", "", nil, 404},
 		{"GET", "/openapi.json", "", nil, 200},
 		{"GET", "/", "", nil, 200},
 	}

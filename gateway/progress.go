@@ -15,19 +15,29 @@ type progress struct {
 	began     time.Time
 	sub       *stream.Subscription
 	ticket    ticket // to read much
+	standing  *standing
 
 	batch      stream.Batch
+	delivered  delivered
 	quietSince time.Time // of the last write
 	synced     bool      // the first end_of_snapshot was counted
-	skipped    uint64    // changes that were counted as conflated
 }
 
-func newProgress(g *Gateway, transport string, sub *stream.Subscription) progress {
+func newProgress(g *Gateway, transport string, who identity, watch string, sub *stream.Subscription) progress {
 	now := time.Now()
-	return progress{
+	p := progress{
 		metrics: g.metrics, transport: transport, began: now, sub: sub,
 		ticket: ticket{budget: g.snapshots}, quietSince: now,
+		standing: newStanding(who, transport, false, watch),
 	}
+	p.show()
+	g.subscribers.stand(p.standing)
+	return p
+}
+
+// show lets others see how far the subscription is.
+func (p *progress) show() {
+	p.standing.show(p.delivered, func(int) stream.Progress { return p.sub.Progress() })
 }
 
 // next fills the batch with the next flush; false: there is nothing now.
@@ -58,10 +68,13 @@ func (p *progress) wrote(bytes int) {
 	p.quietSince = time.Now()
 	for t := stream.Reset; t <= stream.StatusChange; t++ {
 		p.metrics.eventsOut(p.transport, t, p.batch.Count(t))
+		p.delivered.events += uint64(p.batch.Count(t))
 	}
 	p.metrics.bytesOut(p.transport, bytes)
-	p.metrics.conflated(p.transport, p.sub.Skipped()-p.skipped)
-	p.skipped = p.sub.Skipped()
+	p.delivered.bytes += uint64(bytes)
+	p.metrics.conflated(p.transport, p.sub.Skipped()-p.delivered.skipped)
+	p.delivered.skipped = p.sub.Skipped()
+	p.show()
 	if at := p.batch.Committed(); !at.IsZero() {
 		p.metrics.commitToWrite(p.quietSince.Sub(at))
 	}

@@ -19,7 +19,7 @@ const (
 	HeaderForwarded = "Forwarded"
 )
 
-// proxies knows for whom a request is, if proxies stand between.
+// proxies knows where a request comes from, if proxies stand between.
 //
 // Static after construction.
 type proxies struct {
@@ -27,14 +27,14 @@ type proxies struct {
 	header  string // the one that is read
 }
 
-// client returns whom a request of somebody counts for. Only what a trusted proxy
-// adds to the header is believed: from the right, addresses of trusted proxies
-// are passed over, and the first other one counts. What stands left of it was
-// written by whoever likes to. Where a trusted proxy names no address, it counts
-// itself.
-func (p proxies) client(from netip.Addr, header []string) client {
-	if !p.trusts(from) {
-		return clientOf(from)
+// origin returns the address that a request of somebody comes from, with the port
+// where it is known. Only what a trusted proxy adds to the header is believed: from
+// the right, addresses of trusted proxies are passed over, and the first other one
+// counts. What stands left of it was written by whoever likes to. Where a trusted
+// proxy names no address, it counts itself.
+func (p proxies) origin(from netip.AddrPort, header []string) netip.AddrPort {
+	if !p.trusts(from.Addr()) {
+		return from
 	}
 	at := from
 	for element := range fromRight(header) {
@@ -42,12 +42,12 @@ func (p proxies) client(from netip.Addr, header []string) client {
 		if !next.IsValid() {
 			break
 		}
-		at = next
-		if !p.trusts(at) {
+		at = netip.AddrPortFrom(next, 0)
+		if !p.trusts(next) {
 			break
 		}
 	}
-	return clientOf(at)
+	return at
 }
 
 func (p proxies) trusts(a netip.Addr) bool {
@@ -61,16 +61,16 @@ func (p proxies) address(element string) netip.Addr {
 	return nodeAddress(element)
 }
 
-// ofRequest is client for HTTP.
-func (p proxies) ofRequest(r *http.Request) client {
-	return p.client(peerAddress(r.RemoteAddr), r.Header.Values(p.header))
+// ofRequest is origin for HTTP.
+func (p proxies) ofRequest(r *http.Request) netip.AddrPort {
+	return p.origin(peerAddress(r.RemoteAddr), r.Header.Values(p.header))
 }
 
-// ofCall is client for gRPC, whose metadata are the headers of its request.
-func (p proxies) ofCall(ctx context.Context) client {
-	var from netip.Addr
+// ofCall is origin for gRPC, whose metadata are the headers of its request.
+func (p proxies) ofCall(ctx context.Context) netip.AddrPort {
+	var from netip.AddrPort
 	if other, known := peer.FromContext(ctx); known && other.Addr != nil {
 		from = peerAddress(other.Addr.String())
 	}
-	return p.client(from, metadata.ValueFromIncomingContext(ctx, p.header))
+	return p.origin(from, metadata.ValueFromIncomingContext(ctx, p.header))
 }

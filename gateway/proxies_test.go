@@ -64,11 +64,11 @@ func TestWhoIsCounted(t *testing.T) {
 					md = append(md, c.header, line)
 				}
 			}
-			if got := p.ofRequest(r).String(); got != c.want {
+			if got := clientOf(p.ofRequest(r).Addr()).String(); got != c.want {
 				t.Errorf("HTTP: %s, want %s", got, c.want)
 			}
 			ctx := peer.NewContext(context.Background(), &peer.Peer{Addr: textAddr(c.remote)})
-			if got := p.ofCall(metadata.NewIncomingContext(ctx, metadata.Pairs(md...))).String(); got != c.want {
+			if got := clientOf(p.ofCall(metadata.NewIncomingContext(ctx, metadata.Pairs(md...))).Addr()).String(); got != c.want {
 				t.Errorf("gRPC: %s, want %s", got, c.want)
 			}
 		})
@@ -83,7 +83,7 @@ func (a textAddr) String() string  { return string(a) }
 var _ net.Addr = textAddr("")
 
 func TestCallWithoutAPeer(t *testing.T) {
-	if got := (proxies{header: HeaderForwarded}).ofCall(context.Background()); got != nameless {
+	if got := (proxies{header: HeaderForwarded}).ofCall(context.Background()); clientOf(got.Addr()) != nameless {
 		t.Errorf("it is %s", got)
 	}
 }
@@ -95,27 +95,24 @@ func FuzzForwarded(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, written string) {
-		from, want := netip.MustParseAddr("10.0.0.1"), clientOf(netip.MustParseAddr("192.0.2.1"))
+		from, want := netip.MustParseAddrPort("10.0.0.1:5"), netip.MustParseAddrPort("192.0.2.1:0")
 		for header, added := range map[string][]string{
 			HeaderXForwardedFor: {"192.0.2.1", "192.0.2.1:80", "192.0.2.1, 10.0.0.2"},
 			HeaderForwarded:     {"for=192.0.2.1", `for="192.0.2.1:80";proto=http`, "for=192.0.2.1, for=10.0.0.2"},
 		} {
 			p := trusting(header, "10.0.0.0/8")
 			for _, own := range added {
-				if got := p.client(from, []string{written + ", " + own}); got != want {
+				if got := p.origin(from, []string{written + ", " + own}); got != want {
 					t.Errorf("%s: %q + %q: %s", header, written, own, got)
 				}
-				if got := p.client(from, []string{written, own}); got != want {
+				if got := p.origin(from, []string{written, own}); got != want {
 					t.Errorf("%s: %q and %q: %s", header, written, own, got)
 				}
 			}
-			if got := p.client(want.address(), []string{written}); got != want {
+			if got := p.origin(want, []string{written}); got != want {
 				t.Errorf("%s: %q of somebody who is no proxy: %s", header, written, got)
 			}
-			p.client(from, []string{written}) // must end
+			p.origin(from, []string{written}) // must end
 		}
 	})
 }
-
-// address is one of the client.
-func (c client) address() netip.Addr { return netip.AddrFrom16(c).Unmap() }

@@ -18,6 +18,8 @@ type pump struct {
 	draining <-chan struct{} // nil once noticed
 	out      sender
 	waiter   *waiter
+	standing *standing
+	hungUp   bool // the client has, while nothing was written
 }
 
 // sender is an outlet with a client at its end. After a failure it does nothing.
@@ -33,13 +35,16 @@ type sender interface {
 func newPump(c conversation, out sender, gone <-chan struct{}) *pump {
 	return &pump{
 		conversation: c, gone: gone, draining: c.g.admission.draining, out: out,
-		waiter: newWaiter(gone, c.until, c.follows),
+		waiter:   newWaiter(gone, c.until, c.follows),
+		standing: newStanding(c.who, c.transport(), c.gzip, c.names()...),
 	}
 }
 
 // run serves the stream until its client leaves, does not read, or is sent away.
 func (p *pump) run() {
 	p.g.metrics.streamOpened(p.transport())
+	p.show()
+	p.g.subscribers.stand(p.standing)
 	defer p.end()
 
 	p.hello(p.out)
@@ -51,7 +56,11 @@ func (p *pump) run() {
 			p.leave(reason)
 			return
 		}
-		if p.out.failure() != nil || !p.wait(now) {
+		if p.out.failure() != nil {
+			return
+		}
+		if !p.wait(now) {
+			p.hungUp = true
 			return
 		}
 	}
@@ -59,7 +68,22 @@ func (p *pump) run() {
 
 func (p *pump) end() {
 	p.waiter.close()
+	p.show()
+	p.g.subscribers.fall(p.standing, p.reasonEnded())
 	p.close(p.out.sent(), p.out.timedOut(), p.out.failure())
+}
+
+// reasonEnded says why the stream has ended.
+func (p *pump) reasonEnded() departureReason {
+	switch {
+	case p.out.timedOut():
+		return leftUnread
+	case p.out.failure() != nil || p.hungUp:
+		return leftByItself
+	case p.farewell != "":
+		return departureReason(p.farewell)
+	}
+	return leftByAccident
 }
 
 // drain writes everything there is, in turns of one batch for each watch, then
@@ -68,6 +92,7 @@ func (p *pump) drain() {
 	wrote := false
 	for p.turn(p.out) {
 		wrote = true
+		p.show() // the next turn may take a slow client long
 		if p.out.failure() != nil || closed(p.gone) || p.reasonToEnd(time.Now()) != "" {
 			break
 		}
@@ -81,6 +106,14 @@ func (p *pump) drain() {
 func (p *pump) flush() {
 	p.out.flush()
 	p.flushed(time.Now(), p.out.sent(), p.out.failure())
+	p.show()
+}
+
+// show lets others see how far the stream is.
+func (p *pump) show() {
+	d := p.delivered
+	d.bytes += uint64(p.out.sent() - p.counted)
+	p.standing.show(d, func(i int) stream.Progress { return p.follows[i].sub.Progress() })
 }
 
 // leave ends the stream on purpose.

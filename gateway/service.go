@@ -54,6 +54,7 @@ func watchMessage(w *stream.Watch) *api.Watch {
 		Subscribers: uint64(w.Subscribers()),
 		Writable:    w.Writer() != nil,
 		Upstream:    upstreamMessage(w.Upstream()),
+		Changes:     w.Changes(),
 	}
 }
 

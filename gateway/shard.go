@@ -23,8 +23,9 @@ type shard struct {
 	mu      sync.Mutex // guards the following fields
 	poll    poller     // nil: the goroutine does not run
 	arrived []*lone
-	granted []*lone // whose turn it is to read much
-	aborted bool    // all streams are to be closed as they are
+	granted []*lone  // whose turn it is to read much
+	asked   []func() // by those who want to know something of the streams
+	aborted bool     // all streams are to be closed as they are
 
 	// Atomic.
 	rung    atomic.Bool // there may be news
@@ -34,6 +35,7 @@ type shard struct {
 	p       poller // poll
 	table   table
 	lones   map[int32]*lone // by slot
+	most    int             // how many of them there were at once
 	ready   []*lone         // those who may have something to say, in this order
 	named   map[string]*group
 	groups  []*group // by index; nil: free
@@ -111,6 +113,27 @@ func (s *shard) call(l *lone) {
 	}
 }
 
+// ask has a question looked into by the goroutine, and waits until it was. Without
+// a goroutine there is no stream to ask about.
+func (s *shard) ask(question func()) {
+	answered := make(chan struct{})
+	if !s.hear(func() { question(); close(answered) }) {
+		return
+	}
+	<-answered
+}
+
+func (s *shard) hear(question func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.poll == nil {
+		return false
+	}
+	s.asked = append(s.asked, question)
+	s.poll.ring()
+	return true
+}
+
 // nudge makes the shard look at its groups.
 func (s *shard) nudge() {
 	s.mu.Lock()
@@ -147,11 +170,11 @@ func (s *shard) run(p poller) {
 	}
 }
 
-// retire ends the goroutine, unless somebody has arrived meanwhile.
+// retire ends the goroutine, unless somebody has arrived or asked meanwhile.
 func (s *shard) retire() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.arrived) > 0 {
+	if len(s.arrived)+len(s.asked) > 0 {
 		return false
 	}
 	s.poll, s.aborted = nil, false
@@ -160,11 +183,12 @@ func (s *shard) retire() bool {
 	return true
 }
 
-// admit takes in the streams that have arrived, and says whether there are any.
+// admit takes in the streams that have arrived, says whether there are any, and
+// answers who has asked.
 func (s *shard) admit() bool {
 	s.mu.Lock()
-	arrived, granted, aborted := s.arrived, s.granted, s.aborted
-	s.arrived, s.granted = nil, nil
+	arrived, granted, asked, aborted := s.arrived, s.granted, s.asked, s.aborted
+	s.arrived, s.granted, s.asked = nil, nil, nil
 	s.mu.Unlock()
 	for _, l := range arrived {
 		s.welcome(l)
@@ -174,6 +198,9 @@ func (s *shard) admit() bool {
 			s.enqueue(l)
 		}
 	}
+	for _, question := range asked {
+		question()
+	}
 	if aborted {
 		s.closeAll()
 	}
@@ -182,14 +209,16 @@ func (s *shard) admit() bool {
 
 func (s *shard) welcome(l *lone) {
 	l.slot = s.table.add(l.handle, l.guest)
-	s.lones[l.slot] = l
+	s.table.slots[l.slot].stamp = l.who.stamp
+	s.table.visitors.at(l.slot).origin = l.who.origin
+	s.addLone(l)
 	s.enqueue(l)
 	for i := range l.follows {
 		s.follow(l.follows[i].watch)
 	}
 	if err := s.p.watch(l.handle, s.table.key(l.slot)); err != nil {
 		s.g.log.Error("a connection cannot be watched", "error", err)
-		s.drop(l, false)
+		s.drop(l, leftByAccident)
 	}
 }
 
@@ -243,11 +272,11 @@ func (s *shard) notice(at int32, n notice) {
 	l := s.lones[at]
 	switch {
 	case l == nil && n.gone:
-		s.leave(at)
+		s.leave(at, leftByItself)
 	case l == nil: // it can take bytes, as every member
 	case n.readable && s.p.discard(l.handle) && !n.gone:
 	case n.gone || n.readable:
-		s.drop(l, false)
+		s.drop(l, leftByItself)
 	case n.writable:
 		l.blocked = time.Time{}
 		s.enqueue(l)
@@ -284,7 +313,7 @@ func (s *shard) look(at int32, now time.Time) {
 			s.schedule(at, due)
 			return
 		}
-		s.farewell(at, now)
+		s.farewell(at)
 		return
 	}
 	if due := l.due(s.g.cfg.WriteTimeout); due.After(now) {
@@ -292,11 +321,11 @@ func (s *shard) look(at int32, now time.Time) {
 		return
 	}
 	if !l.finished.IsZero() {
-		s.drop(l, false)
+		s.drop(l, leftByItself)
 		return
 	}
 	if !l.blocked.IsZero() && !s.moves(l, now) {
-		s.drop(l, true)
+		s.drop(l, leftUnread)
 		return
 	}
 	s.enqueue(l)
@@ -317,7 +346,7 @@ func (s *shard) drain(now time.Time) {
 	s.alarmed.Store(true)
 	for at := range s.table.slots {
 		if c := &s.table.slots[at]; c.group >= 0 {
-			c.leaveAt = nanosOf(now.Add(s.g.admission.goodbyeDelay()))
+			c.drain(now.Add(s.g.admission.goodbyeDelay()))
 			s.look(int32(at), now)
 		}
 	}
@@ -337,9 +366,9 @@ func (s *shard) closeAll() {
 	for at := range s.table.slots {
 		switch {
 		case s.table.slots[at].group >= 0:
-			s.leave(int32(at))
+			s.leave(int32(at), leftByAccident)
 		case s.lones[int32(at)] != nil:
-			s.drop(s.lones[int32(at)], false)
+			s.drop(s.lones[int32(at)], leftByAccident)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (s *shard) writeMember(g *group, at int32, c *slot) {
 	case errors.Is(err, errBlocked):
 		s.block(s.secede(at))
 	default:
-		s.leave(at)
+		s.leave(at, leftByItself)
 	}
 }
 
@@ -77,12 +77,13 @@ func (s *shard) join(l *lone) bool {
 	}
 	c := &s.table.slots[l.slot]
 	c.retryMS = int32(l.retry.Milliseconds())
-	c.began, c.tooOld, c.leaveAt = nanosOf(l.began), nanosOf(l.tooOld), 0
+	c.leaves = nanosOf(l.tooOld)
+	s.table.visitors.at(l.slot).differs = l.delivered.minus(g.delivered)
 	if l.zipper != nil {
 		c.gap = l.zipper.sum.Less(g.sum)
 	}
 	g.enroll(&s.table, l.slot)
-	delete(s.lones, l.slot)
+	s.removeLone(l)
 	l.release()
 	s.schedule(l.slot, c.due())
 	return true
@@ -111,13 +112,18 @@ func (s *shard) secede(at int32) *lone {
 	l.ticket.call = l.called
 	l.zipper = l.newZipper(g.sum.Plus(c.gap))
 	l.retry = time.Duration(c.retryMS) * time.Millisecond
-	l.began, l.tooOld = timeOf(c.began), timeOf(c.tooOld)
-	l.drains, l.leaveAt = c.leaveAt != 0, timeOf(c.leaveAt)
+	l.who, l.delivered = s.table.identity(at), s.table.visitors.at(at).differs.plus(g.delivered)
+	l.began = timeOf(l.who.stamp)
+	if l.drains = c.drains(); l.drains {
+		l.leaveAt = c.due()
+	} else {
+		l.tooOld = c.due()
+	}
 	if rest := g.rest(c); len(rest) > 0 {
 		l.out.raw(rest)
 	}
 	s.dismiss(g, at)
-	s.lones[at] = l
+	s.addLone(l)
 	s.enqueue(l)
 	return l
 }
@@ -133,21 +139,22 @@ func (s *shard) dismiss(g *group, at int32) {
 	}
 }
 
-// leave ends a member whose client has left.
-func (s *shard) leave(at int32) {
+// leave ends a member whose connection has ended.
+func (s *shard) leave(at int32, why departureReason) {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]
 	l := &lone{conversation: g.conversation, handle: c.handle, slot: at}
-	s.g.log.Debug("stream ended", "transport", g.transport(), "watches", len(g.follows), "age", time.Since(timeOf(c.began)))
+	s.g.subscribers.leave(s.table.identity(at), s.describeMember(at), why)
+	s.g.log.Debug("stream ended", "transport", g.transport(), "watches", len(g.follows), "age", time.Since(timeOf(c.stamp)))
 	s.dismiss(g, at)
 	s.forget(l)
 	s.g.metrics.streamClosed(g.transport())
 }
 
 // farewell sends a member away whose time has come.
-func (s *shard) farewell(at int32, now time.Time) {
+func (s *shard) farewell(at int32) {
 	reason := stream.GoodbyeMaxAge
-	if leaveAt := timeOf(s.table.slots[at].leaveAt); !leaveAt.IsZero() && !leaveAt.After(now) {
+	if s.table.slots[at].drains() {
 		reason = stream.GoodbyeDraining
 	}
 	s.farewellFor(at, reason)

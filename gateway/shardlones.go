@@ -5,6 +5,20 @@ import (
 	"time"
 )
 
+func (s *shard) addLone(l *lone) {
+	s.lones[l.slot] = l
+	s.most = max(s.most, len(s.lones))
+}
+
+// removeLone takes one out. A map keeps the room that it once had: that of a rush
+// would stay behind for each stream that is a member by now.
+func (s *shard) removeLone(l *lone) {
+	delete(s.lones, l.slot)
+	if len(s.lones) == 0 && s.most >= rush {
+		s.lones, s.most = map[int32]*lone{}, 0
+	}
+}
+
 // serveLones serves those who may have something to say, one after the other.
 func (s *shard) serveLones(now time.Time) (busy bool) {
 	s.listenToBells()
@@ -71,7 +85,7 @@ func (s *shard) serveLone(l *lone, now time.Time) (busy bool) {
 			s.block(l)
 			return false
 		case err != nil:
-			s.drop(l, false)
+			s.drop(l, leftByItself)
 			return false
 		case l.ending:
 			s.finish(l, now)
@@ -103,7 +117,7 @@ func (s *shard) flush(l *lone, now time.Time) (int, error) {
 func (s *shard) block(l *lone) {
 	l.blocked, l.awaits = time.Now(), true
 	if s.p.await(l.handle, s.table.key(l.slot), true) != nil {
-		s.drop(l, false)
+		s.drop(l, leftByAccident)
 		return
 	}
 	s.schedule(l.slot, l.due(s.g.cfg.WriteTimeout))
@@ -122,15 +136,21 @@ func (s *shard) finish(l *lone, now time.Time) {
 	l.saidGoodbye()
 	l.finished = now
 	if s.p.finish(l.handle, s.table.key(l.slot)) != nil {
-		s.drop(l, false)
+		s.drop(l, leftByItself)
 		return
 	}
 	s.schedule(l.slot, l.due(0))
 }
 
-// drop closes the connection of a stream of its own.
-func (s *shard) drop(l *lone, timedOut bool) {
-	delete(s.lones, l.slot)
-	l.close(l.out.said, timedOut, nil)
+// drop closes the connection of a stream of its own. One that was sent away has
+// left for that reason, however its connection ends.
+func (s *shard) drop(l *lone, why departureReason) {
+	s.removeLone(l)
+	if !l.finished.IsZero() {
+		why = departureReason(l.farewell)
+	}
+	l.countBytes(l.out.said)
+	s.g.subscribers.leave(l.who, l.describe(l.delivered), why)
+	l.close(l.out.said, why == leftUnread, nil)
 	s.forget(l)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -146,6 +147,7 @@ func (c *crowd) open() {
 	for i := range c.size {
 		one := c.gateway.newConversation(req, c.watches)
 		one.guest, _ = c.gateway.admit(distinctClient(i), c.watches...)
+		one.who = c.gateway.subscribers.enter(netip.AddrPortFrom(netip.AddrFrom16(distinctClient(i)), 1), "crowd/1")
 		c.gateway.shards.arrive(handle(i), nil, one)
 	}
 	<-c.sockets.done

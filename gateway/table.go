@@ -11,9 +11,10 @@ import (
 //
 // Owned by one shard.
 type table struct {
-	slots []slot
-	free  []int32
-	count int
+	slots    []slot
+	visitors visitors // by slot
+	free     []int32
+	count    int
 }
 
 // slot is one connection. A member of a group is nothing but its slot.
@@ -27,9 +28,8 @@ type slot struct {
 
 	retryMS int32
 	gap     deflate.Gap // by what its sum differs from the group's, if gzip
-	began   int64       // Unix nanoseconds, as all that follow
-	tooOld  int64       // 0: never
-	leaveAt int64       // 0: the gateway does not drain
+	stamp   int64       // of its identity, see nanosOf, as all that follow
+	leaves  int64       // when it must, negative since the gateway drains; 0: never
 	looked  int64       // when the wheel will look at the slot; 0: it will not
 }
 
@@ -46,6 +46,7 @@ func (t *table) add(h handle, as guest) int32 {
 		at, t.free = t.free[n-1], t.free[:n-1]
 	} else {
 		t.slots = append(t.slots, slot{})
+		t.visitors.grow(len(t.slots))
 	}
 	t.slots[at] = slot{handle: h, generation: t.slots[at].generation + 1, group: lonely, guest: as}
 	return at
@@ -57,6 +58,11 @@ func (t *table) remove(at int32) guest {
 	t.slots[at].group = vacant
 	t.free = append(t.free, at)
 	return t.slots[at].guest
+}
+
+// identity says whose stream the connection is.
+func (t *table) identity(at int32) identity {
+	return identity{stamp: t.slots[at].stamp, origin: t.visitors.at(at).origin}
 }
 
 // key names the connection in a slot, and no later one.
@@ -73,4 +79,14 @@ func (t *table) find(key uint64) (int32, bool) {
 }
 
 // due is when a member must leave; zero: never.
-func (s *slot) due() time.Time { return earlier(timeOf(s.tooOld), timeOf(s.leaveAt)) }
+func (s *slot) due() time.Time { return timeOf(max(s.leaves, -s.leaves)) }
+
+// drains says whether it must because the gateway drains.
+func (s *slot) drains() bool { return s.leaves < 0 }
+
+// drain lets a member leave at the time given, unless its age is up before.
+func (s *slot) drain(at time.Time) {
+	if nanos := nanosOf(at); s.leaves == 0 || nanos < s.leaves {
+		s.leaves = -nanos
+	}
+}

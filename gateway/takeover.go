@@ -79,6 +79,7 @@ func (s *shards) arrive(h handle, head []byte, c conversation) {
 	if err := one.arrive(l); err != nil {
 		c.g.log.Error("the shard pump cannot run", "error", err)
 		s.sockets.close(h)
+		c.g.subscribers.leave(l.who, l.describe(l.delivered), leftByAccident)
 		l.close(0, false, err)
 		c.g.admission.leave(c.guest)
 	}

@@ -1,14 +1,21 @@
 package gateway
 
+import "hash/maphash"
+
 // tally counts streams by a key, and gives each key that has one a small number:
 // who holds a stream remembers that instead of the key. A key without streams
 // takes no room, and its number is given again.
 //
-// Owned by whoever holds the lock of admission.
+// It finds a key by an open table of numbers, since a map would hold each key a
+// second time.
+//
+// Owned by whoever holds the lock around it.
 type tally[K comparable] struct {
-	numbers map[K]int32
 	rows    []tallyRow[K]
 	free    []int32
+	keys    int
+	numbers []int32 // each one more than a number, near the hash of its key; 0: none
+	seed    maphash.Seed
 }
 
 type tallyRow[K comparable] struct {
@@ -18,36 +25,44 @@ type tallyRow[K comparable] struct {
 
 // streams is how many a key has.
 func (t *tally[K]) streams(key K) int {
-	at, known := t.numbers[key]
-	if !known {
+	if t.keys == 0 {
 		return 0
 	}
-	return int(t.rows[at].streams)
+	slot := t.find(key)
+	if t.numbers[slot] == 0 {
+		return 0
+	}
+	return int(t.rows[t.numbers[slot]-1].streams)
 }
 
 // enter counts a stream in, and returns the number of its key.
 func (t *tally[K]) enter(key K) int32 {
-	at, known := t.numbers[key]
-	if !known {
-		at = t.add(key)
+	if 4*(t.keys+1) > 3*len(t.numbers) {
+		t.grow()
 	}
+	slot := t.find(key)
+	if t.numbers[slot] == 0 {
+		t.numbers[slot] = t.add(key) + 1
+	}
+	at := t.numbers[slot] - 1
 	t.rows[at].streams++
 	return at
 }
 
 func (t *tally[K]) add(key K) int32 {
+	t.keys++
 	at := int32(len(t.rows))
 	if n := len(t.free); n > 0 {
 		at, t.free = t.free[n-1], t.free[:n-1]
 	} else {
 		t.rows = append(t.rows, tallyRow[K]{})
 	}
-	if t.numbers == nil {
-		t.numbers = map[K]int32{}
-	}
-	t.rows[at].key, t.numbers[key] = key, at
+	t.rows[at].key = key
 	return at
 }
+
+// key returns the key of a number.
+func (t *tally[K]) key(at int32) K { return t.rows[at].key }
 
 // leave counts a stream out, and returns its key.
 func (t *tally[K]) leave(at int32) K {
@@ -56,11 +71,52 @@ func (t *tally[K]) leave(at int32) K {
 	if row.streams--; row.streams > 0 {
 		return key
 	}
+	t.forget(t.find(key))
 	*row = tallyRow[K]{}
-	delete(t.numbers, key)
 	t.free = append(t.free, at)
-	if len(t.numbers) == 0 {
-		*t = tally[K]{} // maps and slices keep what they once had
+	if t.keys--; t.keys == 0 {
+		*t = tally[K]{} // slices keep what they once had
 	}
 	return key
+}
+
+// home is where a key belongs.
+func (t *tally[K]) home(key K) int {
+	return int(maphash.Comparable(t.seed, key) & uint64(len(t.numbers)-1))
+}
+
+// find returns the place of a key, or the empty one where it belongs.
+func (t *tally[K]) find(key K) int {
+	slot := t.home(key)
+	for t.numbers[slot] != 0 && t.rows[t.numbers[slot]-1].key != key {
+		slot = (slot + 1) & (len(t.numbers) - 1)
+	}
+	return slot
+}
+
+// forget empties a place, and moves up what lies behind it because of it.
+func (t *tally[K]) forget(empty int) {
+	mask := len(t.numbers) - 1
+	for at := (empty + 1) & mask; t.numbers[at] != 0; at = (at + 1) & mask {
+		home := t.home(t.rows[t.numbers[at]-1].key)
+		if (at-home)&mask >= (at-empty)&mask {
+			t.numbers[empty] = t.numbers[at]
+			empty = at
+		}
+	}
+	t.numbers[empty] = 0
+}
+
+// grow makes room for twice as many keys.
+func (t *tally[K]) grow() {
+	if t.numbers == nil {
+		t.seed = maphash.MakeSeed()
+	}
+	before := t.numbers
+	t.numbers = make([]int32, max(8, 2*len(before)))
+	for _, number := range before {
+		if number != 0 {
+			t.numbers[t.find(t.rows[number-1].key)] = number
+		}
+	}
 }

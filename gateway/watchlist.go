@@ -1,10 +1,13 @@
 package gateway
 
 import (
+	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -25,7 +28,8 @@ func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingSer
 	if p != nil {
 		return p
 	}
-	as, refused := g.admit(g.proxies.ofCall(out.Context()), w)
+	from := g.proxies.ofCall(out.Context())
+	as, refused := g.admit(clientOf(from.Addr()), w)
 	if refused != nil {
 		return g.refused(transportGRPC, refused)
 	}
@@ -37,7 +41,8 @@ func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingSer
 	}
 	g.metrics.streamOpened(transportGRPC)
 	defer g.metrics.streamClosed(transportGRPC)
-	return newListPump(g, w, r, out).supervise()
+	who := g.subscribers.enter(from, strings.Join(metadata.ValueFromIncomingContext(out.Context(), "user-agent"), " "))
+	return newListPump(g, w, r, who, out).supervise()
 }
 
 // listPump moves the events of one watch to one gRPC client.
@@ -61,15 +66,16 @@ type listPump struct {
 	draining <-chan struct{} // nil once it was noticed
 	leaveAt  time.Time       // zero: the gateway does not drain
 	timer    *time.Timer
+	farewell stream.GoodbyeReason // that was sent
 }
 
-func newListPump(g *Gateway, w *stream.Watch, r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
+func newListPump(g *Gateway, w *stream.Watch, r *api.WatchListRequest, who identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
 	options := stream.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: g.cfg.AheadWait}
 	options.Resume, options.Invalid = resumeFrom(w.Name(), r.GetPosition())
 	p := &listPump{
 		g: g, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: g.retryHint(),
 		stalled: make(chan struct{}, 1), draining: g.admission.draining,
-		progress: newProgress(g, transportGRPC, w.Subscribe(options)),
+		progress: newProgress(g, transportGRPC, who, w.Name(), w.Subscribe(options)),
 		timer:    time.NewTimer(g.cfg.Heartbeat),
 	}
 	if age := g.maxAge(); age > 0 {
@@ -108,11 +114,25 @@ func (p *listPump) supervise() error {
 	}()
 	select {
 	case err := <-done:
+		p.g.subscribers.fall(p.standing, p.reasonEnded(err))
 		return err
 	case <-p.stalled:
+		p.g.subscribers.fall(p.standing, leftUnread)
 		p.g.metrics.writeTimeout(transportGRPC)
 		return newProblem(http.StatusGatewayTimeout, "the client did not read for %s", p.g.cfg.WriteTimeout)
 	}
+}
+
+// reasonEnded says why the stream has ended, once the pump has, with err.
+func (p *listPump) reasonEnded(err error) departureReason {
+	var failed *panicError
+	switch {
+	case err == nil:
+		return departureReason(p.farewell)
+	case errors.As(err, &failed):
+		return leftByAccident
+	}
+	return leftByItself
 }
 
 func (p *listPump) close() {
@@ -232,6 +252,9 @@ func (p *listPump) goodbye(reason stream.GoodbyeReason) error {
 	if err == nil {
 		p.g.metrics.eventsOut(transportGRPC, stream.Goodbye, 1)
 		p.g.metrics.goodbye(transportGRPC, reason)
+		p.farewell = reason
+		p.delivered.events++
+		p.show()
 	}
 	return err
 }

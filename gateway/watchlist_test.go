@@ -395,3 +395,23 @@ func TestRecovered(t *testing.T) {
 		t.Errorf("the client gets %v", s)
 	}
 }
+
+// watchHosts opens a call and waits for its snapshot; the function ends it.
+func (r *apiRig) watchHosts(t *testing.T) context.CancelFunc {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	s, err := r.grpc.WatchList(ctx, &api.WatchListRequest{Watch: "hosts"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		m, err := s.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.GetEndOfSnapshot() != nil {
+			return cancel
+		}
+	}
+}

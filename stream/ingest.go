@@ -28,8 +28,9 @@ type ingest struct {
 	logger *slog.Logger
 
 	// Atomic: written by run, read by all.
-	shown    atomic.Pointer[Upstream]    // nil before the first attempt
-	tooLarge atomic.Pointer[MemoryError] // nil: the watch fits into its memory
+	shown     atomic.Pointer[Upstream]    // nil before the first attempt
+	tooLarge  atomic.Pointer[MemoryError] // nil: the watch fits into its memory
+	incidents atomic.Pointer[[]Incident]  // never changed, only replaced; the newest first
 
 	// Owned by run.
 	health    Upstream
@@ -200,6 +201,9 @@ func (in *ingest) onTransaction(m message) error {
 	}
 	in.count.events.add("upsert", result.Upserts)
 	in.count.events.add("delete", result.Deletes)
+	if !result.Reset {
+		in.count.changes.Add(uint64(result.Upserts + result.Deletes))
+	}
 	if len(m.changes) == 0 && !m.reset {
 		in.count.events.add("bookmark", 1)
 	}
@@ -248,6 +252,7 @@ func (in *ingest) onEnded(err error) {
 		in.lastError = err.Error()
 	}
 	in.failed(in.lastError)
+	in.note(IncidentReconnect, reason, in.lastError)
 	in.logger.Warn("upstream lost", "reason", reason, "error", in.lastError, "retry_in", wait.Round(time.Millisecond).String())
 	in.retry.start(wait)
 	switch state := in.log.Status().State; {
@@ -269,7 +274,7 @@ func (in *ingest) apply(m message) (CommitResult, error) {
 	if !m.reset {
 		return in.log.Commit(m.changes, m.revision)
 	}
-	snapshot := resourcesOf(m.changes)
+	snapshot, detail := resourcesOf(m.changes), ""
 	epoch, primed := in.named(m.epoch), in.log.View().Primed()
 	if m.epoch == in.sourceEpoch && in.alias != "" {
 		epoch = in.alias
@@ -280,6 +285,7 @@ func (in *ingest) apply(m message) (CommitResult, error) {
 		// since it has none.
 		in.alias = fmt.Sprintf("%.12s~%06x", in.named(m.epoch), rand.IntN(1<<24))
 		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", in.alias, "because", err)
+		detail = err.Error()
 		result, err = in.log.Replace(in.alias, snapshot, m.revision)
 	} else if m.epoch != in.sourceEpoch {
 		in.alias = ""
@@ -288,7 +294,9 @@ func (in *ingest) apply(m message) (CommitResult, error) {
 		return result, err
 	}
 	in.sourceEpoch = m.epoch
-	in.count.resyncs.add(resyncReason(primed, result.Reset), 1)
+	reason := resyncReason(primed, result.Reset)
+	in.count.resyncs.add(reason, 1)
+	in.note(IncidentResync, reason, detail)
 	return result, nil
 }
 

@@ -42,6 +42,7 @@ func (c counters) values() map[string]uint64 {
 // watchCounters are the counters of one watch.
 type watchCounters struct {
 	reconnects, resyncs, events counters
+	changes                     *atomic.Uint64
 }
 
 func newWatchCounters() watchCounters {
@@ -49,5 +50,6 @@ func newWatchCounters() watchCounters {
 		reconnects: newCounters("ended", "error", "stalled", "invalid", "order", "behind", "unresumable", "memory"),
 		resyncs:    newCounters("initial", "reconnect", "epoch_changed"),
 		events:     newCounters("upsert", "delete", "bookmark", "duplicate"),
+		changes:    new(atomic.Uint64),
 	}
 }

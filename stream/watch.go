@@ -160,6 +160,14 @@ func (w *Watch) Stats() Stats {
 	}
 }
 
+// Changes counts what was committed since the start of the process. The first
+// snapshot, and one that begins another revision order, are no changes.
+func (w *Watch) Changes() uint64 { return w.count.changes.Load() }
+
+// Incidents returns what happened to the connection to the upstream, the newest
+// first: the last hundred. They must not be changed.
+func (w *Watch) Incidents() []Incident { return w.ingest.noted() }
+
 // Changed is closed when there is more than there is now: a change, or another
 // status. Take it before looking, and nothing is missed.
 func (w *Watch) Changed() <-chan struct{} { return w.log.head.Load().changed }

@@ -766,7 +766,10 @@ type Watch struct {
 	Subscribers uint64 `protobuf:"varint,10,opt,name=subscribers,proto3" json:"subscribers,omitempty"`
 	Writable    bool   `protobuf:"varint,11,opt,name=writable,proto3" json:"writable,omitempty"`
 	// How the connection to the upstream fares.
-	Upstream      *Upstream `protobuf:"bytes,12,opt,name=upstream,proto3" json:"upstream,omitempty"`
+	Upstream *Upstream `protobuf:"bytes,12,opt,name=upstream,proto3" json:"upstream,omitempty"`
+	// Changes committed since the start of the process. The first snapshot, and
+	// one that begins another epoch, are no changes.
+	Changes       uint64 `protobuf:"varint,13,opt,name=changes,proto3" json:"changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -883,6 +886,13 @@ func (x *Watch) GetUpstream() *Upstream {
 		return x.Upstream
 	}
 	return nil
+}
+
+func (x *Watch) GetChanges() uint64 {
+	if x != nil {
+		return x.Changes
+	}
+	return 0
 }
 
 // Upstream says how the connection of a watch to its upstream fares.
@@ -1619,7 +1629,7 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"<\n" +
 	"\aGoodbye\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x19\n" +
-	"\bretry_ms\x18\x02 \x01(\rR\aretryMs\"\xe3\x02\n" +
+	"\bretry_ms\x18\x02 \x01(\rR\aretryMs\"\xfd\x02\n" +
 	"\x05Watch\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x14\n" +
@@ -1633,7 +1643,8 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\vsubscribers\x18\n" +
 	" \x01(\x04R\vsubscribers\x12\x1a\n" +
 	"\bwritable\x18\v \x01(\bR\bwritable\x122\n" +
-	"\bupstream\x18\f \x01(\v2\x16.watchtide.v1.UpstreamR\bupstream\"\xd5\x01\n" +
+	"\bupstream\x18\f \x01(\v2\x16.watchtide.v1.UpstreamR\bupstream\x12\x18\n" +
+	"\achanges\x18\r \x01(\x04R\achanges\"\xd5\x01\n" +
 	"\bUpstream\x12\x1c\n" +
 	"\tconnected\x18\x01 \x01(\bR\tconnected\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1a\n" +

@@ -153,7 +153,8 @@ func (h History) or(base History) History {
 
 // Metrics is the section "metrics".
 type Metrics struct {
-	// Enabled says whether /metrics is served ("enabled"; true).
+	// Enabled says whether /metrics and /v1/subscribers are served ("enabled";
+	// true).
 	Enabled bool
 }
 

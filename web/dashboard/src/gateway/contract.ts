@@ -120,6 +120,8 @@ export interface GoodbyeEvent {
 export interface Watch {
   /** Bytes that the watch's log holds. */
   bytes: number;
+  /** Changes committed since the start of the process. The first snapshot, and one that begins another epoch, are no changes. */
+  changes: number;
   /** Number of resources. */
   count: number;
   /** Short name of one revision order. Empty until the first snapshot. */

@@ -1,0 +1,108 @@
+package gateway
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+const (
+	defaultListed = 100
+	maxListed     = 1000
+)
+
+// overview is who follows the watches, who left last, and how the upstreams fare.
+type overview struct {
+	Count       int                        `json:"count"`
+	Subscribers []subscriber               `json:"subscribers"`
+	Left        []departure                `json:"left"`
+	LeftReasons map[departureReason]uint64 `json:"left_reasons"`
+	Upstreams   []upstream                 `json:"upstreams"`
+}
+
+// upstream is how one watch fares with its upstream.
+type upstream struct {
+	Watch      string            `json:"watch"`
+	Source     string            `json:"source"`
+	Connected  bool              `json:"connected"`
+	Reconnects map[string]uint64 `json:"reconnects"`
+	Resyncs    map[string]uint64 `json:"resyncs"`
+	Incidents  []incident        `json:"incidents"`
+}
+
+// incident is a stream.Incident as it is shown.
+type incident struct {
+	At     time.Time           `json:"at"`
+	First  time.Time           `json:"first"`
+	Times  int                 `json:"times"`
+	Kind   stream.IncidentKind `json:"kind"`
+	Reason string              `json:"reason"`
+	Detail string              `json:"detail,omitempty"`
+}
+
+// handleSubscribers serves the overview.
+func (g *Gateway) handleSubscribers(w http.ResponseWriter, r *http.Request) {
+	query, p := queryOf(r, "watch", "limit")
+	limit, p := listed(query, p)
+	watches, p := g.upstreamsOf(query, p)
+	if p != nil {
+		writeProblem(w, p)
+		return
+	}
+	body, err := json.Marshal(g.overview(query.Get("watch"), limit, watches))
+	if err != nil {
+		writeProblem(w, problemOf(err)) // never: nothing in it cannot be marshalled
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(append(body, '\n')) // an error is that the client left
+}
+
+// listed is how many subscribers are listed.
+func listed(query url.Values, before *problem) (int, *problem) {
+	if before != nil || !query.Has("limit") {
+		return defaultListed, before
+	}
+	n, p := uintParameter(query, "limit", maxListed)
+	return int(n), p
+}
+
+// upstreamsOf returns the watches whose upstreams are shown.
+func (g *Gateway) upstreamsOf(query url.Values, before *problem) ([]*stream.Watch, *problem) {
+	if before != nil || !query.Has("watch") {
+		return g.registry.Watches(), before
+	}
+	w, p := g.watch(query.Get("watch"))
+	return []*stream.Watch{w}, p
+}
+
+func (g *Gateway) overview(watch string, limit int, watches []*stream.Watch) overview {
+	r := roll{watch: watch, limit: limit}
+	r.call(g)
+	out := overview{Count: r.count, Subscribers: r.list(g), Upstreams: []upstream{}}
+	out.Left, out.LeftReasons = g.subscribers.departures(watch)
+	for _, w := range watches {
+		out.Upstreams = append(out.Upstreams, upstreamOf(w))
+	}
+	return out
+}
+
+func upstreamOf(w *stream.Watch) upstream {
+	stats := w.Stats()
+	out := upstream{
+		Watch: w.Name(), Source: w.SourceName(), Connected: w.Upstream().Connected,
+		Reconnects: stats.Reconnects, Resyncs: stats.Resyncs, Incidents: []incident{},
+	}
+	for _, i := range w.Incidents() {
+		out.Incidents = append(out.Incidents, incident{
+			At: instant(i.At), First: instant(i.First), Times: i.Times,
+			Kind: i.Kind, Reason: i.Reason, Detail: i.Detail,
+		})
+	}
+	return out
+}

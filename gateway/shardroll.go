@@ -1,0 +1,67 @@
+package gateway
+
+import "slices"
+
+const (
+	// rolledAtOnce is how many connections of a shard are looked at before its
+	// streams have their turn.
+	rolledAtOnce = 4096
+	// describedAtOnce is how many of them are described.
+	describedAtOnce = 128
+)
+
+// answer adds the streams of a slice of the table, and returns where the next one
+// begins; negative: there is none.
+func (s *shard) answer(r *roll, from int32) (next int32) {
+	to := min(from+rolledAtOnce, int32(len(s.table.slots)))
+	of, wanted, lag := int32(vacant), false, uint64(0) // the group of the one before
+	for at := from; at < to; at++ {
+		c := &s.table.slots[at]
+		switch {
+		case c.group == vacant:
+			continue
+		case c.group == lonely:
+			l := s.lones[at]
+			wanted, lag = l.wanted(r.watch), l.lag()
+		case c.group != of:
+			g := s.groups[c.group]
+			wanted, lag = g.wanted(r.watch), g.lag()
+		}
+		of = c.group
+		if wanted {
+			r.add(candidate{lag: lag, stamp: c.stamp, shard: s, key: s.table.key(at)})
+		}
+	}
+	if int(to) == len(s.table.slots) {
+		return -1
+	}
+	return to
+}
+
+// wanted says whether who asks for the streams of a watch, or of all, wants this.
+func (c *conversation) wanted(watch string) bool {
+	return watch == "" || slices.ContainsFunc(c.watches, func(w watchChoice) bool { return w.name == watch })
+}
+
+// describe describes some of the candidates, those that are still there.
+func (s *shard) describe(all []candidate, some []int, found []subscriber) {
+	for _, i := range some {
+		at, there := s.table.find(all[i].key)
+		if !there {
+			continue
+		}
+		who := s.table.identity(at)
+		if l := s.lones[at]; l != nil {
+			found[i] = l.describe(l.delivered)
+		} else {
+			found[i] = s.describeMember(at)
+		}
+		found[i].identify(who)
+		found[i].UserAgent = s.g.subscribers.agent(who)
+	}
+}
+
+func (s *shard) describeMember(at int32) subscriber {
+	g := s.groups[s.table.slots[at].group]
+	return g.describe(s.table.visitors.at(at).differs.plus(g.delivered))
+}

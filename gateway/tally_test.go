@@ -1,0 +1,54 @@
+package gateway
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestTally: whatever comes and goes, as counted with a map; a number is given to
+// one key at a time, and without streams nothing is left.
+func TestTally(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var tally tally[uint8]
+		model, numbers := map[uint8]int{}, map[uint8]int32{}
+		var open []uint8
+		for range rapid.IntRange(1, 500).Draw(t, "steps") {
+			if len(open) == 0 || rapid.IntRange(0, 2).Draw(t, "enter") > 0 {
+				key := rapid.Uint8().Draw(t, "key")
+				at := tally.enter(key)
+				if before, known := numbers[key]; known && before != at {
+					t.Fatalf("key %d is number %d and %d", key, before, at)
+				}
+				numbers[key], open = at, append(open, key)
+				model[key]++
+			} else {
+				i := rapid.IntRange(0, len(open)-1).Draw(t, "leave")
+				key := open[i]
+				open[i] = open[len(open)-1]
+				open = open[:len(open)-1]
+				if got := tally.leave(numbers[key]); got != key {
+					t.Fatalf("number %d was of %d, not of %d", numbers[key], key, got)
+				}
+				if model[key]--; model[key] == 0 {
+					delete(model, key)
+					delete(numbers, key)
+				}
+			}
+			for key := range 256 {
+				if got := tally.streams(uint8(key)); got != model[uint8(key)] {
+					t.Fatalf("key %d has %d streams, want %d", key, got, model[uint8(key)])
+				}
+			}
+			if tally.keys != len(model) || len(model) > 0 && tally.key(numbers[open[0]]) != open[0] {
+				t.Fatalf("%d keys, want %d", tally.keys, len(model))
+			}
+		}
+		for _, key := range open {
+			tally.leave(numbers[key])
+		}
+		if len(tally.rows)+len(tally.numbers)+len(tally.free) > 0 {
+			t.Fatal("something is left")
+		}
+	})
+}

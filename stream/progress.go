@@ -1,0 +1,40 @@
+package stream
+
+// Progress is how far a subscription is: a value that any goroutine may keep, and
+// ask while the subscription goes on.
+type Progress struct {
+	// Position is the place after what was delivered; the zero value before the
+	// first.
+	Position Position
+	// CatchingUp says whether values are being skipped now.
+	CatchingUp bool
+
+	log        *Log
+	begun      bool
+	generation uint64
+	cursor     uint64 // every change up to this seq was delivered, or is part of what is being delivered
+	left       int    // of what is being delivered
+}
+
+// Progress returns how far the subscription is.
+func (s *Subscription) Progress() Progress {
+	p := Progress{
+		Position: s.position, CatchingUp: s.own.State == CatchingUp,
+		log: s.log, begun: s.begun, generation: s.generation, cursor: s.cursor,
+	}
+	if w := &s.walk; w.v != nil && w.purpose == snapshot {
+		p.cursor, p.left = w.v.seq, max(w.v.count-w.delivered, 0)
+	}
+	return p
+}
+
+// Lag is how many changes are committed now and were not delivered, and before the
+// end of a snapshot, how many of its resources. For a subscription that is narrowed
+// to a prefix, and for one that is catching up, it is an upper bound.
+func (p Progress) Lag() uint64 {
+	v := p.log.head.Load()
+	if !p.begun || p.generation != v.generation {
+		return uint64(v.count) // a snapshot is to come
+	}
+	return v.seq - p.cursor + uint64(p.left)
+}
