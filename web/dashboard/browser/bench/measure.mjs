@@ -43,7 +43,7 @@ export function measureChanges(url, rows, { upstream, gateway, perSecond, second
     const delays = [];
     for (let seen = from; seen < from + perSecond * seconds;) {
       seen = await until('a second of changes', async () => { const now = await newest(); return now >= seen + perSecond && now; });
-      delays.push(await tab.delay(seen));
+      delays.push(await tab.delay(seen, 120_000));
     }
     const taken = await frames.take(tab.page);
     const after = await renderers.usage();

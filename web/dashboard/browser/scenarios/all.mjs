@@ -8,6 +8,7 @@ import './upstream_away.mjs';
 import './restart.mjs';
 import './silence.mjs';
 import './drain.mjs';
+import './tabs.mjs';
 import './hidden.mjs';
 import './token.mjs';
 import './slow_cpu.mjs';

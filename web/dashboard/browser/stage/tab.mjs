@@ -19,9 +19,9 @@ export class Tab {
   }
 
   /** How long it takes until the table shows what the gateway has now, at this revision, in ms. */
-  async delay(revision) {
+  async delay(revision, limit = patience) {
     const began = performance.now();
-    await this.consistent({ revision: String(revision) });
+    await this.consistent({ revision: String(revision), limit });
     return Math.round(performance.now() - began);
   }
 
