@@ -1,0 +1,15 @@
+import { describe, expect, it } from 'vitest';
+import { count } from '../src/text/number';
+import { drawn } from '../src/charts/plot';
+
+const data = { times: [1000, 2000], curves: [{ name: 'reconnects', values: [3, 0] }, { name: 'resyncs', values: [1, null] }] };
+const look = { format: count, whole: true };
+
+describe('what is drawn', () => {
+  it('are the values over seconds', () => {
+    expect(drawn(data, { ...look, bars: false })).toEqual([[1, 2], [3, 0], [1, null]]);
+  });
+  it('are bars that stand on those that are drawn in front of them', () => {
+    expect(drawn(data, { ...look, bars: true })).toEqual([[1, 2], [4, 0], [1, 0]]);
+  });
+});
