@@ -32,6 +32,7 @@ function declare(name, schema, refer) {
 function typeOf(schema, refer, indent) {
   if (schema.$ref) return reference(schema.$ref, refer);
   if (schema.oneOf) return schema.oneOf.map((one) => `\n${indent}  | ${typeOf(one, refer, indent)}`).join('');
+  if (schema.allOf) return schema.allOf.map((one) => typeOf(one, refer, indent)).join(' & ');
   if (schema.enum) return schema.enum.map((one) => JSON.stringify(one)).join(' | ');
   switch (schema.type) {
     case undefined: return 'unknown';
@@ -49,7 +50,8 @@ function reference(ref, refer) {
   return name;
 }
 
-function object({ properties = {}, required = [] }, refer, indent) {
+function object({ properties = {}, required = [], additionalProperties: others }, refer, indent) {
+  if (others) return `Record<string, ${typeOf(others, refer, indent)}>`;
   const inner = `${indent}  `;
   const fields = Object.entries(properties).map(([name, schema]) => {
     const optional = required.includes(name) ? '' : '?';

@@ -8,7 +8,7 @@ const document = new URL('../../../openapi/openapi.json', import.meta.url);
 const target = new URL('../src/gateway/contract.ts', import.meta.url);
 
 // What the dashboard reads; what these refer to comes along.
-const roots = ['Event', 'ListWatchesResponse', 'Problem', 'Resource'];
+const roots = ['Event', 'ListWatchesResponse', 'Problem', 'Resource', 'Subscribers'];
 
 const wanted = generate(JSON.parse(readFileSync(document, 'utf8')), roots)
   .replace('by scripts/protocol.js', 'by scripts/contract.js');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Incident } from '../src/subscribers/connections';
+import type { Incident } from '../src/gateway/contract';
 import { newest, perMinute } from '../src/upstreams/incidents';
 
 const now = Date.parse('2026-01-02T03:59:30Z');

@@ -2,7 +2,7 @@ import { act, cleanup, fireEvent, render, screen, within } from '@testing-librar
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { useReported } from '../src/app/troubles';
 import { SubscribersPage } from '../src/subscribers/SubscribersPage';
-import type { Connections, Subscriber } from '../src/subscribers/connections';
+import type { Subscriber, Subscribers } from '../src/gateway/contract';
 import { UpstreamsPage } from '../src/upstreams/UpstreamsPage';
 
 // There is no canvas here; what it would draw is tested with the curves.
@@ -15,7 +15,7 @@ const subscriber = (id: string, more: Partial<Subscriber> = {}): Subscriber => (
   watches: ['notes'], position: 'notes@ab12-17', events: 1234, bytes: 2048, lag: 0, skipped: 0, catching_up: false, ...more,
 });
 
-const connections: Connections = {
+const all: Subscribers = {
   count: 9123,
   subscribers: [subscriber('1', { lag: 55, skipped: 7, catching_up: true }), { ...subscriber('2', { encoding: '' }) }],
   left: [{ ...subscriber('3'), left: '2026-01-02T02:59:30Z', reason: 'max_age' }],
@@ -64,21 +64,21 @@ afterEach(() => {
 
 describe('the page of the subscribers', () => {
   it('shows who is connected, and how many there are in all', async () => {
-    await show(<SubscribersPage />, () => Response.json(connections));
+    await show(<SubscribersPage />, () => Response.json(all));
     expect(screen.getByText('the 2 with the most lag, of 9,123')).toBeTruthy();
     const [first] = within(screen.getByRole('table', { name: 'Connected' })).getAllByRole('row').slice(1);
     for (const text of ['10.0.0.7', 'curl/8.5.0', 'sse, gzip', '1 min', '1,234', '2.0 KiB', '55', 'catching up']) expect(first!.textContent).toContain(text);
     expect(within(first!).getByRole('link', { name: 'notes' }).getAttribute('href')).toBe('#/watches/notes');
   });
   it('says why others left, the most frequent reason first', async () => {
-    await show(<SubscribersPage />, () => Response.json(connections));
+    await show(<SubscribersPage />, () => Response.json(all));
     const reasons = within(screen.getByRole('table', { name: /Why they left/ })).getAllByRole('row').slice(1).map(({ textContent }) => textContent);
     expect(reasons).toEqual(['client_closedthe client hung up30', 'max_agethe stream had its greatest age2']);
     const [departure] = within(screen.getByRole('table', { name: 'The last that left' })).getAllByRole('row').slice(1);
     expect(departure!.textContent).toContain('max_age30 s ago30 s');
   });
   it('asks for the watch that is chosen, which the URL keeps', async () => {
-    await show(<SubscribersPage />, () => Response.json(connections));
+    await show(<SubscribersPage />, () => Response.json(all));
     fireEvent.change(screen.getByRole('combobox', { name: 'Watch' }), { target: { value: 'notes' } });
     expect(location.hash).toBe('#/subscribers?watch=notes');
     await act(() => vi.advanceTimersByTimeAsync(0));
@@ -105,7 +105,7 @@ describe('the page of the subscribers', () => {
 
 describe('the page of the upstreams', () => {
   it('shows reconnects and resyncs by reason, those that are not connected first', async () => {
-    await show(<UpstreamsPage />, () => Response.json(connections));
+    await show(<UpstreamsPage />, () => Response.json(all));
     const names = within(screen.getByRole('table', { name: 'Connections' })).getAllByRole('rowheader').map(({ textContent }) => textContent);
     expect(names).toEqual(['drafts local', 'notes local']);
     expect(row('notes').getByText('error 3, stalled 1')).toBeTruthy();

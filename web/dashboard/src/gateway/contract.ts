@@ -41,6 +41,19 @@ export interface Resource {
   value: Value;
 }
 
+export interface Subscribers {
+  /** All that there are, of the watch if one is named. */
+  count: number;
+  /** The last hundred that left, the newest first. */
+  left: Array<Departure>;
+  /** How many left for which reason since the start of the process. */
+  left_reasons: Record<string, number>;
+  /** Who lags most first, then who is oldest. */
+  subscribers: Array<Subscriber>;
+  /** In order of name. */
+  upstreams: Array<WatchUpstream>;
+}
+
 /** The first event of every response. */
 export interface HelloEvent {
   /** The longest silence. */
@@ -148,6 +161,53 @@ export type Revision = string;
 /** Any JSON, digits and key order as the upstream has them. */
 export type Value = unknown;
 
+/** A stream that has ended, as it was then. */
+export type Departure = Subscriber & {
+  left: string;
+  /** The reason of its `goodbye`, or without one: `client_closed` (the client hung up), `write_timeout` (it did not read), `aborted` (the gateway closed it as it was). */
+  reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "complete" | "client_closed" | "write_timeout" | "aborted";
+};
+
+/** One stream, call of `WatchList`, or long poll that waits. */
+export interface Subscriber {
+  /** Of the client, with its port. Behind a trusted proxy the one that the proxy names, without a port. */
+  address?: string;
+  /** Of events sent so far, compressed where they are. */
+  bytes: number;
+  /** Values are being skipped now. */
+  catching_up: boolean;
+  /** Empty: sent as it is. */
+  encoding: "gzip" | "";
+  /** Sent so far, of all types. */
+  events: number;
+  /** Names the stream, in this process. */
+  id: string;
+  /** Changes of its watches that are committed and not on their way to it; before the end of a snapshot, resources too. An upper bound for who asked for a prefix, and while `catching_up`. */
+  lag: number;
+  position?: Position;
+  since: string;
+  /** Changes that it did not see one by one. */
+  skipped: number;
+  transport: "sse" | "ndjson" | "poll" | "grpc";
+  /** What the client calls itself, at most 128 bytes of it. */
+  user_agent?: string;
+  watches: Array<WatchName>;
+}
+
+/** How a watch fares with its upstream. */
+export interface WatchUpstream {
+  /** A connection is up that has caught up. */
+  connected: boolean;
+  /** The last hundred, the newest first. */
+  incidents: Array<Incident>;
+  /** By reason, since the start of the process. */
+  reconnects: Record<string, number>;
+  /** By reason, since the start of the process. */
+  resyncs: Record<string, number>;
+  source: string;
+  watch: WatchName;
+}
+
 export type WatchName = string;
 
 /** Upstream says how the connection of a watch to its upstream fares. */
@@ -161,4 +221,22 @@ export interface Upstream {
   last_error_at?: string;
   /** When connected last changed; missing for a watch that was never started. */
   since?: string;
+}
+
+/** Opaque. Printable ASCII. */
+export type Position = string;
+
+/** The same several times in a row is one. */
+export interface Incident {
+  /** When it happened last. */
+  at: string;
+  /** The text of the error. */
+  detail?: string;
+  /** When it happened first. */
+  first: string;
+  /** `reconnect`: a connection ended, or could not be made. `resync`: a complete snapshot was taken over. */
+  kind: "reconnect" | "resync";
+  /** A name in `reconnects` or in `resyncs`. */
+  reason: string;
+  times: number;
 }

@@ -1,5 +1,5 @@
 import { href } from '../app/route';
-import type { Subscriber } from './connections';
+import type { Subscriber } from '../gateway/contract';
 
 /** Where a subscriber is, and what it says that it is. */
 export function Client({ subscriber: { address, user_agent: agent } }: { subscriber: Subscriber }) {

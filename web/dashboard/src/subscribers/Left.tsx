@@ -1,14 +1,14 @@
 import { Age } from '../app/Age';
 import { Figure } from '../app/Figure';
 import { useNarrow } from '../app/narrow';
+import type { Departure } from '../gateway/contract';
 import { duration } from '../text/duration';
 import { bytes, count } from '../text/number';
 import { Client, Subscribed } from './Client';
-import type { Connections, Departure } from './connections';
 import { meaning } from './reasons';
 
 /** Who is no longer connected, and why. */
-export function Left({ connections: { left, left_reasons: reasons } }: { connections: Connections }) {
+export function Left({ left, reasons }: { left: readonly Departure[]; reasons: Readonly<Record<string, number>> }) {
   const narrow = useNarrow();
   return (
     <>
@@ -23,7 +23,7 @@ export function Left({ connections: { left, left_reasons: reasons } }: { connect
 }
 
 function Reasons({ reasons }: { reasons: Readonly<Record<string, number>> }) {
-  const sorted = Object.entries(reasons).toSorted(([, a], [, b]) => b - a);
+  const sorted = (Object.entries(reasons) as [Departure['reason'], number][]).toSorted(([, a], [, b]) => b - a);
   return (
     <section aria-labelledby="reasons">
       <h3 id="reasons">Why they left, of all watches since the gateway’s start</h3>

@@ -1,9 +1,9 @@
 import { Age } from '../app/Age';
 import { Figure } from '../app/Figure';
 import { useNarrow } from '../app/narrow';
+import type { Subscriber } from '../gateway/contract';
 import { bytes, count } from '../text/number';
 import { Client, Subscribed, transport } from './Client';
-import type { Subscriber } from './connections';
 
 /** Who is connected now, with the most lag first. */
 export function Present({ subscribers, of }: { subscribers: readonly Subscriber[]; of: number }) {

@@ -2,10 +2,10 @@ import { useRoute } from '../app/route';
 import { Chart } from '../charts/Chart';
 import { curvesOf } from '../charts/curves';
 import type { Answer } from '../gateway/answer';
-import type { ListWatchesResponse } from '../gateway/contract';
+import type { ListWatchesResponse, Subscribers } from '../gateway/contract';
+import { useSubscribers } from '../gateway/subscribers';
 import { useWatches } from '../gateway/watches';
 import { count } from '../text/number';
-import { useConnections, type Connections } from './connections';
 import { highest, lagsOf, subscribersOf } from './history';
 import { Left } from './Left';
 import { Missing } from './Missing';
@@ -20,7 +20,7 @@ const limit = 100;
 export function SubscribersPage() {
   const watch = useRoute().options.get('watch') ?? '';
   const watches = useWatches();
-  const answer = useConnections(watch, limit);
+  const answer = useSubscribers(watch, limit);
   const names = (watches.data?.watches ?? []).map(({ name }) => name);
   return (
     <div className="page" data-testid="subscribers">
@@ -29,17 +29,17 @@ export function SubscribersPage() {
       {answer.status !== 404 && !answer.data && <p className="soft">Waiting for the gateway’s first answer.</p>}
       {answer.status !== 404 && answer.data && (
         <>
-          <Totals connections={answer.data} />
+          <Totals all={answer.data} />
           <Charts watch={watch} watches={watches} answer={answer} />
           <Present subscribers={answer.data.subscribers} of={answer.data.count} />
-          <Left connections={answer.data} />
+          <Left left={answer.data.left} reasons={answer.data.left_reasons} />
         </>
       )}
     </div>
   );
 }
 
-function Totals({ connections: { count: connected, subscribers, left_reasons: reasons } }: { connections: Connections }) {
+function Totals({ all: { count: connected, subscribers, left_reasons: reasons } }: { all: Subscribers }) {
   const behind = subscribers.filter((subscriber) => subscriber.catching_up).length;
   return (
     <dl className="totals">
@@ -51,7 +51,7 @@ function Totals({ connections: { count: connected, subscribers, left_reasons: re
   );
 }
 
-function Charts({ watch, watches, answer }: { watch: string; watches: Answer<ListWatchesResponse>; answer: Answer<Connections> }) {
+function Charts({ watch, watches, answer }: { watch: string; watches: Answer<ListWatchesResponse>; answer: Answer<Subscribers> }) {
   const history = subscribersOf(watches);
   const shown = (watches.data?.watches ?? []).filter(({ name }) => !watch || name === watch);
   const lags = lagsOf(watch, answer);

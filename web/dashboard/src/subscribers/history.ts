@@ -1,7 +1,6 @@
 import { Samples } from '../charts/samples';
 import type { Answer } from '../gateway/answer';
-import type { ListWatchesResponse } from '../gateway/contract';
-import type { Connections } from './connections';
+import type { ListWatchesResponse, Subscribers } from '../gateway/contract';
 
 // While the page is open, whichever of its pages is shown.
 const subscribers = new Samples();
@@ -17,7 +16,7 @@ export function subscribersOf({ data, at }: Answer<ListWatchesResponse>): Sample
 export const highest = 'highest lag';
 
 /** The highest lag of the subscribers of one watch, or of all (''). */
-export function lagsOf(watch: string, { data, at }: Answer<Connections>): Samples {
+export function lagsOf(watch: string, { data, at }: Answer<Subscribers>): Samples {
   const samples = lags.get(watch) ?? new Samples();
   lags.set(watch, samples);
   if (data) samples.note(new Map([[highest, data.subscribers[0]?.lag ?? 0]]), at); // the first has the most

@@ -1,4 +1,6 @@
-const meanings: Readonly<Record<string, string>> = {
+import type { Departure } from '../gateway/contract';
+
+const meanings: Readonly<Record<Departure['reason'], string>> = {
   client_closed: 'the client hung up',
   write_timeout: 'the client did not read',
   aborted: 'the gateway gave up on it',
@@ -11,5 +13,5 @@ const meanings: Readonly<Record<string, string>> = {
   revoked: 'the client’s right to it was taken away',
 };
 
-/** Why a subscriber left, in words; '' for a reason that this page does not know. */
-export const meaning = (reason: string): string => meanings[reason] ?? '';
+/** Why a subscriber left, in words. */
+export const meaning = (reason: Departure['reason']): string => meanings[reason];

@@ -2,19 +2,18 @@ import { Age } from '../app/Age';
 import { Figure } from '../app/Figure';
 import { useNarrow } from '../app/narrow';
 import { href } from '../app/route';
-import type { Watch } from '../gateway/contract';
-import type { UpstreamHistory } from '../subscribers/connections';
+import type { Watch, WatchUpstream } from '../gateway/contract';
 import { count } from '../text/number';
 
 type Counts = Readonly<Record<string, number>>;
 
 interface Line {
   readonly watch: Watch;
-  readonly history: UpstreamHistory | undefined;
+  readonly history: WatchUpstream | undefined;
 }
 
 /** Each watch's connection to its upstream; those that have none first. */
-export function UpstreamList({ watches, histories }: { watches: readonly Watch[]; histories: readonly UpstreamHistory[] }) {
+export function UpstreamList({ watches, histories }: { watches: readonly Watch[]; histories: readonly WatchUpstream[] }) {
   const narrow = useNarrow();
   const byWatch = new Map(histories.map((history) => [history.watch, history]));
   const lines = watches

@@ -4,9 +4,9 @@ import { Chart } from '../charts/Chart';
 import { curvesOf } from '../charts/curves';
 import { mean } from '../charts/rates';
 import type { Answer } from '../gateway/answer';
-import type { ListWatchesResponse, Watch } from '../gateway/contract';
+import type { ListWatchesResponse, Watch, WatchUpstream } from '../gateway/contract';
+import { useSubscribers } from '../gateway/subscribers';
 import { useWatches } from '../gateway/watches';
-import { useConnections, type UpstreamHistory } from '../subscribers/connections';
 import { Missing } from '../subscribers/Missing';
 import { WatchChoice } from '../subscribers/WatchChoice';
 import { count, rate } from '../text/number';
@@ -19,7 +19,7 @@ import './Upstreams.css';
 export function UpstreamsPage() {
   const watch = useRoute().options.get('watch') ?? '';
   const watches = useWatches();
-  const answer = useConnections(watch, 0);
+  const answer = useSubscribers(watch, 0);
   const all = watches.data?.watches ?? [];
   const shown = all.filter(({ name }) => !watch || name === watch);
   const off = answer.status === 404;
@@ -39,7 +39,7 @@ export function UpstreamsPage() {
 
 interface Shown {
   readonly watches: readonly Watch[];
-  readonly histories: readonly UpstreamHistory[];
+  readonly histories: readonly WatchUpstream[];
 }
 
 function Totals({ watches, histories }: Shown) {
@@ -55,7 +55,7 @@ function Totals({ watches, histories }: Shown) {
 
 function Charts({ watches, answer, histories }: Shown & { answer: Answer<ListWatchesResponse> }) {
   const rates = changesOf(answer);
-  const names = watches.map(({ name }) => name).filter((name) => rates.of(name).length > 0);
+  const names = watches.map(({ name }) => name);
   const incidents = perMinute(newest(histories), answer.at);
   return (
     <div className="charts">
@@ -63,10 +63,8 @@ function Charts({ watches, answer, histories }: Shown & { answer: Answer<ListWat
         <Chart title="Reconnects and resyncs per minute" whole bars format={count} data={incidents}
           summary={incidents.curves.map(({ name, values }) => `${sum(values.map((n) => n ?? 0))} ${name} in the last hour`).join(', ')} />
       )}
-      {names.length > 0 && (
-        <Chart title="Changes per second" format={rate} data={curvesOf(names, (name) => rates.of(name))}
-          summary={names.map((name) => `${name} ${rate(mean(rates.of(name), 5000) || 0)}`).join(', ')} />
-      )}
+      <Chart title="Changes per second" format={rate} data={curvesOf(names, (name) => rates.of(name))}
+        summary={names.map((name) => `${name} ${rate(mean(rates.of(name), 5000) || 0)}`).join(', ')} />
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import type { Curves } from '../charts/curves';
-import type { Incident, UpstreamHistory } from '../subscribers/connections';
+import type { Incident, WatchUpstream } from '../gateway/contract';
 
 /** An incident, and the watch that it happened to. */
 export interface Happened extends Incident {
@@ -7,7 +7,7 @@ export interface Happened extends Incident {
 }
 
 /** The incidents of all upstreams, the newest first. */
-export function newest(upstreams: readonly UpstreamHistory[]): Happened[] {
+export function newest(upstreams: readonly WatchUpstream[]): Happened[] {
   return upstreams
     .flatMap(({ watch, incidents }) => incidents.map((incident) => ({ ...incident, watch })))
     .sort((a, b) => Date.parse(b.at) - Date.parse(a.at));

@@ -1,0 +1,15 @@
+import { useTroubles } from '../app/troubles';
+import { useAnswer, type Answer } from './answer';
+import type { Subscribers } from './contract';
+import { useSilence } from './watches';
+
+const everyMs = 2000;
+
+/** Who is connected, of one watch or of all (''), and how upstreams fare, renewed every two seconds. */
+export function useSubscribers(watch: string, limit: number): Answer<Subscribers> {
+  const query = new URLSearchParams({ limit: String(limit), ...watch && { watch } });
+  const answer = useAnswer<Subscribers>(`v1/subscribers?${query}`, everyMs);
+  const silence = useSilence(answer, everyMs);
+  useTroubles(answer.status === 404 ? [] : silence); // that is an answer: see Missing
+  return answer;
+}
