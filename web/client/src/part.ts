@@ -40,6 +40,12 @@ export class Part {
     return this.followed.view.error;
   }
 
+  /** It is on its way from the gateway for the first time, and nothing is amiss. */
+  get begins(): boolean {
+    const { state, reason } = this.followed.view;
+    return (state === 'connecting' || state === 'priming') && reason === '';
+  }
+
   /** There is a snapshot to tell. */
   get owes(): boolean {
     return this.#whole && this.followed.view.revision !== '';

@@ -36,8 +36,8 @@ export class Tab {
     if (data.say === 'more') return this.#streams.get(stream)?.more();
     if (data.say === 'end') return this.#end(stream);
     this.hub.check();
-    if (this.#streams.has(stream)) this.#tell({ stream });
-    else this.#greet();
+    this.#streams.get(stream)?.asked();
+    this.#streams.has(stream) ? this.#tell({ stream }) : this.#greet();
   };
 
   #begin({ stream, query, lastEventId }: Extract<Ask, { query: string }>): void {

@@ -27,6 +27,7 @@ export class TabStream {
   #begun: string | undefined; // the id within them, if they are a snapshot
   #id = '';              // behind them
   #ready = true;
+  #quiet: boolean;
   #due = false;
   #ended = false;
 
@@ -35,6 +36,13 @@ export class TabStream {
       new Part(hub.follow(watch), query.get(`prefix.${watch}`) ?? '', lastEventId, () => this.#schedule()));
     const watches = this.#parts.map(({ watch, mode }) => ({ watch, mode }));
     this.#hello = [JSON.stringify({ type: 'hello', heartbeat_ms: heartbeatMs, watches } satisfies HelloEvent)];
+    this.#quiet = lastEventId !== '';
+    this.#schedule();
+  }
+
+  /** The tab asks whether the hub is alive. */
+  asked(): void {
+    this.#quiet = false;
     this.#schedule();
   }
 
@@ -63,13 +71,19 @@ export class TabStream {
     if (this.#ended) return;
     const refused = this.#parts.find(({ closed }) => closed);
     if (refused) return this.#refuse(refused);
-    if (!this.#ready) return;
+    if (!this.#ready || this.#waits) return;
     if (this.#sent === this.#lines.length) this.#fill();
     if (this.#sent === this.#lines.length) return;
     this.#ready = false;
     const events = this.#slice();
     const id = this.#sent === this.#lines.length ? this.#id : this.#begun;
     this.tell({ events, ...(id && { id }) });
+  }
+
+  // A tab that comes from a hub which was well is not troubled by the first moments
+  // of this one. If they last until the tab asks, it is told.
+  get #waits(): boolean {
+    return this.#quiet && this.#parts.every(({ begins }) => begins);
   }
 
   // A snapshot comes alone: in the middle of it nothing is shown, so that the tab

@@ -105,14 +105,32 @@ describe('another tab takes over from one that leads and', () => {
     await pass();
     expect(leader()).toBe(second!.tab);
     expect(server.exchanges).toHaveLength(2);
-    expect([second!, third!].map(({ tide }) => shown(tide))).toEqual(['offline a=1', 'offline a=1']);
+    const states: string[] = [];
+    third!.tide.store('w').subscribe(({ state }) => states.push(state));
     await answer(2);
     expect([second!, third!].map(({ tide }) => shown(tide))).toEqual(['in_sync a=2', 'in_sync a=2']);
+    expect(new Set(states)).toEqual(new Set(['in_sync']));
     second!.tab.kill();
     await pass();
     await answer(3);
     expect(shown(third!.tide)).toBe('in_sync a=3');
     expect(server.exchanges).toHaveLength(3);
+  });
+
+  test('is closed, while the gateway cannot be reached', async () => {
+    const [first, second] = await share(2);
+    first.tab.kill();
+    await pass();
+    server.last.fail();
+    await pass();
+    expect(shown(second!.tide)).toBe('offline a=1');
+  });
+
+  test('is closed, while the gateway does not answer', async () => {
+    const [first, second] = await share(2);
+    first.tab.kill();
+    await pass(9_000);
+    expect(shown(second!.tide)).toBe('offline a=1');
   });
 
   test('does not want it any more', async () => {

@@ -2,12 +2,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Event } from '../src/protocol.js';
 import { parser } from '../src/sse.js';
-import type { Changes } from '../src/replica.js';
 import { Stores } from '../src/stores.js';
-import type { Store } from '../src/store.js';
-import type { View } from '../src/view.js';
-import { hello } from './server.js';
-import { history, Upstream, type Piece } from './upstream.js';
+import { Seen } from './seen.js';
+import { history, response, Upstream } from './upstream.js';
 
 /** A client whose streams are cut wherever the test likes. */
 class Follower {
@@ -41,66 +38,6 @@ class Follower {
   lose() {
     this.stores.disconnect({ state: 'offline', since: Date.now(), reason: '' });
   }
-}
-
-/** What was shown of one watch, compared with the model at every call. */
-class Seen {
-  head = 0;           // of the watch, when the stream began
-  at = -1;            // the version that was shown last
-  shown = new Map<string, unknown>();
-  readonly faults: unknown[] = [];
-
-  constructor(readonly upstream: Upstream, readonly store: Store) {
-    store.subscribe((...call) => {
-      // A store keeps the faults of its listeners to itself.
-      try { this.#check(...call); } catch (error) { this.faults.push(error); }
-    });
-  }
-
-  #check({ resources, state, revision }: View, { replaced, keys }: Changes) {
-    const now = new Map([...resources].map(([key, { value }]) => [key, value]));
-    if (revision !== '') this.at = this.#find(now, revision);
-    if (!replaced) expect(differing(this.shown, now).filter((key) => !keys.has(key))).toEqual([]);
-    if (state === 'in_sync') expect(this.at).toBeGreaterThanOrEqual(this.head);
-    this.shown = now;
-  }
-
-  // Never half of something, and never back in time.
-  #find(now: Map<string, unknown>, revision: string): number {
-    const { upstream } = this;
-    for (let i = Math.max(0, this.at); i < upstream.versions.length; i++) {
-      if (String(upstream.versions[i]!.revision) === revision && differing(upstream.values(i), now).length === 0) return i;
-    }
-    throw new Error(`shown: ${JSON.stringify([...now])} at ${revision}, which the upstream never was after version ${this.at}`);
-  }
-}
-
-const differing = (a: Map<string, unknown>, b: Map<string, unknown>) =>
-  [...new Set([...a.keys(), ...b.keys()])].filter((key) => a.get(key) !== b.get(key) || a.has(key) !== b.has(key));
-
-/** One response for all watches: pieces in any order, and ids that hold every position. */
-function response(upstreams: Upstream[], id: string, heads: number[], choose: (n: number) => number): Uint8Array {
-  const known = new Map(id.split(',').filter(Boolean).map((position) => [position.split('@')[0]!, position]));
-  const open = upstreams.map((upstream, i) => upstream.serve(known.get(upstream.watch), heads[i]!));
-  let text = `retry: 1\n\n${hello(upstreams.map(({ watch }) => watch), 'resume')}`;
-  // A piece without a position is followed by more of the same watch.
-  for (let last: Generator<Piece> | undefined; open.length > 0;) {
-    const one = last ?? open[choose(open.length)]!;
-    const { done, value: piece } = one.next();
-    if (done) {
-      open.splice(open.indexOf(one), 1);
-      last = undefined;
-      continue;
-    }
-    text += piece.text;
-    if (piece.position) {
-      known.set(piece.position.split('@')[0]!, piece.position);
-      text = `${text.slice(0, -1)}id: ${[...known.values()].join()}\n\n`;
-    }
-    last = piece.position ? undefined : one;
-    if (!choose(6)) text += ': heartbeat\n\n';
-  }
-  return new TextEncoder().encode(text);
 }
 
 test('shows only states that the upstream had, wherever its streams are cut', () => {

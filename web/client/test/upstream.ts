@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { bookmark, endOfSnapshot, remove, reset, status, upsert } from './server.js';
+import { bookmark, endOfSnapshot, hello, remove, reset, status, upsert } from './server.js';
 
 /** One transaction: what it puts, and what it deletes (undefined). Or everything anew, in another epoch. */
 export interface Commit {
@@ -127,6 +127,31 @@ export class Upstream {
   #position({ epoch, revision }: Version, upTo: number): string {
     return `${this.watch}@${epoch}-${upTo}/${revision}`;
   }
+}
+
+/** One response for all watches: pieces in any order, and ids that hold every position. */
+export function response(upstreams: Upstream[], id: string, heads: number[], choose: (n: number) => number): Uint8Array {
+  const known = new Map(id.split(',').filter(Boolean).map((position) => [position.split('@')[0]!, position]));
+  const open = upstreams.map((upstream, i) => upstream.serve(known.get(upstream.watch), heads[i]!));
+  let text = `retry: 1\n\n${hello(upstreams.map(({ watch }) => watch), 'resume')}`;
+  // A piece without a position is followed by more of the same watch.
+  for (let last: Generator<Piece> | undefined; open.length > 0;) {
+    const one = last ?? open[choose(open.length)]!;
+    const { done, value: piece } = one.next();
+    if (done) {
+      open.splice(open.indexOf(one), 1);
+      last = undefined;
+      continue;
+    }
+    text += piece.text;
+    if (piece.position) {
+      known.set(piece.position.split('@')[0]!, piece.position);
+      text = `${text.slice(0, -1)}id: ${[...known.values()].join()}\n\n`;
+    }
+    last = piece.position ? undefined : one;
+    if (!choose(6)) text += ': heartbeat\n\n';
+  }
+  return new TextEncoder().encode(text);
 }
 
 // A new epoch begins at a lower revision, and no two epochs share one.

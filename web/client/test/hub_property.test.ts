@@ -1,0 +1,138 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Hub, sharedTransport } from '../src/shared.js';
+import { parser } from '../src/sse.js';
+import type { Receiver, StreamRequest, Transport } from '../src/transport.js';
+import { watch, type Watches } from '../src/watch.js';
+import { Browser, type Tab } from './browser.js';
+import { Seen } from './seen.js';
+import { pass } from './server.js';
+import { history, response, Upstream } from './upstream.js';
+
+const url = 'http://gateway.test';
+
+/** A gateway that lets go of a response in pieces as long as the test likes. */
+class Gateway implements Transport {
+  readonly hearsHeartbeat = false;
+  readonly heads: number[];
+  #prefix = '';
+  #response: { left: string; feed: (text: string) => void; receiver: Receiver; cut: (error: Error) => void } | undefined;
+
+  constructor(private readonly upstreams: Upstream[], private readonly choose: (n: number) => number) {
+    this.heads = upstreams.map(() => 0);
+  }
+
+  read(request: StreamRequest, receiver: Receiver): Promise<void> {
+    const left = new TextDecoder().decode(this.#respond(request));
+    return new Promise((_, cut) => {
+      const response = this.#response = { left, feed: parser(receiver), receiver, cut };
+      request.signal.addEventListener('abort', () => { if (this.#response === response) this.#response = undefined; });
+    });
+  }
+
+  #respond({ url, lastEventId }: StreamRequest): Uint8Array {
+    const { searchParams } = new URL(url);
+    // The position of a watch with another prefix is that of another watch.
+    const prefix = searchParams.get('prefix.w') ?? '';
+    const known = lastEventId.split(',').filter((position) => prefix === this.#prefix || !position.startsWith('w@')).join();
+    this.#prefix = prefix;
+    this.upstreams.forEach((upstream, i) => this.has(i, upstream.find(known)));
+    const served = this.upstreams.filter((upstream) => searchParams.getAll('watch').includes(upstream.watch));
+    return response(served, known, served.map((upstream) => this.heads[this.upstreams.indexOf(upstream)]!), this.choose);
+  }
+
+  /** What somebody has seen, whoever answers next has as well. */
+  has(upstream: number, version: number): void {
+    this.heads[upstream] = Math.max(this.heads[upstream]!, version);
+  }
+
+  send(length: number): void {
+    const response = this.#response;
+    if (!response) return;
+    response.receiver.alive();
+    response.feed(response.left.slice(0, length));
+    response.left = response.left.slice(length);
+    response.receiver.flush();
+  }
+
+  cut(): void {
+    this.#response?.cut(new Error('cut'));
+  }
+}
+
+/** A tab that follows v, and of w the keys with a prefix. */
+interface Visitor {
+  readonly tab: Tab;
+  readonly port: MessagePort;
+  readonly tide: Watches;
+  readonly seen: Seen[];
+}
+
+function visit(browser: Browser, upstreams: Upstream[], prefix: string): Visitor {
+  const tab = browser.tab();
+  const { port1, port2 } = new MessageChannel();
+  const tide = tab.run(() => watch<Record<string, unknown>>(url, { watches: ['v', { watch: 'w', prefix }], transport: sharedTransport(port2), hiddenMs: 1_000 }));
+  const seen = upstreams.map((upstream) => new Seen(upstream, tide.store(upstream.watch), upstream.watch === 'w' ? prefix : ''));
+  return { tab, port: port1, tide, seen };
+}
+
+beforeEach(() => void vi.useFakeTimers());
+
+afterEach(() => void vi.useRealTimers());
+
+const step = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('send' as const), n: fc.nat(2_000) }) },
+  fc.record({ do: fc.constantFrom('cut' as const, 'hide' as const, 'show' as const, 'another hub' as const, 'visit' as const), n: fc.nat(100) }),
+);
+
+test('tabs show only states that the upstream had, whatever happens to them and to the hub', async () => {
+  await fc.assert(fc.asyncProperty(history, history, fc.array(step, { maxLength: 25 }), fc.infiniteStream(fc.nat(1_000)), async (a, b, steps, random) => {
+    const choose = (n: number) => (random.next().value as number) % n;
+    const upstreams = [new Upstream('v', a, choose), new Upstream('w', b, choose)];
+    const gateway = new Gateway(upstreams, choose);
+    const browser = new Browser();
+    const visitors: Visitor[] = [];
+    let hub = new Hub(url, { transport: gateway });
+
+    const act = {
+      send: (n: number) => gateway.send(n),
+      cut: () => gateway.cut(),
+      hide: (n: number) => visitors[n % visitors.length]!.tab.hide(),
+      show: (n: number) => visitors[n % visitors.length]!.tab.show(),
+      'another hub': () => {
+        for (const { seen } of visitors) seen.forEach(({ at }, i) => gateway.has(i, at));
+        hub.rest();
+        hub = new Hub(url, { transport: gateway });
+        for (const { port } of visitors) hub.serve(port);
+      },
+      visit: (n: number) => {
+        const visitor = visit(browser, upstreams, ['', 'a', 'b/', 'b/c'][n % 4]!);
+        hub.serve(visitor.port);
+        visitors.push(visitor);
+      },
+    };
+    act.visit(2);
+    act.visit(1);
+    try {
+      for (const { do: what, n } of steps) {
+        act[what](n);
+        await pass(what === 'hide' ? 70_000 : 100);
+      }
+      for (const { tab } of visitors) tab.show();
+      for (let i = 0; i < 6; i++) { // so that whoever backs off is back
+        await pass(10_000);
+        gateway.send(Infinity);
+      }
+      await pass(100);
+      for (const { store, at, upstream, faults } of visitors.flatMap(({ seen }) => seen)) {
+        for (const fault of faults) throw fault;
+        expect([store.state, at]).toEqual(['in_sync', upstream.versions.length - 1]);
+      }
+    } finally {
+      for (const { tide } of visitors) tide.close();
+      hub.rest();
+      browser.close();
+      vi.clearAllTimers();
+    }
+  }), { numRuns: 200 });
+}, 60_000);
