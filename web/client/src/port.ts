@@ -1,6 +1,12 @@
 import type { Problem, StatusEvent } from './protocol.js';
 import type { State } from './view.js';
 
+/**
+ * Which version of these messages this is. After an upgrade of the page, an old tab
+ * may keep the old worker alive: a new tab then goes another way.
+ */
+export const dialect = 1;
+
 /** What tabs and a hub talk through: a MessagePort, or a BroadcastChannel of the two. */
 export interface Port {
   postMessage(message: unknown): void;
@@ -25,7 +31,7 @@ export type Ask = { readonly stream: number } & (
  * or, as the answer to `alive`, nothing.
  */
 export type Tell =
-  | { readonly hub: string }
+  | { readonly hub: string; readonly dialect: number }
   | {
     readonly stream: number;
     readonly events?: readonly string[];

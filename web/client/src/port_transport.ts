@@ -1,5 +1,5 @@
 import { RefusedError } from './errors.js';
-import type { Ask, Port, Tell } from './port.js';
+import { dialect, type Ask, type Port, type Tell } from './port.js';
 import type { Receiver, StreamRequest, Transport } from './transport.js';
 
 // It is the tab that asks whether the hub is alive: the timers of a tab that is
@@ -13,7 +13,8 @@ const deafAfter = 2;
 
 /**
  * Reads streams from a hub: `watch(url, { transport: sharedTransport(worker.port) })`.
- * deaf is called when the hub does not answer, long before the stream is given up.
+ * deaf is called when the hub does not answer, long before the stream is given up, or
+ * when it is of another version.
  */
 export function sharedTransport(port: Port, deaf: () => void = () => {}): Transport {
   const readers = new Set<Reader>();
@@ -23,6 +24,7 @@ export function sharedTransport(port: Port, deaf: () => void = () => {}): Transp
   // each behind what it has.
   port.addEventListener('message', ({ data }: MessageEvent<Tell>) => {
     if (!('hub' in data)) return;
+    if (data.dialect !== dialect) return deaf();
     hub = data.hub;
     for (const reader of readers) reader.ask(++streams);
   });
@@ -82,7 +84,7 @@ class Reader {
     }
   };
 
-  #take({ events, id, refused }: Exclude<Tell, { hub: string }>): void {
+  #take({ events, id, refused }: Extract<Tell, { stream: number }>): void {
     if (refused) return this.#end(new RefusedError(refused.status, refused.problem, undefined));
     if (!events) return;
     for (const event of events) this.receiver.event(event);

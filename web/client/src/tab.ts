@@ -1,5 +1,5 @@
 import type { Hub } from './hub.js';
-import type { Ask, Port, Tell } from './port.js';
+import { dialect, type Ask, type Port, type Tell } from './port.js';
 import { TabStream } from './tab_stream.js';
 import { unique } from './unique.js';
 
@@ -68,7 +68,7 @@ export class Tab {
   }
 
   #greet(): void {
-    this.#tell({ hub: unique() });
+    this.#tell({ hub: unique(), dialect });
   }
 
   #tell(message: Tell): void {

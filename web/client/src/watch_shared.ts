@@ -1,5 +1,6 @@
 import { ElectedTransport } from './elected_transport.js';
 import { Hub, type HubOptions } from './hub.js';
+import { dialect } from './port.js';
 import { sharedTransport } from './port_transport.js';
 import type { Transport } from './transport.js';
 import { watch, type WatchOptions, type Watches } from './watch.js';
@@ -32,7 +33,7 @@ export function watchShared<Values = Record<string, unknown>>(
   const newHub = () => new Hub(url, connection);
   const ways: Way[] = [];
   if (worker && 'SharedWorker' in globalThis) ways.push((failed) => workerTransport(worker(), failed));
-  if (globalThis.navigator?.locks) ways.push((failed) => new ElectedTransport(`watchtide ${name}`, newHub, failed));
+  if (globalThis.navigator?.locks) ways.push((failed) => new ElectedTransport(`watchtide ${dialect} ${name}`, newHub, failed));
   if (ways.length === 0) return watch<Values>(url, { ...tab, ...connection });
   return watch<Values>(url, { ...tab, transport: new Ways([...ways, () => ownTransport(newHub())]) });
 }

@@ -66,7 +66,7 @@ async function answer(value: number): Promise<void> {
   await pass();
 }
 
-const leader = () => browser.locks.held.get(`watchtide ${url}`)?.owner;
+const leader = () => browser.locks.held.get(`watchtide 1 ${url}`)?.owner;
 
 test('six tabs are one connection', async () => {
   await share(6);
@@ -79,7 +79,7 @@ test('a tab hears nothing that is meant for another', async () => {
   await share(3);
   const names = [...browser.channels].map(({ name }) => name);
   expect(new Set(names).size).toBe(1 + 3); // the lobby, and one for each tab
-  expect(names.filter((name) => name !== `watchtide ${url}`)).toHaveLength(2 * 3);
+  expect(names.filter((name) => name !== `watchtide 1 ${url}`)).toHaveLength(2 * 3);
 });
 
 test('tabs of another name have their own', async () => {
@@ -294,6 +294,16 @@ describe('the way is', () => {
     await pass();
     expect(leader()).toBeUndefined();
     worker.dispatchEvent(new Event('error'));
+    await pass();
+    expect(leader()).toBe(tab);
+  });
+
+  test('another one when the worker is of another version', async () => {
+    const { port1, port2 } = new MessageChannel();
+    vi.stubGlobal('SharedWorker', class {});
+    const { tab } = open({ worker: () => Object.assign(new EventTarget(), { port: port1 }) as unknown as SharedWorker });
+    await pass();
+    port2.postMessage({ hub: 'old' });
     await pass();
     expect(leader()).toBe(tab);
   });

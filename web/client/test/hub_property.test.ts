@@ -135,4 +135,4 @@ test('tabs show only states that the upstream had, whatever happens to them and 
       vi.clearAllTimers();
     }
   }), { numRuns: 200 });
-}, 60_000);
+});
