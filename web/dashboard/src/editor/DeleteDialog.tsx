@@ -39,7 +39,7 @@ export function DeleteDialog({ watch, resource, onClose }: Props & { resource: N
   const changed = change.what === 'changed' && newer?.revision !== change.revision;
   const deleted = gone || change.what === 'deleted';
   return (
-    <Dialog title={`Delete “${resource.key}”?`} onLeave={onClose} aside={<span className="soft">in {watch}, revision {revision}</span>}>
+    <Dialog title={`Delete “${resource.key}”?`} small={!newer} onLeave={onClose} aside={<span className="soft">in {watch}, revision {revision}</span>}>
       <div role="alert">
         {deleted && <p className="notice wait">It is gone already: somebody else deleted it.</p>}
         {changed && !deleted && (
