@@ -4,6 +4,7 @@ import './first_paint.mjs';
 import './policy.mjs';
 import './accessibility.mjs';
 import './keyboard.mjs';
+import './editing.mjs';
 import './upstream_away.mjs';
 import './restart.mjs';
 import './silence.mjs';

@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { startChromium } from '../stage/chromium.mjs';
 import { Gateway } from '../stage/gateway.mjs';
+import { enter, scenes } from '../stage/pages.mjs';
 import { until } from '../stage/until.mjs';
 import { Upstream } from '../stage/upstream.mjs';
 import { Visitor } from '../stage/visitor.mjs';
-import { scenes } from './scenes.mjs';
 
 const folder = fileURLToPath(new URL('../../../../docs/images/', import.meta.url));
 const perSecond = 40;
@@ -41,10 +41,11 @@ await upstream.stop();
 
 async function shoot(size, colorScheme, options) {
   const visitor = await Visitor.arrive(chromium.browser, { colorScheme, reducedMotion: 'no-preference', ...options });
-  for (const { name, hash, pose } of scenes.filter((scene) => wanted.length === 0 || wanted.includes(scene.name))) {
-    const tab = await visitor.open(`${gateway.origin}/${hash}`);
-    await pose({ tab, page: tab.page, history: () => history(gateway) });
-    const file = `${folder}${name}-${size}-${colorScheme}.png`;
+  for (const scene of scenes.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
+    const tab = await visitor.open(`${gateway.origin}/${scene.hash}`);
+    await enter(scene, tab);
+    await history();
+    const file = `${folder}${scene.name}-${size}-${colorScheme}.png`;
     await tab.page.screenshot({ path: file });
     await shrink(file);
     console.log(`${file}: ${((await stat(file)).size / 1000).toFixed(0)} kB`);
@@ -54,8 +55,8 @@ async function shoot(size, colorScheme, options) {
 }
 
 /** Returns when so many changes have come that charts are not empty. */
-async function history(from) {
-  const newest = async () => Number((await from.watch('services')).revision);
+async function history() {
+  const newest = async () => Number((await gateway.watch('services')).revision);
   const began = await newest();
   await until('history', async () => await newest() > began + perSecond * secondsOfHistory, 2_000 * secondsOfHistory);
 }

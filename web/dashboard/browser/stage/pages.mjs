@@ -2,5 +2,29 @@
 export const pages = [
   { name: 'overview', hash: '#/', shows: '[data-testid=watch-row][data-watch=services]' },
   { name: 'watch', hash: '#/watches/services', shows: '[data-testid=resources][data-state=in_sync] [role=row][data-key]' },
-  { name: 'notes', hash: '#/watches/notes', shows: '[data-testid=resources][data-state=in_sync] [role=row][data-key]' },
+  { name: 'stream', hash: '#/stream/nodes', shows: '[data-testid=wire] [data-event=end_of_snapshot]' },
+  { name: 'subscribers', hash: '#/subscribers', shows: '[data-testid=subscribers] .totals' },
+  { name: 'upstreams', hash: '#/upstreams', shows: '[data-testid=upstreams] .totals' },
 ];
+
+const watch = pages.find(({ name }) => name === 'watch').shows;
+
+/** All that there is to see: the pages, and what opens in them. */
+export const scenes = [
+  ...pages.map((page) => ({ ...page, pose: () => {} })),
+  { name: 'detail', hash: '#/watches/services', shows: watch, async pose(tab) {
+    await tab.rows.nth(2).click();
+    await tab.detail.waitFor();
+  } },
+  { name: 'editor', hash: '#/watches/notes', shows: watch, async pose(tab) {
+    await tab.rows.first().click();
+    await tab.detail.getByRole('button', { name: 'Edit' }).click();
+    await tab.page.getByRole('dialog').getByRole('textbox').waitFor();
+  } },
+];
+
+/** Brings a tab, that was opened at the scene's hash, to where the scene is complete. */
+export async function enter(scene, tab) {
+  await tab.page.locator(scene.shows).first().waitFor();
+  await scene.pose(tab);
+}

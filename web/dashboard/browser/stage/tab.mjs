@@ -6,6 +6,7 @@ export class Tab {
     this.page = page;
     this.banner = page.getByTestId('stale-banner');
     this.table = page.getByTestId('resources');
+    this.detail = page.getByTestId('resource-detail');
     this.rows = this.table.locator('[role=row][data-key]');
   }
 
