@@ -1,8 +1,15 @@
 import { setOptions } from '../app/route';
 import '../app/cards.css';
 
-/** Says why the gateway has nothing about subscribers: it was not told to, or there is no such watch. */
-export function Missing({ watch, known }: { watch: string; known: boolean }) {
+interface Asked {
+  /** What it would tell: `who is connected`. */
+  readonly what: string;
+  readonly watch: string;
+  readonly known: boolean;
+}
+
+/** Says why the gateway tells nothing of that kind: it was not told to, or there is no such watch. */
+export function Missing({ what, watch, known }: Asked) {
   if (watch && !known) {
     return (
       <p>
@@ -13,8 +20,8 @@ export function Missing({ watch, known }: { watch: string; known: boolean }) {
   }
   return (
     <div className="card none">
-      <h3>This gateway does not tell who is connected</h3>
-      <p>It is served beside the metrics, which are switched off. In the configuration that the gateway was started with:</p>
+      <h3>This gateway does not tell {what}</h3>
+      <p>That is served beside the metrics, which are switched off. In the configuration that the gateway was started with:</p>
       <pre>{'metrics:\n  enabled: true'}</pre>
     </div>
   );

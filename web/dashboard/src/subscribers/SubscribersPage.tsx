@@ -25,7 +25,7 @@ export function SubscribersPage() {
   return (
     <div className="page" data-testid="subscribers">
       <div className="bar"><h2>Subscribers</h2> <span className="push"><WatchChoice watch={watch} names={names} /></span></div>
-      {answer.status === 404 && <Missing watch={watch} known={names.includes(watch)} />}
+      {answer.status === 404 && watches.data && <Missing what="who is connected" watch={watch} known={names.includes(watch)} />}
       {answer.status !== 404 && !answer.data && <p className="soft">Waiting for the gateway’s first answer.</p>}
       {answer.status !== 404 && answer.data && (
         <>

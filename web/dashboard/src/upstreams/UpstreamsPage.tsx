@@ -29,9 +29,9 @@ export function UpstreamsPage() {
       <div className="bar"><h2>Upstreams</h2> <span className="push"><WatchChoice watch={watch} names={all.map(({ name }) => name)} /></span></div>
       {!watches.data && <p className="soft">Waiting for the gateway’s first answer.</p>}
       {shown.length > 0 && <Totals watches={shown} histories={histories} />}
+      {off && watches.data && <Missing what="how often it reconnected" watch={watch} known={shown.length > 0} />}
       {shown.length > 0 && <Charts watches={shown} answer={watches} histories={histories} />}
       {shown.length > 0 && <UpstreamList watches={shown} histories={histories} />}
-      {off && watches.data && <Missing watch={watch} known={shown.length > 0} />}
       {!off && answer.data && <Incidents incidents={newest(histories)} />}
     </div>
   );
