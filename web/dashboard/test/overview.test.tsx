@@ -43,8 +43,8 @@ describe('the overview', () => {
     for (const text of ['local', 'in sync', '1,234', '2.0 KiB', '17', 'ab12']) expect(row).toContain(text);
   });
   it('shows changes per second', async () => {
-    await show(watchOf('a'), watchOf('b'));
-    vi.stubGlobal('fetch', () => Promise.resolve(Response.json({ watches: [watchOf('a'), watchOf('b', { changes: 25 })] })));
+    await show(watchOf('calm'), watchOf('lively'));
+    vi.stubGlobal('fetch', () => Promise.resolve(Response.json({ watches: [watchOf('calm'), watchOf('lively', { changes: 25 })] })));
     await act(() => vi.advanceTimersByTimeAsync(1000));
     const shown = screen.getAllByTestId('watch-row').map((row) => row.querySelector('.rated')?.textContent);
     expect(shown).toEqual(['0, at most 0 in the last two minutes', '20, at most 20 in the last two minutes']);

@@ -43,6 +43,9 @@ describe('the mean', () => {
   it('is of the newest only', () => {
     expect(mean(noted([1, 0], [1001, 500], [2001, 501], [3001, 504]).of('notes'), 2000)).toBe(2);
   });
+  it('takes of a long sample only what is in the window', () => {
+    expect(mean(noted([1, 0], [60_001, 0], [61_001, 20]).of('notes'), 5000)).toBe(4);
+  });
   it('is unknown before there are two readings', () => {
     expect(mean(noted([1, 0]).of('notes'), 5000)).toBeNaN();
     expect(mean([], 5000)).toBeNaN();

@@ -40,8 +40,9 @@ export function mean(rates: readonly Sample[], windowMs: number): number {
   for (let i = rates.length - 1; i > 0 && rates[i]!.at > from; i--) {
     const { at, value } = rates[i]!;
     if (Number.isNaN(value)) continue;
-    sum += value * (at - rates[i - 1]!.at);
-    time += at - rates[i - 1]!.at;
+    const lasted = at - Math.max(from, rates[i - 1]!.at);
+    sum += value * lasted;
+    time += lasted;
   }
   return time > 0 ? sum / time : NaN;
 }
