@@ -29,6 +29,13 @@ describe('the lines of a value', () => {
     expect(linesOf(value, { open, whole: new Set([list!.id]) })).toHaveLength(1 + 250 + 1);
   });
 
+  it('unfold a long text', () => {
+    const value = { text: 'x'.repeat(5000) };
+    const [folded] = linesOf(value, none);
+    expect(folded).toMatchObject({ open: false, members: undefined });
+    expect(linesOf(value, { ...none, open: new Map([[folded!.id, true]]) })).toMatchObject([{ open: true }]);
+  });
+
   it('have different names where dots are in them', () => {
     const lines = linesOf({ 'a.b': 1, a: { b: 2 } }, none);
     expect(new Set(lines.map(({ id }) => id)).size).toBe(lines.length);

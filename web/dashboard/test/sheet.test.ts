@@ -159,6 +159,27 @@ describe('a sheet', () => {
     expect(shown(sheet)).toBe('b=1');
   });
 
+  it('has in one look what is of one moment, while many rows are sorted in slices', async () => {
+    vi.useRealTimers(); // a slice ends by the clock
+    const source = new Source();
+    const sheet = new Sheet(source as unknown as Store);
+    const stop = sheet.follow();
+    source.snapshot(1, Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`k${(i * 7919) % 50_000}`, i])));
+    const seen: string[] = [];
+    await new Promise<void>((done) => {
+      let changed = false;
+      sheet.subscribe(() => {
+        const { state, revision, total, arranging } = sheet.look;
+        seen.push(`${state} ${revision} ${total}`);
+        if (arranging && !changed) source.change(2, { more: 1 });
+        changed ||= arranging;
+        if (revision === '2') done();
+      });
+    });
+    stop();
+    expect([...new Set(seen)]).toEqual(['priming  0', 'in_sync 1 50000', 'in_sync 2 50001']);
+  });
+
   it('is quiet once nobody looks', () => {
     const source = new Source();
     const { sheet, stop, told } = follow(source);

@@ -24,7 +24,7 @@ interface Props {
 export const BodyRow = memo(function BodyRow({ id, rowKey, index, resource, columns, phase, active, opened, onOpen }: Props) {
   return (
     <div
-      role="row" id={id} className="row" tabIndex={-1} aria-rowindex={index + 2} aria-selected={opened}
+      role="row" id={id} className="row" tabIndex={-1} aria-rowindex={index + 2} aria-selected={opened} aria-hidden={phase === 'gone' || undefined}
       data-key={resource.key} data-phase={phase} data-active={active || undefined} data-odd={index % 2 === 1 || undefined}
       style={{ transform: `translateY(${index * rowHeight}px)` }} onClick={() => onOpen(rowKey, index)}
     >

@@ -47,10 +47,9 @@ function Resources({ watch, store }: { watch: string; store: ResourceStore }) {
   const look = useLook(sheet);
   const columns = useColumns(sheet, options.get('columns'));
   const opened = openedKey(options);
-  const view = store.view;
   const facts = useWatches().data?.watches.find(({ name }) => name === watch);
   const writable = facts?.writable ?? false;
-  useFreshness(watch, view, look);
+  useFreshness(watch, look);
 
   const [dialog, setDialog] = useState<Dialog>();
   const isOpen = opened !== undefined;
@@ -61,7 +60,7 @@ function Resources({ watch, store }: { watch: string; store: ResourceStore }) {
   }, []);
   return (
     <div className="resources">
-      <Summary name={watch} watch={facts} view={view} sheet={sheet} look={look} />
+      <Summary name={watch} watch={facts} sheet={sheet} look={look} />
       <div className="bar">
         <FilterField filter={filter} look={look} />
         <ColumnMenu columns={columns} />

@@ -1,4 +1,3 @@
-import type { View } from '@watchtide/client';
 import { Age } from '../app/Age';
 import { href } from '../app/route';
 import type { Watch } from '../gateway/contract';
@@ -7,7 +6,7 @@ import type { Look, Sheet } from './sheet';
 import { useRate } from './useRate';
 
 /** What there is to say of a watch as a whole. */
-export function Summary({ name, watch, view, sheet, look }: { name: string; watch: Watch | undefined; view: View; sheet: Sheet; look: Look }) {
+export function Summary({ name, watch, sheet, look: { view, total, revision } }: { name: string; watch: Watch | undefined; sheet: Sheet; look: Look }) {
   return (
     <div className="bar resource-summary">
       <h2>{name}</h2>
@@ -15,8 +14,8 @@ export function Summary({ name, watch, view, sheet, look }: { name: string; watc
       <span className="soft">for <Age of={new Date(view.since).toISOString()} /></span>
       <dl>
         {watch && <Fact name="source">{watch.source}</Fact>}
-        <Fact name="resources">{count(look.total)}</Fact>
-        <Fact name="revision">{look.revision || '–'}</Fact>
+        <Fact name="resources">{count(total)}</Fact>
+        <Fact name="revision">{revision || '–'}</Fact>
         <Rate sheet={sheet} />
       </dl>
       <a className="push" href={href('stream', name)}>The raw stream</a>

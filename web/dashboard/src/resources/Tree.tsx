@@ -1,7 +1,7 @@
 import { useId, useRef, useState, type KeyboardEvent } from 'react';
 import { count } from '../text/number';
 import { useFlash } from './Cell';
-import { linesOf, type Folds, type Line } from './lines';
+import { linesOf, longText, type Folds, type Line } from './lines';
 
 /** A value as a tree whose branches fold. */
 export function Tree({ value, label }: { value: unknown; label: string }) {
@@ -16,7 +16,7 @@ export function Tree({ value, label }: { value: unknown; label: string }) {
   const act = (line: Line) => {
     setChosen(line.id);
     if (line.more > 0) setFolds((folds) => ({ ...folds, whole: new Set(folds.whole).add(line.parent ?? '') }));
-    else if (line.members !== undefined) fold(line, !line.open);
+    else if (line.open !== undefined) fold(line, !line.open);
   };
   const moveTo = (to: number) => {
     const line = lines[Math.max(0, Math.min(to, lines.length - 1))];
@@ -33,7 +33,7 @@ export function Tree({ value, label }: { value: unknown; label: string }) {
     else if (event.key === 'Home') moveTo(0);
     else if (event.key === 'End') moveTo(lines.length - 1);
     else if (event.key === 'Enter' || event.key === ' ') act(line);
-    else if (event.key === 'ArrowRight' && line.members !== undefined) line.open ? moveTo(index + 1) : fold(line, true);
+    else if (event.key === 'ArrowRight' && line.open !== undefined) line.open ? moveTo(index + 1) : fold(line, true);
     else if (event.key === 'ArrowLeft') line.open ? fold(line, false) : moveTo(lines.findIndex(({ id }) => id === line.parent));
     else return;
     event.preventDefault();
@@ -52,19 +52,20 @@ function Branch({ id, line, active, onAct }: { id: string; line: Line; active: b
   return (
     <div
       role="treeitem" id={id} aria-level={level} aria-posinset={position} aria-setsize={siblings} aria-selected={active}
-      aria-expanded={members === undefined ? undefined : open} data-flash={flash} style={{ paddingLeft: `${level * 1.1 - 0.6}rem` }} onClick={onAct}
+      aria-expanded={open} data-flash={flash} style={{ paddingLeft: `${level * 1.1 - 0.6}rem` }} onClick={onAct}
     >
-      <span className="knob" aria-hidden="true">{members === undefined ? '' : open ? '▾' : '▸'}</span>
-      {more > 0 ? <em>{count(more)} more</em> : <>{name && <span className="field">{name}: </span>}<Leaf value={value} members={members} /></>}
+      <span className="knob" aria-hidden="true">{open === undefined ? '' : open ? '▾' : '▸'}</span>
+      {more > 0 ? <em>{count(more)} more</em> : <>{name && <span className="field">{name}: </span>}<Leaf value={value} members={members} open={open} /></>}
     </div>
   );
 }
 
-const longest = 2000;
+const longest = 20_000; // characters of a text that is unfolded
 
-function Leaf({ value, members }: { value: unknown; members: number | undefined }) {
+function Leaf({ value, members, open }: Pick<Line, 'value' | 'members' | 'open'>) {
   if (members !== undefined) return <span className="soft">{Array.isArray(value) ? `[${count(members)}]` : `{${count(members)}}`}</span>;
   if (typeof value !== 'string') return <span className="literal">{JSON.stringify(value)}</span>;
-  if (value.length <= longest) return <span className="text">"{value}"</span>;
-  return <><span className="text">"{value.slice(0, longest)}…</span> <em>{count(value.length)} characters</em></>;
+  const most = open ? longest : longText;
+  if (value.length <= most) return <span className="text">"{value}"</span>;
+  return <><span className="text">"{value.slice(0, most)}…</span> <em>{count(value.length)} characters</em></>;
 }

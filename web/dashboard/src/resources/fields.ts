@@ -51,6 +51,7 @@ class Tally {
   // A column that is empty, or the same in every row, or the key once more, or too
   // long to be read in passing, or deep inside, tells less.
   #worth(of: number): number {
+    if (this.path.length === 0) return 1; // else there would be rows that show nothing
     const present = this.count / of;
     const differs = this.keys === this.count ? 0.1 : this.texts.size > 1 || of < 3 ? 1 : 0.4;
     const short = this.characters / this.count <= 40 ? 1 : 0.4;

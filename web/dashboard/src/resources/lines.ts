@@ -9,9 +9,10 @@ export interface Line {
   readonly level: number; // from 1
   readonly name: string;
   readonly value: unknown;
-  /** How many members it has; undefined for what has none to unfold. */
+  /** How many members it has; undefined for none. */
   readonly members: number | undefined;
-  readonly open: boolean;
+  /** Whether what can be unfolded is: members, or the rest of a long text. undefined: nothing can. */
+  readonly open: boolean | undefined;
   /** Which one it is among how many of the same parent, from 1. */
   readonly position: number;
   readonly siblings: number;
@@ -29,15 +30,18 @@ const atOnce = 100; // members of one parent, and what is open unless somebody s
 const openLevels = 3;
 const mostLines = 5000;
 
+/** So many characters of a text are shown while it is folded. */
+export const longText = 300;
+
 /** The lines of a value, as far as they are unfolded. */
 export function linesOf(value: unknown, folds: Folds): Line[] {
   const lines: Line[] = [];
   if (hasMembers(value)) addMembers(lines, value, [], undefined, folds);
-  else lines.push({ ...single, id: '$', name: '', value, level: 1, parent: undefined });
+  else lines.push({ ...single, id: '$', name: '', value, level: 1, parent: undefined, open: openness(value, '$', 1, folds) });
   return lines;
 }
 
-const single = { members: undefined, open: false, position: 1, siblings: 1, more: 0 };
+const single = { members: undefined, open: undefined, position: 1, siblings: 1, more: 0 };
 
 function addMembers(lines: Line[], value: object, path: Path, parent: string | undefined, folds: Folds): void {
   const names = Object.keys(value);
@@ -54,9 +58,15 @@ function addMembers(lines: Line[], value: object, path: Path, parent: string | u
 function addLine(lines: Line[], value: unknown, path: Path, place: Pick<Line, 'parent' | 'position' | 'siblings'>, folds: Folds): void {
   const id = `$${pathText(path)}`;
   const members = hasMembers(value) ? Object.keys(value).length : undefined;
-  const open = members !== undefined && (folds.open.get(id) ?? (path.length < openLevels && members <= atOnce));
+  const open = openness(value, id, path.length, folds);
   lines.push({ ...place, id, level: path.length, name: path.at(-1)!, value, members, open, more: 0 });
-  if (open) addMembers(lines, value as object, path, id, folds);
+  if (open && hasMembers(value)) addMembers(lines, value, path, id, folds);
+}
+
+function openness(value: unknown, id: string, level: number, folds: Folds): boolean | undefined {
+  if (typeof value === 'string') return value.length > longText ? folds.open.get(id) ?? false : undefined;
+  if (!hasMembers(value)) return undefined;
+  return folds.open.get(id) ?? (level < openLevels && Object.keys(value).length <= atOnce);
 }
 
 function hasMembers(value: unknown): value is object {

@@ -84,7 +84,7 @@ export class Rows {
 
   /**
    * Shows the resources that there are, or others in their place, in another
-   * arrangement. Until its end the rows are as they were, and must not be changed.
+   * arrangement. Until its end the rows are as they were, and changes must wait.
    */
   *arrange({ sort, filter }: Arrangement, resources?: ReadonlyMap<string, Resource>): Generator<void, void> {
     const rank = ranking(sort);

@@ -5,6 +5,9 @@ import { inSlices } from './slices';
 
 /** What a table shows beside its rows, at one moment. A new object whenever it or a row is different. */
 export interface Look {
+  /** Of the store. A component takes it from here, since all that it is rendered from must be of one moment. */
+  readonly view: View;
+  /** That of the rows: they are in sync when they are there to be read. */
   readonly state: View['state'];
   /** Of what is shown; empty before the first snapshot. */
   readonly revision: string;
@@ -80,6 +83,7 @@ export class Sheet {
   arrange(arrangement: Arrangement): void {
     this.#arrangement = arrangement;
     this.#arrange(this.#snapshot);
+    this.#tell();
   }
 
   /** Lets what is shown stand still. */
@@ -137,19 +141,22 @@ export class Sheet {
     if (next < Infinity) this.#faded = setTimeout(() => this.#wake(), next - now);
   }
 
+  // What is done within a frame, the caller tells of.
   #arrange(snapshot: Flush | undefined): void {
     this.#arranging?.();
     this.#snapshot = snapshot;
-    let ended = false;
+    let state: 'begun' | 'late' | 'ended' = 'begun';
     const giveUp = inSlices(this.rows.arrange(this.#arrangement, snapshot?.all), () => {
-      ended = true;
-      this.#arranging = undefined;
-      this.#snapshot = undefined;
+      const late = state === 'late';
+      state = 'ended';
+      this.#arranging = this.#snapshot = undefined;
       if (snapshot) this.#revision = snapshot.revision;
-      this.#wake();
+      if (late) this.#tell();
+      this.#wake(); // for what came meanwhile
     });
-    this.#arranging = ended ? undefined : giveUp;
-    this.#wake();
+    if (state !== 'begun') return;
+    state = 'late';
+    this.#arranging = giveUp;
   }
 
   #tell(): void {
@@ -160,12 +167,11 @@ export class Sheet {
   #current(): Look {
     const { total, matching } = this.rows;
     return {
-      state: this.#state(), revision: this.#revision, total, matching,
+      view: this.store.view, state: this.#state(), revision: this.#revision, total, matching,
       paused: this.#paused, waiting: this.#paused ? this.#pending.size : 0, arranging: this.#arranging !== undefined,
     };
   }
 
-  // A snapshot is complete for the reader when its rows are there to be read.
   #state(): View['state'] {
     const { state } = this.store.view;
     if (state !== 'in_sync' || this.#revision && !this.#snapshot) return state;

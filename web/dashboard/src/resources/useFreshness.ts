@@ -1,9 +1,8 @@
-import type { View } from '@watchtide/client';
 import { useTroubles, type Trouble } from '../app/troubles';
 import type { Look } from './sheet';
 
 /** Reports to the banner why what the table shows may not be what there is. */
-export function useFreshness(watch: string, { state, since, reason, error }: View, { paused }: Look): void {
+export function useFreshness(watch: string, { view: { state, since, reason, error }, paused }: Look): void {
   const troubles: Trouble[] = [];
   const ended = state === 'closed' && !error; // by this page itself
   if (state !== 'in_sync' && !ended) troubles.push({ what: watch, state, since, reason });
