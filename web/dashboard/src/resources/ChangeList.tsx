@@ -1,3 +1,4 @@
+import { moment } from '../text/moment';
 import { count } from '../text/number';
 import { brief } from './brief';
 import type { Change } from './changes';
@@ -11,7 +12,7 @@ export function ChangeList({ changes }: { changes: readonly Change[] }) {
   return (
     <ol className="change-list">{changes.map((change, i) => (
       <li key={`${changes.length - i} ${change.at}`}>
-        <time dateTime={new Date(change.at).toISOString()}>{new Date(change.at).toLocaleTimeString()}</time>{' '}
+        <time dateTime={new Date(change.at).toISOString()}>{moment(change.at)}</time>{' '}
         <span className="soft">{change.revision ? `revision ${change.revision}` : ''}</span> {says(change)}
         <ul>{change.differences.slice(0, most).map((difference) => <Diff key={difference.path.join('\0')} difference={difference} />)}</ul>
         {change.differences.length > most && <span className="soft">and {count(change.differences.length - most)} more</span>}
