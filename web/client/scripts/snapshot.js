@@ -69,7 +69,7 @@ async function measure() {
     keep.port.close();
   }
   times.sort((a, b) => a.ms - b.ms);
-  const { ms, blocked, hub } = times[times.length >> 1];
+  const { ms, blocked, hub } = times[rounds >> 1];
   console.log(`${rows} rows of ${bytes} B from the hub: ${ms.toFixed(0)} ms (median of ${rounds}, ${times[0].ms.toFixed(0)} to ${times.at(-1).ms.toFixed(0)}); longest task of the tab ${blocked.toFixed(0)} ms, of the hub ${hub.toFixed(0)} ms`);
   await worker.terminate();
 }

@@ -93,7 +93,7 @@ export class Connection {
       const end = await this.#attempt();
       if (end.openedAt !== undefined && !this.#grace) this.#aliveAt = end.aliveAt;
       if (!this.#wanted) break;
-      this.#again ? this.#replace('waiting for a stream of other watches') : await this.#recover(end);
+      this.#again ? this.#replace('waiting for a new stream') : await this.#recover(end);
       while (this.#asleep && this.#wanted) await this.#pause.begin(Infinity, 'until woken');
     }
     this.#grace = void clearTimeout(this.#grace);

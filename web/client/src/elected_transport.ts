@@ -18,8 +18,8 @@ const lingerMs = 1_000;
  * freezes any tab that was hidden for minutes
  * (chromium.googlesource.com: performance_manager/docs/freezing_opt_out_opt_in.md),
  * and an operating system may do so without a word. Hence the `freeze` event, and
- * hence a tab that is looked at seizes the lead if it gets no answer. Timers of a
- * hidden tab are late by up to a minute: the hub is reminded by who asks it.
+ * hence a tab that gets no answer seizes the lead. Timers of a hidden tab are late
+ * by up to a minute: the hub is reminded by who asks it.
  */
 export class ElectedTransport implements Transport {
   readonly hearsHeartbeat = true;
@@ -56,7 +56,7 @@ export class ElectedTransport implements Transport {
     globalThis.addEventListener?.('pagehide', this.#still);
     globalThis.addEventListener?.('pageshow', this.#awake);
     this.#leadership.enter();
-    return this.#way = new Way(this.name, () => this.#deaf());
+    return this.#way = new Way(this.name, () => this.#leadership.seize());
   }
 
   #leave(): void {
@@ -73,9 +73,6 @@ export class ElectedTransport implements Transport {
 
   readonly #awake = (): void => this.#leadership.enter();
 
-  #deaf(): void {
-    if (!globalThis.document?.hidden) this.#leadership.seize();
-  }
 }
 
 /** The way from a tab to the one that leads: a channel for the two of them, and a lobby in which they meet. */

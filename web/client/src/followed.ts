@@ -23,13 +23,12 @@ export class Followed {
   #changes = 0;
   #forgotten = 0; // changes up to this one may be missing in the log
   #prefix: string | undefined;
-  #store: Store<string> | undefined;
-  #leave = () => {};
+  #store: WeakRef<Store<string>> | undefined; // the connection lets go of one that rests while others go on
 
   constructor(private readonly tide: Lines, readonly watch: string) {}
 
   get view(): View<string> {
-    return this.#store!.view; // a listener is there, so that #prefix and #store are
+    return this.#store!.deref()!.view; // it is followed, as long as there is a listener
   }
 
   get resting(): boolean {
@@ -73,11 +72,12 @@ export class Followed {
   // The store of before, when it rested meanwhile: then nothing was missed, since
   // it was listened to all the time.
   #adopt(store: Store<string>): void {
-    if (store === this.#store) return;
-    this.#leave();
-    this.#store = store;
+    if (store === this.#store?.deref()) return;
+    const current = this.#store = new WeakRef(store);
     this.#take({ replaced: true, keys: new Set() });
-    this.#leave = store.subscribe((_, changes) => this.#take(changes));
+    store.subscribe((_, changes) => {
+      if (this.#store === current) this.#take(changes);
+    });
   }
 
   #take(changes: Changes): void {

@@ -12,8 +12,8 @@ export type HubOptions = Pick<WatchOptions, 'getToken' | 'headers' | 'credential
  * speaks the protocol over a port. It lives in a SharedWorker, or in the tab that
  * leads.
  *
- * A watch is followed for as long as any tab wants it. After that it rests: its
- * data stays where it is, and goes on by its position when a tab comes back.
+ * A watch is followed for as long as any tab wants it. When no tab wants anything,
+ * all rest: the data stays, and goes on by its position when a tab comes back.
  */
 export class Hub {
   #tide: Watches<Record<string, string>> | undefined;

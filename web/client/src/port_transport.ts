@@ -20,8 +20,7 @@ export function sharedTransport(port: Port, deaf: () => void = () => {}): Transp
   const readers = new Set<Reader>();
   let hub = '';
   let streams = 0;
-  // Another hub has taken over, or this one had given us up: the streams begin anew,
-  // each behind what it has.
+  // Another hub has taken over: the streams begin anew, each behind what it has.
   port.addEventListener('message', ({ data }: MessageEvent<Tell>) => {
     if (!('hub' in data)) return;
     if (data.dialect !== dialect) return deaf();
@@ -69,6 +68,7 @@ class Reader {
   ask(stream: number): void {
     this.#say('end');
     this.#stream = stream;
+    this.receiver.alive();
     const { url } = this.request;
     this.#post({ stream, query: url.slice(url.indexOf('?') + 1), lastEventId: this.#id });
   }

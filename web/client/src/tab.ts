@@ -5,9 +5,9 @@ import { unique } from './unique.js';
 
 const listenMs = 40_000;
 
-// A tab that was not heard for so many times listenMs is gone, or frozen: not
-// every port says so. Even a hidden tab, whose timers are late, asks every minute. One
-// that thaws is greeted, and asks for its streams again.
+// A tab that was not heard for so many times listenMs is gone, or frozen: not every
+// port says so. Even a hidden tab, whose timers are late, asks every minute. One that
+// thaws finds that its streams were silent, and asks for others.
 const patience = 4;
 
 /** A tab as the hub sees it: its port and its streams, for as long as it is heard. */
@@ -21,7 +21,7 @@ export class Tab {
     port.addEventListener('close', () => this.close());
     port.start?.();
     this.#heard();
-    this.#greet();
+    this.#tell({ hub: unique(), dialect });
   }
 
   close(): void {
@@ -36,13 +36,17 @@ export class Tab {
     if (data.say === 'more') return this.#streams.get(stream)?.more();
     if (data.say === 'end') return this.#end(stream);
     this.hub.check();
-    this.#streams.get(stream)?.asked();
-    this.#streams.has(stream) ? this.#tell({ stream }) : this.#greet();
+    if (this.#streams.has(stream)) this.#answer(stream);
   };
 
   #begin({ stream, query, lastEventId }: Extract<Ask, { query: string }>): void {
     const begun = new TabStream(this.hub, new URLSearchParams(query), lastEventId, (message) => this.#tell({ stream, ...message }));
     this.#streams.set(stream, begun);
+  }
+
+  #answer(stream: number): void {
+    this.#tell({ stream });
+    this.#streams.get(stream)?.asked();
   }
 
   #end(stream: number): void {
@@ -65,10 +69,6 @@ export class Tab {
     clearInterval(this.#listening);
     this.#listening = undefined;
     for (const stream of this.#streams.keys()) this.#end(stream);
-  }
-
-  #greet(): void {
-    this.#tell({ hub: unique(), dialect });
   }
 
   #tell(message: Tell): void {

@@ -4,8 +4,8 @@ import type { Tell } from './port.js';
 import { Part } from './part.js';
 import type { HelloEvent } from './protocol.js';
 
-// Twice this long nothing, and the tab gives the hub up. It asks more often, but
-// the timers of a hidden tab may come a minute apart.
+// After twice this long without an answer the tab gives up the stream. It asks more
+// often, but the timers of a hidden tab may come a minute apart.
 const heartbeatMs = 40_000;
 
 // How much goes into one message, in characters: a large snapshot must keep neither
@@ -21,13 +21,13 @@ type Message = Omit<Extract<Tell, { stream: number }>, 'stream'>;
  */
 export class TabStream {
   readonly #parts: Part[];
-  readonly #hello: string[];     // until it was sent
-  #lines: string[] = []; // that are to be sent
-  #sent = 0;             // of them
+  readonly #hello: string[];  // until it is sent
+  #lines: string[] = [];      // that are to be sent
+  #sent = 0;                  // of them
   #begun: string | undefined; // the id within them, if they are a snapshot
-  #id = '';              // behind them
-  #ready = true;
-  #quiet: boolean;
+  #id = '';                   // behind them
+  #ready = true;              // the tab took in what it was sent
+  #quiet: boolean;            // the first moments of the hub are not told
   #due = false;
   #ended = false;
 

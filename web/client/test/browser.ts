@@ -108,10 +108,10 @@ export class Tab extends Scope {
     queueMicrotask(() => { this.state = 'frozen'; });
   }
 
-  thaw(): void {
+  thaw(quietly = false): void {
     this.state = 'running';
     this.wake();
-    this.do(() => this.document.dispatchEvent(new Event('resume')));
+    if (!quietly) this.do(() => this.document.dispatchEvent(new Event('resume')));
   }
 
   /** Closes or crashes it: it has no time to say so. */

@@ -108,7 +108,7 @@ describe('a stream that is replaced by another', () => {
     const store = await f.follow({ getToken });
     f.tide.add('v');
     await pass(15_000 + 50);
-    expect(store.view).toMatchObject({ state: 'offline', since: 1_000_000, reason: 'waiting for a stream of other watches' });
+    expect(store.view).toMatchObject({ state: 'offline', since: 1_000_000, reason: 'waiting for a new stream' });
   });
 });
 

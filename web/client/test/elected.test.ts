@@ -177,7 +177,22 @@ describe('another tab takes over from one that leads and', () => {
     expect(server.exchanges.map(({ signal }) => signal.aborted)).toEqual([true, false]);
   });
 
-  test('does not answer: but only a tab that is looked at', async () => {
+  test('does not answer, once it is looked at', async () => {
+    const [first, second] = await share(2);
+    second!.tab.hide();
+    first.tab.freeze(true);
+    await wait(200_000);
+    expect(leader()).toBe(first.tab);
+    expect(shown(second!.tide)).toBe('offline a=1');
+    second!.tab.show();
+    await wait(30_000);
+    expect(leader()).toBe(second!.tab);
+    await answer(2);
+    expect(shown(second!.tide)).toBe('in_sync a=2');
+    first.tab.kill();
+  });
+
+  test('does not answer; if it does again, it stands in line', async () => {
     const [first, second, third] = await share(3);
     third!.tab.hide();
     first.tab.freeze(true);
@@ -186,7 +201,7 @@ describe('another tab takes over from one that leads and', () => {
     await answer(2);
     expect([second!, third!].map(({ tide }) => shown(tide))).toEqual(['in_sync a=2', 'in_sync a=2']);
     await wait(300_000);
-    first.tab.thaw(); // it leads no longer, and finds that out
+    first.tab.thaw(true); // it leads no longer, and finds that out
     await pass(2_000);
     expect(leader()).toBe(second!.tab);
     expect(shown(first.tide)).toBe('in_sync a=2');

@@ -1,6 +1,10 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Hub, serveTabs, watchShared, type Port, type SharedOptions } from '../src/shared.js';
-import type { Watches } from '../src/watch.js';
+import { Hub, serveTabs, sharedTransport, watchShared, type Port, type SharedOptions } from '../src/shared.js';
+import type { Store } from '../src/store.js';
+import { Stores } from '../src/stores.js';
+import { watch, type Watches } from '../src/watch.js';
 import { Browser, type Tab } from './browser.js';
 import { bookmark, endOfSnapshot, hello, pass, remove, reset, Server, snapshot, status, upsert } from './server.js';
 
@@ -339,6 +343,47 @@ describe('a tab that is gone', () => {
     expect(shown(tide)).toBe('in_sync a=2');
     expect(server.exchanges).toHaveLength(1);
   });
+});
+
+test('what no tab wants is not kept, as long as they want something else', async () => {
+  const stores: Array<WeakRef<Store>> = [];
+  const { add } = Stores.prototype;
+  vi.spyOn(Stores.prototype, 'add').mockImplementation(function (this: Stores, ...args) {
+    const store = add.apply(this, args);
+    if (args[0] === 'v' && !stores.some((one) => one.deref() === store)) stores.push(new WeakRef(store));
+    return store;
+  });
+  const { tide } = open(['w', 'v']);
+  await pass();
+  server.last.accept(hello(['w', 'v']) + reset('w', 'w@e-0/5') + endOfSnapshot('w', 5, 0) + reset('v', 'w@e-0/5,v@e-0/5') + endOfSnapshot('v', 5, 0, 'w@e-5,v@e-5'));
+  await pass();
+  tide.remove('v');
+  await pass(200);
+  expect(server.last.watches).toEqual(['w']);
+  server.last.accept(hello(['w'], 'resume') + endOfSnapshot('w', 5, 0, 'w@e-5', true));
+  await pass();
+  vi.mocked(Stores.prototype.add).mockClear();
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc') as () => void;
+  gc();
+  expect(stores).toHaveLength(2); // of the tab, and of the hub
+  expect(stores.map((one) => one.deref()?.watch)).toEqual([undefined, undefined]);
+  expect(shown(tide)).toBe('in_sync ');
+});
+
+test('a tab asks when a hub is there, and once', async () => {
+  const asked: string[] = [];
+  const port = Object.assign(new EventTarget(), { postMessage: ({ query, say }: { query?: string; say?: string }) => asked.push(query ?? say!) });
+  const tide = watch(url, { watches: ['w'], transport: sharedTransport(port as unknown as Port) });
+  tides.push(tide);
+  await pass(8_000);
+  expect(asked).toEqual([]);
+  port.dispatchEvent(new MessageEvent('message', { data: { hub: 'h', dialect: 1 } }));
+  expect(asked).toEqual(['watch=w']);
+  await pass(8_000);
+  expect(asked).toEqual(['watch=w', 'alive']);
+  tide.close();
+  expect(asked).toEqual(['watch=w', 'alive', 'end']);
 });
 
 test('a slow tab gets the newest values, and costs only their keys', async () => {
