@@ -41,6 +41,9 @@ function use(filename) {
     const view: View<{ text: string }> = tide.store('notes').view;
     if (view.state !== 'connecting' || typeof useWatch !== 'function' || typeof RefusedError !== 'function' || [Hub, serveTabs, sharedTransport, watchShared].some((one) => typeof one !== 'function')) throw new Error('unusable');
     tide.close();
+    const untyped = watch('http://127.0.0.1:1/', { watches: ['notes'] });
+    untyped.add({ watch: 'mounts', prefix: '/home' });
+    untyped.close();
   `);
   const tsc = join(root, 'node_modules/.bin/tsc');
   execFileSync(tsc, ['--strict', '--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,dom,dom.iterable', 'use.ts'], { cwd: project, stdio: 'inherit' });

@@ -45,7 +45,7 @@ export interface Watches<Values = Record<string, unknown>> {
 export function watch<Values = Record<string, unknown>>(
   url: string | URL,
   { watches = [], getToken, headers = {}, credentials = 'same-origin', transport = fetchTransport, parse = JSON.parse, hiddenMs = 300_000 }:
-  WatchOptions<keyof Values & string> = {},
+  WatchOptions<keyof NoInfer<Values> & string> = {},
 ): Watches<Values> {
   if (getToken && !transport.hearsHeartbeat) throw new Error('an EventSource cannot send a token: leave out getToken, or transport');
   const stores = new Stores();

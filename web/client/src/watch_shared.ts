@@ -26,7 +26,7 @@ export interface SharedOptions<Name extends string = string> extends Omit<WatchO
  */
 export function watchShared<Values = Record<string, unknown>>(
   url: string | URL,
-  options: SharedOptions<keyof Values & string> = {},
+  options: SharedOptions<keyof NoInfer<Values> & string> = {},
 ): Watches<Values> {
   const { worker, name = String(url), getToken, headers, credentials, ...tab } = options;
   const connection: HubOptions = { ...(getToken && { getToken }), ...(headers && { headers }), ...(credentials && { credentials }) };
