@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { brief } from '../src/resources/brief';
-import { linesOf } from '../src/resources/lines';
+import { brief } from '../../src/resources/brief';
+import { linesOf } from '../../src/resources/lines';
 
 const none = { open: new Map<string, boolean>(), whole: new Set<string>() };
 

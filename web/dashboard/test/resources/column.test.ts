@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { column, columnID, parseColumns } from '../src/resources/column';
-import { fieldsOf, pick } from '../src/resources/fields';
-import { parseSort, sortText } from '../src/resources/order';
+import { column, columnID, parseColumns } from '../../src/resources/column';
+import { fieldsOf, pick } from '../../src/resources/fields';
+import { parseSort, sortText } from '../../src/resources/order';
 
 const resource = (value: unknown, key = 'k') => ({ key, revision: '7', value });
 

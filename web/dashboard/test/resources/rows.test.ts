@@ -1,9 +1,9 @@
 import type { Resource } from '@watchtide/client';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { filtering } from '../src/resources/filter';
-import { comparing, parseSort, ranking } from '../src/resources/order';
-import { fadeMs, Rows } from '../src/resources/rows';
+import { filtering } from '../../src/resources/filter';
+import { comparing, parseSort, ranking } from '../../src/resources/order';
+import { fadeMs, Rows } from '../../src/resources/rows';
 
 const resource = (key: string, value: unknown, revision = '1'): Resource => ({ key, value, revision });
 const nobody: ReadonlySet<string> = new Set();

@@ -1,43 +1,8 @@
-import type { Changes, Resource, Store, View } from '@watchtide/client';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { fadeMs } from '../src/resources/rows';
-import { Sheet } from '../src/resources/sheet';
-import { parseSort } from '../src/resources/order';
-
-/** A store of which the test says what comes. */
-class Source {
-  resources = new Map<string, Resource>();
-  view: View = { state: 'connecting', since: 0, reason: '', resources: this.resources, revision: '' };
-  #listener: ((view: View, changes: Changes) => void) | undefined;
-
-  subscribe(listener: (view: View, changes: Changes) => void) {
-    this.#listener = listener;
-    listener(this.view, { replaced: false, keys: new Set() });
-    return () => { this.#listener = undefined; };
-  }
-
-  snapshot(revision: number, values: Record<string, unknown>) {
-    this.resources = new Map(Object.entries(values).map(([key, value]) => [key, { key, value, revision: String(revision) }]));
-    this.#tell({ state: 'in_sync', resources: this.resources, revision: String(revision) }, { replaced: true, keys: new Set() });
-  }
-
-  change(revision: number, values: Record<string, unknown>) {
-    for (const [key, value] of Object.entries(values)) {
-      if (value === undefined) this.resources.delete(key);
-      else this.resources.set(key, { key, value, revision: String(revision) });
-    }
-    this.#tell({ revision: String(revision) }, { replaced: false, keys: new Set(Object.keys(values)) });
-  }
-
-  become(state: View['state']) {
-    this.#tell({ state }, { replaced: false, keys: new Set() });
-  }
-
-  #tell(view: Partial<View>, changes: Changes) {
-    this.view = { ...this.view, ...view };
-    this.#listener?.(this.view, changes);
-  }
-}
+import { fadeMs } from '../../src/resources/rows';
+import { Sheet } from '../../src/resources/sheet';
+import { parseSort } from '../../src/resources/order';
+import { Source } from './source';
 
 beforeEach(() => { vi.useFakeTimers(); });
 afterEach(() => { vi.useRealTimers(); });
@@ -45,7 +10,7 @@ afterEach(() => { vi.useRealTimers(); });
 const frame = () => vi.advanceTimersToNextFrame();
 
 function follow(source: Source) {
-  const sheet = new Sheet(source as unknown as Store);
+  const sheet = new Sheet(source.store);
   const stop = sheet.follow();
   const told = vi.fn();
   sheet.subscribe(told);
@@ -162,7 +127,7 @@ describe('a sheet', () => {
   it('has in one look what is of one moment, while many rows are sorted in slices', async () => {
     vi.useRealTimers(); // a slice ends by the clock
     const source = new Source();
-    const sheet = new Sheet(source as unknown as Store);
+    const sheet = new Sheet(source.store);
     const stop = sheet.follow();
     source.snapshot(1, Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`k${(i * 7919) % 50_000}`, i])));
     const seen: string[] = [];

@@ -1,7 +1,7 @@
 import type { Resource, View } from '@watchtide/client';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mostSteps, Pending } from '../src/resources/pending';
+import { mostSteps, Pending } from '../../src/resources/pending';
 
 /** A store's side of it: what a listener is told. */
 class Source {

@@ -1,0 +1,229 @@
+import { act, cleanup, fireEvent, render, screen, within } from '@testing-library/react';
+import { RefusedError } from '@watchtide/client';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { useReported } from '../../src/app/troubles';
+import { ResourcesPage } from '../../src/resources/ResourcesPage';
+import { Source } from './source';
+
+let source: Source;
+vi.mock('../../src/gateway/tide', () => ({ useStore: () => source.store }));
+
+let reported = '';
+function Reported() {
+  reported = useReported().map(({ what, state }) => `${what} ${state}`).join(', ');
+  return null;
+}
+
+/** Lets what is due happen: a frame, a timer of the filter, an answer. */
+const pass = (ms = 20) => act(() => vi.advanceTimersByTimeAsync(ms));
+
+async function show(values?: Record<string, unknown>, options = '', writable = false) {
+  location.hash = `#/watches/pods${options && `?${options}`}`;
+  const watch = { name: 'pods', source: 'cluster', state: 'in_sync', writable };
+  vi.stubGlobal('fetch', () => Promise.resolve(Response.json({ watches: [watch] })));
+  render(<><ResourcesPage watch="pods" /><Reported /></>);
+  await pass();
+  if (values) await act(() => source.snapshot(5, values));
+  await pass();
+}
+
+async function change(revision: number, values: Record<string, unknown>) {
+  act(() => source.change(revision, values));
+  await pass();
+}
+
+const grid = () => screen.getByTestId('resources');
+const rows = () => within(grid()).queryAllByRole('row', { hidden: true }).filter((row) => row.dataset['key'] !== undefined);
+const keys = () => rows().map((row) => row.dataset['key']);
+const heads = () => within(grid()).getAllByRole('columnheader').map(({ textContent }) => textContent);
+const cells = (key: string) => within(rows().find((row) => row.dataset['key'] === key)!).getAllByRole('gridcell');
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  source = new Source();
+});
+afterEach(() => {
+  cleanup();
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+describe('the table of a watch', () => {
+  it('shows the resources with the fields that tell most', async () => {
+    await show({ a: { name: 'x', spec: { size: 1 }, same: 0 }, b: { name: 'y', spec: { size: 2 }, same: 0 } });
+    expect(heads()).toEqual(['key▲', 'name', 'spec.size', 'same']);
+    expect(cells('b').map(({ textContent }) => textContent)).toEqual(['b', 'y', '2', '0']);
+    expect({ ...grid().dataset }).toMatchObject({ state: 'in_sync', count: '2', revision: '5' });
+    expect(grid().getAttribute('aria-rowcount')).toBe('3');
+  });
+
+  it('has only the rows near the screen in the document', async () => {
+    await show(Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`k${1e4 + i}`, { i }])));
+    expect(rows().length).toBeLessThan(50);
+    expect(grid().getAttribute('aria-rowcount')).toBe('5001');
+    fireEvent.keyDown(grid(), { key: 'End' });
+    fireEvent.scroll(grid());
+    await pass();
+    expect(keys().at(-1)).toBe('k14999');
+    expect(rows().at(-1)!.getAttribute('aria-rowindex')).toBe('5001');
+  });
+
+  it('lets a changed cell flash anew with each change, and no other', async () => {
+    await show({ a: { n: 1, m: 1 } });
+    const flashes = () => cells('a').map((cell) => cell.dataset['flash']);
+    expect(flashes()).toEqual([undefined, undefined, undefined]);
+    await change(6, { a: { n: 2, m: 1 } });
+    expect(flashes()).toEqual([undefined, 'odd', undefined]);
+    await change(7, { a: { n: 3, m: 1 } });
+    expect(flashes()).toEqual([undefined, 'even', undefined]);
+  });
+
+  it('marks a row that is new, and lets one that was deleted go after a moment', async () => {
+    await show({ a: 1, c: 1 });
+    await change(6, { b: 1, c: undefined });
+    expect(rows().map((row) => `${row.dataset['key']} ${row.dataset['phase']}`)).toEqual(['a undefined', 'b new', 'c gone']);
+    expect(grid().dataset['count']).toBe('2');
+    await pass(1000);
+    expect(keys()).toEqual(['a', 'b']);
+  });
+
+  it('is sorted by a click on a head, and says so in the URL', async () => {
+    await show({ a: { n: 2 }, b: { n: 10 } });
+    const button = within(grid()).getByRole('button', { name: 'n' });
+    fireEvent.click(button);
+    await pass();
+    fireEvent.click(button);
+    await pass();
+    expect(keys()).toEqual(['b', 'a']);
+    expect(location.hash).toBe('#/watches/pods?sort=-n');
+    expect(within(grid()).getByRole('columnheader', { name: /^n/ }).getAttribute('aria-sort')).toBe('descending');
+  });
+
+  it('takes columns, order and filter from the URL', async () => {
+    await show({ a: { n: 1, t: 'yes' }, b: { n: 2, t: 'yes' }, c: { n: 3, t: 'no' } }, 'columns=t,revision&sort=-n&filter=YES');
+    expect(heads()).toEqual(['t', 'revision']);
+    expect(keys()).toEqual(['b', 'a']);
+    expect(screen.getByText('2 of 3')).toBeTruthy();
+  });
+
+  it('is filtered as somebody types, and remembers it in the URL', async () => {
+    await show({ a: { t: 'yes' }, b: { t: 'no' } });
+    fireEvent.change(screen.getByRole('searchbox', { name: 'Filter' }), { target: { value: 'no' } });
+    await pass(300);
+    expect(keys()).toEqual(['b']);
+    expect(location.hash).toBe('#/watches/pods?filter=no');
+  });
+
+  it('has the columns that somebody chooses', async () => {
+    await show({ a: { n: 1, t: 'x' } });
+    fireEvent.click(screen.getByRole('button', { name: 'Columns' }));
+    fireEvent.click(screen.getByRole('checkbox', { name: 'n' }));
+    fireEvent.click(screen.getByRole('checkbox', { name: 'revision' }));
+    await pass();
+    expect(heads()).toEqual(['key▲', 't', 'revision']);
+    expect(location.hash).toBe('#/watches/pods?columns=key%2Ct%2Crevision');
+    fireEvent.click(screen.getByRole('button', { name: 'Choose for me' }));
+    await pass();
+    expect(heads()).toEqual(['key▲', 'n', 't']);
+  });
+
+  it('stands still while it is paused, says so, and goes on in steps', async () => {
+    await show({ a: 1 });
+    fireEvent.click(screen.getByRole('button', { name: 'Pause' }));
+    await change(6, { a: 2 });
+    await change(7, { a: 3 });
+    expect(cells('a')[1]!.textContent).toBe('1');
+    expect(screen.getByText('2 changes wait')).toBeTruthy();
+    expect(reported).toBe('pods paused');
+    fireEvent.click(screen.getByRole('button', { name: 'Step' }));
+    await pass();
+    expect([cells('a')[1]!.textContent, grid().dataset['revision']]).toEqual(['2', '6']);
+    fireEvent.click(screen.getByRole('button', { name: 'Pause' }));
+    await pass();
+    expect([cells('a')[1]!.textContent, grid().dataset['revision'], reported]).toEqual(['3', '7', '']);
+  });
+
+  it('reports what may be stale', async () => {
+    await show();
+    expect(reported).toBe('pods connecting');
+    act(() => source.snapshot(1, { a: 1 }));
+    await pass();
+    expect(reported).toBe('');
+    act(() => source.become('offline'));
+    await pass();
+    expect([reported, grid().dataset['state'], keys()]).toEqual(['pods offline', 'offline', ['a']]);
+  });
+
+  it('says where to find watches if there is none of this name', async () => {
+    await show();
+    act(() => source.become('closed', { error: new RefusedError(404, undefined, undefined) }));
+    await pass();
+    expect(screen.getByRole('heading', { name: 'There is no watch “pods”' })).toBeTruthy();
+    expect(screen.getByRole('link', { name: 'The overview' }).getAttribute('href')).toBe('#/');
+  });
+});
+
+describe('the detail of a resource', () => {
+  it('opens with Enter, closes with Escape, and is in the URL', async () => {
+    await show({ a: { n: 1 }, b: { n: 2 } });
+    fireEvent.keyDown(grid(), { key: 'ArrowDown' });
+    fireEvent.keyDown(grid(), { key: 'ArrowDown' });
+    expect(document.getElementById(grid().getAttribute('aria-activedescendant')!)?.dataset['key']).toBe('b');
+    fireEvent.keyDown(grid(), { key: 'Enter' });
+    await pass();
+    const detail = screen.getByTestId('resource-detail');
+    expect([detail.dataset['key'], location.hash]).toEqual(['b', '#/watches/pods?key=b']);
+    expect(document.activeElement).toBe(detail);
+    fireEvent.keyDown(detail, { key: 'Escape' });
+    await pass();
+    expect(screen.queryByTestId('resource-detail')).toBeNull();
+    expect([location.hash, document.activeElement]).toEqual(['#/watches/pods', grid()]);
+  });
+
+  it('shows the value as a tree that folds, and what became different', async () => {
+    await show({ a: { spec: { n: 1 }, t: 'x' } }, 'key=a');
+    const tree = () => within(screen.getByRole('tree')).getAllByRole('treeitem').map(({ textContent }) => textContent);
+    expect(tree()).toEqual(['▾spec: {1}', 'n: 1', 't: "x"']);
+    fireEvent.keyDown(screen.getByRole('tree'), { key: 'ArrowLeft' });
+    expect(tree()).toEqual(['▸spec: {1}', 't: "x"']);
+    await change(6, { a: { spec: { n: 2 }, t: 'x' } });
+    await change(7, { a: undefined });
+    const changes = screen.getByTestId('resource-detail').querySelectorAll('.change-list > li');
+    expect([...changes].map((li) => li.textContent)).toEqual([expect.stringContaining('deleted'), expect.stringMatching(/revision 6 .*spec\.n 1 →became 2/)]);
+    expect(screen.getByText(/It was deleted/)).toBeTruthy();
+  });
+
+  it('keeps no more than the last changes', async () => {
+    await show({ a: 0 }, 'key=a');
+    for (let i = 1; i <= 25; i++) await change(5 + i, { a: i });
+    expect(screen.getByTestId('resource-detail').querySelectorAll('.change-list > li')).toHaveLength(20);
+  });
+
+  it('offers to edit only what can be written', async () => {
+    await show({ a: 0 }, 'key=a');
+    expect(screen.queryByRole('button', { name: 'New resource' })).toBeNull();
+    expect(screen.queryByRole('button', { name: 'Edit' })).toBeNull();
+    cleanup();
+    await show({ a: 0 }, 'key=a', true);
+    expect(screen.getByRole('button', { name: 'New resource' })).toBeTruthy();
+    expect(screen.getByRole('button', { name: 'Edit' })).toBeTruthy();
+    expect(screen.getByRole('button', { name: 'Delete' })).toBeTruthy();
+  });
+
+  it('knows a key that is not text', async () => {
+    const key = '\udfff/w==';
+    await show();
+    source.resources = new Map([[key, { key: '/w==', key_encoding: 'base64', revision: '1', value: 'x' }]]);
+    await act(() => source.become('in_sync', { resources: source.resources, revision: '1' }));
+    await act(() => source.change(2, { other: 1 }));
+    await pass();
+    cleanup();
+    location.hash = '#/watches/pods';
+    render(<ResourcesPage watch="pods" />);
+    await pass();
+    fireEvent.click(rows().find((row) => row.dataset['key'] === '/w==')!);
+    await pass();
+    expect(location.hash).toBe('#/watches/pods?key=%2Fw%3D%3D&key_encoding=base64');
+    expect(screen.getByTestId('resource-detail').textContent).toContain('key in base64');
+  });
+});
