@@ -3,7 +3,6 @@ import type { Resource } from '@watchtide/client';
 import { brief } from './brief';
 import { Cell } from './Cell';
 import type { ShownColumn } from './useColumns';
-import { rowHeight } from './useWindow';
 
 /** Whether a row was just created, or deleted. */
 export type Phase = 'new' | 'gone' | undefined;
@@ -12,6 +11,8 @@ interface Props {
   readonly id: string;
   readonly rowKey: string;
   readonly index: number;
+  /** In px from the first row. */
+  readonly y: number;
   readonly resource: Resource;
   readonly columns: readonly ShownColumn[];
   readonly phase: Phase;
@@ -21,12 +22,12 @@ interface Props {
 }
 
 /** One resource. It is drawn again only when it is another, or stands elsewhere. */
-export const BodyRow = memo(function BodyRow({ id, rowKey, index, resource, columns, phase, active, opened, onOpen }: Props) {
+export const BodyRow = memo(function BodyRow({ id, rowKey, index, y, resource, columns, phase, active, opened, onOpen }: Props) {
   return (
     <div
       role="row" id={id} className="row" tabIndex={-1} aria-rowindex={index + 2} aria-selected={opened} aria-hidden={phase === 'gone' || undefined}
       data-key={resource.key} data-phase={phase} data-active={active || undefined} data-odd={index % 2 === 1 || undefined}
-      style={{ transform: `translateY(${index * rowHeight}px)` }} onClick={() => onOpen(rowKey, index)}
+      style={{ transform: `translateY(${y}px)` }} onClick={() => onOpen(rowKey, index)}
     >
       {columns.map((column) => <Value key={column.id} column={column} resource={resource} />)}
     </div>

@@ -1,13 +1,15 @@
-import { useCallback, useEffect, useId, useRef, useState, type CSSProperties, type KeyboardEvent } from 'react';
+import { useEffect, useId, useRef, type CSSProperties } from 'react';
 import { count } from '../text/number';
 import { BodyRow, type Phase } from './BodyRow';
 import { HeadRow } from './HeadRow';
 import type { Sort } from './order';
 import type { Row } from './rows';
 import type { Look, Sheet } from './sheet';
+import { useAnchor } from './useAnchor';
 import type { ShownColumn } from './useColumns';
 import { useConsistent } from './useConsistent';
-import { reveal, rowHeight, useWindow } from './useWindow';
+import { useCursor } from './useCursor';
+import { useWindow } from './useWindow';
 import './Table.css';
 
 interface Props {
@@ -30,64 +32,47 @@ export function Table({ watch, sheet, look, columns, sort, opened, onOpen, onClo
   const grid = useRef<HTMLDivElement>(null);
   const id = useId();
   const rows = sheet.rows.shown;
-  const { first, last } = useWindow(grid, rows.length);
+  const seen = useWindow(grid, rows.length);
+  const { first, last } = seen;
   const drawn = rows.slice(first, last);
-  const [active, setActive] = useState({ key: '', index: 0 });
   useEffect(() => { sheet.visible = new Set(drawn.map(({ key }) => key)); });
+  useAnchor(sheet, look, seen, sort.column === 'key');
   useConsistent(look.state);
 
-  const open = useCallback((key: string, index: number) => {
-    setActive({ key, index });
-    onOpen(key);
-  }, [onOpen]);
+  useSorted(seen.toTop, sort);
+  const cursor = useCursor(sheet.rows, {
+    page: Math.max(1, seen.whole - 1), reveal: seen.reveal, onOpen, onClose: opened === undefined ? undefined : onClose,
+  });
 
-  // The row that was moved to, wherever it stands now; if it is gone, the one in its place.
-  const position = () => {
-    const index = sheet.rows.indexOf(active.key);
-    return index >= 0 ? index : Math.min(active.index, rows.length - 1);
-  };
-
-  const moveTo = (index: number) => {
-    const inside = Math.max(0, Math.min(index, rows.length - 1));
-    const row = rows[inside];
-    if (!row) return;
-    setActive({ key: row.key, index: inside });
-    reveal(grid.current!, inside);
-  };
-
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.target instanceof HTMLButtonElement || event.ctrlKey || event.metaKey || event.altKey) return;
-    const page = Math.floor(grid.current!.clientHeight / rowHeight) - 2;
-    const moves: Record<string, number> = {
-      ArrowDown: position() + (active.key ? 1 : 0), ArrowUp: position() - 1, PageDown: position() + page, PageUp: position() - page, Home: 0, End: rows.length - 1,
-    };
-    if (event.key in moves) moveTo(moves[event.key]!);
-    else if (event.key === 'Enter' && rows[position()]) open(rows[position()]!.key, position());
-    else if (event.key === 'Escape' && opened !== undefined) onClose();
-    else return;
-    event.preventDefault();
-  };
-
-  const activeDrawn = drawn.findIndex(({ key }) => key === active.key);
+  const active = drawn.findIndex(({ key }) => key === cursor.key);
   return (
     <div
       ref={grid} role="grid" className="resource-grid card" tabIndex={0} aria-label={`Resources of ${watch}`}
       aria-rowcount={look.matching + 1} aria-colcount={columns.length} aria-busy={look.arranging}
-      aria-activedescendant={activeDrawn >= 0 ? `${id}${first + activeDrawn}` : undefined} onKeyDown={onKeyDown}
+      aria-activedescendant={active >= 0 ? `${id}${first + active}` : undefined} onKeyDown={cursor.onKeyDown}
       data-testid="resources" data-state={look.state} data-count={look.total} data-revision={look.revision} style={layout(columns)}
     >
       <HeadRow columns={columns} sort={sort} />
-      <div role="rowgroup" className="body" style={{ height: rows.length * rowHeight }}>
+      <div role="rowgroup" className="body" style={{ height: seen.height }}>
         {drawn.map((row, i) => (
           <BodyRow
-            key={row.key} id={`${id}${first + i}`} rowKey={row.key} index={first + i}
-            resource={row.resource} columns={columns} phase={phase(row)} active={row.key === active.key} opened={row.key === opened} onOpen={open}
+            key={row.key} id={`${id}${first + i}`} rowKey={row.key} index={first + i} y={seen.y(first + i)}
+            resource={row.resource} columns={columns} phase={phase(row)} active={i === active} opened={row.key === opened} onOpen={cursor.open}
           />
         ))}
       </div>
       {rows.length === 0 && <p className="none">{nothing(look)}</p>}
     </div>
   );
+}
+
+// Another order is read from its beginning.
+function useSorted(toTop: () => void, { column, descending }: Sort): void {
+  const first = useRef(true);
+  useEffect(() => {
+    if (!first.current) toTop();
+    first.current = false;
+  }, [toTop, column, descending]);
 }
 
 function phase({ born, gone }: Row): Phase {

@@ -1,43 +1,78 @@
-import { useEffect, useState, type RefObject } from 'react';
+import { useCallback, useEffect, useRef, useState, type RefObject } from 'react';
 import { flushSync } from 'react-dom';
+import { extentOf, rowHeight } from './extent';
 
-/** Which rows are on the screen, with some more above and below: from first to before last. */
+/** Which rows are on the screen, and where they stand. */
 export interface Window {
+  /** The first row on the screen; some before it are drawn as well. */
+  readonly top: number;
+  /** How many rows are on the screen whole. */
+  readonly whole: number;
+  /** The rows that are drawn: from first to before last. */
   readonly first: number;
   readonly last: number;
+  /** Of all rows together, in px. */
+  readonly height: number;
+  /** Where a row stands, in px from the first one. */
+  y(index: number): number;
+  /** Scrolls as little as is needed for a row to be seen whole. */
+  reveal(index: number): void;
+  /** Scrolls by so many rows, before anything is painted. */
+  shift(rows: number): void;
+  /** Scrolls to the first row. */
+  toTop(): void;
 }
 
-export const rowHeight = 36;
 const more = 6;
 
-/** The rows that an element which scrolls them shows. All rows have the same height, below a head of that height. */
+/** The rows that an element which scrolls them shows, below a head of the height of a row. */
 export function useWindow(scroller: RefObject<HTMLElement | null>, count: number): Window {
-  const [{ top, height }, setPlace] = useState({ top: 0, height: 0 });
+  const [{ scrolled, shown }, setPlace] = useState({ scrolled: 0, shown: 0 });
+  const { height, ratio } = extentOf(count, shown);
+  const step = useRef(1);
+  step.current = ratio === 1 ? rowHeight : 1; // in px: nothing is drawn anew in between
+
+  const measure = useCallback(() => {
+    const element = scroller.current!;
+    const scrolled = element.scrollTop - element.scrollTop % step.current;
+    const shown = Math.max(0, element.clientHeight - rowHeight);
+    setPlace((before) => (before.scrolled === scrolled && before.shown === shown ? before : { scrolled, shown }));
+  }, [scroller]);
   useEffect(() => {
     const element = scroller.current!;
-    const measure = () => {
-      const top = Math.floor(element.scrollTop / rowHeight);
-      const height = Math.ceil(element.clientHeight / rowHeight);
-      setPlace((before) => (before.top === top && before.height === height ? before : { top, height }));
-    };
     // At once: a frame later there would be a gap where the rows have gone.
-    const scrolled = () => flushSync(measure);
+    const onScroll = () => flushSync(measure);
     const size = new ResizeObserver(measure);
     size.observe(element);
-    element.addEventListener('scroll', scrolled, { passive: true });
+    element.addEventListener('scroll', onScroll, { passive: true });
     return () => {
       size.disconnect();
-      element.removeEventListener('scroll', scrolled);
+      element.removeEventListener('scroll', onScroll);
     };
-  }, [scroller]);
-  const first = Math.max(0, Math.min(top, count - height) - more);
-  return { first, last: Math.min(count, first + height + 2 * more + 1) };
-}
+  }, [scroller, measure]);
 
-/** Scrolls as little as is needed for a row to be seen whole, below the head. */
-export function reveal(scroller: HTMLElement, index: number): void {
-  const top = index * rowHeight;
-  const bottom = top + 2 * rowHeight - scroller.clientHeight;
-  if (scroller.scrollTop > top) scroller.scrollTop = top;
-  else if (scroller.scrollTop < bottom) scroller.scrollTop = bottom;
+  const toTop = useCallback(() => {
+    scroller.current!.scrollTop = 0;
+    measure();
+  }, [scroller, measure]);
+
+  const place = Math.min(scrolled, Math.max(0, height - shown)); // there may be fewer rows than when it was scrolled
+  const top = Math.floor(place * ratio / rowHeight);
+  const first = Math.max(0, top - more);
+  return {
+    top, first, whole: Math.floor(shown / rowHeight), last: Math.min(count, top + Math.ceil(shown / rowHeight) + more + 1), height,
+    y: (index) => index * rowHeight - Math.round(place * (ratio - 1)),
+    reveal(index) {
+      const element = scroller.current!;
+      const lowest = index * rowHeight / ratio;
+      const highest = ((index + 1) * rowHeight - shown) / ratio;
+      if (element.scrollTop > lowest) element.scrollTop = lowest;
+      else if (element.scrollTop < highest) element.scrollTop = highest;
+    },
+    shift(rows) {
+      scroller.current!.scrollTop += rows * rowHeight / ratio;
+      measure();
+    },
+    toTop,
+  };
 }

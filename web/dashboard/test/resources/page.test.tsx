@@ -68,6 +68,19 @@ describe('the table of a watch', () => {
     expect(rows().at(-1)!.getAttribute('aria-rowindex')).toBe('5001');
   });
 
+  it('keeps the rows in view where they are while others come above them', async () => {
+    await show(Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`k${1e4 + i}`, { i }])));
+    grid().scrollTop = 3600;
+    fireEvent.scroll(grid());
+    await change(6, { a: { i: 0 }, b: { i: 0 }, k10001: undefined });
+    expect(grid().scrollTop).toBe(3600 + 36);
+    await change(7, { z: { i: 0 }, k10300: undefined });
+    expect(grid().scrollTop).toBe(3600 + 36);
+    fireEvent.click(within(grid()).getByRole('button', { name: 'key' }));
+    await pass();
+    expect(grid().scrollTop).toBe(0);
+  });
+
   it('lets a changed cell flash anew with each change, and no other', async () => {
     await show({ a: { n: 1, m: 1 } });
     const flashes = () => cells('a').map((cell) => cell.dataset['flash']);

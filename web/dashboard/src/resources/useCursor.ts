@@ -1,0 +1,60 @@
+import { useCallback, useState, type KeyboardEvent } from 'react';
+import type { Rows } from './rows';
+
+interface Cursor {
+  /** The key of the row that the keyboard is at; empty before the first move. */
+  readonly key: string;
+  /** Opens a row, and moves to it. */
+  open(key: string, index: number): void;
+  onKeyDown(event: KeyboardEvent): void;
+}
+
+interface Actions {
+  /** How many rows further the next page is. */
+  readonly page: number;
+  readonly reveal: (index: number) => void;
+  readonly onOpen: (key: string) => void;
+  /** undefined while nothing is open. */
+  readonly onClose: (() => void) | undefined;
+}
+
+/** The row that the keyboard is at. It is followed wherever it goes. */
+export function useCursor(rows: Rows, { page, reveal, onOpen, onClose }: Actions): Cursor {
+  const [{ key, index }, setPlace] = useState({ key: '', index: -1 });
+  const open = useCallback((key: string, index: number) => {
+    setPlace({ key, index });
+    onOpen(key);
+  }, [onOpen]);
+
+  // Where the row is now; if it is gone, that which took its place.
+  const position = () => {
+    const now = rows.indexOf(key);
+    return now >= 0 ? now : Math.min(index, rows.shown.length - 1);
+  };
+
+  const moveTo = (to: number) => {
+    const index = Math.max(0, Math.min(to, rows.shown.length - 1));
+    const row = rows.shown[index];
+    if (!row) return;
+    setPlace({ key: row.key, index });
+    reveal(index);
+  };
+
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.target instanceof HTMLButtonElement || event.ctrlKey || event.metaKey || event.altKey) return;
+    const at = position();
+    switch (event.key) {
+      case 'ArrowDown': moveTo(at + 1); break;
+      case 'ArrowUp': moveTo(at - 1); break;
+      case 'PageDown': moveTo(at + page); break;
+      case 'PageUp': moveTo(at - page); break;
+      case 'Home': moveTo(0); break;
+      case 'End': moveTo(Infinity); break;
+      case 'Enter': if (rows.shown[at]) open(rows.shown[at].key, at); break;
+      case 'Escape': if (!onClose) return; onClose(); break;
+      default: return;
+    }
+    event.preventDefault();
+  };
+  return { key, open, onKeyDown };
+}

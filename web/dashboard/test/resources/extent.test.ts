@@ -1,0 +1,15 @@
+import { describe, expect, it } from 'vitest';
+import { extentOf, rowHeight } from '../../src/resources/extent';
+
+describe('the extent of rows', () => {
+  it('is their height', () => {
+    expect(extentOf(100_000, 500)).toEqual({ height: 100_000 * rowHeight, ratio: 1 });
+  });
+
+  it('is one that a browser can make, and at whose end the last row is', () => {
+    const rows = 3_000_000;
+    const { height, ratio } = extentOf(rows, 500);
+    expect(height).toBeLessThan(17_000_000);
+    expect((height - 500) * ratio + 500).toBeCloseTo(rows * rowHeight);
+  });
+});
