@@ -75,7 +75,7 @@ func dialGRPC(t *testing.T, g *Gateway, options ...grpc.DialOption) api.WatchSer
 	server := grpc.NewServer(g.grpcOptions()...)
 	g.registerGRPC(server)
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	go func() { served <- serveGRPC(server, listener) }()
 	conn, err := grpc.NewClient("passthrough:gateway", append(options,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),

@@ -38,6 +38,7 @@ func (c candidate) compare(o candidate) int {
 
 // call asks all.
 func (r *roll) call(g *Gateway) {
+	r.best = make([]candidate, 0, r.limit+rolledAtOnce) // no shard makes room for them
 	for _, one := range g.subscribers.standing() {
 		if one.follows(r.watch) {
 			r.add(candidate{lag: one.lag(), stamp: one.who.stamp, standing: one})

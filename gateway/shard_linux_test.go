@@ -252,10 +252,16 @@ func TestComingAndGoing(t *testing.T) {
 	r := newRealGateway(t, Config{MaxAge: 200 * time.Millisecond}, nil)
 	open := descriptors(t)
 	stop := make(chan struct{})
-	var writer, clients sync.WaitGroup
-	writer.Go(func() {
+	var others, clients sync.WaitGroup
+	others.Go(func() {
 		for i := uint64(2); !closed(stop); i++ {
 			r.write(fmt.Sprint("k", i%10), i, fmt.Sprint(i))
+		}
+	})
+	others.Go(func() {
+		for !closed(stop) {
+			checkListed(t, r.gateway.overview("a", 10, nil))
+			<-time.After(time.Millisecond)
 		}
 	})
 	for c := range 16 {
@@ -267,10 +273,29 @@ func TestComingAndGoing(t *testing.T) {
 	}
 	clients.Wait()
 	close(stop)
-	writer.Wait()
+	others.Wait()
 	waitFor(nil, r, 0)
 	for r.gateway.admission.count() > 0 || descriptors(t) > open+2 { // the listener's may be in use
 		<-time.After(10 * time.Millisecond)
+	}
+	o := r.gateway.overview("a", 10, nil)
+	if kept := r.gateway.subscribers; o.Count != 0 || len(kept.standings) > 0 || kept.agents.keys != 0 {
+		t.Errorf("%d are listed, %d stand, %d user agents are remembered", o.Count, len(kept.standings), kept.agents.keys)
+	}
+	if o.LeftReasons["max_age"] < 100 || o.LeftReasons["client_closed"] < 100 || o.LeftReasons["aborted"] != 0 {
+		t.Errorf("they left for %v", o.LeftReasons)
+	}
+}
+
+// checkListed checks what is true of every list.
+func checkListed(t *testing.T, o overview) {
+	if len(o.Subscribers) > 10 || o.Count < len(o.Subscribers) || len(o.Left) > departuresKept {
+		t.Errorf("%d listed of %d, %d left", len(o.Subscribers), o.Count, len(o.Left))
+	}
+	for _, s := range o.Subscribers {
+		if !strings.HasPrefix(s.Address, "127.0.0.1:") || s.Events > 1e6 || s.Bytes > 1e9 || s.Skipped > 1e6 || s.Lag > 1e6 {
+			t.Errorf("%+v", s)
+		}
 	}
 }
 

@@ -5,7 +5,7 @@ import "slices"
 const (
 	// rolledAtOnce is how many connections of a shard are looked at before its
 	// streams have their turn.
-	rolledAtOnce = 4096
+	rolledAtOnce = 2048
 	// describedAtOnce is how many of them are described.
 	describedAtOnce = 128
 )

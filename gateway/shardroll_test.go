@@ -53,7 +53,7 @@ func BenchmarkRollSlice(b *testing.B) {
 	s := c.gateway.shards.all[0]
 	b.ReportAllocs()
 	for b.Loop() {
-		r := roll{limit: defaultListed}
+		r := roll{limit: defaultListed, best: make([]candidate, 0, defaultListed+rolledAtOnce)}
 		s.answer(&r, 0) // nothing else happens in the shard
 		if r.count != rolledAtOnce {
 			b.Fatal(r.count)

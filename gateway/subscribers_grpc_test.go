@@ -1,0 +1,64 @@
+package gateway
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+)
+
+// A call of gRPC leaves as a stream does.
+func TestReasonsOfLeavingOverGRPC(t *testing.T) {
+	for reason, leave := range map[departureReason]func(r *grpcRig){
+		"client_closed": func(r *grpcRig) {
+			l := r.watchList(&api.WatchListRequest{Watch: "a"})
+			l.take()
+			l.cancel()
+		},
+		"complete": func(r *grpcRig) {
+			r.watchList(&api.WatchListRequest{Watch: "a", UntilEndOfSnapshot: true}).take()
+		},
+		"max_age": func(r *grpcRig) {
+			r.watchList(&api.WatchListRequest{Watch: "a"}).take()
+			time.Sleep(2 * time.Hour)
+		},
+		"watch_removed": func(r *grpcRig) {
+			r.watchList(&api.WatchListRequest{Watch: "a"}).take()
+			r.registry.Remove("a")
+		},
+		"write_timeout": func(r *grpcRig) {
+			ctx, cancel := context.WithCancel(context.Background())
+			r.t.Cleanup(cancel)
+			if _, err := r.client.WatchList(ctx, &api.WatchListRequest{Watch: "big"}); err != nil { // and nothing is read
+				r.t.Fatal(err)
+			}
+			synctest.Wait()
+			if got := r.only(); got.Transport != "grpc" || got.Lag == 0 || !strings.HasPrefix(got.UserAgent, "grpc-go/") {
+				r.t.Errorf("stalled: %+v", got)
+			}
+			time.Sleep(time.Minute)
+		},
+	} {
+		t.Run(string(reason), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newGRPCRig(t, Config{Metrics: true, MaxAge: time.Hour}, "a", "big")
+				r.prime("a", 7, resource("k", 5, "1"))
+				r.prime("big", 7, resource("k", 5, `"`+strings.Repeat("x", 1<<20)+`"`))
+				synctest.Wait()
+				leave(r)
+				synctest.Wait()
+				got := r.subscribers("")
+				if got.Count != 0 || len(got.Left) != 1 || !maps.Equal(got.LeftReasons, map[departureReason]uint64{reason: 1}) {
+					t.Fatalf("%+v", got)
+				}
+				if left := got.Left[0]; left.Reason != reason || left.Transport != "grpc" || reason != "write_timeout" && (left.Events < 3 || left.Bytes == 0) {
+					t.Errorf("%+v", left)
+				}
+			})
+		})
+	}
+}
