@@ -2,6 +2,7 @@ import { useEffect, useState } from 'react';
 import type { Store } from '@watchtide/client';
 import { watchShared } from '@watchtide/client/shared';
 import { base } from './base';
+import { parse } from './digits';
 import { sharedWorker } from './worker';
 
 /** What the table shows of a resource is any JSON. */
@@ -12,7 +13,7 @@ const lingerMs = 10_000;
 
 // A browser opens six connections to an origin that speaks HTTP/1.1, for all of its
 // tabs together: they share one.
-const tide = watchShared<Record<string, unknown>>(base, { worker: sharedWorker });
+const tide = watchShared<Record<string, unknown>>(base, { worker: sharedWorker, parse });
 const users = new Map<string, number>();
 
 /** Follows a watch for as long as the component is shown; undefined at its first rendering. */

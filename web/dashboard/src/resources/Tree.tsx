@@ -1,5 +1,6 @@
 import { useId, useRef, useState, type KeyboardEvent } from 'react';
 import { count } from '../text/number';
+import { brief } from './brief';
 import { useFlash } from './Cell';
 import { linesOf, longText, type Folds, type Line } from './lines';
 
@@ -64,7 +65,7 @@ const longest = 20_000; // characters of a text that is unfolded
 
 function Leaf({ value, members, open }: Pick<Line, 'value' | 'members' | 'open'>) {
   if (members !== undefined) return <span className="soft">{Array.isArray(value) ? `[${count(members)}]` : `{${count(members)}}`}</span>;
-  if (typeof value !== 'string') return <span className="literal">{JSON.stringify(value)}</span>;
+  if (typeof value !== 'string') return <span>{brief(value)}</span>;
   const most = open ? longest : longText;
   if (value.length <= most) return <span className="text">"{value}"</span>;
   return <><span className="text">"{value.slice(0, most)}…</span> <em>{count(value.length)} characters</em></>;

@@ -1,6 +1,7 @@
 import type { Resource } from '@watchtide/client';
 import { brief } from './brief';
 import { columnID } from './column';
+import { isNumber } from './number';
 import { isObject, type Path } from './path';
 
 /** A field that some resources have. */
@@ -32,7 +33,7 @@ class Tally {
   add(value: unknown, key: string): void {
     const text = brief(value, 80);
     this.count++;
-    this.numbers += Number(typeof value === 'number');
+    this.numbers += Number(isNumber(value));
     this.characters += text.length;
     this.widths.push(text.length);
     this.texts.add(text);

@@ -1,6 +1,7 @@
 import type { Resource } from '@watchtide/client';
 import type { Row } from './rows';
 import { column } from './column';
+import { isNumber } from './number';
 import { brief } from './brief';
 
 /** What rows are sorted by; the key where that is equal. */
@@ -22,7 +23,7 @@ export function sortText({ column, descending }: Sort): string | undefined {
 }
 
 /** What a row has to be sorted by, made once and not at each comparison. undefined: nothing. */
-export type Rank = number | string | undefined;
+export type Rank = number | bigint | string | undefined;
 
 /** The rank of a resource. Numbers come before text, and what has none last. */
 export function ranking({ column: id }: Sort): (resource: Resource) => Rank {
@@ -32,7 +33,8 @@ export function ranking({ column: id }: Sort): (resource: Resource) => Rank {
 }
 
 function rank(value: unknown): Rank {
-  if (value === undefined || value === null || typeof value === 'number') return value ?? undefined;
+  if (value === undefined || value === null) return undefined;
+  if (isNumber(value)) return value;
   return typeof value === 'string' ? value : brief(value);
 }
 
@@ -51,7 +53,7 @@ export function comparing({ descending }: Sort): Compare {
 function compareRanks(a: Rank, b: Rank, sign: number): number {
   if (a === undefined) return 1;
   if (b === undefined) return -1;
-  if (typeof a !== typeof b) return typeof a === 'number' ? -sign : sign;
+  if (isNumber(a) !== isNumber(b)) return isNumber(a) ? -sign : sign;
   return a < b ? -sign : sign;
 }
 

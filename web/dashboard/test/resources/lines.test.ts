@@ -44,8 +44,8 @@ describe('the lines of a value', () => {
 
 describe('a value in brief', () => {
   it.each([
-    ['text', 'text'], [1.5, '1.5'], [null, 'null'], [undefined, ''], [{ a: [1, 'x'], b: {} }, '{a: [1, "x"], b: {}}'],
-  ])('is, for %j, %j', (value, text) => {
+    ['text', 'text'], [1.5, '1.5'], [18446744073709551615n, '18446744073709551615'], [null, 'null'], [undefined, ''], [{ a: [1, 'x'], b: {} }, '{a: [1, "x"], b: {}}'],
+  ])('is, for %o, %s', (value, text) => {
     expect(brief(value)).toBe(text);
   });
   it('ends at its limit, however large the value', () => {

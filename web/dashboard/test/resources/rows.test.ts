@@ -28,6 +28,11 @@ describe('rows', () => {
     expect(keys(rows)).toEqual(['d', 'a', 'b', 'c']);
   });
 
+  it('have integers in order that are too large for a number', () => {
+    const rows = rowsOf([resource('a', 9007199254740994n), resource('b', 9007199254740993n), resource('c', 2.5), resource('d', 'x')], 'value');
+    expect(keys(rows)).toEqual(['c', 'b', 'a', 'd']);
+  });
+
   it('have revisions in order that are too large for a number', () => {
     const rows = rowsOf([resource('a', 0, '9007199254740994'), resource('b', 0, '9007199254740993'), resource('c', 0, '9')], 'revision');
     expect(keys(rows)).toEqual(['c', 'b', 'a']);
