@@ -38,17 +38,24 @@ export function useColumns(sheet: Sheet, chosen: string | null): Columns {
   }, [sample, chosen]);
 }
 
-// The resources are looked at again while there are few, and then no more: columns
-// that come and go would be in the way.
+// While there are few, the resources are looked at again when there are more or
+// fewer. Columns that come and go would be in the way: they are others only when
+// there are twice as many resources, or a field that was not known.
 function useSample(sheet: Sheet): Sample {
   const [sample, setSample] = useState<Sample>({ size: 0, fields: [], keyWidth: 0 });
   useEffect(() => {
-    const look = () => setSample((before) => {
+    let known: Sample = { size: 0, fields: [], keyWidth: 0 };
+    let looked = 0;
+    const look = () => {
       const { total } = sheet.rows;
-      if (before.size >= sampleSize || total === 0 || total < 2 * before.size) return before;
+      if (total === looked || total === 0 || known.size >= sampleSize) return;
+      looked = total;
       const some = sheet.rows.sample(sampleSize);
-      return { size: total, fields: fieldsOf(some), keyWidth: keyWidth(some) };
-    });
+      const fields = fieldsOf(some);
+      if (total < 2 * known.size && fields.every(({ id }) => known.fields.some((field) => field.id === id))) return;
+      known = { size: total, fields, keyWidth: keyWidth(some) };
+      setSample(known);
+    };
     look();
     return sheet.subscribe(look);
   }, [sheet]);

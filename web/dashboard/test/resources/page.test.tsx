@@ -57,6 +57,16 @@ describe('the table of a watch', () => {
     expect(grid().getAttribute('aria-rowcount')).toBe('3');
   });
 
+  it('finds columns for what comes later, and keeps those that it has for more of the same', async () => {
+    await show({ a: { n: 1 }, b: { n: 2 } });
+    await change(6, { c: { n: 3 } });
+    expect(heads()).toEqual(['key▲', 'n']);
+    await change(7, { d: 'text' });
+    expect(heads()).toEqual(['key▲', 'n', 'value']);
+    await change(8, { c: undefined, d: undefined });
+    expect(heads()).toEqual(['key▲', 'n', 'value']);
+  });
+
   it('has only the rows near the screen in the document', async () => {
     await show(Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`k${1e4 + i}`, { i }])));
     expect(rows().length).toBeLessThan(50);
