@@ -91,7 +91,7 @@ export class Connection {
     while (this.#wanted) {
       this.#attemptAt = Date.now();
       const end = await this.#attempt();
-      if (end.openedAt !== undefined && !this.#grace) this.#aliveAt = end.aliveAt;
+      if (end.openedAt !== undefined && !(this.#grace && end.goodbye)) this.#aliveAt = end.aliveAt;
       if (!this.#wanted) break;
       this.#again ? this.#replace('waiting for a new stream') : await this.#recover(end);
       while (this.#asleep && this.#wanted) await this.#pause.begin(Infinity, 'until woken');
@@ -149,6 +149,7 @@ export class Connection {
   }
 
   #lose(reason: string): void {
+    this.#grace = void clearTimeout(this.#grace);
     const { state, since } = this.stores.link;
     this.stores.disconnect({ state: state === 'connecting' ? state : 'offline', since: state === 'open' ? this.#aliveAt : since, reason });
   }

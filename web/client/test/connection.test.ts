@@ -103,6 +103,23 @@ describe('a stream that is replaced by another', () => {
     expect(store.view).toMatchObject({ state: 'offline', since: 1_005_000, reason: 'connection refused' });
   });
 
+  test('and is lost later, is so since then, and for its own reason', async () => {
+    const store = await f.follow();
+    await pass(5_000);
+    f.tide.add('v');
+    await pass(50);
+    f.server.last.accept(hello(['w', 'v'], 'resume') + endOfSnapshot('w', 5, 1, 'w@e-5', true));
+    await pass(4_000);
+    f.server.last.send(':\n\n');
+    await pass();
+    f.server.last.cut();
+    await pass();
+    const lost = { state: 'offline', since: 1_009_050, reason: 'terminated' };
+    expect(store.view).toMatchObject(lost);
+    await pass(15_000); // its grace would end; the next attempt is not answered
+    expect(store.view).toMatchObject(lost);
+  });
+
   test('for other watches, is told if there is no token for them', async () => {
     const getToken = vi.fn<() => Promise<string>>().mockResolvedValueOnce('t').mockReturnValue(new Promise(() => {}));
     const store = await f.follow({ getToken });
