@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { count } from '../src/text/number';
-import { drawn } from '../src/charts/plot';
+import { drawn, period } from '../src/charts/plot';
 
 const data = { times: [1000, 2000], curves: [{ name: 'reconnects', values: [3, 0] }, { name: 'resyncs', values: [1, null] }] };
 const look = { format: count, whole: true };
@@ -11,5 +11,16 @@ describe('what is drawn', () => {
   });
   it('are bars that stand on those that are drawn in front of them', () => {
     expect(drawn(data, { ...look, bars: true })).toEqual([[1, 2], [4, 0], [1, 0]]);
+  });
+});
+
+describe('the period that is shown', () => {
+  it('ends with the last time, be it the only one', () => {
+    expect(period([1000], false)).toEqual([940, 1000]);
+    expect(period([1000, 1002], false)).toEqual([942, 1002]);
+    expect(period([1000, 1100, 1200], false)).toEqual([1000, 1200]);
+  });
+  it('has room for the last bar', () => {
+    expect(period([1000, 1060], true)).toEqual([1000, 1120]);
   });
 });

@@ -26,7 +26,7 @@ export function plot(into: HTMLElement, names: readonly string[], look: Look, at
     padding: [8, 28, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { size: 7 } },
-    scales: { x: { time: true, range: (chart, from, to) => period(from, to, look.bars ? step(chart.data[0]) : 0) }, y: { range: (_, from, to) => [Math.min(0, from ?? 0), Math.max(1, to ?? 1) * 1.1] } },
+    scales: { x: { time: true, range: ({ data: [times] }) => period(times, look.bars) }, y: { range: (_, from, to) => [Math.min(0, from ?? 0), Math.max(1, to ?? 1) * 1.1] } },
     axes: [
       { ...axis, size: 30, space: 80, values: (_, seconds) => seconds.map(clock) },
       { ...axis, size: 54, space: 34, values: (_, values) => values.map(look.format), ...look.whole && { incrs: wholeSteps } },
@@ -52,13 +52,16 @@ function series(number: number, { bars }: Look): uPlot.Series {
   return { stroke, width: bars ? 0 : 1.75, points: { show: false }, ...paths && { paths, fill: stroke } };
 }
 
-// What has just begun is not stretched over the whole width; the last bar has room.
-function period(from: number | null, to: number | null, bar: number): [number, number] {
-  const end = (to ?? Date.now() / 1000) + bar;
-  return [Math.min(from ?? end, end - shortestMs / 1000), end];
+/**
+ * The seconds from the left of a chart to its right. What has just begun is not
+ * stretched over the whole width, nor a single time over a day; the last bar has room.
+ */
+export function period(times: ArrayLike<number>, bars: boolean): [number, number] {
+  const first = times[0] ?? Date.now() / 1000;
+  const bar = bars ? (times[1] ?? first) - first : 0;
+  const end = (times[times.length - 1] ?? first) + bar;
+  return [Math.min(first, end - shortestMs / 1000), end];
 }
-
-const step = ([first = 0, second = first]: ArrayLike<number> & Iterable<number>) => second - first;
 
 const clock = (seconds: number) =>
   new Date(seconds * 1000).toLocaleTimeString([], { hourCycle: 'h23', hour: '2-digit', minute: '2-digit', ...seconds % 60 !== 0 && { second: '2-digit' } });
