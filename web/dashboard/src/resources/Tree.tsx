@@ -56,7 +56,7 @@ function Branch({ id, line, active, onAct }: { id: string; line: Line; active: b
       aria-expanded={open} data-flash={flash} style={{ paddingLeft: `${level * 1.1 - 0.6}rem` }} onClick={onAct}
     >
       <span className="knob" aria-hidden="true">{open === undefined ? '' : open ? '▾' : '▸'}</span>
-      {more > 0 ? <em>{count(more)} more</em> : <>{name && <span className="field">{name}: </span>}<Leaf value={value} members={members} open={open} /></>}
+      {more > 0 ? <em>{count(more)} more</em> : <>{name !== undefined && <span className="field">{name || '""'}: </span>}<Leaf value={value} members={members} open={open} /></>}
     </div>
   );
 }

@@ -7,7 +7,8 @@ export interface Line {
   /** The line of what it is in; undefined at the top. */
   readonly parent: string | undefined;
   readonly level: number; // from 1
-  readonly name: string;
+  /** undefined: it has none, since it is in nothing. */
+  readonly name: string | undefined;
   readonly value: unknown;
   /** How many members it has; undefined for none. */
   readonly members: number | undefined;
@@ -37,7 +38,7 @@ export const longText = 300;
 export function linesOf(value: unknown, folds: Folds): Line[] {
   const lines: Line[] = [];
   if (hasMembers(value)) addMembers(lines, value, [], undefined, folds);
-  else lines.push({ ...single, id: '$', name: '', value, level: 1, parent: undefined, open: openness(value, '$', 1, folds) });
+  else lines.push({ ...single, id: '$', name: undefined, value, level: 1, parent: undefined, open: openness(value, '$', 1, folds) });
   return lines;
 }
 
@@ -52,7 +53,7 @@ function addMembers(lines: Line[], value: object, path: Path, parent: string | u
     addLine(lines, (value as Record<string, unknown>)[name], [...path, name], { parent, position: i + 1, siblings }, folds);
   }
   const more = names.length - shown;
-  if (more > 0) lines.push({ ...single, id: `${parent ?? ''}…`, parent, level: path.length + 1, name: '', value: undefined, position: siblings, siblings, more });
+  if (more > 0) lines.push({ ...single, id: `${parent ?? ''}…`, parent, level: path.length + 1, name: undefined, value: undefined, position: siblings, siblings, more });
 }
 
 function addLine(lines: Line[], value: unknown, path: Path, place: Pick<Line, 'parent' | 'position' | 'siblings'>, folds: Folds): void {

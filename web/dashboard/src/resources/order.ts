@@ -44,7 +44,8 @@ export type Compare = (a: Row, b: Row) => number;
 export function comparing({ descending }: Sort): Compare {
   const sign = descending ? -1 : 1;
   return (a, b) => {
-    if (a.rank !== b.rank) return compareRanks(a.rank, b.rank, sign);
+    const ranked = a.rank === b.rank ? 0 : compareRanks(a.rank, b.rank, sign);
+    if (ranked !== 0) return ranked;
     return a.key < b.key ? -sign : a.key > b.key ? sign : 0;
   };
 }
@@ -54,7 +55,7 @@ function compareRanks(a: Rank, b: Rank, sign: number): number {
   if (a === undefined) return 1;
   if (b === undefined) return -1;
   if (isNumber(a) !== isNumber(b)) return isNumber(a) ? -sign : sign;
-  return a < b ? -sign : sign;
+  return a < b ? -sign : a > b ? sign : 0; // 0: the same number, once with all digits
 }
 
 /** Where a row stands, or would stand, among sorted rows. */

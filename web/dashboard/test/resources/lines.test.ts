@@ -15,7 +15,8 @@ describe('the lines of a value', () => {
   });
 
   it('is one where it has no members', () => {
-    expect(linesOf('text', none)).toMatchObject([{ name: '', value: 'text' }]);
+    expect(linesOf('text', none)).toMatchObject([{ name: undefined, value: 'text' }]);
+    expect(linesOf({ '': 'text' }, none)).toMatchObject([{ name: '', value: 'text' }]);
   });
 
   it('are bounded until more are asked for', () => {

@@ -33,6 +33,13 @@ describe('rows', () => {
     expect(keys(rows)).toEqual(['c', 'b', 'a', 'd']);
   });
 
+  it('are told apart where they have the same number, once with all its digits', () => {
+    const rows = rowsOf([resource('a', 2 ** 53), resource('b', 2n ** 53n), resource('c', 2 ** 53)], 'value');
+    expect(keys(rows)).toEqual(['a', 'b', 'c']);
+    rows.apply(new Map([['b', undefined]]), 1, nobody);
+    expect(keys(rows)).toEqual(['a', 'c']);
+  });
+
   it('have revisions in order that are too large for a number', () => {
     const rows = rowsOf([resource('a', 0, '9007199254740994'), resource('b', 0, '9007199254740993'), resource('c', 0, '9')], 'revision');
     expect(keys(rows)).toEqual(['c', 'b', 'a']);
