@@ -5,6 +5,7 @@ import './policy.mjs';
 import './accessibility.mjs';
 import './keyboard.mjs';
 import './editing.mjs';
+import './values.mjs';
 import './upstream_away.mjs';
 import './restart.mjs';
 import './silence.mjs';

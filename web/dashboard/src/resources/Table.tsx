@@ -27,6 +27,9 @@ interface Props {
 // So long a resource that was created is marked.
 const newMs = 2000;
 
+// The keys stay in sight: on a phone they must leave room for the rest.
+const mostOfKey = '45vw';
+
 /** The resources of a watch, of which only the rows on the screen are in the document. */
 export function Table({ watch, sheet, look, columns, sort, opened, onOpen, onClose }: Props) {
   const grid = useRef<HTMLDivElement>(null);
@@ -88,8 +91,9 @@ function nothing({ state, total, arranging }: Look): string {
 
 // Each row is a grid of its own: the widths must not depend on what is in it.
 function layout(columns: readonly ShownColumn[]): CSSProperties {
+  const widths = columns.map(({ id, width }) => (id === 'key' && columns.length > 1 ? `min(${width}ch, ${mostOfKey})` : `${width}ch`));
   return {
-    '--columns': columns.map(({ width }) => `minmax(${width}ch, ${width}fr)`).join(' '),
-    '--width': `${columns.reduce((sum, { width }) => sum + width, 0)}ch`,
+    '--columns': columns.map(({ width }, i) => `minmax(${widths[i]}, ${width}fr)`).join(' '),
+    '--width': `calc(${widths.join(' + ')})`,
   } as CSSProperties;
 }
