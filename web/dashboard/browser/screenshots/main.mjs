@@ -22,7 +22,7 @@ const wanted = process.argv.slice(2); // names of scenes; none: all
 
 await mkdir(folder, { recursive: true });
 const upstream = await Upstream.start();
-await upstream.fill('services', 5_000);
+await upstream.fill('services', 600); // few enough that some of those in sight change
 await upstream.fill('nodes', 50);
 await upstream.change('services', perSecond);
 await upstream.change('nodes', 2);
@@ -39,19 +39,37 @@ await chromium.stop();
 await gateway.kill();
 await upstream.stop();
 
+/** All scenes at once, so that their charts fill at the same time. */
 async function shoot(size, colorScheme, options) {
-  const visitor = await Visitor.arrive(chromium.browser, { colorScheme, reducedMotion: 'no-preference', ...options });
+  const visitor = await Visitor.arrive(chromium.browser, { colorScheme, ...options });
+  const tabs = new Map();
   for (const scene of scenes.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
     const tab = await visitor.open(`${gateway.origin}/${scene.hash}`);
     await enter(scene, tab);
-    await history();
-    const file = `${folder}${scene.name}-${size}-${colorScheme}.png`;
+    tabs.set(scene.name, tab);
+  }
+  await history();
+  for (const [name, tab] of tabs) {
+    if (name === 'detail') await change(tab);
+    const file = `${folder}${name}-${size}-${colorScheme}.png`;
     await tab.page.screenshot({ path: file });
     await shrink(file);
     console.log(`${file}: ${((await stat(file)).size / 1000).toFixed(0)} kB`);
-    await tab.page.close();
   }
   await visitor.leave();
+}
+
+/** Lets the resource whose detail is open change, so that there is a difference to see. */
+async function change(tab) {
+  await upstream.change('services', 0); // or the next one comes before this is seen
+  const key = await tab.detail.getAttribute('data-key');
+  const { value } = await (await fetch(`${gateway.origin}/v1/watches/services/resources/${key}`)).json();
+  for (const state of ['warning', 'passing']) {
+    const cpu = state === 'warning' ? 3.97 : 1.12;
+    await upstream.put('services', key, { ...value, state, cpu, updated: new Date().toISOString() });
+    await tab.detail.getByRole('tree').getByText(String(cpu)).waitFor();
+  }
+  await upstream.change('services', perSecond);
 }
 
 /** Returns when so many changes have come that charts are not empty. */
@@ -63,6 +81,6 @@ async function history() {
 
 /** With a palette it is a third of the size, and looks the same. */
 async function shrink(file) {
-  await promisify(execFile)('pngquant', ['--force', '--skip-if-larger', '--strip', '--speed', '1', '--output', file, '--', file])
+  await promisify(execFile)('pngquant', ['--force', '--skip-if-larger', '--strip', '--speed', '1', '--nofs', '--output', file, '32', '--', file])
     .catch((error) => { if (error.code === 'ENOENT') console.warn('pngquant is missing: the pictures stay large'); });
 }
