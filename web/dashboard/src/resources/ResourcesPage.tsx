@@ -1,4 +1,4 @@
-import { useCallback, useState } from 'react';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { RefusedError } from '@watchtide/client';
 import { useWatch } from '@watchtide/client/react';
 import { useRoute } from '../app/route';
@@ -20,18 +20,29 @@ import './ResourcesPage.css';
 
 /** One watch: its resources. */
 export function ResourcesPage({ watch }: { watch: string }) {
-  const store = useStore(watch);
-  if (!store) return <h2>{watch}</h2>;
-  return <Known watch={watch} store={store} />;
+  const [times, setTimes] = useState(0); // it appeared after all
+  return <Followed key={times} watch={watch} onAppear={() => setTimes(times + 1)} />;
 }
 
-function Known({ watch, store }: { watch: string; store: ResourceStore }) {
+function Followed({ watch, onAppear }: { watch: string; onAppear: () => void }) {
+  const store = useStore(watch);
+  if (!store) return <h2>{watch}</h2>;
+  return <Known watch={watch} store={store} onAppear={onAppear} />;
+}
+
+function Known({ watch, store, onAppear }: { watch: string; store: ResourceStore; onAppear: () => void }) {
   const error = useWatch(store, ({ error }) => error);
-  if (error instanceof RefusedError && error.status === 404) return <Unknown watch={watch} />;
+  if (error instanceof RefusedError && error.status === 404) return <Unknown watch={watch} onAppear={onAppear} />;
   return <Resources watch={watch} store={store} />;
 }
 
-function Unknown({ watch }: { watch: string }) {
+function Unknown({ watch, onAppear }: { watch: string; onAppear: () => void }) {
+  const there = useWatches().data?.watches.some(({ name }) => name === watch);
+  const missed = useRef(false); // a list that has it although its stream is refused is no reason to ask again
+  useEffect(() => {
+    if (there === false) missed.current = true;
+    if (there && missed.current) onAppear();
+  }, [there, onAppear]);
   return (
     <div className="card unknown-watch">
       <h2>There is no watch “{watch}”</h2>

@@ -184,6 +184,28 @@ describe('the table of a watch', () => {
     expect(screen.getByRole('heading', { name: 'There is no watch “pods”' })).toBeTruthy();
     expect(screen.getByRole('link', { name: 'The overview' }).getAttribute('href')).toBe('#/');
   });
+
+  it('follows a watch that appears after all', async () => {
+    await show();
+    const serve = (...names: string[]) => vi.stubGlobal('fetch', () => Promise.resolve(Response.json({ watches: names.map((name) => ({ name })) })));
+    serve('others');
+    act(() => source.become('closed', { error: new RefusedError(404, undefined, undefined) }));
+    await pass(1000);
+    source = new Source();
+    serve('others', 'pods');
+    await pass(1000);
+    await act(() => source.snapshot(5, { a: 1 }));
+    await pass();
+    expect(keys()).toEqual(['a']);
+  });
+
+  it('does not ask again and again for a watch that is refused although it is in the list', async () => {
+    await show();
+    act(() => source.become('closed', { error: new RefusedError(404, undefined, undefined) }));
+    source = new Source();
+    await pass(5000);
+    screen.getByRole('heading', { name: 'There is no watch “pods”' });
+  });
 });
 
 describe('the detail of a resource', () => {
