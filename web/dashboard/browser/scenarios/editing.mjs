@@ -21,6 +21,9 @@ scenario('a resource is created, edited against somebody else, and deleted', asy
   await tab.row('a').click();
   await tab.detail.getByRole('button', { name: 'Edit' }).click();
   await text.fill('{"text": "written over it"}');
+  await tab.page.evaluate(() => history.back());
+  await dialog.getByText('Your text is not saved').waitFor();
+  await dialog.getByRole('button', { name: 'Go on writing' }).click();
   await gateway.put('notes', 'a', { text: 'written by somebody else' });
   await dialog.getByRole('alert').getByText('It changed meanwhile').waitFor();
   await dialog.getByRole('button', { name: 'Save' }).click();

@@ -25,7 +25,7 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
   const [verdict, check] = useVerdict(target, text, base?.revision, ready);
   const [leaving, setLeaving] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);
-  useUnsaved(draft.dirty);
+  useUnsaved(draft.dirty, setLeaving);
 
   const leave = () => draft.dirty ? setLeaving(true) : onClose();
   const toFault = () => {
@@ -100,12 +100,23 @@ function Leaving({ onClose, onStay }: { onClose(): void; onStay(): void }) {
   );
 }
 
-// Leaving the page would lose the text as well.
-function useUnsaved(dirty: boolean): void {
+// Leaving the page would lose the text as well: then the browser asks. On the way
+// back to another view of the page it does not, so that we do, where it lets us.
+function useUnsaved(dirty: boolean, ask: (leaving: true) => void): void {
   useEffect(() => {
     if (!dirty) return;
     const stay = (event: Event) => event.preventDefault();
+    const stayHere = (event: NavigateEvent) => {
+      if (!event.cancelable || !event.destination.sameDocument || event.navigationType === 'replace') return;
+      event.preventDefault();
+      ask(true);
+    };
+    const views = 'navigation' in globalThis ? navigation : undefined;
     addEventListener('beforeunload', stay);
-    return () => removeEventListener('beforeunload', stay);
-  }, [dirty]);
+    views?.addEventListener('navigate', stayHere);
+    return () => {
+      removeEventListener('beforeunload', stay);
+      views?.removeEventListener('navigate', stayHere);
+    };
+  }, [dirty, ask]);
 }
