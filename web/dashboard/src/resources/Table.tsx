@@ -41,12 +41,10 @@ export function Table({ watch, sheet, look, columns, sort, opened, onOpen, onClo
   useEffect(() => { sheet.visible = new Set(drawn.map(({ key }) => key)); });
   useAnchor(sheet, look, seen, sort.column === 'key');
   useConsistent(look.state);
-
   useSorted(seen.toTop, sort);
   const cursor = useCursor(sheet.rows, {
     page: Math.max(1, seen.whole - 1), reveal: seen.reveal, onOpen, onClose: opened === undefined ? undefined : onClose,
   });
-
   const active = drawn.findIndex(({ key }) => key === cursor.key);
   return (
     <div
@@ -83,10 +81,11 @@ function phase({ born, gone }: Row): Phase {
   return born > 0 && performance.now() - born < newMs ? 'new' : undefined;
 }
 
-function nothing({ state, total, arranging }: Look): string {
+function nothing({ state, revision, total, arranging }: Look): string {
   if (arranging) return 'One moment…';
-  if (total > 0) return `None of the ${count(total)} resources has this text.`;
-  return state === 'connecting' || state === 'priming' ? 'Not loaded yet.' : 'This watch has no resources.';
+  if (total > 0) return `No resource of ${count(total)} has this text.`;
+  if (revision !== '') return 'This watch has no resources.';
+  return state === 'closed' ? 'Nothing was loaded.' : 'Not loaded yet.';
 }
 
 // Each row is a grid of its own: the widths must not depend on what is in it.

@@ -177,6 +177,25 @@ describe('the table of a watch', () => {
     expect([reported, grid().dataset['state'], keys()]).toEqual(['pods offline', 'offline', ['a']]);
   });
 
+  it('says what it is that it shows nothing', async () => {
+    await show();
+    expect(grid().textContent).toContain('Not loaded yet.');
+    act(() => source.become('closed', { error: new RefusedError(403, undefined, undefined) }));
+    await pass();
+    expect([reported, grid().textContent]).toEqual(['pods closed', expect.stringContaining('Nothing was loaded.')]);
+    cleanup();
+    source = new Source();
+    await show({});
+    expect(grid().textContent).toContain('This watch has no resources.');
+    await change(6, { a: 1 });
+    fireEvent.change(screen.getByRole('searchbox', { name: 'Filter' }), { target: { value: 'zzz' } });
+    await pass(300);
+    expect(grid().textContent).toContain('No resource of 1 has this text.');
+    expect(screen.getAllByText('0 of 1')).toHaveLength(1);
+    await pass(500);
+    expect(within(screen.getByRole('searchbox').parentElement!).getByRole('status').textContent).toBe('0 of 1');
+  });
+
   it('says where to find watches if there is none of this name', async () => {
     await show();
     act(() => source.become('closed', { error: new RefusedError(404, undefined, undefined) }));
