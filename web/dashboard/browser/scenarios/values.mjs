@@ -19,6 +19,21 @@ scenario('a number that is too large for JavaScript has every digit', async (sta
   assert.equal(await tab.detail.locator('del').innerText(), '9007199254740993');
 });
 
+scenario('what is deep inside of a value can be read', async (stage) => {
+  const gateway = await shared.gateway();
+  const depth = 60;
+  await gateway.put('notes', 'deep', Array.from({ length: depth }).reduce((inner) => ({ inner }), 'the bottom'));
+  stage.own({ stop: () => fetch(`${gateway.origin}/v1/watches/notes/resources/deep`, { method: 'DELETE' }) });
+
+  const visitor = await stage.visitor({ viewport: { width: 390, height: 844 } });
+  const tab = await visitor.open(`${gateway.origin}/#/watches/notes?key=deep`);
+  await tab.detail.getByRole('tree').focus();
+  for (let i = 0; i < 2 * depth; i++) await tab.page.keyboard.press('ArrowRight');
+  await tab.detail.getByText('the bottom').waitFor();
+  const { scrollWidth, clientWidth } = await tab.detail.evaluate(({ scrollWidth, clientWidth }) => ({ scrollWidth, clientWidth }));
+  assert.ok(scrollWidth <= clientWidth, `the tree is ${scrollWidth} wide, there is room for ${clientWidth}`);
+});
+
 scenario('on a phone, long keys leave room for the other columns', async (stage) => {
   const gateway = await shared.gateway();
   const key = 'a-namespace-with-a-long-name/and-a-deployment-with-a-longer-one';

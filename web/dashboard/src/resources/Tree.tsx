@@ -53,13 +53,16 @@ function Branch({ id, line, active, onAct }: { id: string; line: Line; active: b
   return (
     <div
       role="treeitem" id={id} aria-level={level} aria-posinset={position} aria-setsize={siblings} aria-selected={active}
-      aria-expanded={open} data-flash={flash} style={{ paddingLeft: `${level * 1.1 - 0.6}rem` }} onClick={onAct}
+      aria-expanded={open} data-flash={flash} style={{ paddingLeft: indent(level) }} onClick={onAct}
     >
       <span className="knob" aria-hidden="true">{open === undefined ? '' : open ? '▾' : '▸'}</span>
       {more > 0 ? <em>{count(more)} more</em> : <>{name !== undefined && <span className="field">{name || '""'}: </span>}<Leaf value={value} members={members} open={open} /></>}
     </div>
   );
 }
+
+// Where values are deep, there must be room left for them.
+const indent = (level: number) => `min(${level * 1.1 - 0.6}rem, 45%)`;
 
 const longest = 20_000; // characters of a text that is unfolded
 

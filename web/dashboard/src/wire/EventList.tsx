@@ -65,7 +65,7 @@ export function EventList({ kept, newest, held, hidden, onHold, onGo }: Props) {
           })}
         </div>
       </div>
-      {held && <button type="button" className="more" onClick={onGo}>Held still. {more > 0 && `${count(more)} newer: `}to the newest ↓</button>}
+      {held && <button type="button" className="more" onClick={onGo}>Held still{more > 0 && `, ${count(more)} newer`}: to the newest ↓</button>}
     </div>
   );
 }
