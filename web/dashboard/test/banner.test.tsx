@@ -79,6 +79,25 @@ describe('when all is well again', () => {
     await pass(6000);
     expect(screen.getByRole('status').textContent).toBe('');
   });
+  it('nothing is said of a beginning that took long', async () => {
+    const become = show({ ...stale, state: 'priming' });
+    await pass(5000);
+    expect(banner()).not.toBeNull();
+    become();
+    await pass(5000);
+    expect(screen.getByRole('status').textContent).toBe('');
+  });
+  it('is said once what only began is there, too', async () => {
+    const begins: Trouble = { ...stale, what: 'nodes', state: 'priming' };
+    const become = show(stale, begins);
+    await pass(1000);
+    become(begins);
+    await pass(5000);
+    expect(screen.getByRole('status').textContent).toBe('');
+    become();
+    await pass(3000);
+    expect(screen.getByRole('status').textContent).not.toBe('');
+  });
   it('nothing is said if it does not last', async () => {
     const report = show(stale);
     report();

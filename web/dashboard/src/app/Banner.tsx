@@ -37,7 +37,7 @@ export function Banner() {
         {troubles.slice(0, most).map((trouble) => <Line key={`${trouble.what} ${trouble.state}`} trouble={trouble} />)}
         {troubles.length > most && <p><a href={href('', '', new URLSearchParams({ sort: 'state' }))}>and {troubles.length - most} more</a></p>}
       </div>
-      <AllClear troubled={state !== undefined} />
+      <AllClear troubled={state !== undefined} begins={state === 'priming' || state === 'connecting'} />
     </>
   );
 }
