@@ -1,5 +1,5 @@
 import { Backoff } from './backoff.js';
-import { isFatal, RefusedError } from './errors.js';
+import { isFatal, RefusedError, type FatalError } from './errors.js';
 import { Page } from './page.js';
 import { Pause } from './pause.js';
 import { Stream, type End } from './stream.js';
@@ -154,11 +154,14 @@ export class Connection {
     this.stores.disconnect({ state: state === 'connecting' ? state : 'offline', since: state === 'open' ? this.#aliveAt : since, reason });
   }
 
-  // One watch that is not there is no reason to lose the others.
-  #refused(error: Error): void {
-    const watch = error instanceof RefusedError && error.status === 404 ? error.problem?.watch : undefined;
-    if (!watch || !this.stores.get(watch)) return this.close(error);
-    this.stores.remove(watch, error);
+  // One watch that is not there is no reason to lose the others, nor is one for
+  // which the ids of a stream have no room.
+  #refused(error: FatalError): void {
+    const { status, problem: { watch = '' } = {} } = error instanceof RefusedError ? error : {};
+    const named = (status === 404 || status === 414) && this.stores.get(watch);
+    const refused = named ? [watch] : status === 414 ? this.stores.added : [];
+    if (refused.length === 0) return this.close(error);
+    for (const watch of refused) this.stores.remove(watch, error);
     this.#again = true;
   }
 

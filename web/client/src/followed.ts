@@ -31,6 +31,11 @@ export class Followed {
     return this.#store!.deref()!.view; // it is followed, as long as there is a listener
   }
 
+  /** For good: it can only be followed anew. */
+  get closed(): boolean {
+    return this.view.state === 'closed';
+  }
+
   get resting(): boolean {
     return this.#listeners.size === 0;
   }

@@ -51,6 +51,7 @@ export class Hub {
   refused(name: string, { status, problem }: RefusedError): void {
     this.#followed.delete(name);
     if (status === 404 && problem?.watch === name) return; // the others are well
+    if (status === 414 && [...this.#followed.values()].some(({ closed }) => !closed)) return;
     if ([...this.#followed.values()].every(({ resting }) => resting)) this.#drop();
   }
 

@@ -33,7 +33,7 @@ export class Part {
 
   /** The gateway refuses the watch. */
   get closed(): boolean {
-    return this.followed.view.state === 'closed';
+    return this.followed.closed;
   }
 
   get error(): Error | undefined {

@@ -29,6 +29,12 @@ export class Stores {
     return this.#wanted.size === 0;
   }
 
+  /** The watches that came to those of the stream before; none, if it had none that is wanted still. */
+  get added(): string[] {
+    const added = [...this.#wanted.keys()].filter((watch) => !this.#streamed.includes(watch));
+    return added.length < this.#wanted.size ? added : [];
+  }
+
   get(watch: string): Store | undefined {
     return this.#wanted.get(watch);
   }

@@ -109,7 +109,9 @@ export class TabStream {
 
   #refuse({ watch, error }: Part): void {
     const refusal = error instanceof RefusedError ? error : new RefusedError(502, undefined, undefined);
-    this.tell({ refused: { status: refusal.status, problem: refusal.problem } });
+    const { status, problem } = refusal;
+    // It is for this watch that there is no room: the gateway cannot know which came last.
+    this.tell({ refused: { status, problem: status === 414 ? { ...problem!, watch } : problem } });
     this.end();
     this.hub.refused(watch, refusal);
   }

@@ -148,6 +148,24 @@ describe('what a tab is told', () => {
     expect(server.exchanges).toHaveLength(2);
   });
 
+  test('that there is no room for a watch; the others go on as they were', async () => {
+    const { tide } = await primed();
+    const asked = server.exchanges.length;
+    const long = open(['w', 'long']).tide;
+    const refused = long.store('long');
+    await pass(100);
+    server.last.refuse(414);
+    await pass();
+    await resume();
+    await pass(1_000);
+    expect(refused.view).toMatchObject({ state: 'closed', error: { status: 414 } });
+    expect([shown(tide), shown(long)]).toEqual(['in_sync a=1', 'in_sync a=1']);
+    long.close();
+    tide.remove('w');
+    await pass(100);
+    expect(server.exchanges).toHaveLength(asked + 2);
+  });
+
   test('that one watch is not there', async () => {
     const { tide } = await primed();
     const gone = tide.add('gone');
