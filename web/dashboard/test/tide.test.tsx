@@ -1,0 +1,42 @@
+import { cleanup, renderHook } from '@testing-library/react';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { useStore } from '../src/gateway/tide';
+
+const { followed } = vi.hoisted(() => ({ followed: new Set<string>() }));
+vi.mock('../src/gateway/worker', () => ({ sharedWorker: () => {} }));
+vi.mock('@watchtide/client/shared', () => ({
+  watchShared: () => ({
+    add: (name: string) => {
+      followed.add(name);
+      return { watch: name };
+    },
+    remove: (name: string) => followed.delete(name),
+  }),
+}));
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => {
+  cleanup();
+  vi.runAllTimers(); // what lingers
+  vi.useRealTimers();
+  expect(followed.size).toBe(0);
+});
+
+const open = (watch: string) => renderHook(({ name }) => useStore(name), { initialProps: { name: watch } });
+
+it('a watch is followed for a moment after it was left, so that who comes back finds it', () => {
+  const page = open('a');
+  page.rerender({ name: 'b' });
+  vi.advanceTimersByTime(9_999);
+  expect([...followed]).toEqual(['a', 'b']);
+  page.rerender({ name: 'a' });
+  vi.advanceTimersByTime(10_000);
+  expect(page.result.current).toEqual({ watch: 'a' });
+  expect([...followed]).toEqual(['a']);
+});
+
+it('of many that were left, only the last are', () => {
+  const page = open('w0');
+  for (let i = 1; i < 30; i++) page.rerender({ name: `w${i}` });
+  expect([...followed]).toEqual(['w25', 'w26', 'w27', 'w28', 'w29']);
+});
