@@ -155,7 +155,7 @@ export class Connection {
   }
 
   // One watch that is not there is no reason to lose the others, nor is one for
-  // which the ids of a stream have no room.
+  // which the ids of a stream have no room. A problem does not name one without a name.
   #refused(error: FatalError): void {
     const { status, problem: { watch = '' } = {} } = error instanceof RefusedError ? error : {};
     const named = (status === 404 || status === 414) && this.stores.get(watch);

@@ -59,6 +59,18 @@ describe('a refusal', () => {
     expect([f.server.exchanges.length, states]).toEqual([3, ['in_sync']]);
   });
 
+  test('of a watch without a name leaves the others', async () => {
+    const store = await f.follow();
+    const nameless = f.tide.add('');
+    await pass(50);
+    f.server.last.refuse(404, {}, { status: 404, title: 'Not Found', detail: 'there is no watch ""' });
+    await pass();
+    expect(nameless.view).toMatchObject({ state: 'closed', reason: 'there is no watch ""' });
+    f.server.last.accept(hello(['w'], 'resume') + endOfSnapshot('w', 5, 1, 'w@e-5', true));
+    await pass(20_000);
+    expect(store.state).toBe('in_sync');
+  });
+
   test('of a stream that would be too long is one of what was added', async () => {
     const store = await f.follow();
     const long = f.tide.add('long');
