@@ -25,8 +25,11 @@ export function sortText({ column, descending }: Sort): string | undefined {
 /** What a row has to be sorted by, made once and not at each comparison. undefined: nothing. */
 export type Rank = number | bigint | string | undefined;
 
+const wholeNumber = /^(0|[1-9]\d{0,14})$/;
+
 /** The rank of a resource. Numbers come before text, and what has none last. */
 export function ranking({ column: id }: Sort): (resource: Resource) => Rank {
+  if (id === 'key') return ({ key }) => wholeNumber.test(key) ? Number(key) : key; // process 9 before process 10
   if (id === 'revision') return ({ revision }) => revision.padStart(20, '0'); // too large for a number
   const { get } = column(id);
   return (resource) => rank(get(resource));
