@@ -37,6 +37,9 @@ func (b *bench) print(w io.Writer) error {
 	for _, name := range b.missing {
 		fmt.Fprintf(out, "%s is not installed here and was left out.\n", name)
 	}
+	for _, what := range b.failed {
+		fmt.Fprintf(out, "%s.\n\n", what)
+	}
 	_, err := io.WriteString(w, out.String())
 	return err
 }

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/watchtide/watchtide/bench/peers"
+)
+
+// TestOthersMayFail: that another server does not hold out is a result; that ours
+// does not ends the bench.
+func TestOthersMayFail(t *testing.T) {
+	lost := errors.New("8 connections lost")
+	b := &bench{}
+	if err := b.tolerate(t.Context(), part{name: "streams"}, peers.Peer{Name: "Pushpin"}, lost); err != nil {
+		t.Errorf("error %v", err)
+	}
+	if want := []string{"Pushpin, streams: 8 connections lost"}; !slices.Equal(b.failed, want) {
+		t.Errorf("said %q, want %q", b.failed, want)
+	}
+	if err := b.tolerate(t.Context(), part{}, peers.Peer{Name: "gateway, shards"}, lost); !errors.Is(err, lost) {
+		t.Errorf("the gateway failed: error %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := b.tolerate(ctx, part{}, peers.Peer{Name: "Pushpin"}, lost); !errors.Is(err, lost) {
+		t.Errorf("interrupted: error %v", err)
+	}
+}
