@@ -22,6 +22,9 @@ FULL_CONSUL := upstreams/consul upstreams/consul119
 SERVERS     := $(filter-out $(if $(WATCHTIDE_FULL_CONSUL),,$(FULL_CONSUL)),$(filter upstreams/%,$(MODULES)))
 OURS        := $(filter-out upstreams/%,$(MODULES))
 
+# Installing a package never runs its scripts.
+NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+
 # A tool of the module tools/, run in the current directory.
 TOOL := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 BUF   = cd tools && $(GO) tool buf
@@ -48,16 +51,16 @@ test: servers ## run all tests with the race detector, in random order (WATCHTID
 .PHONY: client
 client: ## check, test and pack the TypeScript client (needs Node 20 or newer, with npm)
 	@echo "==> web/client" >&2
-	@cd web/client && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check
+	@cd web/client && $(NPM_CI) && npm run --silent check
 
 .PHONY: dashboard
 dashboard: ## build the dashboard into web/page, which is committed (needs Node 20.19 or newer, with npm)
-	@cd web/dashboard && npm ci --no-audit --no-fund --loglevel=error && npm run --silent contract && npm run --silent typecheck && npm run --silent build
+	@cd web/dashboard && $(NPM_CI) && npm run --silent contract && npm run --silent typecheck && npm run --silent build
 
 .PHONY: dashboard-check
 dashboard-check: ## check and test the dashboard, and fail if web/page is stale
 	@echo "==> web/dashboard" >&2
-	@cd web/dashboard && npm ci --no-audit --no-fund --loglevel=error && npm run --silent check
+	@cd web/dashboard && $(NPM_CI) && npm run --silent check
 
 # Debian's, or what CHROMIUM names.
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome | head -n 1)
@@ -80,9 +83,9 @@ bench-browser: browser-modules ## measure the dashboard beside a naive page in a
 # What the scenarios import: their own modules, and the built client.
 .PHONY: browser-modules
 browser-modules:
-	@[ -d web/client/node_modules ] || (cd web/client && npm ci --no-audit --no-fund --loglevel=error)
+	@[ -d web/client/node_modules ] || (cd web/client && $(NPM_CI))
 	@cd web/client && npm run --silent build
-	@cd web/dashboard/browser && npm ci --no-audit --no-fund --loglevel=error
+	@cd web/dashboard/browser && $(NPM_CI)
 
 .PHONY: servers
 servers: ## compile the real servers that tests start

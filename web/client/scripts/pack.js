@@ -32,7 +32,7 @@ function check(packed) {
 function use(filename) {
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   writeFileSync(join(project, 'package.json'), JSON.stringify({ type: 'module', private: true }));
-  npm(project, 'install', '--no-audit', '--no-fund', `./${filename}`, `react@${devDependencies.react}`, `@types/react@${devDependencies['@types/react']}`);
+  npm(project, 'install', '--ignore-scripts', '--no-audit', '--no-fund', `./${filename}`, `react@${devDependencies.react}`, `@types/react@${devDependencies['@types/react']}`);
   writeFileSync(join(project, 'use.ts'), `
     import { watch, RefusedError, type View } from '@watchtide/client';
     import { useWatch } from '@watchtide/client/react';
