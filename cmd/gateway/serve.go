@@ -33,7 +33,8 @@ in memory. It listens on loopback unless it is told otherwise, and logs one line
 "listening" with the addresses, as http and grpc, when it accepts connections.
 
 SIGTERM or an interrupt drains: /readyz fails, open streams say goodbye, and the
-exit code is 0. A second signal ends it at once, with another exit code.`,
+exit code is 0. A second signal ends it at once, with another exit code. SIGHUP is
+logged and ignored: a changed configuration takes effect after a restart.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), o) },
 	}
@@ -53,6 +54,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	ctx, stop := a.untilSignal(ctx)
 	defer stop()
 	logger := a.logger(a.level)
+	defer ignoreHangups(logger)()
 	if a.limitMemory != nil {
 		a.limitMemory(logger)
 	}
