@@ -59,6 +59,10 @@ type reader struct {
 	ended  chan error
 }
 
+// healthyAfter is how long a connection must have been caught up for the back-off
+// to start again from its minimum. A shorter one may be part of the same outage.
+const healthyAfter = 10 * time.Second
+
 var errStopped = errors.New("the watch was stopped")
 
 // start runs ingest until ctx ends; the channel is closed when it has.
@@ -238,8 +242,7 @@ func (in *ingest) onEnded(err error) {
 	reason := reconnectReason(err)
 	in.count.reconnects.add(reason, 1)
 	in.fresh = in.fresh || reason == "order" || reason == "behind" || reason == "unresumable" || reason == "memory"
-	const healthy = time.Minute
-	if in.committed && time.Since(in.connected) >= healthy {
+	if in.health.Connected && time.Since(in.health.Since) >= healthyAfter {
 		in.failures = 0
 	}
 	in.failures++
