@@ -123,6 +123,9 @@ func (s *stagingSink) clear() {
 	_ = s.count() // it holds less, which is always allowed
 }
 
+// send hands a message to ingest and returns its reply. Once ingest has taken the
+// message, only the reply ends the wait: until then ingest reads the changes, and
+// it always replies, without waiting for the reader.
 func (s *stagingSink) send(m message) error {
 	if s.staging.failed != nil {
 		return s.staging.failed // what was collected is gone: a commit would be a gap
@@ -133,13 +136,9 @@ func (s *stagingSink) send(m message) error {
 	case <-s.ctx.Done():
 		return context.Cause(s.ctx)
 	}
-	select {
-	case err := <-s.replies:
-		if errors.Is(err, ErrMemory) {
-			s.staging.failed = err
-		}
-		return err
-	case <-s.ctx.Done():
-		return context.Cause(s.ctx)
+	err := <-s.replies
+	if errors.Is(err, ErrMemory) {
+		s.staging.failed = err
 	}
+	return err
 }
