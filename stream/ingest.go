@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,8 +42,8 @@ type ingest struct {
 	failures  int       // connections that failed one after the other
 	fresh     bool      // the next connection begins from nothing
 
-	sourceEpoch string // as the source names its revision order
-	alias       string // as the log does, if the source broke its order
+	sourceEpoch string            // as the source names its revision order
+	aliases     map[string]string // as the log names those that the source broke
 	behind      time.Time
 
 	lost      time.Time // when the watch was last in sync
@@ -140,7 +141,7 @@ func (in *ingest) sleep() {
 	in.stale.stop()
 	in.progress.stop()
 	in.failures, in.fresh, in.behind = 0, false, time.Time{}
-	in.sourceEpoch, in.alias = "", ""
+	in.sourceEpoch = "" // the aliases stay: positions of the order before are still around
 	in.tooLarge.Store(nil)
 	in.health.Connected, in.health.Since, in.health.Attempts = false, time.Time{}, 0
 	in.publishHealth()
@@ -279,32 +280,41 @@ func (in *ingest) apply(m message) (CommitResult, error) {
 	}
 	snapshot, detail := resourcesOf(m.changes), ""
 	epoch, primed := in.named(m.epoch), in.log.View().Primed()
-	if m.epoch == in.sourceEpoch && in.alias != "" {
-		epoch = in.alias
-	}
 	result, err := in.log.Replace(epoch, snapshot, m.revision)
 	if errors.Is(err, ErrBehind) && in.patienceOver(err) {
 		// The upstream went back and stays there: a new order, by our own name
 		// since it has none.
-		in.alias = fmt.Sprintf("%.12s~%06x", in.named(m.epoch), rand.IntN(1<<24))
-		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", in.alias, "because", err)
+		epoch = newAlias(in.canonical(m.epoch))
+		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", epoch, "because", err)
 		detail = err.Error()
-		result, err = in.log.Replace(in.alias, snapshot, m.revision)
-	} else if m.epoch != in.sourceEpoch {
-		in.alias = ""
+		result, err = in.log.Replace(epoch, snapshot, m.revision)
 	}
 	if err != nil {
 		return result, err
 	}
 	in.sourceEpoch = m.epoch
+	if epoch != in.canonical(m.epoch) {
+		in.aliases[m.epoch] = epoch
+	}
 	reason := resyncReason(primed, result.Reset)
 	in.count.resyncs.add(reason, 1)
 	in.note(IncidentResync, reason, detail)
 	return result, nil
 }
 
-// named is what the log calls an epoch of the source.
+// named is what the log calls an epoch of the source. A source that went back
+// names its new order as the old one, and the log does not, from then on.
 func (in *ingest) named(epoch string) string {
+	return cmp.Or(in.aliases[epoch], in.canonical(epoch))
+}
+
+// newAlias makes up the name of a revision order that has none of its own.
+func newAlias(epoch string) string {
+	return fmt.Sprintf("%.12s~%06x", epoch, rand.IntN(1<<24))
+}
+
+// canonical is an epoch of the source as it stands in positions.
+func (in *ingest) canonical(epoch string) string {
 	if deletesUnnumbered(in.source) {
 		return unnumberedEpoch(epoch)
 	}

@@ -96,7 +96,7 @@ func newWatch(ctx context.Context, c WatchConfig) (*Watch, error) {
 	ctx, w.cancel = context.WithCancel(ctx)
 	in := &ingest{
 		config: c, source: c.Source, log: w.log, count: w.count,
-		wanted: w.wanted, demand: w.demand,
+		wanted: w.wanted, demand: w.demand, aliases: map[string]string{},
 		logger: c.Logger.With("watch", c.Name, "source", c.SourceName),
 	}
 	w.ingest, w.done = in, in.start(ctx)

@@ -1,0 +1,101 @@
+package stream
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestRestoredOrderKeepsItsName: an upstream was restored without another name for
+// its revisions, so that the log gave it one. Whatever comes between, a position
+// from before the restore must never be taken for one of after it.
+func TestRestoredOrderKeepsItsName(t *testing.T) {
+	before := snapshotThen("e", 60, []Change{upsert("x", 50)}, stayFor(time.Minute, nil))
+	restored := snapshotThen("e", 20, []Change{upsert("y", 10)}, stayFor(3*time.Minute, ErrUnresumable))
+	invalid := Change{Resource: Resource{Key: "z", Revision: 5, Value: []byte("1\n2")}}
+	grown := snapshotThen("e", 70, []Change{upsert("y", 70)}, stay)
+	for name, between := range map[string][]SourceFunc{
+		"nothing":            nil,
+		"a refused snapshot": {snapshotThen("e2", 5, []Change{invalid}, stay)},
+		"a cut snapshot":     {snapshotThen("e2", 5, nil, fail(errBroken))},
+		"another order":      {snapshotThen("e2", 5, []Change{upsert("z", 5)}, stayFor(time.Second, ErrUnresumable))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			connections := append([]SourceFunc{before, restored, restored}, between...)
+			c := WatchConfig{BehindTimeout: time.Nanosecond}
+			bubble(t, c, append(connections, grown), func(t *testing.T, w *Watch, s *script) {
+				old := positionOf(t, w)
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				alias := w.View().Epoch()
+				if !strings.HasPrefix(alias, "e~") {
+					t.Fatalf("epoch %q after the restore, want one that begins with e~", alias)
+				}
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				if got := w.View().Position("").String(); got != "w@"+alias+"-70" {
+					t.Errorf("the watch is at %s after %d connections, want w@%s-70", got, len(s.resumes), alias)
+				}
+				wantOutcome(t, w, old, OutcomeEpochChanged)
+			})
+		})
+	}
+}
+
+// TestRestoredOrderKeepsItsNameOnDemand: a watch that nobody wanted for a while has
+// forgotten its state, and not what it called the upstream's order.
+func TestRestoredOrderKeepsItsNameOnDemand(t *testing.T) {
+	connections := []SourceFunc{
+		snapshotThen("e", 60, []Change{upsert("x", 50)}, stayFor(time.Second, errors.New("restored"))),
+		snapshotThen("e", 20, []Change{upsert("y", 10)}, stay),
+		snapshotThen("e", 20, []Change{upsert("y", 10)}, stay),
+		snapshotThen("e", 70, []Change{upsert("y", 70)}, stay),
+	}
+	c := WatchConfig{BehindTimeout: time.Nanosecond, OnDemand: true}
+	bubble(t, c, connections, func(t *testing.T, w *Watch, _ *script) {
+		reader := follow(w)
+		reader.next()
+		old, _ := reader.s.Position()
+		time.Sleep(5 * time.Minute)
+		alias := w.View().Epoch()
+		reader.s.Close()
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		if w.View().Primed() {
+			t.Fatal("the watch has not stopped")
+		}
+		if err := w.Prime(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.View().Epoch(); got != alias {
+			t.Errorf("epoch %q after a stop, want %q as before", got, alias)
+		}
+		wantOutcome(t, w, old, OutcomeEpochChanged)
+	})
+}
+
+// positionOf is where a subscriber of the watch is now.
+func positionOf(t *testing.T, w *Watch) Position {
+	t.Helper()
+	r := follow(w)
+	defer r.s.Close()
+	r.next()
+	p, ok := r.s.Position()
+	if !ok {
+		t.Fatalf("no position yet: %v", w.Status())
+	}
+	return p
+}
+
+// wantOutcome fails unless this becomes of the position.
+func wantOutcome(t *testing.T, w *Watch, p Position, want ResumeOutcome) {
+	t.Helper()
+	r := &statusReader{s: w.Subscribe(SubscribeOptions{Resume: &p})}
+	defer r.s.Close()
+	events := r.next()
+	if got := r.s.Outcome(); got != want {
+		t.Errorf("%v is answered with %q, want %q: %q", p, got, want, events)
+	}
+}
