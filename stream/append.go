@@ -2,17 +2,17 @@ package stream
 
 import "time"
 
-// append writes a checked transaction to the tail. It returns the last entry, nil
-// if there is none.
+// append writes a transaction, whose changes are in order, to the tail. It returns
+// the last entry, nil if there is none.
 func (l *Log) append(changes []Change, revision uint64, result *CommitResult) *entry {
 	l.warm(changes)
 	now := time.Now()
-	before := l.next.revision
+	at := l.place()
 	used := l.used
 	var last *entry
 	for i := range changes {
 		if changes[i].Deleted {
-			last = l.appendDelete(changes[i], before, now)
+			last = l.appendDelete(changes[i], at.borrows(&changes[i]), revision, now)
 			result.Deletes++
 			continue
 		}
@@ -40,18 +40,20 @@ func (l *Log) appendUpsert(c *Change) *entry {
 	return e
 }
 
-// appendDelete writes a tombstone. One without a revision of its own gets its
-// place behind the last commit, and shows that commit's revision if it has none
-// to show.
-func (l *Log) appendDelete(c Change, before uint64, now time.Time) *entry {
+// place is where the next commit goes.
+func (l *Log) place() placed { return placed{before: l.next.revision, unnumbered: l.unnumbered} }
+
+// appendDelete writes a tombstone. A borrowed one gets the revision of the commit,
+// and shows it if it has none to show.
+func (l *Log) appendDelete(c Change, borrowed bool, revision uint64, now time.Time) *entry {
 	if c.Revision == 0 {
-		c.Revision = before
+		c.Revision = revision
 	}
 	e := l.appendChange(&c)
 	e.flags |= isDelete
-	if c.Revision <= before || c.inferred && l.unnumbered {
+	if borrowed {
 		e.flags |= isBorrowed
-		e.revision = max(before, c.Revision)
+		e.revision = revision
 	}
 	l.deletes.push(tombstone{seq: e.seq, at: now})
 	l.deletes.bytes += int64(e.size)

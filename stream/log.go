@@ -108,7 +108,7 @@ func (l *Log) Commit(changes []Change, revision uint64) (CommitResult, error) {
 	if revision < l.next.revision {
 		return result, fmt.Errorf("%w: commit at %d after one at %d", ErrOrder, revision, l.next.revision)
 	}
-	changes, revision, err := l.checked(changes, revision)
+	revision, err := checked(changes, revision)
 	if err != nil {
 		return result, err
 	}
@@ -116,6 +116,7 @@ func (l *Log) Commit(changes []Change, revision uint64) (CommitResult, error) {
 	if err != nil {
 		return result, err
 	}
+	changes = l.place().inOrder(changes)
 	if err := l.account.grow(l.cost(changes)); err != nil {
 		return result, err
 	}

@@ -23,11 +23,11 @@ func (l *Log) Replace(epoch string, snapshot []Resource, revision uint64) (Commi
 	for i := range snapshot {
 		changes[i].Resource = snapshot[i]
 	}
-	changes, revision, err := l.checked(changes, revision)
+	revision, err := checked(changes, revision)
 	if err != nil {
 		return result, err
 	}
-	changes = foldKeys(changes)
+	changes = l.place().inOrder(foldKeys(changes))
 	result.Duplicates = len(snapshot) - len(changes)
 	epoch = CanonicalEpoch(epoch)
 	if epoch == l.next.epoch {
@@ -111,9 +111,7 @@ func (l *Log) knownFrom(snapshot uint64) uint64 {
 	return snapshot
 }
 
-// missing returns a delete for each live resource that is not present. Where
-// deletes have no revision of their own, a reader at this very revision may still
-// hold it; there they are marked as borrowed ones are.
+// missing returns a delete for each live resource that is not present.
 func (l *Log) missing(present []uint64, revision uint64) []Change {
 	var deletes []Change
 	slices.Sort(present)
@@ -123,7 +121,7 @@ func (l *Log) missing(present []uint64, revision uint64) []Change {
 			return true
 		}
 		deletes = append(deletes, Change{
-			Resource: Resource{Key: l.framing.key(s, e), Revision: revision}, Deleted: true, inferred: true,
+			Resource: Resource{Key: l.framing.key(s, e), Revision: revision}, Deleted: true,
 		})
 		return true
 	})

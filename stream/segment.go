@@ -19,7 +19,7 @@ const smallestSegment = 4 << 10
 const (
 	isDelete    = 1 << iota // a tombstone
 	endsCommit              // last entry of its transaction
-	isBorrowed              // no revision of its own: it has that of the commit before
+	isBorrowed              // no revision of its own: it has that of its commit
 	keyEscaped              // the key in the frame has JSON escapes
 	keyBase64               // the key in the frame is base64: it is not UTF-8
 	valueBase64             // the value is base64 in a JSON string

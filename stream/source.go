@@ -81,7 +81,7 @@ type Sink interface {
 	// Delete removes a resource. A revision that is 0 or not newer than the
 	// last Commit says that the upstream gives deletes no revision of their
 	// own (see DeletesUnnumbered): it is shown to subscribers as it is, unless
-	// it is 0, and takes its place after that Commit.
+	// it is 0, and takes its place at the end of its transaction.
 	Delete(key string, revision uint64) error
 	// Commit ends a transaction, or a snapshot: everything up to revision has
 	// been sent. It returns once the changes are visible to subscribers.

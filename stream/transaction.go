@@ -3,6 +3,7 @@ package stream
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -12,8 +13,9 @@ type Change struct {
 	// Deleted: the resource is gone; of it only Key and Revision count.
 	Deleted bool
 
-	// inferred: it was missing in a snapshot. When it was deleted is not known.
-	inferred bool
+	// borrowed: it ends an upsert of its own transaction, and has no revision of its
+	// own but that of the upsert.
+	borrowed bool
 }
 
 // CommitResult says what became of the changes of a commit.
@@ -25,44 +27,72 @@ type CommitResult struct {
 	Reset bool
 }
 
-// checked refuses what must not enter a log, and returns the changes by rising
-// revision and the revision that covers them all.
-func (l *Log) checked(changes []Change, revision uint64) ([]Change, uint64, error) {
-	sorted := true
+// checked refuses what must not enter a log, and returns the revision that covers
+// all of the changes.
+func checked(changes []Change, revision uint64) (uint64, error) {
 	for i := range changes {
-		c := &changes[i]
-		if err := checkChange(c); err != nil {
-			return nil, 0, err
+		if err := checkChange(&changes[i]); err != nil {
+			return 0, err
 		}
-		revision = max(revision, c.Revision)
-		sorted = sorted && (i == 0 || changes[i-1].Revision <= c.Revision)
+		revision = max(revision, changes[i].Revision)
 	}
-	if sorted {
-		return changes, revision, nil
-	}
-	return byRevision(changes), revision, nil
+	return revision, nil
 }
 
-// byRevision returns the changes by rising revision; those of one revision stay in
-// their order. Places are sorted and not the changes, which are large: a snapshot
-// may have many, in any order.
-func byRevision(changes []Change) []Change {
+// placed is where the log is: after the last commit, at before.
+type placed struct {
+	before     uint64
+	unnumbered bool // deletes have no revision of their own
+}
+
+// borrows says whether a change is a delete without a revision of its own. Its
+// place is the revision of its commit, behind everything else in it: other
+// replicas may have put it into another commit, and only a late place is repeated
+// to every reader that may lack it.
+func (p placed) borrows(c *Change) bool {
+	return c.Deleted && (p.unnumbered || c.borrowed || c.Revision <= p.before)
+}
+
+// rank is the place of a change within its transaction.
+func (p placed) rank(c *Change) uint64 {
+	if p.borrows(c) {
+		return math.MaxUint64
+	}
+	return c.Revision
+}
+
+// inOrder returns the changes by rising revision, and behind them the deletes
+// without one; those of one place stay in their order. Places are sorted and not
+// the changes, which are large: a snapshot may have many, in any order.
+func (p placed) inOrder(changes []Change) []Change {
+	if p.ordered(changes) {
+		return changes
+	}
 	type ranked struct {
-		revision uint64
-		at       int
+		rank uint64
+		at   int
 	}
 	order := make([]ranked, len(changes))
 	for i := range changes {
-		order[i] = ranked{changes[i].Revision, i}
+		order[i] = ranked{p.rank(&changes[i]), i}
 	}
 	slices.SortFunc(order, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.revision, b.revision), cmp.Compare(a.at, b.at))
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.at, b.at))
 	})
 	sorted := make([]Change, len(changes))
-	for i, p := range order {
-		sorted[i] = changes[p.at]
+	for i, o := range order {
+		sorted[i] = changes[o.at]
 	}
 	return sorted
+}
+
+func (p placed) ordered(changes []Change) bool {
+	for i := range changes {
+		if i > 0 && p.rank(&changes[i]) < p.rank(&changes[i-1]) {
+			return false
+		}
+	}
+	return true
 }
 
 func checkChange(c *Change) error {
@@ -78,7 +108,9 @@ func checkChange(c *Change) error {
 	return nil
 }
 
-// foldKeys keeps the last change of each key, in order.
+// foldKeys keeps the last change of each key, as the source has them: they must not
+// be sorted before, since a delete may have no revision. An upsert that is older
+// than one of the same key before it is not the last.
 func foldKeys(changes []Change) []Change {
 	repeated := repeatedInFew
 	if len(changes) > 16 {
@@ -87,17 +119,45 @@ func foldKeys(changes []Change) []Change {
 	if !repeated(changes) {
 		return changes
 	}
-	last := make(map[string]int, len(changes))
+	last := make(map[string]lastChange, len(changes))
 	for i := range changes {
-		last[changes[i].Key] = i
+		last[changes[i].Key] = last[changes[i].Key].then(changes, i)
 	}
 	kept := make([]Change, 0, len(last))
 	for i := range changes {
-		if last[changes[i].Key] == i {
-			kept = append(kept, changes[i])
+		if k := last[changes[i].Key]; k.at == i {
+			kept = append(kept, k.of(changes[i]))
 		}
 	}
 	return kept
+}
+
+// lastChange is the last change of a key so far.
+type lastChange struct {
+	at      int
+	deleted bool
+	upsert  uint64 // newest revision of an upsert; 0: there was none
+}
+
+// then is the last change with one more.
+func (k lastChange) then(changes []Change, i int) lastChange {
+	c := &changes[i]
+	if !c.Deleted && !k.deleted && c.Revision < k.upsert {
+		return k
+	}
+	k.at, k.deleted = i, c.Deleted
+	if !c.Deleted {
+		k.upsert = max(k.upsert, c.Revision)
+	}
+	return k
+}
+
+// of is the change that is kept.
+func (k lastChange) of(c Change) Change {
+	if c.Deleted && k.upsert > 0 && c.Revision <= k.upsert {
+		c.Revision, c.borrowed = k.upsert, true
+	}
+	return c
 }
 
 // repeatedInFew says whether a key stands twice in a small transaction, without

@@ -134,27 +134,21 @@ func (v *version) guess(i, n int, seq uint64) int {
 }
 
 // newerThan returns the place of the first entry that a reader at revision has
-// not seen: the first with a greater revision, or with a borrowed one that is
-// the same.
+// not seen, or may not have seen: the first with a greater revision, or with a
+// borrowed one that is the same. Borrowed ones are the last of their revision.
 func (v *version) newerThan(revision uint64) place {
+	newer := func(e *entry) bool {
+		return e.revision > revision || e.revision == revision && e.is(isBorrowed)
+	}
 	i := sort.Search(len(v.segments), func(i int) bool {
 		entries := v.entries(i)
-		return entries[len(entries)-1].revision >= revision
+		return newer(&entries[len(entries)-1])
 	})
 	if i == len(v.segments) {
 		return place{segment: i}
 	}
 	entries := v.entries(i)
-	j := sort.Search(len(entries), func(j int) bool { return entries[j].revision >= revision })
-	p := v.normal(place{i, j})
-	for p.segment < len(v.segments) {
-		e := &v.entries(p.segment)[p.entry]
-		if e.revision > revision || e.is(isBorrowed) {
-			break
-		}
-		p = v.normal(place{p.segment, p.entry + 1})
-	}
-	return p
+	return place{i, sort.Search(len(entries), func(j int) bool { return newer(&entries[j]) })}
 }
 
 // seqBefore returns the cursor of a reader that goes on at p.
