@@ -11,20 +11,48 @@ type tombstone struct {
 	at  time.Time
 }
 
-// tombstones are the deletes of a log, oldest first: those that were superseded
-// since (the key was created again) are still in the queue, and are skipped when
-// their turn comes. Owned by the log's writer.
+// tombstones are the deletes of a log, oldest first. Those that were superseded
+// since (the key was created again) stay in the queue until there are more of them
+// than others. Owned by the log's writer.
 type tombstones struct {
 	queue []tombstone
+	first int   // of the queue; those before it were taken out
 	bytes int64 // frames of those that were not superseded
 }
 
 func (t *tombstones) push(d tombstone) { t.queue = append(t.queue, d) }
 
-func (t *tombstones) pop() { t.queue = t.queue[1:] }
+// oldest returns the next tombstone to be looked at; false if there is none.
+func (t *tombstones) oldest() (tombstone, bool) {
+	if t.first == len(t.queue) {
+		return tombstone{}, false
+	}
+	return t.queue[t.first], true
+}
+
+func (t *tombstones) pop() { t.first++ }
 
 func (t *tombstones) memory() int64 {
 	return int64(cap(t.queue)) * int64(unsafe.Sizeof(tombstone{}))
+}
+
+// keepFew is how long a queue may be that is not worth the work.
+const keepFew = 64
+
+// keep makes a queue of those for which keep is true, of whom there are live, if
+// that halves it. So a queue takes no more than its tombstones need, and each push
+// pays for the move of one other at most.
+func (t *tombstones) keep(live int, keep func(seq uint64) bool) {
+	if len(t.queue) <= 2*live+keepFew {
+		return
+	}
+	kept := make([]tombstone, 0, live+live/4+keepFew/2)
+	for _, d := range t.queue[t.first:] {
+		if keep(d.seq) {
+			kept = append(kept, d)
+		}
+	}
+	t.queue, t.first = kept, 0
 }
 
 // forget drops the deletes that are beyond the history, as part of the commit
@@ -33,8 +61,11 @@ func (t *tombstones) memory() int64 {
 // rises.
 func (l *Log) forget(now time.Time) {
 	oldest := now.Add(-l.history.MaxAge)
-	for len(l.deletes.queue) > 0 {
-		t := l.deletes.queue[0]
+	for {
+		t, ok := l.deletes.oldest()
+		if !ok {
+			break
+		}
 		s, e := l.next.find(t.seq)
 		if e == nil || e.superseded.Load() != 0 {
 			l.deletes.pop()
@@ -43,11 +74,15 @@ func (l *Log) forget(now time.Time) {
 		within := l.next.tombstones <= l.history.MaxDeletes &&
 			l.deletes.bytes <= l.history.MaxBytes && !t.at.Before(oldest)
 		if within || t.seq == l.next.seq {
-			return
+			break
 		}
 		l.deletes.pop()
 		l.drop(s, e, t.at)
 	}
+	l.deletes.keep(l.next.tombstones, func(seq uint64) bool {
+		_, e := l.next.find(seq)
+		return e != nil && e.superseded.Load() == 0
+	})
 }
 
 func (l *Log) drop(s *segment, e *entry, at time.Time) {
