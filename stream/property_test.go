@@ -207,6 +207,7 @@ func (w *world) join(t *rapid.T) {
 		name:   fmt.Sprintf("c%d", len(w.clients)),
 		prefix: rapid.SampledFrom([]string{"", "", "a/"}).Draw(t, "prefix"),
 		slow:   rapid.Bool().Draw(t, "slow"),
+		holds:  rapid.Bool().Draw(t, "applies at ids"),
 	}
 	w.clients = append(w.clients, c)
 	w.dial(c, w.gateway(t), nil, nil)

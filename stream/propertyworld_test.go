@@ -157,12 +157,13 @@ func (g *gateway) look() {
 type client struct {
 	name, prefix string
 	slow         bool
+	holds        bool // it applies events when an id comes, and drops those that have none
 	conn         *streamtest.Connection
 	at           *gateway
 	last         *streamtest.Mark // its last id
-	held         streamtest.State // what it held when it hung up
-	replica      string           // the one that it had that from
-	ahead        uint64           // the head of that one then
+	left         bool             // it hung up
+	held         streamtest.State // what it held then, unless it is what it held at its last id
+	ahead        uint64           // the head of the replica that it had that from
 }
 
 func (c *client) up() bool { return c.conn != nil && c.conn.Live() }
@@ -170,7 +171,7 @@ func (c *client) up() bool { return c.conn != nil && c.conn.Live() }
 // dial connects a client from an id, with what it held at that id, or, as it
 // comes from its last connection, with what it holds.
 func (w *world) dial(c *client, g *gateway, from *streamtest.Mark, held streamtest.State) {
-	c.at, c.last, c.held = g, from, nil
+	c.at, c.last, c.held, c.left = g, from, nil, false
 	c.conn = w.history.Connect(g.watch, streamtest.Dial{
 		Client: c.name, Replica: g.replica(), Prefix: c.prefix, Slow: c.slow, From: from, Begin: held, Ahead: c.ahead,
 	})
@@ -180,13 +181,16 @@ func (w *world) dial(c *client, g *gateway, from *streamtest.Mark, held streamte
 }
 
 func (w *world) hangUp(c *client) {
-	if c.conn == nil || c.held != nil {
+	if c.conn == nil || c.left {
 		return
 	}
 	w.note(c)
 	w.countOutcome(c.conn)
-	c.held, c.replica = c.conn.State(), c.conn.Replica
-	c.ahead = max(c.ahead, c.at.watch.View().Revision())
+	c.left = true
+	if !c.holds {
+		c.held = c.conn.State()
+		c.ahead = max(c.ahead, c.at.watch.View().Revision())
+	}
 	c.conn.Close()
 }
 

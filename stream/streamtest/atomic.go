@@ -32,7 +32,7 @@ func (h *History) wholeAtID(c *Connection, s *step) error {
 		}
 		return nil
 	}
-	if s.phase == catchingUp || s.phase == lagging || c.From != nil && p == c.From.Position {
+	if s.phase != live && s.seen != nil && p == *s.seen {
 		// Deletes of a catch-up may have come already; the id is still the one
 		// from before.
 		return nil

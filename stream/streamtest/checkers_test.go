@@ -104,6 +104,41 @@ func (h *hand) flush(seconds int, id string, events ...stream.Event) *hand {
 	return h
 }
 
+// cut is a flush of which the rest, and the id, did not arrive.
+func (h *hand) cut(seconds int, events ...stream.Event) *hand {
+	h.flush(seconds, "", events...).c.Flushes[len(h.c.Flushes)-1].Cut = true
+	return h.close(seconds)
+}
+
+// again connects with the newest id. holds: the subscriber has dropped what came
+// after it.
+func (h *hand) again(holds bool) *hand {
+	held, ahead := h.state, uint64(0)
+	h.connect(h.newest())
+	if !holds {
+		for _, v := range held {
+			ahead = max(ahead, v.Revision)
+		}
+		h.c.Begin, h.c.Ahead, h.state = held, ahead, held.Clone()
+	}
+	return h
+}
+
+// newest is the newest id.
+func (h *hand) newest() *Mark {
+	for i := len(h.c.Flushes) - 1; ; i-- {
+		if m := h.c.Flushes[i].Mark; m != nil {
+			return m
+		}
+	}
+}
+
+// at makes the newest flush one of a replica that is at a revision.
+func (h *hand) at(head uint64) *hand {
+	h.c.Flushes[len(h.c.Flushes)-1].Head = head
+	return h
+}
+
 func (h *hand) close(seconds int) *hand {
 	h.c.Closed = at(seconds)
 	return h
@@ -115,6 +150,11 @@ func (h *hand) mark(n int) *Mark { return h.c.Flushes[n].Mark }
 // toThree is a connection that took a snapshot at 3.
 func (h *hand) toThree() *hand {
 	return h.connect(nil).flush(1, "e-3", reset(stream.ResetInitial), upsert("b", 2, "2"), upsert("a", 3, "3"), end(3, 2))
+}
+
+// toTwo is a connection that took a snapshot at 2.
+func (h *hand) toTwo() *hand {
+	return h.connect(nil).flush(1, "e-2", reset(stream.ResetInitial), upsert("a", 2, "1"), upsert("b", 2, "2"), end(2, 2))
 }
 
 func (h *hand) toFive() *hand {
@@ -139,6 +179,18 @@ func TestCheckersAcceptWhatIsRight(t *testing.T) {
 		"caught up": newHand().toThree().
 			flush(2, "e-3", status(stream.CatchingUp), remove("b", 4)).
 			flush(2, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 1), status(stream.InSync)),
+		"cut off, and come to a replica that is behind": newHand().toTwo().cut(2, upsert("a", 3, "3"), remove("b", 4), upsert("c", 5, "5")).
+			again(false).flush(3, "e-2", resumed(2, 2)).at(2).
+			flush(3, "e-3", upsert("a", 3, "3")).flush(3, "e-4", remove("b", 4)).flush(3, "e-5", upsert("c", 5, "5")).
+			flush(3, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7")),
+		"cut off, and goes back": newHand().toTwo().cut(2, upsert("a", 3, "3"), remove("b", 4), upsert("c", 5, "5"), upsert("a", 6, "6")).
+			again(false).flush(3, "e-2", resumed(2, 2)).at(2).
+			flush(3, "e-3", upsert("a", 3, "3")).flush(3, "e-4", remove("b", 4)).flush(3, "e-5", upsert("c", 5, "5")).
+			flush(3, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7")),
+		"cut off, drops it, and comes to a replica that is behind": newHand().toTwo().cut(2, upsert("a", 3, "3"), remove("b", 4), upsert("c", 5, "5")).
+			again(true).flush(3, "e-2", resumed(2, 2)).at(2).
+			flush(3, "e-3", upsert("a", 3, "3")).flush(3, "e-4", remove("b", 4)).flush(3, "e-5", upsert("c", 5, "5")).
+			flush(3, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7")),
 	}
 	for name, h := range right {
 		if err := CheckAll(h.history); err != nil {
@@ -175,6 +227,9 @@ func TestCheckersRejectWhatIsBroken(t *testing.T) {
 		{"Gapless", "delete lost", newHand().toThree().flush(2, "e-5", upsert("c", 5, "5")), `"b" is extra`},
 		{"Gapless", "lost before a bookmark", newHand().toThree().flush(2, "", bookmark(4, 0)), `"b" is extra`},
 		{"Gapless", "end never reached", newHand().toFive(), "at the end"},
+		{"Gapless", "what came after the id is kept", newHand().toTwo().cut(2, upsert("a", 3, "3"), remove("b", 4), upsert("c", 5, "5")).
+			again(false).flush(3, "e-2", resumed(2, 2)).at(2).
+			flush(3, "e-6", upsert("a", 3, "3"), remove("b", 4), upsert("a", 6, "6")), `"c" is 5`},
 
 		{"Ordered", "key goes back", newHand().toThree().flush(2, "", upsert("a", 2, "1")).flush(2, "e-4", remove("b", 4)), "went back to revision 2"},
 		{"Ordered", "value that never was", newHand().toThree().flush(2, "e-4", upsert("a", 4, "99")), "never was"},
@@ -184,6 +239,16 @@ func TestCheckersRejectWhatIsBroken(t *testing.T) {
 		{"Ordered", "live falls", newHand().toThree().flush(2, "e-5", upsert("c", 5, "5"), remove("b", 4), upsert("a", 3, "3")), ""},
 		{"Ordered", "catch-up mixes", newHand().toThree().
 			flush(2, "e-5", status(stream.CatchingUp), upsert("c", 5, "5"), remove("b", 4), bookmark(5, 0)), "delete after an upsert"},
+
+		{"Ordered", "goes back to before the id", newHand().toThree().cut(2, remove("b", 4), upsert("c", 5, "5"), upsert("a", 6, "6")).
+			again(false).flush(3, "e-3", resumed(3, 2)).at(3).flush(3, "", upsert("a", 2, "1")).flush(3, "e-4", remove("b", 4)), "went back to revision 2"},
+		{"Ordered", "goes back at a replica that is not behind", newHand().toTwo().cut(2, upsert("a", 3, "3"), remove("b", 4), upsert("c", 5, "5"), upsert("a", 6, "6")).
+			again(false).flush(3, "e-6", remove("b", 4), upsert("c", 5, "5"), upsert("a", 3, "3"), resumed(6, 2)), "went back to revision 3"},
+		{"Ordered", "goes back after the replica has passed", newHand().toTwo().cut(2, upsert("a", 3, "3")).
+			again(false).flush(3, "e-2", resumed(2, 2)).at(2).flush(3, "e-3", upsert("a", 3, "3")).
+			flush(3, "e-4", upsert("a", 2, "1"), remove("b", 4)), "went back to revision 2"},
+		{"Ordered", "goes back, and has dropped what came after the id", newHand().toThree().cut(2, remove("b", 4)).
+			again(true).flush(3, "e-4", upsert("a", 2, "1"), remove("b", 4), resumed(4, 1)).at(3), "went back to revision 2"},
 
 		{"Atomic", "id inside of a transaction", newHand().toFive().
 			flush(2, "e-6", upsert("a", 6, "6")).flush(2, "e-6", upsert("c", 6, "7")), `"c" is 5`},

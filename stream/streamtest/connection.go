@@ -22,6 +22,7 @@ type reader struct {
 	sub     *stream.Subscription
 	batch   stream.Batch
 	state   State
+	lead    lead
 	sent    []sentValue
 	broken  []error // what cannot be, whatever the upstream did
 }
@@ -39,28 +40,30 @@ type Dial struct {
 	Slow            bool
 	// From resumes after an id; nil: from nothing.
 	From *Mark
-	// Begin is what the subscriber holds, where that is not what it held at
-	// From, and Ahead the revision up to which it may reach.
+	// Begin is what the subscriber holds, where that is not what it held at From,
+	// and Ahead where the replica was that it has that from.
 	Begin State
 	Ahead uint64
+	// Mixed is that of the Connection.
+	Mixed bool
 }
 
 // Connect subscribes, and writes down what happens from then on.
 func (h *History) Connect(s Subscriber, d Dial) *Connection {
 	c := &Connection{
 		Client: d.Client, Replica: d.Replica, Prefix: d.Prefix, Slow: d.Slow,
-		From: d.From, Begin: d.Begin, Ahead: d.Ahead, Opened: time.Now(),
+		From: d.From, Begin: d.Begin, Ahead: d.Ahead, Mixed: d.Mixed, Opened: time.Now(),
 	}
 	o := stream.SubscribeOptions{Prefix: d.Prefix}
 	if d.From != nil {
 		if c.Begin == nil {
 			c.Begin = d.From.State
 		}
-		c.Ahead = max(c.Ahead, d.From.Ahead)
+		c.Mixed = c.Mixed || d.From.mixed || h.DeletesUnnumbered && d.From.Position.Partial()
 		o.Resume = c.overTheWire(d.From.Position)
 	}
 	c.history, c.source = h, s
-	c.state = c.Begin.Clone()
+	c.state, c.lead = c.Begin.Clone(), c.firstLead()
 	c.sub = s.Subscribe(o)
 	h.Add(c)
 	return c
@@ -185,7 +188,9 @@ func (c *Connection) step(next func(*stream.Batch) bool, limit int) bool {
 
 func (c *Connection) receive(f *Flush, i int) {
 	f.apply(c.state, i)
-	if e := &f.Events[i]; e.Type == stream.Upsert {
+	e := &f.Events[i]
+	c.lead = c.lead.after(e)
+	if e.Type == stream.Upsert {
 		c.sent = append(c.sent, sentValue{value: e.Resource.Value, text: f.version(i).Value})
 	}
 }
@@ -196,11 +201,10 @@ func (c *Connection) mark() *Mark {
 		c.broke("a flush ends at a boundary, and there is no position")
 		return nil
 	}
-	m := &Mark{Position: p, State: c.state.Clone()}
-	if p.AsOf < c.Ahead && c.firstReset() < 0 {
-		m.Ahead, m.early = c.Ahead, c.early()
+	if !p.Partial() {
+		c.lead = c.lead.passed(p.AsOf)
 	}
-	return m
+	return &Mark{Position: p, State: c.state.Clone(), lead: c.lead, mixed: c.Mixed}
 }
 
 func (c *Connection) broke(format string, args ...any) {

@@ -58,8 +58,8 @@ func (h *History) endOfSnapshot(c *Connection, s *step) error {
 	if diff := h.differs(c, s, s.event.Revision); diff != "" {
 		return errors.New(diff)
 	}
-	for _, want := range h.Truth.At(s.epoch, s.event.Revision) {
-		if len(want.Narrow(c.Prefix)) == s.event.Count {
+	for _, claimed := range h.claimed(c, s, s.event.Revision) {
+		if claimed.counts(s.event.Count) {
 			return nil
 		}
 	}

@@ -43,9 +43,9 @@ func (h *History) lost(c *Connection, s *step, revision uint64) string {
 		return ""
 	}
 	lost := fmt.Sprintf("the upstream never was at revision %d of epoch %q", revision, s.epoch)
-	for _, want := range h.Truth.At(s.epoch, revision) {
-		want = s.comparable(c, want.Narrow(c.Prefix), revision)
-		diff := s.comparable(c, s.before, revision).asOf(revision, want).Diff(want)
+	for _, claimed := range h.claimed(c, s, revision) {
+		want := h.wanted(s, claimed, revision)
+		diff := s.before.asOf(revision, want).Diff(want)
 		if diff == "" {
 			return ""
 		}
@@ -73,14 +73,22 @@ func (h *History) finalState(c *Connection) error {
 	if !h.Settled || !c.Closed.IsZero() {
 		return nil
 	}
-	final := c.Begin.Clone()
+	w := newWalker(c)
+	last := step{epoch: w.epochAt(len(c.Flushes)), flush: &Flush{}}
+	nothing := func(*step) error { return nil }
 	for i := range c.Flushes {
-		for j := range c.Flushes[i].Events {
-			c.Flushes[i].apply(final, j)
+		flush := &c.Flushes[i]
+		for j := range flush.Events {
+			_ = w.event(&step{flush: flush, index: j, event: &flush.Events[j]}, nothing)
+		}
+		if flush.Mark != nil {
+			_ = w.id(flush, nothing)
 		}
 	}
+	last.before, last.lead = w.state, w.lead
 	_, newest := h.Truth.Newest()
-	if diff := final.Diff(newest.After.Narrow(c.Prefix)); diff != "" {
+	want := claimed{state: newest.After.Narrow(c.Prefix)}
+	if diff := w.state.Diff(h.wanted(&last, want, newest.Revision)); diff != "" {
 		return fmt.Errorf("%v: at the end not what the upstream is: %s", c, diff)
 	}
 	return nil

@@ -47,12 +47,15 @@ type Connection struct {
 	Slow bool
 	// From is the id that the connection resumed from; nil: from nothing.
 	From *Mark
-	// Begin is what the subscriber held at the beginning: the state of From,
-	// or more where events came after the id.
+	// Begin is what the subscriber held at the beginning: the state of From, or
+	// more where events came after the id, and it applies each at once.
 	Begin State
-	// Ahead is the revision up to which what came after the id may reach: a
-	// replica that is not there yet cannot know of it.
+	// Ahead is where the replica was that gave what came after the id: one that is
+	// not there yet cannot know of it.
 	Ahead uint64
+	// Mixed says that what the replica serves, or gave the id, may have been made at
+	// two replicas, one after the other, in the middle of a snapshot or a catch-up.
+	Mixed bool
 	// Opened and Closed are when; Closed is zero where it is still open.
 	Opened, Closed time.Time
 	// Read is when the subscriber last looked for something to read.
@@ -101,13 +104,13 @@ func (f *Flush) apply(s State, i int) {
 type Mark struct {
 	Position stream.Position
 	State    State
-	// Ahead is the revision up to which State may hold more than the id says, as
-	// that of a subscriber that was cut off after an id of a faster replica, and
-	// was given this one by a slower one. 0: it holds what the id says.
-	Ahead uint64
 
-	early map[string]bool // the keys of which it may hold more
+	lead  lead // by what the subscriber may hold more than the id says
+	mixed bool // of the connection
 }
+
+// Exact says whether the subscriber held just what the id says.
+func (m *Mark) Exact() bool { return len(m.lead) == 0 }
 
 // Connections returns the connections so far, in the order of their beginning.
 func (h *History) Connections() []*Connection {

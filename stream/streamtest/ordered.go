@@ -13,7 +13,7 @@ var errBrokeOrdered = errors.New("broke Ordered: a key never goes back to an old
 // its revisions.
 func CheckOrdered(h *History) error {
 	return h.each(errBrokeOrdered, func(c *Connection) error {
-		keys := keyOrder{truth: h.Truth, connection: c, at: map[string]int{}}
+		keys := keyOrder{truth: h.Truth, begin: c.Begin, at: map[string]int{}}
 		var order flushOrder
 		return c.walk(func(s *step) error {
 			if s.event == nil {
@@ -22,7 +22,7 @@ func CheckOrdered(h *History) error {
 			switch s.event.Type {
 			case stream.Reset:
 				clear(keys.at)
-				keys.connection = nil
+				keys.begin = nil
 				order = flushOrder{}
 			case stream.Upsert, stream.Delete:
 				if err := keys.check(s); err != nil {
@@ -39,23 +39,20 @@ func CheckOrdered(h *History) error {
 
 // keyOrder is where among its versions each key stands.
 type keyOrder struct {
-	truth      *Truth
-	connection *Connection    // nil after a reset
-	at         map[string]int // one more than the index of the version last delivered
+	truth *Truth
+	begin State          // what the subscriber came with; nil after a reset
+	at    map[string]int // one more than the index of the version last delivered
 }
 
-// held is what the subscriber came with. What it was sent after its id, because
-// it was cut off inside of a flush, counts as well, unless the replica has not
-// reached that yet: it cannot know.
+// held is the version that the subscriber came with, which must not go back: that
+// at its id, if it holds something beyond that of which the replica did not know
+// yet.
 func (o *keyOrder) held(s *step, key string) (Version, bool) {
-	if o.connection == nil || o.connection.From == nil {
-		return Version{}, false
+	v, ok := o.begin[key]
+	if a, leads := s.lead[key]; leads && a.upTo > s.asOf {
+		v, ok = a.atID, a.atID.Revision > 0
 	}
-	v, ok := o.connection.Begin[key]
-	if !ok || v.Revision > s.flush.Head {
-		v, ok = o.connection.From.State[key]
-	}
-	return v, ok && !(o.connection.From.early[key] && v.Revision > s.flush.Head)
+	return v, ok
 }
 
 func (o *keyOrder) check(s *step) error {

@@ -47,7 +47,8 @@ func (h *History) cameExact(c *Connection) bool {
 		return true
 	}
 	p := c.From.Position
-	return len(c.early()) == 0 && len(h.Truth.At(p.Epoch, p.AsOf)) == 1
+	claims := h.Truth.claimed(claim{epoch: p.Epoch, revision: p.AsOf, swept: sweptOf(p), mixed: c.mixed()})
+	return len(c.firstLead()) == 0 && len(claims) == 1 && len(claims[0].either) == 0
 }
 
 // toldAtFirst is the revision up to which a subscriber came with everything.
@@ -71,13 +72,23 @@ func (s *step) completeTo() uint64 {
 }
 
 // deletedSince says whether an event is a delete that the upstream made after a
-// revision, by the revision that it says.
+// revision. One without a revision of its own shows another one, and may share the
+// revision.
 func (h *History) deletedSince(revision uint64, s *step) bool {
 	r := s.event.Resource
-	if s.event.Type != stream.Delete || r.Revision <= revision {
+	if s.event.Type != stream.Delete {
 		return false
 	}
-	return place(h.Truth.Versions(s.epoch, r.Key), 0, Version{Revision: r.Revision}) >= 0
+	versions := h.Truth.Versions(s.epoch, r.Key)
+	if !h.DeletesUnnumbered {
+		return r.Revision > revision && place(versions, 0, Version{Revision: r.Revision}) >= 0
+	}
+	for at := deletion(versions, 0); at >= 0; at = deletion(versions, at+1) {
+		if versions[at].Revision >= revision {
+			return true
+		}
+	}
+	return false
 }
 
 // changes checks that an event makes a difference.

@@ -20,8 +20,11 @@ type Truth struct {
 // epoch is one revision order. The states are immutable once they are there.
 type epoch struct {
 	name string // as the source says it
-	txns []Transaction
-	keys map[string][]Version // what each was, in order; append only
+	// again: an earlier order had this name, as after a restore that the upstream
+	// does not tell. Who serves it as its own order gives it a name of its own.
+	again bool
+	txns  []Transaction
+	keys  map[string][]Version // what each was, in order; append only
 }
 
 // Transaction is what an upstream changed at one revision.
@@ -33,6 +36,9 @@ type Transaction struct {
 	Changes  []stream.Change
 	// After is the whole state that it left. Not to be changed.
 	After State
+	// Vanished says that the changes are deletes that stand in no order: every
+	// replica finds them by itself, sooner or later.
+	Vanished bool
 
 	resources map[string]stream.Resource // After, with the values in full
 	newest    uint64                     // the greatest revision in After
@@ -52,7 +58,9 @@ func (t *Truth) begin(name string, backup Transaction) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	first := Transaction{Revision: backup.Revision, After: backup.After.Clone(), resources: maps.Clone(backup.resources)}
-	t.epochs = append(t.epochs, newEpoch(name, []Transaction{first}))
+	e := newEpoch(name, []Transaction{first})
+	e.again = slices.ContainsFunc(t.epochs, func(old *epoch) bool { return old.name == name })
+	t.epochs = append(t.epochs, e)
 }
 
 // newEpoch is a revision order whose first transaction stands for all before it.
@@ -76,10 +84,26 @@ func (t *Truth) Begin(epoch string, revision uint64) {
 // Append adds a transaction to the newest revision order. Each key may stand in
 // it once.
 func (t *Truth) Append(revision uint64, changes ...stream.Change) {
+	t.add(Transaction{Revision: revision, Changes: changes})
+}
+
+// Vanish adds deletes that have no revision and stand in no order: every replica
+// finds them by itself. See [Transaction.Vanished].
+func (t *Truth) Vanish(keys ...string) {
+	_, last := t.Newest()
+	txn := Transaction{Revision: last.Revision, Vanished: true}
+	for _, key := range keys {
+		txn.Changes = append(txn.Changes, stream.Change{Resource: stream.Resource{Key: key}, Deleted: true})
+	}
+	t.add(txn)
+}
+
+func (t *Truth) add(txn Transaction) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.epochs[len(t.epochs)-1]
-	txn := Transaction{Revision: revision, Changes: changes, After: e.last().After.Clone()}
+	changes := txn.Changes
+	txn.After = e.last().After.Clone()
 	txn.resources = make(map[string]stream.Resource, len(txn.After)+len(changes))
 	maps.Copy(txn.resources, e.last().resources)
 	for _, c := range changes {
@@ -106,7 +130,7 @@ func (t *Truth) Now() *Truth {
 	now := &Truth{traceless: t.traceless}
 	for _, e := range t.epochs {
 		// The slices are append only, so that they can be shared up to here.
-		now.epochs = append(now.epochs, &epoch{name: e.name, txns: e.txns, keys: maps.Clone(e.keys)})
+		now.epochs = append(now.epochs, &epoch{name: e.name, again: e.again, txns: e.txns, keys: maps.Clone(e.keys)})
 	}
 	return now
 }
@@ -125,6 +149,7 @@ func (t *Truth) Keep(n int) {
 		}
 		if kept := max(n, 1); len(e.txns) > kept {
 			t.epochs[i] = newEpoch(e.name, slices.Clone(e.txns[len(e.txns)-kept:]))
+			t.epochs[i].again = e.again
 		}
 		n -= len(e.txns)
 	}
@@ -146,19 +171,14 @@ func (t *Truth) Newest() (epoch string, last Transaction) {
 	return e.name, e.last()
 }
 
-// At returns every state that counts as the one at a revision of an epoch as it
+// At returns every state that the upstream had at a revision of an epoch as it
 // is served: one, except where deletes without a revision of their own share
 // it, or where several orders have the same name. Empty: the upstream was never
 // there.
 func (t *Truth) At(served string, revision uint64) []State {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	var out []State
-	for _, e := range t.named(served) {
-		out = append(out, e.at(revision)...)
-		if t.traceless {
-			out = append(out, e.likeAt(revision)...)
-		}
+	for _, s := range t.claimed(claim{epoch: served, revision: revision}) {
+		out = append(out, s.state)
 	}
 	return out
 }
@@ -199,46 +219,24 @@ func (t *Truth) Changes(served string, after, upTo uint64) int {
 }
 
 // named returns the orders that may be meant by an epoch in a position: the
-// name, or the name with what the gateway adds when an upstream went back
-// without a new name, or for the part of a watch that a prefix narrows it to.
+// name, for the first order that had it, or the name with what the gateway adds
+// when an upstream went back without a new name, for any of them; and both with
+// what is added for the part of a watch that a prefix narrows it to.
 func (t *Truth) named(served string) []*epoch {
 	return slices.DeleteFunc(slices.Clone(t.epochs), func(e *epoch) bool {
-		return !servedAs(served, e.name)
+		return !e.servedAs(served)
 	})
 }
 
-func servedAs(served, name string) bool {
-	name = stream.CanonicalEpoch(name)
-	return served == name || strings.HasPrefix(served, name+"~") || strings.HasPrefix(served, name+".")
+func (e *epoch) servedAs(served string) bool {
+	name := stream.CanonicalEpoch(e.name)
+	if served == name || strings.HasPrefix(served, name+".") {
+		return !e.again
+	}
+	return strings.HasPrefix(served, name+"~")
 }
 
 func (e *epoch) last() Transaction { return e.txns[len(e.txns)-1] }
-
-func (e *epoch) at(revision uint64) []State {
-	end := e.count(revision)
-	if end == 0 {
-		return nil
-	}
-	start := end - 1
-	for start > 0 && e.txns[start-1].Revision == e.txns[end-1].Revision {
-		start--
-	}
-	var out []State
-	for _, txn := range e.txns[start:end] {
-		out = append(out, txn.After)
-	}
-	return out
-}
-
-// likeAt are the later states that hold nothing newer.
-func (e *epoch) likeAt(revision uint64) (out []State) {
-	for _, txn := range e.txns[e.count(revision):] {
-		if txn.newest <= revision {
-			out = append(out, txn.After)
-		}
-	}
-	return out
-}
 
 // count is how many transactions are not beyond a revision.
 func (e *epoch) count(revision uint64) int {

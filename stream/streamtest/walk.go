@@ -2,7 +2,6 @@ package streamtest
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/watchtide/watchtide/stream"
@@ -41,8 +40,14 @@ type step struct {
 	phase phase
 	// before is what the subscriber held before the event. Not to be kept.
 	before State
-	// early are the keys of which the subscriber had something after its id.
-	early map[string]bool
+	// lead is what the subscriber holds beyond its id.
+	lead lead
+	// asOf is how far the replica was when it made what the event is part of: where
+	// a snapshot, a resume or a catch-up began, else what the subscriber was told of.
+	asOf uint64
+	// seen is the last id, or the one that the connection came with, that does not
+	// stand in the middle of something; nil: none since the last reset.
+	seen *stream.Position
 }
 
 // version is what an upsert brought.
@@ -51,7 +56,7 @@ func (s *step) version() Version { return s.flush.version(s.index) }
 // walk calls f for each event and id of a connection in order, until f returns
 // an error, and says where that was.
 func (c *Connection) walk(f func(*step) error) error {
-	w := walker{connection: c, state: c.Begin.Clone(), phase: c.firstPhase(), early: c.early()}
+	w := newWalker(c)
 	for i := range c.Flushes {
 		flush := &c.Flushes[i]
 		for j := range flush.Events {
@@ -63,8 +68,7 @@ func (c *Connection) walk(f func(*step) error) error {
 		if flush.Mark == nil {
 			continue
 		}
-		s := step{flush: flush, mark: flush.Mark, epoch: flush.Mark.Position.Epoch, phase: w.phase, before: w.state, early: w.early}
-		if err := f(&s); err != nil {
+		if err := w.id(flush, f); err != nil {
 			return fmt.Errorf("%v: flush %d, id %v: %w", c, flush.Order, flush.Mark.Position, err)
 		}
 	}
@@ -83,38 +87,64 @@ type walker struct {
 	connection *Connection
 	state      State
 	phase      phase
-	early      map[string]bool
+	lead       lead
+	asOf       uint64
+	seen       *stream.Position
 }
 
-// early are the keys of which the subscriber holds another version than the one
-// at its id.
-func (c *Connection) early() map[string]bool {
-	out := map[string]bool{}
-	if c.From == nil {
-		return out
+func newWalker(c *Connection) *walker {
+	w := &walker{connection: c, state: c.Begin.Clone(), phase: c.firstPhase(), lead: c.firstLead()}
+	if c.From != nil {
+		w.seen = &c.From.Position
 	}
-	maps.Copy(out, c.From.early)
-	for _, key := range sortedKeys(c.Begin, c.From.State) {
-		if c.Begin[key] != c.From.State[key] {
-			out[key] = true
-		}
-	}
-	return out
+	return w
 }
+
+// firstLead is what the subscriber came with beyond its id.
+func (c *Connection) firstLead() lead { return leadOf(c.From, c.Begin, c.Ahead) }
 
 func (w *walker) event(s *step, f func(*step) error) error {
+	before := w.phase
 	w.phase = nextPhase(w.phase, s.event)
-	if s.event.Type == stream.Reset {
-		w.early = nil
+	begins := s.event.Type == stream.StatusChange && w.phase == catchingUp
+	switch {
+	case s.event.Type == stream.Reset:
+		w.lead, w.seen, w.asOf = nil, nil, s.flush.Head
+	case begins, before == joining && w.asOf == 0 && s.event.Type != stream.StatusChange:
+		w.asOf = s.flush.Head
 	}
-	s.phase, s.before, s.early = w.phase, w.state, w.early
+	s.phase, s.before, s.lead, s.asOf, s.seen = w.phase, w.state, w.lead, w.asOf, w.seen
 	err := f(s)
 	s.flush.apply(w.state, s.index)
+	w.lead = w.lead.after(s.event)
 	switch {
 	case s.event.Type == stream.EndOfSnapshot:
-		w.phase = live
-	case s.event.Type == stream.Bookmark && w.phase == catchingUp:
-		w.phase = lagging
+		w.phase, w.asOf = live, s.event.Revision
+	case s.event.Type == stream.Bookmark:
+		w.asOf = s.event.Revision
+		if w.phase == catchingUp {
+			w.phase = lagging
+		}
+	}
+	return err
+}
+
+// id lets f look at an id.
+func (w *walker) id(flush *Flush, f func(*step) error) error {
+	p := &flush.Mark.Position
+	if !p.Partial() {
+		w.lead = w.lead.passed(p.AsOf)
+		if w.phase == live {
+			w.asOf = p.AsOf
+		}
+	}
+	s := step{
+		flush: flush, mark: flush.Mark, epoch: p.Epoch, phase: w.phase,
+		before: w.state, lead: w.lead, asOf: w.asOf, seen: w.seen,
+	}
+	err := f(&s)
+	if !p.Partial() {
+		w.seen = p
 	}
 	return err
 }
@@ -171,12 +201,12 @@ func (h *History) each(guarantee error, check func(*Connection) error) error {
 // differs says how what the subscriber holds differs from what the upstream was
 // at a revision; empty if it does not, or if the epoch is unknown.
 func (h *History) differs(c *Connection, s *step, revision uint64) string {
-	if s.epoch == "" || h.unnumberedMix(c, revision) {
+	if s.epoch == "" {
 		return ""
 	}
 	diff := fmt.Sprintf("the upstream never was at revision %d of epoch %q", revision, s.epoch)
-	for _, want := range h.Truth.At(s.epoch, revision) {
-		unlike := s.comparable(c, s.before, revision).Diff(s.comparable(c, want.Narrow(c.Prefix), revision))
+	for _, claimed := range h.claimed(c, s, revision) {
+		unlike := s.before.Diff(h.wanted(s, claimed, revision))
 		if unlike == "" {
 			return ""
 		}
@@ -185,23 +215,46 @@ func (h *History) differs(c *Connection, s *step, revision uint64) string {
 	return diff
 }
 
-// comparable is a state without what came after the id, as long as the replica
-// may not be there yet.
-func (s *step) comparable(c *Connection, state State, revision uint64) State {
-	if len(s.early) == 0 || revision >= c.Ahead {
-		return state
-	}
-	out := state.Clone()
-	for key := range s.early {
-		delete(out, key)
+// claimed returns every state that the subscriber may hold at a revision.
+func (h *History) claimed(c *Connection, s *step, revision uint64) []claimed {
+	out := h.Truth.claimed(claim{epoch: s.epoch, revision: revision, swept: s.swept(revision), mixed: c.mixed()})
+	for i := range out {
+		out[i] = out[i].narrow(c.Prefix)
 	}
 	return out
 }
 
-// unnumberedMix says that a connection went on in the middle of a snapshot or a
-// catch-up as of a revision that several states share, since deletes have none of
-// their own. If the replica is behind within that revision, nobody can tell: the
-// subscriber holds a mix of two of the states until the deletes have come.
-func (h *History) unnumberedMix(c *Connection, revision uint64) bool {
-	return h.DeletesUnnumbered && c.From != nil && c.From.Position.Partial() && c.From.Position.AsOf == revision
+// wanted is a state that is claimed, with what is left open, or is beyond the id,
+// as the subscriber holds it.
+func (h *History) wanted(s *step, c claimed, revision uint64) State {
+	want, copied := c.toward(s.before), false
+	for key := range s.lead {
+		held, ok := s.before[key]
+		if held == want[key] || !s.lead.allows(key, held, revision, h.Truth.Versions(s.epoch, key)) {
+			continue
+		}
+		if !copied {
+			want, copied = want.Clone(), true
+		}
+		if delete(want, key); ok {
+			want[key] = held
+		}
+	}
+	return want
+}
+
+// swept is the revision up to which deletes are complete that stand in no order, as
+// the id says that stands with the event; 0 if there is none.
+func (s *step) swept(revision uint64) uint64 {
+	if m := s.flush.Mark; m != nil && !m.Position.Partial() && m.Position.AsOf == revision {
+		return sweptOf(m.Position)
+	}
+	return 0
+}
+
+func sweptOf(p stream.Position) uint64 { return p.AsOf }
+
+// mixed says whether what a subscriber holds may have been made at two replicas.
+func (c *Connection) mixed() bool {
+	return c.Mixed || c.From != nil && c.From.Position.Partial()
 }

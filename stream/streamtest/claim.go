@@ -1,0 +1,124 @@
+package streamtest
+
+import "github.com/watchtide/watchtide/stream"
+
+// claim is what an id or an event says of what a subscriber holds.
+type claim struct {
+	epoch    string
+	revision uint64
+	// swept is the revision up to which deletes are complete that stand in no
+	// order: every one that happened while the upstream was before it.
+	swept uint64
+	// mixed says that the state was made at two replicas, one after the other, in
+	// the middle of a snapshot or a catch-up. Of the deletes that share the revision
+	// each may then be known or not, by itself.
+	mixed bool
+}
+
+// claimed is a state for which a claim is true.
+type claimed struct {
+	state State
+	// either is what may be held still, by key, or be gone as it is in state.
+	either State
+}
+
+// claimed returns every state for which a claim is true. Empty: the upstream was
+// never there.
+func (t *Truth) claimed(c claim) []claimed {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []claimed
+	for _, e := range t.named(c.epoch) {
+		out = append(out, e.claimed(c)...)
+		if t.traceless {
+			out = append(out, e.likeAt(c.revision)...)
+		}
+	}
+	return out
+}
+
+func (e *epoch) claimed(c claim) []claimed {
+	end := e.count(c.revision)
+	if end == 0 {
+		return nil
+	}
+	last := claimed{state: e.txns[end-1].After, either: e.unswept(c, end)}
+	out := []claimed{last}
+	for start := end - 1; start > 0 && e.txns[start-1].Revision == e.txns[end-1].Revision && !e.txns[start].Vanished; start-- {
+		before := e.txns[start-1].After
+		if c.mixed {
+			last.still(e.txns[start].Changes, before, nil)
+			continue
+		}
+		out = append(out, claimed{state: before, either: last.either})
+	}
+	if c.mixed {
+		return []claimed{last}
+	}
+	return out
+}
+
+// still lets what was deleted be held as it was before, but for keys that were
+// changed since.
+func (c *claimed) still(deleted []stream.Change, before State, since map[string]bool) {
+	for _, d := range deleted {
+		v, was := before[d.Key]
+		if !was || since[d.Key] {
+			continue
+		}
+		if c.either == nil {
+			c.either = State{}
+		}
+		c.either[d.Key] = v
+	}
+}
+
+// unswept is what vanished up to a place, and may not have been found missing.
+func (e *epoch) unswept(c claim, end int) State {
+	var out claimed
+	since := map[string]bool{}
+	for i := end - 1; i > 0 && e.txns[i].Revision >= c.swept; i-- {
+		if e.txns[i].Vanished {
+			out.still(e.txns[i].Changes, e.txns[i-1].After, since)
+		}
+		for _, change := range e.txns[i].Changes {
+			since[change.Key] = true
+		}
+	}
+	return out.either
+}
+
+// likeAt are the later states that hold nothing newer.
+func (e *epoch) likeAt(revision uint64) (out []claimed) {
+	for _, txn := range e.txns[e.count(revision):] {
+		if txn.newest <= revision {
+			out = append(out, claimed{state: txn.After})
+		}
+	}
+	return out
+}
+
+// narrow returns the part whose keys begin with prefix.
+func (c claimed) narrow(prefix string) claimed {
+	return claimed{state: c.state.Narrow(prefix), either: c.either.Narrow(prefix)}
+}
+
+// counts says whether a state that is claimed may have so many resources.
+func (c claimed) counts(n int) bool {
+	return len(c.state) <= n && n <= len(c.state)+len(c.either)
+}
+
+// toward returns the state that is claimed, with what is left open as it is held.
+func (c claimed) toward(held State) State {
+	want, copied := c.state, false
+	for key, v := range c.either {
+		if held[key] != v {
+			continue
+		}
+		if !copied {
+			want, copied = want.Clone(), true
+		}
+		want[key] = v
+	}
+	return want
+}

@@ -1,0 +1,128 @@
+package streamtest
+
+import (
+	"maps"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// lead is what a subscriber that applies each event at once has of the events that
+// came after its last id, by key. It is empty for one that applies events when an id
+// comes, and drops those that have none when its connection ends.
+//
+// A replica that is behind knows nothing of them, and replays what comes before. So
+// until the replica has passed what the subscriber had received, each of these keys
+// may go back, but not to what is older than the id. And if the replica loses its
+// upstream before that and comes back by a snapshot, it never knows what was created
+// and deleted meanwhile, and the subscriber keeps it until the next reset.
+//
+// Never changed, only replaced.
+type lead map[string]ahead
+
+// ahead is one key of a lead.
+type ahead struct {
+	atID Version // the zero Version: nothing
+	upTo uint64  // where the replica was that gave what is beyond the id
+	hole uint64  // the greatest horizon that was told before upTo was passed; 0: none
+}
+
+// leadOf returns the lead of a subscriber that comes with an id and holds something.
+func leadOf(from *Mark, begin State, upTo uint64) lead {
+	if from == nil {
+		return nil
+	}
+	out := lead{}
+	for _, key := range sortedKeys(begin, from.State) {
+		if begin[key] != from.State[key] {
+			out[key] = ahead{atID: from.State[key], upTo: upTo}
+		}
+	}
+	for key, a := range from.lead {
+		if own, more := out[key]; more {
+			a.upTo, a.hole = max(a.upTo, own.upTo), 0
+		}
+		out[key] = a
+	}
+	return out
+}
+
+// after is the lead after an event.
+func (l lead) after(e *stream.Event) lead {
+	switch {
+	case len(l) == 0 || e.Type == stream.Reset:
+		return nil
+	case e.Type == stream.Bookmark:
+		return l.told(horizonOf(e)).passed(e.Revision)
+	case e.Type == stream.EndOfSnapshot:
+		return l.passed(e.Revision)
+	}
+	return l
+}
+
+// told is the lead after a horizon was told.
+func (l lead) told(horizon uint64) lead {
+	if horizon == 0 {
+		return l
+	}
+	out := maps.Clone(l)
+	for key, a := range out {
+		if a.upTo > 0 {
+			a.hole = max(a.hole, horizon)
+			out[key] = a
+		}
+	}
+	return out
+}
+
+// passed is the lead once everything up to a revision has come.
+func (l lead) passed(revision uint64) lead {
+	out := l
+	for key, a := range l {
+		if a.upTo > revision || a.upTo == 0 {
+			continue
+		}
+		if len(out) == len(l) {
+			out = maps.Clone(l)
+		}
+		if delete(out, key); a.hole > 0 {
+			a.upTo = 0
+			out[key] = a
+		}
+	}
+	return out
+}
+
+// allows says whether a subscriber may hold a version of a key, or nothing, at a
+// place where the upstream had another one. versions are all that the key was.
+func (l lead) allows(key string, held Version, revision uint64, versions []Version) bool {
+	a, ok := l[key]
+	if !ok {
+		return false
+	}
+	if a.upTo > revision {
+		return a.notOlder(held, versions)
+	}
+	// Created and deleted within a hole of which the replica told.
+	at := place(versions, 0, held)
+	if held.Revision == 0 || at < 0 {
+		return false
+	}
+	gone := deletion(versions, at)
+	return gone >= 0 && versions[gone].Revision <= a.hole
+}
+
+// notOlder says whether a version, or nothing, is not older than what was held at
+// the id.
+func (a ahead) notOlder(held Version, versions []Version) bool {
+	floor := 0
+	if a.atID.Revision > 0 {
+		floor = max(0, place(versions, 0, a.atID))
+	}
+	if held.Revision > 0 {
+		return place(versions, floor, held) >= 0
+	}
+	return a.atID.Revision == 0 || deletion(versions, floor) >= 0
+}
+
+// horizonOf is what a bookmark says of positions that cannot be resumed.
+func horizonOf(*stream.Event) uint64 { return 0 }
