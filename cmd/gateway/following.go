@@ -30,6 +30,7 @@ type following struct {
 
 // followed is one watch. Guarded by following.mu.
 type followed struct {
+	tail      client.Tail
 	replica   *client.Replica
 	resources *waitfor.Resources // nil: there is no condition
 	changed   bool               // since the last evaluation
@@ -49,8 +50,8 @@ func newFollowing(ctx context.Context, names []string, condition *waitfor.Condit
 	return f
 }
 
-// event applies an event. It returns errMet when the condition is true of every
-// watch.
+// event takes an event. What it says is applied once an id has come. It returns
+// errMet when the condition is true of every watch.
 func (f *following) event(e client.Event) error {
 	if !f.shown && f.condition == nil && isChange(e) {
 		return nil // only passed on, and not kept: nobody asks for it
@@ -59,20 +60,38 @@ func (f *following) event(e client.Event) error {
 	defer f.mu.Unlock()
 	if e.Type == "hello" {
 		for _, w := range f.watches {
+			w.tail.Drop()
 			w.replica.Apply(e)
 		}
 	}
 	if w := f.watches[e.Watch]; w != nil {
+		if err := w.apply(w.tail.Take(e)); err != nil {
+			return err
+		}
+	}
+	if e.ID == "" {
+		return nil
+	}
+	for _, w := range f.watches {
+		if err := w.apply(w.tail.Commit()); err != nil {
+			return err
+		}
+	}
+	if f.condition == nil {
+		return nil
+	}
+	return f.evaluate()
+}
+
+// apply does what events say.
+func (w *followed) apply(events []client.Event) error {
+	for _, e := range events {
 		w.replica.Apply(e)
 		if err := w.remember(e); err != nil {
 			return fmt.Errorf("watch %s: the value of %q: %w", e.Watch, e.Key, err)
 		}
 	}
-	// Between two ids there may be half a transaction.
-	if f.condition == nil || e.ID == "" {
-		return nil
-	}
-	return f.evaluate()
+	return nil
 }
 
 func isChange(e client.Event) bool { return e.Type == "upsert" || e.Type == "delete" }
@@ -118,6 +137,7 @@ func (f *following) disconnected(reason error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, w := range f.watches {
+		w.tail.Drop()
 		w.replica.Disconnected(time.Now(), reason.Error())
 	}
 }

@@ -55,3 +55,56 @@ func TestConditionIsEvaluatedOnWholeStates(t *testing.T) {
 		})
 	}
 }
+
+// What came after the newest id when a connection ended is dropped: a replica that
+// is behind brings older values of it first.
+func TestWhatHasNoIDIsDropped(t *testing.T) {
+	upsert := func(key, revision, id string) client.Event {
+		return client.Event{Type: "upsert", Watch: "w", Resource: client.Resource{Key: key, Revision: revision, Value: []byte("1")}, ID: id}
+	}
+	framing := func(name, id string) client.Event { return client.Event{Type: name, Watch: "w", ID: id} }
+	f := newFollowing(t.Context(), []string{"w"}, nil, true)
+	holds := func() string {
+		text := ""
+		for _, id := range f.watches["w"].replica.IDs() {
+			r, _ := f.watches["w"].replica.Resource(id)
+			text += r.Key + "@" + r.Revision + " "
+		}
+		return text
+	}
+	for _, step := range []struct {
+		event client.Event
+		holds string
+	}{
+		{framing("hello", ""), ""},
+		{framing("reset", "w@e-0/1"), ""},
+		{upsert("a", "1", ""), ""},
+		{framing("end_of_snapshot", "w@e-1"), "a@1 "},
+		{upsert("a", "2", "w@e-2"), "a@2 "},
+		{upsert("b", "4", ""), "a@2 "},
+		{upsert("a", "4", ""), "a@2 "},
+		// The connection is lost, and the next replica is at 2.
+		{framing("hello", ""), "a@2 "},
+		{framing("end_of_snapshot", "w@e-2"), "a@2 "},
+		{upsert("a", "3", "w@e-3"), "a@3 "},
+		{client.Event{Type: "status", Watch: "w", State: "stale"}, "a@3 "},
+		{upsert("b", "4", ""), "a@3 "},
+		{upsert("a", "4", "w@e-4"), "a@4 b@4 "},
+	} {
+		if err := f.event(step.event); err != nil {
+			t.Fatal(err)
+		}
+		if got := holds(); got != step.holds {
+			t.Errorf("after %+v: %q, want %q", step.event, got, step.holds)
+		}
+		if state, _, _ := f.watches["w"].replica.State(); step.event.Type == "status" && state != step.event.State {
+			t.Errorf("state %s, want %s at once", state, step.event.State)
+		}
+	}
+	_ = f.event(upsert("c", "5", ""))
+	f.disconnected(errors.New("gone"))
+	_ = f.event(upsert("d", "6", "w@e-6"))
+	if got := holds(); got != "a@4 b@4 d@6 " {
+		t.Errorf("after a lost connection: %q", got)
+	}
+}

@@ -81,7 +81,7 @@ func TestScreenDividesItsLines(t *testing.T) {
 			for _, key := range []string{"1", "2", "3", "4", "5", "6"} {
 				_ = f.event(client.Event{Type: "upsert", Watch: watch, Resource: client.Resource{Key: key, Revision: "7", Value: []byte(`"v"`)}})
 			}
-			_ = f.event(client.Event{Type: "end_of_snapshot", Watch: watch, Resource: client.Resource{Revision: "7"}})
+			_ = f.event(client.Event{Type: "end_of_snapshot", Watch: watch, ID: watch + "@e-7", Resource: client.Resource{Revision: "7"}})
 		}
 		_ = s.close()
 		const want = "a  connecting  revision 7  6 resources\nKEY  VALUE\n1    v\n… 5 more\n" +
@@ -101,11 +101,11 @@ func TestScreenKeepsTheRowsWhileASnapshotLoads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f, _ := drawing(60, 10, "w")
 		upsert := func(key string) {
-			_ = f.event(client.Event{Type: "upsert", Watch: "w", Resource: client.Resource{Key: key, Revision: "7", Value: []byte(`1`)}})
+			_ = f.event(client.Event{Type: "upsert", Watch: "w", ID: "w@e-7/8", Resource: client.Resource{Key: key, Revision: "7", Value: []byte(`1`)}})
 		}
 		_ = f.event(client.Event{Type: "reset", Watch: "w"})
 		upsert("old")
-		_ = f.event(client.Event{Type: "end_of_snapshot", Watch: "w", Resource: client.Resource{Revision: "7"}})
+		_ = f.event(client.Event{Type: "end_of_snapshot", Watch: "w", ID: "w@e-7", Resource: client.Resource{Revision: "7"}})
 		_ = s.close()
 		_ = s.lines(60, 10)
 		_ = f.event(client.Event{Type: "reset", Watch: "w"})
