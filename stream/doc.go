@@ -35,6 +35,16 @@
 //   - Fresh: a subscriber can tell in_sync from stale.
 //   - Monotonic: a watch does not go back in time, except by an explicit reset.
 //
+// Ordered, Consistent and Gapless hold without exception for a reader that applies
+// events when a position comes, and drops those that have none when its connection
+// ends. A position covers what came up to it, and no more. A reader that applies each
+// event at once may hold changes beyond its position when it is cut off inside of a
+// flush, and the replica that it resumes at may be behind these. Until that replica
+// has passed what the reader had received, a key of these changes may go back, to a
+// value that is not older than the position. If that replica loses its upstream
+// before then and comes back by a snapshot, a key that was created and deleted
+// meanwhile may stay until the next reset.
+//
 // Less formally: there is one true order, the upstream's. A reader is at a place
 // in it, and is only ever moved forward, or told to start again.
 //
