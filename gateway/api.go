@@ -131,7 +131,11 @@ type unaryAPI struct {
 // anew, since it would split a path at an encoded slash and take apart a query
 // that it half understands. body may be nil.
 func (a *unaryAPI) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, body *valueBody) {
-	call := r.Clone(r.Context())
+	ctx, answer := a.gateway.withAnswer(r.Context(), a.gateway.clientOfRequest(r))
+	defer answer.release()
+	out := a.gateway.newAnswerWriter(w, r)
+	defer out.close()
+	call := r.Clone(ctx)
 	call.URL = &url.URL{Path: path, RawQuery: query.Encode()}
 	call.Header = http.Header{}
 	if r.Method == http.MethodHead {
@@ -141,7 +145,7 @@ func (a *unaryAPI) pass(w http.ResponseWriter, r *http.Request, path string, que
 		call.Body = body
 	}
 	call.Form, call.PostForm = query, url.Values{} // ParseForm would read the body of a PUT
-	a.mux.ServeHTTP(w, call)
+	a.mux.ServeHTTP(out, call)
 }
 
 func (a *unaryAPI) listWatches(w http.ResponseWriter, r *http.Request) {

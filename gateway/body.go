@@ -24,14 +24,20 @@ func bodies(next http.Handler) http.Handler {
 		// mean that the connection has no deadlines, as in a test without one.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 		if p := unwantedBody(r); p != nil {
-			if r.ProtoMajor == 1 {
-				w.Header().Set("Connection", "close") // instead of waiting for the rest
-			}
+			closeUnread(w, r)
 			writeProblem(w, p)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// closeUnread lets the connection end after the answer, instead of waiting for the
+// rest of a body that is not wanted.
+func closeUnread(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 1 {
+		w.Header().Set("Connection", "close")
+	}
 }
 
 // unwantedBody refuses the body of a method that has none. One of unknown length

@@ -49,6 +49,7 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 	defer g.metrics.streamClosed(transportPoll)
 	who := g.subscribers.enter(from, r.UserAgent())
 	poll := newPoll(g, watch, ask, who, newWriter(w, r, g.cfg.WriteTimeout))
+	poll.answer = answer{gateway: g, client: clientOf(from.Addr())}
 	defer poll.close()
 	poll.run(r.Context())
 }
@@ -96,6 +97,8 @@ type poll struct {
 	out   *writer
 
 	progress
+	answer answer
+	busy   error // why there was no room for the answer
 	slices [][]byte
 	aside  []byte // events that are no reason to answer, each with a comma behind it
 	status bool   // one of them is a status
@@ -114,6 +117,8 @@ func newPoll(g *Gateway, w *stream.Watch, ask changesRequest, who identity, out 
 }
 
 func (p *poll) close() {
+	p.out.pace.stop()
+	p.answer.release()
 	p.metrics.bytesOut(transportPoll, p.out.bytes)
 	p.delivered.bytes = uint64(p.out.bytes)
 	p.show()
@@ -139,7 +144,7 @@ func (p *poll) reasonEnded() departureReason {
 // run answers. Once begun, the body is only cut short by the client itself: a
 // watch that is removed meanwhile ends the list, and the next poll is a 404.
 func (p *poll) run(ctx context.Context) {
-	for p.collect() && p.wait(ctx) {
+	for p.collect(ctx) && p.wait(ctx) {
 	}
 	if p.out.err == nil && ctx.Err() == nil {
 		p.finish()
@@ -150,9 +155,12 @@ func (p *poll) run(ctx context.Context) {
 // collect writes what there is; false: the answer is complete, or cannot be
 // completed. It is complete once the client was told something and is as new as
 // the watch.
-func (p *poll) collect() bool {
+func (p *poll) collect(ctx context.Context) bool {
 	for p.next() {
 		if p.isNews() {
+			if !p.enter(ctx) {
+				return false
+			}
 			p.tell()
 		} else {
 			p.setAside()
@@ -170,6 +178,23 @@ func (p *poll) collect() bool {
 func (p *poll) isNews() bool {
 	b := &p.batch
 	return p.told || p.synced || b.Count(stream.Reset)+b.Count(stream.Upsert)+b.Count(stream.Delete) > 0
+}
+
+// pollBytes is what a long poll takes while it is answered: the events themselves
+// are those of the log.
+const pollBytes = 64 << 10
+
+// enter waits for room for the answer, before the first event; false: there was
+// none.
+func (p *poll) enter(ctx context.Context) bool {
+	if p.answer.claim != nil {
+		return true
+	}
+	p.busy = p.answer.reserve(ctx, pollBytes)
+	if p.busy == nil {
+		p.out.keepPace(p.g.cfg.MinRate)
+	}
+	return p.busy == nil
 }
 
 func (p *poll) setAside() {
@@ -244,6 +269,10 @@ func (p *poll) empty() *problem {
 // finish ends the answer with the position after the events: where nothing was
 // delivered, the one that the client came with.
 func (p *poll) finish() {
+	if p.busy != nil {
+		writeProblem(p.out.w, problemOf(p.busy).onWatch(p.watch.Name()))
+		return
+	}
 	position, ok := p.sub.Position()
 	if !ok && p.after != nil {
 		position, ok = *p.after, true

@@ -1,6 +1,9 @@
 package gateway
 
-import "net/netip"
+import (
+	"net/http"
+	"net/netip"
+)
 
 // client is whom streams are counted for: an IPv4 address, or the first 64 bits
 // of an IPv6 address, of which one household or one machine has all the rest to
@@ -23,6 +26,11 @@ func clientOf(a netip.Addr) client {
 		clear(c[8:])
 	}
 	return c
+}
+
+// clientOfRequest returns whom a request is counted for.
+func (g *Gateway) clientOfRequest(r *http.Request) client {
+	return clientOf(g.proxies.ofRequest(r).Addr())
 }
 
 // String returns for instance 192.0.2.1 or 2001:db8:1:2::/64.

@@ -25,6 +25,9 @@ type Config struct {
 	// WriteTimeout ends a stream to whose client no byte could be written for
 	// so long. Default: 10 s.
 	WriteTimeout time.Duration
+	// MinRate is how many bytes a second a client must take of an answer, on average
+	// over 30 s; a slower one is cut off. Default: 4 KiB. Negative: none.
+	MinRate int64
 	// Retry is the base of the hint to clients when to come back: each
 	// connection gets its own, from half to one and a half of it. Default: 2 s.
 	Retry time.Duration
@@ -77,6 +80,15 @@ type Config struct {
 	// one is read, since a client could send the one that its proxy does not
 	// know of. Default: HeaderXForwardedFor.
 	ForwardedHeader string
+	// BodyBudget is how many bytes the bodies of writes may take at the same time,
+	// over all transports, a quarter of it for one client; one more is answered
+	// with 503. Default: 64 MiB.
+	BodyBudget int64
+	// AnswerBudget is how many bytes the answers to lists, reads and long polls may
+	// take at the same time, over all transports, from before they are put together
+	// until they are written, a quarter of it for one client; further ones wait, and
+	// are answered with 503 if they wait too long. Default: 64 MiB.
+	AnswerBudget int64
 	// AllowedOrigins lists the origins of other web sites that may read the
 	// API from a browser, each as a browser sends it: "https://app.example.com".
 	AllowedOrigins []string
@@ -134,8 +146,8 @@ func (c Config) check() error {
 	if err := c.checkAdmission(); err != nil {
 		return err
 	}
-	if c.SnapshotBudget < 0 {
-		return fmt.Errorf("gateway.Config: SnapshotBudget is %d: want a positive number of bytes, or 0 for the default", c.SnapshotBudget)
+	if err := c.checkBudgets(); err != nil {
+		return err
 	}
 	if c.Pump != "" && c.Pump != PumpShards && c.Pump != PumpGoroutines {
 		return fmt.Errorf("gateway.Config: Pump is %q: want %s or %s", c.Pump, PumpShards, PumpGoroutines)
@@ -143,10 +155,22 @@ func (c Config) check() error {
 	if c.Compression != "" && c.Compression != CompressionGzip && c.Compression != CompressionNone {
 		return fmt.Errorf("gateway.Config: Compression is %q: want %s or %s", c.Compression, CompressionGzip, CompressionNone)
 	}
-	if c.CompressionCache < 0 {
-		return fmt.Errorf("gateway.Config: CompressionCache is %d: want a positive number of bytes, or 0 for the default", c.CompressionCache)
-	}
 	return checkOrigins(c.AllowedOrigins)
+}
+
+// checkBudgets is check for numbers of bytes.
+func (c Config) checkBudgets() error {
+	for _, f := range []struct {
+		name  string
+		bytes int64
+	}{
+		{"SnapshotBudget", c.SnapshotBudget}, {"BodyBudget", c.BodyBudget}, {"AnswerBudget", c.AnswerBudget}, {"CompressionCache", c.CompressionCache},
+	} {
+		if f.bytes < 0 {
+			return fmt.Errorf("gateway.Config: %s is %d: want a positive number of bytes, or 0 for the default", f.name, f.bytes)
+		}
+	}
+	return nil
 }
 
 // checkAdmission is check for what decides who is let in.
@@ -198,6 +222,9 @@ func (c Config) withDefaults() Config {
 	c.Version = cmp.Or(c.Version, "dev")
 	c.ForwardedHeader = cmp.Or(c.ForwardedHeader, HeaderXForwardedFor)
 	c.SnapshotBudget = cmp.Or(c.SnapshotBudget, 64<<20)
+	c.BodyBudget = cmp.Or(c.BodyBudget, 64<<20)
+	c.AnswerBudget = cmp.Or(c.AnswerBudget, 64<<20)
+	c.MinRate = cmp.Or(c.MinRate, 4<<10)
 	c.Compression = cmp.Or(c.Compression, CompressionGzip)
 	c.CompressionCache = cmp.Or(c.CompressionCache, 32<<20)
 	for _, f := range []struct {

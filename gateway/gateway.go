@@ -24,6 +24,8 @@ type Gateway struct {
 	metrics   *metrics
 	admission *admission // safe for use by several goroutines
 	snapshots *snapshotBudget
+	bodies    *budget // of writes
+	answers   *budget // to unary requests
 	proxies   proxies
 	shards    *shards // nil: the goroutine pump carries all streams
 	solos     *solos
@@ -45,12 +47,15 @@ func New(c Config) (*Gateway, error) {
 		log:       c.Logger,
 		metrics:   newMetrics(c.Registry),
 		admission: newAdmission(c.limits(), c.Drain),
+		bodies:    newBudget(c.BodyBudget),
+		answers:   newBudget(c.AnswerBudget),
 		proxies:   proxies{c.TrustedProxies, c.ForwardedHeader},
 		solos:     newSolos(newLookout),
 
 		subscribers: newSubscribers(),
 	}
 	g.metrics.watchAdmission(g.admission)
+	g.metrics.watchBudgets(g.bodies, g.answers)
 	g.snapshots = newSnapshotBudget(c.SnapshotBudget, g.metrics)
 	if c.Compression == CompressionGzip {
 		g.pieces = deflate.NewCache(c.CompressionCache)

@@ -19,9 +19,9 @@ import (
 // maxMessage is the largest gRPC message taken: a value, and what names it.
 const maxMessage = maxValue + 64<<10
 
-// maxStreams is how many calls one gRPC connection may have open. It bounds what
-// gRPC keeps for a client that does not read: about 64 KiB for each.
-const maxStreams = 1000
+// maxStreams is how many requests one connection of HTTP/2, and how many calls one
+// of gRPC, may have open.
+const maxStreams = 100
 
 // registerGRPC registers what the gateway serves over gRPC: the service, and
 // reflection, so that grpcurl and the like need no proto file.

@@ -60,6 +60,9 @@ func (marshaler) Unmarshal(data []byte, v any) error {
 // NewDecoder implements runtime.Marshaler.
 func (m marshaler) NewDecoder(r io.Reader) runtime.Decoder {
 	return runtime.DecoderFunc(func(v any) error {
+		if b, read := r.(*valueBody); read {
+			return m.Unmarshal(b.raw, v)
+		}
 		body, err := io.ReadAll(r)
 		if err != nil {
 			return err

@@ -42,6 +42,9 @@ type metrics struct {
 	snapshotBytes   prometheus.Gauge
 	snapshotWaiting prometheus.Gauge
 
+	bodiesRefused  prometheus.Counter
+	answersRefused prometheus.Counter
+
 	raw    prometheus.Counter // bytes of compressed streams, before
 	zipped prometheus.Counter // and after
 }

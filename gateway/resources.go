@@ -4,19 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/stream"
 )
-
-// maxValue is the most bytes of a value that a write may bring, over HTTP and
-// over gRPC. A source may want less and says so itself.
-const maxValue = 16 << 20
 
 func (a *unaryAPI) getResource(w http.ResponseWriter, r *http.Request) {
 	query, p := queryOf(r, "key_encoding")
@@ -34,11 +28,13 @@ func (a *unaryAPI) putResource(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, p)
 		return
 	}
-	body, p := readValue(w, r)
+	body, p := a.readValue(r, call.watch)
 	if p != nil {
+		closeUnread(w, r)
 		refuse(w, r, p.onKey(call.key))
 		return
 	}
+	defer body.claim.release()
 	a.pass(w, r, call.path(), call.query, body)
 }
 
@@ -124,33 +120,6 @@ func readOnly(watch string) *problem {
 	p := newProblem(http.StatusMethodNotAllowed, "watch %q is read-only: its source cannot be written through the gateway", watch).onWatch(watch)
 	p.allow = "GET, HEAD"
 	return p
-}
-
-// valueBody is a request body that was read and found to be JSON.
-type valueBody struct{ bytes.Reader }
-
-// Close implements io.Closer.
-func (*valueBody) Close() error { return nil }
-
-// readValue reads the body, which must be one JSON value in UTF-8 of at most
-// maxValue bytes.
-func readValue(w http.ResponseWriter, r *http.Request) (*valueBody, *problem) {
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxValue))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, newProblem(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", tooLarge.Limit)
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, lateBody(len(raw))
-	case err != nil:
-		return nil, newProblem(http.StatusBadRequest, "the body broke off after %d bytes: %v", len(raw), err)
-	}
-	if p := checkJSON(raw); p != nil {
-		return nil, p
-	}
-	body := &valueBody{}
-	body.Reset(raw)
-	return body, nil
 }
 
 // checkJSON says where raw stops being JSON in UTF-8 (RFC 8259).

@@ -193,7 +193,7 @@ func TestTooLargeBodies(t *testing.T) {
 	atLimit := `"` + strings.Repeat("x", notebookLimit-2) + `"`
 	r.send("PUT", "/v1/watches/notes/resources/v", atLimit).want(t, 201, "")
 	r.send("PUT", "/v1/watches/notes/resources/v", `"x`+atLimit[1:]).wantProblem(t, 413, "", "the limit is 2097152")
-	r.send("PUT", "/v1/watches/notes/resources/v", strings.Repeat(" ", maxValue+1)).wantProblem(t, 413, "", "more than 16777216 bytes")
+	r.send("PUT", "/v1/watches/notes/resources/v", strings.Repeat(" ", maxValue+1)).wantProblem(t, 413, "", "the limit is 16777216")
 }
 
 func TestReadOnly(t *testing.T) {

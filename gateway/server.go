@@ -87,6 +87,8 @@ func (g *Gateway) httpServer() *http.Server {
 		// No WriteTimeout: it would end every stream. Each write has its own
 		// deadline, see writer and patientConn.
 		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxStreams,
+
 			SendPingTimeout:  pingAfter,
 			PingTimeout:      g.cfg.WriteTimeout,
 			WriteByteTimeout: g.cfg.WriteTimeout,

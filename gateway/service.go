@@ -21,9 +21,13 @@ type service struct {
 }
 
 // ListWatches implements api.WatchServiceServer.
-func (s *service) ListWatches(context.Context, *api.ListWatchesRequest) (*api.ListWatchesResponse, error) {
+func (s *service) ListWatches(ctx context.Context, _ *api.ListWatchesRequest) (*api.ListWatchesResponse, error) {
+	watches := s.gateway.registry.Watches()
+	if err := answerOf(ctx).reserve(ctx, watchBytes*int64(len(watches))); err != nil {
+		return nil, err
+	}
 	var out api.ListWatchesResponse
-	for _, w := range s.gateway.registry.Watches() {
+	for _, w := range watches {
 		out.Watches = append(out.Watches, watchMessage(w))
 	}
 	return &out, nil
@@ -92,7 +96,11 @@ func (s *service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	if p != nil {
 		return nil, p
 	}
-	page, err := w.Page(r.GetPrefix(), r.GetPageToken(), size)
+	var page stream.Page
+	err := answerOf(ctx).hold(ctx, expectedPage(w.View(), size), func() (n int64, err error) {
+		page, err = w.Page(r.GetPrefix(), r.GetPageToken(), size)
+		return bytesOfPage(page), err
+	})
 	if err != nil {
 		return nil, problemOf(err).onWatch(w.Name())
 	}
@@ -137,9 +145,17 @@ func (s *service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	if p != nil {
 		return nil, p
 	}
-	v := w.View()
-	found, ok := v.Get(key)
+	var v stream.View
+	var found stream.Resource
+	ok := false
+	err = answerOf(ctx).hold(ctx, resourceBytes, func() (int64, error) {
+		v = w.View()
+		found, ok = v.Get(key)
+		return bytesOfResource(found), nil
+	})
 	switch {
+	case err != nil:
+		return nil, problemOf(err).onWatch(w.Name())
 	case !v.Primed(): // an on-demand watch that stopped just now
 		return nil, s.gateway.notPrimed(w)
 	case !ok:

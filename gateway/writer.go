@@ -36,10 +36,12 @@ var gatherBuffers = sync.Pool{New: func() any { b := make([]byte, 0, gatherSize)
 type writer struct {
 	// Static after construction.
 	w       http.ResponseWriter
+	r       *http.Request
 	control *http.ResponseController
 	timeout time.Duration
 	piece   int
 
+	pace     *pace     // nil: the client may be as slow as it likes
 	gathered *[]byte   // nil: nothing to write yet
 	armed    time.Time // the deadline; zero: none
 	bytes    int       // handed to net/http so far
@@ -47,11 +49,18 @@ type writer struct {
 }
 
 func newWriter(w http.ResponseWriter, r *http.Request, timeout time.Duration) *writer {
-	out := &writer{w: w, control: http.NewResponseController(w), timeout: timeout, piece: pieceHTTP1}
+	out := &writer{w: w, r: r, control: http.NewResponseController(w), timeout: timeout, piece: pieceHTTP1}
 	if r.ProtoMajor >= 2 {
 		out.piece = pieceHTTP2
 	}
 	return out
+}
+
+// keepPace ends the response from now on if its client takes less than rate bytes a
+// second. The pace must be stopped.
+func (w *writer) keepPace(rate int64) {
+	w.piece = answerPiece
+	w.pace = newPace(rate, w.piece, func() { cutOff(w.w, w.r) })
 }
 
 // write takes p to the client, now or at the next flush. p is not kept.
@@ -107,6 +116,7 @@ func (w *writer) writePieces(p []byte) {
 		w.arm()
 		n, err := w.w.Write(p[:min(len(p), w.piece)])
 		w.bytes += n
+		w.pace.move(n)
 		w.err = err
 		p = p[n:]
 	}
@@ -133,5 +143,5 @@ func (w *writer) failure() error { return w.err }
 // not say so in its error, but by when it comes.
 func (w *writer) timedOut() bool {
 	late := !w.armed.IsZero() && !time.Now().Before(w.armed)
-	return w.err != nil && (late || errors.Is(w.err, os.ErrDeadlineExceeded))
+	return w.err != nil && (late || w.pace.tooSlow() || errors.Is(w.err, os.ErrDeadlineExceeded))
 }

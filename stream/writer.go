@@ -16,6 +16,12 @@ type Writer interface {
 	Delete(ctx context.Context, r DeleteRequest) (deleted bool, err error)
 }
 
+// ValueLimiter is implemented as well by a Writer that takes no value of more than
+// MaxValueBytes bytes. A larger one is then refused before it is read.
+type ValueLimiter interface {
+	MaxValueBytes() int64
+}
+
 // PutRequest is one write.
 type PutRequest struct {
 	Key string

@@ -103,8 +103,8 @@ func gatewayConfig(c *config.Config) gateway.Config {
 		StaleAllowed: c.Stream.StaleAllowed, Drain: c.Stream.Drain, MaxSubscribers: c.Stream.MaxSubscribers,
 		MaxSubscribersPerClient: c.Stream.MaxSubscribersPerClient, MaxSubscribersPerWatch: c.Stream.MaxSubscribersPerWatch,
 		TrustedProxies: c.HTTP.TrustedProxies, ForwardedHeader: c.HTTP.ForwardedHeader,
-		SnapshotBudget: c.Stream.SnapshotBudget,
-		Compression:    gateway.Compression(c.Stream.Compression), CompressionCache: c.Stream.CompressionCache,
+		SnapshotBudget: c.Stream.SnapshotBudget, BodyBudget: c.HTTP.BodyBudget, AnswerBudget: c.HTTP.AnswerBudget, MinRate: c.Stream.MinRate,
+		Compression: gateway.Compression(c.Stream.Compression), CompressionCache: c.Stream.CompressionCache,
 		Pump: gateway.Pump(c.Stream.Pump), AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled,
 	}
 }

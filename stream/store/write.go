@@ -17,6 +17,8 @@ func (s *Store) Writer(watch string) stream.Writer {
 	return &writer{store: s, watch: w, err: err}
 }
 
+var _ stream.ValueLimiter = (*writer)(nil)
+
 // writer writes to one watch.
 type writer struct {
 	// Static after construction.
@@ -24,6 +26,9 @@ type writer struct {
 	watch *watch
 	err   error // of opening the watch
 }
+
+// MaxValueBytes implements stream.ValueLimiter.
+func (w *writer) MaxValueBytes() int64 { return int64(w.store.config.MaxValueBytes) }
 
 // Put implements stream.Writer. It returns once the resource is in the store's
 // log. The revision of a Put that only validates is the one that it would have

@@ -48,6 +48,12 @@ type HTTP struct {
 	// ForwardedHeader is the header in which they say so ("forwarded_header"; one
 	// of ForwardedHeaders).
 	ForwardedHeader string
+	// BodyBudget is how many bytes the bodies of writes may take at a time
+	// ("body_budget"; 64 MiB).
+	BodyBudget int64
+	// AnswerBudget is how many bytes the answers to lists, reads and long polls may
+	// take at a time ("answer_budget"; 64 MiB).
+	AnswerBudget int64
 }
 
 // ForwardedHeaders are the headers in which proxies say whom they ask for.
@@ -68,6 +74,9 @@ type Stream struct {
 	// WriteTimeout is how long a write may make no progress before the client
 	// counts as gone ("write_timeout").
 	WriteTimeout time.Duration
+	// MinRate is how many bytes a second a client must take, on average over 30 s
+	// ("min_rate"; 4 KiB; negative: none).
+	MinRate int64
 	// Retry is the time after which a client should come back; each connection
 	// gets it with jitter ("retry").
 	Retry time.Duration

@@ -115,11 +115,12 @@ func TestEmptyFileIsTheDefault(t *testing.T) {
 }
 
 const everything = `
-http: { listen: "${HOST}:${PORT}", allowed_origins: ["https://app.example.com", "http://localhost:3000"], trusted_proxies: ["10.0.0.0/8", "2001:db8::1"], forwarded_header: Forwarded }
+http: { listen: "${HOST}:${PORT}", allowed_origins: ["https://app.example.com", "http://localhost:3000"], trusted_proxies: ["10.0.0.0/8", "2001:db8::1"], forwarded_header: Forwarded, body_budget: 33MiB, answer_budget: 34MiB }
 grpc: { listen: ":0" }
 stream:
   heartbeat: 20s
   write_timeout: 11s
+  min_rate: 8KiB
   retry: 3s
   max_age: 1h30m
   drain: 5s
@@ -178,10 +179,10 @@ func TestEveryOption(t *testing.T) {
 	want := &Config{
 		HTTP: HTTP{Listen: "127.0.0.1:7000", AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"},
 			TrustedProxies:  []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")},
-			ForwardedHeader: "Forwarded"},
+			ForwardedHeader: "Forwarded", BodyBudget: 33 << 20, AnswerBudget: 34 << 20},
 		GRPC: GRPC{Listen: ":0"},
 		Stream: Stream{
-			Heartbeat: 20 * time.Second, WriteTimeout: 11 * time.Second, Retry: 3 * time.Second,
+			Heartbeat: 20 * time.Second, WriteTimeout: 11 * time.Second, MinRate: 8 << 10, Retry: 3 * time.Second,
 			MaxAge: 90 * time.Minute, Drain: 5 * time.Second, AheadWait: 4 * time.Second,
 			PrimeWait: 6 * time.Second, StaleAllowed: 7 * time.Minute, MaxSubscribers: 12,
 			SnapshotBudget:          32 << 20,

@@ -38,6 +38,8 @@ func (d *decoder) http(h *HTTP) field {
 			"trusted_proxies": d.networks(&h.TrustedProxies),
 			"forwarded_header": d.strThat(oneOf(ForwardedHeaders),
 				func(name string) bool { return slices.Contains(ForwardedHeaders, name) }, &h.ForwardedHeader),
+			"body_budget":   d.size(&h.BodyBudget),
+			"answer_budget": d.size(&h.AnswerBudget),
 		})
 	}
 }
@@ -56,6 +58,7 @@ func (d *decoder) stream(s *Stream) field {
 		d.object(v, map[string]field{
 			"heartbeat":                  d.pulse(&s.Heartbeat),
 			"write_timeout":              d.pulse(&s.WriteTimeout),
+			"min_rate":                   d.sizeOrOff(&s.MinRate),
 			"retry":                      d.pulse(&s.Retry),
 			"max_age":                    d.durationOrOff(&s.MaxAge),
 			"drain":                      d.durationOrOff(&s.Drain),

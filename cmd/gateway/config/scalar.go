@@ -179,6 +179,18 @@ func (d *decoder) size(into *int64) field {
 	return d.sizeFrom("a number of bytes of at least 1, such as 65536 or 64KiB", 1, into)
 }
 
+// sizeOrOff reads a number of bytes, where 0 turns something off: then it is
+// negative.
+func (d *decoder) sizeOrOff(into *int64) field {
+	read := d.sizeFrom("a number of bytes such as 4096 or 4KiB, or 0 for none", 0, into)
+	return func(v value) {
+		errors := len(d.errs)
+		if read(v); *into == 0 && len(d.errs) == errors {
+			*into = -1
+		}
+	}
+}
+
 // ceiling reads how many bytes watches may hold. With less than a MiB, nothing
 // could ever be loaded.
 func (d *decoder) ceiling(into *int64) field {

@@ -1,0 +1,122 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// answerWait is how long a request waits for room for its answer.
+const answerWait = 10 * time.Second
+
+// answer is the room in Config.AnswerBudget that one unary request has for its
+// answer: from before the state is read until everything is written.
+//
+// Owned by the goroutine of the request.
+type answer struct {
+	// Static after construction.
+	gateway *Gateway
+	client  client
+
+	claim *claim // nil: none yet
+}
+
+type answerKey struct{}
+
+// withAnswer returns a context for a request of a client, and its answer, which
+// must be released.
+func (g *Gateway) withAnswer(ctx context.Context, of client) (context.Context, *answer) {
+	a := &answer{gateway: g, client: of}
+	return context.WithValue(ctx, answerKey{}, a), a
+}
+
+// answerOf returns the answer of a request; nil: nobody bounds it.
+func answerOf(ctx context.Context) *answer {
+	a, _ := ctx.Value(answerKey{}).(*answer)
+	return a
+}
+
+// hold reads what the answer is made of once there is room for it. read returns how
+// many bytes the answer takes; where that is more than was expected, it waits for as
+// much and reads again.
+func (a *answer) hold(ctx context.Context, expected int64, read func() (int64, error)) error {
+	for {
+		if err := a.reserve(ctx, expected); err != nil {
+			return err
+		}
+		got, err := read()
+		if err != nil {
+			return err
+		}
+		if got <= expected {
+			a.shrink(got)
+			return nil
+		}
+		expected = got
+	}
+}
+
+// reserve waits for room for so many bytes, instead of what there was before.
+func (a *answer) reserve(ctx context.Context, n int64) error {
+	if a == nil {
+		return nil
+	}
+	a.release()
+	waits, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
+	claim, err := a.gateway.answers.take(waits, a.client, n)
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		a.gateway.metrics.answerRefused()
+		p := newProblem(http.StatusServiceUnavailable, "too many answers are on their way: there was no room for one more within %s; come back later", answerWait)
+		p.retryAfter = a.gateway.retryHint()
+		return p
+	}
+	a.claim = claim
+	return err
+}
+
+func (a *answer) shrink(n int64) {
+	if a != nil {
+		a.claim.shrink(n)
+	}
+}
+
+// release gives the room back.
+func (a *answer) release() {
+	if a != nil {
+		a.claim.release()
+		a.claim = nil
+	}
+}
+
+const (
+	// pageBytes is how many bytes of keys and values a page has at most, unless
+	// its only resource has more.
+	pageBytes = 3 << 20
+	// resourceBytes is what a resource takes in an answer besides its key and its
+	// value.
+	resourceBytes = 256
+	// watchBytes is what one watch takes in the list of them.
+	watchBytes = 1 << 10
+)
+
+// expectedPage is how many bytes a page of a watch takes at most, but for large
+// resources.
+func expectedPage(v stream.View, size int) int64 {
+	return min(pageBytes, v.Bytes()) + resourceBytes*int64(min(size, v.Count()))
+}
+
+func bytesOfPage(p stream.Page) int64 {
+	n := int64(0)
+	for i := range p.Resources {
+		n += bytesOfResource(p.Resources[i])
+	}
+	return n
+}
+
+func bytesOfResource(r stream.Resource) int64 {
+	return resourceBytes + int64(len(r.Key)+len(r.Value))
+}

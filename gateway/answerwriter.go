@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"net"
+	"net/http"
+	"time"
+)
+
+// answerPiece is how much of an answer is handed to net/http at once. The client
+// must take it within Config.WriteTimeout, and at Config.MinRate.
+const answerPiece = 16 << 10
+
+// answerWriter writes the response to a unary request, and ends one whose client
+// does not read it. Owned by the goroutine of the request.
+type answerWriter struct {
+	http.ResponseWriter
+	out  *writer
+	rate int64
+}
+
+// newAnswerWriter returns a writer that must be closed.
+func (g *Gateway) newAnswerWriter(w http.ResponseWriter, r *http.Request) *answerWriter {
+	return &answerWriter{ResponseWriter: w, out: newWriter(w, r, g.cfg.WriteTimeout), rate: g.cfg.MinRate}
+}
+
+// Write implements http.ResponseWriter.
+func (w *answerWriter) Write(p []byte) (int, error) {
+	before := w.out.bytes
+	if before == 0 {
+		w.out.keepPace(w.rate)
+	}
+	w.out.writePieces(p)
+	return w.out.bytes - before, w.out.err
+}
+
+// Unwrap lets http.ResponseController find what is beneath.
+func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// close writes what net/http still holds back.
+func (w *answerWriter) close() {
+	if w.out.bytes > 0 {
+		w.out.flush()
+	}
+	w.out.pace.stop()
+}
+
+// cutOff ends a response while somebody else is writing it: over HTTP/1.1 its
+// connection, over HTTP/2 its stream.
+func cutOff(w http.ResponseWriter, r *http.Request) {
+	if c, accepted := r.Context().Value(connKey{}).(net.Conn); accepted && r.ProtoMajor == 1 {
+		c.Close() // which takes no deadlines, see patientConn
+		return
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
+}

@@ -1,0 +1,191 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/net/http2"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// pages returns resources that a page of so many bytes has.
+func pages(bytes int) (out []stream.Resource) {
+	const value = 8 << 10
+	for i := range bytes / value {
+		out = append(out, resource(fmt.Sprintf("k%05d", i), uint64(i+1), `"`+strings.Repeat("x", value)+`"`))
+	}
+	return out
+}
+
+// framed opens a connection of HTTP/2.
+func (r *rig) framed(settings ...http2.Setting) *framed {
+	r.t.Helper()
+	c, err := r.network.dial(context.Background(), "", "")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return newFramed(r.t, c, settings...)
+}
+
+// answersTaken is how much of the answer budget is taken.
+func (r *rig) answersTaken() int64 {
+	synctest.Wait()
+	taken, _ := r.gateway.answers.now()
+	return taken
+}
+
+// TestAttackUnreadAnswers: listings over one connection of HTTP/2 whose client
+// never opens the window.
+func TestAttackUnreadAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const page = 1 << 20
+		r := newRig(t, Config{AnswerBudget: 8 * page, WriteTimeout: 5 * time.Second}, "a")
+		r.prime("a", 1000, pages(page)...)
+		before := heap()
+		c := r.framed(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+		for range maxStreams {
+			c.open("GET", "/v1/watches/a/resources", true)
+		}
+		if taken := r.answersTaken(); taken < page || taken > 2*page {
+			t.Errorf("answers that nobody reads have %d KiB, of %d at most", taken>>10, 2*page>>10)
+		}
+		if grown := heap() - before; grown > 64<<20 {
+			t.Errorf("%d listings that nobody reads took %d MiB", maxStreams, grown>>20)
+		}
+		time.Sleep(answerWait + time.Second)
+		if taken := r.answersTaken(); taken > 2*page {
+			t.Errorf("later, answers that nobody reads have %d KiB", taken>>10)
+		}
+		time.Sleep(answerWait + 6*time.Second)
+		if taken := r.answersTaken(); taken != 0 {
+			t.Errorf("in the end, answers have %d KiB", taken>>10)
+		}
+		reset := 0
+		for id := uint32(1); id < c.next; id += 2 {
+			if ended, _ := c.hasEnded(id); ended {
+				reset++
+			}
+		}
+		if reset == 0 || counter(t, r.gateway, namespace+"budget_refusals_total", "budget", "answers") == 0 {
+			t.Errorf("%d answers were ended, and none refused", reset)
+		}
+	})
+}
+
+// TestAttackSlowAnswers: clients of HTTP/1.1 that read a little now and then.
+func TestAttackSlowAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const page = 1 << 20
+		r := newRig(t, Config{AnswerBudget: 8 * page}, "a")
+		r.prime("a", 1000, pages(page)...)
+		before, began := heap(), time.Now()
+		var ended []<-chan struct{}
+		for range 100 {
+			c := r.dial("GET /v1/watches/a/resources HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+			done := make(chan struct{})
+			ended = append(ended, done)
+			go func() {
+				defer close(done)
+				for p := make([]byte, 4<<10); ; time.Sleep(4 * time.Second) {
+					if _, err := io.ReadFull(c.Conn, p); err != nil {
+						return
+					}
+				}
+			}()
+		}
+		if taken := r.answersTaken(); taken < page || taken > 2*page {
+			t.Errorf("answers that are read slowly have %d KiB, of %d at most", taken>>10, 2*page>>10)
+		}
+		if grown := heap() - before; grown > 64<<20 {
+			t.Errorf("100 listings that are read slowly took %d MiB", grown>>20)
+		}
+		for _, done := range ended {
+			<-done
+		}
+		if took := time.Since(began); took > 2*rateWindow {
+			t.Errorf("the last of them ended after %s", took)
+		}
+		if taken := r.answersTaken(); taken != 0 {
+			t.Errorf("in the end, answers have %d KiB", taken>>10)
+		}
+	})
+}
+
+// TestSlowButSteadyAnswer: a client at twice the least rate gets all of it.
+func TestSlowButSteadyAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const page = 1 << 20
+		r := newRig(t, Config{}, "a")
+		r.prime("a", 1000, pages(page)...)
+		for _, path := range []string{"/v1/watches/a/resources", "/v1/watches/a/changes"} {
+			c := r.dial(rawGet(path))
+			res, err := http.ReadResponse(c.Reader, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := int64(0)
+			for err == nil {
+				var m int64
+				m, err = io.CopyN(io.Discard, res.Body, 8<<10)
+				n += m
+				time.Sleep(time.Second)
+			}
+			if err != io.EOF || n < page {
+				t.Errorf("%s: %d bytes, then %v", path, n, err)
+			}
+			c.Close()
+		}
+		if taken := r.answersTaken(); taken != 0 {
+			t.Errorf("answers have %d KiB", taken>>10)
+		}
+	})
+}
+
+// TestAttackSlowPoll: a long poll that is read slowly is cut off, and is not said
+// to be complete.
+func TestAttackSlowPoll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		r.prime("a", 1000, pages(1<<20)...)
+		c := r.dial(rawGet("/v1/watches/a/changes"))
+		res, err := http.ReadResponse(c.Reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		for p := make([]byte, 4<<10); err == nil; time.Sleep(4 * time.Second) {
+			_, err = io.ReadFull(res.Body, p)
+		}
+		if took := time.Since(began); err == io.EOF || took > 2*rateWindow {
+			t.Errorf("after %s: %v", took, err)
+		}
+		if taken := r.answersTaken(); taken != 0 {
+			t.Errorf("answers have %d KiB", taken>>10)
+		}
+	})
+}
+
+// TestAnswerBudgetIsGivenBack however a request ends.
+func TestAnswerBudgetIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{PrimeWait: time.Second}, "a", "silent")
+		r.prime("a", 1000, pages(64<<10)...)
+		for _, path := range []string{
+			"/v1/watches", "/v1/watches/a", "/v1/watches/a/resources", "/v1/watches/a/resources?page_token=x",
+			"/v1/watches/a/resources/k00000", "/v1/watches/a/resources/none", "/v1/watches/silent/resources",
+			"/v1/watches/a/changes", "/v1/watches/a/changes?wait=0s",
+		} {
+			r.get(path).text()
+			if taken, waiting := r.gateway.answers.now(); taken != 0 || waiting != 0 {
+				t.Errorf("%s: %d bytes of the budget are still taken, %d requests wait", path, taken, waiting)
+			}
+		}
+	})
+}

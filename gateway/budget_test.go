@@ -1,0 +1,157 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+)
+
+// granted says whether a claim waits no longer.
+func (c *claim) isGranted() bool { return c.granted == nil || closed(c.granted) }
+
+// checkBudget compares a budget with the claims that there are.
+func checkBudget(t *rapid.T, b *budget, claims []*claim) {
+	taken, waiting, of := int64(0), 0, map[client]int64{}
+	for _, c := range claims {
+		if !c.isGranted() {
+			waiting++
+			continue
+		}
+		taken += c.bytes
+		of[c.account.client] += c.bytes
+	}
+	if nowTaken, nowWaiting := b.now(); nowTaken != taken || nowWaiting != waiting || taken > b.size {
+		t.Fatalf("%d of %d bytes are taken and %d claims wait; the claims have %d, and %d wait", nowTaken, b.size, nowWaiting, taken, waiting)
+	}
+	for c, n := range of {
+		if n > b.share {
+			t.Fatalf("client %s has %d bytes, its share is %d", c, n, b.share)
+		}
+	}
+	for e := b.queue.Front(); e != nil; e = e.Next() {
+		a := e.Value.(*account)
+		c := a.waiting.Front().Value.(*claim)
+		if a.taken+c.bytes > b.share {
+			continue
+		}
+		if b.taken+c.bytes <= b.size {
+			t.Fatalf("the first claim, of %d bytes, waits: %d of %d are taken", c.bytes, b.taken, b.size)
+		}
+		return
+	}
+}
+
+// TestBudget does at random what requests do, and lets all of them go in the end.
+func TestBudget(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := newBudget(rapid.Int64Range(1, 100).Draw(t, "size"))
+		var claims []*claim
+		who := rapid.Custom(func(t *rapid.T) client { return client{15: rapid.Byte().Draw(t, "client") % 6} })
+		bytes := rapid.Int64Range(0, 40)
+		pick := func(t *rapid.T) int {
+			if len(claims) == 0 {
+				t.Skip("there is no claim")
+			}
+			return rapid.IntRange(0, len(claims)-1).Draw(t, "claim")
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"ask": func(t *rapid.T) { claims = append(claims, b.ask(who.Draw(t, "who"), bytes.Draw(t, "bytes"))) },
+			"try": func(t *rapid.T) {
+				if c := b.tryTake(who.Draw(t, "who"), bytes.Draw(t, "bytes")); c != nil {
+					claims = append(claims, c)
+				}
+			},
+			"shrink": func(t *rapid.T) {
+				if c := claims[pick(t)]; c.isGranted() {
+					c.shrink(bytes.Draw(t, "to"))
+				}
+			},
+			"release": func(t *rapid.T) {
+				i := pick(t)
+				claims[i].release()
+				claims[i].release()
+				claims = slices.Delete(claims, i, i+1)
+			},
+			"": func(t *rapid.T) { checkBudget(t, b, claims) },
+		})
+		for len(claims) > 0 {
+			claims[0].release()
+			claims = claims[1:]
+			checkBudget(t, b, claims)
+		}
+		if len(b.accounts) != 0 {
+			t.Fatalf("%d clients without a claim have an account", len(b.accounts))
+		}
+	})
+}
+
+// TestBudgetOfOneClient: a client that has its share waits for itself alone.
+func TestBudgetOfOneClient(t *testing.T) {
+	b := newBudget(100)
+	greedy, modest := client{15: 1}, client{15: 2}
+	first := b.ask(greedy, 1000)
+	if !first.isGranted() || first.bytes != 25 {
+		t.Fatalf("more than the share: %d bytes", first.bytes)
+	}
+	second := b.ask(greedy, 1)
+	if second.isGranted() || b.tryTake(greedy, 1) != nil {
+		t.Error("a client has more than its share")
+	}
+	if other := b.tryTake(modest, 25); other == nil {
+		t.Error("another client waits")
+	}
+	first.release()
+	if !second.isGranted() {
+		t.Error("the next claim still waits")
+	}
+}
+
+// TestBudgetLargeClaim: small claims that come later do not pass a large one for
+// ever.
+func TestBudgetLargeClaim(t *testing.T) {
+	b := newBudget(8)
+	var small []*claim
+	for i := range 8 {
+		small = append(small, b.ask(client{15: byte(i)}, 1))
+	}
+	large, late := b.ask(client{15: 100}, 2), b.ask(client{15: 101}, 1)
+	small[0].release()
+	if large.isGranted() || late.isGranted() {
+		t.Error("there is room for one byte, and the first that waits wants two")
+	}
+	small[1].release()
+	if !large.isGranted() || late.isGranted() {
+		t.Errorf("granted: large %t, late %t", large.isGranted(), late.isGranted())
+	}
+}
+
+// TestBudgetCancelled: a request whose client leaves waits no longer, and takes
+// nothing.
+func TestBudgetCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(4)
+		held, _ := b.take(t.Context(), client{}, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		failed := make(chan error, 1)
+		go func() { _, err := b.take(ctx, client{}, 1); failed <- err }()
+		synctest.Wait()
+		if _, waiting := b.now(); waiting != 1 {
+			t.Errorf("%d wait", waiting)
+		}
+		cancel()
+		if err := <-failed; !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled: %v", err)
+		}
+		held.release()
+		if _, err := b.take(ctx, client{}, 1); !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled before: %v", err)
+		}
+		if taken, waiting := b.now(); taken != 0 || waiting != 0 {
+			t.Errorf("%d bytes are taken, %d wait", taken, waiting)
+		}
+	})
+}

@@ -1,0 +1,92 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// maxValue is the most bytes of a value that a write may bring, over HTTP and
+// over gRPC. A source may take less.
+const maxValue = 16 << 20
+
+// valueLimit is the most bytes of a value that a write to a watch may bring.
+func valueLimit(w *stream.Watch) int64 {
+	if l, limits := w.Writer().(stream.ValueLimiter); limits {
+		return min(l.MaxValueBytes(), maxValue)
+	}
+	return maxValue
+}
+
+// valueBody is a request body that was read and found to be JSON. Its claim is a
+// part of Config.BodyBudget and must be released.
+type valueBody struct {
+	raw   []byte
+	claim *claim
+}
+
+// Read implements io.Reader. The marshaler takes the bytes themselves.
+func (*valueBody) Read([]byte) (int, error) { return 0, io.EOF }
+
+// Close implements io.Closer.
+func (*valueBody) Close() error { return nil }
+
+// readValue reads the body, which must be one JSON value in UTF-8. A body that is
+// too large, or that finds no room among the others, is refused unread.
+func (a *unaryAPI) readValue(r *http.Request, watch *stream.Watch) (*valueBody, *problem) {
+	limit := valueLimit(watch)
+	if r.ContentLength > limit {
+		return nil, problemOf(&stream.TooLargeError{What: "body", Size: r.ContentLength, Limit: limit})
+	}
+	size := r.ContentLength
+	if size < 0 {
+		size = limit
+	}
+	claim, p := a.gateway.claimBody(a.gateway.clientOfRequest(r), size)
+	if p != nil {
+		return nil, p
+	}
+	raw, p := readBody(r, limit)
+	if p == nil {
+		p = checkJSON(raw)
+	}
+	if p != nil {
+		claim.release()
+		return nil, p
+	}
+	claim.shrink(int64(len(raw)))
+	return &valueBody{raw: raw, claim: claim}, nil
+}
+
+// claimBody takes the room for a body of so many bytes.
+func (g *Gateway) claimBody(of client, size int64) (*claim, *problem) {
+	if c := g.bodies.tryTake(of, size); c != nil {
+		return c, nil
+	}
+	g.metrics.bodyRefused()
+	p := newProblem(http.StatusServiceUnavailable, "too many bodies are on their way: there is no room for one of %d bytes; come back later", size)
+	p.retryAfter = g.retryHint()
+	return nil, p
+}
+
+// readBody reads a body of at most limit bytes.
+func readBody(r *http.Request, limit int64) ([]byte, *problem) {
+	var body bytes.Buffer
+	if r.ContentLength > 0 {
+		body.Grow(int(r.ContentLength) + bytes.MinRead) // or it would grow to see the end
+	}
+	n, err := body.ReadFrom(io.LimitReader(r.Body, limit+1))
+	switch {
+	case n > limit:
+		return nil, newProblem(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, lateBody(int(n))
+	case err != nil:
+		return nil, newProblem(http.StatusBadRequest, "the body broke off after %d bytes: %v", n, err)
+	}
+	return body.Bytes(), nil
+}
