@@ -70,6 +70,8 @@ type Log struct {
 	pages pageVersions
 	// How many resources have some prefix; nil: not counted yet.
 	counts atomic.Pointer[[]prefixCount]
+	// Resources of one revision by their keys; nil: none.
+	sorted atomic.Pointer[[]sortedGroup]
 
 	// Owned by the writer.
 	next       version // becomes the head at the next publish
@@ -177,12 +179,14 @@ func (l *Log) publish() {
 	v := l.next
 	v.index = l.index
 	v.changed = make(chan struct{})
-	v.bytes = l.allocated + l.index.bytes() + l.deletes.memory()
-	l.account.setLog(v.bytes - l.dead)
+	holds, sorted := l.allocated+l.index.bytes()+l.deletes.memory(), l.sortedBytes()
+	v.bytes = holds + sorted
+	l.account.setLog(holds - l.dead) // a listing must not make a watch stale
 	if old := l.head.Swap(&v); old != nil {
 		close(old.changed)
 	}
 	l.pages.expire()
+	l.forgetSorted()
 }
 
 // Status returns the freshness of the watch.
