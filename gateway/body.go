@@ -16,6 +16,9 @@ const bodyTimeout = 30 * time.Second
 // would wait for it before the first byte of an answer.
 func bodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if mayHaveTwoLengths(r) {
+			w.Header().Set("Connection", "close")
+		}
 		if r.ContentLength == 0 {
 			next.ServeHTTP(w, r)
 			return
@@ -38,6 +41,14 @@ func closeUnread(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
 	}
+}
+
+// mayHaveTwoLengths says whether a proxy on the way may see the end of the body of r
+// elsewhere: it had both Transfer-Encoding and Content-Length, or the former in a
+// request of HTTP/1.0. No other request may follow on such a connection (RFC 9112,
+// section 6.1). net/http hides one of the two, so all that may have had both count.
+func mayHaveTwoLengths(r *http.Request) bool {
+	return len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1)
 }
 
 // unwantedBody refuses the body of a method that has none. One of unknown length

@@ -165,3 +165,41 @@ func (s slowWriter) Put(ctx context.Context, r stream.PutRequest) (stream.Resour
 	}
 	return s.Writer.Put(ctx, r)
 }
+
+// A request with both Transfer-Encoding and Content-Length may be two requests to
+// a proxy on the way (RFC 9112, section 6.1). net/http hides the second header, so
+// that the connection is closed after any chunked body.
+func TestAttackTwoLengthsCloseTheConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		r.prime("a", 1)
+		const smuggled = "GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n"
+		for _, framing := range []string{
+			"Transfer-Encoding: chunked\r\nContent-Length: 5",
+			"Content-Length: 5\r\nTransfer-Encoding: chunked",
+			"Transfer-Encoding: chunked",
+		} {
+			for request, status := range map[string]int{
+				"GET /healthz": 200, "GET /v1/watches": 200, "GET /nothing": 404, "PUT /healthz": 405, "PUT /v1/watches/a/resources/k": 405,
+			} {
+				method, path, _ := strings.Cut(request, " ")
+				c := r.dial(announced(method, path, framing) + "0\r\n\r\n" + smuggled)
+				if res, body, _ := c.answer(t); res.StatusCode != status || !res.Close {
+					t.Errorf("%s, %q: %s, closed %t: %s", request, framing, res.Status, res.Close, body)
+				}
+				rest, err := io.ReadAll(c)
+				if err != nil || len(rest) > 0 {
+					t.Errorf("%s, %q: after the answer %.100q, %v", request, framing, rest, err)
+				}
+			}
+		}
+		// HTTP/1.0 has no Transfer-Encoding, and net/http drops it.
+		c := r.dial("GET /healthz HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n" + smuggled)
+		if res, _, _ := c.answer(t); res.StatusCode != 200 {
+			t.Errorf("HTTP/1.0: %s", res.Status)
+		}
+		if rest, err := io.ReadAll(c); err != nil || len(rest) > 0 {
+			t.Errorf("HTTP/1.0: after the answer %.100q, %v", rest, err)
+		}
+	})
+}

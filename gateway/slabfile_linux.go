@@ -57,6 +57,11 @@ const (
 	slabFileSeen = 4096
 )
 
+// A slice is known by its address while its bytes never change. The buffers that
+// an outbox uses again do change: they must be too small for the file. This does
+// not compile unless outboxKept < slabFileSmallest.
+const _ uint = slabFileSmallest - outboxKept - 1
+
 func newSlabFile() *slabFile {
 	return &slabFile{budget: slabFileBudget, pages: map[uintptr]*list.Element{}, seen: map[uintptr]time.Time{}}
 }
