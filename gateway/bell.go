@@ -1,15 +1,23 @@
 package gateway
 
-import "github.com/watchtide/watchtide/stream"
+import (
+	"sync/atomic"
+
+	"github.com/watchtide/watchtide/stream"
+)
 
 // bell tells a shard that a watch has news. Its goroutine ends with stop.
 type bell struct {
-	streams int // that follow the watch; owned by the shard
-	stop    chan struct{}
+	stop chan struct{} // static after construction
+	rung atomic.Bool   // there may be news for the groups
+
+	// Owned by the shard.
+	streams int // that follow the watch
+	groups  map[*group]struct{}
 }
 
 func startBell(w *stream.Watch, ring, alarm func()) *bell {
-	b := &bell{stop: make(chan struct{})}
+	b := &bell{stop: make(chan struct{}), groups: map[*group]struct{}{}}
 	go b.run(w, ring, alarm)
 	return b
 }
@@ -17,10 +25,12 @@ func startBell(w *stream.Watch, ring, alarm func()) *bell {
 func (b *bell) run(w *stream.Watch, ring, alarm func()) {
 	for {
 		changed := w.Changed() // before the shard looks, so that nothing is missed
+		b.rung.Store(true)
 		ring()
 		select {
 		case <-changed:
 		case <-w.Done():
+			b.rung.Store(true)
 			alarm()
 			return
 		case <-b.stop:

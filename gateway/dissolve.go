@@ -14,7 +14,7 @@ func (s *shard) dissolve(g *group, now time.Time) (busy bool) {
 		g.dissolves = true
 		delete(s.named, g.key) // those who are through found another
 		g.ticket.leave()       // one that it may have asked for as a single stream would
-		g.ticket = ticket{budget: g.ticket.budget, call: s.nudge}
+		g.ticket = ticket{budget: g.ticket.budget, call: func() { s.callGroup(g) }}
 	}
 	for n := 0; len(g.members) > 0; n++ {
 		if n == passMembers || len(s.ready) >= passMembers {
@@ -29,18 +29,24 @@ func (s *shard) dissolve(g *group, now time.Time) (busy bool) {
 	if len(g.members) == 0 {
 		return true
 	}
-	g.wait(now)
+	all := g.wait(now)
 	s.pass(g)
-	return busy || g.behind > 0
+	return busy || !all || g.behind > 0
 }
 
 // release lets one member go, with the seat that its group got for it.
 func (s *shard) release(g *group) {
 	seat, asked := g.ticket.seat, g.ticket.asked
 	g.ticket.asked = false
+	defer func() {
+		if asked {
+			s.g.snapshots.leave(seat) // nobody took it over
+		}
+	}()
 	l := s.secede(g.members[len(g.members)-1])
 	if asked {
 		l.ticket.take(seat)
+		asked = false
 	}
 }
 
@@ -68,15 +74,17 @@ func (g *group) needy() *stream.Subscription {
 	return nil
 }
 
-// wait keeps up with those who wait for their turn.
-func (g *group) wait(now time.Time) {
+// wait keeps up with those who wait for their turn; false: not with everything,
+// since the members are too far behind.
+func (g *group) wait(now time.Time) (all bool) {
 	if len(g.buffer) >= groupFull {
-		return
+		return false
 	}
 	if g.ticket.seat != nil { // else it did not come to ask yet
 		g.goOn()
 	}
 	g.publish(now)
+	return true
 }
 
 // goOn tells those who wait why nothing comes, and goes on with the watches that do

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -46,18 +47,34 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		g.refuseStream(w, r, req, refused)
 		return
 	}
+	g.stream(w, r, req, watches, as, from)
+}
+
+// stream answers a request that was counted in. Whatever becomes of it, it is counted
+// out once.
+func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamRequest, watches []*stream.Watch, as guest, from netip.AddrPort) {
+	carried := false
+	defer func() {
+		if !carried {
+			g.admission.leave(as)
+		}
+	}()
 	if p := g.awaitPrimed(r, req); p != nil {
-		g.admission.leave(as)
 		writeProblem(w, p)
 		return
 	}
 	setStreamHeaders(w.Header(), req)
 	c := g.newConversation(req, watches)
+	defer func() {
+		if !carried {
+			c.release()
+		}
+	}()
 	c.guest, c.who = as, g.subscribers.enter(from, r.UserAgent())
 	if g.shards.carry(w, r, c) || g.solos.carry(w, r, c) {
-		return // it leaves by itself
+		carried = true // it leaves by itself
+		return
 	}
-	defer g.admission.leave(as)
 	newPump(c, newWriter(w, r, g.cfg.WriteTimeout), r.Context().Done()).run()
 }
 

@@ -59,10 +59,16 @@ func newTurns(t *testing.T, watches ...string) *turns {
 // open lets so many streams of a watch arrive.
 func (s *turns) open(n int, watch string) (first handle) {
 	s.t.Helper()
+	return s.openNarrow(n, watch, func(int) string { return "" })
+}
+
+// openNarrow is open for streams with prefixes.
+func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (first handle) {
+	s.t.Helper()
 	w, _ := s.rig.registry.Watch(watch)
-	req := streamRequest{format: formatSSE, watches: []watchChoice{{name: watch}}}
 	first = s.streams
-	for range n {
+	for i := range n {
+		req := streamRequest{format: formatSSE, watches: []watchChoice{{name: watch, prefix: prefix(i)}}}
 		guest, p := s.g.admit(distinctClient(int(s.streams)), w)
 		if p != nil {
 			s.t.Fatal(p)

@@ -30,6 +30,10 @@ type group struct {
 	oldest time.Time // commit in buffer; zero: none
 
 	dissolves bool // its members go on by themselves, one after the other
+
+	queued  bool      // for a turn
+	looked  time.Time // when the shard looks at it even without news
+	waiting int       // where among those that it looks at, counted from 1; 0: not there
 }
 
 const (
@@ -83,14 +87,16 @@ func (g *group) near() bool {
 	return true
 }
 
-// advance says all that is new. What piled up goes out in one write.
-func (g *group) advance(now time.Time) {
+// advance says what is new, in one write if it piled up; false: not all of it, since
+// the members are too far behind. What is new must be near.
+func (g *group) advance(now time.Time) (all bool) {
 	if len(g.buffer) >= groupFull {
-		return // the members are too far behind to be told more
+		return false
 	}
-	for g.near() && g.turn(g) {
+	for g.turn(g) && g.near() {
 	}
 	g.publish(now)
+	return true
 }
 
 // publish is for all members what a flush is for one stream.

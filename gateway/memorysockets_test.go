@@ -11,9 +11,26 @@ import (
 // shards run in fake time too. A connection takes a few bytes at a time, which
 // are on their way until its client has read them.
 type memorySockets struct {
-	mu   sync.Mutex // guards the following fields
-	last handle
-	open map[handle]*memorySocket
+	mu     sync.Mutex // guards the following fields
+	last   handle
+	open   map[handle]*memorySocket
+	before func(call string, p []byte) // is called first by each method of a poller; nil: nothing is
+}
+
+// intercept has f called first by each method of a poller.
+func (s *memorySockets) intercept(f func(call string, p []byte)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before = f
+}
+
+func (s *memorySockets) begin(call string, p []byte) {
+	s.mu.Lock()
+	before := s.before
+	s.mu.Unlock()
+	if before != nil {
+		before(call, p)
+	}
 }
 
 func newMemorySockets() *memorySockets { return &memorySockets{open: map[handle]*memorySocket{}} }
@@ -121,6 +138,7 @@ func (p *memoryPoller) tell(n notice) {
 }
 
 func (p *memoryPoller) wait(dst []notice, timeout time.Duration) ([]notice, error) {
+	p.begin("wait", nil)
 	var after <-chan time.Time
 	if timeout >= 0 {
 		timer := time.NewTimer(timeout)
@@ -139,6 +157,7 @@ func (p *memoryPoller) wait(dst []notice, timeout time.Duration) ([]notice, erro
 }
 
 func (p *memoryPoller) watch(h handle, key uint64) error {
+	p.begin("watch", nil)
 	s := p.get(h)
 	go func() {
 		var b [64]byte
@@ -166,6 +185,7 @@ func (p *memoryPoller) watch(h handle, key uint64) error {
 }
 
 func (p *memoryPoller) await(h handle, key uint64, writable bool) error {
+	p.begin("await", nil)
 	s := p.get(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,6 +197,7 @@ func (p *memoryPoller) await(h handle, key uint64, writable bool) error {
 }
 
 func (p *memoryPoller) write(h handle, b []byte) (int, error) {
+	p.begin("write", b)
 	s := p.get(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,6 +222,7 @@ func (p *memoryPoller) writeAll(h handle, bs [][]byte) (int, error) {
 }
 
 func (p *memoryPoller) finish(h handle, _ uint64) error {
+	p.begin("finish", nil)
 	s := p.get(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()

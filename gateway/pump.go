@@ -43,9 +43,9 @@ func newPump(c conversation, out sender, gone <-chan struct{}) *pump {
 // run serves the stream until its client leaves, does not read, or is sent away.
 func (p *pump) run() {
 	p.g.metrics.streamOpened(p.transport())
+	defer p.end()
 	p.show()
 	p.g.subscribers.stand(p.standing)
-	defer p.end()
 
 	p.hello(p.out)
 	p.flush()

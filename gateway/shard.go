@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"errors"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,14 +26,25 @@ type shard struct {
 	poll    poller     // nil: the goroutine does not run
 	arrived []*lone
 	granted []*lone  // whose turn it is to read much
+	called  []*group // of which a member may read much
 	asked   []func() // by those who want to know something of the streams
-	aborted bool     // all streams are to be closed as they are
+	aborted bool     // all streams are closed as they are, and none is carried any more
 
 	// Atomic.
 	rung    atomic.Bool // there may be news
 	alarmed atomic.Bool // even those who wait must look
 
 	// Owned by the goroutine.
+	arriving  []*lone  // taken from arrived, and not welcomed yet
+	questions []func() // taken from asked, and not answered yet
+	carried
+}
+
+// carried is what a shard carries. It begins empty each time when the goroutine
+// starts, and after a failure.
+//
+// Owned by the goroutine of its shard.
+type carried struct {
 	p       poller // poll
 	table   table
 	lones   map[int32]*lone // by slot
@@ -39,6 +52,10 @@ type shard struct {
 	ready   []*lone         // those who may have something to say, in this order
 	named   map[string]*group
 	groups  []*group // by index; nil: free
+	free    []int32  // indexes of groups
+	due     []*group // those that may have something to say
+	before  []*group // room for due
+	quiet   quietGroups
 	bells   map[*stream.Watch]*bell
 	wheel   *wheel
 	drains  bool // the members know when they must leave
@@ -46,6 +63,16 @@ type shard struct {
 	keys    []uint64
 	slots   []int32
 }
+
+func newCarried(p poller) carried {
+	return carried{
+		p: p, lones: map[int32]*lone{}, named: map[string]*group{}, bells: map[*stream.Watch]*bell{},
+		wheel: newWheel(time.Now()),
+	}
+}
+
+// errAborted says that the gateway closes all streams.
+var errAborted = errors.New("the gateway closes all streams")
 
 const (
 	// turnBytes is how much one stream is written before others have their turn.
@@ -63,10 +90,7 @@ const (
 )
 
 func newShard(g *Gateway, s sockets) *shard {
-	return &shard{
-		g: g, sockets: s,
-		lones: map[int32]*lone{}, named: map[string]*group{}, bells: map[*stream.Watch]*bell{},
-	}
+	return &shard{g: g, sockets: s, carried: newCarried(nil)}
 }
 
 // arrive hands a stream over. The error says why the shard cannot run; the stream
@@ -74,6 +98,9 @@ func newShard(g *Gateway, s sockets) *shard {
 func (s *shard) arrive(l *lone) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.aborted {
+		return errAborted
+	}
 	if s.poll == nil {
 		p, err := s.sockets.newPoller()
 		if err != nil {
@@ -107,8 +134,18 @@ func (s *shard) alarm() {
 func (s *shard) call(l *lone) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.granted = append(s.granted, l)
 	if s.poll != nil {
+		s.granted = append(s.granted, l)
+		s.poll.ring()
+	}
+}
+
+// callGroup tells a group that the turn of one of its members has come.
+func (s *shard) callGroup(g *group) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.poll != nil {
+		s.called = append(s.called, g)
 		s.poll.ring()
 	}
 }
@@ -117,7 +154,7 @@ func (s *shard) call(l *lone) {
 // a goroutine there is no stream to ask about.
 func (s *shard) ask(question func()) {
 	answered := make(chan struct{})
-	if !s.hear(func() { question(); close(answered) }) {
+	if !s.hear(func() { defer close(answered); question() }) {
 		return
 	}
 	<-answered
@@ -134,32 +171,35 @@ func (s *shard) hear(question func()) bool {
 	return true
 }
 
-// nudge makes the shard look at its groups.
-func (s *shard) nudge() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.poll != nil {
-		s.poll.ring()
-	}
-}
-
-// abort closes all streams as they are.
+// abort closes all streams as they are. None is carried any more.
 func (s *shard) abort() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.aborted = true
 	if s.poll != nil {
-		s.aborted = true
 		s.poll.ring()
 	}
 }
 
-// run carries streams until there is none.
+// run carries streams until there is none. After a failure it begins again.
 func (s *shard) run(p poller) {
-	s.p, s.wheel = p, newWheel(time.Now())
+	s.carried = newCarried(p)
+	for !s.carry() {
+	}
+}
+
+// carry carries streams until there is none. If it fails, which a fault of this
+// program is, it ends those that there are, and returns false.
+func (s *shard) carry() (done bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.fail(&panicError{value: v, stack: debug.Stack()})
+		}
+	}()
 	for busy := false; ; {
 		busy = s.admit() || busy
 		if s.table.count == 0 && s.retire() {
-			return
+			return true
 		}
 		if err := s.listen(busy); err != nil {
 			s.g.log.Error("the shard pump lost its connections", "error", err)
@@ -177,9 +217,9 @@ func (s *shard) retire() bool {
 	if len(s.arrived)+len(s.asked) > 0 {
 		return false
 	}
-	s.poll, s.aborted = nil, false
+	s.poll, s.granted, s.called = nil, nil, nil
 	s.p.shut()
-	s.table, s.drains = table{}, false
+	s.carried = carried{}
 	return true
 }
 
@@ -187,24 +227,38 @@ func (s *shard) retire() bool {
 // answers who has asked.
 func (s *shard) admit() bool {
 	s.mu.Lock()
-	arrived, granted, asked, aborted := s.arrived, s.granted, s.asked, s.aborted
-	s.arrived, s.granted, s.asked = nil, nil, nil
+	granted, called, aborted := s.granted, s.called, s.aborted
+	s.arriving, s.questions = append(s.arriving, s.arrived...), append(s.questions, s.asked...)
+	s.arrived, s.granted, s.called, s.asked = nil, nil, nil, nil
 	s.mu.Unlock()
-	for _, l := range arrived {
-		s.welcome(l)
+	news := len(s.arriving)+len(granted)+len(called) > 0
+	for len(s.arriving) > 0 {
+		s.welcome(take(&s.arriving))
 	}
 	for _, l := range granted {
 		if s.lones[l.slot] == l {
 			s.enqueue(l)
 		}
 	}
-	for _, question := range asked {
-		question()
+	for _, g := range called {
+		s.enqueueGroup(g)
+	}
+	for len(s.questions) > 0 {
+		take(&s.questions)()
 	}
 	if aborted {
 		s.closeAll()
 	}
-	return len(arrived)+len(granted) > 0
+	return news
+}
+
+// take takes the first one out. Nothing is held of a list that is empty.
+func take[T any](list *[]T) (first T) {
+	first, (*list)[0] = (*list)[0], first
+	if *list = (*list)[1:]; len(*list) == 0 {
+		*list = nil
+	}
+	return first
 }
 
 func (s *shard) welcome(l *lone) {
@@ -256,12 +310,7 @@ func (s *shard) listen(busy bool) error {
 
 // patience is the time until something is due; negative: nothing is.
 func (s *shard) patience() time.Duration {
-	next := s.wheel.next()
-	for _, g := range s.groups {
-		if g != nil {
-			next = earlier(next, g.heartbeatAt())
-		}
-	}
+	next := earlier(s.wheel.next(), s.quiet.next())
 	if next.IsZero() {
 		return -1
 	}
@@ -289,11 +338,8 @@ func (s *shard) serve(now time.Time) (busy bool) {
 	if !s.drains && s.g.admission.isDraining() {
 		s.drain(now)
 	}
-	for _, g := range s.groups {
-		if g != nil {
-			busy = s.serveGroup(g, now) || busy
-		}
-	}
+	s.hearBells()
+	busy = s.serveGroups(now)
 	s.keys = s.wheel.due(s.keys[:0], now)
 	for _, key := range s.keys {
 		if at, there := s.table.find(key); there && s.table.slots[at].looked <= nanosOf(now) {
@@ -355,11 +401,10 @@ func (s *shard) drain(now time.Time) {
 // forget closes a connection, and gives back what stands for it.
 func (s *shard) forget(l *lone) {
 	s.sockets.close(l.handle)
-	as := s.table.remove(l.slot)
+	s.g.admission.leave(s.table.remove(l.slot))
 	for i := range l.follows {
 		s.unfollow(l.follows[i].watch)
 	}
-	s.g.admission.leave(as)
 }
 
 func (s *shard) closeAll() {

@@ -2,8 +2,13 @@ package gateway
 
 import (
 	"bytes"
+	"fmt"
+	"net/netip"
+	"runtime"
 	"testing"
 	"time"
+
+	"github.com/watchtide/watchtide/stream"
 )
 
 // BenchmarkPass is one chunk that is written to all members of a group: what a
@@ -104,4 +109,44 @@ func BenchmarkTable(b *testing.B) {
 		}
 		t.remove(at)
 	}
+}
+
+// BenchmarkManyPrefixes is what a wake-up of a shard costs with 5,000 streams of a
+// watch that have a prefix each: without news for them, and with a commit that
+// concerns none of them.
+func BenchmarkManyPrefixes(b *testing.B) {
+	onShards(b)
+	const narrow = 5000
+	c := newCrowd(b, 1, 1)
+	s := c.gateway.shards.all[0]
+	for i := range narrow {
+		one := c.gateway.newConversation(streamRequest{format: formatSSE, watches: []watchChoice{{name: "watch-0", prefix: fmt.Sprint(i, "/")}}}, c.watches)
+		one.guest, _ = c.gateway.admit(distinctClient(i), c.watches...)
+		one.who = c.gateway.subscribers.enter(netip.AddrPort{}, "")
+		c.gateway.shards.arrive(handle(i+1), nil, one)
+	}
+	for groups := 0; groups <= narrow; runtime.Gosched() {
+		s.ask(func() { groups = len(s.named) })
+	}
+	b.Run("wake-up", func(b *testing.B) {
+		s.ask(func() {
+			for b.Loop() {
+				s.serve(time.Now())
+				s.patience()
+			}
+		})
+	})
+	b.Run("commit", func(b *testing.B) {
+		for b.Loop() {
+			c.revision++
+			c.sources[0].steps <- func(sink stream.Sink) error { return sink.Commit(c.revision) }
+			for seen := false; !seen; {
+				s.ask(func() {
+					s.serve(time.Now())
+					position, _ := s.groups[narrow].follows[0].sub.Position()
+					seen = position.Upserts == c.revision
+				})
+			}
+		}
+	})
 }

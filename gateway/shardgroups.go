@@ -7,6 +7,50 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
+// hearBells lets the groups have a turn for whose watches there may be news.
+func (s *shard) hearBells() {
+	for _, b := range s.bells {
+		if b.rung.Swap(false) {
+			for g := range b.groups {
+				s.enqueueGroup(g)
+			}
+		}
+	}
+}
+
+// enqueueGroup lets a group have a turn.
+func (s *shard) enqueueGroup(g *group) {
+	if !g.queued && s.has(g) {
+		g.queued = true
+		s.due = append(s.due, g)
+	}
+}
+
+// has says whether a group has members still.
+func (s *shard) has(g *group) bool {
+	return int(g.index) < len(s.groups) && s.groups[g.index] == g
+}
+
+// serveGroups serves the groups that may have something to say, and says whether
+// one has more to be written now.
+func (s *shard) serveGroups(now time.Time) (busy bool) {
+	s.quiet.due(now, s.enqueueGroup)
+	due := s.due
+	s.due = s.before[:0]
+	for _, g := range due {
+		g.queued = false
+		if s.has(g) && s.serveGroup(g, now) {
+			s.enqueueGroup(g)
+		}
+		if s.has(g) {
+			s.quiet.put(g)
+		}
+	}
+	clear(due)
+	s.before = due[:0]
+	return len(s.due) > 0
+}
+
 // serveGroup says what is new to a group, and writes it to some of the members.
 func (s *shard) serveGroup(g *group, now time.Time) (busy bool) {
 	switch {
@@ -16,9 +60,9 @@ func (s *shard) serveGroup(g *group, now time.Time) (busy bool) {
 	case g.dissolves || !g.near():
 		return s.dissolve(g, now)
 	}
-	g.advance(now)
+	all := g.advance(now)
 	s.pass(g)
-	return g.behind > 0
+	return !all || g.behind > 0
 }
 
 // each calls f for those who are members now; f may take them out.
@@ -83,25 +127,38 @@ func (s *shard) join(l *lone) bool {
 		c.gap = l.zipper.sum.Less(g.sum)
 	}
 	g.enroll(&s.table, l.slot)
-	s.removeLone(l)
 	l.release()
+	s.removeLone(l)
 	s.schedule(l.slot, c.due())
 	return true
 }
 
 // found makes a group that is where l is.
 func (s *shard) found(l *lone) *group {
-	g := &group{conversation: l.fork(), key: l.key, index: int32(len(s.groups))}
-	for i := range s.groups {
-		if s.groups[i] == nil {
-			g.index = int32(i)
-		}
+	if len(s.free) == 0 {
+		s.free, s.groups = append(s.free, int32(len(s.groups))), append(s.groups, nil)
 	}
-	if int(g.index) == len(s.groups) {
-		s.groups = append(s.groups, nil)
-	}
+	g := &group{conversation: l.fork(), key: l.key, index: s.free[len(s.free)-1]}
+	s.free = s.free[:len(s.free)-1]
 	s.groups[g.index], s.named[g.key] = g, g
+	for i := range g.follows {
+		s.bells[g.follows[i].watch].groups[g] = struct{}{}
+	}
+	s.quiet.put(g)
 	return g
+}
+
+// disband forgets a group that has no members.
+func (s *shard) disband(g *group) {
+	g.release()
+	s.groups[g.index], s.free = nil, append(s.free, g.index)
+	if s.named[g.key] == g {
+		delete(s.named, g.key)
+	}
+	for i := range g.follows {
+		delete(s.bells[g.follows[i].watch].groups, g)
+	}
+	s.quiet.remove(g)
 }
 
 // secede makes a stream of its own of a member, with what it was not written.
@@ -109,6 +166,7 @@ func (s *shard) secede(at int32) *lone {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]
 	l := &lone{conversation: g.fork(), key: g.key, handle: c.handle, slot: at, shard: s}
+	s.addLone(l)
 	l.ticket.call = l.called
 	l.zipper = l.newZipper(g.sum.Plus(c.gap))
 	l.retry = time.Duration(c.retryMS) * time.Millisecond
@@ -123,7 +181,6 @@ func (s *shard) secede(at int32) *lone {
 		l.out.raw(rest)
 	}
 	s.dismiss(g, at)
-	s.addLone(l)
 	s.enqueue(l)
 	return l
 }
@@ -131,11 +188,7 @@ func (s *shard) secede(at int32) *lone {
 func (s *shard) dismiss(g *group, at int32) {
 	g.dismiss(&s.table, at)
 	if len(g.members) == 0 {
-		g.release()
-		s.groups[g.index] = nil
-		if s.named[g.key] == g {
-			delete(s.named, g.key)
-		}
+		s.disband(g)
 	}
 }
 

@@ -145,12 +145,12 @@ func (s *shard) finish(l *lone, now time.Time) {
 // drop closes the connection of a stream of its own. One that was sent away has
 // left for that reason, however its connection ends.
 func (s *shard) drop(l *lone, why departureReason) {
-	s.removeLone(l)
 	if !l.finished.IsZero() {
 		why = departureReason(l.farewell)
 	}
 	l.countBytes(l.out.said)
 	s.g.subscribers.leave(l.who, l.describe(l.delivered), why)
 	l.close(l.out.said, why == leftUnread, nil)
+	s.removeLone(l)
 	s.forget(l)
 }

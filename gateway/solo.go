@@ -59,13 +59,25 @@ func (s *solos) carry(w http.ResponseWriter, r *http.Request, c conversation) bo
 	if !s.admit(one) {
 		return false
 	}
+	runs, taken := false, false
+	defer func() {
+		if runs {
+			return
+		}
+		if taken {
+			conn.Close()
+		}
+		s.dismiss(one)
+	}()
 	// Whatever the client has sent behind its request is not answered: the
 	// response says that it is the last one.
 	if _, _, err := http.NewResponseController(w).Hijack(); err != nil {
-		s.dismiss(one)
 		return false
 	}
-	go one.run(newPump(c, &chunkWriter{conn: conn, head: responseHead(w.Header())}, one.far.gone))
+	taken = true
+	p := newPump(c, &chunkWriter{conn: conn, head: responseHead(w.Header())}, one.far.gone)
+	runs = true
+	go one.run(p)
 	return true
 }
 
@@ -131,6 +143,7 @@ func (s *solo) run(p *pump) {
 func (s *solo) end(p *pump) {
 	if v := recover(); v != nil {
 		p.g.log.Error("a stream failed", "error", &panicError{value: v, stack: debug.Stack()})
+		p.release() // if it failed before it began
 	} else if p.farewell != "" && p.out.failure() == nil {
 		s.linger()
 	}

@@ -60,6 +60,15 @@ func (t *table) remove(at int32) guest {
 	return t.slots[at].guest
 }
 
+// clear takes all connections out.
+func (t *table) clear() {
+	t.free, t.count = t.free[:0], 0
+	for at := range t.slots {
+		t.slots[at].group = vacant
+		t.free = append(t.free, int32(at))
+	}
+}
+
 // identity says whose stream the connection is.
 func (t *table) identity(at int32) identity {
 	return identity{stamp: t.slots[at].stamp, origin: t.visitors.at(at).origin}

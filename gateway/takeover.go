@@ -17,8 +17,9 @@ type shards struct {
 	sockets sockets
 	all     []*shard
 
-	next atomic.Uint64
-	tidy tidy
+	next    atomic.Uint64
+	aborted atomic.Bool
+	tidy    tidy
 }
 
 func newShards(g *Gateway, s sockets, n int) *shards {
@@ -48,41 +49,55 @@ func wholeConn(r *http.Request) (net.Conn, bool) {
 // nothing has happened. Then the goroutine pump can.
 func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation) bool {
 	conn, whole := wholeConn(r)
-	if s == nil || !whole || r.TLS != nil {
+	if s == nil || !whole || r.TLS != nil || s.aborted.Load() {
 		return false
 	}
 	h, err := s.sockets.take(conn)
 	if err != nil {
 		return false
 	}
+	arrived := false
+	defer func() {
+		if !arrived {
+			s.sockets.close(h)
+		}
+	}()
 	// Whatever the client has sent behind its request is not answered: the
 	// response says that it is the last one.
 	if _, _, err := http.NewResponseController(w).Hijack(); err != nil {
-		s.sockets.close(h)
 		return false
 	}
 	conn.Close()
-	s.arrive(h, responseHead(w.Header()), c)
+	if err := s.arrive(h, responseHead(w.Header()), c); err != nil {
+		c.g.log.Error("the shard pump cannot run", "error", err)
+		c.g.admission.leave(c.guest)
+		return true
+	}
+	arrived = true
 	return true
 }
 
-// arrive gives the stream to one of the shards.
-func (s *shards) arrive(h handle, head []byte, c conversation) {
+// arrive gives the stream to one of the shards. If it fails, the handle and the
+// guest are the caller's.
+func (s *shards) arrive(h handle, head []byte, c conversation) (err error) {
 	one := s.all[s.next.Add(1)%uint64(len(s.all))]
 	l := &lone{conversation: c, key: c.groupKey(), handle: h, shard: one}
 	l.ticket.call = l.called
 	l.out.raw(head)
 	s.tidy.arrive()
 	c.g.metrics.streamOpened(c.transport())
+	arrived := false
+	defer func() {
+		if !arrived {
+			c.g.subscribers.leave(l.who, l.describe(l.delivered), leftByAccident)
+			l.close(0, false, err)
+		}
+	}()
 	l.hello(&l.out)
 	l.out.seal()
-	if err := one.arrive(l); err != nil {
-		c.g.log.Error("the shard pump cannot run", "error", err)
-		s.sockets.close(h)
-		c.g.subscribers.leave(l.who, l.describe(l.delivered), leftByAccident)
-		l.close(0, false, err)
-		c.g.admission.leave(c.guest)
-	}
+	err = one.arrive(l)
+	arrived = err == nil
+	return err
 }
 
 // ring makes all shards look for news.
@@ -95,11 +110,12 @@ func (s *shards) ring() {
 	}
 }
 
-// abort closes all streams as they are.
+// abort closes all streams as they are. None is carried any more.
 func (s *shards) abort() {
 	if s == nil {
 		return
 	}
+	s.aborted.Store(true)
 	for _, one := range s.all {
 		one.abort()
 	}

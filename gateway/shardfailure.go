@@ -1,0 +1,56 @@
+package gateway
+
+// fail ends all streams of a shard that failed, so that nothing of them is left, and
+// lets it begin again. Those that have arrived and were not welcomed yet go on.
+//
+// What the failure left half done must not stop it: each step is taken whatever
+// became of the others.
+func (s *shard) fail(why error) {
+	s.g.log.Error("a shard of the pump failed: its streams end, and it begins again", "streams", s.table.count, "error", why)
+	for at := range s.table.slots {
+		if s.table.slots[at].group != vacant {
+			s.attempt(func() { s.abandon(int32(at)) })
+		}
+	}
+	for _, l := range s.lones {
+		s.attempt(l.release)
+	}
+	for _, g := range s.groups {
+		if g != nil {
+			s.attempt(g.release)
+		}
+	}
+	for _, b := range s.bells {
+		close(b.stop)
+	}
+	// Notices of connections that are closed by now must find no others.
+	vacated := s.table
+	vacated.clear()
+	s.carried = newCarried(s.p)
+	s.table = vacated
+}
+
+// attempt takes one step after a failure.
+func (s *shard) attempt(step func()) {
+	err := recovered(func() error { step(); return nil })
+	if err != nil {
+		s.g.log.Error("a stream of a shard that failed could not be ended in full", "error", err)
+	}
+}
+
+// abandon closes one connection, and gives back what was counted of its stream.
+// What its conversation holds is given back elsewhere: it may be a group's.
+func (s *shard) abandon(at int32) {
+	c := &s.table.slots[at]
+	s.sockets.close(c.handle)
+	s.g.admission.leave(c.guest)
+	var of *conversation
+	if l := s.lones[at]; l != nil {
+		of = &l.conversation
+	} else {
+		of = &s.groups[c.group].conversation
+	}
+	s.g.metrics.streamClosed(of.transport())
+	who := s.table.identity(at)
+	s.g.subscribers.leave(who, subscriber{Transport: of.transport(), Encoding: encodingName(of.gzip), Watches: of.names()}, leftByAccident)
+}

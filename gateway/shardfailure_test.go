@@ -1,0 +1,206 @@
+package gateway
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// failOnce makes one call of a poller panic: the first of that name whose bytes hold
+// what is given.
+func failOnce(r *rig, call, bytesWith string) (failed *atomic.Bool) {
+	failed = new(atomic.Bool)
+	r.gateway.shards.sockets.(*memorySockets).intercept(func(name string, p []byte) {
+		if name == call && bytes.Contains(p, []byte(bytesWith)) && failed.CompareAndSwap(false, true) {
+			panic("a fault of the test")
+		}
+	})
+	return failed
+}
+
+// TestPanicOfAShard, wherever it happens, ends the streams of that shard and no
+// other one. Nothing is left of them, and the shard carries streams again.
+func TestPanicOfAShard(t *testing.T) {
+	onShards(t)
+	for _, at := range []struct{ name, call, with string }{
+		{"write to a member", "write", "poison"},
+		{"write to one that leaves", "write", "goodbye"},
+		{"write of the first words", "write", "HTTP/1.1 200"},
+		{"arrival", "watch", ""},
+		{"wait", "wait", ""},
+		{"wait for room", "await", ""},
+		{"end", "finish", ""},
+	} {
+		t.Run(at.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testPanicOfAShard(t, at.call, at.with) })
+		})
+	}
+}
+
+func testPanicOfAShard(t *testing.T, call, with string) {
+	var logged bytes.Buffer
+	r := newRig(t, Config{Logger: slog.New(slog.NewTextHandler(&logged, nil)), MaxAge: time.Hour}, "a", "b")
+	r.prime("a", 1)
+	r.prime("b", 1)
+	var all []*exchange
+	for range 10 {
+		all = append(all, r.get("/v1/events?watch=a"), r.get("/v1/events?watch=b&prefix=x"))
+	}
+	for _, x := range all {
+		x.take()
+	}
+	failed := failOnce(r, call, with)
+	newcomer := make(chan error, 1)
+	go func() { newcomer <- openAndLeave(r, "/v1/events?watch=b") }() // may meet the fault
+	r.commit("a", 2, resource("k", 2, `"poison"`))
+	synctest.Wait()
+	if !failed.Load() {
+		time.Sleep(2 * time.Hour) // they leave for their age
+		synctest.Wait()
+	}
+	if err := <-newcomer; err != nil && !strings.Contains(err.Error(), "EOF") {
+		t.Error(err)
+	}
+	if !failed.Load() {
+		t.Fatal("the fault was not met")
+	}
+	cut, open := 0, 0
+	for i, x := range all {
+		over, err := x.over()
+		switch {
+		case over && err != nil:
+			cut++
+		case !over:
+			open++
+			if i%2 == 0 && !strings.Contains(x.text(), "poison") {
+				t.Errorf("stream %d of another shard got %q", i, x.text())
+			}
+		}
+	}
+	if cut == 0 || cut > len(all)/2 {
+		t.Errorf("%d of %d streams were cut: want those of one of two shards", cut, len(all))
+	}
+	wantOpen(t, r, open)
+	if text := logged.String(); strings.Count(text, "level=ERROR") != 1 || !strings.Contains(text, "a fault of the test") || !strings.Contains(text, "shard.go") {
+		t.Errorf("logged %q", text)
+	}
+	// Both shards go on.
+	var again []*exchange
+	for range 4 {
+		again = append(again, r.get("/v1/events?watch=a"))
+	}
+	r.commit("a", 3, resource("k", 3, `"later"`))
+	for _, x := range again {
+		if !strings.Contains(x.text(), `"later"`) {
+			t.Errorf("a stream that came later got %q", x.text())
+		}
+	}
+	wantOpen(t, r, open+len(again))
+}
+
+// openAndLeave opens a stream, reads until it ends, or until it was silent for long.
+func openAndLeave(r *rig, path string) error {
+	res, err := r.client.Get("http://gateway" + path)
+	if err != nil {
+		return err
+	}
+	time.AfterFunc(time.Second, func() { res.Body.Close() })
+	for p := make([]byte, 512); err == nil; {
+		_, err = res.Body.Read(p)
+	}
+	if err == http.ErrBodyReadAfterClose || strings.Contains(err.Error(), "closed") {
+		return nil
+	}
+	return err
+}
+
+// wantOpen wants so many streams everywhere where they are counted.
+func wantOpen(t *testing.T, r *rig, want int) {
+	t.Helper()
+	synctest.Wait()
+	g := r.gateway
+	subscribers := 0
+	for _, w := range r.registry.Watches() {
+		subscribers += w.Subscribers()
+	}
+	o := g.overview("", 100, nil)
+	counted := int(counter(t, g, "watchtide_subscribers", "transport", transportSSE))
+	sockets := g.shards.sockets.(*memorySockets)
+	sockets.mu.Lock()
+	handles := len(sockets.open)
+	sockets.mu.Unlock()
+	if n := g.admission.count(); n != want || subscribers != want || o.Count != want || counted != want || handles != want {
+		t.Errorf("%d streams are admitted, %d subscribe, %d are listed, %d are in the metrics, %d handles are open; want %d of each",
+			n, subscribers, o.Count, counted, handles, want)
+	}
+	if agents := g.subscribers.agents.keys; agents > 1 {
+		t.Errorf("%d user agents are remembered", agents)
+	}
+	for _, s := range g.shards.all {
+		s.ask(func() {
+			if n := len(s.bells); n > len(r.sources) || n > 0 && s.table.count == 0 {
+				t.Errorf("%d bells for %d streams", n, s.table.count)
+			}
+		})
+	}
+}
+
+// TestPanicOfAQuestion does not leave anybody without an answer.
+func TestPanicOfAQuestion(t *testing.T) {
+	onShards(t)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		r.prime("a", 1)
+		x := r.get("/v1/events?watch=a")
+		x.take()
+		for _, s := range r.gateway.shards.all {
+			s.ask(func() { panic("a fault of the test") })
+			answered := 0
+			s.ask(func() { answered++ })
+		}
+		if over, err := x.over(); !over || err == nil {
+			t.Error("the stream goes on")
+		}
+		wantOpen(t, r, 0)
+	})
+}
+
+// TestNoStreamAfterAbort: what arrives while the gateway closes all streams is not
+// carried by a shard that has ended already.
+func TestNoStreamAfterAbort(t *testing.T) {
+	onShards(t)
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		r.prime("a", 1)
+		r.gateway.shards.abort() // there was no stream yet
+		w, _ := r.registry.Watch("a")
+		as, refused := r.gateway.admit(distinctClient(1), w)
+		if refused != nil {
+			t.Fatal("refused")
+		}
+		sockets := newCountingSockets()
+		c := r.gateway.newConversation(streamRequest{format: formatSSE, watches: []watchChoice{{name: "a"}}}, []*stream.Watch{w})
+		c.guest = as
+		late := &shards{sockets: sockets, all: []*shard{newShard(r.gateway, sockets)}}
+		late.all[0].abort()
+		if err := late.arrive(1, nil, c); err != errAborted {
+			t.Errorf("arrive: %v", err)
+		}
+		if n := w.Subscribers(); n != 0 {
+			t.Errorf("%d subscribers are left", n)
+		}
+		r.gateway.admission.leave(as)
+		x := r.get("/v1/events?watch=a")
+		if !strings.Contains(x.text(), "end_of_snapshot") || lonesOf(r) != 0 {
+			t.Error("it does not stay with net/http")
+		}
+		x.cancel()
+	})
+}
