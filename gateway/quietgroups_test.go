@@ -98,4 +98,3 @@ func TestQuietGroups(t *testing.T) {
 		}
 	}
 }
-
