@@ -1,7 +1,7 @@
 package gateway
 
 import (
-	"container/heap"
+	priority "container/heap"
 	"time"
 )
 
@@ -17,10 +17,10 @@ func (q *quietGroups) put(g *group) {
 	switch at := g.heartbeatAt(); {
 	case g.waiting == 0:
 		g.looked = at
-		heap.Push(&q.heap, g)
+		priority.Push(&q.heap, g)
 	case at.Before(g.looked):
 		g.looked = at
-		heap.Fix(&q.heap, g.waiting-1)
+		priority.Fix(&q.heap, g.waiting-1)
 	}
 }
 
@@ -30,10 +30,10 @@ func (q *quietGroups) due(now time.Time, f func(*group)) {
 		g := q.heap[0]
 		if g.heartbeatAt().After(now) {
 			g.looked = g.heartbeatAt()
-			heap.Fix(&q.heap, 0)
+			priority.Fix(&q.heap, 0)
 			continue
 		}
-		heap.Pop(&q.heap)
+		priority.Pop(&q.heap)
 		f(g)
 	}
 }
@@ -49,7 +49,7 @@ func (q *quietGroups) next() time.Time {
 // remove takes a group out.
 func (q *quietGroups) remove(g *group) {
 	if g.waiting > 0 {
-		heap.Remove(&q.heap, g.waiting-1)
+		priority.Remove(&q.heap, g.waiting-1)
 	}
 }
 
