@@ -47,14 +47,7 @@ type container struct {
 	Ports          []containerPort `yaml:"ports"`
 	ReadinessProbe probe           `yaml:"readinessProbe"`
 	LivenessProbe  probe           `yaml:"livenessProbe"`
-	Lifecycle      struct {
-		PreStop struct {
-			Sleep struct {
-				Seconds int `yaml:"seconds"`
-			} `yaml:"sleep"`
-		} `yaml:"preStop"`
-	} `yaml:"lifecycle"`
-	VolumeMounts []struct {
+	VolumeMounts   []struct {
 		MountPath string `yaml:"mountPath"`
 	} `yaml:"volumeMounts"`
 }
@@ -164,13 +157,12 @@ func TestProbesAskWhatExists(t *testing.T) {
 // TestGracePeriodCoversTheDrain: what Kubernetes kills has not said goodbye.
 func TestGracePeriodCoversTheDrain(t *testing.T) {
 	cfg := configuration(t).Stream
-	if cfg.Drain <= 0 || cfg.WriteTimeout <= 0 {
-		t.Fatal("the configuration leaves drain or write_timeout to the defaults: say them, the grace period is made of them")
+	if cfg.DrainDelay <= 0 || cfg.Drain <= 0 || cfg.WriteTimeout <= 0 {
+		t.Fatal("the configuration leaves drain_delay, drain or write_timeout to the defaults: say them, the grace period is made of them")
 	}
-	sleep := time.Duration(deployed(t).Lifecycle.PreStop.Sleep.Seconds) * time.Second
 	grace := time.Duration(objects(t)["Deployment"].Spec.Template.Spec.TerminationGracePeriodSeconds) * time.Second
-	if need := sleep + cfg.Drain + 2*cfg.WriteTimeout; grace <= need {
-		t.Errorf("terminationGracePeriodSeconds is %s: want more than preStop %s + drain %s + 2 × write_timeout %s = %s",
-			grace, sleep, cfg.Drain, cfg.WriteTimeout, need)
+	if need := cfg.DrainDelay + cfg.Drain + 2*cfg.WriteTimeout; grace <= need {
+		t.Errorf("terminationGracePeriodSeconds is %s: want more than drain_delay %s + drain %s + 2 × write_timeout %s = %s",
+			grace, cfg.DrainDelay, cfg.Drain, cfg.WriteTimeout, need)
 	}
 }

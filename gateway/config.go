@@ -43,6 +43,10 @@ type Config struct {
 	// StaleAllowed is how long a watch may be stale before the gateway says
 	// that it is not ready. Default: 5 min.
 	StaleAllowed time.Duration
+	// DrainDelay is how long the gateway serves as before once it begins to
+	// drain, with /readyz failing already, so that load balancers can stop
+	// sending clients. Default: 2 s. Negative: none.
+	DrainDelay time.Duration
 	// Drain is the time over which the goodbyes of open streams are spread at
 	// shutdown. Default: 10 s. Negative: all at once.
 	Drain time.Duration
@@ -238,6 +242,7 @@ func (c Config) withDefaults() Config {
 		{&c.PrimeWait, 5 * time.Second},
 		{&c.AheadWait, 3 * time.Second},
 		{&c.StaleAllowed, 5 * time.Minute},
+		{&c.DrainDelay, 2 * time.Second},
 		{&c.Drain, 10 * time.Second},
 	} {
 		if *f.d == 0 {

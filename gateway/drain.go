@@ -2,18 +2,40 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
 	"google.golang.org/grpc"
 )
 
-// Drain makes /readyz fail, refuses new streams as overload, and sends the open
-// ones away with goodbye, spread over Config.Drain. It returns when the last of
-// them has left, or when one that does not leave has had all the time to do so.
-// Serve calls it; a program that mounts Handler in a server of its own calls it
-// before that server's Shutdown.
+// ErrNoDelay, as the cause of the end of the context of Serve, skips
+// Config.DrainDelay: nothing has to be told that this process ends.
+var ErrNoDelay = errors.New("drain without delay")
+
+// Drain takes the gateway out of service. At once /readyz fails; for
+// Config.DrainDelay everything else is served as before. Then new streams are
+// refused as overload, and the open ones get their goodbye, spread over
+// Config.Drain. It returns when the last of them has left, or when one that does
+// not leave has had all the time to do so.
+//
+// Serve does the same, and more. A program that mounts Handler in a server of its
+// own calls Drain before that server's Shutdown.
 func (g *Gateway) Drain() {
+	g.awaitDrain()
+	g.dismiss()
+}
+
+// awaitDrain makes /readyz fail, and gives load balancers the time to notice.
+func (g *Gateway) awaitDrain() {
+	g.leaving.Store(true)
+	if g.cfg.DrainDelay > 0 {
+		<-time.After(g.cfg.DrainDelay)
+	}
+}
+
+// dismiss refuses new streams, sends the open ones away, and waits for them.
+func (g *Gateway) dismiss() {
 	g.admission.drain()
 	g.shards.ring()
 	patience := time.NewTimer(max(g.cfg.Drain, 0) + g.cfg.WriteTimeout)
@@ -25,9 +47,26 @@ func (g *Gateway) Drain() {
 	}
 }
 
-// stop closes the listeners, lets the requests that are under way end for as
-// long as one write may take, then closes what is left.
-func (g *Gateway) stop(web *http.Server, rpc *grpc.Server) {
+// closeDoors closes the listeners, and the connections that wait for a request,
+// so that proxies and clients look elsewhere: a proxy without health checks tries
+// its next server when a connection is refused. Connections of HTTP/2 and gRPC are
+// told with GOAWAY. What is under way goes on. The channel is closed when gRPC has
+// nothing left.
+func closeDoors(web *http.Server, rpc *grpc.Server) <-chan struct{} {
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = web.Shutdown(now) // begins the shutdown; stop waits for it
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		rpc.GracefulStop()
+	}()
+	return done
+}
+
+// stop lets the requests that are under way end for as long as one write may
+// take, then closes what is left. It follows closeDoors.
+func (g *Gateway) stop(web *http.Server, rpc *grpc.Server, rpcDone <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), g.cfg.WriteTimeout)
 	defer cancel()
 	abort := context.AfterFunc(ctx, rpc.Stop)
@@ -36,6 +75,6 @@ func (g *Gateway) stop(web *http.Server, rpc *grpc.Server) {
 	}
 	g.shards.abort()
 	g.solos.abort()
-	rpc.GracefulStop()
+	<-rpcDone
 	abort()
 }

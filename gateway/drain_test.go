@@ -10,24 +10,24 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 )
 
-// The order of a shutdown: not ready, new streams refused, the open ones sent
-// away one by one, then the door is shut.
+// The order of a shutdown: not ready, then no more connections, then goodbyes one
+// by one.
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Drain: 10 * time.Second}, "a")
+		r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}, "a")
 		r.prime("a", 1)
 		synctest.Wait()
 		if x := r.get("/readyz"); x.StatusCode != http.StatusOK {
 			t.Fatalf("before: /readyz says %s", x.Status)
 		}
-		var streams []*exchange
-		for range 50 {
-			streams = append(streams, r.get("/v1/events?watch=a"))
-		}
-		synctest.Wait()
+		streams := r.openStreams(30)
 		r.stop()
 		synctest.Wait()
 		if x := r.get("/readyz"); x.StatusCode != http.StatusServiceUnavailable {
@@ -36,10 +36,14 @@ func TestShutdown(t *testing.T) {
 		if x := r.get("/healthz"); x.StatusCode != http.StatusOK {
 			t.Errorf("/healthz says %s", x.Status)
 		}
-		late := r.get("/v1/events?watch=a", eventStream)
-		if got := late.text(); !strings.Contains(got, `"reason":"overloaded"`) || !late.Close {
-			t.Errorf("a new stream gets %q, close %t: want it to come back over another connection", got, late.Close)
+		streams = append(streams, r.openStreams(20)...)
+		time.Sleep(2*time.Second - time.Millisecond)
+		if n := countOver(streams); n > 0 {
+			t.Errorf("%d streams left before a load balancer could look elsewhere", n)
 		}
+		r.network.wantOpen(t)
+		time.Sleep(2 * time.Millisecond)
+		r.network.wantClosed(t)
 		time.Sleep(5 * time.Second)
 		if n := countOver(streams); n < 10 || n > 40 {
 			t.Errorf("%d of %d streams left in half of the time", n, len(streams))
@@ -51,9 +55,94 @@ func TestShutdown(t *testing.T) {
 				t.Errorf("stream %d: over %t, error %v: %q", i, over, err, x.text())
 			}
 		}
-		if _, err := r.network.dial(context.Background(), "", ""); err == nil {
-			t.Error("connections are accepted after the shutdown")
+	})
+}
+
+// openStreams opens streams that get what every stream gets.
+func (r *rig) openStreams(n int) (streams []*exchange) {
+	r.t.Helper()
+	for range n {
+		x := r.get("/v1/events?watch=a", eventStream)
+		if got := x.text(); !strings.Contains(got, "event: end_of_snapshot") {
+			r.t.Fatalf("got %q", got)
 		}
+		streams = append(streams, x)
+	}
+	return streams
+}
+
+func (l *memoryListener) wantOpen(t *testing.T) {
+	t.Helper()
+	c, err := l.dial(context.Background(), "", "")
+	if err != nil {
+		t.Errorf("no connections are accepted: %v", err)
+		return
+	}
+	c.Close()
+}
+
+func (l *memoryListener) wantClosed(t *testing.T) {
+	t.Helper()
+	if c, err := l.dial(context.Background(), "", ""); err == nil {
+		c.Close()
+		t.Error("connections are accepted")
+	}
+}
+
+// A connection that waits for its next request is closed with the listener, so
+// that a proxy does not send one there.
+func TestIdleConnectionsAreClosedWithTheListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: time.Hour, MaxAge: -1}, "a")
+		r.prime("a", 1)
+		r.get("/v1/events?watch=a")
+		idle := r.dial("GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n")
+		r.stop()
+		began := time.Now()
+		if _, err := io.Copy(io.Discard, idle); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("an idle connection was closed %v after the drain began, want 2s", took)
+		}
+	})
+}
+
+// A person who interrupts a gateway does not wait for load balancers.
+func TestShutdownWithoutDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{DrainDelay: time.Hour, Drain: 10 * time.Second}, "a")
+		synctest.Wait()
+		began := time.Now()
+		r.hurry()
+		err := <-r.served
+		r.served <- err
+		if took := time.Since(began); took != 0 || err != nil {
+			t.Errorf("took %s, %v", took, err)
+		}
+	})
+}
+
+// In a server that is not the gateway's, connections stay open: new streams are
+// refused there while the goodbyes are said, and come back over another one.
+func TestDrainInAnotherServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}, "a")
+		r.prime("a", 1)
+		synctest.Wait()
+		r.openStreams(1)
+		go r.gateway.Drain()
+		synctest.Wait()
+		if x := r.get("/readyz"); x.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("/readyz says %s", x.Status)
+		}
+		r.openStreams(1)
+		time.Sleep(2*time.Second + time.Millisecond)
+		late := r.get("/v1/events?watch=a", eventStream)
+		if got := late.text(); !strings.Contains(got, `"reason":"overloaded"`) || !late.Close {
+			t.Errorf("a new stream gets %q, close %t: want it to come back over another connection", got, late.Close)
+		}
+		time.Sleep(10*time.Second + slack())
 	})
 }
 
@@ -156,5 +245,41 @@ func TestShutdownWithARequestThatIsStuck(t *testing.T) {
 		if took := time.Since(began); took != 10*time.Second {
 			t.Errorf("its connection was closed after %s", took)
 		}
+	})
+}
+
+// Connections of HTTP/2 and of gRPC are told to take new requests elsewhere, and
+// carry the streams that they have until those get their goodbye.
+func TestShutdownOfSharedConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newServedRig(t, Config{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}, "a")
+		r.prime("a", 1)
+		synctest.Wait()
+		overHTTP2 := r.openStreams(1)[0]
+		overGRPC := r.watchList(&api.WatchListRequest{Watch: "a"})
+		overGRPC.take()
+		r.stop()
+		time.Sleep(time.Second)
+		r.openStreams(1)
+		late := r.watchList(&api.WatchListRequest{Watch: "a"})
+		if got := late.take(); !strings.Contains(got, "end_of_snapshot") {
+			t.Errorf("before the listeners are closed, a call gets %q", got)
+		}
+
+		time.Sleep(time.Second + time.Millisecond)
+		if response, err := r.rig.client.Get("http://gateway/healthz"); err == nil {
+			response.Body.Close()
+			t.Errorf("HTTP/2 answers %s, want the connection to be refused", response.Status)
+		}
+		if _, err := r.client.GetWatch(t.Context(), &api.GetWatchRequest{Watch: "a"}); status.Code(err) != codes.Unavailable {
+			t.Errorf("gRPC answers %v, want the connection to be refused", err)
+		}
+
+		time.Sleep(10*time.Second + slack())
+		if over, err := overHTTP2.over(); !over || err != nil || !strings.Contains(overHTTP2.text(), `"reason":"draining"`) {
+			t.Errorf("HTTP/2: over %t, %v: %q", over, err, overHTTP2.text())
+		}
+		overGRPC.want(t, "goodbye draining")
+		overGRPC.wantEnd(t, codes.OK)
 	})
 }

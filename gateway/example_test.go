@@ -47,7 +47,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	g, err := gateway.New(gateway.Config{Registry: registry, Drain: -1}) // goodbyes all at once
+	g, err := gateway.New(gateway.Config{Registry: registry, DrainDelay: -1, Drain: -1}) // goodbyes at once, and all at once
 	if err != nil {
 		fmt.Println(err)
 		return

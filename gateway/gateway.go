@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
 
@@ -32,6 +33,9 @@ type Gateway struct {
 	pieces    *deflate.Cache // nil: streams are not compressed
 
 	subscribers *subscribers
+
+	// Atomic.
+	leaving atomic.Bool // the gateway drains, or is about to
 }
 
 // New makes a gateway. It fails if c has no Registry, or a value that cannot be

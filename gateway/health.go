@@ -52,7 +52,7 @@ func (r readiness) ready() bool { return !r.Draining && len(r.Watches) == 0 }
 // readiness looks at every watch that is primed at start; those that are started
 // on demand do not count.
 func (g *Gateway) readiness(now time.Time) readiness {
-	state := readiness{Draining: g.admission.isDraining(), Watches: []unreadyWatch{}}
+	state := readiness{Draining: g.leaving.Load() || g.admission.isDraining(), Watches: []unreadyWatch{}}
 	for _, w := range g.registry.Watches() {
 		if w.OnDemand() {
 			continue

@@ -3,8 +3,10 @@ package gateway
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -27,20 +29,22 @@ type rig struct {
 	registry *stream.Registry
 	sources  map[string]*script
 	network  *memoryListener
+	rpc      *memoryListener
 	client   *http.Client
 	gzip     bool               // requests ask for it
 	stop     context.CancelFunc // begins the shutdown
+	hurry    context.CancelFunc // begins it without a delay
 	served   chan error         // what Serve returned
 }
 
 // newRig starts a gateway that serves the watches named.
 func newRig(t *testing.T, c Config, watches ...string) *rig {
 	t.Helper()
-	r := &rig{t: t, registry: stream.NewRegistry(), sources: map[string]*script{}, network: newMemoryListener(), served: make(chan error, 1)}
+	r := &rig{t: t, registry: stream.NewRegistry(), sources: map[string]*script{}, network: newMemoryListener(), rpc: newMemoryListener(), served: make(chan error, 1)}
 	for _, name := range watches {
 		r.add(stream.WatchConfig{Name: name})
 	}
-	c.Registry = r.registry
+	c.Registry, c.DrainDelay = r.registry, cmp.Or(c.DrainDelay, -1)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -53,9 +57,9 @@ func newRig(t *testing.T, c Config, watches ...string) *rig {
 	if c.Pump == PumpShards {
 		r.gateway.shards = newShards(r.gateway, newMemorySockets(), 2)
 	}
-	var ctx context.Context
-	ctx, r.stop = context.WithCancel(context.Background())
-	go func() { r.served <- r.gateway.Serve(ctx, Listeners{HTTP: r.network}) }()
+	ctx, end := context.WithCancelCause(context.Background())
+	r.stop, r.hurry = func() { end(nil) }, func() { end(fmt.Errorf("a test: %w", ErrNoDelay)) }
+	go func() { r.served <- r.gateway.Serve(ctx, Listeners{HTTP: r.network, GRPC: r.rpc}) }()
 	transport := &http.Transport{DialContext: r.network.dial, DisableCompression: true}
 	r.client = &http.Client{Transport: transport}
 	t.Cleanup(func() {

@@ -41,10 +41,11 @@ type Listeners struct {
 	GRPCTLS *tls.Config
 }
 
-// Serve serves until ctx ends, then drains and returns nil: /readyz fails, new
-// streams are refused as overload, the open ones say goodbye over Config.Drain,
-// then the listeners are closed. It returns earlier, and with an error, if a
-// listener fails. Call it once.
+// Serve serves until ctx ends, then drains and returns nil: /readyz fails at once,
+// the listeners are closed after Config.DrainDelay, and the open streams get their
+// goodbye over Config.Drain. If the cause of ctx is ErrNoDelay, the listeners are
+// closed at once. Serve returns earlier, and with an error, if a listener fails.
+// Call it once.
 func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	if l.HTTP == nil {
 		return errors.New("gateway.Listeners: HTTP is missing")
@@ -61,11 +62,15 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	var err error
 	select {
 	case <-ctx.Done():
+		if !errors.Is(context.Cause(ctx), ErrNoDelay) {
+			g.awaitDrain()
+		}
 	case err = <-failed:
 		running--
 	}
-	g.Drain()
-	g.stop(web, rpc)
+	rpcDone := closeDoors(web, rpc)
+	g.dismiss()
+	g.stop(web, rpc, rpcDone)
 	for range running {
 		err = errors.Join(err, <-failed)
 	}

@@ -110,7 +110,7 @@ func newCrowd(tb testing.TB, size, watches int) *crowd {
 		c.add(tb, registry, fmt.Sprint("watch-", i))
 	}
 	var err error
-	if c.gateway, err = New(Config{Registry: registry, Drain: -1, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+	if c.gateway, err = New(Config{Registry: registry, DrainDelay: -1, Drain: -1, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		tb.Fatal(err)
 	}
 	c.gateway.shards = newShards(c.gateway, c.sockets, 1)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -34,6 +35,30 @@ func newGRPCRig(t *testing.T, c Config, watches ...string) *grpcRig {
 	r.gateway.registerGRPC(server)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Stop()
+		<-served
+	})
+	r.client = grpcClient(t, listener)
+	return r
+}
+
+// newServedRig is a rig whose gRPC side is the one that Serve runs, and whose HTTP
+// client speaks HTTP/2.
+func newServedRig(t *testing.T, c Config, watches ...string) *grpcRig {
+	t.Helper()
+	r := &grpcRig{rig: newRig(t, c, watches...)}
+	r.client = grpcClient(t, r.rpc)
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{DialContext: r.network.dial, DisableCompression: true, Protocols: &protocols}
+	r.rig.client = &http.Client{Transport: transport}
+	t.Cleanup(transport.CloseIdleConnections)
+	return r
+}
+
+func grpcClient(t *testing.T, listener *memoryListener) api.WatchServiceClient {
+	t.Helper()
 	conn, err := grpc.NewClient("passthrough:gateway",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithInitialWindowSize(64<<10), grpc.WithInitialConnWindowSize(1<<20), // fixed: no probing
@@ -41,13 +66,8 @@ func newGRPCRig(t *testing.T, c Config, watches ...string) *grpcRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.client = api.NewWatchServiceClient(conn)
-	t.Cleanup(func() {
-		conn.Close()
-		server.Stop()
-		<-served
-	})
-	return r
+	t.Cleanup(func() { conn.Close() })
+	return api.NewWatchServiceClient(conn)
 }
 
 // listing is a WatchList call whose events are read as they come.

@@ -90,7 +90,7 @@ func serve(p plan, profile string) error {
 	}
 	g, err := gateway.New(gateway.Config{
 		Registry: registry, Pump: gateway.Pump(p.pump), SnapshotBudget: p.budget,
-		Drain: -1, MaxAge: -1, Logger: slog.New(slog.DiscardHandler),
+		DrainDelay: -1, Drain: -1, MaxAge: -1, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err

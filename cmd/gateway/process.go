@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway"
 )
 
 // process is what a command has of the process in which it runs.
@@ -32,6 +34,12 @@ type process struct {
 
 // interrupted is why a context ended: a signal came.
 type interrupted struct{ signal os.Signal }
+
+// Is says that an interrupt, which a person sends, needs no delay: no load balancer
+// has to notice.
+func (i interrupted) Is(target error) bool {
+	return target == gateway.ErrNoDelay && i.signal == os.Interrupt
+}
 
 func (i interrupted) Error() string { return fmt.Sprintf("interrupted by a signal: %v", i.signal) }
 

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -111,7 +110,7 @@ func start(t *testing.T, args ...string) *running {
 	}()
 	t.Cleanup(func() {
 		select {
-		case r.signals <- syscall.SIGTERM:
+		case r.signals <- os.Interrupt:
 		default:
 		}
 		for range out {

@@ -32,9 +32,11 @@ Without --config it serves one watch, notes, that can be written to and is kept
 in memory. It listens on loopback unless it is told otherwise, and logs one line
 "listening" with the addresses, as http and grpc, when it accepts connections.
 
-SIGTERM or an interrupt drains: /readyz fails, open streams say goodbye, and the
-exit code is 0. A second signal ends it at once, with another exit code. SIGHUP is
-logged and ignored: a changed configuration takes effect after a restart.`,
+SIGTERM drains: /readyz fails at once, the listeners are closed after
+stream.drain_delay, open streams say goodbye over stream.drain, and the exit code
+is 0. An interrupt does the same without the delay. A second signal ends the process
+at once, with another exit code. SIGHUP is logged and ignored: a changed
+configuration takes effect after a restart.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), o) },
 	}
@@ -100,7 +102,7 @@ func gatewayConfig(c *config.Config) gateway.Config {
 	return gateway.Config{
 		Heartbeat: c.Stream.Heartbeat, WriteTimeout: c.Stream.WriteTimeout, Retry: c.Stream.Retry,
 		MaxAge: c.Stream.MaxAge, PrimeWait: c.Stream.PrimeWait, AheadWait: c.Stream.AheadWait,
-		StaleAllowed: c.Stream.StaleAllowed, Drain: c.Stream.Drain, MaxSubscribers: c.Stream.MaxSubscribers,
+		StaleAllowed: c.Stream.StaleAllowed, DrainDelay: c.Stream.DrainDelay, Drain: c.Stream.Drain, MaxSubscribers: c.Stream.MaxSubscribers,
 		MaxSubscribersPerClient: c.Stream.MaxSubscribersPerClient, MaxSubscribersPerWatch: c.Stream.MaxSubscribersPerWatch,
 		TrustedProxies: c.HTTP.TrustedProxies, ForwardedHeader: c.HTTP.ForwardedHeader,
 		SnapshotBudget: c.Stream.SnapshotBudget, BodyBudget: c.HTTP.BodyBudget, AnswerBudget: c.HTTP.AnswerBudget, MinRate: c.Stream.MinRate,

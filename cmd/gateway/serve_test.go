@@ -27,6 +27,10 @@ func TestServeListensAndDrains(t *testing.T) {
 		t.Errorf("watches over gRPC: %q", names)
 	}
 	g.signals <- syscall.SIGTERM
+	g.logs.await(t, `"msg":"draining"`)
+	for status := 200; status != 503; status, _ = g.do("GET", "/readyz", "") {
+	}
+	g.put("milk", `"two litres"`) // everything else is served for stream.drain_delay
 	if code := g.awaitCode(); code != 0 {
 		t.Errorf("exit code %d, want 0; stderr:\n%s", code, g.logs)
 	}
@@ -317,6 +321,15 @@ func TestServeAsAProcessEndsWithZero(t *testing.T) {
 	_ = c.Process.Signal(syscall.SIGTERM)
 	if err := c.Wait(); err != nil {
 		t.Errorf("%v; stderr:\n%s", err, logs)
+	}
+}
+
+func TestServeEndsWithoutDelayWhenInterrupted(t *testing.T) {
+	conf := file(t, "gateway.yaml", "stream: { drain_delay: 1h }\nsources: { s: { type: store } }\nwatches: { notes: { source: s } }")
+	g := serve(t, "--config", conf)
+	g.signals <- os.Interrupt
+	if code := g.awaitCode(); code != 0 {
+		t.Errorf("exit code %d, want 0; stderr:\n%s", code, g.logs)
 	}
 }
 

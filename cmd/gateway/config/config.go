@@ -83,6 +83,9 @@ type Stream struct {
 	// MaxAge is how long a stream lasts before the client is asked to come back,
 	// so that load spreads over replicas again ("max_age").
 	MaxAge time.Duration
+	// DrainDelay is how long everything is served as before at shutdown, while
+	// /readyz fails already ("drain_delay"; Off: not at all).
+	DrainDelay time.Duration
 	// Drain is the time over which the goodbyes are spread at shutdown
 	// ("drain"; Off: all at once).
 	Drain time.Duration

@@ -123,6 +123,7 @@ stream:
   min_rate: 8KiB
   retry: 3s
   max_age: 1h30m
+  drain_delay: 7s
   drain: 5s
   ahead_wait: 4s
   prime_wait: 6s
@@ -183,7 +184,7 @@ func TestEveryOption(t *testing.T) {
 		GRPC: GRPC{Listen: ":0"},
 		Stream: Stream{
 			Heartbeat: 20 * time.Second, WriteTimeout: 11 * time.Second, MinRate: 8 << 10, Retry: 3 * time.Second,
-			MaxAge: 90 * time.Minute, Drain: 5 * time.Second, AheadWait: 4 * time.Second,
+			MaxAge: 90 * time.Minute, DrainDelay: 7 * time.Second, Drain: 5 * time.Second, AheadWait: 4 * time.Second,
 			PrimeWait: 6 * time.Second, StaleAllowed: 7 * time.Minute, MaxSubscribers: 12,
 			SnapshotBudget:          32 << 20,
 			MaxSubscribersPerClient: 3, MaxSubscribersPerWatch: 4, Pump: "goroutines",
@@ -261,9 +262,9 @@ func TestFileOfAnEditor(t *testing.T) {
 }
 
 func TestZeroTurnsOff(t *testing.T) {
-	c := parse(t, "stream: { max_age: 0s, drain: 0s }\nsources: { b: { type: grpc, address: \"a:1\", keepalive: 0s } }")
-	if c.Stream.MaxAge != Off || c.Stream.Drain != Off || c.Sources[0].GRPC.Keepalive != Off {
-		t.Errorf("got %v, %v, %v, want Off", c.Stream.MaxAge, c.Stream.Drain, c.Sources[0].GRPC.Keepalive)
+	c := parse(t, "stream: { max_age: 0s, drain_delay: 0s, drain: 0s }\nsources: { b: { type: grpc, address: \"a:1\", keepalive: 0s } }")
+	if c.Stream.MaxAge != Off || c.Stream.DrainDelay != Off || c.Stream.Drain != Off || c.Sources[0].GRPC.Keepalive != Off {
+		t.Errorf("got %v, %v, %v, %v, want Off", c.Stream.MaxAge, c.Stream.DrainDelay, c.Stream.Drain, c.Sources[0].GRPC.Keepalive)
 	}
 }
 

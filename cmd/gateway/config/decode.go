@@ -61,6 +61,7 @@ func (d *decoder) stream(s *Stream) field {
 			"min_rate":                   d.sizeOrOff(&s.MinRate),
 			"retry":                      d.pulse(&s.Retry),
 			"max_age":                    d.durationOrOff(&s.MaxAge),
+			"drain_delay":                d.durationOrOff(&s.DrainDelay),
 			"drain":                      d.durationOrOff(&s.Drain),
 			"ahead_wait":                 d.duration(&s.AheadWait),
 			"prime_wait":                 d.duration(&s.PrimeWait),
