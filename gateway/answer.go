@@ -92,6 +92,18 @@ func (a *answer) release() {
 	}
 }
 
+// handOver gives the claim to somebody who writes the answer later; other, if
+// there is none.
+func (a *answer) handOver(other *claim) *claim {
+	if a.claim == nil {
+		return other
+	}
+	other.release()
+	c := a.claim
+	a.claim = nil
+	return c
+}
+
 const (
 	// pageBytes is how many bytes of keys and values a page has at most, unless
 	// its only resource has more.

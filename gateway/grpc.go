@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -10,14 +11,12 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
-
-	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
-
-// maxMessage is the largest gRPC message taken: a value, and what names it.
-const maxMessage = maxValue + 64<<10
 
 // maxStreams is how many requests one connection of HTTP/2, and how many calls one
 // of gRPC, may have open.
@@ -26,20 +25,42 @@ const maxStreams = 100
 // registerGRPC registers what the gateway serves over gRPC: the service, and
 // reflection, so that grpcurl and the like need no proto file.
 func (g *Gateway) registerGRPC(s *grpc.Server) {
-	api.RegisterWatchServiceServer(s, &service{gateway: g})
+	s.RegisterService(g.grpcService(), &service{gateway: g})
 	reflection.Register(s)
 }
 
 // grpcOptions are the options of a server for registerGRPC: what it takes of a
-// client, and the interceptors.
-func (g *Gateway) grpcOptions() []grpc.ServerOption {
+// client, and the interceptors. Without a configuration there is no TLS.
+func (g *Gateway) grpcOptions(c *tls.Config) []grpc.ServerOption {
+	creds := insecure.NewCredentials()
+	if c != nil {
+		creds = credentials.NewTLS(c)
+	}
 	return []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.Creds(connCredentials{creds}),
+		grpc.ForceServerCodecV2(newParcelCodec()),
+		grpc.ConnectionTimeout(grpcTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time: pingAfter, Timeout: g.cfg.WriteTimeout, MaxConnectionIdle: idleTimeout,
+		}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.MaxRecvMsgSize(maxRequest), // larger ones are read by incoming
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connWindow),
 		grpc.UnaryInterceptor(g.interceptUnary),
 		grpc.StreamInterceptor(g.interceptStream),
 	}
 }
+
+const (
+	// streamWindow is what gRPC takes of a call without being asked.
+	streamWindow = 64 << 10
+	// connWindow lets large values arrive fast. It holds no memory: gRPC opens it
+	// again with whatever arrives.
+	connWindow = 1 << 20
+)
 
 // interceptUnary turns a panic into an error, errors into statuses, and logs.
 func (g *Gateway) interceptUnary(ctx context.Context, r any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
@@ -53,7 +74,9 @@ func (g *Gateway) interceptUnary(ctx context.Context, r any, info *grpc.UnarySer
 
 // interceptStream is interceptUnary for streams.
 func (g *Gateway) interceptStream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	connOf(s.Context()).called()
 	began := time.Now()
+	s = boundedStream{ServerStream: s, gateway: g, many: info.IsClientStream}
 	err := recovered(func() error { return handler(srv, s) })
 	return g.ended(s.Context(), info.FullMethod, began, err)
 }

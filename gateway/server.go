@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/keepalive"
 )
 
 const (
@@ -104,7 +102,7 @@ func (g *Gateway) httpServer() *http.Server {
 
 // serveGRPC serves until the server is stopped, which may happen before it began.
 func serveGRPC(s *grpc.Server, l net.Listener) error {
-	err := s.Serve(l)
+	err := s.Serve(grpcListener{l})
 	if errors.Is(err, grpc.ErrServerStopped) {
 		return nil
 	}
@@ -126,14 +124,7 @@ func serveHTTP(s *http.Server, l net.Listener, c *tls.Config) error {
 }
 
 func (g *Gateway) grpcServer(c *tls.Config) *grpc.Server {
-	options := append(g.grpcOptions(),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: g.cfg.WriteTimeout}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-	)
-	if c != nil {
-		options = append(options, grpc.Creds(credentials.NewTLS(c)))
-	}
-	s := grpc.NewServer(options...)
+	s := grpc.NewServer(g.grpcOptions(c)...)
 	g.registerGRPC(s)
 	return s
 }

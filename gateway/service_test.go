@@ -98,7 +98,7 @@ func TestGRPCCodes(t *testing.T) {
 		"not JSON":         {put(&api.PutResourceRequest{Watch: "notes", Key: "a", Value: []byte("{")}), codes.InvalidArgument, "want JSON"},
 		"too large":        {put(&api.PutResourceRequest{Watch: "notes", Key: "a", Value: []byte(`"` + strings.Repeat("x", notebookLimit) + `"`)}), codes.ResourceExhausted, "the limit is"},
 		"far too large":    {put(&api.PutResourceRequest{Watch: "notes", Key: "a", Value: make([]byte, maxValue+1)}), codes.ResourceExhausted, "want at most"},
-		"message limit":    {put(&api.PutResourceRequest{Watch: "notes", Key: "a", Value: make([]byte, maxMessage+1)}), codes.ResourceExhausted, "larger than max"},
+		"message limit":    {put(&api.PutResourceRequest{Watch: "notes", Key: "a", Value: make([]byte, maxMessage+1)}), codes.ResourceExhausted, "want at most"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := test.call(t.Context())

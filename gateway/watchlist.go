@@ -21,7 +21,8 @@ import (
 // 64 KiB for it and then lets Send wait. A flush, which is about 64 KiB or one
 // resource, has WriteTimeout; then the call ends with DEADLINE_EXCEEDED and its
 // subscription is given back. There is no goodbye, since nobody reads it. What
-// gRPC keeps goes when the client reads on, or when its connection ends.
+// gRPC keeps is a part of Config.AnswerBudget until the client reads on, or until
+// its connection is closed for being too slow: see parcel.
 func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) error {
 	g := s.gateway
 	w, p := g.watch(r.GetWatch())
@@ -63,6 +64,7 @@ type listPump struct {
 
 	// Owned by the pumping goroutine.
 	progress
+	parcels  parcels
 	draining <-chan struct{} // nil once it was noticed
 	leaveAt  time.Time       // zero: the gateway does not drain
 	timer    *time.Timer
@@ -77,6 +79,7 @@ func newListPump(g *Gateway, w *stream.Watch, r *api.WatchListRequest, who ident
 		stalled: make(chan struct{}, 1), draining: g.admission.draining,
 		progress: newProgress(g, transportGRPC, who, w.Name(), w.Subscribe(options)),
 		timer:    time.NewTimer(g.cfg.Heartbeat),
+		parcels:  parcels{gateway: g, client: clientOf(g.proxies.ofCall(out.Context()).Addr()), out: out},
 	}
 	if age := g.maxAge(); age > 0 {
 		p.tooOld = p.began.Add(age)
@@ -234,10 +237,11 @@ func (p *listPump) sendBatch() error {
 
 func (p *listPump) send(messages []*api.WatchListResponse, sent *int) error {
 	for _, m := range messages {
-		if err := p.out.Send(m); err != nil {
+		size := proto.Size(m)
+		if err := p.parcels.send(m, size, func() { p.watchdog.Stop() }, func() { p.watchdog.Reset(p.g.cfg.WriteTimeout) }); err != nil {
 			return err
 		}
-		*sent += proto.Size(m)
+		*sent += size
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func newGRPCRig(t *testing.T, c Config, watches ...string) *grpcRig {
 	t.Helper()
 	r := &grpcRig{rig: newRig(t, c, watches...)}
 	listener := newMemoryListener()
-	server := grpc.NewServer(r.gateway.grpcOptions()...)
+	server := grpc.NewServer(r.gateway.grpcOptions(nil)...)
 	r.gateway.registerGRPC(server)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()

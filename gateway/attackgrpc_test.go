@@ -1,0 +1,286 @@
+package gateway
+
+import (
+	"context"
+	"encoding/binary"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream/store"
+)
+
+// callRig is a rig that serves gRPC too.
+type callRig struct {
+	*rig
+	rpc *memoryListener
+}
+
+func newCallRig(t *testing.T, c Config, watches ...string) *callRig {
+	t.Helper()
+	r := &callRig{rig: newRig(t, c, watches...), rpc: newMemoryListener()}
+	server := r.gateway.grpcServer(nil)
+	served := make(chan error, 1)
+	go func() { served <- serveGRPC(server, listen(r.rpc, r.gateway.cfg.WriteTimeout)) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-served; err != nil {
+			t.Errorf("gRPC server: %v", err)
+		}
+	})
+	return r
+}
+
+// framed opens a connection of gRPC.
+func (r *callRig) framed(settings ...http2.Setting) *framed {
+	r.t.Helper()
+	c, err := r.rpc.dial(context.Background(), "", "")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return newFramed(r.t, c, settings...)
+}
+
+// message is a gRPC message that announces so many bytes.
+func message(announced int, sent []byte) []byte {
+	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(announced)), sent...)
+}
+
+// begin begins a call with a message that need not be whole.
+func (f *framed) begin(method string, announced int, sent []byte, end bool) uint32 {
+	f.t.Helper()
+	id := f.call(method)
+	if err := f.WriteData(id, end, message(announced, sent)); err != nil {
+		f.t.Fatal(err)
+	}
+	return id
+}
+
+// request begins a call with a whole message.
+func (f *framed) request(method string, m proto.Message) uint32 {
+	f.t.Helper()
+	raw, err := proto.Marshal(m)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return f.begin(method, len(raw), raw, true)
+}
+
+// TestAttackAnnouncedMessages: calls that announce much and send little.
+func TestAttackAnnouncedMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newCallRig(t, Config{BodyBudget: 4 << 20}, "a")
+		r.addStore("drafts", store.Config{MaxValueBytes: 1 << 20})
+		before := heap()
+		c := r.framed()
+		var refused, held []uint32
+		for range 96 {
+			for _, method := range []string{"ListWatches", "GetResource", "WatchList", "PutResource"} {
+				refused = append(refused, c.begin(method, 16<<20, make([]byte, 1<<10), false))
+			}
+			synctest.Wait()
+		}
+		for range 96 {
+			held = append(held, c.begin("PutResource", 1<<20, make([]byte, 1<<10), false))
+			synctest.Wait()
+		}
+		for _, id := range refused {
+			if got := c.field(id, "grpc-status"); got != "8" {
+				t.Fatalf("16 MiB announced, for whatever call: status %q %s", got, c.field(id, "grpc-message"))
+			}
+		}
+		if taken, _ := r.gateway.bodies.now(); taken != 1<<20 {
+			t.Errorf("messages that are announced have %d KiB of the body budget, want the share of one client", taken>>10)
+		}
+		if grown := heap() - before; grown > 16<<20 {
+			t.Errorf("calls that were never finished took %d MiB", grown>>20)
+		}
+		time.Sleep(grpcTimeout + time.Second)
+		synctest.Wait()
+		late, busy := 0, 0
+		for _, id := range held {
+			switch c.field(id, "grpc-status") {
+			case "4":
+				late++
+			case "14":
+				busy++
+			}
+		}
+		if late != 1 || busy != len(held)-1 {
+			t.Errorf("of %d messages that did not arrive %d ended as late and %d found no room", len(held), late, busy)
+		}
+		if taken, _ := r.gateway.bodies.now(); taken != 0 {
+			t.Errorf("%d bytes of the body budget are still taken", taken)
+		}
+	})
+}
+
+// TestAttackTrickledMessages: a message that arrives byte by byte has a deadline.
+func TestAttackTrickledMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newCallRig(t, Config{})
+		r.addStore("drafts", store.Config{})
+		c := r.framed()
+		id, began := c.begin("PutResource", 1<<20, nil, false), time.Now()
+		for {
+			if ended, _ := c.hasEnded(id); ended {
+				break
+			}
+			time.Sleep(time.Second)
+			if err := c.WriteData(id, false, make([]byte, parcelPiece/4)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		if took := time.Since(began); c.field(id, "grpc-status") != "4" || took < bodyTimeout || took > bodyTimeout+2*time.Second {
+			t.Errorf("after %s: %s %s", took, c.field(id, "grpc-status"), c.field(id, "grpc-message"))
+		}
+	})
+}
+
+// TestAttackSilentConnections: a connection of gRPC that says nothing, or not all,
+// or opens no call.
+func TestAttackSilentConnections(t *testing.T) {
+	for name, sent := range map[string]string{
+		"nothing": "", "half a preface": http2.ClientPreface[:12], "no settings": http2.ClientPreface,
+		"no call":      http2.ClientPreface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00",
+		"half a frame": http2.ClientPreface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00",
+		"half a head":  http2.ClientPreface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x01\x01\x00\x00\x00\x00\x01\x82",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newCallRig(t, Config{})
+				c, err := r.rpc.dial(t.Context(), "", "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				began, closed := time.Now(), make(chan time.Duration, 1)
+				go func() {
+					for p := make([]byte, 4<<10); ; {
+						if _, err := c.Read(p); err != nil {
+							closed <- time.Since(began)
+							return
+						}
+					}
+				}()
+				if _, err := c.Write([]byte(sent)); err != nil {
+					t.Fatal(err)
+				}
+				if took := <-closed; took > grpcTimeout+time.Second {
+					t.Errorf("closed after %s", took)
+				}
+				c.Close()
+			})
+		})
+	}
+}
+
+// TestCallsKeepAConnection: a connection that had a call is not silent.
+func TestCallsKeepAConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newCallRig(t, Config{})
+		c := r.framed()
+		for range 5 {
+			id := c.request("ListWatches", &api.ListWatchesRequest{})
+			synctest.Wait()
+			if got := c.field(id, "grpc-status"); got != "0" {
+				t.Fatalf("status %q", got)
+			}
+			time.Sleep(2 * grpcTimeout)
+		}
+		if c.isClosed() {
+			t.Error("the connection was closed")
+		}
+	})
+}
+
+// TestAttackUnreadCalls: answers of gRPC, and a stream, over one connection whose
+// client never opens the window.
+func TestAttackUnreadCalls(t *testing.T) {
+	for method, request := range map[string]proto.Message{
+		"ListResources": &api.ListResourcesRequest{Watch: "a"},
+		"WatchList":     &api.WatchListRequest{Watch: "a"},
+		"GetResource":   &api.GetResourceRequest{Watch: "a", Key: "large"},
+	} {
+		t.Run(method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const large = 1 << 20
+				r := newCallRig(t, Config{AnswerBudget: 16 * large}, "a")
+				r.prime("a", 1000, append(pages(large), resource("large", 1000, `"`+strings.Repeat("x", large)+`"`))...)
+				before := heap()
+				c := r.framed(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+				for range maxStreams {
+					c.request(method, request)
+				}
+				if taken := r.answersTaken(); taken < large || taken > 4*large {
+					t.Errorf("what nobody reads has %d KiB, of %d at most", taken>>10, 4*large>>10)
+				}
+				if grown := heap() - before; grown > 48<<20 {
+					t.Errorf("%d calls that nobody reads took %d MiB", maxStreams, grown>>20)
+				}
+				time.Sleep(2*answerWait + rateWindow + time.Second)
+				if taken := r.answersTaken(); taken != 0 || !c.isClosed() {
+					t.Errorf("in the end, %d KiB are taken; closed: %t", taken>>10, c.isClosed())
+				}
+			})
+		})
+	}
+}
+
+// TestMessages: what arrives whole is taken, however it is cut, and what cannot be
+// a message is refused.
+func TestMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newCallRig(t, Config{})
+		r.addStore("drafts", store.Config{})
+		c := r.framed()
+		put, err := proto.Marshal(&api.PutResourceRequest{Watch: "drafts", Key: "k", Value: []byte(`"` + strings.Repeat("x", 40<<10) + `"`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := message(len(put), put)
+		id := c.call("PutResource")
+		for len(whole) > 0 {
+			n := min(len(whole), 7001)
+			if err := c.WriteData(id, n == len(whole), whole[:n]); err != nil {
+				t.Fatal(err)
+			}
+			whole = whole[n:]
+			time.Sleep(time.Second)
+		}
+		invalid, unimplemented := codes.InvalidArgument, codes.Unimplemented
+		compressed := c.call("GetWatch")
+		_ = c.WriteData(compressed, true, []byte{1, 0, 0, 0, 0})
+		none := c.call("GetWatch")
+		_ = c.WriteData(none, true, nil)
+		noneOfStream := c.call("WatchList")
+		_ = c.WriteData(noneOfStream, true, nil)
+		for what, call := range map[string]struct {
+			id   uint32
+			want codes.Code
+		}{
+			"a value in pieces":         {id, codes.OK},
+			"compressed":                {compressed, unimplemented},
+			"no message":                {none, invalid},
+			"no message, for a stream":  {noneOfStream, invalid},
+			"broken off":                {c.begin("GetWatch", 5, []byte{1}, true), invalid},
+			"broken off, for a stream":  {c.begin("WatchList", 5, []byte{1}, true), invalid},
+			"no protobuf":               {c.begin("GetWatch", 2, []byte{0xff, 0xff}, true), invalid},
+			"no protobuf, for a stream": {c.begin("WatchList", 2, []byte{0xff, 0xff}, true), invalid},
+		} {
+			synctest.Wait()
+			if got := c.field(call.id, "grpc-status"); got != string('0'+rune(call.want)) && !(call.want == unimplemented && got == "12") {
+				t.Errorf("%s: status %q %q", what, got, c.field(call.id, "grpc-message"))
+			}
+		}
+		if taken, _ := r.gateway.bodies.now(); taken != 0 {
+			t.Errorf("%d bytes of the body budget are still taken", taken)
+		}
+	})
+}

@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+)
+
+// grpcTimeout is how long a connection may take to become one of gRPC and to open
+// its first call, and how long nothing may come of the message of a call.
+const grpcTimeout = 10 * time.Second
+
+// grpcListener accepts grpcConns.
+type grpcListener struct{ net.Listener }
+
+// Accept waits for the next connection.
+func (l grpcListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	conn := &grpcConn{Conn: c, parcels: map[*parcel]struct{}{}}
+	conn.mu.Lock()
+	defer conn.mu.Unlock()
+	conn.silent = time.AfterFunc(grpcTimeout, func() { conn.Close() })
+	return conn, nil
+}
+
+// grpcConn is a connection of gRPC. It is closed if it opens no call for
+// grpcTimeout, and knows which bytes its transport still holds.
+type grpcConn struct {
+	net.Conn // static after construction
+
+	mu      sync.Mutex // guards the following fields
+	silent  *time.Timer
+	parcels map[*parcel]struct{} // nil: the connection is closed
+}
+
+// called tells that the connection opened a call. It may be nil.
+func (c *grpcConn) called() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.silent.Stop()
+}
+
+// NetConn returns the connection beneath, as tls.Conn.NetConn does.
+func (c *grpcConn) NetConn() net.Conn { return c.Conn }
+
+// Close closes the connection. What its transport still holds goes with it.
+func (c *grpcConn) Close() error {
+	c.mu.Lock()
+	parcels := c.parcels
+	c.parcels = nil
+	c.silent.Stop()
+	c.mu.Unlock()
+	for p := range parcels {
+		p.settle()
+	}
+	return c.Conn.Close()
+}
+
+// carry remembers a parcel; false: the connection is closed.
+func (c *grpcConn) carry(p *parcel) bool {
+	if c == nil {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.parcels == nil {
+		return false
+	}
+	c.parcels[p] = struct{}{}
+	return true
+}
+
+func (c *grpcConn) forget(p *parcel) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.parcels, p)
+}
+
+// connCredentials let a call find its connection.
+type connCredentials struct {
+	credentials.TransportCredentials
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (c connCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
+	if own, ok := raw.(*grpcConn); ok && err == nil {
+		info = connInfo{info, own}
+	}
+	return conn, info, err
+}
+
+// Clone implements credentials.TransportCredentials.
+func (c connCredentials) Clone() credentials.TransportCredentials {
+	return connCredentials{c.TransportCredentials.Clone()}
+}
+
+// connInfo is what a call knows of its connection.
+type connInfo struct {
+	credentials.AuthInfo
+	conn *grpcConn
+}
+
+// connOf returns the connection of a call; nil: it is not one of Serve.
+func connOf(ctx context.Context) *grpcConn {
+	if p, known := peer.FromContext(ctx); known {
+		if info, ok := p.AuthInfo.(connInfo); ok {
+			return info.conn
+		}
+	}
+	return nil
+}

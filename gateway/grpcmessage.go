@@ -1,0 +1,195 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+)
+
+const (
+	// maxRequest is the largest message of a call that writes nothing: a key, a
+	// prefix and a page token.
+	maxRequest = 16 << 10
+	// maxMessage is the largest message of a call that writes: a value, and what
+	// names it.
+	maxMessage = maxValue + maxRequest
+)
+
+// incoming reads a message of a gRPC call. gRPC itself has one limit
+// for all methods, reads as much as a client announces, and waits for it for ever.
+//
+// Owned by the goroutine of the call.
+type incoming struct {
+	// Static after construction.
+	gateway *Gateway
+	ctx     context.Context
+	writes  bool // the message may be a value
+	many    bool // there may be no further message
+
+	claim *claim // nil: the message is small; it must be released
+}
+
+// messageStream is what gRPC's own transports can do, on which a call reads its
+// message; other transports, such as those inside of a process, cannot.
+type messageStream interface {
+	grpc.ServerTransportStream
+	ReadMessageHeader(header []byte) error
+	Read(n int) (mem.BufferSlice, error)
+	WriteStatus(*status.Status) error
+}
+
+// receive reads the message into m. other is how gRPC would do it.
+func (in *incoming) receive(m any, other func(any) error) error {
+	stream, ok := grpc.ServerTransportStreamFromContext(in.ctx).(messageStream)
+	into, isProto := m.(proto.Message)
+	if !ok || !isProto {
+		return other(m)
+	}
+	watch := newMessageWatch(stream)
+	defer watch.stop()
+	err := in.read(stream, watch, into)
+	switch {
+	case watch.late.Load():
+		return lateMessage()
+	case errors.Is(err, io.EOF) && !in.many, errors.Is(err, io.ErrUnexpectedEOF):
+		return newProblem(http.StatusBadRequest, "the message of the call broke off")
+	}
+	return err
+}
+
+func (in *incoming) read(stream messageStream, watch *messageWatch, m proto.Message) error {
+	var header [5]byte // whether it is compressed, and the length
+	if err := stream.ReadMessageHeader(header[:]); err != nil {
+		return err
+	}
+	if header[0] != 0 {
+		return status.Error(codes.Unimplemented, "the message is compressed: want it as it is")
+	}
+	size := int64(header[1])<<24 | int64(header[2])<<16 | int64(header[3])<<8 | int64(header[4])
+	if p := in.admit(size); p != nil {
+		return p
+	}
+	raw := bytes.NewBuffer(make([]byte, 0, size))
+	for size > 0 {
+		piece, err := stream.Read(int(min(size, parcelPiece)))
+		if err != nil {
+			return err
+		}
+		size -= int64(piece.Len())
+		for _, b := range piece {
+			raw.Write(b.ReadOnlyData())
+		}
+		piece.Free()
+		watch.moved()
+	}
+	if err := proto.Unmarshal(raw.Bytes(), m); err != nil {
+		return status.Errorf(codes.InvalidArgument, "the message cannot be read: %v", err)
+	}
+	return nil
+}
+
+// admit decides on a message by the length that it announces.
+func (in *incoming) admit(size int64) *problem {
+	limit := int64(maxRequest)
+	if in.writes {
+		limit = in.gateway.largestValue() + maxRequest
+	}
+	if size > limit {
+		return newProblem(http.StatusRequestEntityTooLarge, "the message has %d bytes: want at most %d", size, limit)
+	}
+	if size <= maxRequest {
+		return nil
+	}
+	var p *problem
+	in.claim, p = in.gateway.claimBody(clientOf(in.gateway.proxies.ofCall(in.ctx).Addr()), size)
+	return p
+}
+
+// largestValue is the most bytes of a value that any watch takes.
+func (g *Gateway) largestValue() int64 {
+	most := int64(0)
+	for _, w := range g.registry.Watches() {
+		if w.Writer() != nil {
+			most = max(most, valueLimit(w))
+		}
+	}
+	return most
+}
+
+// messageWatch ends a call whose message does not arrive.
+type messageWatch struct {
+	// Static after construction.
+	timer *time.Timer
+	until time.Time
+
+	late atomic.Bool
+}
+
+func newMessageWatch(stream messageStream) *messageWatch {
+	w := &messageWatch{until: time.Now().Add(bodyTimeout)}
+	w.timer = time.AfterFunc(grpcTimeout, func() {
+		w.late.Store(true)
+		_ = stream.WriteStatus(lateMessage().GRPCStatus()) // which ends the reading
+	})
+	return w
+}
+
+func lateMessage() *problem {
+	return newProblem(http.StatusRequestTimeout, "the message of the call did not arrive: want something of it within %s, and all of it within %s", grpcTimeout, bodyTimeout)
+}
+
+// moved tells that something has arrived.
+func (w *messageWatch) moved() {
+	w.timer.Reset(min(grpcTimeout, time.Until(w.until)))
+}
+
+func (w *messageWatch) stop() { w.timer.Stop() }
+
+// grpcService describes the service with methods that bound what they read.
+func (g *Gateway) grpcService() *grpc.ServiceDesc {
+	desc := api.WatchService_ServiceDesc
+	desc.Methods = slices.Clone(desc.Methods)
+	for i := range desc.Methods {
+		m := &desc.Methods[i]
+		handler, writes := m.Handler, "/"+desc.ServiceName+"/"+m.MethodName == api.WatchService_PutResource_FullMethodName
+		m.Handler = func(srv any, ctx context.Context, decode func(any) error, i grpc.UnaryServerInterceptor) (any, error) {
+			connOf(ctx).called()
+			ctx, answer := g.withAnswer(ctx, clientOf(g.proxies.ofCall(ctx).Addr()))
+			defer answer.release()
+			in := &incoming{gateway: g, ctx: ctx, writes: writes}
+			out, err := handler(srv, ctx, func(m any) error { return in.receive(m, decode) }, i)
+			if err != nil {
+				in.claim.release()
+				return nil, err
+			}
+			return g.newParcel(ctx, out.(proto.Message), answer.handOver(in.claim)), nil
+		}
+	}
+	return &desc
+}
+
+// boundedStream is a stream that bounds the messages that it reads.
+type boundedStream struct {
+	grpc.ServerStream
+	gateway *Gateway
+	many    bool // the client sends several
+}
+
+// RecvMsg implements grpc.ServerStream.
+func (s boundedStream) RecvMsg(m any) error {
+	in := &incoming{gateway: s.gateway, ctx: s.Context(), many: s.many}
+	return in.receive(m, s.ServerStream.RecvMsg)
+}

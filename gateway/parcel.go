@@ -1,0 +1,156 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+)
+
+// parcel is a message on its way to a gRPC client. gRPC queues what it is given, so
+// that a method does not see whether its client reads. So a parcel keeps its part
+// of a budget until the transport has written its last byte, or the connection is
+// closed; and it closes the connection itself if the client takes it more slowly
+// than at Config.MinRate. Nothing less gets at what is queued for one call.
+//
+// All methods may be called from any goroutine.
+type parcel struct {
+	// Static after construction.
+	message proto.Message
+	conn    *grpcConn // nil: nobody knows it
+	pace    *pace
+
+	mu    sync.Mutex // guards the following fields
+	claim *claim     // may be nil
+	left  int        // bytes that are not written
+}
+
+const (
+	// parcelPiece is in which steps it is seen that a parcel moves.
+	parcelPiece = 16 << 10
+	// leastBuffer is the size from which on gRPC tells when it lets go of a buffer.
+	leastBuffer = 1<<10 + 1
+)
+
+// newParcel returns a parcel, which owns the claim.
+func (g *Gateway) newParcel(ctx context.Context, m proto.Message, c *claim) *parcel {
+	p := &parcel{message: m, conn: connOf(ctx), claim: c}
+	p.pace = newPace(max(1, g.cfg.MinRate), parcelPiece, func() {
+		if p.conn != nil {
+			go p.conn.Close() // which stops the pace, that waits for this
+		}
+	})
+	if !p.conn.carry(p) {
+		p.settle()
+	}
+	return p
+}
+
+// pack returns the bytes of the message, cut into pieces.
+func (p *parcel) pack() (mem.BufferSlice, error) {
+	size := proto.Size(p.message)
+	raw, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(make([]byte, 0, max(size, leastBuffer)), p.message)
+	if err != nil {
+		p.done()
+		return nil, err
+	}
+	p.message = nil
+	pieces := make([][]byte, max(1, size/parcelPiece))
+	for i := range pieces[:len(pieces)-1] {
+		pieces[i], raw = raw[:parcelPiece:parcelPiece], raw[parcelPiece:]
+	}
+	pieces[len(pieces)-1] = raw // up to two pieces, and never too small
+	p.mu.Lock()
+	p.left = size
+	p.mu.Unlock()
+	if size == 0 {
+		p.done()
+	}
+	out := make(mem.BufferSlice, len(pieces))
+	for i := range pieces {
+		out[i] = mem.NewBuffer(&pieces[i], p)
+	}
+	return out, nil
+}
+
+// Get implements mem.BufferPool. Nobody asks.
+func (p *parcel) Get(n int) *[]byte {
+	b := make([]byte, n)
+	return &b
+}
+
+// Put implements mem.BufferPool: a piece was written, or dropped.
+func (p *parcel) Put(piece *[]byte) {
+	n := len(*piece)
+	p.pace.move(n)
+	p.mu.Lock()
+	p.left -= n
+	left := p.left
+	p.mu.Unlock()
+	if left <= 0 {
+		p.done()
+	}
+}
+
+// done tells that the transport holds nothing more of the parcel.
+func (p *parcel) done() {
+	p.conn.forget(p)
+	p.settle()
+}
+
+// settle gives the claim back.
+func (p *parcel) settle() {
+	p.pace.stop()
+	p.mu.Lock()
+	c := p.claim
+	p.claim = nil
+	p.mu.Unlock()
+	c.release()
+}
+
+// parcelCodec is gRPC's own codec, which knows parcels too.
+type parcelCodec struct{ encoding.CodecV2 }
+
+func newParcelCodec() parcelCodec { return parcelCodec{encoding.GetCodecV2("proto")} }
+
+// Marshal implements encoding.CodecV2.
+func (c parcelCodec) Marshal(v any) (mem.BufferSlice, error) {
+	if p, ok := v.(*parcel); ok {
+		return p.pack()
+	}
+	return c.CodecV2.Marshal(v)
+}
+
+// parcels sends the messages of a stream, and now and then one of them as a parcel:
+// what lies between two of them is little.
+//
+// Owned by the goroutine that sends.
+type parcels struct {
+	// Static after construction.
+	gateway *Gateway
+	client  client
+	out     grpc.ServerStream
+
+	loose int // bytes that were sent since the last parcel
+}
+
+// send sends a message of so many bytes. It waits for room in the budget first,
+// where the transport may hold much; waiting, it calls pause and resume.
+func (s *parcels) send(m proto.Message, size int, pause, resume func()) error {
+	if s.loose += size; s.loose < parcelPiece {
+		return s.out.SendMsg(m)
+	}
+	ctx := s.out.Context()
+	pause()
+	c, err := s.gateway.answers.take(ctx, s.client, int64(s.loose))
+	resume()
+	if err != nil {
+		return fmt.Errorf("waiting for room in the answer budget: %w", err)
+	}
+	s.loose = 0
+	return s.out.SendMsg(s.gateway.newParcel(ctx, m, c))
+}
