@@ -162,6 +162,7 @@ func (c *conversation) say(f *follow, out outlet) {
 		}
 	}
 	clear(c.slices) // they alias the log: a waiting stream must not hold it
+	c.batch.Release()
 	c.countBatch(f)
 }
 

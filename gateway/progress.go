@@ -74,6 +74,7 @@ func (p *progress) wrote(bytes int) {
 	p.delivered.bytes += uint64(bytes)
 	p.metrics.conflated(p.transport, p.sub.Skipped()-p.delivered.skipped)
 	p.delivered.skipped = p.sub.Skipped()
+	p.batch.Release()
 	p.show()
 	if at := p.batch.Committed(); !at.IsZero() {
 		p.metrics.commitToWrite(p.quietSince.Sub(at))

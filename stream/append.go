@@ -105,9 +105,11 @@ func (l *Log) tailFor(size int) *segment {
 	if n := len(l.next.segments); n > 0 && l.next.segments[n-1].fits(size) {
 		return l.next.segments[n-1]
 	}
-	s := newSegment(segmentFor(size, l.used))
+	bytes, entries := segmentFor(size, l.used)
+	s := newSegment(l.next.number, bytes, entries)
 	l.next.segments = append(l.next.segments, s)
 	l.allocated += s.bytes()
+	l.added += s.bytes()
 	return s
 }
 
@@ -123,6 +125,7 @@ func segmentFor(size int, used int64) (bytes, entries int) {
 // more. Readers keep the old one.
 func (l *Log) growIndex() {
 	grown := newIndex(2 * (l.next.count + l.next.tombstones + 8))
+	l.retire(l.indexed, l.index.bytes())
 	for i := range l.next.segments {
 		entries := l.next.entries(i)
 		for j := range entries {
@@ -132,5 +135,5 @@ func (l *Log) growIndex() {
 			}
 		}
 	}
-	l.index = grown
+	l.index, l.indexed = grown, l.next.number
 }

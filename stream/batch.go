@@ -17,6 +17,7 @@ type Batch struct {
 	parts     []part
 	counts    [Goodbye + 1]int
 	bytes     int
+	holds     int // bytes of the segments that parts name
 	boundary  bool
 	final     bool // nothing may follow in this batch
 	committed time.Time
@@ -34,6 +35,10 @@ type part struct {
 	event    Event
 }
 
+// heldBytes is how much a batch holds at least, in segments of which it may need
+// little, before its flush ends where it may.
+const heldBytes = 4 * segmentSize
+
 // scratchKept is how large scratch may be to be used again: a text of the
 // subscriber's own that is longer belongs to whoever has it, as one of the log.
 const scratchKept = 4 << 10
@@ -48,6 +53,16 @@ func (b *Batch) reset(l *Log) {
 
 // Empty says whether there is nothing to send.
 func (b *Batch) Empty() bool { return len(b.parts) == 0 }
+
+// full says whether the flush is to end where it may.
+func (b *Batch) full() bool { return b.bytes >= flushBytes || b.holds >= heldBytes }
+
+// Release lets go of the log, once what was appended of the batch is not needed any
+// more, or was copied. The batch is empty then, but for what it counts.
+func (b *Batch) Release() {
+	clear(b.parts)
+	b.parts = b.parts[:0]
+}
 
 // Boundary says whether the flush ends where a client may resume: then its last
 // event carries an id, made of the Position of every subscription of the stream.
@@ -85,7 +100,7 @@ func (b *Batch) addEntry(s *segment, j int) {
 		b.parts[n-1].to++
 		return
 	}
-	b.parts = append(b.parts, part{segment: s, from: j, to: j + 1})
+	b.addRun(s, j, j+1)
 }
 
 // addUpserts appends the entries of a segment from one up to another, which are
@@ -94,6 +109,13 @@ func (b *Batch) addUpserts(s *segment, from, to int) {
 	first, last := &s.entries[from], &s.entries[to-1]
 	b.bytes += int(last.off + last.size - first.off)
 	b.counts[Upsert] += to - from
+	b.addRun(s, from, to)
+}
+
+func (b *Batch) addRun(s *segment, from, to int) {
+	if n := len(b.parts); n == 0 || b.parts[n-1].segment != s {
+		b.holds += int(s.bytes())
+	}
 	b.parts = append(b.parts, part{segment: s, from: from, to: to})
 }
 

@@ -48,7 +48,7 @@ func (l *Log) compact() {
 		begin = 0
 	}
 	stop := min(end, begin+sweepSegments)
-	c := compaction{segments: v.segments[:begin:begin], first: v.first[:begin:begin]}
+	c := compaction{number: v.number, segments: v.segments[:begin:begin], first: v.first[:begin:begin]}
 	i := begin
 	for ; i < stop && c.read < sweepBytes; i++ {
 		c.add(l, v.segments[i], v.first[i], v.entries(i))
@@ -62,11 +62,16 @@ func (l *Log) compact() {
 	c.close()
 	c.segments = append(c.segments, v.segments[i:]...)
 	c.first = append(c.first, v.first[i:]...)
+	l.retire(l.listed, inList*int64(len(v.segments)))
+	l.listed = v.number
 	v.segments, v.first = c.segments, c.first
 	l.used -= c.freed
 	l.dead -= c.freed
 	l.allocated += c.allocated
 }
+
+// inList is what a segment takes in the lists of a version.
+const inList = 16
 
 // sealed is how many segments lie before the tail that is left alone.
 func (l *Log) sealed() int {
@@ -85,6 +90,7 @@ type compaction struct {
 	first    []uint64
 	out      *segment // the last of segments, if it is one of ours that has room
 
+	number    uint64 // of the version that is being made
 	rewrote   bool
 	read      int   // bytes looked into
 	freed     int64 // bytes of frames dropped
@@ -105,6 +111,7 @@ func (c *compaction) add(l *Log, s *segment, first uint64, entries []entry) {
 	c.read += s.used
 	c.freed += int64(s.dead)
 	c.allocated -= s.bytes()
+	l.retire(s.born, s.bytes())
 	for i := range entries {
 		e := &entries[i]
 		if superseded := e.superseded.Load(); superseded != 0 {
@@ -120,7 +127,7 @@ func (c *compaction) take(from *segment, e *entry) {
 	if c.out == nil || !c.out.fits(int(e.size)) {
 		c.close()
 		bytes := max(segmentSize, int(e.size))
-		c.out = newSegment(bytes, bytes/int(e.size)*5/4+4)
+		c.out = newSegment(c.number, bytes, bytes/int(e.size)*5/4+4)
 		c.allocated += c.out.bytes()
 		c.segments, c.first = append(c.segments, c.out), append(c.first, e.seq)
 	}
@@ -134,7 +141,7 @@ func (c *compaction) close() {
 	if s == nil || s.used*8 >= len(s.slab)*7 {
 		return
 	}
-	cut := newSegment(s.used, s.n)
+	cut := newSegment(c.number, s.used, s.n)
 	for i := range s.entries[:s.n] {
 		cut.take(s, &s.entries[i])
 	}

@@ -17,7 +17,10 @@
 // Each has a checker of its name in package streamtest.
 //
 //   - Consistent: between reset and end_of_snapshot a subscriber receives exactly
-//     the state that the upstream had at the revision of end_of_snapshot.
+//     the state that the upstream had at the revision of end_of_snapshot. If it is
+//     too slow for the state that the snapshot began with, a status (catching_up)
+//     says so, and what has changed follows: a key may then come twice, the second
+//     time newer, or be deleted.
 //   - Gapless: after end_of_snapshot no change is lost: for every key the newest
 //     value is delivered.
 //   - Ordered: a key never goes back to an older value, except after a reset. To a
@@ -25,7 +28,7 @@
 //     or a catch-up deletes come first, then upserts by rising revision.
 //   - Atomic: what the upstream changed in one transaction becomes visible
 //     together: no id is sent between, and no flush ends between where the
-//     subscriber keeps up.
+//     subscriber keeps up; only a transaction of more than a MiB takes several.
 //   - Resumable: going on from any position ever handed out, to this or another
 //     replica, gives the same final state as never having been away.
 //   - Conflating: a slow subscriber gets the newest value of each key. It blocks
@@ -61,8 +64,10 @@
 //	pump, one for each           the caller       the stream ends       its Subscription and its Batch
 //	subscriber
 //
-// Nothing else in this package says go, and there is no mutex. A log is written by
-// one goroutine, which publishes immutable versions through one atomic pointer;
-// everybody else reads those. Waiting is for a channel that is closed when there
-// is a newer version.
+// Nothing else in this package says go. A log is written by one goroutine, which
+// publishes immutable versions through one atomic pointer; everybody else reads
+// those. Waiting is for a channel that is closed when there is a newer version. The
+// one mutex of a log guards the list of those who hold a version between two
+// flushes: it is taken once for each walk of more than one flush, and for each
+// version that retires memory.
 package stream

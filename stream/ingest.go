@@ -82,7 +82,7 @@ func (in *ingest) run(ctx context.Context) {
 		in.step(ctx)
 	}
 	in.disconnect()
-	in.log.account.setLog(0)
+	in.log.account.leave()
 	for _, a := range []*alarm{&in.retry, &in.stale, &in.progress, &in.linger} {
 		a.stop()
 	}

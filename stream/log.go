@@ -66,29 +66,35 @@ type Log struct {
 
 	// Published by the writer, read by all.
 	head atomic.Pointer[version]
+	// The versions that readers hold.
+	pins *pins
 	// The versions that pages of a listing are read from.
 	pages pageVersions
 	// How many resources have some prefix; nil: not counted yet.
 	counts atomic.Pointer[[]prefixCount]
-	// Resources of one revision by their keys; nil: none.
-	sorted atomic.Pointer[[]sortedGroup]
 
 	// Owned by the writer.
 	next       version // becomes the head at the next publish
 	index      *index
+	indexed    uint64 // number of the first version that holds the index
+	listed     uint64 // number of the first version that holds the list of segments
 	deletes    tombstones
-	sweep      uint64 // compaction has looked at segments up to this seq
-	used, dead int64  // bytes of frames, and how many of them are superseded
-	allocated  int64  // bytes of slabs and tables
-	warmed     byte   // see warm: nothing reads it
+	sweep      uint64    // compaction has looked at segments up to this seq
+	used, dead int64     // bytes of frames, and how many of them are superseded
+	allocated  int64     // bytes of slabs and tables
+	added      int64     // of them, by the version that is being made
+	retired    []retired // by the version that is being made
+	warmed     byte      // see warm: nothing reads it
 }
 
 // NewLog returns an empty log: not primed, with the status Priming.
 func NewLog(c LogConfig) *Log {
 	l := &Log{
 		watch: c.Watch, history: c.History.withDefaults(),
-		framing: newFraming(c.Watch), account: c.account,
+		framing: newFraming(c.Watch), account: c.account, pins: newPins(c.account),
 	}
+	c.account.join(l.pins)
+	l.next.number = 1
 	l.index = newIndex(0)
 	l.next.status = Status{State: Priming, Since: time.Now(), Reason: "no snapshot yet"}
 	l.publish()
@@ -160,7 +166,12 @@ func (l *Log) Discard(s Status) {
 // restart begins a new generation with nothing in it.
 func (l *Log) restart(epoch string) {
 	v := &l.next
+	for _, s := range v.segments {
+		l.retire(s.born, s.bytes())
+	}
+	l.retire(l.indexed, l.index.bytes())
 	*v = version{
+		number:     v.number,
 		generation: v.generation + 1,
 		epoch:      epoch,
 		seq:        v.seq,
@@ -169,7 +180,7 @@ func (l *Log) restart(epoch string) {
 		status:     v.status,
 	}
 	l.unnumbered = strings.HasPrefix(epoch, UnnumberedEpoch)
-	l.index = newIndex(0)
+	l.index, l.indexed = newIndex(0), v.number
 	l.deletes = tombstones{}
 	l.sweep, l.used, l.dead, l.allocated = v.seq, 0, 0, 0
 }
@@ -179,14 +190,46 @@ func (l *Log) publish() {
 	v := l.next
 	v.index = l.index
 	v.changed = make(chan struct{})
-	holds, sorted := l.allocated+l.index.bytes()+l.deletes.memory(), l.sortedBytes()
-	v.bytes = holds + sorted
-	l.account.setLog(holds - l.dead) // a listing must not make a watch stale
+	v.bytes = l.allocated + l.index.bytes() + l.deletes.memory()
+	l.account.setLog(v.bytes-l.dead, l.dead)
+	l.passOn(&v)
 	if old := l.head.Swap(&v); old != nil {
 		close(old.changed)
+		if old.generation != v.generation {
+			l.pins.takeAll() // nobody goes on in it
+		}
 	}
-	l.pages.expire()
-	l.forgetSorted()
+	l.account.relieve(l.pins, v.bytes)
+	l.pages.expire(l.pins)
+}
+
+// passOn counts what the version that is about to be published adds and retires.
+func (l *Log) passOn(v *version) {
+	most := l.account.eraBytes(v.bytes)
+	if len(l.retired) > 0 || l.added >= most {
+		l.pins.pass(v.number, l.retired, l.added, most)
+		l.retired, l.added = l.retired[:0], 0
+		if cap(l.retired) > retiredKept {
+			l.retired = nil
+		}
+	}
+	l.next.number++
+}
+
+// retiredKept is how long the list of retired memory may be to be used again.
+const retiredKept = 1024
+
+// retire notes memory that the versions from born on held, and the one that is
+// being made does not.
+func (l *Log) retire(born uint64, bytes int64) {
+	if born == l.next.number {
+		return // no version held it
+	}
+	if n := len(l.retired); n > 0 && l.retired[n-1].born == born {
+		l.retired[n-1].bytes += bytes
+		return
+	}
+	l.retired = append(l.retired, retired{born, bytes})
 }
 
 // Status returns the freshness of the watch.

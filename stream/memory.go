@@ -3,6 +3,7 @@ package stream
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 )
 
@@ -13,7 +14,10 @@ var ErrMemory = errors.New("the watch does not fit into its memory")
 // Memory is a ceiling for what watches hold: their logs, and what is staged on
 // its way into them. Two fifths are for what the logs serve, and two for what is
 // staged, so that there is always room to load what the upstream has now beside
-// what is served. The last fifth is for what was superseded, until it is compacted.
+// what is served. The last fifth, and what the logs leave of theirs, is for what was
+// superseded: until it is compacted, and for as long as readers are in the middle
+// of an older version. When it is full, the oldest versions are taken away from
+// their readers, which go on from where they are with the newest one.
 //
 // What it counts are bytes that are held. The garbage collector needs room
 // beside them; see debug.SetMemoryLimit.
@@ -23,7 +27,10 @@ type Memory struct {
 	ceiling int64 // static after construction; 0: none
 
 	// Atomic.
-	logs, staged atomic.Int64
+	logs, staged, superseded atomic.Int64
+
+	// Never changed, only replaced.
+	accounts atomic.Pointer[[]*account]
 }
 
 // NewMemory returns a ceiling of so many bytes, which several watches may share;
@@ -38,6 +45,59 @@ func (m *Memory) Logs() int64 { return m.logs.Load() }
 
 // Staged is how many bytes are held of what is not complete yet.
 func (m *Memory) Staged() int64 { return m.staged.Load() }
+
+// Superseded is how many bytes are held of what is superseded, in the logs and by
+// readers of older versions.
+func (m *Memory) Superseded() int64 { return m.superseded.Load() }
+
+// swollen says whether older versions must be taken away from their readers.
+func (m *Memory) swollen() bool {
+	return m.ceiling > 0 && m.logs.Load()+m.superseded.Load() > m.ceiling/5*3
+}
+
+func (m *Memory) join(a *account) {
+	m.replace(func(all []*account) []*account { return append(all, a) })
+}
+
+func (m *Memory) leave(a *account) {
+	m.replace(func(all []*account) []*account {
+		return slices.DeleteFunc(all, func(one *account) bool { return one == a })
+	})
+}
+
+func (m *Memory) replace(change func([]*account) []*account) {
+	for {
+		old := m.accounts.Load()
+		var all []*account
+		if old != nil {
+			all = slices.Clone(*old)
+		}
+		changed := change(all)
+		if m.accounts.CompareAndSwap(old, &changed) {
+			return
+		}
+	}
+}
+
+// all are the accounts that share the ceiling.
+func (m *Memory) all() []*account {
+	if all := m.accounts.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// mostPinned are the pins that hold the most; nil: none holds anything.
+func (m *Memory) mostPinned() *pins {
+	var most *pins
+	held := int64(0)
+	for _, a := range m.all() {
+		if n := a.pins.held.Load(); n > held {
+			most, held = a.pins, n
+		}
+	}
+	return most
+}
 
 // What of the ceiling is allowed.
 func (m *Memory) forLogs() int64   { return m.ceiling / 5 * 2 }

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -58,54 +59,72 @@ func parsePageToken(s string) (t pageToken, err error) {
 	return t, nil
 }
 
-// defaultPageSize is the number of resources in a page unless asked otherwise.
-const defaultPageSize = 1000
-
 // Page returns up to size resources whose key begins with prefix, by rising
-// revision and, within one revision, by key; fewer if they are large. A size that is
-// not positive is the default, 1,000. With the token of a page it returns the next
-// one, as of the same revision; ErrPageGone if that cannot be put together any
-// longer, an InvalidError if the token is none of ours. The log must be primed.
+// revision and, within one revision, by key; fewer if they are large. With the token of a page it returns
+// the next one, as of the same revision; ErrPageGone if that can no more be put
+// together, an InvalidError if the token is none of ours. The log must be primed.
 func (l *Log) Page(prefix, token string, size int) (Page, error) {
-	if size <= 0 {
-		size = defaultPageSize
-	}
-	v, seq, t, err := l.listing(prefix, token)
-	if err != nil {
-		return Page{}, err
+	v := l.head.Load()
+	t := pageToken{Epoch: v.epoch, AsOf: v.revision, Prefix: prefixHash(prefix)}
+	t.Count = View{l, v}.countPrefix(prefix)
+	seq := v.seq
+	if token != "" {
+		var err error
+		if t, err = parsePageToken(token); err != nil {
+			return Page{}, err
+		}
+		if !slices.Equal(t.Prefix, prefixHash(prefix)) {
+			return Page{}, &InvalidError{What: "page token", Got: token, Want: "the same prefix as for the page before"}
+		}
+		var ok bool
+		if v, seq, ok = l.asOf(t); !ok {
+			return Page{}, ErrPageGone
+		}
 	}
 	p := Page{Revision: t.AsOf, Count: t.Count}
 	p.Position = Position{Watch: l.watch, Epoch: narrowEpoch(v.epoch, prefix), Upserts: t.AsOf, AsOf: t.AsOf}
 	var more bool
-	p.Resources, more = l.page(v, seq, prefix, t, size)
+	p.Resources, more = v.page(l, seq, prefix, t, size)
 	if more {
 		last := p.Resources[len(p.Resources)-1]
 		t.After, t.Key = last.Revision, []byte(last.Key)
 		p.Next = t.String()
-		l.pages.keep(v, t.AsOf, time.Now())
+		l.pages.keep(l.pins, v, t.AsOf, time.Now())
 	}
 	return p, nil
 }
 
-// listing returns where a page begins, and the version and the seq as of which to
-// read it: that of the token, or of a listing that begins now.
-func (l *Log) listing(prefix, token string) (v *version, seq uint64, t pageToken, err error) {
-	if token == "" {
-		v = l.head.Load()
-		t = pageToken{Epoch: v.epoch, AsOf: v.revision, Prefix: prefixHash(prefix), Count: View{l, v}.countPrefix(prefix)}
-		return v, v.seq, t, nil
+// page collects what follows the token: whole groups of one revision, each in
+// the order of the keys, until there is more than fits.
+func (v *version) page(l *Log, seq uint64, prefix string, t pageToken, size int) (page []Resource, more bool) {
+	var group uint64
+	sorted, bytes := 0, 0 // page[:sorted] is in its final order
+	endGroup := func() {
+		g := page[sorted:]
+		slices.SortFunc(g, func(a, b Resource) int { return cmp.Compare(a.Key, b.Key) })
+		sorted = len(page)
 	}
-	if t, err = parsePageToken(token); err != nil {
-		return nil, 0, t, err
-	}
-	if !slices.Equal(t.Prefix, prefixHash(prefix)) {
-		return nil, 0, t, &InvalidError{What: "page token", Got: token, Want: "the same prefix as for the page before"}
-	}
-	v, seq, ok := l.asOf(t)
-	if !ok {
-		return nil, 0, t, ErrPageGone
-	}
-	return v, seq, t, nil
+	v.each(seq, func(s *segment, e *entry) bool {
+		if e.revision < t.After || !l.framing.hasPrefix(s, e, prefix) {
+			return true
+		}
+		if e.revision != group {
+			endGroup()
+			group = e.revision
+			if more = len(page) > size || bytes > pageBytes; more {
+				return false
+			}
+		}
+		r := l.framing.event(l.watch, s, e).Resource
+		if r.Revision > t.After || r.Key > string(t.Key) {
+			page = append(page, r)
+			bytes += r.size()
+		}
+		return true
+	})
+	endGroup()
+	n := fitting(page, size)
+	return page[:n:n], more || n < len(page)
 }
 
 // fitting returns how many of the resources fit into a page; at least one.
@@ -158,13 +177,13 @@ type pageVersions struct {
 }
 
 type pageVersion struct {
-	v    *version
+	pin  *pin
 	asOf uint64
 	at   time.Time
 }
 
 // keep renews the version's slot, or takes the oldest one.
-func (p *pageVersions) keep(v *version, asOf uint64, now time.Time) {
+func (p *pageVersions) keep(pins *pins, v *version, asOf uint64, now time.Time) {
 	if v.revision != asOf {
 		return
 	}
@@ -172,33 +191,54 @@ func (p *pageVersions) keep(v *version, asOf uint64, now time.Time) {
 	for i := range p.slots {
 		slot := &p.slots[i]
 		held := slot.Load()
-		if held == nil || held.v == v {
-			oldest = slot
-			break
+		if held.version() == v {
+			slot.CompareAndSwap(held, &pageVersion{held.pin, asOf, now})
+			return
 		}
-		if first := oldest.Load(); first != nil && held.at.Before(first.at) {
+		if first := oldest.Load(); first.version() != nil && (held.version() == nil || held.at.Before(first.at)) {
 			oldest = slot
 		}
 	}
-	oldest.Store(&pageVersion{v, asOf, now})
+	before, one := oldest.Load(), pins.add(v)
+	if one != nil && !oldest.CompareAndSwap(before, &pageVersion{one, asOf, now}) {
+		pins.release(one) // another listing was faster
+		return
+	}
+	if one != nil {
+		before.release(pins)
+	}
+}
+
+// version is what is kept; nil if nothing is, or if it was taken away.
+func (p *pageVersion) version() *version {
+	if p == nil {
+		return nil
+	}
+	return p.pin.version()
+}
+
+func (p *pageVersion) release(pins *pins) {
+	if p != nil {
+		pins.release(p.pin)
+	}
 }
 
 func (p *pageVersions) find(t pageToken) *version {
 	for i := range p.slots {
 		held := p.slots[i].Load()
-		if held != nil && held.asOf == t.AsOf && held.v.epoch == t.Epoch {
-			return held.v
+		if v := held.version(); v != nil && held.asOf == t.AsOf && v.epoch == t.Epoch {
+			return v
 		}
 	}
 	return nil
 }
 
 // expire lets go of what was not asked for lately.
-func (p *pageVersions) expire() {
+func (p *pageVersions) expire(pins *pins) {
 	for i := range p.slots {
 		held := p.slots[i].Load()
-		if held != nil && time.Since(held.at) > pageAge {
-			p.slots[i].CompareAndSwap(held, nil)
+		if held != nil && time.Since(held.at) > pageAge && p.slots[i].CompareAndSwap(held, nil) {
+			held.release(pins)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import "time"
 // It is cheap enough to be asked before each Next.
 func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
 	v := s.log.head.Load()
-	if w := &s.walk; w.v != nil && w.v.generation == v.generation {
-		return w.pending(limit), w.purpose == snapshot
+	if s.walking() && s.generation == v.generation {
+		return s.pendingOfWalk(v, limit), s.walk.purpose == snapshot
 	}
 	if !v.primed() {
 		return 0, false
@@ -20,15 +20,22 @@ func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
 	return v.bytesFrom(from, limit), whole
 }
 
-func (w *walk) pending(limit int) int {
+func (s *Subscription) pendingOfWalk(newest *version, limit int) int {
+	w, v := &s.walk, s.pin.version()
 	from := w.at
 	if w.deletes {
 		from = w.upserts
 	}
-	if w.replay && w.v.bytesFrom(from, replayBytes) < replayBytes {
+	if v == nil { // it was taken away
+		v, from = newest, newest.after(w.paused.passed)
+		if w.deletes {
+			from = v.after(w.paused.upserts)
+		}
+	}
+	if w.replay && v.bytesFrom(from, replayBytes) < replayBytes {
 		return 0
 	}
-	return w.v.bytesFrom(from, limit)
+	return v.bytesFrom(from, limit)
 }
 
 // begins returns where the walk to the head of v would begin.
@@ -77,7 +84,7 @@ func (s *Subscription) Hold(reason string) {
 		return
 	}
 	s.held = true
-	if s.walk.v != nil {
+	if s.walking() {
 		return // its status says already that it is not there yet
 	}
 	s.own = Status{State: Resyncing, Since: time.Now(), Reason: reason}
@@ -95,7 +102,7 @@ func (s *Subscription) Release() {
 		return
 	}
 	s.held = false
-	if s.walk.v == nil {
+	if !s.walking() {
 		s.own = Status{}
 	}
 }

@@ -117,7 +117,7 @@ func TestHold(t *testing.T) {
 				t.Errorf("got %v %q", e.State, e.Reason)
 			}
 		}
-		if s.Next(b) || s.walk.v != nil || s.Resting() {
+		if s.Next(b) || s.walking() || s.Resting() {
 			t.Error("it reads while it is held")
 		}
 		s.Release()

@@ -22,8 +22,8 @@ func (s *Subscription) Progress() Progress {
 		Position: s.position, CatchingUp: s.own.State == CatchingUp,
 		log: s.log, begun: s.begun, generation: s.generation, cursor: s.cursor,
 	}
-	if w := &s.walk; w.v != nil && w.purpose == snapshot {
-		p.cursor, p.left = w.v.seq, max(w.v.count-w.delivered, 0)
+	if w := &s.walk; w.under && w.purpose == snapshot {
+		p.cursor, p.left = w.paused.asOf, max(w.paused.count-w.delivered, 0)
 	}
 	return p
 }

@@ -64,6 +64,8 @@ func (w *world) actions() map[string]func(*rapid.T) {
 		"read slowly":        w.readSlowly,
 		"read slowly 2":      w.readSlowly,
 		"leave":              w.leave,
+		"take versions":      w.takeVersions,
+		"take versions 2":    w.takeVersions,
 	}
 }
 
@@ -247,6 +249,18 @@ func (w *world) readSlowly(t *rapid.T) {
 	}
 	for range rapid.IntRange(1, 3).Draw(t, "flushes") {
 		w.step(c)
+	}
+}
+
+// takeVersions makes those who are in the middle of a walk go on in a newer version,
+// which may differ.
+func (w *world) takeVersions(t *rapid.T) {
+	w.readSlowly(t)
+	if rapid.Bool().Draw(t, "change") {
+		w.commit(t)
+	}
+	for _, g := range w.gateways {
+		g.watch.TakeVersions()
 	}
 }
 

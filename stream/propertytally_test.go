@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -21,7 +22,7 @@ var tallied = []string{
 	"histories", "events", "ids", "resumes from an id of the replica", "resumes from an id of another",
 	"resumes in mid-snapshot or mid-catch-up", "resumes tried at the end",
 	"outcome exact", "outcome expired", "outcome ahead", "outcome epoch_changed", "outcome snapshot",
-	"resets", "catch-ups", "changes skipped", "segments rewritten", "flush cut", "snapshot cut",
+	"resets", "catch-ups", "walks given up", "changes skipped", "segments rewritten", "flush cut", "snapshot cut",
 	"upstream lost", "upstream fell back", "snapshots refused as behind", "restore, new epoch",
 	"restore, same epoch", "gateway restarted", "tombstones dropped", "statuses",
 	"deletes with their own revision", "deletes without one",
@@ -101,6 +102,9 @@ func (w *world) countEvent(e stream.Event) {
 		w.tally.add("statuses")
 		if e.State == stream.CatchingUp {
 			w.tally.add("catch-ups")
+			if strings.HasPrefix(e.Reason, "too slow") {
+				w.tally.add("walks given up")
+			}
 		}
 	case stream.Bookmark:
 		w.tally.addN("changes skipped", int(e.Skipped))

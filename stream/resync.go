@@ -50,7 +50,7 @@ func (l *Log) begin(epoch string, snapshot []Change, revision uint64, result Com
 		l.next.status = status
 	}
 	l.restart(epoch)
-	l.index = newIndex(len(snapshot))
+	l.index, l.indexed = newIndex(len(snapshot)), l.next.number
 	l.append(snapshot, revision, &result)
 	l.next.origin, l.next.horizon = revision, l.knownFrom(revision)
 	l.next.horizonAge = l.next.committed

@@ -59,6 +59,7 @@ type segment struct {
 	// Static after construction; the bytes and entries beyond what was
 	// published belong to the writer.
 	name    uint64 // no other segment of this process has, or had, the same
+	born    uint64 // number of the first version that holds it
 	slab    []byte
 	entries []entry
 
@@ -73,8 +74,8 @@ type segment struct {
 // segmentNames is the name that was given last.
 var segmentNames atomic.Uint64
 
-func newSegment(bytes, entries int) *segment {
-	return &segment{name: segmentNames.Add(1), slab: make([]byte, bytes), entries: make([]entry, entries)}
+func newSegment(born uint64, bytes, entries int) *segment {
+	return &segment{name: segmentNames.Add(1), born: born, slab: make([]byte, bytes), entries: make([]entry, entries)}
 }
 
 // bytes is the memory that the segment holds.

@@ -39,7 +39,8 @@ const (
 //
 // A reader that is slow costs the log nothing: superseded values are simply not
 // there any more when it comes back. While it is in the middle of a walk it pins
-// the version that it walks through.
+// the version that it walks through. Where the memory is needed, the version is
+// taken away from it, and it goes on with the newest one.
 //
 // A Subscription belongs to one goroutine, its pump.
 type Subscription struct {
@@ -59,6 +60,7 @@ type Subscription struct {
 	held       bool   // Next must not read
 	told       Status
 	walk       walk
+	pin        *pin     // of the walk, once it took more than one flush
 	cursor     uint64   // seq up to which everything was delivered
 	position   Position // up to which everything was delivered
 	announced  Position // the last one that a batch carried
@@ -75,7 +77,7 @@ func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 
 // Close gives the subscription up. It may be called more than once.
 func (s *Subscription) Close() {
-	s.walk = walk{}
+	s.dropWalk()
 	s.StandFor(0)
 	if s.watch != nil {
 		s.watch.release()
@@ -96,7 +98,7 @@ func (s *Subscription) StandFor(readers int) {
 // the first snapshot included, and nothing is held back: what comes next is the
 // next change.
 func (s *Subscription) Resting() bool {
-	return s.synced && s.walk.v == nil && s.hold.IsZero() && s.own.State == 0 && !s.held
+	return s.synced && !s.walking() && s.hold.IsZero() && s.own.State == 0 && !s.held
 }
 
 // Beside says whether two resting subscriptions of one watch are at the same
@@ -156,22 +158,23 @@ func (s *Subscription) Next(b *Batch) bool {
 	b.reset(s.log)
 	v := s.log.head.Load()
 	s.changed = v.changed
-	if s.walk.v != nil && s.walk.v.generation != v.generation {
-		s.walk = walk{}
+	s.takeUpWalk(b, v)
+	if !b.final {
+		s.tell(b, v, false)
 	}
-	s.tell(b, v, false)
-	for !s.held && b.bytes < flushBytes && (s.walk.v != nil || s.begin(b, v)) {
+	for !s.held && !b.full() && (s.walking() || s.begin(b, v)) {
 		if b.final {
 			break
 		}
 		s.advance(b)
-		if s.walk.v != nil && !b.Empty() {
+		if s.walking() && !b.Empty() {
 			break
 		}
 	}
 	if !b.final {
-		s.tell(b, v, s.walk.v == nil && s.cursor == v.seq && s.begun)
+		s.tell(b, v, !s.walking() && s.cursor == v.seq && s.begun)
 	}
+	s.pauseWalk()
 	if b.boundary {
 		s.announced = s.position
 	}
@@ -183,6 +186,7 @@ func (s *Subscription) advance(b *Batch) {
 	w := &s.walk
 	w.fill(b, s.options.Prefix)
 	done := w.done()
+	w.torn = w.torn && !done
 	switch {
 	case done:
 		s.cursor = w.v.seq
@@ -196,7 +200,7 @@ func (s *Subscription) advance(b *Batch) {
 	if done {
 		s.end(b)
 	}
-	b.boundary = !b.Empty()
+	b.boundary = !b.Empty() && !w.torn
 }
 
 func (s *Subscription) place(upserts, asOf uint64) {
@@ -205,8 +209,9 @@ func (s *Subscription) place(upserts, asOf uint64) {
 
 // end adds what ends the walk under way.
 func (s *Subscription) end(b *Batch) {
-	w := s.walk
-	s.walk, s.own = walk{}, Status{}
+	w, gaveUp := s.walk, s.own.State == CatchingUp
+	s.dropWalk()
+	s.own = Status{}
 	switch w.purpose {
 	case following:
 		b.committed = w.v.committed
@@ -217,8 +222,11 @@ func (s *Subscription) end(b *Batch) {
 		s.synced = true
 		count := View{s.log, w.v}.countPrefix(s.options.Prefix)
 		b.addEvent(Event{Type: EndOfSnapshot, Revision: w.v.revision, Count: count, Resumed: true})
+		if gaveUp {
+			s.tell(b, w.v, true)
+		}
 	case catching:
-		skipped := w.v.seq - w.seq - uint64(w.delivered)
+		skipped := w.v.seq - w.began - uint64(w.delivered)
 		s.skipped += skipped
 		b.addEvent(Event{Type: Bookmark, Revision: w.v.revision, Skipped: skipped})
 		// It has caught up, also if there is more by now.
@@ -310,7 +318,12 @@ func (s *Subscription) reset(b *Batch, v *version, reason ResetReason) {
 	// The id stands with the reset itself: of more events in the same flush some
 	// might arrive, and the id not.
 	b.boundary, b.final = true, true
-	s.walk = walk{v: v, purpose: snapshot, at: v.normal(place{})}
+	s.dropWalk()
+	s.walk = snapshotWalk(v)
+}
+
+func snapshotWalk(v *version) walk {
+	return walk{under: true, v: v, purpose: snapshot, at: v.normal(place{})}
 }
 
 // resume goes on after a position: always by catching up. A client that was cut
@@ -326,8 +339,8 @@ func (s *Subscription) resume(v *version, r Position) {
 		upserts = v.normal(place{})
 	}
 	s.walk = walk{
-		v: v, purpose: resuming, deletes: true, at: from, upserts: upserts,
-		seq: s.cursor, revision: r.Upserts, complete: r.Upserts,
+		under: true, v: v, purpose: resuming, deletes: true, at: from, upserts: upserts,
+		began: s.cursor, revision: r.Upserts, complete: r.Upserts,
 	}
 }
 
@@ -337,7 +350,7 @@ func (s *Subscription) follow(b *Batch, v *version) {
 	from := v.after(s.cursor)
 	revision := s.position.AsOf
 	if v.replayable(s.cursor, from) {
-		s.walk = walk{v: v, replay: true, at: from, seq: s.cursor, complete: revision}
+		s.walk = walk{under: true, v: v, replay: true, at: from, seq: s.cursor, complete: revision}
 		return
 	}
 	if s.cursor < v.forgotten {
@@ -346,8 +359,8 @@ func (s *Subscription) follow(b *Batch, v *version) {
 		return
 	}
 	s.walk = walk{
-		v: v, purpose: catching, deletes: true, at: from, upserts: from,
-		seq: s.cursor, revision: revision, complete: revision,
+		under: true, v: v, purpose: catching, deletes: true, at: from, upserts: from,
+		began: s.cursor, revision: revision, complete: revision,
 	}
 	s.own = Status{State: CatchingUp, Since: time.Now(), Reason: "too far behind to get every value"}
 	s.tell(b, v, false)
@@ -397,7 +410,7 @@ func (s *Subscription) tell(b *Batch, v *version, atHead bool) {
 func (s *Subscription) Bookmark(b *Batch) bool {
 	b.reset(s.log)
 	v := s.log.head.Load()
-	if !s.begun || s.walk.v != nil || v.generation != s.generation || v.seq != s.cursor {
+	if !s.begun || s.walking() || v.generation != s.generation || v.seq != s.cursor {
 		return false
 	}
 	s.place(v.revision, v.revision)

@@ -13,15 +13,20 @@ const flushBytes = segmentSize
 // Why a position in a catch-up needs two numbers: an upsert that was superseded
 // before T is not given, so "everything up to R" is true only as seen at T.
 type walk struct {
-	v       *version // nil: no walk under way
+	under   bool     // there is one
+	v       *version // nil between two flushes, and where there is none
 	purpose purpose
 	replay  bool
+	torn    bool // a replay that is inside of a transaction
+
+	paused pausedWalk // between two flushes
 
 	deletes bool  // a catch-up that is still at the deletes
 	at      place // next entry to look at
 	upserts place // where the upserts begin, once the deletes are done
 
-	seq       uint64 // of the last entry that was passed
+	began     uint64 // seq of the last entry before the walk
+	seq       uint64 // of the last transaction that was replayed
 	revision  uint64 // of the last entry that was passed
 	complete  uint64 // every entry up to this revision was passed
 	delivered int
@@ -53,19 +58,22 @@ func (w *walk) fill(b *Batch, prefix string) {
 	}
 }
 
-// fillReplay ends between transactions only.
+// fillReplay ends between transactions, but for one that is very large.
 func (w *walk) fillReplay(b *Batch, prefix string) {
 	f := &b.log.framing
-	for w.at.segment < len(w.v.segments) {
+	for w.at.segment < len(w.v.segments) && b.bytes < replayBytes && b.holds < replayBytes {
 		s := w.v.segments[w.at.segment]
 		e := &s.entries[w.at.entry]
 		if f.hasPrefix(s, e, prefix) {
 			b.addEntry(s, w.at.entry)
 			w.delivered++
 		}
-		w.seq, w.complete = e.seq, e.revision
 		w.step()
-		if e.is(endsCommit) && b.bytes >= flushBytes {
+		if w.torn = !e.is(endsCommit); w.torn {
+			continue
+		}
+		w.seq, w.complete = e.seq, e.revision
+		if b.full() {
 			return
 		}
 	}
@@ -81,7 +89,7 @@ func (w *walk) fillDeletes(b *Batch, prefix string) {
 			w.delivered++
 		}
 		w.step()
-		if b.bytes >= flushBytes {
+		if b.full() {
 			return
 		}
 	}
@@ -93,7 +101,7 @@ func (w *walk) fillDeletes(b *Batch, prefix string) {
 // what is made of it for one serves all. Not so of a narrowed watch, which may have
 // little in each.
 func (w *walk) fillUpserts(b *Batch, prefix string) {
-	for w.at.segment < len(w.v.segments) && b.bytes < flushBytes {
+	for w.at.segment < len(w.v.segments) && !b.full() {
 		if w.at.entry == 0 && b.bytes > 0 && prefix == "" && b.bytes+w.v.used(w.at.segment) > flushBytes {
 			break
 		}

@@ -176,6 +176,19 @@ func TestCheckersAcceptWhatIsRight(t *testing.T) {
 			h := newHand().connect(nil).flush(1, "e-2/3", reset(stream.ResetInitial), upsert("b", 2, "2")).close(2)
 			return h.connect(h.mark(0)).flush(3, "e-2/6", remove("b", 4)).flush(3, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), resumed(6, 2))
 		}(),
+		"went on with a newer state": newHand().connect(nil).
+			flush(1, "e-2/3", reset(stream.ResetInitial), upsert("b", 2, "2")).
+			flush(2, "e-2/5", status(stream.CatchingUp), remove("b", 4)).
+			flush(2, "e-5", upsert("a", 3, "3"), upsert("c", 5, "5"), resumed(5, 2), status(stream.InSync)).
+			flush(3, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7")),
+		"went on with a newer state twice": newHand().connect(nil).
+			flush(1, "e-3/5", reset(stream.ResetInitial), upsert("a", 3, "3")).
+			flush(2, "e-5/6", status(stream.CatchingUp), upsert("c", 5, "5")).
+			flush(2, "e-6", status(stream.CatchingUp), upsert("a", 6, "6"), upsert("c", 6, "7"), resumed(6, 2), status(stream.InSync)),
+		"caught up, with a newer state": newHand().toThree().
+			flush(2, "e-3", status(stream.CatchingUp), remove("b", 4)).
+			flush(2, "", upsert("c", 5, "5")).
+			flush(2, "e-6", status(stream.CatchingUp), upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 0), status(stream.InSync)),
 		"caught up": newHand().toThree().
 			flush(2, "e-3", status(stream.CatchingUp), remove("b", 4)).
 			flush(2, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 1), status(stream.InSync)),
@@ -219,6 +232,15 @@ func TestCheckersRejectWhatIsBroken(t *testing.T) {
 			flush(1, "e-3", reset(stream.ResetInitial), upsert("b", 2, "2"), upsert("a", 3, "3"), end(3, 3)), "count is 3"},
 		{"Consistent", "delete in a snapshot", newHand().connect(nil).
 			flush(1, "e-3", reset(stream.ResetInitial), remove("c", 3), upsert("b", 2, "2"), upsert("a", 3, "3"), end(3, 2)), "inside of a snapshot"},
+		{"Consistent", "key twice, and not newer", newHand().connect(nil).
+			flush(1, "e-2/3", reset(stream.ResetInitial), upsert("b", 2, "2")).
+			flush(2, "e-3", status(stream.CatchingUp), upsert("b", 2, "2"), upsert("a", 3, "3"), resumed(3, 2)), `"b" twice`},
+		{"Consistent", "newer state, and not resumed", newHand().connect(nil).
+			flush(1, "e-2/3", reset(stream.ResetInitial), upsert("b", 2, "2")).
+			flush(2, "e-3", status(stream.CatchingUp), upsert("a", 3, "3"), end(3, 2)), "resumed is false"},
+		{"Conflating", "key twice in a catch-up with a newer state, and not newer", newHand().toThree().
+			flush(2, "e-3", status(stream.CatchingUp), remove("b", 4), upsert("c", 5, "5")).
+			flush(2, "e-6", status(stream.CatchingUp), upsert("c", 5, "5"), upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 0)), `"c" twice`},
 		{"Consistent", "resumed, and was not", newHand().connect(nil).
 			flush(1, "e-3", reset(stream.ResetInitial), upsert("b", 2, "2"), upsert("a", 3, "3"), resumed(3, 2)), "resumed is true"},
 

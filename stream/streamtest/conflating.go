@@ -9,8 +9,8 @@ import (
 
 var errBrokeConflating = errors.New("broke Conflating: a subscriber that is slower than the upstream gets the newest value of each key and may miss values in between; it never blocks another subscriber or the upstream, and never costs memory in proportion to its lag")
 
-// CheckConflating checks each catch-up: no key twice, the newest value of each
-// at its end, and an honest count of what was skipped. That nobody is blocked,
+// CheckConflating checks each catch-up: no key twice, unless it went on with a newer
+// state, the newest value of each at its end, and an honest count of what was skipped. That nobody is blocked,
 // and that no memory is held, cannot be seen in a history; a test has to look.
 func CheckConflating(h *History) error {
 	return h.each(errBrokeConflating, func(c *Connection) error {
@@ -24,7 +24,7 @@ type catchUp struct {
 	history    *History
 	connection *Connection
 	begun      bool
-	seen       map[string]bool
+	seen       sent
 	from       uint64 // the revision up to which the subscriber had everything
 }
 
@@ -38,28 +38,21 @@ func (u *catchUp) check(s *step) error {
 	switch s.event.Type {
 	case stream.StatusChange:
 		u.begun = s.phase == catchingUp
-		u.seen = map[string]bool{}
+		if !s.renewed {
+			u.seen = sent{}
+		}
 	case stream.Reset:
 		u.begun = false
 	case stream.Upsert, stream.Delete:
-		return u.once(s.event.Resource.Key)
+		if u.begun {
+			return u.seen.once(s, "a catch-up")
+		}
 	case stream.EndOfSnapshot:
 		u.from = s.event.Revision // its id may stand further on, behind a catch-up
 	case stream.Bookmark:
 		defer func() { u.begun, u.from = false, s.event.Revision }()
 		return u.end(s)
 	}
-	return nil
-}
-
-func (u *catchUp) once(key string) error {
-	if !u.begun {
-		return nil
-	}
-	if u.seen[key] {
-		return fmt.Errorf("%q twice in a catch-up", key)
-	}
-	u.seen[key] = true
 	return nil
 }
 

@@ -7,12 +7,12 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-var errBrokeConsistent = errors.New("broke Consistent: between reset and end_of_snapshot a subscriber receives exactly the state that the upstream had at the revision named by end_of_snapshot: no key missing, none extra, none twice, no older value")
+var errBrokeConsistent = errors.New("broke Consistent: between reset and end_of_snapshot a subscriber receives exactly the state that the upstream had at the revision named by end_of_snapshot: no key missing, none extra, no older value, and none twice unless a status (catching_up) stands between; then the second is newer")
 
 // CheckConsistent checks each snapshot, and the state after each resume.
 func CheckConsistent(h *History) error {
 	return h.each(errBrokeConsistent, func(c *Connection) error {
-		seen := map[string]bool{}
+		seen := sent{}
 		return c.walk(func(s *step) error {
 			if s.event == nil {
 				return nil
@@ -21,7 +21,7 @@ func CheckConsistent(h *History) error {
 			case stream.Reset:
 				clear(seen)
 			case stream.Upsert, stream.Delete:
-				return inSnapshot(s, seen)
+				return seen.inSnapshot(s)
 			case stream.EndOfSnapshot:
 				return h.endOfSnapshot(c, s)
 			}
@@ -30,19 +30,33 @@ func CheckConsistent(h *History) error {
 	})
 }
 
+// sent are the keys that came in a snapshot or a catch-up, each with the revision
+// of its last upsert; 0 for one that was deleted.
+type sent map[string]uint64
+
 // inSnapshot checks a change between reset and end_of_snapshot.
-func inSnapshot(s *step, seen map[string]bool) error {
+func (seen sent) inSnapshot(s *step) error {
 	if s.phase != snapshot {
 		return nil
 	}
-	key := s.event.Resource.Key
-	if s.event.Type == stream.Delete {
-		return fmt.Errorf("delete of %q inside of a snapshot", key)
+	if s.event.Type == stream.Delete && !s.renewed {
+		return fmt.Errorf("delete of %q inside of a snapshot", s.event.Resource.Key)
 	}
-	if seen[key] {
-		return fmt.Errorf("%q twice in a snapshot", key)
+	return seen.once(s, "a snapshot")
+}
+
+// once checks that a key comes once, or else with a newer value after the walk went
+// on with a newer state.
+func (seen sent) once(s *step, in string) error {
+	key, revision := s.event.Resource.Key, uint64(0)
+	if s.event.Type == stream.Upsert {
+		revision = s.event.Resource.Revision
 	}
-	seen[key] = true
+	before, again := seen[key]
+	if again && (!s.renewed || revision > 0 && revision <= before) {
+		return fmt.Errorf("%q twice in %s", key, in)
+	}
+	seen[key] = revision
 	return nil
 }
 
@@ -52,7 +66,7 @@ func (h *History) endOfSnapshot(c *Connection, s *step) error {
 	if s.phase != snapshot && s.phase != joining {
 		return errors.New("end_of_snapshot without a snapshot or a resume")
 	}
-	if resumed := s.phase == joining; resumed != s.event.Resumed {
+	if resumed := s.phase == joining || s.renewed; resumed != s.event.Resumed {
 		return fmt.Errorf("resumed is %t, want %t", s.event.Resumed, resumed)
 	}
 	if diff := h.differs(c, s, s.event.Revision); diff != "" {

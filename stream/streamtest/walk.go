@@ -48,6 +48,10 @@ type step struct {
 	// seen is the last id, or the one that the connection came with, that does not
 	// stand in the middle of something; nil: none since the last reset.
 	seen *stream.Position
+	// renewed says that the snapshot, the resume or the catch-up was too slow for
+	// the state that it began with, and went on with a newer one: a status
+	// (catching_up) stood within it.
+	renewed bool
 }
 
 // version is what an upsert brought.
@@ -90,6 +94,7 @@ type walker struct {
 	lead       lead
 	asOf       uint64
 	seen       *stream.Position
+	renewed    bool
 }
 
 func newWalker(c *Connection) *walker {
@@ -105,18 +110,23 @@ func (c *Connection) firstLead() lead { return leadOf(c.From, c.Begin, c.Ahead) 
 
 func (w *walker) event(s *step, f func(*step) error) error {
 	before := w.phase
+	renews := s.event.Type == stream.StatusChange && s.event.State == stream.CatchingUp && before != live && before != lagging
 	w.phase = nextPhase(w.phase, s.event)
 	begins := s.event.Type == stream.StatusChange && w.phase == catchingUp
+	w.renewed = w.renewed || renews
 	switch {
 	case s.event.Type == stream.Reset:
-		w.lead, w.seen, w.asOf = nil, nil, s.flush.Head
-	case begins, before == joining && w.asOf == 0 && s.event.Type != stream.StatusChange:
+		w.lead, w.seen, w.asOf, w.renewed = nil, nil, s.flush.Head, false
+	case begins, renews, before == joining && w.asOf == 0 && s.event.Type != stream.StatusChange:
 		w.asOf = s.flush.Head
 	}
-	s.phase, s.before, s.lead, s.asOf, s.seen = w.phase, w.state, w.lead, w.asOf, w.seen
+	s.phase, s.before, s.lead, s.asOf, s.seen, s.renewed = w.phase, w.state, w.lead, w.asOf, w.seen, w.renewed
 	err := f(s)
 	s.flush.apply(w.state, s.index)
 	w.lead = w.lead.after(s.event)
+	if s.event.Type == stream.EndOfSnapshot || s.event.Type == stream.Bookmark {
+		w.renewed = false
+	}
 	switch {
 	case s.event.Type == stream.EndOfSnapshot:
 		w.phase, w.asOf = live, s.event.Revision

@@ -93,7 +93,7 @@ export class Replica<V = unknown> {
         this.#skipping ||= event.state === 'catching_up';
         return;
       case 'end_of_snapshot':
-        this.#loading = false;
+        this.#loading = this.#skipping = false;
         break;
       case 'bookmark':
         this.#skipping = false;

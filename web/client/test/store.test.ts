@@ -97,6 +97,15 @@ test('a catch-up that becomes a reset ends with the snapshot', () => {
   expect(calls).toEqual([{ state: 'in_sync', keys: 'q=1', changed: 'all' }]);
 });
 
+test('a snapshot that goes on with a newer state is shown at its end', () => {
+  open();
+  feed(reset(), 'w@e-0/5', up('a', 3, 1), up('b', 4, 1), 'w@e-4/5');
+  feed(status('catching_up'), del('a', 6), up('b', 7, 2), 'w@e-7/8');
+  expect(text(store.resources)).toBe('');
+  feed(up('c', 8, 1), end(8), status('in_sync'), 'w@e-8');
+  expect(text(store.resources)).toBe('b=2,c=1');
+});
+
 test('what no id vouched for is forgotten with the connection', () => {
   primed();
   feed(up('a', 6, 'half'));

@@ -1,0 +1,91 @@
+package stream
+
+import "time"
+
+// pausedWalk is where a walk is between two flushes, in terms that any newer
+// version of the log understands. The version itself is pinned meanwhile, or was
+// taken away.
+type pausedWalk struct {
+	passed  uint64 // seq of the last entry that was passed
+	upserts uint64 // seq of the last entry before the upserts, in a catch-up that is still at the deletes
+	asOf    uint64 // seq of the newest entry of the version
+	count   int    // resources of the version
+}
+
+// walking says whether a walk is under way.
+func (s *Subscription) walking() bool { return s.walk.under }
+
+// pauseWalk follows a flush that did not end the walk under way: from now on it
+// does not hold its version, but its pin does. Most walks end with the flush that
+// they begin with, and never have one.
+func (s *Subscription) pauseWalk() {
+	w := &s.walk
+	if !w.under || w.v == nil {
+		return
+	}
+	if s.pin == nil {
+		s.pin = s.log.pins.add(w.v)
+	}
+	w.paused = pausedWalk{passed: w.v.seqBefore(w.at), asOf: w.v.seq, count: w.v.count}
+	if w.deletes {
+		w.paused.upserts = w.v.seqBefore(w.upserts)
+	}
+	w.v = nil
+}
+
+// takeUpWalk goes on with a paused walk, unless it is of no more use; in the newest
+// version, if its own was taken away.
+func (s *Subscription) takeUpWalk(b *Batch, newest *version) {
+	switch {
+	case !s.walk.under:
+	case s.generation != newest.generation:
+		s.dropWalk()
+	case s.held:
+	default:
+		if s.walk.v = s.pin.version(); s.walk.v == nil {
+			s.giveUpWalk(b, newest)
+		}
+	}
+}
+
+// dropWalk ends the walk under way, if there is one.
+func (s *Subscription) dropWalk() {
+	s.log.pins.release(s.pin)
+	s.walk, s.pin = walk{}, nil
+}
+
+// giveUpWalk goes on in the newest version with a walk whose own version was taken
+// away: with what is newer than what was passed. What was passed may have changed
+// since, so that a key may come twice, the second time newer.
+func (s *Subscription) giveUpWalk(b *Batch, v *version) {
+	w := s.walk
+	s.dropWalk()
+	switch {
+	case w.replay && !w.torn:
+		return // the cursor says where to go on
+	case w.purpose == snapshot && w.revision == 0:
+		s.walk = snapshotWalk(v) // nothing was passed
+		return
+	case w.replay:
+		w.purpose, w.replay, w.began = catching, false, s.cursor
+		w.paused = pausedWalk{passed: s.cursor, asOf: s.cursor}
+		w.revision, w.complete, w.delivered = s.position.AsOf, s.position.AsOf, 0
+	case w.purpose == snapshot:
+		w.purpose = resuming
+	}
+	deletes, upserts := w.paused.asOf, w.paused.passed
+	if w.deletes {
+		deletes, upserts = w.paused.passed, w.paused.upserts
+	}
+	if deletes < v.forgotten {
+		s.reset(b, v, ResetExpired)
+		return
+	}
+	w.under, w.torn = true, false
+	s.cursor = min(deletes, upserts)
+	w.v, w.deletes, w.at, w.upserts = v, true, v.after(deletes), v.after(upserts)
+	s.walk = w
+	s.own = Status{State: CatchingUp, Since: time.Now(), Reason: "too slow to be sent the state of one moment: going on with the newest"}
+	s.told = Status{}
+	s.tell(b, v, false)
+}

@@ -1,0 +1,227 @@
+package stream
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// pin keeps one version of a log, and with it memory that newer versions do not
+// need. A reader has one between two flushes of a long walk, and so has
+// a listing between two pages. It is taken away if the memory is needed: the
+// reader finds that out at its next flush, or is blocked and never does.
+type pin struct {
+	held atomic.Pointer[version] // nil once it was released or taken away
+	era  *era                    // guarded by pins; nil once held is
+}
+
+// version returns the version that is pinned; nil if it was taken away.
+func (p *pin) version() *version {
+	if p == nil {
+		return nil
+	}
+	return p.held.Load()
+}
+
+// pins counts the memory that the newest version of a log does not hold, and that
+// readers of older ones do. Memory that several of them hold is counted once.
+//
+// Its mutex is taken once for each walk that is longer than a flush, and by the
+// writer when it retires memory. No reader waits for a walk of another.
+type pins struct {
+	account *account // static after construction
+
+	held atomic.Int64 // bytes, written with the mutex held
+
+	mu     sync.Mutex // guards the following fields
+	newest uint64     // number of the newest version that retired memory
+	eras   []*era     // oldest first: those with pins, and the one under way as the last
+	passed int64      // bytes that were added and retired in the era under way
+	spans  map[span]int64
+}
+
+// era is a number of consecutive versions of which the pins are not told apart.
+type era struct {
+	from uint64 // number of its first version; static after construction
+	to   uint64 // number of the first version after it; 0 as long as it is under way
+	pins map[*pin]struct{}
+}
+
+// span is the eras whose versions hold some memory, as far as they have pins.
+type span struct{ first, last *era }
+
+// retired is memory that no newer version of the log holds.
+type retired struct {
+	born  uint64 // number of the first version that holds it
+	bytes int64
+}
+
+func newPins(a *account) *pins {
+	return &pins{account: a, eras: []*era{newEra(0)}, spans: map[span]int64{}}
+}
+
+// ended says whether the era had ended before a version.
+func (e *era) ended(number uint64) bool { return e.to != 0 && e.to <= number }
+
+func newEra(from uint64) *era { return &era{from: from, pins: map[*pin]struct{}{}} }
+
+// add pins a version; nil if memory of it was retired already.
+func (p *pins) add(v *version) *pin {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if v.number < p.newest {
+		return nil
+	}
+	i := slices.IndexFunc(p.eras, func(e *era) bool { return !e.ended(v.number) })
+	one := &pin{era: p.eras[i]}
+	one.held.Store(v)
+	one.era.pins[one] = struct{}{}
+	return one
+}
+
+// release ends a pin. One that was taken away has ended already, and so has nil.
+func (p *pins) release(one *pin) {
+	if one == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one.held.Store(nil)
+	if e := one.era; e != nil {
+		one.era = nil
+		delete(e.pins, one)
+		p.settle(e)
+	}
+}
+
+// pass is called before a version is published that adds so many bytes to the log,
+// and retires others. An era ends after so many of both together.
+func (p *pins) pass(number uint64, all []retired, added, eraBytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.passed += added
+	for _, r := range all {
+		p.passed += r.bytes
+		p.retire(r)
+	}
+	if len(all) > 0 {
+		p.newest = number
+	}
+	if p.passed < eraBytes {
+		return
+	}
+	p.passed = 0
+	if last := p.eras[len(p.eras)-1]; len(last.pins) > 0 {
+		last.to = number
+		p.eras = append(p.eras, newEra(number))
+	}
+}
+
+// retire counts memory that a pinned version holds.
+func (p *pins) retire(r retired) {
+	var s span
+	for _, e := range p.eras {
+		if len(e.pins) == 0 || e.ended(r.born) {
+			continue
+		}
+		if s.first == nil {
+			s.first = e
+		}
+		s.last = e
+	}
+	if s.first != nil {
+		p.spans[s] += r.bytes
+		p.count(r.bytes)
+	}
+}
+
+// settle follows the end of a pin: what only the pins of its era held is let go.
+func (p *pins) settle(e *era) {
+	if len(e.pins) > 0 {
+		return
+	}
+	before, after := p.beside(e)
+	for s, bytes := range p.spans {
+		first, last := s.first, s.last
+		if first == e {
+			first = after
+		}
+		if last == e {
+			last = before
+		}
+		if first == s.first && last == s.last {
+			continue
+		}
+		delete(p.spans, s)
+		if first == nil || last == nil || first.from > last.from {
+			p.count(-bytes)
+			continue
+		}
+		p.spans[span{first, last}] += bytes
+	}
+	p.forget(e)
+}
+
+// beside returns the nearest eras with pins on both sides; nil if there is none.
+func (p *pins) beside(of *era) (before, after *era) {
+	for _, e := range p.eras {
+		switch {
+		case len(e.pins) == 0:
+		case e.from < of.from:
+			before = e
+		case e.from > of.from && after == nil:
+			after = e
+		}
+	}
+	return before, after
+}
+
+// forget removes an era without pins, unless it is the one under way.
+func (p *pins) forget(e *era) {
+	for i := range p.eras[:len(p.eras)-1] {
+		if p.eras[i] == e {
+			p.eras = append(p.eras[:i], p.eras[i+1:]...)
+			return
+		}
+	}
+}
+
+func (p *pins) count(bytes int64) {
+	p.held.Add(bytes)
+	p.account.supersede(bytes)
+}
+
+// takeOldest takes away the pins of the oldest era that holds memory; false: none
+// does.
+func (p *pins) takeOldest() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var oldest *era
+	for s := range p.spans {
+		if oldest == nil || s.first.from < oldest.from {
+			oldest = s.first
+		}
+	}
+	if oldest != nil {
+		p.take(oldest)
+	}
+	return oldest != nil
+}
+
+// takeAll takes all pins away.
+func (p *pins) takeAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range slices.Clone(p.eras) {
+		p.take(e)
+	}
+}
+
+func (p *pins) take(e *era) {
+	for one := range e.pins {
+		one.held.Store(nil)
+		one.era = nil
+	}
+	clear(e.pins)
+	p.settle(e)
+}
