@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// ErrNoDelay, as the cause of the end of the context of Serve, skips
-// Config.DrainDelay: nothing has to be told that this process ends.
+// ErrNoDelay skips Config.DrainDelay, if it is the cause of the end of the context of
+// Serve: nothing has to notice that this process leaves.
 var ErrNoDelay = errors.New("drain without delay")
 
 // Drain takes the gateway out of service. At once /readyz fails; for
