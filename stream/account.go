@@ -1,7 +1,5 @@
 package stream
 
-import "sync/atomic"
-
 // account is what one watch holds, counted against its own ceiling and the one
 // that it shares. A nil account counts nothing and allows everything.
 //
@@ -11,7 +9,8 @@ type account struct {
 	// Static after construction.
 	own, shared *Memory
 
-	pins *pins // of the log; static once the log is made
+	pins     *pins         // of the log; static once the log is made
+	squeezed chan struct{} // the watch is to give up what it has: others have no room
 
 	// Owned by the log's writer.
 	log  int64 // what of the logs is this one's, or reserved for it
@@ -22,7 +21,7 @@ func newAccount(ceiling int64, shared *Memory) *account {
 	if shared == nil {
 		shared = NewMemory(0)
 	}
-	return &account{own: NewMemory(ceiling), shared: shared}
+	return &account{own: NewMemory(ceiling), shared: shared, squeezed: make(chan struct{}, 1)}
 }
 
 // join makes the pins of a log known to those who share the ceiling.
@@ -43,56 +42,93 @@ func (a *account) leave() {
 	a.shared.leave(a)
 }
 
-// pool is one of the counters of a Memory.
-type pool func(*Memory) *atomic.Int64
-
-func logsOf(m *Memory) *atomic.Int64       { return &m.logs }
-func stagedOf(m *Memory) *atomic.Int64     { return &m.staged }
-func supersededOf(m *Memory) *atomic.Int64 { return &m.superseded }
-
-func (a *account) add(p pool, n int64) {
-	p(a.own).Add(n)
-	p(a.shared).Add(n)
-}
-
-// over returns an error if one of the counters is beyond what is allowed.
-func (a *account) over(p pool, allowed func(*Memory) int64, what string) *MemoryError {
-	for _, m := range []*Memory{a.own, a.shared} {
-		if now := p(m).Load(); m.ceiling > 0 && now > allowed(m) {
-			return &MemoryError{What: what, Needs: now, Allowed: allowed(m), Ceiling: m.ceiling, Shared: m == a.shared}
-		}
+// reserve takes n more bytes of a pool, against both ceilings.
+func (a *account) reserve(p *pool, n int64, what string) error {
+	if !p.take(a.own, n) {
+		return a.refusal(p, a.own, n, what)
+	}
+	if !p.take(a.shared, n) && !a.borrow(p, n) {
+		err := a.refusal(p, a.shared, n, what)
+		p.of(a.own).Add(-n)
+		return err
 	}
 	return nil
+}
+
+// borrow takes n bytes that the common ceiling does not have, on behalf of a watch
+// that has taken them of its own. That is not for the one that has the most: it is
+// refused. Another one may go a little over what is allowed, and as far as its
+// equal share if it must. Beyond that little, the one that has the most gives up
+// what it has.
+func (a *account) borrow(p *pool, n int64) bool {
+	most := a.shared.most(p)
+	if most == nil || p.of(most.own).Load() <= p.of(a.own).Load() {
+		return false
+	}
+	total, allowed := p.of(a.shared).Add(n), p.allowed(a.shared)
+	if total <= allowed+slack(allowed) {
+		return true
+	}
+	if p.of(a.own).Load() > allowed/int64(len(a.shared.all())) {
+		p.of(a.shared).Add(-n)
+		return false
+	}
+	most.squeeze()
+	return true
+}
+
+// slack is by how much the common ceiling may be exceeded.
+func slack(allowed int64) int64 { return allowed / 20 }
+
+func (a *account) refusal(p *pool, m *Memory, n int64, what string) *MemoryError {
+	return &MemoryError{What: what, Needs: p.of(m).Load() + n, Allowed: p.allowed(m), Ceiling: m.ceiling, Shared: m == a.shared}
+}
+
+// squeeze tells the watch to look whether it must give up what it has.
+func (a *account) squeeze() {
+	select {
+	case a.squeezed <- struct{}{}:
+	default:
+	}
+}
+
+// exceeds returns why the watch must give up what it has of a pool: the common
+// ceiling is exceeded, and it has the most. If another one has more by now, that is
+// told.
+func (a *account) exceeds(p *pool, what string) *MemoryError {
+	allowed := p.allowed(a.shared)
+	if p.of(a.shared).Load() <= allowed+slack(allowed) || a.shared.ceiling == 0 {
+		return nil
+	}
+	if most := a.shared.most(p); most != a {
+		if most != nil {
+			most.squeeze()
+		}
+		return nil
+	}
+	return a.refusal(p, a.shared, 0, what)
+}
+
+// give returns n bytes to a pool.
+func (a *account) give(p *pool, n int64) {
+	p.of(a.own).Add(-n)
+	p.of(a.shared).Add(-n)
 }
 
 // stage counts n more bytes as staged, fewer if negative.
 func (a *account) stage(n int64) error {
-	if a == nil {
+	switch {
+	case a == nil:
+		return nil
+	case n <= 0:
+		a.give(stagedPool, -n)
 		return nil
 	}
-	a.add(stagedOf, n)
-	if n <= 0 {
-		return nil
-	}
-	if err := a.over(stagedOf, (*Memory).forStaged, "what is being loaded"); err != nil {
-		a.add(stagedOf, -n)
-		return err
-	}
-	return nil
+	return a.reserve(stagedPool, n, "what is being loaded")
 }
 
 // grow reserves n more bytes for the log.
-func (a *account) grow(n int64) error {
-	if a == nil || n == 0 {
-		return nil
-	}
-	a.reserve(a.log + n)
-	if err := a.over(logsOf, (*Memory).forLogs, "what is served"); err != nil {
-		a.reserve(a.log - n)
-		return err
-	}
-	return nil
-}
+func (a *account) grow(n int64) error { return a.reserveLog(n, "what is served") }
 
 // replace reserves the bytes of a log that is made of a snapshot, instead of
 // those of the log that there is.
@@ -100,12 +136,21 @@ func (a *account) replace(n int64) error {
 	if a == nil {
 		return nil
 	}
-	old := a.log
-	a.reserve(n)
-	if err := a.over(logsOf, (*Memory).forLogs, "a complete snapshot"); err != nil {
-		a.reserve(old)
-		return err
+	return a.reserveLog(n-a.log, "a complete snapshot")
+}
+
+func (a *account) reserveLog(n int64, what string) error {
+	switch {
+	case a == nil:
+		return nil
+	case n <= 0:
+		a.give(logsPool, -n)
+	default:
+		if err := a.reserve(logsPool, n, what); err != nil {
+			return err
+		}
 	}
+	a.log += n
 	return nil
 }
 
@@ -114,12 +159,12 @@ func (a *account) crowded(n int64) bool {
 	if a == nil {
 		return false
 	}
-	for _, m := range []*Memory{a.own, a.shared} {
-		if m.ceiling > 0 && m.together()+n > m.ceiling {
-			return true
-		}
+	if a.own.ceiling > 0 && a.own.together()+n > a.own.ceiling {
+		return true
 	}
-	return false
+	// Others may have no room, but not for the sake of a watch within its share.
+	return a.shared.ceiling > 0 && a.shared.together()+n > a.shared.ceiling &&
+		a.own.together()+n > a.shared.ceiling/int64(max(1, len(a.shared.all())))
 }
 
 // setLog counts what the log holds, whatever was reserved for it: what is served,
@@ -128,57 +173,7 @@ func (a *account) setLog(n, dead int64) {
 	if a == nil {
 		return
 	}
-	a.reserve(n)
-	a.add(supersededOf, dead-a.dead)
-	a.dead = dead
-}
-
-func (a *account) reserve(n int64) {
-	a.add(logsOf, n-a.log)
-	a.log = n
-}
-
-// supersede counts so many more bytes that only readers of older versions hold.
-func (a *account) supersede(n int64) {
-	if a != nil {
-		a.add(supersededOf, n)
-	}
-}
-
-// leastPinned is how much the readers of older versions may always hold of a log
-// without a ceiling.
-const leastPinned = 64 << 20
-
-// relieve takes pins away, the oldest first, until what the logs hold fits, older
-// versions included. Under the common ceiling it takes them where the most is
-// held. Without any ceiling, older versions hold as much as the log itself.
-func (a *account) relieve(p *pins, log int64) {
-	if !a.limited() {
-		for p.held.Load() > max(leastPinned, log) && p.takeOldest() {
-		}
-		return
-	}
-	for a.own.swollen() && p.takeOldest() {
-	}
-	for a.shared.swollen() {
-		if most := a.shared.mostPinned(); most == nil || !most.takeOldest() {
-			return
-		}
-	}
-}
-
-func (a *account) limited() bool { return a != nil && a.own.ceiling+a.shared.ceiling > 0 }
-
-// eraBytes is how much of a log that holds so many bytes is added and dropped in
-// one era: little beside what older versions may hold.
-func (a *account) eraBytes(log int64) int64 {
-	const share = 64
-	most := max(leastPinned, log)
-	if a != nil && a.own.ceiling > 0 {
-		most = min(most, a.own.ceiling)
-	}
-	if a != nil && a.shared.ceiling > 0 {
-		most = min(most, a.shared.ceiling)
-	}
-	return most / share
+	a.give(logsPool, a.log-n)
+	a.give(supersededPool, a.dead-dead)
+	a.log, a.dead = n, dead
 }

@@ -58,6 +58,8 @@ type reader struct {
 	sink   *stagingSink
 	cancel context.CancelCauseFunc
 	ended  chan error
+
+	evicted *MemoryError // why ingest has ended it; nil: it has not
 }
 
 // healthyAfter is how long a connection must have been caught up for the back-off
@@ -103,6 +105,8 @@ func (in *ingest) step(ctx context.Context) {
 		in.onEnded(err)
 	case <-in.demand:
 		in.wake(ctx)
+	case <-in.log.account.squeezed:
+		in.onSqueezed()
 	case <-in.retry.C():
 		in.retry.stop()
 		in.connect(ctx)

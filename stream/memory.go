@@ -19,6 +19,9 @@ var ErrMemory = errors.New("the watch does not fit into its memory")
 // of an older version. When it is full, the oldest versions are taken away from
 // their readers, which go on from where they are with the newest one.
 //
+// A ceiling that several watches share is fair: what does not fit is refused to the
+// watch that has the most. One that is within its equal share is never refused.
+//
 // What it counts are bytes that are held. The garbage collector needs room
 // beside them; see debug.SetMemoryLimit.
 //
@@ -99,9 +102,45 @@ func (m *Memory) mostPinned() *pins {
 	return most
 }
 
-// What of the ceiling is allowed.
-func (m *Memory) forLogs() int64   { return m.ceiling / 5 * 2 }
-func (m *Memory) forStaged() int64 { return m.ceiling / 5 * 2 }
+// pool is one of the counters of a Memory.
+type pool struct {
+	of     func(*Memory) *atomic.Int64
+	fifths int64 // of the ceiling that are allowed
+}
+
+var (
+	logsPool       = &pool{func(m *Memory) *atomic.Int64 { return &m.logs }, 2}
+	stagedPool     = &pool{func(m *Memory) *atomic.Int64 { return &m.staged }, 2}
+	supersededPool = &pool{of: func(m *Memory) *atomic.Int64 { return &m.superseded }} // see swollen
+)
+
+// allowed is how many bytes of a ceiling the pool may have.
+func (p *pool) allowed(m *Memory) int64 { return m.ceiling / 5 * p.fifths }
+
+// take counts n more bytes, if they are allowed. Of several who take at the same
+// time none is refused for the sake of another that is refused.
+func (p *pool) take(m *Memory, n int64) bool {
+	counter := p.of(m)
+	for {
+		now := counter.Load()
+		if m.ceiling > 0 && now+n > p.allowed(m) {
+			return false
+		}
+		if counter.CompareAndSwap(now, now+n) {
+			return true
+		}
+	}
+}
+
+// most is the account that has the most of a pool; nil: there is none.
+func (m *Memory) most(p *pool) (most *account) {
+	for _, a := range m.all() {
+		if most == nil || p.of(a.own).Load() > p.of(most.own).Load() {
+			most = a
+		}
+	}
+	return most
+}
 
 // together is how much is held, with as much of what is superseded as compaction
 // leaves.
@@ -122,7 +161,7 @@ func (e *MemoryError) Error() string {
 	if e.Shared {
 		whose, remedy = "the memory ceiling of all watches together", "narrow or remove watches"
 	}
-	would := float64(e.Needs) / 2 * 5 // see forLogs and forStaged
+	would := float64(e.Needs) / 2 * 5 // see pool
 	return fmt.Sprintf("too large: %s needs at least %s, and may have %s of %s, %s: %s, or raise it to more than %s",
 		e.What, sizeText(e.Needs), sizeText(e.Allowed), whose, sizeText(e.Ceiling), remedy, sizeText(int64(would)))
 }

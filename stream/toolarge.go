@@ -1,6 +1,9 @@
 package stream
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // memoryPatience is how many times as long as after another failure a watch
 // waits that does not fit into its memory: each attempt costs the upstream the
@@ -14,8 +17,8 @@ const memoryPatience = 10
 // from nothing: to go on from the last commit would be to take the very changes
 // again that do not fit, even if the upstream has shrunk since.
 func (in *ingest) noteTooLarge(err error) error {
-	var why *MemoryError
-	if !errors.As(in.reader.sink.staging.failed, &why) && !errors.As(err, &why) {
+	why := in.reader.evicted
+	if why == nil && !errors.As(in.reader.sink.staging.failed, &why) && !errors.As(err, &why) {
 		return err
 	}
 	in.tooLarge.Store(why)
@@ -28,4 +31,29 @@ func (in *ingest) full() error {
 		return why
 	}
 	return nil
+}
+
+// onSqueezed gives up what the watch has, if that is more than all watches together
+// may have, and no other one has more: what is being loaded, or else the log, which
+// would take its room for as long as the upstream is as large.
+func (in *ingest) onSqueezed() {
+	a := in.log.account
+	if why := a.exceeds(stagedPool, "what is being loaded"); why != nil {
+		in.evict(why)
+	}
+	why := a.exceeds(logsPool, "what is served")
+	if why == nil {
+		return
+	}
+	in.evict(why)
+	in.tooLarge.Store(why)
+	in.log.Discard(Status{State: Priming, Since: time.Now(), Reason: why.Error()})
+}
+
+// evict ends the connection under way for want of memory.
+func (in *ingest) evict(why *MemoryError) {
+	if in.reader != nil {
+		in.reader.evicted = why
+		in.reader.cancel(why)
+	}
 }

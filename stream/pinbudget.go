@@ -1,0 +1,46 @@
+package stream
+
+// supersede counts so many more bytes that only readers of older versions hold.
+func (a *account) supersede(n int64) {
+	if a != nil {
+		a.give(supersededPool, -n)
+	}
+}
+
+// leastPinned is how much the readers of older versions may always hold of a log
+// without a ceiling.
+const leastPinned = 64 << 20
+
+// relieve takes pins away, the oldest first, until what the logs hold fits, older
+// versions included. Under the common ceiling it takes them where the most is
+// held. Without any ceiling, older versions hold as much as the log itself.
+func (a *account) relieve(p *pins, log int64) {
+	if !a.limited() {
+		for p.held.Load() > max(leastPinned, log) && p.takeOldest() {
+		}
+		return
+	}
+	for a.own.swollen() && p.takeOldest() {
+	}
+	for a.shared.swollen() {
+		if most := a.shared.mostPinned(); most == nil || !most.takeOldest() {
+			return
+		}
+	}
+}
+
+func (a *account) limited() bool { return a != nil && a.own.ceiling+a.shared.ceiling > 0 }
+
+// eraBytes is how much of a log that holds so many bytes is added and dropped in
+// one era: little beside what older versions may hold.
+func (a *account) eraBytes(log int64) int64 {
+	const share = 64
+	most := max(leastPinned, log)
+	if a != nil && a.own.ceiling > 0 {
+		most = min(most, a.own.ceiling)
+	}
+	if a != nil && a.shared.ceiling > 0 {
+		most = min(most, a.shared.ceiling)
+	}
+	return most / share
+}
