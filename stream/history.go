@@ -87,7 +87,7 @@ func (l *Log) forget(now time.Time) {
 
 func (l *Log) drop(s *segment, e *entry, at time.Time) {
 	slot := l.index.probe(e.hash, func(seq uint64) bool { return seq == e.seq })
-	l.index.drop(slot, e.hash)
+	l.index.drop(slot, e.hash, l.next.seq)
 	l.supersede(s, e, l.next.seq)
 	l.next.forgotten = max(l.next.forgotten, e.seq)
 	horizon := e.revision

@@ -21,10 +21,13 @@ type index struct {
 	filled int // slots that are not empty, dropped ones included
 }
 
+// A slot holds a tag, whether its key was dropped, and a seq: of the key's newest
+// entry, or as of which the key was dropped.
 const (
-	tagBits     = 12
-	seqMask     = 1<<(64-tagBits) - 1
-	droppedSlot = seqMask // seq of a key that is gone: later than any other; probing goes on past it
+	tagBits    = 12
+	seqBits    = 64 - tagBits - 1
+	seqMask    = 1<<seqBits - 1
+	droppedBit = 1 << seqBits
 )
 
 // hashSeed is one for the process: hashes never leave it.
@@ -75,8 +78,26 @@ func (x *index) set(slot int, hash uint32, seq uint64) {
 	x.slots[slot].Store(slotOf(hash, seq))
 }
 
-func (x *index) drop(slot int, hash uint32) {
-	x.slots[slot].Store(slotOf(hash, droppedSlot))
+// drop says that the key whose slot probe found has no entry from seq on. The slot
+// is not used again.
+func (x *index) drop(slot int, hash uint32, seq uint64) {
+	x.slots[slot].Store(slotOf(hash, seq) | droppedBit)
+}
+
+// droppedAfter says whether a key that may have the hash was dropped after seq: as
+// of seq it may have had an entry.
+func (x *index) droppedAfter(hash uint32, seq uint64) bool {
+	mask := uint32(len(x.slots) - 1)
+	tag := slotOf(hash, droppedBit)
+	for i := hash & mask; ; i = (i + 1) & mask {
+		slot := x.slots[i].Load()
+		if slot == 0 {
+			return false
+		}
+		if slot&^seqMask == tag && slot&seqMask > seq {
+			return true
+		}
+	}
 }
 
 func (x *index) bytes() int64 { return int64(len(x.slots)) * 8 }

@@ -91,7 +91,7 @@ func (v *version) get(f *framing, k wireKey) (s *segment, e *entry) {
 		s, e = nil, nil
 		return false
 	})
-	if e != nil || !ahead {
+	if e != nil || !ahead && !v.index.droppedAfter(k.hash, v.seq) {
 		return s, e
 	}
 	return v.scan(f, k)
