@@ -72,6 +72,8 @@ type Log struct {
 	pages pageVersions
 	// How many resources have some prefix; nil: not counted yet.
 	counts atomic.Pointer[[]prefixCount]
+	// Resources of one revision by their keys; nil: none.
+	sorted atomic.Pointer[[]sortedGroup]
 
 	// Owned by the writer.
 	next       version // becomes the head at the next publish
@@ -190,8 +192,9 @@ func (l *Log) publish() {
 	v := l.next
 	v.index = l.index
 	v.changed = make(chan struct{})
-	v.bytes = l.allocated + l.index.bytes() + l.deletes.memory()
-	l.account.setLog(v.bytes-l.dead, l.dead)
+	holds, sorted := l.allocated+l.index.bytes()+l.deletes.memory(), l.sortedBytes()
+	v.bytes = holds + sorted
+	l.account.setLog(holds-l.dead, l.dead) // a listing must not make a watch stale
 	l.passOn(&v)
 	if old := l.head.Swap(&v); old != nil {
 		close(old.changed)
@@ -201,6 +204,7 @@ func (l *Log) publish() {
 	}
 	l.account.relieve(l.pins, v.bytes)
 	l.pages.expire(l.pins)
+	l.forgetSorted()
 }
 
 // passOn counts what the version that is about to be published adds and retires.

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -59,32 +58,26 @@ func parsePageToken(s string) (t pageToken, err error) {
 	return t, nil
 }
 
+// defaultPageSize is the number of resources in a page unless asked otherwise.
+const defaultPageSize = 1000
+
 // Page returns up to size resources whose key begins with prefix, by rising
-// revision and, within one revision, by key; fewer if they are large. With the token of a page it returns
-// the next one, as of the same revision; ErrPageGone if that can no more be put
-// together, an InvalidError if the token is none of ours. The log must be primed.
+// revision and, within one revision, by key; fewer if they are large. A size that is
+// not positive is the default, 1,000. With the token of a page it returns the next
+// one, as of the same revision; ErrPageGone if that cannot be put together any
+// longer, an InvalidError if the token is none of ours. The log must be primed.
 func (l *Log) Page(prefix, token string, size int) (Page, error) {
-	v := l.head.Load()
-	t := pageToken{Epoch: v.epoch, AsOf: v.revision, Prefix: prefixHash(prefix)}
-	t.Count = View{l, v}.countPrefix(prefix)
-	seq := v.seq
-	if token != "" {
-		var err error
-		if t, err = parsePageToken(token); err != nil {
-			return Page{}, err
-		}
-		if !slices.Equal(t.Prefix, prefixHash(prefix)) {
-			return Page{}, &InvalidError{What: "page token", Got: token, Want: "the same prefix as for the page before"}
-		}
-		var ok bool
-		if v, seq, ok = l.asOf(t); !ok {
-			return Page{}, ErrPageGone
-		}
+	if size <= 0 {
+		size = defaultPageSize
+	}
+	v, seq, t, err := l.listing(prefix, token)
+	if err != nil {
+		return Page{}, err
 	}
 	p := Page{Revision: t.AsOf, Count: t.Count}
 	p.Position = Position{Watch: l.watch, Epoch: narrowEpoch(v.epoch, prefix), Upserts: t.AsOf, AsOf: t.AsOf}
 	var more bool
-	p.Resources, more = v.page(l, seq, prefix, t, size)
+	p.Resources, more = l.page(v, seq, prefix, t, size)
 	if more {
 		last := p.Resources[len(p.Resources)-1]
 		t.After, t.Key = last.Revision, []byte(last.Key)
@@ -94,37 +87,25 @@ func (l *Log) Page(prefix, token string, size int) (Page, error) {
 	return p, nil
 }
 
-// page collects what follows the token: whole groups of one revision, each in
-// the order of the keys, until there is more than fits.
-func (v *version) page(l *Log, seq uint64, prefix string, t pageToken, size int) (page []Resource, more bool) {
-	var group uint64
-	sorted, bytes := 0, 0 // page[:sorted] is in its final order
-	endGroup := func() {
-		g := page[sorted:]
-		slices.SortFunc(g, func(a, b Resource) int { return cmp.Compare(a.Key, b.Key) })
-		sorted = len(page)
+// listing returns where a page begins, and the version and the seq as of which to
+// read it: that of the token, or of a listing that begins now.
+func (l *Log) listing(prefix, token string) (v *version, seq uint64, t pageToken, err error) {
+	if token == "" {
+		v = l.head.Load()
+		t = pageToken{Epoch: v.epoch, AsOf: v.revision, Prefix: prefixHash(prefix), Count: View{l, v}.countPrefix(prefix)}
+		return v, v.seq, t, nil
 	}
-	v.each(seq, func(s *segment, e *entry) bool {
-		if e.revision < t.After || !l.framing.hasPrefix(s, e, prefix) {
-			return true
-		}
-		if e.revision != group {
-			endGroup()
-			group = e.revision
-			if more = len(page) > size || bytes > pageBytes; more {
-				return false
-			}
-		}
-		r := l.framing.event(l.watch, s, e).Resource
-		if r.Revision > t.After || r.Key > string(t.Key) {
-			page = append(page, r)
-			bytes += r.size()
-		}
-		return true
-	})
-	endGroup()
-	n := fitting(page, size)
-	return page[:n:n], more || n < len(page)
+	if t, err = parsePageToken(token); err != nil {
+		return nil, 0, t, err
+	}
+	if !slices.Equal(t.Prefix, prefixHash(prefix)) {
+		return nil, 0, t, &InvalidError{What: "page token", Got: token, Want: "the same prefix as for the page before"}
+	}
+	v, seq, ok := l.asOf(t)
+	if !ok {
+		return nil, 0, t, ErrPageGone
+	}
+	return v, seq, t, nil
 }
 
 // fitting returns how many of the resources fit into a page; at least one.

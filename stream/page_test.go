@@ -3,8 +3,11 @@ package stream
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 )
 
 func allPages(t *testing.T, l *Log, prefix string, size int, between func(page int)) map[string]string {
@@ -146,4 +149,98 @@ func FuzzPageToken(f *testing.F) {
 			t.Errorf("%q: %v", token, err)
 		}
 	})
+}
+
+// TestPagesAgainstTheWholeState: pages of any size, of a log in which revisions are
+// shared by few or by very many, one after the other while the log changes, are the
+// state at the revision of the first.
+func TestPagesAgainstTheWholeState(t *testing.T) {
+	for seed := range uint64(12) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		l := NewLog(LogConfig{Watch: "w", History: History{MaxDeletes: 1 + random.IntN(50)}})
+		group := 1 + random.IntN(3*largeGroup)
+		revision := uint64(0)
+		transaction := func() (changes []Change) {
+			revision++
+			for range 1 + random.IntN(group) {
+				key := fmt.Sprintf("%c%d", 'a'+random.IntN(3), random.IntN(2*group))
+				changes = append(changes, upsert(key, revision))
+			}
+			return append(changes, upsert("", revision))
+		}
+		mustReplace(t, l, "e", 1, transaction()...)
+		for range 3 {
+			changes := transaction()
+			mustCommit(t, l, revision, changes...)
+		}
+		for _, prefix := range []string{"", "b", "none"} {
+			want := map[string]string{}
+			for r := range l.View().Resources(prefix) {
+				want[r.Key] = fmt.Sprintf("%d %s", r.Revision, r.Value)
+			}
+			got := allPages(t, l, prefix, 1+random.IntN(group+50), func(page int) {
+				if page%3 == 0 {
+					revision++
+					mustCommit(t, l, revision, remove(fmt.Sprintf("b%d", random.IntN(2*group)), revision))
+					changes := transaction()
+					mustCommit(t, l, revision, changes...)
+				}
+			})
+			if !maps.Equal(got, want) {
+				t.Fatalf("seed %d, prefix %q: %d resources, want %d", seed, prefix, len(got), len(want))
+			}
+		}
+	}
+}
+
+// TestPagesCostTheSameEverywhere: the last page of a listing takes no longer than
+// the second.
+func TestPagesCostTheSameEverywhere(t *testing.T) {
+	for name, revision := range map[string]func(i int) uint64{
+		"each in its own transaction": func(i int) uint64 { return uint64(i + 1) },
+		"all in one transaction":      func(int) uint64 { return 1 },
+	} {
+		const n, size = 200_000, 20
+		l := NewLog(LogConfig{Watch: "w"})
+		snapshot := make([]Resource, n)
+		for i := range snapshot {
+			snapshot[i] = Resource{Key: fmt.Sprintf("k%07d", i), Revision: revision(i), Value: []byte(`{"v":1}`)}
+		}
+		if _, err := l.Replace("e", snapshot, n); err != nil {
+			t.Fatal(err)
+		}
+		after := func(i int) time.Duration {
+			r := snapshot[i]
+			token := pageToken{Epoch: "e", AsOf: n, After: r.Revision, Key: []byte(r.Key), Count: n}.String()
+			best := time.Hour
+			for range 50 {
+				began := time.Now()
+				p, err := l.Page("", token, size)
+				best = min(best, time.Since(began))
+				if err != nil || len(p.Resources) != size || p.Resources[0].Key != snapshot[i+1].Key {
+					t.Fatalf("%s, after %d: %d resources, %v", name, i, len(p.Resources), err)
+				}
+			}
+			return best
+		}
+		if first, last := after(size-1), after(n-size-1); last > 10*first+20*time.Microsecond {
+			t.Errorf("%s: the second page takes %v, the last one %v", name, first, last)
+		} else {
+			t.Logf("%s: the second page takes %v, the last one %v", name, first, last)
+		}
+	}
+}
+
+func TestPageSize(t *testing.T) {
+	l := NewLog(LogConfig{Watch: "w"})
+	var all []Change
+	for i := range defaultPageSize + 1 {
+		all = append(all, upsert(fmt.Sprint("k", i), 1))
+	}
+	mustReplace(t, l, "e", 1, all...)
+	for size, want := range map[int]int{-1: defaultPageSize, 0: defaultPageSize, 1: 1, 5000: defaultPageSize + 1} {
+		if p, err := l.Page("", "", size); err != nil || len(p.Resources) != want {
+			t.Errorf("size %d: %d resources, %v; want %d", size, len(p.Resources), err, want)
+		}
+	}
 }

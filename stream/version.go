@@ -92,6 +92,11 @@ func (v *version) normal(p place) place {
 	return p
 }
 
+// next returns the place behind p.
+func (v *version) next(p place) place { return v.normal(place{p.segment, p.entry + 1}) }
+
+func (v *version) entry(p place) *entry { return &v.segments[p.segment].entries[p.entry] }
+
 // find returns the entry with exactly this seq.
 func (v *version) find(seq uint64) (*segment, *entry) {
 	i := v.segmentOf(seq)
@@ -138,18 +143,28 @@ func (v *version) guess(i, n int, seq uint64) int {
 // not seen, or may not have seen: the first with a greater revision, or with a
 // borrowed one that is the same. Borrowed ones are the last of their revision.
 func (v *version) newerThan(revision uint64) place {
-	newer := func(e *entry) bool {
+	return v.search(func(e *entry) bool {
 		return e.revision > revision || e.revision == revision && e.is(isBorrowed)
-	}
+	})
+}
+
+// revised returns the place of the first entry with this revision or a greater one.
+func (v *version) revised(revision uint64) place {
+	return v.search(func(e *entry) bool { return e.revision >= revision })
+}
+
+// search returns the place of the first entry for which found is true, as it is for
+// all behind it.
+func (v *version) search(found func(e *entry) bool) place {
 	i := sort.Search(len(v.segments), func(i int) bool {
 		entries := v.entries(i)
-		return newer(&entries[len(entries)-1])
+		return found(&entries[len(entries)-1])
 	})
 	if i == len(v.segments) {
 		return place{segment: i}
 	}
 	entries := v.entries(i)
-	return place{i, sort.Search(len(entries), func(j int) bool { return newer(&entries[j]) })}
+	return place{i, sort.Search(len(entries), func(j int) bool { return found(&entries[j]) })}
 }
 
 // seqBefore returns the cursor of a reader that goes on at p.
