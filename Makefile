@@ -12,6 +12,7 @@ OUT     ?= $(CURDIR)
 
 DURATION    ?= 30m
 SUBSCRIBERS ?= 10000
+ATTACKERS   ?= 30
 
 # Every module of the repository, the main one last: its results end the output.
 MODULES := $(sort $(patsubst ./%/go.mod,%,$(shell find . -mindepth 2 -name node_modules -prune -o -mindepth 2 -name go.mod -print))) .
@@ -128,9 +129,9 @@ bench-sources: servers ## measure every source beside its client library and pri
 	awk -f stream/streamtest/figures/table.awk profile/sources.txt
 
 .PHONY: soak
-soak: servers ## let a gateway live under subscribers that behave badly and upstreams that fail (DURATION=30m, SUBSCRIBERS=10000)
+soak: servers ## let a gateway live under subscribers that behave badly and upstreams that fail (DURATION=30m, SUBSCRIBERS=10000, ATTACKERS=30 of them)
 	@mkdir -p profile
-	$(GO) test -count 1 -timeout 0 -run '^TestSoak$$' -v ./bench/soak -args -duration $(DURATION) -subscribers $(SUBSCRIBERS) -report $(CURDIR)/profile/soak.md
+	$(GO) test -count 1 -timeout 0 -run '^TestSoak$$' -v ./bench/soak -args -duration $(DURATION) -subscribers $(SUBSCRIBERS) -attackers $(ATTACKERS) -report $(CURDIR)/profile/soak.md
 
 .PHONY: reliability
 reliability: servers ## put every source through every fault and print the table of docs/reliability.md

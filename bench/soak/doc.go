@@ -4,6 +4,10 @@
 // pass the checkers of all guarantees, and memory, goroutines and descriptors must be
 // where they were.
 //
+// Some of the subscribers are attackers: they send bodies that trickle in, ask for
+// listings that they do not read, open connections on which they say nothing, and so
+// on. The others must not notice.
+//
 // The gateway is the built program, a process of its own; so is the crowd of its
 // subscribers. The upstreams (a store behind gRPC and a real etcd), the proxies that
 // fail, the writers and the sampled subscribers are in the process of the test.

@@ -28,7 +28,7 @@ const (
 // memories, so that they are full when the memory of the process is looked at.
 const configuration = `
 http: { listen: "%[1]s" }
-grpc: { listen: "127.0.0.1:0" }
+grpc: { listen: "%[6]s" }
 stream:
   heartbeat: %[2]s
   write_timeout: 15s
@@ -43,15 +43,18 @@ stream:
 sources:
   backend: { type: grpc, address: "%[3]s", stall_after: 3s }
   keys: { type: etcd, endpoints: ["http://%[4]s"], stall_after: 2s }
+  local: { type: store }
 watches:
   services: { source: backend }
   settings: { source: keys, prefix: "%[5]s" }
+  notes: { source: local }
 `
 
-// gateway is the built program, which serves both watches.
+// gateway is the built program, which serves both watches, and a third one that is
+// attacked.
 type gateway struct {
 	*realserver.Server
-	http string // host:port
+	http, grpc string // host:port
 }
 
 // build builds the program as it is shipped, and without the race detector.
@@ -69,9 +72,9 @@ func build(t *testing.T) (path string) {
 // startGateway starts the program and waits until both watches are primed.
 func startGateway(t *testing.T, services, settings string) *gateway {
 	t.Helper()
-	g := &gateway{http: realserver.FreeAddress(t)}
+	g := &gateway{http: realserver.FreeAddress(t), grpc: realserver.FreeAddress(t)}
 	file := filepath.Join(t.TempDir(), "gateway.yaml")
-	text := fmt.Sprintf(configuration, g.http, heartbeat, services, settings, etcdPrefix)
+	text := fmt.Sprintf(configuration, g.http, heartbeat, services, settings, etcdPrefix, g.grpc)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

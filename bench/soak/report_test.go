@@ -52,8 +52,8 @@ func (r *run) report() string {
 	last := r.after.metrics
 	perSecond, cores := r.pace(r.samples)
 	seconds := r.stopped.Sub(r.began).Seconds()
-	fmt.Fprintf(&b, "%s, %s, %d cores: %d subscribers, %d of them sampled, over two watches.\n\n", r.stopped.Sub(r.began).Round(time.Second),
-		runtime.Version(), runtime.NumCPU(), r.plan.crowd+r.plan.sampled, r.plan.sampled)
+	fmt.Fprintf(&b, "%s, %s, %d cores: %d subscribers over two watches, %d of them sampled, and %d attackers.\n\n", r.stopped.Sub(r.began).Round(time.Second),
+		runtime.Version(), runtime.NumCPU(), r.plan.crowd+r.plan.sampled, r.plan.sampled, r.plan.attackers)
 	row := func(what, format string, args ...any) {
 		fmt.Fprintf(&b, "| %s | "+format+" |\n", append([]any{what}, args...)...)
 	}
@@ -71,6 +71,7 @@ func (r *run) report() string {
 		r.tally.judged.Load(), r.tally.events.Load(), r.tally.compressed.Load(), r.failures())
 	row("how they ended", "%s", counts(r.tally.ends))
 	r.reportFaults(&b)
+	r.siege.report(&b)
 	r.reportLevels(&b)
 	return b.String()
 }
@@ -98,6 +99,7 @@ func (r *run) reportLevels(b *strings.Builder) {
 	plain := func(n int64) string { return fmt.Sprint(n) }
 	line("subscribers", func(s sample) int64 { return int64(s.subscribers) }, plain)
 	line("memory (PSS)", func(s sample) int64 { return s.pss }, mib)
+	fmt.Fprintf(b, "| the most of it | | | | | %s at any time |\n", mib(most(r.samples, func(s sample) int64 { return s.pss })))
 	line("Go heap", func(s sample) int64 { return s.heap }, mib)
 	line("of it cached, compressed", func(s sample) int64 { return s.cached }, mib)
 	line("goroutines", func(s sample) int64 { return int64(s.goroutines) }, plain)

@@ -27,6 +27,7 @@ type run struct {
 	samples        []sample
 	began, stopped time.Time
 	attendance     attendance // the crowd's, at the end
+	siege          *siege     // what came of the attacks
 }
 
 // newRun starts everything but the subscribers.
@@ -39,6 +40,9 @@ func newRun(t *testing.T, p plan) *run {
 	r.collections = []*collection{
 		{watch: "services", upstream: store, proxy: store.proxy, largest: 1, rate: p.rate / 5},
 		{watch: "settings", upstream: etcd, proxy: keys, largest: 9, rate: p.rate - p.rate/5},
+	}
+	if err := r.gateway.fortify(); err != nil {
+		t.Fatal(err)
 	}
 	for _, c := range r.collections {
 		c.state, c.said = map[string]bool{}, newFreshness()
@@ -124,12 +128,14 @@ func (r *run) live() {
 	writers := r.write(writing)
 	crowd := gather(r.t, r.order())
 	subscribers, stopped := r.invite(writing), make(chan struct{})
+	r.siege = r.besiege(failing)
 	go r.watchOver(failing, crowd, stopped)
 	var faults sync.WaitGroup
 	for _, c := range r.collections {
 		faults.Go(func() { r.tally.fail(r.suffer(failing, c)) })
 	}
 	<-failing.Done()
+	r.siege.attackers.Wait()
 	<-stopped
 	faults.Wait()
 	r.stopped = time.Now()
@@ -252,6 +258,9 @@ func (r *run) end() {
 	r.tally.fail(r.gateway.stop())
 	if err := r.tally.err(); err != nil {
 		r.t.Error(err)
+	}
+	if idle := r.siege.idle(r.plan.attackers); len(idle) > 0 {
+		r.t.Errorf("nothing came of these attacks: %v", idle)
 	}
 	if r.tally.judged.Load() == 0 || r.tally.struck() == 0 {
 		r.t.Error("nobody was judged, or nothing failed: the run says nothing")

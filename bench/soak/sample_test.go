@@ -58,6 +58,14 @@ func pss(pid int) (int64, error) {
 	return 0, fmt.Errorf("/proc/%d/smaps_rollup has no line Pss", pid)
 }
 
+// most is the greatest of what samples say.
+func most(samples []sample, of func(sample) int64) (n int64) {
+	for _, s := range samples {
+		n = max(n, of(s))
+	}
+	return n
+}
+
 // level is the median of what samples say.
 func level(samples []sample, of func(sample) int64) int64 {
 	if len(samples) == 0 {

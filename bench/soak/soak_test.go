@@ -15,6 +15,7 @@ import (
 var (
 	duration    = flag.Duration("duration", 4*time.Second, "how long subscribers come and go")
 	subscribers = flag.Int("subscribers", 100, "how many there are")
+	attackers   = flag.Int("attackers", len(attacks), "how many of them attack the gateway, in one of the ways of attacks each")
 	samples     = flag.Int("sampled", 0, "of how many every event is checked; 0: a quarter, 100 at most")
 	rate        = flag.Int("changes", 0, "changes per second at the upstreams; 0: 500, or 200 in a short run")
 	onlyFault   = flag.String("fault", "", "the only fault that happens; by default all do")
@@ -38,14 +39,18 @@ const long = 2 * time.Minute
 
 // plan is what the flags ask for.
 type plan struct {
-	duration             time.Duration
-	sampled, crowd, rate int
-	between              time.Duration // from one fault of an upstream to its next, about
-	progress             time.Duration
+	duration                  time.Duration
+	sampled, crowd, attackers int
+	rate                      int
+	between                   time.Duration // from one fault of an upstream to its next, about
+	progress                  time.Duration
 }
 
 func planned() plan {
-	p := plan{duration: *duration, sampled: *samples, rate: *rate, between: min(*duration/20, time.Minute), progress: 30 * time.Second}
+	p := plan{
+		duration: *duration, sampled: *samples, attackers: *attackers, rate: *rate,
+		between: min(*duration/20, time.Minute), progress: 30 * time.Second,
+	}
 	if p.sampled == 0 {
 		p.sampled = min(*subscribers/4, 100)
 	}
@@ -58,7 +63,7 @@ func planned() plan {
 			p.rate = 200
 		}
 	}
-	p.crowd = *subscribers - p.sampled
+	p.crowd = max(*subscribers-p.sampled-p.attackers, 0)
 	return p
 }
 
