@@ -41,6 +41,7 @@ type stagingSink struct {
 
 	// Owned by the source's reader, and by ingest once that has ended.
 	pending message
+	marked  int // of the pending changes, how many Rewind keeps
 	begun   bool
 	staging staging
 
@@ -117,7 +118,7 @@ func (s *stagingSink) clear() {
 	if cap(changes) > keep {
 		changes = nil
 	}
-	s.pending = message{changes: changes[:0]}
+	s.pending, s.marked = message{changes: changes[:0]}, 0
 	s.received.Store(0)
 	s.staging.pending = 0
 	_ = s.count() // it holds less, which is always allowed

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 )
@@ -53,4 +54,52 @@ func TestCommitEndsWithItsConnection(t *testing.T) {
 			t.Errorf("Commit returned %v, want %v", err, errStopped)
 		}
 	})
+}
+
+// ingestTakes answers messages as ingest does, and returns the first that ends a
+// transaction.
+func ingestTakes(sink *stagingSink) message {
+	for {
+		m := <-sink.messages
+		m.changes = slices.Clone(m.changes) // the sink has them back with the reply
+		sink.replies <- nil
+		if m.kind == transaction {
+			return m
+		}
+	}
+}
+
+// TestRewind: what was sent since the last mark is forgotten, and counted no more.
+func TestRewind(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	memory := newAccount(0, nil)
+	sink := newStagingSink(ctx, cancel, memory)
+	go func() {
+		large := make([]byte, 10*stagingStep)
+		_ = sink.Reset("e")
+		_ = sink.Upsert(Resource{Key: "kept", Revision: 1, Value: []byte(`1`)})
+		sink.Mark()
+		_ = sink.Upsert(Resource{Key: "dropped", Revision: 2, Value: large})
+		sink.Rewind()
+		sink.Rewind()
+		if n := memory.own.Staged(); n > 3*stagingStep {
+			t.Errorf("%d bytes are counted as staged, want about one step of %d", n, stagingStep)
+		}
+		if n := sink.received.Load(); n != 1 {
+			t.Errorf("%d resources are counted as received, want 1", n)
+		}
+		_ = sink.Upsert(Resource{Key: "more", Revision: 2, Value: []byte(`2`)})
+		_ = sink.Commit(2)
+		_ = sink.Upsert(Resource{Key: "of the next transaction", Revision: 3, Value: []byte(`3`)})
+		sink.Rewind()
+		_ = sink.Commit(3)
+	}()
+	m := ingestTakes(sink)
+	if !m.reset || len(m.changes) != 2 || m.changes[0].Key != "kept" || m.changes[1].Key != "more" {
+		t.Errorf("committed %+v, want kept and more", m)
+	}
+	if m := ingestTakes(sink); m.reset || len(m.changes) > 0 || m.revision != 3 {
+		t.Errorf("committed %+v, want nothing, at 3", m)
+	}
 }

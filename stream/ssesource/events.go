@@ -28,7 +28,7 @@ func (r *reader) upsert(m sseclient.Resource) error {
 		return r.invalid("encoding of key %q is %q: want %q or nothing", key, m.Encoding, stream.Base64)
 	}
 	r.upserts++
-	r.open = true
+	r.open, r.loose = true, true
 	return r.sink.Upsert(stream.Resource{Key: key, Revision: revision, Value: value, Encoding: m.Encoding})
 }
 
@@ -50,7 +50,7 @@ func (r *reader) delete(m sseclient.Resource) error {
 	if err != nil {
 		return err
 	}
-	r.open = true
+	r.open, r.loose = true, true
 	return r.sink.Delete(key, revision)
 }
 
@@ -150,6 +150,7 @@ func (r *reader) endOfSnapshot(e sseclient.Event) error {
 
 // commit ends a transaction. There the next request goes on.
 func (r *reader) commit(revision uint64) error {
-	r.position.Upserts, r.position.AsOf, r.open = revision, revision, false
+	r.position.Upserts, r.position.AsOf = revision, revision
+	r.open, r.loose = false, false
 	return r.sink.Commit(revision)
 }

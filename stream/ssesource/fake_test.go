@@ -189,9 +189,10 @@ func primed() string {
 //
 // Owned by the goroutine that calls Watch, which is waiting meanwhile.
 type calls struct {
-	mu   sync.Mutex // guards the following field
-	made []string
-	on   func(call string) error // what a call returns; nil: nothing
+	mu     sync.Mutex // guards the following fields
+	made   []string
+	marked int
+	on     func(call string) error // what a call returns; nil: nothing
 }
 
 func (c *calls) call(format string, args ...any) error {
@@ -210,6 +211,22 @@ func (c *calls) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return strings.Join(c.made, "\n")
+}
+
+// Mark implements stream.Rewinder.
+func (c *calls) Mark() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.marked = len(c.made)
+}
+
+// Rewind implements stream.Rewinder: it takes calls back.
+func (c *calls) Rewind() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.made) > c.marked && !strings.HasPrefix(c.made[len(c.made)-1], "commit") && !strings.HasPrefix(c.made[len(c.made)-1], "reset") {
+		c.made = c.made[:len(c.made)-1]
+	}
 }
 
 func (c *calls) Reset(epoch string) error { return c.call("reset %s", epoch) }

@@ -42,7 +42,11 @@ func (m *member) begins() (p stream.Position, ok bool) {
 	if m.reader == nil {
 		return p, false
 	}
-	return m.reader.begins()
+	p, ok, err := m.reader.begins()
+	if err != nil {
+		m.endLocked(err, false)
+	}
+	return p, ok
 }
 
 // end ends the call; there is no call of its sink afterwards. The first end

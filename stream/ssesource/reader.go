@@ -19,7 +19,8 @@ const (
 )
 
 // reader turns the events of a watch into the calls of a Sink. It goes on over
-// several requests: what a request has staged, the next one completes.
+// several requests: what a request has staged up to its last position, the next one
+// completes.
 //
 // Guarded by the mu of its member.
 type reader struct {
@@ -32,6 +33,8 @@ type reader struct {
 	events   uint64          // received so far
 	position stream.Position // up to which everything has come; Watch "": nothing
 	upserts  int             // received in this snapshot
+	marked   int             // of these, up to the position
+	loose    bool            // changes came since the position
 	open     bool            // changes came since the last commit
 	catchUp  bool            // from catching_up to the next bookmark
 	told     stream.State    // the last one that was passed on; 0: none
@@ -49,18 +52,25 @@ func newReader(s *Source, resume stream.Resume, sink stream.Sink) *reader {
 }
 
 // begins says that another request begins, and returns the position at which it
-// goes on; false: at none. A snapshot that was interrupted goes on as one. What
-// came of a transaction before the request ended will come again.
-func (r *reader) begins() (stream.Position, bool) {
+// goes on; false: at none. A snapshot, or a catch-up, that was interrupted goes on as
+// one. What came since the position is forgotten, and will come again: unless the
+// request is answered by a replica that is behind, which must then not complete it.
+func (r *reader) begins() (stream.Position, bool, error) {
 	r.catchUp, r.heard = false, false
+	if r.loose {
+		if err := stream.Rewind(r.sink); err != nil {
+			return r.position, false, r.failed(err)
+		}
+		r.upserts, r.loose = r.marked, false
+	}
 	if r.position.Watch == "" {
 		r.phase = opening
-		return r.position, false
+		return r.position, false, nil
 	}
 	if r.phase != snapshot {
 		r.phase = resuming
 	}
-	return r.position, true
+	return r.position, true, nil
 }
 
 // receive takes one event. A reset is told before its position is looked at,
@@ -76,6 +86,9 @@ func (r *reader) receive(e sseclient.Event) error {
 	}
 	if e.Type == "status" {
 		// What came before it is what it speaks of.
+		if place != nil {
+			r.mark()
+		}
 		if err := r.commitAt(e, place); err != nil {
 			return err
 		}
@@ -84,7 +97,17 @@ func (r *reader) receive(e sseclient.Event) error {
 	if err := r.apply(e); err != nil {
 		return err
 	}
+	if place != nil {
+		r.mark()
+	}
 	return r.commitAt(e, place)
+}
+
+// mark follows the event with which a position came: all that belongs to it was
+// passed on.
+func (r *reader) mark() {
+	r.marked, r.loose = r.upserts, false
+	stream.Mark(r.sink)
 }
 
 // apply does what one event says, but for ending a transaction.
@@ -101,7 +124,7 @@ func (r *reader) apply(e sseclient.Event) error {
 // reset begins a snapshot.
 func (r *reader) reset(e sseclient.Event) error {
 	r.phase, r.position = snapshot, stream.Position{}
-	r.upserts, r.catchUp = 0, false
+	r.upserts, r.marked, r.loose, r.catchUp = 0, 0, false, false
 	place, err := r.place(e.ID)
 	if err != nil {
 		return err
@@ -143,6 +166,8 @@ func (r *reader) ownPosition(id string) string {
 	}
 	return ""
 }
+
+func (r *reader) failed(err error) error { return fmt.Errorf("%s: %w", r.where, err) }
 
 func (r *reader) invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s, event %d: %s", stream.ErrInvalid, r.where, r.events, fmt.Sprintf(format, args...))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,7 +24,7 @@ func TestRequestIsMadeAnew(t *testing.T) {
 			before: reset("w@e-0/9") + upsert("x", 1, "1", "w@e-1/9") + upsert("y", 2, "1", ""),
 			id:     "w@e-1/9",
 			after:  remove("x", 10, "") + upsert("y", 2, "1", "") + upsert("z", 10, "1", "") + event("end_of_snapshot", `,"revision":"10","count":2,"resumed":true`, "w@e-10"),
-			calls:  "reset e\nupsert \"x\" 1 1\nupsert \"y\" 2 1\ndelete \"x\" 10\nupsert \"y\" 2 1\nupsert \"z\" 10 1\ncommit 10",
+			calls:  "reset e\nupsert \"x\" 1 1\ndelete \"x\" 10\nupsert \"y\" 2 1\nupsert \"z\" 10 1\ncommit 10",
 		},
 		"in a snapshot that is not gone on with": {
 			before: reset("w@e-0/9") + upsert("x", 1, "1", "w@e-1/9"),
@@ -35,7 +36,31 @@ func TestRequestIsMadeAnew(t *testing.T) {
 			before: primed()[len(hello):] + upsert("x", 3, "1", ""),
 			id:     "w@e-2",
 			after:  upsert("x", 3, "1", "") + upsert("y", 3, "1", "") + event("end_of_snapshot", `,"revision":"3","count":2,"resumed":true`, "w@e-3"),
-			calls:  primedCalls + "upsert \"x\" 3 1\nupsert \"x\" 3 1\nupsert \"y\" 3 1\ncommit 3",
+			calls:  primedCalls + "upsert \"x\" 3 1\nupsert \"y\" 3 1\ncommit 3",
+		},
+		"in a transaction, to a replica that is behind": {
+			before: primed()[len(hello):] + upsert("x", 3, "1", ""),
+			id:     "w@e-2",
+			after:  event("end_of_snapshot", `,"revision":"2","count":2,"resumed":true`, "w@e-2"),
+			calls:  primedCalls + "commit 2",
+		},
+		"in a transaction, to a replica that begins again": {
+			before: primed()[len(hello):] + upsert("x", 3, "1", ""),
+			id:     "w@e-2",
+			after:  primed()[len(hello):],
+			calls:  primedCalls + primedCalls[:len(primedCalls)-1],
+		},
+		"in a snapshot, behind its first position": {
+			before: reset("w@e-0/9") + upsert("x", 1, "1", ""),
+			id:     "w@e-0/9",
+			after:  upsert("x", 1, "1", "") + event("end_of_snapshot", `,"revision":"9","count":1,"resumed":true`, "w@e-9"),
+			calls:  "reset e\nupsert \"x\" 1 1\ncommit 9",
+		},
+		"in a catch-up, behind a position": {
+			before: primed()[len(hello):] + status("catching_up", "slow", "") + remove("x", 8, "w@e-2/9") + upsert("a", 5, "1", ""),
+			id:     "w@e-2/9",
+			after:  upsert("a", 10, "1", "") + event("end_of_snapshot", `,"revision":"10","count":3,"resumed":true`, "w@e-10"),
+			calls:  primedCalls + "delete \"x\" 8\nupsert \"a\" 10 1\ncommit 10",
 		},
 		"in a catch-up": {
 			before: primed()[len(hello):] + status("catching_up", "slow", "") + remove("x", 8, "w@e-2/9") + upsert("a", 5, "1", "w@e-5/9"),
@@ -84,6 +109,33 @@ func TestRequestIsMadeAnew(t *testing.T) {
 			})
 		})
 	}
+}
+
+// bare is a Sink that has nothing but the methods of one.
+type bare struct{ stream.Sink }
+
+// A sink that cannot forget half a transaction is not given the rest by another
+// request.
+func TestSinkThatCannotRewind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, u, stop := serve(t, Config{}, holds(primed(), upsert("x", 3, "1", "")), holds(hello))
+		defer stop()
+		w, late := sourceOf(t, u, "w"), sourceOf(t, u, "late")
+		sink := &calls{}
+		ended, lateEnded := make(chan error, 1), make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { ended <- w.Watch(ctx, stream.Resume{}, bare{sink}) }()
+		time.Sleep(time.Second)
+		go func() { lateEnded <- late.Watch(ctx, stream.Resume{}, &calls{}) }()
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "cannot forget it") {
+			t.Errorf("Watch returned %v", err)
+		}
+		if want := primedCalls + "upsert \"x\" 3 1"; sink.String() != want {
+			t.Errorf("calls\n%s\nwant\n%s", sink, want)
+		}
+		cancel()
+		<-lateEnded
+	})
 }
 
 // A server that says again and again that some watch was removed, and does not
