@@ -281,7 +281,9 @@ func eventMessage(e stream.Event) *api.WatchListResponse {
 			Revision: e.Revision, Count: uint64(e.Count), Resumed: e.Resumed,
 		}}
 	case stream.Bookmark:
-		m.Event = &api.WatchListResponse_Bookmark{Bookmark: &api.Bookmark{Revision: e.Revision, Skipped: e.Skipped}}
+		m.Event = &api.WatchListResponse_Bookmark{Bookmark: &api.Bookmark{
+			Revision: e.Revision, Skipped: e.Skipped, Horizon: e.Horizon,
+		}}
 	case stream.StatusChange:
 		m.Event = &api.WatchListResponse_Status{Status: statusMessage(e)}
 	}

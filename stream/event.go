@@ -79,6 +79,9 @@ type Event struct {
 	// Skipped is set for the Bookmark after a catch-up: changes that this
 	// subscriber did not see one by one.
 	Skipped uint64
+	// Horizon is set for the Bookmark that comes before what an outage left
+	// behind: no position of the watch below it can be resumed. See RaiseHorizon.
+	Horizon uint64
 
 	// State and Since are set for StatusChange.
 	State State

@@ -121,6 +121,11 @@ func AppendEvent(dst []byte, e Event) []byte {
 			dst = append(dst, `,"skipped":`...)
 			dst = strconv.AppendUint(dst, e.Skipped, 10)
 		}
+		if e.Horizon > 0 {
+			dst = append(dst, `,"horizon":"`...)
+			dst = strconv.AppendUint(dst, e.Horizon, 10)
+			dst = append(dst, '"')
+		}
 	case StatusChange:
 		dst = appendStatus(dst, e)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -135,6 +136,7 @@ func TestEventData(t *testing.T) {
 		`{"type":"end_of_snapshot","watch":"w","revision":"9","count":2}`:                                                {Type: EndOfSnapshot, Revision: 9, Count: 2},
 		`{"type":"end_of_snapshot","watch":"w","revision":"9","count":0,"resumed":true}`:                                 {Type: EndOfSnapshot, Revision: 9, Resumed: true},
 		`{"type":"bookmark","watch":"w","revision":"9"}`:                                                                 {Type: Bookmark, Revision: 9},
+		`{"type":"bookmark","watch":"w","revision":"9","horizon":"18446744073709551615"}`:                                {Type: Bookmark, Revision: 9, Horizon: math.MaxUint64},
 		`{"type":"bookmark","watch":"w","revision":"9","skipped":3}`:                                                     {Type: Bookmark, Revision: 9, Skipped: 3},
 		`{"type":"status","watch":"w","state":"in_sync"}`:                                                                {Type: StatusChange, State: InSync},
 		`{"type":"status","watch":"w","state":"stale","since":"2026-01-02T02:04:05.678Z","reason":"two\nlines, \"so\""}`: {Type: StatusChange, State: Stale, Since: since, Reason: "two\nlines, \"so\""},

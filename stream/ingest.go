@@ -188,6 +188,8 @@ func (in *ingest) handle(m message) error {
 		return nil
 	case freshness:
 		return in.onFreshness(m)
+	case outage:
+		return in.log.RaiseHorizon(m.revision)
 	default:
 		return in.onTransaction(m)
 	}
@@ -294,6 +296,9 @@ func (in *ingest) apply(m message) (CommitResult, error) {
 		result, err = in.log.Replace(epoch, snapshot, m.revision)
 	}
 	if err != nil {
+		return result, err
+	}
+	if err := in.log.RaiseHorizon(m.horizon); err != nil {
 		return result, err
 	}
 	in.sourceEpoch = m.epoch

@@ -131,7 +131,7 @@ func TestShortOutageIsNotReported(t *testing.T) {
 		r := follow(w)
 		r.next()
 		time.Sleep(2 * time.Minute)
-		expect(t, "after the outage", r.next(), "upsert c@7", "delete b@9")
+		expect(t, "after the outage", r.next(), "bookmark 3 skipped=0 horizon=9", "upsert c@7", "delete b@9")
 		if want := (Resume{Epoch: "e", Revision: 3}); s.resumes[1] != want {
 			t.Errorf("reconnected with %+v, want %+v", s.resumes[1], want)
 		}
@@ -229,7 +229,7 @@ func TestBrokenOrderIsAnsweredWithASnapshot(t *testing.T) {
 		r := follow(w)
 		r.next()
 		time.Sleep(time.Second)
-		expect(t, "after", r.next(), "upsert b@12")
+		expect(t, "after", r.next(), "bookmark 10 skipped=0 horizon=12", "upsert b@12")
 		if s.resumes[1] != (Resume{}) {
 			t.Errorf("reconnected with %+v, want from nothing", s.resumes[1])
 		}

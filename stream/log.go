@@ -108,8 +108,9 @@ func NewLog(c LogConfig) *Log {
 //
 // Changes that the log has already are dropped. An upsert that is news and yet
 // not newer than the last commit, or a revision below it, is ErrOrder: a broken
-// promise of the source. One that does not fit into the memory of the watch is
-// ErrMemory; deletes alone always fit. Nothing is changed then.
+// promise of the source. A change that is newer than revision is ErrInvalid. A
+// transaction that does not fit into the memory of the watch is ErrMemory; deletes
+// alone always fit. Nothing is changed then.
 func (l *Log) Commit(changes []Change, revision uint64) (CommitResult, error) {
 	var result CommitResult
 	if !l.next.primed() {
@@ -118,21 +119,21 @@ func (l *Log) Commit(changes []Change, revision uint64) (CommitResult, error) {
 	if revision < l.next.revision {
 		return result, fmt.Errorf("%w: commit at %d after one at %d", ErrOrder, revision, l.next.revision)
 	}
-	revision, err := checked(changes, revision)
+	if err := check(changes, revision); err != nil {
+		return result, err
+	}
+	changes, duplicates, err := l.news(foldKeys(changes))
 	if err != nil {
 		return result, err
 	}
-	changes, result.Duplicates, err = l.news(foldKeys(changes))
-	if err != nil {
-		return result, err
-	}
+	result.Duplicates = duplicates
 	changes = l.place().inOrder(changes)
 	if err := l.account.grow(l.cost(changes)); err != nil {
 		return result, err
 	}
 	before := l.next.revision
 	last := l.append(changes, revision, &result)
-	l.closeHole(before, last)
+	l.closeOutage(before, last)
 	l.publish()
 	return result, nil
 }

@@ -70,6 +70,9 @@ func (c *client) apply(b *Batch) {
 			line += fmt.Sprintf(" %d count=%d resumed=%v", e.Revision, e.Count, e.Resumed)
 		case Bookmark:
 			line += fmt.Sprintf(" %d skipped=%d", e.Revision, e.Skipped)
+			if e.Horizon > 0 {
+				line += fmt.Sprintf(" horizon=%d", e.Horizon)
+			}
 		case StatusChange:
 			line += " " + e.State.String()
 		}
@@ -224,7 +227,7 @@ func TestResyncGivesTheDifference(t *testing.T) {
 	c.take()
 	mustReplace(t, l, "e", 20, upsert("c", 3), upsert("b", 15), upsert("d", 12))
 	c.drain(s)
-	want := []string{"upsert d@12", "upsert b@15", "delete a@20"}
+	want := []string{"bookmark 10 skipped=0 horizon=20", "upsert d@12", "upsert b@15", "delete a@20"}
 	if got := c.take(); !slices.Equal(got, want) {
 		t.Fatalf("%q, want %q", got, want)
 	}
@@ -268,8 +271,8 @@ func TestReaderThatStayedThroughAnOutage(t *testing.T) {
 		mustCommit(t, l, r, upsert("a", r))
 	}
 	c.drain(s)
-	if got := c.take(); got[0] != "status catching_up" || slices.ContainsFunc(got, func(e string) bool { return strings.HasPrefix(e, "reset") }) {
-		t.Errorf("begins with %q, want a catch-up without a reset", got[0])
+	if got := c.take(); got[0] != "bookmark 10 skipped=0 horizon=5000" || got[1] != "status catching_up" || slices.ContainsFunc(got, func(e string) bool { return strings.HasPrefix(e, "reset") }) {
+		t.Errorf("begins with %q, want a catch-up without a reset", got[:2])
 	}
 	if want := viewState(l.View()); !maps.Equal(c.state, want) {
 		t.Error("the state is not the log's")

@@ -137,11 +137,14 @@ func (l *Log) asOf(t pageToken) (*version, uint64, bool) {
 		return v, v.seq, true
 	}
 	v := l.head.Load()
-	if v.epoch != t.Epoch || t.AsOf > v.revision || t.AsOf < v.origin {
+	if v.epoch != t.Epoch || t.AsOf > v.revision {
 		return nil, 0, false
 	}
 	if t.AsOf == v.revision {
 		return v, v.seq, true
+	}
+	if t.AsOf < v.origin {
+		return nil, 0, false
 	}
 	seq := v.seqBefore(v.newerThan(t.AsOf))
 	return v, seq, seq >= v.readable

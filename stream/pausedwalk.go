@@ -59,6 +59,7 @@ func (s *Subscription) dropWalk() {
 // since, so that a key may come twice, the second time newer.
 func (s *Subscription) giveUpWalk(b *Batch, v *version) {
 	w := s.walk
+	outage := v.origin != s.origin && w.purpose != snapshot
 	s.dropWalk()
 	switch {
 	case w.replay && !w.torn:
@@ -77,7 +78,9 @@ func (s *Subscription) giveUpWalk(b *Batch, v *version) {
 	if w.deletes {
 		deletes, upserts = w.paused.passed, w.paused.upserts
 	}
-	if deletes < v.forgotten {
+	if deletes < v.forgotten || outage {
+		// A gateway that follows must be told of an outage before it gets anything
+		// from behind it, and a bookmark would end what it has received so far.
 		s.reset(b, v, ResetExpired)
 		return
 	}

@@ -15,16 +15,16 @@ import (
 // and all of it becomes visible as one transaction.
 //
 // A snapshot that is older than what the log has, as a whole or in a single key,
-// is refused with ErrBehind: taking it would go back in time. One that does not
-// fit into the memory of the watch is ErrMemory. Nothing is changed then.
+// is refused with ErrBehind: taking it would go back in time. One that holds a
+// resource newer than revision is ErrInvalid, and one that does not fit into the
+// memory of the watch is ErrMemory. Nothing is changed then.
 func (l *Log) Replace(epoch string, snapshot []Resource, revision uint64) (CommitResult, error) {
 	var result CommitResult
 	changes := make([]Change, len(snapshot))
 	for i := range snapshot {
 		changes[i].Resource = snapshot[i]
 	}
-	revision, err := checked(changes, revision)
-	if err != nil {
+	if err := check(changes, revision); err != nil {
 		return result, err
 	}
 	changes = l.place().inOrder(foldKeys(changes))
@@ -52,10 +52,8 @@ func (l *Log) begin(epoch string, snapshot []Change, revision uint64, result Com
 	l.restart(epoch)
 	l.index, l.indexed = newIndex(len(snapshot)), l.next.number
 	l.append(snapshot, revision, &result)
-	l.next.origin, l.next.horizon = revision, l.knownFrom(revision)
-	l.next.horizonAge = l.next.committed
 	l.next.intact, l.next.readable = l.next.seq, l.next.seq
-	l.openHole()
+	l.openOutage(revision)
 	l.publish()
 	return result, nil
 }
@@ -94,21 +92,17 @@ func (l *Log) resync(snapshot []Change, revision uint64, result CommitResult) (C
 	}
 	changes = append(changes, l.missing(present, revision)...)
 	last := l.append(changes, revision, &result)
-	l.closeHole(before, last)
-	l.skipTo(before, revision, last)
-	l.openHole()
+	if last != nil && last.revision != revision {
+		// No id can stand within the transaction that ended the outage, nor right
+		// behind its newest change: only the snapshot as a whole is a state that
+		// there was.
+		last.flags &^= endsCommit
+	}
+	if revision > before+1 || l.unnumbered {
+		l.openOutage(revision)
+	}
 	l.publish()
 	return result, nil
-}
-
-// knownFrom is the first revision from which all is known after a snapshot. Where
-// deletes have no revision of their own, it is not the snapshot's: a reader may
-// have been there before the last deletes, and the snapshot says nothing of them.
-func (l *Log) knownFrom(snapshot uint64) uint64 {
-	if l.unnumbered {
-		return snapshot + 1
-	}
-	return snapshot
 }
 
 // missing returns a delete for each live resource that is not present.
@@ -126,22 +120,4 @@ func (l *Log) missing(present []uint64, revision uint64) []Change {
 		return true
 	})
 	return deletes
-}
-
-// skipTo follows a snapshot that ended an outage. What was born and died in it is
-// unknown, so that who was away must start again: a reader at a position inside
-// of it could keep a ghost, and one at an older position too, if it was cut off
-// inside of a flush of another replica and holds more than its position says.
-// Readers that stayed have nothing that this log does not know.
-//
-// No id can stand within the transaction that ended it, nor right behind its
-// newest change: only the snapshot as a whole is a state that there was.
-func (l *Log) skipTo(before, snapshot uint64, last *entry) {
-	if last != nil && last.revision != snapshot {
-		last.flags &^= endsCommit
-	}
-	v := &l.next
-	if known := l.knownFrom(snapshot); known > before+1 {
-		v.origin, v.horizon, v.horizonAge = snapshot, known, v.committed
-	}
 }

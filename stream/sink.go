@@ -14,6 +14,7 @@ type message struct {
 	epoch    string
 	changes  []Change
 	revision uint64
+	horizon  uint64 // of a snapshot, what RaiseHorizon said; 0: nothing
 	state    State
 	reason   string
 }
@@ -24,6 +25,7 @@ const (
 	began       messageKind = iota // something arrives, a transaction is being read
 	transaction                    // Commit
 	freshness                      // Status
+	outage                         // RaiseHorizon
 )
 
 // stagingSink collects a transaction, or a snapshot, and hands it to ingest as a
@@ -98,6 +100,16 @@ func (s *stagingSink) Commit(revision uint64) error {
 // Status implements Sink.
 func (s *stagingSink) Status(state State, reason string) error {
 	return s.send(message{kind: freshness, state: state, reason: reason})
+}
+
+// RaiseHorizon implements HorizonRaiser. It holds at once, before what is staged,
+// but for a snapshot: that is of another order, or makes one whole again.
+func (s *stagingSink) RaiseHorizon(revision uint64) error {
+	if s.pending.reset {
+		s.pending.horizon = max(s.pending.horizon, revision)
+		return nil
+	}
+	return s.send(message{kind: outage, revision: revision})
 }
 
 // begin tells ingest once for each connection that the upstream speaks.

@@ -59,6 +59,7 @@ type Subscription struct {
 	own        Status // of this subscriber, if its State is not 0
 	held       bool   // Next must not read
 	told       Status
+	origin     uint64 // that was told
 	walk       walk
 	pin        *pin     // of the walk, once it took more than one flush
 	cursor     uint64   // seq up to which everything was delivered
@@ -105,7 +106,7 @@ func (s *Subscription) Resting() bool {
 // place and have told the same: from here on they deliver the same.
 func (s *Subscription) Beside(o *Subscription) bool {
 	return s.log == o.log && s.options.Prefix == o.options.Prefix && s.generation == o.generation &&
-		s.cursor == o.cursor && s.position == o.position && s.Resting() && o.Resting() &&
+		s.cursor == o.cursor && s.position == o.position && s.origin == o.origin && s.Resting() && o.Resting() &&
 		s.told.State == o.told.State && s.told.Reason == o.told.Reason
 }
 
@@ -249,6 +250,7 @@ func (s *Subscription) begin(b *Batch, v *version) bool {
 		s.reset(b, v, reason)
 	case v.seq == s.cursor:
 		s.place(v.revision, v.revision)
+		s.tellHorizon(b, v)
 		return false
 	default:
 		s.follow(b, v)
@@ -271,7 +273,7 @@ func (s *Subscription) start(b *Batch, v *version) bool {
 		s.reset(b, v, ResetEpochChanged)
 	case r.AsOf > v.revision:
 		return s.ahead(b, v)
-	case r.AsOf < v.horizon || v.inHole(r.AsOf):
+	case r.AsOf < v.horizon:
 		s.outcome = OutcomeExpired
 		s.reset(b, v, ResetExpired)
 	default:
@@ -304,6 +306,7 @@ func (s *Subscription) ahead(b *Batch, v *version) bool {
 func (s *Subscription) join(v *version) {
 	s.begun = true
 	s.generation = v.generation
+	s.origin = v.origin
 	s.epoch = narrowEpoch(v.epoch, s.options.Prefix)
 }
 
@@ -349,13 +352,15 @@ func (s *Subscription) resume(v *version, r Position) {
 func (s *Subscription) follow(b *Batch, v *version) {
 	from := v.after(s.cursor)
 	revision := s.position.AsOf
-	if v.replayable(s.cursor, from) {
-		s.walk = walk{under: true, v: v, replay: true, at: from, seq: s.cursor, complete: revision}
-		return
-	}
-	if s.cursor < v.forgotten {
+	replayable := v.replayable(s.cursor, from)
+	if !replayable && s.cursor < v.forgotten {
 		// So far behind that deletes were forgotten meanwhile.
 		s.reset(b, v, ResetExpired)
+		return
+	}
+	s.tellHorizon(b, v)
+	if replayable {
+		s.walk = walk{under: true, v: v, replay: true, at: from, seq: s.cursor, complete: revision}
 		return
 	}
 	s.walk = walk{
@@ -404,6 +409,19 @@ func (s *Subscription) tell(b *Batch, v *version, atHead bool) {
 	b.addEvent(Event{Type: StatusChange, State: now.State, Since: now.Since, Reason: now.Reason})
 }
 
+// tellHorizon adds a bookmark where the reader is if v is the first version that it
+// sees after an outage, or after part of one. It comes before what the outage left
+// behind: a gateway that follows this watch must never resume a position that lies
+// inside of it, and has none of those yet.
+func (s *Subscription) tellHorizon(b *Batch, v *version) {
+	if v.origin == s.origin {
+		return
+	}
+	s.origin = v.origin
+	b.addEvent(Event{Type: Bookmark, Revision: s.position.AsOf, Horizon: v.origin})
+	b.boundary = true
+}
+
 // Bookmark fills b with progress: the position has moved on, without data, since
 // the last one that was sent. It returns false if it has not, or if Next has
 // something.
@@ -414,10 +432,13 @@ func (s *Subscription) Bookmark(b *Batch) bool {
 		return false
 	}
 	s.place(v.revision, v.revision)
-	if s.position == s.announced {
+	s.tellHorizon(b, v)
+	if s.position == s.announced && b.Empty() {
 		return false
 	}
-	b.addEvent(Event{Type: Bookmark, Revision: v.revision})
+	if b.Empty() {
+		b.addEvent(Event{Type: Bookmark, Revision: v.revision})
+	}
 	b.boundary = true
 	s.announced = s.position
 	return true

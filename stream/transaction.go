@@ -27,16 +27,19 @@ type CommitResult struct {
 	Reset bool
 }
 
-// checked refuses what must not enter a log, and returns the revision that covers
-// all of the changes.
-func checked(changes []Change, revision uint64) (uint64, error) {
+// check refuses what must not enter a log. A change that is newer than the commit
+// that it is part of is refused as well: others of its revision may be missing.
+func check(changes []Change, revision uint64) error {
 	for i := range changes {
-		if err := checkChange(&changes[i]); err != nil {
-			return 0, err
+		c := &changes[i]
+		if err := checkChange(c); err != nil {
+			return err
 		}
-		revision = max(revision, changes[i].Revision)
+		if c.Revision > revision {
+			return fmt.Errorf("%w: key %q changed at %d, in a commit of everything up to %d", ErrInvalid, c.Key, c.Revision, revision)
+		}
 	}
-	return revision, nil
+	return nil
 }
 
 // placed is where the log is: after the last commit, at before.

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -98,5 +99,22 @@ func TestDeleteWithoutARevisionIsRepeated(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestNothingIsNewerThanItsCommit: others of that revision may be missing, and the
+// log must not say that it has everything up to there.
+func TestNothingIsNewerThanItsCommit(t *testing.T) {
+	l := newSyncedLog(t, "e", 10, upsert("a", 1))
+	for _, c := range []Change{upsert("b", 12), remove("a", 12)} {
+		if _, err := l.Commit([]Change{c}, 11); !errors.Is(err, ErrInvalid) {
+			t.Errorf("a commit at 11 with %+v: %v, want %v", c, err, ErrInvalid)
+		}
+	}
+	if _, err := l.Replace("e", []Resource{upsert("b", 12).Resource}, 11); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a snapshot at 11 with a resource of 12: %v, want %v", err, ErrInvalid)
+	}
+	if v := l.View(); v.Revision() != 10 || v.Count() != 1 {
+		t.Errorf("the log is at %d with %d resources, want it unchanged", v.Revision(), v.Count())
 	}
 }

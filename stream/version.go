@@ -25,10 +25,10 @@ type version struct {
 	intact   uint64 // every entry with a greater seq is still there, superseded or not
 	readable uint64 // a state as of a smaller seq can no more be put together
 
-	origin     uint64 // from this revision on every change is known
-	horizon    uint64 // deletes up to here may be unknown: no position below it is resumed
+	origin     uint64 // from this revision on every change was received
+	horizon    uint64 // from this revision on every change is known: no position below it is resumed
 	horizonAge time.Time
-	holes      []hole // no position inside of one is resumed
+	open       bool   // origin is not known yet: it is the next upsert's, see closeOutage
 	forgotten  uint64 // seq of the newest delete that was dropped: no cursor below it can go on
 
 	count      int   // resources

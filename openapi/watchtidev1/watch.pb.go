@@ -577,7 +577,11 @@ type Bookmark struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Revision uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	// After a catch-up: changes that this subscriber did not see one by one.
-	Skipped       uint64 `protobuf:"varint,2,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	Skipped uint64 `protobuf:"varint,2,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	// Set after an outage: what was created and deleted before this revision may
+	// be unknown here, so that no position of this watch below it is resumed.
+	// Whoever serves the watch to others must not resume such positions either.
+	Horizon       uint64 `protobuf:"varint,3,opt,name=horizon,proto3" json:"horizon,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -622,6 +626,13 @@ func (x *Bookmark) GetRevision() uint64 {
 func (x *Bookmark) GetSkipped() uint64 {
 	if x != nil {
 		return x.Skipped
+	}
+	return 0
+}
+
+func (x *Bookmark) GetHorizon() uint64 {
+	if x != nil {
+		return x.Horizon
 	}
 	return 0
 }
@@ -1619,10 +1630,11 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\rEndOfSnapshot\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x04R\x05count\x12\x18\n" +
-	"\aresumed\x18\x03 \x01(\bR\aresumed\"@\n" +
+	"\aresumed\x18\x03 \x01(\bR\aresumed\"Z\n" +
 	"\bBookmark\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x18\n" +
-	"\askipped\x18\x02 \x01(\x04R\askipped\"h\n" +
+	"\askipped\x18\x02 \x01(\x04R\askipped\x12\x18\n" +
+	"\ahorizon\x18\x03 \x01(\x04R\ahorizon\"h\n" +
 	"\x06Status\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x16\n" +

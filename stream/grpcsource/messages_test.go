@@ -39,6 +39,10 @@ func bookmark(revision uint64) *message {
 	return &message{Event: &pb.WatchListResponse_Bookmark{Bookmark: &pb.Bookmark{Revision: revision}}}
 }
 
+func outage(revision, horizon uint64) *message {
+	return &message{Event: &pb.WatchListResponse_Bookmark{Bookmark: &pb.Bookmark{Revision: revision, Horizon: horizon}}}
+}
+
 func freshness(state, reason string) *message {
 	return &message{Event: &pb.WatchListResponse_Status{Status: &pb.Status{State: state, Reason: reason}}}
 }
@@ -82,5 +86,7 @@ func (c *calls) Delete(key string, revision uint64) error {
 }
 
 func (c *calls) Commit(revision uint64) error { return c.add("commit %d", revision) }
+
+func (c *calls) RaiseHorizon(revision uint64) error { return c.add("horizon %d", revision) }
 
 func (c *calls) Status(s stream.State, reason string) error { return c.add("status %s %s", s, reason) }

@@ -101,6 +101,10 @@ func (r *reader) apply(m *pb.WatchListResponse) error {
 		return r.upsert(e.Upsert.GetResource())
 	case *pb.WatchListResponse_Delete:
 		return r.delete(e.Delete)
+	case *pb.WatchListResponse_Bookmark:
+		if e.Bookmark.GetHorizon() > 0 && r.begun {
+			return stream.RaiseHorizon(r.sink, e.Bookmark.GetHorizon())
+		}
 	case *pb.WatchListResponse_Goodbye:
 		return r.goodbye(e.Goodbye)
 	}

@@ -120,6 +120,13 @@ func TestReaderCalls(t *testing.T) {
 			},
 			want: `reset e1, commit 3, commit 4, commit 6`,
 		},
+		"a horizon comes before what is newer": {
+			events: []*message{
+				reset(), at("services@e1-3", endOfSnapshot(3, 0)),
+				outage(3, 9), at("services@e1-9", upsert("a", 7, "1")), at("services@e1-12", outage(12, 12)),
+			},
+			want: `reset e1, commit 3, horizon 9, commit 3, upsert "a" 7 1, commit 9, horizon 12, commit 12`,
+		},
 		"a resume is one transaction up to caught up": {
 			resume: stream.Resume{Epoch: "e1", Revision: 3},
 			events: []*message{

@@ -22,6 +22,8 @@ type Event struct {
 	// Count and Resumed are set for end_of_snapshot.
 	Count   int  `json:"count"`
 	Resumed bool `json:"resumed"`
+	// Horizon is set for a bookmark that tells of an outage; empty: it does not.
+	Horizon string `json:"horizon"`
 	// RetryMS is set for goodbye.
 	RetryMS int64 `json:"retry_ms"`
 	// HeartbeatMS and Watches are set for hello.

@@ -18,7 +18,10 @@
 // it is good at every gateway of the tree. Nothing is translated: a watch that is
 // narrowed by a prefix has the epoch that its upstream gives it, which says by
 // which prefix. Flushes are commits: what the upstream shows together becomes
-// visible together.
+// visible together. What came since the last position is dropped when a request is
+// made anew: its answer may come from a replica that is behind. What the upstream
+// may have missed itself it says in a bookmark, which is passed on with
+// [stream.RaiseHorizon].
 //
 // # What ends a stream
 //

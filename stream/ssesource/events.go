@@ -125,6 +125,16 @@ func (r *reader) progress(e sseclient.Event) error {
 	return r.commit(revision)
 }
 
+// horizon passes on that the upstream may have missed changes, before anything
+// that it says after it.
+func (r *reader) horizon(text string) error {
+	revision, err := r.revision(text)
+	if err != nil {
+		return err
+	}
+	return stream.RaiseHorizon(r.sink, revision)
+}
+
 // endOfSnapshot ends a snapshot, or what was newer than the position asked for.
 func (r *reader) endOfSnapshot(e sseclient.Event) error {
 	revision, err := r.revision(e.Revision)

@@ -229,6 +229,9 @@ func (c *calls) Rewind() {
 	}
 }
 
+// RaiseHorizon implements stream.HorizonRaiser.
+func (c *calls) RaiseHorizon(revision uint64) error { return c.call("horizon %d", revision) }
+
 func (c *calls) Reset(epoch string) error { return c.call("reset %s", epoch) }
 
 func (c *calls) Upsert(r stream.Resource) error {

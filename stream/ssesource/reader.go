@@ -117,6 +117,10 @@ func (r *reader) apply(e sseclient.Event) error {
 		return r.upsert(e.Resource)
 	case "delete":
 		return r.delete(e.Resource)
+	case "bookmark":
+		if e.Horizon != "" && r.phase != opening {
+			return r.horizon(e.Horizon)
+		}
 	}
 	return nil // framing, or an event that a newer gateway may send
 }

@@ -131,7 +131,9 @@ func message(e stream.Event) *pb.WatchListResponse {
 			Revision: e.Revision, Count: uint64(e.Count), Resumed: e.Resumed,
 		}}
 	case stream.Bookmark:
-		m.Event = &pb.WatchListResponse_Bookmark{Bookmark: &pb.Bookmark{Revision: e.Revision, Skipped: e.Skipped}}
+		m.Event = &pb.WatchListResponse_Bookmark{Bookmark: &pb.Bookmark{
+			Revision: e.Revision, Skipped: e.Skipped, Horizon: e.Horizon,
+		}}
 	case stream.StatusChange:
 		m.Event = &pb.WatchListResponse_Status{Status: &pb.Status{
 			State: e.State.String(), Since: timestamppb.New(e.Since), Reason: e.Reason,

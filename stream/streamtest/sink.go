@@ -27,6 +27,7 @@ type SinkRecorder struct {
 	resets    int
 	commits   []CommitRecord
 	status    []stream.Status
+	horizon   uint64
 
 	inSnapshot bool // between Reset and its Commit
 	begun      bool // Reset was called, or the source was given a place to resume from
@@ -129,6 +130,24 @@ func (r *SinkRecorder) Status(state stream.State, reason string) error {
 	return r.call(func() {
 		r.status = append(r.status, stream.Status{State: state, Reason: reason})
 	})
+}
+
+// RaiseHorizon implements [stream.HorizonRaiser].
+func (r *SinkRecorder) RaiseHorizon(revision uint64) error {
+	return r.call(func() {
+		if !r.begun {
+			r.breach("RaiseHorizon of %d before Reset, and there was nothing to resume", revision)
+		}
+		r.horizon = max(r.horizon, revision)
+	})
+}
+
+// Horizon returns the newest revision before which the source said that changes
+// may be missing; 0: it did not.
+func (r *SinkRecorder) Horizon() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.horizon
 }
 
 // Fail makes every Sink method from now on return err.

@@ -76,6 +76,8 @@ export interface EndOfSnapshotEvent {
 
 /** Progress without data; also ends a catch-up. */
 export interface BookmarkEvent {
+  /** After an outage: what was created and deleted before this revision may be unknown here, so that no position of this watch below it is resumed. Whoever serves the watch to others must not resume such positions either; other clients ignore it. */
+  horizon?: Revision;
   revision: Revision;
   /** After a catch-up: changes that this subscriber did not see one by one. */
   skipped?: number;

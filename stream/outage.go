@@ -1,0 +1,90 @@
+package stream
+
+import "fmt"
+
+// A snapshot that ends an outage says what differs, and not what was created and
+// deleted in between. A reader that comes from another replica may hold such a
+// resource: its position lies inside of the outage, or before it, if the reader was
+// cut off inside of a flush and holds more than its position says. So no position
+// from before the end of an outage is resumed. Readers that stayed have nothing
+// that this log does not know.
+//
+// Those who serve the watch to others must not resume such positions either. A
+// version carries its origin, from which on every change was received, and each
+// reader is told when that rises, before anything else of the version.
+
+// openOutage follows a snapshot. Where
+// deletes have no revision of their own, a reader at the snapshot's very revision
+// may have been there before the last deletes, of which the snapshot says nothing.
+// And a snapshot is as new as the newest resource in it there: newer ones that were
+// deleted before it was taken are not in it, and another replica may have given out
+// their revisions. So the outage ends with the first upsert after it.
+func (l *Log) openOutage(snapshot uint64) {
+	if !l.unnumbered {
+		l.raise(snapshot)
+		return
+	}
+	l.raise(snapshot + 1)
+	l.next.open = true
+}
+
+// closeOutage follows a commit.
+func (l *Log) closeOutage(before uint64, last *entry) {
+	v := &l.next
+	if !v.open || last == nil || v.revision <= before {
+		return
+	}
+	first := v.newerThan(before)
+	for first.segment < len(v.segments) {
+		e := &v.entries(first.segment)[first.entry]
+		if !e.is(isDelete) && e.revision > before {
+			v.open = false
+			l.raise(e.revision)
+			return
+		}
+		first = v.normal(place{first.segment, first.entry + 1})
+	}
+}
+
+// raise notes that changes before a revision may be unknown.
+func (l *Log) raise(origin uint64) {
+	v := &l.next
+	v.origin = max(v.origin, origin)
+	if origin > v.horizon {
+		v.horizon, v.horizonAge = origin, v.committed
+	}
+}
+
+// RaiseHorizon says that changes before a revision may be unknown, since the
+// upstream may not know them. No position below it is resumed from now on, and
+// readers are told before they get anything else. The log must be primed.
+func (l *Log) RaiseHorizon(revision uint64) error {
+	if !l.next.primed() {
+		return fmt.Errorf("%w: a horizon before the first snapshot", ErrInvalid)
+	}
+	if revision > l.next.origin {
+		l.raise(revision)
+		l.publish()
+	}
+	return nil
+}
+
+// HorizonRaiser is implemented by the Sink that a watch gives to its source.
+type HorizonRaiser interface {
+	// RaiseHorizon says that changes before a revision may be missing, of the
+	// revision order of the last Reset, or of the Resume that Watch was given.
+	// Call it before what is newer than the last Commit.
+	RaiseHorizon(revision uint64) error
+}
+
+// RaiseHorizon passes on that an upstream may have missed changes before a
+// revision, as another gateway may, which says so in a bookmark. A source whose
+// upstream never misses any does not need it. A sink that cannot take it would
+// resume readers where it must not: the error is ErrUnresumable then, so that the
+// next Watch call begins with a snapshot.
+func RaiseHorizon(sink Sink, revision uint64) error {
+	if h, ok := sink.(HorizonRaiser); ok {
+		return h.RaiseHorizon(revision)
+	}
+	return fmt.Errorf("%w: changes before revision %d may be missing, and the sink does not remember that", ErrUnresumable, revision)
+}
