@@ -45,7 +45,7 @@ func (s *server) subscribe() (*os.File, error) {
 		return nil, err
 	}
 	defer c.Close()
-	if _, err := fmt.Fprint(c, "GET /v1/events?watch=services HTTP/1.1\r\nHost: bench\r\n\r\n"); err != nil {
+	if _, err := fmt.Fprint(c, "GET /v1/events?watch=services HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		return nil, err
 	}
 	for lines := bufio.NewScanner(c); lines.Scan(); {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strconv"
 	"strings"
@@ -17,12 +19,17 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/openapi"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // object is what the tests read of a Kubernetes object; nothing else.
 type object struct {
-	Kind string            `yaml:"kind"`
+	Kind     string `yaml:"kind"`
+	Metadata struct {
+		Name string `yaml:"name"`
+	} `yaml:"metadata"`
 	Data map[string]string `yaml:"data"`
 	Spec struct {
 		Ports    []servicePort `yaml:"ports"`
@@ -134,6 +141,30 @@ func TestPortsAreThoseOfTheConfiguration(t *testing.T) {
 	for _, p := range objects(t)["Service"].Spec.Ports {
 		if ports[p.TargetPort] == 0 {
 			t.Errorf("the Service's port %s goes to %q, which the container has not", p.Name, p.TargetPort)
+		}
+	}
+}
+
+// TestHostsAreThoseOfTheService: the gateway answers under each name that the
+// cluster's DNS gives the Service, and under no foreign one.
+func TestHostsAreThoseOfTheService(t *testing.T) {
+	registry := stream.NewRegistry()
+	defer registry.Close()
+	g, err := gateway.New(gateway.Config{Registry: registry, Hosts: configuration(t).HTTP.Hosts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	service := objects(t)["Service"].Metadata.Name
+	for host, want := range map[string]int{
+		service: http.StatusOK, service + ":80": http.StatusOK, "10.1.2.3:8080": http.StatusOK,
+		service + ".any.svc": http.StatusOK, service + ".any.svc.cluster.local": http.StatusOK,
+		"evil.example": http.StatusMisdirectedRequest,
+	} {
+		r := httptest.NewRequest(http.MethodGet, "http://"+host+"/v1/watches", nil)
+		w := httptest.NewRecorder()
+		g.Handler().ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%s: %d, want %d", host, w.Code, want)
 		}
 	}
 }

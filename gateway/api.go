@@ -104,8 +104,7 @@ func (g *Gateway) unaryRoutingError(_ context.Context, _ *runtime.ServeMux, _ ru
 // responseHeaders sets what the header of an answer says of its message.
 func responseHeaders(_ context.Context, w http.ResponseWriter, m proto.Message) error {
 	h := w.Header()
-	h.Set("Cache-Control", "no-cache") // keep it, but ask again before use
-	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "private, no-cache") // keep it for this client alone, and ask again before use
 	switch m := m.(type) {
 	case *api.ListResourcesResponse:
 		h.Set("ETag", quote(m.GetPosition()))
@@ -207,7 +206,7 @@ func notModified(w http.ResponseWriter, r *http.Request, query url.Values, watch
 		return false
 	}
 	w.Header().Set("ETag", tag)
-	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("Cache-Control", "private, no-cache")
 	w.WriteHeader(http.StatusNotModified)
 	return true
 }

@@ -135,11 +135,28 @@ func TestHeadersOfAnswers(t *testing.T) {
 	for _, path := range []string{"/v1/watches", "/v1/watches/notes", "/v1/watches/hosts/resources", "/v1/watches/hosts/resources/default/a"} {
 		h := r.get(path).Header
 		for name, want := range map[string]string{
-			"Content-Type": "application/json", "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff",
+			"Content-Type": "application/json", "Cache-Control": "private, no-cache", "X-Content-Type-Options": "nosniff",
 		} {
 			if got := h.Values(name); len(got) != 1 || got[0] != want {
 				t.Errorf("%s: %s: %q, want %q", path, name, got, want)
 			}
+		}
+	}
+}
+
+// TestNoAnswerIsSniffed, whatever it is: a stream, a problem, text or the page.
+func TestNoAnswerIsSniffed(t *testing.T) {
+	r := newAPIRig(t, Config{AllowedOrigins: []string{"https://app.example.com"}})
+	for _, path := range []string{
+		"/", "/openapi.json", "/healthz", "/readyz", "/metrics", "/v1/subscribers", "/nowhere", "/v1/watches/nosuch",
+		"/v1/watches/hosts/events?until=end_of_snapshot", "/v1/watches/hosts/changes", "/v1/events?watch=hosts&until=x",
+	} {
+		h := r.get(path).Header
+		if got := h.Values("X-Content-Type-Options"); len(got) != 1 || got[0] != "nosniff" {
+			t.Errorf("%s: X-Content-Type-Options: %q, want nosniff", path, got)
+		}
+		if vary := strings.Join(h.Values("Vary"), ", "); !strings.Contains(vary, "Origin") {
+			t.Errorf("%s: Vary: %q, want Origin in it: the answer says which origin may read it", path, vary)
 		}
 	}
 }

@@ -93,6 +93,12 @@ type Config struct {
 	// until they are written, a quarter of it for one client; further ones wait, and
 	// are answered with 503 if they wait too long. Default: 64 MiB.
 	AnswerBudget int64
+	// Hosts are the names under which clients may ask for the gateway, besides
+	// localhost and every IP address: host names without a port, "*.example.com"
+	// for every name below example.com, or "*" for every name there is. A request
+	// for any other name is refused, since a foreign web page could have made the
+	// name point here (DNS rebinding). /healthz and /readyz answer to all.
+	Hosts []string
 	// AllowedOrigins lists the origins of other web sites that may read the
 	// API from a browser, each as a browser sends it: "https://app.example.com".
 	AllowedOrigins []string
@@ -197,6 +203,11 @@ func (c Config) checkAdmission() error {
 	}
 	if h := c.ForwardedHeader; h != "" && h != HeaderXForwardedFor && h != HeaderForwarded {
 		return fmt.Errorf("gateway.Config: ForwardedHeader is %q: want %s or %s", h, HeaderXForwardedFor, HeaderForwarded)
+	}
+	for _, name := range c.Hosts {
+		if err := CheckHost(name); err != nil {
+			return fmt.Errorf("gateway.Config: Hosts: %w", err)
+		}
 	}
 	return nil
 }

@@ -28,6 +28,7 @@ type Gateway struct {
 	bodies    *budget // of writes
 	answers   *budget // to unary requests
 	proxies   proxies
+	hosts     hosts
 	shards    *shards // nil: the goroutine pump carries all streams
 	solos     *solos
 	pieces    *deflate.Cache // nil: streams are not compressed
@@ -54,6 +55,7 @@ func New(c Config) (*Gateway, error) {
 		bodies:    newBudget(c.BodyBudget),
 		answers:   newBudget(c.AnswerBudget),
 		proxies:   proxies{c.TrustedProxies, c.ForwardedHeader},
+		hosts:     newHosts(c.Hosts),
 		solos:     newSolos(newLookout),
 
 		subscribers: newSubscribers(),
@@ -80,7 +82,7 @@ func (g *Gateway) Handler() http.Handler {
 	api := g.apiHandler()
 
 	r := chi.NewRouter()
-	r.Use(g.cors, bodies)
+	r.Use(noSniff, g.checkHost, g.cors, bodies)
 	r.NotFound(g.notFound)
 	r.MethodNotAllowed(g.methodNotAllowed)
 	get := func(path string, h http.HandlerFunc) {

@@ -49,8 +49,8 @@ func (g *Gateway) grpcOptions(c *tls.Config) []grpc.ServerOption {
 		grpc.MaxRecvMsgSize(maxRequest), // larger ones are read by incoming
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
-		grpc.UnaryInterceptor(g.interceptUnary),
-		grpc.StreamInterceptor(g.interceptStream),
+		grpc.ChainUnaryInterceptor(g.interceptUnary, g.checkUnaryAuthority),
+		grpc.ChainStreamInterceptor(g.interceptStream, g.checkStreamAuthority),
 	}
 }
 

@@ -59,7 +59,6 @@ func (g *Gateway) handleSubscribers(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
 	_, _ = w.Write(append(body, '\n')) // an error is that the client left
 }
 

@@ -89,6 +89,7 @@ var codeOf = map[int]codes.Code{
 	http.StatusGone:                  codes.OutOfRange, // as etcd says "compacted"
 	http.StatusPreconditionFailed:    codes.Aborted,    // compare-and-set: read again, try again
 	http.StatusRequestEntityTooLarge: codes.ResourceExhausted,
+	http.StatusMisdirectedRequest:    codes.FailedPrecondition, // until somebody configures the name
 	http.StatusTooManyRequests:       codes.ResourceExhausted,
 	http.StatusInternalServerError:   codes.Internal,
 	http.StatusServiceUnavailable:    codes.Unavailable,
@@ -104,6 +105,15 @@ func (p *problem) GRPCStatus() *status.Status {
 		code = codes.InvalidArgument
 	}
 	return status.New(code, p.Detail)
+}
+
+// noSniff keeps browsers from taking an answer for something else than it says it
+// is: values and keys are whatever their writers like.
+func noSniff(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		next.ServeHTTP(w, r)
+	})
 }
 
 // writeProblem answers with a problem. Only for responses that have not begun.

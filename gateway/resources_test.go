@@ -23,7 +23,7 @@ func TestPutGetDelete(t *testing.T) {
 
 	got := r.get("/v1/watches/notes/resources/a")
 	got.want(t, 200, `{"key":"a","revision":"3","value":{"n": 2}}`+"\n")
-	if got.Header.Get("ETag") != `"3"` || got.Header.Get("Content-Type") != "application/json" || got.Header.Get("Cache-Control") != "no-cache" {
+	if got.Header.Get("ETag") != `"3"` || got.Header.Get("Content-Type") != "application/json" || got.Header.Get("Cache-Control") != "private, no-cache" {
 		t.Errorf("headers of GET: %v", got.Header)
 	}
 

@@ -45,7 +45,7 @@ func Handler() http.Handler {
 		// Asked for anew each time, and answered with 304 while it is the same:
 		// after an upgrade nobody runs the old page against the new server.
 		h.Set("Cache-Control", "no-cache")
-		h.Set("Vary", "Accept-Encoding")
+		h.Add("Vary", "Accept-Encoding") // beside what the gateway says of Origin
 		content, tag := f.content, f.tag
 		if zipped := f.zipped(); zipped != nil && acceptsGzip(r.Header) {
 			content, tag = zipped, strings.TrimSuffix(tag, `"`)+`-gzip"`

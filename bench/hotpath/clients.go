@@ -132,5 +132,5 @@ func poll(c *load.Client) error {
 }
 
 func request(parameters string) []byte {
-	return []byte("GET /v1/events?watch=" + watch + parameters + " HTTP/1.1\r\nHost: hotpath\r\nAccept: text/event-stream\r\n\r\n")
+	return []byte("GET /v1/events?watch=" + watch + parameters + " HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
 }

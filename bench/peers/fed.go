@@ -28,5 +28,5 @@ func startFed(ctx context.Context, o Options, pkg string, s Server, arguments ..
 
 // get is a request for a path, without end.
 func get(path string) []byte {
-	return []byte("GET " + path + " HTTP/1.1\r\nHost: bench\r\nAccept: text/event-stream\r\n\r\n")
+	return []byte("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
 }

@@ -20,5 +20,5 @@ func hub() Peer {
 
 // getAll is a request for a path, after whose answer the connection ends.
 func getAll(path string) []byte {
-	return []byte("GET " + path + " HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n")
+	return []byte("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 }

@@ -68,7 +68,7 @@ func (p plan) measure(what, profile string) error {
 
 // request is one that ends when the subscriber has everything.
 func request(position string) []byte {
-	r := []byte("GET /v1/events?watch=storm HTTP/1.1\r\nHost: storm\r\nAccept: text/event-stream\r\n\r\n")
+	r := []byte("GET /v1/events?watch=storm HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
 	if position == "" {
 		return r
 	}

@@ -107,7 +107,7 @@ func gatewayConfig(c *config.Config) gateway.Config {
 		TrustedProxies: c.HTTP.TrustedProxies, ForwardedHeader: c.HTTP.ForwardedHeader,
 		SnapshotBudget: c.Stream.SnapshotBudget, BodyBudget: c.HTTP.BodyBudget, AnswerBudget: c.HTTP.AnswerBudget, MinRate: c.Stream.MinRate,
 		Compression: gateway.Compression(c.Stream.Compression), CompressionCache: c.Stream.CompressionCache,
-		Pump: gateway.Pump(c.Stream.Pump), AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled,
+		Pump: gateway.Pump(c.Stream.Pump), Hosts: c.HTTP.Hosts, AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled,
 	}
 }
 

@@ -38,6 +38,9 @@ type HTTP struct {
 	// TLS is made of "tls" {"cert_file", "key_file"}, both in PEM; nil: plain
 	// text. Relative names of files begin at the folder of the configuration.
 	TLS *tls.Config
+	// Hosts are the names under which clients may ask, besides localhost and every
+	// IP address ("hosts"; none): see gateway.Config.
+	Hosts []string
 	// AllowedOrigins are the origins from which a browser may read
 	// ("allowed_origins"; none), each as a browser sends it:
 	// https://app.example.com.

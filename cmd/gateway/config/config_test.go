@@ -115,7 +115,7 @@ func TestEmptyFileIsTheDefault(t *testing.T) {
 }
 
 const everything = `
-http: { listen: "${HOST}:${PORT}", allowed_origins: ["https://app.example.com", "http://localhost:3000"], trusted_proxies: ["10.0.0.0/8", "2001:db8::1"], forwarded_header: Forwarded, body_budget: 33MiB, answer_budget: 34MiB }
+http: { listen: "${HOST}:${PORT}", hosts: [app.example.com, "*.example.org"], allowed_origins: ["https://app.example.com", "http://localhost:3000"], trusted_proxies: ["10.0.0.0/8", "2001:db8::1"], forwarded_header: Forwarded, body_budget: 33MiB, answer_budget: 34MiB }
 grpc: { listen: ":0" }
 stream:
   heartbeat: 20s
@@ -178,7 +178,7 @@ func TestEveryOption(t *testing.T) {
 		t.Fatalf("tls: got %+v", tlsConfig)
 	}
 	want := &Config{
-		HTTP: HTTP{Listen: "127.0.0.1:7000", AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"},
+		HTTP: HTTP{Listen: "127.0.0.1:7000", Hosts: []string{"app.example.com", "*.example.org"}, AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"},
 			TrustedProxies:  []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")},
 			ForwardedHeader: "Forwarded", BodyBudget: 33 << 20, AnswerBudget: 34 << 20},
 		GRPC: GRPC{Listen: ":0"},

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/watchtide/watchtide/gateway"
 )
 
 // config reads the whole document. Sources come before watches, wherever they
@@ -33,6 +35,8 @@ func (d *decoder) http(h *HTTP) field {
 		d.object(v, map[string]field{
 			"listen": d.listen(&h.Listen),
 			"tls":    d.serverTLS(&h.TLS),
+			"hosts": d.list(`a host name without a port, such as app.example.com, "*.example.com", or "*" for every name`,
+				func(name string) bool { return gateway.CheckHost(name) == nil }, &h.Hosts),
 			"allowed_origins": d.list("an origin as a browser sends it: https://app.example.com",
 				validOrigin, &h.AllowedOrigins),
 			"trusted_proxies": d.networks(&h.TrustedProxies),

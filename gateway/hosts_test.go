@@ -1,0 +1,258 @@
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream"
+)
+
+func TestHostsAllow(t *testing.T) {
+	h := newHosts([]string{"App.Example.com.", "*.apps.example.com", "backend"})
+	for authority, want := range map[string]bool{
+		"": true, "localhost": true, "LocalHost:8080": true, "localhost.": true, "a.localhost": true, "a.b.localhost:1": true,
+		"ip6-localhost": true, "ip6-loopback:80": true,
+		"127.0.0.1": true, "127.0.0.1:8080": true, "10.1.2.3": true, "[::1]": true, "[::1]:8080": true, "[fe80::1%25eth0]:80": true,
+		"[::ffff:127.0.0.1]:80": true, "203.0.113.7:443": true, "127.0.0.1:": true,
+		"app.example.com": true, "APP.EXAMPLE.COM.:443": true, "backend:9000": true,
+		"x.apps.example.com": true, "x.y.apps.example.com": true,
+
+		"evil.example": false, "evil.example:8080": false, "localhost.evil.example": false, "evil-localhost": false,
+		"apps.example.com": false, ".apps.example.com": false, "xapps.example.com": false, "sub.app.example.com": false,
+		"127.0.0.1.evil.example": false, "127.0.0.1.": false, "127.1": false, "0x7f.1": false, "2130706433": false,
+		".localhost": false, "..localhost": false, "localhost..": false, ".": false, ":": false, "*": false,
+		"[localhost]": false, "[127.0.0.1]": false, "[::1": false, "::1": false, "[::1]x": false, "[::1]:x": false, "[::1]:99999": false,
+		"localhost:x": false, "localhost:99999": false, "a@localhost": false, "localhost/": false, "local host": false, "evil.example#.localhost": false,
+		"evil.example\x00.localhost": false, "bücher.localhost": false, strings.Repeat("a", 64) + ".localhost": false,
+	} {
+		if got := h.allow(authority); got != want {
+			t.Errorf("allow(%q) = %t, want %t", authority, got, want)
+		}
+	}
+	if !newHosts([]string{"*"}).allow("evil.example") {
+		t.Error(`"*" does not allow every name`)
+	}
+}
+
+func TestCheckHost(t *testing.T) {
+	for _, name := range []string{"a", "app.example.com", "APP.example.com.", "*.example.com", "*", "my_service"} {
+		if err := CheckHost(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for name, want := range map[string]string{
+		"": "want a name", "https://a": "without scheme", "a:80": "port", "a/b": "path", "*.": "want a name", "a.*.b": "want a name", "**": "want a name",
+		"a..b": "want a name", ".a": "want a name", "127.0.0.1": "always served", "[::1]": "always served", "::1": "always served", "bücher.de": "want a name",
+	} {
+		if err := CheckHost(name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", name, err, want)
+		}
+	}
+	if _, err := New(Config{Registry: stream.NewRegistry(), Hosts: []string{"a:80"}}); err == nil || !strings.Contains(err.Error(), "Hosts") {
+		t.Errorf("New takes a host with a port: %v", err)
+	}
+}
+
+// FuzzHosts: no authority gets by unless it is an IP address or ends in a name that
+// is allowed, whatever its spelling.
+func FuzzHosts(f *testing.F) {
+	for _, seed := range []string{"localhost:80", "[::1]:80", "evil.example", "a.localhost.", "127.0.0.1.:1", "[fe80::1%25a]", "x@localhost", "[::1]localhost"} {
+		f.Add(seed)
+	}
+	h := newHosts([]string{"app.example.com", "*.example.org"})
+	f.Fuzz(func(t *testing.T, authority string) {
+		allowed := h.allow(authority)
+		if upper := h.allow(strings.ToUpper(authority)); isASCII(authority) && upper != allowed && !strings.Contains(authority, "%") {
+			t.Errorf("%q is allowed: %t, in capitals: %t", authority, allowed, upper)
+		}
+		if !allowed || authority == "" {
+			return
+		}
+		// What a browser would take for the host, by the letter.
+		host, _, err := net.SplitHostPort(authority)
+		if err != nil {
+			host = strings.TrimSuffix(authority, ":")
+		}
+		host = strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
+		if _, err := netip.ParseAddr(strings.Replace(host, "%25", "%", 1)); err == nil {
+			return
+		}
+		for _, suffix := range []string{"localhost", ".localhost", "ip6-loopback", "app.example.com", ".example.org"} {
+			if strings.HasSuffix(host, suffix) && !strings.ContainsAny(host, "/?#@\\ \x00[]") {
+				return
+			}
+		}
+		t.Errorf("%q is allowed", authority)
+	})
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r > 127 })
+}
+
+// TestForeignHostIsRefused by every route and in every form in which HTTP/1.1 can
+// name it: no page whose name was rebound to this machine reads or writes.
+func TestForeignHostIsRefused(t *testing.T) {
+	r := newAPIRig(t, Config{Hosts: []string{"app.example.com"}})
+	address := strings.TrimPrefix(r.url, "http://")
+	for _, path := range []string{
+		"/", "/assets/index.js", "/v1/watches", "/v1/watches/hosts", "/v1/events?watch=hosts", "/v1/watches/hosts/changes", "/v1/watches/hosts/resources",
+		"/openapi.json", "/metrics", "/v1/subscribers", "/nowhere",
+	} {
+		for _, request := range []string{
+			"GET " + path + " HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+			"GET http://evil.example" + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
+			"OPTIONS " + path + " HTTP/1.1\r\nHost: evil.example:80\r\nOrigin: http://evil.example\r\nAccess-Control-Request-Method: PUT\r\n\r\n",
+		} {
+			wantMisdirected(t, exchangeRaw(t, address, request), "evil.example")
+		}
+	}
+	for _, method := range []string{"PUT", "DELETE"} {
+		request := method + " /v1/watches/notes/resources/a HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 0\r\n\r\n"
+		wantMisdirected(t, exchangeRaw(t, address, request), "evil.example")
+	}
+	for _, host := range []string{address, "localhost", "app.example.com:443", ""} {
+		if got := exchangeRaw(t, address, "GET /v1/watches HTTP/1.1\r\nHost: "+host+"\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") {
+			t.Errorf("host %q: %.200s", host, got)
+		}
+	}
+	for path, want := range map[string]string{"/healthz": "200", "/readyz": "503"} { // silent is not primed
+		if got := exchangeRaw(t, address, "GET "+path+" HTTP/1.1\r\nHost: evil.example\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 "+want) {
+			t.Errorf("%s: %.200s", path, got)
+		}
+	}
+}
+
+// exchangeRaw sends a request as it is and returns the answer as it comes.
+func exchangeRaw(t *testing.T, address, request string) string {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	request = strings.Replace(request, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)
+	if _, err := io.WriteString(c, request); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+func wantMisdirected(t *testing.T, answer, host string) {
+	t.Helper()
+	head, body, _ := strings.Cut(answer, "\r\n\r\n")
+	var p problem
+	if err := json.Unmarshal([]byte(body), &p); err != nil || p.Status != 421 ||
+		!strings.Contains(p.Detail, host) || !strings.Contains(p.Detail, "http.hosts") {
+		t.Errorf("%v in %.300s, want a problem 421 that names %s and http.hosts", err, answer, host)
+	}
+	if !strings.HasPrefix(head, "HTTP/1.1 421 ") || !strings.Contains(head, "X-Content-Type-Options: nosniff") {
+		t.Errorf("head %q", head)
+	}
+}
+
+// TestForeignAuthorityIsRefused over HTTP/2 and gRPC, where the name stands in
+// :authority.
+func TestForeignAuthorityIsRefused(t *testing.T) {
+	registry := stream.NewRegistry()
+	t.Cleanup(registry.Close)
+	g, err := New(Config{Registry: registry, Hosts: []string{"backend"}, Drain: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	web, rpc := listenLoopback(t), listenLoopback(t)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(ctx, Listeners{HTTP: web, GRPC: rpc}) }()
+	defer func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	for host, want := range map[string]int{"evil.example": 421, "backend:8080": 200, "localhost": 200, web.Addr().String(): 200} {
+		if got := getHTTP2(t, web.Addr().String(), host); got != want {
+			t.Errorf("HTTP/2, %s: %d, want %d", host, got, want)
+		}
+	}
+	for host, want := range map[string]codes.Code{"evil.example:9090": codes.FailedPrecondition, "backend": codes.OK, rpc.Addr().String(): codes.OK} {
+		unary, streaming := callGRPC(t, rpc.Addr().String(), host)
+		if status.Code(unary) != want || want != codes.OK && !strings.Contains(unary.Error(), "http.hosts") {
+			t.Errorf("gRPC, %s: %v, want %v", host, unary, want)
+		}
+		if want == codes.OK {
+			want = codes.NotFound // there is no watch at all
+		}
+		if status.Code(streaming) != want {
+			t.Errorf("gRPC stream, %s: %v, want %v", host, streaming, want)
+		}
+	}
+}
+
+func listenLoopback(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// getHTTP2 asks for the watches by HTTP/2 without TLS, under the name of a host.
+func getHTTP2(t *testing.T, address, host string) int {
+	t.Helper()
+	var p http.Protocols
+	p.SetUnencryptedHTTP2(true)
+	transport := &http.Transport{Protocols: &p, TLSClientConfig: &tls.Config{}}
+	defer transport.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("http://%s/v1/watches", address), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = host
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.ProtoMajor != 2 {
+		t.Errorf("%s", res.Proto)
+	}
+	return res.StatusCode
+}
+
+// callGRPC makes a call of each kind under the name of a host.
+func callGRPC(t *testing.T, address, host string) (unary, streaming error) {
+	t.Helper()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority(host))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	client := api.NewWatchServiceClient(conn)
+	_, unary = client.ListWatches(t.Context(), &api.ListWatchesRequest{})
+	events, err := client.WatchList(t.Context(), &api.WatchListRequest{Watch: "nosuch"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, streaming = events.Recv()
+	return unary, streaming
+}
