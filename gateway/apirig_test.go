@@ -23,7 +23,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// apiRig is a gateway behind a real HTTP server on a port of its own and a gRPC
+// apiRig is a gateway, as operators see it, behind a real HTTP server on a port of its own and a gRPC
 // server in memory, with three watches: notes can be written, hosts cannot, and
 // silent never becomes primed.
 type apiRig struct {
@@ -62,7 +62,7 @@ func newAPIRig(t *testing.T, c Config) *apiRig {
 	r.gateway = g
 	r.primed("notes")
 	r.primed("hosts")
-	server := httptest.NewServer(g.Handler())
+	server := httptest.NewServer(g.OperationsHandler())
 	t.Cleanup(server.Close)
 	r.url = server.URL
 	r.grpc = dialGRPC(t, g)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"time"
@@ -102,8 +103,13 @@ type Config struct {
 	// AllowedOrigins lists the origins of other web sites that may read the
 	// API from a browser, each as a browser sends it: "https://app.example.com".
 	AllowedOrigins []string
-	// Metrics serves /metrics and /v1/subscribers on the same listener as the API.
+	// Metrics serves /metrics and /v1/subscribers to operators: see
+	// OperationsHandler.
 	Metrics bool
+	// Profiles, if not nil, is served below /debug/pprof/ on
+	// Listeners.Operations: http.DefaultServeMux of a program that imports
+	// net/http/pprof, for instance.
+	Profiles http.Handler
 	// Version of the program, for /healthz and the like. Default: "dev".
 	Version string
 }

@@ -65,13 +65,16 @@ func closeDoors(web *http.Server, rpc *grpc.Server) <-chan struct{} {
 }
 
 // stop lets the requests that are under way end for as long as one write may
-// take, then closes what is left. It follows closeDoors.
-func (g *Gateway) stop(web *http.Server, rpc *grpc.Server, rpcDone <-chan struct{}) {
+// take, then closes what is left. It follows closeDoors; until then operators are
+// served.
+func (g *Gateway) stop(rpc *grpc.Server, rpcDone <-chan struct{}, servers ...*http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), g.cfg.WriteTimeout)
 	defer cancel()
 	abort := context.AfterFunc(ctx, rpc.Stop)
-	if web.Shutdown(ctx) != nil {
-		web.Close()
+	for _, s := range servers {
+		if s.Shutdown(ctx) != nil {
+			s.Close()
+		}
 	}
 	g.shards.abort()
 	g.solos.abort()

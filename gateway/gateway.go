@@ -73,15 +73,22 @@ func New(c Config) (*Gateway, error) {
 	return g, nil
 }
 
-// Handler returns the HTTP side: every route, on one screen.
+// Handler returns what everybody may see: the streams, the API, the probes and the
+// page. What is for operators is in OperationsHandler.
 //
 // It may be mounted in any http.Server that has no WriteTimeout and whose
 // middleware, if it wraps the ResponseWriter, has an Unwrap method. Serve does
 // both, and more.
-func (g *Gateway) Handler() http.Handler {
+func (g *Gateway) Handler() http.Handler { return g.handler(false, nil) }
+
+// handler has every route, on one screen. profiles may be nil.
+func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
 	api := g.apiHandler()
 
 	r := chi.NewRouter()
+	if operators {
+		r.Use(forOperators)
+	}
 	r.Use(noSniff, g.checkHost, g.cors, bodies)
 	r.NotFound(g.notFound)
 	r.MethodNotAllowed(g.methodNotAllowed)
@@ -104,9 +111,13 @@ func (g *Gateway) Handler() http.Handler {
 	get("/openapi.json", g.handleOpenAPI)
 	get("/healthz", g.handleHealthz)
 	get("/readyz", g.handleReadyz)
-	if g.cfg.Metrics {
+	if operators && g.cfg.Metrics {
 		get("/metrics", g.metricsHandler().ServeHTTP)
 		get("/v1/subscribers", g.handleSubscribers)
+	}
+
+	if profiles != nil {
+		get("/debug/pprof/*", profiles.ServeHTTP)
 	}
 
 	// The page, embedded: "/" and its assets.

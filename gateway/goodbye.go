@@ -31,8 +31,8 @@ func (g *Gateway) admit(c client, watches ...*stream.Watch) (guest, *refusal) {
 	names := make([]string, len(watches))
 	for i, w := range watches {
 		names[i] = w.Name()
-		if why := w.Full(); why != nil {
-			return guest{}, &refusal{reason: refusedMemory, watch: names[i], cause: why}
+		if w.Full() != nil {
+			return guest{}, &refusal{reason: refusedMemory, watch: names[i]}
 		}
 	}
 	return g.admission.enter(c, names)

@@ -16,15 +16,21 @@ func (g *Gateway) handleHealthz(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, "ok\nversion: "+g.cfg.Version+"\n")
 }
 
-// handleReadyz says whether traffic may be sent here. If not, the problem lists
-// what is the matter with which watch.
-func (g *Gateway) handleReadyz(w http.ResponseWriter, _ *http.Request) {
+// handleReadyz says whether traffic may be sent here. If not, operators get a
+// problem that lists what is the matter with which watch.
+func (g *Gateway) handleReadyz(w http.ResponseWriter, r *http.Request) {
 	state := g.readiness(time.Now())
 	if state.ready() {
 		writeText(w, "ready\n")
 		return
 	}
-	writeUnready(w, state, max(g.cfg.Retry, time.Second))
+	p := newProblem(http.StatusServiceUnavailable, "not ready: the operations listener says why")
+	p.retryAfter = max(g.cfg.Retry, time.Second)
+	if isOperator(r.Context()) {
+		p.Detail = "not ready: " + state.summary()
+		p.extra, _ = json.Marshal(state) // plain values: cannot fail
+	}
+	writeProblem(w, p)
 }
 
 func writeText(w http.ResponseWriter, text string) {
@@ -33,7 +39,8 @@ func writeText(w http.ResponseWriter, text string) {
 	fmt.Fprint(w, text)
 }
 
-// readiness is why traffic should not be sent here; the zero value: it may be.
+// readiness is why traffic should not be sent here; the zero value: it may be. Its
+// members are those of the problem (RFC 9457, section 3.2).
 type readiness struct {
 	Draining bool           `json:"draining"`
 	Watches  []unreadyWatch `json:"watches"`
@@ -60,7 +67,7 @@ func (g *Gateway) readiness(now time.Time) readiness {
 		if v := w.View(); !fresh(v, now, g.cfg.StaleAllowed) {
 			s := v.Status()
 			state.Watches = append(state.Watches, unreadyWatch{
-				Watch: w.Name(), State: s.State.String(), Since: s.Since.UTC().Truncate(time.Millisecond), Reason: s.Reason,
+				Watch: w.Name(), State: s.State.String(), Since: s.Since.UTC().Truncate(time.Millisecond), Reason: s.Full(),
 			})
 		}
 	}
@@ -73,15 +80,6 @@ func (g *Gateway) readiness(now time.Time) readiness {
 func fresh(v stream.View, now time.Time, allowed time.Duration) bool {
 	s := v.Status()
 	return v.Primed() && (s.State == stream.InSync || now.Sub(s.Since) <= allowed)
-}
-
-// writeUnready answers 503 with a problem that has the whole state as members of
-// its own (RFC 9457, section 3.2).
-func writeUnready(w http.ResponseWriter, state readiness, retryAfter time.Duration) {
-	p := newProblem(http.StatusServiceUnavailable, "not ready: %s", state.summary())
-	p.retryAfter = retryAfter
-	p.extra, _ = json.Marshal(state) // plain values: cannot fail
-	writeProblem(w, p)
 }
 
 func (r readiness) summary() string {

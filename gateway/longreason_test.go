@@ -8,23 +8,25 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// TestLongReasons: what a watch says of itself may be long, and is not in the log.
-// Two that say so one after the other each keep their words.
+// TestLongReasons: what an upstream says of itself, however long, goes to operators
+// and not to every subscriber.
 func TestLongReasons(t *testing.T) {
 	for _, format := range []string{"sse", "ndjson"} {
 		t.Run(format, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, Config{}, "a", "b")
+				long := func(name string) string { return strings.Repeat(name, 2*outboxSmall) }
 				for _, name := range []string{"a", "b"} {
-					r.do(name, func(s stream.Sink) error {
-						return s.Status(stream.Stale, strings.Repeat(name, 2*outboxSmall))
-					})
+					r.do(name, func(s stream.Sink) error { return s.Status(stream.Stale, long(name)) })
 				}
 				synctest.Wait()
 				got := r.get("/v1/events?watch=a&watch=b&format=" + format).text()
+				if n := strings.Count(got, `"reason":"the upstream says that it is stale"`); n != 2 || len(got) > 1000 {
+					t.Errorf("it is said %d times, want once for each watch: %.1000s", n, got)
+				}
 				for _, name := range []string{"a", "b"} {
-					if n := strings.Count(got, strings.Repeat(name, 2*outboxSmall)); n != 1 {
-						t.Errorf("what %q says is there %d times", name, n)
+					if got := r.get("/v1/watches/" + name).text(); strings.Count(got, long(name)) != 1 {
+						t.Errorf("what %q says is not shown to operators", name)
 					}
 				}
 			})

@@ -31,7 +31,6 @@ type refusal struct {
 	limit  int    // how many may be
 	client client // refusedClient
 	watch  string // refusedWatch, refusedMemory
-	cause  error  // refusedMemory
 }
 
 // Error says it to the client, with what it may do about it.
@@ -44,7 +43,7 @@ func (r *refusal) Error() string {
 	case refusedClient:
 		return fmt.Sprintf("client %s has %d streams open, of %d at most: close some, or follow several watches in one stream", r.client, r.count, r.limit)
 	case refusedMemory:
-		return fmt.Sprintf("watch %q takes no subscribers: %s", r.watch, r.cause)
+		return fmt.Sprintf("watch %q takes no subscribers: it is too large for its memory ceiling", r.watch)
 	default:
 		return fmt.Sprintf("%d streams are open, of %d at most: come back later", r.count, r.limit)
 	}

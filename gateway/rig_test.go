@@ -53,6 +53,7 @@ func newRig(t *testing.T, c Config, watches ...string) *rig {
 	if r.gateway, err = New(c); err != nil {
 		t.Fatal(err)
 	}
+	r.gateway.hosts = newHosts([]string{"gateway"}) // as the requests of tests name it
 	r.gateway.solos = newSolos(newMemoryLookout)
 	if c.Pump == PumpShards {
 		r.gateway.shards = newShards(r.gateway, newMemorySockets(), 2)
@@ -254,7 +255,7 @@ func (l *memoryListener) Addr() net.Addr { return memoryAddr{} }
 type memoryAddr struct{}
 
 func (memoryAddr) Network() string { return "memory" }
-func (memoryAddr) String() string  { return "memory" }
+func (memoryAddr) String() string  { return "127.0.0.1:1" } // nobody else reaches it
 
 func (l *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	here, there := net.Pipe()

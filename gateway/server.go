@@ -29,7 +29,9 @@ const (
 // Listeners is where a gateway serves. Serve closes them.
 type Listeners struct {
 	// HTTP serves HTTP/1.1 and HTTP/2: without TLS the latter by prior
-	// knowledge (h2c).
+	// knowledge (h2c). It serves Handler; on a loopback address, unless
+	// Config.Hosts or Config.TrustedProxies speak of a proxy, OperationsHandler
+	// without the profiles.
 	HTTP net.Listener
 	// HTTPTLS, if not nil, serves HTTP over TLS. Its NextProtos are set.
 	HTTPTLS *tls.Config
@@ -37,6 +39,12 @@ type Listeners struct {
 	GRPC net.Listener
 	// GRPCTLS, if not nil, serves gRPC over TLS.
 	GRPCTLS *tls.Config
+	// Operations serves OperationsHandler; nil: nothing does. Nobody is asked for
+	// credentials: leave it on loopback, or see to it that only operators and
+	// their Prometheus reach it.
+	Operations net.Listener
+	// OperationsTLS, if not nil, serves Operations over TLS.
+	OperationsTLS *tls.Config
 }
 
 // Serve serves until ctx ends, then drains and returns nil: /readyz fails at once,
@@ -48,13 +56,21 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	if l.HTTP == nil {
 		return errors.New("gateway.Listeners: HTTP is missing")
 	}
-	web, rpc := g.httpServer(), g.grpcServer(l.GRPCTLS)
-	failed := make(chan error, 2) // one for each server: neither blocks
+	web, rpc := g.httpServer(g.faceOf(l.HTTP.Addr())), g.grpcServer(l.GRPCTLS)
+	operations := g.httpServer(g.OperationsHandler())
+	failed := make(chan error, 3) // one for each server: none blocks
 	go func() { failed <- serveHTTP(web, listen(l.HTTP, g.cfg.WriteTimeout), l.HTTPTLS) }()
 	running := 1
 	if l.GRPC != nil {
 		running++
 		go func() { failed <- serveGRPC(rpc, listen(l.GRPC, g.cfg.WriteTimeout)) }()
+	}
+
+	if l.Operations != nil {
+		running++
+		go func() {
+			failed <- serveHTTP(operations, listen(l.Operations, g.cfg.WriteTimeout), l.OperationsTLS)
+		}()
 	}
 
 	var err error
@@ -68,20 +84,20 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	}
 	rpcDone := closeDoors(web, rpc)
 	g.dismiss()
-	g.stop(web, rpc, rpcDone)
+	g.stop(rpc, rpcDone, web, operations)
 	for range running {
 		err = errors.Join(err, <-failed)
 	}
 	return err
 }
 
-func (g *Gateway) httpServer() *http.Server {
+func (g *Gateway) httpServer(h http.Handler) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
-		Handler:           g.Handler(),
+		Handler:           h,
 		Protocols:         &protocols,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,

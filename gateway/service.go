@@ -28,21 +28,21 @@ func (s *service) ListWatches(ctx context.Context, _ *api.ListWatchesRequest) (*
 	}
 	var out api.ListWatchesResponse
 	for _, w := range watches {
-		out.Watches = append(out.Watches, watchMessage(w))
+		out.Watches = append(out.Watches, watchMessage(ctx, w))
 	}
 	return &out, nil
 }
 
 // GetWatch implements api.WatchServiceServer.
-func (s *service) GetWatch(_ context.Context, r *api.GetWatchRequest) (*api.Watch, error) {
+func (s *service) GetWatch(ctx context.Context, r *api.GetWatchRequest) (*api.Watch, error) {
 	w, p := s.gateway.watch(r.GetWatch())
 	if p != nil {
 		return nil, p
 	}
-	return watchMessage(w), nil
+	return watchMessage(ctx, w), nil
 }
 
-func watchMessage(w *stream.Watch) *api.Watch {
+func watchMessage(ctx context.Context, w *stream.Watch) *api.Watch {
 	v := w.View()
 	status := v.Status()
 	return &api.Watch{
@@ -50,24 +50,24 @@ func watchMessage(w *stream.Watch) *api.Watch {
 		Source:      w.SourceName(),
 		State:       status.State.String(),
 		Since:       timestamppb.New(status.Since),
-		Reason:      status.Reason,
+		Reason:      reasonFor(ctx, status),
 		Epoch:       v.Epoch(),
 		Revision:    v.Revision(),
 		Count:       uint64(v.Count()),
 		Bytes:       uint64(v.Bytes()),
 		Subscribers: uint64(w.Subscribers()),
 		Writable:    w.Writer() != nil,
-		Upstream:    upstreamMessage(w.Upstream()),
+		Upstream:    upstreamMessage(ctx, w.Upstream()),
 		Changes:     w.Changes(),
 	}
 }
 
-func upstreamMessage(u stream.Upstream) *api.Upstream {
+func upstreamMessage(ctx context.Context, u stream.Upstream) *api.Upstream {
 	return &api.Upstream{
 		Connected:   u.Connected,
 		Since:       moment(u.Since),
 		Attempts:    uint32(u.Attempts),
-		LastError:   u.LastError,
+		LastError:   lastErrorFor(ctx, u),
 		LastErrorAt: moment(u.LastErrorAt),
 	}
 }

@@ -12,13 +12,13 @@ func (in *ingest) publishFreshness() {
 	switch {
 	case !in.log.View().Primed():
 		if up.State != 0 {
-			in.setStatus(Priming, "the upstream says: "+up.Reason)
+			in.setStatus(Priming, saysOfItself(up))
 		}
 	case up.State != 0:
 		in.setLostAt(time.Now())
-		in.setStatus(max(up.State, Resyncing), "the upstream says: "+up.Reason)
+		in.setStatus(max(up.State, Resyncing), saysOfItself(up))
 	case in.committed:
-		in.setStatus(InSync, "")
+		in.setStatus(InSync, cause{})
 	}
 }
 
@@ -36,10 +36,13 @@ func (in *ingest) onFreshness(m message) error {
 	return nil
 }
 
+// loadingAgain is the cause of Resyncing.
+var loadingAgain = everybody("the upstream is back, loading what changed")
+
 // setLost says that the watch is not fresh: the grace is over.
 func (in *ingest) setLost() {
 	if in.speaking && in.reader != nil && in.tooLarge.Load() == nil {
-		in.setStatus(Resyncing, "the upstream is back, loading what changed")
+		in.setStatus(Resyncing, loadingAgain)
 		return
 	}
 	in.setStatus(Stale, in.lastError)
@@ -60,20 +63,21 @@ func (in *ingest) onProgress() {
 		return // that is what keeps the watch, whatever the progress
 	}
 	received := in.reader.sink.received.Load()
-	reason := fmt.Sprintf("loading, %d resources so far", received)
+	why := everybody(fmt.Sprintf("loading, %d resources so far", received))
 	if took >= in.config.SnapshotTimeout {
-		reason = fmt.Sprintf("no end_of_snapshot after %v, %d resources so far", took, received)
+		why = everybody(fmt.Sprintf("no end_of_snapshot after %v, %d resources so far", took, received))
 		in.logger.Warn("upstream sends no end_of_snapshot", "after", took, "resources", received)
 	}
 	if in.upstream.State != 0 {
-		reason += "; the upstream says: " + in.upstream.Reason
+		says := saysOfItself(in.upstream)
+		why = cause{why.reason + "; " + says.reason, why.reason + "; " + says.detail}
 	}
 	switch in.log.Status().State {
 	case InSync: // the grace is not over
 	case Stale:
-		in.setStatus(Stale, reason)
+		in.setStatus(Stale, why)
 	default:
-		in.setStatus(in.log.Status().State, reason)
+		in.setStatus(in.log.Status().State, why)
 	}
 }
 
@@ -89,9 +93,9 @@ func (in *ingest) progressEvery(took time.Duration) time.Duration {
 
 // setStatus publishes a change of freshness. A watch that is not in sync says
 // since when it is not, however often it was nearly back.
-func (in *ingest) setStatus(state State, reason string) {
+func (in *ingest) setStatus(state State, why cause) {
 	old := in.log.Status()
-	if old.State == state && old.Reason == reason {
+	if old.State == state && old.Reason == why.reason && old.Detail == why.detail {
 		return
 	}
 	since := time.Now()
@@ -103,8 +107,9 @@ func (in *ingest) setStatus(state State, reason string) {
 	case (state == Stale || state == Resyncing) && old.State == InSync:
 		since = in.lost
 	}
+	now := Status{State: state, Since: since, Reason: why.reason, Detail: why.detail}
 	if state != old.State {
-		in.logger.Info("watch", "state", state.String(), "reason", reason)
+		in.logger.Info("watch", "state", state.String(), "reason", now.Full())
 	}
-	in.log.SetStatus(Status{State: state, Since: since, Reason: reason})
+	in.log.SetStatus(now)
 }

@@ -47,7 +47,7 @@ type ingest struct {
 	behind      time.Time
 
 	lost      time.Time // when the watch was last in sync
-	lastError string
+	lastError cause
 	upstream  Status // what the upstream says of itself; State 0: nothing
 
 	retry, stale, progress, linger alarm
@@ -183,7 +183,7 @@ func (in *ingest) handle(m message) error {
 	case began:
 		in.speaking = true
 		if in.log.Status().State == Stale && in.tooLarge.Load() == nil {
-			in.setStatus(Resyncing, "the upstream is back, loading what changed")
+			in.setStatus(Resyncing, loadingAgain)
 		}
 		return nil
 	case freshness:
@@ -228,7 +228,7 @@ func (in *ingest) onTransaction(m message) error {
 func (in *ingest) onCaughtUp(before State) {
 	in.reached()
 	in.committed, in.fresh = true, false
-	in.behind, in.lastError = time.Time{}, ""
+	in.behind, in.lastError = time.Time{}, cause{}
 	in.tooLarge.Store(nil)
 	in.stale.stop()
 	in.progress.stop()
@@ -257,13 +257,13 @@ func (in *ingest) onEnded(err error) {
 	if reason == "memory" {
 		wait *= memoryPatience
 	}
-	in.lastError = "the upstream ended the stream"
+	in.lastError = cause{reasons[reason], reasons["ended"]}
 	if err != nil {
-		in.lastError = err.Error()
+		in.lastError.detail = err.Error()
 	}
 	in.failed(in.lastError)
-	in.note(IncidentReconnect, reason, in.lastError)
-	in.logger.Warn("upstream lost", "reason", reason, "error", in.lastError, "retry_in", wait.Round(time.Millisecond).String())
+	in.note(IncidentReconnect, reason, in.lastError.detail)
+	in.logger.Warn("upstream lost", "reason", reason, "error", in.lastError.detail, "retry_in", wait.Round(time.Millisecond).String())
 	in.retry.start(wait)
 	switch state := in.log.Status().State; {
 	case state == InSync && reason != "memory":
@@ -339,7 +339,7 @@ func (in *ingest) patienceOver(err error) bool {
 	if time.Since(in.behind) >= in.config.BehindTimeout {
 		return true
 	}
-	in.lastError = err.Error()
+	in.lastError = cause{reasons["behind"], err.Error()}
 	in.setLostAt(time.Now())
 	in.setStatus(Stale, in.lastError)
 	return false

@@ -111,7 +111,7 @@ func TestPrimingBeforeServing(t *testing.T) {
 	}, func(t *testing.T, w *Watch, _ *script) {
 		r := follow(w)
 		expect(t, "unprimed", r.next(), "status priming")
-		if got := w.Status().Reason; got != "connection refused" {
+		if got := w.Status().Full(); got != "connection refused" {
 			t.Errorf("reason %q, want the source's error", got)
 		}
 		time.Sleep(time.Second)
@@ -202,12 +202,12 @@ func TestNoEndOfSnapshotIsReported(t *testing.T) {
 	}, func(t *testing.T, w *Watch, _ *script) {
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
-		if got := w.Status().Reason; got != "loading, 1 resources so far" {
+		if got := w.Status().Full(); got != "loading, 1 resources so far" {
 			t.Errorf("after 6 s: %q", got)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got := w.Status().Reason; !strings.HasPrefix(got, "no end_of_snapshot after 1m") {
+		if got := w.Status().Full(); !strings.HasPrefix(got, "no end_of_snapshot after 1m") {
 			t.Errorf("after a minute: %q", got)
 		}
 		if w.View().Primed() {
@@ -334,12 +334,12 @@ func TestProgressKeepsWhatTheUpstreamSays(t *testing.T) {
 		const says = "; the upstream says: its own upstream is gone"
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
-		if got, want := w.Status().Reason, "loading, 0 resources so far"+says; got != want {
+		if got, want := w.Status().Full(), "loading, 0 resources so far"+says; got != want {
 			t.Errorf("after 6 s: got %q, want %q", got, want)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got, want := w.Status().Reason, "no end_of_snapshot after 1m0s, 0 resources so far"+says; got != want {
+		if got, want := w.Status().Full(), "no end_of_snapshot after 1m0s, 0 resources so far"+says; got != want {
 			t.Errorf("after a minute: got %q, want %q", got, want)
 		}
 	})
@@ -363,7 +363,7 @@ func TestUpstreamsOwnFreshness(t *testing.T) {
 		r.next()
 		time.Sleep(time.Second + time.Millisecond)
 		expect(t, "upstream stale", r.next(), "status stale")
-		if got := w.Status().Reason; got != "the upstream says: its own upstream is gone" {
+		if got := w.Status().Full(); got != "the upstream says: its own upstream is gone" {
 			t.Errorf("reason %q", got)
 		}
 		time.Sleep(time.Second)

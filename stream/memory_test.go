@@ -52,8 +52,8 @@ func wantFull(t *testing.T, w *Watch, state State, text string) {
 	t.Helper()
 	synctest.Wait()
 	s := w.Status()
-	if s.State != state || !strings.Contains(s.Reason, text) {
-		t.Errorf("status %v %q, want %v with %q", s.State, s.Reason, state, text)
+	if s.State != state || !strings.Contains(s.Full(), text) {
+		t.Errorf("status %v %q, want %v with %q", s.State, s.Full(), state, text)
 	}
 	if err := w.Full(); !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), text) {
 		t.Errorf("full: %v", err)
@@ -87,8 +87,8 @@ func TestSnapshotThatDoesNotFit(t *testing.T) {
 		endless, endless, snapshotThen("e", 9, larges(3, 10_000), stay),
 	}, func(t *testing.T, w *Watch, s *script) {
 		wantFull(t, w, Priming, "too large: what is being loaded needs at least 4.")
-		if !strings.Contains(w.Status().Reason, "may have 4.0 MiB of its memory ceiling, 10.0 MiB: narrow the watch, or raise it to more than 10.") {
-			t.Errorf("reason %q", w.Status().Reason)
+		if !strings.Contains(w.Status().Full(), "may have 4.0 MiB of its memory ceiling, 10.0 MiB: narrow the watch, or raise it to more than 10.") {
+			t.Errorf("reason %q", w.Status().Full())
 		}
 		if n := sent.Load(); n < 300 || n > 410 {
 			t.Errorf("%d resources of 10 kB were taken, want as many as fit into 4 MiB", n)

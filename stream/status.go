@@ -1,6 +1,9 @@
 package stream
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // State is the freshness of a watch, or of one subscriber.
 type State uint8
@@ -51,6 +54,39 @@ type Status struct {
 	// Since is when the state began. For Resyncing and Stale it is when the
 	// watch was last in sync, so that a flapping upstream does not look fresh.
 	Since time.Time
-	// Reason is one sentence for a person; empty for InSync.
+	// Reason is one sentence for a person; empty for InSync. It is told to every
+	// subscriber, and so names no address, file or other detail of the upstream.
 	Reason string
+	// Detail is the same in full, for operators: the text of the error, or what
+	// the upstream says. Empty where Reason says everything.
+	Detail string
+}
+
+// Full returns everything that is known of the reason, for operators.
+func (s Status) Full() string { return cmp.Or(s.Detail, s.Reason) }
+
+// cause is why a watch is not in sync: reason for every subscriber, detail for
+// operators.
+type cause struct{ reason, detail string }
+
+// everybody is a cause that has nothing to hide.
+func everybody(reason string) cause { return cause{reason: reason} }
+
+// saysOfItself is the cause of a watch whose upstream says that it is not in sync
+// itself. What the upstream gives as its reason may name its own upstream.
+func saysOfItself(up Status) cause {
+	return cause{"the upstream says that it is " + up.State.String(), "the upstream says: " + up.Reason}
+}
+
+// reasons are what subscribers are told of an upstream that was lost, by the keys
+// of Stats.Reconnects.
+var reasons = map[string]string{
+	"ended":       "the upstream ended the stream",
+	"memory":      "too large for the memory ceiling",
+	"stalled":     "the upstream stalled",
+	"invalid":     "the upstream sent something invalid",
+	"order":       "the upstream went back in revision",
+	"behind":      "the upstream is behind what was served already",
+	"unresumable": "the upstream cannot go on from the last revision",
+	"error":       "the upstream is unreachable or refuses the watch",
 }

@@ -15,6 +15,8 @@ type Upstream struct {
 	// LastError is why the last connection ended or could not be made; empty if
 	// none did. It stays after the upstream is back.
 	LastError string
+	// LastReason is the same for everybody: it names nothing of the upstream.
+	LastReason string
 	// LastErrorAt is when that was.
 	LastErrorAt time.Time
 }
@@ -38,12 +40,12 @@ func (in *ingest) reached() {
 }
 
 // failed follows the end of a connection, or of an attempt.
-func (in *ingest) failed(reason string) {
+func (in *ingest) failed(why cause) {
 	now := time.Now()
 	if in.health.Connected {
 		in.health.Connected, in.health.Since = false, now
 	}
-	in.health.LastError, in.health.LastErrorAt = reason, now
+	in.health.LastError, in.health.LastReason, in.health.LastErrorAt = why.detail, why.reason, now
 	in.publishHealth()
 }
 

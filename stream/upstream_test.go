@@ -16,19 +16,19 @@ func TestUpstreamHealth(t *testing.T) {
 	}, func(t *testing.T, w *Watch, _ *script) {
 		begin := time.Now()
 		synctest.Wait()
-		if u := w.Upstream(); u != (Upstream{Since: begin, Attempts: 1, LastError: errBroken.Error(), LastErrorAt: begin}) {
+		if u := w.Upstream(); u != (Upstream{Since: begin, Attempts: 1, LastError: errBroken.Error(), LastReason: reasons["error"], LastErrorAt: begin}) {
 			t.Errorf("after an attempt that failed: %+v", u)
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		up := w.Upstream()
-		if up != (Upstream{Connected: true, Since: up.Since, LastError: errBroken.Error(), LastErrorAt: begin}) || !up.Since.After(begin) {
+		if up != (Upstream{Connected: true, Since: up.Since, LastError: errBroken.Error(), LastReason: reasons["error"], LastErrorAt: begin}) || !up.Since.After(begin) {
 			t.Errorf("connected: %+v", up)
 		}
 		lost := up.Since.Add(2 * time.Minute)
 		time.Sleep(time.Until(lost))
 		synctest.Wait()
-		if u := w.Upstream(); u != (Upstream{Since: lost, LastError: errBroken.Error(), LastErrorAt: lost}) {
+		if u := w.Upstream(); u != (Upstream{Since: lost, LastError: errBroken.Error(), LastReason: reasons["error"], LastErrorAt: lost}) {
 			t.Errorf("lost at %v: %+v", lost, u)
 		}
 		time.Sleep(time.Minute)

@@ -220,7 +220,7 @@ func (w *Watch) Prime(ctx context.Context) error {
 		case <-w.done:
 			return fmt.Errorf("watch %q: %w", w.Name(), errStopped)
 		case <-ctx.Done():
-			return fmt.Errorf("watch %q is not primed: %s", w.Name(), w.Status().Reason)
+			return fmt.Errorf("watch %q is not primed: %s", w.Name(), w.Status().Full())
 		}
 	}
 }

@@ -66,7 +66,7 @@ func TestTokens(t *testing.T) {
 
 		c.call(http.MethodDelete, "/v1/acl/token/"+accessor, nil)
 		w.is(stream.Stale)
-		reason := w.Status().Reason
+		reason := w.Status().Full()
 		if !strings.Contains(reason, "want a token that exists in "+file) || strings.Contains(reason, first) {
 			t.Errorf("the reason is %q", reason)
 		}
@@ -136,7 +136,7 @@ func TestPolicies(t *testing.T) {
 
 		c.policy(id, "some", `key_prefix "resource/" { policy = "deny" }`)
 		w.is(stream.Stale)
-		if reason := w.Status().Reason; !strings.Contains(reason, "want a token whose policy allows") {
+		if reason := w.Status().Full(); !strings.Contains(reason, "want a token whose policy allows") {
 			t.Errorf("the reason is %q", reason)
 		}
 	})

@@ -44,7 +44,7 @@ func follow(t *testing.T, s stream.Source) *watched {
 	})
 	w.eventually("snapshot", func() error {
 		if w.count(stream.EndOfSnapshot) == 0 {
-			return fmt.Errorf("the status is %v: %s", w.Status().State, w.Status().Reason)
+			return fmt.Errorf("the status is %v: %s", w.Status().State, w.Status().Full())
 		}
 		return nil
 	})
@@ -113,7 +113,7 @@ func (w *watched) holds(name, text string) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if got := w.state[inDefault+name].Value; got != text {
-			return fmt.Errorf("there is %q; the status is %v: %s", got, w.Status().State, w.Status().Reason)
+			return fmt.Errorf("there is %q; the status is %v: %s", got, w.Status().State, w.Status().Full())
 		}
 		return nil
 	})
@@ -124,7 +124,7 @@ func (w *watched) is(state stream.State) {
 	w.t.Helper()
 	w.eventually(state.String(), func() error {
 		if now := w.Status(); now.State != state {
-			return fmt.Errorf("the status is %v: %s", now.State, now.Reason)
+			return fmt.Errorf("the status is %v: %s", now.State, now.Full())
 		}
 		return nil
 	})

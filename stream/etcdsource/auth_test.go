@@ -91,7 +91,7 @@ func TestRefused(t *testing.T) {
 				Endpoints: []string{s.Addr()}, Prefix: test.prefix, Username: test.username, Password: test.password,
 			}))
 			c.awaitReason(test.want...)
-			if reason := c.watch.Status().Reason; test.password != "" && strings.Contains(reason, test.password) {
+			if reason := c.watch.Status().Full(); test.password != "" && strings.Contains(reason, test.password) {
 				t.Errorf("the reason tells the password: %s", reason)
 			}
 		})

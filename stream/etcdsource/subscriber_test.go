@@ -85,7 +85,7 @@ func (s *subscriber) awaitFor(limit time.Duration, missing func() string) {
 		case <-look.C:
 		case <-timeout.C:
 			s.t.Fatalf("after %v still: %s; the watch is %v (%s), its upstream %+v", limit, what,
-				s.watch.Status().State, s.watch.Status().Reason, s.watch.Upstream())
+				s.watch.Status().State, s.watch.Status().Full(), s.watch.Upstream())
 		}
 	}
 }
@@ -119,7 +119,7 @@ func (s *subscriber) awaitReason(want ...string) {
 	s.t.Helper()
 	s.await(func() string {
 		for _, part := range want {
-			if reason := s.watch.Status().Reason; !strings.Contains(reason, part) {
+			if reason := s.watch.Status().Full(); !strings.Contains(reason, part) {
 				return fmt.Sprintf("the reason is %q, want %q in it", reason, part)
 			}
 		}

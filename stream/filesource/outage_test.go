@@ -192,12 +192,16 @@ func TestDirectoryGoneAndBack(t *testing.T) {
 	d := newDisk(t)
 	d.write("a.json", "1")
 	d.write("b.json", "1")
-	s := subscribe(t, newWatch(t, d.source(Config{})))
+	w := newWatch(t, d.source(Config{}))
+	s := subscribe(t, w)
 	s.until("the snapshot", func() bool { return len(s.state) == 2 })
 	d.rename("", "../away")
 	s.until("stale", func() bool {
-		return s.status.State == stream.Stale && strings.Contains(s.status.Reason, "there is no directory "+d.dir)
+		return s.status.State == stream.Stale && strings.Contains(w.Status().Full(), "there is no directory "+d.dir)
 	})
+	if strings.Contains(s.status.Reason, d.dir) {
+		t.Errorf("the subscriber is told %q: want nothing of where the files are", s.status.Reason)
+	}
 	if len(s.state) != 2 {
 		t.Errorf("without the directory the subscriber has %v, want what was there", s.state)
 	}
@@ -218,7 +222,7 @@ func TestDirectoryThatComesLate(t *testing.T) {
 	d.remove("")
 	w := newWatch(t, d.source(Config{}))
 	s := subscribe(t, w)
-	s.until("priming", func() bool { return strings.Contains(s.status.Reason, "there is no directory") })
+	s.until("priming", func() bool { return strings.Contains(w.Status().Full(), "there is no directory") })
 	d.write("../next/a.json", "1")
 	d.rename("../next", "")
 	s.until("in sync", func() bool { return s.state["a"] == "1" && w.Status().State == stream.InSync })
@@ -228,12 +232,16 @@ func TestDirectoryThatComesLate(t *testing.T) {
 func TestMistakeAsSubscribersSeeIt(t *testing.T) {
 	d := newDisk(t)
 	d.write("a.json", "1")
-	s := subscribe(t, newWatch(t, d.source(Config{})))
+	w := newWatch(t, d.source(Config{}))
+	s := subscribe(t, w)
 	s.until("the snapshot", func() bool { return len(s.state) == 1 })
 	d.write("a.json", "{")
 	s.until("stale", func() bool { return s.status.State == stream.Stale })
-	if want := "the upstream says: a.json:1:2: not JSON: unexpected end of JSON input"; s.status.Reason != want {
-		t.Errorf("reason is %q, want %q", s.status.Reason, want)
+	if want := "the upstream says: a.json:1:2: not JSON: unexpected end of JSON input"; w.Status().Detail != want {
+		t.Errorf("operators are told %q, want %q", w.Status().Detail, want)
+	}
+	if want := "the upstream says that it is stale"; s.status.Reason != want {
+		t.Errorf("the subscriber is told %q, want %q", s.status.Reason, want)
 	}
 	d.write("a.json", "2")
 	s.until("in sync", func() bool { return s.status.State == stream.InSync })

@@ -117,7 +117,7 @@ func first(more ...*message) []*message {
 }
 
 // A fault is met by a subscriber that has the first snapshot. What it sees: that
-// the watch is stale and why, then exactly what changed, and no reset.
+// the watch is stale (operators see why), then exactly what changed, and no reset.
 func TestFaultsAreReportedAndOutlived(t *testing.T) {
 	tests := map[string]struct {
 		config   Config
@@ -208,7 +208,10 @@ func TestFaultsAreReportedAndOutlived(t *testing.T) {
 			})
 			w := declare(t, u, test.config)
 			s := subscribe(t, w)
-			s.untilStatus(stream.Stale, test.reason)
+			s.untilStatus(stream.Stale, "the upstream ")
+			if !slices.ContainsFunc(w.Incidents(), func(i stream.Incident) bool { return strings.Contains(i.Detail, test.reason) }) {
+				t.Errorf("incidents %+v, want %q", w.Incidents(), test.reason)
+			}
 			if got := <-positions; got != test.position {
 				t.Errorf("the second call resumes from %q, want %q", got, test.position)
 			}

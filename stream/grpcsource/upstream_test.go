@@ -169,7 +169,8 @@ func TestCatchUpIsOneTransaction(t *testing.T) {
 	}
 }
 
-// What the upstream says of itself, subscribers hear.
+// What the upstream says of itself, subscribers hear, but for its reasons: those
+// are for operators.
 func TestUpstreamStatusIsPassedOn(t *testing.T) {
 	proceed := make(chan struct{})
 	u := serve(t, func(c *call) error {
@@ -180,10 +181,17 @@ func TestUpstreamStatusIsPassedOn(t *testing.T) {
 		c.send(freshness("in_sync", ""))
 		return c.hold()
 	})
-	s := subscribe(t, declare(t, u, Config{}))
-	s.untilStatus(stream.Priming, "its own upstream is slow")
+	w := declare(t, u, Config{})
+	s := subscribe(t, w)
+	s.untilStatus(stream.Priming, "the upstream says that it is priming")
+	if got := w.Status().Full(); !strings.Contains(got, "its own upstream is slow") {
+		t.Errorf("operators are told %q", got)
+	}
 	proceed <- struct{}{}
-	s.untilStatus(stream.Stale, "its own upstream is lost")
+	s.untilStatus(stream.Stale, "the upstream says that it is stale")
+	if got := w.Status().Full(); !strings.Contains(got, "its own upstream is lost") {
+		t.Errorf("operators are told %q", got)
+	}
 	proceed <- struct{}{}
 	s.untilStatus(stream.InSync, "")
 }

@@ -215,7 +215,7 @@ func TestResourceIsDeletedAndMadeAgain(t *testing.T) {
 	missing := fmt.Sprintf("the server has no resource %q", k.plural)
 	k.await("status", func() bool {
 		s := watch.Status()
-		return s.State == stream.Stale && (strings.Contains(s.Reason, missing) || strings.Contains(s.Reason, `the server has no group "example.com"`))
+		return s.State == stream.Stale && (strings.Contains(s.Full(), missing) || strings.Contains(s.Full(), `the server has no group "example.com"`))
 	})
 	if n := watch.View().Count(); n != 0 {
 		t.Errorf("%d objects of a resource that was deleted, want none", n)

@@ -182,10 +182,10 @@ func TestUnknownWatchDisturbsNobody(t *testing.T) {
 	a, b, nosuch := add(t, r, "a", sa), add(t, r, "b", sb), add(t, r, "nosuch", sn)
 	o.caughtUp(a, "a")
 	o.caughtUp(b, "b")
-	await(t, nosuch, func() bool { return strings.Contains(nosuch.Status().Reason, "404") })
+	await(t, nosuch, func() bool { return strings.Contains(nosuch.Status().Full(), "404") })
 	want := fmt.Sprintf(`gateway %s, watch "nosuch": 404 Not Found: there is no watch "nosuch"; GET /v1/watches lists them`, o.url())
-	if got := nosuch.Status(); got.Reason != want {
-		t.Errorf("reason %s\nwant %s", got.Reason, want)
+	if got := nosuch.Status(); got.Full() != want {
+		t.Errorf("reason %s\nwant %s", got.Full(), want)
 	}
 	await(t, nosuch, func() bool { return nosuch.Stats().Reconnects["error"] > 5 })
 	shared := 0
@@ -226,7 +226,7 @@ func TestRefusedWatchDisturbsNobody(t *testing.T) {
 	sa, sf := source(t, u, "a", ""), source(t, u, "full", "")
 	a, f := add(t, r, "a", sa), add(t, r, "full", sf)
 	o.caughtUp(a, "a")
-	await(t, f, func() bool { return strings.Contains(f.Status().Reason, "takes no subscribers: too large") })
+	await(t, f, func() bool { return strings.Contains(f.Status().Full(), "takes no subscribers: too large") })
 	undisturbed(t, a)
 }
 
@@ -239,7 +239,7 @@ func TestRemovedWatchDisturbsNobody(t *testing.T) {
 	o.caughtUp(a, "a")
 	o.caughtUp(b, "b")
 	o.registry.Remove("b")
-	await(t, b, func() bool { return b.Status().State == stream.Stale && strings.Contains(b.Status().Reason, "404") })
+	await(t, b, func() bool { return b.Status().State == stream.Stale && strings.Contains(b.Status().Full(), "404") })
 	o.write("a", "second", 2)
 	o.caughtUp(a, "a")
 	undisturbed(t, a)

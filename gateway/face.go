@@ -1,0 +1,79 @@
+package gateway
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// operatorKey is the context key of requests that came to the face for
+// operators. The other face is for everybody: it says what kind of trouble there
+// is, and keeps addresses, files, clients and profiles to itself.
+type operatorKey struct{}
+
+// forOperators marks requests.
+func forOperators(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), operatorKey{}, true)))
+	})
+}
+
+// isOperator says whether a request came to the face for operators. Calls over
+// gRPC never do.
+func isOperator(ctx context.Context) bool {
+	return ctx.Value(operatorKey{}) != nil
+}
+
+// reasonFor returns as much of the reason of a status as the caller may know.
+func reasonFor(ctx context.Context, s stream.Status) string {
+	if isOperator(ctx) {
+		return s.Full()
+	}
+	return s.Reason
+}
+
+// lastErrorFor returns as much of the last error of an upstream as the caller may
+// know.
+func lastErrorFor(ctx context.Context, u stream.Upstream) string {
+	if isOperator(ctx) {
+		return u.LastError
+	}
+	return u.LastReason
+}
+
+// faceOf returns the handler of the public listener. One that only this machine
+// reaches shows everything, unless the configuration speaks of a proxy in front of
+// it: then its clients are those of the proxy.
+func (g *Gateway) faceOf(address net.Addr) http.Handler {
+	proxied := len(g.cfg.Hosts) > 0 || len(g.cfg.TrustedProxies) > 0
+	if IsLoopback(address.String()) && !proxied {
+		return g.handler(true, nil)
+	}
+	return g.Handler()
+}
+
+// IsLoopback says whether an address to listen on, host:port, can be reached from
+// this machine alone: its host is a loopback address, or a name of one that needs
+// no looking up.
+func IsLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.Unmap().IsLoopback()
+	}
+	host = canonicalName(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || host == "ip6-localhost" || host == "ip6-loopback"
+}
+
+// OperationsHandler returns what operators see: all that Handler serves, with the
+// reasons in full, and /metrics, /v1/subscribers and /debug/pprof/ beside it.
+// Whoever reaches it may see addresses of clients and upstreams.
+func (g *Gateway) OperationsHandler() http.Handler {
+	return g.handler(true, g.cfg.Profiles)
+}

@@ -1,0 +1,207 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// secrets are what the upstreams below are made of.
+var secrets = []string{"10.9.8.7", "/etc/secret.creds", "payroll"}
+
+var errSecret = errors.New("dial tcp 10.9.8.7:4222: connection refused (credentials /etc/secret.creds, bucket payroll)")
+
+// facedGateway serves three watches over two real listeners: lost was primed and
+// has lost its upstream, never has not been primed, says has an upstream that is
+// stale itself.
+func facedGateway(t *testing.T, c Config) (public, operations string, g *Gateway) {
+	t.Helper()
+	c.Registry, c.Drain, c.PrimeWait, c.Metrics = stream.NewRegistry(), -1, 20*time.Millisecond, true
+	t.Cleanup(c.Registry.Close)
+	add := func(name string, watch stream.SourceFunc) {
+		if _, err := c.Registry.Add(stream.WatchConfig{Name: name, SourceName: "secret", Source: watch, StaleAfter: time.Millisecond}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	primed := false
+	add("lost", func(_ context.Context, _ stream.Resume, sink stream.Sink) error {
+		if primed {
+			return errSecret
+		}
+		primed = true
+		return errors.Join(sink.Reset("e1"), sink.Upsert(resource("k", 1, "1")), sink.Commit(1), errSecret)
+	})
+	add("never", func(context.Context, stream.Resume, stream.Sink) error { return errSecret })
+	add("says", func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
+		err := errors.Join(sink.Reset("e1"), sink.Commit(1), sink.Status(stream.Stale, errSecret.Error()))
+		<-ctx.Done()
+		return err
+	})
+	g, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"lost", "says"} {
+		w, _ := c.Registry.Watch(name)
+		for w.Status().State != stream.Stale {
+			<-time.After(time.Millisecond)
+		}
+	}
+	web, ops := listenLoopback(t), listenLoopback(t)
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- g.Serve(ctx, Listeners{HTTP: web, Operations: ops}) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return "http://" + web.Addr().String(), "http://" + ops.Addr().String(), g
+}
+
+// proxied is a configuration that says that others come through a proxy.
+func proxied() Config { return Config{Hosts: []string{"app.example.com"}} }
+
+func getText(t *testing.T, url string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Close = true
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+// TestPublicFaceKeepsSecrets: no answer to the public names an address, a file or a
+// bucket of an upstream, or a client.
+func TestPublicFaceKeepsSecrets(t *testing.T) {
+	public, _, g := facedGateway(t, proxied())
+	for path, want := range map[string]string{
+		"/v1/watches":                                        "200 the upstream is unreachable or refuses the watch",
+		"/v1/watches/lost":                                   `200 "last_error":"the upstream is unreachable or refuses the watch"`,
+		"/v1/watches/never":                                  "200 unreachable",
+		"/v1/watches/says":                                   "200 the upstream says that it is stale",
+		"/v1/watches/never/resources":                        "503 unreachable",
+		"/v1/watches/never/resources/k":                      "503 unreachable",
+		"/v1/watches/never/changes":                          "503 unreachable",
+		"/v1/events?watch=never&until=" + untilEndOfSnapshot: "503 unreachable",
+		"/v1/events?watch=lost&until=" + untilEndOfSnapshot:  `200 "reason":"the upstream is unreachable`,
+		"/v1/events?watch=says&until=" + untilEndOfSnapshot:  `200 "reason":"the upstream says that it is stale"`,
+		"/readyz":         "503 not ready",
+		"/healthz":        "200 ok",
+		"/metrics":        "404 nothing",
+		"/v1/subscribers": "404 nothing",
+		"/debug/pprof/":   "404 nothing",
+	} {
+		code, text := getText(t, public+path)
+		wantCode, wantText, _ := strings.Cut(want, " ")
+		if fmt.Sprint(code) != wantCode || !strings.Contains(text, wantText) {
+			t.Errorf("%s: %d %s, want %s", path, code, text, want)
+		}
+		for _, secret := range secrets {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s names %s: %s", path, secret, text)
+			}
+		}
+		if path == "/readyz" && (strings.Contains(text, "lost") || strings.Contains(text, "never") || strings.Contains(text, "since")) {
+			t.Errorf("/readyz names watches: %s", text)
+		}
+	}
+	answer, err := (&service{gateway: g}).ListWatches(t.Context(), &api.ListWatchesRequest{})
+	if err != nil || strings.Contains(fmt.Sprint(answer), "10.9.8.7") {
+		t.Errorf("ListWatches over gRPC: %v, %v", answer, err)
+	}
+}
+
+// TestOperationsFaceShowsEverything in full, beside all that is public.
+func TestOperationsFaceShowsEverything(t *testing.T) {
+	c := proxied()
+	c.Profiles = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "profile of ", r.URL.Path) })
+	_, operations, _ := facedGateway(t, c)
+	for path, want := range map[string]string{
+		"/v1/watches/lost":           "200 " + errSecret.Error(),
+		"/v1/watches/says":           "200 the upstream says: " + errSecret.Error(),
+		"/readyz":                    "503 (" + errSecret.Error() + ")",
+		"/healthz":                   "200 ok",
+		"/metrics":                   "200 watchtide_watch_state",
+		"/v1/subscribers":            `200 "detail":"` + errSecret.Error(),
+		"/debug/pprof/":              "200 profile of /debug/pprof/",
+		"/debug/pprof/heap":          "200 profile of /debug/pprof/heap",
+		"/":                          "200 <",
+		"/v1/watches/lost/resources": `200 "count":`,
+	} {
+		code, text := getText(t, operations+path)
+		wantCode, wantText, _ := strings.Cut(want, " ")
+		if fmt.Sprint(code) != wantCode || !strings.Contains(text, wantText) {
+			t.Errorf("%s: %d %.500s, want %s", path, code, text, want)
+		}
+	}
+}
+
+// TestLoopbackIsForOperators, but for the profiles: whoever is on this machine may
+// see what it does, unless a proxy stands between.
+func TestLoopbackIsForOperators(t *testing.T) {
+	for name, c := range map[string]struct {
+		config Config
+		want   int
+	}{
+		"alone":                  {Config{}, http.StatusOK},
+		"with names":             {proxied(), http.StatusNotFound},
+		"behind a trusted proxy": {Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}, http.StatusNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.config.Profiles = http.NotFoundHandler()
+			public, _, _ := facedGateway(t, c.config)
+			for _, path := range []string{"/v1/subscribers", "/metrics"} {
+				if code, text := getText(t, public+path); code != c.want {
+					t.Errorf("%s: %d %.200s, want %d", path, code, text, c.want)
+				}
+			}
+			_, text := getText(t, public+"/v1/watches/lost")
+			if full := strings.Contains(text, "10.9.8.7"); full != (c.want == http.StatusOK) {
+				t.Errorf("in full is %t: %s", full, text)
+			}
+			var p problem
+			if _, text := getText(t, public+"/debug/pprof/heap"); json.Unmarshal([]byte(text), &p) != nil || p.Status != http.StatusNotFound {
+				t.Errorf("profiles on the public listener: %s", text)
+			}
+		})
+	}
+}
+
+func TestIsLoopback(t *testing.T) {
+	for address, want := range map[string]bool{
+		"127.0.0.1:8080": true, "127.9.9.9:0": true, "[::1]:8080": true, "[::ffff:127.0.0.1]:80": true, "localhost:80": true, "LOCALHOST.:80": true,
+		"a.localhost:1": true, "ip6-localhost:1": true,
+		":8080": false, "0.0.0.0:8080": false, "[::]:8080": false, "10.0.0.1:80": false, "example.com:80": false, "localhost.example.com:80": false,
+		"": false, "localhost": false, "/run/gateway.sock": false,
+	} {
+		if got := IsLoopback(address); got != want {
+			t.Errorf("IsLoopback(%q) = %t, want %t", address, got, want)
+		}
+	}
+	if !IsLoopback((&net.TCPAddr{IP: net.IPv6loopback, Port: 1}).String()) {
+		t.Error("the address of a listener on ::1 is no loopback")
+	}
+}
