@@ -22,4 +22,6 @@ USER 65532:65532
 EXPOSE 8080 9090
 ENTRYPOINT ["/gateway"]
 # Without a configuration: a writable store, watched as `notes`.
-CMD ["serve", "--http", "0.0.0.0:8080", "--grpc", "0.0.0.0:9090"]
+# Who reaches its ports is decided outside of the container, where they are
+# published; the operations listener stays on the container's loopback.
+CMD ["serve", "--http", "0.0.0.0:8080", "--grpc", "0.0.0.0:9090", "--auth", "none"]

@@ -129,7 +129,7 @@ func TestPortsAreThoseOfTheConfiguration(t *testing.T) {
 	for _, p := range deployed(t).Ports {
 		ports[p.Name] = p.ContainerPort
 	}
-	for name, listen := range map[string]string{"http": cfg.HTTP.Listen, "grpc": cfg.GRPC.Listen} {
+	for name, listen := range map[string]string{"http": cfg.HTTP.Listen, "grpc": cfg.GRPC.Listen, "operations": cfg.Operations.Listen} {
 		host, port, _ := net.SplitHostPort(listen)
 		if port != strconv.Itoa(ports[name]) {
 			t.Errorf("%s listens on %s, but the container's port is %d", name, listen, ports[name])
@@ -139,6 +139,9 @@ func TestPortsAreThoseOfTheConfiguration(t *testing.T) {
 		}
 	}
 	for _, p := range objects(t)["Service"].Spec.Ports {
+		if p.TargetPort == "operations" {
+			t.Errorf("the Service's port %s leads everybody to the operations listener", p.Name)
+		}
 		if ports[p.TargetPort] == 0 {
 			t.Errorf("the Service's port %s goes to %q, which the container has not", p.Name, p.TargetPort)
 		}

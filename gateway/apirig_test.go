@@ -53,7 +53,6 @@ func newAPIRig(t *testing.T, c Config) *apiRig {
 	if c.PrimeWait == 0 {
 		c.PrimeWait = 20 * time.Millisecond
 	}
-	c.Hosts = append(c.Hosts, "gateway") // as dialGRPC names it
 	c.Metrics = true
 	g, err := New(c)
 	if err != nil {

@@ -2,11 +2,14 @@ package gateway
 
 import (
 	"cmp"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -41,8 +44,9 @@ type Config struct {
 	// AheadWait is how long a position that is ahead of this replica is held
 	// until it is reached. Default: 3 s.
 	AheadWait time.Duration
-	// StaleAllowed is how long a watch may be stale before the gateway says
-	// that it is not ready. Default: 5 min.
+	// StaleAllowed is how long a required watch may be out of sync before the
+	// gateway says that it is not ready, and how long a watch that is not required
+	// is waited for at start. Default: 5 min.
 	StaleAllowed time.Duration
 	// DrainDelay is how long the gateway serves as before once it begins to
 	// drain, with /readyz failing already, so that load balancers can stop
@@ -110,6 +114,10 @@ type Config struct {
 	// Listeners.Operations: http.DefaultServeMux of a program that imports
 	// net/http/pprof, for instance.
 	Profiles http.Handler
+	// Instance names this process where it is asked for figures, so that nobody
+	// takes those of two replicas for one: 1 to 64 letters, digits, '_' and '-'.
+	// Default: random.
+	Instance string
 	// Version of the program, for /healthz and the like. Default: "dev".
 	Version string
 }
@@ -171,8 +179,13 @@ func (c Config) check() error {
 	if c.Compression != "" && c.Compression != CompressionGzip && c.Compression != CompressionNone {
 		return fmt.Errorf("gateway.Config: Compression is %q: want %s or %s", c.Compression, CompressionGzip, CompressionNone)
 	}
+	if c.Instance != "" && !validInstance.MatchString(c.Instance) {
+		return fmt.Errorf("gateway.Config: Instance is %q: want 1 to 64 letters, digits, '_' and '-'", c.Instance)
+	}
 	return checkOrigins(c.AllowedOrigins)
 }
+
+var validInstance = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // checkBudgets is check for numbers of bytes.
 func (c Config) checkBudgets() error {
@@ -241,6 +254,7 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.Default()
 	}
 	c.Version = cmp.Or(c.Version, "dev")
+	c.Instance = cmp.Or(c.Instance, strings.ToLower(rand.Text()[:12]))
 	c.ForwardedHeader = cmp.Or(c.ForwardedHeader, HeaderXForwardedFor)
 	c.SnapshotBudget = cmp.Or(c.SnapshotBudget, 64<<20)
 	c.BodyBudget = cmp.Or(c.BodyBudget, 64<<20)

@@ -77,7 +77,7 @@ func (c *conversation) hello(out outlet) {
 	if c.gzip {
 		out.write([]byte(deflate.Head))
 	}
-	data := stream.AppendHello(nil, c.g.cfg.Heartbeat, hellos)
+	data := stream.AppendHello(nil, c.g.cfg.Instance, c.g.cfg.Heartbeat, hellos)
 	head := c.framing.appendRetry(nil, c.retry)
 	c.put(c.framing.appendData(head, stream.Hello, data), out)
 	c.g.metrics.eventsOut(c.transport(), stream.Hello, 1)

@@ -141,7 +141,7 @@ func TestResponseWithoutDeadlines(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	g.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/events?watch=a", nil))
+	g.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://gateway/v1/events?watch=a", nil))
 	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "no write deadline") {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}

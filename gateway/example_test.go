@@ -47,7 +47,7 @@ func ExampleNew() {
 		fmt.Println(err)
 		return
 	}
-	g, err := gateway.New(gateway.Config{Registry: registry, DrainDelay: -1, Drain: -1}) // goodbyes at once, and all at once
+	g, err := gateway.New(gateway.Config{Registry: registry, Instance: "one", DrainDelay: -1, Drain: -1}) // goodbyes at once
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -71,7 +71,7 @@ func ExampleNew() {
 		fmt.Println(lines.Text())
 	}
 	// Output:
-	// {"type":"hello","heartbeat_ms":15000,"watches":[{"watch":"colours","mode":"snapshot"}]}
+	// {"type":"hello","heartbeat_ms":15000,"instance":"one","watches":[{"watch":"colours","mode":"snapshot"}]}
 	// {"type":"reset","watch":"colours","reason":"initial"}
 	// {"type":"position","id":"colours@v1-0/2"}
 	// {"type":"upsert","watch":"colours","key":"blue","revision":"1","value":{"name":"blue"}}

@@ -61,10 +61,7 @@ func (r readiness) ready() bool { return !r.Draining && len(r.Watches) == 0 }
 func (g *Gateway) readiness(now time.Time) readiness {
 	state := readiness{Draining: g.leaving.Load() || g.admission.isDraining(), Watches: []unreadyWatch{}}
 	for _, w := range g.registry.Watches() {
-		if w.OnDemand() {
-			continue
-		}
-		if v := w.View(); !fresh(v, now, g.cfg.StaleAllowed) {
+		if v := w.View(); !w.OnDemand() && !servable(v, w.Required(), now, g.cfg.StaleAllowed) {
 			s := v.Status()
 			state.Watches = append(state.Watches, unreadyWatch{
 				Watch: w.Name(), State: s.State.String(), Since: s.Since.UTC().Truncate(time.Millisecond), Reason: s.Full(),
@@ -74,12 +71,19 @@ func (g *Gateway) readiness(now time.Time) readiness {
 	return state
 }
 
-// fresh says whether a watch is primed and has not been out of sync for longer
-// than allowed. Resyncing counts like stale: it is not in sync either, and its
-// Since is when it last was.
-func fresh(v stream.View, now time.Time, allowed time.Duration) bool {
+// servable says whether a process may be asked for a watch, or may be for the
+// others in spite of it. Each watch is waited for at start. Afterwards only one
+// that is required counts: it must have been in sync not longer than allowed ago.
+// Where it is not, an old state is better than none, and a watch that cannot be
+// primed must not keep all others from their clients for ever. Resyncing counts
+// like stale: it is not in sync either, and its Since is when it last was.
+func servable(v stream.View, required bool, now time.Time, allowed time.Duration) bool {
 	s := v.Status()
-	return v.Primed() && (s.State == stream.InSync || now.Sub(s.Since) <= allowed)
+	late := now.Sub(s.Since) > allowed
+	if required {
+		return v.Primed() && (s.State == stream.InSync || !late)
+	}
+	return v.Primed() || late
 }
 
 func (r readiness) summary() string {

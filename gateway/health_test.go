@@ -54,9 +54,12 @@ func wantReadiness(t *testing.T, r *rig, draining bool, watches ...string) {
 	}
 }
 
-func TestReadyz(t *testing.T) {
+// TestReadyzOfRequired: a watch that is required counts for as long as it is not
+// fresh.
+func TestReadyzOfRequired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{StaleAllowed: time.Minute}, "nodes", "services")
+		r := newRig(t, Config{StaleAllowed: time.Minute}, "services")
+		r.add(stream.WatchConfig{Name: "nodes", Required: true})
 		r.add(stream.WatchConfig{Name: "lazy", OnDemand: true}) // does not count
 		wantReadiness(t, r, false, "nodes priming", "services priming")
 		r.prime("nodes", 1)
@@ -78,6 +81,33 @@ func TestReadyz(t *testing.T) {
 
 		r.gateway.admission.drain()
 		wantReadiness(t, r, true)
+	})
+}
+
+// TestReadyzOfOneBadWatch: what is not required neither takes the others away when
+// it fails, nor keeps them away for ever when it cannot be primed.
+func TestReadyzOfOneBadWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{StaleAllowed: time.Minute}, "files", "never")
+		r.add(stream.WatchConfig{Name: "nodes", Required: true})
+		r.prime("files", 1)
+		r.prime("nodes", 1)
+		wantReadiness(t, r, false, "never priming")
+		time.Sleep(time.Minute + time.Millisecond)
+		wantReadiness(t, r, false)
+		r.status("files", stream.Stale, "a.yaml: a second document begins here")
+		time.Sleep(time.Hour)
+		wantReadiness(t, r, false)
+	})
+}
+
+// TestReadyzOfRequiredThatIsNeverPrimed: it is waited for, however long.
+func TestReadyzOfRequiredThatIsNeverPrimed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{StaleAllowed: time.Minute})
+		r.add(stream.WatchConfig{Name: "nodes", Required: true})
+		time.Sleep(time.Hour)
+		wantReadiness(t, r, false, "nodes priming")
 	})
 }
 

@@ -28,8 +28,14 @@ type hosts struct {
 	suffixes []string        // ".example.com" of "*.example.com"
 }
 
+// localNames are served always. Only tests add to them.
+var localNames = []string{"localhost", "ip6-localhost", "ip6-loopback"}
+
 func newHosts(names []string) hosts {
-	h := hosts{names: map[string]bool{"localhost": true, "ip6-localhost": true, "ip6-loopback": true}, suffixes: []string{".localhost"}}
+	h := hosts{names: map[string]bool{}, suffixes: []string{".localhost"}}
+	for _, name := range localNames {
+		h.names[name] = true
+	}
 	for _, name := range names {
 		name = canonicalName(name)
 		switch suffix, wild := strings.CutPrefix(name, "*"); {

@@ -129,7 +129,7 @@ func TestConfigOfLimits(t *testing.T) {
 func TestWatchOverItsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{StaleAllowed: time.Nanosecond})
-		r.add(stream.WatchConfig{Name: "a", MaxBytes: 1 << 20})
+		r.add(stream.WatchConfig{Name: "a", Required: true, MaxBytes: 1 << 20})
 		r.prime("a", 1, resource("k", 1, `"old"`))
 		x := r.get("/v1/events?watch=a")
 		synctest.Wait()

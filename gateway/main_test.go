@@ -15,6 +15,9 @@ import (
 // other.
 const pumpVariable = "WATCHTIDE_TEST_PUMP"
 
+// The requests of tests are for the host gateway.
+func init() { localNames = append(localNames, "gateway") }
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(bothPumps{m}) }
 
 func pumpUnderTest() Pump {

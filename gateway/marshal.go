@@ -84,7 +84,8 @@ func (m marshaler) NewEncoder(w io.Writer) runtime.Encoder {
 }
 
 func appendWatches(dst []byte, m *api.ListWatchesResponse) []byte {
-	dst = append(dst, `{"watches":[`...)
+	dst = appendString(append(dst, `{"instance":`...), m.GetInstance())
+	dst = append(dst, `,"watches":[`...)
 	for i, w := range m.GetWatches() {
 		if i > 0 {
 			dst = append(dst, ',')

@@ -20,12 +20,12 @@ func TestMarshal(t *testing.T) {
 		message any
 		want    string
 	}{
-		"watches": {&api.ListWatchesResponse{Watches: []*api.Watch{{Name: "a"}, {Name: "b", Since: since, Reason: `"lost"`, Bytes: 1 << 60, Writable: true,
+		"watches": {&api.ListWatchesResponse{Instance: "k3v9", Watches: []*api.Watch{{Name: "a"}, {Name: "b", Since: since, Reason: `"lost"`, Bytes: 1 << 60, Writable: true,
 			Upstream: &api.Upstream{Since: since, Attempts: 3, LastError: "<refused>", LastErrorAt: since}, Changes: 1<<64 - 1}}},
-			`{"watches":[{"name":"a","source":"","state":"","epoch":"","revision":"0","count":0,"bytes":0,"subscribers":0,"writable":false,"upstream":{"connected":false,"attempts":0},"changes":0},` +
+			`{"instance":"k3v9","watches":[{"name":"a","source":"","state":"","epoch":"","revision":"0","count":0,"bytes":0,"subscribers":0,"writable":false,"upstream":{"connected":false,"attempts":0},"changes":0},` +
 				`{"name":"b","source":"","state":"","since":"2026-01-02T03:04:05.678Z","reason":"\"lost\"","epoch":"","revision":"0","count":0,"bytes":1152921504606846976,"subscribers":0,"writable":true,` +
 				`"upstream":{"connected":false,"since":"2026-01-02T03:04:05.678Z","attempts":3,"last_error":"<refused>","last_error_at":"2026-01-02T03:04:05.678Z"},"changes":18446744073709551615}]}`},
-		"no watch": {&api.ListWatchesResponse{}, `{"watches":[]}`},
+		"no watch": {&api.ListWatchesResponse{}, `{"instance":"","watches":[]}`},
 		"resource": {&api.Resource{Key: "a", Revision: 1<<64 - 1, Value: []byte(`1e999`)},
 			`{"key":"a","revision":"18446744073709551615","value":1e999}`},
 		"encodings": {&api.Resource{Key: "/w==", KeyEncoding: "base64", Revision: 1, Value: []byte(`"AA=="`), Encoding: "base64"},

@@ -16,6 +16,7 @@ const (
 
 // overview is who follows the watches, who left last, and how the upstreams fare.
 type overview struct {
+	Instance    string                     `json:"instance"`
 	Count       int                        `json:"count"`
 	Subscribers []subscriber               `json:"subscribers"`
 	Left        []departure                `json:"left"`
@@ -83,7 +84,7 @@ func (g *Gateway) upstreamsOf(query url.Values, before *problem) ([]*stream.Watc
 func (g *Gateway) overview(watch string, limit int, watches []*stream.Watch) overview {
 	r := roll{watch: watch, limit: limit}
 	r.call(g)
-	out := overview{Count: r.count, Subscribers: r.list(g), Upstreams: []upstream{}}
+	out := overview{Instance: g.cfg.Instance, Count: r.count, Subscribers: r.list(g), Upstreams: []upstream{}}
 	out.Left, out.LeftReasons = g.subscribers.departures(watch)
 	for _, w := range watches {
 		out.Upstreams = append(out.Upstreams, upstreamOf(w))

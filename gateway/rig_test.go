@@ -49,11 +49,10 @@ func newRig(t *testing.T, c Config, watches ...string) *rig {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	var err error
-	c.Pump = pumpUnderTest()
+	c.Pump, c.Instance = pumpUnderTest(), "test"
 	if r.gateway, err = New(c); err != nil {
 		t.Fatal(err)
 	}
-	r.gateway.hosts = newHosts([]string{"gateway"}) // as the requests of tests name it
 	r.gateway.solos = newSolos(newMemoryLookout)
 	if c.Pump == PumpShards {
 		r.gateway.shards = newShards(r.gateway, newMemorySockets(), 2)

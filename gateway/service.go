@@ -26,7 +26,7 @@ func (s *service) ListWatches(ctx context.Context, _ *api.ListWatchesRequest) (*
 	if err := answerOf(ctx).reserve(ctx, watchBytes*int64(len(watches))); err != nil {
 		return nil, err
 	}
-	var out api.ListWatchesResponse
+	out := api.ListWatchesResponse{Instance: s.gateway.cfg.Instance}
 	for _, w := range watches {
 		out.Watches = append(out.Watches, watchMessage(ctx, w))
 	}

@@ -94,7 +94,7 @@ func TestServeGRPC(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(ctx, Listeners{HTTP: web, GRPC: rpc}) }()
-	conn, err := grpc.NewClient("passthrough:localhost", grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err := grpc.NewClient("passthrough:gateway", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return rpc.dial(ctx, "", "") }))
 	if err != nil {
 		t.Fatal(err)

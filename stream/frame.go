@@ -65,9 +65,12 @@ func AppendPositionLine(dst, id []byte) []byte {
 }
 
 // AppendHello appends the data of hello: the first event of every response.
-func AppendHello(dst []byte, heartbeat time.Duration, watches []HelloWatch) []byte {
+// instance names the process that answers.
+func AppendHello(dst []byte, instance string, heartbeat time.Duration, watches []HelloWatch) []byte {
 	dst = append(dst, `{"type":"hello","heartbeat_ms":`...)
 	dst = strconv.AppendInt(dst, heartbeat.Milliseconds(), 10)
+	dst = append(dst, `,"instance":`...)
+	dst = appendJSONString(dst, instance)
 	dst = append(dst, `,"watches":[`...)
 	for i, w := range watches {
 		if i > 0 {

@@ -146,8 +146,8 @@ func TestEventData(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
-	hello := string(AppendHello(nil, 15*time.Second, []HelloWatch{{"services", false}, {"nodes", true}}))
-	if want := `{"type":"hello","heartbeat_ms":15000,"watches":[{"watch":"services","mode":"snapshot"},{"watch":"nodes","mode":"resume"}]}`; hello != want {
+	hello := string(AppendHello(nil, "k3v9", 15*time.Second, []HelloWatch{{"services", false}, {"nodes", true}}))
+	if want := `{"type":"hello","heartbeat_ms":15000,"instance":"k3v9","watches":[{"watch":"services","mode":"snapshot"},{"watch":"nodes","mode":"resume"}]}`; hello != want {
 		t.Errorf("got %s", hello)
 	}
 	goodbye := string(AppendGoodbye(nil, GoodbyeDraining, 4210*time.Millisecond))

@@ -23,6 +23,9 @@ type WatchConfig struct {
 	// OnDemand: the first subscriber starts the watch, and it stops a while
 	// after the last. Else it is primed at once and kept.
 	OnDemand bool
+	// Required says that a process without this watch, or with an old state of
+	// it, should not be asked for anything: readiness counts it.
+	Required bool
 	// Linger is how long an on-demand watch goes on without subscribers; 30 s
 	// by default.
 	Linger time.Duration
@@ -118,6 +121,9 @@ func (w *Watch) SourceName() string { return w.config.SourceName }
 
 // OnDemand says whether the watch runs only while it has subscribers.
 func (w *Watch) OnDemand() bool { return w.config.OnDemand }
+
+// Required says whether a process without the watch is not ready.
+func (w *Watch) Required() bool { return w.config.Required }
 
 // Writer is nil for a watch that can only be read.
 func (w *Watch) Writer() Writer { return w.config.Writer }

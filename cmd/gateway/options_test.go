@@ -27,7 +27,7 @@ func TestEveryOptionArrives(t *testing.T) {
 		Metrics: config.Metrics{Enabled: true},
 	}
 	w := config.Watch{
-		Name: "w", Source: "s", Linger: 1, History: history, SnapshotTimeout: 2,
+		Name: "w", Source: "s", Required: true, Linger: 1, History: history, SnapshotTimeout: 2,
 		Collection: "mounts", Watch: "up", Prefix: "p/",
 	}
 	g := config.GRPCSource{
@@ -40,7 +40,7 @@ func TestEveryOptionArrives(t *testing.T) {
 			SnapshotBudget: 10, BodyBudget: 18, AnswerBudget: 19, MinRate: 20, Pump: "goroutines", Compression: "none", CompressionCache: 17, Metrics: true,
 		}},
 		{watchConfig(w), stream.WatchConfig{
-			Name: "w", SourceName: "s", OnDemand: true, Linger: 1, SnapshotTimeout: 2,
+			Name: "w", SourceName: "s", OnDemand: true, Required: true, Linger: 1, SnapshotTimeout: 2,
 			History: stream.History{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6},
 		}},
 		{storeConfig(config.StoreSource{MaxValueBytes: 1, MaxBytes: 2}), store.Config{MaxValueBytes: 1, MaxBytes: 2}},

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -134,11 +135,14 @@ func (r *running) line() string {
 	return ""
 }
 
-// expect compares the next lines of stdout.
+// instance is in hello, and random.
+var instance = regexp.MustCompile(`"instance":"[a-z2-7]{12}",`)
+
+// expect compares the next lines of stdout, but for the instance.
 func (r *running) expect(want ...string) {
 	r.t.Helper()
 	for _, w := range want {
-		if got := r.line(); got != w {
+		if got := instance.ReplaceAllString(r.line(), ""); got != w {
 			r.t.Fatalf("got  %s\nwant %s", got, w)
 		}
 	}
@@ -179,8 +183,8 @@ func (r *running) awaitCode() int {
 // served is a gateway that runs in this process.
 type served struct {
 	*running
-	http, grpc string // host:port
-	primed     sync.Once
+	http, grpc, operations string // host:port
+	primed                 sync.Once
 }
 
 func (s *served) url() string { return "http://" + s.http }
@@ -188,11 +192,11 @@ func (s *served) url() string { return "http://" + s.http }
 // serve runs "serve" on free ports and waits until it listens.
 func serve(t *testing.T, args ...string) *served {
 	t.Helper()
-	r := start(t, append([]string{"serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0"}, args...)...)
+	r := start(t, append([]string{"serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--operations", "127.0.0.1:0"}, args...)...)
 	for line := range strings.Lines(r.logs.await(t, `"listening"`)) {
-		var entry struct{ Msg, HTTP, GRPC string }
+		var entry struct{ Msg, HTTP, GRPC, Operations string }
 		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "listening" {
-			return &served{running: r, http: entry.HTTP, grpc: entry.GRPC}
+			return &served{running: r, http: entry.HTTP, grpc: entry.GRPC, operations: entry.Operations}
 		}
 	}
 	t.Fatalf("not a line of JSON:\n%s", r.logs)

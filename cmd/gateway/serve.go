@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 
 	"github.com/spf13/cobra"
 
@@ -16,9 +15,9 @@ import (
 )
 
 type serveOptions struct {
-	config     string
-	demo       bool
-	http, grpc string
+	config string
+	demo   bool
+	flags  config.Flags
 }
 
 func (a *app) serveCommand() *cobra.Command {
@@ -30,7 +29,9 @@ func (a *app) serveCommand() *cobra.Command {
 
 Without --config it serves one watch, notes, that can be written to and is kept
 in memory. It listens on loopback unless it is told otherwise, and logs one line
-"listening" with the addresses, as http and grpc, when it accepts connections.
+"listening" with the addresses, as http, grpc and operations, when it accepts
+connections. Other addresses than those of loopback need --auth none, or auth: none
+in the configuration: the gateway asks nobody for credentials.
 
 SIGTERM drains: /readyz fails at once, the listeners are closed after
 stream.drain_delay, open streams say goodbye over stream.drain, and the exit code
@@ -42,8 +43,10 @@ configuration takes effect after a restart.`,
 	}
 	c.Flags().StringVar(&o.config, "config", "", "configuration `file` (YAML)")
 	c.Flags().BoolVar(&o.demo, "demo", false, "also watch this machine: processes, interfaces and mounts")
-	c.Flags().StringVar(&o.http, "http", "", "`address` for HTTP, instead of the configured one (default 127.0.0.1:8080); port 0: any")
-	c.Flags().StringVar(&o.grpc, "grpc", "", "`address` for gRPC, instead of the configured one (default 127.0.0.1:9090); port 0: any")
+	c.Flags().StringVar(&o.flags.HTTP, "http", "", "`address` for HTTP, instead of the configured one (default 127.0.0.1:8080); port 0: any")
+	c.Flags().StringVar(&o.flags.GRPC, "grpc", "", "`address` for gRPC, instead of the configured one (default 127.0.0.1:9090); port 0: any")
+	c.Flags().StringVar(&o.flags.Operations, "operations", "", "`address` for operators, instead of the configured one (default "+config.DefaultOperations+", or any port if that is taken); off: none")
+	c.Flags().StringVar(&o.flags.Auth, "auth", "", "none: listeners may be reached from other machines, by everybody")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	return c
 }
@@ -66,7 +69,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	registry := stream.NewRegistry()
 	defer registry.Close() // before the upstreams, which it reads
 
-	listeners, err := listen(ctx, c)
+	listeners, err := listen(ctx, c, logger)
 	if err != nil {
 		return err
 	}
@@ -77,7 +80,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	}
 	// Whatever the level: who started this with port 0 waits for it.
 	a.logger(min(a.level, slog.LevelInfo)).Info("listening",
-		"http", listeners.HTTP.Addr().String(), "grpc", listeners.GRPC.Addr().String())
+		"http", listeners.HTTP.Addr().String(), "grpc", listeners.GRPC.Addr().String(), "operations", operationsAddress(listeners))
 	stopLogging := context.AfterFunc(ctx, func() {
 		logger.Info("draining", "reason", context.Cause(ctx).Error())
 	})
@@ -93,7 +96,7 @@ func (a *app) gateway(c *config.Config, registry *stream.Registry, up *upstreams
 		}
 	}
 	gc := gatewayConfig(c)
-	gc.Registry, gc.Logger, gc.Version = registry, logger, buildVersion()
+	gc.Registry, gc.Logger, gc.Version, gc.Profiles = registry, logger, buildVersion(), profiles()
 	return gateway.New(gc)
 }
 
@@ -107,18 +110,25 @@ func gatewayConfig(c *config.Config) gateway.Config {
 		TrustedProxies: c.HTTP.TrustedProxies, ForwardedHeader: c.HTTP.ForwardedHeader,
 		SnapshotBudget: c.Stream.SnapshotBudget, BodyBudget: c.HTTP.BodyBudget, AnswerBudget: c.HTTP.AnswerBudget, MinRate: c.Stream.MinRate,
 		Compression: gateway.Compression(c.Stream.Compression), CompressionCache: c.Stream.CompressionCache,
-		Pump: gateway.Pump(c.Stream.Pump), Hosts: c.HTTP.Hosts, AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled,
+		Pump: gateway.Pump(c.Stream.Pump), Hosts: hostsOf(c), AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled,
 	}
 }
 
 // load returns the configuration that the command line asks for.
 func (o serveOptions) load() (*config.Config, error) {
-	c := config.Default()
+	if err := o.checkFlags(); err != nil {
+		return nil, err
+	}
+	env := config.Environment{Flags: o.flags}
+	var c *config.Config
 	var err error
 	if o.config == "" {
+		if c, err = config.Parse("", nil, env); err != nil {
+			return nil, err
+		}
 		c.Sources = []config.Source{{Name: "local", Type: config.Store}}
 		c.Watches = []config.Watch{{Name: "notes", Source: "local", Prime: true}}
-	} else if c, err = config.Load(o.config, config.Environment{}); err != nil {
+	} else if c, err = config.Load(o.config, env); err != nil {
 		return nil, err
 	}
 	if o.demo {
@@ -129,13 +139,21 @@ func (o serveOptions) load() (*config.Config, error) {
 	if len(c.Watches) == 0 {
 		return nil, fmt.Errorf("%s: there is nothing to serve: add watches, or use --demo", o.config)
 	}
-	for flag, address := range map[string]string{"http": o.http, "grpc": o.grpc} {
-		if address != "" && !config.ValidListen(address) {
-			return nil, usageError("--%s %q: want host:port, such as 127.0.0.1:8080", flag, address)
+	return c, nil
+}
+
+// checkFlags says what is wrong with the flags by themselves.
+func (o serveOptions) checkFlags() error {
+	for flag, address := range map[string]string{"http": o.flags.HTTP, "grpc": o.flags.GRPC, "operations": o.flags.Operations} {
+		off := flag == "operations" && address == config.OperationsOff
+		if address != "" && !off && !config.ValidListen(address) {
+			return usageError("--%s %q: want host:port, such as 127.0.0.1:8080", flag, address)
 		}
 	}
-	c.HTTP.Listen, c.GRPC.Listen = cmp.Or(o.http, c.HTTP.Listen), cmp.Or(o.grpc, c.GRPC.Listen)
-	return c, nil
+	if o.flags.Auth != "" && o.flags.Auth != config.AuthNone {
+		return usageError("--auth %q: want none, which is all that there is yet", o.flags.Auth)
+	}
+	return nil
 }
 
 // addDemo adds what --demo promises.
@@ -161,25 +179,4 @@ func addDemo(c *config.Config) error {
 			Memory: c.Stream.Memory.Watch})
 	}
 	return nil
-}
-
-// listen opens both ports before any upstream is asked for anything.
-func listen(ctx context.Context, c *config.Config) (gateway.Listeners, error) {
-	var lc net.ListenConfig
-	lc.SetMultipathTCP(false) // no browser or proxy speaks it, and its sockets have fewer options
-	web, err := lc.Listen(ctx, "tcp", c.HTTP.Listen)
-	if err != nil {
-		return gateway.Listeners{}, fmt.Errorf("http: %w", err)
-	}
-	rpc, err := lc.Listen(ctx, "tcp", c.GRPC.Listen)
-	if err != nil {
-		web.Close()
-		return gateway.Listeners{}, fmt.Errorf("grpc: %w", err)
-	}
-	return gateway.Listeners{HTTP: web, HTTPTLS: c.HTTP.TLS, GRPC: rpc, GRPCTLS: c.GRPC.TLS}, nil
-}
-
-func closeListeners(l gateway.Listeners) {
-	l.HTTP.Close()
-	l.GRPC.Close()
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/watchtide/watchtide/cmd/gateway/config"
 	"github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
@@ -121,13 +122,18 @@ func TestServeRefusesToStart(t *testing.T) {
 	}{
 		"a port that is taken":      {[]string{"--http", taken.Addr().String()}, 1, "http: listen tcp"},
 		"a gRPC port that is taken": {[]string{"--http", "127.0.0.1:0", "--grpc", taken.Addr().String()}, 1, "grpc: listen tcp"},
-		"no port":                   {[]string{"--http", "localhost"}, 2, `--http "localhost": want host:port`},
-		"no file":                   {[]string{"--config", "/does/not/exist.yaml"}, 1, "no such file"},
-		"nothing to serve":          {[]string{"--config", conf("http: {}")}, 1, "nothing to serve"},
-		"an error in the file":      {[]string{"--config", conf("htpp: {}")}, 1, `1:1: unknown key "htpp"`},
-		"an argument":               {[]string{"now"}, 2, "unknown command"},
-		"an unknown flag":           {[]string{"--prot", "1"}, 2, "unknown flag: --prot"},
-		"a level that is none":      {[]string{"--log-level", "loud"}, 2, `"loud" for "--log-level" flag: want debug, info, warn or error`},
+		"an operations port that is taken": {[]string{"--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--operations", taken.Addr().String()}, 1,
+			"operations: listen tcp"},
+		"every interface":          {[]string{"--http", "0.0.0.0:0"}, 1, "--http 0.0.0.0:0: other machines can reach it"},
+		"every interface, by file": {[]string{"--config", conf("http: { listen: \":0\" }")}, 1, `1:17: http.listen: ":0": other machines can reach it`},
+		"credentials":              {[]string{"--auth", "basic"}, 2, `--auth "basic": want none`},
+		"no port":                  {[]string{"--http", "localhost"}, 2, `--http "localhost": want host:port`},
+		"no file":                  {[]string{"--config", "/does/not/exist.yaml"}, 1, "no such file"},
+		"nothing to serve":         {[]string{"--config", conf("http: {}")}, 1, "nothing to serve"},
+		"an error in the file":     {[]string{"--config", conf("htpp: {}")}, 1, `1:1: unknown key "htpp"`},
+		"an argument":              {[]string{"now"}, 2, "unknown command"},
+		"an unknown flag":          {[]string{"--prot", "1"}, 2, "unknown flag: --prot"},
+		"a level that is none":     {[]string{"--log-level", "loud"}, 2, `"loud" for "--log-level" flag: want debug, info, warn or error`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := command(t, append([]string{"serve"}, c.args...)...)
@@ -244,6 +250,15 @@ func TestWhatALeafSeesOfALostUpstream(t *testing.T) {
 		`{"type":"end_of_snapshot","watch":"notes","revision":"1","count":1}`)
 }
 
+func mustLoad(t *testing.T, file string) *config.Config {
+	t.Helper()
+	c, err := config.Load(file, config.Environment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func TestServeOverTLS(t *testing.T) {
 	cert, key, client := certificate(t)
 	conf := file(t, "core.yaml", `
@@ -253,6 +268,9 @@ sources: { local: { type: store } }
 watches: { notes: { source: local } }
 `)
 	core := serve(t, "--config", conf)
+	if hosts := hostsOf(mustLoad(t, conf)); !slices.Equal(hosts, []string{"gateway.test"}) {
+		t.Errorf("hosts %q, want that of the certificate once", hosts)
+	}
 	transport := &http.Transport{TLSClientConfig: client, ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
 	if status, body := fetch(t, transport, "PUT", "https://"+core.http+"/v1/watches/notes/resources/a", "1"); status != 201 {
@@ -273,7 +291,7 @@ func TestServeLogsAsTextOnATerminal(t *testing.T) {
 	p := process{stdout: newLines(), stderr: logs, logTerminal: true, signals: signals, exit: func(int) {}}
 	code := make(chan int, 1)
 	go func() {
-		code <- run(t.Context(), p, []string{"serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--log-level", "error"})
+		code <- run(t.Context(), p, []string{"serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--operations", "127.0.0.1:0", "--log-level", "error"})
 	}()
 	text := logs.await(t, "msg=listening http=127.0.0.1:")
 	signals <- os.Interrupt

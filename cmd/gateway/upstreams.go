@@ -60,7 +60,7 @@ func (u *upstreams) add(registry *stream.Registry, c *config.Config, w config.Wa
 // watchConfig is what the configuration says of a watch, whatever its source.
 func watchConfig(w config.Watch) stream.WatchConfig {
 	return stream.WatchConfig{
-		Name: w.Name, SourceName: w.Source, OnDemand: !w.Prime, Linger: w.Linger,
+		Name: w.Name, SourceName: w.Source, OnDemand: !w.Prime, Required: w.Required, Linger: w.Linger,
 		SnapshotTimeout: w.SnapshotTimeout, MaxBytes: w.Memory, History: stream.History(w.History),
 	}
 }

@@ -915,8 +915,8 @@ type Upstream struct {
 	Since *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
 	// How often the upstream was tried since then; 0 while connected.
 	Attempts uint32 `protobuf:"varint,3,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	// Why the last connection ended or could not be made. It stays after the
-	// upstream is back.
+	// Why the last connection ended or could not be made: to operators the text of
+	// the error, to others what kind it was. It stays after the upstream is back.
 	LastError     string                 `protobuf:"bytes,4,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
 	LastErrorAt   *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=last_error_at,json=lastErrorAt,proto3" json:"last_error_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1025,8 +1025,11 @@ func (*ListWatchesRequest) Descriptor() ([]byte, []int) {
 }
 
 type ListWatchesResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Watches       []*Watch               `protobuf:"bytes,1,rep,name=watches,proto3" json:"watches,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Watches []*Watch               `protobuf:"bytes,1,rep,name=watches,proto3" json:"watches,omitempty"`
+	// Names the process that answers. Counters of two instances have nothing to do
+	// with each other.
+	Instance      string `protobuf:"bytes,20,opt,name=instance,proto3" json:"instance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1066,6 +1069,13 @@ func (x *ListWatchesResponse) GetWatches() []*Watch {
 		return x.Watches
 	}
 	return nil
+}
+
+func (x *ListWatchesResponse) GetInstance() string {
+	if x != nil {
+		return x.Instance
+	}
+	return ""
 }
 
 type GetWatchRequest struct {
@@ -1664,9 +1674,10 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\n" +
 	"last_error\x18\x04 \x01(\tR\tlastError\x12>\n" +
 	"\rlast_error_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\vlastErrorAt\"\x14\n" +
-	"\x12ListWatchesRequest\"D\n" +
+	"\x12ListWatchesRequest\"`\n" +
 	"\x13ListWatchesResponse\x12-\n" +
-	"\awatches\x18\x01 \x03(\v2\x13.watchtide.v1.WatchR\awatches\"'\n" +
+	"\awatches\x18\x01 \x03(\v2\x13.watchtide.v1.WatchR\awatches\x12\x1a\n" +
+	"\binstance\x18\x14 \x01(\tR\binstance\"'\n" +
 	"\x0fGetWatchRequest\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\"\x80\x01\n" +
 	"\x14ListResourcesRequest\x12\x14\n" +

@@ -21,6 +21,11 @@ type Config struct {
 	HTTP HTTP
 	// GRPC is the listener for gRPC clients ("grpc").
 	GRPC GRPC
+	// Operations is the listener for operators ("operations").
+	Operations Operations
+	// Auth says who may reach the listeners ("auth"): AuthNone, everybody; empty:
+	// they are on loopback.
+	Auth string
 	// Stream is how streams behave, for all watches ("stream").
 	Stream Stream
 	// Metrics is what is measured ("metrics").
@@ -70,6 +75,19 @@ type GRPC struct {
 	TLS *tls.Config
 }
 
+// Operations is the section "operations".
+type Operations struct {
+	// Listen is host:port ("listen"; DefaultOperations), or OperationsOff.
+	Listen string
+	// TLS is as in HTTP.
+	TLS *tls.Config
+}
+
+// DefaultOperations is where operators find the gateway unless it is said
+// otherwise. Where it is taken, as by another gateway on this machine, any free
+// port is.
+const DefaultOperations = "127.0.0.1:8081"
+
 // Stream is the section "stream".
 type Stream struct {
 	// Heartbeat is the silence after which a comment line is sent ("heartbeat").
@@ -98,8 +116,8 @@ type Stream struct {
 	// PrimeWait is how long a list, or a stream with until=, waits for the first
 	// snapshot before it is answered with 503 ("prime_wait").
 	PrimeWait time.Duration
-	// StaleAllowed is how long a watch may be stale before /readyz fails
-	// ("stale_allowed").
+	// StaleAllowed is how long a required watch may be out of sync before /readyz
+	// fails, and another one is waited for at start ("stale_allowed").
 	StaleAllowed time.Duration
 	// MaxSubscribers is the most streams at one time ("max_subscribers"; no limit).
 	MaxSubscribers int
@@ -168,8 +186,8 @@ func (h History) or(base History) History {
 
 // Metrics is the section "metrics".
 type Metrics struct {
-	// Enabled says whether /metrics and /v1/subscribers are served ("enabled";
-	// true).
+	// Enabled says whether operators are served /metrics and /v1/subscribers
+	// ("enabled"; true).
 	Enabled bool
 }
 
@@ -177,8 +195,9 @@ type Metrics struct {
 // has no sources and no watches.
 func Default() *Config {
 	return &Config{
-		HTTP:    HTTP{Listen: "127.0.0.1:8080"},
-		GRPC:    GRPC{Listen: "127.0.0.1:9090"},
-		Metrics: Metrics{Enabled: true},
+		HTTP:       HTTP{Listen: "127.0.0.1:8080"},
+		GRPC:       GRPC{Listen: "127.0.0.1:9090"},
+		Operations: Operations{Listen: DefaultOperations},
+		Metrics:    Metrics{Enabled: true},
 	}
 }

@@ -117,6 +117,8 @@ func TestEmptyFileIsTheDefault(t *testing.T) {
 const everything = `
 http: { listen: "${HOST}:${PORT}", hosts: [app.example.com, "*.example.org"], allowed_origins: ["https://app.example.com", "http://localhost:3000"], trusted_proxies: ["10.0.0.0/8", "2001:db8::1"], forwarded_header: Forwarded, body_budget: 33MiB, answer_budget: 34MiB }
 grpc: { listen: ":0" }
+operations: { listen: "0.0.0.0:7002" }
+auth: none
 stream:
   heartbeat: 20s
   write_timeout: 11s
@@ -151,7 +153,7 @@ sources:
     stall_after: 1m
     max_message_bytes: 4MiB
 watches:
-  notes: { source: local, prime: "${YES}", history: *h }
+  notes: { source: local, prime: "${YES}", required: true, history: *h }
   processes: { source: machine, collection: processes, prime: false, linger: 10s }
   services: { source: backend, snapshot_timeout: 90s, memory: 2GiB, history: { max_deletes: 5 } }
   nodes: { source: backend, watch: nodes.v2, prefix: "eu/" }
@@ -181,7 +183,9 @@ func TestEveryOption(t *testing.T) {
 		HTTP: HTTP{Listen: "127.0.0.1:7000", Hosts: []string{"app.example.com", "*.example.org"}, AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"},
 			TrustedProxies:  []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")},
 			ForwardedHeader: "Forwarded", BodyBudget: 33 << 20, AnswerBudget: 34 << 20},
-		GRPC: GRPC{Listen: ":0"},
+		GRPC:       GRPC{Listen: ":0"},
+		Operations: Operations{Listen: "0.0.0.0:7002"},
+		Auth:       AuthNone,
 		Stream: Stream{
 			Heartbeat: 20 * time.Second, WriteTimeout: 11 * time.Second, MinRate: 8 << 10, Retry: 3 * time.Second,
 			MaxAge: 90 * time.Minute, DrainDelay: 7 * time.Second, Drain: 5 * time.Second, AheadWait: 4 * time.Second,
@@ -201,7 +205,7 @@ func TestEveryOption(t *testing.T) {
 			}},
 		},
 		Watches: []Watch{
-			{Name: "notes", Source: "local", Prime: true, Memory: 1 << 30, History: history},
+			{Name: "notes", Source: "local", Prime: true, Required: true, Memory: 1 << 30, History: history},
 			{Name: "processes", Source: "machine", Linger: 10 * time.Second, Memory: 1 << 30, History: history, Collection: "processes"},
 			{Name: "services", Source: "backend", Prime: true, SnapshotTimeout: 90 * time.Second, Memory: 2 << 30, Watch: "services",
 				History: History{MaxAge: history.MaxAge, MaxDeletes: 5, MaxBytes: history.MaxBytes}},
@@ -240,7 +244,7 @@ func TestEveryOptionIsSet(t *testing.T) {
 		walk("", reflect.ValueOf(*parse(t, text)))
 	}
 	for path, ok := range set {
-		if !ok && path != ".HTTP.TLS" && path != ".GRPC.TLS" {
+		if !ok && path != ".HTTP.TLS" && path != ".GRPC.TLS" && path != ".Operations.TLS" {
 			t.Errorf("no key of everything sets %s", path)
 		}
 	}
@@ -250,7 +254,7 @@ func TestEveryOptionIsSet(t *testing.T) {
 }
 
 func TestFileOfAnEditor(t *testing.T) {
-	if c := parse(t, "\ufeffhttp: { listen: \":7000\" }\r\n"); c.HTTP.Listen != ":7000" {
+	if c := parse(t, "\ufeffhttp: { listen: \"127.0.0.1:7000\" }\r\n"); c.HTTP.Listen != "127.0.0.1:7000" {
 		t.Errorf("after a byte order mark: got %q", c.HTTP.Listen)
 	}
 	for _, text := range []string{"\xff\xfeh\x00t\x00", "# caf\xe9\nhttp: {}"} {

@@ -14,10 +14,13 @@ import (
 // config reads the whole document. Sources come before watches, wherever they
 // stand in the file, since a watch is read by the type of its source.
 func (d *decoder) config(c *Config, v value) {
-	var sources, watches, listener value
+	var sources, watches, listener, operations value
 	d.object(v, map[string]field{
-		"http":    func(v value) { listener = v; d.http(&c.HTTP)(v) },
-		"grpc":    func(v value) { listener = v; d.grpc(&c.GRPC)(v) },
+		"http":       func(v value) { listener = v; d.http(&c.HTTP)(v) },
+		"grpc":       func(v value) { listener = v; d.grpc(&c.GRPC)(v) },
+		"operations": func(v value) { operations = v; d.operations(&c.Operations)(v) },
+		"auth": d.strThat("none, which is all that there is yet: whoever reaches a listener may do everything",
+			func(s string) bool { return s == AuthNone }, &c.Auth),
 		"stream":  d.stream(&c.Stream),
 		"metrics": d.metrics(&c.Metrics),
 		"sources": func(v value) { sources = v },
@@ -25,6 +28,9 @@ func (d *decoder) config(c *Config, v value) {
 	})
 	if sameListener(c.HTTP.Listen, c.GRPC.Listen) {
 		d.errorf(listener, "http and grpc listen on the same address; want a port for each")
+	}
+	if ops := c.Operations.Listen; ops != DefaultOperations && (sameListener(c.HTTP.Listen, ops) || sameListener(c.GRPC.Listen, ops)) {
+		d.errorf(operations, "operations listens on the same address as http or grpc; want a port for each")
 	}
 	declared := d.sources(c, sources)
 	d.watches(c, watches, declared)
@@ -53,6 +59,15 @@ func (d *decoder) grpc(g *GRPC) field {
 		d.object(v, map[string]field{
 			"listen": d.listen(&g.Listen),
 			"tls":    d.serverTLS(&g.TLS),
+		})
+	}
+}
+
+func (d *decoder) operations(o *Operations) field {
+	return func(v value) {
+		d.object(v, map[string]field{
+			"listen": d.listenThat("; off for none", func(s string) bool { return s == OperationsOff || ValidListen(s) }, &o.Listen),
+			"tls":    d.serverTLS(&o.TLS),
 		})
 	}
 }
@@ -106,7 +121,23 @@ func (d *decoder) metrics(m *Metrics) field {
 }
 
 func (d *decoder) listen(into *string) field {
-	return d.strThat(`host:port, such as "127.0.0.1:8080", or ":8080" for every interface, with a port up to 65535`, ValidListen, into)
+	return d.listenThat("", ValidListen, into)
+}
+
+// listenThat reads an address to listen on, and remembers where it stands.
+func (d *decoder) listenThat(more string, ok func(string) bool, into *string) field {
+	want := `host:port, such as "127.0.0.1:8080", or ":8080" for every interface, with a port up to 65535` + more
+	return func(v value) {
+		s, read := d.text(v, want, nil)
+		if !read {
+			return
+		}
+		if !ok(s.expanded) {
+			d.wrong(s, want)
+			return
+		}
+		*into, d.listens[into] = s.expanded, s
+	}
 }
 
 // sameListener says whether two addresses cannot both be listened on: one is the

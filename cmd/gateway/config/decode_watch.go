@@ -20,6 +20,7 @@ func (d *decoder) watchFields(w *Watch) map[string]field {
 	return map[string]field{
 		"source":           d.str(&w.Source),
 		"prime":            d.boolean(&w.Prime),
+		"required":         d.boolean(&w.Required),
 		"linger":           d.duration(&w.Linger),
 		"history":          d.history(&w.History),
 		"memory":           d.ceiling(&w.Memory),
@@ -99,6 +100,9 @@ func (d *decoder) watchOf(w *Watch, e entry, source SourceType, entries []entry)
 		fields[name] = read
 	}
 	d.object(e.value, fields)
+	if w.Required && !w.Prime {
+		d.errorf(value{node: e.key, path: e.path}, "required is for watches that are primed at start; leave out prime: false, or required")
+	}
 	if source == Host && d.lacks(entries, "collection") {
 		d.errorf(value{node: e.key, path: e.path}, "collection is missing; want %s", oneOf(Collections))
 	}

@@ -15,6 +15,7 @@ type decoder struct {
 	dir     string // relative names of files begin here
 	env     Environment
 	anchors map[string]ast.Node
+	listens map[*string]scalar // the addresses that were read
 	errs    Errors
 }
 

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Error is one thing that is wrong in a configuration file.
+// Error is one thing that is wrong in a configuration file, or without a line on
+// the command line.
 type Error struct {
 	File         string
 	Line, Column int // from 1
@@ -16,6 +17,9 @@ type Error struct {
 
 // Error returns file:line:column: message.
 func (e *Error) Error() string {
+	if e.Line == 0 {
+		return e.Message
+	}
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 }
 

@@ -23,6 +23,8 @@ type Environment struct {
 	Getenv func(name string) (string, bool)
 	// ReadFile reads a file that the configuration names; nil: os.ReadFile.
 	ReadFile func(name string) ([]byte, error)
+	// Flags is what the command line says instead.
+	Flags Flags
 }
 
 func (e Environment) withDefaults() Environment {
@@ -46,13 +48,15 @@ func Load(file string, env Environment) (*Config, error) {
 }
 
 // Parse reads data as the content of file, and the files that it names. The
-// error is an Errors.
+// error is an Errors. Without a file, it says what is wrong with the flags.
 func Parse(file string, data []byte, env Environment) (*Config, error) {
-	d := &decoder{file: file, dir: filepath.Dir(file), env: env.withDefaults()}
+	d := &decoder{file: file, dir: filepath.Dir(file), env: env.withDefaults(), listens: map[*string]scalar{}}
 	c := Default()
 	if body := d.document(data); body != nil {
 		d.config(c, value{node: body})
 	}
+	d.env.Flags.override(c)
+	d.exposure(c)
 	if len(d.errs) > 0 {
 		return nil, d.errs.sorted()
 	}

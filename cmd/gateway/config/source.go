@@ -101,6 +101,9 @@ type Watch struct {
 	// Prime says whether the watch is started at start, and /readyz waits for it
 	// ("prime"; true); else its first subscriber starts it.
 	Prime bool
+	// Required says whether /readyz fails while the watch is out of sync for too
+	// long ("required"; false).
+	Required bool
 	// Linger is how long a watch that is not primed goes on after its last
 	// subscriber ("linger").
 	Linger time.Duration

@@ -29,6 +29,7 @@ export interface Problem {
 export interface HelloEvent {
   /** The longest silence. */
   heartbeat_ms: number;
+  instance?: Instance;
   type: "hello";
   watches: Array<{
     mode: "snapshot" | "resume";
@@ -103,6 +104,9 @@ export interface GoodbyeEvent {
 }
 
 export type Encoding = "base64";
+
+/** Names the process that answers. Counters of two instances have nothing to do with each other. */
+export type Instance = string;
 
 export type WatchName = string;
 

@@ -4,7 +4,7 @@ import { most } from '../src/charts/samples';
 
 function noted(...readings: ReadonlyArray<readonly [at: number, value: number]>): Rates {
   const rates = new Rates();
-  for (const [at, value] of readings) rates.note(new Map([['notes', value]]), at);
+  for (const [at, value] of readings) rates.note(new Map([['notes', value]]), at, 'one');
   return rates;
 }
 
@@ -16,6 +16,13 @@ describe('rates', () => {
   });
   it('are unknown, never negative, where the gateway was started anew', () => {
     expect(perSecond(noted([1000, 900], [2000, 910], [3000, 4], [4000, 6]))).toEqual([NaN, 10, NaN, 2]);
+  });
+  it('are unknown where another replica answered, whose counter has nothing to do with it', () => {
+    const rates = new Rates();
+    for (const [i, [count, instance]] of ([[5, 'one'], [15, 'one'], [900, 'two'], [910, 'two'], [940, 'one'], [941, 'one']] as const).entries()) {
+      rates.note(new Map([['notes', count]]), (i + 1) * 1000, instance);
+    }
+    expect(perSecond(rates)).toEqual([NaN, 10, NaN, 10, NaN, 1]);
   });
   it('take a reading once, and none that comes too soon after it', () => {
     expect(perSecond(noted([1000, 5], [1000, 5], [2000, 6], [2010, 7], [3000, 8]))).toEqual([NaN, 1, 2]);
@@ -30,7 +37,7 @@ describe('rates', () => {
   });
   it('forget a watch that is gone', () => {
     const rates = noted([1000, 5], [2000, 6]);
-    rates.note(new Map([['other', 1]]), 3000);
+    rates.note(new Map([['other', 1]]), 3000, 'one');
     expect(rates.of('notes')).toEqual([]);
   });
 });

@@ -16,6 +16,7 @@ const subscriber = (id: string, more: Partial<Subscriber> = {}): Subscriber => (
 });
 
 const all: Subscribers = {
+  instance: 'one',
   count: 9123,
   subscribers: [subscriber('1', { lag: 55, skipped: 7, catching_up: true }), { ...subscriber('2', { encoding: '' }) }],
   left: [{ ...subscriber('3'), left: '2026-01-02T02:59:30Z', reason: 'max_age' }],
@@ -84,7 +85,7 @@ describe('the page of the subscribers', () => {
     await act(() => vi.advanceTimersByTimeAsync(0));
     expect(asked.at(-1)).toBe('/v1/subscribers?limit=100&watch=notes');
   });
-  it('says which setting is missing where it is switched off, and that this is no silence', async () => {
+  it('says which setting is missing where it is not served, and that this is no silence', async () => {
     await show(<SubscribersPage />, notFound);
     await act(() => vi.advanceTimersByTimeAsync(30_000));
     expect(screen.getByText(/enabled: true/)).toBeTruthy();
@@ -114,7 +115,7 @@ describe('the page of the upstreams', () => {
     const [incident] = within(screen.getByRole('table', { name: 'Incidents' })).getAllByRole('row').slice(1);
     expect(incident!.textContent).toMatch(/2 min ago.*notes.*reconnect: error.*3 times since.*connection refused/);
   });
-  it('shows what the watches tell where the rest is switched off', async () => {
+  it('shows what the watches tell where the rest is not served', async () => {
     await show(<UpstreamsPage />, notFound);
     expect(row('drafts').getByText('no route')).toBeTruthy();
     expect(screen.getByText(/enabled: true/)).toBeTruthy();

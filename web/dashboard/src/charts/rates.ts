@@ -9,13 +9,19 @@ export class Rates {
   private readonly samples = new Samples();
   private last: ReadonlyMap<string, number> = new Map();
   private lastAt = -Infinity;
+  private instance = '';
 
-  /** Takes what all counters read at a time. One that comes too soon after another adds nothing. */
-  note(counters: ReadonlyMap<string, number>, at: number): void {
+  /**
+   * Takes what all counters of an instance read at a time. One that comes too soon
+   * after another adds nothing. Nothing is subtracted from the counters of another
+   * instance: behind a load balancer, answers may be those of several.
+   */
+  note(counters: ReadonlyMap<string, number>, at: number, instance: string): void {
     const seconds = (at - this.lastAt) / 1000;
     if (seconds >= 0 && seconds < least) return;
-    // A clock that was set back begins anew, as Samples do.
-    if (seconds < 0) this.last = new Map();
+    // A clock that was set back begins from nothing, as Samples do.
+    if (seconds < 0 || instance !== this.instance) this.last = new Map();
+    this.instance = instance;
     const rates = [...counters].map(([name, count]) => [name, increase(this.last.get(name), count) / seconds] as const);
     this.samples.note(new Map(rates), at);
     this.last = counters;

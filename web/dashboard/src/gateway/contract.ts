@@ -12,6 +12,7 @@ export type Event =
   | GoodbyeEvent;
 
 export interface ListWatchesResponse {
+  instance: Instance;
   watches: Array<Watch>;
 }
 
@@ -44,6 +45,7 @@ export interface Resource {
 export interface Subscribers {
   /** All that there are, of the watch if one is named. */
   count: number;
+  instance: Instance;
   /** The last hundred that left, the newest first. */
   left: Array<Departure>;
   /** How many left for which reason since the start of the process. */
@@ -58,6 +60,7 @@ export interface Subscribers {
 export interface HelloEvent {
   /** The longest silence. */
   heartbeat_ms: number;
+  instance?: Instance;
   type: "hello";
   watches: Array<{
     mode: "snapshot" | "resume";
@@ -131,6 +134,9 @@ export interface GoodbyeEvent {
   type: "goodbye";
 }
 
+/** Names the process that answers. Counters of two instances have nothing to do with each other. */
+export type Instance = string;
+
 /** Watch is one named collection at one source. */
 export interface Watch {
   /** Bytes that the watch's log holds. */
@@ -142,7 +148,7 @@ export interface Watch {
   /** Short name of one revision order. Empty until the first snapshot. */
   epoch: string;
   name: WatchName;
-  /** One sentence for a person, where the watch is not `in_sync`. */
+  /** One sentence for a person, where the watch is not `in_sync`. To operators it has the text of the error. */
   reason?: string;
   revision: Revision;
   /** Since when the watch is in this state; for a watch that is not in_sync, since when it has not been. */
@@ -218,7 +224,7 @@ export interface Upstream {
   attempts: number;
   /** Whether a connection is up that has caught up. */
   connected: boolean;
-  /** Why the last connection ended or could not be made. It stays after the upstream is back. */
+  /** Why the last connection ended or could not be made: to operators the text of the error, to others what kind it was. It stays after the upstream is back. */
   last_error?: string;
   last_error_at?: string;
   /** When connected last changed; missing for a watch that was never started. */

@@ -8,7 +8,7 @@ interface Asked {
   readonly known: boolean;
 }
 
-/** Says why the gateway tells nothing of that kind: it was not told to, or there is no such watch. */
+/** Says why the gateway tells nothing of that kind: it is for operators, or there is no such watch. */
 export function Missing({ what, watch, known }: Asked) {
   if (watch && !known) {
     return (
@@ -20,9 +20,9 @@ export function Missing({ what, watch, known }: Asked) {
   }
   return (
     <div className="card none">
-      <h3>This gateway does not tell {what}</h3>
-      <p>That is served beside the metrics, which are switched off. In the configuration that the gateway was started with:</p>
-      <pre>{'metrics:\n  enabled: true'}</pre>
+      <h3>This address does not tell {what}</h3>
+      <p>That is for operators. Open the dashboard at the gateway’s operations listener, which is in its configuration, unless metrics are switched off:</p>
+      <pre>{'operations:\n  listen: "127.0.0.1:8081"\nmetrics:\n  enabled: true'}</pre>
     </div>
   );
 }

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"crypto/tls"
+	"slices"
+
+	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/gateway"
+)
+
+// hostsOf returns the names under which the gateway may be asked for: those that
+// are configured, and those in the certificates of its listeners, which a foreign
+// name cannot be.
+func hostsOf(c *config.Config) []string {
+	hosts := slices.Clone(c.HTTP.Hosts)
+	for _, secure := range []*tls.Config{c.HTTP.TLS, c.GRPC.TLS, c.Operations.TLS} {
+		if secure == nil {
+			continue
+		}
+		for _, certificate := range secure.Certificates {
+			for _, name := range certificate.Leaf.DNSNames {
+				known := slices.Contains(hosts, name) || gateway.IsLoopback(name+":0")
+				if !known && gateway.CheckHost(name) == nil {
+					hosts = append(hosts, name)
+				}
+			}
+		}
+	}
+	return hosts
+}
