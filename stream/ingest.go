@@ -158,7 +158,7 @@ func (in *ingest) connect(ctx context.Context) {
 	r := &reader{sink: newStagingSink(ctx, cancel, in.log.account), cancel: cancel, ended: make(chan error, 1)}
 	var resume Resume
 	if view := in.log.View(); view.Primed() && !in.fresh {
-		resume = Resume{Epoch: in.sourceEpoch, Revision: view.Revision()}
+		resume = Resume{Epoch: in.sourceEpoch, Revision: view.Revision(), Unswept: view.Position("").Unswept}
 	}
 	in.reader, in.connected = r, time.Now()
 	in.committed, in.speaking, in.upstream = false, false, Status{}
@@ -282,18 +282,18 @@ func (in *ingest) onEnded(err error) {
 // apply writes a transaction or a snapshot to the log.
 func (in *ingest) apply(m message) (CommitResult, error) {
 	if !m.reset {
-		return in.log.Commit(m.changes, m.revision)
+		return in.log.commit(m.changes, m.revision, m.swept)
 	}
 	snapshot, detail := resourcesOf(m.changes), ""
 	epoch, primed := in.named(m.epoch), in.log.View().Primed()
-	result, err := in.log.Replace(epoch, snapshot, m.revision)
+	result, err := in.log.replace(epoch, snapshot, m.revision, m.swept)
 	if errors.Is(err, ErrBehind) && in.patienceOver(err) {
 		// The upstream went back and stays there: a new order, by our own name
 		// since it has none.
 		epoch = newAlias(in.canonical(m.epoch))
 		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", epoch, "because", err)
 		detail = err.Error()
-		result, err = in.log.Replace(epoch, snapshot, m.revision)
+		result, err = in.log.replace(epoch, snapshot, m.revision, m.swept)
 	}
 	if err != nil {
 		return result, err

@@ -112,6 +112,11 @@ func NewLog(c LogConfig) *Log {
 // transaction that does not fit into the memory of the watch is ErrMemory; deletes
 // alone always fit. Nothing is changed then.
 func (l *Log) Commit(changes []Change, revision uint64) (CommitResult, error) {
+	return l.commit(changes, revision, allSwept)
+}
+
+// commit is Commit with what the source said of deletes; see Swept.
+func (l *Log) commit(changes []Change, revision, swept uint64) (CommitResult, error) {
 	var result CommitResult
 	if !l.next.primed() {
 		return result, fmt.Errorf("%w: a commit before the first snapshot", ErrInvalid)
@@ -134,6 +139,7 @@ func (l *Log) Commit(changes []Change, revision uint64) (CommitResult, error) {
 	before := l.next.revision
 	last := l.append(changes, revision, &result)
 	l.closeOutage(before, last)
+	l.sweptTo(swept)
 	l.publish()
 	return result, nil
 }

@@ -133,7 +133,7 @@ func TestResumeGivesTheChangesAlone(t *testing.T) {
 	for r := uint64(11); r <= 110; r++ {
 		mustCommit(t, l, r, upsert(fmt.Sprint("k", r), r))
 	}
-	c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{Resume: &Position{"w", "e", 10, 10}})
+	c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{Resume: &Position{Watch: "w", Epoch: "e", Upserts: 10, AsOf: 10}})
 	c.drain(s)
 	got := c.take()
 	if len(got) != 101 || got[100] != "end_of_snapshot 110 count=102 resumed=true" {
@@ -148,7 +148,7 @@ func TestResumeOutcomes(t *testing.T) {
 	mustCommit(t, l, 12, remove("b", 12))
 	mustCommit(t, l, 13, upsert("d", 13))
 	inSync(l)
-	at := func(r, asOf uint64) *Position { return &Position{"w", "e", r, asOf} }
+	at := func(r, asOf uint64) *Position { return &Position{Watch: "w", Epoch: "e", Upserts: r, AsOf: asOf} }
 	tests := []struct {
 		name    string
 		options SubscribeOptions
@@ -161,7 +161,7 @@ func TestResumeOutcomes(t *testing.T) {
 		{"one behind", SubscribeOptions{Resume: at(12, 12)}, OutcomeExact, "upsert d@13"},
 		{"at the horizon", SubscribeOptions{Resume: at(11, 11)}, OutcomeExact, "delete b@12"},
 		{"before the horizon", SubscribeOptions{Resume: at(10, 10)}, OutcomeExpired, "reset expired"},
-		{"other epoch", SubscribeOptions{Resume: &Position{"w", "f", 13, 13}}, OutcomeEpochChanged, "reset epoch_changed"},
+		{"other epoch", SubscribeOptions{Resume: &Position{Watch: "w", Epoch: "f", Upserts: 13, AsOf: 13}}, OutcomeEpochChanged, "reset epoch_changed"},
 		{"first snapshot cut off, before the horizon", SubscribeOptions{Resume: at(2, 10)}, OutcomeExpired, "reset expired"},
 		{"snapshot cut off", SubscribeOptions{Resume: at(2, 12)}, OutcomeExact, "upsert c@3"},
 		{"ahead", SubscribeOptions{Resume: at(14, 14), AheadWait: 1}, OutcomeAhead, "status resyncing"},
@@ -195,7 +195,7 @@ func TestInferredDelete(t *testing.T) {
 		mustReplace(t, l, epoch, 10, upsert("a", 9), upsert("b", 10))
 		mustReplace(t, l, epoch, 11, upsert("b", 11))
 		inSync(l)
-		c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{Resume: &Position{"w", epoch, 11, 11}})
+		c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{Resume: &Position{Watch: "w", Epoch: epoch, Upserts: 11, AsOf: 11}})
 		c.drain(s)
 		if got := c.take(); got[0] != want {
 			t.Errorf("epoch %s: at 11 got %q, want %q first", epoch, got, want)
@@ -210,7 +210,7 @@ func TestBorrowedDeleteIsRepeated(t *testing.T) {
 	mustReplace(t, l, "e", 10, upsert("a", 9), upsert("b", 10))
 	mustCommit(t, l, 10, remove("a", 9))
 	inSync(l)
-	c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{Resume: &Position{"w", "e", 10, 10}})
+	c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{Resume: &Position{Watch: "w", Epoch: "e", Upserts: 10, AsOf: 10}})
 	c.drain(s)
 	want := []string{"delete a@9", "end_of_snapshot 10 count=1 resumed=true"}
 	if got := c.take(); !slices.Equal(got, want) {
@@ -234,7 +234,7 @@ func TestResyncGivesTheDifference(t *testing.T) {
 	t.Run("positions of before and inside the outage expire", func(t *testing.T) {
 		for revision, want := range map[uint64]ResumeOutcome{10: OutcomeExpired, 11: OutcomeExpired, 19: OutcomeExpired, 20: OutcomeExact} {
 			var b Batch
-			s := l.Subscribe(SubscribeOptions{Resume: &Position{"w", "e", revision, revision}})
+			s := l.Subscribe(SubscribeOptions{Resume: &Position{Watch: "w", Epoch: "e", Upserts: revision, AsOf: revision}})
 			s.Next(&b)
 			if s.Outcome() != want {
 				t.Errorf("revision %d: %q, want %q", revision, s.Outcome(), want)
@@ -244,7 +244,7 @@ func TestResyncGivesTheDifference(t *testing.T) {
 	t.Run("an outage in which nothing happened changes nothing", func(t *testing.T) {
 		mustReplace(t, l, "e", 20, upsert("c", 3), upsert("b", 15), upsert("d", 12))
 		var b Batch
-		s := l.Subscribe(SubscribeOptions{Resume: &Position{"w", "e", 20, 20}})
+		s := l.Subscribe(SubscribeOptions{Resume: &Position{Watch: "w", Epoch: "e", Upserts: 20, AsOf: 20}})
 		s.Next(&b)
 		if s.Outcome() != OutcomeExact {
 			t.Errorf("%q, want exact", s.Outcome())

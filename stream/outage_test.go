@@ -35,7 +35,7 @@ func wantResumes(t *testing.T, l *Log, from uint64) {
 	t.Helper()
 	for revision, want := range map[uint64]ResumeOutcome{from - 1: OutcomeExpired, from: OutcomeExact} {
 		var b Batch
-		s := l.Subscribe(SubscribeOptions{Resume: &Position{"w", l.View().Epoch(), revision, revision}})
+		s := l.Subscribe(SubscribeOptions{Resume: &Position{Watch: "w", Epoch: l.View().Epoch(), Upserts: revision, AsOf: revision}})
 		if s.Next(&b); s.Outcome() != want && revision <= l.View().Revision() {
 			t.Errorf("position %d is answered with %q, want %q", revision, s.Outcome(), want)
 		}
@@ -205,7 +205,7 @@ func TestOutageDuringAGivenUpWalk(t *testing.T) {
 		want   string
 	}{
 		"a snapshot": {nil, "status catching_up"},
-		"a resume":   {&Position{"w", "e", 1, 1}, "reset expired"},
+		"a resume":   {&Position{Watch: "w", Epoch: "e", Upserts: 1, AsOf: 1}, "reset expired"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newSyncedLog(t, "e", 1)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -37,7 +38,12 @@ type pageToken struct {
 	Key    []byte `json:"k"`
 	Count  int    `json:"n"`
 	Prefix []byte `json:"p,omitempty"` // a hash: the token must come with the prefix that made it
+	// Unswept is that of the position of the listing.
+	Unswept uint64 `json:"u,omitempty"`
 }
+
+// swept is that of the position of the listing.
+func (t pageToken) swept() uint64 { return t.AsOf - min(t.AsOf, t.Unswept) }
 
 func (t pageToken) String() string {
 	b, err := json.Marshal(t)
@@ -75,7 +81,7 @@ func (l *Log) Page(prefix, token string, size int) (Page, error) {
 		return Page{}, err
 	}
 	p := Page{Revision: t.AsOf, Count: t.Count}
-	p.Position = Position{Watch: l.watch, Epoch: narrowEpoch(v.epoch, prefix), Upserts: t.AsOf, AsOf: t.AsOf}
+	p.Position = l.position(narrowEpoch(v.epoch, prefix), t.AsOf, t.AsOf, t.swept())
 	var more bool
 	p.Resources, more = l.page(v, seq, prefix, t, size)
 	if more {
@@ -92,7 +98,10 @@ func (l *Log) Page(prefix, token string, size int) (Page, error) {
 func (l *Log) listing(prefix, token string) (v *version, seq uint64, t pageToken, err error) {
 	if token == "" {
 		v = l.head.Load()
-		t = pageToken{Epoch: v.epoch, AsOf: v.revision, Prefix: prefixHash(prefix), Count: View{l, v}.countPrefix(prefix)}
+		t = pageToken{
+			Epoch: v.epoch, AsOf: v.revision, Prefix: prefixHash(prefix), Count: View{l, v}.countPrefix(prefix),
+			Unswept: View{l, v}.Position("").Unswept,
+		}
 		return v, v.seq, t, nil
 	}
 	if t, err = parsePageToken(token); err != nil {
@@ -141,7 +150,11 @@ func (l *Log) asOf(t pageToken) (*version, uint64, bool) {
 		return nil, 0, false
 	}
 	if t.AsOf == v.revision {
-		return v, v.seq, true
+		return v, v.seq, v.swept >= t.swept()
+	}
+	if strings.HasPrefix(v.epoch, UnnumberedEpoch) {
+		// Which deletes the listing has seen that have no revision, nobody remembers.
+		return nil, 0, false
 	}
 	if t.AsOf < v.origin {
 		return nil, 0, false
@@ -210,7 +223,7 @@ func (p *pageVersion) release(pins *pins) {
 func (p *pageVersions) find(t pageToken) *version {
 	for i := range p.slots {
 		held := p.slots[i].Load()
-		if v := held.version(); v != nil && held.asOf == t.AsOf && v.epoch == t.Epoch {
+		if v := held.version(); v != nil && held.asOf == t.AsOf && v.epoch == t.Epoch && v.swept >= t.swept() {
 			return v
 		}
 	}

@@ -74,7 +74,7 @@ func (s *Subscription) goesOn(v *version) (from place, whole bool) {
 // resumable says whether the changes after a position are known, once the version
 // has reached it.
 func (v *version) resumable(r Position, epoch string) bool {
-	return r.Epoch == epoch && (r.AsOf > v.revision || r.AsOf >= v.horizon)
+	return r.Epoch == epoch && (r.AsOf > v.revision || v.knows(r))
 }
 
 // Hold keeps Next from reading, until Release, and from pinning a version, unless

@@ -18,7 +18,9 @@ const maxEpochLength = 24
 // Position is a place in a watch, opaque to clients. On the wire it is
 // "watch@epoch-R": everything up to revision R has been delivered. In the
 // middle of a snapshot or of a catch-up it is "watch@epoch-R/T": as seen at
-// revision T, upserts up to R and deletes up to T have been delivered.
+// revision T, upserts up to R and deletes up to T have been delivered. Behind
+// either of them, "!D" says that deletes for which the upstream has no revision are
+// complete only as far as they happened before revision T-D.
 type Position struct {
 	Watch string
 	Epoch string
@@ -26,7 +28,28 @@ type Position struct {
 	Upserts uint64
 	// AsOf is T; equal to Upserts outside of a snapshot or a catch-up.
 	AsOf uint64
+	// Unswept is D: AsOf less Swept. 0 unless deletes have no revision.
+	Unswept uint64
 }
+
+// Swept is up to where deletes without a revision are complete: each one that
+// happened while the newest revision of the upstream was lower has been delivered.
+func (p Position) Swept() uint64 { return p.AsOf - min(p.Unswept, p.AsOf) }
+
+// At returns the position of who has everything up to a revision, of deletes as far
+// as p has them.
+func (p Position) At(revision uint64) Position {
+	swept := p.Swept()
+	p.Upserts, p.AsOf, p.Unswept = revision, revision, 0
+	if strings.HasPrefix(p.Epoch, UnnumberedEpoch) {
+		p.Unswept = revision - min(revision, swept)
+	}
+	return p
+}
+
+// maxUnswept bounds what D takes in a position. Beyond it, "!" alone says that
+// nothing is known of such deletes.
+const maxUnswept = 999_999
 
 // Partial says that the position lies in the middle of a snapshot or a catch-up.
 func (p Position) Partial() bool { return p.Upserts != p.AsOf }
@@ -45,7 +68,13 @@ func (p Position) Append(dst []byte) []byte {
 		dst = append(dst, '/')
 		dst = strconv.AppendUint(dst, p.AsOf, 10)
 	}
-	return dst
+	switch {
+	case p.Unswept == 0:
+		return dst
+	case p.Unswept > maxUnswept:
+		return append(dst, '!')
+	}
+	return strconv.AppendUint(append(dst, '!'), p.Unswept, 10)
 }
 
 const positionForm = "watch@epoch-revision, as it stood in an id"
@@ -62,20 +91,38 @@ func ParsePosition(s string) (Position, error) {
 	if CheckWatchName(p.Watch) != nil || !validEpoch(p.Epoch) {
 		return Position{}, bad
 	}
-	r, t, partial := strings.Cut(s[dash+1:], "/")
+	revisions, unswept, behind := strings.Cut(s[dash+1:], "!")
+	r, t, partial := strings.Cut(revisions, "/")
 	var ok bool
 	if p.Upserts, ok = parseRevision(r); !ok {
 		return Position{}, bad
 	}
 	p.AsOf = p.Upserts
-	if !partial {
+	if partial {
+		// R = T is written without T, and R can never be beyond T.
+		if p.AsOf, ok = parseRevision(t); !ok || p.Upserts >= p.AsOf {
+			return Position{}, bad
+		}
+	}
+	if !behind {
 		return p, nil
 	}
-	// R = T is written without T, and R can never be beyond T.
-	if p.AsOf, ok = parseRevision(t); !ok || p.Upserts >= p.AsOf {
+	if p.Unswept, ok = parseUnswept(unswept, p); !ok {
 		return Position{}, bad
 	}
 	return p, nil
+}
+
+// parseUnswept reads what stands behind "!" in p.
+func parseUnswept(s string, p Position) (uint64, bool) {
+	if !strings.HasPrefix(p.Epoch, UnnumberedEpoch) {
+		return 0, false
+	}
+	if s == "" {
+		return p.AsOf, p.AsOf > maxUnswept
+	}
+	d, ok := parseRevision(s)
+	return d, ok && d > 0 && d <= min(p.AsOf, maxUnswept)
 }
 
 // ParsePositions reads a comma-separated list, at most one position for each
@@ -171,7 +218,7 @@ func unnumberedEpoch(e string) string {
 func LongestPosition(watch string) int {
 	longest := Position{
 		Watch: watch, Epoch: strings.Repeat("x", maxEpochLength),
-		Upserts: math.MaxUint64 - 1, AsOf: math.MaxUint64,
+		Upserts: math.MaxUint64 - 1, AsOf: math.MaxUint64, Unswept: maxUnswept,
 	}
 	return len(longest.String())
 }

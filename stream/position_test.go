@@ -9,7 +9,8 @@ import (
 func TestPositions(t *testing.T) {
 	for _, s := range []string{
 		"w@e-0", "services@5f3a9c1e-1042", "services@5f3a9c1e-0/1042", "a.b-c_d@e.1~2-18446744073709551615",
-		"w@e-18446744073709551614/18446744073709551615",
+		"w@e-18446744073709551614/18446744073709551615", "w@_e-11!2", "w@_e-11/12!12", "w@_e-0/12!1", "w@_e.5f3a9c1e-7!7",
+		"w@_e-1000000!", "w@_e-1000000!999999", "w@_e-18446744073709551615!",
 	} {
 		p, err := ParsePosition(s)
 		if err != nil || p.String() != s {
@@ -19,11 +20,28 @@ func TestPositions(t *testing.T) {
 	for _, s := range []string{
 		"", "w", "w@", "w@e", "w@e-", "@e-1", "w@-1", "w@e-01", "w@e-+1", "w@e--1", "w@e-1/", "w@e-1/1", "w@e-2/1", "w@e-1/2/3",
 		"w@e-18446744073709551616", "w @e-1", "w@e e-1", "w@e-1 ", "w@é-1", "w@e-1\n", "wé@e-1", "w@" + strings.Repeat("x", 25) + "-1",
-		strings.Repeat("w", 65) + "@e-1",
+		strings.Repeat("w", 65) + "@e-1", "w@e-11!2", "w@_e-11!12", "w@_e-11!0", "w@_e-11!02", "w@_e-11!", "w@_e-999999!", "w@_e-11!2/12",
+		"w@_e-11!2!2", "w@_e-1000001!1000000", "w@_e!2-11", "w@_e-11!+2", "w@_e-11/12!13", "w@_e-0!",
 	} {
 		if p, err := ParsePosition(s); err == nil {
 			t.Errorf("%q was read as %+v", s, p)
 		}
+	}
+}
+
+func TestSweptPosition(t *testing.T) {
+	for text, want := range map[string]uint64{
+		"w@e-11": 11, "w@_e-11": 11, "w@e-11/12": 12, "w@_e-11/12": 12, "w@_e-11!2": 9, "w@_e-11/12!2": 10, "w@_e-11!11": 0,
+		"w@_e-1000000!999999": 1, "w@_e-1000000!": 0,
+	} {
+		p, err := ParsePosition(text)
+		if err != nil || p.Swept() != want {
+			t.Errorf("%s is swept to %d, %v; want %d", text, p.Swept(), err, want)
+		}
+	}
+	far := Position{Watch: "w", Epoch: "_e", Upserts: 3_000_000, AsOf: 3_000_000, Unswept: 1_000_000}
+	if got := far.String(); got != "w@_e-3000000!" {
+		t.Errorf("%s, want no number behind the mark", got)
 	}
 }
 
@@ -46,6 +64,7 @@ func TestPositionLists(t *testing.T) {
 
 func FuzzParsePositions(f *testing.F) {
 	f.Add("a@e-1,b@f-2/3")
+	f.Add("a@_e-11/12!3,b@_f-11!3,c@_f-1000000!")
 	f.Fuzz(func(t *testing.T, s string) {
 		ps, err := ParsePositions(s)
 		if err != nil {

@@ -19,6 +19,11 @@ import (
 // resource newer than revision is ErrInvalid, and one that does not fit into the
 // memory of the watch is ErrMemory. Nothing is changed then.
 func (l *Log) Replace(epoch string, snapshot []Resource, revision uint64) (CommitResult, error) {
+	return l.replace(epoch, snapshot, revision, allSwept)
+}
+
+// replace is Replace with what the source said of deletes; see Swept.
+func (l *Log) replace(epoch string, snapshot []Resource, revision, swept uint64) (CommitResult, error) {
 	var result CommitResult
 	changes := make([]Change, len(snapshot))
 	for i := range snapshot {
@@ -31,13 +36,13 @@ func (l *Log) Replace(epoch string, snapshot []Resource, revision uint64) (Commi
 	result.Duplicates = len(snapshot) - len(changes)
 	epoch = CanonicalEpoch(epoch)
 	if epoch == l.next.epoch {
-		return l.resync(changes, revision, result)
+		return l.resync(changes, revision, swept, result)
 	}
-	return l.begin(epoch, changes, revision, result)
+	return l.begin(epoch, changes, revision, swept, result)
 }
 
 // begin makes a log of nothing but a snapshot.
-func (l *Log) begin(epoch string, snapshot []Change, revision uint64, result CommitResult) (CommitResult, error) {
+func (l *Log) begin(epoch string, snapshot []Change, revision, swept uint64, result CommitResult) (CommitResult, error) {
 	needs := l.snapshotCost(snapshot)
 	crowded := l.account.crowded(needs)
 	if err := l.account.replace(needs); err != nil {
@@ -54,12 +59,13 @@ func (l *Log) begin(epoch string, snapshot []Change, revision uint64, result Com
 	l.append(snapshot, revision, &result)
 	l.next.intact, l.next.readable = l.next.seq, l.next.seq
 	l.openOutage(revision)
+	l.sweptTo(swept)
 	l.publish()
 	return result, nil
 }
 
 // resync commits the difference between the log and a snapshot.
-func (l *Log) resync(snapshot []Change, revision uint64, result CommitResult) (CommitResult, error) {
+func (l *Log) resync(snapshot []Change, revision, swept uint64, result CommitResult) (CommitResult, error) {
 	before := l.next.revision
 	if revision < before {
 		return result, fmt.Errorf("%w: its snapshot is at %d, %d was served already", ErrBehind, revision, before)
@@ -85,7 +91,7 @@ func (l *Log) resync(snapshot []Change, revision uint64, result CommitResult) (C
 	if l.account.crowded(l.cost(changes)) {
 		// What changed does not fit beside what is served. Subscribers begin
 		// again then, with the whole snapshot.
-		return l.begin(l.next.epoch, snapshot, revision, result)
+		return l.begin(l.next.epoch, snapshot, revision, swept, result)
 	}
 	if err := l.account.replace(l.snapshotCost(snapshot)); err != nil {
 		return result, err
@@ -101,6 +107,7 @@ func (l *Log) resync(snapshot []Change, revision uint64, result CommitResult) (C
 	if revision > before+1 || l.unnumbered {
 		l.openOutage(revision)
 	}
+	l.sweptTo(swept)
 	l.publish()
 	return result, nil
 }

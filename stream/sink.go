@@ -15,6 +15,7 @@ type message struct {
 	changes  []Change
 	revision uint64
 	horizon  uint64 // of a snapshot, what RaiseHorizon said; 0: nothing
+	swept    uint64 // see Swept
 	state    State
 	reason   string
 }
@@ -45,6 +46,7 @@ type stagingSink struct {
 	pending message
 	marked  int // of the pending changes, how many Rewind keeps
 	begun   bool
+	swept   uint64 // see Swept
 	staging staging
 
 	// Resources of the snapshot under way; written by the reader, read by ingest.
@@ -54,6 +56,7 @@ type stagingSink struct {
 func newStagingSink(ctx context.Context, cancel context.CancelCauseFunc, a *account) *stagingSink {
 	return &stagingSink{
 		ctx: ctx, messages: make(chan message), replies: make(chan error, 1), account: a, cancel: cancel,
+		swept: allSwept,
 	}
 }
 
@@ -91,11 +94,14 @@ func (s *stagingSink) add(c Change) error {
 // Commit implements Sink.
 func (s *stagingSink) Commit(revision uint64) error {
 	m := s.pending
-	m.kind, m.revision = transaction, revision
+	m.kind, m.revision, m.swept = transaction, revision, s.swept
 	err := s.send(m)
 	s.clear()
 	return err
 }
+
+// Swept implements Sweeper.
+func (s *stagingSink) Swept(revision uint64) { s.swept = revision }
 
 // Status implements Sink.
 func (s *stagingSink) Status(state State, reason string) error {

@@ -59,10 +59,12 @@ func deletesUnnumbered(s Source) bool {
 }
 
 // Resume is the place from which a Source may go on: everything up to Revision
-// of the revision order Epoch is known. The zero value: nothing is known.
+// of the revision order Epoch is known, but for deletes without a revision that
+// happened at Revision-Unswept or later; see Swept. The zero value: nothing is known.
 type Resume struct {
 	Epoch    string
 	Revision uint64
+	Unswept  uint64
 }
 
 // Sink receives what a Source reads. Its methods are called from one goroutine

@@ -191,12 +191,13 @@ func (s *Subscription) advance(b *Batch) {
 	switch {
 	case done:
 		s.cursor = w.v.seq
-		s.place(w.v.revision, w.v.revision)
+		s.place(w.v.revision, w.v)
 	case w.replay:
+		// Deletes that were found since may lie before the head.
 		s.cursor = w.seq
-		s.place(w.complete, w.complete)
+		s.position = s.log.position(s.epoch, w.complete, w.complete, s.position.Swept())
 	case !w.deletes:
-		s.place(w.complete, w.v.revision)
+		s.place(w.complete, w.v)
 	}
 	if done {
 		s.end(b)
@@ -204,8 +205,9 @@ func (s *Subscription) advance(b *Batch) {
 	b.boundary = !b.Empty() && !w.torn
 }
 
-func (s *Subscription) place(upserts, asOf uint64) {
-	s.position = Position{Watch: s.log.watch, Epoch: s.epoch, Upserts: upserts, AsOf: asOf}
+// place is where a reader is that has seen v but for upserts beyond a revision.
+func (s *Subscription) place(upserts uint64, v *version) {
+	s.position = s.log.position(s.epoch, upserts, v.revision, v.swept)
 }
 
 // end adds what ends the walk under way.
@@ -249,7 +251,7 @@ func (s *Subscription) begin(b *Batch, v *version) bool {
 		}
 		s.reset(b, v, reason)
 	case v.seq == s.cursor:
-		s.place(v.revision, v.revision)
+		s.place(v.revision, v)
 		s.tellHorizon(b, v)
 		return false
 	default:
@@ -273,7 +275,7 @@ func (s *Subscription) start(b *Batch, v *version) bool {
 		s.reset(b, v, ResetEpochChanged)
 	case r.AsOf > v.revision:
 		return s.ahead(b, v)
-	case r.AsOf < v.horizon:
+	case !v.knows(*r):
 		s.outcome = OutcomeExpired
 		s.reset(b, v, ResetExpired)
 	default:
@@ -316,7 +318,7 @@ func (s *Subscription) join(v *version) {
 func (s *Subscription) reset(b *Batch, v *version, reason ResetReason) {
 	s.join(v)
 	s.own = Status{}
-	s.place(0, v.revision)
+	s.place(0, v)
 	b.addEvent(Event{Type: Reset, Reason: string(reason)})
 	// The id stands with the reset itself: of more events in the same flush some
 	// might arrive, and the id not.
@@ -335,7 +337,7 @@ func snapshotWalk(v *version) walk {
 func (s *Subscription) resume(v *version, r Position) {
 	s.join(v)
 	s.position = r
-	from := v.newerThan(r.AsOf)
+	from := v.newerThan(r.Swept())
 	s.cursor = v.seqBefore(from)
 	upserts := v.newerThan(r.Upserts)
 	if r.Upserts == 0 {
@@ -431,7 +433,7 @@ func (s *Subscription) Bookmark(b *Batch) bool {
 	if !s.begun || s.walking() || v.generation != s.generation || v.seq != s.cursor {
 		return false
 	}
-	s.place(v.revision, v.revision)
+	s.place(v.revision, v)
 	s.tellHorizon(b, v)
 	if s.position == s.announced && b.Empty() {
 		return false

@@ -190,5 +190,8 @@ func (r *reader) changeRevision(m *pb.WatchListResponse) (revision uint64, ok bo
 
 func (r *reader) commit(revision uint64) error {
 	r.committed = revision
+	if r.epoch != "" {
+		stream.Swept(r.sink, r.swept)
+	}
 	return r.sink.Commit(revision)
 }

@@ -40,6 +40,7 @@ type reader struct {
 	said      []change      // of a snapshot whose epoch is not known yet: to be said again
 	upserts   uint64        // upserts received in this snapshot
 	committed uint64        // last revision committed
+	swept     uint64        // of the last position; see stream.Swept
 	catchUp   bool          // from catching_up to the next bookmark
 	retry     time.Duration // what goodbye asked for
 }
@@ -60,7 +61,7 @@ func newReader(s *Source, resume stream.Resume, sink stream.Sink) *reader {
 		where: fmt.Sprintf("grpc %s, watch %q", s.config.target(), s.config.Watch),
 	}
 	if p, ok := s.epochs.resume(resume); ok {
-		r.position, r.epoch = p.String(), p.Epoch
+		r.position, r.epoch, r.swept = p.String(), p.Epoch, p.Swept()
 		r.phase, r.begun, r.committed = resuming, true, resume.Revision
 	}
 	return r
@@ -129,10 +130,12 @@ func (r *reader) place(text string) (*stream.Position, error) {
 		return nil, r.invalid("%v", err)
 	case p.Watch != r.watch:
 		return nil, r.invalid("position %q: want one of watch %q", text, r.watch)
-	case r.epoch == "":
-		return &p, r.begin(p.Epoch)
-	case p.Epoch != r.epoch:
+	case r.epoch != "" && p.Epoch != r.epoch:
 		return nil, r.invalid("position %q: want epoch %q, or a reset before", text, r.epoch)
+	}
+	r.swept = p.Swept()
+	if r.epoch == "" {
+		return &p, r.begin(p.Epoch)
 	}
 	return &p, nil
 }

@@ -160,7 +160,8 @@ func (r *reader) endOfSnapshot(e sseclient.Event) error {
 
 // commit ends a transaction. There the next request goes on.
 func (r *reader) commit(revision uint64) error {
-	r.position.Upserts, r.position.AsOf = revision, revision
+	stream.Swept(r.sink, r.position.Swept())
+	r.position = r.position.At(revision)
 	r.open, r.loose = false, false
 	return r.sink.Commit(revision)
 }

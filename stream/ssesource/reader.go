@@ -45,7 +45,7 @@ func newReader(s *Source, resume stream.Resume, sink stream.Sink) *reader {
 	r := &reader{sink: sink, watch: s.watch, where: s.where()}
 	if resume.Epoch != "" {
 		r.position = stream.Position{
-			Watch: s.watch, Epoch: resume.Epoch, Upserts: resume.Revision, AsOf: resume.Revision,
+			Watch: s.watch, Epoch: resume.Epoch, Upserts: resume.Revision, AsOf: resume.Revision, Unswept: resume.Unswept,
 		}
 	}
 	return r

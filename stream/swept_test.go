@@ -1,0 +1,171 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func mustSweep(t *testing.T, l *Log, revision, swept uint64, changes ...Change) {
+	t.Helper()
+	if _, err := l.commit(changes, revision, swept); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sweptLog returns a log at revision 12, swept to 11, that noticed at 11 that j was
+// gone, and remembers so many deletes.
+func sweptLog(t *testing.T, remembered int) *Log {
+	t.Helper()
+	l := NewLog(LogConfig{Watch: "w", History: History{MaxDeletes: remembered}})
+	if _, err := l.replace("_e", []Resource{upsert("j", 5).Resource, upsert("x", 6).Resource}, 6, 6); err != nil {
+		t.Fatal(err)
+	}
+	inSync(l)
+	mustSweep(t, l, 9, 8, upsert("y", 9))
+	mustSweep(t, l, 11, 11, upsert("k", 11), remove("j", 0))
+	mustSweep(t, l, 12, 11, upsert("z", 12))
+	return l
+}
+
+// TestResumeOfWhatWasSwept: what a position says of deletes decides which are repeated, and
+// not what it says of upserts.
+func TestResumeOfWhatWasSwept(t *testing.T) {
+	for name, tt := range map[string]struct {
+		position   string
+		remembered int
+		want       []string
+	}{
+		"all known":                 {"w@_e-12", 9, []string{"end_of_snapshot 12 count=4 resumed=true"}},
+		"repeated from 11":          {"w@_e-12!1", 9, []string{"delete j@11", "end_of_snapshot 12 count=4 resumed=true"}},
+		"repeated from 9":           {"w@_e-12!3", 9, []string{"delete j@11", "end_of_snapshot 12 count=4 resumed=true"}},
+		"before the first change":   {"w@_e-12!4", 9, []string{"reset expired"}},
+		"nothing is known":          {"w@_e-12!12", 9, []string{"reset expired"}},
+		"in a catch-up":             {"w@_e-11/12!1", 9, []string{"delete j@11", "upsert z@12", "end_of_snapshot 12 count=4 resumed=true"}},
+		"in one, swept further":     {"w@_e-11/12", 9, []string{"reset expired"}},
+		"forgotten":                 {"w@_e-12!1", 1, []string{"reset expired"}},
+		"forgotten, and was known":  {"w@_e-12", 1, []string{"end_of_snapshot 12 count=3 resumed=true"}},
+		"older, and not swept more": {"w@_e-11!2", 9, []string{"delete j@11", "upsert z@12", "end_of_snapshot 12 count=4 resumed=true"}},
+	} {
+		l := sweptLog(t, tt.remembered)
+		if tt.remembered == 1 {
+			mustSweep(t, l, 12, 12, remove("x", 0)) // so that j's is forgotten
+		}
+		p, err := ParsePosition(tt.position)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{Resume: &p})
+		c.drain(s)
+		if tt.want[0] == "reset expired" {
+			c.log = c.log[:1]
+		}
+		if tt.remembered == 1 && len(c.log) == 2 && c.log[0] == "delete x@12" {
+			c.log = c.log[1:]
+		}
+		if !slices.Equal(c.log, tt.want) {
+			t.Errorf("%s, at %s: %q, want %q", name, p, c.log, tt.want)
+		}
+	}
+}
+
+// TestSweptWithTheHead: a position on the way to the head does not vouch for deletes
+// that the head brings.
+func TestSweptWithTheHead(t *testing.T) {
+	l := sweptLog(t, 9)
+	c, s := &client{state: map[string]string{}}, l.Subscribe(SubscribeOptions{})
+	c.drain(s)
+	large := upsert("large", 13)
+	large.Value = value(strings.Repeat("x", 2*flushBytes))
+	mustSweep(t, l, 13, 11, large)
+	mustSweep(t, l, 13, 13, remove("k", 0))
+	var b Batch
+	var got []string
+	for s.Next(&b) {
+		p, _ := s.Position()
+		got = append(got, p.String())
+	}
+	if want := []string{"w@_e-13!2", "w@_e-13"}; !slices.Equal(got, want) {
+		t.Errorf("positions %q, want %q", got, want)
+	}
+	mustSweep(t, l, 20, 14)
+	if s.Bookmark(&b); l.View().Position("").String() != "w@_e-20!6" {
+		t.Errorf("at %v, want to be swept to 14", l.View().Position(""))
+	}
+	if p, _ := s.Position(); p.String() != "w@_e-20!6" {
+		t.Errorf("the bookmark is at %v", p)
+	}
+	mustSweep(t, l, 20, 12)
+	if got := l.View().Position("").String(); got != "w@_e-20!6" {
+		t.Errorf("at %v: what was swept once is not taken back", got)
+	}
+}
+
+// TestSourceThatNeverSweeps: its commits are complete, and so it is where deletes
+// have revisions, whatever is said of them.
+func TestSourceThatNeverSweeps(t *testing.T) {
+	for _, epoch := range []string{"e", "_e"} {
+		l := NewLog(LogConfig{Watch: "w"})
+		mustReplace(t, l, epoch, 10, upsert("a", 9))
+		mustCommit(t, l, 11, remove("a", 9))
+		if got := l.View().Position("").String(); got != "w@"+epoch+"-11" {
+			t.Errorf("at %s", got)
+		}
+	}
+	l := NewLog(LogConfig{Watch: "w"})
+	mustReplace(t, l, "e", 10, upsert("a", 9))
+	mustSweep(t, l, 11, 3, upsert("a", 11))
+	if got := l.View().Position("").String(); got != "w@e-11" {
+		t.Errorf("at %s", got)
+	}
+}
+
+// TestPagesOfWhatWasSwept: the position of a listing says how far deletes were known
+// when it began. A page of which that is not true is not given.
+func TestPagesOfWhatWasSwept(t *testing.T) {
+	l := sweptLog(t, 9)
+	first, err := l.Page("", "", 2)
+	if err != nil || first.Position.String() != "w@_e-12!1" {
+		t.Fatalf("%v, %v", first.Position, err)
+	}
+	mustSweep(t, l, 13, 13, remove("z", 0))
+	second, err := l.Page("", first.Next, 2)
+	if err != nil || second.Position != first.Position || len(second.Resources) != 2 {
+		t.Errorf("the next page: %+v, %v", second, err)
+	}
+	behind := NewLog(LogConfig{Watch: "w"})
+	mustReplace(t, behind, "_e", 6, upsert("j", 5), upsert("x", 6))
+	behind.next.swept = 0
+	mustSweep(t, behind, 12, 8, upsert("y", 9), upsert("k", 11), upsert("z", 12))
+	if _, err := behind.Page("", first.Next, 2); err != ErrPageGone {
+		t.Errorf("a replica that has not swept as far: %v, want ErrPageGone", err)
+	}
+}
+
+// TestSourceSaysHowFarItSwept: it counts from its next commit on, and the next
+// connection is told.
+func TestSourceSaysHowFarItSwept(t *testing.T) {
+	bubble(t, WatchConfig{}, []SourceFunc{
+		func(_ context.Context, _ Resume, sink Sink) error {
+			Swept(sink, 9)
+			return errors.Join(sink.Reset("_e"), sink.Upsert(upsert("a", 9).Resource), sink.Commit(12))
+		},
+		func(ctx context.Context, r Resume, sink Sink) error {
+			Swept(sink, 10)
+			return errors.Join(sink.Commit(13), stay(ctx, r, sink))
+		},
+	}, func(t *testing.T, w *Watch, s *script) {
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if want := (Resume{Epoch: "_e", Revision: 12, Unswept: 3}); s.resumes[1] != want {
+			t.Errorf("resumed at %+v, want %+v", s.resumes[1], want)
+		}
+		if got := w.View().Position("").String(); got != "w@_e-13!3" {
+			t.Errorf("at %s, want w@_e-13!3", got)
+		}
+	})
+}
