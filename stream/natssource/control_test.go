@@ -18,7 +18,7 @@ type bench struct {
 func newBench(t *testing.T, b *fakeBucket) *bench {
 	sink := &calls{}
 	return &bench{t: t, bucket: b, sink: sink, reader: &reader{
-		bucket: b, sink: sink, begin: b.now, stall: DefaultStallAfter, meter: new(meter), floor: b.now.last,
+		bucket: b, sink: sink, begin: b.now, stall: DefaultStallAfter, meter: new(meter), floor: b.now.last, swept: b.now.last,
 		known: newKnown("e"), complete: func() {},
 	}}
 }
@@ -39,6 +39,7 @@ func (n *bench) resuming() *bench {
 	next := newBench(n.t, n.bucket)
 	r := next.reader
 	r.known, r.old, r.resume, r.at = n.reader.known, n.reader.known, true, n.reader.known.committed
+	r.swept = n.sink.sweptTo()
 	return next
 }
 

@@ -87,8 +87,10 @@ func (b *fakeBucket) questions() []string {
 
 // calls is a Sink that writes down what it is told.
 type calls struct {
-	mu    sync.Mutex // guards lines
+	mu    sync.Mutex // guards the following fields
 	lines []string
+	swept uint64 // as of the last commit
+	said  uint64 // what Swept said last
 }
 
 func (c *calls) say(format string, args ...any) error {
@@ -101,8 +103,28 @@ func (c *calls) say(format string, args ...any) error {
 func (c *calls) Reset(epoch string) error              { return c.say("reset") }
 func (c *calls) Upsert(r stream.Resource) error        { return c.say("%s=%s@%d", r.Key, r.Value, r.Revision) }
 func (c *calls) Delete(key string, at uint64) error    { return c.say("-%s@%d", key, at) }
-func (c *calls) Commit(at uint64) error                { return c.say("commit %d", at) }
 func (c *calls) Status(s stream.State, r string) error { return c.say("status %v", s) }
+
+func (c *calls) Commit(at uint64) error {
+	c.mu.Lock()
+	c.swept = c.said
+	c.mu.Unlock()
+	return c.say("commit %d", at)
+}
+
+// Swept implements stream.Sweeper.
+func (c *calls) Swept(revision uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.said = revision
+}
+
+// sweptTo returns what was said of vanished keys, as of the last commit.
+func (c *calls) sweptTo() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.swept
+}
 
 // take returns what was told since, and forgets it.
 func (c *calls) take() []string {

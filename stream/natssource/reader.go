@@ -2,7 +2,6 @@ package natssource
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -32,6 +31,10 @@ type reader struct {
 	floor  uint64 // nothing up to here will come any more
 	live   bool   // something was committed
 	dirty  bool   // something is to be committed
+	whole  bool   // of a snapshot: the server was asked what came while it was read
+
+	swept    uint64    // what vanished while a lower sequence was the last was passed on
+	vanished *vanished // and is not passed on yet; nil: nothing
 
 	// exact: what was read up to at is what the bucket held. See the package.
 	exact  bool
@@ -119,15 +122,19 @@ func (r *reader) settled() bool { return r.exact && !r.open }
 
 // commit commits what was read, if there is anything, and it is settled.
 func (r *reader) commit(ctx context.Context) error {
-	if !r.settled() || r.live && !r.dirty {
+	if !r.settled() || r.live && !r.dirty && !r.vanished.due(r.at) {
 		return nil
 	}
-	if r.resume && !r.live {
-		if err := r.compareFirst(ctx); err != nil {
+	if !r.live {
+		if err := r.complements(ctx); err != nil || !r.settled() {
 			return err
 		}
 	}
+	if err := r.deleteVanished(); err != nil {
+		return err
+	}
 	r.floor = max(r.at, r.floor)
+	stream.Swept(r.sink, r.swept)
 	if err := r.sink.Commit(r.floor); err != nil {
 		return err
 	}
@@ -138,6 +145,38 @@ func (r *reader) commit(ctx context.Context) error {
 	}
 	r.live, r.dirty, r.old = true, false, nil
 	return nil
+}
+
+// complements is called before the first commit, which must be as new as all that
+// is missing in it: of the keys that vanished while nobody read, or while the
+// snapshot was read.
+func (r *reader) complements(ctx context.Context) error {
+	switch {
+	case r.resume:
+		return r.compareFirst(ctx)
+	case r.whole:
+		return nil
+	}
+	last, newest, err := r.head(ctx)
+	if err != nil {
+		return err
+	}
+	r.whole, r.floor = true, max(r.floor, last)
+	if newest > r.at {
+		r.target, r.clean, r.exact = newest, true, false
+	}
+	return nil
+}
+
+// head asks for the last sequence, and for that of the newest message: once that has
+// come, so has everything up to the last sequence.
+func (r *reader) head(ctx context.Context) (last, newest uint64, err error) {
+	now, err := r.bucket.state(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	m, err := r.bucket.newest(ctx, r.filter)
+	return now.last, m.sequence, err
 }
 
 // ask asks for the newest message, so that the reader knows what is outstanding.
@@ -216,9 +255,10 @@ func (r *reader) compareFirst(ctx context.Context) error {
 	case err != nil:
 		return err
 	case now.alone && now.last <= max(r.at, r.floor) && now.keys == len(r.known.keys):
+		r.sweptTo(now.last)
 		return nil
 	}
-	return r.sweep(ctx)
+	return r.sweep(ctx, now.last)
 }
 
 // compare looks for keys that vanished, where their number says that there are
@@ -227,26 +267,11 @@ func (r *reader) compare(ctx context.Context, now state) error {
 	if now.alone {
 		switch {
 		case now.keys == len(r.known.keys):
+			r.sweptTo(now.last)
 			return nil
 		case now.keys > len(r.known.keys):
 			return fmt.Errorf("%w: the bucket has %d keys and %d came", stream.ErrUnresumable, now.keys, len(r.known.keys))
 		}
 	}
-	return r.sweep(ctx)
-}
-
-// sweep deletes the keys that vanished without a message.
-func (r *reader) sweep(ctx context.Context) error {
-	now, present, err := r.bucket.keys(ctx, r.filter)
-	if err != nil {
-		return err
-	}
-	for _, key := range r.known.vanished(present, now.prefix, min(now.last, r.at)) {
-		if !r.known.keys[key].deleted {
-			err = errors.Join(err, r.sink.Delete(key, 0))
-		}
-		delete(r.known.keys, key)
-		r.known.from, r.dirty = max(r.at, r.floor), true
-	}
-	return err
+	return r.sweep(ctx, now.last)
 }

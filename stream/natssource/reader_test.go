@@ -106,7 +106,7 @@ func TestSnapshotTakesBackWhatIsDeletedMeanwhile(t *testing.T) {
 	d.kind = deleted
 	n.send(c, 1)
 	n.send(d, 0)
-	n.told("a=1@1", "c=2@2", "commit 2", "-a@3", "commit 3")
+	n.told("a=1@1", "c=2@2", "-a@3", "commit 3")
 }
 
 // Each message right behind the one before is a state that there was.

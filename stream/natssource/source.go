@@ -24,7 +24,10 @@ type Source struct {
 	lot      string // see epochOf; drawn for each reader that begins from nothing
 }
 
-var _ stream.Source = (*Source)(nil)
+var (
+	_ stream.Source            = (*Source)(nil)
+	_ stream.DeletesUnnumbered = (*Source)(nil)
+)
 
 // New returns a Source; it connects when Watch is called. The error says what is
 // wrong with the configuration.
@@ -35,6 +38,10 @@ func New(c Config) (*Source, error) {
 	c.setDefaults()
 	return &Source{config: c}, nil
 }
+
+// DeletesUnnumbered implements [stream.DeletesUnnumbered]: a key that vanishes
+// without a message has no revision.
+func (s *Source) DeletesUnnumbered() bool { return true }
 
 // Watch implements [stream.Source].
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
@@ -93,7 +100,7 @@ func (s *Source) begin(ctx context.Context, b *bucket, now state, resume stream.
 	}
 	r := &reader{
 		bucket: b, sink: sink, begin: now, filter: b.filter(now), stall: s.config.StallAfter, floor: now.last,
-		meter: b.meter,
+		meter: b.meter, swept: now.last,
 	}
 	epoch := s.epoch(now)
 	if s.known != nil && s.known.epoch == epoch {
@@ -106,6 +113,7 @@ func (s *Source) begin(ctx context.Context, b *bucket, now state, resume stream.
 		}
 		if same {
 			r.known, r.resume, r.at = s.known, true, resume.Revision
+			r.swept = resume.Revision - min(resume.Revision, resume.Unswept)
 			return r, nil
 		}
 	}
