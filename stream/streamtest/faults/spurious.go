@@ -43,6 +43,7 @@ type reading struct {
 	state    streamtest.State // what the subscriber knows
 	vague    bool             // an id in the middle of something leaves open what it knows
 	told     uint64           // up to this revision it knows everything
+	swept    uint64           // but for deletes without a revision, which it knows up to here
 	joining  bool             // before the first end_of_snapshot
 	snapshot bool             // between reset and end_of_snapshot
 	epoch    string           // "" before the first
@@ -53,7 +54,7 @@ func (k *knowledge) spurious(c *streamtest.Connection) (found []error) {
 	r := reading{knowledge: k, state: streamtest.State{}, joining: true}
 	if c.From != nil {
 		r.state, r.epoch = c.From.State.Clone(), c.From.Position.Epoch
-		r.vague, r.told = c.From.Position.Partial(), c.From.Position.AsOf
+		r.vague, r.told, r.swept = c.From.Position.Partial(), c.From.Position.AsOf, c.From.Position.Swept()
 	}
 	for i := range c.Flushes {
 		for _, e := range c.Flushes[i].Events {
@@ -95,7 +96,7 @@ func (r *reading) event(e stream.Event, c *streamtest.Connection, flush int) str
 }
 
 func (r *reading) reset(e stream.Event, c *streamtest.Connection, flush int) string {
-	before, now, told := r.epoch, epochAfter(c, flush), r.told
+	before, now, swept := r.epoch, epochAfter(c, flush), r.swept
 	r.snapshot, r.vague, r.told = true, false, 0
 	if now != "" {
 		r.epoch = now
@@ -105,7 +106,7 @@ func (r *reading) reset(e stream.Event, c *streamtest.Connection, flush int) str
 		return ""
 	case before != now || now == "":
 		return ""
-	case r.joining && e.Reason == string(stream.ResetExpired) && told < c.Flushes[flush].Horizon:
+	case r.joining && e.Reason == string(stream.ResetExpired) && swept < c.Flushes[flush].Horizon:
 		return ""
 	}
 	return fmt.Sprintf("reset (%s) within epoch %q", e.Reason, now)
