@@ -89,8 +89,8 @@ type Sink interface {
 	// been sent. It returns once the changes are visible to subscribers.
 	Commit(revision uint64) error
 	// Status passes on what the upstream says of its own freshness, if it
-	// says so: InSync, Resyncing or Stale, with a reason. It does not end a
-	// transaction.
+	// says so: InSync, Resyncing or Stale, with a reason, which operators are
+	// shown and subscribers are not. It does not end a transaction.
 	Status(state State, reason string) error
 }
 

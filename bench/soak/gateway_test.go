@@ -29,6 +29,7 @@ const (
 const configuration = `
 http: { listen: "%[1]s" }
 grpc: { listen: "%[6]s" }
+operations: { listen: "127.0.0.1:0" }
 stream:
   heartbeat: %[2]s
   write_timeout: 15s

@@ -10,6 +10,7 @@ import './upstream_away.mjs';
 import './restart.mjs';
 import './silence.mjs';
 import './drain.mjs';
+import './operators.mjs';
 import './tabs.mjs';
 import './hidden.mjs';
 import './token.mjs';

@@ -12,16 +12,17 @@ export const heartbeatMs = 1_000;
 export class Gateway {
   #process;
 
-  /** port: 0 for any; origins: from which other pages may read. */
-  static async start(upstream, { port = 0, origins = [], heartbeat = `${heartbeatMs}ms` } = {}) {
+  /** port: 0 for any; origins: from which other pages may read; hosts: further names, which make the gateway public. */
+  static async start(upstream, { port = 0, origins = [], hosts = [], heartbeat = `${heartbeatMs}ms` } = {}) {
     const gateway = new Gateway();
     const file = join(await mkdtemp(join(tmpdir(), 'watchtide-browser-')), 'gateway.yaml');
-    await writeFile(file, config({ upstream, port, origins, heartbeat }));
-    const [process, address] = await Process.start(await build('cmd/gateway'), ['serve', '--config', file], listening);
+    await writeFile(file, config({ upstream, port, origins, hosts, heartbeat }));
+    const [process, [address, operations]] = await Process.start(await build('cmd/gateway'), ['serve', '--config', file], listening);
     gateway.#process = process;
     gateway.address = address;
     gateway.port = Number(address.split(':')[1]);
     gateway.origin = `http://${address}`;
+    gateway.operations = `http://${operations}`;
     await until('the gateway is ready', async () => (await fetch(`${gateway.origin}/readyz`)).ok);
     return gateway;
   }
@@ -42,11 +43,12 @@ export class Gateway {
   kill = () => this.#process.stop('SIGKILL');
 }
 
-const listening = (line) => /\blistening\b.*\bhttp"?[=:]"?([0-9.:]+)/.exec(line)?.[1];
+const listening = (line) => /\blistening\b.*\bhttp"?[=:]"?([0-9.:]+).*\boperations"?[=:]"?([0-9.:]+)/.exec(line)?.slice(1);
 
-const config = ({ upstream, port, origins, heartbeat }) => `
-http: { listen: "127.0.0.1:${port}", allowed_origins: ${JSON.stringify(origins)} }
+const config = ({ upstream, port, origins, hosts, heartbeat }) => `
+http: { listen: "127.0.0.1:${port}", hosts: ${JSON.stringify(hosts)}, allowed_origins: ${JSON.stringify(origins)} }
 grpc: { listen: "127.0.0.1:0" }
+operations: { listen: "127.0.0.1:0" }
 stream: { heartbeat: ${heartbeat}, retry: 100ms, drain: 100ms }
 metrics: { enabled: true }
 sources:

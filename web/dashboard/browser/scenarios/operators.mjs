@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import { Gateway } from '../stage/gateway.mjs';
+import { scenario } from '../stage/scenario.mjs';
+import { shared } from '../stage/shared.mjs';
+
+scenario('operators: what is for them is on their listener alone, where the other one is public', async (stage) => {
+  const gateway = await Gateway.start(await shared.upstream(), { hosts: ['app.example.com'] });
+  stage.own({ stop: gateway.kill });
+  const visitor = await stage.visitor();
+  visitor.tolerate(/status of 404 .*\/v1\/subscribers/);
+  const tab = await visitor.open(`${gateway.origin}/#/subscribers`);
+  await tab.page.getByText('This address does not tell who is connected').waitFor();
+
+  const operator = await stage.visitor();
+  const other = await operator.open(`${gateway.operations}/#/subscribers`);
+  await other.page.getByText('Left since the start').waitFor();
+
+  for (const [origin, status] of [[gateway.origin, 404], [gateway.operations, 200]]) {
+    assert.equal((await fetch(`${origin}/metrics`)).status, status);
+  }
+});
