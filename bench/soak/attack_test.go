@@ -63,7 +63,7 @@ func (r *run) besiege(ctx context.Context) *siege {
 	for i := range r.plan.attackers {
 		a := &attacker{
 			siege: s, attack: attacks[i%len(attacks)], from: fmt.Sprintf("127.0.%d.%d", 1+i/250, 1+i%250),
-			http: r.gateway.http, grpc: r.gateway.grpc, seconds: 20 * r.scale(),
+			http: r.gateway.http, grpc: r.gateway.grpc, seconds: 60 * r.scale(),
 		}
 		s.attackers.Go(func() { a.live(ctx) })
 	}
