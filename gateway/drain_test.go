@@ -42,8 +42,11 @@ func TestShutdown(t *testing.T) {
 			t.Errorf("%d streams left before a load balancer could look elsewhere", n)
 		}
 		r.network.wantOpen(t)
+		r.rpc.wantOpen(t)
 		time.Sleep(2 * time.Millisecond)
 		r.network.wantClosed(t)
+		r.rpc.wantClosed(t)
+		r.private.wantOpen(t) // operators look on to the end
 		time.Sleep(5 * time.Second)
 		if n := countOver(streams); n < 10 || n > 40 {
 			t.Errorf("%d of %d streams left in half of the time", n, len(streams))
@@ -55,6 +58,7 @@ func TestShutdown(t *testing.T) {
 				t.Errorf("stream %d: over %t, error %v: %q", i, over, err, x.text())
 			}
 		}
+		r.private.wantClosed(t)
 	})
 }
 

@@ -30,6 +30,7 @@ type rig struct {
 	sources  map[string]*script
 	network  *memoryListener
 	rpc      *memoryListener
+	private  *memoryListener // for operators
 	client   *http.Client
 	gzip     bool               // requests ask for it
 	stop     context.CancelFunc // begins the shutdown
@@ -40,7 +41,7 @@ type rig struct {
 // newRig starts a gateway that serves the watches named.
 func newRig(t *testing.T, c Config, watches ...string) *rig {
 	t.Helper()
-	r := &rig{t: t, registry: stream.NewRegistry(), sources: map[string]*script{}, network: newMemoryListener(), rpc: newMemoryListener(), served: make(chan error, 1)}
+	r := &rig{t: t, registry: stream.NewRegistry(), sources: map[string]*script{}, network: newMemoryListener(), rpc: newMemoryListener(), private: newMemoryListener(), served: make(chan error, 1)}
 	for _, name := range watches {
 		r.add(stream.WatchConfig{Name: name})
 	}
@@ -59,7 +60,9 @@ func newRig(t *testing.T, c Config, watches ...string) *rig {
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	r.stop, r.hurry = func() { end(nil) }, func() { end(fmt.Errorf("a test: %w", ErrNoDelay)) }
-	go func() { r.served <- r.gateway.Serve(ctx, Listeners{HTTP: r.network, GRPC: r.rpc}) }()
+	go func() {
+		r.served <- r.gateway.Serve(ctx, Listeners{HTTP: r.network, GRPC: r.rpc, Operations: r.private})
+	}()
 	transport := &http.Transport{DialContext: r.network.dial, DisableCompression: true}
 	r.client = &http.Client{Transport: transport}
 	t.Cleanup(func() {

@@ -66,9 +66,14 @@ func cut(ctx context.Context) string {
 	return closed
 }
 
-// slowly reads so many bytes a second with a small buffer, to the end.
+// slowly reads an answer, of at most so many bytes a second, with a small buffer. A
+// refusal is not worth it.
 func slowly(ctx context.Context, c *net.TCPConn, perSecond int) string {
 	c.SetReadBuffer(4 << 10)
+	answer := answered(ctx, bufio.NewReaderSize(c, 16))
+	if answer != "answered 200 OK" {
+		return answer
+	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for p := make([]byte, perSecond); ; {
