@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -16,21 +17,22 @@ type answerWriter struct {
 	http.ResponseWriter
 	out  *writer
 	rate int64
+	log  *slog.Logger
 }
 
 // newAnswerWriter returns a writer that must be closed.
 func (g *Gateway) newAnswerWriter(w http.ResponseWriter, r *http.Request) *answerWriter {
-	return &answerWriter{ResponseWriter: w, out: newWriter(w, r, g.cfg.WriteTimeout), rate: g.cfg.MinRate}
+	return &answerWriter{ResponseWriter: w, out: newWriter(w, r, g.cfg.WriteTimeout), rate: g.cfg.MinRate, log: g.log}
 }
 
-// Write implements http.ResponseWriter.
+// Write implements http.ResponseWriter. It has no error: grpc-gateway would write
+// one to standard error for each client that leaves.
 func (w *answerWriter) Write(p []byte) (int, error) {
-	before := w.out.bytes
-	if before == 0 {
+	if w.out.bytes == 0 {
 		w.out.keepPace(w.rate)
 	}
 	w.out.writePieces(p)
-	return w.out.bytes - before, w.out.err
+	return len(p), nil
 }
 
 // Unwrap lets http.ResponseController find what is beneath.
@@ -42,6 +44,9 @@ func (w *answerWriter) close() {
 		w.out.flush()
 	}
 	w.out.pace.stop()
+	if err := w.out.err; err != nil {
+		w.log.Debug("answer not taken", "method", w.out.r.Method, "path", w.out.r.URL.Path, "bytes", w.out.bytes, "error", err)
+	}
 }
 
 // cutOff ends a response while somebody else is writing it: over HTTP/1.1 its

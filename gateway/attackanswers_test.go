@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -114,6 +115,30 @@ func TestAttackSlowAnswers(t *testing.T) {
 		}
 		if taken := r.answersTaken(); taken != 0 {
 			t.Errorf("in the end, answers have %d KiB", taken>>10)
+		}
+	})
+}
+
+// TestAttackAbortedListings: clients that leave in the middle of an answer are no
+// news to anybody who does not debug.
+func TestAttackAbortedListings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logged := &errorLog{}
+		r := newRig(t, Config{Logger: slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))}, "a")
+		r.prime("a", 1000, pages(1<<20)...)
+		for range 10 {
+			c := r.dial(rawGet("/v1/watches/a/resources"))
+			if _, err := io.CopyN(io.Discard, c.Conn, 100); err != nil {
+				t.Fatal(err)
+			}
+			c.Close()
+			synctest.Wait()
+		}
+		if got := strings.Count(logged.String(), `level=DEBUG msg="answer not taken" method=GET path=/v1/watches/a/resources`); got != 10 {
+			t.Errorf("%d lines, want 10:\n%s", got, logged)
+		}
+		if strings.Contains(logged.String(), "level=ERROR") || strings.Contains(grpcErrors.String(), "Failed to write response") {
+			t.Errorf("somebody is told of it:\n%s\n%s", logged, &grpcErrors)
 		}
 	})
 }

@@ -3,12 +3,16 @@ package gateway
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/grpclog"
 )
 
 // pumpVariable names the pump that this process tests; unset: both, one after the
@@ -18,7 +22,31 @@ const pumpVariable = "WATCHTIDE_TEST_PUMP"
 // The requests of tests are for the host gateway.
 func init() { localNames = append(localNames, "gateway") }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(bothPumps{m}) }
+func TestMain(m *testing.M) {
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, &grpcErrors))
+	goleak.VerifyTestMain(bothPumps{m})
+}
+
+// grpcErrors is what gRPC and grpc-gateway would write to standard error.
+var grpcErrors errorLog
+
+// errorLog keeps what was written. Any goroutine may use it.
+type errorLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *errorLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *errorLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
 
 func pumpUnderTest() Pump {
 	if p := Pump(os.Getenv(pumpVariable)); p != "" {

@@ -28,6 +28,9 @@ type process struct {
 	signals <-chan os.Signal
 	// limitMemory sets the memory limit of the runtime; nil: it is left alone.
 	limitMemory func(*slog.Logger)
+	// logGRPC sends to a logger what gRPC has to say, of all the process; nil: it is
+	// left alone.
+	logGRPC func(*slog.Logger)
 	// exit ends the process at once.
 	exit func(code int)
 }

@@ -60,6 +60,9 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	defer stop()
 	logger := a.logger(a.level)
 	defer ignoreHangups(logger)()
+	if a.logGRPC != nil {
+		a.logGRPC(logger)
+	}
 	if a.limitMemory != nil {
 		a.limitMemory(logger)
 	}
