@@ -86,6 +86,7 @@ func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
 	api := g.apiHandler()
 
 	r := chi.NewRouter()
+	r.Use(skipCancelled)
 	if operators {
 		r.Use(forOperators)
 	}
@@ -125,6 +126,16 @@ func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
 		get(path, web.Handler().ServeHTTP)
 	}
 	return r
+}
+
+// skipCancelled does nothing for a request of HTTP/2 that was reset before its turn
+// came: a client can send very many of them.
+func skipCancelled(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor < 2 || r.Context().Err() == nil {
+			next.ServeHTTP(w, r)
+		}
+	})
 }
 
 func (g *Gateway) notFound(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+
+	"golang.org/x/net/http2"
+)
+
+// TestAttackResets: listings that are reset as soon as they are asked for, over one
+// connection, leave the queue, and nothing is put together for them.
+func TestAttackResets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{AnswerBudget: 4 << 20}, "a")
+		r.prime("a", 1000, pages(1<<20)...)
+		busy, err := r.gateway.answers.take(t.Context(), nameless, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := heap()
+		c := r.framed()
+		for range 20 {
+			for range maxStreams {
+				id := c.open("GET", "/v1/watches/a/resources", true)
+				if err := c.WriteRSTStream(id, http2.ErrCodeCancel); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			if taken, waiting := r.gateway.answers.now(); taken != 1<<20 || waiting != 0 {
+				t.Fatalf("after the resets %d bytes are taken, and %d requests wait", taken, waiting)
+			}
+		}
+		if x := r.get("/healthz"); x.StatusCode != http.StatusOK {
+			t.Errorf("/healthz: %s", x.Status)
+		}
+		if grown := heap() - before; grown > 32<<20 {
+			t.Errorf("2,000 listings that were reset took %d MiB", grown>>20)
+		}
+		busy.release()
+		if taken := r.answersTaken(); taken != 0 {
+			t.Errorf("%d bytes are taken in the end", taken)
+		}
+	})
+}
+
+// TestSkipCancelled: a request that was reset before its turn is not even looked at.
+func TestSkipCancelled(t *testing.T) {
+	for proto, want := range map[int]bool{1: true, 2: false} {
+		looked := false
+		h := skipCancelled(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { looked = true }))
+		r, err := http.NewRequest("GET", "/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.ProtoMajor = proto
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		h.ServeHTTP(nil, r.WithContext(ctx))
+		if looked != want {
+			t.Errorf("HTTP/%d: looked at: %t, want %t", proto, looked, want)
+		}
+	}
+}
