@@ -29,6 +29,7 @@ type conversation struct {
 	follows []follow
 	ticket  ticket // to read much
 	stands  int    // for how many streams it speaks
+	turns   bool   // others share its goroutine: a turn ends also where it finds nothing
 
 	// Reused from flush to flush.
 	batch  stream.Batch
@@ -105,12 +106,36 @@ func (c *conversation) turnOf(i int, out outlet) bool {
 		return false // its part of this response is complete
 	}
 	c.check(f)
-	if !f.sub.Next(&c.batch) {
+	if !c.next(f) {
 		return false
 	}
 	c.ticket.moved()
 	c.say(f, out)
 	return true
+}
+
+// next fills the batch with the next flush of a watch; false: there is nothing now.
+func (c *conversation) next(f *follow) bool {
+	if !c.turns {
+		return f.sub.Next(&c.batch)
+	}
+	if f.sub.NextTurn(&c.batch) {
+		return true
+	}
+	if f.sub.Busy() {
+		c.ticket.moved() // the client is not to blame
+	}
+	return false
+}
+
+// busy says whether a watch has more to look at, although it had nothing to say.
+func (c *conversation) busy() bool {
+	for i := range c.follows {
+		if c.follows[i].sub.Busy() {
+			return true
+		}
+	}
+	return false
 }
 
 // check lets a watch of which much is to be read wait for the turn of the stream.

@@ -139,6 +139,7 @@ func (s *shard) found(l *lone) *group {
 		s.free, s.groups = append(s.free, int32(len(s.groups))), append(s.groups, nil)
 	}
 	g := &group{conversation: l.fork(), key: l.key, index: s.free[len(s.free)-1]}
+	g.turns = false // it is beside its watches, and never has much to look at
 	s.free = s.free[:len(s.free)-1]
 	s.groups[g.index], s.named[g.key] = g, g
 	for i := range g.follows {

@@ -6,6 +6,7 @@ import (
 )
 
 func (s *shard) addLone(l *lone) {
+	l.turns = true
 	s.lones[l.slot] = l
 	s.most = max(s.most, len(s.lones))
 }
@@ -91,6 +92,9 @@ func (s *shard) serveLone(l *lone, now time.Time) (busy bool) {
 			s.finish(l, now)
 			return false
 		case !l.speak(now):
+			if l.busy() {
+				return true
+			}
 			s.rest(l)
 			return false
 		}

@@ -71,7 +71,7 @@ type Log struct {
 	// The versions that pages of a listing are read from.
 	pages pageVersions
 	// How many resources have some prefix; nil: not counted yet.
-	counts atomic.Pointer[[]prefixCount]
+	counts atomic.Pointer[prefixCounts]
 	// Resources of one revision by their keys; nil: none.
 	sorted atomic.Pointer[[]sortedGroup]
 

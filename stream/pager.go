@@ -2,6 +2,7 @@ package stream
 
 import (
 	"cmp"
+	"runtime"
 	"slices"
 )
 
@@ -23,8 +24,14 @@ type pager struct {
 
 // page returns what follows the token, and whether there is more.
 func (l *Log) page(v *version, seq uint64, prefix string, t pageToken, size int) (page []Resource, more bool) {
+	if t.Count == 0 {
+		return nil, false
+	}
 	p := pager{log: l, v: v, seq: seq, prefix: prefix, size: size, last: t}
-	for at := v.revised(t.After); !p.full() && at.segment < len(v.segments); {
+	for at, looked := v.revised(t.After), 1; !p.full() && at.segment < len(v.segments); looked++ {
+		if looked%turnEntries == 0 {
+			runtime.Gosched() // somebody else may have more to do
+		}
 		e := v.entry(at)
 		if e.seq > seq {
 			break

@@ -1,5 +1,7 @@
 package stream
 
+import "runtime"
+
 // prefixCount is how many resources of one version have keys with a prefix. It is
 // remembered because it takes a look at every entry, and very many readers may come
 // back at the same time, all to the same version.
@@ -14,32 +16,89 @@ const maxPrefixCounts = 16
 
 // countPrefix is the number of resources whose key begins with prefix.
 func (w View) countPrefix(prefix string) int {
-	if prefix == "" {
-		return w.v.count
+	c := counting{generation: w.v.generation, seq: w.v.seq}
+	for !w.countTurn(prefix, &c) {
+		runtime.Gosched()
 	}
-	before := w.log.counts.Load()
-	if before != nil {
-		for _, c := range *before {
-			if c.generation == w.v.generation && c.seq == w.v.seq && c.prefix == prefix {
-				return c.count
-			}
-		}
-	}
-	n := w.countEntries(prefix)
-	after := []prefixCount{{generation: w.v.generation, seq: w.v.seq, prefix: prefix, count: n}}
-	if before != nil {
-		after = append(after, (*before)[:min(len(*before), maxPrefixCounts-1)]...)
-	}
-	w.log.counts.CompareAndSwap(before, &after) // what somebody else did is as good
-	return n
+	return c.count
 }
 
-func (w View) countEntries(prefix string) (n int) {
-	w.v.each(w.v.seq, func(s *segment, e *entry) bool {
-		if w.log.framing.hasPrefix(s, e, prefix) {
-			n++
-		}
+// counting is a count under way.
+type counting struct {
+	generation, seq uint64 // of the version
+	at              place  // next entry to look at
+	count           int
+}
+
+// countTurn goes on with a count, for a bounded number of entries; true: it is
+// complete.
+func (w View) countTurn(prefix string, c *counting) bool {
+	if prefix == "" {
+		c.count = w.v.count
 		return true
-	})
-	return n
+	}
+	before := w.log.counts.Load()
+	if n, known := before.find(c.generation, c.seq, prefix); known {
+		c.count = n
+		return true
+	}
+	for looked := 0; c.at.segment < len(w.v.segments) && looked < turnEntries; {
+		looked += w.countSegment(prefix, c)
+	}
+	if c.at.segment < len(w.v.segments) {
+		return false
+	}
+	w.log.counts.CompareAndSwap(before, before.with(prefixCount{c.generation, c.seq, prefix, c.count})) // what somebody else did is as good
+	return true
+}
+
+// countSegment counts in one segment, and returns how many entries it has.
+func (w View) countSegment(prefix string, c *counting) int {
+	s, entries := w.v.segments[c.at.segment], w.v.entries(c.at.segment)
+	for i := range entries {
+		e := &entries[i]
+		if !e.is(isDelete) && e.visible(w.v.seq) && w.log.framing.hasPrefix(s, e, prefix) {
+			c.count++
+		}
+	}
+	c.at.segment++
+	return len(entries)
+}
+
+// counted says whether it is known how many resources the reader has at the end of
+// the walk, which only one that resumes has to count.
+func (s *Subscription) counted() bool {
+	w := &s.walk
+	if w.purpose != resuming {
+		return true
+	}
+	if c := w.counting; c == nil || c.generation != w.v.generation || c.seq != w.v.seq {
+		w.counting = &counting{generation: w.v.generation, seq: w.v.seq}
+	}
+	w.looked = turnEntries // whatever comes next is another turn
+	return View{s.log, w.v}.countTurn(s.options.Prefix, w.counting)
+}
+
+// prefixCounts are those that are remembered; nil: none. Immutable.
+type prefixCounts []prefixCount
+
+func (p *prefixCounts) find(generation, seq uint64, prefix string) (count int, known bool) {
+	if p == nil {
+		return 0, false
+	}
+	for _, c := range *p {
+		if c.generation == generation && c.seq == seq && c.prefix == prefix {
+			return c.count, true
+		}
+	}
+	return 0, false
+}
+
+// with returns the counts with another one before them.
+func (p *prefixCounts) with(c prefixCount) *prefixCounts {
+	after := prefixCounts{c}
+	if p != nil {
+		after = append(after, (*p)[:min(len(*p), maxPrefixCounts-1)]...)
+	}
+	return &after
 }

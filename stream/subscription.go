@@ -2,6 +2,7 @@ package stream
 
 import (
 	"cmp"
+	"runtime"
 	"time"
 )
 
@@ -156,6 +157,23 @@ func (s *Subscription) Skipped() uint64 { return s.skipped }
 // Next fills b with the next flush. It returns false if there is none now; then
 // wait for Changed, and for Deadline if there is one.
 func (s *Subscription) Next(b *Batch) bool {
+	for !s.NextTurn(b) {
+		if !s.Busy() {
+			return false
+		}
+		runtime.Gosched() // somebody else may have more to do
+	}
+	return true
+}
+
+// Busy says whether the last NextTurn has looked for something, without success, and
+// has not seen all: call it again, rather than waiting.
+func (s *Subscription) Busy() bool { return s.walking() && !s.held }
+
+// NextTurn is Next for a goroutine that many readers share: it looks at a bounded
+// number of entries, also where the reader wants none of them. Where it returns
+// false, Busy says whether there is more to look at.
+func (s *Subscription) NextTurn(b *Batch) bool {
 	b.reset(s.log)
 	v := s.log.head.Load()
 	s.changed = v.changed
@@ -168,7 +186,7 @@ func (s *Subscription) Next(b *Batch) bool {
 			break
 		}
 		s.advance(b)
-		if s.walking() && !b.Empty() {
+		if s.walking() && (!b.Empty() || s.walk.tired()) {
 			break
 		}
 	}
@@ -186,7 +204,7 @@ func (s *Subscription) Next(b *Batch) bool {
 func (s *Subscription) advance(b *Batch) {
 	w := &s.walk
 	w.fill(b, s.options.Prefix)
-	done := w.done()
+	done := w.done() && s.counted()
 	w.torn = w.torn && !done
 	switch {
 	case done:
@@ -223,8 +241,7 @@ func (s *Subscription) end(b *Batch) {
 		b.addEvent(Event{Type: EndOfSnapshot, Revision: w.v.revision, Count: w.delivered})
 	case resuming:
 		s.synced = true
-		count := View{s.log, w.v}.countPrefix(s.options.Prefix)
-		b.addEvent(Event{Type: EndOfSnapshot, Revision: w.v.revision, Count: count, Resumed: true})
+		b.addEvent(Event{Type: EndOfSnapshot, Revision: w.v.revision, Count: w.counting.count, Resumed: true})
 		if gaveUp {
 			s.tell(b, w.v, true)
 		}

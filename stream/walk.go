@@ -4,6 +4,10 @@ package stream
 // id is sent at least as often.
 const flushBytes = segmentSize
 
+// turnEntries is how many entries a walk looks at in one turn at most, give or take
+// a segment, also where the reader wants few of them.
+const turnEntries = 4 << 10
+
 // walk is a reader's way through one version: from where it is to the version's
 // head. There are two. A replay gives the entries as they lie, superseded ones
 // included, in the upstream's order. A catch-up, and so a snapshot, gives the
@@ -20,6 +24,9 @@ type walk struct {
 	torn    bool // a replay that is inside of a transaction
 
 	paused pausedWalk // between two flushes
+
+	looked   int       // entries that were looked at in this turn
+	counting *counting // of what the reader has in the end; nil: it does not count
 
 	deletes bool  // a catch-up that is still at the deletes
 	at      place // next entry to look at
@@ -46,8 +53,13 @@ func (w *walk) done() bool {
 	return !w.deletes && w.at.segment >= len(w.v.segments)
 }
 
-// fill adds entries to b until it is full, at a place where it may end.
+// tired says whether the turn is over, although b may have nothing yet.
+func (w *walk) tired() bool { return w.looked >= turnEntries }
+
+// fill adds entries to b until it is full or the turn is over, at a place where it
+// may end.
 func (w *walk) fill(b *Batch, prefix string) {
+	w.looked = 0
 	switch {
 	case w.replay:
 		w.fillReplay(b, prefix)
@@ -89,7 +101,7 @@ func (w *walk) fillDeletes(b *Batch, prefix string) {
 			w.delivered++
 		}
 		w.step()
-		if b.full() {
+		if w.looked++; b.full() || w.tired() {
 			return
 		}
 	}
@@ -101,7 +113,7 @@ func (w *walk) fillDeletes(b *Batch, prefix string) {
 // what is made of it for one serves all. Not so of a narrowed watch, which may have
 // little in each.
 func (w *walk) fillUpserts(b *Batch, prefix string) {
-	for w.at.segment < len(w.v.segments) && !b.full() {
+	for w.at.segment < len(w.v.segments) && !b.full() && !w.tired() {
 		if w.at.entry == 0 && b.bytes > 0 && prefix == "" && b.bytes+w.v.used(w.at.segment) > flushBytes {
 			break
 		}
@@ -129,6 +141,7 @@ func (w *walk) passUpserts(b *Batch, prefix string) {
 		from = i + 1
 	}
 	w.giveUpserts(b, s, from, i)
+	w.looked += i - w.at.entry
 	if w.at.entry = i; i == len(entries) {
 		w.at = place{segment: w.at.segment + 1}
 	}
