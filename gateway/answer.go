@@ -68,14 +68,40 @@ func (a *answer) reserve(ctx context.Context, n int64) error {
 	waits, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
 	claim, err := a.gateway.answers.take(waits, a.client, n)
-	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		a.gateway.metrics.answerRefused()
-		p := newProblem(http.StatusServiceUnavailable, "too many answers are on their way: there was no room for one more within %s; come back later", answerWait)
-		p.retryAfter = a.gateway.retryHint()
-		return p
+	if err != nil {
+		return a.refusal(ctx, err)
 	}
 	a.claim = claim
-	return err
+	return nil
+}
+
+// scan calls look, which looks at every resource of a watch, once there is a
+// processor for it: half of them are for streams. It waits as reserve does.
+func (a *answer) scan(ctx context.Context, look func()) error {
+	if a == nil {
+		look()
+		return nil
+	}
+	waits, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
+	turn, err := a.gateway.scans.take(waits, a.client, 1)
+	if err != nil {
+		return a.refusal(ctx, err)
+	}
+	defer turn.release()
+	look()
+	return nil
+}
+
+// refusal is what a wait that failed is answered with.
+func (a *answer) refusal(ctx context.Context, err error) error {
+	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	a.gateway.metrics.answerRefused()
+	p := newProblem(http.StatusServiceUnavailable, "too many answers are on their way: there was no room for one more within %s; come back later", answerWait)
+	p.retryAfter = a.gateway.retryHint()
+	return p
 }
 
 func (a *answer) shrink(n int64) {

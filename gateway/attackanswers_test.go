@@ -214,3 +214,43 @@ func TestAnswerBudgetIsGivenBack(t *testing.T) {
 		}
 	})
 }
+
+// TestAttackScans: listings whose prefixes match nothing look at every resource, one
+// of a client at a time; those that were cancelled look at none.
+func TestAttackScans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		r.prime("a", 1000, pages(64<<10)...)
+		busy, err := r.gateway.scans.take(t.Context(), nameless, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := r.framed()
+		for i := range maxStreams {
+			c.open("GET", fmt.Sprintf("/v1/watches/a/resources?prefix=none%d", i), true)
+		}
+		synctest.Wait()
+		if _, waiting := r.gateway.scans.now(); waiting == 0 {
+			t.Error("a second listing looks at every resource")
+		}
+		for id := uint32(1); id < c.next; id += 2 {
+			if err := c.WriteRSTStream(id, http2.ErrCodeCancel); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if _, waiting := r.gateway.scans.now(); waiting != 0 {
+			t.Errorf("%d listings that were cancelled still wait", waiting)
+		}
+		late := c.open("GET", "/v1/watches/a/resources?prefix=late", true)
+		time.Sleep(answerWait + time.Second)
+		synctest.Wait()
+		if got := c.field(late, ":status"); got != "503" {
+			t.Errorf("a listing that waited for %s: status %q", answerWait, got)
+		}
+		busy.release()
+		if x := r.get("/v1/watches/a/resources?prefix=k0000"); !strings.Contains(x.text(), `"count":8`) {
+			t.Errorf("a listing afterwards: %s", x.text())
+		}
+	})
+}

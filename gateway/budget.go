@@ -51,8 +51,12 @@ type claim struct {
 // clientShare is the part of a budget that one client may have: one in so many.
 const clientShare = 4
 
-func newBudget(size int64) *budget {
-	return &budget{size: size, share: max(1, size/clientShare), accounts: map[client]*account{}}
+// newBudget returns a budget of so many bytes.
+func newBudget(size int64) *budget { return newSharedBudget(size, max(1, size/clientShare)) }
+
+// newSharedBudget returns a budget of which one client has so much at most.
+func newSharedBudget(size, share int64) *budget {
+	return &budget{size: size, share: share, accounts: map[client]*account{}}
 }
 
 // take waits for n bytes, or for all that one client may have, if that is less.

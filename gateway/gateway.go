@@ -27,6 +27,7 @@ type Gateway struct {
 	snapshots *snapshotBudget
 	bodies    *budget // of writes
 	answers   *budget // to unary requests
+	scans     *budget // of listings that look at every resource; not bytes, but one each
 	proxies   proxies
 	hosts     hosts
 	shards    *shards // nil: the goroutine pump carries all streams
@@ -54,6 +55,7 @@ func New(c Config) (*Gateway, error) {
 		admission: newAdmission(c.limits(), c.Drain),
 		bodies:    newBudget(c.BodyBudget),
 		answers:   newBudget(c.AnswerBudget),
+		scans:     newSharedBudget(int64(max(1, runtime.GOMAXPROCS(0)/2)), 1),
 		proxies:   proxies{c.TrustedProxies, c.ForwardedHeader},
 		hosts:     newHosts(c.Hosts),
 		solos:     newSolos(newLookout),

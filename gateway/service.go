@@ -97,8 +97,14 @@ func (s *service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 		return nil, p
 	}
 	var page stream.Page
-	err := answerOf(ctx).hold(ctx, expectedPage(w.View(), size), func() (n int64, err error) {
-		page, err = w.Page(r.GetPrefix(), r.GetPageToken(), size)
+	answer := answerOf(ctx)
+	err := answer.hold(ctx, expectedPage(w.View(), size), func() (n int64, err error) {
+		read := func() { page, err = w.Page(r.GetPrefix(), r.GetPageToken(), size) }
+		if r.GetPrefix() == "" {
+			read()
+		} else if err := answer.scan(ctx, read); err != nil {
+			return 0, err
+		}
 		return bytesOfPage(page), err
 	})
 	if err != nil {
