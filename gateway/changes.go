@@ -52,6 +52,9 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 	poll.answer = answer{gateway: g, client: clientOf(from.Addr())}
 	defer poll.close()
 	poll.run(r.Context())
+	if !poll.ended || poll.out.err != nil {
+		panic(http.ErrAbortHandler) // an answer that was cut must not look complete
+	}
 }
 
 // changesRequest is what a client asked of the long poll.
@@ -100,10 +103,11 @@ type poll struct {
 	answer answer
 	busy   error // why there was no room for the answer
 	slices [][]byte
-	aside  []byte // events that are no reason to answer, each with a comma behind it
-	status bool   // one of them is a status
-	told   bool   // an event was written
-	ended  bool   // the answer is complete
+	aside  []byte          // events that are no reason to answer, each with a comma behind it
+	hurry  <-chan struct{} // closed when the client sends nothing more: it may have left
+	status bool            // one of them is a status
+	told   bool            // an event was written
+	ended  bool            // the answer is complete
 }
 
 func newPoll(g *Gateway, w *stream.Watch, ask changesRequest, who identity, out *writer) *poll {
@@ -144,6 +148,7 @@ func (p *poll) reasonEnded() departureReason {
 // run answers. Once begun, the body is only cut short by the client itself: a
 // watch that is removed meanwhile ends the list, and the next poll is a 404.
 func (p *poll) run(ctx context.Context) {
+	p.hurry = inputEnded(ctx)
 	for p.collect(ctx) && p.wait(ctx) {
 	}
 	if p.out.err == nil && ctx.Err() == nil {
@@ -246,6 +251,10 @@ func (p *poll) wait(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
 		return false
+	case <-p.hurry:
+		// It is answered with what is there, and does not wait for more.
+		p.hurry, p.until = nil, p.began
+		return true
 	case <-p.watch.Done():
 		return false
 	case <-p.g.admission.draining:

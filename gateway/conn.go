@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -40,6 +41,22 @@ type patientConn struct {
 	// readNow, if not nil, reads without waiting: nobody waits for this client's
 	// words. Owned by whoever reads.
 	readNow func([]byte) (int, error)
+
+	// overdue, if not nil, says whether writing must end though bytes move. Owned by
+	// whoever writes.
+	overdue func() bool
+}
+
+// errOverdue ends the writing to a client for which the stream must not wait.
+var errOverdue = errors.New("the stream had to end, and its client did not take the rest")
+
+// patient returns the patientConn beneath c; nil: there is none.
+func patient(c net.Conn) *patientConn {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	out, _ := c.(*patientConn)
+	return out
 }
 
 // Read reads into p.
@@ -50,9 +67,14 @@ func (c *patientConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// looks is how often, while its patience lasts, a write looks whether bytes
-// moved: it ends after at most 1/looks more than its patience.
-const looks = 8
+const (
+	// looks is how often, while its patience lasts, a write looks whether bytes
+	// moved: it ends after at most 1/looks more than its patience.
+	looks = 8
+	// lookEvery is how long it waits for that at most, since the stream may have to
+	// end for another reason.
+	lookEvery = time.Second
+)
 
 // Write writes p. It takes over from any write deadline that was set before.
 func (c *patientConn) Write(p []byte) (written int, err error) {
@@ -64,6 +86,9 @@ func (c *patientConn) Write(p []byte) (written int, err error) {
 		written += n
 		if !a.again(n > 0, err) {
 			return written, err
+		}
+		if c.overdue != nil && c.overdue() {
+			return written, errOverdue
 		}
 	}
 }
@@ -78,6 +103,9 @@ func (c *patientConn) writeAll(all net.Buffers) error {
 		if !a.again(n > 0, err) {
 			return err
 		}
+		if c.overdue != nil && c.overdue() {
+			return errOverdue
+		}
 	}
 }
 
@@ -89,7 +117,7 @@ type attempt struct {
 
 func (a *attempt) begin() error {
 	now := time.Now()
-	look := min(a.conn.patience/looks, a.moved.Add(a.conn.patience).Sub(now))
+	look := min(a.conn.patience/looks, lookEvery, a.moved.Add(a.conn.patience).Sub(now))
 	return a.conn.SetWriteDeadline(now.Add(look))
 }
 

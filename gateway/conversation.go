@@ -254,6 +254,35 @@ func (c *conversation) mustLeave(now time.Time) bool {
 	return !c.leaveAt.IsZero() && !now.Before(c.leaveAt)
 }
 
+// farewellPatience is how long a stream that must end may take to say goodbye. Then
+// it is cut off: a client that does not read must not stay for that.
+const farewellPatience = 2 * time.Second
+
+// overdue says why the stream must be cut off now, though its client takes no bytes;
+// "" if it need not be.
+func (c *conversation) overdue(now time.Time) stream.GoodbyeReason {
+	before := now.Add(-farewellPatience)
+	switch {
+	case c.mustLeave(now) && !before.Before(c.leaveAt):
+		return stream.GoodbyeDraining
+	case !c.tooOld.IsZero() && !before.Before(c.tooOld):
+		return stream.GoodbyeMaxAge
+	}
+	return ""
+}
+
+// overdueAt is when the stream must be cut off; zero: never.
+func (c *conversation) overdueAt() time.Time {
+	at := earlier(c.tooOld, c.leaveAt)
+	if at.IsZero() {
+		return at
+	}
+	return at.Add(farewellPatience)
+}
+
+// breakSilence makes the stream say something now.
+func (c *conversation) breakSilence() { c.quietSince = time.Time{} }
+
 // goodbye ends the stream on purpose.
 func (c *conversation) goodbye(reason stream.GoodbyeReason, out outlet) {
 	c.farewell = reason

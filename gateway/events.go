@@ -75,7 +75,12 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamReque
 		carried = true // it leaves by itself
 		return
 	}
-	newPump(c, newWriter(w, r, g.cfg.WriteTimeout), r.Context().Done()).run()
+	out := newWriter(w, r, g.cfg.WriteTimeout)
+	p := newPump(c, out, r.Context().Done())
+	p.stayWithNetHTTP(r, out)
+	if p.farewell == "" || out.failure() != nil {
+		panic(http.ErrAbortHandler) // without an end of the body
+	}
 }
 
 // canStream refuses a ResponseWriter without write deadlines: a client that does

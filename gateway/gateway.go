@@ -92,7 +92,7 @@ func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
 	if operators {
 		r.Use(forOperators)
 	}
-	r.Use(noSniff, g.checkHost, g.cors, bodies)
+	r.Use(noSniff, halfClose, g.checkHost, g.cors, bodies)
 	r.NotFound(g.notFound)
 	r.MethodNotAllowed(g.methodNotAllowed)
 	get := func(path string, h http.HandlerFunc) {

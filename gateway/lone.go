@@ -94,7 +94,7 @@ func (l *lone) due(patience time.Duration) time.Time {
 	case !l.finished.IsZero():
 		return l.finished.Add(lingering)
 	case !l.blocked.IsZero():
-		return l.blocked.Add(patience)
+		return earlier(l.blocked.Add(patience), l.overdueAt())
 	}
 	return l.wakeAt()
 }

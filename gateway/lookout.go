@@ -1,14 +1,17 @@
 package gateway
 
-import "net"
+import (
+	"net"
+	"sync/atomic"
+)
 
 // lookout is the system's side of solos: it notices what their clients do, while
 // their goroutines wait for something else or write.
 //
 // All methods may be called from any goroutine.
 type lookout interface {
-	// watch begins to tell a client what happens on its side of a connection, and
-	// ends when the connection is closed. The key is for forget.
+	// watch begins to tell what happens on a client's side of a connection, and ends
+	// when the connection is closed. The key is for forget.
 	watch(c net.Conn, who *farSide) (key uint64, err error)
 	// read reads what has come to a connection at the bottom, without waiting:
 	// os.ErrDeadlineExceeded if it is nothing.
@@ -21,14 +24,29 @@ type lookout interface {
 
 // farSide is the client's side of a connection, as far as it is told.
 type farSide struct {
-	gone  chan struct{} // closed once it left: it closed its side, or both
-	input chan struct{} // holds one when there may be something to read; nil: nobody reads
+	// Static after construction.
+	reads bool          // what the client sends is read
+	news  chan struct{} // holds one when anything here may have changed, or may be read
+
+	// Atomic.
+	ended atomic.Bool // the client sends nothing more, and may still read
+	gone  atomic.Bool // the client is not there any more
 }
 
-// heard takes note of bytes that came.
+func newFarSide(reads bool) *farSide {
+	return &farSide{reads: reads, news: make(chan struct{}, 1)}
+}
+
+// heard tells that there is news.
 func (c *farSide) heard() {
 	select {
-	case c.input <- struct{}{}:
-	default: // noted already, or nobody reads
+	case c.news <- struct{}{}:
+	default: // it is told already
 	}
+}
+
+// left tells that the client is gone.
+func (c *farSide) left() {
+	c.gone.Store(true)
+	c.heard()
 }

@@ -60,7 +60,7 @@ func (l *epollLookout) watch(c net.Conn, who *farSide) (key uint64, err error) {
 	}
 	// Edges only: what a client has sent, or that it left, is told once.
 	events := uint32(unix.EPOLLRDHUP | unix.EPOLLET)
-	if who.input != nil {
+	if who.reads {
 		events |= unix.EPOLLIN
 	}
 	if err := l.add(raw, events, key); err != nil {
@@ -120,10 +120,13 @@ func (l *epollLookout) tell(key uint64, events uint32) {
 	who := l.clients[key]
 	switch {
 	case who == nil:
-	case events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0:
-		close(who.gone)
+	case events&(unix.EPOLLHUP|unix.EPOLLERR) != 0:
+		who.left()
 		delete(l.clients, key)
 	default:
+		if events&unix.EPOLLRDHUP != 0 {
+			who.ended.Store(true)
+		}
 		who.heard()
 	}
 }
@@ -140,7 +143,7 @@ func (l *epollLookout) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, who := range l.clients {
-		close(who.gone)
+		who.left()
 	}
 	l.clients = nil
 	l.file.Close()

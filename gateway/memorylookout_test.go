@@ -39,7 +39,7 @@ func (l *memoryLookout) leave(key uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if who := l.clients[key]; who != nil {
-		close(who.gone)
+		who.left()
 		delete(l.clients, key)
 	}
 }
@@ -54,7 +54,7 @@ func (l *memoryLookout) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, who := range l.clients {
-		close(who.gone)
+		who.left()
 		delete(l.clients, key)
 	}
 }

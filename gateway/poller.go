@@ -11,7 +11,8 @@ import (
 //
 // Its methods belong to the shard's goroutine, ring to any.
 type poller interface {
-	// watch begins to tell of a handle, under a key.
+	// watch begins to tell of a handle, under a key. That a client has ended its side
+	// may be told more than once.
 	watch(h handle, key uint64) error
 	// await says whether to tell as well when the handle takes bytes, or takes them
 	// again: at once if it does now.
@@ -48,7 +49,8 @@ type handle int32
 // notice is what happened to a handle.
 type notice struct {
 	key      uint64
-	gone     bool // the client has closed, or half-closed, or is not reachable
+	gone     bool // the client is not there any more
+	ended    bool // it sends nothing more, and may still read
 	writable bool
 	readable bool
 }

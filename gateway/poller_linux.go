@@ -80,14 +80,18 @@ func (tcpSockets) take(c net.Conn) (handle, error) {
 	return handle(fd), os.NewSyscallError("fcntl", failed)
 }
 
+// watched is what is told of a connection, once each: a client that has ended its
+// side may go on to read for as long as it likes. Errors are told unasked.
+const watched = unix.EPOLLRDHUP | unix.EPOLLET
+
 func (p *epoll) watch(h handle, key uint64) error {
-	return p.control(unix.EPOLL_CTL_ADD, int(h), unix.EPOLLRDHUP, key)
+	return p.control(unix.EPOLL_CTL_ADD, int(h), watched, key)
 }
 
 func (p *epoll) await(h handle, key uint64, writable bool) error {
-	events := uint32(unix.EPOLLRDHUP)
+	events := uint32(watched)
 	if writable {
-		events |= unix.EPOLLOUT | unix.EPOLLET // so that it need not be taken back at once
+		events |= unix.EPOLLOUT
 	}
 	return p.control(unix.EPOLL_CTL_MOD, int(h), events, key)
 }
@@ -105,7 +109,8 @@ func (p *epoll) wait(dst []notice, timeout time.Duration) ([]notice, error) {
 		}
 		dst = append(dst, notice{
 			key:      key,
-			gone:     e.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0,
+			gone:     e.Events&(unix.EPOLLHUP|unix.EPOLLERR) != 0,
+			ended:    e.Events&unix.EPOLLRDHUP != 0,
 			writable: e.Events&unix.EPOLLOUT != 0,
 			readable: e.Events&unix.EPOLLIN != 0,
 		})

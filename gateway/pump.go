@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"net"
+	"net/http"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -14,7 +16,10 @@ import (
 // handler in.
 type pump struct {
 	conversation
-	gone     <-chan struct{} // static after construction
+	// Static after construction.
+	gone <-chan struct{} // closed when the client left; nil: far says so
+	far  *farSide        // nil: gone says so
+
 	draining <-chan struct{} // nil once noticed
 	out      sender
 	waiter   *waiter
@@ -38,6 +43,27 @@ func newPump(c conversation, out sender, gone <-chan struct{}) *pump {
 		waiter:   newWaiter(gone, c.until, c.follows),
 		standing: newStanding(c.who, c.transport(), c.gzip, c.names()...),
 	}
+}
+
+// stayWithNetHTTP is run for a stream whose connection is still that of net/http.
+func (p *pump) stayWithNetHTTP(r *http.Request, out *writer) {
+	out.overdueAt = func() time.Time {
+		p.mustLeave(time.Now())
+		return p.overdueAt()
+	}
+	if conn, accepted := r.Context().Value(connKey{}).(net.Conn); accepted && r.ProtoMajor == 1 {
+		if c := patient(conn); c != nil {
+			c.overdue = p.isOverdue
+			defer func() { c.overdue = nil }()
+		}
+	}
+	p.waiter.input = inputEnded(r.Context())
+	p.waiter.listen = func() bool {
+		p.waiter.input = nil // it is told for ever
+		p.breakSilence()
+		return true
+	}
+	p.run()
 }
 
 // run serves the stream until its client leaves, does not read, or is sent away.
@@ -69,13 +95,17 @@ func (p *pump) run() {
 func (p *pump) end() {
 	p.waiter.close()
 	p.show()
-	p.g.subscribers.fall(p.standing, p.reasonEnded())
-	p.close(p.out.sent(), p.out.timedOut(), p.out.failure())
+	why := p.reasonEnded()
+	p.g.subscribers.fall(p.standing, why)
+	p.close(p.out.sent(), why == leftUnread, p.out.failure())
 }
 
 // reasonEnded says why the stream has ended.
 func (p *pump) reasonEnded() departureReason {
+	late := p.overdue(time.Now())
 	switch {
+	case late != "" && p.out.failure() != nil:
+		return departureReason(late)
 	case p.out.timedOut():
 		return leftUnread
 	case p.out.failure() != nil || p.hungUp:
@@ -86,6 +116,14 @@ func (p *pump) reasonEnded() departureReason {
 	return leftByAccident
 }
 
+// left says whether the client is there no more.
+func (p *pump) left() bool {
+	return closed(p.gone) || p.far != nil && p.far.gone.Load()
+}
+
+// isOverdue says whether the stream must be cut off, see overdue.
+func (p *pump) isOverdue() bool { return p.overdue(time.Now()) != "" }
+
 // drain writes everything there is, in turns of one batch for each watch, then
 // flushes. It stops early when the stream must end.
 func (p *pump) drain() {
@@ -93,7 +131,7 @@ func (p *pump) drain() {
 	for p.turn(p.out) {
 		wrote = true
 		p.show() // the next turn may take a slow client long
-		if p.out.failure() != nil || closed(p.gone) || p.reasonToEnd(time.Now()) != "" {
+		if p.out.failure() != nil || p.left() || p.reasonToEnd(time.Now()) != "" {
 			break
 		}
 	}

@@ -219,29 +219,6 @@ func readUpTo(body io.Reader, what string) error {
 	}
 }
 
-// A client that has closed its sending half has left, as net/http sees it.
-func TestHalfClosedConnection(t *testing.T) {
-	r := newRealGateway(t, Config{}, nil)
-	c, err := net.Dial("tcp", r.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := io.WriteString(c, rawGet("/v1/events?watch=a")); err != nil {
-		t.Fatal(err)
-	}
-	if err := readUpTo(c, "end_of_snapshot"); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(io.Discard, c); err != nil {
-		t.Errorf("after the half was closed: %v", err)
-	}
-	waitFor(nil, r, 0)
-}
-
 // A request head that trickles in ends after a while, whole or not.
 func TestSlowLoris(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

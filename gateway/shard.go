@@ -322,14 +322,31 @@ func (s *shard) notice(at int32, n notice) {
 	switch {
 	case l == nil && n.gone:
 		s.leave(at, leftByItself)
-	case l == nil: // it can take bytes, as every member
+		return
+	case l == nil: // if it can take bytes, so can every member
 	case n.readable && s.p.discard(l.handle) && !n.gone:
 	case n.gone || n.readable:
 		s.drop(l, leftByItself)
+		return
 	case n.writable:
 		l.blocked = time.Time{}
 		s.enqueue(l)
 	}
+	if c := &s.table.slots[at]; n.ended && !c.ended {
+		c.ended = true
+		s.probe(at)
+	}
+}
+
+// probe sends something to a client that sends nothing more itself: if it left in
+// truth, that resets the connection.
+func (s *shard) probe(at int32) {
+	l := s.lones[at]
+	if l == nil {
+		l = s.secede(at)
+	}
+	l.breakSilence()
+	s.enqueue(l)
 }
 
 // serve lets everybody have a turn, and says whether somebody has more to be
@@ -370,9 +387,15 @@ func (s *shard) look(at int32, now time.Time) {
 		s.drop(l, leftByItself)
 		return
 	}
-	if !l.blocked.IsZero() && !s.moves(l, now) {
-		s.drop(l, leftUnread)
-		return
+	if !l.blocked.IsZero() {
+		if why := l.overdue(now); why != "" {
+			s.drop(l, departureReason(why))
+			return
+		}
+		if !s.moves(l, now) {
+			s.drop(l, leftUnread)
+			return
+		}
 	}
 	s.enqueue(l)
 }
@@ -386,7 +409,8 @@ func (s *shard) schedule(at int32, due time.Time) {
 	c.looked = nanosOf(s.wheel.add(s.table.key(at), due))
 }
 
-// drain draws for each member when it must leave. Lones do so themselves.
+// drain draws for each member when it must leave, and for each stream that is
+// blocked. The others do so themselves.
 func (s *shard) drain(now time.Time) {
 	s.drains = true
 	s.alarmed.Store(true)
@@ -394,6 +418,11 @@ func (s *shard) drain(now time.Time) {
 		if c := &s.table.slots[at]; c.group >= 0 {
 			c.drain(now.Add(s.g.admission.goodbyeDelay()))
 			s.look(int32(at), now)
+		}
+	}
+	for _, l := range s.lones {
+		if !l.blocked.IsZero() && !l.mustLeave(now) {
+			s.schedule(l.slot, l.due(s.g.cfg.WriteTimeout))
 		}
 	}
 }

@@ -19,12 +19,14 @@ import (
 //
 // Owned by that goroutine.
 type solo struct {
-	// Static after construction.
+	// Static after construction, but for ended.
 	of     *solos
 	conn   net.Conn // to write to
 	bottom net.Conn // of conn
 	key    uint64   // at the lookout
-	far    farSide
+	far    *farSide
+
+	ended bool // it was noticed that the client sends nothing more
 }
 
 // solos are all of them.
@@ -52,10 +54,7 @@ func (s *solos) carry(w http.ResponseWriter, r *http.Request, c conversation) bo
 	if s.newLookout == nil || !whole {
 		return false
 	}
-	one := &solo{of: s, conn: conn, bottom: beneath(conn), far: farSide{gone: make(chan struct{})}}
-	if r.TLS != nil {
-		one.far.input = make(chan struct{}, 1)
-	}
+	one := &solo{of: s, conn: conn, bottom: beneath(conn), far: newFarSide(r.TLS != nil)}
 	if !s.admit(one) {
 		return false
 	}
@@ -75,7 +74,7 @@ func (s *solos) carry(w http.ResponseWriter, r *http.Request, c conversation) bo
 		return false
 	}
 	taken = true
-	p := newPump(c, &chunkWriter{conn: conn, head: responseHead(w.Header())}, one.far.gone)
+	p := newPump(c, &chunkWriter{conn: conn, head: responseHead(w.Header())}, nil)
 	runs = true
 	go one.run(p)
 	return true
@@ -95,7 +94,7 @@ func (s *solos) admit(one *solo) bool {
 			return false
 		}
 	}
-	if one.key, err = s.lookout.watch(one.conn, &one.far); err != nil {
+	if one.key, err = s.lookout.watch(one.conn, one.far); err != nil {
 		return false
 	}
 	s.open[one] = struct{}{}
@@ -130,10 +129,14 @@ func (s *solos) abort() {
 // the stream waits: nothing large.
 func (s *solo) run(p *pump) {
 	defer s.end(p)
-	if s.far.input != nil {
-		p.waiter.input, p.waiter.listen = s.far.input, s.listen
-		s.readWithoutWaiting()
-		s.far.heard() // what came with the request, as far as net/http read it
+	p.far, p.waiter.input = s.far, s.far.news
+	p.waiter.listen = func() bool { return s.listen(p) }
+	if c := patient(s.conn); c != nil {
+		c.overdue = p.isOverdue
+		if s.far.reads {
+			c.readNow = func(b []byte) (int, error) { return s.of.lookout.read(s.bottom, b) }
+			s.far.heard() // what came with the request, as far as net/http read it
+		}
 	}
 	p.run()
 }
@@ -152,30 +155,37 @@ func (s *solo) end(p *pump) {
 	p.g.admission.leave(p.guest)
 }
 
-// readWithoutWaiting makes reads from a TLS connection return at once.
-func (s *solo) readWithoutWaiting() {
-	if c, ok := s.conn.(*tls.Conn); ok {
-		if patient, ok := c.NetConn().(*patientConn); ok {
-			patient.readNow = func(p []byte) (int, error) { return s.of.lookout.read(s.bottom, p) }
-		}
-	}
-}
-
 // listenAtOnce is how many bytes of a client are read before its stream goes on.
 const listenAtOnce = 64 << 10
 
-// listen reads and forgets what a TLS client has sent, and answers what TLS itself
-// wants answered; false: it said that it will send no more, as one does that
-// leaves.
-func (s *solo) listen() bool {
+// listen takes note of what the client does; false: it left. One that ends its side
+// alone is sent something at once, which resets the connection if it left in truth.
+func (s *solo) listen(p *pump) bool {
+	if s.far.gone.Load() || s.far.reads && !s.ended && !s.read() {
+		return false
+	}
+	if s.far.ended.Load() && !s.ended {
+		s.ended = true
+		p.breakSilence()
+	}
+	return true
+}
+
+// read reads and forgets what a TLS client has sent, and answers what TLS itself
+// wants answered; false: the client left. To end one side alone is part of TLS 1.3
+// (RFC 8446, section 6.1); before, it ended both.
+func (s *solo) read() bool {
 	buffer := gatherBuffers.Get().(*[]byte)
 	defer gatherBuffers.Put(buffer)
 	for got := 0; got < listenAtOnce; {
 		n, err := s.conn.Read((*buffer)[:gatherSize])
-		if errors.Is(err, os.ErrDeadlineExceeded) {
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
 			return true
-		}
-		if err != nil {
+		case err == io.EOF && s.conn.(*tls.Conn).ConnectionState().Version >= tls.VersionTLS13:
+			s.far.ended.Store(true)
+			return true
+		case err != nil:
 			return false
 		}
 		got += n

@@ -104,11 +104,12 @@ func waitGoroutines(t *testing.T, want int) {
 // heartbeat.
 func TestClientOfASoloLeaves(t *testing.T) {
 	for name, leave := range map[string]func(*handStream) error{
-		"closes":        func(s *handStream) error { return s.Close() },
-		"drops TCP":     func(s *handStream) error { return s.tcp.Close() },
-		"half-closes":   func(s *handStream) error { return s.tcp.CloseWrite() },
-		"resets":        func(s *handStream) error { return errors.Join(s.tcp.SetLinger(0), s.tcp.Close()) },
-		"closes notify": func(s *handStream) error { return s.Conn.(interface{ CloseWrite() error }).CloseWrite() },
+		"closes":    func(s *handStream) error { return s.Close() },
+		"drops TCP": func(s *handStream) error { return s.tcp.Close() },
+		"resets":    func(s *handStream) error { return errors.Join(s.tcp.SetLinger(0), s.tcp.Close()) },
+		"half-closes, then closes": func(s *handStream) error {
+			return errors.Join(s.Conn.(interface{ CloseWrite() error }).CloseWrite(), s.until("heartbeat"), s.tcp.Close())
+		},
 		"sends nonsense and drops TCP": func(s *handStream) error {
 			_, err := io.WriteString(s.tcp, "nonsense")
 			return errors.Join(err, s.tcp.Close())
@@ -291,7 +292,7 @@ func TestPanicOfASolo(t *testing.T) {
 		t.Fatal(err)
 	}
 	near, far := net.Pipe()
-	one := &solo{of: newSolos(newMemoryLookout), conn: near, bottom: near, far: farSide{gone: make(chan struct{})}}
+	one := &solo{of: newSolos(newMemoryLookout), conn: near, bottom: near, far: newFarSide(false)}
 	if !one.of.admit(one) {
 		t.Fatal("not admitted")
 	}
@@ -301,7 +302,7 @@ func TestPanicOfASolo(t *testing.T) {
 	}
 	c := g.newConversation(streamRequest{watches: []watchChoice{{name: "a"}}}, []*stream.Watch{watch})
 	c.guest = as
-	one.run(newPump(c, broken{&chunkWriter{conn: near}}, one.far.gone))
+	one.run(newPump(c, broken{&chunkWriter{conn: near}}, nil))
 	if _, err := far.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("its connection: %v", err)
 	}

@@ -28,6 +28,7 @@ type slot struct {
 
 	retryMS int32
 	gap     deflate.Gap // by what its sum differs from the group's, if gzip
+	ended   bool        // the client sends nothing more, and may still read
 	stamp   int64       // of its identity, see nanosOf, as all that follow
 	leaves  int64       // when it must, negative since the gateway drains; 0: never
 	looked  int64       // when the wheel will look at the slot; 0: it will not

@@ -41,6 +41,8 @@ type writer struct {
 	timeout time.Duration
 	piece   int
 
+	overdueAt func() time.Time // when writing must end though bytes move; nil, and zero: never
+
 	pace     *pace     // nil: the client may be as slow as it likes
 	gathered *[]byte   // nil: nothing to write yet
 	armed    time.Time // the deadline; zero: none
@@ -129,6 +131,14 @@ const armedLongEnough = time.Millisecond
 // arm begins a new write deadline.
 func (w *writer) arm() {
 	deadline := time.Now().Add(w.timeout)
+	if w.overdueAt != nil {
+		if last := w.overdueAt(); !last.IsZero() && last.Before(deadline) {
+			deadline = last
+		}
+	}
+	if w.err == nil && !deadline.After(time.Now()) {
+		w.err = errOverdue
+	}
 	if w.err != nil || deadline.Sub(w.armed) < armedLongEnough {
 		return
 	}

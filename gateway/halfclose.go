@@ -1,0 +1,43 @@
+package gateway
+
+import (
+	"context"
+	"net"
+	"net/http"
+)
+
+// inputEndedKey is the context key of a channel that is closed when a client has
+// ended its side of a connection.
+type inputEndedKey struct{}
+
+// inputEnded is closed when the client of a request sends nothing more, and may still
+// read; nil: nobody tells.
+func inputEnded(ctx context.Context) <-chan struct{} {
+	c, _ := ctx.Value(inputEndedKey{}).(<-chan struct{})
+	return c
+}
+
+// halfClose lets a client of HTTP/1 end its side of the connection behind its request,
+// and read the answer all the same (RFC 9112, section 9.6). net/http cancels a
+// request then, as it does when the client has left. Here it goes on unless the
+// connection was reset; a client that left resets it at the first bytes that it is
+// sent.
+func halfClose(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, accepted := r.Context().Value(connKey{}).(net.Conn)
+		if r.ProtoMajor != 1 || !accepted {
+			next.ServeHTTP(w, r)
+			return
+		}
+		ended := r.Context()
+		ctx, cancel := context.WithCancel(context.WithoutCancel(ended))
+		defer cancel()
+		defer context.AfterFunc(ended, func() {
+			if !mayRead(conn) {
+				cancel()
+			}
+		})()
+		ctx = context.WithValue(ctx, inputEndedKey{}, ended.Done())
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}

@@ -1,0 +1,90 @@
+package gateway
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// requests are those of all that can carry a stream over the network of the tests.
+var requests = map[string]string{
+	"HTTP/1.1": rawGet("/v1/events?watch=a"),
+	"HTTP/1.0": "GET /v1/events?watch=a HTTP/1.0\r\nAccept: text/event-stream\r\n\r\n",
+}
+
+// TestAttackUnreadStreamOutlivesItsAge: a client that reads nothing, or a byte now
+// and then, hears no goodbye, and has to go all the same.
+func TestAttackUnreadStreamOutlivesItsAge(t *testing.T) {
+	for protocol, request := range requests {
+		for name, every := range map[string]time.Duration{"nothing": 0, "a byte a second": time.Second} {
+			t.Run(protocol+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					const age = time.Minute
+					r := newRig(t, Config{MaxAge: age, WriteTimeout: 10 * time.Minute}, "a")
+					r.prime("a", 1, largeOnes(100, 1)...)
+					c := r.dial(request)
+					readBytes(c, every)
+					time.Sleep(age * 9 / 10)
+					synctest.Wait()
+					if n := r.gateway.admission.count(); n != 1 {
+						t.Fatalf("%d streams before it is due", n)
+					}
+					time.Sleep(age/5 + farewellPatience + 2*lookEvery)
+					wantGone(t, r, stream.GoodbyeMaxAge)
+					time.Sleep(every) // the client notices
+				})
+			})
+		}
+	}
+}
+
+// TestAttackUnreadStreamHoldsUpTheDrain: the gateway ends in time.
+func TestAttackUnreadStreamHoldsUpTheDrain(t *testing.T) {
+	for protocol, request := range requests {
+		t.Run(protocol, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const drain, timeout = 10 * time.Second, 10 * time.Minute
+				r := newRig(t, Config{Drain: drain, MaxAge: -1, WriteTimeout: timeout}, "a")
+				r.prime("a", 1, largeOnes(100, 1)...)
+				r.dial(request)
+				time.Sleep(time.Second)
+				r.stop()
+				began := time.Now()
+				<-r.gateway.admission.draining
+				if err := <-r.served; err != nil {
+					t.Error(err)
+				}
+				wantGone(t, r, stream.GoodbyeDraining)
+				if took := time.Since(began); took > drain+farewellPatience+2*lookEvery {
+					t.Errorf("the shutdown took %s", took)
+				}
+				r.served <- nil // for the end of the test
+			})
+		})
+	}
+}
+
+// readBytes reads one byte each time; never if every is 0.
+func readBytes(c *rawConn, every time.Duration) {
+	if every == 0 {
+		return
+	}
+	go func() {
+		for p := make([]byte, 1); ; time.Sleep(every) {
+			if _, err := c.Conn.Read(p); err != nil {
+				return
+			}
+		}
+	}()
+}
+
+func wantGone(t *testing.T, r *rig, why stream.GoodbyeReason) {
+	t.Helper()
+	synctest.Wait()
+	o := r.gateway.overview("a", 10, nil)
+	if n := r.gateway.admission.count(); n != 0 || o.LeftReasons[departureReason(why)] != 1 || o.Count != 0 {
+		t.Errorf("%d streams are left, %d are listed; they left for %v", n, o.Count, o.LeftReasons)
+	}
+}
