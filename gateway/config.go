@@ -66,6 +66,12 @@ type Config struct {
 	// what several clients get is compressed once. Default: 32 MiB.
 	CompressionCache int64
 
+	// MaxConnections is the most connections of clients that Serve has open at the
+	// same time, over all listeners. Beyond it connections of HTTP that wait for
+	// their next request are closed, the one that has waited the longest first; then
+	// only /healthz and /readyz are answered. Default, and the most that is possible:
+	// what the limit on descriptors leaves, which the process must not reach.
+	MaxConnections int
 	// MaxSubscribers is the most streams that may be open at the same time,
 	// over all transports; one more is refused as overload. 0: no limit.
 	MaxSubscribers int
@@ -144,11 +150,11 @@ const (
 )
 
 // sockets returns those of the system, unless they are not wanted.
-func (c Config) sockets() sockets {
+func (c Config) sockets(of *connections) sockets {
 	if c.Pump == PumpGoroutines {
 		return nil
 	}
-	return systemSockets()
+	return systemSockets(of)
 }
 
 // check returns an error that names the first field that cannot be meant.
@@ -208,7 +214,7 @@ func (c Config) checkAdmission() error {
 		name  string
 		limit int
 	}{
-		{"MaxSubscribers", c.MaxSubscribers}, {"MaxSubscribersPerClient", c.MaxSubscribersPerClient},
+		{"MaxConnections", c.MaxConnections}, {"MaxSubscribers", c.MaxSubscribers}, {"MaxSubscribersPerClient", c.MaxSubscribersPerClient},
 		{"MaxSubscribersPerWatch", c.MaxSubscribersPerWatch},
 	} {
 		if f.limit < 0 {

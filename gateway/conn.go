@@ -11,21 +11,26 @@ import (
 // patientListener accepts patientConns.
 type patientListener struct {
 	net.Listener
-	patience time.Duration
+	patience    time.Duration
+	connections *connections
+	health      bool // it serves health checks
 }
 
-func listen(l net.Listener, patience time.Duration) net.Listener {
-	return patientListener{l, patience}
-}
-
-// Accept waits for the next connection.
+// Accept waits for the next connection for which there is room.
 func (l patientListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			l.connections.accepted(err)
+			return nil, err
+		}
+		conn := &patientConn{Conn: c, patience: l.patience, connections: l.connections}
+		if l.connections.enter(conn, l.health) {
+			limitUnsent(c)
+			return conn, nil
+		}
+		c.Close()
 	}
-	limitUnsent(c)
-	return &patientConn{Conn: c, patience: l.patience}, nil
 }
 
 // patientConn is a connection that is closed once no byte at all could be
@@ -36,7 +41,11 @@ func (l patientListener) Accept() (net.Conn, error) {
 type patientConn struct {
 	// Static after construction.
 	net.Conn
-	patience time.Duration
+	patience    time.Duration
+	connections *connections // among which it is counted; nil: it is not
+	reserved    bool         // only the health of the gateway may be asked for
+
+	counted bool // it is counted still; guarded by connections
 
 	// readNow, if not nil, reads without waiting: nobody waits for this client's
 	// words. Owned by whoever reads.
@@ -134,6 +143,14 @@ func (a *attempt) again(moved bool, err error) bool {
 	}
 	a.conn.Close()
 	return false
+}
+
+// Close closes the connection, and counts it out.
+func (c *patientConn) Close() error {
+	if c.connections != nil {
+		c.connections.leave(c)
+	}
+	return c.Conn.Close()
 }
 
 // NetConn returns the connection beneath, as tls.Conn.NetConn does.

@@ -41,6 +41,10 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		setStreamHeaders(w.Header(), req)
 		return
 	}
+	if p := g.reserved(r); p != nil {
+		g.refuseStream(w, r, req, p)
+		return
+	}
 	from := g.proxies.ofRequest(r)
 	as, refused := g.admit(clientOf(from.Addr()), watches...)
 	if refused != nil {

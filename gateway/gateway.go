@@ -30,7 +30,8 @@ type Gateway struct {
 	scans     *budget // of listings that look at every resource; not bytes, but one each
 	proxies   proxies
 	hosts     hosts
-	shards    *shards // nil: the goroutine pump carries all streams
+	doors     *connections // of what Serve accepts
+	shards    *shards      // nil: the goroutine pump carries all streams
 	solos     *solos
 	pieces    *deflate.Cache // nil: streams are not compressed
 
@@ -62,14 +63,22 @@ func New(c Config) (*Gateway, error) {
 
 		subscribers: newSubscribers(),
 	}
+	g.doors = newConnections(c.MaxConnections, c.Logger)
+	if most := maxConnections(descriptorLimit()); c.MaxConnections == 0 || c.MaxConnections > most {
+		g.doors.limit = most
+	}
+	if c.MaxConnections > g.doors.limit {
+		c.Logger.Warn("fewer connections than configured: the limit on descriptors leaves no more (ulimit -n)", "configured", c.MaxConnections, "limit", g.doors.limit)
+	}
 	g.metrics.watchAdmission(g.admission)
+	g.metrics.watchConnections(g.doors)
 	g.metrics.watchBudgets(g.bodies, g.answers)
 	g.snapshots = newSnapshotBudget(c.SnapshotBudget, g.metrics)
 	if c.Compression == CompressionGzip {
 		g.pieces = deflate.NewCache(c.CompressionCache)
 		g.metrics.watchPieces(g.pieces)
 	}
-	if s := c.sockets(); s != nil {
+	if s := c.sockets(g.doors); s != nil {
 		g.shards = newShards(g, s, runtime.GOMAXPROCS(0))
 	}
 	return g, nil
@@ -92,7 +101,7 @@ func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
 	if operators {
 		r.Use(forOperators)
 	}
-	r.Use(noSniff, halfClose, g.checkHost, g.cors, bodies)
+	r.Use(noSniff, g.healthFirst, halfClose, g.checkHost, g.cors, bodies)
 	r.NotFound(g.notFound)
 	r.MethodNotAllowed(g.methodNotAllowed)
 	get := func(path string, h http.HandlerFunc) {

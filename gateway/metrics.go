@@ -95,6 +95,13 @@ func newMetrics(reg *stream.Registry) *metrics {
 	return m
 }
 
+// watchConnections shows how many connections there are.
+func (m *metrics) watchConnections(c *connections) {
+	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: namespace + "connections", Help: "Connections of clients that are open, over all listeners.",
+	}, func() float64 { return float64(c.count()) }))
+}
+
 // watchAdmission shows how many clients there are.
 func (m *metrics) watchAdmission(a *admission) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -119,7 +126,7 @@ func (m *metrics) makeTransports() {
 	timeouts := counterVec("write_timeouts_total", "Streams that were ended because the client stopped reading.", "transport")
 	goodbyes := counterVec("goodbyes_total", "Streams that the gateway ended, or refused as overload, on purpose.", "transport", "reason")
 	refusals := counterVec("refusals_total",
-		"Streams that were not let in, by why: draining, subscribers (too many in all), watch (too many of one), client (too many of one address), memory (the watch is over its ceiling).",
+		"Streams that were not let in, by why: draining, subscribers (too many in all), watch (too many of one), client (too many of one address), memory (the watch is over its ceiling), connections (too many connections in all).",
 		"transport", "reason")
 	m.registry.MustRegister(subscribers, events, bytes, snapshots, conflated, timeouts, goodbyes, refusals)
 	for _, name := range transports {

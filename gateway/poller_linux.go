@@ -27,10 +27,12 @@ type epoll struct {
 
 // tcpSockets are those of the kernel.
 type tcpSockets struct {
-	slabs *slabFile // static after construction
+	// Static after construction.
+	slabs       *slabFile
+	connections *connections // among which handles are counted
 }
 
-func systemSockets() sockets { return tcpSockets{newSlabFile()} }
+func systemSockets(c *connections) sockets { return tcpSockets{newSlabFile(), c} }
 
 // newPoller implements sockets.
 func (s tcpSockets) newPoller() (poller, error) {
@@ -61,7 +63,7 @@ func (p *epoll) control(operation, fd int, events uint32, key uint64) error {
 
 // take duplicates the descriptor out of the runtime's poller. It stays
 // non-blocking: that is a property of the connection, not of the descriptor.
-func (tcpSockets) take(c net.Conn) (handle, error) {
+func (s tcpSockets) take(c net.Conn) (handle, error) {
 	tcp, ok := beneath(c).(*net.TCPConn)
 	if !ok {
 		return 0, fmt.Errorf("a %T is not plain TCP", c)
@@ -77,7 +79,11 @@ func (tcpSockets) take(c net.Conn) (handle, error) {
 	}); err != nil {
 		return 0, err
 	}
-	return handle(fd), os.NewSyscallError("fcntl", failed)
+	if failed != nil {
+		return 0, os.NewSyscallError("fcntl", failed)
+	}
+	s.connections.hold()
+	return handle(fd), nil
 }
 
 // watched is what is told of a connection, once each: a client that has ended its
@@ -243,7 +249,10 @@ func (p *epoll) discard(h handle) bool {
 }
 
 // close implements sockets.
-func (tcpSockets) close(h handle) { unix.Close(int(h)) }
+func (s tcpSockets) close(h handle) {
+	unix.Close(int(h))
+	s.connections.drop()
+}
 
 func (p *epoll) shut() {
 	unix.Close(p.bell)

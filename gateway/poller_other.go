@@ -4,4 +4,4 @@ package gateway
 
 // systemSockets says that there are none here: the goroutine pump carries all
 // streams.
-func systemSockets() sockets { return nil }
+func systemSockets(*connections) sockets { return nil }

@@ -16,10 +16,11 @@ const (
 	refusedWatch       refusalReason = "watch"       // too many of one watch
 	refusedClient      refusalReason = "client"      // too many of one client
 	refusedMemory      refusalReason = "memory"      // the watch does not fit into its memory
+	refusedConnections refusalReason = "connections" // too many connections in all
 )
 
 var refusalReasons = [...]refusalReason{
-	refusedDraining, refusedSubscribers, refusedWatch, refusedClient, refusedMemory,
+	refusedDraining, refusedSubscribers, refusedWatch, refusedClient, refusedMemory, refusedConnections,
 }
 
 // refusal says why a stream was not let in.
@@ -27,7 +28,7 @@ var refusalReasons = [...]refusalReason{
 // It must not be changed once it was handed over.
 type refusal struct {
 	reason refusalReason
-	count  int    // streams that are open; of whom, depends on reason
+	count  int    // streams, or connections, that are open; of whom, depends on reason
 	limit  int    // how many may be
 	client client // refusedClient
 	watch  string // refusedWatch, refusedMemory
@@ -44,6 +45,8 @@ func (r *refusal) Error() string {
 		return fmt.Sprintf("client %s has %d streams open, of %d at most: close some, or follow several watches in one stream", r.client, r.count, r.limit)
 	case refusedMemory:
 		return fmt.Sprintf("watch %q takes no subscribers: it is too large for its memory ceiling", r.watch)
+	case refusedConnections:
+		return fmt.Sprintf("%d connections are open, of %d at most: come back later, to another replica if there is one", r.count, r.limit)
 	default:
 		return fmt.Sprintf("%d streams are open, of %d at most: come back later", r.count, r.limit)
 	}

@@ -59,11 +59,11 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	web, rpc := g.httpServer(g.faceOf(l.HTTP.Addr())), g.grpcServer(l.GRPCTLS)
 	operations := g.httpServer(g.OperationsHandler())
 	failed := make(chan error, 3) // one for each server: none blocks
-	go func() { failed <- serveHTTP(web, listen(l.HTTP, g.cfg.WriteTimeout), l.HTTPTLS) }()
+	go func() { failed <- serveHTTP(web, listen(l.HTTP, g.cfg.WriteTimeout).counted(g.doors, true), l.HTTPTLS) }()
 	running := 1
 	if l.GRPC != nil {
 		running++
-		go func() { failed <- serveGRPC(rpc, listen(l.GRPC, g.cfg.WriteTimeout)) }()
+		go func() { failed <- serveGRPC(rpc, patientListener{l.GRPC, g.cfg.WriteTimeout, g.doors, false}) }()
 	}
 
 	if l.Operations != nil {
@@ -104,6 +104,7 @@ func (g *Gateway) httpServer(h http.Handler) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ConnContext:       withConn,
+		ConnState:         g.doors.state,
 		// No WriteTimeout: it would end every stream. Each write has its own
 		// deadline, see writer and patientConn.
 		HTTP2: &http.HTTP2Config{

@@ -37,7 +37,10 @@ type realGateway struct {
 
 func newRealGateway(t *testing.T, c Config, secure *tls.Config) *realGateway {
 	t.Helper()
-	c.Registry, c.Logger, c.Drain, c.DrainDelay = stream.NewRegistry(), slog.New(slog.DiscardHandler), -1, -1
+	c.Registry, c.Drain, c.DrainDelay = stream.NewRegistry(), -1, -1
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
 	r := &realGateway{registry: c.Registry, source: &script{steps: make(chan func(stream.Sink) error)}}
 	var err error
 	if r.watch, err = c.Registry.Add(stream.WatchConfig{Name: "a", Source: r.source}); err != nil {

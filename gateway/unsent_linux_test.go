@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"io"
+	"log/slog"
 	"net"
 	"testing"
 
@@ -22,7 +23,7 @@ func TestConnectionsKeepLittleUnsent(t *testing.T) {
 			c.Close()
 		}
 	}()
-	c, err := listen(plain, 0).Accept()
+	c, err := patientListener{Listener: plain, connections: newConnections(1, slog.New(slog.DiscardHandler))}.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}

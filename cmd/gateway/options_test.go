@@ -19,7 +19,7 @@ func TestEveryOptionArrives(t *testing.T) {
 	history := config.History{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6}
 	secure := &tls.Config{}
 	c := &config.Config{
-		HTTP: config.HTTP{Hosts: []string{"b"}, AllowedOrigins: []string{"https://a"}, BodyBudget: 18, AnswerBudget: 19},
+		HTTP: config.HTTP{Hosts: []string{"b"}, AllowedOrigins: []string{"https://a"}, MaxConnections: 21, BodyBudget: 18, AnswerBudget: 19},
 		Stream: config.Stream{
 			Heartbeat: 1, WriteTimeout: 2, Retry: 3, MaxAge: 4, Drain: 5, AheadWait: 6, PrimeWait: 7, StaleAllowed: 8,
 			MaxSubscribers: 9, SnapshotBudget: 10, MinRate: 20, Pump: "goroutines", Compression: "none", CompressionCache: 17,
@@ -37,7 +37,7 @@ func TestEveryOptionArrives(t *testing.T) {
 		{gatewayConfig(c), gateway.Config{
 			Hosts: []string{"b"}, AllowedOrigins: []string{"https://a"}, Heartbeat: 1, WriteTimeout: 2, Retry: 3, MaxAge: 4, Drain: 5,
 			AheadWait: 6, PrimeWait: 7, StaleAllowed: 8, MaxSubscribers: 9,
-			SnapshotBudget: 10, BodyBudget: 18, AnswerBudget: 19, MinRate: 20, Pump: "goroutines", Compression: "none", CompressionCache: 17, Metrics: true,
+			SnapshotBudget: 10, MaxConnections: 21, BodyBudget: 18, AnswerBudget: 19, MinRate: 20, Pump: "goroutines", Compression: "none", CompressionCache: 17, Metrics: true,
 		}},
 		{watchConfig(w), stream.WatchConfig{
 			Name: "w", SourceName: "s", OnDemand: true, Required: true, Linger: 1, SnapshotTimeout: 2,

@@ -111,7 +111,7 @@ func gatewayConfig(c *config.Config) gateway.Config {
 		StaleAllowed: c.Stream.StaleAllowed, DrainDelay: c.Stream.DrainDelay, Drain: c.Stream.Drain, MaxSubscribers: c.Stream.MaxSubscribers,
 		MaxSubscribersPerClient: c.Stream.MaxSubscribersPerClient, MaxSubscribersPerWatch: c.Stream.MaxSubscribersPerWatch,
 		TrustedProxies: c.HTTP.TrustedProxies, ForwardedHeader: c.HTTP.ForwardedHeader,
-		SnapshotBudget: c.Stream.SnapshotBudget, BodyBudget: c.HTTP.BodyBudget, AnswerBudget: c.HTTP.AnswerBudget, MinRate: c.Stream.MinRate,
+		SnapshotBudget: c.Stream.SnapshotBudget, MaxConnections: c.HTTP.MaxConnections, BodyBudget: c.HTTP.BodyBudget, AnswerBudget: c.HTTP.AnswerBudget, MinRate: c.Stream.MinRate,
 		Compression: gateway.Compression(c.Stream.Compression), CompressionCache: c.Stream.CompressionCache,
 		Pump: gateway.Pump(c.Stream.Pump), Hosts: hostsOf(c), AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled,
 	}

@@ -56,6 +56,9 @@ type HTTP struct {
 	// ForwardedHeader is the header in which they say so ("forwarded_header"; one
 	// of ForwardedHeaders).
 	ForwardedHeader string
+	// MaxConnections is the most connections of clients at one time, of all
+	// listeners ("max_connections"; what the limit on descriptors leaves).
+	MaxConnections int
 	// BodyBudget is how many bytes the bodies of writes may take at a time
 	// ("body_budget"; 64 MiB).
 	BodyBudget int64

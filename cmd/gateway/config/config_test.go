@@ -115,7 +115,7 @@ func TestEmptyFileIsTheDefault(t *testing.T) {
 }
 
 const everything = `
-http: { listen: "${HOST}:${PORT}", hosts: [app.example.com, "*.example.org"], allowed_origins: ["https://app.example.com", "http://localhost:3000"], trusted_proxies: ["10.0.0.0/8", "2001:db8::1"], forwarded_header: Forwarded, body_budget: 33MiB, answer_budget: 34MiB }
+http: { listen: "${HOST}:${PORT}", hosts: [app.example.com, "*.example.org"], allowed_origins: ["https://app.example.com", "http://localhost:3000"], trusted_proxies: ["10.0.0.0/8", "2001:db8::1"], forwarded_header: Forwarded, max_connections: 35, body_budget: 33MiB, answer_budget: 34MiB }
 grpc: { listen: ":0" }
 operations: { listen: "0.0.0.0:7002" }
 auth: none
@@ -182,7 +182,7 @@ func TestEveryOption(t *testing.T) {
 	want := &Config{
 		HTTP: HTTP{Listen: "127.0.0.1:7000", Hosts: []string{"app.example.com", "*.example.org"}, AllowedOrigins: []string{"https://app.example.com", "http://localhost:3000"},
 			TrustedProxies:  []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::1/128")},
-			ForwardedHeader: "Forwarded", BodyBudget: 33 << 20, AnswerBudget: 34 << 20},
+			ForwardedHeader: "Forwarded", MaxConnections: 35, BodyBudget: 33 << 20, AnswerBudget: 34 << 20},
 		GRPC:       GRPC{Listen: ":0"},
 		Operations: Operations{Listen: "0.0.0.0:7002"},
 		Auth:       AuthNone,

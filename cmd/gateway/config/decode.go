@@ -48,8 +48,9 @@ func (d *decoder) http(h *HTTP) field {
 			"trusted_proxies": d.networks(&h.TrustedProxies),
 			"forwarded_header": d.strThat(oneOf(ForwardedHeaders),
 				func(name string) bool { return slices.Contains(ForwardedHeaders, name) }, &h.ForwardedHeader),
-			"body_budget":   d.size(&h.BodyBudget),
-			"answer_budget": d.size(&h.AnswerBudget),
+			"max_connections": d.count(&h.MaxConnections),
+			"body_budget":     d.size(&h.BodyBudget),
+			"answer_budget":   d.size(&h.AnswerBudget),
 		})
 	}
 }

@@ -1,0 +1,14 @@
+//go:build unix
+
+package gateway
+
+import "syscall"
+
+// descriptorLimit is how many descriptors this process may have.
+func descriptorLimit() int {
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
+		return 1024
+	}
+	return int(min(uint64(l.Cur), 1<<30))
+}

@@ -1,0 +1,38 @@
+package gateway
+
+import (
+	"net"
+	"net/http"
+	"strings"
+)
+
+// healthFirst keeps connections beyond the limit for health checks. Each serves one
+// request.
+func (g *Gateway) healthFirst(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		why := g.reserved(r)
+		if why == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Connection", "close")
+		switch path := r.URL.Path; {
+		case path == "/healthz", path == "/readyz":
+			next.ServeHTTP(w, r)
+		case strings.HasSuffix(path, "/events") && !strings.Contains(path, "/resources/"):
+			next.ServeHTTP(w, r) // a refusal that a browser understands
+		default:
+			writeProblem(w, why.problem(2*g.retryHint()))
+		}
+	})
+}
+
+// reserved refuses a request over a connection that is kept for health checks; nil:
+// it is not.
+func (g *Gateway) reserved(r *http.Request) *refusal {
+	conn, _ := r.Context().Value(connKey{}).(net.Conn)
+	if p := patient(conn); p == nil || !p.reserved {
+		return nil
+	}
+	return &refusal{reason: refusedConnections, count: g.doors.count(), limit: g.doors.limit}
+}
