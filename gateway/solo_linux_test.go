@@ -134,7 +134,7 @@ func TestClientOfASoloLeaves(t *testing.T) {
 }
 
 // TestCloseNotifyWithTheRequest: it was read together with the request, before
-// the stream began.
+// the stream began, and says no more than that nothing follows.
 func TestCloseNotifyWithTheRequest(t *testing.T) {
 	secure, roots := certificate(t)
 	r := newRealGateway(t, Config{}, secure)
@@ -153,7 +153,12 @@ func TestCloseNotifyWithTheRequest(t *testing.T) {
 	if err := errors.Join(err, client.CloseWrite(), held.release()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.Copy(io.Discard, client); err != nil { // up to the end that the server makes
+	read := bufio.NewReader(client)
+	if err := (&rawStream{r: read}).until("end_of_snapshot"); err != nil {
+		t.Fatal(err)
+	}
+	r.registry.Remove("a")
+	if _, err := io.Copy(io.Discard, read); err != nil {
 		t.Error(err)
 	}
 	waitFor(nil, r, 0)
