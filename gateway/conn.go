@@ -12,8 +12,18 @@ import (
 type patientListener struct {
 	net.Listener
 	patience    time.Duration
-	connections *connections
-	health      bool // it serves health checks
+	connections *connections // among which they are counted; nil: they are not
+	health      bool         // it serves health checks
+}
+
+func listen(l net.Listener, patience time.Duration) patientListener {
+	return patientListener{Listener: l, patience: patience}
+}
+
+// counted returns l with its connections counted.
+func (l patientListener) counted(among *connections, health bool) patientListener {
+	l.connections, l.health = among, health
+	return l
 }
 
 // Accept waits for the next connection for which there is room.
@@ -147,9 +157,7 @@ func (a *attempt) again(moved bool, err error) bool {
 
 // Close closes the connection, and counts it out.
 func (c *patientConn) Close() error {
-	if c.connections != nil {
-		c.connections.leave(c)
-	}
+	c.connections.leave(c)
 	return c.Conn.Close()
 }
 

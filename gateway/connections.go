@@ -17,7 +17,7 @@ import (
 // goes first. Where none waits, some more are let in, for health checks alone: they
 // are answered as long as there is anybody to answer.
 //
-// All methods may be called from any goroutine.
+// All methods may be called from any goroutine. Nil counts nothing.
 type connections struct {
 	// Static after construction.
 	limit int
@@ -52,6 +52,9 @@ func maxConnections(descriptors int) int {
 // enter takes a connection in; false: it must be closed. One that may only ask for
 // the health of the gateway is marked.
 func (c *connections) enter(conn *patientConn, health bool) bool {
+	if c == nil {
+		return true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open++
@@ -77,6 +80,9 @@ func (c *connections) enter(conn *patientConn, health bool) bool {
 
 // leave takes a connection out.
 func (c *connections) leave(conn *patientConn) {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.leaveLocked(conn)
@@ -98,6 +104,9 @@ func (c *connections) hold() { c.add(1) }
 func (c *connections) drop() { c.add(-1) }
 
 func (c *connections) add(n int) {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open += n
@@ -154,6 +163,9 @@ func (c *connections) warnLocked(message string, args ...any) {
 
 // accepted takes note of what the system said of a new connection.
 func (c *connections) accepted(err error) {
+	if c == nil {
+		return
+	}
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 		c.warn("there are no descriptors for more connections: lower http.max_connections, or raise the limit (ulimit -n)", "error", err)
 		c.mu.Lock()

@@ -63,7 +63,7 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	running := 1
 	if l.GRPC != nil {
 		running++
-		go func() { failed <- serveGRPC(rpc, patientListener{l.GRPC, g.cfg.WriteTimeout, g.doors, false}) }()
+		go func() { failed <- serveGRPC(rpc, listen(l.GRPC, g.cfg.WriteTimeout).counted(g.doors, false)) }()
 	}
 
 	if l.Operations != nil {

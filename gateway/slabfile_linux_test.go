@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"errors"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -131,7 +130,7 @@ func blocks(t *testing.T, f *os.File) int64 {
 // TestWriteAllMixed: slabs out of the file and slices from elsewhere arrive in
 // order, also where the connection takes them in parts.
 func TestWriteAllMixed(t *testing.T) {
-	p, err := systemSockets(newConnections(1, slog.New(slog.DiscardHandler))).newPoller()
+	p, err := systemSockets(nil).newPoller()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"io"
-	"log/slog"
 	"net"
 	"testing"
 
@@ -23,7 +22,7 @@ func TestConnectionsKeepLittleUnsent(t *testing.T) {
 			c.Close()
 		}
 	}()
-	c, err := patientListener{Listener: plain, connections: newConnections(1, slog.New(slog.DiscardHandler))}.Accept()
+	c, err := listen(plain, 0).Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
