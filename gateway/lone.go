@@ -38,6 +38,9 @@ func (l *lone) speak(now time.Time) bool {
 		l.next = (l.next + 1) % len(l.follows)
 		if l.turnOf(i, &l.out) {
 			l.out.seal()
+			if l.zipper == nil {
+				l.out.holds += l.batch.Held()
+			}
 			return true
 		}
 	}

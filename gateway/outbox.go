@@ -13,6 +13,7 @@ type outbox struct {
 	size   int      // of the open chunk, as far as it is in slices
 	said   int      // bytes of all chunks so far, without their heads
 	unsent int      // bytes of sealed chunks
+	holds  int      // bytes of the log that slices may keep, which lie in larger slabs
 }
 
 // outboxSmall is how large a slice may be to be copied. A larger one is in the log,
@@ -26,8 +27,13 @@ const outboxFull = 96 << 10
 // outboxKept is how large a buffer may be to be used again.
 const outboxKept = 4 << 10
 
+// outboxHolds is how many bytes of the log an outbox may keep before it counts as
+// full: little of each slab may be in it, and it stays for as long as the connection
+// takes nothing.
+const outboxHolds = 512 << 10
+
 // full says whether what is there is to be written before more is said.
-func (o *outbox) full() bool { return o.unsent >= outboxFull }
+func (o *outbox) full() bool { return o.unsent >= outboxFull || o.holds >= outboxHolds }
 
 func (o *outbox) empty() bool { return len(o.slices) == 0 && len(o.buffer) == o.from }
 
@@ -96,7 +102,7 @@ func (o *outbox) sent(n int) {
 func (o *outbox) reset() {
 	clear(o.slices)
 	o.slices, o.buffer = o.slices[:0], o.buffer[:0]
-	o.begun, o.size, o.from, o.unsent = 0, 0, 0, 0
+	o.begun, o.size, o.from, o.unsent, o.holds = 0, 0, 0, 0, 0
 	if cap(o.buffer) > outboxKept {
 		o.buffer = nil
 	}

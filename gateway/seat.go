@@ -22,6 +22,7 @@ type seat struct {
 	streams    int       // for how many it stands while it waits
 	since      time.Time // it is where it is
 	passed     bool      // it was let in before
+	slow       bool      // it lost its last seat since it did not move
 
 	// Owned by the stream.
 	before int // how many waited before it when it came

@@ -14,6 +14,8 @@ import (
 //
 // A seat is taken back from a stream that moves less than a flush in a second, if
 // others wait: clients that stall must not hold up the queue until they time out.
+// Such a stream queues with its kind from then on, and gets every fourth seat: many
+// that trickle take that much from the others, and no more.
 //
 // All methods may be called from any goroutine. A seat's granted is called with
 // the lock held.
@@ -27,7 +29,9 @@ type snapshotBudget struct {
 	held    seatList
 	resumes seatList // waiting, with a position
 	wholes  seatList // waiting, without one
+	slow    seatList // waiting, who lost their last seat
 	passed  int      // how many with a position were let in before those without
+	quick   int      // how many were let in before those who lost their last seat
 	review  *time.Timer
 }
 
@@ -57,12 +61,15 @@ func (b *snapshotBudget) ask(p *seat, streams int, bytes int64, whole bool) bool
 	}
 	p.streams, p.bytes, p.since = streams, min(bytes, b.size), time.Now()
 	p.before = b.resumes.streams
-	if whole {
+	if whole || p.slow {
 		p.before = b.waiting()
 	}
-	if p.group && p.passed {
+	switch {
+	case p.slow:
+		b.slow.add(p)
+	case p.group && p.passed:
 		b.queue(whole).addFirst(p)
-	} else {
+	default:
 		b.queue(whole).add(p)
 	}
 	b.letIn()
@@ -93,7 +100,9 @@ func (b *snapshotBudget) queue(whole bool) *seatList {
 	return &b.resumes
 }
 
-func (b *snapshotBudget) waiting() int { return b.resumes.streams + b.wholes.streams }
+func (b *snapshotBudget) waiting() int {
+	return b.resumes.streams + b.wholes.streams + b.slow.streams
+}
 
 // leave gives the seat back, or leaves the queue.
 func (b *snapshotBudget) leave(p *seat) {
@@ -134,6 +143,13 @@ func (b *snapshotBudget) letIn() {
 
 // nextQueue is the one whose first is next.
 func (b *snapshotBudget) nextQueue() *seatList {
+	if from := b.nextQuick(); b.slow.first == nil || from.first != nil && b.quick < passBefore {
+		return from
+	}
+	return &b.slow
+}
+
+func (b *snapshotBudget) nextQuick() *seatList {
 	if b.resumes.first == nil || b.wholes.first != nil && b.passed >= passBefore {
 		return &b.wholes
 	}
@@ -141,6 +157,12 @@ func (b *snapshotBudget) nextQueue() *seatList {
 }
 
 func (b *snapshotBudget) countPassed(from *seatList) {
+	if b.quick++; from == &b.slow || b.slow.first == nil {
+		b.quick = 0
+	}
+	if from == &b.slow {
+		return
+	}
 	if b.passed++; from == &b.wholes || b.wholes.first == nil {
 		b.passed = 0
 	}
@@ -153,14 +175,19 @@ func (b *snapshotBudget) startReview() {
 	}
 }
 
-// takeBackIdle takes the seats of those who did not move.
+// takeBackIdle takes the seats of those who did not move, and remembers that of them
+// until they do.
 func (b *snapshotBudget) takeBackIdle() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.review = nil
 	for p := b.held.first; p != nil; {
 		next := p.next
-		if moved := p.moved.Swap(false); !moved && time.Since(p.since) >= reviewEvery {
+		switch moved := p.moved.Swap(false); {
+		case moved:
+			p.slow = false
+		case time.Since(p.since) >= reviewEvery:
+			p.slow = true
 			b.takeBack(p)
 		}
 		p = next

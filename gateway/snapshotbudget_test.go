@@ -16,6 +16,7 @@ type queued struct {
 	seat  *seat
 	bytes int64
 	whole bool
+	slow  bool // it lost the seat before
 	calls int
 }
 
@@ -38,17 +39,21 @@ func (w *budgetWorld) held() (n int, bytes int64) {
 // settle takes those out of the queue who have a seat now, or left, and checks that
 // nobody of the same kind was passed.
 func (w *budgetWorld) settle(t *rapid.T) {
-	still := map[bool]bool{} // whether somebody of the kind waits still
+	type kind struct{ whole, slow bool }
+	still := map[kind]bool{} // whether somebody of the kind waits still
 	for _, q := range w.waiting {
-		waits := q.seat.in == &w.budget.resumes || q.seat.in == &w.budget.wholes
-		if !waits && q.seat.in != nil && still[q.whole] {
+		of := kind{q.whole && !q.slow, q.slow}
+		waits := w.waits(q)
+		if !waits && q.seat.in != nil && still[of] {
 			t.Fatal("one that came later passed")
 		}
-		still[q.whole] = still[q.whole] || waits
+		still[of] = still[of] || waits
 	}
-	w.waiting = slices.DeleteFunc(w.waiting, func(q *queued) bool {
-		return q.seat.in != &w.budget.resumes && q.seat.in != &w.budget.wholes
-	})
+	w.waiting = slices.DeleteFunc(w.waiting, func(q *queued) bool { return !w.waits(q) })
+}
+
+func (w *budgetWorld) waits(q *queued) bool {
+	return q.seat.in == &w.budget.resumes || q.seat.in == &w.budget.wholes || q.seat.in == &w.budget.slow
 }
 
 func (w *budgetWorld) check(t *rapid.T) {
@@ -93,6 +98,9 @@ func TestSnapshotBudget(t *testing.T) {
 			"ask": func(t *rapid.T) {
 				q := any(t)
 				fresh, called := q.seat.in == nil, q.calls
+				if fresh {
+					q.slow = q.seat.slow
+				}
 				got := w.budget.ask(q.seat, 1, q.bytes, q.whole)
 				if fresh && !got {
 					w.waiting = append(w.waiting, q)
@@ -121,6 +129,67 @@ func TestSnapshotBudget(t *testing.T) {
 		if w.budget.review != nil {
 			w.budget.review.Stop()
 		}
+	})
+}
+
+// TestSlowOnesTakeLittle: those who lost their seats take every fourth, whether they
+// have a position or not, as long as others wait; and all if nobody does.
+func TestSlowOnesTakeLittle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newSnapshotBudget(1, newMetrics(stream.NewRegistry()))
+		var order []byte
+		var last *seat
+		come := func(slow, whole bool, name byte) {
+			s := &seat{slow: slow}
+			s.granted = func() { order, last = append(order, name), s }
+			b.ask(s, 1, 1, whole)
+		}
+		come(false, true, 'f')
+		for range 5 {
+			come(true, false, 't')
+		}
+		for range 4 {
+			come(false, true, 's')
+		}
+		come(false, false, 'r')
+		for range 11 {
+			b.leave(last)
+		}
+		if got := string(order); got != "frsstsstttt" {
+			t.Errorf("they passed as %s", got)
+		}
+		time.Sleep(2 * reviewEvery)
+	})
+}
+
+// TestSeatOfWhoMovesAgain: one that lost its seat, and moves once it has another, is
+// slow no more.
+func TestSeatOfWhoMovesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newSnapshotBudget(1, newMetrics(stream.NewRegistry()))
+		trickles, waits := &seat{granted: func() {}}, &seat{granted: func() {}}
+		b.ask(trickles, 1, 1, true)
+		b.ask(waits, 1, 1, true)
+		time.Sleep(2 * reviewEvery)
+		is := func(p *seat) (slow, held bool) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return p.slow, p.in == &b.held
+		}
+		if slow, held := is(trickles); !slow || held {
+			t.Fatal("the seat of one that does not move was not taken")
+		}
+		b.ask(trickles, 1, 1, true)
+		b.leave(waits)
+		b.ask(waits, 1, 1, true)
+		trickles.moved.Store(true)
+		time.Sleep(reviewEvery + reviewEvery/2)
+		if slow, held := is(trickles); slow || !held {
+			t.Error("it moves, and counts as slow")
+		}
+		b.leave(trickles)
+		b.leave(waits)
+		time.Sleep(2 * reviewEvery)
 	})
 }
 

@@ -18,6 +18,7 @@ var (
 	descResources   = watchDesc("watch_resources", "Resources in the watch.")
 	descBytes       = watchDesc("watch_log_bytes", "Bytes that the log of the watch holds.")
 	descStaged      = watchDesc("watch_staged_bytes", "Bytes that are held of what the upstream has sent and is not complete yet.")
+	descSuperseded  = watchDesc("watch_superseded_bytes", "Bytes that are held of what is superseded: it is not compacted yet, or slow subscribers and listings are in the middle of an older state.")
 	descFull        = watchDesc("watch_over_memory", "1 for a watch that does not fit into its memory ceiling, and so shows an older state, or none.")
 	descTombstones  = watchDesc("watch_tombstones", "Deletes that are kept so that subscribers can resume.")
 	descHorizon     = watchDesc("watch_horizon_age_seconds", "Age of the oldest position that can be resumed from.")
@@ -34,7 +35,7 @@ func watchDesc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descState, descRevision, descResources, descBytes, descStaged, descFull, descTombstones,
+		descState, descRevision, descResources, descBytes, descStaged, descSuperseded, descFull, descTombstones,
 		descHorizon, descSubscribers, descReconnects, descResyncs, descEvents,
 	} {
 		out <- d
@@ -47,6 +48,7 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 		collectView(out, w.Name(), w.View())
 		gauge(out, descSubscribers, float64(w.Subscribers()), w.Name())
 		gauge(out, descStaged, float64(w.Memory().Staged()), w.Name())
+		gauge(out, descSuperseded, float64(w.Memory().Superseded()), w.Name())
 		full := 0.0
 		if w.Full() != nil {
 			full = 1

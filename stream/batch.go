@@ -57,6 +57,11 @@ func (b *Batch) Empty() bool { return len(b.parts) == 0 }
 // full says whether the flush is to end where it may.
 func (b *Batch) full() bool { return b.bytes >= flushBytes || b.holds >= heldBytes }
 
+// Held is how many bytes of the log the batch keeps until its Release, and what was
+// appended of it for as long as it is used: it lies in segments of which the batch
+// may have little.
+func (b *Batch) Held() int { return b.holds }
+
 // Release lets go of the log, once what was appended of the batch is not needed any
 // more, or was copied. The batch is empty then, but for what it counts.
 func (b *Batch) Release() {
