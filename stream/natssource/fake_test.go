@@ -119,6 +119,9 @@ func (c *calls) Swept(revision uint64) {
 	c.said = revision
 }
 
+// RaiseHorizon implements stream.HorizonRaiser.
+func (c *calls) RaiseHorizon(revision uint64) error { return c.say("horizon %d", revision) }
+
 // sweptTo returns what was said of vanished keys, as of the last commit.
 func (c *calls) sweptTo() uint64 {
 	c.mu.Lock()

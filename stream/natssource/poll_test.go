@@ -124,7 +124,26 @@ func TestResumeIsOneCommit(t *testing.T) {
 	n.send(y, 1)
 	n.told("y=3@3")
 	n.send(x, 0)
-	n.told("x=4@4", "commit 4")
+	n.told("x=4@4", "horizon 5", "commit 4") // of 2 nobody knows whether x was written over
+}
+
+// What was written and vanished meanwhile, nobody here ever heard of.
+func TestResumeAdmitsWhatItMissed(t *testing.T) {
+	before := live(t)
+	before.bucket.write("k")
+	before.bucket.vanish("k")
+	n := before.resuming()
+	n.ask()
+	n.told("horizon 3", "commit 2")
+	x := n.bucket.write("x")
+	n.send(x, 0)
+	n.told("x=3@3", "commit 3")
+	forgetful := n.resuming()
+	forgetful.bucket.now.forgets = true // all positions are of this process
+	forgetful.bucket.write("k")
+	forgetful.bucket.vanish("k")
+	forgetful.ask()
+	forgetful.told("commit 3")
 }
 
 func TestResumeFindsWhatVanished(t *testing.T) {
@@ -147,7 +166,7 @@ func TestResumeIsNotFooledByTheNumber(t *testing.T) {
 	n.bucket.vanish("a")
 	c := n.bucket.write("c") // not sent yet
 	n.must(n.reader.commit(t.Context()))
-	n.told("commit 2")
+	n.told("horizon 4", "commit 2")
 	n.send(c, 0)
 	n.told("c=3@3", "-a@0", "commit 3")
 }

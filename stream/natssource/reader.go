@@ -32,6 +32,7 @@ type reader struct {
 	live   bool   // something was committed
 	dirty  bool   // something is to be committed
 	whole  bool   // of a snapshot: the server was asked what came while it was read
+	missed bool   // sequences are missing between what was known and the first commit
 
 	swept    uint64    // what vanished while a lower sequence was the last was passed on
 	vanished *vanished // and is not passed on yet; nil: nothing
@@ -105,6 +106,7 @@ func (r *reader) apply(d delivery) error {
 // judge says whether the state with this message is one that there was.
 func (r *reader) judge(d delivery) {
 	follows := d.sequence == r.at+1
+	r.missed = r.missed || !r.live && !follows
 	r.open = d.part
 	r.clean = r.clean && follows
 	reached := r.target > 0 && d.sequence >= r.target
@@ -251,10 +253,13 @@ func (r *reader) poll(ctx context.Context) error {
 // compareFirst looks for keys that vanished while nobody read.
 func (r *reader) compareFirst(ctx context.Context) error {
 	now, err := r.bucket.state(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case now.alone && now.last <= max(r.at, r.floor) && now.keys == len(r.known.keys):
+	}
+	if err := r.admit(now); err != nil {
+		return err
+	}
+	if now.alone && now.last <= max(r.at, r.floor) && now.keys == len(r.known.keys) {
 		r.sweptTo(now.last)
 		return nil
 	}

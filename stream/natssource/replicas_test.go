@@ -178,6 +178,29 @@ func TestReplicaThatWasCutOff(t *testing.T) {
 	c.agrees(two)
 }
 
+// A key is written and vanishes while a replica is cut off, which never hears of it.
+func TestKeyThatAReplicaNeverHeardOf(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	b, one, two, proxy := pair(t)
+	b.must(b.put("y", "1"))
+	one.has(3).until("a poll", func(v stream.View) bool { return v.Position("").Swept() >= 3 })
+	two.has(3)
+	proxy.Refuse()
+	proxy.Cut()
+	b.must(b.put("k", "1"))
+	one.has(4)
+	c := &visitor{}
+	c.visit(one)
+	b.purge("k")
+	b.must(b.put("z", "1"))
+	proxy.Heal()
+	two.until("z", func(v stream.View) bool { return v.Revision() >= 5 })
+	if outcome := c.visit(two); outcome != stream.OutcomeExpired {
+		t.Errorf("%s, want expired: the second replica cannot know of k", outcome)
+	}
+	c.agrees(two)
+}
+
 // A replica that begins with a snapshot knows nothing of what vanished before.
 func TestReplicaThatIsStarted(t *testing.T) {
 	b, one, _, _ := pair(t)

@@ -1,6 +1,10 @@
 package natssource
 
-import "context"
+import (
+	"context"
+
+	"github.com/watchtide/watchtide/stream"
+)
 
 // vanished is keys that the server has no message of any more, and that are still
 // to be deleted. A key may have vanished at any moment until the server had named
@@ -69,4 +73,14 @@ func (r *reader) deleteVanished() error {
 		}
 	}
 	return nil
+}
+
+// admit says that a reader which resumed may have missed keys that were written and
+// vanished while nobody read, if sequences are missing: another replica may have
+// passed them on. Where keys vanish by themselves no other one has the same epoch.
+func (r *reader) admit(now state) error {
+	if now.forgets || !r.missed && now.last == r.at {
+		return nil
+	}
+	return stream.RaiseHorizon(r.sink, now.last+1)
 }

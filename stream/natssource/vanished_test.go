@@ -122,7 +122,7 @@ func TestResumeSaysHowFarItLooked(t *testing.T) {
 	n.bucket.vanish("a")
 	c := n.bucket.write("c") // not sent yet
 	n.must(n.reader.commit(t.Context()))
-	n.told("commit 2")
+	n.told("horizon 4", "commit 2")
 	n.sweptTo(1)
 	n.send(c, 0)
 	n.told("c=3@3", "-a@0", "commit 3")
