@@ -1,6 +1,10 @@
 package streamtest
 
-import "github.com/watchtide/watchtide/stream"
+import (
+	"slices"
+
+	"github.com/watchtide/watchtide/stream"
+)
 
 // claim is what an id or an event says of what a subscriber holds.
 type claim struct {
@@ -86,6 +90,18 @@ func (e *epoch) unswept(c claim, end int) State {
 		}
 	}
 	return out.either
+}
+
+// vanished says whether a key ever vanished, in the orders that are served by a name.
+func (t *Truth) vanished(served, key string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	of := func(c stream.Change) bool { return c.Key == key }
+	return slices.ContainsFunc(t.named(served), func(e *epoch) bool {
+		return slices.ContainsFunc(e.txns, func(txn Transaction) bool {
+			return txn.Vanished && slices.ContainsFunc(txn.Changes, of)
+		})
+	})
 }
 
 // likeAt are the later states that hold nothing newer.

@@ -125,4 +125,4 @@ func (a ahead) notOlder(held Version, versions []Version) bool {
 }
 
 // horizonOf is what a bookmark says of positions that cannot be resumed.
-func horizonOf(*stream.Event) uint64 { return 0 }
+func horizonOf(e *stream.Event) uint64 { return e.Horizon }

@@ -34,6 +34,9 @@ type Replica struct {
 	watches []stream.Resume // what Watch was called with
 	up      bool            // a Watch call is being served, and its snapshot is over
 	fresh   []Freshness
+	foreign bool     // the next connection is to something else
+	polled  *listing // what the newest look at what is there has shown; nil: none
+	known   known
 }
 
 // Freshness is a moment at which an endpoint, as a source sees it, became fresh
@@ -104,8 +107,26 @@ func (r *Replica) CutSnapshot(n int) { r.change(func() { r.cut = n }) }
 // shown now.
 func (r *Replica) Compact() { r.change(func() { r.history = r.shown }) }
 
+// Foreign makes the next connection one to another upstream, as a load balancer does
+// that is not set up well: its snapshot, of an order of its own, cannot be read.
+func (r *Replica) Foreign() {
+	r.change(func() {
+		r.foreign = true
+		r.killLocked(stream.ErrUnresumable)
+	})
+}
+
 // Forget makes the endpoint one that never resumes.
 func (r *Replica) Forget() { r.change(func() { r.forget = true }) }
+
+// Poll looks at what is there. A source that follows learns what has vanished as
+// soon as it was sent everything that there was by then.
+func (r *Replica) Poll() {
+	r.change(func() {
+		_, txns := r.upstream.truth.read(r.epoch, 0, int(^uint(0)>>1))
+		r.polled = listed(txns)
+	})
+}
 
 // Say passes on what the upstream says of its own freshness.
 func (r *Replica) Say(state stream.State, reason string) {
@@ -200,6 +221,8 @@ type session struct {
 
 	epoch, sent int // of Truth: what the source was told
 	kills, said int // how many of the replica's were there before or are seen
+	polled      *listing
+	known       known
 	more        <-chan struct{}
 	killed      bool
 	killErr     error
@@ -217,10 +240,22 @@ func (s *session) open(resume stream.Resume) (begin func() error, err error) {
 		return nil, r.refuse
 	}
 	s.epoch, s.kills, s.said = r.epoch, r.kills, len(r.says)
+	if r.foreign {
+		r.foreign = false
+		return s.unreadable, nil
+	}
 	name, shown := truth.read(r.epoch, 0, r.shown)
 	head := shown[len(shown)-1]
 	from := min(truth.find(r.epoch, resume.Revision), len(shown))
-	if resume.Epoch == name && resume.Revision <= head.Revision && !r.forget && from >= max(r.history, 1) {
+	may := resume.Epoch == name && resume.Revision <= head.Revision && !r.forget && from >= max(r.history, 1)
+	if s.polled = r.polled; r.upstream.deletes == Vanishing {
+		s.known = r.known.clone()
+		if may && s.known.at == resume.Revision && s.known.epoch == r.epoch {
+			return func() error { return s.compare(from, shown) }, nil
+		}
+		may = false
+	}
+	if may {
 		return func() error { return s.resume(from, shown) }, nil
 	}
 	cut := r.cut
@@ -241,6 +276,17 @@ func (s *session) resume(from int, shown []Transaction) error {
 	return nil
 }
 
+// unreadable sends a snapshot with a value that is not JSON on one line.
+func (s *session) unreadable() error {
+	if err := s.sink.Reset("foreign"); err != nil {
+		return err
+	}
+	if err := s.sink.Upsert(stream.Resource{Key: "k", Revision: 1, Value: []byte("1\n2")}); err != nil {
+		return err
+	}
+	return s.sink.Commit(1)
+}
+
 func (s *session) snapshot(name string, at Transaction, sent, cut int) error {
 	if err := s.sink.Reset(name); err != nil {
 		return err
@@ -259,7 +305,11 @@ func (s *session) snapshot(name string, at Transaction, sent, cut int) error {
 		return fmt.Errorf("%w at the end of a snapshot", ErrCut)
 	}
 	s.sent = sent
-	return s.sink.Commit(at.Revision)
+	s.known = known{epoch: s.epoch, keys: map[string]uint64{}}
+	for key, v := range at.After {
+		s.known.keys[key] = v.Revision
+	}
+	return s.commit(at.Revision, at.Revision)
 }
 
 // follow sends what the endpoint shows and the source was not told.
@@ -275,7 +325,7 @@ func (s *session) follow() error {
 			return err
 		}
 	}
-	return nil
+	return s.sweep()
 }
 
 func (s *session) say(status stream.Status) error {
@@ -301,12 +351,26 @@ func (s *session) news() ([]Transaction, []stream.Status) {
 	}
 	says := r.says[s.said:]
 	s.said = len(r.says)
+	if r.polled != s.polled {
+		s.polled = r.polled
+		s.known.swept = false
+	}
 	_, txns := r.upstream.truth.read(s.epoch, min(s.sent, r.shown), r.shown)
 	s.sent += len(txns)
 	return txns, says
 }
 
 func (s *session) send(txn Transaction) error {
+	if txn.Vanished {
+		return nil // nobody is told
+	}
+	if err := s.stage(txn); err != nil {
+		return err
+	}
+	return s.commit(txn.Revision, s.known.complete)
+}
+
+func (s *session) stage(txn Transaction) error {
 	for _, c := range txn.Changes {
 		err := error(nil)
 		if c.Deleted {
@@ -317,8 +381,9 @@ func (s *session) send(txn Transaction) error {
 		if err != nil {
 			return err
 		}
+		s.known.note(c)
 	}
-	return s.sink.Commit(txn.Revision)
+	return nil
 }
 
 var closedChannel = func() <-chan struct{} {

@@ -47,7 +47,7 @@ func (h *History) cameExact(c *Connection) bool {
 		return true
 	}
 	p := c.From.Position
-	claims := h.Truth.claimed(claim{epoch: p.Epoch, revision: p.AsOf, swept: sweptOf(p), mixed: c.mixed()})
+	claims := h.Truth.claimed(claim{epoch: p.Epoch, revision: p.AsOf, swept: p.Swept(), mixed: c.mixed()})
 	return len(c.firstLead()) == 0 && len(claims) == 1 && len(claims[0].either) == 0
 }
 
@@ -72,19 +72,21 @@ func (s *step) completeTo() uint64 {
 }
 
 // deletedSince says whether an event is a delete that the upstream made after a
-// revision. One without a revision of its own shows another one, and may share the
-// revision.
+// revision. What a snapshot did not have any more was deleted at the latest there;
+// a delete without a revision of its own may share the revision, and shows another;
+// and what vanishes each replica finds by itself, whatever others knew.
 func (h *History) deletedSince(revision uint64, s *step) bool {
 	r := s.event.Resource
 	if s.event.Type != stream.Delete {
 		return false
 	}
-	versions := h.Truth.Versions(s.epoch, r.Key)
-	if !h.DeletesUnnumbered {
-		return r.Revision > revision && place(versions, 0, Version{Revision: r.Revision}) >= 0
+	if h.Truth.vanished(s.epoch, r.Key) {
+		return true
 	}
+	versions := h.Truth.Versions(s.epoch, r.Key)
 	for at := deletion(versions, 0); at >= 0; at = deletion(versions, at+1) {
-		if versions[at].Revision >= revision {
+		made := versions[at].Revision
+		if made > revision && made <= r.Revision || h.DeletesUnnumbered && made >= revision {
 			return true
 		}
 	}
@@ -110,6 +112,9 @@ func (h *History) reallyDeleted(s *step) error {
 		return nil
 	}
 	versions := h.Truth.Versions(s.epoch, s.event.Resource.Key)
+	if a, leads := s.lead[s.event.Resource.Key]; leads && a.upTo > s.asOf && a.notOlder(Version{}, versions) {
+		return nil // the replica knows nothing of what is held
+	}
 	if at := place(versions, 0, held); at < 0 || deletion(versions, at) < 0 {
 		return fmt.Errorf("%q is deleted, and upstream it never was", s.event.Resource.Key)
 	}

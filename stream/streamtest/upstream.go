@@ -20,6 +20,11 @@ const (
 	// LastSeen: a delete comes with the revision that the resource had when it
 	// was last seen, and moves nothing forward (Consul).
 	LastSeen
+	// Vanishing: a delete has the revision of its transaction, but resources may
+	// vanish as well, without a trace in the upstream's order. Each endpoint finds
+	// them by a look at what is there; see [Upstream.Vanish] and [Replica.Poll]
+	// (NATS).
+	Vanishing
 )
 
 // Upstream is a whole upstream in memory, and its truth. Sources that follow it
@@ -84,7 +89,7 @@ func (u *Upstream) Commit(step uint64, writes ...Write) uint64 {
 }
 
 func (u *Upstream) raises(writes []Write) bool {
-	return u.deletes == OwnRevision || slices.ContainsFunc(writes, func(w Write) bool { return !w.Delete })
+	return u.deletes == OwnRevision || u.deletes == Vanishing || slices.ContainsFunc(writes, func(w Write) bool { return !w.Delete })
 }
 
 func (u *Upstream) change(w Write, revision uint64, before State) (stream.Change, bool) {
@@ -101,6 +106,18 @@ func (u *Upstream) change(w Write, revision uint64, before State) (stream.Change
 		r.Revision = old.Revision
 	}
 	return stream.Change{Resource: r, Deleted: true}, ok
+}
+
+// Vanish lets resources go that are there, and returns how many were.
+func (u *Upstream) Vanish(keys ...string) int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	state := u.State()
+	keys = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return state[key].Revision == 0 })
+	if len(keys) > 0 {
+		u.truth.Vanish(keys...)
+	}
+	return len(keys)
 }
 
 // named is what watches call an epoch of the upstream.

@@ -257,12 +257,10 @@ func (h *History) wanted(s *step, c claimed, revision uint64) State {
 // the id says that stands with the event; 0 if there is none.
 func (s *step) swept(revision uint64) uint64 {
 	if m := s.flush.Mark; m != nil && !m.Position.Partial() && m.Position.AsOf == revision {
-		return sweptOf(m.Position)
+		return m.Position.Swept()
 	}
 	return 0
 }
-
-func sweptOf(p stream.Position) uint64 { return p.AsOf }
 
 // mixed says whether what a subscriber holds may have been made at two replicas.
 func (c *Connection) mixed() bool {

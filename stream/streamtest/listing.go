@@ -1,0 +1,106 @@
+package streamtest
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// listing is what an upstream in which resources vanish held at one moment, as it
+// answers to one who asks for the names of all keys. Never changed.
+type listing struct {
+	txns    int    // of its order
+	head    uint64 // when it was asked
+	present State
+}
+
+func listed(txns []Transaction) *listing {
+	last := txns[len(txns)-1]
+	return &listing{txns: len(txns), head: last.Revision, present: last.After}
+}
+
+// known is what a source remembers of an upstream in which resources vanish, over
+// its connections too.
+type known struct {
+	epoch    int // of Truth
+	at       uint64
+	keys     map[string]uint64 // their revisions
+	complete uint64            // nothing is known that vanished while the head was before it
+	swept    bool              // the newest listing was compared
+}
+
+func (k *known) note(c stream.Change) {
+	switch {
+	case k.keys == nil:
+	case c.Deleted:
+		delete(k.keys, c.Key)
+	default:
+		k.keys[c.Key] = c.Revision
+	}
+}
+
+// clone is what is known now: what is staged next may never be committed.
+func (k known) clone() known {
+	k.keys = maps.Clone(k.keys)
+	return k
+}
+
+// compare resumes where resources vanish: what is newer, and what is gone by what
+// there is now, become visible together.
+func (s *session) compare(from int, shown []Transaction) error {
+	for _, txn := range shown[from:] {
+		if txn.Vanished {
+			continue
+		}
+		if err := s.stage(txn); err != nil {
+			return err
+		}
+	}
+	s.sent = len(shown)
+	return s.remove(listed(shown))
+}
+
+// sweep compares the newest listing, once everything was sent that there was by
+// then.
+func (s *session) sweep() error {
+	l := s.polled
+	if l == nil || s.known.swept || s.known.epoch != s.epoch || s.sent < l.txns || s.replica.upstream.deletes != Vanishing {
+		return nil
+	}
+	return s.remove(l)
+}
+
+// remove deletes what a listing does not have, and commits.
+func (s *session) remove(l *listing) error {
+	for _, key := range sortedKnown(s.known.keys) {
+		if _, there := l.present[key]; there || s.known.keys[key] > l.head {
+			continue
+		}
+		if err := s.sink.Delete(key, 0); err != nil {
+			return err
+		}
+		delete(s.known.keys, key)
+	}
+	s.known.swept = true
+	return s.commit(max(s.known.at, l.head), max(s.known.complete, l.head))
+}
+
+func sortedKnown(keys map[string]uint64) []string { return slices.Sorted(maps.Keys(keys)) }
+
+// commit ends a transaction at a revision. What vanished before another one is
+// known.
+func (s *session) commit(revision, complete uint64) error {
+	if s.replica.upstream.deletes != Vanishing {
+		return s.sink.Commit(revision)
+	}
+	stream.Swept(s.sink, complete)
+	if err := s.sink.Commit(revision); err != nil {
+		return err
+	}
+	s.known.at, s.known.complete = revision, complete
+	s.replica.mu.Lock()
+	defer s.replica.mu.Unlock()
+	s.replica.known = s.known.clone()
+	return nil
+}
