@@ -49,6 +49,14 @@ test: servers ## run all tests with the race detector, in random order (WATCHTID
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory client dashboard-check browser; \
 	else echo "==> web: not tested, npm is missing: install Node 20 or newer" >&2; fi
 
+# How many histories are played, and the seed of the first (0: by the clock).
+N    ?= 100000
+SEED ?= 0
+
+.PHONY: histories
+histories: ## play random histories through trees of gateways, through all checkers (N=100000, SEED=1: from this seed on)
+	$(GO) test -count 1 -timeout 0 -run '^TestHistories$$' -v ./stream/histories -args -histories $(N) -seed $(SEED)
+
 .PHONY: client
 client: ## check, test and pack the TypeScript client (needs Node 20 or newer, with npm)
 	@echo "==> web/client" >&2

@@ -36,6 +36,7 @@ var imports = []struct {
 	{"stream/streamtest/faultproxy", []string{"stream/streamtest/loopback"}, "it carries bytes, and knows no source"},
 	{"stream/streamtest/faults", []string{"stream", "stream/streamtest", "stream/streamtest/faultproxy"}, "the harness proves any Source through any fault, so that it must know none"},
 	{"stream/streamtest/*", []string{"stream", "stream/streamtest", "stream/streamtest/*"}, "the test kit knows no source: each brings its own rig"},
+	{"stream/histories", nil, "all of it is tests, which make trees of real gateways"},
 	{"stream/store", []string{"stream", "openapi/watchtidev1", "stream/grpcsource"}, "the store is a WatchList server in this process, and is followed like any other"},
 	{"stream/ssesource", []string{"stream", "stream/sseclient"}, "a gateway's streams are read by sseclient, for the command line too"},
 	{"stream/*", []string{"stream", "openapi/watchtidev1"}, "a source knows the domain and its one upstream; neither the gateway nor another source"},

@@ -1,0 +1,88 @@
+package histories
+
+import (
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// client is a subscriber, with or without a connection.
+type client struct {
+	world        *world
+	name, prefix string
+	slow         bool
+	// holds: it applies events when an id comes, and drops those that have none when
+	// its connection ends. Else it applies each at once.
+	holds bool
+
+	conn  *streamtest.Connection
+	at    *node
+	last  *streamtest.Mark // its last id
+	held  streamtest.State // what it held when it hung up, if that is not what it held at its last id
+	ahead uint64           // the head of the replica that it had that from
+}
+
+func (c *client) up() bool { return c.conn != nil && c.conn.Live() }
+
+// dial connects from an id, with what was held at that id, or, as the client comes
+// from its last connection, with what it holds.
+func (c *client) dial(n *node, from *streamtest.Mark, held streamtest.State) {
+	c.at, c.last, c.held = n, from, nil
+	d := streamtest.Dial{Client: c.name, Replica: n.replica(), Prefix: c.prefix, Slow: c.slow, From: from, Mixed: n.mixed()}
+	if held != nil {
+		d.Begin, d.Ahead = held, c.ahead
+	}
+	c.conn = c.world.history.Connect(n.watch, d)
+	if !c.slow {
+		c.drain()
+	}
+}
+
+func (c *client) hangUp() {
+	if !c.up() {
+		return
+	}
+	c.note()
+	c.keep()
+	c.conn.Close()
+}
+
+// cut ends the connection in the middle of a flush, of which n events arrive.
+func (c *client) cut(n int) {
+	c.conn.Mixed = c.conn.Mixed || c.at.mixed()
+	c.conn.CutAfter(n)
+	c.note()
+	c.keep()
+}
+
+// keep is what a client does when its connection has ended.
+func (c *client) keep() {
+	c.held = nil
+	if !c.holds {
+		c.held = c.conn.State()
+		c.ahead = max(c.ahead, c.at.watch.View().Revision())
+	}
+}
+
+func (c *client) drain() {
+	for c.step() {
+	}
+}
+
+// step reads one flush, and keeps its id.
+func (c *client) step() bool {
+	c.conn.Mixed = c.conn.Mixed || c.at.mixed()
+	ok := c.conn.Step()
+	c.note()
+	return ok
+}
+
+// note keeps the ids of the connection.
+func (c *client) note() {
+	for _, m := range c.conn.Marks() {
+		c.last = m
+		id := given{c.prefix, m.Position, len(m.State), m.Exact()}
+		if !c.world.seen[id] {
+			c.world.seen[id] = true
+			c.world.ids[c.prefix] = append(c.world.ids[c.prefix], m)
+		}
+	}
+}

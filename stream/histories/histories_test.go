@@ -1,0 +1,120 @@
+package histories
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var (
+	number   = flag.Uint64("histories", 500, "how many histories are played")
+	limit    = flag.Duration("for", 0, "how long histories are played at most; 0: until all are")
+	first    = flag.Uint64("seed", 0, "the seed of the first history, the others follow; 0: the clock")
+	progress = flag.Duration("progress", time.Minute, "how often progress is told")
+	deletes  = flag.Int("deletes", -1, "the streamtest.DeleteRevisions of all upstreams; -1: any")
+	behind   = flag.Int("others", 2, "how many gateways there are at most behind those that follow the upstream")
+	wide     = flag.Bool("wide", false, "all histories have many keys, and transactions that take a while")
+	patience = flag.Duration("shrink", 20*time.Second, "how long a smaller history is looked for that fails too")
+)
+
+// TestHistories plays histories, each by its own seed. What is not part of the seed
+// is the order in which goroutines run that could run at the same moment: a history
+// that failed may need to be played some times.
+func TestHistories(t *testing.T) {
+	if *first == 0 {
+		*first = uint64(time.Now().UnixNano()) >> 10
+	}
+	p := &players{t: t, began: time.Now(), told: time.Now()}
+	t.Run("seeds", func(t *testing.T) {
+		for range runtime.GOMAXPROCS(0) {
+			t.Run("", func(t *testing.T) {
+				t.Parallel()
+				p.play(t)
+			})
+		}
+	})
+	t.Log(p.summary(), &reached)
+}
+
+// players play histories at the same time.
+type players struct {
+	t     *testing.T
+	began time.Time
+	told  time.Time // guarded by telling
+
+	taken, played atomic.Uint64
+	failed        atomic.Bool
+	telling       atomic.Bool
+}
+
+func (p *players) play(t *testing.T) {
+	for !p.failed.Load() {
+		n := p.taken.Add(1) - 1
+		if n >= *number || *limit > 0 && time.Since(p.began) > *limit {
+			return
+		}
+		c := seeded(*first + n)
+		if err, report := run(t, c); err != nil && !p.failed.Swap(true) {
+			t.Error(smallest(t, *first+n, c.made, report))
+			return
+		}
+		p.played.Add(1)
+		p.tell()
+	}
+}
+
+// tell says from time to time how far it is.
+func (p *players) tell() {
+	if !p.telling.CompareAndSwap(false, true) {
+		return
+	}
+	defer p.telling.Store(false)
+	if time.Since(p.told) >= *progress {
+		p.told = time.Now()
+		fmt.Println(p.summary())
+	}
+}
+
+func (p *players) summary() string {
+	took, played := time.Since(p.began), p.played.Load()
+	return fmt.Sprintf("%d histories, seeds %d to %d, in %v: %.0f a minute",
+		played, *first, *first+played-1, took.Round(time.Second), float64(played)/took.Minutes())
+}
+
+// smallest says what the smallest history is that fails.
+func smallest(t *testing.T, seed uint64, made []int, report string) string {
+	kind, _, _ := strings.Cut(report, ":")
+	played := len(made)
+	made = shrink(made, func(candidate []int) bool {
+		err, smaller := run(t, chosen(candidate))
+		if err == nil || !strings.HasPrefix(smaller, kind) {
+			return false
+		}
+		report = smaller
+		return true
+	}, *patience)
+	return fmt.Sprintf("seed %d (%d choices, of which %d are enough): %s", seed, played, len(made), report)
+}
+
+// run plays a history, and returns what was found, and a report of it.
+func run(t *testing.T, c *choices) (err error, report string) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errors.New("panic")
+			report = fmt.Sprintf("panic: %v", p)
+		}
+	}()
+	synctest.Test(t, func(*testing.T) {
+		w := newWorld(c)
+		if err = w.play(); err != nil {
+			report = w.report(err)
+		}
+	})
+	return err, report
+}

@@ -1,0 +1,139 @@
+package histories
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// mutant is a fault that the code once had: texts of files that are replaced by
+// others.
+type mutant struct {
+	name  string
+	edits []edit
+	args  []string // that narrow the histories
+}
+
+// edit is one text of a file below the module.
+type edit struct{ file, old, new string }
+
+// mutants are what the histories must find. Histories that find none of these would
+// find nothing else of the kind either.
+var mutants = []mutant{
+	{
+		name: "a transaction is changed while it is applied",
+		edits: []edit{{
+			file: "stream/sink.go",
+			old:  "	err := <-s.replies\n",
+			new:  "	var err error\n	select {\n	case err = <-s.replies:\n	case <-s.ctx.Done():\n		return context.Cause(s.ctx)\n	}\n",
+		}},
+		args: []string{"-wide"},
+	},
+	{
+		name: "a gateway does not learn what the one before it may have missed",
+		edits: []edit{{
+			file: "stream/ssesource/reader.go",
+			old:  "if e.Horizon != \"\" && r.phase != opening {",
+			new:  "if e.Horizon != \"\" && r.phase != opening && r.watch == \"\" {",
+		}},
+	},
+	{
+		name: "a snapshot that is refused takes the name of a restored order away",
+		edits: []edit{{
+			file: "stream/ingest.go",
+			old:  "		result, err = in.log.replace(epoch, snapshot, m.revision, m.swept)\n	}\n",
+			new:  "		result, err = in.log.replace(epoch, snapshot, m.revision, m.swept)\n	} else if m.epoch != in.sourceEpoch {\n		clear(in.aliases)\n	}\n",
+		}},
+	},
+	{
+		name: "a delete without a revision loses against an upsert before it",
+		edits: []edit{{
+			file: "stream/transaction.go",
+			old:  "	if !c.Deleted && !k.deleted && c.Revision < k.upsert {\n",
+			new:  "	if c.Revision < k.upsert {\n",
+		}},
+	},
+	{
+		name: "a client that applies each event at once has no exception",
+		edits: []edit{{
+			file: "stream/streamtest/ordered.go",
+			old:  "leads && a.upTo > s.asOf",
+			new:  "leads && a.upTo > s.asOf && false",
+		}},
+	},
+}
+
+// TestMutants builds the histories with each fault, and wants them to find it.
+func TestMutants(t *testing.T) {
+	module, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			if testing.Short() && i > 1 {
+				t.Skip("short")
+			}
+			binary, err := m.build(module, t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			found, err := m.play(binary)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("found after %v: %s", time.Since(began).Round(100*time.Millisecond), found)
+		})
+	}
+}
+
+// build builds the test binary of this package with the fault.
+func (m *mutant) build(module, dir string) (binary string, err error) {
+	replace := map[string]string{}
+	for i, e := range m.edits {
+		path, mutated := filepath.Join(module, e.file), filepath.Join(dir, fmt.Sprint(i, ".go"))
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return "", err
+		}
+		if n := strings.Count(string(source), e.old); n != 1 {
+			return "", fmt.Errorf("%s holds a text of the mutant %q %d times, want once: the code has changed, so change the mutant too:\n%s",
+				e.file, m.name, n, e.old)
+		}
+		if err := os.WriteFile(mutated, []byte(strings.Replace(string(source), e.old, e.new, 1)), 0o600); err != nil {
+			return "", err
+		}
+		replace[path] = mutated
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	overlay, binary := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "histories.test")
+	if err := os.WriteFile(overlay, text, 0o600); err != nil {
+		return "", err
+	}
+	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("the mutant does not build: %w\n%s", err, out)
+	}
+	return binary, nil
+}
+
+// play plays histories until one fails. The error says that none did.
+func (m *mutant) play(binary string) (found string, err error) {
+	args := append([]string{"-test.run", "^TestHistories$", "-histories", "100000", "-shrink", "0", "-for", "60s"}, m.args...)
+	out, err := exec.Command(binary, args...).CombinedOutput()
+	for line := range strings.Lines(string(out)) {
+		if _, after, ok := strings.Cut(line, "seed "); ok && err != nil {
+			return strings.TrimSpace("seed " + after), nil
+		}
+	}
+	return "", fmt.Errorf("not found (%w): %s", err, out)
+}

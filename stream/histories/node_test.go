@@ -1,0 +1,196 @@
+package histories
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/ssesource"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+const (
+	heartbeat     = 5 * time.Second
+	staleAfter    = time.Second
+	behindTimeout = 10 * time.Second
+	aheadWait     = time.Second
+)
+
+// node is one gateway of a tree. Owned by the goroutine of its history, but for
+// what links read.
+type node struct {
+	// Static after construction.
+	name     string
+	world    *world
+	endpoint *streamtest.Replica // what a root follows; nil: the node follows others
+	link     *link               // what any other node follows; nil for a root
+	history  stream.History
+	maxBytes int64
+
+	registry *stream.Registry
+	watch    *stream.Watch
+	second   *ssesource.Source // of the other watch, which joins and leaves
+	joined   bool
+	followed bool         // others follow it
+	listener *listener    // nil: nobody can follow it now
+	server   *http.Server // of the listener
+	lives    int
+}
+
+// replica names the node since its last start: it knows nothing of before.
+func (n *node) replica() string { return fmt.Sprint(n.name, "/", n.lives) }
+
+func (n *node) start() error {
+	n.registry = stream.NewRegistry()
+	source, err := n.source()
+	if err != nil {
+		return err
+	}
+	if n.watch, err = n.add("w", source); err != nil {
+		return err
+	}
+	n.lives++
+	if n.followed {
+		return n.serve()
+	}
+	return nil
+}
+
+// source is what the node follows. A root has the other watch from the start.
+func (n *node) source() (stream.Source, error) {
+	if n.endpoint != nil {
+		_, err := n.add("x", streamtest.NewScripted([]streamtest.Step{
+			streamtest.Reset("x"), streamtest.Upsert("k", 1, "1"), streamtest.Commit(1), streamtest.Hang(),
+		}))
+		return n.endpoint, err
+	}
+	u, err := ssesource.New(ssesource.Config{URL: "http://" + n.link.host})
+	if err != nil {
+		return nil, err
+	}
+	if n.second, err = u.Source("x", ""); err != nil {
+		return nil, err
+	}
+	n.joined = false
+	return u.Source("w", "")
+}
+
+func (n *node) add(name string, s stream.Source) (*stream.Watch, error) {
+	c := stream.WatchConfig{
+		Name: name, SourceName: "upstream", Source: s, History: n.history,
+		StaleAfter: staleAfter, BehindTimeout: behindTimeout,
+		Backoff: stream.Backoff{Min: 100 * time.Millisecond, Max: 800 * time.Millisecond},
+	}
+	if name == "w" {
+		c.MaxBytes = n.maxBytes
+	}
+	return n.registry.Add(c)
+}
+
+func (n *node) serve() error {
+	g, err := gateway.New(gateway.Config{
+		Registry: n.registry, Logger: slog.New(slog.DiscardHandler), Pump: gateway.PumpGoroutines,
+		Compression: gateway.CompressionNone, Heartbeat: heartbeat, AheadWait: aheadWait, Retry: 100 * time.Millisecond,
+	})
+	if err != nil {
+		return err
+	}
+	n.listener, n.server = newListener(), &http.Server{Handler: n.noting(g.Handler())}
+	go func(s *http.Server, l *listener) { _ = s.Serve(l) }(n.server, n.listener)
+	return nil
+}
+
+// noting notes who goes on in the middle of a snapshot or a catch-up: where deletes
+// have no revision, the next node may know others of them.
+func (n *node) noting(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if l, ok := links.Load(r.Host); ok {
+			defer l.(*link).asked(n, r)()
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// asked notes a request for streams, until the function that it returns is called.
+func (l *link) asked(n *node, r *http.Request) (answered func()) {
+	id, watches := r.Header.Get("Last-Event-ID"), r.URL.Query()["watch"]
+	n.world.say("%s asks %s for %q from %q", l.of, n.name, watches, id)
+	l.mixed.CompareAndSwap(false, strings.Contains(id, "/"))
+	if !slices.Contains(watches, "w") {
+		return func() {}
+	}
+	l.served.Store(n)
+	return func() { l.served.CompareAndSwap(n, nil) }
+}
+
+// mixed says whether what the node serves may have been made at two nodes, one after
+// the other.
+func (n *node) mixed() bool {
+	if n.link == nil || n.world.shape.deletes == streamtest.OwnRevision {
+		return false
+	}
+	return n.link.mixed.Load() || slices.ContainsFunc(n.link.targets, (*node).mixed)
+}
+
+// fits says whether what there is fits into the memory of the node, and of those
+// that it follows.
+func (n *node) fits() bool {
+	if n.watch.Full() != nil {
+		return false
+	}
+	return n.link == nil || !slices.ContainsFunc(n.link.targets, func(to *node) bool { return !to.fits() })
+}
+
+// truthful says whether a node that says that it is in sync has what the one has
+// that it follows. Everything is at rest.
+func (n *node) truthful() error {
+	if n.link == nil || !n.fits() || n.watch.Status().State != stream.InSync {
+		return nil
+	}
+	to := n.link.served.Load()
+	if to == nil || !n.link.flows() {
+		return nil
+	}
+	own, other := n.watch.View(), to.watch.View()
+	if own.Epoch() == other.Epoch() && own.Revision() < other.Revision() && !alike(own, other) {
+		return fmt.Errorf("%s says that it is in sync at %d, and %s, which it follows, is at %d",
+			n.name, own.Revision(), to.name, other.Revision())
+	}
+	return nil
+}
+
+// alike says whether two views show the same.
+func alike(a, b stream.View) bool {
+	for r := range b.Resources("") {
+		if own, ok := a.Get(r.Key); !ok || own.Revision != r.Revision {
+			return false
+		}
+	}
+	return a.Count() == b.Count()
+}
+
+// stop ends the node: nothing that it knew is left.
+func (n *node) stop() {
+	if n.listener != nil {
+		_ = n.server.Close()
+		n.listener = nil
+	}
+	n.registry.Close()
+}
+
+// join lets the other watch join the request that the node follows the first one
+// with, or leave it.
+func (n *node) join() error {
+	n.joined = !n.joined
+	if !n.joined {
+		n.registry.Remove("x")
+		return nil
+	}
+	_, err := n.add("x", n.second)
+	return err
+}

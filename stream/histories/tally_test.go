@@ -1,0 +1,84 @@
+package histories
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// tally counts what happened in all histories, so that one can see what they reach.
+type tally struct {
+	mu     sync.Mutex // guards the following field
+	counts map[string]int
+}
+
+var reached = tally{counts: map[string]int{}}
+
+func (t *tally) add(n int, format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.counts[fmt.Sprintf(format, args...)] += n
+}
+
+func (t *tally) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var b strings.Builder
+	for _, what := range slices.Sorted(maps.Keys(t.counts)) {
+		fmt.Fprintf(&b, "\n%10d %s", t.counts[what], what)
+	}
+	return b.String()
+}
+
+// count counts what happened in a history.
+func (w *world) count() {
+	for _, n := range w.nodes {
+		n.count()
+	}
+	for _, c := range w.history.Connections() {
+		reached.add(1, "subscriptions that began: %s", c.Outcome())
+		countEvents(c)
+	}
+}
+
+// count counts what a node is left with.
+func (n *node) count() {
+	kind := "of nodes behind others"
+	if n.endpoint != nil {
+		kind = "of roots"
+	}
+	stats := n.watch.Stats()
+	for reason, times := range stats.Reconnects {
+		reached.add(int(times), "reconnects %s: %s", kind, reason)
+	}
+	for reason, times := range stats.Resyncs {
+		reached.add(int(times), "snapshots %s: %s", kind, reason)
+	}
+}
+
+func countEvents(c *streamtest.Connection) {
+	if c.From != nil && !c.From.Exact() {
+		reached.add(1, "subscriptions with more than their id says")
+	}
+	for _, f := range c.Flushes {
+		if f.Cut {
+			reached.add(1, "flushes cut")
+		}
+		if f.Mark != nil && f.Mark.Position.Partial() {
+			reached.add(1, "ids in the middle of something")
+		}
+		for _, e := range f.Events {
+			switch e.Type {
+			case stream.StatusChange:
+				reached.add(1, "status %v", e.State)
+			case stream.Reset:
+				reached.add(1, "reset %s", e.Reason)
+			}
+		}
+	}
+}

@@ -1,0 +1,384 @@
+package histories
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// keys are few, so that they are changed, deleted and created again often.
+var keys = []string{"a/1", "a/2", "a/3", "b/1", "b/2", "c", "d", "e"}
+
+// manyKeys make transactions that take a while.
+var manyKeys = func() (out []string) {
+	for i := range 500 {
+		out = append(out, fmt.Sprintf("k/%03d", i))
+	}
+	return out
+}()
+
+func (w *world) keys() []string {
+	if w.shape.wide {
+		return manyKeys
+	}
+	return keys
+}
+
+// world is one history under way, inside of a synctest bubble: nothing happens by
+// itself but what time brings.
+type world struct {
+	*choices
+	shape    shape
+	upstream *streamtest.Upstream
+	history  *streamtest.History
+	roots    []*node
+	nodes    []*node // the roots, and then who is behind them
+	clients  []*client
+	ids      map[string][]*streamtest.Mark // every id that was given, by prefix
+	seen     map[given]bool
+	began    time.Time
+	restores int
+	stealth  bool // the upstream went back without a new name
+	values   int
+	beats    int
+	untrue   error // what a node said of itself
+
+	mu    sync.Mutex // guards the following field
+	trace []string
+}
+
+// given is an id as those who hold it came by it.
+type given struct {
+	prefix string
+	at     stream.Position
+	holds  int // how many resources: where deletes have no revision, an id is not all
+	exact  bool
+}
+
+// shape is what is decided of a history before it begins.
+type shape struct {
+	deletes streamtest.DeleteRevisions
+	roots   int
+	others  int
+	heavy   bool // values are large
+	wide    bool // there are many keys
+	patchy  bool // endpoints forget history, and fall behind
+	steps   int
+}
+
+func newShape(c *choices) shape {
+	s := shape{
+		deletes: oneOf(c, streamtest.OwnRevision, streamtest.OwnRevision, streamtest.NoRevision, streamtest.LastSeen,
+			streamtest.Vanishing, streamtest.Vanishing),
+		roots:  1 + c.pick(2),
+		others: c.pick(*behind + 1),
+		heavy:  c.rarely(6),
+		patchy: c.pick(4) > 0,
+		steps:  5 + c.pick(26),
+	}
+	if *deletes >= 0 {
+		s.deletes = streamtest.DeleteRevisions(*deletes)
+	}
+	if s.wide = c.rarely(40) || *wide; s.wide {
+		s.heavy, s.steps = false, 3+s.steps%4 // each costs as much as a hundred others
+	}
+	return s
+}
+
+func newWorld(c *choices) *world {
+	s := newShape(c)
+	u := streamtest.NewUpstream("e0", s.deletes)
+	return &world{
+		choices: c, shape: s, upstream: u, began: time.Now(),
+		ids: map[string][]*streamtest.Mark{}, seen: map[given]bool{},
+		history: &streamtest.History{
+			Truth: u.Truth(), Heartbeat: heartbeat, StaleAfter: staleAfter,
+			Freshness:         map[string][]streamtest.Freshness{},
+			DeletesUnnumbered: s.deletes != streamtest.OwnRevision,
+		},
+	}
+}
+
+// play plays the whole history. The error is what was found.
+func (w *world) play() error {
+	defer w.end()
+	if err := w.grow(); err != nil {
+		return err
+	}
+	w.settle()
+	for range w.pick(3) {
+		if err := w.connect(); err != nil {
+			return err
+		}
+	}
+	for range w.shape.steps {
+		if err := w.act(); err != nil {
+			return err
+		}
+		w.settle()
+	}
+	return w.finish()
+}
+
+func (w *world) say(format string, args ...any) {
+	at := time.Since(w.began).Round(10 * time.Millisecond)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.trace = append(w.trace, fmt.Sprintf("%8v  %s", at, fmt.Sprintf(format, args...)))
+}
+
+// grow starts the tree.
+func (w *world) grow() error {
+	limits := stream.History{
+		MaxAge:     oneOf(w.choices, time.Hour, 3*time.Second),
+		MaxDeletes: oneOf(w.choices, 1000, 1, 2, 5),
+	}
+	for i := range w.shape.roots + w.shape.others {
+		n := &node{world: w, history: limits, maxBytes: w.ceiling()}
+		if i < w.shape.roots {
+			n.name, n.endpoint = fmt.Sprint("R", i), w.upstream.Replica()
+			if w.shape.patchy && w.rarely(4) {
+				n.endpoint.Forget()
+			}
+			w.roots = append(w.roots, n)
+		} else {
+			n.name = fmt.Sprint("M", i-w.shape.roots)
+			if err := w.link(n); err != nil {
+				return err
+			}
+		}
+		w.nodes = append(w.nodes, n)
+		if err := n.start(); err != nil {
+			return err
+		}
+		w.say("%s starts: history %v, ceiling %d, follows %s", n.name, n.history, n.maxBytes, n.follows())
+	}
+	return nil
+}
+
+// ceiling is what a watch may hold, in bytes; 0: any number.
+func (w *world) ceiling() int64 {
+	if !w.shape.heavy {
+		return 0
+	}
+	return oneOf(w.choices, int64(0), 700_000, 500_000, 350_000)
+}
+
+// link puts a load balancer in front of the roots, or of the gateways behind them,
+// for a node to follow.
+func (w *world) link(n *node) error {
+	targets := w.roots
+	if more := w.nodes[len(w.roots):]; len(more) > 0 && w.rarely(2) {
+		targets = more
+	}
+	for _, to := range targets {
+		if to.followed {
+			continue
+		}
+		if to.followed = true; to.listener == nil {
+			if err := to.serve(); err != nil {
+				return err
+			}
+		}
+	}
+	host := fmt.Sprintf("link-%d.localhost", linked.Add(1)) // a name that gateways serve
+	n.link = &link{of: n.name, host: host, targets: slices.Clone(targets), turns: w.rarely(2), target: w.pick(len(targets))}
+	links.Store(host, n.link)
+	return nil
+}
+
+func (n *node) follows() string {
+	if n.endpoint != nil {
+		return "the upstream"
+	}
+	var names []string
+	for _, to := range n.link.targets {
+		names = append(names, to.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// end stops everything.
+func (w *world) end() {
+	for _, c := range w.clients {
+		if c.conn != nil {
+			c.conn.Close()
+		}
+	}
+	for _, n := range slices.Backward(w.nodes) {
+		if n.link != nil {
+			n.link.cut()
+			links.Delete(n.link.host)
+		}
+		n.stop()
+	}
+}
+
+// settle lets everything come to rest, and those who read at once read.
+func (w *world) settle() {
+	synctest.Wait()
+	for _, n := range w.nodes {
+		if err := n.truthful(); err != nil && w.untrue == nil {
+			w.untrue = err
+			w.say("%v", err)
+		}
+	}
+	for _, c := range w.clients {
+		if c.up() && !c.slow {
+			c.drain()
+		}
+	}
+}
+
+// readAll lets those who read slowly read as well.
+func (w *world) readAll() {
+	for _, c := range w.clients {
+		if c.up() {
+			c.drain()
+		}
+	}
+}
+
+// advance lets time pass.
+func (w *world) advance(d time.Duration) {
+	const step = time.Second
+	for ; d > 0; d -= step {
+		time.Sleep(min(d, step))
+		w.settle()
+		if w.beats++; w.beats%int(heartbeat/step) == 0 {
+			w.beat()
+		}
+	}
+}
+
+func (w *world) beat() {
+	for _, c := range w.clients {
+		if c.up() && !c.slow {
+			c.conn.Beat()
+			c.note()
+		}
+	}
+}
+
+// level brings every node to where the upstream is.
+func (w *world) level() error {
+	for _, n := range w.roots {
+		n.endpoint.Refuse(nil)
+		n.endpoint.CutSnapshot(-1)
+		n.endpoint.Move()
+		n.endpoint.Catch(-1)
+		n.endpoint.Poll()
+		n.endpoint.Say(stream.InSync, "")
+	}
+	for _, n := range w.nodes[len(w.roots):] {
+		n.link.set(func() { n.link.refuses, n.link.turns = false, false })
+		n.link.free()
+	}
+	w.settle()
+	w.advance(4*time.Second + 2*behindTimeout)
+	for _, n := range w.nodes {
+		v := n.watch.View()
+		if n.fits() && (v.Revision() != w.upstream.Revision() || v.Status().State != stream.InSync) {
+			return fmt.Errorf("%s does not come to the upstream's revision %d: it is at %v, %v",
+				n.name, w.upstream.Revision(), v.Position(""), v.Status())
+		}
+	}
+	return nil
+}
+
+// atHead says whether every node is where the upstream is.
+func (w *world) atHead() bool {
+	return !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.watch.View().Revision() != w.upstream.Revision() })
+}
+
+// finish tries ids while the nodes are where they are, and again when everything
+// has come to rest for good, and checks.
+func (w *world) finish() error {
+	w.tryIDs()
+	w.readAll()
+	w.advance(aheadWait + time.Second)
+	w.readAll()
+	if err := w.level(); err != nil {
+		return err
+	}
+	w.tryIDs()
+	for _, c := range w.clients {
+		if !c.up() {
+			c.dial(w.nodes[w.pick(len(w.nodes))], c.last, c.held)
+		}
+	}
+	w.advance(aheadWait + time.Second)
+	w.readAll()
+	w.history.Settled = true
+	for _, n := range w.nodes {
+		w.history.Settled = w.history.Settled && n.fits()
+	}
+	for _, n := range w.roots {
+		for life := range n.lives {
+			w.history.Freshness[fmt.Sprint(n.name, "/", life+1)] = n.endpoint.Freshness()
+		}
+	}
+	w.count()
+	return w.check()
+}
+
+// tryIDs resumes from ids that were given, at each node.
+func (w *world) tryIDs() {
+	most := 12
+	if w.shape.wide {
+		most = 2
+	}
+	for _, prefix := range slices.Sorted(maps.Keys(w.ids)) {
+		ids := w.ids[prefix]
+		for i := range min(len(ids), most) {
+			m := ids[len(ids)-1-i]
+			if len(ids) > most && i > most/2 {
+				m = ids[w.pick(len(ids)-most/2)]
+			}
+			for _, n := range w.nodes {
+				c := &client{world: w, name: fmt.Sprint("try ", len(w.clients)), prefix: prefix, slow: true, holds: true}
+				w.clients = append(w.clients, c)
+				c.dial(n, m, nil)
+			}
+		}
+	}
+}
+
+func (w *world) check() error {
+	err := errors.Join(w.untrue, streamtest.CheckAll(w.history))
+	for _, c := range w.history.Connections() {
+		err = errors.Join(err, c.CheckBytes())
+	}
+	return err
+}
+
+// report is everything that there is to say of a history that failed.
+func (w *world) report(err error) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%v\n\n%+v\n%s\n", err, w.shape, strings.Join(w.trace, "\n"))
+	for _, c := range w.history.Connections() {
+		if strings.Contains(err.Error(), c.String()) {
+			w.describe(&b, c, 0)
+			break
+		}
+	}
+	return b.String()
+}
+
+// describe writes down a connection, and those that its ids came from.
+func (w *world) describe(b *strings.Builder, c *streamtest.Connection, depth int) {
+	for _, giver := range w.history.Connections() {
+		if depth < 4 && c.From != nil && slices.Contains(giver.Marks(), c.From) {
+			w.describe(b, giver, depth+1)
+		}
+	}
+	fmt.Fprintf(b, "\n%s", c.Describe())
+}
