@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -130,6 +133,7 @@ func TestEveryDocumentedPath(t *testing.T) {
 	d.checkGone(t, r)
 	d.checkBodyTooLate(t)
 	d.checkTooManyStreams(t)
+	d.checkNoRoom(t)
 	d.checkAllSeen(t)
 }
 
@@ -143,6 +147,31 @@ func (d *documented) checkTooManyStreams(t *testing.T) {
 	defer res.Body.Close()
 	for _, path := range []string{"/v1/events?watch=hosts", "/v1/watches/hosts/events", "/v1/watches/hosts/changes"} {
 		d.check(t, r, documentedCase{"GET", path, "", nil, 429})
+	}
+}
+
+// checkNoRoom asks while the budgets for bodies and answers are taken.
+func (d *documented) checkNoRoom(t *testing.T) {
+	t.Helper()
+	for _, c := range []documentedCase{
+		{"PUT", "/v1/watches/notes/resources/a", "1", nil, 503}, {"GET", "/v1/watches", "", nil, 503},
+	} {
+		var got reply
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, Config{})
+			if _, err := r.registry.Add(streamConfig("notes", newNotebook())); err != nil {
+				t.Fatal(err)
+			}
+			for i := range clientShare {
+				other := clientOf(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}))
+				for _, b := range []*budget{r.gateway.bodies, r.gateway.answers} {
+					defer b.tryTake(other, math.MaxInt64).release()
+				}
+			}
+			head := announced(c.method, c.path, "Content-Length: "+strconv.Itoa(len(c.body)))
+			got.Response, got.text, _ = r.dial(head + c.body).answer(t)
+		})
+		d.checkAnswer(t, c, got)
 	}
 }
 
