@@ -18,6 +18,11 @@ type zipper struct {
 	sum deflate.Sum // of what was said so far
 }
 
+// compressedAtMost is how long a text may be to be compressed: about a millisecond's
+// work, for which all others in a shard wait. What is longer is one large value, and
+// is sent as it is.
+const compressedAtMost = 256 << 10
+
 // newZipper makes the zipper of a stream of which so much was said. Nil where
 // streams are not compressed.
 func (c *conversation) newZipper(said deflate.Sum) *zipper {
@@ -38,6 +43,12 @@ func (z *zipper) batch(b *stream.Batch, slices [][]byte, out outlet) {
 	for s := range b.Stretches(slices) {
 		if s.Place == 0 {
 			z.own(s.Slices[0], out)
+			continue
+		}
+		if size := lengthOf(s.Slices); size > compressedAtMost {
+			sum, stored := deflate.Store(s.Slices, out.write)
+			z.sum = z.sum.Then(sum)
+			z.metrics.compressed(size, stored)
 			continue
 		}
 		p := z.pieces.Piece(s.Place, s.Parts, s.Slices)

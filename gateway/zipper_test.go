@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -201,4 +202,55 @@ func (r *zipReader) finish() error {
 		}
 	}
 	return nil
+}
+
+// sink is an outlet that keeps nothing but how much there was.
+type sink struct{ bytes int }
+
+func (s *sink) write(p []byte) { s.bytes += len(p) }
+
+// TestAttackLargeValueInAShard: a value of 16 MiB is neither compressed nor copied
+// where others wait for it, nor kept in the cache of what was compressed.
+func TestAttackLargeValueInAShard(t *testing.T) {
+	const size = 16<<20 - 16
+	r := newRealGateway(t, Config{}, nil)
+	r.write("k", 2, `"`+strings.Repeat("0123456789abcdef", size/16)+`"`)
+	for r.watch.View().Revision() != 2 {
+		<-time.After(time.Millisecond)
+	}
+	c := r.gateway.newConversation(streamRequest{format: formatSSE, gzip: true, watches: []watchChoice{{name: "a"}}}, []*stream.Watch{r.watch})
+	c.ticket.call = func() {}
+	defer c.release()
+	var out sink
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	for c.turn(&out) {
+	}
+	runtime.ReadMemStats(&after)
+	t.Logf("%d bytes in %s", out.bytes, time.Since(began))
+	if out.bytes < size {
+		t.Errorf("%d bytes were said of %d: it was compressed", out.bytes, size)
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
+		t.Errorf("%d bytes were allocated for it", grown)
+	}
+	if kept := r.gateway.pieces.Stats().Bytes; kept > 64<<10 {
+		t.Errorf("%d bytes are kept in the cache", kept)
+	}
+	// Its client reads what it was.
+	x, err := http.NewRequest(http.MethodGet, "http://"+r.address+"/v1/events?watch=a&until=end_of_snapshot", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(x) // asks for gzip, and reads it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	all, err := io.ReadAll(res.Body)
+	if err != nil || !res.Uncompressed || bytes.Count(all, []byte("0123456789abcdef")) != size/16 {
+		t.Errorf("%d bytes, uncompressed %t, %v", len(all), res.Uncompressed, err)
+	}
+	http.DefaultClient.CloseIdleConnections()
 }

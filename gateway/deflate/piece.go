@@ -28,13 +28,38 @@ const StoredExtra = 10
 func AppendStored(dst, p []byte) []byte {
 	for len(p) > 0 {
 		n := min(len(p), maxStored)
-		dst = append(dst, 0) // not the last one, stored
-		dst = binary.LittleEndian.AppendUint16(dst, uint16(n))
-		dst = binary.LittleEndian.AppendUint16(dst, ^uint16(n))
-		dst = append(dst, p[:n]...)
+		dst = append(appendStoredHead(dst, n), p[:n]...)
 		p = p[n:]
 	}
 	return append(dst, flush...)
+}
+
+// appendStoredHead appends what comes before n stored bytes.
+func appendStoredHead(dst []byte, n int) []byte {
+	dst = append(dst, 0) // not the last one, stored
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(n))
+	return binary.LittleEndian.AppendUint16(dst, ^uint16(n))
+}
+
+// Store makes a piece that holds a text as it is, and gives it to write part by part,
+// without a copy of the text. It returns the sum of the text, and the size of the
+// piece.
+func Store(text [][]byte, write func(part []byte)) (sum Sum, size int) {
+	give := func(part []byte) {
+		size += len(part)
+		write(part)
+	}
+	for _, p := range text {
+		sum = sum.Write(p)
+		for len(p) > 0 {
+			n := min(len(p), maxStored)
+			give(appendStoredHead(nil, n))
+			give(p[:n])
+			p = p[n:]
+		}
+	}
+	give([]byte(flush))
+	return sum, size
 }
 
 // Compress makes a piece of a text, which is the slices one after the other. Where

@@ -108,3 +108,23 @@ func TestStreamThatIsCutOff(t *testing.T) {
 		}
 	}
 }
+
+// TestStore: what is stored part by part may stand behind other pieces.
+func TestStore(t *testing.T) {
+	for _, size := range []int{0, 1, maxStored, maxStored + 1, 5*maxStored - 1} {
+		text := bytes.Repeat([]byte("text"), size/4+1)[:size]
+		before, out := Compress([][]byte{[]byte("before ")}), []byte(Head)
+		out = append(out, before.Bytes...)
+		began := len(out)
+		sum, got := Store([][]byte{text, []byte(" and a rest")}, func(p []byte) {
+			out = append(out, p...)
+		})
+		if got != len(out)-began {
+			t.Errorf("%d bytes: a piece of %d, said to be of %d", size, len(out)-began, got)
+		}
+		want := "before " + string(text) + " and a rest"
+		if all := unzip(t, before.Sum.Then(sum).AppendEnd(out)); string(all) != want {
+			t.Errorf("%d bytes: got %d, want %d", size, len(all), len(want))
+		}
+	}
+}
