@@ -97,6 +97,9 @@ func (a *app) printOne(line json.RawMessage) error {
 func (a *app) printLines(lines []json.RawMessage) error {
 	out := bufio.NewWriterSize(a.stdout, 64<<10)
 	for _, line := range lines {
+		if a.size != nil {
+			line = escaped(line)
+		}
 		out.Write(line) // an error comes back from Flush
 		out.WriteByte('\n')
 	}

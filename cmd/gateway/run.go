@@ -64,10 +64,10 @@ func run(ctx context.Context, p process, args []string) int {
 		return code // whoever sent the signal knows
 	}
 	if errors.As(err, new(config.Errors)) {
-		fmt.Fprintln(p.stderr, err) // each line begins with its place in the file
+		fmt.Fprintf(p.stderr, "%s\n", escaped([]byte(err.Error()))) // each line begins with its place in the file
 		return code
 	}
-	fmt.Fprintf(p.stderr, "gateway: %v\n", err)
+	fmt.Fprintf(p.stderr, "gateway: %s\n", escaped([]byte(err.Error())))
 	if code == exitUsage {
 		fmt.Fprintln(p.stderr, "Try --help.")
 	}
