@@ -2,6 +2,7 @@ package soak
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -111,7 +112,7 @@ func (a *attacker) connect(ctx context.Context, address string) *net.TCPConn {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(a.from)}}
 	c, err := d.DialContext(ctx, "tcp", address)
 	if err != nil {
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) { // that of ctx
 			a.note(refused)
 		}
 		return nil
