@@ -195,10 +195,12 @@ func (a *unaryAPI) listResources(w http.ResponseWriter, r *http.Request) {
 }
 
 // notModified answers 304 if the caller has the newest state already. Pages
-// after the first belong to a revision of their own and are always answered.
+// after the first belong to a revision of their own and are always answered. So is
+// a watch whose deletes have no revision: one may change the state, and leave the
+// position as it is.
 func notModified(w http.ResponseWriter, r *http.Request, query url.Values, watch *stream.Watch) bool {
 	v := watch.View()
-	if query.Get("page_token") != "" || !v.Primed() {
+	if query.Get("page_token") != "" || !v.Primed() || strings.HasPrefix(v.Epoch(), stream.UnnumberedEpoch) {
 		return false
 	}
 	tag := quote(v.Position(query.Get("prefix")).String())

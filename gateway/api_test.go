@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/watchtide/watchtide/stream"
 )
 
 func TestListWatches(t *testing.T) {
@@ -183,6 +187,34 @@ func TestNoHeaderIsForwarded(t *testing.T) {
 		if strings.HasPrefix(name, "Grpc-") || name == "Trailer" {
 			t.Errorf("header %s: %v", name, got.Header[name])
 		}
+	}
+}
+
+// A delete that has no revision changes the state, and not the position.
+func TestResourcesETagWhereDeletesHaveNoRevision(t *testing.T) {
+	r := newAPIRig(t, Config{})
+	gone := make(chan struct{})
+	r.add(stream.WatchConfig{Name: "bus", SourceName: "bus", Source: stream.SourceFunc(
+		func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
+			if err := errors.Join(sink.Reset("_e"), sink.Upsert(resource("a", 5, "1")), sink.Upsert(resource("b", 6, "1")), sink.Commit(6)); err != nil {
+				return err
+			}
+			<-gone
+			if err := errors.Join(sink.Delete("a", 5), sink.Commit(6)); err != nil {
+				return err
+			}
+			gone <- struct{}{}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		},
+	)})
+	r.primed("bus")
+	const path = "/v1/watches/bus/resources"
+	tag := r.get(path).Header.Get("ETag")
+	gone <- struct{}{}
+	<-gone
+	if again := r.get(path, "If-None-Match: "+tag); again.StatusCode != http.StatusOK || !strings.Contains(again.text, `"count":1,`) {
+		t.Errorf("%d %s, want the state without a", again.StatusCode, again.text)
 	}
 }
 
