@@ -35,6 +35,11 @@ func (r *rig) framed(settings ...http2.Setting) *framed {
 	return newFramed(r.t, c, settings...)
 }
 
+// clientHere is as whom the clients of a rig are counted.
+func (r *rig) clientHere() client {
+	return clientOf(peerAddress((&memoryConn{}).RemoteAddr().String()).Addr())
+}
+
 // answersTaken is how much of the answer budget is taken.
 func (r *rig) answersTaken() int64 {
 	synctest.Wait()
@@ -221,7 +226,7 @@ func TestAttackScans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
 		r.prime("a", 1000, pages(64<<10)...)
-		busy, err := r.gateway.scans.take(t.Context(), nameless, 1)
+		busy, err := r.gateway.scans.take(t.Context(), r.clientHere(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ func TestAttackResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{AnswerBudget: 4 << 20}, "a")
 		r.prime("a", 1000, pages(1<<20)...)
-		busy, err := r.gateway.answers.take(t.Context(), nameless, 1<<20)
+		busy, err := r.gateway.answers.take(t.Context(), r.clientHere(), 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
