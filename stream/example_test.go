@@ -56,6 +56,13 @@ func (w *warehouse) Remembers(revision uint64) bool {
 	return revision <= uint64(len(w.history))
 }
 
+// Head returns the newest revision.
+func (w *warehouse) Head() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return uint64(len(w.history))
+}
+
 // Next waits for the transaction after a revision.
 func (w *warehouse) Next(ctx context.Context, after uint64) (transaction, error) {
 	for {
@@ -101,19 +108,25 @@ type warehouseSource struct{ warehouse *warehouse }
 func (s warehouseSource) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	at, err := s.begin(ctx, resume, sink)
 	for err == nil {
-		var t transaction
-		if t, err = s.warehouse.Next(ctx, at); err == nil {
-			at, err = t.revision, send(t, sink)
-		}
+		at, err = s.next(ctx, at, sink)
 	}
 	return err
+}
+
+// next passes on the transaction after a revision, and returns its own.
+func (s warehouseSource) next(ctx context.Context, after uint64, sink stream.Sink) (uint64, error) {
+	t, err := s.warehouse.Next(ctx, after)
+	if err != nil {
+		return after, err
+	}
+	return t.revision, send(t, sink)
 }
 
 // begin goes on from resume where the warehouse can, else with a snapshot, and
 // returns the revision up to which everything was sent.
 func (s warehouseSource) begin(ctx context.Context, resume stream.Resume, sink stream.Sink) (uint64, error) {
 	if resume.Epoch == stream.CanonicalEpoch(s.warehouse.incarnation) && s.warehouse.Remembers(resume.Revision) {
-		return resume.Revision, sink.Commit(resume.Revision) // "caught up", so far
+		return s.catchUp(ctx, resume.Revision, sink)
 	}
 	if err := sink.Reset(s.warehouse.incarnation); err != nil {
 		return 0, err
@@ -128,6 +141,19 @@ func (s warehouseSource) begin(ctx context.Context, resume stream.Resume, sink s
 		}
 	}
 	return revision, sink.Commit(revision)
+}
+
+// catchUp sends what is newer than a revision, up to where the warehouse is now, and
+// says so.
+func (s warehouseSource) catchUp(ctx context.Context, at uint64, sink stream.Sink) (uint64, error) {
+	err := sink.Commit(at)
+	for head := s.warehouse.Head(); at < head && err == nil; {
+		at, err = s.next(ctx, at, sink)
+	}
+	if err != nil {
+		return at, err
+	}
+	return at, sink.Status(stream.InSync, "")
 }
 
 // send passes one transaction on. Nobody sees half of it.

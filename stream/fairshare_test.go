@@ -204,8 +204,8 @@ func TestLoadingBesideALargeSnapshot(t *testing.T) {
 		}
 		wantInSync(t, little, 50)
 		wantFull(t, lot, Priming, "what is being loaded")
-		if !strings.Contains(lot.Status().Reason, "all watches together") {
-			t.Errorf("reason %q", lot.Status().Reason)
+		if !strings.Contains(lot.Status().Full(), "all watches together") {
+			t.Errorf("reason %q", lot.Status().Full())
 		}
 	})
 }

@@ -17,16 +17,25 @@ func (in *ingest) publishFreshness() {
 	case up.State != 0:
 		in.setLostAt(time.Now())
 		in.setStatus(max(up.State, Resyncing), saysOfItself(up))
-	case in.committed:
+		if in.committed {
+			in.settle() // it says itself what is missing
+		}
+	case in.current:
 		in.setStatus(InSync, cause{})
 	}
 }
 
-// onFreshness passes on what the upstream says of itself.
+// onFreshness passes on what the upstream says of itself. That it is in sync is
+// said of the snapshot under way only by its commit, and of nothing before the
+// connection's first.
 func (in *ingest) onFreshness(m message) error {
 	switch m.state {
 	case InSync:
 		in.upstream = Status{}
+		if in.committed && !m.reset {
+			in.onCaughtUp()
+			return nil
+		}
 	case Priming, Resyncing, Stale:
 		in.upstream = Status{State: m.state, Reason: m.reason}
 	default:
@@ -62,12 +71,7 @@ func (in *ingest) onProgress() {
 	if in.tooLarge.Load() != nil {
 		return // that is what keeps the watch, whatever the progress
 	}
-	received := in.reader.sink.received.Load()
-	why := everybody(fmt.Sprintf("loading, %d resources so far", received))
-	if took >= in.config.SnapshotTimeout {
-		why = everybody(fmt.Sprintf("no end_of_snapshot after %v, %d resources so far", took, received))
-		in.logger.Warn("upstream sends no end_of_snapshot", "after", took, "resources", received)
-	}
+	why := everybody(in.soFar(took))
 	if in.upstream.State != 0 {
 		says := saysOfItself(in.upstream)
 		why = cause{why.reason + "; " + says.reason, why.reason + "; " + says.detail}
@@ -79,6 +83,23 @@ func (in *ingest) onProgress() {
 	default:
 		in.setStatus(in.log.Status().State, why)
 	}
+}
+
+// soFar says how far a connection is that has not caught up.
+func (in *ingest) soFar(took time.Duration) string {
+	received, revision := in.reader.sink.received.Load(), in.log.View().Revision()
+	late := took >= in.config.SnapshotTimeout
+	switch {
+	case in.committed && late:
+		in.logger.Warn("upstream does not say that it has caught up", "after", took, "revision", revision)
+		return fmt.Sprintf("not caught up after %v, at revision %d so far", took, revision)
+	case in.committed:
+		return fmt.Sprintf("catching up, at revision %d so far", revision)
+	case late:
+		in.logger.Warn("upstream sends no end_of_snapshot", "after", took, "resources", received)
+		return fmt.Sprintf("no end_of_snapshot after %v, %d resources so far", took, received)
+	}
+	return fmt.Sprintf("loading, %d resources so far", received)
 }
 
 // progressEvery is the time until the next report of a snapshot that has taken so

@@ -38,6 +38,7 @@ type ingest struct {
 	reader    *reader
 	connected time.Time // of the reader
 	committed bool      // by the reader
+	current   bool      // the reader has caught up
 	speaking  bool      // the reader has received something
 	failures  int       // connections that failed one after the other
 	fresh     bool      // the next connection begins from nothing
@@ -161,7 +162,7 @@ func (in *ingest) connect(ctx context.Context) {
 		resume = Resume{Epoch: in.sourceEpoch, Revision: view.Revision(), Unswept: view.Position("").Unswept}
 	}
 	in.reader, in.connected = r, time.Now()
-	in.committed, in.speaking, in.upstream = false, false, Status{}
+	in.committed, in.current, in.speaking, in.upstream = false, false, false, Status{}
 	in.progress.start(in.progressEvery(0))
 	in.tried(in.connected)
 	go func() { r.ended <- in.source.Watch(ctx, resume, r.sink) }()
@@ -182,7 +183,7 @@ func (in *ingest) handle(m message) error {
 	switch m.kind {
 	case began:
 		in.speaking = true
-		if in.log.Status().State == Stale && in.tooLarge.Load() == nil {
+		if in.log.Status().State == Stale && in.tooLarge.Load() == nil && in.upstream.State == 0 {
 			in.setStatus(Resyncing, loadingAgain)
 		}
 		return nil
@@ -196,9 +197,8 @@ func (in *ingest) handle(m message) error {
 }
 
 func (in *ingest) onTransaction(m message) error {
-	catchesUp := !in.committed || m.reset
 	before := in.log.next.status
-	if catchesUp && in.upstream.State == 0 && before.State != InSync {
+	if m.reset && in.upstream.State == 0 && before.State != InSync {
 		// Published together with the data that makes it true.
 		in.log.next.status = Status{State: InSync, Since: time.Now()}
 	}
@@ -218,24 +218,44 @@ func (in *ingest) onTransaction(m message) error {
 	if len(m.changes) == 0 && !m.reset {
 		in.count.events.add("bookmark", 1)
 	}
-	if catchesUp {
-		in.onCaughtUp(before.State)
+	in.onCommitted()
+	if m.reset {
+		if before.State != in.log.Status().State {
+			in.logger.Info("watch", "state", in.log.Status().State.String())
+		}
+		in.onCaughtUp()
 	}
 	return nil
 }
 
-// onCaughtUp follows the first commit of a connection, and each snapshot.
-func (in *ingest) onCaughtUp(before State) {
-	in.reached()
+// onCommitted follows each commit. The first of a connection shows that it is
+// good, and says nothing of what is still to come.
+func (in *ingest) onCommitted() {
+	if in.committed {
+		return
+	}
 	in.committed, in.fresh = true, false
-	in.behind, in.lastError = time.Time{}, cause{}
+	in.behind = time.Time{}
 	in.tooLarge.Store(nil)
+	if in.upstream.State != 0 {
+		in.publishFreshness()
+	}
+}
+
+// onCaughtUp follows a snapshot, and what the source says where it goes on without
+// one: all is committed that the upstream had when the connection was made.
+func (in *ingest) onCaughtUp() {
+	in.current = true
+	in.lastError = cause{}
+	in.settle()
+	in.publishFreshness()
+}
+
+// settle ends the waiting for the connection to catch up.
+func (in *ingest) settle() {
+	in.reached()
 	in.stale.stop()
 	in.progress.stop()
-	in.publishFreshness()
-	if state := in.log.Status().State; state != before {
-		in.logger.Info("watch", "state", state.String())
-	}
 }
 
 // onEnded follows the end of a connection.

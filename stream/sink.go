@@ -10,7 +10,7 @@ import (
 // message is what a source's reader hands to ingest.
 type message struct {
 	kind     messageKind
-	reset    bool // the changes are a whole snapshot
+	reset    bool // the changes are a whole snapshot; of freshness: there is one under way
 	epoch    string
 	changes  []Change
 	revision uint64
@@ -105,7 +105,7 @@ func (s *stagingSink) Swept(revision uint64) { s.swept = revision }
 
 // Status implements Sink.
 func (s *stagingSink) Status(state State, reason string) error {
-	return s.send(message{kind: freshness, state: state, reason: reason})
+	return s.send(message{kind: freshness, reset: s.pending.reset, state: state, reason: reason})
 }
 
 // RaiseHorizon implements HorizonRaiser. It holds at once, before what is staged,
@@ -149,7 +149,7 @@ func (s *stagingSink) send(m message) error {
 	if s.staging.failed != nil {
 		return s.staging.failed // what was collected is gone: a commit would be a gap
 	}
-	s.begun = true
+	s.begun = s.begun || m.kind != freshness
 	select {
 	case s.messages <- m:
 	case <-s.ctx.Done():

@@ -16,12 +16,13 @@ import (
 //     unknown collection) is returned at once.
 //  2. If the upstream can go on from resume (and resume.Epoch is still its
 //     revision order), send what is newer with Upsert and Delete, each
-//     upstream transaction ended by Commit; no Reset. The first Commit says
-//     "caught up" and may be empty.
+//     upstream transaction ended by Commit; no Reset. Once everything is
+//     committed that the upstream had when the connection was made, say
+//     Status(InSync, ""). If that is nothing, an empty Commit comes before.
 //  3. Else call Reset with the name of the revision order, then Upsert for each
 //     resource of a complete snapshot, in any order, then Commit with the
 //     revision at which the snapshot was taken. Nothing is served of a snapshot
-//     that was not committed.
+//     that was not committed. Its Commit says that the watch is in sync.
 //  4. Then every change, in the upstream's order, each transaction ended by
 //     Commit. A Commit without changes is progress (a bookmark).
 //  5. Return when ctx ends, when the upstream ends, or when a Sink method
@@ -88,9 +89,12 @@ type Sink interface {
 	// Commit ends a transaction, or a snapshot: everything up to revision has
 	// been sent. It returns once the changes are visible to subscribers.
 	Commit(revision uint64) error
-	// Status passes on what the upstream says of its own freshness, if it
-	// says so: InSync, Resyncing or Stale, with a reason, which operators are
-	// shown and subscribers are not. It does not end a transaction.
+	// Status says how fresh what was committed is: InSync once it has caught up
+	// (see Source), and whatever the upstream says of itself: Resyncing or Stale,
+	// until InSync is said, with a reason, which operators are shown and
+	// subscribers are not. It does not end a transaction. Before the first Commit
+	// of a Watch call, and in the middle of a snapshot, InSync only takes back what
+	// was said of the upstream.
 	Status(state State, reason string) error
 }
 

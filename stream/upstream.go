@@ -4,7 +4,8 @@ import "time"
 
 // Upstream says how the connection to the upstream fares.
 type Upstream struct {
-	// Connected says whether a connection is up that has caught up.
+	// Connected says whether a connection is up that has caught up with what is
+	// followed.
 	Connected bool
 	// Since is when Connected last changed; zero for a watch that was never
 	// started.
@@ -30,7 +31,8 @@ func (in *ingest) tried(now time.Time) {
 	in.publishHealth()
 }
 
-// reached follows the first commit of a connection.
+// reached follows a connection that has caught up, or is to something that says of
+// itself that it is not in sync.
 func (in *ingest) reached() {
 	if !in.health.Connected {
 		in.health.Since = time.Now()

@@ -59,18 +59,19 @@ func (l *list) run() {
 	l.again(oldest)
 }
 
-// again reads what changed since the first page, and how many keys there are: for
-// a member that cannot be asked how far its watch is.
-func (l *list) again(oldest uint64) {
-	p, _ := l.read(l.keys.start, clientv3.WithMinModRev(int64(oldest)+1))
+// again reads what changed since the first page, or since the place from which a
+// watch goes on, and how many keys there are: for a member that cannot be asked how
+// far its watch is.
+func (l *list) again(since uint64, options ...clientv3.OpOption) {
+	p, _ := l.read(l.keys.start, append(options, clientv3.WithMinModRev(int64(since)+1))...)
 	p.last = p.err == nil
 	l.send(p)
 }
 
-func (l *list) read(from string, option clientv3.OpOption) (p page, more bool) {
+func (l *list) read(from string, options ...clientv3.OpOption) (p page, more bool) {
 	ctx, cancel := l.limit(l.ctx)
 	defer cancel()
-	answer, err := l.on.client.Get(ctx, from, clientv3.WithRange(l.keys.end), option)
+	answer, err := l.on.client.Get(ctx, from, append(options, clientv3.WithRange(l.keys.end))...)
 	if err != nil {
 		return page{err: because(ctx, err)}, false
 	}

@@ -45,6 +45,24 @@ func newMemory(cluster, revision uint64) memory {
 	return memory{cluster: cluster, revision: revision, count: -1}
 }
 
+// knownAt returns what is remembered of the place from which a watch goes on. How
+// many keys there were is asked where the member cannot say how far its watch is.
+func (s *Source) knownAt(ctx context.Context, on *member, from uint64) (memory, error) {
+	m := s.memory
+	if m.cluster != on.cluster || m.revision != from {
+		m = newMemory(on.cluster, from)
+	}
+	if from == 0 || on.ordered || m.count >= 0 {
+		return m, nil
+	}
+	answer, err := on.client.Get(ctx, s.keys.start, clientv3.WithRange(s.keys.end), clientv3.WithCountOnly(), clientv3.WithRev(int64(from)))
+	if err != nil {
+		return m, err
+	}
+	m.count = answer.Count
+	return m, nil
+}
+
 // see takes a key as a list or a change shows it.
 func (m *memory) see(kv *mvccpb.KeyValue, deleted bool) {
 	at := 0

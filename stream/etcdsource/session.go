@@ -9,6 +9,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -36,7 +37,7 @@ type session struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	watch  *watch
-	pages  chan page // from the list
+	pages  chan page // from the list, or of what the watch is to catch up with
 	reads  chan read // from the reads of the revision
 
 	running sync.WaitGroup // receive, list and reads
@@ -47,6 +48,7 @@ type session struct {
 	told      uint64
 	oldest    uint64 // revision of the list's first page
 	total     int64  // keys at target, as the last page says
+	newest    uint64 // newest revision of these keys; of a watch that goes on
 	committed bool
 	memory    memory    // of what was told, and partly not committed
 	asked     time.Time // when a request was made that is not answered; zero: all are
@@ -58,7 +60,11 @@ type session struct {
 func (s *Source) open(ctx context.Context, on *member, epoch string, from uint64, sink stream.Sink) (*session, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	tooLate := time.AfterFunc(s.config.RequestTimeout, func() { cancel(s.late()) })
-	w, err := openWatch(ctx, on, s.keys, from)
+	known, err := s.knownAt(ctx, on, from)
+	var w *watch
+	if err == nil {
+		w, err = openWatch(ctx, on, s.keys, from)
+	}
 	if !tooLate.Stop() || err != nil {
 		cancel(nil)
 		return nil, because(ctx, err)
@@ -66,11 +72,8 @@ func (s *Source) open(ctx context.Context, on *member, epoch string, from uint64
 	x := &session{
 		source: s, on: on, sink: sink, epoch: epoch, ctx: ctx, cancel: cancel, watch: w,
 		pages: make(chan page), reads: make(chan read, 1),
-		target: on.revision, told: from, memory: s.memory,
+		target: on.revision, told: from, memory: known,
 		timer: time.NewTimer(s.config.pulse()),
-	}
-	if s.memory.cluster != on.cluster || s.memory.revision != from {
-		x.memory = newMemory(on.cluster, from)
 	}
 	if from == 0 {
 		x.merge, x.target = stream.NewMerge(), unknownTarget
@@ -130,9 +133,14 @@ func (x *session) receive(r response) error {
 
 // begin follows the opening of the watch.
 func (x *session) begin() error {
-	if x.merge != nil {
-		l := &list{ctx: x.ctx, on: x.on, keys: x.source.keys, limit: x.source.limit, pages: x.pages}
+	l := &list{ctx: x.ctx, on: x.on, keys: x.source.keys, limit: x.source.limit, pages: x.pages}
+	switch from := x.told; {
+	case x.merge != nil:
 		x.running.Go(l.run)
+		return nil
+	case !x.on.ordered:
+		x.target = unknownTarget
+		x.running.Go(func() { l.again(from, clientv3.WithKeysOnly()) })
 		return nil
 	}
 	x.timer.Reset(0)
@@ -197,15 +205,10 @@ func (x *session) change(e *mvccpb.Event) error {
 // of other responses proves nothing.
 func (x *session) progress(h *etcdserverpb.ResponseHeader) error {
 	revision := uint64(h.GetRevision())
-	switch {
-	case !x.on.ordered && x.merge == nil && !x.committed:
-		// It is a while since the watch was opened; that is all it says.
-		x.target = x.told
-	case !x.on.ordered || revision <= x.told:
+	if !x.on.ordered || revision <= x.told {
 		return nil
-	default:
-		x.told = revision
 	}
+	x.told = revision
 	return x.advance()
 }
 
@@ -213,6 +216,9 @@ func (x *session) progress(h *etcdserverpb.ResponseHeader) error {
 func (x *session) list(p page) error {
 	if p.err != nil {
 		return p.err
+	}
+	if x.merge == nil {
+		return x.behind(p)
 	}
 	for _, kv := range p.kvs {
 		if err := x.source.keys.check(kv); err != nil {
@@ -234,12 +240,34 @@ func (x *session) list(p page) error {
 	return x.advance()
 }
 
+// behind takes what changed since the place from which the watch goes on.
+func (x *session) behind(p page) error {
+	x.newest = x.told
+	for _, kv := range p.kvs {
+		x.newest = max(x.newest, uint64(kv.ModRevision))
+	}
+	x.target, x.total = p.revision, p.total
+	x.timer.Reset(0)
+	return x.advance()
+}
+
+// reached says whether what was told is the state at the target, where the member
+// cannot be asked how far its watch is: nothing in that state is newer than what was
+// told, or what the last page showed, and as many keys are known as there are, so
+// that none of them was deleted since.
+func (x *session) reached() bool {
+	if x.on.ordered || x.committed || x.target == unknownTarget {
+		return false
+	}
+	if x.merge != nil {
+		return int64(x.merge.Len()) == x.total
+	}
+	return x.told >= x.newest && x.memory.count == x.total
+}
+
 // advance commits, if what was told makes a complete state.
 func (x *session) advance() error {
-	if x.merge != nil && !x.on.ordered && x.told < x.target && x.target != unknownTarget &&
-		int64(x.merge.Len()) == x.total {
-		// Nothing is newer than the last page, which showed all that is newer
-		// than the first; no key is missing, so none is too many.
+	if x.told < x.target && x.reached() {
 		x.told = x.target
 	}
 	if x.told < x.target {
@@ -255,7 +283,11 @@ func (x *session) advance() error {
 
 func (x *session) commit() error {
 	if x.merge == nil {
-		return x.sink.Commit(x.told)
+		err := x.sink.Commit(x.told)
+		if err == nil && !x.committed {
+			err = x.sink.Status(stream.InSync, "") // it goes on, and has caught up
+		}
+		return err
 	}
 	x.memory.count = int64(x.merge.Len())
 	err := x.merge.Commit(x.sink, x.epoch, x.told)

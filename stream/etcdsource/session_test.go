@@ -147,21 +147,47 @@ func TestProgressAheadOfEvents(t *testing.T) {
 	}
 }
 
-// TestOldServerGoesOn: its answer only says that it is there.
+// TestOldServerGoesOn: an old server says that the watch is at 9 before the watch has
+// told what changed since 5. Nothing is committed until it has.
 func TestOldServerGoesOn(t *testing.T) {
-	f := &fake{version: "3.4.23", revision: 5, kvs: []*mvccpb.KeyValue{stored("a", 3)}}
-	f.watches = func(w *fakeWatch) { w.progress(9); w.advance(9); w.say(put("a", 6)); w.idle() }
-	s := f.serve(t, Config{})
-	first, err := watched(t, s, stream.Resume{}, commits(1))
-	if err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct {
+		kvs  []*mvccpb.KeyValue // at 9
+		says []*mvccpb.Event
+		want string
+	}{
+		"nothing changed":   {[]*mvccpb.KeyValue{stored("a", 3)}, nil, "9: "},
+		"a key was changed": {[]*mvccpb.KeyValue{stored("a", 6)}, []*mvccpb.Event{put("a", 6)}, "9: a@6"},
+		"a key was deleted": {nil, []*mvccpb.Event{del("a", 7)}, "9: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fake{version: "3.4.23", revision: 5, kvs: []*mvccpb.KeyValue{stored("a", 3)}}
+			f.onRange = func(n int, f *fake) {
+				if n == 3 { // the first two were the snapshot
+					f.revision, f.kvs = 9, c.kvs
+				}
+			}
+			f.watches = func(w *fakeWatch) {
+				for range 3 {
+					w.progress(9)
+				}
+				if w.nth == 2 && c.says != nil {
+					w.say(c.says...)
+				}
+				w.idle()
+			}
+			s := f.serve(t, Config{})
+			first, err := watched(t, s, stream.Resume{}, commits(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantShown(t, first, "5: a@3")
+			second, err := watched(t, s, first.Resume(), commits(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantShown(t, second, c.want)
+		})
 	}
-	wantShown(t, first, "5: a@3")
-	second, err := watched(t, s, first.Resume(), commits(2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantShown(t, second, "5: ", "6: a@6")
 }
 
 // TestCompactedWhileItBegins: the watch is opened again at once.

@@ -45,10 +45,13 @@ func (w *watching) begin(resume stream.Resume) error {
 	if err := w.complain(); err != nil {
 		return err
 	}
-	if continues {
-		return w.send(w.sink, changes)
+	if !continues {
+		return w.snapshot(w.sink)
 	}
-	return w.snapshot(w.sink)
+	if err := w.send(w.sink, changes); err != nil || w.said != "" {
+		return err
+	}
+	return w.sink.Status(stream.InSync, "")
 }
 
 // run follows the hints, until an error.

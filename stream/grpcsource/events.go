@@ -93,6 +93,7 @@ func (r *reader) status(m *pb.Status) error {
 		r.catchUp = true
 		return nil
 	}
+	r.told = state
 	return r.sink.Status(state, reason(state, m.GetReason()))
 }
 
@@ -145,8 +146,15 @@ func (r *reader) endOfSnapshot(m *pb.EndOfSnapshot) error {
 		}
 	}
 	r.epochs.enter(r.epoch) // by now it would have been named
+	resumed := r.phase == resuming
 	r.phase, r.catchUp, r.said = live, false, nil
-	return r.commit(m.GetRevision())
+	if err := r.commit(m.GetRevision()); err != nil || !resumed {
+		return err
+	}
+	if r.told != 0 && r.told != stream.InSync {
+		return nil // the upstream itself is not in sync
+	}
+	return r.sink.Status(stream.InSync, "")
 }
 
 // endsTransaction says whether all up to a revision has been received.

@@ -42,6 +42,7 @@ type reader struct {
 	committed uint64        // last revision committed
 	swept     uint64        // of the last position; see stream.Swept
 	catchUp   bool          // from catching_up to the next bookmark
+	told      stream.State  // what the upstream said of itself last; 0: nothing
 	retry     time.Duration // what goodbye asked for
 }
 

@@ -133,7 +133,7 @@ func TestReaderCalls(t *testing.T) {
 				at("services@e1-4", upsert("a", 4, "1")), at("services@e1-5", remove("b", 5)),
 				at("services@e1-5", caughtUp(5)), at("services@e1-6", upsert("a", 6, "2")),
 			},
-			want: `upsert "a" 4 1, delete "b" 5, commit 5, upsert "a" 6 2, commit 6`,
+			want: `upsert "a" 4 1, delete "b" 5, commit 5, status in_sync , upsert "a" 6 2, commit 6`,
 		},
 		"a resume that catches up ends at end_of_snapshot": {
 			resume: stream.Resume{Epoch: "e1", Revision: 3},
@@ -141,12 +141,17 @@ func TestReaderCalls(t *testing.T) {
 				freshness("catching_up", "slow"), at("services@e1-5", upsert("a", 5, "1")),
 				at("services@e1-5", caughtUp(5)), at("services@e1-6", upsert("a", 6, "2")),
 			},
-			want: `upsert "a" 5 1, commit 5, upsert "a" 6 2, commit 6`,
+			want: `upsert "a" 5 1, commit 5, status in_sync , upsert "a" 6 2, commit 6`,
 		},
 		"a resume with nothing new": {
 			resume: stream.Resume{Epoch: "e1", Revision: 3},
 			events: []*message{at("services@e1-3", caughtUp(3))},
-			want:   `commit 3`,
+			want:   `commit 3, status in_sync `,
+		},
+		"a resume at an upstream that is stale": {
+			resume: stream.Resume{Epoch: "e1", Revision: 3},
+			events: []*message{freshness("stale", "lost"), at("services@e1-3", caughtUp(3)), freshness("in_sync", "")},
+			want:   `status stale lost, commit 3, status in_sync `,
 		},
 		"a resume that is answered with reset": {
 			resume: stream.Resume{Epoch: "e1", Revision: 3},

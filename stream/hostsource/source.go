@@ -124,8 +124,7 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	}
 }
 
-// catchUp brings the sink from resume to what is there now. It ends with a
-// Commit even if nothing changed, which says that the sink is up to date.
+// catchUp brings the sink from resume to what is there now, and says so.
 func (s *Source) catchUp(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	now, err := s.reader.read(ctx)
 	if err != nil {
@@ -133,7 +132,10 @@ func (s *Source) catchUp(ctx context.Context, resume stream.Resume, sink stream.
 	}
 	if s.continues(resume) {
 		after, changes := diff(s.last, now)
-		return s.send(sink, after, changes)
+		if err := s.send(sink, after, changes); err != nil {
+			return err
+		}
+		return sink.Status(stream.InSync, "")
 	}
 	s.last, s.committed = nil, 0
 	if err := sink.Reset(s.epoch); err != nil {

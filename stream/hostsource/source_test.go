@@ -156,12 +156,12 @@ func TestWatchGoesOnWhereItStopped(t *testing.T) {
 		sink.take()
 
 		w = startWatch(t, s, sink.resume, sink)
-		wantCalls(t, sink, "commit@2") // nothing changed, but the sink is told so
+		wantCalls(t, sink, "commit@2 status in_sync ") // nothing changed, but the sink is told so
 		w.stop()
 
 		r.set(nil, "b=2")
 		w = startWatch(t, s, sink.resume, sink)
-		wantCalls(t, sink, "-a@3 b=2@3 commit@3")
+		wantCalls(t, sink, "-a@3 b=2@3 commit@3 status in_sync ")
 		w.stop()
 	})
 }
@@ -196,8 +196,8 @@ func TestWatchBeginsAnewFromAnyOtherPlace(t *testing.T) {
 // committed is sent again, and no revision is used twice.
 func TestASinkThatFails(t *testing.T) {
 	for failAt, again := range map[int]string{
-		1: "-a@3 b=2@3 commit@3",
-		2: "-a@3 b=2@3 commit@3",
+		1: "-a@3 b=2@3 commit@3 status in_sync ",
+		2: "-a@3 b=2@3 commit@3 status in_sync ",
 		// The sink took the Commit, and only then failed: it is at 2, where
 		// the source does not know it to be.
 		3: "reset b=2@3 commit@3",

@@ -144,7 +144,10 @@ func (f *follower) catchUp(call *watchCall, head uint64, settled time.Duration) 
 		reached = at.revision
 		quiet.Reset(settled)
 	}
-	return f.commit(reached)
+	if err := f.commit(reached); err != nil {
+		return err
+	}
+	return f.told(f.sink.Status(stream.InSync, ""))
 }
 
 // follow passes events on until the watch ends; nil: in good order.

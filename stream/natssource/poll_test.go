@@ -107,7 +107,7 @@ func TestPollFindsAnotherBucket(t *testing.T) {
 func TestResumeOfNothingNew(t *testing.T) {
 	n := live(t).resuming()
 	n.ask()
-	n.told("commit 1")
+	n.told("commit 1", "status in_sync")
 	if asked := n.bucket.questions(); slices.Contains(asked, "keys") {
 		t.Errorf("asked for %q, want no names", asked)
 	}
@@ -124,7 +124,7 @@ func TestResumeIsOneCommit(t *testing.T) {
 	n.send(y, 1)
 	n.told("y=3@3")
 	n.send(x, 0)
-	n.told("x=4@4", "horizon 5", "commit 4") // of 2 nobody knows whether x was written over
+	n.told("x=4@4", "horizon 5", "commit 4", "status in_sync") // of 2 nobody knows whether x was written over
 }
 
 // What was written and vanished meanwhile, nobody here ever heard of.
@@ -134,7 +134,7 @@ func TestResumeAdmitsWhatItMissed(t *testing.T) {
 	before.bucket.vanish("k")
 	n := before.resuming()
 	n.ask()
-	n.told("horizon 3", "commit 2")
+	n.told("horizon 3", "commit 2", "status in_sync")
 	x := n.bucket.write("x")
 	n.send(x, 0)
 	n.told("x=3@3", "commit 3")
@@ -143,7 +143,7 @@ func TestResumeAdmitsWhatItMissed(t *testing.T) {
 	forgetful.bucket.write("k")
 	forgetful.bucket.vanish("k")
 	forgetful.ask()
-	forgetful.told("commit 3")
+	forgetful.told("commit 3", "status in_sync")
 }
 
 func TestResumeFindsWhatVanished(t *testing.T) {
@@ -154,7 +154,7 @@ func TestResumeFindsWhatVanished(t *testing.T) {
 	n := before.resuming()
 	n.ask()
 	n.send(c, 0)
-	n.told("c=3@3", "-a@0", "commit 3")
+	n.told("c=3@3", "-a@0", "commit 3", "status in_sync")
 }
 
 // What comes while the reader resumes must not hide that something vanished.
@@ -166,7 +166,7 @@ func TestResumeIsNotFooledByTheNumber(t *testing.T) {
 	n.bucket.vanish("a")
 	c := n.bucket.write("c") // not sent yet
 	n.must(n.reader.commit(t.Context()))
-	n.told("horizon 4", "commit 2")
+	n.told("horizon 4", "commit 2", "status in_sync")
 	n.send(c, 0)
 	n.told("c=3@3", "-a@0", "commit 3")
 }

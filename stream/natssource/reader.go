@@ -141,11 +141,23 @@ func (r *reader) commit(ctx context.Context) error {
 		return err
 	}
 	r.known.committed = r.floor
-	if !r.live && !r.resume {
-		r.known.replaces(r.old)
-		r.complete()
+	caughtUp := !r.live
+	r.live, r.dirty = true, false
+	if caughtUp {
+		return r.caughtUp()
 	}
-	r.live, r.dirty, r.old = true, false, nil
+	return nil
+}
+
+// caughtUp follows the first commit. A snapshot says so by itself.
+func (r *reader) caughtUp() error {
+	old := r.old
+	r.old = nil
+	if r.resume {
+		return r.sink.Status(stream.InSync, "")
+	}
+	r.known.replaces(old)
+	r.complete()
 	return nil
 }
 

@@ -122,13 +122,13 @@ func TestResumeSaysHowFarItLooked(t *testing.T) {
 	n.bucket.vanish("a")
 	c := n.bucket.write("c") // not sent yet
 	n.must(n.reader.commit(t.Context()))
-	n.told("horizon 4", "commit 2")
+	n.told("horizon 4", "commit 2", "status in_sync")
 	n.sweptTo(1)
 	n.send(c, 0)
 	n.told("c=3@3", "-a@0", "commit 3")
 	n.sweptTo(3)
 	again := n.resuming()
 	again.ask()
-	again.told("commit 3")
+	again.told("commit 3", "status in_sync")
 	again.sweptTo(3)
 }

@@ -146,15 +146,19 @@ func (r *reader) endOfSnapshot(e sseclient.Event) error {
 	case r.phase == snapshot && e.Count > r.upserts:
 		return r.invalid("end_of_snapshot counts %d resources, %d came", e.Count, r.upserts)
 	}
+	resumed := r.phase == resuming
 	r.phase, r.catchUp = live, false
 	if err := r.commit(revision); err != nil {
 		return err
 	}
-	if r.heard || r.told == 0 || r.told == stream.InSync {
-		return nil
+	if r.heard && r.told != stream.InSync {
+		return nil // the upstream itself is not
 	}
-	// A request before this one, or we ourselves, said that the watch is not in
-	// sync. The upstream has said nothing this time: it is.
+	if !resumed && (r.told == 0 || r.told == stream.InSync) {
+		return nil // a snapshot says so by itself
+	}
+	// It has caught up. A request before this one, or we ourselves, may have said
+	// that the watch is not in sync; the upstream has not, this time.
 	return r.passOn(stream.InSync, "")
 }
 

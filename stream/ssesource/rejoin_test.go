@@ -36,13 +36,13 @@ func TestRequestIsMadeAnew(t *testing.T) {
 			before: primed()[len(hello):] + upsert("x", 3, "1", ""),
 			id:     "w@e-2",
 			after:  upsert("x", 3, "1", "") + upsert("y", 3, "1", "") + event("end_of_snapshot", `,"revision":"3","count":2,"resumed":true`, "w@e-3"),
-			calls:  primedCalls + "upsert \"x\" 3 1\nupsert \"y\" 3 1\ncommit 3",
+			calls:  primedCalls + "upsert \"x\" 3 1\nupsert \"y\" 3 1\ncommit 3\nstatus in_sync ",
 		},
 		"in a transaction, to a replica that is behind": {
 			before: primed()[len(hello):] + upsert("x", 3, "1", ""),
 			id:     "w@e-2",
 			after:  event("end_of_snapshot", `,"revision":"2","count":2,"resumed":true`, "w@e-2"),
-			calls:  primedCalls + "commit 2",
+			calls:  primedCalls + "commit 2\nstatus in_sync ",
 		},
 		"in a transaction, to a replica that begins again": {
 			before: primed()[len(hello):] + upsert("x", 3, "1", ""),
@@ -60,13 +60,13 @@ func TestRequestIsMadeAnew(t *testing.T) {
 			before: primed()[len(hello):] + status("catching_up", "slow", "") + remove("x", 8, "w@e-2/9") + upsert("a", 5, "1", ""),
 			id:     "w@e-2/9",
 			after:  upsert("a", 10, "1", "") + event("end_of_snapshot", `,"revision":"10","count":3,"resumed":true`, "w@e-10"),
-			calls:  primedCalls + "delete \"x\" 8\nupsert \"a\" 10 1\ncommit 10",
+			calls:  primedCalls + "delete \"x\" 8\nupsert \"a\" 10 1\ncommit 10\nstatus in_sync ",
 		},
 		"in a catch-up": {
 			before: primed()[len(hello):] + status("catching_up", "slow", "") + remove("x", 8, "w@e-2/9") + upsert("a", 5, "1", "w@e-5/9"),
 			id:     "w@e-5/9",
 			after:  upsert("b", 9, "1", "") + event("end_of_snapshot", `,"revision":"9","count":3,"resumed":true`, "w@e-9"),
-			calls:  primedCalls + "delete \"x\" 8\nupsert \"a\" 5 1\nupsert \"b\" 9 1\ncommit 9",
+			calls:  primedCalls + "delete \"x\" 8\nupsert \"a\" 5 1\nupsert \"b\" 9 1\ncommit 9\nstatus in_sync ",
 		},
 		"while the upstream is stale": {
 			before: primed()[len(hello):] + status("stale", "lost", ""),

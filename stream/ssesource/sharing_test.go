@@ -226,7 +226,7 @@ func TestRefusedWatchDisturbsNobody(t *testing.T) {
 	sa, sf := source(t, u, "a", ""), source(t, u, "full", "")
 	a, f := add(t, r, "a", sa), add(t, r, "full", sf)
 	o.caughtUp(a, "a")
-	await(t, f, func() bool { return strings.Contains(f.Status().Full(), "takes no subscribers: too large") })
+	await(t, f, func() bool { return strings.Contains(f.Status().Full(), "takes no subscribers: it is too large") })
 	undisturbed(t, a)
 }
 

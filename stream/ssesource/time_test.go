@@ -177,7 +177,7 @@ func TestFailingSinkEndsItsWatchAlone(t *testing.T) {
 			t.Errorf("error %v, want the sink's", err)
 		}
 		time.Sleep(5 * time.Second)
-		if want := "reset e\nupsert \"k\" 2 1\ncommit 2\nupsert \"late\" 3 1\ncommit 3"; b.String() != want {
+		if want := "reset e\nupsert \"k\" 2 1\ncommit 2\nupsert \"late\" 3 1\ncommit 3\nstatus in_sync "; b.String() != want {
 			t.Errorf("the other one:\n%s\nwant\n%s", b, want)
 		}
 		if ids := f.ids(); len(ids) != 2 || ids[1] != "b@e-2" {

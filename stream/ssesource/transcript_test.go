@@ -55,7 +55,7 @@ commit 4`,
 		resume: stream.Resume{Epoch: "e", Revision: 2},
 		turn: says(hello, remove("x", 5, "w@e-2/6"), upsert("z", 6, "1", "w@e-6"),
 			event("end_of_snapshot", `,"revision":"6","count":2,"resumed":true`, "w@e-6"), goodbye("draining", 0)),
-		calls: "delete \"x\" 5\nupsert \"z\" 6 1\ncommit 6",
+		calls: "delete \"x\" 5\nupsert \"z\" 6 1\ncommit 6\nstatus in_sync ",
 	},
 	"cannot go on": {
 		resume: stream.Resume{Epoch: "old", Revision: 2},

@@ -135,6 +135,32 @@ func conformResume(f *fixture) {
 	}
 }
 
+// conformCaughtUp goes on from a place far behind, and then from one that is not:
+// that the source has caught up must be said, and not before all is committed that
+// the upstream had when the source was started.
+func conformCaughtUp(f *fixture) {
+	before := f.populated()
+	for n := range 30 {
+		f.put(n%6, 200+n)
+	}
+	f.delete(0)
+	for range 2 {
+		r := f.start(before)
+		f.await(r, func() string {
+			if _, ok := r.CaughtUp(); !ok {
+				return "neither a snapshot nor Status(InSync) after a Commit, which say that the source has caught up"
+			}
+			return ""
+		})
+		at, _ := r.CaughtUp()
+		if diff := valuesOf(at.State).Diff(f.state()); diff != "" {
+			f.t.Errorf("the source said at %d that it had caught up, too early: %s", at.Revision, diff)
+		}
+		r.stop()
+		before = r
+	}
+}
+
 // populated is a run that has seen six resources, and has ended.
 func (f *fixture) populated() *run {
 	for i := range 6 {

@@ -116,6 +116,7 @@ var conformance = []conformanceCase{
 	{"ends with the sink's error", 0, conformSinkError},
 	{"goes on after a pause", 0, conformPause},
 	{"goes on without a snapshot", needHistory, conformResume},
+	{"says when it has caught up", 0, conformCaughtUp},
 	{"does not resume in a foreign epoch", 0, conformForeignEpoch},
 	{"does not resume from the future", 0, conformFuture},
 	{"same epoch for every reader", 0, conformSameEpoch},

@@ -31,6 +31,7 @@ func conformRandom(f *fixture) {
 		}
 	}
 	f.awaitClient(c)
+	f.awaitInSync(watch)
 	for _, err := range c.broken {
 		f.t.Error(err)
 	}
@@ -51,6 +52,24 @@ func (f *fixture) randomly(random *rand.Rand, n int) {
 		f.delete(random.IntN(6))
 	default:
 		f.put(random.IntN(6), n)
+	}
+}
+
+// awaitInSync waits until the watch says that it is in sync.
+func (f *fixture) awaitInSync(w *stream.Watch) {
+	f.t.Helper()
+	timeout := time.NewTimer(ConformanceTimeout)
+	defer timeout.Stop()
+	for {
+		changed := w.Changed()
+		if w.Status().State == stream.InSync {
+			return
+		}
+		select {
+		case <-changed:
+		case <-timeout.C:
+			f.t.Fatalf("after %v the watch is still %v: %s", ConformanceTimeout, w.Status().State, w.Status().Reason)
+		}
 	}
 }
 

@@ -264,16 +264,23 @@ func (s *session) open(resume stream.Resume) (begin func() error, err error) {
 }
 
 // resume sends what is newer, and deletes without a revision of their own that
-// share the one to resume from once more.
+// share the one to resume from once more, and says that it has caught up.
 func (s *session) resume(from int, shown []Transaction) error {
 	for from > 1 && shown[from-1].Revision == shown[from-2].Revision {
 		from--
 	}
-	s.sent = from
+	s.sent = len(shown)
 	if from == len(shown) {
-		return s.sink.Commit(shown[from-1].Revision)
+		if err := s.sink.Commit(shown[from-1].Revision); err != nil {
+			return err
+		}
 	}
-	return nil
+	for _, txn := range shown[from:] {
+		if err := s.send(txn); err != nil {
+			return err
+		}
+	}
+	return s.sink.Status(stream.InSync, "")
 }
 
 // unreadable sends a snapshot with a value that is not JSON on one line.

@@ -28,6 +28,7 @@ type SinkRecorder struct {
 	commits   []CommitRecord
 	status    []stream.Status
 	horizon   uint64
+	caughtUp  *CommitRecord
 
 	inSnapshot bool // between Reset and its Commit
 	begun      bool // Reset was called, or the source was given a place to resume from
@@ -121,6 +122,9 @@ func (r *SinkRecorder) Commit(revision uint64) error {
 		r.committed = r.staged.Clone()
 		r.revision = revision
 		r.commits = append(r.commits, CommitRecord{Revision: revision, State: r.committed, Snapshot: r.inSnapshot})
+		if r.inSnapshot && r.caughtUp == nil {
+			r.caughtUp = &r.commits[len(r.commits)-1]
+		}
 		r.inSnapshot = false
 	})
 }
@@ -129,6 +133,9 @@ func (r *SinkRecorder) Commit(revision uint64) error {
 func (r *SinkRecorder) Status(state stream.State, reason string) error {
 	return r.call(func() {
 		r.status = append(r.status, stream.Status{State: state, Reason: reason})
+		if n := len(r.commits); state == stream.InSync && n > 0 && !r.inSnapshot && r.caughtUp == nil {
+			r.caughtUp = &r.commits[n-1]
+		}
 	})
 }
 
@@ -198,6 +205,17 @@ func (r *SinkRecorder) Commits() []CommitRecord {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]CommitRecord(nil), r.commits...)
+}
+
+// CaughtUp returns what was committed when the source said first that it had caught
+// up: with a snapshot, or with InSync where it goes on without one; false: it did not.
+func (r *SinkRecorder) CaughtUp() (CommitRecord, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.caughtUp == nil {
+		return CommitRecord{}, false
+	}
+	return *r.caughtUp, true
 }
 
 // Statuses returns what the source said of the upstream's freshness.
