@@ -254,12 +254,26 @@ func (h *History) wanted(s *step, c claimed, revision uint64) State {
 }
 
 // swept is the revision up to which deletes are complete that stand in no order, as
-// the id says that stands with the event; 0 if there is none.
+// the id says that stands with the event, or the one before it where changes come in
+// between; 0 if there is none for the revision.
 func (s *step) swept(revision uint64) uint64 {
-	if m := s.flush.Mark; m != nil && !m.Position.Partial() && m.Position.AsOf == revision {
-		return m.Position.Swept()
+	id := s.seen
+	if m := s.flush.Mark; m != nil && !s.changesFollow() {
+		id = &m.Position
 	}
-	return 0
+	if id == nil || id.Partial() || id.AsOf != revision {
+		return 0
+	}
+	return id.Swept()
+}
+
+// changesFollow says whether there are changes between an event and the id of its
+// flush.
+func (s *step) changesFollow() bool {
+	if s.event == nil {
+		return false
+	}
+	return slices.ContainsFunc(s.flush.Events[s.index+1:], func(e stream.Event) bool { return isChange(&e) })
 }
 
 // mixed says whether what a subscriber holds may have been made at two replicas.
