@@ -60,7 +60,7 @@ func (p *players) play(t *testing.T) {
 			return
 		}
 		c := seeded(*first + n)
-		if err, report := run(t, c); err != nil && !p.failed.Swap(true) {
+		if report, err := run(t, c); err != nil && !p.failed.Swap(true) {
 			t.Error(smallest(t, *first+n, c.made, report))
 			return
 		}
@@ -92,7 +92,7 @@ func smallest(t *testing.T, seed uint64, made []int, report string) string {
 	kind, _, _ := strings.Cut(report, ":")
 	played := len(made)
 	made = shrink(made, func(candidate []int) bool {
-		err, smaller := run(t, chosen(candidate))
+		smaller, err := run(t, chosen(candidate))
 		if err == nil || !strings.HasPrefix(smaller, kind) {
 			return false
 		}
@@ -102,8 +102,8 @@ func smallest(t *testing.T, seed uint64, made []int, report string) string {
 	return fmt.Sprintf("seed %d (%d choices, of which %d are enough): %s", seed, played, len(made), report)
 }
 
-// run plays a history, and returns what was found, and a report of it.
-func run(t *testing.T, c *choices) (err error, report string) {
+// run plays a history, and returns a report of what was found.
+func run(t *testing.T, c *choices) (report string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = errors.New("panic")
@@ -116,5 +116,5 @@ func run(t *testing.T, c *choices) (err error, report string) {
 			report = w.report(err)
 		}
 	})
-	return err, report
+	return report, err
 }

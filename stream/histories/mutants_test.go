@@ -43,11 +43,43 @@ var mutants = []mutant{
 		}},
 	},
 	{
+		name: "half a transaction survives the request that brought it",
+		edits: []edit{{
+			file: "stream/ssesource/reader.go",
+			old:  "	if r.loose {\n",
+			new:  "	if r.loose && r.watch == \"\" {\n",
+		}, {
+			file: "stream/log.go",
+			old:  "	if err := check(changes, revision); err != nil {\n",
+			new:  "	for _, c := range changes {\n		revision = max(revision, c.Revision)\n	}\n	if err := check(changes, revision); err != nil {\n",
+		}},
+	},
+	{
 		name: "a snapshot that is refused takes the name of a restored order away",
 		edits: []edit{{
 			file: "stream/ingest.go",
 			old:  "		result, err = in.log.replace(epoch, snapshot, m.revision, m.swept)\n	}\n",
 			new:  "		result, err = in.log.replace(epoch, snapshot, m.revision, m.swept)\n	} else if m.epoch != in.sourceEpoch {\n		clear(in.aliases)\n	}\n",
+		}},
+	},
+	{
+		name: "a position vouches at every replica for deletes that have no revision",
+		edits: []edit{{
+			file: "stream/subscription.go",
+			old:  "	from := v.newerThan(r.Swept())\n",
+			new:  "	from := v.newerThan(r.AsOf)\n",
+		}},
+	},
+	{
+		name: "a delete without a revision stands before its transaction",
+		edits: []edit{{
+			file: "stream/transaction.go",
+			old:  "		return math.MaxUint64\n",
+			new:  "		_ = uint64(math.MaxUint64)\n		return p.before\n",
+		}, {
+			file: "stream/append.go",
+			old:  "		e.revision = revision\n",
+			new:  "		e.revision = l.next.revision\n",
 		}},
 	},
 	{

@@ -153,8 +153,7 @@ func (l *link) set(change func()) {
 // conn is the client's end of a connection. What the server writes passes through
 // a goroutine that can be told to hold it back.
 type conn struct {
-	net.Conn // to the server
-	to       *node
+	net.Conn          // to the server
 	arrives  net.Conn // what the server wrote
 	once     sync.Once
 	closed   chan struct{}

@@ -1,0 +1,128 @@
+package histories
+
+import (
+	"fmt"
+	"testing/synctest"
+
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+func (w *world) connect() error {
+	if len(w.clients) >= 5 {
+		return nil
+	}
+	c := &client{
+		world: w, name: fmt.Sprint("c", len(w.clients)), prefix: oneOf(w.choices, "", "", "a/"),
+		slow: w.rarely(2), holds: !w.rarely(2),
+	}
+	w.clients = append(w.clients, c)
+	n := w.node()
+	w.say("%s connects to %s (prefix %q, slow %t, holds %t)", c.name, n.name, c.prefix, c.slow, c.holds)
+	c.dial(n, nil, nil)
+	return nil
+}
+
+// move brings a client to any node, with its own last id and what it holds, or with
+// any id that was ever given.
+func (w *world) move() error {
+	c := w.client()
+	if c == nil {
+		return nil
+	}
+	c.hangUp()
+	n, ids := w.node(), w.ids[c.prefix]
+	if len(ids) == 0 || w.pick(3) < 2 {
+		w.say("%s resumes at %s from %s", c.name, n.name, idText(c.last))
+		c.dial(n, c.last, c.held)
+		return nil
+	}
+	m := ids[len(ids)-1-w.pick(len(ids))]
+	w.say("%s comes to %s with %s", c.name, n.name, idText(m))
+	c.dial(n, m, nil)
+	return nil
+}
+
+// cut breaks the connection of a client in the middle of a flush.
+func (w *world) cut() error {
+	c := w.client()
+	if c == nil {
+		return nil
+	}
+	after := w.pick(6)
+	if !c.up() || !c.slow {
+		// It reads what there is at once, so that there is something to cut only
+		// behind a transaction.
+		if !c.up() {
+			c.dial(w.node(), c.last, c.held)
+		}
+		_ = w.commit()
+		synctest.Wait()
+	}
+	w.say("%s is cut off at %s after %d events of a flush", c.name, c.at.name, after)
+	c.cut(after)
+	return nil
+}
+
+// overtake breaks the connection of a client in the middle of several transactions,
+// of which another root has seen none, and brings it to any node.
+func (w *world) overtake() error {
+	c := w.client()
+	if c == nil {
+		return nil
+	}
+	c.hangUp()
+	n := w.root()
+	n.endpoint.Catch(-1)
+	synctest.Wait()
+	c.dial(n, c.last, c.held)
+	c.drain()
+	key, more := keys[w.pick(len(keys))], w.pick(3)
+	for range 2 + more {
+		w.upstream.Commit(1, streamtest.Write{Key: key, Value: w.value(), Delete: w.rarely(4)})
+	}
+	n.endpoint.Catch(-1)
+	synctest.Wait()
+	after := 1 + w.pick(4)
+	w.say("%s is cut off at %s after %d events of %d transactions of %s, up to %d", c.name, n.name, after, 2+more, key, w.upstream.Revision())
+	c.cut(after)
+	to := w.node()
+	w.say("%s resumes at %s from %s", c.name, to.name, idText(c.last))
+	c.dial(to, c.last, c.held)
+	return nil
+}
+
+func (w *world) readSome() error {
+	c := w.client()
+	if c == nil || !c.up() {
+		return nil
+	}
+	n := 1 + w.pick(3)
+	w.say("%s reads %d flushes", c.name, n)
+	for range n {
+		c.step()
+	}
+	return nil
+}
+
+func (w *world) leave() error {
+	if c := w.client(); c != nil && c.up() {
+		w.say("%s leaves", c.name)
+		c.hangUp()
+	}
+	return nil
+}
+
+// client is one that came by itself; nil if there is none.
+func (w *world) client() *client {
+	if len(w.clients) == 0 {
+		return nil
+	}
+	return w.clients[w.pick(len(w.clients))]
+}
+
+func idText(m *streamtest.Mark) string {
+	if m == nil {
+		return "nothing"
+	}
+	return m.Position.String()
+}
