@@ -132,7 +132,6 @@ func TestEveryDocumentedPath(t *testing.T) {
 	d.check(t, r, documentedCase{"GET", "/readyz", "", nil, 200})
 	d.checkGone(t, r)
 	d.checkBodyTooLate(t)
-	d.checkNoRoom(t)
 	d.checkTooManyStreams(t)
 	d.checkNoRoom(t)
 	d.checkAllSeen(t)
@@ -305,28 +304,6 @@ func (d *documented) checkBodyTooLate(t *testing.T) {
 		got.Response, got.text, _ = r.dial(announced(c.method, c.path, "Content-Length: 2") + c.body).answer(t)
 	})
 	d.checkAnswer(t, c, got)
-}
-
-// checkNoRoom asks while somebody else has all of the budgets.
-func (d *documented) checkNoRoom(t *testing.T) {
-	t.Helper()
-	for _, c := range []documentedCase{
-		{method: "GET", path: "/v1/watches", status: 503},
-		{method: "PUT", path: "/v1/watches/notes/resources/a", body: "{}", status: 503},
-	} {
-		var got reply
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, Config{})
-			if _, err := r.registry.Add(streamConfig("notes", newNotebook())); err != nil {
-				t.Fatal(err)
-			}
-			for _, b := range []*budget{r.gateway.answers, r.gateway.bodies} {
-				defer b.tryTake(r.clientHere(), b.share).release()
-			}
-			got.Response, got.text, _ = r.dial(announced(c.method, c.path, fmt.Sprintf("Content-Length: %d", len(c.body))) + c.body).answer(t)
-		})
-		d.checkAnswer(t, c, got)
-	}
 }
 
 func (d *documented) checkAllSeen(t *testing.T) {

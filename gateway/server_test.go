@@ -158,7 +158,7 @@ func wantLine(t *testing.T, body *bufio.Reader, kind string) {
 // HTTP/2: a stream that its client does not read ends alone; the connection and
 // its other streams live.
 func TestStreamThatIsNotReadOnHTTP2(t *testing.T) {
-	r := newRealGateway(t, Config{WriteTimeout: 300 * time.Millisecond}, nil)
+	r := newRealGateway(t, Config{WriteTimeout: 2 * time.Second}, nil)
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
 	dials := 0
