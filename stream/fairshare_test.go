@@ -198,14 +198,27 @@ func TestLoadingBesideALargeSnapshot(t *testing.T) {
 		for range 110 {
 			more <- 64_000
 		}
-		little, err := r.Add(WatchConfig{Name: "small", Memory: shared, Source: SourceFunc(snapshotThen("e", 9000, larges(50, 60_000), stay))})
+		complete := make(chan struct{})
+		little, err := r.Add(WatchConfig{Name: "small", Memory: shared, Source: SourceFunc(func(ctx context.Context, resume Resume, sink Sink) error {
+			if err := sink.Reset("e"); err != nil {
+				return err
+			}
+			for _, c := range larges(50, 60_000) {
+				if err := sink.Upsert(c.Resource); err != nil {
+					return err
+				}
+			}
+			<-complete
+			return errors.Join(sink.Commit(9000), stay(ctx, resume, sink))
+		})})
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantInSync(t, little, 50)
 		wantFull(t, lot, Priming, "what is being loaded")
-		if !strings.Contains(lot.Status().Full(), "all watches together") {
-			t.Errorf("reason %q", lot.Status().Full())
+		close(complete)
+		wantInSync(t, little, 50)
+		if why := lot.Full(); why == nil || !strings.Contains(why.Error(), "all watches together") {
+			t.Errorf("full: %v", why)
 		}
 	})
 }

@@ -47,7 +47,7 @@ func (in *ingest) onSqueezed() {
 	}
 	in.evict(why)
 	in.tooLarge.Store(why)
-	in.log.Discard(Status{State: Priming, Since: time.Now(), Reason: why.Error()})
+	in.log.Discard(Status{State: Priming, Since: time.Now(), Reason: reasons["memory"], Detail: why.Error()})
 }
 
 // evict ends the connection under way for want of memory.
