@@ -80,7 +80,7 @@ func (r *Replica) FallBack(n int) {
 func (r *Replica) Move() {
 	r.change(func() {
 		if epoch, _ := r.upstream.truth.end(); epoch != r.epoch {
-			r.epoch, r.shown, r.history = epoch, 1, 0
+			r.epoch, r.shown, r.history, r.polled = epoch, 1, 0, nil
 			r.killLocked(ErrCut)
 		}
 	})
