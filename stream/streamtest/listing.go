@@ -58,7 +58,10 @@ func (s *session) compare(from int, shown []Transaction) error {
 		}
 	}
 	s.sent = len(shown)
-	return s.remove(listed(shown))
+	if err := s.remove(listed(shown)); err != nil {
+		return err
+	}
+	return s.sink.Status(stream.InSync, "")
 }
 
 // sweep compares the newest listing, once everything was sent that there was by
