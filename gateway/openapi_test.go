@@ -133,6 +133,7 @@ func TestEveryDocumentedPath(t *testing.T) {
 	d.checkGone(t, r)
 	d.checkBodyTooLate(t)
 	d.checkTooManyStreams(t)
+	d.checkNoRoom(t)
 	d.checkAllSeen(t)
 }
 
