@@ -157,21 +157,21 @@ func (n *node) truthful() error {
 		return nil
 	}
 	own, other := n.watch.View(), to.watch.View()
-	if own.Epoch() == other.Epoch() && own.Revision() < other.Revision() && !alike(own, other) {
+	if own.Epoch() == other.Epoch() && lacks(own, other) {
 		return fmt.Errorf("%s says that it is in sync at %d, and %s, which it follows, is at %d",
 			n.name, own.Revision(), to.name, other.Revision())
 	}
 	return nil
 }
 
-// alike says whether two views show the same.
-func alike(a, b stream.View) bool {
-	for r := range b.Resources("") {
-		if own, ok := a.Get(r.Key); !ok || own.Revision != r.Revision {
-			return false
+// lacks says whether a view has not what another one has that is newer.
+func lacks(own, other stream.View) bool {
+	for r := range other.Resources("") {
+		if r.Revision > own.Revision() {
+			return true
 		}
 	}
-	return a.Count() == b.Count()
+	return false
 }
 
 // stop ends the node: nothing that it knew is left.
