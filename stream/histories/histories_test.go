@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	number   = flag.Uint64("histories", 500, "how many histories are played")
+	number   = flag.Uint64("histories", 200, "how many histories are played")
 	limit    = flag.Duration("for", 0, "how long histories are played at most; 0: until all are")
 	first    = flag.Uint64("seed", 0, "the seed of the first history, the others follow; 0: the clock")
 	progress = flag.Duration("progress", time.Minute, "how often progress is told")

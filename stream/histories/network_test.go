@@ -93,7 +93,7 @@ type link struct {
 // link takes turns.
 func (l *link) dial(ctx context.Context) (net.Conn, error) {
 	l.mu.Lock()
-	at, refuses := l.targets[l.target%len(l.targets)].listener, l.refuses
+	at, refuses := l.targets[l.target%len(l.targets)].listener.Load(), l.refuses
 	if l.turns {
 		l.target++
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/watchtide/watchtide/gateway"
@@ -37,8 +38,9 @@ type node struct {
 	second   *ssesource.Source // of the other watch, which joins and leaves
 	joined   bool
 	followed bool         // others follow it
-	listener *listener    // nil: nobody can follow it now
 	server   *http.Server // of the listener
+
+	listener atomic.Pointer[listener] // nil: nobody can follow it now
 	lives    int
 }
 
@@ -100,8 +102,10 @@ func (n *node) serve() error {
 	if err != nil {
 		return err
 	}
-	n.listener, n.server = newListener(), &http.Server{Handler: n.noting(g.Handler())}
-	go func(s *http.Server, l *listener) { _ = s.Serve(l) }(n.server, n.listener)
+	l := newListener()
+	n.server = &http.Server{Handler: n.noting(g.Handler())}
+	go func(s *http.Server) { _ = s.Serve(l) }(n.server)
+	n.listener.Store(l)
 	return nil
 }
 
@@ -176,9 +180,8 @@ func lacks(own, other stream.View) bool {
 
 // stop ends the node: nothing that it knew is left.
 func (n *node) stop() {
-	if n.listener != nil {
+	if n.listener.Swap(nil) != nil {
 		_ = n.server.Close()
-		n.listener = nil
 	}
 	n.registry.Close()
 }

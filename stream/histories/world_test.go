@@ -183,7 +183,7 @@ func (w *world) link(n *node) error {
 		if to.followed {
 			continue
 		}
-		if to.followed = true; to.listener == nil {
+		if to.followed = true; to.listener.Load() == nil {
 			if err := to.serve(); err != nil {
 				return err
 			}
