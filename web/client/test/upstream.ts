@@ -34,6 +34,8 @@ export type Piece = { text: string; position: string | undefined };
  */
 export class Upstream {
   readonly versions: Version[] = [];
+  /** Of the next stream. A position resumes only streams with the same prefix. */
+  prefix = '';
 
   constructor(readonly watch: string, commits: Commit[], private readonly choose: (n: number) => number) {
     let version: Version = { epoch: 0, revision: firstOf(0), state: new Map(), deleted: new Map() };
@@ -45,11 +47,10 @@ export class Upstream {
     return new Map([...this.versions[index]!.state].map(([key, [, value]]) => [key, value]));
   }
 
-  /** The version that an id names, or -1. */
+  /** The version that an id names, of a stream with any prefix, or -1. */
   find(id: string): number {
-    const position = id.split(',').find((one) => one.startsWith(`${this.watch}@`));
-    const [, epoch, upTo, asOf] = position?.match(/@(\d+)-(\d+)(?:\/(\d+))?$/) ?? [];
-    return this.versions.findIndex((one) => one.epoch === Number(epoch) && one.revision === Number(asOf ?? upTo));
+    const position = parse(id.split(',').find((one) => one.startsWith(`${this.watch}@`)));
+    return this.versions.findIndex(({ epoch, revision }) => epoch === position?.epoch && revision === position.asOf);
   }
 
   /** A stream for who comes with this position when the watch is at head, up to its last version. */
@@ -63,9 +64,9 @@ export class Upstream {
   }
 
   *#greet(position: string | undefined, version: Version): Generator<Piece> {
-    const [, epoch, upTo, asOf] = position?.match(/@(\d+)-(\d+)(?:\/(\d+))?$/) ?? [];
-    if (Number(epoch) === version.epoch) {
-      yield* this.#catchUp(Number(upTo), Number(asOf ?? upTo), version);
+    const from = parse(position);
+    if (from?.epoch === version.epoch && from.prefix === this.prefix) {
+      yield* this.#catchUp(from.upTo, from.asOf, version);
       yield this.#piece(endOfSnapshot(this.watch, version.revision, version.state.size, undefined, true), version);
       return;
     }
@@ -121,12 +122,21 @@ export class Upstream {
   }
 
   #piece(text: string, version: Version): Piece {
-    return { text, position: `${this.watch}@${version.epoch}-${version.revision}` };
+    return { text, position: `${this.watch}@${this.#epoch(version)}-${version.revision}` };
   }
 
-  #position({ epoch, revision }: Version, upTo: number): string {
-    return `${this.watch}@${epoch}-${upTo}/${revision}`;
+  #position(version: Version, upTo: number): string {
+    return `${this.watch}@${this.#epoch(version)}-${upTo}/${version.revision}`;
   }
+
+  #epoch({ epoch }: Version): string {
+    return this.prefix ? `${epoch}.${this.prefix}` : String(epoch);
+  }
+}
+
+function parse(position: string | undefined) {
+  const [, epoch, prefix = '', upTo, asOf = upTo] = position?.match(/@(\d+)(?:\.(.+))?-(\d+)(?:\/(\d+))?$/) ?? [];
+  return epoch === undefined ? undefined : { epoch: Number(epoch), prefix, upTo: Number(upTo), asOf: Number(asOf) };
 }
 
 /** One response for all watches: pieces in any order, and ids that hold every position. */
