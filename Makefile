@@ -45,7 +45,7 @@ build: ## build bin/gateway
 
 .PHONY: test
 test: servers ## run all tests with the race detector, in random order (WATCHTIDE_FULL_CONSUL=1: with full Consul servers)
-	@for m in $(OURS); do echo "==> $$m" >&2; (cd "$$m" && $(GO) test -race -shuffle=on ./...); done
+	@for m in $(OURS); do echo "==> $$m" >&2; (cd "$$m" && $(GO) test -race -shuffle=on -timeout 25m ./...); done
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory client dashboard-check browser; \
 	else echo "==> web: not tested, npm is missing: install Node 20 or newer" >&2; fi
 
