@@ -30,7 +30,9 @@ type Config struct {
 	// so long. Default: 10 s.
 	WriteTimeout time.Duration
 	// MinRate is how many bytes a second a client must take of an answer, on average
-	// over 30 s; a slower one is cut off. Default: 4 KiB. Negative: none.
+	// over 30 s; a slower one is cut off. A slower stream in mid-snapshot, or in the
+	// middle of catching up, goes on with the newest state. Default: 4 KiB.
+	// Negative: none.
 	MinRate int64
 	// Retry is the base of the hint to clients when to come back: each
 	// connection gets its own, from half to one and a half of it. Default: 2 s.

@@ -110,6 +110,7 @@ func (c *conversation) turnOf(i int, out outlet) bool {
 		return false
 	}
 	c.ticket.moved()
+	c.share(i)
 	c.say(f, out)
 	return true
 }
@@ -126,6 +127,15 @@ func (c *conversation) next(f *follow) bool {
 		c.ticket.moved() // the client is not to blame
 	}
 	return false
+}
+
+// share tells the other watches that the connection has the batch of one to carry.
+func (c *conversation) share(of int) {
+	for i := range c.follows {
+		if i != of {
+			c.follows[i].sub.Moved(c.batch.Bytes())
+		}
+	}
 }
 
 // busy says whether a watch has more to look at, although it had nothing to say.

@@ -36,6 +36,7 @@ func (g *Gateway) follow(w *stream.Watch, choice watchChoice) follow {
 			Invalid:   choice.invalid,
 			Prefix:    choice.prefix,
 			AheadWait: g.cfg.AheadWait,
+			MinRate:   g.cfg.MinRate,
 		}),
 		came:       choice.resume,
 		quietSince: time.Now(),

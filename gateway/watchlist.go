@@ -72,7 +72,7 @@ type listPump struct {
 }
 
 func newListPump(g *Gateway, w *stream.Watch, r *api.WatchListRequest, who identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
-	options := stream.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: g.cfg.AheadWait}
+	options := stream.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: g.cfg.AheadWait, MinRate: g.cfg.MinRate}
 	options.Resume, options.Invalid = resumeFrom(w.Name(), r.GetPosition())
 	p := &listPump{
 		g: g, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: g.retryHint(),

@@ -68,6 +68,7 @@
 // publishes immutable versions through one atomic pointer; everybody else reads
 // those. Waiting is for a channel that is closed when there is a newer version. The
 // one mutex of a log guards the list of those who hold a version between two
-// flushes: it is taken once for each walk of more than one flush, and for each
-// version that retires memory.
+// flushes: it is taken once for each walk of more than one flush, for each version
+// that retires memory, and every five seconds while any reader in the middle of a
+// version has a least rate.
 package stream

@@ -51,7 +51,7 @@ type ingest struct {
 	lastError cause
 	upstream  Status // what the upstream says of itself; State 0: nothing
 
-	retry, stale, progress, linger alarm
+	retry, stale, progress, linger, pace alarm
 }
 
 // reader is one Watch call under way.
@@ -86,7 +86,7 @@ func (in *ingest) run(ctx context.Context) {
 	}
 	in.disconnect()
 	in.log.account.leave()
-	for _, a := range []*alarm{&in.retry, &in.stale, &in.progress, &in.linger} {
+	for _, a := range []*alarm{&in.retry, &in.stale, &in.progress, &in.linger, &in.pace} {
 		a.stop()
 	}
 }
@@ -108,6 +108,10 @@ func (in *ingest) step(ctx context.Context) {
 		in.wake(ctx)
 	case <-in.log.account.squeezed:
 		in.onSqueezed()
+	case <-in.log.pins.paced:
+		in.pace.start(paceEvery)
+	case <-in.pace.C():
+		in.onPace()
 	case <-in.retry.C():
 		in.retry.stop()
 		in.connect(ctx)

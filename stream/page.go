@@ -196,7 +196,7 @@ func (p *pageVersions) keep(pins *pins, v *version, asOf uint64, now time.Time) 
 			oldest = slot
 		}
 	}
-	before, one := oldest.Load(), pins.add(v)
+	before, one := oldest.Load(), pins.add(v, 0)
 	if one != nil && !oldest.CompareAndSwap(before, &pageVersion{one, asOf, now}) {
 		pins.release(one) // another listing was faster
 		return

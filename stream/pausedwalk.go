@@ -18,13 +18,16 @@ func (s *Subscription) walking() bool { return s.walk.under }
 // pauseWalk follows a flush that did not end the walk under way: from now on it
 // does not hold its version, but its pin does. Most walks end with the flush that
 // they begin with, and never have one.
-func (s *Subscription) pauseWalk() {
+func (s *Subscription) pauseWalk(b *Batch) {
 	w := &s.walk
 	if !w.under || w.v == nil {
 		return
 	}
 	if s.pin == nil {
-		s.pin = s.log.pins.add(w.v)
+		s.pin = s.log.pins.add(w.v, s.options.MinRate)
+	}
+	if s.pin != nil && s.options.MinRate > 0 {
+		s.pin.pace.hand(s.log.pins.now(), b.bytes)
 	}
 	w.paused = pausedWalk{passed: w.v.seqBefore(w.at), asOf: w.v.seq, count: w.v.count}
 	if w.deletes {
@@ -41,6 +44,9 @@ func (s *Subscription) takeUpWalk(b *Batch, newest *version) {
 	case s.generation != newest.generation:
 		s.dropWalk()
 	case s.held:
+		if s.pin != nil {
+			s.pin.pace.rest()
+		}
 	default:
 		if s.walk.v = s.pin.version(); s.walk.v == nil {
 			s.giveUpWalk(b, newest)

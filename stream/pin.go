@@ -4,15 +4,18 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // pin keeps one version of a log, and with it memory that newer versions do not
 // need. A reader has one between two flushes of a long walk, and so has
-// a listing between two pages. It is taken away if the memory is needed: the
-// reader finds that out at its next flush, or is blocked and never does.
+// a listing between two pages. It is taken away if the memory is needed, or if the
+// reader is too slow: it finds that out at its next flush, or is blocked and never
+// does.
 type pin struct {
 	held atomic.Pointer[version] // nil once it was released or taken away
 	era  *era                    // guarded by pins; nil once held is
+	pace pace
 }
 
 // version returns the version that is pinned; nil if it was taken away.
@@ -29,7 +32,10 @@ func (p *pin) version() *version {
 // Its mutex is taken once for each walk that is longer than a flush, and by the
 // writer when it retires memory. No reader waits for a walk of another.
 type pins struct {
-	account *account // static after construction
+	// Static after construction.
+	account *account
+	began   time.Time
+	paced   chan struct{} // a reader has a least rate: somebody is to look at it
 
 	held atomic.Int64 // bytes, written with the mutex held
 
@@ -38,6 +44,7 @@ type pins struct {
 	eras   []*era     // oldest first: those with pins, and the one under way as the last
 	passed int64      // bytes that were added and retired in the era under way
 	spans  map[span]int64
+	looks  bool // paced was told, and takeSlow will be called
 }
 
 // era is a number of consecutive versions of which the pins are not told apart.
@@ -57,7 +64,7 @@ type retired struct {
 }
 
 func newPins(a *account) *pins {
-	return &pins{account: a, eras: []*era{newEra(0)}, spans: map[span]int64{}}
+	return &pins{account: a, began: time.Now(), paced: make(chan struct{}, 1), eras: []*era{newEra(0)}, spans: map[span]int64{}}
 }
 
 // ended says whether the era had ended before a version.
@@ -65,17 +72,26 @@ func (e *era) ended(number uint64) bool { return e.to != 0 && e.to <= number }
 
 func newEra(from uint64) *era { return &era{from: from, pins: map[*pin]struct{}{}} }
 
-// add pins a version; nil if memory of it was retired already.
-func (p *pins) add(v *version) *pin {
+// add pins a version for a reader that is to take so many bytes a second, if that is
+// not 0; nil if memory of it was retired already.
+func (p *pins) add(v *version, rate int64) *pin {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if v.number < p.newest {
 		return nil
 	}
 	i := slices.IndexFunc(p.eras, func(e *era) bool { return !e.ended(v.number) })
-	one := &pin{era: p.eras[i]}
+	one := &pin{era: p.eras[i], pace: pace{rate: rate}}
 	one.held.Store(v)
+	one.pace.hand(p.now(), 0)
 	one.era.pins[one] = struct{}{}
+	if rate > 0 && !p.looks {
+		p.looks = true
+		select {
+		case p.paced <- struct{}{}:
+		default: // nobody looks after this log
+		}
+	}
 	return one
 }
 
@@ -86,6 +102,10 @@ func (p *pins) release(one *pin) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.end(one)
+}
+
+func (p *pins) end(one *pin) {
 	one.held.Store(nil)
 	if e := one.era; e != nil {
 		one.era = nil

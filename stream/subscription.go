@@ -18,6 +18,10 @@ type SubscribeOptions struct {
 	// AheadWait is how long a position that is ahead of this log is held until
 	// the log has caught up; 3 seconds by default.
 	AheadWait time.Duration
+	// MinRate is how many bytes a second the reader must take, on average over
+	// 30 s, to keep the version that it is in the middle of. A slower one goes on
+	// with the newest, as where memory is needed. If not positive, there is none.
+	MinRate int64
 }
 
 // ResumeOutcome says what became of the position that a subscription came with.
@@ -40,8 +44,9 @@ const (
 //
 // A reader that is slow costs the log nothing: superseded values are simply not
 // there any more when it comes back. While it is in the middle of a walk it pins
-// the version that it walks through. Where the memory is needed, the version is
-// taken away from it, and it goes on with the newest one.
+// the version that it walks through. Where the memory is needed, or the reader is
+// slower than its least rate, the version is taken away from it, and it goes on with
+// the newest one.
 //
 // A Subscription belongs to one goroutine, its pump.
 type Subscription struct {
@@ -193,7 +198,7 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 	if !b.final {
 		s.tell(b, v, !s.walking() && s.cursor == v.seq && s.begun)
 	}
-	s.pauseWalk()
+	s.pauseWalk(b)
 	if b.boundary {
 		s.announced = s.position
 	}

@@ -1,0 +1,92 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// trickle reads n bytes a second from each client, and keeps them to be read again.
+func (r *slowReaders) trickle(seconds, n int) {
+	r.t.Helper()
+	kept := make([]bytes.Buffer, len(r.clients))
+	for range seconds {
+		time.Sleep(time.Second)
+		for i, c := range r.clients {
+			if _, err := io.CopyN(&kept[i], c.Reader, int64(n)); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+	}
+	for i, c := range r.clients {
+		c.Reader = bufio.NewReader(io.MultiReader(&kept[i], c.Reader))
+	}
+}
+
+// TestMinRateOfStreams: a client in mid-snapshot that takes less than the least rate
+// goes on with the newest state, and until then holds nothing of the older one. One
+// that takes more is sent the state that its snapshot began with.
+func TestMinRateOfStreams(t *testing.T) {
+	for name, c := range map[string]struct {
+		rate    int // bytes a second
+		min     int64
+		renewed bool
+	}{
+		"a client that stalls":          {rate: 10, renewed: true},
+		"below the rate":                {rate: 2 << 10, renewed: true},
+		"above the rate":                {rate: 6 << 10},
+		"below another rate":            {rate: 6 << 10, min: 16 << 10, renewed: true},
+		"without a least rate, stalled": {rate: 10, min: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newSlowReaders(t, 0, 300, 8000, Config{MinRate: c.min, WriteTimeout: time.Hour})
+				r.begin(rawGet("/v1/events?watch=a"))
+				r.begin(rawGet("/v1/events?watch=a&format=ndjson"))
+				r.rewrite()
+				held := r.superseded()
+				r.trickle(100, c.rate)
+				synctest.Wait()
+				left := r.superseded()
+				t.Logf("%.0f KiB of an older state are held at first, %.0f KiB after 100 s", held/1024, left/1024)
+				if c.renewed != (left < held-1<<20) {
+					t.Errorf("%.0f bytes are held after 100 s, %.0f before", left, held)
+				}
+				for _, client := range r.clients {
+					if r.finish(client) != c.renewed {
+						t.Errorf("went on with a newer state: %t, want %t", !c.renewed, c.renewed)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestMinRateCountsTheWholeStream: a client that takes enough of all its watches
+// together keeps its place in each.
+func TestMinRateCountsTheWholeStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newSlowReaders(t, 0, 300, 8000, Config{})
+		var all []stream.Resource
+		for i := range r.n {
+			all = append(all, r.resource(i, uint64(i+1)))
+		}
+		for _, name := range []string{"b", "c", "d"} {
+			r.add(stream.WatchConfig{Name: name})
+			r.prime(name, uint64(len(all)), all...)
+		}
+		r.begin(rawGet("/v1/events?watch=a&watch=b&watch=c&watch=d"))
+		r.rewrite()
+		held := r.superseded()
+		r.trickle(100, 6<<10)
+		synctest.Wait()
+		if left := r.superseded(); left < held {
+			t.Errorf("%.0f bytes are held after 100 s, %.0f before", left, held)
+		}
+	})
+}

@@ -1,0 +1,89 @@
+package stream
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// paceWindow is the time over which the least rate of a reader is measured.
+	paceWindow = 30 * time.Second
+	// paceEvery is how often the readers of a watch are looked at, while any of them
+	// has a least rate and is in the middle of a version.
+	paceEvery = 5 * time.Second
+)
+
+// pace compares what a reader takes with a least rate, without a timer for each
+// reader. Each flush pays for the time that it takes at the least rate. The reader
+// has that time, and what is left of the window, to take it and ask for the next
+// one. Being faster than the rate pays for no more than the window.
+type pace struct {
+	rate int64        // bytes a second; 0: any will do; static after construction
+	paid atomic.Int64 // nanoseconds since the pins were made; written by the pump
+}
+
+// hand notes that the reader is sent n bytes more. Where that is nothing, its walk
+// has found nothing yet, and the reader is not to blame.
+func (p *pace) hand(now time.Duration, n int) {
+	window := int64(now + paceWindow)
+	if n == 0 {
+		p.paid.Store(max(p.paid.Load(), window))
+		return
+	}
+	p.paid.Store(min(p.paid.Load(), window) + p.worth(n))
+}
+
+// worth is how long n bytes take at the least rate.
+func (p *pace) worth(n int) int64 {
+	return int64(float64(n) / float64(max(1, p.rate)) * float64(time.Second))
+}
+
+// rest stops the clock until the next hand.
+func (p *pace) rest() { p.paid.Store(math.MaxInt64) }
+
+// slow says whether the reader takes less than the least rate.
+func (p *pace) slow(now time.Duration) bool {
+	return p.rate > 0 && p.paid.Load() < int64(now)
+}
+
+// Moved tells that the reader is sent n bytes of another subscription over the same
+// connection. They count towards MinRate: all of them share its rate.
+func (s *Subscription) Moved(n int) {
+	if s.pin != nil && s.options.MinRate > 0 && !s.held && n > 0 {
+		s.pin.pace.hand(s.log.pins.now(), n)
+	}
+}
+
+// takeSlow takes pins away from readers below their least rate, if there is something
+// newer. It says whether to look again.
+func (p *pins) takeSlow(newest *version) (again bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.now()
+	var slow []*pin
+	for _, e := range p.eras {
+		for one := range e.pins {
+			again = again || one.pace.rate > 0
+			if one.pace.slow(now) && one.version().seq < newest.seq {
+				slow = append(slow, one)
+			}
+		}
+	}
+	for _, one := range slow {
+		p.end(one)
+	}
+	p.looks = again
+	return again
+}
+
+// now is the time since the pins were made.
+func (p *pins) now() time.Duration { return time.Since(p.began) }
+
+// onPace looks for readers that are too slow for their versions.
+func (in *ingest) onPace() {
+	in.pace.stop()
+	if in.log.pins.takeSlow(in.log.head.Load()) {
+		in.pace.start(paceEvery)
+	}
+}
