@@ -237,6 +237,11 @@ func (s *logSink) Commit(revision uint64) error {
 	return err
 }
 
+func (s *logSink) Status(state stream.State, reason string) error {
+	s.log.SetStatus(stream.Status{State: state, Reason: reason})
+	return nil
+}
+
 // A key is written while nobody reads, is sent, and vanishes before the names of the
 // keys are first asked for: all in one transaction.
 func TestKeyVanishesInTheTransactionThatBringsIt(t *testing.T) {
