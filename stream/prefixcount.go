@@ -69,7 +69,7 @@ func (w View) countSegment(prefix string, c *counting) int {
 // the walk, which only one that resumes has to count.
 func (s *Subscription) counted() bool {
 	w := &s.walk
-	if w.purpose != resuming {
+	if w.purpose != resuming || s.options.Prefix == "" {
 		return true
 	}
 	if c := w.counting; c == nil || c.generation != w.v.generation || c.seq != w.v.seq {
@@ -77,6 +77,14 @@ func (s *Subscription) counted() bool {
 	}
 	w.looked = turnEntries // whatever comes next is another turn
 	return View{s.log, w.v}.countTurn(s.options.Prefix, w.counting)
+}
+
+// count is how many resources the reader has at the end of the walk.
+func (w *walk) count() int {
+	if w.counting == nil {
+		return w.v.count
+	}
+	return w.counting.count
 }
 
 // prefixCounts are those that are remembered; nil: none. Immutable.

@@ -246,7 +246,7 @@ func (s *Subscription) end(b *Batch) {
 		b.addEvent(Event{Type: EndOfSnapshot, Revision: w.v.revision, Count: w.delivered})
 	case resuming:
 		s.synced = true
-		b.addEvent(Event{Type: EndOfSnapshot, Revision: w.v.revision, Count: w.counting.count, Resumed: true})
+		b.addEvent(Event{Type: EndOfSnapshot, Revision: w.v.revision, Count: w.count(), Resumed: true})
 		if gaveUp {
 			s.tell(b, w.v, true)
 		}

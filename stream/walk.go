@@ -26,7 +26,7 @@ type walk struct {
 	paused pausedWalk // between two flushes
 
 	looked   int       // entries that were looked at in this turn
-	counting *counting // of what the reader has in the end; nil: it does not count
+	counting *counting // of what the reader has in the end; nil: it has all
 
 	deletes bool  // a catch-up that is still at the deletes
 	at      place // next entry to look at
