@@ -22,6 +22,7 @@ type follower struct {
 	merge    *stream.Merge
 	objects  map[string]object   // what merge holds, with what it does not need
 	dead     map[string]struct{} // uids that the watch still tells of, and that are gone
+	named    bool                // the server says which cluster it is of
 	live     bool                // the snapshot was committed: objects is the memory's
 	listing  bool                // a list is being read
 	again    bool                // and another one is wanted after it

@@ -31,10 +31,15 @@ func newMemory(state []stream.Resource, objects map[string]object) memory {
 // forget is for another cluster, to which nothing has to fit.
 func (m *memory) forget() { *m = memory{} }
 
-// contradiction says what of a state does not fit; empty: all does.
-func (m *memory) contradiction(state map[string]object) string {
-	if m.broken {
+// contradiction says what of a state does not fit; empty: all does. That nothing is
+// left fits only where the server names its cluster: one without a name may have been
+// replaced by another one that is empty still, in whose order everything is older.
+func (m *memory) contradiction(state map[string]object, named bool) string {
+	switch {
+	case m.broken:
 		return "versions went back"
+	case !named && len(state) == 0 && len(m.objects) > 0:
+		return "nothing is left"
 	}
 	for key, o := range state {
 		if what := m.misfit(key, o); what != "" {

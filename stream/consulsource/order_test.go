@@ -313,37 +313,52 @@ func TestWatchThatBeginsBesideAnEarlyList(t *testing.T) {
 	})
 }
 
-// TestReplacedByAnEmptyOne: that the server was replaced shows only when the new
-// one counts.
-func TestReplacedByAnEmptyOne(t *testing.T) {
-	f := &fake{
+// emptied is a Consul whose watch is cut off, and whose second list is empty.
+func emptied() *fake {
+	return &fake{
 		watch: func(n int, out watchStream) error {
 			tell(out, ".")
 			after(time.Second)
-			switch n {
-			case 1:
+			if n == 1 {
 				return status.Error(codes.Unavailable, "error reading from server: EOF")
-			case 2:
-				tell(out, "+c@3")
 			}
+			tell(out, "+c@3")
 			return hold(out)
 		},
-		list: func(n int) ([]*pbresource.Resource, error) { return several([]string{"a@5", "", ""}[n-1]), nil },
+		list: func(n int) ([]*pbresource.Resource, error) { return several([]string{"a@5", ""}[n-1]), nil },
 		read: func(string) (*pbresource.Resource, error) { return one("c@3"), nil },
 	}
+}
+
+// TestReplacedByAnEmptyOne: a server without the name of a cluster that has lost
+// everything may be another one. Its versions count from the beginning.
+func TestReplacedByAnEmptyOne(t *testing.T) {
+	bubble(t, emptied(), Config{}, func(t *testing.T, watch func() *running) {
+		first := watch()
+		<-first.ended
+		second := watch()
+		second.want(t, "an empty one", "reset =0")
+		after(2 * time.Second)
+		second.want(t, "it counts", "+c@3 =3")
+		if first.epoch[0] == second.epoch[0] {
+			t.Errorf("the epoch is still %s", second.epoch[0])
+		}
+	})
+}
+
+// TestEmptiedInTheSameCluster: everything was deleted, and the order goes on. A
+// server of that name which counts from the beginning was restored.
+func TestEmptiedInTheSameCluster(t *testing.T) {
+	f := emptied()
+	f.roots = func(int) (string, error) { return "x.consul", nil }
 	bubble(t, f, Config{}, func(t *testing.T, watch func() *running) {
 		first := watch()
 		<-first.ended
 		second := watch()
 		<-second.ended
 		second.want(t, "an empty one", "reset =5")
-		if !errors.Is(second.err, stream.ErrBehind) {
-			t.Errorf("ended with %v", second.err)
-		}
-		third := watch()
-		third.want(t, "known to be another", "reset =0")
-		if a, b, c := first.epoch[0], second.epoch[0], third.epoch[0]; a != b || b == c {
-			t.Errorf("epochs %s, %s, %s", a, b, c)
+		if !errors.Is(second.err, stream.ErrBehind) || first.epoch[0] != second.epoch[0] {
+			t.Errorf("ended with %v, in epoch %s after %s", second.err, second.epoch[0], first.epoch[0])
 		}
 	})
 }

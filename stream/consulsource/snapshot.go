@@ -30,6 +30,7 @@ func (f *follower) listedAll() {
 
 // snapshot commits the first list, merged with what the watch has told meanwhile.
 func (f *follower) snapshot(l listing) error {
+	f.named = l.cluster != ""
 	if f.source.epochs.enter(l.cluster) {
 		f.source.memory.forget()
 	}
@@ -93,7 +94,7 @@ func (f *follower) commit() error {
 	}
 	memory := &f.source.memory
 	next := newMemory(state, f.objects)
-	if memory.contradiction(next.objects) != "" {
+	if memory.contradiction(next.objects, f.named) != "" {
 		f.source.epochs.renew(next.objects)
 	} else {
 		// The newest of all may have been deleted since.
