@@ -1,0 +1,93 @@
+package gateway
+
+import (
+	"bufio"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+)
+
+// faultyResponse panics in one of its methods, once a stream is admitted.
+type faultyResponse struct {
+	http.ResponseWriter
+	gateway *Gateway
+	at      string
+}
+
+func (f *faultyResponse) Unwrap() http.ResponseWriter { return f.ResponseWriter }
+
+func (f *faultyResponse) fault(call string) {
+	if f.at == call && f.gateway.admission.count() > 0 {
+		panic("a fault of the test")
+	}
+}
+
+func (f *faultyResponse) Header() http.Header {
+	f.fault("Header")
+	return f.ResponseWriter.Header()
+}
+
+// Hijack fails if the fault is to be met behind it, by a stream that stays with net/http.
+func (f *faultyResponse) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	f.fault("Hijack")
+	if f.at == "Write" {
+		return nil, nil, http.ErrNotSupported
+	}
+	return http.NewResponseController(f.ResponseWriter).Hijack()
+}
+
+func (f *faultyResponse) Write(p []byte) (int, error) {
+	f.fault("Write")
+	return f.ResponseWriter.Write(p)
+}
+
+// TestPanicBeforeAStreamIsCarried: nothing is left of a stream that was admitted, and
+// which no pump has taken yet.
+func TestPanicBeforeAStreamIsCarried(t *testing.T) {
+	for _, at := range []string{"Header", "Hijack", "Write"} {
+		t.Run(at, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testPanicBeforeAStreamIsCarried(t, at) })
+		})
+	}
+}
+
+func testPanicBeforeAStreamIsCarried(t *testing.T, at string) {
+	r := newRig(t, Config{}, "a")
+	r.prime("a", 1)
+	h, met := r.gateway.Handler(), new(atomic.Bool)
+	server := r.gateway.httpServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		defer func() {
+			if v := recover(); v != nil {
+				met.Store(true)
+				panic(v)
+			}
+		}()
+		h.ServeHTTP(&faultyResponse{w, r.gateway, at}, req)
+	}))
+	server.ErrorLog = log.New(io.Discard, "", 0)
+	network := newMemoryListener()
+	go server.Serve(network)
+	defer server.Close()
+	client := &http.Client{Transport: &http.Transport{DialContext: network.dial}}
+	defer client.CloseIdleConnections()
+	res, err := client.Get("http://gateway/v1/events?watch=a")
+	if err == nil {
+		_, err = io.ReadAll(res.Body)
+		res.Body.Close()
+	}
+	synctest.Wait()
+	if err == nil || !met.Load() {
+		t.Errorf("the answer ends with %v, the fault was met: %t", err, met.Load())
+	}
+	if pumpUnderTest() == PumpShards {
+		wantOpen(t, r, 0)
+	}
+	g, watch := r.gateway, r.registry.Watches()[0]
+	if n, o := g.admission.count(), g.overview("", 100, nil); n != 0 || watch.Subscribers() != 0 || o.Count != 0 {
+		t.Errorf("%d streams are admitted, %d subscribe, %d are listed; want none", n, watch.Subscribers(), o.Count)
+	}
+}
