@@ -201,8 +201,8 @@ func (l *Log) publish() {
 	v.changed = make(chan struct{})
 	holds, sorted := l.allocated+l.index.bytes()+l.deletes.memory(), l.sortedBytes()
 	v.bytes = holds + sorted
-	l.account.setLog(holds-l.dead, l.dead) // a listing must not make a watch stale
 	l.passOn(&v)
+	l.account.setLog(holds-l.dead, l.dead) // a listing must not make a watch stale
 	if old := l.head.Swap(&v); old != nil {
 		close(old.changed)
 		if old.generation != v.generation {
