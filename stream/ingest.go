@@ -313,8 +313,9 @@ func (in *ingest) apply(m message) (CommitResult, error) {
 	result, err := in.log.replace(epoch, snapshot, m.revision, m.swept)
 	if errors.Is(err, ErrBehind) && in.patienceOver(err) {
 		// The upstream went back and stays there: a new order, by our own name
-		// since it has none.
+		// since it has none. So it remains if this snapshot is not taken.
 		epoch = newAlias(in.canonical(m.epoch))
+		in.aliases[m.epoch] = epoch
 		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", epoch, "because", err)
 		detail = err.Error()
 		result, err = in.log.replace(epoch, snapshot, m.revision, m.swept)
@@ -326,9 +327,6 @@ func (in *ingest) apply(m message) (CommitResult, error) {
 		return result, err
 	}
 	in.sourceEpoch = m.epoch
-	if epoch != in.canonical(m.epoch) {
-		in.aliases[m.epoch] = epoch
-	}
 	reason := resyncReason(primed, result.Reset)
 	in.count.resyncs.add(reason, 1)
 	in.note(IncidentResync, reason, detail)

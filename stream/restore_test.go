@@ -44,6 +44,28 @@ func TestRestoredOrderKeepsItsName(t *testing.T) {
 	}
 }
 
+// TestRestoredOrderThatDoesNotFit: the snapshot by which the log would take the
+// restored order is too large. The order remains another one.
+func TestRestoredOrderThatDoesNotFit(t *testing.T) {
+	restored := snapshotThen("e", 400, larges(330, 9500), stay)
+	bubble(t, WatchConfig{BehindTimeout: time.Nanosecond, MaxBytes: 8 * mega}, []SourceFunc{
+		snapshotThen("e", 500, []Change{upsert("x", 450)}, stayFor(time.Minute, nil)),
+		restored, restored,
+		snapshotThen("e", 700, []Change{upsert("y", 700)}, stay),
+	}, func(t *testing.T, w *Watch, s *script) {
+		old := positionOf(t, w)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if n := w.Stats().Reconnects; n["behind"] != 1 || n["memory"] != 1 {
+			t.Fatalf("reconnects: %v, want one of an older snapshot and one of a large one", n)
+		}
+		if got := w.View().Position("").String(); !strings.HasPrefix(got, "w@e~") || !strings.HasSuffix(got, "-700") {
+			t.Errorf("the watch is at %s, want w@e~…-700", got)
+		}
+		wantOutcome(t, w, old, OutcomeEpochChanged)
+	})
+}
+
 // TestRestoredOrderKeepsItsNameOnDemand: a watch that nobody wanted for a while has
 // forgotten its state, and not what it called the upstream's order.
 func TestRestoredOrderKeepsItsNameOnDemand(t *testing.T) {
