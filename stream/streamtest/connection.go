@@ -23,6 +23,7 @@ type reader struct {
 	batch   stream.Batch
 	state   State
 	lead    lead
+	joined  bool // something came that is not a status
 	sent    []sentValue
 	broken  []error // what cannot be, whatever the upstream did
 }
@@ -189,7 +190,8 @@ func (c *Connection) step(next func(*stream.Batch) bool, limit int) bool {
 func (c *Connection) receive(f *Flush, i int) {
 	f.apply(c.state, i)
 	e := &f.Events[i]
-	c.lead = c.lead.after(e)
+	c.lead = c.lead.told(e, !c.joined).after(e)
+	c.joined = c.joined || e.Type != stream.StatusChange
 	if e.Type == stream.Upsert {
 		c.sent = append(c.sent, sentValue{value: e.Resource.Value, text: f.version(i).Value})
 	}

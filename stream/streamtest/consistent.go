@@ -60,6 +60,15 @@ func (seen sent) once(s *step, in string) error {
 	return nil
 }
 
+// counted is swept for what the replica has at the end of a snapshot. The id from
+// before a resume, which another one may have given, says nothing of that.
+func (s *step) counted() uint64 {
+	if s.event.Resumed && (s.flush.Mark == nil || s.changesFollow()) {
+		return 0
+	}
+	return s.swept(s.event.Revision)
+}
+
 // endOfSnapshot checks that the state is the one that it says. The count may be
 // that of any state that the upstream had there.
 func (h *History) endOfSnapshot(c *Connection, s *step) error {
@@ -72,7 +81,7 @@ func (h *History) endOfSnapshot(c *Connection, s *step) error {
 	if diff := h.differs(c, s, s.event.Revision); diff != "" {
 		return errors.New(diff)
 	}
-	for _, claimed := range h.claimed(c, s, s.event.Revision) {
+	for _, claimed := range h.claimedAt(c, s, s.event.Revision, s.counted()) {
 		if claimed.counts(s.event.Count) {
 			return nil
 		}

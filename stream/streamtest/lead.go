@@ -51,17 +51,18 @@ func (l lead) after(e *stream.Event) lead {
 	switch {
 	case len(l) == 0 || e.Type == stream.Reset:
 		return nil
-	case e.Type == stream.Bookmark:
-		return l.told(horizonOf(e)).passed(e.Revision)
-	case e.Type == stream.EndOfSnapshot:
+	case e.Type == stream.Bookmark, e.Type == stream.EndOfSnapshot:
 		return l.passed(e.Revision)
 	}
 	return l
 }
 
-// told is the lead after a horizon was told.
-func (l lead) told(horizon uint64) lead {
-	if horizon == 0 {
+// told is the lead once an event was received that may tell a horizon. One that is
+// told as the subscriber joins excuses nothing: the replica need not have taken the
+// id.
+func (l lead) told(e *stream.Event, joins bool) lead {
+	horizon := horizonOf(e)
+	if horizon == 0 || joins || len(l) == 0 {
 		return l
 	}
 	out := maps.Clone(l)

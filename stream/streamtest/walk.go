@@ -114,12 +114,14 @@ func (w *walker) event(s *step, f func(*step) error) error {
 	w.phase = nextPhase(w.phase, s.event)
 	begins := s.event.Type == stream.StatusChange && w.phase == catchingUp
 	w.renewed = w.renewed || renews
+	joins := before == joining && w.asOf == 0 && s.event.Type != stream.StatusChange
 	switch {
 	case s.event.Type == stream.Reset:
 		w.lead, w.seen, w.asOf, w.renewed = nil, nil, s.flush.Head, false
-	case begins, renews, before == joining && w.asOf == 0 && s.event.Type != stream.StatusChange:
+	case begins, renews, joins:
 		w.asOf = s.flush.Head
 	}
+	w.lead = w.lead.told(s.event, joins)
 	s.phase, s.before, s.lead, s.asOf, s.seen, s.renewed = w.phase, w.state, w.lead, w.asOf, w.seen, w.renewed
 	err := f(s)
 	s.flush.apply(w.state, s.index)
@@ -227,7 +229,12 @@ func (h *History) differs(c *Connection, s *step, revision uint64) string {
 
 // claimed returns every state that the subscriber may hold at a revision.
 func (h *History) claimed(c *Connection, s *step, revision uint64) []claimed {
-	out := h.Truth.claimed(claim{epoch: s.epoch, revision: revision, swept: s.swept(revision), mixed: c.mixed()})
+	return h.claimedAt(c, s, revision, s.swept(revision))
+}
+
+// claimedAt is claimed where it is known how far deletes are complete.
+func (h *History) claimedAt(c *Connection, s *step, revision, swept uint64) []claimed {
+	out := h.Truth.claimed(claim{epoch: s.epoch, revision: revision, swept: swept, mixed: c.mixed()})
 	for i := range out {
 		out[i] = out[i].narrow(c.Prefix)
 	}
