@@ -95,6 +95,7 @@ func (l *Log) drop(s *segment, e *entry, at time.Time) {
 		// A reader at this very revision may or may not have seen it.
 		horizon++
 	}
+	l.next.run.horizon = max(l.next.run.horizon, horizon)
 	if horizon > l.next.horizon {
 		l.next.horizon, l.next.horizonAge = horizon, at
 	}

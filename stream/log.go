@@ -188,7 +188,9 @@ func (l *Log) restart(epoch string) {
 		readable:   v.seq,
 		status:     v.status,
 	}
-	l.unnumbered = strings.HasPrefix(epoch, UnnumberedEpoch)
+	if l.unnumbered = strings.HasPrefix(epoch, UnnumberedEpoch); l.unnumbered {
+		v.run = newRun()
+	}
 	l.index, l.indexed = newIndex(0), v.number
 	l.deletes = tombstones{}
 	l.sweep, l.used, l.dead, l.allocated = v.seq, 0, 0, 0

@@ -84,6 +84,9 @@ func (l *Log) Page(prefix, token string, size int) (Page, error) {
 	p.Position = l.position(narrowEpoch(v.epoch, prefix), t.AsOf, t.AsOf, t.swept())
 	var more bool
 	p.Resources, more = l.page(v, seq, prefix, t, size)
+	if token == "" && !more {
+		p.Position = v.bind(p.Position)
+	}
 	if more {
 		last := p.Resources[len(p.Resources)-1]
 		t.After, t.Key = last.Revision, []byte(last.Key)

@@ -20,7 +20,8 @@ const maxEpochLength = 24
 // middle of a snapshot or of a catch-up it is "watch@epoch-R/T": as seen at
 // revision T, upserts up to R and deletes up to T have been delivered. Behind
 // either of them, "!D" says that deletes for which the upstream has no revision are
-// complete only as far as they happened before revision T-D.
+// complete only as far as they happened before revision T-D. "~N" at the end names
+// the run of the replica that gave the position out.
 type Position struct {
 	Watch string
 	Epoch string
@@ -30,17 +31,24 @@ type Position struct {
 	AsOf uint64
 	// Unswept is D: AsOf less Swept. 0 unless deletes have no revision.
 	Unswept uint64
+	// Run names the run of the replica that gave the position out; 0: any replica
+	// may have. A position in the middle of a snapshot or a catch-up has none, nor
+	// has one in an epoch in which deletes have a revision.
+	Run uint32
 }
 
 // Swept is up to where deletes without a revision are complete: each one that
 // happened while the newest revision of the upstream was lower has been delivered.
 func (p Position) Swept() uint64 { return p.AsOf - min(p.Unswept, p.AsOf) }
 
-// At returns the position of who has everything up to a revision, of deletes as far
-// as p has them.
+// At returns the position of a reader that has everything up to a revision, and
+// deletes as far as p has them. It names no run unless p is that position.
 func (p Position) At(revision uint64) Position {
+	if p.Upserts == revision && p.AsOf == revision {
+		return p
+	}
 	swept := p.Swept()
-	p.Upserts, p.AsOf, p.Unswept = revision, revision, 0
+	p.Upserts, p.AsOf, p.Unswept, p.Run = revision, revision, 0, 0
 	if strings.HasPrefix(p.Epoch, UnnumberedEpoch) {
 		p.Unswept = revision - min(revision, swept)
 	}
@@ -69,13 +77,19 @@ func (p Position) Append(dst []byte) []byte {
 		dst = strconv.AppendUint(dst, p.AsOf, 10)
 	}
 	switch {
-	case p.Unswept == 0:
-		return dst
 	case p.Unswept > maxUnswept:
-		return append(dst, '!')
+		dst = append(dst, '!')
+	case p.Unswept > 0:
+		dst = strconv.AppendUint(append(dst, '!'), p.Unswept, 10)
 	}
-	return strconv.AppendUint(append(dst, '!'), p.Unswept, 10)
+	if p.Run != 0 {
+		dst = strconv.AppendUint(append(dst, '~'), uint64(p.Run), runBase)
+	}
+	return dst
 }
+
+// runBase is the base in which the name of a run is written.
+const runBase = 36
 
 const positionForm = "watch@epoch-revision, as it stood in an id"
 
@@ -91,7 +105,8 @@ func ParsePosition(s string) (Position, error) {
 	if CheckWatchName(p.Watch) != nil || !validEpoch(p.Epoch) {
 		return Position{}, bad
 	}
-	revisions, unswept, behind := strings.Cut(s[dash+1:], "!")
+	place, run, named := strings.Cut(s[dash+1:], "~")
+	revisions, unswept, behind := strings.Cut(place, "!")
 	r, t, partial := strings.Cut(revisions, "/")
 	var ok bool
 	if p.Upserts, ok = parseRevision(r); !ok {
@@ -104,11 +119,15 @@ func ParsePosition(s string) (Position, error) {
 			return Position{}, bad
 		}
 	}
-	if !behind {
-		return p, nil
+	if behind {
+		if p.Unswept, ok = parseUnswept(unswept, p); !ok {
+			return Position{}, bad
+		}
 	}
-	if p.Unswept, ok = parseUnswept(unswept, p); !ok {
-		return Position{}, bad
+	if named {
+		if p.Run, ok = parseRun(run, p); !ok {
+			return Position{}, bad
+		}
 	}
 	return p, nil
 }
@@ -123,6 +142,15 @@ func parseUnswept(s string, p Position) (uint64, bool) {
 	}
 	d, ok := parseRevision(s)
 	return d, ok && d > 0 && d <= min(p.AsOf, maxUnswept)
+}
+
+// parseRun reads what stands behind "~" in p.
+func parseRun(s string, p Position) (uint32, bool) {
+	if p.Partial() || !strings.HasPrefix(p.Epoch, UnnumberedEpoch) {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(s, runBase, 32)
+	return uint32(n), err == nil && n > 0 && strconv.FormatUint(n, runBase) == s
 }
 
 // ParsePositions reads a comma-separated list, at most one position for each
@@ -214,7 +242,8 @@ func unnumberedEpoch(e string) string {
 }
 
 // LongestPosition returns the most bytes that a position of this watch can
-// take, so that a stream can be refused at its start and not in its middle.
+// take, so that a stream can be refused at its start and not in its middle. It is one
+// in the middle of a snapshot, which names two revisions, and no run.
 func LongestPosition(watch string) int {
 	longest := Position{
 		Watch: watch, Epoch: strings.Repeat("x", maxEpochLength),

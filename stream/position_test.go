@@ -10,7 +10,8 @@ func TestPositions(t *testing.T) {
 	for _, s := range []string{
 		"w@e-0", "services@5f3a9c1e-1042", "services@5f3a9c1e-0/1042", "a.b-c_d@e.1~2-18446744073709551615",
 		"w@e-18446744073709551614/18446744073709551615", "w@_e-11!2", "w@_e-11/12!12", "w@_e-0/12!1", "w@_e.5f3a9c1e-7!7",
-		"w@_e-1000000!", "w@_e-1000000!999999", "w@_e-18446744073709551615!",
+		"w@_e-1000000!", "w@_e-1000000!999999", "w@_e-18446744073709551615!", "w@_e-11~1", "w@_e~2-0~1z141z3", "w@_e-11!2~k3x9qz",
+		"w@_e-18446744073709551615!999999~1z141z3", "w@_e-1000000!~z",
 	} {
 		p, err := ParsePosition(s)
 		if err != nil || p.String() != s {
@@ -22,6 +23,8 @@ func TestPositions(t *testing.T) {
 		"w@e-18446744073709551616", "w @e-1", "w@e e-1", "w@e-1 ", "w@é-1", "w@e-1\n", "wé@e-1", "w@" + strings.Repeat("x", 25) + "-1",
 		strings.Repeat("w", 65) + "@e-1", "w@e-11!2", "w@_e-11!12", "w@_e-11!0", "w@_e-11!02", "w@_e-11!", "w@_e-999999!", "w@_e-11!2/12",
 		"w@_e-11!2!2", "w@_e-1000001!1000000", "w@_e!2-11", "w@_e-11!+2", "w@_e-11/12!13", "w@_e-0!",
+		"w@e-11~1", "w@_e-11~", "w@_e-11~0", "w@_e-11~01", "w@_e-11~A", "w@_e-11~1z141z4", "w@_e-11~-1", "w@_e-11~+1", "w@_e-11/12~1",
+		"w@_e-11~1~2", "w@_e-11~1!2", "w@_e~1-11~", "w@_e-11~k_1",
 	} {
 		if p, err := ParsePosition(s); err == nil {
 			t.Errorf("%q was read as %+v", s, p)
@@ -65,6 +68,7 @@ func TestPositionLists(t *testing.T) {
 func FuzzParsePositions(f *testing.F) {
 	f.Add("a@e-1,b@f-2/3")
 	f.Add("a@_e-11/12!3,b@_f-11!3,c@_f-1000000!")
+	f.Add("a@_e-11!3~k3x9qz,b@_f~1-11~1")
 	f.Fuzz(func(t *testing.T, s string) {
 		ps, err := ParsePositions(s)
 		if err != nil {

@@ -218,7 +218,7 @@ func (s *Subscription) advance(b *Batch) {
 	case w.replay:
 		// Deletes that were found since may lie before the head.
 		s.cursor = w.seq
-		s.position = s.log.position(s.epoch, w.complete, w.complete, s.position.Swept())
+		s.position = w.v.bind(s.log.position(s.epoch, w.complete, w.complete, s.position.Swept()))
 	case !w.deletes:
 		s.place(w.complete, w.v)
 	}
@@ -230,7 +230,7 @@ func (s *Subscription) advance(b *Batch) {
 
 // place is where a reader is that has seen v but for upserts beyond a revision.
 func (s *Subscription) place(upserts uint64, v *version) {
-	s.position = s.log.position(s.epoch, upserts, v.revision, v.swept)
+	s.position = v.bind(s.log.position(s.epoch, upserts, v.revision, v.swept))
 }
 
 // end adds what ends the walk under way.
@@ -302,7 +302,7 @@ func (s *Subscription) start(b *Batch, v *version) bool {
 		s.reset(b, v, ResetExpired)
 	default:
 		s.outcome = OutcomeExact
-		s.resume(v, *r)
+		s.resume(b, v, *r)
 	}
 	s.hold = time.Time{}
 	return true
@@ -356,9 +356,20 @@ func snapshotWalk(v *version) walk {
 // resume goes on after a position: always by catching up. A client that was cut
 // off inside of a flush has values that are newer than its position; a replay
 // would take them back for a moment, the newest values do not.
-func (s *Subscription) resume(v *version, r Position) {
+func (s *Subscription) resume(b *Batch, v *version, r Position) {
 	s.join(v)
 	s.position = r
+	switch {
+	case r.AsOf < v.origin:
+		s.origin = 0 // the reader may have left before the outage, or its end
+		s.tellHorizon(b, v)
+	case r.Run != 0 && r.Run != v.run.name:
+		// As with a reset, the id stands with the event: what follows is of this
+		// replica, and the other one must not take it for its own.
+		s.position.Run = 0
+		b.addEvent(Event{Type: Bookmark, Revision: r.AsOf})
+		b.boundary, b.final = true, true
+	}
 	from := v.newerThan(r.Swept())
 	s.cursor = v.seqBefore(from)
 	upserts := v.newerThan(r.Upserts)

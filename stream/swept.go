@@ -1,6 +1,9 @@
 package stream
 
-import "math"
+import (
+	"math"
+	"math/rand/v2"
+)
 
 // Where an upstream gives deletes no revision, their place among its revisions is
 // a matter of when somebody noticed them. Each replica places such a delete at the
@@ -51,6 +54,34 @@ func (l *Log) sweptTo(revision uint64) {
 	v.swept = max(v.swept, min(revision, v.revision))
 }
 
+// run is the time since a replica began its log, for an upstream whose deletes have no
+// revision. What is newer than a position that it gave out is what its log holds
+// behind it, whatever the replica missed meanwhile: the reader has seen nothing else.
+// So where the upstream is idle, the name of the run spares a reader that comes back
+// the snapshot: deletes that two replicas notice at the same revision are told apart
+// by nothing else. A reader that resumes at another replica is given its position
+// without the name before anything else, since from there on it is not true.
+type run struct {
+	name    uint32 // drawn at random; 0: deletes have a revision
+	horizon uint64 // no position below it is resumed on the name alone
+}
+
+func newRun() run { return run{name: 1 + rand.Uint32N(math.MaxUint32)} }
+
+// bind returns the position of a reader that has seen nothing but the log, with the
+// name of the run.
+func (v *version) bind(p Position) Position {
+	if !p.Partial() {
+		p.Run = v.run.name
+	}
+	return p
+}
+
+// issued says whether a position is one of the run, and everything newer is known.
+func (v *version) issued(p Position) bool {
+	return p.Run != 0 && p.Run == v.run.name && p.AsOf >= v.run.horizon
+}
+
 // position is the place of a reader, in an epoch as it stands in positions.
 func (l *Log) position(epoch string, upserts, asOf, swept uint64) Position {
 	p := Position{Watch: l.watch, Epoch: epoch, AsOf: swept}.At(asOf)
@@ -62,6 +93,9 @@ func (l *Log) position(epoch string, upserts, asOf, swept uint64) Position {
 // snapshot or a catch-up nothing may be delivered besides of which the replica that
 // gave the position out has known already that it is gone.
 func (v *version) knows(p Position) bool {
+	if v.issued(p) {
+		return true
+	}
 	swept := p.Swept()
 	return swept >= v.horizon && (!p.Partial() || swept <= v.swept)
 }

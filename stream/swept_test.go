@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -87,20 +88,20 @@ func TestSweptWithTheHead(t *testing.T) {
 	var got []string
 	for s.Next(&b) {
 		p, _ := s.Position()
-		got = append(got, p.String())
+		got = append(got, unnamed(p))
 	}
 	if want := []string{"w@_e-13!2", "w@_e-13"}; !slices.Equal(got, want) {
 		t.Errorf("positions %q, want %q", got, want)
 	}
 	mustSweep(t, l, 20, 14)
-	if s.Bookmark(&b); l.View().Position("").String() != "w@_e-20!6" {
+	if s.Bookmark(&b); unnamed(l.View().Position("")) != "w@_e-20!6" {
 		t.Errorf("at %v, want to be swept to 14", l.View().Position(""))
 	}
-	if p, _ := s.Position(); p.String() != "w@_e-20!6" {
+	if p, _ := s.Position(); unnamed(p) != "w@_e-20!6" {
 		t.Errorf("the bookmark is at %v", p)
 	}
 	mustSweep(t, l, 20, 12)
-	if got := l.View().Position("").String(); got != "w@_e-20!6" {
+	if got := unnamed(l.View().Position("")); got != "w@_e-20!6" {
 		t.Errorf("at %v: what was swept once is not taken back", got)
 	}
 }
@@ -112,7 +113,7 @@ func TestSourceThatNeverSweeps(t *testing.T) {
 		l := NewLog(LogConfig{Watch: "w"})
 		mustReplace(t, l, epoch, 10, upsert("a", 9))
 		mustCommit(t, l, 11, remove("a", 9))
-		if got := l.View().Position("").String(); got != "w@"+epoch+"-11" {
+		if got := unnamed(l.View().Position("")); got != "w@"+epoch+"-11" {
 			t.Errorf("at %s", got)
 		}
 	}
@@ -164,8 +165,145 @@ func TestSourceSaysHowFarItSwept(t *testing.T) {
 		if want := (Resume{Epoch: "_e", Revision: 12, Unswept: 3}); s.resumes[1] != want {
 			t.Errorf("resumed at %+v, want %+v", s.resumes[1], want)
 		}
-		if got := w.View().Position("").String(); got != "w@_e-13!3" {
+		if got := unnamed(w.View().Position("")); got != "w@_e-13!3" {
 			t.Errorf("at %s, want w@_e-13!3", got)
 		}
 	})
+}
+
+// unnamed is a position as another replica would give it out.
+func unnamed(p Position) string {
+	p.Run = 0
+	return p.String()
+}
+
+// idleLog returns a log at the revision of its snapshot, with a reader that has it.
+func idleLog(t *testing.T) (*Log, *client, *Position) {
+	t.Helper()
+	l := NewLog(LogConfig{Watch: "w"})
+	if _, err := l.replace("_e", []Resource{upsert("j", 5).Resource, upsert("x", 6).Resource}, 6, 6); err != nil {
+		t.Fatal(err)
+	}
+	inSync(l)
+	c, p := visit(t, l, &client{}, nil)
+	return l, c, p
+}
+
+// visit reads all that there is, and returns the position after it.
+func visit(t *testing.T, l *Log, c *client, from *Position) (*client, *Position) {
+	t.Helper()
+	s := l.Subscribe(SubscribeOptions{Resume: from})
+	defer s.Close()
+	c.drain(s)
+	p, ok := s.Position()
+	read, err := ParsePosition(p.String())
+	if !ok || err != nil || read != p {
+		t.Fatalf("position %v is read as %v: %v", p, read, err)
+	}
+	return c, &read
+}
+
+// TestResumeInTheSameRun: the replica that gave a position out knows what is newer,
+// where no other one does.
+func TestResumeInTheSameRun(t *testing.T) {
+	l, c, p := idleLog(t)
+	if p.Run == 0 || p.Run != l.View().Position("").Run || l.View().Position("a").Run != p.Run {
+		t.Fatalf("at %v, the view at %v: want the name of the run", p, l.View().Position(""))
+	}
+	for _, step := range []struct {
+		name string
+		do   func()
+		want []string
+	}{
+		{"idle", func() {}, []string{"bookmark 6 skipped=0 horizon=7", "end_of_snapshot 6 count=2 resumed=true"}},
+		{"a delete at the same revision", func() { mustSweep(t, l, 6, 6, remove("j", 0)) },
+			[]string{"bookmark 6 skipped=0 horizon=7", "delete j@6", "end_of_snapshot 6 count=1 resumed=true"}},
+		{"after an outage", func() {
+			if _, err := l.replace("_e", []Resource{upsert("y", 8).Resource}, 8, 8); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"bookmark 6 skipped=0 horizon=9", "delete j@6", "delete x@8", "upsert y@8", "end_of_snapshot 8 count=1 resumed=true"}},
+		{"whose end was seen since", func() { mustSweep(t, l, 12, 8, upsert("z", 12)) },
+			[]string{"bookmark 8 skipped=0 horizon=12", "delete x@8", "upsert z@12", "end_of_snapshot 12 count=2 resumed=true"}},
+	} {
+		c.take()
+		step.do()
+		if _, p = visit(t, l, c, p); !slices.Equal(c.log, step.want) {
+			t.Errorf("%s: %q, want %q", step.name, c.log, step.want)
+		}
+		if got, want := c.state, viewState(l.View()); !maps.Equal(got, want) {
+			t.Errorf("%s: has %v, want %v", step.name, got, want)
+		}
+	}
+}
+
+// TestRunsEnd: with the log, and with what it has forgotten. A position in the middle
+// of a snapshot, or of another replica, names none.
+func TestRunsEnd(t *testing.T) {
+	for name, end := range map[string]func(l *Log, p *Position) *Log{
+		"another replica": func(*Log, *Position) *Log { other, _, _ := idleLog(t); return other },
+		"without a name":  func(l *Log, p *Position) *Log { p.Run = 0; return l },
+		"a new log":       func(l *Log, _ *Position) *Log { l.Discard(Status{}); mustReplace(t, l, "_e", 6); return l },
+		"another order": func(l *Log, _ *Position) *Log {
+			mustReplace(t, l, "_f", 6)
+			mustReplace(t, l, "_e", 6)
+			return l
+		},
+		"a delete that is forgotten": func(l *Log, _ *Position) *Log {
+			l.history.MaxDeletes = 1
+			mustSweep(t, l, 6, 6, remove("j", 0))
+			mustSweep(t, l, 6, 6, remove("x", 0))
+			return l
+		},
+	} {
+		l, c, p := idleLog(t)
+		l = end(l, p)
+		c.take()
+		if visit(t, l, c, p); !slices.Contains(c.log, "reset expired") {
+			t.Errorf("%s: %q, want reset", name, c.log)
+		}
+		if got, want := c.state, viewState(l.View()); !maps.Equal(got, want) {
+			t.Errorf("%s: has %v, want %v", name, got, want)
+		}
+	}
+	l, _, _ := idleLog(t)
+	mustSweep(t, l, 9, 9, upsert("large", 9), upsert("y", 9))
+	first, err := l.Page("", "", 1)
+	if err != nil || first.Position.Run != 0 {
+		t.Errorf("a page of several is at %v, %v: want no run, since another replica may have the next one", first.Position, err)
+	}
+	if all, err := l.Page("", "", 9); err != nil || all.Position != l.View().Position("") {
+		t.Errorf("a page of all is at %v, %v: want %v", all.Position, err, l.View().Position(""))
+	}
+	if all, err := l.Page("", first.Next, 9); err != nil || all.Position.Run != 0 {
+		t.Errorf("the last page is at %v, %v: want no run", all.Position, err)
+	}
+}
+
+// TestResumeAtAnotherReplica: a client may get a part of what follows its position
+// there, and come back to the first one, which never had it.
+func TestResumeAtAnotherReplica(t *testing.T) {
+	one, _, p := idleLog(t)
+	two := sweptLog(t, 9)
+	mustSweep(t, one, 12, 12, upsert("y", 12))
+	_, p = visit(t, one, &client{state: map[string]string{}}, p)
+	s := two.Subscribe(SubscribeOptions{Resume: p})
+	defer s.Close()
+	var b Batch
+	if !s.Next(&b) || !b.Boundary() {
+		t.Fatal("nothing with a position comes first")
+	}
+	c := &client{}
+	c.apply(&b)
+	at, _ := s.Position()
+	if want := []string{"bookmark 12 skipped=0"}; !slices.Equal(c.take(), want) || at.Run != 0 || unnamed(*p) != at.String() {
+		t.Errorf("at %v, want %s", at, unnamed(*p))
+	}
+	c.state = map[string]string{}
+	if c.drain(s); s.Outcome() != OutcomeExact {
+		t.Errorf("%s: %q, want exact", s.Outcome(), c.log)
+	}
+	if at, _ = s.Position(); at.Run != two.View().Position("").Run {
+		t.Errorf("then at %v, want the other replica's run", at)
+	}
 }

@@ -22,6 +22,7 @@ type version struct {
 	seq      uint64 // of the newest entry: the cursor of a reader at the head
 	revision uint64 // the position of a reader at the head
 	swept    uint64 // as in the position of a reader at the head
+	run      run    // the zero value where deletes have revisions
 
 	intact   uint64 // every entry with a greater seq is still there, superseded or not
 	readable uint64 // a state as of a smaller seq can no more be put together

@@ -46,7 +46,8 @@ func (w View) Status() Status { return w.v.status }
 // Position is the place of a reader that has seen this view, narrowed to keys
 // that begin with prefix.
 func (w View) Position(prefix string) Position {
-	return w.log.position(narrowEpoch(w.v.epoch, prefix), w.v.revision, w.v.revision, w.v.swept)
+	p := w.log.position(narrowEpoch(w.v.epoch, prefix), w.v.revision, w.v.revision, w.v.swept)
+	return w.v.bind(p)
 }
 
 // narrowEpoch is the revision order of the part of a watch that has a prefix: a

@@ -16,7 +16,7 @@ var actions = []func(*world) error{
 	(*world).catchUp, (*world).catchUp, (*world).catchUp,
 	(*world).connect, (*world).connect, (*world).connect,
 	(*world).move, (*world).move, (*world).move, (*world).move,
-	(*world).cut, (*world).cut, (*world).overtake,
+	(*world).cut, (*world).cut, (*world).overtake, (*world).detour,
 	(*world).readSome, (*world).readSome,
 	(*world).leave,
 	(*world).disconnect, (*world).refuse, (*world).accept, (*world).fallBack, (*world).cutSnapshot, (*world).compact,

@@ -36,6 +36,14 @@ func (c *client) dial(n *node, from *streamtest.Mark, held streamtest.State) {
 	}
 }
 
+// dialSlowly connects from where the client is, and reads nothing yet.
+func (c *client) dialSlowly(n *node) {
+	slow := c.slow
+	c.slow = true
+	c.dial(n, c.last, c.held)
+	c.slow = slow
+}
+
 func (c *client) hangUp() {
 	if !c.up() {
 		return

@@ -3,6 +3,7 @@ package histories
 import (
 	"fmt"
 	"testing/synctest"
+	"time"
 
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
@@ -88,6 +89,42 @@ func (w *world) overtake() error {
 	to := w.node()
 	w.say("%s resumes at %s from %s", c.name, to.name, idText(c.last))
 	c.dial(to, c.last, c.held)
+	return nil
+}
+
+// detour brings a client from a root that has an outage to another one, which it
+// leaves in the middle of a flush, and back to the first.
+func (w *world) detour() error {
+	c, home, to := w.client(), w.root(), w.root()
+	if c == nil || home == to {
+		return nil
+	}
+	c.hangUp()
+	key := keys[w.pick(len(keys))]
+	w.upstream.Commit(1, streamtest.Write{Key: "z", Value: w.value()})
+	home.endpoint.Catch(-1)
+	to.endpoint.Catch(-1)
+	w.settle()
+	c.dial(home, c.last, c.held)
+	c.drain()
+	c.hangUp()
+	home.endpoint.Refuse(errRefused)
+	w.upstream.Commit(1, streamtest.Write{Key: key, Value: w.value()})
+	to.endpoint.Catch(-1)
+	synctest.Wait()
+	c.dialSlowly(to)
+	after := w.pick(4)
+	c.cut(after)
+	w.upstream.Commit(1, streamtest.Write{Key: key, Delete: true})
+	home.endpoint.Catch(-1)
+	if w.shape.patchy {
+		home.endpoint.Compact()
+	}
+	home.endpoint.Refuse(nil)
+	w.advance(300 * time.Millisecond)
+	w.say("%s leaves %s in an outage, gets %d events of a flush of %s, and comes back; %s is deleted, at %d",
+		c.name, home.name, after, to.name, key, w.upstream.Revision())
+	c.dial(home, c.last, c.held)
 	return nil
 }
 

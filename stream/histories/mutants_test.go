@@ -71,6 +71,30 @@ var mutants = []mutant{
 		}},
 	},
 	{
+		name: "a run vouches for the positions of all of them",
+		edits: []edit{{
+			file: "stream/swept.go",
+			old:  "p.Run == v.run.name && p.AsOf",
+			new:  "p.AsOf",
+		}},
+	},
+	{
+		name: "a run vouches for what it has forgotten",
+		edits: []edit{{
+			file: "stream/swept.go",
+			old:  " && p.AsOf >= v.run.horizon",
+			new:  "",
+		}},
+	},
+	{
+		name: "another replica does not take the name of the run away",
+		edits: []edit{{
+			file: "stream/subscription.go",
+			old:  "	case r.Run != 0 && r.Run != v.run.name:\n",
+			new:  "	case r.Run != 0 && r.Run != v.run.name && r.Watch == \"\":\n",
+		}},
+	},
+	{
 		name: "a delete without a revision stands before its transaction",
 		edits: []edit{{
 			file: "stream/transaction.go",

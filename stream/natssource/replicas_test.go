@@ -214,6 +214,23 @@ func TestReplicaThatIsStarted(t *testing.T) {
 	c.agrees(started)
 }
 
+// Nothing is written to a bucket, or a key vanishes alone. A client that comes back
+// to its replica needs no snapshot.
+func TestReplicaOfAnIdleBucket(t *testing.T) {
+	b, _, two, _ := pair(t)
+	c := &visitor{}
+	c.visit(two)
+	if outcome := c.visit(two); outcome != stream.OutcomeExact {
+		t.Errorf("%s, want exact: nothing has happened", outcome)
+	}
+	b.purge("j")
+	two.has(1)
+	if outcome := c.visit(two); outcome != stream.OutcomeExact {
+		t.Errorf("%s, want exact: the replica knows what vanished", outcome)
+	}
+	c.agrees(two)
+}
+
 // logSink commits to a log, as a watch does.
 type logSink struct {
 	stream.Sink
