@@ -17,28 +17,34 @@
 // # A stream
 //
 // handleEvents reads the request (request.go, format.go), refuses what cannot be
-// served, and then runs a pump in the goroutine of net/http:
+// served, and gives the stream to one of the pumps:
 //
-//	hello, flushed
-//	repeat: write everything there is; flush; wait
+//	hello
+//	repeat: write what is new; wait for a change, or for the client to read
 //	goodbye, and a clean end of the body
 //
-// No stream has a second goroutine, a queue or a lock of its own; one that waits
-// holds no buffer of this package. A slow client makes its own pump wait in a
-// write, and its subscription skip values meanwhile; nobody else notices.
+// The shard pump takes connections of plain HTTP/1.1 from net/http. A few
+// goroutines, one for each processor, carry all of their streams: those at the same
+// place of the same watches form a group, and share the bytes of a flush. The
+// goroutine pump runs one goroutine for each stream, on a connection that it takes
+// from net/http where it can; streams of HTTP/2 stay with net/http.
+//
+// No stream has a queue. One that waits holds no buffer of this package. A client
+// that reads slowly gets fewer intermediate values, and nobody else notices.
 //
 // # When a stream ends
 //
-//   - The client leaves: net/http ends the context of the request. A client that
-//     closes only its sending half is taken to have left.
+//   - The client leaves, and its connection is closed or reset. One that closes only
+//     its sending half still gets its answer.
 //   - The client does not read: no byte could be written for Config.WriteTimeout.
-//     The deadline begins anew with every piece of at most 64 KiB, and under
+//     The deadline starts again with every piece of at most 64 KiB, and under
 //     Serve with every byte that moves. Such a stream ends without goodbye.
 //   - The gateway sends it away, with goodbye: its request is complete, it is too
 //     old (Config.MaxAge), one of its watches was removed, or the gateway drains.
 //
-// # Who runs what
+// # Goroutines
 //
-// net/http and gRPC run a goroutine for each request. Serve adds one for each of
-// its listeners and returns when they have ended.
+// net/http and gRPC run a goroutine for each request that they keep. Serve adds one
+// for each of its listeners, the shards while they carry streams, and a few that wait
+// for clients to hang up. It returns when all of them have ended.
 package gateway

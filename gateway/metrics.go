@@ -71,7 +71,7 @@ func newMetrics(reg *stream.Registry) *metrics {
 			"transport", "outcome"),
 		snapshots: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    namespace + "end_of_snapshot_seconds",
-			Help:    "Time from the begin of a stream to its end_of_snapshot.",
+			Help:    "Time from the start of a stream to its end_of_snapshot.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}),
 		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -210,11 +210,11 @@ func (m *metrics) refused(transport string, reason refusalReason) {
 	m.goodbye(transport, stream.GoodbyeOverloaded)
 }
 
-// timeToEndOfSnapshot observes the time from a stream's begin to its first
+// timeToEndOfSnapshot observes the time from a stream's start to its first
 // end_of_snapshot.
 func (m *metrics) timeToEndOfSnapshot(d time.Duration) { m.snapshots.Observe(d.Seconds()) }
 
-// commitToWrite observes the time from the newest commit of a flush to the end
+// commitToWrite observes the time from the oldest commit of a flush to the end
 // of its write.
 func (m *metrics) commitToWrite(d time.Duration) { m.latency.Observe(d.Seconds()) }
 

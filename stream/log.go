@@ -58,11 +58,10 @@ type LogConfig struct {
 // SetStatus, Discard). Any number may call the others.
 type Log struct {
 	// Static after construction.
-	watch      string
-	history    History
-	unnumbered bool
-	framing    framing
-	account    *account
+	watch   string
+	history History
+	framing framing
+	account *account
 
 	// Published by the writer, read by all.
 	head atomic.Pointer[version]
@@ -77,6 +76,7 @@ type Log struct {
 
 	// Owned by the writer.
 	next       version // becomes the head at the next publish
+	unnumbered bool    // deletes have no revision in its epoch
 	index      *index
 	indexed    uint64 // number of the first version that holds the index
 	listed     uint64 // number of the first version that holds the list of segments
