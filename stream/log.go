@@ -138,6 +138,7 @@ func (l *Log) commit(changes []Change, revision, swept uint64) (CommitResult, er
 	}
 	before := l.next.revision
 	last := l.append(changes, revision, &result)
+	noEndWithin(last, revision, l.next.origin)
 	l.closeOutage(before, last)
 	l.sweptTo(swept)
 	l.publish()

@@ -28,6 +28,16 @@ func (l *Log) openOutage(snapshot uint64) {
 	l.next.open = true
 }
 
+// noEndWithin follows a commit at a revision that brings what an outage, which ended
+// at origin, has left behind. Right behind its newest change no id can stand if that
+// lies in the outage: only all of it, at the commit's own revision, is a state that
+// the upstream had. So it is here, and so at each gateway that follows.
+func noEndWithin(last *entry, revision, origin uint64) {
+	if last != nil && last.revision < min(revision, origin) {
+		last.flags &^= endsCommit
+	}
+}
+
 // closeOutage follows a commit.
 func (l *Log) closeOutage(before uint64, last *entry) {
 	v := &l.next

@@ -85,6 +85,31 @@ func TestOutageIsToldWithAPosition(t *testing.T) {
 	}
 }
 
+// TestNoIDWithinAnOutage: the upstream tells of an outage, and then what it has left
+// behind as one transaction, whose newest change is older than its end.
+func TestNoIDWithinAnOutage(t *testing.T) {
+	l := NewLog(LogConfig{Watch: "w"})
+	mustReplace(t, l, "e", 2, upsert("a", 2))
+	s := l.Subscribe(SubscribeOptions{})
+	defer s.Close()
+	var b Batch
+	for s.Next(&b) {
+	}
+	if err := l.RaiseHorizon(23); err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, l, 23, upsert("b", 3), large("c", 22, 2*flushBytes))
+	mustCommit(t, l, 24, upsert("d", 24))
+	for s.Next(&b) {
+		if p, _ := s.Position(); b.Boundary() && p.AsOf > 2 && p.AsOf < 23 {
+			t.Errorf("an id at %v: the upstream was never in this state", p)
+		}
+	}
+	if p, _ := s.Position(); p.String() != "w@e-24" {
+		t.Errorf("at %v in the end", p)
+	}
+}
+
 // TestOutageIsToldByAHeartbeat that comes before Next has looked.
 func TestOutageIsToldByAHeartbeat(t *testing.T) {
 	l := newSyncedLog(t, "e", 10, upsert("a", 1))

@@ -98,12 +98,7 @@ func (l *Log) resync(snapshot []Change, revision, swept uint64, result CommitRes
 	}
 	changes = append(changes, l.missing(present, revision)...)
 	last := l.append(changes, revision, &result)
-	if last != nil && last.revision != revision {
-		// No id can stand within the transaction that ended the outage, nor right
-		// behind its newest change: only the snapshot as a whole is a state that
-		// there was.
-		last.flags &^= endsCommit
-	}
+	noEndWithin(last, revision, revision)
 	if revision > before+1 || l.unnumbered {
 		l.openOutage(revision)
 	}
