@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// limits are how many streams may be open at the same time. 0: any number.
+// limits are how many streams may be open at the same time. 0 means any number.
 type limits struct {
 	total     int
 	perClient int
@@ -15,32 +15,32 @@ type limits struct {
 }
 
 // guest is an open stream as it was counted: two numbers that only admission can
-// read, so that whoever carried the stream last can let it leave.
+// read, so that the last owner of the stream can let it leave.
 type guest struct {
 	client int32
 	party  int32 // the watches of the stream
 }
 
-// admission decides whether one more stream may be opened, counts those that
-// are, and lets them go when the gateway drains. All transports share one.
+// admission decides whether another stream may be opened, counts the open streams,
+// and makes them leave when the gateway drains. All transports share one.
 //
-// What it remembers is in proportion to the streams that are open, and to the
+// Its memory is proportional to the number of open streams, and to the number of
 // different clients and choices of watches among them.
 //
 // All methods may be called from any goroutine.
 type admission struct {
 	// Static after construction.
 	limits limits
-	spread time.Duration // over which goodbyes are spread; ≤ 0: none
+	spread time.Duration // the period over which goodbyes are spread; ≤ 0: none
 
 	draining chan struct{} // closed by drain
-	idle     chan struct{} // closed when draining and no stream is open any more
+	idle     chan struct{} // closed when the gateway drains and no stream is open
 
 	mu      sync.Mutex // guards the following fields
 	open    int
 	drained bool // drain was called
 	clients tally[client]
-	parties tally[string] // names of watches, with commas between
+	parties tally[string] // names of watches, separated by commas
 	watches map[string]int
 }
 
@@ -51,10 +51,10 @@ func newAdmission(l limits, spread time.Duration) *admission {
 	}
 }
 
-// enter counts a stream in: the guest must be given to leave. Or the stream must
-// be refused.
+// enter counts a stream in and returns a guest, which must be passed to leave.
+// Otherwise it returns the reason to refuse the stream.
 func (a *admission) enter(c client, watches []string) (guest, *refusal) {
-	party := strings.Join(watches, ",") // which no name has
+	party := strings.Join(watches, ",") // no name contains one
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if r := a.refusal(c, watches); r != nil {
@@ -67,7 +67,7 @@ func (a *admission) enter(c client, watches []string) (guest, *refusal) {
 	return guest{client: a.clients.enter(c), party: a.parties.enter(party)}, nil
 }
 
-// refusal says which limit a stream would exceed, the widest one first: another
+// refusal returns the limit that a stream would exceed, the widest one first: another
 // replica may have room then.
 func (a *admission) refusal(c client, watches []string) *refusal {
 	if a.drained {
@@ -92,7 +92,7 @@ func (a *admission) refusal(c client, watches []string) *refusal {
 
 func reached(n, limit int) bool { return limit > 0 && n >= limit }
 
-// leave counts a stream out. Each guest is given once.
+// leave counts a stream out. It is called once for each guest.
 func (a *admission) leave(t guest) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -115,15 +115,15 @@ func (a *admission) count() int {
 	return a.open
 }
 
-// clientCount returns how many different clients have a stream.
+// clientCount returns the number of different clients that have a stream.
 func (a *admission) clientCount() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.clients.keys
 }
 
-// drain refuses new streams from now on and tells the open ones to leave. It
-// returns at once; idle is closed when the last one has left.
+// drain refuses new streams from now on and tells the open ones to leave. It returns
+// at once; idle is closed when the last stream has left.
 func (a *admission) drain() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -137,7 +137,7 @@ func (a *admission) drain() {
 	}
 }
 
-// isDraining says whether drain was called.
+// isDraining reports whether drain was called.
 func (a *admission) isDraining() bool {
 	select {
 	case <-a.draining:
@@ -147,8 +147,8 @@ func (a *admission) isDraining() bool {
 	}
 }
 
-// goodbyeDelay returns how long one stream stays after the drain began. It is
-// random, so that clients do not all come back to the other replicas at once.
+// goodbyeDelay returns how long one stream stays after the drain began. It is random,
+// so that clients do not all move to the other replicas at once.
 func (a *admission) goodbyeDelay() time.Duration {
 	if a.spread <= 0 {
 		return 0

@@ -13,7 +13,7 @@ import (
 const answerWait = 10 * time.Second
 
 // answer is the room in Config.AnswerBudget that one unary request has for its
-// answer: from before the state is read until everything is written.
+// answer. It is held from before the state is read until everything is written.
 //
 // Owned by the goroutine of the request.
 type answer struct {
@@ -26,22 +26,22 @@ type answer struct {
 
 type answerKey struct{}
 
-// withAnswer returns a context for a request of a client, and its answer, which
-// must be released.
+// withAnswer returns a context for a request of a client, and its answer, which must
+// be released.
 func (g *Gateway) withAnswer(ctx context.Context, of client) (context.Context, *answer) {
 	a := &answer{gateway: g, client: of}
 	return context.WithValue(ctx, answerKey{}, a), a
 }
 
-// answerOf returns the answer of a request; nil: nobody bounds it.
+// answerOf returns the answer of a request, or nil if nothing bounds it.
 func answerOf(ctx context.Context) *answer {
 	a, _ := ctx.Value(answerKey{}).(*answer)
 	return a
 }
 
-// hold reads what the answer is made of once there is room for it. read returns how
-// many bytes the answer takes; where that is more than was expected, it waits for as
-// much and reads again.
+// hold reads the content of the answer once there is room for it. read returns the
+// size of the answer in bytes. If that is more than expected, hold waits for that
+// much room and reads again.
 func (a *answer) hold(ctx context.Context, expected int64, read func() (int64, error)) error {
 	for {
 		if err := a.reserve(ctx, expected); err != nil {
@@ -59,7 +59,7 @@ func (a *answer) hold(ctx context.Context, expected int64, read func() (int64, e
 	}
 }
 
-// reserve waits for room for so many bytes, instead of what there was before.
+// reserve waits for room for n bytes, which replaces any room held before.
 func (a *answer) reserve(ctx context.Context, n int64) error {
 	if a == nil {
 		return nil
@@ -75,7 +75,7 @@ func (a *answer) reserve(ctx context.Context, n int64) error {
 	return nil
 }
 
-// scan calls look, which looks at every resource of a watch, once there is a
+// scan calls look, which examines every resource of a watch, once there is a
 // processor for it: half of them are for streams. It waits as reserve does.
 func (a *answer) scan(ctx context.Context, look func()) error {
 	if a == nil {
@@ -93,7 +93,7 @@ func (a *answer) scan(ctx context.Context, look func()) error {
 	return nil
 }
 
-// refusal is what a wait that failed is answered with.
+// refusal returns the error to answer with when a wait failed.
 func (a *answer) refusal(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -118,8 +118,8 @@ func (a *answer) release() {
 	}
 }
 
-// handOver gives the claim to somebody who writes the answer later; other, if
-// there is none.
+// handOver gives the claim to a goroutine that writes the answer later. It returns
+// other if there is no claim.
 func (a *answer) handOver(other *claim) *claim {
 	if a.claim == nil {
 		return other
@@ -131,17 +131,17 @@ func (a *answer) handOver(other *claim) *claim {
 }
 
 const (
-	// pageBytes is how many bytes of keys and values a page has at most, unless
-	// its only resource has more.
+	// pageBytes is the most bytes of keys and values in a page, unless its only
+	// resource has more.
 	pageBytes = 3 << 20
 	// resourceBytes is what a resource takes in an answer besides its key and its
 	// value.
 	resourceBytes = 256
-	// watchBytes is what one watch takes in the list of them.
+	// watchBytes is what one watch takes in the list of watches.
 	watchBytes = 1 << 10
 )
 
-// expectedPage is how many bytes a page of a watch takes at most, but for large
+// expectedPage is the most bytes that a page of a watch takes, except for large
 // resources.
 func expectedPage(v stream.View, size int) int64 {
 	return min(pageBytes, v.Bytes()) + resourceBytes*int64(min(size, v.Count()))

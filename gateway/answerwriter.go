@@ -11,8 +11,8 @@ import (
 // must take it within Config.WriteTimeout, and at Config.MinRate.
 const answerPiece = 16 << 10
 
-// answerWriter writes the response to a unary request, and ends one whose client
-// does not read it. Owned by the goroutine of the request.
+// answerWriter writes the response to a unary request, and ends it if its client does
+// not read it. Owned by the goroutine of the request.
 type answerWriter struct {
 	http.ResponseWriter
 	out  *writer
@@ -25,8 +25,8 @@ func (g *Gateway) newAnswerWriter(w http.ResponseWriter, r *http.Request) *answe
 	return &answerWriter{ResponseWriter: w, out: newWriter(w, r, g.cfg.WriteTimeout), rate: g.cfg.MinRate, log: g.log}
 }
 
-// Write implements http.ResponseWriter. It has no error: grpc-gateway would write
-// one to standard error for each client that leaves.
+// Write implements http.ResponseWriter. It never returns an error: grpc-gateway would
+// write one to standard error for each client that leaves.
 func (w *answerWriter) Write(p []byte) (int, error) {
 	if w.out.bytes == 0 {
 		w.out.keepPace(w.rate)
@@ -35,10 +35,10 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Unwrap lets http.ResponseController find what is beneath.
+// Unwrap lets http.ResponseController find the wrapped writer.
 func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// close writes what net/http still holds back.
+// close writes what net/http still buffers.
 func (w *answerWriter) close() {
 	if w.out.bytes > 0 {
 		w.out.flush()
@@ -49,11 +49,11 @@ func (w *answerWriter) close() {
 	}
 }
 
-// cutOff ends a response while somebody else is writing it: over HTTP/1.1 its
+// cutOff ends a response while another goroutine is writing it: over HTTP/1.1 its
 // connection, over HTTP/2 its stream.
 func cutOff(w http.ResponseWriter, r *http.Request) {
 	if c, accepted := r.Context().Value(connKey{}).(net.Conn); accepted && r.ProtoMajor == 1 {
-		c.Close() // which takes no deadlines, see patientConn
+		c.Close() // it ignores deadlines, see patientConn
 		return
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))

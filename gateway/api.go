@@ -18,10 +18,10 @@ import (
 // apiHandler serves the unary API: the methods of WatchService over HTTP, called
 // in this process through grpc-gateway.
 //
-// Each route has a front that checks the request (parameters, conditions, body,
-// key) and hands a canonical one to grpc-gateway: nothing that a client sent
-// reaches it unchecked, and no header at all, so that none is forwarded that
-// belongs to a connection.
+// Each route has a front that checks the request (parameters, conditions, body, key)
+// and hands a canonical one to grpc-gateway. Nothing that a client sent reaches
+// grpc-gateway unchecked, and no header reaches it at all, so that it forwards none
+// that belongs to a connection.
 func (g *Gateway) apiHandler() http.Handler {
 	a := &unaryAPI{gateway: g, mux: g.unaryMux()}
 	r := chi.NewRouter()
@@ -37,7 +37,7 @@ func (g *Gateway) apiHandler() http.Handler {
 	r.Head("/v1/watches/{watch}/resources/*", a.getResource)
 	r.Put("/v1/watches/{watch}/resources/*", a.putResource)
 	r.Delete("/v1/watches/{watch}/resources/*", a.deleteResource)
-	// GET and HEAD of these are served elsewhere, and what is left comes here.
+	// GET and HEAD of these are served elsewhere; all other methods come here.
 	r.Handle("/v1/watches/{watch}/events", onlyAllowed("GET, HEAD"))
 	r.Handle("/v1/watches/{watch}/changes", onlyAllowed("GET, HEAD"))
 	return r
@@ -63,7 +63,7 @@ func onlyAllowed(methods string) http.HandlerFunc {
 	}
 }
 
-// unaryMux is grpc-gateway, set up so that it speaks as the contract says.
+// unaryMux returns grpc-gateway, set up so that it behaves as the contract says.
 func (g *Gateway) unaryMux() *runtime.ServeMux {
 	mux := runtime.NewServeMux(
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler{}),
@@ -77,7 +77,7 @@ func (g *Gateway) unaryMux() *runtime.ServeMux {
 		runtime.WithDisablePathLengthFallback(),
 		runtime.WithWriteContentLength(),
 	)
-	// It keeps the context only for connections, of which this has none.
+	// It keeps the context only for connections, and has none here.
 	if err := api.RegisterWatchServiceHandlerServer(context.Background(), mux, &service{gateway: g}); err != nil {
 		panic(err) // never: the generated code returns nil
 	}
@@ -101,10 +101,10 @@ func (g *Gateway) unaryRoutingError(_ context.Context, _ *runtime.ServeMux, _ ru
 	writeProblem(w, newProblem(code, "%s %s: there is nothing here", r.Method, r.URL.Path))
 }
 
-// responseHeaders sets what the header of an answer says of its message.
+// responseHeaders sets the headers that an answer derives from its message.
 func responseHeaders(_ context.Context, w http.ResponseWriter, m proto.Message) error {
 	h := w.Header()
-	h.Set("Cache-Control", "private, no-cache") // keep it for this client alone, and ask again before use
+	h.Set("Cache-Control", "private, no-cache") // keep it for this client only, and revalidate before use
 	switch m := m.(type) {
 	case *api.ListResourcesResponse:
 		h.Set("ETag", quote(m.GetPosition()))
@@ -119,15 +119,15 @@ func responseHeaders(_ context.Context, w http.ResponseWriter, m proto.Message) 
 	return nil
 }
 
-// unaryAPI is the fronts of the unary API.
+// unaryAPI holds the fronts of the unary API.
 type unaryAPI struct {
 	// Static after construction.
 	gateway *Gateway
 	mux     *runtime.ServeMux
 }
 
-// pass hands a checked request to grpc-gateway: the path and the query are made
-// anew, since it would split a path at an encoded slash and take apart a query
+// pass hands a checked request to grpc-gateway. It rebuilds the path and the query,
+// since grpc-gateway would split a path at an encoded slash and take apart a query
 // that it half understands. body may be nil.
 func (a *unaryAPI) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, body *valueBody) {
 	ctx, answer := a.gateway.withAnswer(r.Context(), a.gateway.clientOfRequest(r))
@@ -166,8 +166,8 @@ func (a *unaryAPI) getWatch(w http.ResponseWriter, r *http.Request) {
 	a.pass(w, r, "/v1/watches/"+watch.Name(), query, nil)
 }
 
-// refuse answers a request whose path names a watch with a problem that names it
-// too.
+// refuse answers a request whose path names a watch with a problem that also names
+// it.
 func refuse(w http.ResponseWriter, r *http.Request, p *problem) {
 	if p.Watch == "" {
 		p.onWatch(pathParameter(r, "watch"))
@@ -194,10 +194,10 @@ func (a *unaryAPI) listResources(w http.ResponseWriter, r *http.Request) {
 	a.pass(w, r, "/v1/watches/"+watch.Name()+"/resources", query, nil)
 }
 
-// notModified answers 304 if the caller has the newest state already. Pages
-// after the first belong to a revision of their own and are always answered. So is
-// a watch whose deletes have no revision: one may change the state, and leave the
-// position as it is.
+// notModified answers 304 if the caller already has the newest state. Pages after the
+// first belong to a revision of their own and are always answered. So is a watch
+// whose deletes have no revision: a delete may change the state without changing the
+// position.
 func notModified(w http.ResponseWriter, r *http.Request, query url.Values, watch *stream.Watch) bool {
 	v := watch.View()
 	if query.Get("page_token") != "" || !v.Primed() || strings.HasPrefix(v.Epoch(), stream.UnnumberedEpoch) {
@@ -213,8 +213,7 @@ func notModified(w http.ResponseWriter, r *http.Request, query url.Values, watch
 	return true
 }
 
-// watchOf returns the watch that the path names, unless there is a problem
-// already.
+// watchOf returns the watch that the path names, unless there is already a problem.
 func (a *unaryAPI) watchOf(r *http.Request, before *problem) (*stream.Watch, *problem) {
 	if before != nil {
 		return nil, before
@@ -222,8 +221,8 @@ func (a *unaryAPI) watchOf(r *http.Request, before *problem) (*stream.Watch, *pr
 	return a.gateway.watch(pathParameter(r, "watch"))
 }
 
-// pathParameter returns a part of the path, decoded. chi matches the path as it
-// was sent, where that differs from its usual encoding.
+// pathParameter returns a part of the path, decoded. chi matches the path as it was
+// sent if that differs from its usual encoding.
 func pathParameter(r *http.Request, name string) string {
 	raw := chi.URLParam(r, name)
 	if r.URL.RawPath == "" {
@@ -231,7 +230,7 @@ func pathParameter(r *http.Request, name string) string {
 	}
 	decoded, err := url.PathUnescape(raw)
 	if err != nil {
-		return raw // never: net/http has decoded all of the path already
+		return raw // never: net/http has already decoded the whole path
 	}
 	return decoded
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// bell tells a shard that a watch has news. Its goroutine ends with stop.
+// bell notifies a shard of news on a watch. Its goroutine ends when stop is closed.
 type bell struct {
 	stop chan struct{} // static after construction
 	rung atomic.Bool   // there may be news for the groups
 
 	// Owned by the shard.
-	streams int // that follow the watch
+	streams int // number of streams that follow the watch
 	groups  map[*group]struct{}
 }
 
@@ -24,7 +24,7 @@ func startBell(w *stream.Watch, ring, alarm func()) *bell {
 
 func (b *bell) run(w *stream.Watch, ring, alarm func()) {
 	for {
-		changed := w.Changed() // before the shard looks, so that nothing is missed
+		changed := w.Changed() // before the shard looks, so that it misses nothing
 		b.rung.Store(true)
 		ring()
 		select {

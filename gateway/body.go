@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// bodyTimeout is how long the whole body of a request may take to arrive, so
-// that nobody holds a connection with a body that never ends.
+// bodyTimeout is how long the whole body of a request may take to arrive, so that no
+// client holds a connection with a body that never ends.
 const bodyTimeout = 30 * time.Second
 
-// bodies bounds the time for the body of every request that has one, and refuses
-// it where it has no meaning (RFC 9110, sections 9.3.1 and 9.3.5): net/http
-// would wait for it before the first byte of an answer.
+// bodies bounds the time for the body of every request that has one, and refuses a
+// body where it has no meaning (RFC 9110, sections 9.3.1 and 9.3.5): net/http would
+// wait for it before the first byte of an answer.
 func bodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if mayHaveTwoLengths(r) {
@@ -23,8 +23,8 @@ func bodies(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// net/http takes the deadline back at the end of the body. An error would
-		// mean that the connection has no deadlines, as in a test without one.
+		// net/http clears the deadline at the end of the body. An error would mean
+		// that the connection has no deadlines, as in a test without one.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 		if p := unwantedBody(r); p != nil {
 			closeUnread(w, r)
@@ -35,23 +35,24 @@ func bodies(next http.Handler) http.Handler {
 	})
 }
 
-// closeUnread lets the connection end after the answer, instead of waiting for the
-// rest of a body that is not wanted.
+// closeUnread closes the connection after the answer, instead of waiting for the rest
+// of an unwanted body.
 func closeUnread(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 {
 		w.Header().Set("Connection", "close")
 	}
 }
 
-// mayHaveTwoLengths says whether a proxy on the way may see the end of the body of r
+// mayHaveTwoLengths reports whether a proxy on the way may see the body of r end
 // elsewhere: it had both Transfer-Encoding and Content-Length, or the former in a
 // request of HTTP/1.0. No other request may follow on such a connection (RFC 9112,
-// section 6.1). net/http hides one of the two, so all that may have had both count.
+// section 6.1). net/http hides one of the two, so every request that may have had
+// both counts.
 func mayHaveTwoLengths(r *http.Request) bool {
 	return len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1)
 }
 
-// unwantedBody refuses the body of a method that has none. One of unknown length
+// unwantedBody refuses the body of a method that has none. A body of unknown length
 // may turn out to be empty.
 func unwantedBody(r *http.Request) *problem {
 	switch r.Method {
@@ -72,7 +73,7 @@ func unwantedBody(r *http.Request) *problem {
 	return nil
 }
 
-// lateBody is the 408 for a body of which only n bytes arrived.
+// lateBody returns the 408 for a body of which only n bytes arrived.
 func lateBody(n int) *problem {
 	return newProblem(http.StatusRequestTimeout, "the body did not arrive within %s: %d bytes did", bodyTimeout, n)
 }

@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// budget bounds the bytes that requests hold in memory at a time: all of them
-// together, and those of one client. A client has a quarter at most, so that no
-// single one leaves the others without.
+// budget bounds the bytes that requests hold in memory at a time, both in total and
+// for each client. One client may hold at most a quarter, so that it cannot leave the
+// others without room.
 //
-// A claim that finds no room waits. Clients take turns, and each has its claims
-// in the order in which they came. A client that has its share waits for itself
-// alone. For room in the whole, everybody waits behind the first, so that a large
-// claim gets its turn among small ones.
+// A claim that finds no room waits. Clients take turns, and the claims of one client
+// are granted in the order in which they came. A client that has used up its share
+// delays only itself. For room in the whole budget, all clients wait behind the
+// first, so that a large claim gets its turn among small ones.
 //
 // All methods may be called from any goroutine.
 type budget struct {
 	// Static after construction.
 	size  int64
-	share int64 // of one client, and so the largest claim
+	share int64 // of one client, and therefore the largest claim
 
 	mu       sync.Mutex // guards the following fields, accounts, and claims
 	taken    int64
@@ -48,19 +48,20 @@ type claim struct {
 	place *list.Element // among those that wait; nil: it does not
 }
 
-// clientShare is the part of a budget that one client may have: one in so many.
+// clientShare is the number by which a budget is divided to get the part that one
+// client may have.
 const clientShare = 4
 
-// newBudget returns a budget of so many bytes.
+// newBudget returns a budget of size bytes.
 func newBudget(size int64) *budget { return newSharedBudget(size, max(1, size/clientShare)) }
 
-// newSharedBudget returns a budget of which one client has so much at most.
+// newSharedBudget returns a budget of which one client may have at most share bytes.
 func newSharedBudget(size, share int64) *budget {
 	return &budget{size: size, share: share, accounts: map[client]*account{}}
 }
 
-// take waits for n bytes, or for all that one client may have, if that is less.
-// It fails with the error of the context. The claim must be released.
+// take waits for n bytes, or for all that one client may have if that is less. It
+// fails with the error of the context. The claim must be released.
 func (b *budget) take(ctx context.Context, of client, n int64) (*claim, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -78,7 +79,7 @@ func (b *budget) take(ctx context.Context, of client, n int64) (*claim, error) {
 	}
 }
 
-// tryTake is take for a request that cannot wait; nil: there is no room.
+// tryTake is take for a request that cannot wait. It returns nil if there is no room.
 func (b *budget) tryTake(of client, n int64) *claim {
 	c := b.ask(of, n)
 	if c.granted == nil {
@@ -109,7 +110,7 @@ func (b *budget) ask(of client, n int64) *claim {
 	return c
 }
 
-// letIn grants the claims that there is room for.
+// letIn grants the waiting claims for which there is room.
 func (b *budget) letIn() {
 	for e := b.queue.Front(); e != nil; {
 		a := e.Value.(*account)
@@ -135,8 +136,8 @@ func (b *budget) grant(c *claim) {
 	}
 }
 
-// unqueue ends the wait of a claim, and lets other clients pass before the next
-// claim of this one.
+// unqueue ends the wait of a claim, and moves the client's next claim behind those of
+// other clients.
 func (b *budget) unqueue(c *claim) {
 	a := c.account
 	a.waiting.Remove(c.place)
@@ -160,8 +161,8 @@ func (c *claim) shrink(n int64) {
 	b.giveBack(c.account, back)
 }
 
-// release gives everything back, or ends the wait. It may be called more than
-// once, and on nil.
+// release gives everything back, or ends the wait. It may be called more than once,
+// and on a nil claim.
 func (c *claim) release() {
 	if c == nil {
 		return
@@ -187,7 +188,7 @@ func (b *budget) giveBack(a *account, n int64) {
 	}
 }
 
-// now returns how many bytes are taken, and how many claims wait.
+// now returns the number of bytes taken and the number of claims that wait.
 func (b *budget) now() (taken int64, waiting int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -2,7 +2,7 @@ package gateway
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// watchBudgets shows how much is taken of the budgets for bodies and answers.
+// watchBudgets exports how much of the budgets for bodies and answers is taken.
 func (m *metrics) watchBudgets(bodies, answers *budget) {
 	refused := counterVec("budget_refusals_total",
 		"Requests that were answered with 503 since a budget had no room: bodies (of writes), answers (to lists, reads and long polls).", "budget")
@@ -17,13 +17,13 @@ func budgetGauge(name, help string, read func() float64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: namespace + name, Help: help}, read)
 }
 
-// bytes is how many are taken.
+// bytes returns the number of bytes taken.
 func (b *budget) bytes() float64 {
 	taken, _ := b.now()
 	return float64(taken)
 }
 
-// claims is how many wait.
+// claims returns the number of claims that wait.
 func (b *budget) claims() float64 {
 	_, waiting := b.now()
 	return float64(waiting)

@@ -8,15 +8,15 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// How long a long poll waits for a change: unless asked otherwise, and at most.
+// How long a long poll waits for a change: by default, and at most.
 const (
 	defaultPollWait = 30 * time.Second
 	maxPollWait     = 5 * time.Minute
 )
 
 // handleChanges serves the long poll: the events after a position, and the new
-// position. It answers as soon as there is something to tell, and with an empty
-// list once the wait is over or the gateway drains.
+// position. It answers as soon as there is news, or with an empty list once the wait
+// is over or the gateway drains.
 func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 	ask, p := parseChanges(r)
 	if p != nil {
@@ -53,7 +53,7 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 	defer poll.close()
 	poll.run(r.Context())
 	if !poll.ended || poll.out.err != nil {
-		panic(http.ErrAbortHandler) // an answer that was cut must not look complete
+		panic(http.ErrAbortHandler) // a truncated answer must not look complete
 	}
 }
 
@@ -88,8 +88,8 @@ func parseChanges(r *http.Request) (changesRequest, *problem) {
 
 // poll is one long poll. Owned by its handler's goroutine.
 //
-// The events go out as they come, so that a snapshot is never held in memory
-// for the sake of one client; the position stands at the end of the object.
+// The events are written as they come, so that a snapshot is never held in memory for
+// the sake of one client. The position is at the end of the object.
 type poll struct {
 	// Static after construction.
 	g     *Gateway
@@ -103,8 +103,8 @@ type poll struct {
 	answer answer
 	busy   error // why there was no room for the answer
 	slices [][]byte
-	aside  []byte          // events that are no reason to answer, each with a comma behind it
-	hurry  <-chan struct{} // closed when the client sends nothing more: it may have left
+	aside  []byte          // events that are no reason to answer, each followed by a comma
+	hurry  <-chan struct{} // closed when the client stops sending: it may have left
 	status bool            // one of them is a status
 	told   bool            // an event was written
 	ended  bool            // the answer is complete
@@ -133,8 +133,8 @@ func (p *poll) close() {
 	}
 }
 
-// reasonEnded says why a poll has ended that was not answered, which is what it is
-// for; empty for one that was.
+// reasonEnded returns why a poll ended without an answer. It is empty for a poll that
+// was answered, as it should be.
 func (p *poll) reasonEnded() departureReason {
 	switch {
 	case p.out.timedOut():
@@ -145,8 +145,8 @@ func (p *poll) reasonEnded() departureReason {
 	return leftByItself
 }
 
-// run answers. Once begun, the body is only cut short by the client itself: a
-// watch that is removed meanwhile ends the list, and the next poll is a 404.
+// run answers. Once the body has begun, only the client itself can cut it short: a
+// watch that is removed meanwhile ends the list, and the next poll gets a 404.
 func (p *poll) run(ctx context.Context) {
 	p.hurry = inputEnded(ctx)
 	for p.collect(ctx) && p.wait(ctx) {
@@ -157,9 +157,9 @@ func (p *poll) run(ctx context.Context) {
 	}
 }
 
-// collect writes what there is; false: the answer is complete, or cannot be
-// completed. It is complete once the client was told something and is as new as
-// the watch.
+// collect writes the events there are. It returns false if the answer is complete or
+// cannot be completed. It is complete once the client was told something and is as
+// new as the watch.
 func (p *poll) collect(ctx context.Context) bool {
 	for p.next() {
 		if p.isNews() {
@@ -178,19 +178,19 @@ func (p *poll) collect(ctx context.Context) bool {
 	return true
 }
 
-// isNews says whether the batch is a reason to answer. The freshness as it was
-// when the poll began, and the mere "caught up", are not.
+// isNews reports whether the batch is a reason to answer. The freshness at the start
+// of the poll and a mere "caught up" are not.
 func (p *poll) isNews() bool {
 	b := &p.batch
 	return p.told || p.synced || b.Count(stream.Reset)+b.Count(stream.Upsert)+b.Count(stream.Delete) > 0
 }
 
-// pollBytes is what a long poll takes while it is answered: the events themselves
-// are those of the log.
+// pollBytes is the memory that a long poll takes while it is answered. The events
+// themselves belong to the log.
 const pollBytes = 64 << 10
 
-// enter waits for room for the answer, before the first event; false: there was
-// none.
+// enter waits for room for the answer before the first event. It returns false if
+// there was none.
 func (p *poll) enter(ctx context.Context) bool {
 	if p.answer.claim != nil {
 		return true
@@ -210,7 +210,7 @@ func (p *poll) setAside() {
 	p.wrote(0)
 }
 
-// tell writes a batch as members of the list, after what was set aside.
+// tell writes a batch as members of the list, after the events that were set aside.
 func (p *poll) tell() {
 	p.begin()
 	p.slices = p.batch.AppendNDJSON(p.slices[:0], nil)
@@ -219,13 +219,13 @@ func (p *poll) tell() {
 			p.out.write([]byte(","))
 		}
 		p.told = true
-		p.out.write(line[:len(line)-1]) // without its line end
+		p.out.write(line[:len(line)-1]) // without its newline
 	}
 	clear(p.slices)
 	p.wrote(0)
 }
 
-// begin opens the list, before its first event, with what was set aside.
+// begin opens the list before its first event, with the events that were set aside.
 func (p *poll) begin() {
 	if p.told {
 		return
@@ -238,9 +238,9 @@ func (p *poll) begin() {
 	p.aside = nil
 }
 
-// wait waits for news; false: it is time to answer, or the client left. A client
-// whose position is still being decided on is kept beyond its wait, for a bounded
-// time.
+// wait waits for news. It returns false if it is time to answer or the client left. A
+// client whose position is still being decided on is kept beyond its wait, for a
+// bounded time.
 func (p *poll) wait(ctx context.Context) bool {
 	until := p.until
 	if !p.sub.Synced() {
@@ -252,7 +252,7 @@ func (p *poll) wait(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	case <-p.hurry:
-		// It is answered with what is there, and does not wait for more.
+		// Answer with the events there are, without waiting for more.
 		p.hurry, p.until = nil, p.began
 		return true
 	case <-p.watch.Done():
@@ -265,7 +265,7 @@ func (p *poll) wait(ctx context.Context) bool {
 	return time.Now().Before(until)
 }
 
-// empty says why there is nothing to answer with.
+// empty returns why there is nothing to answer with.
 func (p *poll) empty() *problem {
 	if p.sub.Held() {
 		late := newProblem(http.StatusServiceUnavailable, "too many snapshots are on their way: come back later")
@@ -275,8 +275,8 @@ func (p *poll) empty() *problem {
 	return p.g.notPrimed(p.watch)
 }
 
-// finish ends the answer with the position after the events: where nothing was
-// delivered, the one that the client came with.
+// finish ends the answer with the position after the events or, if nothing was
+// delivered, the position that the client came with.
 func (p *poll) finish() {
 	if p.busy != nil {
 		writeProblem(p.out.w, problemOf(p.busy).onWatch(p.watch.Name()))

@@ -8,33 +8,33 @@ import (
 )
 
 // chunkWriter writes the body of one response, in chunks, to a connection that was
-// taken from net/http. The connection is a patient one, so that no deadline is
-// needed here. What is small is gathered, so that a chunk goes out as one slice: one
-// call of the kernel, and over TLS as few records as there can be.
+// taken over from net/http. The connection is a patient one, so no deadline is needed
+// here. Small writes are gathered, so that a chunk goes out as one slice: one system
+// call and, over TLS, as few records as possible.
 //
-// The first error stays, and makes every later call do nothing. Not safe for
+// The first error sticks and turns every later call into a no-op. Not safe for
 // concurrent use: owned by one pump.
 type chunkWriter struct {
 	conn net.Conn // static after construction
 
-	head   []byte  // of the response; nil: it was sent
-	buffer *[]byte // the open chunk, behind room for its head; nil: nothing to send
-	bytes  int     // sent so far, without what frames them
+	head   []byte  // of the response; nil: it has been sent
+	buffer *[]byte // the open chunk, after room for its head; nil: nothing to send
+	bytes  int     // sent so far, without the framing
 	err    error
 }
 
 const (
 	// chunkRoom is the room for the head of a chunk: four digits and a line end.
 	chunkRoom = 6
-	// chunkTail is the room behind it, for its end and the end of the body or the
-	// head of a large chunk.
+	// chunkTail is the room after it, for its end and the end of the body or the head
+	// of a large chunk.
 	chunkTail = 24
-	// chunkFull is the end of what is in a buffer at most.
+	// chunkFull is where the data in a buffer ends at the latest.
 	chunkFull = gatherSize - chunkTail
 )
 
-// write takes p to the client, now or at the next flush. p is not kept. What fits
-// into one chunk is not cut.
+// write sends p to the client, now or at the next flush. It does not retain p. Data
+// that fits into one chunk is not split.
 func (w *chunkWriter) write(p []byte) {
 	if conn, plain := w.conn.(*patientConn); plain && len(p) >= gatherSmall {
 		w.writeLarge(conn, p)
@@ -53,7 +53,7 @@ func (w *chunkWriter) write(p []byte) {
 	}
 }
 
-// writeLarge sends what was written, and p as it lies: TLS would copy it anyway.
+// writeLarge sends what was written, and p without a copy. TLS would copy it anyway.
 func (w *chunkWriter) writeLarge(conn *patientConn, p []byte) {
 	if w.head != nil {
 		w.send(nil)
@@ -85,7 +85,7 @@ func (w *chunkWriter) flush() {
 	w.send(w.sealed())
 }
 
-// end sends what was written, and says that it was all.
+// end sends what was written, and ends the body.
 func (w *chunkWriter) end() {
 	if w.buffer == nil {
 		w.send([]byte(lastChunk))
@@ -95,8 +95,8 @@ func (w *chunkWriter) end() {
 	w.send(append(w.sealed(), lastChunk...))
 }
 
-// sealed returns the open chunk with its head and its end; nothing, with room for
-// a head, if it is empty.
+// sealed returns the open chunk with its head and its end. If the chunk is empty it
+// returns an empty slice, with room for a head.
 func (w *chunkWriter) sealed() []byte {
 	b := *w.buffer
 	size := len(b) - chunkRoom

@@ -5,17 +5,17 @@ import (
 	"net/netip"
 )
 
-// client is whom streams are counted for: an IPv4 address, or the first 64 bits
-// of an IPv6 address, of which one household or one machine has all the rest to
-// choose from. It has no pointer, so that a table of very many of them costs the
+// client is the unit for which streams are counted: an IPv4 address, or the first 64
+// bits of an IPv6 address, since one household or one machine can choose all the
+// rest. It has no pointer, so that a very large table of clients costs the garbage
 // collector nothing.
 type client [16]byte
 
-// nameless are all clients together that have no IP address, such as those of a
-// Unix socket. No client has this one: it is a multicast address.
+// nameless stands for all clients together that have no IP address, such as those of
+// a Unix socket. No client has this value: it is a multicast address.
 var nameless = client{0: 0xff, 15: 0xff}
 
-// clientOf returns whom an address is counted for.
+// clientOf returns the client for which an address is counted.
 func clientOf(a netip.Addr) client {
 	a = a.Unmap()
 	if !a.IsValid() {
@@ -28,12 +28,12 @@ func clientOf(a netip.Addr) client {
 	return c
 }
 
-// clientOfRequest returns whom a request is counted for.
+// clientOfRequest returns the client for which a request is counted.
 func (g *Gateway) clientOfRequest(r *http.Request) client {
 	return clientOf(g.proxies.ofRequest(r).Addr())
 }
 
-// String returns for instance 192.0.2.1 or 2001:db8:1:2::/64.
+// String returns, for instance, 192.0.2.1 or 2001:db8:1:2::/64.
 func (c client) String() string {
 	if c == nameless {
 		return "without an address"
@@ -45,8 +45,8 @@ func (c client) String() string {
 	return netip.PrefixFrom(a, 64).String()
 }
 
-// peerAddress reads what a network says of the other side: an address with a
-// port. It is not valid where there is none.
+// peerAddress parses a network's description of the peer: an address with a port. The
+// result is not valid if there is no address.
 func peerAddress(remote string) netip.AddrPort {
 	if p, err := netip.ParseAddrPort(remote); err == nil {
 		return netip.AddrPortFrom(bare(p.Addr()), p.Port())
@@ -55,5 +55,5 @@ func peerAddress(remote string) netip.AddrPort {
 	return netip.AddrPortFrom(bare(a), 0)
 }
 
-// bare is the address without its zone, and IPv4 as IPv4.
+// bare returns the address without its zone, and IPv4 as IPv4.
 func bare(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }

@@ -7,8 +7,8 @@ import (
 )
 
 // condition reads the conditional headers of a write (RFC 9110, section 13.1):
-// If-Match: "revision" makes it a compare-and-set, If-None-Match: * a create.
-// given is false if there is neither.
+// If-Match: "revision" makes it a compare-and-set, If-None-Match: * a create. given
+// is false if there is neither.
 func condition(h http.Header) (revision uint64, given bool, p *problem) {
 	match, noneMatch := h.Values("If-Match"), h.Values("If-None-Match")
 	switch {
@@ -38,11 +38,11 @@ func ifMatch(values []string) (uint64, *problem) {
 	return n, nil
 }
 
-// quote makes an entity tag of text that has no quotes itself.
+// quote makes an entity tag of text that contains no quotes.
 func quote(text string) string { return `"` + text + `"` }
 
-// tagMatches says whether an If-None-Match names the tag, by weak comparison:
-// RFC 9110, section 13.1.2.
+// tagMatches reports whether an If-None-Match names the tag, by weak comparison: RFC
+// 9110, section 13.1.2.
 func tagMatches(header []string, tag string) bool {
 	for item := range strings.SplitSeq(strings.Join(header, ","), ",") {
 		item = strings.TrimSpace(item)

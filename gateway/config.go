@@ -15,118 +15,117 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Config says what a Gateway serves, and how. The zero value of every field but
+// Config says what a Gateway serves, and how. The zero value of every field except
 // Registry is its documented default.
 type Config struct {
 	// Registry holds the watches. Required. The gateway neither adds watches
 	// nor closes it.
 	Registry *stream.Registry
-	// Logger receives what an operator wants to know. Default: slog.Default().
+	// Logger receives messages for an operator. Default: slog.Default().
 	Logger *slog.Logger
 
 	// Heartbeat is the longest silence on a stream. Default: 15 s.
 	Heartbeat time.Duration
-	// WriteTimeout ends a stream to whose client no byte could be written for
-	// so long. Default: 10 s.
+	// WriteTimeout ends a stream once no byte could be written to its client for that
+	// long. Default: 10 s.
 	WriteTimeout time.Duration
-	// MinRate is how many bytes a second a client must take of an answer, on average
-	// over 30 s; a slower one is cut off. A slower stream in mid-snapshot, or in the
-	// middle of catching up, goes on with the newest state. Default: 4 KiB.
-	// Negative: none.
+	// MinRate is how many bytes per second a client must read of an answer, on
+	// average over 30 s; a slower client is cut off. A stream that is slower during a
+	// snapshot or while it catches up continues with the newest state instead.
+	// Default: 4 KiB. Negative: none.
 	MinRate int64
-	// Retry is the base of the hint to clients when to come back: each
+	// Retry is the base of the hint that tells clients when to come back: each
 	// connection gets its own, from half to one and a half of it. Default: 2 s.
 	Retry time.Duration
-	// MaxAge ends a stream that is so old, give or take 10 % of its own, so
-	// that load spreads over replicas again. Default: 30 min. Negative: never.
+	// MaxAge ends a stream of that age, plus or minus a random 10 % for each stream,
+	// so that load spreads over the replicas again. Default: 30 min. Negative: never.
 	MaxAge time.Duration
-	// PrimeWait is how long a request that needs the whole state waits for a
-	// watch that is not primed yet. Default: 5 s.
+	// PrimeWait is how long a request that needs the whole state waits for a watch
+	// that is not primed yet. Default: 5 s.
 	PrimeWait time.Duration
-	// AheadWait is how long a position that is ahead of this replica is held
-	// until it is reached. Default: 3 s.
+	// AheadWait is how long a position ahead of this replica is held until the
+	// replica reaches it. Default: 3 s.
 	AheadWait time.Duration
-	// StaleAllowed is how long a required watch may be out of sync before the
-	// gateway says that it is not ready, and how long a watch that is not required
-	// is waited for at start. Default: 5 min.
+	// StaleAllowed is how long a required watch may be out of sync before the gateway
+	// reports that it is not ready, and how long it waits at startup for a watch that
+	// is not required. Default: 5 min.
 	StaleAllowed time.Duration
-	// DrainDelay is how long the gateway serves as before once it begins to
-	// drain, with /readyz failing already, so that load balancers can stop
-	// sending clients. Default: 2 s. Negative: none.
+	// DrainDelay is how long the gateway keeps serving once it begins to drain, with
+	// /readyz already failing, so that load balancers can stop sending clients.
+	// Default: 2 s. Negative: none.
 	DrainDelay time.Duration
 	// Drain is the time over which the goodbyes of open streams are spread at
 	// shutdown. Default: 10 s. Negative: all at once.
 	Drain time.Duration
 
-	// Pump says what carries the streams. Default: PumpShards.
+	// Pump selects what carries the streams. Default: PumpShards.
 	Pump Pump
 
-	// Compression says how streams are sent to clients that ask for it in
+	// Compression selects how streams are sent to clients that ask for it in
 	// Accept-Encoding. Default: CompressionGzip.
 	Compression Compression
 	// CompressionCache is how many bytes of compressed events are kept, so that
-	// what several clients get is compressed once. Default: 32 MiB.
+	// events for several clients are compressed once. Default: 32 MiB.
 	CompressionCache int64
 
-	// MaxConnections is the most connections of clients that Serve has open at the
-	// same time, over all listeners. Beyond it connections of HTTP that wait for
-	// their next request are closed, the one that has waited the longest first; then
-	// only /healthz and /readyz are answered. Default, and the most that is possible:
-	// what the limit on descriptors leaves, which the process must not reach.
+	// MaxConnections is the most client connections that Serve has open at the same
+	// time, over all listeners. Beyond it, HTTP connections that wait for their next
+	// request are closed, the longest waiting first; after that only /healthz and
+	// /readyz are answered. The default, which is also the maximum, is what the limit
+	// on descriptors leaves; the process must not reach that limit.
 	MaxConnections int
-	// MaxSubscribers is the most streams that may be open at the same time,
-	// over all transports; one more is refused as overload. 0: no limit.
+	// MaxSubscribers is the most streams that may be open at the same time, over all
+	// transports; further streams are refused as overload. 0: no limit.
 	MaxSubscribers int
-	// SnapshotBudget is how many bytes of snapshots and of long catch-ups may be
-	// on their way to clients at the same time, over all transports; further ones
-	// wait for their turn. Default: 64 MiB.
+	// SnapshotBudget is how many bytes of snapshots and of long catch-ups may be on
+	// their way to clients at the same time, over all transports; further ones wait
+	// for their turn. Default: 64 MiB.
 	SnapshotBudget int64
-	// MaxSubscribersPerClient is the most of them of one client: an IPv4
-	// address, or an IPv6 network of /64. 0: no limit, since many clients may
-	// share an address: those behind one NAT, or one proxy that is not among
-	// TrustedProxies.
+	// MaxSubscribersPerClient is the most streams of one client: an IPv4 address, or
+	// an IPv6 network of /64. 0: no limit, since many clients may share an address:
+	// those behind one NAT, or one proxy that is not among TrustedProxies.
 	MaxSubscribersPerClient int
-	// MaxSubscribersPerWatch is the most of them of one watch; a stream of
-	// several watches counts for each. 0: no limit.
+	// MaxSubscribersPerWatch is the most streams of one watch; a stream of several
+	// watches counts for each. 0: no limit.
 	MaxSubscribersPerWatch int
-	// TrustedProxies are the networks whose ForwardedHeader says which client a
-	// request is from. None: the client is who opened the connection.
+	// TrustedProxies are the networks whose ForwardedHeader identifies the client of
+	// a request. None: the client is the peer that opened the connection.
 	TrustedProxies []netip.Prefix
-	// ForwardedHeader is the header that the trusted proxies add the address of
-	// their client to: HeaderXForwardedFor, or HeaderForwarded (RFC 7239). Only
-	// one is read, since a client could send the one that its proxy does not
-	// know of. Default: HeaderXForwardedFor.
+	// ForwardedHeader is the header to which the trusted proxies add the address of
+	// their client: HeaderXForwardedFor, or HeaderForwarded (RFC 7239). Only one is
+	// read, since a client could send the one that its proxy does not know. Default:
+	// HeaderXForwardedFor.
 	ForwardedHeader string
 	// BodyBudget is how many bytes the bodies of writes may take at the same time,
-	// over all transports, a quarter of it for one client; one more is answered
-	// with 503. Default: 64 MiB.
+	// over all transports, a quarter of it for one client; further bodies are
+	// answered with 503. Default: 64 MiB.
 	BodyBudget int64
 	// AnswerBudget is how many bytes the answers to lists, reads and long polls may
-	// take at the same time, over all transports, from before they are put together
-	// until they are written, a quarter of it for one client; further ones wait, and
-	// are answered with 503 if they wait too long. Default: 64 MiB.
+	// take at the same time, over all transports, a quarter of it for one client. An
+	// answer counts from before it is assembled until it is written; further ones
+	// wait, and are answered with 503 if they wait too long. Default: 64 MiB.
 	AnswerBudget int64
-	// Hosts are the names under which clients may ask for the gateway, besides
-	// localhost and every IP address: host names without a port, "*.example.com"
-	// for every name below example.com, or "*" for every name there is. A request
-	// for any other name is refused, since a foreign web page could have made the
-	// name point here (DNS rebinding). /healthz and /readyz answer to all.
+	// Hosts are the names under which clients may address the gateway, besides
+	// localhost and every IP address: host names without a port, "*.example.com" for
+	// every name below example.com, or "*" for any name. A request for any other name
+	// is refused, since a foreign web page could have made the name point here (DNS
+	// rebinding). /healthz and /readyz answer for every name.
 	Hosts []string
-	// AllowedOrigins lists the origins of other web sites that may read the
-	// API from a browser, each as a browser sends it: "https://app.example.com".
+	// AllowedOrigins lists the origins of other web sites that may read the API from
+	// a browser, each as a browser sends it: "https://app.example.com".
 	AllowedOrigins []string
 	// Metrics serves /metrics and /v1/subscribers to operators: see
 	// OperationsHandler.
 	Metrics bool
-	// Profiles, if not nil, is served below /debug/pprof/ on
-	// Listeners.Operations: http.DefaultServeMux of a program that imports
-	// net/http/pprof, for instance.
+	// Profiles, if not nil, is served below /debug/pprof/ on Listeners.Operations:
+	// for instance, http.DefaultServeMux of a program that imports net/http/pprof.
 	Profiles http.Handler
-	// Instance names this process where it is asked for figures, so that nobody
-	// takes those of two replicas for one: 1 to 64 letters, digits, '_' and '-'.
+	// Instance names this process wherever its figures are served, so that the
+	// figures of two replicas are not confused: 1 to 64 letters, digits, '_' and '-'.
 	// Default: random.
 	Instance string
-	// Version of the program, for /healthz and the like. Default: "dev".
+	// Version is the version of the program, for /healthz and the like. Default:
+	// "dev".
 	Version string
 }
 
@@ -134,10 +133,10 @@ type Config struct {
 type Pump string
 
 const (
-	// PumpShards carries plain HTTP/1.1, where Serve accepted it on Linux, with a
-	// few goroutines in all, and all else as PumpGoroutines does.
+	// PumpShards carries plain HTTP/1.1 that Serve accepted on Linux with a few
+	// goroutines in total, and everything else as PumpGoroutines does.
 	PumpShards Pump = "shards"
-	// PumpGoroutines carries each stream with a goroutine of its own.
+	// PumpGoroutines carries each stream in its own goroutine.
 	PumpGoroutines Pump = "goroutines"
 )
 
@@ -151,7 +150,7 @@ const (
 	CompressionNone Compression = "none"
 )
 
-// sockets returns those of the system, unless they are not wanted.
+// sockets returns those of the system, unless the configuration excludes them.
 func (c Config) sockets(of *connections) sockets {
 	if c.Pump == PumpGoroutines {
 		return nil
@@ -159,7 +158,7 @@ func (c Config) sockets(of *connections) sockets {
 	return systemSockets(of)
 }
 
-// check returns an error that names the first field that cannot be meant.
+// check returns an error that names the first invalid field.
 func (c Config) check() error {
 	if c.Registry == nil {
 		return fmt.Errorf("gateway.Config: Registry is missing")
@@ -195,7 +194,7 @@ func (c Config) check() error {
 
 var validInstance = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// checkBudgets is check for numbers of bytes.
+// checkBudgets is the part of check for numbers of bytes.
 func (c Config) checkBudgets() error {
 	for _, f := range []struct {
 		name  string
@@ -210,7 +209,8 @@ func (c Config) checkBudgets() error {
 	return nil
 }
 
-// checkAdmission is check for what decides who is let in.
+// checkAdmission is the part of check for fields that decide which clients are let
+// in.
 func (c Config) checkAdmission() error {
 	for _, f := range []struct {
 		name  string
@@ -239,13 +239,13 @@ func (c Config) checkAdmission() error {
 	return nil
 }
 
-// limits are those on streams.
+// limits returns the limits on streams.
 func (c Config) limits() limits {
 	return limits{total: c.MaxSubscribers, perClient: c.MaxSubscribersPerClient, perWatch: c.MaxSubscribersPerWatch}
 }
 
-// checkOrigins refuses what no browser would ever send as an Origin, "*" and
-// "null" among it: answers to them would be open to everybody.
+// checkOrigins refuses values that no browser would ever send as an Origin, and also
+// "*" and "null": answers to them would be open to everyone.
 func checkOrigins(origins []string) error {
 	for _, o := range origins {
 		u, err := url.Parse(o)

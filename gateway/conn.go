@@ -12,7 +12,7 @@ import (
 type patientListener struct {
 	net.Listener
 	patience    time.Duration
-	connections *connections // among which they are counted; nil: they are not
+	connections *connections // that count them; nil: they are not counted
 	health      bool         // it serves health checks
 }
 
@@ -43,33 +43,33 @@ func (l patientListener) Accept() (net.Conn, error) {
 	}
 }
 
-// patientConn is a connection that is closed once no byte at all could be
-// written for a while, and goes on for as long as bytes move, however slowly. It
-// lies beneath TLS and beneath HTTP, since neither can go on after a write that
-// failed in its middle (HTTP/2 would try, and wait once more). So it also ends
-// requests that have no deadline of their own.
+// patientConn is a connection that is closed once not a single byte could be written
+// for a while. It stays open as long as bytes move, however slowly. It lies beneath
+// TLS and HTTP, since neither can continue after a partial write failed (HTTP/2 would
+// try, and wait once more). It therefore also ends requests that have no deadline of
+// their own.
 type patientConn struct {
 	// Static after construction.
 	net.Conn
 	patience    time.Duration
-	connections *connections // among which it is counted; nil: it is not
-	reserved    bool         // only the health of the gateway may be asked for
+	connections *connections // that count it; nil: it is not counted
+	reserved    bool         // only requests for the health of the gateway are allowed
 
-	counted bool // it is counted still; guarded by connections
+	counted bool // it is still counted; guarded by connections
 
-	// readNow, if not nil, reads without waiting: nobody waits for this client's
-	// words. Owned by whoever reads.
+	// readNow, if not nil, reads without waiting: nothing waits for input from this
+	// client. Owned by the reader.
 	readNow func([]byte) (int, error)
 
-	// overdue, if not nil, says whether writing must end though bytes move. Owned by
-	// whoever writes.
+	// overdue, if not nil, reports whether writing must end although bytes move.
+	// Owned by the writer.
 	overdue func() bool
 }
 
-// errOverdue ends the writing to a client for which the stream must not wait.
+// errOverdue ends a write to a client for which the stream must not wait.
 var errOverdue = errors.New("the stream had to end, and its client did not take the rest")
 
-// patient returns the patientConn beneath c; nil: there is none.
+// patient returns the patientConn beneath c, or nil if there is none.
 func patient(c net.Conn) *patientConn {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
@@ -87,15 +87,15 @@ func (c *patientConn) Read(p []byte) (int, error) {
 }
 
 const (
-	// looks is how often, while its patience lasts, a write looks whether bytes
-	// moved: it ends after at most 1/looks more than its patience.
+	// looks is how many times a write checks, within its patience, whether bytes
+	// moved: it ends at most 1/looks later than its patience.
 	looks = 8
-	// lookEvery is how long it waits for that at most, since the stream may have to
+	// lookEvery is the longest time between two checks, since the stream may have to
 	// end for another reason.
 	lookEvery = time.Second
 )
 
-// Write writes p. It takes over from any write deadline that was set before.
+// Write writes p. It overrides any write deadline that was set before.
 func (c *patientConn) Write(p []byte) (written int, err error) {
 	for a := (attempt{c, time.Now()}); ; {
 		if err := a.begin(); err != nil {
@@ -112,7 +112,7 @@ func (c *patientConn) Write(p []byte) (written int, err error) {
 	}
 }
 
-// writeAll writes several slices as if they were one. It may change what all holds.
+// writeAll writes several slices as if they were one. It may modify all.
 func (c *patientConn) writeAll(all net.Buffers) error {
 	for a := (attempt{c, time.Now()}); ; {
 		if err := a.begin(); err != nil {
@@ -128,10 +128,10 @@ func (c *patientConn) writeAll(all net.Buffers) error {
 	}
 }
 
-// attempt is a write that may need several, as long as bytes move.
+// attempt is a write that may take several calls, as long as bytes move.
 type attempt struct {
 	conn  *patientConn
-	moved time.Time // when a byte moved last, or since when it is tried
+	moved time.Time // when a byte last moved, or when the attempt began
 }
 
 func (a *attempt) begin() error {
@@ -140,7 +140,7 @@ func (a *attempt) begin() error {
 	return a.conn.SetWriteDeadline(now.Add(look))
 }
 
-// again says whether to write the rest, after a write with this outcome.
+// again reports whether to write the rest, after a write with this outcome.
 func (a *attempt) again(moved bool, err error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
@@ -155,7 +155,7 @@ func (a *attempt) again(moved bool, err error) bool {
 	return false
 }
 
-// Close closes the connection, and counts it out.
+// Close closes the connection and counts it out.
 func (c *patientConn) Close() error {
 	c.connections.leave(c)
 	return c.Conn.Close()
@@ -164,7 +164,7 @@ func (c *patientConn) Close() error {
 // NetConn returns the connection beneath, as tls.Conn.NetConn does.
 func (c *patientConn) NetConn() net.Conn { return c.Conn }
 
-// beneath returns the connection at the bottom, to which the kernel speaks.
+// beneath returns the connection at the bottom, the one that talks to the kernel.
 func beneath(c net.Conn) net.Conn {
 	for {
 		wrapper, wraps := c.(interface{ NetConn() net.Conn })

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// connections bounds how many connections of clients are open, over all listeners,
-// below the number of descriptors that the process may have. When they are too many,
-// the connection of HTTP that has waited for its next request for the longest time
-// goes first. Where none waits, some more are let in, for health checks alone: they
-// are answered as long as there is anybody to answer.
+// connections bounds the number of open client connections, over all listeners, below
+// the number of descriptors that the process may have. When there are too many, the
+// HTTP connection that has waited longest for its next request is closed first. If
+// none is waiting, a few more are admitted for health checks alone: they are answered
+// as long as anything is left to answer them.
 //
-// All methods may be called from any goroutine. Nil counts nothing.
+// All methods may be called from any goroutine. A nil *connections counts nothing.
 type connections struct {
 	// Static after construction.
 	limit int
@@ -25,16 +25,16 @@ type connections struct {
 
 	mu       sync.Mutex // guards the following fields
 	open     int
-	idle     connList  // of HTTP, the one that has waited the longest in front
+	idle     connList  // of HTTP, the longest waiting in front
 	reserved connList  // those beyond the limit, the oldest in front
 	excess   int       // how many came while there were too many, since the last warning
-	warned   time.Time // when that was
+	warned   time.Time // the time of that warning
 }
 
 const (
 	// reservedConnections is how many connections there may be beyond the limit.
 	reservedConnections = 32
-	// warnEvery is how often it is logged at most that there are too many.
+	// warnEvery is the minimum time between two warnings that there are too many.
 	warnEvery = time.Minute
 )
 
@@ -42,15 +42,15 @@ func newConnections(limit int, log *slog.Logger) *connections {
 	return &connections{limit: limit, log: log}
 }
 
-// maxConnections is how many connections there may be of so many descriptors: some
-// are kept for upstreams, files, and what carries the streams; and those beyond the
-// limit.
+// maxConnections returns how many connections that number of descriptors allows. Some
+// descriptors are kept for upstreams, files and what carries the streams, and some
+// for the connections beyond the limit.
 func maxConnections(descriptors int) int {
 	return max(descriptors-min(descriptors/8, 1024)-2*reservedConnections, descriptors/2, 1)
 }
 
-// enter takes a connection in; false: it must be closed. One that may only ask for
-// the health of the gateway is marked.
+// enter admits a connection. If it returns false the connection must be closed. A
+// connection that may only ask for the health of the gateway is marked.
 func (c *connections) enter(conn *patientConn, health bool) bool {
 	if c == nil {
 		return true
@@ -78,7 +78,7 @@ func (c *connections) enter(conn *patientConn, health bool) bool {
 	return true
 }
 
-// leave takes a connection out.
+// leave removes a connection from the count.
 func (c *connections) leave(conn *patientConn) {
 	if c == nil {
 		return
@@ -97,10 +97,10 @@ func (c *connections) leaveLocked(conn *patientConn) {
 	}
 }
 
-// hold counts a descriptor that was duplicated, and the connection with it.
+// hold counts a duplicated descriptor, and its connection with it.
 func (c *connections) hold() { c.add(1) }
 
-// drop follows the close of such a descriptor.
+// drop is called after such a descriptor is closed.
 func (c *connections) drop() { c.add(-1) }
 
 func (c *connections) add(n int) {
@@ -119,7 +119,7 @@ func (c *connections) dropLocked(l *connList) bool {
 		return false
 	}
 	c.leaveLocked(conn)
-	conn.Conn.Close() // without a word of TLS, which might have to wait
+	conn.Conn.Close() // without TLS close_notify, which might block
 	return true
 }
 
@@ -130,7 +130,7 @@ func (c *connections) count() int {
 	return c.open
 }
 
-// state takes note of what becomes of a connection of HTTP: see http.Server.ConnState.
+// state records the state of an HTTP connection: see http.Server.ConnState.
 func (c *connections) state(conn net.Conn, s http.ConnState) {
 	p := patient(conn)
 	if p == nil {
@@ -146,7 +146,7 @@ func (c *connections) state(conn net.Conn, s http.ConnState) {
 	}
 }
 
-// warn logs that connections are refused, now and then.
+// warn logs, at most once every warnEvery, that connections are refused.
 func (c *connections) warn(message string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,7 +161,7 @@ func (c *connections) warnLocked(message string, args ...any) {
 	}
 }
 
-// accepted takes note of what the system said of a new connection.
+// accepted handles the error with which the system refused a new connection.
 func (c *connections) accepted(err error) {
 	if c == nil {
 		return
@@ -174,7 +174,7 @@ func (c *connections) accepted(err error) {
 	}
 }
 
-// connList is a list of connections in which each can be found.
+// connList is an ordered list of connections with lookup by connection.
 type connList struct {
 	order list.List // of *patientConn
 	at    map[*patientConn]*list.Element

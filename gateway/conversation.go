@@ -8,8 +8,9 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// conversation is what is said on one stream, whoever carries the bytes: hello,
-// what its watches have, bookmarks, heartbeats, goodbye. It never waits.
+// conversation is everything that is said on one stream, regardless of what carries
+// the bytes: hello, the events of its watches, bookmarks, heartbeats, goodbye. It
+// never waits.
 //
 // Owned by one pump.
 type conversation struct {
@@ -21,15 +22,15 @@ type conversation struct {
 	began   time.Time
 	tooOld  time.Time // zero: never
 	watches []watchChoice
-	guest   guest    // as which the stream was let in; a group's own is nobody's
-	who     identity // whose stream it is; a group's own is nobody's
-	gzip    bool     // that is how it is sent
+	guest   guest    // under which the stream was admitted; unset for a group's own
+	who     identity // identity of the stream; unset for a group's own
+	gzip    bool     // the stream is sent in gzip
 
-	zipper  *zipper // nil: what is said is sent as it is, or compressed by the outlet
+	zipper  *zipper // nil: the bytes are sent as they are, or compressed by the outlet
 	follows []follow
-	ticket  ticket // to read much
-	stands  int    // for how many streams it speaks
-	turns   bool   // others share its goroutine: a turn ends also where it finds nothing
+	ticket  ticket // permission to read much
+	stands  int    // number of streams it speaks for
+	turns   bool   // others share its goroutine: a turn also ends if it finds nothing
 
 	// Reused from flush to flush.
 	batch  stream.Batch
@@ -37,16 +38,16 @@ type conversation struct {
 	id     []byte
 
 	quietSince time.Time            // of the last flush
-	drains     bool                 // that the gateway drains was noticed
+	drains     bool                 // it was noticed that the gateway drains
 	leaveAt    time.Time            // zero: the gateway does not drain
-	farewell   stream.GoodbyeReason // "": none was said
-	committed  time.Time            // of the oldest change said and not yet flushed
-	counted    int                  // bytes given to the metrics so far
+	farewell   stream.GoodbyeReason // "": not said
+	committed  time.Time            // of the oldest change said but not yet flushed
+	counted    int                  // bytes already reported to the metrics
 	delivered  delivered            // to one stream
 }
 
-// outlet takes the bytes of a conversation, in order. They may be kept until the
-// next flush of the pump, and not longer.
+// outlet takes the bytes of a conversation, in order. It may keep them until the next
+// flush of the pump, but no longer.
 type outlet interface{ write(p []byte) }
 
 func (g *Gateway) newConversation(req streamRequest, watches []*stream.Watch) conversation {
@@ -68,8 +69,8 @@ func (g *Gateway) newConversation(req streamRequest, watches []*stream.Watch) co
 
 func (c *conversation) transport() string { return c.framing.transport() }
 
-// hello comes before anything that is waited for. Then the watches that are not
-// in sync say so, before the snapshot of another one begins.
+// hello says hello before anything that may wait. Then the watches that are not in
+// sync say so, before the snapshot of another watch begins.
 func (c *conversation) hello(out outlet) {
 	hellos := make([]stream.HelloWatch, 0, len(c.watches))
 	for _, w := range c.watches {
@@ -115,7 +116,8 @@ func (c *conversation) turnOf(i int, out outlet) bool {
 	return true
 }
 
-// next fills the batch with the next flush of a watch; false: there is nothing now.
+// next fills the batch with the next flush of a watch. It returns false if there is
+// nothing now.
 func (c *conversation) next(f *follow) bool {
 	if !c.turns {
 		return f.sub.Next(&c.batch)
@@ -129,7 +131,7 @@ func (c *conversation) next(f *follow) bool {
 	return false
 }
 
-// share tells the other watches that the connection has the batch of one to carry.
+// share tells the other watches that the connection also carries the batch of one.
 func (c *conversation) share(of int) {
 	for i := range c.follows {
 		if i != of {
@@ -138,7 +140,7 @@ func (c *conversation) share(of int) {
 	}
 }
 
-// busy says whether a watch has more to look at, although it had nothing to say.
+// busy reports whether a watch has more to look at, although it had nothing to say.
 func (c *conversation) busy() bool {
 	for i := range c.follows {
 		if c.follows[i].sub.Busy() {
@@ -148,7 +150,7 @@ func (c *conversation) busy() bool {
 	return false
 }
 
-// check lets a watch of which much is to be read wait for the turn of the stream.
+// check makes a watch with much to read wait for the stream's turn.
 func (c *conversation) check(f *follow) {
 	if !c.ticket.check(f.sub) && c.ticket.asked && !c.hasMuch() {
 		c.ticket.leave()
@@ -156,7 +158,7 @@ func (c *conversation) check(f *follow) {
 	f.granted = c.ticket.granted
 }
 
-// hasMuch says whether a seat is needed still.
+// hasMuch reports whether a seat is still needed.
 func (c *conversation) hasMuch() bool {
 	for i := range c.follows {
 		if isMuch(c.follows[i].sub) {
@@ -166,8 +168,8 @@ func (c *conversation) hasMuch() bool {
 	return false
 }
 
-// bookmarks tells clients of watches that were quiet for a heartbeat, or whose
-// changes all lie outside of the prefix, how far they are.
+// bookmarks tells clients their position in watches that were quiet for a heartbeat,
+// or whose changes all lie outside the prefix.
 func (c *conversation) bookmarks(now time.Time, out outlet) bool {
 	said := false
 	for i := range c.follows {
@@ -201,7 +203,7 @@ func (c *conversation) say(f *follow, out outlet) {
 	c.countBatch(f)
 }
 
-// put writes what is in no log.
+// put writes bytes that are in no log.
 func (c *conversation) put(p []byte, out outlet) {
 	if c.zipper != nil {
 		c.zipper.own(p, out)
@@ -210,7 +212,7 @@ func (c *conversation) put(p []byte, out outlet) {
 	out.write(p)
 }
 
-// flushed follows a flush of everything that was said, bytes in all so far, and
+// flushed is called after a flush of everything said so far, bytes in total, and
 // begins a new silence.
 func (c *conversation) flushed(now time.Time, bytes int, err error) {
 	c.quietSince = now
@@ -221,7 +223,7 @@ func (c *conversation) flushed(now time.Time, bytes int, err error) {
 	c.committed = time.Time{}
 }
 
-// reasonToEnd says why the server must end the stream now; "" not at all.
+// reasonToEnd returns why the server must end the stream now, or "".
 func (c *conversation) reasonToEnd(now time.Time) stream.GoodbyeReason {
 	switch {
 	case c.until && c.synced():
@@ -254,8 +256,8 @@ func (c *conversation) removed() bool {
 	return false
 }
 
-// mustLeave says whether it is this stream's turn to leave a gateway that
-// drains. The turn is drawn when the drain is noticed.
+// mustLeave reports whether it is this stream's turn to leave a draining gateway. The
+// turn is drawn when the drain is noticed.
 func (c *conversation) mustLeave(now time.Time) bool {
 	if !c.drains && c.g.admission.isDraining() {
 		c.drains = true
@@ -264,12 +266,12 @@ func (c *conversation) mustLeave(now time.Time) bool {
 	return !c.leaveAt.IsZero() && !now.Before(c.leaveAt)
 }
 
-// farewellPatience is how long a stream that must end may take to say goodbye. Then
-// it is cut off: a client that does not read must not stay for that.
+// farewellPatience is how long a stream that must end may take to say goodbye. After
+// that it is cut off: a client that does not read must not stay for that.
 const farewellPatience = 2 * time.Second
 
-// overdue says why the stream must be cut off now, though its client takes no bytes;
-// "" if it need not be.
+// overdue returns why the stream must be cut off now although its client takes no
+// bytes, or "" if it need not be.
 func (c *conversation) overdue(now time.Time) stream.GoodbyeReason {
 	before := now.Add(-farewellPatience)
 	switch {
@@ -281,7 +283,7 @@ func (c *conversation) overdue(now time.Time) stream.GoodbyeReason {
 	return ""
 }
 
-// overdueAt is when the stream must be cut off; zero: never.
+// overdueAt returns when the stream must be cut off; zero: never.
 func (c *conversation) overdueAt() time.Time {
 	at := earlier(c.tooOld, c.leaveAt)
 	if at.IsZero() {
@@ -293,7 +295,7 @@ func (c *conversation) overdueAt() time.Time {
 // breakSilence makes the stream say something now.
 func (c *conversation) breakSilence() { c.quietSince = time.Time{} }
 
-// goodbye ends the stream on purpose.
+// goodbye ends the stream deliberately.
 func (c *conversation) goodbye(reason stream.GoodbyeReason, out outlet) {
 	c.farewell = reason
 	c.put(appendGoodbye(nil, c.framing, reason, c.retry), out)
@@ -309,7 +311,7 @@ func (c *conversation) saidGoodbye() {
 	c.g.metrics.goodbye(c.transport(), c.farewell)
 }
 
-// heartbeatAt is when the silence is to be broken.
+// heartbeatAt returns when the silence must be broken.
 func (c *conversation) heartbeatAt() time.Time { return c.quietSince.Add(c.g.cfg.Heartbeat) }
 
 // wakeAt returns the earliest time at which something is due.
@@ -321,7 +323,7 @@ func (c *conversation) wakeAt() time.Time {
 	return at
 }
 
-// names are those of its watches.
+// names returns the names of its watches.
 func (c *conversation) names() []string {
 	names := make([]string, len(c.watches))
 	for i := range c.watches {
@@ -330,7 +332,7 @@ func (c *conversation) names() []string {
 	return names
 }
 
-// describe is the stream as it is listed, but for whose it is.
+// describe returns the stream's entry in the list, without its identity.
 func (c *conversation) describe(d delivered) subscriber {
 	out := subscriber{Transport: c.transport(), Encoding: encodingName(c.gzip)}
 	out.count(d)
@@ -340,7 +342,7 @@ func (c *conversation) describe(d delivered) subscriber {
 	return out
 }
 
-// lag is how many changes of its watches the stream was not told yet.
+// lag returns how many changes of its watches the stream has not been told yet.
 func (c *conversation) lag() (lag uint64) {
 	for i := range c.follows {
 		lag += c.follows[i].sub.Progress().Lag()
@@ -348,8 +350,8 @@ func (c *conversation) lag() (lag uint64) {
 	return lag
 }
 
-// fork returns a conversation at the same place, which must be a resting one. It
-// has no zipper.
+// fork returns a conversation at the same position; c must be at rest. The fork has
+// no zipper.
 func (c *conversation) fork() conversation {
 	f := *c
 	f.follows = slices.Clone(c.follows)
@@ -363,7 +365,7 @@ func (c *conversation) fork() conversation {
 	return f
 }
 
-// release gives back what the conversation held; another one goes on.
+// release frees what the conversation held; another one continues.
 func (c *conversation) release() {
 	c.ticket.leave()
 	for i := range c.follows {
@@ -371,8 +373,8 @@ func (c *conversation) release() {
 	}
 }
 
-// close gives back what the conversation held, and counts what can only be
-// counted at its end.
+// close frees what the conversation held, and counts what can only be counted at its
+// end.
 func (c *conversation) close(bytes int, timedOut bool, err error) {
 	c.release()
 	c.countBytes(bytes)
@@ -384,7 +386,7 @@ func (c *conversation) close(bytes int, timedOut bool, err error) {
 		"age", time.Since(c.began), "bytes", bytes, "goodbye", c.farewell, "error", err)
 }
 
-// earlier returns the earlier of two times; the zero time is never.
+// earlier returns the earlier of two times; the zero time means never.
 func earlier(a, b time.Time) time.Time {
 	if b.IsZero() || !a.IsZero() && a.Before(b) {
 		return a
@@ -392,7 +394,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// closed says whether a channel that nothing is sent on is closed.
+// closed reports whether a channel on which nothing is sent is closed.
 func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:

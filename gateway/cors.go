@@ -15,8 +15,8 @@ const (
 )
 
 // cors lets pages of the configured origins read the answers, and answers their
-// browsers' preflights (Fetch standard, section 3.3). Origins match exactly; all
-// others get answers that their browser keeps from them.
+// browsers' preflights (Fetch standard, section 3.3). Origins match exactly; for all
+// others the browser withholds the answer from the page.
 func (g *Gateway) cors(next http.Handler) http.Handler {
 	if len(g.cfg.AllowedOrigins) == 0 {
 		return next

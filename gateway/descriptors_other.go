@@ -2,6 +2,6 @@
 
 package gateway
 
-// descriptorLimit is how many connections and files this process may have: here the
-// system does not say.
+// descriptorLimit returns how many connections and files this process may have. Here
+// the system does not report it.
 func descriptorLimit() int { return 16 << 10 }

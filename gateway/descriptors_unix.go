@@ -4,7 +4,7 @@ package gateway
 
 import "syscall"
 
-// descriptorLimit is how many descriptors this process may have.
+// descriptorLimit returns how many descriptors this process may have.
 func descriptorLimit() int {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {

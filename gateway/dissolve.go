@@ -6,19 +6,19 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// dissolve lets the members of a group go on by themselves: what comes next is much,
-// a snapshot, say, and each takes it at a pace of its own. They leave as they get
+// dissolve lets the members of a group continue on their own: a large amount comes
+// next, such as a snapshot, and each takes it at its own pace. They leave as they get
 // their seats; until then they stay, and cost no more than before.
 func (s *shard) dissolve(g *group, now time.Time) (busy bool) {
 	if !g.dissolves {
 		g.dissolves = true
-		delete(s.named, g.key) // those who are through found another
-		g.ticket.leave()       // one that it may have asked for as a single stream would
+		delete(s.named, g.key) // members that are done form another group
+		g.ticket.leave()       // it may have asked for one as a single stream would
 		g.ticket = ticket{budget: g.ticket.budget, call: func() { s.callGroup(g) }}
 	}
 	for n := 0; len(g.members) > 0; n++ {
 		if n == passMembers || len(s.ready) >= passMembers {
-			busy = true // the others first
+			busy = true // let the others go first
 			break
 		}
 		if !g.mayGo() {
@@ -40,7 +40,7 @@ func (s *shard) release(g *group) {
 	g.ticket.asked = false
 	defer func() {
 		if asked {
-			s.g.snapshots.leave(seat) // nobody took it over
+			s.g.snapshots.leave(seat) // nothing took it over
 		}
 	}()
 	l := s.secede(g.members[len(g.members)-1])
@@ -50,7 +50,7 @@ func (s *shard) release(g *group) {
 	}
 }
 
-// mayGo says whether one of the members can go on by itself now.
+// mayGo reports whether one of the members can continue on its own now.
 func (g *group) mayGo() bool {
 	sub := g.needy()
 	if sub == nil {
@@ -64,7 +64,7 @@ func (g *group) mayGo() bool {
 	return g.ticket.ask(len(g.members), sub)
 }
 
-// needy is a subscription for which a seat is needed; nil: there is none.
+// needy returns a subscription that needs a seat, or nil if there is none.
 func (g *group) needy() *stream.Subscription {
 	for i := range g.follows {
 		if sub := g.follows[i].sub; isMuch(sub) {
@@ -74,21 +74,21 @@ func (g *group) needy() *stream.Subscription {
 	return nil
 }
 
-// wait keeps up with those who wait for their turn; false: not with everything,
-// since the members are too far behind.
+// wait keeps up with the members that wait for their turn. It returns false if it
+// could not say everything, since the members are too far behind.
 func (g *group) wait(now time.Time) (all bool) {
 	if len(g.buffer) >= groupFull {
 		return false
 	}
-	if g.ticket.seat != nil { // else it did not come to ask yet
+	if g.ticket.seat != nil { // else it has not come to ask yet
 		g.goOn()
 	}
 	g.publish(now)
 	return true
 }
 
-// goOn tells those who wait why nothing comes, and goes on with the watches that do
-// not.
+// goOn tells the waiting members why nothing comes, and continues with the watches
+// that need not wait.
 func (g *group) goOn() {
 	for i := range g.follows {
 		f := &g.follows[i]

@@ -1,18 +1,17 @@
 // Package gateway speaks HTTP and gRPC for the watches of a stream.Registry.
 //
-// It decides nothing about the data: what is sent, and in which order, is
-// package stream's; the bytes of an event are made there, once. This package
-// decides who may open a stream, in which framing it is written, when it is
-// flushed, when it ends, and how all of that is refused, measured and shut down.
-//
+// It makes no decision about the data: package stream determines what is sent and in
+// which order, and renders the bytes of an event once. This package decides who may
+// open a stream, in which framing it is written, when it is flushed, when it ends,
+// and how all of that is refused, measured and shut down.
 // # Usage
 //
 //	g, err := gateway.New(gateway.Config{Registry: registry})
 //	…
 //	err = g.Serve(ctx, gateway.Listeners{HTTP: listener})
 //
-// A program that has an http.Server of its own mounts Handler and calls Drain
-// before Shutdown. Handler shows every route on one screen.
+// A program that has its own http.Server mounts Handler and calls Drain before
+// Shutdown. The source of Handler shows every route on one screen.
 //
 // # A stream
 //
@@ -23,14 +22,14 @@
 //	repeat: write what is new; wait for a change, or for the client to read
 //	goodbye, and a clean end of the body
 //
-// The shard pump takes connections of plain HTTP/1.1 from net/http. A few
-// goroutines, one for each processor, carry all of their streams: those at the same
-// place of the same watches form a group, and share the bytes of a flush. The
-// goroutine pump runs one goroutine for each stream, on a connection that it takes
-// from net/http where it can; streams of HTTP/2 stay with net/http.
+// The shard pump takes connections of plain HTTP/1.1 from net/http. A few goroutines,
+// one for each processor, carry all of their streams: those at the same place of the
+// same watches form a group, and share the bytes of a flush. The goroutine pump runs
+// one goroutine for each stream, on a connection that it takes from net/http where it
+// can; streams of HTTP/2 stay with net/http.
 //
-// No stream has a queue. One that waits holds no buffer of this package. A client
-// that reads slowly gets fewer intermediate values, and nobody else notices.
+// No stream has a queue. A waiting stream holds no buffer of this package. A client
+// that reads slowly gets fewer intermediate values and does not affect the others.
 //
 // # When a stream ends
 //

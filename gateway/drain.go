@@ -9,24 +9,23 @@ import (
 	"google.golang.org/grpc"
 )
 
-// ErrNoDelay skips Config.DrainDelay, if it is the cause of the end of the context of
-// Serve: nothing has to notice that this process leaves.
+// ErrNoDelay, as the cause of the end of Serve's context, skips Config.DrainDelay:
+// nothing has to notice that this process leaves.
 var ErrNoDelay = errors.New("drain without delay")
 
-// Drain takes the gateway out of service. At once /readyz fails; for
-// Config.DrainDelay everything else is served as before. Then new streams are
-// refused as overload, and the open ones get their goodbye, spread over
-// Config.Drain. It returns when the last of them has left, or when one that does
-// not leave has had all the time to do so.
+// Drain takes the gateway out of service. /readyz fails at once; everything else is
+// served as before for Config.DrainDelay. Then new streams are refused as overload,
+// and the open ones get their goodbye, spread over Config.Drain. Drain returns when
+// the last stream has left, or when the time for all of them to leave has passed.
 //
-// Serve does the same, and more. A program that mounts Handler in a server of its
-// own calls Drain before that server's Shutdown.
+// Serve does the same, and more. A program that mounts Handler in its own server
+// calls Drain before that server's Shutdown.
 func (g *Gateway) Drain() {
 	g.awaitDrain()
 	g.dismiss()
 }
 
-// awaitDrain makes /readyz fail, and gives load balancers the time to notice.
+// awaitDrain makes /readyz fail, and gives load balancers time to notice.
 func (g *Gateway) awaitDrain() {
 	g.leaving.Store(true)
 	if g.cfg.DrainDelay > 0 {
@@ -47,11 +46,10 @@ func (g *Gateway) dismiss() {
 	}
 }
 
-// closeDoors closes the listeners, and the connections that wait for a request,
-// so that proxies and clients look elsewhere: a proxy without health checks tries
-// its next server when a connection is refused. Connections of HTTP/2 and gRPC are
-// told with GOAWAY. What is under way goes on. The channel is closed when gRPC has
-// nothing left.
+// closeDoors closes the listeners, and the connections that wait for a request, so
+// that proxies and clients go elsewhere: a proxy without health checks tries its next
+// server when a connection is refused. Connections of HTTP/2 and gRPC get a GOAWAY.
+// Requests in progress continue. The channel is closed when gRPC has nothing left.
 func closeDoors(web *http.Server, rpc *grpc.Server) <-chan struct{} {
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -64,8 +62,8 @@ func closeDoors(web *http.Server, rpc *grpc.Server) <-chan struct{} {
 	return done
 }
 
-// stop lets the requests that are under way end for as long as one write may
-// take, then closes what is left. It follows closeDoors; until then operators are
+// stop lets the requests in progress finish for as long as one write may take, then
+// closes the remaining connections. It follows closeDoors; until then operators are
 // served.
 func (g *Gateway) stop(rpc *grpc.Server, rpcDone <-chan struct{}, servers ...*http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), g.cfg.WriteTimeout)

@@ -2,9 +2,9 @@ package gateway
 
 import "strings"
 
-// acceptsGzip says whether a client would rather have a stream in gzip, by its
-// Accept-Encoding (RFC 9110, section 12.5.3). One that excludes everything gets the
-// stream as it is.
+// acceptsGzip reports whether a client prefers a stream in gzip, by its
+// Accept-Encoding (RFC 9110, section 12.5.3). A client that excludes everything gets
+// the stream as it is.
 func acceptsGzip(accept []string) bool {
 	const unsaid = -1
 	gzip, identity, others := float64(unsaid), float64(unsaid), float64(unsaid)

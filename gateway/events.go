@@ -18,8 +18,8 @@ func (g *Gateway) handleWatchEvents(w http.ResponseWriter, r *http.Request) {
 	g.serveEvents(w, r, pathParameter(r, "watch"))
 }
 
-// serveEvents answers a stream request: a refusal is a problem, and everything
-// that can be refused is refused before the first byte.
+// serveEvents answers a stream request. A refusal is a problem, and everything that
+// can be refused is refused before the first byte.
 func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name string) {
 	req, p := parseStreamRequest(r.URL.RawQuery, r.Header, name)
 	if p != nil {
@@ -54,8 +54,8 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 	g.stream(w, r, req, watches, as, from)
 }
 
-// stream answers a request that was counted in. Whatever becomes of it, it is counted
-// out once.
+// stream answers a request that was counted in. Whatever happens to it, it is counted
+// out exactly once.
 func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamRequest, watches []*stream.Watch, as guest, from netip.AddrPort) {
 	carried := false
 	defer func() {
@@ -76,20 +76,20 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamReque
 	}()
 	c.guest, c.who = as, g.subscribers.enter(from, r.UserAgent())
 	if g.shards.carry(w, r, c) || g.solos.carry(w, r, c) {
-		carried = true // it leaves by itself
+		carried = true // the pump counts it out
 		return
 	}
 	out := newWriter(w, r, g.cfg.WriteTimeout)
 	p := newPump(c, out, r.Context().Done())
 	p.stayWithNetHTTP(r, out)
 	if p.farewell == "" || out.failure() != nil {
-		panic(http.ErrAbortHandler) // without an end of the body
+		panic(http.ErrAbortHandler) // without the end of the body
 	}
 }
 
-// canStream refuses a ResponseWriter without write deadlines: a client that does
-// not read would hold its stream for ever. Serve's has them; a middleware that
-// wraps it must have an Unwrap method (see http.ResponseController).
+// canStream refuses a ResponseWriter without write deadlines: a client that does not
+// read would hold its stream forever. Serve's has them; a middleware that wraps it
+// must have an Unwrap method (see http.ResponseController).
 func canStream(w http.ResponseWriter) *problem {
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
 		return newProblem(http.StatusInternalServerError, "this server cannot stream: its responses have no write deadline")
@@ -110,8 +110,8 @@ func (g *Gateway) chosen(choices []watchChoice) ([]*stream.Watch, *problem) {
 	return watches, nil
 }
 
-// awaitPrimed waits, for a stream that ends with the snapshot, until there is
-// one: its client wants the state now, or to be told that there is none.
+// awaitPrimed makes a stream that ends with the snapshot wait until there is one: its
+// client wants the state now, or to be told that there is none.
 func (g *Gateway) awaitPrimed(r *http.Request, req streamRequest) *problem {
 	if !req.until {
 		return nil
@@ -124,8 +124,8 @@ func (g *Gateway) awaitPrimed(r *http.Request, req streamRequest) *problem {
 	return nil
 }
 
-// setStreamHeaders tells every cache and proxy on the way to pass the bytes on
-// as they come.
+// setStreamHeaders sets headers that make every cache and proxy on the way pass the
+// bytes on as they come.
 func setStreamHeaders(h http.Header, req streamRequest) {
 	h.Set("Content-Type", req.format.framing().contentType())
 	if req.gzip {

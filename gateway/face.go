@@ -10,9 +10,9 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// operatorKey is the context key of requests that came to the face for
-// operators. The other face is for everybody: it says what kind of trouble there
-// is, and keeps addresses, files, clients and profiles to itself.
+// operatorKey is the context key of requests that came to the operators' face. The
+// other face is public: it says what kind of trouble there is, but does not reveal
+// addresses, files, clients or profiles.
 type operatorKey struct{}
 
 // forOperators marks requests.
@@ -22,8 +22,8 @@ func forOperators(next http.Handler) http.Handler {
 	})
 }
 
-// isOperator says whether a request came to the face for operators. Calls over
-// gRPC never do.
+// isOperator reports whether a request came to the operators' face. Calls over gRPC
+// never do.
 func isOperator(ctx context.Context) bool {
 	return ctx.Value(operatorKey{}) != nil
 }
@@ -45,9 +45,9 @@ func lastErrorFor(ctx context.Context, u stream.Upstream) string {
 	return u.LastReason
 }
 
-// faceOf returns the handler of the public listener. One that only this machine
-// reaches shows everything, unless the configuration speaks of a proxy in front of
-// it: then its clients are those of the proxy.
+// faceOf returns the handler of the public listener. A listener that only this
+// machine can reach shows everything, unless the configuration mentions a proxy in
+// front of it: then its clients are those of the proxy.
 func (g *Gateway) faceOf(address net.Addr) http.Handler {
 	proxied := len(g.cfg.Hosts) > 0 || len(g.cfg.TrustedProxies) > 0
 	if IsLoopback(address.String()) && !proxied {
@@ -56,9 +56,9 @@ func (g *Gateway) faceOf(address net.Addr) http.Handler {
 	return g.Handler()
 }
 
-// IsLoopback says whether an address to listen on, host:port, can be reached from
-// this machine alone: its host is a loopback address, or a name of one that needs
-// no looking up.
+// IsLoopback reports whether an address to listen on, host:port, can be reached only
+// from this machine: its host is a loopback address, or a name of one that needs no
+// lookup.
 func IsLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -72,8 +72,8 @@ func IsLoopback(address string) bool {
 }
 
 // OperationsHandler returns what operators see: all that Handler serves, with the
-// reasons in full, and /metrics, /v1/subscribers and /debug/pprof/ beside it.
-// Whoever reaches it may see addresses of clients and upstreams.
+// reasons in full, and also /metrics, /v1/subscribers and /debug/pprof/. Anyone who
+// can reach it may see addresses of clients and upstreams.
 func (g *Gateway) OperationsHandler() http.Handler {
 	return g.handler(true, g.cfg.Profiles)
 }

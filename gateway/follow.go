@@ -6,17 +6,17 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// follow is one watch of a stream: a subscription, and what its pump remembers
-// of it. Owned by the pump.
+// follow is one watch of a stream: a subscription, and what its pump remembers about
+// it. Owned by the pump.
 type follow struct {
 	// Static after construction.
 	watch *stream.Watch
 	sub   *stream.Subscription
-	// came is the position that the client came with. It stands in the ids of
-	// the other watches' events until the subscription has a position itself.
+	// came is the position that the client came with. It appears in the ids of the
+	// other watches' events until the subscription has a position of its own.
 	came *stream.Position
 
-	granted <-chan struct{} // what a wait for the turn ends with; nil: a shard knows
+	granted <-chan struct{} // ends a wait for the turn; nil: a shard is told
 
 	// quietSince is when the watch last sent anything.
 	quietSince time.Time
@@ -43,8 +43,9 @@ func (g *Gateway) follow(w *stream.Watch, choice watchChoice) follow {
 	}
 }
 
-// changed tells when the subscription may have more, after a Next that had nothing;
-// nil where nobody asks any more. One that waits for its turn is not woken by news.
+// changed returns a channel that signals that the subscription may have more, after a
+// Next that had nothing. It is nil if nothing more is wanted. A subscription that
+// waits for its turn is not woken by news.
 func (f *follow) changed(until bool) <-chan struct{} {
 	if f.sub.Held() {
 		return f.granted
@@ -55,7 +56,7 @@ func (f *follow) changed(until bool) <-chan struct{} {
 	return f.sub.Changed()
 }
 
-// appendPositions appends the id of a stream: where each of its watches is.
+// appendPositions appends the id of a stream: the position of each of its watches.
 func appendPositions(dst []byte, follows []follow) []byte {
 	for i := range follows {
 		position, ok := follows[i].sub.Position()
@@ -63,7 +64,7 @@ func appendPositions(dst []byte, follows []follow) []byte {
 			position, ok = *follows[i].came, true
 		}
 		if !ok {
-			continue // nothing was delivered of it: it begins again
+			continue // nothing of it was delivered: it starts over
 		}
 		if len(dst) > 0 {
 			dst = append(dst, ',')
@@ -102,8 +103,8 @@ func (c *conversation) countBatch(f *follow) {
 	}
 }
 
-// countBytes counts what was written since the last call, of bytes in all to each
-// of the streams for which it speaks.
+// countBytes counts the bytes written since the last call. bytes is the total to each
+// of the streams for which c speaks.
 func (c *conversation) countBytes(bytes int) {
 	n := bytes - c.counted
 	c.counted = bytes

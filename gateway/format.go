@@ -19,8 +19,8 @@ const (
 	typeNDJSON = "application/x-ndjson"
 )
 
-// chooseFormat decides by the parameter format, if it is given, else by the
-// Accept headers.
+// chooseFormat decides by the parameter format, if given, otherwise by the Accept
+// headers.
 func chooseFormat(parameter string, given bool, accept []string) (format, *problem) {
 	if !given {
 		return acceptedFormat(accept)
@@ -34,9 +34,9 @@ func chooseFormat(parameter string, given bool, accept []string) (format, *probl
 	return 0, badParameter("format", "format is %q: want sse or ndjson", parameter)
 }
 
-// acceptedFormat returns the format that the client likes best; no Accept header
-// at all, or an empty one, accepts everything. Of two that it likes as well, it
-// is the one that it named more precisely, and then SSE.
+// acceptedFormat returns the format that the client prefers. A missing or empty
+// Accept header accepts everything. Between two equally preferred formats, the one
+// named more precisely wins, then SSE.
 func acceptedFormat(accept []string) (format, *problem) {
 	if strings.TrimSpace(strings.Join(accept, "")) == "" {
 		return formatSSE, nil
@@ -53,13 +53,13 @@ func acceptedFormat(accept []string) (format, *problem) {
 	return 0, p
 }
 
-// namesEventStream says whether text/event-stream stands in Accept by name.
+// namesEventStream reports whether Accept lists text/event-stream by name.
 func namesEventStream(accept []string) bool {
 	p := preferenceFor(accept, typeSSE)
 	return p.precision == 2 && p.q > 0
 }
 
-// preference is what a client says of one media type.
+// preference is what a client says about one media type.
 type preference struct {
 	q         float64 // 0: not acceptable
 	precision int     // 0: by */* or not at all, 1: by type/*, 2: by name
@@ -69,8 +69,8 @@ func (p preference) beats(other preference) bool {
 	return p.q > other.q || p.q == other.q && p.precision > other.precision
 }
 
-// preferenceFor returns what the most precise range that covers a media type
-// says of it (RFC 9110, section 12.5.1).
+// preferenceFor returns the preference of the most precise range that covers a media
+// type (RFC 9110, section 12.5.1).
 func preferenceFor(accept []string, mediaType string) preference {
 	best := preference{precision: -1}
 	for _, header := range accept {
@@ -86,7 +86,7 @@ func preferenceFor(accept []string, mediaType string) preference {
 	return best
 }
 
-// coverage says how precisely a media range covers a media type: -1 not at all.
+// coverage returns how precisely a media range covers a media type; -1: not at all.
 func coverage(rang, mediaType string) int {
 	major, _, _ := strings.Cut(mediaType, "/")
 	switch rang {
@@ -100,8 +100,8 @@ func coverage(rang, mediaType string) int {
 	return -1
 }
 
-// quality reads the weight among the parameters of a media range; 1 unless
-// given, 0 if it cannot be read.
+// quality reads the weight among the parameters of a media range. It is 1 if not
+// given and 0 if it cannot be read.
 func quality(parameters string) float64 {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(parameter, "=")

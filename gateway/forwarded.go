@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// fromRight yields the elements of a header that is a list, the last one first.
-// Commas within quotation marks do not count (RFC 7239, section 4). It reads from
-// the right, so that whatever stands on the left cannot change how what a proxy
-// added to it is read.
+// fromRight yields the elements of a list header, the last one first. Commas within
+// quotation marks do not count (RFC 7239, section 4). It reads from the right, so
+// that nothing on the left can change how the element that a proxy appended is read.
 func fromRight(lines []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i := len(lines) - 1; i >= 0; i-- {
@@ -38,9 +37,9 @@ func cutLast(s string, separator byte) (before, after string, found bool) {
 	return "", s, false
 }
 
-// forwardedFor returns the address of the parameter for of one element of
-// Forwarded; not valid if there is none, or one that is no address: unknown, or a
-// name that the proxy made up (RFC 7239, section 6).
+// forwardedFor returns the address of the "for" parameter of one element of
+// Forwarded. The result is not valid if there is none, or if it is no address:
+// unknown, or a name that the proxy made up (RFC 7239, section 6).
 func forwardedFor(element string) netip.Addr {
 	for rest, more := element, true; more; {
 		var pair string
@@ -54,8 +53,8 @@ func forwardedFor(element string) netip.Addr {
 }
 
 // nodeAddress reads an address as proxies write it: 192.0.2.1, 192.0.2.1:80,
-// 2001:db8::1, [2001:db8::1] or [2001:db8::1]:80, in quotation marks or not. Not
-// valid if it is none of them.
+// 2001:db8::1, [2001:db8::1] or [2001:db8::1]:80, with or without quotation marks.
+// Any other text yields an invalid address.
 func nodeAddress(text string) netip.Addr {
 	text = strings.TrimSpace(text)
 	if inner, opened := strings.CutPrefix(text, `"`); opened {

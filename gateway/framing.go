@@ -7,14 +7,14 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// framing is the way in which events stand in the body of a response. The data
-// of an event is the same in all of them.
+// framing is the form in which events appear in the body of a response. The data of
+// an event is the same in all of them.
 type framing interface {
 	transport() string // label of the metrics
 	contentType() string
 	heartbeat() []byte
-	// appendRetry appends the hint when to come back, if the format has one
-	// outside of goodbye.
+	// appendRetry appends the hint when to come back, if the format has one outside
+	// of goodbye.
 	appendRetry(dst []byte, retry time.Duration) []byte
 	// appendData appends an event that is not in any log: hello and goodbye.
 	appendData(dst []byte, t stream.EventType, data []byte) []byte

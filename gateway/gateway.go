@@ -27,10 +27,10 @@ type Gateway struct {
 	snapshots *snapshotBudget
 	bodies    *budget // of writes
 	answers   *budget // to unary requests
-	scans     *budget // of listings that look at every resource; not bytes, but one each
+	scans     *budget // of listings that look at every resource; each takes 1, not bytes
 	proxies   proxies
 	hosts     hosts
-	doors     *connections // of what Serve accepts
+	doors     *connections // that Serve accepts
 	shards    *shards      // nil: the goroutine pump carries all streams
 	solos     *solos
 	pieces    *deflate.Cache // nil: streams are not compressed
@@ -41,8 +41,7 @@ type Gateway struct {
 	leaving atomic.Bool // the gateway drains, or is about to
 }
 
-// New makes a gateway. It fails if c has no Registry, or a value that cannot be
-// meant.
+// New makes a gateway. It fails if c has no Registry, or has an invalid value.
 func New(c Config) (*Gateway, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -84,12 +83,12 @@ func New(c Config) (*Gateway, error) {
 	return g, nil
 }
 
-// Handler returns what everybody may see: the streams, the API, the probes and the
-// page. What is for operators is in OperationsHandler.
+// Handler returns the public routes: the streams, the API, the probes and the page.
+// Those for operators are in OperationsHandler.
 //
-// It may be mounted in any http.Server that has no WriteTimeout and whose
-// middleware, if it wraps the ResponseWriter, has an Unwrap method. Serve does
-// both, and more.
+// It may be mounted in any http.Server that has no WriteTimeout and whose middleware,
+// if it wraps the ResponseWriter, has an Unwrap method. Serve meets both conditions,
+// and does more.
 func (g *Gateway) Handler() http.Handler { return g.handler(false, nil) }
 
 // handler has every route, on one screen. profiles may be nil.
@@ -139,8 +138,8 @@ func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
 	return r
 }
 
-// skipCancelled does nothing for a request of HTTP/2 that was reset before its turn
-// came: a client can send very many of them.
+// skipCancelled ignores an HTTP/2 request that was reset before its turn came: a
+// client can send very many of them.
 func skipCancelled(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor < 2 || r.Context().Err() == nil {
@@ -153,8 +152,8 @@ func (g *Gateway) notFound(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, newProblem(http.StatusNotFound, "there is nothing at %s; see /openapi.json", r.URL.Path))
 }
 
-// methodNotAllowed answers a method that the path does not have with those that
-// it has.
+// methodNotAllowed answers a method that the path does not have with those that it
+// has.
 func (g *Gateway) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	routes := chi.RouteContext(r.Context()).Routes

@@ -9,15 +9,15 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// retryHint returns when one client should come back: from half to one and a
-// half of the configured time, so that clients that were sent away together do
-// not come back together.
+// retryHint returns when one client should come back: from half to one and a half of
+// the configured time, so that clients that were sent away together do not return
+// together.
 func (g *Gateway) retryHint() time.Duration {
 	return (g.cfg.Retry/2 + rand.N(g.cfg.Retry)).Round(time.Millisecond)
 }
 
-// maxAge returns the age at which one stream ends: the configured one, give or
-// take 10 %; 0: never.
+// maxAge returns the age at which one stream ends: the configured one, plus or minus
+// 10 %; 0: never.
 func (g *Gateway) maxAge() time.Duration {
 	if g.cfg.MaxAge < 0 {
 		return 0
@@ -26,7 +26,7 @@ func (g *Gateway) maxAge() time.Duration {
 	return g.cfg.MaxAge - tenth + rand.N(2*tenth+1)
 }
 
-// admit counts a stream in, or says why it must be refused.
+// admit counts a stream in, or returns why it must be refused.
 func (g *Gateway) admit(c client, watches ...*stream.Watch) (guest, *refusal) {
 	names := make([]string, len(watches))
 	for i, w := range watches {
@@ -38,12 +38,12 @@ func (g *Gateway) admit(c client, watches ...*stream.Watch) (guest, *refusal) {
 	return g.admission.enter(c, names)
 }
 
-// refuseStream refuses a stream. A browser's EventSource never comes back after a
-// status other than 200, so it gets a stream of one goodbye, and the reason in a
-// comment for who looks; everybody else gets a problem.
+// refuseStream refuses a stream. A browser's EventSource never reconnects after a
+// status other than 200, so it gets a stream of one goodbye, with the reason in a
+// comment for a human reader. All other clients get a problem.
 func (g *Gateway) refuseStream(w http.ResponseWriter, r *http.Request, req streamRequest, why *refusal) {
 	if why.reason == refusedDraining {
-		w.Header().Set("Connection", "close") // to come back elsewhere
+		w.Header().Set("Connection", "close") // so that it comes back elsewhere
 	}
 	f := req.format.framing()
 	p := g.refused(f.transport(), why)

@@ -8,42 +8,42 @@ import (
 	"github.com/watchtide/watchtide/gateway/deflate"
 )
 
-// group is many streams of the same watches, in the same format, that have all
-// that there is: what is said to one is said to all, and rendered once.
+// group is many streams of the same watches, in the same format, that are all up to
+// date: what is said to one is said to all, and rendered once.
 //
 // Owned by one shard.
 type group struct {
-	conversation // of all; its subscriptions stand for the members
+	conversation // for all members; its subscriptions stand for theirs
 	index        int32
 	key          string
 	members      []int32 // slots
 
-	payload []byte      // of the chunk that is being said, as it was said
+	payload []byte      // of the chunk that is being said, uncompressed
 	said    int         // bytes of all chunks so far, without their heads
-	sum     deflate.Sum // of all payloads, if gzip; the members know by what theirs differ
-	buffer  []byte      // chunks that were said, and not written to all
+	sum     deflate.Sum // of all payloads, if gzip; each member knows how its own differs
+	buffer  []byte      // chunks that were said, but not yet written to all
 	base    uint64      // how much was said before buffer
-	lent    bool        // buffer is read by former members too, so that it must not be used again
+	lent    bool        // former members read buffer too, so it must not be reused
 	behind  int         // members that have not been written everything
-	at      int         // the member that was written last
+	at      int         // the member that was last written to
 
 	oldest time.Time // commit in buffer; zero: none
 
-	dissolves bool // its members go on by themselves, one after the other
+	dissolves bool // its members continue on their own, one after the other
 
 	queued  bool      // for a turn
 	looked  time.Time // when the shard looks at it even without news
-	waiting int       // where among those that it looks at, counted from 1; 0: not there
+	waiting int       // position among the groups it looks at, counted from 1; 0: not there
 }
 
 const (
-	// groupFull is how much is said at most before all members were written what
-	// was said: not more than a connection takes at once, see unsentBytes.
+	// groupFull is the most that is said before everything was written to all
+	// members: no more than a connection takes at once, see unsentBytes.
 	groupFull = 64 << 10
-	// keepBuffer is how large a buffer may be to be used again.
+	// keepBuffer is the largest size of a buffer that is reused.
 	keepBuffer = 64 << 10
-	// lentFrom is how much of the buffer a former member shares instead of having a
-	// copy: little must not hold much.
+	// lentFrom is how much of the buffer a former member must need to share it
+	// instead of copying it: a small rest must not keep a large buffer alive.
 	lentFrom = 8 << 10
 )
 
@@ -77,7 +77,7 @@ func (g *group) compress() []byte {
 
 func (g *group) end() uint64 { return g.base + uint64(len(g.buffer)) }
 
-// near says whether what is new is little enough to be said to all at once.
+// near reports whether the news is little enough to be said to all at once.
 func (g *group) near() bool {
 	for i := range g.follows {
 		if !g.follows[i].sub.Near() || isMuch(g.follows[i].sub) {
@@ -87,8 +87,8 @@ func (g *group) near() bool {
 	return true
 }
 
-// advance says what is new, in one write if it piled up; false: not all of it, since
-// the members are too far behind. What is new must be near.
+// advance says the news, in one write if it piled up. It returns false if it did not
+// say all of it, since the members are too far behind. The news must be near.
 func (g *group) advance(now time.Time) (all bool) {
 	if len(g.buffer) >= groupFull {
 		return false
@@ -99,7 +99,7 @@ func (g *group) advance(now time.Time) (all bool) {
 	return true
 }
 
-// publish is for all members what a flush is for one stream.
+// publish does for all members what a flush does for one stream.
 func (g *group) publish(now time.Time) {
 	g.bookmarks(now, g)
 	if len(g.payload) == 0 && !now.Before(g.heartbeatAt()) {
@@ -113,7 +113,7 @@ func (g *group) publish(now time.Time) {
 	g.flushed(now, g.said, nil)
 }
 
-// written follows a write of everything to the last member that was behind.
+// written is called after the last member that was behind was written everything.
 func (g *group) written() {
 	g.base += uint64(len(g.buffer))
 	g.buffer = g.buffer[:0]
@@ -126,7 +126,7 @@ func (g *group) written() {
 	g.oldest = time.Time{}
 }
 
-// beside says whether a stream could join: it has what all members have.
+// beside reports whether a stream could join: it is as far as all members.
 func (g *group) beside(l *lone) bool {
 	for i := range g.follows {
 		if !g.follows[i].sub.Beside(l.follows[i].sub) {
@@ -144,7 +144,7 @@ func (g *group) enroll(t *table, at int32) {
 	g.standFor(len(g.members))
 }
 
-// dismiss takes a member out.
+// dismiss removes a member.
 func (g *group) dismiss(t *table, at int32) {
 	s := &t.slots[at]
 	if s.sent != g.end() {
@@ -169,8 +169,8 @@ func (g *group) standFor(members int) {
 	}
 }
 
-// rest is what a member has not been written. Where many leave at once with much,
-// they share it.
+// rest returns what a member has not been written. If many leave at once with much
+// left, they share it.
 func (g *group) rest(s *slot) []byte {
 	rest := g.buffer[s.sent-g.base:]
 	if len(rest) < lentFrom {
@@ -180,7 +180,7 @@ func (g *group) rest(s *slot) []byte {
 	return rest[:len(rest):len(rest)]
 }
 
-// groupKey names what streams have in common that can be members of one group.
+// groupKey names what streams must have in common to be members of one group.
 func (c *conversation) groupKey() string {
 	key := strconv.AppendBool([]byte(c.transport()), c.gzip)
 	for i, w := range c.watches {

@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// maxStreams is how many requests one connection of HTTP/2, and how many calls one
-// of gRPC, may have open.
+// maxStreams is how many requests one HTTP/2 connection, and how many calls one gRPC
+// connection, may have open.
 const maxStreams = 100
 
 // registerGRPC registers what the gateway serves over gRPC: the service, and
@@ -29,8 +29,8 @@ func (g *Gateway) registerGRPC(s *grpc.Server) {
 	reflection.Register(s)
 }
 
-// grpcOptions are the options of a server for registerGRPC: what it takes of a
-// client, and the interceptors. Without a configuration there is no TLS.
+// grpcOptions returns the options of a server for registerGRPC: limits on clients,
+// and the interceptors. Without a configuration there is no TLS.
 func (g *Gateway) grpcOptions(c *tls.Config) []grpc.ServerOption {
 	creds := insecure.NewCredentials()
 	if c != nil {
@@ -55,10 +55,10 @@ func (g *Gateway) grpcOptions(c *tls.Config) []grpc.ServerOption {
 }
 
 const (
-	// streamWindow is what gRPC takes of a call without being asked.
+	// streamWindow is how much of a call gRPC accepts without being asked.
 	streamWindow = 64 << 10
-	// connWindow lets large values arrive fast. It holds no memory: gRPC opens it
-	// again with whatever arrives.
+	// connWindow lets large values arrive fast. It holds no memory: gRPC reopens it
+	// with whatever arrives.
 	connWindow = 1 << 20
 )
 
@@ -81,7 +81,7 @@ func (g *Gateway) interceptStream(srv any, s grpc.ServerStream, info *grpc.Strea
 	return g.ended(s.Context(), info.FullMethod, began, err)
 }
 
-// panicError is a panic that was stopped.
+// panicError is a recovered panic.
 type panicError struct {
 	value any
 	stack []byte
@@ -111,8 +111,8 @@ func (g *Gateway) ended(ctx context.Context, method string, began time.Time, err
 	return result
 }
 
-// statusOf returns err as a status that says nothing of the inside. What is a
-// status already, from gRPC itself or from its reflection service, stays.
+// statusOf returns err as a status that reveals nothing internal. An error that is
+// already a status, from gRPC itself or from its reflection service, is kept.
 func statusOf(err error) error {
 	if err == nil {
 		return nil

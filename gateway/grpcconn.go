@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// grpcTimeout is how long a connection may take to become one of gRPC and to open
-// its first call, and how long nothing may come of the message of a call.
+// grpcTimeout is how long a connection may take to become a gRPC connection and open
+// its first call, and how long the message of a call may make no progress.
 const grpcTimeout = 10 * time.Second
 
 // grpcListener accepts grpcConns.
@@ -30,8 +30,8 @@ func (l grpcListener) Accept() (net.Conn, error) {
 	return conn, nil
 }
 
-// grpcConn is a connection of gRPC. It is closed if it opens no call for
-// grpcTimeout, and knows which bytes its transport still holds.
+// grpcConn is a gRPC connection. It is closed if it opens no call for grpcTimeout,
+// and knows which bytes its transport still holds.
 type grpcConn struct {
 	net.Conn // static after construction
 
@@ -40,7 +40,7 @@ type grpcConn struct {
 	parcels map[*parcel]struct{} // nil: the connection is closed
 }
 
-// called tells that the connection opened a call. It may be nil.
+// called records that the connection opened a call. c may be nil.
 func (c *grpcConn) called() {
 	if c == nil {
 		return
@@ -53,7 +53,7 @@ func (c *grpcConn) called() {
 // NetConn returns the connection beneath, as tls.Conn.NetConn does.
 func (c *grpcConn) NetConn() net.Conn { return c.Conn }
 
-// Close closes the connection. What its transport still holds goes with it.
+// Close closes the connection, and releases what its transport still holds.
 func (c *grpcConn) Close() error {
 	c.mu.Lock()
 	parcels := c.parcels
@@ -66,7 +66,7 @@ func (c *grpcConn) Close() error {
 	return c.Conn.Close()
 }
 
-// carry remembers a parcel; false: the connection is closed.
+// carry remembers a parcel. It returns false if the connection is closed.
 func (c *grpcConn) carry(p *parcel) bool {
 	if c == nil {
 		return true
@@ -108,13 +108,13 @@ func (c connCredentials) Clone() credentials.TransportCredentials {
 	return connCredentials{c.TransportCredentials.Clone()}
 }
 
-// connInfo is what a call knows of its connection.
+// connInfo is what a call knows about its connection.
 type connInfo struct {
 	credentials.AuthInfo
 	conn *grpcConn
 }
 
-// connOf returns the connection of a call; nil: it is not one of Serve.
+// connOf returns the connection of a call, or nil if it was not accepted by Serve.
 func connOf(ctx context.Context) *grpcConn {
 	if p, known := peer.FromContext(ctx); known {
 		if info, ok := p.AuthInfo.(connInfo); ok {

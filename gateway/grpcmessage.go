@@ -28,8 +28,8 @@ const (
 	maxMessage = maxValue + maxRequest
 )
 
-// incoming reads a message of a gRPC call. gRPC itself has one limit
-// for all methods, reads as much as a client announces, and waits for it for ever.
+// incoming reads a message of a gRPC call. gRPC itself has one limit for all methods,
+// reads as much as a client announces, and waits for it forever.
 //
 // Owned by the goroutine of the call.
 type incoming struct {
@@ -42,8 +42,8 @@ type incoming struct {
 	claim *claim // nil: the message is small; it must be released
 }
 
-// messageStream is what gRPC's own transports can do, on which a call reads its
-// message; other transports, such as those inside of a process, cannot.
+// messageStream is the interface of gRPC's own transports through which a call reads
+// its message. Other transports, such as those within a process, do not have it.
 type messageStream interface {
 	grpc.ServerTransportStream
 	ReadMessageHeader(header []byte) error
@@ -51,7 +51,7 @@ type messageStream interface {
 	WriteStatus(*status.Status) error
 }
 
-// receive reads the message into m. other is how gRPC would do it.
+// receive reads the message into m. other reads it the way gRPC would.
 func (in *incoming) receive(m any, other func(any) error) error {
 	stream, ok := grpc.ServerTransportStreamFromContext(in.ctx).(messageStream)
 	into, isProto := m.(proto.Message)
@@ -101,7 +101,7 @@ func (in *incoming) read(stream messageStream, watch *messageWatch, m proto.Mess
 	return nil
 }
 
-// admit decides on a message by the length that it announces.
+// admit decides on a message by its announced length.
 func (in *incoming) admit(size int64) *problem {
 	limit := int64(maxRequest)
 	if in.writes {
@@ -118,7 +118,7 @@ func (in *incoming) admit(size int64) *problem {
 	return p
 }
 
-// largestValue is the most bytes of a value that any watch takes.
+// largestValue returns the most bytes that any watch accepts as a value.
 func (g *Gateway) largestValue() int64 {
 	most := int64(0)
 	for _, w := range g.registry.Watches() {
@@ -142,7 +142,7 @@ func newMessageWatch(stream messageStream) *messageWatch {
 	w := &messageWatch{until: time.Now().Add(bodyTimeout)}
 	w.timer = time.AfterFunc(grpcTimeout, func() {
 		w.late.Store(true)
-		_ = stream.WriteStatus(lateMessage().GRPCStatus()) // which ends the reading
+		_ = stream.WriteStatus(lateMessage().GRPCStatus()) // this ends the read
 	})
 	return w
 }
@@ -151,7 +151,7 @@ func lateMessage() *problem {
 	return newProblem(http.StatusRequestTimeout, "the message of the call did not arrive: want something of it within %s, and all of it within %s", grpcTimeout, bodyTimeout)
 }
 
-// moved tells that something has arrived.
+// moved records that some data has arrived.
 func (w *messageWatch) moved() {
 	w.timer.Reset(min(grpcTimeout, time.Until(w.until)))
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// handleHealthz says that the process is alive, and which version it is.
+// handleHealthz reports that the process is alive, and its version.
 func (g *Gateway) handleHealthz(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, "ok\nversion: "+g.cfg.Version+"\n")
 }
 
-// handleReadyz says whether traffic may be sent here. If not, operators get a
-// problem that lists what is the matter with which watch.
+// handleReadyz reports whether traffic may be sent here. If not, operators get a
+// problem that lists what is wrong with which watch.
 func (g *Gateway) handleReadyz(w http.ResponseWriter, r *http.Request) {
 	state := g.readiness(time.Now())
 	if state.ready() {
@@ -39,8 +39,8 @@ func writeText(w http.ResponseWriter, text string) {
 	fmt.Fprint(w, text)
 }
 
-// readiness is why traffic should not be sent here; the zero value: it may be. Its
-// members are those of the problem (RFC 9457, section 3.2).
+// readiness is why traffic should not be sent here; the zero value means that it may
+// be. Its members are those of the problem (RFC 9457, section 3.2).
 type readiness struct {
 	Draining bool           `json:"draining"`
 	Watches  []unreadyWatch `json:"watches"`
@@ -56,8 +56,8 @@ type unreadyWatch struct {
 
 func (r readiness) ready() bool { return !r.Draining && len(r.Watches) == 0 }
 
-// readiness looks at every watch that is primed at start; those that are started
-// on demand do not count.
+// readiness examines every watch that is primed at start; watches that are started on
+// demand do not count.
 func (g *Gateway) readiness(now time.Time) readiness {
 	state := readiness{Draining: g.leaving.Load() || g.admission.isDraining(), Watches: []unreadyWatch{}}
 	for _, w := range g.registry.Watches() {
@@ -71,12 +71,13 @@ func (g *Gateway) readiness(now time.Time) readiness {
 	return state
 }
 
-// servable says whether a process may be asked for a watch, or may be for the
-// others in spite of it. Each watch is waited for at start. Afterwards only one
-// that is required counts: it must have been in sync not longer than allowed ago.
-// Where it is not, an old state is better than none, and a watch that cannot be
-// primed must not keep all others from their clients for ever. Resyncing counts
-// like stale: it is not in sync either, and its Since is when it last was.
+// servable reports whether a watch lets this process take traffic, either because it
+// can be served or because the others can be served without it. Each watch is waited
+// for at start. After that only a required watch counts: it must have been in sync no
+// longer ago than allowed. For any other watch, an old state is better than none, and
+// a watch that cannot be primed must not keep all others from their clients forever.
+// Resyncing counts as stale: it is not in sync either, and its Since is when it last
+// was.
 func servable(v stream.View, required bool, now time.Time, allowed time.Duration) bool {
 	s := v.Status()
 	late := now.Sub(s.Since) > allowed

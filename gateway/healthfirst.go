@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// healthFirst keeps connections beyond the limit for health checks. Each serves one
-// request.
+// healthFirst reserves connections beyond the limit for health checks. Each serves
+// one request.
 func (g *Gateway) healthFirst(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		why := g.reserved(r)
@@ -27,8 +27,8 @@ func (g *Gateway) healthFirst(next http.Handler) http.Handler {
 	})
 }
 
-// reserved refuses a request over a connection that is kept for health checks; nil:
-// it is not.
+// reserved refuses a request over a connection that is reserved for health checks. It
+// returns nil if the connection is not.
 func (g *Gateway) reserved(r *http.Request) *refusal {
 	conn, _ := r.Context().Value(connKey{}).(net.Conn)
 	if p := patient(conn); p == nil || !p.reserved {

@@ -15,11 +15,11 @@ import (
 // anyHost in Config.Hosts turns the check off.
 const anyHost = "*"
 
-// hosts are the names under which the gateway may be asked for. A web page of a
-// foreign name can let that name point at an address of the gateway (DNS
-// rebinding), and its browser then takes the two for one origin. The name in the
-// Host header gives it away. An IP address needs no check, since nobody can
-// rebind it, nor does localhost, which browsers do not look up.
+// hosts are the names under which the gateway may be addressed. A web page of a
+// foreign name can make that name point at an address of the gateway (DNS rebinding),
+// and its browser then treats the two as one origin. The name in the Host header
+// reveals it. An IP address needs no check, since nobody can rebind it, nor does
+// localhost, which browsers do not look up.
 //
 // Static after construction.
 type hosts struct {
@@ -28,7 +28,7 @@ type hosts struct {
 	suffixes []string        // ".example.com" of "*.example.com"
 }
 
-// localNames are served always. Only tests add to them.
+// localNames are always served. Only tests add to them.
 var localNames = []string{"localhost", "ip6-localhost", "ip6-loopback"}
 
 func newHosts(names []string) hosts {
@@ -50,8 +50,8 @@ func newHosts(names []string) hosts {
 	return h
 }
 
-// CheckHost returns an error unless name can stand in Config.Hosts: a host name,
-// "*." and a host name for every name below it, or "*" for every name there is.
+// CheckHost returns an error unless name is valid in Config.Hosts: a host name, "*."
+// and a host name for every name below it, or "*" for any name.
 func CheckHost(name string) error {
 	rest := strings.TrimPrefix(canonicalName(name), "*.")
 	if name == anyHost || validHostName(rest) {
@@ -68,8 +68,8 @@ func canonicalName(name string) string {
 	return strings.TrimSuffix(strings.ToLower(name), ".")
 }
 
-// validHostName says whether a canonical name can be looked up. An underscore is
-// no letter of a host name, and is used in some all the same.
+// validHostName reports whether a canonical name can be looked up. An underscore is
+// not allowed in a host name, but some use it anyway.
 func validHostName(name string) bool {
 	if name == "" || len(name) > 253 {
 		return false
@@ -89,9 +89,9 @@ func notInLabel(r rune) bool {
 	return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
 }
 
-// allow says whether a request for authority (a host, and a port if it is not
-// the usual one) is meant for this gateway. No browser leaves it out: an empty
-// one is that of an old client or a probe.
+// allow reports whether a request for authority (a host, and a port if it is not the
+// usual one) is meant for this gateway. No browser omits it: an empty authority comes
+// from an old client or a probe.
 func (h hosts) allow(authority string) bool {
 	if h.any || authority == "" {
 		return true
@@ -115,7 +115,7 @@ func (h hosts) allow(authority string) bool {
 }
 
 // hostOf returns the host of an authority: an IP address without brackets, or a
-// canonical name; false if it is neither.
+// canonical name. It returns false if it is neither.
 func hostOf(authority string) (string, bool) {
 	host := authority
 	if inner, bracketed := strings.CutPrefix(authority, "["); bracketed {
@@ -139,8 +139,8 @@ func hostOf(authority string) (string, bool) {
 	return host, validHostName(host)
 }
 
-// validPort says whether text is a colon and a port; the port may be missing
-// (RFC 3986, section 3.2.3).
+// validPort reports whether text is a colon and a port; the port may be missing (RFC
+// 3986, section 3.2.3).
 func validPort(text string) bool {
 	port, colon := strings.CutPrefix(text, ":")
 	if !colon {
@@ -150,7 +150,7 @@ func validPort(text string) bool {
 	return port == "" || err == nil
 }
 
-// misdirected is the answer to a request for a name that is not one of ours.
+// misdirected returns the answer to a request for a name that is not one of ours.
 func misdirected(authority string) *problem {
 	if len(authority) > 253 {
 		authority = authority[:253]
@@ -159,7 +159,7 @@ func misdirected(authority string) *problem {
 		"this gateway is not served under the host %q: ask for it by its IP address or as localhost, or add the name to http.hosts in its configuration", authority)
 }
 
-// checkHost refuses requests for a foreign host. Probes pass: they say little, and
+// checkHost refuses requests for a foreign host. Probes pass: they reveal little, and
 // name whatever host their load balancer is configured with.
 func (g *Gateway) checkHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

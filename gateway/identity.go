@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// identity says whose stream one is, for those who look at the list of
-// subscribers. It has no pointers: very many lie in tables.
+// identity says whose stream one is, for readers of the list of subscribers. It has
+// no pointers: tables hold very many of them.
 type identity struct {
-	stamp int64 // when the stream began, see nanosOf; no two have the same
+	stamp int64 // when the stream began, see nanosOf; unique
 	origin
 }
 
@@ -17,7 +17,7 @@ type identity struct {
 type origin struct {
 	address [16]byte // all zero: unknown
 	port    uint16   // 0: unknown
-	agent   int32    // number of the user agent, counted from 1; 0: the client names none
+	agent   int32    // number of the user agent, counted from 1; 0: not named
 }
 
 func originOf(from netip.AddrPort) (o origin) {
@@ -27,11 +27,11 @@ func originOf(from netip.AddrPort) (o origin) {
 	return o
 }
 
-// id names the stream, in this process.
+// id names the stream within this process.
 func (i identity) id() string { return strconv.FormatInt(i.stamp, 36) }
 
-// since is when the stream began, by the wall clock as it is now. What it was
-// slewed by since then is left out: the same time is shown whenever it is asked for.
+// since returns when the stream began, by the current wall clock. Slewing since then
+// is ignored, so that the same time is shown whenever it is asked for.
 func (i identity) since(now time.Time) time.Time {
 	set := now.Round(0).Sub(timeOf(nanosOf(now)).Round(0))
 	if set.Abs() < time.Second {
@@ -40,7 +40,7 @@ func (i identity) since(now time.Time) time.Time {
 	return timeOf(i.stamp).Add(set)
 }
 
-// from is the address, with the port if it is known; empty where it has none.
+// from returns the address, with the port if it is known, or "" if there is none.
 func (o origin) from() string {
 	switch a := netip.AddrFrom16(o.address).Unmap(); {
 	case o.address == [16]byte{}:
@@ -52,7 +52,7 @@ func (o origin) from() string {
 	}
 }
 
-// delivered is what a stream was sent so far.
+// delivered counts what a stream was sent so far.
 type delivered struct {
 	events  uint64
 	bytes   uint64 // of events
@@ -60,7 +60,7 @@ type delivered struct {
 }
 
 // plus may wrap, as minus may: what a member of a group was sent is what the group
-// was, and a difference that stays.
+// was sent plus a constant difference.
 func (d delivered) plus(o delivered) delivered {
 	return delivered{d.events + o.events, d.bytes + o.bytes, d.skipped + o.skipped}
 }

@@ -17,17 +17,17 @@ type lone struct {
 	handle handle // until it has a slot
 	slot   int32
 	queued bool // for a turn
-	next   int  // whose turn it is of the watches
+	next   int  // the watch whose turn it is
 	out    outbox
 
 	blocked  time.Time // since when no byte was taken; zero: it is not blocked
-	awaits   bool      // the poller tells when bytes are taken
+	awaits   bool      // the poller reports when bytes are taken
 	ending   bool      // the last chunk is in out
-	finished time.Time // since when the last chunk was sent; zero: it was not
+	finished time.Time // when the last chunk was sent; zero: it was not
 }
 
-// speak puts the next thing to be said into the outbox; false: there is nothing
-// now.
+// speak puts the next thing to say into the outbox. It returns false if there is
+// nothing now.
 func (l *lone) speak(now time.Time) bool {
 	if reason := l.reasonToEnd(now); reason != "" {
 		l.leave(reason)
@@ -56,7 +56,7 @@ func (l *lone) speak(now time.Time) bool {
 	return false
 }
 
-// leave ends the stream on purpose.
+// leave ends the stream deliberately.
 func (l *lone) leave(reason stream.GoodbyeReason) {
 	l.goodbye(reason, &l.out)
 	l.out.seal()
@@ -67,8 +67,7 @@ func (l *lone) leave(reason stream.GoodbyeReason) {
 // called ends the wait for a seat in the snapshot budget.
 func (l *lone) called() { l.shard.call(l) }
 
-// idles says whether news are nothing to the stream: all its watches wait for
-// their turn.
+// idles reports whether the stream ignores news: all its watches wait for their turn.
 func (l *lone) idles() bool {
 	for i := range l.follows {
 		if !l.follows[i].sub.Held() {
@@ -78,7 +77,7 @@ func (l *lone) idles() bool {
 	return true
 }
 
-// settled says whether the stream has everything, and so could join a group.
+// settled reports whether the stream has everything, and so could join a group.
 func (l *lone) settled() bool {
 	if l.until || !l.leaveAt.IsZero() {
 		return false
@@ -91,7 +90,7 @@ func (l *lone) settled() bool {
 	return true
 }
 
-// due is when the shard must look at the stream; zero: when it is told to.
+// due returns when the shard must look at the stream; zero: when it is told to.
 func (l *lone) due(patience time.Duration) time.Time {
 	switch {
 	case !l.finished.IsZero():

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// epollLookout is the lookout of Linux: one epoll(7) beside the runtime's own,
-// which waits for it in turn, so that it costs one goroutine and no thread. It
-// forgets a connection that is closed by itself.
+// epollLookout is the lookout of Linux: one epoll(7) besides the runtime's own, which
+// in turn waits for it, so that it costs one goroutine and no thread. It forgets a
+// closed connection by itself.
 type epollLookout struct {
 	// Static after construction.
 	file *os.File // of the epoll
@@ -30,8 +30,8 @@ func newLookout() (lookout, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
-	// Of a non-blocking file the runtime waits until it is readable, which an
-	// epoll is while it has events.
+	// The runtime waits for a non-blocking file to become readable, and an epoll is
+	// readable while it has events.
 	if err := unix.SetNonblock(fd, true); err != nil {
 		unix.Close(fd)
 		return nil, os.NewSyscallError("fcntl", err)
@@ -58,7 +58,8 @@ func (l *epollLookout) watch(c net.Conn, who *farSide) (key uint64, err error) {
 	if key, err = l.enroll(who); err != nil {
 		return 0, err
 	}
-	// Edges only: what a client has sent, or that it left, is told once.
+	// Edges only: that a client has sent something, or that it left, is reported
+	// once.
 	events := uint32(unix.EPOLLRDHUP | unix.EPOLLET)
 	if who.reads {
 		events |= unix.EPOLLIN
@@ -70,7 +71,7 @@ func (l *epollLookout) watch(c net.Conn, who *farSide) (key uint64, err error) {
 	return key, nil
 }
 
-// enroll finds a key for a client. It is never used again, as a descriptor is.
+// enroll assigns a key to a client. Unlike a descriptor, a key is never reused.
 func (l *epollLookout) enroll(who *farSide) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,7 +96,7 @@ func (l *epollLookout) add(raw syscall.RawConn, events uint32, key uint64) error
 	return errors.Join(err, os.NewSyscallError("epoll_ctl", failed))
 }
 
-// run tells clients what happens until the lookout is closed.
+// run reports events to clients until the lookout is closed.
 func (l *epollLookout) run() {
 	defer l.close()
 	events := make([]unix.EpollEvent, 256)

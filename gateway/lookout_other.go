@@ -2,5 +2,5 @@
 
 package gateway
 
-// newLookout is nil where there is none: there all streams stay with net/http.
+// newLookout is nil where there is no lookout: all streams stay with net/http.
 var newLookout func() (lookout, error)

@@ -29,9 +29,8 @@ func (g *Gateway) unknownWatch(name string) *problem {
 	return p
 }
 
-// primedWatch returns the watch of that name once it is primed. An on-demand
-// watch is started. It waits for at most PrimeWait, then it is a 503 with
-// Retry-After.
+// primedWatch returns the watch of that name once it is primed. An on-demand watch is
+// started. After waiting PrimeWait it returns a 503 with Retry-After.
 func (g *Gateway) primedWatch(ctx context.Context, name string) (*stream.Watch, *problem) {
 	w, p := g.watch(name)
 	if p != nil {
@@ -53,7 +52,7 @@ func (g *Gateway) primedWatch(ctx context.Context, name string) (*stream.Watch, 
 
 var errNotPrimed = errors.New("the watch was not primed in time")
 
-// notPrimed is a 503 that says why there is nothing to serve yet.
+// notPrimed returns a 503 that says why there is nothing to serve yet.
 func (g *Gateway) notPrimed(w *stream.Watch) *problem {
 	why := ""
 	if reason := w.View().Status().Reason; reason != "" {

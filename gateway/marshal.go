@@ -14,12 +14,11 @@ import (
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
-// marshaler writes the messages of the unary API as the JSON of the contract:
-// names in snake_case, values inline and byte for byte as they are stored,
-// revisions as strings, counts as numbers. protojson would write values in
-// base64 and leave out zeroes.
+// marshaler writes the messages of the unary API as the JSON of the contract: names
+// in snake_case, values inline and byte for byte as they are stored, revisions as
+// strings, counts as numbers. protojson would write values in base64 and omit zeroes.
 //
-// It reads one thing: a request body that is a JSON value.
+// It reads only one thing: a request body that is a JSON value.
 type marshaler struct{}
 
 var _ runtime.Marshaler = marshaler{}
@@ -47,7 +46,7 @@ func (marshaler) Marshal(v any) ([]byte, error) {
 	}
 }
 
-// Unmarshal implements runtime.Marshaler: data is the value, whatever JSON it is.
+// Unmarshal implements runtime.Marshaler: data is the value, in any JSON form.
 func (marshaler) Unmarshal(data []byte, v any) error {
 	value, ok := v.(*[]byte)
 	if !ok {

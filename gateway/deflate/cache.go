@@ -8,11 +8,11 @@ import (
 
 // Key names a text. Two texts with the same key are the same.
 type Key struct {
-	Place uint64 // where the text lies; never used again for another place
-	Parts string // what of the place, and how it is written
+	Place uint64 // where the text is; never reused for another place
+	Parts string // which part of the place, and how it is written
 }
 
-// Cache holds the pieces that were made last, within a budget, so that a text is
+// Cache holds the most recently used pieces, within a budget, so that a text is
 // compressed once for all streams that hold it.
 //
 // All methods may be called from any goroutine.
@@ -26,10 +26,10 @@ type Cache struct {
 
 	mu      sync.Mutex // guards the following fields
 	entries map[Key]*list.Element
-	used    *list.List // of *cached, the one that was used last in front
+	used    *list.List // of *cached, the most recently used in front
 }
 
-// cached is a piece that is made, or being made.
+// cached is a piece that is made or being made.
 type cached struct {
 	// Static after construction.
 	key Key
@@ -39,15 +39,16 @@ type cached struct {
 	size  int64 // counted in bytes; guarded by Cache.mu
 }
 
-// overhead is what the entry of a piece takes beside the piece and its key.
+// overhead is what the entry of a piece takes besides the piece and its key.
 const overhead = 320
 
-// NewCache makes a cache that holds as many bytes.
+// NewCache returns a cache that holds up to budget bytes.
 func NewCache(budget int64) *Cache {
 	return &Cache{budget: budget, entries: map[Key]*list.Element{}, used: list.New()}
 }
 
-// Piece returns the piece of a text. Who comes while another one makes it waits.
+// Piece returns the piece of a text. A caller that comes while another one makes it
+// waits.
 func (c *Cache) Piece(place uint64, parts []byte, text [][]byte) Piece {
 	e := c.find(place, parts)
 	e.once.Do(func() {
@@ -72,12 +73,12 @@ func (c *Cache) find(place uint64, parts []byte) *cached {
 	return e
 }
 
-// made counts a piece, and makes room for it.
+// made counts a new piece and evicts others to make room for it.
 func (c *Cache) made(e *cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if at := c.entries[e.key]; at == nil || at.Value != e {
-		return // it was dropped meanwhile
+		return // it was evicted meanwhile
 	}
 	e.size = overhead + int64(len(e.key.Parts)+len(e.piece.Bytes))
 	c.bytes.Add(e.size)
@@ -92,13 +93,13 @@ func (c *Cache) drop(at *list.Element) {
 	c.bytes.Add(-e.size)
 }
 
-// Stats is what a cache did since it was made, and the bytes that it holds.
+// Stats is what a cache did since it was made, and how many bytes it holds.
 type Stats struct {
 	Hits, Misses uint64
 	Bytes        int64
 }
 
-// Stats returns what the cache did so far.
+// Stats returns what the cache has done so far.
 func (c *Cache) Stats() Stats {
 	return Stats{Hits: c.hits.Load(), Misses: c.misses.Load(), Bytes: c.bytes.Load()}
 }

@@ -1,10 +1,10 @@
 package deflate
 
-// A CRC-32 is the remainder of a polynomial over the field of two elements, so
-// that the checksum of two texts in a row can be had from those of the two: the
-// first one is multiplied by x for each bit of the second. This is the method of
-// crc32_combine in zlib since 1.2.12. Polynomials stand with their lowest power in
-// the highest bit, as everywhere with this checksum (RFC 1952, section 8).
+// A CRC-32 is the remainder of a polynomial over the field of two elements. The
+// checksum of two concatenated texts therefore follows from those of the two: the
+// first is multiplied by x for each bit of the second. This is the method of
+// crc32_combine in zlib since 1.2.12. Polynomials have their lowest power in the
+// highest bit, as is usual for this checksum (RFC 1952, section 8).
 
 // ieee is the polynomial of CRC-32, without its highest power.
 const ieee = 0xedb88320
@@ -12,7 +12,7 @@ const ieee = 0xedb88320
 // one is the polynomial 1.
 const one = 1 << 31
 
-// order is the least power of x, above zero, that is 1: ieee is primitive.
+// order is the least positive power of x that is 1: ieee is primitive.
 const order = 1<<32 - 1
 
 // squares holds x to the powers 1, 2, 4, …, 2^31.
@@ -36,7 +36,7 @@ func times(a, b uint32) (product uint32) {
 	return product
 }
 
-// power is x to a power, which must be less than 2^32.
+// power returns x to a power, which must be less than 2^32.
 func power(of uint64) uint32 {
 	p := uint32(one)
 	for i := 0; of != 0; i, of = i+1, of>>1 {
@@ -47,10 +47,11 @@ func power(of uint64) uint32 {
 	return p
 }
 
-// bits is how many bits n bytes are, as a power of x.
+// bits returns the number of bits in n bytes, as a power of x.
 func bits(n uint64) uint64 { return n % order * 8 % order }
 
-// shift is what becomes of a checksum's part in one of n bytes more.
+// shift returns the part that crc contributes to the checksum of a text that is n
+// bytes longer.
 func shift(crc uint32, n uint64) uint32 { return times(power(bits(n)), crc) }
 
 // unshift undoes shift.

@@ -7,13 +7,13 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// level of github.com/klauspost/compress/flate. docs/performance.md has what the
-// others cost and bring: beyond this one a text of 64 KiB costs twice as much, for a
-// tenth less bytes at best.
+// level is a level of github.com/klauspost/compress/flate. docs/performance.md has
+// the costs and gains of the others: beyond this one a text of 64 KiB costs twice as
+// much, for at best a tenth fewer bytes.
 const level = 3
 
-// worthTrying is how long a text must be to be compressed: what is shorter gets
-// longer at this level.
+// worthTrying is how long a text must be to be compressed: a shorter one grows at
+// this level.
 const worthTrying = 128
 
 // deflater is a compressor between two uses.
@@ -22,7 +22,7 @@ type deflater struct {
 	w   *flate.Writer
 }
 
-// deflaters holds them between uses: one has half a MiB of tables.
+// deflaters pools compressors: each has half a MiB of tables.
 var deflaters = sync.Pool{New: func() any {
 	d := new(deflater)
 	w, err := flate.NewWriter(&d.out, level)
@@ -33,8 +33,8 @@ var deflaters = sync.Pool{New: func() any {
 	return d
 }}
 
-// deflated returns a text in deflate blocks that refer to nothing before them, and
-// end with an empty stored one.
+// deflated returns a text in deflate blocks that refer to nothing before them and end
+// with an empty stored block.
 func deflated(text [][]byte) []byte {
 	d := deflaters.Get().(*deflater)
 	defer deflaters.Put(d)

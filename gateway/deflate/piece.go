@@ -12,16 +12,16 @@ type Piece struct {
 	Sum   Sum    // of what was compressed
 }
 
-// flush is an empty stored block. Every piece ends with one: it ends on a byte
-// boundary, and there are readers (Go's compress/flate among them) that hand out
-// what they have only when they come to one.
+// flush is an empty stored block. Every piece ends with one, for two reasons: it ends
+// on a byte boundary, and some readers (Go's compress/flate among them) return the
+// data they have only when they reach one.
 const flush = "\x00\x00\x00\xff\xff"
 
 // maxStored is the most that a stored block can hold.
 const maxStored = 1<<16 - 1
 
-// StoredExtra is how many bytes a stored piece of up to 64 KiB has more than what
-// it holds.
+// StoredExtra is how many bytes longer a stored piece of up to 64 KiB is than its
+// content.
 const StoredExtra = 10
 
 // AppendStored appends a piece that holds p as it is.
@@ -34,15 +34,15 @@ func AppendStored(dst, p []byte) []byte {
 	return append(dst, flush...)
 }
 
-// appendStoredHead appends what comes before n stored bytes.
+// appendStoredHead appends the head of n stored bytes.
 func appendStoredHead(dst []byte, n int) []byte {
 	dst = append(dst, 0) // not the last one, stored
 	dst = binary.LittleEndian.AppendUint16(dst, uint16(n))
 	return binary.LittleEndian.AppendUint16(dst, ^uint16(n))
 }
 
-// Store makes a piece that holds a text as it is, and gives it to write part by part,
-// without a copy of the text. It returns the sum of the text, and the size of the
+// Store makes a piece that holds a text as it is, and passes it to write part by
+// part, without copying the text. It returns the sum of the text, and the size of the
 // piece.
 func Store(text [][]byte, write func(part []byte)) (sum Sum, size int) {
 	give := func(part []byte) {
@@ -62,8 +62,8 @@ func Store(text [][]byte, write func(part []byte)) (sum Sum, size int) {
 	return sum, size
 }
 
-// Compress makes a piece of a text, which is the slices one after the other. Where
-// deflate does not pay they are stored.
+// Compress makes a piece of a text, which is the concatenation of the slices. A text
+// for which deflate does not pay is stored.
 func Compress(text [][]byte) Piece {
 	size := 0
 	var sum Sum

@@ -5,17 +5,17 @@ import (
 	"hash/crc32"
 )
 
-// Sum is the checksum of a text and its length, which the end of a gzip stream
-// holds. The zero value is that of no text.
+// Sum is the checksum of a text and its length, as they appear at the end of a gzip
+// stream. The zero value is the sum of the empty text.
 type Sum struct {
 	crc    uint32
-	length uint64 // in bytes; only what it is modulo 2^32 is sure
+	length uint64 // in bytes; only its value modulo 2^32 is reliable
 }
 
 // SumOf returns the sum of a text.
 func SumOf(p []byte) Sum { return Sum{crc: crc32.ChecksumIEEE(p), length: uint64(len(p))} }
 
-// Then returns the sum of a text and another one behind it.
+// Then returns the sum of a text followed by another one.
 func (s Sum) Then(next Sum) Sum {
 	if next.length == 0 {
 		return s
@@ -23,14 +23,14 @@ func (s Sum) Then(next Sum) Sum {
 	return Sum{crc: shift(s.crc, next.length) ^ next.crc, length: s.length + next.length}
 }
 
-// Write returns the sum of a text and of p behind it.
+// Write returns the sum of a text followed by p.
 func (s Sum) Write(p []byte) Sum {
 	return Sum{crc: crc32.Update(s.crc, crc32.IEEETable, p), length: s.length + uint64(len(p))}
 }
 
-// Gap is what distinguishes the sum of one text from that of another. It stays
-// the same while the same bytes are appended to both: a stream that shares its
-// bytes with others needs to keep nothing else.
+// Gap is the difference between the sums of two texts. It stays the same while the
+// same bytes are appended to both: a stream that shares its bytes with others needs
+// to keep nothing else.
 type Gap struct{ crc, length uint32 }
 
 // Less returns the gap between s and another sum.
@@ -38,7 +38,7 @@ func (s Sum) Less(other Sum) Gap {
 	return Gap{crc: unshift(s.crc^other.crc, other.length), length: uint32(s.length - other.length)}
 }
 
-// Plus returns the sum that has the gap to s.
+// Plus returns the sum whose gap to s is g.
 func (s Sum) Plus(g Gap) Sum {
 	return Sum{crc: s.crc ^ shift(g.crc, s.length), length: s.length + uint64(g.length)}
 }
