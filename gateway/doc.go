@@ -4,6 +4,7 @@
 // which order, and renders the bytes of an event once. This package decides who may
 // open a stream, in which framing it is written, when it is flushed, when it ends,
 // and how all of that is refused, measured and shut down.
+//
 // # Usage
 //
 //	g, err := gateway.New(gateway.Config{Registry: registry})

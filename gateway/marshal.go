@@ -120,7 +120,7 @@ func appendUpstream(dst []byte, u *api.Upstream) []byte {
 	return append(dst, '}')
 }
 
-// appendTime appends a member to an object, unless there is no time.
+// appendTime appends a member to an object, unless t is nil.
 func appendTime(dst []byte, name string, t *timestamppb.Timestamp) []byte {
 	if t == nil {
 		return dst
@@ -182,7 +182,7 @@ func appendRevision(dst []byte, revision uint64) []byte {
 	return append(dst, '"')
 }
 
-// appendString writes s as a JSON string. Most are plain and are copied.
+// appendString writes s as a JSON string. Most strings are plain and are copied.
 func appendString(dst []byte, s string) []byte {
 	if plain(s) {
 		dst = append(dst, '"')
@@ -196,7 +196,7 @@ func appendString(dst []byte, s string) []byte {
 	return append(dst, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...)
 }
 
-// plain says whether s is ASCII that stands in a JSON string as it is.
+// plain reports whether s is ASCII that needs no escaping in a JSON string.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c > 0x7e || c == '"' || c == '\\' {

@@ -12,7 +12,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// The ways in which events leave: the label transport.
+// The values of the label transport: the ways in which events leave.
 const (
 	transportSSE    = "sse"
 	transportNDJSON = "ndjson"
@@ -22,13 +22,13 @@ const (
 
 var transports = [...]string{transportSSE, transportNDJSON, transportPoll, transportGRPC}
 
-// metrics counts what the gateway does, in a registry of its own. What the
-// watches themselves know (state, revision, …) is not counted here: it is read
-// from them at each scrape, by watchCollector.
+// metrics counts what the gateway does, in a registry of its own. Figures that the
+// watches themselves know (state, revision, …) are not counted here: watchCollector
+// reads them from the watches at each scrape.
 //
-// All methods may be called from any goroutine. The counters of each transport
-// are made at construction, so that none of them takes a lock or hashes labels,
-// except resumed, which is called once per stream.
+// All methods may be called from any goroutine. The counters of each transport are
+// created at construction, so that no method takes a lock or hashes labels, except
+// resumed, which is called once per stream and watch.
 type metrics struct {
 	// Static after construction.
 	registry  *prometheus.Registry
@@ -45,7 +45,7 @@ type metrics struct {
 	bodiesRefused  prometheus.Counter
 	answersRefused prometheus.Counter
 
-	raw    prometheus.Counter // bytes of compressed streams, before
+	raw    prometheus.Counter // bytes of compressed streams, before compression
 	zipped prometheus.Counter // and after
 }
 
@@ -95,14 +95,14 @@ func newMetrics(reg *stream.Registry) *metrics {
 	return m
 }
 
-// watchConnections shows how many connections there are.
+// watchConnections exports the number of connections.
 func (m *metrics) watchConnections(c *connections) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: namespace + "connections", Help: "Connections of clients that are open, over all listeners.",
 	}, func() float64 { return float64(c.count()) }))
 }
 
-// watchAdmission shows how many clients there are.
+// watchAdmission exports the number of clients.
 func (m *metrics) watchAdmission(a *admission) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: namespace + "clients", Help: "Different client addresses that have a stream open.",
@@ -169,14 +169,14 @@ func (m *metrics) streamOpened(transport string) { m.transport[transport].subscr
 // streamClosed counts a stream out.
 func (m *metrics) streamClosed(transport string) { m.transport[transport].subscribers.Dec() }
 
-// eventsOut counts n events of type t as written.
+// eventsOut counts n written events of type t.
 func (m *metrics) eventsOut(transport string, t stream.EventType, n int) {
 	if n > 0 {
 		m.transport[transport].events[t].Add(float64(n))
 	}
 }
 
-// bytesOut counts bytes as written.
+// bytesOut counts written bytes.
 func (m *metrics) bytesOut(transport string, n int) {
 	m.transport[transport].bytes.Add(float64(n))
 }
@@ -196,15 +196,15 @@ func (m *metrics) conflated(transport string, n uint64) {
 	}
 }
 
-// writeTimeout counts a stream that was ended since its client did not read.
+// writeTimeout counts a stream that was ended because its client did not read.
 func (m *metrics) writeTimeout(transport string) { m.transport[transport].writeTimeouts.Inc() }
 
-// goodbye counts a stream that was ended, or refused, on purpose.
+// goodbye counts a stream that was ended, or refused, deliberately.
 func (m *metrics) goodbye(transport string, reason stream.GoodbyeReason) {
 	m.transport[transport].goodbyes[reason].Inc()
 }
 
-// refused counts a stream that was not let in, which is a goodbye as well.
+// refused counts a stream that was not let in, which is also a goodbye.
 func (m *metrics) refused(transport string, reason refusalReason) {
 	m.transport[transport].refusals[reason].Inc()
 	m.goodbye(transport, stream.GoodbyeOverloaded)
@@ -218,13 +218,14 @@ func (m *metrics) timeToEndOfSnapshot(d time.Duration) { m.snapshots.Observe(d.S
 // of its write.
 func (m *metrics) commitToWrite(d time.Duration) { m.latency.Observe(d.Seconds()) }
 
-// compressed counts bytes as written in compressed streams.
+// compressed counts bytes written in compressed streams.
 func (m *metrics) compressed(raw, zipped int) {
 	m.raw.Add(float64(raw))
 	m.zipped.Add(float64(zipped))
 }
 
-// watchPieces reads at each scrape what a cache of compressed events knows.
+// watchPieces exports the statistics of a cache of compressed events, read at each
+// scrape.
 func (m *metrics) watchPieces(c *deflate.Cache) {
 	counter := func(name, help string, read func(deflate.Stats) uint64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: namespace + name, Help: help},

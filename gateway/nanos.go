@@ -2,15 +2,15 @@ package gateway
 
 import "time"
 
-// Times in tables without pointers are nanoseconds, told from the start of the
-// process by the monotonic clock: when the wall clock is set, nobody is too old,
-// and no heartbeat is late.
+// Times in tables without pointers are nanoseconds, measured from the start of the
+// process by the monotonic clock: setting the wall clock makes no stream too old, and
+// no heartbeat late.
 var (
 	started      = time.Now()
 	startedNanos = started.UnixNano()
 )
 
-// nanosOf is 0 for the zero time.
+// nanosOf returns 0 for the zero time.
 func nanosOf(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -2,8 +2,8 @@ package gateway
 
 import "strings"
 
-// nearest returns the candidate that was most likely meant by name, or "" if
-// none is near: at most a third of its letters, and at least one, may differ.
+// nearest returns the candidate that name most likely meant, or "" if none is near:
+// at most a third of its letters may differ, but always at least one.
 func nearest(name string, candidates []string) string {
 	best, bestDistance := "", max(1, len(name)/3)+1
 	for _, c := range candidates {
@@ -14,13 +14,13 @@ func nearest(name string, candidates []string) string {
 	return best
 }
 
-// longestCompared bounds the work of editDistance, since names come from
-// requests. No watch and no parameter has a longer name.
+// longestCompared bounds the work of editDistance, since names come from requests. No
+// watch and no parameter has a longer name.
 const longestCompared = 64
 
 // editDistance counts the bytes to insert, remove, replace or swap with their
-// neighbour to make b of a (optimal string alignment distance). Anything longer
-// than longestCompared is as far away as it is long.
+// neighbour to turn a into b (optimal string alignment distance). For text longer
+// than longestCompared it returns the longer length.
 func editDistance(a, b string) int {
 	if max(len(a), len(b)) > longestCompared {
 		return max(len(a), len(b))

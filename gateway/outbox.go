@@ -1,38 +1,38 @@
 package gateway
 
 // outbox holds the bytes of one stream that its connection has not taken yet, as
-// chunks of an HTTP/1.1 body. It is an outlet: what is small is copied, what is
-// large stays where it lies, in the log, which nobody changes.
+// chunks of an HTTP/1.1 body. It is an outlet: small slices are copied, large ones
+// stay where they are, in the log, which never changes them.
 //
 // Owned by one shard.
 type outbox struct {
 	slices [][]byte // to be written, in order
-	buffer []byte   // where small ones lie side by side
-	from   int      // where in buffer the bytes begin that are not in slices yet
-	begun  int      // where in slices the open chunk begins
+	buffer []byte   // where small slices are stored one after the other
+	from   int      // where the bytes in buffer begin that are not in slices yet
+	begun  int      // where the open chunk begins in slices
 	size   int      // of the open chunk, as far as it is in slices
 	said   int      // bytes of all chunks so far, without their heads
 	unsent int      // bytes of sealed chunks
-	holds  int      // bytes of the log that slices may keep, which lie in larger slabs
+	holds  int      // bytes of the log that slices may retain, in larger slabs
 }
 
-// outboxSmall is how large a slice may be to be copied. A larger one is in the log,
-// or a long reason that a stream.Batch has let go of.
+// outboxSmall is the largest size of a slice that is copied. A larger one is in the
+// log, or is a long reason that a stream.Batch has released.
 const outboxSmall = 4 << 10
 
-// outboxFull is how many bytes are written at once, of what lies in the log: so
-// that the end of one chunk and the head of the next go out together.
+// outboxFull is how many bytes of the log are written at once, so that the end of one
+// chunk and the head of the next go out together.
 const outboxFull = 96 << 10
 
-// outboxKept is how large a buffer may be to be used again.
+// outboxKept is the largest size of a buffer that is reused.
 const outboxKept = 4 << 10
 
-// outboxHolds is how many bytes of the log an outbox may keep before it counts as
-// full: little of each slab may be in it, and it stays for as long as the connection
-// takes nothing.
+// outboxHolds is how many bytes of the log an outbox may retain before it counts as
+// full: it may hold little of each slab, and retains them while the connection takes
+// nothing.
 const outboxHolds = 512 << 10
 
-// full says whether what is there is to be written before more is said.
+// full reports whether the outbox must be written before more is said.
 func (o *outbox) full() bool { return o.unsent >= outboxFull || o.holds >= outboxHolds }
 
 func (o *outbox) empty() bool { return len(o.slices) == 0 && len(o.buffer) == o.from }
@@ -49,7 +49,7 @@ func (o *outbox) write(p []byte) {
 	o.size += len(p)
 }
 
-// gather makes a slice of the small ones.
+// gather turns the small ones into a slice.
 func (o *outbox) gather() {
 	if len(o.slices) == o.begun {
 		o.slices = append(o.slices, nil) // for the head of the chunk
@@ -94,7 +94,7 @@ func (o *outbox) sent(n int) {
 		return
 	}
 	o.slices[done] = o.slices[done][n:]
-	clear(o.slices[:done]) // what is written must not be held
+	clear(o.slices[:done]) // written slices must not be retained
 	o.slices = o.slices[done:]
 	o.begun = len(o.slices)
 }

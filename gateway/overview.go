@@ -14,7 +14,7 @@ const (
 	maxListed     = 1000
 )
 
-// overview is who follows the watches, who left last, and how the upstreams fare.
+// overview is who follows the watches, who left last, and the state of the upstreams.
 type overview struct {
 	Instance    string                     `json:"instance"`
 	Count       int                        `json:"count"`
@@ -24,7 +24,7 @@ type overview struct {
 	Upstreams   []upstream                 `json:"upstreams"`
 }
 
-// upstream is how one watch fares with its upstream.
+// upstream is the state of one watch's upstream.
 type upstream struct {
 	Watch      string            `json:"watch"`
 	Source     string            `json:"source"`
@@ -34,7 +34,7 @@ type upstream struct {
 	Incidents  []incident        `json:"incidents"`
 }
 
-// incident is a stream.Incident as it is shown.
+// incident is a stream.Incident as it is served.
 type incident struct {
 	At     time.Time           `json:"at"`
 	First  time.Time           `json:"first"`
@@ -55,15 +55,15 @@ func (g *Gateway) handleSubscribers(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := json.Marshal(g.overview(query.Get("watch"), limit, watches))
 	if err != nil {
-		writeProblem(w, problemOf(err)) // never: nothing in it cannot be marshalled
+		writeProblem(w, problemOf(err)) // never: everything in it can be marshalled
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(append(body, '\n')) // an error is that the client left
+	_, _ = w.Write(append(body, '\n')) // an error means that the client left
 }
 
-// listed is how many subscribers are listed.
+// listed returns how many subscribers are listed.
 func listed(query url.Values, before *problem) (int, *problem) {
 	if before != nil || !query.Has("limit") {
 		return defaultListed, before
@@ -72,7 +72,7 @@ func listed(query url.Values, before *problem) (int, *problem) {
 	return int(n), p
 }
 
-// upstreamsOf returns the watches whose upstreams are shown.
+// upstreamsOf returns the watches whose upstreams are listed.
 func (g *Gateway) upstreamsOf(query url.Values, before *problem) ([]*stream.Watch, *problem) {
 	if before != nil || !query.Has("watch") {
 		return g.registry.Watches(), before

@@ -8,10 +8,10 @@ import (
 // rateWindow is the time over which Config.MinRate is measured.
 const rateWindow = 30 * time.Second
 
-// pace ends a response to a client that takes less than a least rate: one that
-// moves a byte now and then never reaches the time-out of a write.
+// pace ends a response to a client that reads more slowly than a minimum rate: a
+// client that takes a byte now and then never reaches the time-out of a write.
 //
-// All methods may be called from any goroutine, and on nil.
+// All methods may be called from any goroutine, and on a nil *pace.
 type pace struct {
 	// Static after construction.
 	least int // bytes in each window
@@ -24,8 +24,8 @@ type pace struct {
 	slow    bool // end was called
 }
 
-// newPace begins a window. A response is seen to move in steps: by as much it may
-// seem slower than it is. A rate that is not positive is none.
+// newPace begins a window. Progress is seen in steps, so a response may seem slower
+// than it is by one step. It returns nil if the rate is not positive.
 func newPace(rate int64, step int, end func()) *pace {
 	if rate <= 0 {
 		return nil
@@ -37,7 +37,7 @@ func newPace(rate int64, step int, end func()) *pace {
 	return p
 }
 
-// move tells that the client took so many bytes.
+// move records that the client took n bytes.
 func (p *pace) move(n int) {
 	if p == nil {
 		return
@@ -62,7 +62,7 @@ func (p *pace) look() {
 	}
 }
 
-// stop returns when end will not be called any more, or has returned.
+// stop returns once end has returned or will not be called.
 func (p *pace) stop() {
 	if p == nil {
 		return
@@ -73,7 +73,7 @@ func (p *pace) stop() {
 	p.stopped = true
 }
 
-// tooSlow says whether the response was ended.
+// tooSlow reports whether the response was ended.
 func (p *pace) tooSlow() bool {
 	if p == nil {
 		return false

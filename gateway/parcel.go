@@ -11,28 +11,29 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// parcel is a message on its way to a gRPC client. gRPC queues what it is given, so
-// that a method does not see whether its client reads. So a parcel keeps its part
-// of a budget until the transport has written its last byte, or the connection is
-// closed; and it closes the connection itself if the client takes it more slowly
-// than at Config.MinRate. Nothing less gets at what is queued for one call.
+// parcel is a message on its way to a gRPC client. gRPC queues what it is given, so a
+// method does not see whether its client reads. A parcel therefore keeps its part of
+// a budget until the transport has written its last byte, or the connection is
+// closed. It closes the connection itself if the client reads it more slowly than
+// Config.MinRate: nothing less reaches the queue of one call.
 //
 // All methods may be called from any goroutine.
 type parcel struct {
 	// Static after construction.
 	message proto.Message
-	conn    *grpcConn // nil: nobody knows it
+	conn    *grpcConn // nil: not known
 	pace    *pace
 
 	mu    sync.Mutex // guards the following fields
 	claim *claim     // may be nil
-	left  int        // bytes that are not written
+	left  int        // bytes that are not written yet
 }
 
 const (
-	// parcelPiece is in which steps it is seen that a parcel moves.
+	// parcelPiece is the step in which the progress of a parcel is seen.
 	parcelPiece = 16 << 10
-	// leastBuffer is the size from which on gRPC tells when it lets go of a buffer.
+	// leastBuffer is the smallest size for which gRPC reports that it releases a
+	// buffer.
 	leastBuffer = 1<<10 + 1
 )
 
@@ -41,7 +42,7 @@ func (g *Gateway) newParcel(ctx context.Context, m proto.Message, c *claim) *par
 	p := &parcel{message: m, conn: connOf(ctx), claim: c}
 	p.pace = newPace(max(1, g.cfg.MinRate), parcelPiece, func() {
 		if p.conn != nil {
-			go p.conn.Close() // which stops the pace, that waits for this
+			go p.conn.Close() // in a goroutine: it stops the pace, which waits for this
 		}
 	})
 	if !p.conn.carry(p) {
@@ -63,7 +64,7 @@ func (p *parcel) pack() (mem.BufferSlice, error) {
 	for i := range pieces[:len(pieces)-1] {
 		pieces[i], raw = raw[:parcelPiece:parcelPiece], raw[parcelPiece:]
 	}
-	pieces[len(pieces)-1] = raw // up to two pieces, and never too small
+	pieces[len(pieces)-1] = raw // up to two pieces long, and never too small
 	p.mu.Lock()
 	p.left = size
 	p.mu.Unlock()
@@ -77,13 +78,13 @@ func (p *parcel) pack() (mem.BufferSlice, error) {
 	return out, nil
 }
 
-// Get implements mem.BufferPool. Nobody asks.
+// Get implements mem.BufferPool. It is never called.
 func (p *parcel) Get(n int) *[]byte {
 	b := make([]byte, n)
 	return &b
 }
 
-// Put implements mem.BufferPool: a piece was written, or dropped.
+// Put implements mem.BufferPool: a piece was written or dropped.
 func (p *parcel) Put(piece *[]byte) {
 	n := len(*piece)
 	p.pace.move(n)
@@ -96,7 +97,7 @@ func (p *parcel) Put(piece *[]byte) {
 	}
 }
 
-// done tells that the transport holds nothing more of the parcel.
+// done is called when the transport no longer holds any of the parcel.
 func (p *parcel) done() {
 	p.conn.forget(p)
 	p.settle()
@@ -112,7 +113,7 @@ func (p *parcel) settle() {
 	c.release()
 }
 
-// parcelCodec is gRPC's own codec, which knows parcels too.
+// parcelCodec is gRPC's own codec, extended to parcels.
 type parcelCodec struct{ encoding.CodecV2 }
 
 func newParcelCodec() parcelCodec { return parcelCodec{encoding.GetCodecV2("proto")} }
@@ -125,8 +126,8 @@ func (c parcelCodec) Marshal(v any) (mem.BufferSlice, error) {
 	return c.CodecV2.Marshal(v)
 }
 
-// parcels sends the messages of a stream, and now and then one of them as a parcel:
-// what lies between two of them is little.
+// parcels sends the messages of a stream, and now and then one of them as a parcel.
+// Only a little is sent between two parcels.
 //
 // Owned by the goroutine that sends.
 type parcels struct {
@@ -138,8 +139,8 @@ type parcels struct {
 	loose int // bytes that were sent since the last parcel
 }
 
-// send sends a message of so many bytes. It waits for room in the budget first,
-// where the transport may hold much; waiting, it calls pause and resume.
+// send sends a message of size bytes. If the transport may hold much, it first waits
+// for room in the budget, and calls pause before and resume after that wait.
 func (s *parcels) send(m proto.Message, size int, pause, resume func()) error {
 	if s.loose += size; s.loose < parcelPiece {
 		return s.out.SendMsg(m)

@@ -25,11 +25,11 @@ type epoll struct {
 	message unix.Msghdr
 }
 
-// tcpSockets are those of the kernel.
+// tcpSockets are the sockets of the kernel.
 type tcpSockets struct {
 	// Static after construction.
 	slabs       *slabFile
-	connections *connections // among which handles are counted
+	connections *connections // that count the handles
 }
 
 func systemSockets(c *connections) sockets { return tcpSockets{newSlabFile(), c} }
@@ -53,7 +53,7 @@ func (s tcpSockets) newPoller() (poller, error) {
 	return p, nil
 }
 
-// bellKey stands for no connection.
+// bellKey is the key of the bell; it stands for no connection.
 const bellKey = ^uint64(0)
 
 func (p *epoll) control(operation, fd int, events uint32, key uint64) error {
@@ -61,7 +61,7 @@ func (p *epoll) control(operation, fd int, events uint32, key uint64) error {
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.fd, operation, fd, &e))
 }
 
-// take duplicates the descriptor out of the runtime's poller. It stays
+// take duplicates the descriptor out of the runtime's poller. The duplicate stays
 // non-blocking: that is a property of the connection, not of the descriptor.
 func (s tcpSockets) take(c net.Conn) (handle, error) {
 	tcp, ok := beneath(c).(*net.TCPConn)
@@ -86,8 +86,8 @@ func (s tcpSockets) take(c net.Conn) (handle, error) {
 	return handle(fd), nil
 }
 
-// watched is what is told of a connection, once each: a client that has ended its
-// side may go on to read for as long as it likes. Errors are told unasked.
+// watched is what is reported about a connection, once each: a client that has ended
+// its side may keep reading for as long as it likes. Errors are always reported.
 const watched = unix.EPOLLRDHUP | unix.EPOLLET
 
 func (p *epoll) watch(h handle, key uint64) error {
@@ -124,7 +124,7 @@ func (p *epoll) wait(dst []notice, timeout time.Duration) ([]notice, error) {
 	return dst, nil
 }
 
-// milliseconds rounds up, so that what is due is due when wait returns.
+// milliseconds rounds up, so that whatever is due is due when wait returns.
 func milliseconds(d time.Duration) int {
 	if d < 0 {
 		return -1
@@ -134,7 +134,7 @@ func milliseconds(d time.Duration) int {
 
 func (p *epoll) ring() {
 	anything := [8]byte{1}
-	_, _ = unix.Write(p.bell, anything[:]) // full: it rings already
+	_, _ = unix.Write(p.bell, anything[:]) // full: it is already rung
 }
 
 func (p *epoll) silence() {
@@ -142,7 +142,7 @@ func (p *epoll) silence() {
 	_, _ = unix.Read(p.bell, count[:])
 }
 
-// write asks the kernel without telling the scheduler: the call cannot block.
+// write bypasses the scheduler: the call cannot block.
 func (p *epoll) write(h handle, b []byte) (int, error) {
 	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(h), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
 	if errno != 0 {
@@ -157,7 +157,7 @@ func (p *epoll) write(h handle, b []byte) (int, error) {
 // maxVector is below IOV_MAX.
 const maxVector = 512
 
-// writeAll sends slabs that are sent to many out of a file.
+// writeAll sends slabs that go to many connections from a file.
 func (p *epoll) writeAll(h handle, bs [][]byte) (total int, err error) {
 	for len(bs) > 0 {
 		n, whole, err := p.writeSome(h, bs)
@@ -170,7 +170,7 @@ func (p *epoll) writeAll(h handle, bs [][]byte) (total int, err error) {
 	return total, nil
 }
 
-// writeSome writes what goes with one call, and says how many slices that were.
+// writeSome writes as much as one call can, and returns how many slices that were.
 func (p *epoll) writeSome(h handle, bs [][]byte) (n, whole int, err error) {
 	if n, err, there := p.slabs.send(int(h), bs[0]); there {
 		return complete(n, 1, len(bs[0]), err)
@@ -180,7 +180,7 @@ func (p *epoll) writeSome(h handle, bs [][]byte) (n, whole int, err error) {
 	return complete(n, len(some), lengthOf(some), err)
 }
 
-// beforeSlab is how many slices can go with one call: those up to the next that
+// beforeSlab returns how many slices can go into one call: those before the next that
 // may be in the file.
 func (p *epoll) beforeSlab(bs [][]byte) int {
 	n := 1
@@ -190,9 +190,8 @@ func (p *epoll) beforeSlab(bs [][]byte) int {
 	return n
 }
 
-// gather writes slices with one call, without telling the scheduler: it cannot
-// block. If more follows, the kernel waits for it before it sends a packet that is
-// not full.
+// gather writes slices with one call, which bypasses the scheduler: it cannot block.
+// If more follows, the kernel waits for it before it sends a partial packet.
 func (p *epoll) gather(h handle, bs [][]byte, more bool) (int, error) {
 	p.vector = p.vector[:0]
 	for _, b := range bs {
@@ -212,7 +211,7 @@ func (p *epoll) gather(h handle, bs [][]byte, more bool) (int, error) {
 	return int(n), nil
 }
 
-// complete makes an error of a write that took less than it was given.
+// complete turns a write that took less than it was given into an error.
 func complete(n, whole, want int, err error) (int, int, error) {
 	switch {
 	case err != nil:

@@ -2,6 +2,5 @@
 
 package gateway
 
-// systemSockets says that there are none here: the goroutine pump carries all
-// streams.
+// systemSockets returns nil: the goroutine pump carries all streams here.
 func systemSockets(*connections) sockets { return nil }

@@ -17,11 +17,11 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// problem is the one error type at the edge: problem+json (RFC 9457) to HTTP, a
-// status to gRPC. Type is about:blank: the status says what kind of problem it
-// is, watch, key and parameter say where.
+// problem is the one error type at the edge: problem+json (RFC 9457) over HTTP, a
+// status over gRPC. Type is about:blank: the status says what kind of problem it is;
+// watch, key and parameter say where.
 //
-// It must not be changed once it was handed over.
+// It must not be modified once handed over.
 type problem struct {
 	Type        string `json:"type"`
 	Title       string `json:"title"`
@@ -40,11 +40,11 @@ type problem struct {
 	extra []byte
 }
 
-// statusClientClosedRequest is what the log of an HTTP server calls a request
-// whose client left before the answer (nginx's number). Nobody reads it.
+// statusClientClosedRequest is what logs of HTTP servers call a request whose client
+// left before the answer (nginx's number). No client reads it.
 const statusClientClosedRequest = 499
 
-// newProblem makes a problem of an HTTP status and a sentence that says what was
+// newProblem makes a problem from an HTTP status and a sentence that says what was
 // wrong, where, and what would be right.
 func newProblem(status int, format string, args ...any) *problem {
 	title := http.StatusText(status)
@@ -57,7 +57,7 @@ func newProblem(status int, format string, args ...any) *problem {
 	}
 }
 
-// badParameter is a 400 that names the parameter (or the header).
+// badParameter returns a 400 that names the parameter (or the header).
 func badParameter(name, format string, args ...any) *problem {
 	p := newProblem(http.StatusBadRequest, format, args...)
 	p.Parameter = strings.ToValidUTF8(name, "\uFFFD")
@@ -79,17 +79,17 @@ func (p *problem) onKey(key string) *problem {
 // Error implements error.
 func (p *problem) Error() string { return p.Detail }
 
-// codeOf maps what the gateway answers to the codes of gRPC.
+// codeOf maps the gateway's HTTP statuses to gRPC codes.
 var codeOf = map[int]codes.Code{
 	http.StatusUnauthorized:          codes.Unauthenticated,
 	http.StatusForbidden:             codes.PermissionDenied,
 	http.StatusNotFound:              codes.NotFound,
 	http.StatusMethodNotAllowed:      codes.Unimplemented,
 	http.StatusRequestTimeout:        codes.DeadlineExceeded,
-	http.StatusGone:                  codes.OutOfRange, // as etcd says "compacted"
-	http.StatusPreconditionFailed:    codes.Aborted,    // compare-and-set: read again, try again
+	http.StatusGone:                  codes.OutOfRange, // like etcd's "compacted"
+	http.StatusPreconditionFailed:    codes.Aborted,    // compare-and-set: read again, then retry
 	http.StatusRequestEntityTooLarge: codes.ResourceExhausted,
-	http.StatusMisdirectedRequest:    codes.FailedPrecondition, // until somebody configures the name
+	http.StatusMisdirectedRequest:    codes.FailedPrecondition, // until an operator configures the name
 	http.StatusTooManyRequests:       codes.ResourceExhausted,
 	http.StatusInternalServerError:   codes.Internal,
 	http.StatusServiceUnavailable:    codes.Unavailable,
@@ -97,8 +97,8 @@ var codeOf = map[int]codes.Code{
 	statusClientClosedRequest:        codes.Canceled,
 }
 
-// GRPCStatus makes a problem returned by a gRPC method the status that the
-// client sees.
+// GRPCStatus returns the status that the client sees if a gRPC method returns the
+// problem.
 func (p *problem) GRPCStatus() *status.Status {
 	code, ok := codeOf[p.Status]
 	if !ok {
@@ -107,8 +107,8 @@ func (p *problem) GRPCStatus() *status.Status {
 	return status.New(code, p.Detail)
 }
 
-// noSniff keeps browsers from taking an answer for something else than it says it
-// is: values and keys are whatever their writers like.
+// noSniff keeps browsers from treating an answer as another type than it declares:
+// writers choose values and keys freely.
 func noSniff(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -116,7 +116,7 @@ func noSniff(next http.Handler) http.Handler {
 	})
 }
 
-// writeProblem answers with a problem. Only for responses that have not begun.
+// writeProblem answers with a problem. The response must not have begun.
 func writeProblem(w http.ResponseWriter, p *problem) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
@@ -137,8 +137,8 @@ func writeProblem(w http.ResponseWriter, p *problem) {
 	w.Write(append(body, '\n'))
 }
 
-// problemOf maps any error to a problem. An error that it does not know is a 500
-// whose detail says nothing of the inside: log the error itself.
+// problemOf maps any error to a problem. An error that it does not know becomes a 500
+// whose detail reveals nothing internal: log the error itself.
 func problemOf(err error) *problem {
 	var (
 		known    *problem
@@ -177,8 +177,8 @@ func conflictProblem(c *stream.ConflictError) *problem {
 	return p
 }
 
-// problemOfStatus maps a gRPC status that is not one of ours: what
-// grpc-gateway's generated code says of parameters.
+// problemOfStatus maps a gRPC status that is not one of ours, such as what
+// grpc-gateway's generated code says about parameters.
 func problemOfStatus(err error) *problem {
 	s, ok := status.FromError(err)
 	if !ok || s.Code() == codes.Unknown || s.Code() == codes.Internal {

@@ -6,15 +6,15 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// progress is one subscription as it is read for gRPC and for the long poll, and
-// what is counted on the way. Owned by one goroutine.
+// progress is one subscription as it is read for gRPC and for the long poll, with the
+// counts taken along the way. Owned by one goroutine.
 type progress struct {
 	// Static after construction.
 	metrics   *metrics
 	transport string
 	began     time.Time
 	sub       *stream.Subscription
-	ticket    ticket // to read much
+	ticket    ticket // permission to read much
 	standing  *standing
 
 	batch      stream.Batch
@@ -35,12 +35,12 @@ func newProgress(g *Gateway, transport string, who identity, watch string, sub *
 	return p
 }
 
-// show lets others see how far the subscription is.
+// show publishes how far the subscription is.
 func (p *progress) show() {
 	p.standing.show(p.delivered, func(int) stream.Progress { return p.sub.Progress() })
 }
 
-// next fills the batch with the next flush; false: there is nothing now.
+// next fills the batch with the next flush. It returns false if there is nothing now.
 func (p *progress) next() bool {
 	if !p.ticket.check(p.sub) {
 		p.ticket.leave()
@@ -52,7 +52,8 @@ func (p *progress) next() bool {
 	return true
 }
 
-// changed tells when there may be more, after next returned false.
+// changed returns a channel that signals that there may be more, after next returned
+// false.
 func (p *progress) changed() <-chan struct{} {
 	if p.sub.Held() {
 		return p.ticket.granted
@@ -97,7 +98,7 @@ func (p *progress) countSynced() {
 	}
 }
 
-// close gives the subscription back.
+// close releases the subscription.
 func (p *progress) close() {
 	p.ticket.leave()
 	p.sub.Close()

@@ -10,16 +10,16 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// The headers in which proxies say for whom they ask.
+// The headers in which proxies name the client that they forward for.
 const (
-	// HeaderXForwardedFor is what nearly all proxies send: addresses with commas
-	// between, each proxy adding the one that it was asked from.
+	// HeaderXForwardedFor is sent by nearly all proxies: addresses separated by
+	// commas, to which each proxy appends the one that its request came from.
 	HeaderXForwardedFor = "X-Forwarded-For"
 	// HeaderForwarded is the standard one (RFC 7239).
 	HeaderForwarded = "Forwarded"
 )
 
-// proxies knows where a request comes from, if proxies stand between.
+// proxies determines where a request comes from when there are proxies in between.
 //
 // Static after construction.
 type proxies struct {
@@ -27,11 +27,11 @@ type proxies struct {
 	header  string // the one that is read
 }
 
-// origin returns the address that a request of somebody comes from, with the port
-// where it is known. Only what a trusted proxy adds to the header is believed: from
-// the right, addresses of trusted proxies are passed over, and the first other one
-// counts. What stands left of it was written by whoever likes to. Where a trusted
-// proxy names no address, it counts itself.
+// origin returns the address that a request comes from, with the port if it is known.
+// It believes only what a trusted proxy appends to the header: going from the right,
+// it skips the addresses of trusted proxies, and the first other address counts.
+// Anything to the left of that could have been written by anyone. A trusted proxy
+// that names no address counts itself.
 func (p proxies) origin(from netip.AddrPort, header []string) netip.AddrPort {
 	if !p.trusts(from.Addr()) {
 		return from

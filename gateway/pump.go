@@ -8,31 +8,31 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// pump is the goroutine pump: it moves the bytes of one stream from the logs to
-// one client, in a goroutine of its own. It writes everything there is, then
-// flushes, then waits; nobody waits for it.
+// pump is the goroutine pump: it moves the bytes of one stream from the logs to one
+// client, in its own goroutine. It writes everything there is, then flushes, then
+// waits; nothing waits for it.
 //
-// Owned by that goroutine: that of a solo, or the one that net/http runs the
-// handler in.
+// Owned by that goroutine: the one of a solo, or the one in which net/http runs the
+// handler.
 type pump struct {
 	conversation
 	// Static after construction.
-	gone <-chan struct{} // closed when the client left; nil: far says so
-	far  *farSide        // nil: gone says so
+	gone <-chan struct{} // closed when the client left; nil: see far
+	far  *farSide        // nil: see gone
 
 	draining <-chan struct{} // nil once noticed
 	out      sender
 	waiter   *waiter
 	standing *standing
-	hungUp   bool // the client has, while nothing was written
+	hungUp   bool // the client did, while nothing was written
 }
 
 // sender is an outlet with a client at its end. After a failure it does nothing.
 type sender interface {
 	outlet
 	flush()         // sends what was written
-	end()           // is the last flush, and ends the body
-	sent() int      // bytes, without what frames them
+	end()           // the last flush, which ends the body
+	sent() int      // bytes, without the framing
 	failure() error // the first one
 	timedOut() bool // the failure is that the client did not read
 }
@@ -45,7 +45,7 @@ func newPump(c conversation, out sender, gone <-chan struct{}) *pump {
 	}
 }
 
-// stayWithNetHTTP is run for a stream whose connection is still that of net/http.
+// stayWithNetHTTP runs a stream whose connection still belongs to net/http.
 func (p *pump) stayWithNetHTTP(r *http.Request, out *writer) {
 	out.overdueAt = func() time.Time {
 		p.mustLeave(time.Now())
@@ -59,7 +59,7 @@ func (p *pump) stayWithNetHTTP(r *http.Request, out *writer) {
 	}
 	p.waiter.input = inputEnded(r.Context())
 	p.waiter.listen = func() bool {
-		p.waiter.input = nil // it is told for ever
+		p.waiter.input = nil // it stays closed forever
 		p.breakSilence()
 		return true
 	}
@@ -100,7 +100,7 @@ func (p *pump) end() {
 	p.close(p.out.sent(), why == leftUnread, p.out.failure())
 }
 
-// reasonEnded says why the stream has ended.
+// reasonEnded returns why the stream ended.
 func (p *pump) reasonEnded() departureReason {
 	late := p.overdue(time.Now())
 	switch {
@@ -116,21 +116,21 @@ func (p *pump) reasonEnded() departureReason {
 	return leftByAccident
 }
 
-// left says whether the client is there no more.
+// left reports whether the client is no longer there.
 func (p *pump) left() bool {
 	return closed(p.gone) || p.far != nil && p.far.gone.Load()
 }
 
-// isOverdue says whether the stream must be cut off, see overdue.
+// isOverdue reports whether the stream must be cut off, see overdue.
 func (p *pump) isOverdue() bool { return p.overdue(time.Now()) != "" }
 
 // drain writes everything there is, in turns of one batch for each watch, then
-// flushes. It stops early when the stream must end.
+// flushes. It stops early if the stream must end.
 func (p *pump) drain() {
 	wrote := false
 	for p.turn(p.out) {
 		wrote = true
-		p.show() // the next turn may take a slow client long
+		p.show() // the next turn may take long with a slow client
 		if p.out.failure() != nil || p.left() || p.reasonToEnd(time.Now()) != "" {
 			break
 		}
@@ -147,14 +147,14 @@ func (p *pump) flush() {
 	p.show()
 }
 
-// show lets others see how far the stream is.
+// show publishes how far the stream is.
 func (p *pump) show() {
 	d := p.delivered
 	d.bytes += uint64(p.out.sent() - p.counted)
 	p.standing.show(d, func(i int) stream.Progress { return p.follows[i].sub.Progress() })
 }
 
-// leave ends the stream on purpose.
+// leave ends the stream deliberately.
 func (p *pump) leave(reason stream.GoodbyeReason) {
 	p.goodbye(reason, p.out)
 	p.out.end()
@@ -163,7 +163,8 @@ func (p *pump) leave(reason stream.GoodbyeReason) {
 	}
 }
 
-// wait returns when there may be something to do; false: the client left.
+// wait returns when there may be something to do. It returns false if the client
+// left.
 func (p *pump) wait(now time.Time) bool {
 	if !now.Before(p.heartbeatAt()) {
 		p.put(p.framing.heartbeat(), p.out)

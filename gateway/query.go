@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// notYet are the parameters of the contract that narrow a watch to a view and
-// that no endpoint takes yet. With a watch's name behind a dot
-// ("filter.services") they narrow one watch of several.
+// notYet are the parameters of the contract that narrow a watch to a view but that no
+// endpoint accepts yet. Followed by a dot and the name of a watch
+// ("filter.services"), they narrow one watch of several.
 var notYet = []string{"labels", "filter", "fields"}
 
-// queryOf reads the query of a request, which may hold each of the known
-// parameters once and nothing else. The error names the parameter, and the one
-// that was probably meant.
+// queryOf reads the query of a request, which may contain each of the known
+// parameters once and nothing else. The error names the parameter, and the one that
+// was probably meant.
 func queryOf(r *http.Request, known ...string) (url.Values, *problem) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -30,7 +30,7 @@ func queryOf(r *http.Request, known ...string) (url.Values, *problem) {
 	return values, nil
 }
 
-// sortedNames makes the answer to a query with several mistakes always the same.
+// sortedNames makes the answer to a query with several mistakes deterministic.
 func sortedNames(values url.Values) []string {
 	names := make([]string, 0, len(values))
 	for name := range values {

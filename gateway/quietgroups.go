@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// quietGroups says which groups of a shard are to be looked at though there is no
-// news: a silence must be broken. A silence that was broken by news is found out
-// when the group is looked at, so that news cost nothing here.
+// quietGroups determines which groups of a shard need a look although there is no
+// news: a silence must be broken. Whether news has broken it already is found out
+// only at that look, so that news costs nothing here.
 //
 // Owned by one shard.
 type quietGroups struct{ heap groupHeap }
 
-// put takes a group in, or makes it known that it was served.
+// put adds a group, or records that it was served.
 func (q *quietGroups) put(g *group) {
 	switch at := g.heartbeatAt(); {
 	case g.waiting == 0:
@@ -24,7 +24,7 @@ func (q *quietGroups) put(g *group) {
 	}
 }
 
-// due calls f for the groups to be looked at now.
+// due calls f for the groups that need a look now.
 func (q *quietGroups) due(now time.Time, f func(*group)) {
 	for len(q.heap) > 0 && !q.heap[0].looked.After(now) {
 		g := q.heap[0]
@@ -38,7 +38,7 @@ func (q *quietGroups) due(now time.Time, f func(*group)) {
 	}
 }
 
-// next is when a group is to be looked at; zero: never.
+// next returns when a group needs a look; zero: never.
 func (q *quietGroups) next() time.Time {
 	if len(q.heap) == 0 {
 		return time.Time{}
@@ -46,14 +46,14 @@ func (q *quietGroups) next() time.Time {
 	return q.heap[0].looked
 }
 
-// remove takes a group out.
+// remove removes a group.
 func (q *quietGroups) remove(g *group) {
 	if g.waiting > 0 {
 		priority.Remove(&q.heap, g.waiting-1)
 	}
 }
 
-// groupHeap has the group that is to be looked at first in front.
+// groupHeap has the group that needs a look first in front.
 type groupHeap []*group
 
 // Len implements heap.Interface.

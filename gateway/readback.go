@@ -7,12 +7,12 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// readBackWait is how long a write waits until reads show it. Its answer comes
-// in any case: the write is done.
+// readBackWait is how long a write waits until reads show it. The write is answered
+// in any case, since it is done.
 const readBackWait = time.Second
 
-// readBack waits until seen says that the watch shows what was just written, so
-// that whoever has the answer to a write and then reads here sees it.
+// readBack waits until seen reports that the watch shows what was just written, so
+// that a client that reads here after the answer to its write sees it.
 func readBack(ctx context.Context, w *stream.Watch, seen func(stream.View) bool) {
 	if seen(w.View()) {
 		return
@@ -23,7 +23,7 @@ func readBack(ctx context.Context, w *stream.Watch, seen func(stream.View) bool)
 	defer timer.Stop()
 	var batch stream.Batch
 	for {
-		sub.Next(&batch) // Changed is about the version that it saw
+		sub.Next(&batch) // Changed refers to the version that Next saw
 		if seen(w.View()) {
 			return
 		}

@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// refusalReason is why a stream was not let in: a label of
-// watchtide_refusals_total.
+// refusalReason is why a stream was not let in: a label of watchtide_refusals_total.
 type refusalReason string
 
 const (
-	refusedDraining    refusalReason = "draining"    // the gateway shuts down
+	refusedDraining    refusalReason = "draining"    // the gateway is shutting down
 	refusedSubscribers refusalReason = "subscribers" // too many streams in all
 	refusedWatch       refusalReason = "watch"       // too many of one watch
 	refusedClient      refusalReason = "client"      // too many of one client
@@ -25,16 +24,16 @@ var refusalReasons = [...]refusalReason{
 
 // refusal says why a stream was not let in.
 //
-// It must not be changed once it was handed over.
+// It must not be modified once handed over.
 type refusal struct {
 	reason refusalReason
-	count  int    // streams, or connections, that are open; of whom, depends on reason
-	limit  int    // how many may be
+	count  int    // open streams or connections; reason says whose
+	limit  int    // how many may be open
 	client client // refusedClient
 	watch  string // refusedWatch, refusedMemory
 }
 
-// Error says it to the client, with what it may do about it.
+// Error returns the reason for the client, with what it can do about it.
 func (r *refusal) Error() string {
 	switch r.reason {
 	case refusedDraining:
@@ -52,7 +51,7 @@ func (r *refusal) Error() string {
 	}
 }
 
-// problem is the answer: 429 where it is the client that has too many, else 503.
+// problem returns the answer: 429 if it is the client that has too many, else 503.
 func (r *refusal) problem(retry time.Duration) *problem {
 	status := http.StatusServiceUnavailable
 	if r.reason == refusedClient {

@@ -10,16 +10,16 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// streamRequest is what a client asked of a stream, read and checked. Whether
-// the watches exist is not known yet.
+// streamRequest is what a client asked of a stream, parsed and checked. Whether the
+// watches exist is not known yet.
 type streamRequest struct {
 	format  format
-	gzip    bool          // the client would rather have it compressed
+	gzip    bool          // the client prefers it compressed
 	until   bool          // end after the last end_of_snapshot
 	watches []watchChoice // at least one, each name once, in the order of the request
-	// eventSource says that the client named text/event-stream in Accept, as
-	// every browser's EventSource does: it gives up for good on an answer
-	// other than 200.
+	// eventSource reports that the client named text/event-stream in Accept, as every
+	// browser's EventSource does: it gives up permanently on an answer other than
+	// 200.
 	eventSource bool
 }
 
@@ -27,19 +27,19 @@ type streamRequest struct {
 type watchChoice struct {
 	name    string
 	prefix  string           // only keys that begin with it
-	resume  *stream.Position // nil: from nothing
-	invalid bool             // a position was given, and could not be read
+	resume  *stream.Position // nil: from the beginning
+	invalid bool             // a position was given, but could not be parsed
 }
 
-// streamParameters are the parameters of a stream. Those that end in a dot take
-// the name of a watch behind it.
+// streamParameters are the parameters of a stream. Those that end in a dot are
+// followed by the name of a watch.
 var streamParameters = []string{
 	"watch", "last_event_id", "until", "format",
 	"prefix", "prefix.", "labels", "labels.", "filter", "filter.", "fields", "fields.",
 }
 
-// parseStreamRequest reads the query and the headers of a stream request. name
-// is the watch that the path names, or empty: then the query names them.
+// parseStreamRequest parses the query and the headers of a stream request. name is
+// the watch that the path names, or empty if the query names the watches.
 func parseStreamRequest(query string, header http.Header, name string) (streamRequest, *problem) {
 	var req streamRequest
 	q, p := parseQuery(query, name != "")
@@ -63,9 +63,9 @@ func parseStreamRequest(query string, header http.Header, name string) (streamRe
 	return req, applyPositions(req.watches, lastEventID(header, q))
 }
 
-// parseQuery reads the query and refuses every parameter that is not known, not
-// available, or repeated without being repeatable. inPath says that the path
-// names the watch.
+// parseQuery parses the query and refuses every parameter that is unknown, not
+// available, or repeated without being repeatable. inPath says that the path names
+// the watch.
 func parseQuery(query string, inPath bool) (url.Values, *problem) {
 	q, err := url.ParseQuery(query)
 	if err != nil {
@@ -105,8 +105,8 @@ func parseUntil(q url.Values) (bool, *problem) {
 	return true, nil
 }
 
-// chooseWatches makes the watches of the stream of their names, and refuses a
-// stream whose ids could become too long: it could not be resumed.
+// chooseWatches makes the watches of the stream from their names. It refuses a stream
+// whose ids could become too long: it could not be resumed.
 func chooseWatches(names []string, inPath string) ([]watchChoice, *problem) {
 	if inPath != "" {
 		names = []string{inPath}
@@ -136,8 +136,8 @@ func indexOf(choices []watchChoice, name string) int {
 	return slices.IndexFunc(choices, func(c watchChoice) bool { return c.name == name })
 }
 
-// applyPrefixes narrows the watches: prefix for a stream of one watch,
-// prefix.NAME for any.
+// applyPrefixes narrows the watches: prefix for a stream of one watch, prefix.NAME
+// for any stream.
 func applyPrefixes(choices []watchChoice, q url.Values) *problem {
 	if q.Has("prefix") {
 		if len(choices) > 1 {
@@ -162,9 +162,9 @@ func applyPrefixes(choices []watchChoice, q url.Values) *problem {
 	return nil
 }
 
-// lastEventID returns the positions that the client comes back with. The header
-// wins: a browser that reconnects by itself sends it, and cannot change the URL
-// that it was once given.
+// lastEventID returns the positions that the client comes back with. The header wins:
+// a browser that reconnects by itself sends it, and cannot change the URL that it was
+// given.
 func lastEventID(header http.Header, q url.Values) string {
 	if id := header.Get("Last-Event-ID"); id != "" {
 		return id
@@ -173,9 +173,9 @@ func lastEventID(header http.Header, q url.Values) string {
 }
 
 // applyPositions gives each watch its position. Positions of other watches are
-// ignored. Positions that cannot be read are no reason to refuse: a browser
-// would come back with them for ever. The watches are told to say so, and begin
-// from nothing.
+// ignored. Positions that cannot be parsed are no reason to refuse: a browser would
+// come back with them forever. The watches report that instead, and begin from
+// nothing.
 func applyPositions(choices []watchChoice, id string) *problem {
 	if len(id) > stream.MaxPositionLength {
 		p := newProblem(http.StatusRequestURITooLong,

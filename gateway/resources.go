@@ -57,14 +57,14 @@ type resourceCall struct {
 	query url.Values
 }
 
-// path is the canonical path of the resource; not encoded.
+// path returns the canonical path of the resource, not encoded.
 func (c resourceCall) path() string {
 	return "/v1/watches/" + c.watch.Name() + "/resources/" + c.key
 }
 
-// resourceCall reads which resource a request is about, unless there is a
-// problem already. Any key can be written percent-encoded; one that is not UTF-8
-// also in base64, with key_encoding=base64, as it stands in events.
+// resourceCall determines which resource a request is about, unless there is already
+// a problem. Any key can be written percent-encoded. A key that is not UTF-8 can also
+// be written in base64, with key_encoding=base64, as it appears in events.
 func (a *unaryAPI) resourceCall(r *http.Request, query url.Values, before *problem) (resourceCall, *problem) {
 	watch, p := a.watchOf(r, before)
 	if p != nil {
@@ -92,8 +92,8 @@ func keyProblem(wire string, err error) *problem {
 	return badParameter("key", "key %q is not base64, as key_encoding says: %v", wire, err)
 }
 
-// writeCall reads what a PUT or DELETE has besides its body. On a watch that
-// cannot be written it is a 405.
+// writeCall reads the parts of a PUT or DELETE other than its body. It returns a 405
+// if the watch cannot be written.
 func (a *unaryAPI) writeCall(r *http.Request) (resourceCall, *problem) {
 	query, p := queryOf(r, "key_encoding", "validate_only")
 	if p == nil {
@@ -122,7 +122,7 @@ func readOnly(watch string) *problem {
 	return p
 }
 
-// checkJSON says where raw stops being JSON in UTF-8 (RFC 8259).
+// checkJSON reports where raw stops being JSON in UTF-8 (RFC 8259).
 func checkJSON(raw []byte) *problem {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return badParameter("body", "the body is empty: want a JSON value")
@@ -157,8 +157,7 @@ func invalidUTF8(raw []byte) int {
 	return len(raw) - 1
 }
 
-// place returns the line and the column, counted in bytes, of an offset; both
-// from 1.
+// place returns the line and the column, in bytes, of an offset; both start at 1.
 func place(raw []byte, offset int) (line, column int) {
 	before := raw[:max(0, min(offset, len(raw)))]
 	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')

@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// roll is a call of all open streams: how many there are, and which stand first in
-// the list of subscribers. Shards are asked in slices, so that no stream waits for
-// long because somebody looks: first for what decides the order, of all streams,
-// then for the rest, of those that are listed. Sorting is left to who asks.
+// roll is a call of all open streams: how many there are, and which come first in the
+// list of subscribers. Shards are asked in slices, so that a request for the list
+// delays no stream for long: first about all streams for what decides the order, then
+// about the listed ones for the rest. The caller does the sorting.
 //
-// Owned by who asks; by a shard while it answers.
+// Owned by the caller; by a shard while it answers.
 type roll struct {
 	watch string // only its streams; empty: all
 	limit int
 
 	count int
 	best  []candidate // in order up to the limit
-	full  bool        // who stands behind the last one is not listed
+	full  bool        // streams after the last one are not listed
 	last  candidate
 }
 
-// candidate is what of a stream decides where it stands: one of a shard, or one
-// that has a goroutine of its own.
+// candidate is what decides a stream's place in the list: a stream of a shard, or one
+// with its own goroutine.
 type candidate struct {
 	lag      uint64
 	stamp    int64
@@ -31,14 +31,14 @@ type candidate struct {
 	standing *standing
 }
 
-// compare puts who lags most first, then who is oldest.
+// compare puts the stream with the most lag first, then the oldest.
 func (c candidate) compare(o candidate) int {
 	return cmp.Or(cmp.Compare(o.lag, c.lag), cmp.Compare(c.stamp, o.stamp))
 }
 
-// call asks all.
+// call asks all streams.
 func (r *roll) call(g *Gateway) {
-	r.best = make([]candidate, 0, r.limit+rolledAtOnce) // no shard makes room for them
+	r.best = make([]candidate, 0, r.limit+rolledAtOnce) // so that no shard has to grow it
 	for _, one := range g.subscribers.standing() {
 		if one.follows(r.watch) {
 			r.add(candidate{lag: one.lag(), stamp: one.who.stamp, standing: one})
@@ -57,7 +57,7 @@ func (r *roll) call(g *Gateway) {
 	}
 }
 
-// add counts one, and keeps it if it may be listed.
+// add counts a stream, and keeps it if it may be listed.
 func (r *roll) add(c candidate) {
 	r.count++
 	if r.limit > 0 && (!r.full || c.compare(r.last) < 0) {
@@ -65,7 +65,7 @@ func (r *roll) add(c candidate) {
 	}
 }
 
-// cut forgets those that are not listed.
+// cut drops the streams that are not listed.
 func (r *roll) cut() {
 	slices.SortFunc(r.best, candidate.compare)
 	if len(r.best) < r.limit || r.limit == 0 {
@@ -75,7 +75,7 @@ func (r *roll) cut() {
 	r.full, r.last = true, r.best[r.limit-1]
 }
 
-// list describes those that are listed. Who has left meanwhile is left out.
+// list describes the listed streams. It omits streams that have ended meanwhile.
 func (r *roll) list(g *Gateway) []subscriber {
 	found := make([]subscriber, len(r.best))
 	ofShard := map[*shard][]int{}
@@ -93,7 +93,7 @@ func (r *roll) list(g *Gateway) []subscriber {
 		}
 	}
 	for i := range found {
-		found[i].Lag = r.best[i].lag // that is why it stands here
+		found[i].Lag = r.best[i].lag // this lag decided its place
 	}
 	return slices.DeleteFunc(found, func(s subscriber) bool { return s.ID == "" })
 }

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// seat is where one stream stands with the snapshot budget: it has a share of it,
-// waits for one, or neither.
+// seat is the state of one stream in the snapshot budget: it has a share of it, waits
+// for one, or neither.
 type seat struct {
 	// Static after construction.
-	granted func() // the wait is over; must not block, nor use the budget
-	group   bool   // it is asked for one member of a group after the other
+	granted func() // called when the wait is over; must not block or use the budget
+	group   bool   // it is requested for the members of a group, one after the other
 
 	// Atomic.
 	moved atomic.Bool // since the last review
@@ -19,16 +19,16 @@ type seat struct {
 	in         *seatList // nil: in none
 	prev, next *seat
 	bytes      int64
-	streams    int       // for how many it stands while it waits
-	since      time.Time // it is where it is
+	streams    int       // number of streams it stands for while it waits
+	since      time.Time // when it came to be where it is
 	passed     bool      // it was let in before
-	slow       bool      // it lost its last seat since it did not move
+	slow       bool      // it lost its last seat because it did not move
 
 	// Owned by the stream.
-	before int // how many waited before it when it came
+	before int // how many streams were waiting before it when it came
 }
 
-// seatList is the seats that are taken, or one of the queues.
+// seatList is the list of taken seats, or one of the queues.
 type seatList struct {
 	first, last *seat
 	streams     int
@@ -45,8 +45,8 @@ func (l *seatList) add(p *seat) {
 	l.streams += p.streams
 }
 
-// addFirst adds one of a group whose others passed already: before those who came
-// later than the group, and after other groups, so that they take turns.
+// addFirst adds the seat of a group that has already passed with others: before those
+// that came later than the group, and after other groups, so that groups take turns.
 func (l *seatList) addFirst(p *seat) {
 	next := l.first
 	for next != nil && next.group {

@@ -21,17 +21,15 @@ const (
 	idleTimeout = 2 * time.Minute
 	// maxHeaderBytes bounds a request head; a full set of positions is 1 KiB.
 	maxHeaderBytes = 32 << 10
-	// pingAfter is the silence after which HTTP/2 and gRPC connections are
-	// asked whether they are still there.
+	// pingAfter is the silence after which HTTP/2 and gRPC connections are pinged.
 	pingAfter = 30 * time.Second
 )
 
 // Listeners is where a gateway serves. Serve closes them.
 type Listeners struct {
-	// HTTP serves HTTP/1.1 and HTTP/2: without TLS the latter by prior
-	// knowledge (h2c). It serves Handler; on a loopback address, unless
-	// Config.Hosts or Config.TrustedProxies speak of a proxy, OperationsHandler
-	// without the profiles.
+	// HTTP serves HTTP/1.1 and HTTP/2; without TLS the latter by prior knowledge
+	// (h2c). It serves Handler or, on a loopback address, OperationsHandler without
+	// the profiles, unless Config.Hosts or Config.TrustedProxies indicate a proxy.
 	HTTP net.Listener
 	// HTTPTLS, if not nil, serves HTTP over TLS. Its NextProtos are set.
 	HTTPTLS *tls.Config
@@ -39,9 +37,9 @@ type Listeners struct {
 	GRPC net.Listener
 	// GRPCTLS, if not nil, serves gRPC over TLS.
 	GRPCTLS *tls.Config
-	// Operations serves OperationsHandler; nil: nothing does. Nobody is asked for
-	// credentials: leave it on loopback, or see to it that only operators and
-	// their Prometheus reach it.
+	// Operations serves OperationsHandler; nil: nothing does. It asks for no
+	// credentials: leave it on loopback, or make sure that only operators and their
+	// Prometheus can reach it.
 	Operations net.Listener
 	// OperationsTLS, if not nil, serves Operations over TLS.
 	OperationsTLS *tls.Config
@@ -50,8 +48,8 @@ type Listeners struct {
 // Serve serves until ctx ends, then drains and returns nil: /readyz fails at once,
 // the listeners are closed after Config.DrainDelay, and the open streams get their
 // goodbye over Config.Drain. If the cause of ctx is ErrNoDelay, the listeners are
-// closed at once. Serve returns earlier, and with an error, if a listener fails.
-// Call it once.
+// closed at once. Serve returns earlier, with an error, if a listener fails. It must
+// be called only once.
 func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	if l.HTTP == nil {
 		return errors.New("gateway.Listeners: HTTP is missing")
@@ -118,7 +116,7 @@ func (g *Gateway) httpServer(h http.Handler) *http.Server {
 	}
 }
 
-// serveGRPC serves until the server is stopped, which may happen before it began.
+// serveGRPC serves until the server is stopped, which may happen before it begins.
 func serveGRPC(s *grpc.Server, l net.Listener) error {
 	err := s.Serve(grpcListener{l})
 	if errors.Is(err, grpc.ErrServerStopped) {
@@ -147,8 +145,8 @@ func (g *Gateway) grpcServer(c *tls.Config) *grpc.Server {
 	return s
 }
 
-// serverLog takes what net/http has to say: the faults of clients, which are
-// many, and panics of handlers, which are ours.
+// serverLog receives the log of net/http: faults of clients, which are many, and
+// panics of handlers, which are ours.
 type serverLog struct{ log *slog.Logger }
 
 // Write implements io.Writer, for one line.

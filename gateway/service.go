@@ -11,8 +11,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// service is watchtide.v1.WatchService: over gRPC, and in this process behind
-// the unary API. Its errors are problems, which are gRPC statuses as well.
+// service is watchtide.v1.WatchService: over gRPC, and in this process behind the
+// unary API. Its errors are problems, which are also gRPC statuses.
 //
 // All methods may be called from any goroutine.
 type service struct {
@@ -72,7 +72,7 @@ func upstreamMessage(ctx context.Context, u stream.Upstream) *api.Upstream {
 	}
 }
 
-// moment is nil for a time that never was.
+// moment returns nil for the zero time.
 func moment(t time.Time) *timestamppb.Timestamp {
 	if t.IsZero() {
 		return nil
@@ -80,7 +80,8 @@ func moment(t time.Time) *timestamppb.Timestamp {
 	return timestamppb.New(t)
 }
 
-// defaultPageSize is the number of resources in a page unless asked otherwise.
+// defaultPageSize is the number of resources in a page unless the request says
+// otherwise.
 const defaultPageSize = 1000
 
 // ListResources implements api.WatchServiceServer.
@@ -110,7 +111,7 @@ func (s *service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	if err != nil {
 		return nil, problemOf(err).onWatch(w.Name())
 	}
-	if page.Position.Epoch == "" { // an on-demand watch that stopped just now
+	if page.Position.Epoch == "" { // an on-demand watch that has just stopped
 		return nil, s.gateway.notPrimed(w)
 	}
 	return pageMessage(w.Name(), page), nil
@@ -131,7 +132,7 @@ func pageMessage(watch string, p stream.Page) *api.ListResourcesResponse {
 	return out
 }
 
-// resourceMessage makes the message of a resource; the value is not copied.
+// resourceMessage makes the message of a resource; it does not copy the value.
 func resourceMessage(r stream.Resource) *api.Resource {
 	key, encoding := stream.WireKey(r.Key)
 	return &api.Resource{
@@ -162,7 +163,7 @@ func (s *service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	switch {
 	case err != nil:
 		return nil, problemOf(err).onWatch(w.Name())
-	case !v.Primed(): // an on-demand watch that stopped just now
+	case !v.Primed(): // an on-demand watch that has just stopped
 		return nil, s.gateway.notPrimed(w)
 	case !ok:
 		return nil, newProblem(http.StatusNotFound, "watch %q has no resource with the key %q", w.Name(), key).onWatch(w.Name()).onKey(key)
@@ -226,8 +227,8 @@ func (s *service) writable(watch, wireKey, encoding string) (*stream.Watch, stri
 	return w, key, p
 }
 
-// writeError turns an error of a Writer into one that names the resource. An
-// error that is not one of the contract keeps its text for the log only.
+// writeError turns an error of a Writer into one that names the resource. An error
+// that is not part of the contract keeps its text for the log only.
 func writeError(w *stream.Watch, key string, err error) error {
 	p := problemOf(err)
 	if p.Status == http.StatusInternalServerError {

@@ -11,10 +11,10 @@ import (
 )
 
 // shard is the shard pump: one goroutine that carries the streams of very many
-// connections, all of plain HTTP/1.1. A stream that needs words of its own (a
-// snapshot, a client that does not keep up) is a lone. One that has everything is
-// a member of a group: those of the same watches at the same place, which get the
-// same bytes, rendered once.
+// connections, all of plain HTTP/1.1. A stream that needs bytes of its own (a
+// snapshot, a client that does not keep up) is a lone. A stream that has everything
+// is a member of a group: streams of the same watches at the same place, which get
+// the same bytes, rendered once.
 //
 // The goroutine runs while there is a stream.
 type shard struct {
@@ -25,36 +25,36 @@ type shard struct {
 	mu      sync.Mutex // guards the following fields
 	poll    poller     // nil: the goroutine does not run
 	arrived []*lone
-	granted []*lone  // whose turn it is to read much
-	called  []*group // of which a member may read much
-	asked   []func() // by those who want to know something of the streams
-	aborted bool     // all streams are closed as they are, and none is carried any more
+	granted []*lone  // whose turn to read much has come
+	called  []*group // a member of which may read much
+	asked   []func() // questions about the streams
+	aborted bool     // all streams are closed abruptly, and no more are carried
 
 	// Atomic.
 	rung    atomic.Bool // there may be news
-	alarmed atomic.Bool // even those who wait must look
+	alarmed atomic.Bool // streams that wait for their turn must look too
 
 	// Owned by the goroutine.
-	arriving  []*lone  // taken from arrived, and not welcomed yet
-	questions []func() // taken from asked, and not answered yet
+	arriving  []*lone  // taken from arrived, but not welcomed yet
+	questions []func() // taken from asked, but not answered yet
 	carried
 }
 
-// carried is what a shard carries. It begins empty each time when the goroutine
-// starts, and after a failure.
+// carried is what a shard carries. It is empty each time the goroutine starts, and
+// after a failure.
 //
 // Owned by the goroutine of its shard.
 type carried struct {
 	p       poller // poll
 	table   table
 	lones   map[int32]*lone // by slot
-	most    int             // how many of them there were at once
-	ready   []*lone         // those who may have something to say, in this order
+	most    int             // the most lones there were at once
+	ready   []*lone         // lones that may have something to say, in this order
 	named   map[string]*group
 	groups  []*group // by index; nil: free
 	free    []int32  // indexes of groups
-	due     []*group // those that may have something to say
-	before  []*group // room for due
+	due     []*group // groups that may have something to say
+	before  []*group // reused for due
 	quiet   quietGroups
 	bells   map[*stream.Watch]*bell
 	wheel   *wheel
@@ -71,21 +71,21 @@ func newCarried(p poller) carried {
 	}
 }
 
-// errAborted says that the gateway closes all streams.
+// errAborted means that the gateway closes all streams.
 var errAborted = errors.New("the gateway closes all streams")
 
 const (
-	// turnBytes is how much one stream is written before others have their turn.
+	// turnBytes is how much is written to one stream before others have their turn.
 	turnBytes = 256 << 10
-	// passMembers is how many members of a group are written before others have
+	// passMembers is how many members of a group are written to before others have
 	// their turn.
 	passMembers = 512
-	// lonesTurn is for how long lones are served before groups have their turn.
+	// lonesTurn is how long lones are served before groups have their turn.
 	lonesTurn = 5 * time.Millisecond
-	// sampled is how many writes one measurement of latency stands for.
+	// sampled is the number of writes for which one measurement of latency stands.
 	sampled = 64
-	// lingering is how long a connection whose stream has ended is kept for its
-	// client to read it to the end.
+	// lingering is how long a connection whose stream has ended is kept open for its
+	// client to read the rest.
 	lingering = 2 * time.Second
 )
 
@@ -93,8 +93,8 @@ func newShard(g *Gateway, s sockets) *shard {
 	return &shard{g: g, sockets: s, carried: newCarried(nil)}
 }
 
-// arrive hands a stream over. The error says why the shard cannot run; the stream
-// is the caller's then.
+// arrive hands a stream over. The error says why the shard cannot run; the caller
+// then still owns the stream.
 func (s *shard) arrive(l *lone) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *shard) ring() {
 	}
 }
 
-// alarm makes the shard look for news that concern all streams.
+// alarm makes the shard look for news that concerns all streams.
 func (s *shard) alarm() {
 	s.alarmed.Store(true)
 	s.ring()
@@ -150,8 +150,8 @@ func (s *shard) callGroup(g *group) {
 	}
 }
 
-// ask has a question looked into by the goroutine, and waits until it was. Without
-// a goroutine there is no stream to ask about.
+// ask runs a question on the goroutine, and waits until it is answered. Without a
+// goroutine there is no stream to ask about.
 func (s *shard) ask(question func()) {
 	answered := make(chan struct{})
 	if !s.hear(func() { defer close(answered); question() }) {
@@ -171,7 +171,7 @@ func (s *shard) hear(question func()) bool {
 	return true
 }
 
-// abort closes all streams as they are. None is carried any more.
+// abort closes all streams abruptly. No more are carried.
 func (s *shard) abort() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,15 +181,15 @@ func (s *shard) abort() {
 	}
 }
 
-// run carries streams until there is none. After a failure it begins again.
+// run carries streams until there are none. After a failure it starts again.
 func (s *shard) run(p poller) {
 	s.carried = newCarried(p)
 	for !s.carry() {
 	}
 }
 
-// carry carries streams until there is none. If it fails, which a fault of this
-// program is, it ends those that there are, and returns false.
+// carry carries streams until there are none. If it panics, which is a bug in this
+// program, it ends the streams there are and returns false.
 func (s *shard) carry() (done bool) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -210,7 +210,7 @@ func (s *shard) carry() (done bool) {
 	}
 }
 
-// retire ends the goroutine, unless somebody has arrived or asked meanwhile.
+// retire ends the goroutine, unless a stream or a question has arrived meanwhile.
 func (s *shard) retire() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,8 +223,8 @@ func (s *shard) retire() bool {
 	return true
 }
 
-// admit takes in the streams that have arrived, says whether there are any, and
-// answers who has asked.
+// admit takes in the streams that have arrived, answers the questions, and reports
+// whether there was news.
 func (s *shard) admit() bool {
 	s.mu.Lock()
 	granted, called, aborted := s.granted, s.called, s.aborted
@@ -252,7 +252,7 @@ func (s *shard) admit() bool {
 	return news
 }
 
-// take takes the first one out. Nothing is held of a list that is empty.
+// take removes and returns the first element. An empty list retains nothing.
 func take[T any](list *[]T) (first T) {
 	first, (*list)[0] = (*list)[0], first
 	if *list = (*list)[1:]; len(*list) == 0 {
@@ -291,8 +291,8 @@ func (s *shard) unfollow(w *stream.Watch) {
 	}
 }
 
-// listen waits for something to do, unless there is, and takes note of what
-// happened to connections.
+// listen waits for something to do, unless busy, and handles what happened to
+// connections.
 func (s *shard) listen(busy bool) error {
 	timeout := time.Duration(0)
 	if !busy {
@@ -308,7 +308,7 @@ func (s *shard) listen(busy bool) error {
 	return err
 }
 
-// patience is the time until something is due; negative: nothing is.
+// patience returns the time until something is due; negative: nothing is.
 func (s *shard) patience() time.Duration {
 	next := earlier(s.wheel.next(), s.quiet.next())
 	if next.IsZero() {
@@ -338,8 +338,8 @@ func (s *shard) notice(at int32, n notice) {
 	}
 }
 
-// probe sends something to a client that sends nothing more itself: if it left in
-// truth, that resets the connection.
+// probe sends something to a client that has ended its side: if it has in fact left,
+// that resets the connection.
 func (s *shard) probe(at int32) {
 	l := s.lones[at]
 	if l == nil {
@@ -349,8 +349,7 @@ func (s *shard) probe(at int32) {
 	s.enqueue(l)
 }
 
-// serve lets everybody have a turn, and says whether somebody has more to be
-// written now.
+// serve gives every stream a turn, and reports whether more must be written now.
 func (s *shard) serve(now time.Time) (busy bool) {
 	if !s.drains && s.g.admission.isDraining() {
 		s.drain(now)
@@ -367,7 +366,7 @@ func (s *shard) serve(now time.Time) (busy bool) {
 	return s.serveLones(now) || busy
 }
 
-// look sees whether something is due for one connection.
+// look checks whether something is due for one connection.
 func (s *shard) look(at int32, now time.Time) {
 	l := s.lones[at]
 	if l == nil {
@@ -409,8 +408,8 @@ func (s *shard) schedule(at int32, due time.Time) {
 	c.looked = nanosOf(s.wheel.add(s.table.key(at), due))
 }
 
-// drain draws for each member when it must leave, and for each stream that is
-// blocked. The others do so themselves.
+// drain draws the time to leave for each member, and for each stream that is blocked.
+// The others draw their own.
 func (s *shard) drain(now time.Time) {
 	s.drains = true
 	s.alarmed.Store(true)
@@ -427,7 +426,7 @@ func (s *shard) drain(now time.Time) {
 	}
 }
 
-// forget closes a connection, and gives back what stands for it.
+// forget closes a connection, and frees its slot and its references.
 func (s *shard) forget(l *lone) {
 	s.sockets.close(l.handle)
 	s.g.admission.leave(s.table.remove(l.slot))

@@ -1,10 +1,11 @@
 package gateway
 
 // fail ends all streams of a shard that failed, so that nothing of them is left, and
-// lets it begin again. Those that have arrived and were not welcomed yet go on.
+// lets the shard start again. Streams that have arrived but were not welcomed yet
+// continue.
 //
-// What the failure left half done must not stop it: each step is taken whatever
-// became of the others.
+// Whatever the failure left half done must not stop it: each step is taken regardless
+// of the outcome of the others.
 func (s *shard) fail(why error) {
 	s.g.log.Error("a shard of the pump failed: its streams end, and it begins again", "streams", s.table.count, "error", why)
 	for at := range s.table.slots {
@@ -23,7 +24,7 @@ func (s *shard) fail(why error) {
 	for _, b := range s.bells {
 		close(b.stop)
 	}
-	// Notices of connections that are closed by now must find no others.
+	// Notices for connections that are closed by now must not match later ones.
 	vacated := s.table
 	vacated.clear()
 	s.carried = newCarried(s.p)
@@ -38,8 +39,8 @@ func (s *shard) attempt(step func()) {
 	}
 }
 
-// abandon closes one connection, and gives back what was counted of its stream.
-// What its conversation holds is given back elsewhere: it may be a group's.
+// abandon closes one connection, and counts its stream out. What its conversation
+// holds is freed elsewhere: it may be a group's.
 func (s *shard) abandon(at int32) {
 	c := &s.table.slots[at]
 	s.sockets.close(c.handle)

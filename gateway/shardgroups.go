@@ -7,7 +7,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// hearBells lets the groups have a turn for whose watches there may be news.
+// hearBells gives a turn to the groups whose watches may have news.
 func (s *shard) hearBells() {
 	for _, b := range s.bells {
 		if b.rung.Swap(false) {
@@ -18,7 +18,7 @@ func (s *shard) hearBells() {
 	}
 }
 
-// enqueueGroup lets a group have a turn.
+// enqueueGroup queues a group for a turn.
 func (s *shard) enqueueGroup(g *group) {
 	if !g.queued && s.has(g) {
 		g.queued = true
@@ -26,13 +26,13 @@ func (s *shard) enqueueGroup(g *group) {
 	}
 }
 
-// has says whether a group has members still.
+// has reports whether a group still has members.
 func (s *shard) has(g *group) bool {
 	return int(g.index) < len(s.groups) && s.groups[g.index] == g
 }
 
-// serveGroups serves the groups that may have something to say, and says whether
-// one has more to be written now.
+// serveGroups serves the groups that may have something to say, and reports whether
+// one of them has more to write now.
 func (s *shard) serveGroups(now time.Time) (busy bool) {
 	s.quiet.due(now, s.enqueueGroup)
 	due := s.due
@@ -51,7 +51,7 @@ func (s *shard) serveGroups(now time.Time) (busy bool) {
 	return len(s.due) > 0
 }
 
-// serveGroup says what is new to a group, and writes it to some of the members.
+// serveGroup says the news to a group, and writes it to some of the members.
 func (s *shard) serveGroup(g *group, now time.Time) (busy bool) {
 	switch {
 	case g.removed():
@@ -65,7 +65,7 @@ func (s *shard) serveGroup(g *group, now time.Time) (busy bool) {
 	return !all || g.behind > 0
 }
 
-// each calls f for those who are members now; f may take them out.
+// each calls f for the current members; f may remove them.
 func (s *shard) each(g *group, f func(at int32)) {
 	s.slots = append(s.slots[:0], g.members...)
 	for _, at := range s.slots {
@@ -85,7 +85,7 @@ func (s *shard) pass(g *group) {
 		if c.sent == g.end() {
 			continue
 		}
-		oldest := g.oldest // gone once all have it
+		oldest := g.oldest // cleared once all have it
 		s.writeMember(g, at, c)
 		if n%sampled == 0 && !oldest.IsZero() {
 			s.g.metrics.commitToWrite(time.Since(oldest))
@@ -133,13 +133,13 @@ func (s *shard) join(l *lone) bool {
 	return true
 }
 
-// found makes a group that is where l is.
+// found makes a group at the position of l.
 func (s *shard) found(l *lone) *group {
 	if len(s.free) == 0 {
 		s.free, s.groups = append(s.free, int32(len(s.groups))), append(s.groups, nil)
 	}
 	g := &group{conversation: l.fork(), key: l.key, index: s.free[len(s.free)-1]}
-	g.turns = false // it is beside its watches, and never has much to look at
+	g.turns = false // it is as far as its watches, and never has much to look at
 	s.free = s.free[:len(s.free)-1]
 	s.groups[g.index], s.named[g.key] = g, g
 	for i := range g.follows {
@@ -162,7 +162,7 @@ func (s *shard) disband(g *group) {
 	s.quiet.remove(g)
 }
 
-// secede makes a stream of its own of a member, with what it was not written.
+// secede turns a member into a lone stream, with the bytes that it was not written.
 func (s *shard) secede(at int32) *lone {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]
@@ -205,7 +205,7 @@ func (s *shard) leave(at int32, why departureReason) {
 	s.g.metrics.streamClosed(g.transport())
 }
 
-// farewell sends a member away whose time has come.
+// farewell sends away a member whose time has come.
 func (s *shard) farewell(at int32) {
 	reason := stream.GoodbyeMaxAge
 	if s.table.slots[at].drains() {

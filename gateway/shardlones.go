@@ -11,8 +11,8 @@ func (s *shard) addLone(l *lone) {
 	s.most = max(s.most, len(s.lones))
 }
 
-// removeLone takes one out. A map keeps the room that it once had: that of a rush
-// would stay behind for each stream that is a member by now.
+// removeLone removes a lone. A map never shrinks: the room that a rush of arrivals
+// needed would stay allocated after its streams became members.
 func (s *shard) removeLone(l *lone) {
 	delete(s.lones, l.slot)
 	if len(s.lones) == 0 && s.most >= rush {
@@ -20,7 +20,7 @@ func (s *shard) removeLone(l *lone) {
 	}
 }
 
-// serveLones serves those who may have something to say, one after the other.
+// serveLones serves the lones that may have something to say, one after the other.
 func (s *shard) serveLones(now time.Time) (busy bool) {
 	s.listenToBells()
 	began := time.Now() // the groups have had their time
@@ -28,8 +28,8 @@ func (s *shard) serveLones(now time.Time) (busy bool) {
 		l := s.ready[0]
 		s.ready[0], s.ready = nil, s.ready[1:]
 		l.queued = false
-		// One that was blocked while it waited has its turn when its connection takes
-		// bytes.
+		// A stream that was blocked while it waited gets its turn when its connection
+		// takes bytes.
 		if s.lones[l.slot] == l && l.blocked.IsZero() && s.serveLone(l, now) {
 			s.enqueue(l)
 		}
@@ -37,7 +37,7 @@ func (s *shard) serveLones(now time.Time) (busy bool) {
 	return len(s.ready) > 0
 }
 
-// listenToBells lets those have a turn for whom there may be news.
+// listenToBells gives a turn to the streams that may have news.
 func (s *shard) listenToBells() {
 	rung, alarmed := s.rung.Swap(false), s.alarmed.Swap(false)
 	if !rung && !alarmed {
@@ -50,7 +50,7 @@ func (s *shard) listenToBells() {
 	}
 }
 
-// enqueue lets a stream have a turn, unless its connection takes no bytes.
+// enqueue queues a stream for a turn, unless its connection takes no bytes.
 func (s *shard) enqueue(l *lone) {
 	if !l.queued && l.blocked.IsZero() {
 		l.queued = true
@@ -58,8 +58,8 @@ func (s *shard) enqueue(l *lone) {
 	}
 }
 
-// moves says whether a connection takes a byte after all: the system tells only
-// when it has room for many.
+// moves reports whether a connection takes a byte after all: the system reports it
+// only when it has room for many.
 func (s *shard) moves(l *lone, now time.Time) bool {
 	n, err := s.flush(l, now)
 	if n == 0 || err != nil && !errors.Is(err, errBlocked) {
@@ -73,7 +73,7 @@ func (s *shard) moves(l *lone, now time.Time) bool {
 	return true
 }
 
-// serveLone lets a stream of its own say what it has, for a turn.
+// serveLone lets a lone stream say what it has, for one turn.
 func (s *shard) serveLone(l *lone, now time.Time) (busy bool) {
 	for wrote := 0; wrote < turnBytes; {
 		if !l.finished.IsZero() {
@@ -134,8 +134,8 @@ func (s *shard) rest(l *lone) {
 	}
 }
 
-// finish ends a stream whose last chunk was written, and lets its client read it
-// to the end: a connection that is closed with bytes unread is reset.
+// finish ends a stream whose last chunk was written, and lets its client read the
+// rest: a connection that is closed with unread bytes is reset.
 func (s *shard) finish(l *lone, now time.Time) {
 	l.saidGoodbye()
 	l.finished = now
@@ -146,8 +146,8 @@ func (s *shard) finish(l *lone, now time.Time) {
 	s.schedule(l.slot, l.due(0))
 }
 
-// drop closes the connection of a stream of its own. One that was sent away has
-// left for that reason, however its connection ends.
+// drop closes the connection of a lone stream. A stream that was sent away is
+// recorded with that reason, however its connection ends.
 func (s *shard) drop(l *lone, why departureReason) {
 	if !l.finished.IsZero() {
 		why = departureReason(l.farewell)

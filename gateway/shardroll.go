@@ -3,18 +3,18 @@ package gateway
 import "slices"
 
 const (
-	// rolledAtOnce is how many connections of a shard are looked at before its
-	// streams have their turn.
+	// rolledAtOnce is how many connections of a shard are examined before its streams
+	// have their turn.
 	rolledAtOnce = 2048
-	// describedAtOnce is how many of them are described.
+	// describedAtOnce is how many of them are described at once.
 	describedAtOnce = 128
 )
 
-// answer adds the streams of a slice of the table, and returns where the next one
+// answer adds the streams of a slice of the table, and returns where the next slice
 // begins; negative: there is none.
 func (s *shard) answer(r *roll, from int32) (next int32) {
 	to := min(from+rolledAtOnce, int32(len(s.table.slots)))
-	of, wanted, lag := int32(vacant), false, uint64(0) // the group of the one before
+	of, wanted, lag := int32(vacant), false, uint64(0) // the group of the previous stream
 	for at := from; at < to; at++ {
 		c := &s.table.slots[at]
 		switch {
@@ -38,12 +38,13 @@ func (s *shard) answer(r *roll, from int32) (next int32) {
 	return to
 }
 
-// wanted says whether who asks for the streams of a watch, or of all, wants this.
+// wanted reports whether a request for the streams of a watch, or of all, includes
+// this one.
 func (c *conversation) wanted(watch string) bool {
 	return watch == "" || slices.ContainsFunc(c.watches, func(w watchChoice) bool { return w.name == watch })
 }
 
-// describe describes some of the candidates, those that are still there.
+// describe describes those of some candidates that are still there.
 func (s *shard) describe(all []candidate, some []int, found []subscriber) {
 	for _, i := range some {
 		at, there := s.table.find(all[i].key)

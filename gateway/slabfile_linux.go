@@ -12,23 +12,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// slabFile holds copies of slabs of the log in a file in memory (memfd_create(2)),
-// from which the kernel sends them to any number of connections without copying
-// the bytes for each: sendfile(2). A slab is copied when it is sent for the second
-// time within a while, so that a lone snapshot does not pay for it.
+// slabFile holds copies of slabs of the log in a memory file (memfd_create(2)), from
+// which the kernel sends them to any number of connections with sendfile(2), without
+// copying the bytes for each. A slab is copied when it is sent for the second time
+// within a while, so that a single snapshot does not pay for it.
 //
-// Bytes that were published never change, so a slice is known by its address.
-// While it is in the file it is held, so that nothing else can come to lie there.
+// Published bytes never change, so a slice is identified by its address. The slice is
+// retained while it is in the file, so that nothing else can be allocated at that
+// address.
 //
 // All methods may be called from any goroutine.
 type slabFile struct {
-	budget int64 // static after construction: how many bytes are kept at most
+	budget int64 // static after construction: the most bytes that are kept
 
 	mu     sync.RWMutex // guards the following fields; held for reading while the kernel reads the file
-	file   *os.File     // nil: there was none to be had, or none is needed yet
+	file   *os.File     // nil: not available, or not needed yet
 	failed bool         // the system has no such files
 	pages  map[uintptr]*list.Element
-	recent list.List // of *slabPage: the one that was used last is the first
+	recent list.List // of *slabPage: the most recently used first
 	free   []int64   // places in the file without a page
 	end    int64     // of the places that were ever used
 	seen   map[uintptr]time.Time
@@ -43,34 +44,34 @@ type slabPage struct {
 }
 
 const (
-	// slabFileBudget is how many bytes are kept in the file at most.
+	// slabFileBudget is the most bytes that are kept in the file.
 	slabFileBudget = 32 << 20
 	// slabFilePage is the room for one page: a full slab of the log.
 	slabFilePage = 64 << 10
-	// slabFileSmallest is how small a slice may be to be worth a call of its own:
-	// several compressed ones go together in one instead.
+	// slabFileSmallest is the smallest size of a slice that is worth a call of its
+	// own: several compressed ones go into one call instead.
 	slabFileSmallest = 16 << 10
-	// slabFileKeeps is how long a page that nobody asks for is kept, and how long
-	// it is known that a slice was sent once.
+	// slabFileKeeps is how long an unused page is kept, and how long it is remembered
+	// that a slice was sent once.
 	slabFileKeeps = 2 * time.Second
-	// slabFileSeen is how many slices that were sent once are known.
+	// slabFileSeen is how many slices that were sent once are remembered.
 	slabFileSeen = 4096
 )
 
-// A slice is known by its address while its bytes never change. The buffers that
-// an outbox uses again do change: they must be too small for the file. This does
-// not compile unless outboxKept < slabFileSmallest.
+// A slice is identified by its address because its bytes never change. The buffers
+// that an outbox reuses do change: they must be too small for the file. This does not
+// compile unless outboxKept < slabFileSmallest.
 const _ uint = slabFileSmallest - outboxKept - 1
 
 func newSlabFile() *slabFile {
 	return &slabFile{budget: slabFileBudget, pages: map[uintptr]*list.Element{}, seen: map[uintptr]time.Time{}}
 }
 
-// lastByte names a slice: what is left of one that was sent in part ends at the
+// lastByte identifies a slice: the rest of a slice that was sent in part ends at the
 // same place.
 func lastByte(p []byte) uintptr { return uintptr(unsafe.Pointer(&p[len(p)-1])) }
 
-// send sends p to a socket, out of the file; false: it is not there.
+// send sends p to a socket from the file. It returns false if p is not there.
 func (f *slabFile) send(socket int, p []byte) (n int, err error, there bool) {
 	if len(p) < slabFileSmallest || len(p) > slabFilePage || !f.have(p, time.Now()) {
 		return 0, nil, false
@@ -79,13 +80,13 @@ func (f *slabFile) send(socket int, p []byte) (n int, err error, there bool) {
 	defer f.mu.RUnlock()
 	e := f.pages[lastByte(p)]
 	if e == nil {
-		return 0, nil, false // it had to go again at once
+		return 0, nil, false // it was evicted at once
 	}
 	at := e.Value.(*slabPage).at + int64(len(e.Value.(*slabPage).bytes)-len(p))
 	return sendFile(socket, int(f.file.Fd()), at, len(p))
 }
 
-// sendFile asks the kernel without telling the scheduler: the call cannot block.
+// sendFile bypasses the scheduler: the call cannot block.
 func sendFile(socket, file int, at int64, size int) (int, error, bool) {
 	n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDFILE, uintptr(socket), uintptr(file), uintptr(unsafe.Pointer(&at)), uintptr(size), 0, 0)
 	if errno != 0 {
@@ -94,7 +95,7 @@ func sendFile(socket, file int, at int64, size int) (int, error, bool) {
 	return int(n), nil, true
 }
 
-// have says whether p is in the file, where it is put if it was sent before.
+// have reports whether p is in the file. It puts p there if it was sent before.
 func (f *slabFile) have(p []byte, now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -114,7 +115,7 @@ func (f *slabFile) have(p []byte, now time.Time) bool {
 	return f.copy(key, p, now)
 }
 
-// copy puts p into the file; false: there is no room for it.
+// copy puts p into the file. It returns false if there is no room.
 func (f *slabFile) copy(key uintptr, p []byte, now time.Time) bool {
 	at, ok := f.place(now)
 	if !ok {
@@ -132,8 +133,8 @@ func (f *slabFile) copy(key uintptr, p []byte, now time.Time) bool {
 	return true
 }
 
-// place finds room for a page: a free place, a new one, or that of a page which
-// nobody has asked for in a while.
+// place finds room for a page: a free place, a new one, or that of a page that has
+// not been used for a while.
 func (f *slabFile) place(now time.Time) (int64, bool) {
 	if !f.open() {
 		return 0, false
@@ -157,20 +158,21 @@ func (f *slabFile) open() bool {
 	if f.file == nil && !f.failed {
 		fd, err := unix.MemfdCreate("watchtide-slabs", unix.MFD_CLOEXEC)
 		if f.failed = err != nil || hugeFiles(hugeFilesSetting); f.failed {
-			unix.Close(fd) // if it is one
+			unix.Close(fd) // if it is valid
 			return false
 		}
-		f.file = os.NewFile(uintptr(fd), "watchtide-slabs") // closed when it is garbage
+		f.file = os.NewFile(uintptr(fd), "watchtide-slabs") // closed when it is garbage collected
 	}
 	return f.file != nil
 }
 
-// hugeFilesSetting says whether files in memory have huge pages; see
+// hugeFilesSetting says whether memory files have huge pages; see
 // Documentation/admin-guide/mm/transhuge.rst of Linux.
 const hugeFilesSetting = "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
 
-// hugeFiles says whether files in memory may have huge pages unasked. A hole in one
-// of those is zeroed where it is, so that it would show in what is on its way.
+// hugeFiles reports whether memory files may have huge pages by default. A hole in
+// one of those is zeroed in place, which would corrupt bytes that are still being
+// sent.
 func hugeFiles(setting string) bool {
 	text, err := os.ReadFile(setting)
 	if err != nil {
@@ -181,20 +183,20 @@ func hugeFiles(setting string) bool {
 	return chosen != "never" && chosen != "advise" && chosen != "deny"
 }
 
-// forget takes out the pages that were not used since.
+// forget evicts the pages that were not used since then.
 func (f *slabFile) forget(since time.Time) {
 	for e := f.recent.Back(); e != nil && e.Value.(*slabPage).used.Before(since); e = f.recent.Back() {
 		one := f.recent.Remove(e).(*slabPage)
 		delete(f.pages, lastByte(one.bytes))
-		// Connections may still be sending the memory, which is theirs from now
-		// on: a hole in the file is new memory once it is written to.
+		// Connections may still be sending the memory, which then belongs to them: a
+		// hole in the file gets new memory once it is written to.
 		if err := unix.Fallocate(int(f.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, one.at, slabFilePage); err == nil {
 			f.free = append(f.free, one.at)
 		}
 	}
 }
 
-// sweepUnused gives memory back when the storm is over.
+// sweepUnused frees memory when the storm is over.
 func (f *slabFile) sweepUnused() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -5,20 +5,21 @@ import (
 	"time"
 )
 
-// snapshotBudget bounds the snapshot bytes that are in flight: written, and not yet
-// with their clients. They are not copied, but each stream in a snapshot fills the
-// buffer of its connection in the kernel, and holds the version that it reads; so
-// what is bounded is how many streams read much at a time. Those that must wait are
-// served in the order in which they came; those with a position, who need few
-// bytes, before those without, but for every fourth seat, so that both go on.
+// snapshotBudget bounds the snapshot bytes in flight: those that are written but have
+// not reached their clients. They are not copied, but each stream in a snapshot fills
+// the kernel buffer of its connection and holds the version that it reads. The bound
+// is therefore on how many streams read much at a time. Streams that must wait are
+// served in the order in which they came. Those with a position, which need few
+// bytes, go before those without, except for every fourth seat, so that both make
+// progress.
 //
 // A seat is taken back from a stream that moves less than a flush in a second, if
 // others wait: clients that stall must not hold up the queue until they time out.
-// Such a stream queues with its kind from then on, and gets every fourth seat: many
-// that trickle take that much from the others, and no more.
+// From then on such a stream queues with its kind, which gets every fourth seat: many
+// trickling clients take that much from the others, but no more.
 //
-// All methods may be called from any goroutine. A seat's granted is called with
-// the lock held.
+// All methods may be called from any goroutine. A seat's granted is called with the
+// lock held.
 type snapshotBudget struct {
 	// Static after construction.
 	size    int64
@@ -29,21 +30,21 @@ type snapshotBudget struct {
 	held    seatList
 	resumes seatList // waiting, with a position
 	wholes  seatList // waiting, without one
-	slow    seatList // waiting, who lost their last seat
+	slow    seatList // waiting, having lost their last seat
 	passed  int      // how many with a position were let in before those without
-	quick   int      // how many were let in before those who lost their last seat
+	quick   int      // how many were let in before those that lost their last seat
 	review  *time.Timer
 }
 
 const (
 	// smallSnapshot is how much may be sent without a seat.
 	smallSnapshot = 64 << 10
-	// seatBytes is the most that one stream has in flight: see unsentBytes, and
-	// what is written at once.
+	// seatBytes is the most that one stream has in flight: see unsentBytes, and what
+	// is written at once.
 	seatBytes = 256 << 10
 	// passBefore is how many with a position pass before one without.
 	passBefore = 3
-	// reviewEvery is how often it is seen who moves.
+	// reviewEvery is how often it is checked which streams move.
 	reviewEvery = time.Second
 )
 
@@ -51,8 +52,8 @@ func newSnapshotBudget(size int64, m *metrics) *snapshotBudget {
 	return &snapshotBudget{size: size, metrics: m}
 }
 
-// ask gives p a seat for so many bytes, or lets it queue for one, on behalf of so
-// many streams; false: it waits. It may be asked again and again.
+// ask gives p a seat for the given bytes, or queues it for one, on behalf of the
+// given number of streams. It returns false if p waits. It may be called repeatedly.
 func (b *snapshotBudget) ask(p *seat, streams int, bytes int64, whole bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,8 +80,8 @@ func (b *snapshotBudget) ask(p *seat, streams int, bytes int64, whole bool) bool
 	return p.in == &b.held
 }
 
-// handOver gives the seat that one stream has to another, which has none; false:
-// it has none any more.
+// handOver gives the seat of one stream to another, which has none. It returns false
+// if from no longer has one.
 func (b *snapshotBudget) handOver(from, to *seat) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,7 +123,7 @@ func (b *snapshotBudget) takeBack(p *seat) {
 	p.in.remove(p)
 }
 
-// letIn gives seats to those whose turn it is, as far as they last.
+// letIn gives seats to the streams whose turn it is, as long as there is room.
 func (b *snapshotBudget) letIn() {
 	for {
 		from := b.nextQueue()
@@ -141,7 +142,7 @@ func (b *snapshotBudget) letIn() {
 	b.metrics.snapshotsNow(b.used, b.waiting())
 }
 
-// nextQueue is the one whose first is next.
+// nextQueue returns the queue whose first seat is next.
 func (b *snapshotBudget) nextQueue() *seatList {
 	if from := b.nextQuick(); b.slow.first == nil || from.first != nil && b.quick < passBefore {
 		return from
@@ -168,15 +169,15 @@ func (b *snapshotBudget) countPassed(from *seatList) {
 	}
 }
 
-// startReview looks at those who have a seat while somebody waits for one.
+// startReview schedules a review of the seats while a stream waits for one.
 func (b *snapshotBudget) startReview() {
 	if b.review == nil {
 		b.review = time.AfterFunc(reviewEvery, b.takeBackIdle)
 	}
 }
 
-// takeBackIdle takes the seats of those who did not move, and remembers that of them
-// until they do.
+// takeBackIdle takes back the seats of streams that did not move, and remembers that
+// about them until they do.
 func (b *snapshotBudget) takeBackIdle() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

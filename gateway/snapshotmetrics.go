@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// makeSnapshots makes what is counted of the snapshot budget.
+// makeSnapshots makes the metrics of the snapshot budget.
 func (m *metrics) makeSnapshots() {
 	m.snapshotWait = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    namespace + "snapshot_wait_seconds",
@@ -27,7 +27,7 @@ func (m *metrics) makeSnapshots() {
 // waitedForSnapshot observes how long a stream waited for its turn.
 func (m *metrics) waitedForSnapshot(d time.Duration) { m.snapshotWait.Observe(d.Seconds()) }
 
-// snapshotsNow says how much of the budget is taken, and how many wait for it.
+// snapshotsNow records how much of the budget is taken, and how many wait for it.
 func (m *metrics) snapshotsNow(taken int64, waiting int) {
 	m.snapshotBytes.Set(float64(taken))
 	m.snapshotWaiting.Set(float64(waiting))

@@ -12,14 +12,13 @@ import (
 	"time"
 )
 
-// solo is a stream of the goroutine pump that has its connection for itself: it
-// was taken from net/http, with TLS if there is any. What is left of it while it
-// waits is one goroutine with a small stack; net/http would keep two, and its
-// buffers.
+// solo is a stream of the goroutine pump that has a connection to itself, taken from
+// net/http, with TLS if there is any. While it waits, all that remains is one
+// goroutine with a small stack; net/http would keep two, and its buffers.
 //
 // Owned by that goroutine.
 type solo struct {
-	// Static after construction, but for ended.
+	// Static after construction, except ended.
 	of     *solos
 	conn   net.Conn // to write to
 	bottom net.Conn // of conn
@@ -29,7 +28,7 @@ type solo struct {
 	ended bool // it was noticed that the client sends nothing more
 }
 
-// solos are all of them.
+// solos is the set of all solos.
 //
 // All methods may be called from any goroutine.
 type solos struct {
@@ -38,17 +37,17 @@ type solos struct {
 	running sync.WaitGroup
 
 	mu      sync.Mutex // guards the following fields
-	lookout lookout    // nil: there was no solo yet
+	lookout lookout    // nil: there has been no solo yet
 	open    map[*solo]struct{}
-	aborted bool // there will be no more
+	aborted bool // no more are admitted
 }
 
 func newSolos(newLookout func() (lookout, error)) *solos {
 	return &solos{newLookout: newLookout, open: map[*solo]struct{}{}}
 }
 
-// carry takes a stream, with its connection, from net/http; false: it cannot, and
-// nothing has happened. Then net/http's own goroutine can.
+// carry takes a stream, with its connection, from net/http. If it returns false,
+// nothing has happened, and net/http's own goroutine can carry the stream.
 func (s *solos) carry(w http.ResponseWriter, r *http.Request, c conversation) bool {
 	conn, whole := wholeConn(r)
 	if s.newLookout == nil || !whole {
@@ -68,8 +67,8 @@ func (s *solos) carry(w http.ResponseWriter, r *http.Request, c conversation) bo
 		}
 		s.dismiss(one)
 	}()
-	// Whatever the client has sent behind its request is not answered: the
-	// response says that it is the last one.
+	// Anything that the client sent after its request is not answered: the response
+	// says that it is the last one.
 	if _, _, err := http.NewResponseController(w).Hijack(); err != nil {
 		return false
 	}
@@ -80,7 +79,7 @@ func (s *solos) carry(w http.ResponseWriter, r *http.Request, c conversation) bo
 	return true
 }
 
-// admit takes a solo in; false: the system does not let it.
+// admit admits a solo. It returns false if the system does not permit it.
 func (s *solos) admit(one *solo) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +101,7 @@ func (s *solos) admit(one *solo) bool {
 	return true
 }
 
-// dismiss forgets a solo, whose connection is not closed.
+// dismiss forgets a solo. It does not close the connection.
 func (s *solos) dismiss(one *solo) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +110,7 @@ func (s *solos) dismiss(one *solo) {
 	s.running.Done()
 }
 
-// abort closes all streams as they are, and waits for their goroutines.
+// abort closes all streams abruptly, and waits for their goroutines.
 func (s *solos) abort() {
 	s.mu.Lock()
 	s.aborted = true
@@ -125,8 +124,8 @@ func (s *solos) abort() {
 	s.running.Wait()
 }
 
-// run carries the stream to its end. What is on the stack here stays there while
-// the stream waits: nothing large.
+// run carries the stream to its end. Variables on the stack here stay there while the
+// stream waits, so there is nothing large.
 func (s *solo) run(p *pump) {
 	defer s.end(p)
 	p.far, p.waiter.input = s.far, s.far.news
@@ -141,12 +140,12 @@ func (s *solo) run(p *pump) {
 	p.run()
 }
 
-// end closes the connection, also if the stream failed: a panic of one is not the
-// end of all.
+// end closes the connection, even if the stream failed: the panic of one stream must
+// not end all of them.
 func (s *solo) end(p *pump) {
 	if v := recover(); v != nil {
 		p.g.log.Error("a stream failed", "error", &panicError{value: v, stack: debug.Stack()})
-		p.release() // if it failed before it began
+		p.release() // in case it failed before it began
 	} else if p.farewell != "" && p.out.failure() == nil {
 		s.linger()
 	}
@@ -155,11 +154,12 @@ func (s *solo) end(p *pump) {
 	p.g.admission.leave(p.guest)
 }
 
-// listenAtOnce is how many bytes of a client are read before its stream goes on.
+// listenAtOnce is how many bytes of a client are read before its stream continues.
 const listenAtOnce = 64 << 10
 
-// listen takes note of what the client does; false: it left. One that ends its side
-// alone is sent something at once, which resets the connection if it left in truth.
+// listen handles what the client does. It returns false if the client left. A client
+// that ends only its own side is sent something at once, which resets the connection
+// if it has in fact left.
 func (s *solo) listen(p *pump) bool {
 	if s.far.gone.Load() || s.far.reads && !s.ended && !s.read() {
 		return false
@@ -171,9 +171,9 @@ func (s *solo) listen(p *pump) bool {
 	return true
 }
 
-// read reads and forgets what a TLS client has sent, and answers what TLS itself
-// wants answered; false: the client left. To end one side alone is part of TLS 1.3
-// (RFC 8446, section 6.1); before, it ended both.
+// read reads and drops what a TLS client has sent, and answers what TLS itself
+// requires. It returns false if the client left. Ending one side alone is part of TLS
+// 1.3 (RFC 8446, section 6.1); before that, it ended both.
 func (s *solo) read() bool {
 	buffer := gatherBuffers.Get().(*[]byte)
 	defer gatherBuffers.Put(buffer)
@@ -194,11 +194,11 @@ func (s *solo) read() bool {
 	return true
 }
 
-// linger lets the client read a stream that has ended to the end: a connection
-// that is closed with bytes unread is reset.
+// linger lets the client read the rest of a stream that has ended: a connection that
+// is closed with unread bytes is reset.
 func (s *solo) linger() {
 	if c, ok := s.conn.(*tls.Conn); ok {
-		_ = c.CloseWrite() // an error is that the client left
+		_ = c.CloseWrite() // an error means that the client left
 	}
 	half, ok := s.bottom.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil || s.bottom.SetReadDeadline(time.Now().Add(lingering)) != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// standing is what a stream that has a goroutine of its own shows to others: how
-// far it was at its last turn.
+// standing is what a stream with its own goroutine shows to others: how far it was at
+// its last turn.
 type standing struct {
 	// Static after construction.
 	who       identity
@@ -28,7 +28,7 @@ func newStanding(who identity, transport string, gzip bool, names ...string) *st
 	}
 }
 
-// show takes over how far the stream is.
+// show records how far the stream is.
 func (s *standing) show(d delivered, progress func(i int) stream.Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *standing) lag() (lag uint64) {
 	return lag
 }
 
-// subscriber is the stream as it is listed, without its user agent.
+// subscriber returns the stream's entry in the list, without its user agent.
 func (s *standing) subscriber() subscriber {
 	out := subscriber{Transport: s.transport, Encoding: encodingName(s.gzip)}
 	out.identify(s.who)

@@ -38,7 +38,7 @@ func (s *subscriber) follow(watch string, p stream.Progress) {
 	s.Lag += p.Lag()
 	s.CatchingUp = s.CatchingUp || p.CatchingUp
 	if p.Position == (stream.Position{}) {
-		return // nothing was delivered of it
+		return // nothing of it was delivered
 	}
 	if s.Position != "" {
 		s.Position += ","
@@ -50,7 +50,7 @@ func (s *subscriber) watches(name string) bool {
 	return name == "" || slices.Contains(s.Watches, name)
 }
 
-// encodingName is how a stream is sent: gzip, or as it is.
+// encodingName returns the encoding of a stream: "gzip", or "" for none.
 func encodingName(gzip bool) string {
 	if gzip {
 		return "gzip"
@@ -58,7 +58,7 @@ func encodingName(gzip bool) string {
 	return ""
 }
 
-// instant is a time as the API shows it.
+// instant returns a time as the API shows it.
 func instant(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 // departure is a stream that has ended.
@@ -68,12 +68,12 @@ type departure struct {
 	Reason departureReason `json:"reason"`
 }
 
-// departureReason is why a stream has ended: a stream.GoodbyeReason, or what
-// follows, where there was no goodbye.
+// departureReason is why a stream ended: a stream.GoodbyeReason or, if there was no
+// goodbye, one of the following.
 type departureReason string
 
 const (
 	leftByItself   departureReason = "client_closed" // the client hung up
 	leftUnread     departureReason = "write_timeout" // the client did not read
-	leftByAccident departureReason = "aborted"       // the gateway closed it as it was
+	leftByAccident departureReason = "aborted"       // the gateway closed it abruptly
 )

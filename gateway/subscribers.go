@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// subscribers remembers what is not told by the streams themselves: who they are
-// from, those that have a goroutine of their own, and who left last.
+// subscribers remembers what the streams themselves do not know: user agents, the
+// streams that have their own goroutine, and the streams that left last.
 //
 // All methods may be called from any goroutine.
 type subscribers struct {
 	mu        sync.Mutex // guards the following fields
-	stamp     int64      // the last one that was given
+	stamp     int64      // the last one that was assigned
 	agents    tally[string]
 	standings map[*standing]struct{}
 	newest    []departure // a ring
@@ -24,9 +24,9 @@ type subscribers struct {
 }
 
 const (
-	// departuresKept is how many of those who left are remembered.
+	// departuresKept is how many streams that left are remembered.
 	departuresKept = 100
-	// agentKept is how much of the name of a user agent is.
+	// agentKept is how many bytes of a user agent are kept.
 	agentKept = 128
 )
 
@@ -34,13 +34,13 @@ func newSubscribers() *subscribers {
 	return &subscribers{standings: map[*standing]struct{}{}, reasons: map[departureReason]uint64{}}
 }
 
-// enter takes note of whom a stream is for. It must be given to leave, or to
+// enter registers the origin of a stream. The identity must be passed to leave or to
 // forget.
 func (s *subscribers) enter(from netip.AddrPort, agent string) identity {
 	if len(agent) > agentKept {
 		agent = agent[:agentKept]
 	}
-	agent = strings.Clone(strings.ToValidUTF8(agent, "")) // not all of a request for the sake of it
+	agent = strings.Clone(strings.ToValidUTF8(agent, "")) // so that it does not retain the whole request
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stamp = max(s.stamp+1, nanosOf(time.Now()))
@@ -51,7 +51,7 @@ func (s *subscribers) enter(from netip.AddrPort, agent string) identity {
 	return who
 }
 
-// agent returns the user agent of a stream that did not leave yet.
+// agent returns the user agent of a stream that has not left yet.
 func (s *subscribers) agent(who identity) string {
 	if who.agent == 0 {
 		return ""
@@ -61,7 +61,8 @@ func (s *subscribers) agent(who identity) string {
 	return s.agents.key(who.agent - 1)
 }
 
-// agentOf is agent for one that has a goroutine of its own; empty if it has left.
+// agentOf is agent for a stream with its own goroutine; it is empty if the stream has
+// left.
 func (s *subscribers) agentOf(one *standing) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +72,7 @@ func (s *subscribers) agentOf(one *standing) string {
 	return s.agents.key(one.who.agent - 1)
 }
 
-// leave follows the end of a stream.
+// leave records the end of a stream.
 func (s *subscribers) leave(who identity, last subscriber, why departureReason) {
 	last.identify(who)
 	d := departure{subscriber: last, Left: instant(time.Now()), Reason: why}
@@ -87,7 +88,7 @@ func (s *subscribers) leave(who identity, last subscriber, why departureReason) 
 	s.next = (s.next + 1) % departuresKept
 }
 
-// forget follows the end of a stream that is not worth remembering.
+// forget removes a stream whose end is not worth remembering.
 func (s *subscribers) forget(who identity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +102,9 @@ func (s *subscribers) forgetLocked(who identity) (agent string) {
 	return s.agents.leave(who.agent - 1)
 }
 
-// departures returns those who left a watch last, of all if it is empty, the newest
-// first; and why how many left since the start.
+// departures returns the streams of a watch, or of all if it is empty, that left
+// last, the newest first. It also returns how many left for which reason since the
+// start.
 func (s *subscribers) departures(watch string) ([]departure, map[departureReason]uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,14 +118,14 @@ func (s *subscribers) departures(watch string) ([]departure, map[departureReason
 	return newest, maps.Clone(s.reasons)
 }
 
-// stand adds a stream that has a goroutine of its own. It must be given to fall.
+// stand adds a stream with its own goroutine. It must be passed to fall.
 func (s *subscribers) stand(one *standing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.standings[one] = struct{}{}
 }
 
-// fall follows the end of such a stream; why is empty where that is not worth
+// fall records the end of such a stream; why is empty if that is not worth
 // remembering.
 func (s *subscribers) fall(one *standing, why departureReason) {
 	s.mu.Lock()
@@ -136,7 +138,7 @@ func (s *subscribers) fall(one *standing, why departureReason) {
 	s.leave(one.who, one.subscriber(), why)
 }
 
-// standing returns those who have a goroutine of their own.
+// standing returns the streams that have their own goroutine.
 func (s *subscribers) standing() []*standing {
 	s.mu.Lock()
 	defer s.mu.Unlock()

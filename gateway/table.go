@@ -6,8 +6,8 @@ import (
 	"github.com/watchtide/watchtide/gateway/deflate"
 )
 
-// table holds the connections of a shard, without pointers: the collector has
-// nothing to look at. Slots are used again, under another generation.
+// table holds the connections of a shard, without pointers, so that the garbage
+// collector has nothing to scan. Slots are reused under a new generation.
 //
 // Owned by one shard.
 type table struct {
@@ -21,16 +21,16 @@ type table struct {
 type slot struct {
 	handle     handle
 	generation uint32
-	guest      guest  // as which the stream was let in
+	guest      guest  // under which the stream was admitted
 	group      int32  // index of its group; lonely, or vacant
 	place      int32  // in the group
 	sent       uint64 // how much of what the group said was written
 
 	retryMS int32
-	gap     deflate.Gap // by what its sum differs from the group's, if gzip
-	ended   bool        // the client sends nothing more, and may still read
-	stamp   int64       // of its identity, see nanosOf, as all that follow
-	leaves  int64       // when it must, negative since the gateway drains; 0: never
+	gap     deflate.Gap // between its sum and the group's, if gzip
+	ended   bool        // the client sends nothing more, but may still read
+	stamp   int64       // of its identity, see nanosOf, like the following
+	leaves  int64       // when it must leave; negative since the gateway drains; 0: never
 	looked  int64       // when the wheel will look at the slot; 0: it will not
 }
 
@@ -39,7 +39,7 @@ const (
 	vacant = -2
 )
 
-// add takes a connection in.
+// add adds a connection.
 func (t *table) add(h handle, as guest) int32 {
 	t.count++
 	at := int32(len(t.slots))
@@ -53,7 +53,7 @@ func (t *table) add(h handle, as guest) int32 {
 	return at
 }
 
-// remove takes a connection out, and returns as what its stream was let in.
+// remove removes a connection, and returns the guest of its stream.
 func (t *table) remove(at int32) guest {
 	t.count--
 	t.slots[at].group = vacant
@@ -61,7 +61,7 @@ func (t *table) remove(at int32) guest {
 	return t.slots[at].guest
 }
 
-// clear takes all connections out.
+// clear removes all connections.
 func (t *table) clear() {
 	t.free, t.count = t.free[:0], 0
 	for at := range t.slots {
@@ -70,15 +70,16 @@ func (t *table) clear() {
 	}
 }
 
-// identity says whose stream the connection is.
+// identity returns the identity of the connection's stream.
 func (t *table) identity(at int32) identity {
 	return identity{stamp: t.slots[at].stamp, origin: t.visitors.at(at).origin}
 }
 
-// key names the connection in a slot, and no later one.
+// key identifies the connection in a slot, and no later one.
 func (t *table) key(at int32) uint64 { return uint64(uint32(at)) | uint64(t.slots[at].generation)<<32 }
 
-// find returns the slot of a key; false: the connection is not there any more.
+// find returns the slot of a key. It returns false if the connection is no longer
+// there.
 func (t *table) find(key uint64) (int32, bool) {
 	at := uint32(key)
 	if uint64(at) >= uint64(len(t.slots)) {
@@ -88,13 +89,14 @@ func (t *table) find(key uint64) (int32, bool) {
 	return int32(at), s.group != vacant && s.generation == uint32(key>>32)
 }
 
-// due is when a member must leave; zero: never.
+// due returns when a member must leave; zero: never.
 func (s *slot) due() time.Time { return timeOf(max(s.leaves, -s.leaves)) }
 
-// drains says whether it must because the gateway drains.
+// drains reports whether it must leave because the gateway drains.
 func (s *slot) drains() bool { return s.leaves < 0 }
 
-// drain lets a member leave at the time given, unless its age is up before.
+// drain makes a member leave at the given time, unless it reaches its maximum age
+// first.
 func (s *slot) drain(at time.Time) {
 	if nanos := nanosOf(at); s.leaves == 0 || nanos < s.leaves {
 		s.leaves = -nanos

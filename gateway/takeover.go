@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// shards are the shard pump as a whole. Nil: there is none.
+// shards are the shard pump as a whole. A nil *shards means that there is none.
 //
 // All methods may be called from any goroutine.
 type shards struct {
@@ -30,23 +30,24 @@ func newShards(g *Gateway, s sockets, n int) *shards {
 	return out
 }
 
-// connKey is the context key of the connection of a request, where Serve accepted
-// it. Elsewhere nobody knows what lies beneath, and it stays with net/http.
+// connKey is the context key of the connection of a request that Serve accepted.
+// Elsewhere it is not known what lies beneath, and the connection stays with
+// net/http.
 type connKey struct{}
 
 func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// wholeConn returns the connection of a request, if the response may have all of
-// it, and goes there in chunks.
+// wholeConn returns the connection of a request, and whether the response may use all
+// of it, and is sent in chunks.
 func wholeConn(r *http.Request) (net.Conn, bool) {
 	c, accepted := r.Context().Value(connKey{}).(net.Conn)
 	return c, accepted && r.ProtoMajor == 1 && r.ProtoMinor >= 1
 }
 
-// carry takes a stream, with its connection, from net/http; false: it cannot, and
-// nothing has happened. Then the goroutine pump can.
+// carry takes a stream, with its connection, from net/http. If it returns false,
+// nothing has happened, and the goroutine pump can carry the stream.
 func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation) bool {
 	conn, whole := wholeConn(r)
 	if s == nil || !whole || r.TLS != nil || s.aborted.Load() {
@@ -62,8 +63,8 @@ func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation) b
 			s.sockets.close(h)
 		}
 	}()
-	// Whatever the client has sent behind its request is not answered: the
-	// response says that it is the last one.
+	// Anything that the client sent after its request is not answered: the response
+	// says that it is the last one.
 	if _, _, err := http.NewResponseController(w).Hijack(); err != nil {
 		return false
 	}
@@ -77,8 +78,8 @@ func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation) b
 	return true
 }
 
-// arrive gives the stream to one of the shards. If it fails, the handle and the
-// guest are the caller's.
+// arrive gives the stream to one of the shards. If it fails, the caller still owns
+// the handle and the guest.
 func (s *shards) arrive(h handle, head []byte, c conversation) (err error) {
 	one := s.all[s.next.Add(1)%uint64(len(s.all))]
 	l := &lone{conversation: c, key: c.groupKey(), handle: h, shard: one}
@@ -110,7 +111,7 @@ func (s *shards) ring() {
 	}
 }
 
-// abort closes all streams as they are. None is carried any more.
+// abort closes all streams abruptly. No more are carried.
 func (s *shards) abort() {
 	if s == nil {
 		return
@@ -121,7 +122,7 @@ func (s *shards) abort() {
 	}
 }
 
-// responseHead is what net/http would have written.
+// responseHead returns what net/http would have written.
 func responseHead(h http.Header) []byte {
 	h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	h.Set("Connection", "close")

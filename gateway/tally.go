@@ -2,19 +2,19 @@ package gateway
 
 import "hash/maphash"
 
-// tally counts streams by a key, and gives each key that has one a small number:
-// who holds a stream remembers that instead of the key. A key without streams
-// takes no room, and its number is given again.
+// tally counts streams by a key, and assigns a small number to each key that has a
+// stream; the owner of a stream remembers the number instead of the key. A key
+// without streams takes no room, and its number is reused.
 //
-// It finds a key by an open table of numbers, since a map would hold each key a
-// second time.
+// It looks keys up in an open-addressing table of numbers, since a map would hold
+// each key a second time.
 //
-// Owned by whoever holds the lock around it.
+// Owned by the holder of the lock around it.
 type tally[K comparable] struct {
 	rows    []tallyRow[K]
 	free    []int32
 	keys    int
-	numbers []int32 // each one more than a number, near the hash of its key; 0: none
+	numbers []int32 // each is a number plus one, near the hash of its key; 0: none
 	seed    maphash.Seed
 }
 
@@ -23,7 +23,7 @@ type tallyRow[K comparable] struct {
 	streams int32
 }
 
-// streams is how many a key has.
+// streams returns how many streams a key has.
 func (t *tally[K]) streams(key K) int {
 	if t.keys == 0 {
 		return 0
@@ -75,17 +75,17 @@ func (t *tally[K]) leave(at int32) K {
 	*row = tallyRow[K]{}
 	t.free = append(t.free, at)
 	if t.keys--; t.keys == 0 {
-		*t = tally[K]{} // slices keep what they once had
+		*t = tally[K]{} // slices do not shrink
 	}
 	return key
 }
 
-// home is where a key belongs.
+// home returns the place where a key belongs.
 func (t *tally[K]) home(key K) int {
 	return int(maphash.Comparable(t.seed, key) & uint64(len(t.numbers)-1))
 }
 
-// find returns the place of a key, or the empty one where it belongs.
+// find returns the place of a key, or the empty place where it belongs.
 func (t *tally[K]) find(key K) int {
 	slot := t.home(key)
 	for t.numbers[slot] != 0 && t.rows[t.numbers[slot]-1].key != key {
@@ -94,7 +94,7 @@ func (t *tally[K]) find(key K) int {
 	return slot
 }
 
-// forget empties a place, and moves up what lies behind it because of it.
+// forget empties a place, and moves up the entries after it that depend on it.
 func (t *tally[K]) forget(empty int) {
 	mask := len(t.numbers) - 1
 	for at := (empty + 1) & mask; t.numbers[at] != 0; at = (at + 1) & mask {

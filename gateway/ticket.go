@@ -6,7 +6,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// ticket lets one stream read much only when it has a seat in the snapshot budget.
+// ticket lets one stream read much only while it has a seat in the snapshot budget.
 //
 // Owned by its pump.
 type ticket struct {
@@ -15,18 +15,18 @@ type ticket struct {
 	call   func() // ends the wait; nil: granted does
 
 	seat    *seat
-	asked   bool            // seat is used
+	asked   bool            // seat is in use
 	granted <-chan struct{} // ends the wait
 }
 
-// isMuch says whether so much is pending that a seat is needed.
+// isMuch reports whether so much is pending that a seat is needed.
 func isMuch(sub *stream.Subscription) bool {
 	bytes, _ := sub.Pending(smallSnapshot)
 	return bytes >= smallSnapshot
 }
 
-// check is called before each Next, and lets it read, or not. It says whether a
-// seat is needed.
+// check is called before each Next, and decides whether it may read. It reports
+// whether a seat is needed.
 func (t *ticket) check(sub *stream.Subscription) bool {
 	if !isMuch(sub) {
 		sub.Release()
@@ -40,7 +40,7 @@ func (t *ticket) check(sub *stream.Subscription) bool {
 	return true
 }
 
-// reason is for those who wait.
+// reason returns the text for clients that wait.
 func (t *ticket) reason() string {
 	return fmt.Sprintf("the snapshot waits for its turn; about %d are before it", t.seat.before)
 }
@@ -68,14 +68,14 @@ func (t *ticket) newSeat() *seat {
 	}}
 }
 
-// moved tells that the client took what it was sent before.
+// moved records that the client took what it was sent before.
 func (t *ticket) moved() {
 	if t.asked {
 		t.seat.moved.Store(true)
 	}
 }
 
-// take takes over the seat that another ticket has, if it has it still.
+// take takes over the seat of another ticket, if it still has one.
 func (t *ticket) take(from *seat) {
 	t.seat = t.newSeat()
 	t.asked = t.budget.handOver(from, t.seat)

@@ -7,26 +7,27 @@ import (
 	"time"
 )
 
-// tidy has what a rush of arrivals leaves behind collected once the rush is over:
-// to be asked, answered and taken over leaves a stream with several times the
-// memory that it needs from then on, and a gateway whose streams only wait makes
-// no garbage that would bring the next collection about.
+// tidy triggers a garbage collection once a rush of arrivals is over. Being accepted,
+// answered and taken over leaves a stream with several times the memory that it needs
+// from then on, and a gateway whose streams only wait makes no garbage that would
+// trigger the next collection.
 //
 // All methods may be called from any goroutine.
 type tidy struct {
 	arrived atomic.Int64 // since the last collection
-	waiting atomic.Bool  // a look is to come
+	waiting atomic.Bool  // a look is scheduled
 }
 
 const (
 	// rush is how many arrivals are worth a collection.
 	rush = 500
-	// rushOver is how long few must have arrived, and how many are few.
+	// rushOver is how long few streams must have arrived, and rushOverFew how many
+	// are few.
 	rushOver    = time.Second
 	rushOverFew = 50
 )
 
-// arrive takes note of one more stream.
+// arrive counts one more stream.
 func (t *tidy) arrive() {
 	if n := t.arrived.Add(1); n >= rush && t.waiting.CompareAndSwap(false, true) {
 		time.AfterFunc(rushOver, func() { t.look(n) })
@@ -41,6 +42,6 @@ func (t *tidy) look(before int64) {
 	}
 	t.arrived.Store(0)
 	t.waiting.Store(false)
-	runtime.GC() // pools let go of what they hold in two steps
+	runtime.GC() // pools release their content in two steps
 	debug.FreeOSMemory()
 }

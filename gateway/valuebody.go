@@ -10,11 +10,11 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// maxValue is the most bytes of a value that a write may bring, over HTTP and
-// over gRPC. A source may take less.
+// maxValue is the largest value that a write may carry, in bytes, over HTTP and over
+// gRPC. A source may accept less.
 const maxValue = 16 << 20
 
-// valueLimit is the most bytes of a value that a write to a watch may bring.
+// valueLimit returns the largest value that a write to a watch may carry, in bytes.
 func valueLimit(w *stream.Watch) int64 {
 	if l, limits := w.Writer().(stream.ValueLimiter); limits {
 		return min(l.MaxValueBytes(), maxValue)
@@ -22,21 +22,21 @@ func valueLimit(w *stream.Watch) int64 {
 	return maxValue
 }
 
-// valueBody is a request body that was read and found to be JSON. Its claim is a
-// part of Config.BodyBudget and must be released.
+// valueBody is a request body that was read and found to be JSON. Its claim is a part
+// of Config.BodyBudget and must be released.
 type valueBody struct {
 	raw   []byte
 	claim *claim
 }
 
-// Read implements io.Reader. The marshaler takes the bytes themselves.
+// Read implements io.Reader. The marshaler takes the bytes directly.
 func (*valueBody) Read([]byte) (int, error) { return 0, io.EOF }
 
 // Close implements io.Closer.
 func (*valueBody) Close() error { return nil }
 
-// readValue reads the body, which must be one JSON value in UTF-8. A body that is
-// too large, or that finds no room among the others, is refused unread.
+// readValue reads the body, which must be one JSON value in UTF-8. A body that is too
+// large, or for which the budget has no room, is refused unread.
 func (a *unaryAPI) readValue(r *http.Request, watch *stream.Watch) (*valueBody, *problem) {
 	limit := valueLimit(watch)
 	if r.ContentLength > limit {
@@ -62,7 +62,7 @@ func (a *unaryAPI) readValue(r *http.Request, watch *stream.Watch) (*valueBody, 
 	return &valueBody{raw: raw, claim: claim}, nil
 }
 
-// claimBody takes the room for a body of so many bytes.
+// claimBody claims the room for a body of size bytes.
 func (g *Gateway) claimBody(of client, size int64) (*claim, *problem) {
 	if c := g.bodies.tryTake(of, size); c != nil {
 		return c, nil

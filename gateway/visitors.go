@@ -1,23 +1,23 @@
 package gateway
 
-// visitor is what only the list of subscribers knows of one connection of a shard. While
-// it is a member of a group nothing here changes: what was sent to it is what was
-// said by the group, and the difference that there was when it joined.
+// visitor is what only the list of subscribers needs of one connection of a shard.
+// Nothing here changes while it is a member of a group: what was sent to it is what
+// the group said plus the difference at the time it joined.
 type visitor struct {
 	origin  origin
 	differs delivered
 }
 
-// visitors are those of a table, in pages: beside the slots, since what is written
-// to a member at each event must lie close together, and without the room that a
-// slice of very many has to grow.
+// visitors are those of a table, in pages. They are kept apart from the slots, since
+// the data written for a member at each event must be close together, and need no
+// spare room as a very large slice does to grow.
 //
 // Owned by one shard.
 type visitors struct{ pages []*[visitorsPage]visitor }
 
 const visitorsPage = 256
 
-// grow makes room for so many.
+// grow makes room for that many slots.
 func (v *visitors) grow(slots int) {
 	for len(v.pages)*visitorsPage < slots {
 		v.pages = append(v.pages, new([visitorsPage]visitor))

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// fewWatches is how many watches a stream waits on with an ordinary select,
-// which allocates nothing. Beyond it goes reflect.Select.
+// fewWatches is how many watches a stream waits on with an ordinary select, which
+// allocates nothing. For more, reflect.Select is used.
 const fewWatches = 4
 
-// waiter waits for whatever comes first: a client that leaves or sends something,
+// waiter waits for whichever comes first: a client that leaves or sends something,
 // the drain, a time, or news of any of the watches. Owned by one pump.
 type waiter struct {
 	// Static after construction.
 	gone    <-chan struct{}
-	until   bool // watches that are in sync need no more waiting for
+	until   bool // watches that are in sync need no further waiting
 	follows []follow
 	cases   []reflect.SelectCase // nil for few watches
-	input   <-chan struct{}      // the client has sent something; nil: nobody asks
+	input   <-chan struct{}      // the client has sent something; nil: not of interest
 	listen  func() bool          // reads it; false: the client left
 
 	timer *time.Timer
@@ -36,9 +36,9 @@ func newWaiter(gone <-chan struct{}, until bool, follows []follow) *waiter {
 
 func (w *waiter) close() { w.timer.Stop() }
 
-// wait returns true when there may be something to do, at the latest at the time
-// given; and false when the client left. Each watch must just have had nothing
-// to send.
+// wait returns true when there may be something to do, at the given time at the
+// latest, and false when the client left. Each watch must just have had nothing to
+// send.
 func (w *waiter) wait(draining <-chan struct{}, at time.Time) bool {
 	w.timer.Reset(time.Until(at))
 	if w.cases != nil {
@@ -47,7 +47,7 @@ func (w *waiter) wait(draining <-chan struct{}, at time.Time) bool {
 	return w.waitFew(draining)
 }
 
-// waitFew keeps an arm for each of a few watches; a nil channel is never ready.
+// waitFew has a case for each of a few watches; a nil channel is never ready.
 func (w *waiter) waitFew(draining <-chan struct{}) bool {
 	var changed, removed [fewWatches]<-chan struct{}
 	for i := range w.follows {
@@ -72,7 +72,7 @@ func (w *waiter) waitFew(draining <-chan struct{}) bool {
 	return true
 }
 
-// The places of the cases of waitMany.
+// The indexes of the cases of waitMany.
 const (
 	goneCase = iota
 	inputCase
@@ -81,7 +81,7 @@ const (
 	firstFollowCase
 )
 
-// waitMany is waitFew for any number.
+// waitMany is waitFew for any number of watches.
 func (w *waiter) waitMany(draining <-chan struct{}) bool {
 	w.cases[goneCase].Chan = reflect.ValueOf(w.gone)
 	w.cases[inputCase].Chan = reflect.ValueOf(w.input)

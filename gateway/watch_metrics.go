@@ -8,8 +8,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// watchCollector reads the watches' own figures at each scrape: they cost
-// nothing in between, and a watch that was removed is gone from the answer.
+// watchCollector reads the watches' own figures at each scrape: they cost nothing in
+// between, and a removed watch is gone from the answer.
 type watchCollector struct{ registry *stream.Registry }
 
 var (

@@ -17,12 +17,12 @@ import (
 
 // WatchList implements api.WatchServiceServer.
 //
-// A client that does not read blocks its own stream only: gRPC keeps about
-// 64 KiB for it and then lets Send wait. A flush, which is about 64 KiB or one
-// resource, has WriteTimeout; then the call ends with DEADLINE_EXCEEDED and its
-// subscription is given back. There is no goodbye, since nobody reads it. What
-// gRPC keeps is a part of Config.AnswerBudget until the client reads on, or until
-// its connection is closed for being too slow: see parcel.
+// A client that does not read blocks only its own stream: gRPC buffers about 64 KiB
+// for it and then blocks Send. A flush, which is about 64 KiB or one resource, has
+// WriteTimeout; after that the call ends with DEADLINE_EXCEEDED and its subscription
+// is closed. There is no goodbye, since nobody would read it. What gRPC buffers is a
+// part of Config.AnswerBudget until the client reads on, or until its connection is
+// closed for being too slow: see parcel.
 func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) error {
 	g := s.gateway
 	w, p := g.watch(r.GetWatch())
@@ -48,9 +48,9 @@ func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingSer
 
 // listPump moves the events of one watch to one gRPC client.
 //
-// It has two goroutines: Send can only be left by ending the call, and the call
-// is ended by returning from the method. So the method's own goroutine waits,
-// and a second one pumps.
+// It has two goroutines: Send only returns early if the call ends, and the call ends
+// when the method returns. So the method's own goroutine waits, and a second one
+// pumps.
 type listPump struct {
 	// Static after construction.
 	g        *Gateway
@@ -65,10 +65,10 @@ type listPump struct {
 	// Owned by the pumping goroutine.
 	progress
 	parcels  parcels
-	draining <-chan struct{} // nil once it was noticed
+	draining <-chan struct{} // nil once noticed
 	leaveAt  time.Time       // zero: the gateway does not drain
 	timer    *time.Timer
-	farewell stream.GoodbyeReason // that was sent
+	farewell stream.GoodbyeReason // the one that was sent
 }
 
 func newListPump(g *Gateway, w *stream.Watch, r *api.WatchListRequest, who identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
@@ -94,8 +94,8 @@ func newListPump(g *Gateway, w *stream.Watch, r *api.WatchListRequest, who ident
 	return p
 }
 
-// resumeFrom reads the one position that a client came with. What cannot be read
-// and what belongs to another watch is answered by a reset that says so.
+// resumeFrom parses the one position that a client came with. A position that cannot
+// be parsed, or that belongs to another watch, is answered by a reset that says so.
 func resumeFrom(watch, position string) (resume *stream.Position, invalid bool) {
 	if position == "" {
 		return nil, false
@@ -107,8 +107,8 @@ func resumeFrom(watch, position string) (resume *stream.Position, invalid bool) 
 	return &p, false
 }
 
-// supervise returns when the stream has ended, or when the client has not read
-// for too long.
+// supervise returns when the stream has ended, or when the client has not read for
+// too long.
 func (p *listPump) supervise() error {
 	done := make(chan error, 1)
 	go func() {
@@ -126,7 +126,7 @@ func (p *listPump) supervise() error {
 	}
 }
 
-// reasonEnded says why the stream has ended, once the pump has, with err.
+// reasonEnded returns why the stream ended; err is the result of the pump.
 func (p *listPump) reasonEnded(err error) departureReason {
 	var failed *panicError
 	switch {
@@ -161,8 +161,8 @@ func (p *listPump) run() error {
 	}
 }
 
-// wait returns when there may be something to send. Progress without data is
-// told once for each heartbeat; that the connection lives is told by HTTP/2.
+// wait returns when there may be something to send. Progress without data is reported
+// once for each heartbeat; HTTP/2 itself shows that the connection is alive.
 func (p *listPump) wait() error {
 	at := p.quietSince.Add(p.g.cfg.Heartbeat)
 	if !time.Now().Before(at) {
@@ -185,7 +185,7 @@ func (p *listPump) wait() error {
 	return nil
 }
 
-// reasonToEnd says why the server must end the stream now; "" not at all.
+// reasonToEnd returns why the server must end the stream now, or "".
 func (p *listPump) reasonToEnd() stream.GoodbyeReason {
 	if p.draining != nil && closed(p.draining) {
 		p.draining = nil
@@ -205,7 +205,7 @@ func (p *listPump) reasonToEnd() stream.GoodbyeReason {
 	return ""
 }
 
-// sendBatch sends the events of a batch, the last one with the position, if the
+// sendBatch sends the events of a batch. The last one carries the position, if the
 // client may resume there.
 func (p *listPump) sendBatch() error {
 	p.watchdog.Reset(p.g.cfg.WriteTimeout)
@@ -221,8 +221,8 @@ func (p *listPump) sendBatch() error {
 		}
 		tail = append(tail, eventMessage(e))
 	}
-	// The position belongs to what it is the position of: a client learns the
-	// epoch of a snapshot with end_of_snapshot at the latest.
+	// The position goes with the event that it is the position of: a client learns
+	// the epoch of a snapshot with end_of_snapshot at the latest.
 	if position, ok := p.sub.Position(); ok && p.batch.Boundary() && len(tail) > 0 {
 		tail[0].Position = position.String()
 	}
@@ -246,7 +246,7 @@ func (p *listPump) send(messages []*api.WatchListResponse, sent *int) error {
 	return nil
 }
 
-// goodbye ends the stream on purpose. The call itself ends without an error.
+// goodbye ends the stream deliberately. The call itself ends without an error.
 func (p *listPump) goodbye(reason stream.GoodbyeReason) error {
 	p.watchdog.Reset(p.g.cfg.WriteTimeout)
 	defer p.watchdog.Stop()
@@ -263,7 +263,7 @@ func (p *listPump) goodbye(reason stream.GoodbyeReason) error {
 	return err
 }
 
-// eventMessage makes the message of an event. Values are not copied.
+// eventMessage makes the message of an event. It does not copy values.
 func eventMessage(e stream.Event) *api.WatchListResponse {
 	var m api.WatchListResponse
 	switch e.Type {

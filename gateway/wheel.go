@@ -2,29 +2,29 @@ package gateway
 
 import "time"
 
-// wheel is a timer for very many deadlines that mostly do not come: a ring of
-// buckets, each a tick wide (Varghese and Lauck, "Hashed and Hierarchical Timing
-// Wheels", 1987). It only says whom to look at, a tick late at most: a deadline
-// that was put off is found out when it is looked at, so nothing is ever removed.
+// wheel is a timer for very many deadlines that mostly never expire: a ring of
+// buckets, each one tick wide (Varghese and Lauck, "Hashed and Hierarchical Timing
+// Wheels", 1987). It only says which keys to look at, at most a tick late. A deadline
+// that was put off is noticed at that look, so nothing is ever removed.
 //
 // Owned by one shard.
 type wheel struct {
 	buckets [wheelBuckets][]uint64 // keys
-	at      int64                  // the tick that was looked at last
-	waiting int                    // keys in all
+	at      int64                  // the tick that was last looked at
+	waiting int                    // keys in total
 }
 
 const (
 	wheelTick    = 50 * time.Millisecond
-	wheelBuckets = 1 << 11 // some 100 s; what is due later goes around
+	wheelBuckets = 1 << 11 // about 100 s; later deadlines go around
 )
 
 func tickOf(t time.Time) int64 { return nanosOf(t) / int64(wheelTick) }
 
 func newWheel(now time.Time) *wheel { return &wheel{at: tickOf(now)} }
 
-// add asks to look at key at the time given, or earlier, if that is very late. It
-// returns when that will be, a tick at most before it is.
+// add asks for a look at key at the given time, or earlier if that is very late. It
+// returns the time of the look, at most a tick early.
 func (w *wheel) add(key uint64, due time.Time) time.Time {
 	// The tick after, so that it is over when it is looked at.
 	tick := min(max(tickOf(due)+1, w.at+1), w.at+wheelBuckets-1)
@@ -46,7 +46,7 @@ func (w *wheel) due(dst []uint64, now time.Time) []uint64 {
 	return dst
 }
 
-// next is when there may be something due; zero: never.
+// next returns when something may be due; zero: never.
 func (w *wheel) next() time.Time {
 	if w.waiting == 0 {
 		return time.Time{}

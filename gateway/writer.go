@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// How much is handed to net/http at once, and so how much has to move within one
-// write deadline. HTTP/2 cuts into frames of 16 KiB anyway, and a client's
-// flow-control window may be as small as that.
+// How much is handed to net/http at once, and so how much must move within one write
+// deadline. HTTP/2 cuts into frames of 16 KiB anyway, and a client's flow-control
+// window may be as small as that.
 const (
 	pieceHTTP1 = 64 << 10
 	pieceHTTP2 = 16 << 10
 )
 
-// gatherSize is the size of the buffer in which small frames are gathered, so
-// that one write carries many of them. What is larger goes by it uncopied.
+// gatherSize is the size of the buffer in which small frames are gathered, so that
+// one write carries many of them. Data of gatherSmall or more bypasses it uncopied.
 const (
 	gatherSize  = 32 << 10
 	gatherSmall = 4 << 10
@@ -26,12 +26,12 @@ const (
 // gatherBuffers holds the buffers between flushes: a waiting stream has none.
 var gatherBuffers = sync.Pool{New: func() any { b := make([]byte, 0, gatherSize); return &b }}
 
-// writer writes the body of one response through net/http. The deadline of a write begins with
-// each piece, so that a client that reads slowly lives, and one that does not
-// read ends after timeout. Between flushes no deadline is armed: HTTP/2 would
+// writer writes the body of one response through net/http. The deadline of a write
+// starts with each piece, so that a client that reads slowly stays, and one that does
+// not read is ended after timeout. Between flushes no deadline is armed: HTTP/2 would
 // end a stream that only waits.
 //
-// The first error stays, and makes every later call do nothing. Not safe for
+// The first error sticks and turns every later call into a no-op. Not safe for
 // concurrent use: owned by one pump.
 type writer struct {
 	// Static after construction.
@@ -41,9 +41,9 @@ type writer struct {
 	timeout time.Duration
 	piece   int
 
-	overdueAt func() time.Time // when writing must end though bytes move; nil, and zero: never
+	overdueAt func() time.Time // when writing must end although bytes move; nil, and zero: never
 
-	pace     *pace     // nil: the client may be as slow as it likes
+	pace     *pace     // nil: the client may be arbitrarily slow
 	gathered *[]byte   // nil: nothing to write yet
 	armed    time.Time // the deadline; zero: none
 	bytes    int       // handed to net/http so far
@@ -58,14 +58,14 @@ func newWriter(w http.ResponseWriter, r *http.Request, timeout time.Duration) *w
 	return out
 }
 
-// keepPace ends the response from now on if its client takes less than rate bytes a
+// keepPace ends the response from now on if its client takes less than rate bytes per
 // second. The pace must be stopped.
 func (w *writer) keepPace(rate int64) {
 	w.piece = answerPiece
 	w.pace = newPace(rate, w.piece, func() { cutOff(w.w, w.r) })
 }
 
-// write takes p to the client, now or at the next flush. p is not kept.
+// write sends p to the client, now or at the next flush. It does not retain p.
 func (w *writer) write(p []byte) {
 	if len(p) >= gatherSmall {
 		w.writeGathered()
@@ -91,8 +91,8 @@ func (w *writer) flush() {
 	w.err = w.control.SetWriteDeadline(w.armed)
 }
 
-// end is the last flush: the deadline stays armed for what net/http itself
-// writes at the end of a body.
+// end is the last flush: the deadline stays armed for what net/http itself writes at
+// the end of a body.
 func (w *writer) end() {
 	w.writeGathered()
 	if w.gathered != nil {
@@ -124,11 +124,11 @@ func (w *writer) writePieces(p []byte) {
 	}
 }
 
-// armedLongEnough is how old a write deadline may be and yet count as new: the
+// armedLongEnough is how old a write deadline may be and still count as new: the
 // write and the flush of one event need only one.
 const armedLongEnough = time.Millisecond
 
-// arm begins a new write deadline.
+// arm sets a new write deadline.
 func (w *writer) arm() {
 	deadline := time.Now().Add(w.timeout)
 	if w.overdueAt != nil {
@@ -149,8 +149,8 @@ func (w *writer) arm() {
 func (w *writer) sent() int      { return w.bytes }
 func (w *writer) failure() error { return w.err }
 
-// timedOut says whether the error is that the client did not read. HTTP/2 does
-// not say so in its error, but by when it comes.
+// timedOut reports whether the error is that the client did not read. HTTP/2 shows
+// this not by its error but by when the error comes.
 func (w *writer) timedOut() bool {
 	late := !w.armed.IsZero() && !time.Now().Before(w.armed)
 	return w.err != nil && (late || w.pace.tooSlow() || errors.Is(w.err, os.ErrDeadlineExceeded))

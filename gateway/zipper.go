@@ -5,9 +5,9 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// zipper makes a gzip stream of what a conversation says. What lies in the log is
-// compressed once for all; the few words of the stream's own are stored. It keeps
-// nothing back: whatever was said can be read before anything follows.
+// zipper makes a gzip stream of what a conversation says. Data in the log is
+// compressed once for all streams; the few bytes of the stream's own are stored. It
+// holds nothing back: whatever was said can be read before anything follows.
 //
 // Owned by one pump.
 type zipper struct {
@@ -18,13 +18,13 @@ type zipper struct {
 	sum deflate.Sum // of what was said so far
 }
 
-// compressedAtMost is how long a text may be to be compressed: about a millisecond's
-// work, for which all others in a shard wait. What is longer is one large value, and
-// is sent as it is.
+// compressedAtMost is the largest size of a text that is compressed: about a
+// millisecond's work, for which all others in a shard wait. A longer text is one
+// large value, and is sent as it is.
 const compressedAtMost = 256 << 10
 
-// newZipper makes the zipper of a stream of which so much was said. Nil where
-// streams are not compressed.
+// newZipper makes the zipper of a stream whose output so far has the sum said. It
+// returns nil if streams are not compressed.
 func (c *conversation) newZipper(said deflate.Sum) *zipper {
 	if !c.gzip {
 		return nil
@@ -57,7 +57,7 @@ func (z *zipper) batch(b *stream.Batch, slices [][]byte, out outlet) {
 	}
 }
 
-// end writes what follows the last word.
+// end writes the end of the gzip stream.
 func (z *zipper) end(out outlet) { z.write(0, z.sum.AppendEnd(nil), out) }
 
 func (z *zipper) write(raw int, p []byte, out outlet) {
