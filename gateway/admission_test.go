@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// distinctClient is one of as many clients as a test likes, from networks of
-// IPv6.
+// distinctClient returns a different client for each i, each in an IPv6 network of
+// its own.
 func distinctClient(i int) client {
 	a := [16]byte{0x20, 0x01, 0x0d, 0xb8}
 	binary.BigEndian.PutUint32(a[4:], uint32(i))
@@ -60,19 +60,19 @@ func TestAdmissionLimitOfAClient(t *testing.T) {
 	mustEnter(t, a, greedy, "a")
 }
 
-// TestAdmissionLimitOfAWatch: a stream of several counts for each.
+// TestAdmissionLimitOfAWatch checks that a stream of several watches counts for each.
 func TestAdmissionLimitOfAWatch(t *testing.T) {
 	a := newAdmission(limits{perWatch: 2}, 0)
 	both := mustEnter(t, a, nameless, "a", "b")
 	mustEnter(t, a, nameless, "b")
 	wantRefused(t, a, nameless, []string{"a", "b"}, refusedWatch, `watch "b" has 2 streams, of 2 at most`)
-	mustEnter(t, a, nameless, "a") // a refusal has counted nothing
+	mustEnter(t, a, nameless, "a") // the refusal has counted nothing
 	a.leave(both)
 	mustEnter(t, a, nameless, "b", "a")
 }
 
-// TestAdmissionForgets: whatever comes and goes, what is counted is what a simple
-// model counts, and nothing stays of those who have left.
+// TestAdmissionForgets checks random arrivals and departures against a simple model,
+// and that nothing remains of the streams that left.
 func TestAdmissionForgets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := limits{
@@ -187,7 +187,7 @@ func TestGoodbyesAreSpread(t *testing.T) {
 	}
 }
 
-// BenchmarkAdmission: one stream in and out, among many.
+// BenchmarkAdmission measures one stream entering and leaving, among many.
 func BenchmarkAdmission(b *testing.B) {
 	for _, clients := range []int{1, 50_000} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {

@@ -64,7 +64,7 @@ func TestUnknownWatch(t *testing.T) {
 		}
 	}
 	r.get("/v1/watches/%FF%00/resources").wantProblem(t, 404, "", "there is no watch")
-	// A slash in the name of a watch must not make it another path.
+	// A slash in the name of a watch must not change the path.
 	r.get("/v1/watches/notes%2Fresources/resources/a").wantProblem(t, 404, "", "there is no watch")
 	r.send("PUT", "/v1/watches/note/resources/a", "1").wantProblem(t, 404, "", "did you mean")
 }
@@ -109,7 +109,7 @@ func TestMethods(t *testing.T) {
 		{"POST", "/v1/watches/notes/events", "GET, HEAD"},
 		{"POST", "/v1/watches/notes/changes", "GET, HEAD"},
 	} {
-		// grpc-gateway's ways to make another method of a POST stay shut.
+		// grpc-gateway's ways to turn a POST into another method stay closed.
 		got := r.send(test.method, test.path, bodyFor(test.method, "watch=notes"), "Content-Type: application/x-www-form-urlencoded", "X-HTTP-Method-Override: GET")
 		got.wantProblem(t, 405, "", "is not possible here")
 		if allow := got.Header.Get("Allow"); allow != test.allow {
@@ -131,9 +131,8 @@ func TestHead(t *testing.T) {
 	r.send("HEAD", "/v1/watches/hosts/resources/x", "").want(t, 404, "")
 }
 
-// TestNoHeaderIsForwarded: hop-by-hop headers and grpc-gateway's own do nothing.
-// TestHeadersOfAnswers: an answer may be kept, but not used without asking, and
-// no browser takes it for anything but JSON.
+// TestHeadersOfAnswers checks that an answer may be stored but must be revalidated
+// before use, and that no browser takes it for anything but JSON.
 func TestHeadersOfAnswers(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	for _, path := range []string{"/v1/watches", "/v1/watches/notes", "/v1/watches/hosts/resources", "/v1/watches/hosts/resources/default/a"} {
@@ -148,7 +147,8 @@ func TestHeadersOfAnswers(t *testing.T) {
 	}
 }
 
-// TestNoAnswerIsSniffed, whatever it is: a stream, a problem, text or the page.
+// TestNoAnswerIsSniffed checks every kind of answer: a stream, a problem, text and
+// the page.
 func TestNoAnswerIsSniffed(t *testing.T) {
 	r := newAPIRig(t, Config{AllowedOrigins: []string{"https://app.example.com"}})
 	for _, path := range []string{
@@ -165,7 +165,8 @@ func TestNoAnswerIsSniffed(t *testing.T) {
 	}
 }
 
-// TestEventsAreNotKept: not those of a long poll either.
+// TestEventsAreNotKept checks that events are not cached, including those of a long
+// poll.
 func TestEventsAreNotKept(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	for path, want := range map[string]string{
@@ -178,6 +179,8 @@ func TestEventsAreNotKept(t *testing.T) {
 	}
 }
 
+// TestNoHeaderIsForwarded checks that hop-by-hop headers and grpc-gateway's own have no
+// effect.
 func TestNoHeaderIsForwarded(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	got := r.get("/v1/watches/hosts/resources/default/a", "Connection: keep-alive, X-Hop", "Keep-Alive: timeout=5", "TE: trailers",
@@ -190,7 +193,7 @@ func TestNoHeaderIsForwarded(t *testing.T) {
 	}
 }
 
-// A delete that has no revision changes the state, and not the position.
+// A delete that has no revision changes the state but not the position.
 func TestResourcesETagWhereDeletesHaveNoRevision(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	gone := make(chan struct{})
@@ -236,7 +239,7 @@ func TestResourcesETag(t *testing.T) {
 	}
 	r.send("PUT", path+"/a", "1").want(t, 201, "")
 	r.get(path, "If-None-Match: "+tag).want(t, 200, "")
-	// A part of the watch has positions of its own.
+	// A part of the watch has its own positions.
 	narrowed := r.get(path+"?prefix=a", "If-None-Match: "+r.get(path).Header.Get("ETag"))
 	narrowed.want(t, 200, "")
 	r.get(path+"?prefix=a", "If-None-Match: "+narrowed.Header.Get("ETag")).want(t, 304, "")
@@ -261,8 +264,8 @@ func (r *apiRig) page(t *testing.T, query string) page {
 	return p
 }
 
-// TestPagesAtOneRevision: writes between two pages are not seen, not even of
-// resources that are still to come.
+// TestPagesAtOneRevision checks that writes between two pages are not seen, not even
+// in resources on later pages.
 func TestPagesAtOneRevision(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	var want []string
@@ -347,7 +350,7 @@ func TestNotPrimed(t *testing.T) {
 	}
 }
 
-// TestOnDemand: a request starts a watch that runs on demand.
+// TestOnDemand checks that a request starts a watch that runs on demand.
 func TestOnDemand(t *testing.T) {
 	r := newAPIRig(t, Config{PrimeWait: 10e9})
 	c := streamConfig("lazy", newNotebook())
@@ -369,7 +372,8 @@ func TestOpenAPIIsServed(t *testing.T) {
 	}
 }
 
-// TestWriteThenRead: whoever has the answer to a write reads what was written.
+// TestWriteThenRead checks that a client reads what it wrote once it has the answer
+// to the write.
 func TestWriteThenRead(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	for i := range 50 {
@@ -385,7 +389,7 @@ func TestWriteThenRead(t *testing.T) {
 	}
 }
 
-// TestBodyThatBreaksOff: a client that promises more than it sends.
+// TestBodyThatBreaksOff checks a client that promises more than it sends.
 func TestBodyThatBreaksOff(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	body := io.MultiReader(strings.NewReader(`{"a":`), brokenReader{})

@@ -23,9 +23,9 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// apiRig is a gateway, as operators see it, behind a real HTTP server on a port of its own and a gRPC
-// server in memory, with three watches: notes can be written, hosts cannot, and
-// silent never becomes primed.
+// apiRig is a gateway, as operators see it, behind a real HTTP server on its own port
+// and an in-memory gRPC server. It has three watches: notes can be written, hosts
+// cannot, and silent is never primed.
 type apiRig struct {
 	t        *testing.T
 	gateway  *Gateway
@@ -68,7 +68,7 @@ func newAPIRig(t *testing.T, c Config) *apiRig {
 	return r
 }
 
-// dialGRPC serves a gateway over gRPC in memory and connects to it.
+// dialGRPC serves a gateway over in-memory gRPC and connects to it.
 func dialGRPC(t *testing.T, g *Gateway, options ...grpc.DialOption) api.WatchServiceClient {
 	t.Helper()
 	listener := bufconn.Listen(1 << 20)
@@ -118,7 +118,7 @@ func (r *apiRig) primed(name string) {
 	}
 }
 
-// reply is an answer that was read whole.
+// reply is an answer that was read completely.
 type reply struct {
 	*http.Response
 	text string
@@ -152,8 +152,8 @@ func (r *apiRig) get(path string, headers ...string) reply {
 	return r.send(http.MethodGet, path, "", headers...)
 }
 
-// bodyFor returns the body for a request of the method: where a body is refused,
-// that refusal would hide every other.
+// bodyFor returns the body for a request of the method. Where a body is refused, that
+// refusal would hide every other, so there is none.
 func bodyFor(method, body string) string {
 	if method == http.MethodGet || method == http.MethodDelete {
 		return ""
@@ -161,7 +161,7 @@ func bodyFor(method, body string) string {
 	return body
 }
 
-// want checks the status, and the body if it is not empty.
+// want checks the status, and the body if body is not empty.
 func (a reply) want(t *testing.T, status int, body string) {
 	t.Helper()
 	if a.StatusCode != status {
@@ -172,7 +172,7 @@ func (a reply) want(t *testing.T, status int, body string) {
 	}
 }
 
-// wantProblem checks that the answer is a problem, and what it says.
+// wantProblem checks that the answer is a problem, and its content.
 func (a reply) wantProblem(t *testing.T, status int, parameter, detail string) {
 	t.Helper()
 	var p problem
@@ -191,7 +191,7 @@ func (a reply) wantProblem(t *testing.T, status int, parameter, detail string) {
 	}
 }
 
-// fixed is a source that has one snapshot for ever.
+// fixed is a source that has the same snapshot forever.
 func fixed(resources ...stream.Resource) stream.Source {
 	return stream.SourceFunc(func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
 		if err := sink.Reset("e1"); err != nil {
@@ -212,16 +212,16 @@ func fixed(resources ...stream.Resource) stream.Source {
 	})
 }
 
-// notebook is a writable source of resources in memory, of at most 2 MiB each.
+// notebook is a writable source of in-memory resources, of at most 2 MiB each.
 type notebook struct {
 	epoch string // static after construction
 
 	mu        sync.Mutex // guards the following fields
 	revision  uint64
 	resources map[string]stream.Resource
-	changes   []stream.Change // all that ever happened
+	changes   []stream.Change // all changes so far
 	changed   chan struct{}   // closed at the next change, then replaced
-	broken    error           // what writes answer, if not nil
+	broken    error           // what writes return, if not nil
 }
 
 const notebookLimit = 2 << 20

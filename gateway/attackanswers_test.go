@@ -16,7 +16,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// pages returns resources that a page of so many bytes has.
+// pages returns resources for a page of that many bytes.
 func pages(bytes int) (out []stream.Resource) {
 	const value = 8 << 10
 	for i := range bytes / value {
@@ -25,7 +25,7 @@ func pages(bytes int) (out []stream.Resource) {
 	return out
 }
 
-// framed opens a connection of HTTP/2.
+// framed opens an HTTP/2 connection.
 func (r *rig) framed(settings ...http2.Setting) *framed {
 	r.t.Helper()
 	c, err := r.network.dial(context.Background(), "", "")
@@ -35,19 +35,19 @@ func (r *rig) framed(settings ...http2.Setting) *framed {
 	return newFramed(r.t, c, settings...)
 }
 
-// clientHere is as whom the clients of a rig are counted.
+// clientHere returns the client for which the clients of a rig are counted.
 func (r *rig) clientHere() client {
 	return clientOf(peerAddress((&memoryConn{}).RemoteAddr().String()).Addr())
 }
 
-// answersTaken is how much of the answer budget is taken.
+// answersTaken returns how much of the answer budget is taken.
 func (r *rig) answersTaken() int64 {
 	synctest.Wait()
 	taken, _ := r.gateway.answers.now()
 	return taken
 }
 
-// TestAttackUnreadAnswers: listings over one connection of HTTP/2 whose client
+// TestAttackUnreadAnswers requests listings over one HTTP/2 connection whose client
 // never opens the window.
 func TestAttackUnreadAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestAttackUnreadAnswers(t *testing.T) {
 	})
 }
 
-// TestAttackSlowAnswers: clients of HTTP/1.1 that read a little now and then.
+// TestAttackSlowAnswers has clients of HTTP/1.1 read a little now and then.
 func TestAttackSlowAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const page = 1 << 20
@@ -124,8 +124,8 @@ func TestAttackSlowAnswers(t *testing.T) {
 	})
 }
 
-// TestAttackAbortedListings: clients that leave in the middle of an answer are no
-// news to anybody who does not debug.
+// TestAttackAbortedListings checks that clients that leave in the middle of an answer
+// are logged at debug level only.
 func TestAttackAbortedListings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := &errorLog{}
@@ -148,7 +148,8 @@ func TestAttackAbortedListings(t *testing.T) {
 	})
 }
 
-// TestSlowButSteadyAnswer: a client at twice the least rate gets all of it.
+// TestSlowButSteadyAnswer checks that a client at twice the minimum rate gets the
+// whole answer.
 func TestSlowButSteadyAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const page = 1 << 20
@@ -178,8 +179,8 @@ func TestSlowButSteadyAnswer(t *testing.T) {
 	})
 }
 
-// TestAttackSlowPoll: a long poll that is read slowly is cut off, and is not said
-// to be complete.
+// TestAttackSlowPoll checks that a long poll that is read slowly is cut off, and does
+// not look complete.
 func TestAttackSlowPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
@@ -202,7 +203,7 @@ func TestAttackSlowPoll(t *testing.T) {
 	})
 }
 
-// TestAnswerBudgetIsGivenBack however a request ends.
+// TestAnswerBudgetIsGivenBack checks that the budget is freed however a request ends.
 func TestAnswerBudgetIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{PrimeWait: time.Second}, "a", "silent")
@@ -220,8 +221,8 @@ func TestAnswerBudgetIsGivenBack(t *testing.T) {
 	})
 }
 
-// TestAttackScans: listings whose prefixes match nothing look at every resource, one
-// of a client at a time; those that were cancelled look at none.
+// TestAttackScans checks that listings whose prefixes match nothing scan every
+// resource, one at a time for each client, and that cancelled ones scan none.
 func TestAttackScans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")

@@ -15,7 +15,7 @@ import (
 	"github.com/watchtide/watchtide/stream/store"
 )
 
-// heap returns how many bytes are in use, and those that are not yet collected.
+// heap returns how many bytes of the heap are in use or not yet collected.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -39,8 +39,8 @@ func announcedPut(key string, size int) string {
 	return announced("PUT", "/v1/watches/drafts/resources/"+key, fmt.Sprintf("Content-Length: %d", size))
 }
 
-// TestAttackTooLargeBodies: a body that is too large for the source is refused as
-// soon as it is announced.
+// TestAttackTooLargeBodies checks that a body that is too large for the source is
+// refused as soon as it is announced.
 func TestAttackTooLargeBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{})
@@ -58,8 +58,8 @@ func TestAttackTooLargeBodies(t *testing.T) {
 	})
 }
 
-// TestAttackTrickledBodies: bodies that arrive slowly share a budget, of which one
-// client has a quarter, and each has its deadline.
+// TestAttackTrickledBodies checks that bodies that arrive slowly share a budget, of
+// which one client has a quarter, and that each has its deadline.
 func TestAttackTrickledBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 256 << 10
@@ -103,7 +103,7 @@ func TestAttackTrickledBodies(t *testing.T) {
 	})
 }
 
-// trickle sends a byte a second, for as long as anybody reads them.
+// trickle sends a byte per second while the peer reads them.
 func trickle(c io.Writer) {
 	for {
 		time.Sleep(time.Second)
@@ -113,7 +113,7 @@ func trickle(c io.Writer) {
 	}
 }
 
-// TestBodyBudgetIsGivenBack however a write ends.
+// TestBodyBudgetIsGivenBack checks that the budget is freed however a write ends.
 func TestBodyBudgetIsGivenBack(t *testing.T) {
 	r := newAPIRig(t, Config{BodyBudget: 1 << 20})
 	r.addStore("drafts")

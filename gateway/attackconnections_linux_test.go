@@ -60,8 +60,8 @@ func ask(t *testing.T, address, path string) (*http.Response, string) {
 	return res, string(body)
 }
 
-// TestAttackAllConnectionsTaken: whoever takes all connections, and more, does not
-// keep the gateway from saying that it is alive, nor fills its log.
+// TestAttackAllConnectionsTaken checks that a client that takes all connections, and
+// more, neither keeps the gateway from reporting that it is alive nor fills its log.
 func TestAttackAllConnectionsTaken(t *testing.T) {
 	var logged logLines
 	const limit = 60
@@ -71,7 +71,7 @@ func TestAttackAllConnectionsTaken(t *testing.T) {
 		taken = append(taken, openRaw(t, r, rawGet("/v1/events?watch=a")))
 	}
 	waitIdle(r)
-	for range limit/2 + 3*reservedConnections { // these say nothing
+	for range limit/2 + 3*reservedConnections { // these send nothing
 		c, err := net.Dial("tcp", r.address)
 		if err != nil {
 			t.Fatal(err)
@@ -117,8 +117,8 @@ func TestAttackAllConnectionsTaken(t *testing.T) {
 	openRaw(t, r, rawGet("/v1/events?watch=a")).Close()
 }
 
-// TestLongestIdleConnectionGoesFirst, when there are too many, and not one that does
-// something.
+// TestLongestIdleConnectionGoesFirst checks which connection is closed when there are
+// too many: the longest idle one, and none that is active.
 func TestLongestIdleConnectionGoesFirst(t *testing.T) {
 	secure, roots := certificate(t)
 	r := newRealGateway(t, Config{MaxConnections: 10}, secure)
@@ -136,7 +136,7 @@ func TestLongestIdleConnectionGoesFirst(t *testing.T) {
 		idle = append(idle, s)
 	}
 	stream := openHand(t, r.address, roots, rawGet("/v1/events?watch=a"))
-	if err := request(idle[0]); err != nil { // it is not the one that has waited the longest any more
+	if err := request(idle[0]); err != nil { // it is no longer the longest idle one
 		t.Fatal(err)
 	}
 	waitIdleConnections(t, r, 9)
@@ -162,7 +162,8 @@ func waitIdleConnections(t *testing.T, r *realGateway, want int) {
 	}
 }
 
-// TestMaxConnections leaves room below any limit on descriptors.
+// TestMaxConnections checks that the limit leaves room below any limit on
+// descriptors.
 func TestMaxConnections(t *testing.T) {
 	for descriptors, want := range map[int]int{256: 160, 1024: 832, 2000: 1686, 20_000: 18_912, 1 << 20: 1<<20 - 1088} {
 		if got := maxConnections(descriptors); got != want {
@@ -171,7 +172,7 @@ func TestMaxConnections(t *testing.T) {
 	}
 }
 
-// TestConnectionsOfGRPC have no room beyond the limit.
+// TestConnectionsOfGRPC checks that gRPC connections have no room beyond the limit.
 func TestConnectionsOfGRPC(t *testing.T) {
 	c := newConnections(1, slog.New(slog.DiscardHandler))
 	near, _ := net.Pipe()

@@ -16,7 +16,7 @@ import (
 	"github.com/watchtide/watchtide/stream/store"
 )
 
-// callRig is a rig that serves gRPC too.
+// callRig is a rig that also serves gRPC.
 type callRig struct {
 	*rig
 	rpc *memoryListener
@@ -37,7 +37,7 @@ func newCallRig(t *testing.T, c Config, watches ...string) *callRig {
 	return r
 }
 
-// framed opens a connection of gRPC.
+// framed opens a gRPC connection.
 func (r *callRig) framed(settings ...http2.Setting) *framed {
 	r.t.Helper()
 	c, err := r.rpc.dial(context.Background(), "", "")
@@ -47,12 +47,12 @@ func (r *callRig) framed(settings ...http2.Setting) *framed {
 	return newFramed(r.t, c, settings...)
 }
 
-// message is a gRPC message that announces so many bytes.
+// message returns a gRPC message that announces that many bytes.
 func message(announced int, sent []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{0}, uint32(announced)), sent...)
 }
 
-// begin begins a call with a message that need not be whole.
+// begin begins a call with a message that may be incomplete.
 func (f *framed) begin(method string, announced int, sent []byte, end bool) uint32 {
 	f.t.Helper()
 	id := f.call(method)
@@ -62,7 +62,7 @@ func (f *framed) begin(method string, announced int, sent []byte, end bool) uint
 	return id
 }
 
-// request begins a call with a whole message.
+// request begins a call with a complete message.
 func (f *framed) request(method string, m proto.Message) uint32 {
 	f.t.Helper()
 	raw, err := proto.Marshal(m)
@@ -72,7 +72,7 @@ func (f *framed) request(method string, m proto.Message) uint32 {
 	return f.begin(method, len(raw), raw, true)
 }
 
-// TestAttackAnnouncedMessages: calls that announce much and send little.
+// TestAttackAnnouncedMessages makes calls that announce much and send little.
 func TestAttackAnnouncedMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newCallRig(t, Config{BodyBudget: 4 << 20}, "a")
@@ -121,7 +121,8 @@ func TestAttackAnnouncedMessages(t *testing.T) {
 	})
 }
 
-// TestAttackTrickledMessages: a message that arrives byte by byte has a deadline.
+// TestAttackTrickledMessages checks that a message that arrives byte by byte has a
+// deadline.
 func TestAttackTrickledMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newCallRig(t, Config{})
@@ -144,8 +145,8 @@ func TestAttackTrickledMessages(t *testing.T) {
 	})
 }
 
-// TestAttackSilentConnections: a connection of gRPC that says nothing, or not all,
-// or opens no call.
+// TestAttackSilentConnections checks gRPC connections that send nothing, or an
+// incomplete handshake, or open no call.
 func TestAttackSilentConnections(t *testing.T) {
 	for name, sent := range map[string]string{
 		"nothing": "", "half a preface": http2.ClientPreface[:12], "no settings": http2.ClientPreface,
@@ -181,7 +182,8 @@ func TestAttackSilentConnections(t *testing.T) {
 	}
 }
 
-// TestCallsKeepAConnection: a connection that had a call is not silent.
+// TestCallsKeepAConnection checks that a connection that had a call does not count as
+// silent.
 func TestCallsKeepAConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newCallRig(t, Config{})
@@ -200,8 +202,8 @@ func TestCallsKeepAConnection(t *testing.T) {
 	})
 }
 
-// TestAttackUnreadCalls: answers of gRPC, and a stream, over one connection whose
-// client never opens the window.
+// TestAttackUnreadCalls leaves unread the answers and a stream of gRPC, over one
+// connection whose client never opens the window.
 func TestAttackUnreadCalls(t *testing.T) {
 	for method, request := range map[string]proto.Message{
 		"ListResources": &api.ListResourcesRequest{Watch: "a"},
@@ -233,8 +235,8 @@ func TestAttackUnreadCalls(t *testing.T) {
 	}
 }
 
-// TestMessages: what arrives whole is taken, however it is cut, and what cannot be
-// a message is refused.
+// TestMessages checks that a complete message is accepted however it is split, and
+// that invalid ones are refused.
 func TestMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newCallRig(t, Config{})

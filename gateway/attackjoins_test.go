@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// TestAttackJoins: streams with prefixes that match nothing look at every resource,
-// in turns with the others, and all of them come to an end.
+// TestAttackJoins checks that streams with prefixes that match nothing scan every
+// resource in turns with the others, and that all of them finish.
 func TestAttackJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
@@ -25,7 +25,7 @@ func TestAttackJoins(t *testing.T) {
 		for i := range 20 {
 			joined = append(joined, r.get(fmt.Sprintf("/v1/watches/a/events?prefix=none%d", i)))
 		}
-		// The changes that such a reader was not there for end with a count.
+		// The changes that such a reader missed end with a count.
 		first := joined[0].text()
 		id := strings.TrimSpace(first[strings.LastIndex(first, "id: ")+len("id: "):])
 		again := r.get("/v1/watches/a/events?prefix=none0", "Last-Event-ID: "+id)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// TestAttackResets: listings that are reset as soon as they are asked for, over one
-// connection, leave the queue, and nothing is put together for them.
+// TestAttackResets checks that listings that are reset as soon as they are requested,
+// over one connection, leave the queue, and that no answer is assembled for them.
 func TestAttackResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{AnswerBudget: 4 << 20}, "a")
@@ -46,7 +46,7 @@ func TestAttackResets(t *testing.T) {
 	})
 }
 
-// TestSkipCancelled: a request that was reset before its turn is not even looked at.
+// TestSkipCancelled checks that a request that was reset before its turn is ignored.
 func TestSkipCancelled(t *testing.T) {
 	for proto, want := range map[int]bool{1: true, 2: false} {
 		looked := false

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// framed is a client that speaks HTTP/2 by hand, and does as it likes.
+// framed is a client that speaks HTTP/2 by hand, within the rules or not.
 type framed struct {
 	net.Conn
 	t *testing.T
@@ -23,13 +23,13 @@ type framed struct {
 
 	mu      sync.Mutex // guards the following fields
 	headers map[uint32][]hpack.HeaderField
-	ended   map[uint32]http2.ErrCode // and how
+	ended   map[uint32]http2.ErrCode // and how they ended
 	data    int
 	closed  bool
 }
 
-// newFramed begins a connection of HTTP/2 with settings of the client's own, and
-// reads whatever comes.
+// newFramed begins an HTTP/2 connection with the client's own settings, and reads
+// everything that arrives.
 func newFramed(t *testing.T, c net.Conn, settings ...http2.Setting) *framed {
 	t.Helper()
 	f := &framed{
@@ -80,7 +80,7 @@ func (f *framed) read() {
 	}
 }
 
-// open sends the head of a request, and says whether it was all. The fields are
+// open sends the head of a request; end ends the request with it. The fields are
 // "name: value".
 func (f *framed) open(method, path string, end bool, fields ...string) uint32 {
 	f.t.Helper()
@@ -105,7 +105,7 @@ func (f *framed) call(method string) uint32 {
 	return f.open("POST", "/watchtide.v1.WatchService/"+method, false, "content-type: application/grpc", "te: trailers")
 }
 
-// field returns a field of the head or the trailers of an answer.
+// field returns a field of the header or the trailers of an answer.
 func (f *framed) field(stream uint32, name string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,7 +117,7 @@ func (f *framed) field(stream uint32, name string) string {
 	return ""
 }
 
-// hasEnded says whether a stream has, and how.
+// hasEnded reports whether a stream has ended, and how.
 func (f *framed) hasEnded(stream uint32) (bool, http2.ErrCode) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -125,7 +125,7 @@ func (f *framed) hasEnded(stream uint32) (bool, http2.ErrCode) {
 	return ended, code
 }
 
-// isClosed says whether the server closed the connection.
+// isClosed reports whether the server closed the connection.
 func (f *framed) isClosed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

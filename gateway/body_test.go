@@ -13,12 +13,12 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// announced is a request head that announces a body.
+// announced returns a request head that announces a body.
 func announced(method, path, framing string) string {
 	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: gateway\r\n%s\r\n\r\n", method, path, framing)
 }
 
-// answer reads the answer to what was dialled, and how long it took.
+// answer reads the answer to what was dialled, and measures how long it took.
 func (c *rawConn) answer(t *testing.T) (res *http.Response, body string, took time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -34,8 +34,8 @@ func (c *rawConn) answer(t *testing.T) (res *http.Response, body string, took ti
 	return res, string(text), took
 }
 
-// A body that nobody wants holds nothing up, whether it comes or not: a stream
-// with one would say nothing before it came.
+// An unwanted body delays nothing, whether it arrives or not: a stream with one would
+// send nothing before it arrived.
 func TestBodyWhereNoneIsWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
@@ -61,7 +61,7 @@ func TestBodyWhereNoneIsWanted(t *testing.T) {
 	})
 }
 
-// Some proxies announce a body of unknown length, and then there is none.
+// Some proxies announce a body of unknown length and then send none.
 func TestBodyOfUnknownLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Heartbeat: time.Hour}, "a")
@@ -69,7 +69,7 @@ func TestBodyOfUnknownLength(t *testing.T) {
 		head := announced("GET", "/v1/events?watch=a", "Transfer-Encoding: chunked")
 		live := r.dial(head + "0\r\n\r\n")
 		readUntil(t, live, "end_of_snapshot")
-		time.Sleep(2 * bodyTimeout) // its deadline is not one of the stream
+		time.Sleep(2 * bodyTimeout) // its deadline does not apply to the stream
 		r.commit("a", 2, resource("k", 2, "1"))
 		readUntil(t, live, "upsert")
 		live.Close()
@@ -88,7 +88,7 @@ func TestBodyOfUnknownLength(t *testing.T) {
 	})
 }
 
-// A connection is not held by a body that does not come, whatever was asked.
+// A body that does not arrive holds no connection, whatever was requested.
 func TestNoBodyHoldsAConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
@@ -111,7 +111,7 @@ func TestNoBodyHoldsAConnection(t *testing.T) {
 	})
 }
 
-// TestBodyThatNeverEnds: the connection is not held for ever.
+// TestBodyThatNeverEnds checks that the connection is not held forever.
 func TestBodyThatNeverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{})
@@ -132,7 +132,7 @@ func TestBodyThatNeverEnds(t *testing.T) {
 	})
 }
 
-// TestSlowWriter: the deadline of the body is not one of the request.
+// TestSlowWriter checks that the deadline of the body does not apply to the request.
 func TestSlowWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{})
@@ -150,7 +150,7 @@ func TestSlowWriter(t *testing.T) {
 	})
 }
 
-// slowWriter takes its time.
+// slowWriter is a writer that takes long.
 type slowWriter struct {
 	stream.Writer
 	delay time.Duration
@@ -166,9 +166,9 @@ func (s slowWriter) Put(ctx context.Context, r stream.PutRequest) (stream.Resour
 	return s.Writer.Put(ctx, r)
 }
 
-// A request with both Transfer-Encoding and Content-Length may be two requests to
-// a proxy on the way (RFC 9112, section 6.1). net/http hides the second header, so
-// that the connection is closed after any chunked body.
+// To a proxy on the way, a request with both Transfer-Encoding and Content-Length may
+// be two requests (RFC 9112, section 6.1). net/http hides the second header, so the
+// connection is closed after any chunked body.
 func TestAttackTwoLengthsCloseTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")

@@ -10,10 +10,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// granted says whether a claim waits no longer.
+// isGranted reports whether a claim no longer waits.
 func (c *claim) isGranted() bool { return c.granted == nil || closed(c.granted) }
 
-// checkBudget compares a budget with the claims that there are.
+// checkBudget compares a budget with the existing claims.
 func checkBudget(t *rapid.T, b *budget, claims []*claim) {
 	taken, waiting, of := int64(0), 0, map[client]int64{}
 	for _, c := range claims {
@@ -45,7 +45,7 @@ func checkBudget(t *rapid.T, b *budget, claims []*claim) {
 	}
 }
 
-// TestBudget does at random what requests do, and lets all of them go in the end.
+// TestBudget does at random what requests do, and ends all of them at the end.
 func TestBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBudget(rapid.Int64Range(1, 100).Draw(t, "size"))
@@ -89,7 +89,8 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// TestBudgetOfOneClient: a client that has its share waits for itself alone.
+// TestBudgetOfOneClient checks that a client that has used up its share delays only
+// itself.
 func TestBudgetOfOneClient(t *testing.T) {
 	b := newBudget(100)
 	greedy, modest := client{15: 1}, client{15: 2}
@@ -110,8 +111,8 @@ func TestBudgetOfOneClient(t *testing.T) {
 	}
 }
 
-// TestBudgetLargeClaim: small claims that come later do not pass a large one for
-// ever.
+// TestBudgetLargeClaim checks that small claims that come later do not pass a large
+// one forever.
 func TestBudgetLargeClaim(t *testing.T) {
 	b := newBudget(8)
 	var small []*claim
@@ -129,8 +130,8 @@ func TestBudgetLargeClaim(t *testing.T) {
 	}
 }
 
-// TestBudgetCancelled: a request whose client leaves waits no longer, and takes
-// nothing.
+// TestBudgetCancelled checks that a request whose client leaves no longer waits, and
+// takes nothing.
 func TestBudgetCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(4)

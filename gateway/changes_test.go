@@ -61,7 +61,8 @@ func TestChangesAfterPosition(t *testing.T) {
 	})
 }
 
-// TestChangesWaits: nothing comes, then a change, which is answered at once.
+// TestChangesWaits checks that a poll without news is answered at once when a change
+// comes.
 func TestChangesWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
@@ -103,7 +104,7 @@ func TestChangesNothing(t *testing.T) {
 	})
 }
 
-// TestChangesProgress: no event, but a newer position.
+// TestChangesProgress checks a poll with no event but a newer position.
 func TestChangesProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
@@ -145,8 +146,8 @@ func TestChangesReset(t *testing.T) {
 	}
 }
 
-// TestChangesAheadArrives: a position that another replica gave is held until
-// this one is there.
+// TestChangesAheadArrives checks that a position from another replica is held until
+// this one has reached it.
 func TestChangesAheadArrives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
@@ -166,7 +167,7 @@ func TestChangesAheadArrives(t *testing.T) {
 	})
 }
 
-// TestChangesOfStaleWatch: that the watch is stale is told, but only once for
+// TestChangesOfStaleWatch checks that a stale watch is reported, but only once for
 // each wait.
 func TestChangesOfStaleWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -185,7 +186,7 @@ func TestChangesOfStaleWatch(t *testing.T) {
 	})
 }
 
-// TestChangesTellsOfStatus: a watch that becomes stale while one waits is a
+// TestChangesTellsOfStatus checks that a watch that becomes stale during a wait is a
 // reason to answer.
 func TestChangesTellsOfStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -201,7 +202,7 @@ func TestChangesTellsOfStatus(t *testing.T) {
 	})
 }
 
-// status makes the source say how fresh it is.
+// status makes the source report how fresh it is.
 func (r *rig) status(watch string, state stream.State, reason string) {
 	r.do(watch, func(sink stream.Sink) error { return sink.Status(state, reason) })
 }
@@ -248,7 +249,7 @@ func TestChangesOverload(t *testing.T) {
 			t.Errorf("%v refusals are counted", n)
 		}
 		<-first
-		synctest.Wait() // until its handler has returned as well
+		synctest.Wait() // until its handler has returned too
 		if x := r.get(pollPath); x.StatusCode != 200 {
 			t.Errorf("after the first has ended: %d", x.StatusCode)
 		}
@@ -265,7 +266,8 @@ func TestChangesBadParameters(t *testing.T) {
 	r.get(path+"?filter=x").wantProblem(t, 400, "filter", "not available yet")
 }
 
-// TestChangesOfLargeSnapshot: more than one flush, and still one JSON object.
+// TestChangesOfLargeSnapshot checks that more than one flush is still one JSON
+// object.
 func TestChangesOfLargeSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
@@ -284,7 +286,7 @@ func TestChangesOfLargeSnapshot(t *testing.T) {
 	})
 }
 
-// TestChangesPrefix: changes outside of the prefix are no reason to answer.
+// TestChangesPrefix checks that changes outside the prefix are no reason to answer.
 func TestChangesPrefix(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")

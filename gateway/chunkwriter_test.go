@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// writes is a connection that keeps what is written to it, write by write.
+// writes is a connection that records each write.
 type writes struct {
 	net.Conn
 	each [][]byte
@@ -28,7 +28,8 @@ func (w *writes) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestChunksAreWhatWasWritten, whatever was written in whichever pieces.
+// TestChunksAreWhatWasWritten checks that the chunks contain what was written, in
+// whatever pieces.
 func TestChunksAreWhatWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		conn := &writes{}
@@ -61,8 +62,8 @@ func TestChunksAreWhatWasWritten(t *testing.T) {
 	})
 }
 
-// TestOneWriteForAFlush: what is small goes out in one write, and then nothing is
-// held.
+// TestOneWriteForAFlush checks that small data goes out in one write, and that no
+// buffer is held afterwards.
 func TestOneWriteForAFlush(t *testing.T) {
 	conn := &writes{}
 	out := &chunkWriter{conn: conn, head: []byte("head\r\n\r\n")}
@@ -74,7 +75,7 @@ func TestOneWriteForAFlush(t *testing.T) {
 			t.Error("a buffer is held after a flush")
 		}
 	}
-	out.flush() // of nothing
+	out.flush() // nothing to flush
 	out.write([]byte("bye"))
 	out.end()
 	want := []string{"head\r\n\r\n9\r\ndata: 1\n\n\r\n", "9\r\ndata: 1\n\n\r\n", "9\r\ndata: 1\n\n\r\n", "3\r\nbye\r\n0\r\n\r\n"}
@@ -87,7 +88,7 @@ func TestOneWriteForAFlush(t *testing.T) {
 	}
 }
 
-// TestEventsAreNotCut: what fits into one chunk is in one.
+// TestEventsAreNotCut checks that data that fits into one chunk is not split.
 func TestEventsAreNotCut(t *testing.T) {
 	conn := &writes{}
 	out := &chunkWriter{conn: conn}
@@ -103,7 +104,7 @@ func TestEventsAreNotCut(t *testing.T) {
 	}
 }
 
-// TestChunksToAClientThatDoesNotRead: the first error stays.
+// TestChunksToAClientThatDoesNotRead checks that the first error sticks.
 func TestChunksToAClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, _ := net.Pipe()

@@ -26,7 +26,8 @@ func TestTagMatches(t *testing.T) {
 	}
 }
 
-// FuzzCondition: a condition is either understood as it was meant, or refused.
+// FuzzCondition checks that a condition is either understood as it was meant, or
+// refused.
 func FuzzCondition(f *testing.F) {
 	for _, s := range []string{"", `"1"`, `"0"`, "*", `W/"1"`, `"18446744073709551615"`, `"+1"`, `"1","2"`} {
 		f.Add(s, true)
@@ -51,8 +52,8 @@ func FuzzCondition(f *testing.F) {
 	})
 }
 
-// FuzzCheckJSON: exactly what encoding/json and UTF-8 allow is taken, and what
-// is not is found inside of the body.
+// FuzzCheckJSON checks that exactly what encoding/json and UTF-8 allow is accepted,
+// and that an error is located within the body.
 func FuzzCheckJSON(f *testing.F) {
 	for _, s := range []string{"", "{}", "{", "nul", "\"\xff\"", "1 2", "\n\n x", "[1,]", "\xff"} {
 		f.Add([]byte(s))
@@ -80,7 +81,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// FuzzChangesRequest: any query is understood or refused with a reason.
+// FuzzChangesRequest checks that any query is understood, or refused with a reason.
 func FuzzChangesRequest(f *testing.F) {
 	for _, s := range []string{"", "after=w@e-1&wait=1s", "wait=-1s", "prefix=%ff", "filter.w=x", "wait=1s&wait=1s", "%zz", "after=w@e-1/2"} {
 		f.Add(s)

@@ -44,7 +44,7 @@ func TestPatientConnEndsWhenNothingMoves(t *testing.T) {
 	})
 }
 
-// HTTP/2 writes on after a missed deadline if any byte had moved before it.
+// HTTP/2 writes again after a missed deadline if any byte had moved before it.
 func TestPatientConnIsPatientOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()

@@ -25,7 +25,7 @@ func TestCORS(t *testing.T) {
 			{"/v1/events?watch=a", "null", ""},
 			{"/v1/events?watch=a", "HTTPS://APP.EXAMPLE.COM", ""},
 			{"/v1/watches", ours, ours},
-			{"/nowhere", ours, ours},          // else a page could not read the problem
+			{"/nowhere", ours, ours},          // otherwise a page could not read the problem
 			{"/v1/events?wach=a", ours, ours}, // the same
 		} {
 			x := r.get(test.path, "Origin: "+test.origin)

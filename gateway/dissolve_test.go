@@ -10,9 +10,9 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// TestGroupDissolvesInTurns: members that all need a snapshot get it one after the
-// other. Those who wait stay what they were, are told why nothing comes, hear what
-// else there is, and are members of one group again at the end.
+// TestGroupDissolvesInTurns checks members that all need a snapshot: they get it one
+// after the other. The waiting ones remain members, are told why nothing comes, hear
+// all other news, and are members of one group again at the end.
 func TestGroupDissolvesInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Heartbeat: 500 * time.Millisecond, WriteTimeout: time.Minute, SnapshotBudget: 1}, "a", "b")
@@ -25,7 +25,7 @@ func TestGroupDissolvesInTurns(t *testing.T) {
 		for _, x := range members {
 			x.take()
 		}
-		// All need it at the same time; somebody has the only seat, and is slow.
+		// All need it at the same time; a slow stream has the only seat.
 		slow := &seat{granted: func() {}}
 		r.gateway.snapshots.ask(slow, 1, 1, true)
 		r.do("a", func(s stream.Sink) error {
@@ -56,7 +56,7 @@ func TestGroupDissolvesInTurns(t *testing.T) {
 	})
 }
 
-// lonesOf is how many streams are not members of a group.
+// lonesOf returns how many streams are not members of a group.
 func lonesOf(r *rig) (n int) {
 	synctest.Wait()
 	if r.gateway.shards == nil {
@@ -70,9 +70,9 @@ func lonesOf(r *rig) (n int) {
 	return n
 }
 
-// TestGroupThatAskedBeforeItDissolves: the snapshot may come between the look at what
-// is next and the next turn of the group, which then asks for a seat as a stream
-// would. The group hears all the same when its turn has come.
+// TestGroupThatAskedBeforeItDissolves checks a snapshot that comes between the look
+// at what is next and the next turn of the group. The group then asks for a seat as a
+// stream would, and must still hear when its turn has come.
 func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -110,8 +110,9 @@ func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
 	})
 }
 
-// TestGroupIsHeardWhileOthersAreServed: one that is to dissolve, and cannot begin as
-// very many are by themselves already, is not silent for longer than others.
+// TestGroupIsHeardWhileOthersAreServed checks that a group that must dissolve, but
+// cannot begin since there are already very many lone streams, is not silent for
+// longer than others.
 func TestGroupIsHeardWhileOthersAreServed(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// The order of a shutdown: not ready, then no more connections, then goodbyes one
-// by one.
+// The order of a shutdown: not ready, then no more connections, then goodbyes one by
+// one.
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}, "a")
@@ -46,7 +46,7 @@ func TestShutdown(t *testing.T) {
 		time.Sleep(2 * time.Millisecond)
 		r.network.wantClosed(t)
 		r.rpc.wantClosed(t)
-		r.private.wantOpen(t) // operators look on to the end
+		r.private.wantOpen(t) // operators are served to the end
 		time.Sleep(5 * time.Second)
 		if n := countOver(streams); n < 10 || n > 40 {
 			t.Errorf("%d of %d streams left in half of the time", n, len(streams))
@@ -62,7 +62,7 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// openStreams opens streams that get what every stream gets.
+// openStreams opens streams and checks what each of them gets first.
 func (r *rig) openStreams(n int) (streams []*exchange) {
 	r.t.Helper()
 	for range n {
@@ -93,8 +93,8 @@ func (l *memoryListener) wantClosed(t *testing.T) {
 	}
 }
 
-// A connection that waits for its next request is closed with the listener, so
-// that a proxy does not send one there.
+// A connection that waits for its next request is closed with the listener, so that a
+// proxy does not send one there.
 func TestIdleConnectionsAreClosedWithTheListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: time.Hour, MaxAge: -1}, "a")
@@ -112,7 +112,7 @@ func TestIdleConnectionsAreClosedWithTheListener(t *testing.T) {
 	})
 }
 
-// A person who interrupts a gateway does not wait for load balancers.
+// An operator who interrupts a gateway does not wait for load balancers.
 func TestShutdownWithoutDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{DrainDelay: time.Hour, Drain: 10 * time.Second}, "a")
@@ -127,8 +127,8 @@ func TestShutdownWithoutDelay(t *testing.T) {
 	})
 }
 
-// In a server that is not the gateway's, connections stay open: new streams are
-// refused there while the goodbyes are said, and come back over another one.
+// In a server other than the gateway's own, connections stay open: new streams are
+// refused there while the goodbyes are said, and come back over another connection.
 func TestDrainInAnotherServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}, "a")
@@ -150,7 +150,7 @@ func TestDrainInAnotherServer(t *testing.T) {
 	})
 }
 
-// Events go on until it is a stream's turn to leave.
+// Events continue until it is a stream's turn to leave.
 func TestStreamsGoOnWhileDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Drain: 1000 * time.Hour, MaxAge: -1}, "a")
@@ -165,7 +165,7 @@ func TestStreamsGoOnWhileDraining(t *testing.T) {
 	})
 }
 
-// A client that does not read cannot hold the shutdown up for long.
+// A client that does not read cannot delay the shutdown for long.
 func TestShutdownWithAClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Drain: -1, WriteTimeout: 10 * time.Second}, "a")
@@ -196,8 +196,8 @@ func TestShutdownOfAnIdleGatewayTakesNoTime(t *testing.T) {
 	})
 }
 
-// A client that reads a snapshot slowly is sent away in its middle, between two
-// batches, and goes on from there at another replica.
+// A client that reads a snapshot slowly is sent away in the middle of it, between two
+// batches, and continues from there at another replica.
 func TestGoodbyeInTheMiddleOfASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Drain: -1, WriteTimeout: time.Minute}, "a")
@@ -232,7 +232,7 @@ func TestGoodbyeInTheMiddleOfASnapshot(t *testing.T) {
 	})
 }
 
-// A request that is stuck in a source cannot hold the shutdown up for long.
+// A request that is stuck in a source cannot delay the shutdown for long.
 func TestShutdownWithARequestThatIsStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{WriteTimeout: 10 * time.Second})
@@ -252,8 +252,8 @@ func TestShutdownWithARequestThatIsStuck(t *testing.T) {
 	})
 }
 
-// Connections of HTTP/2 and of gRPC are told to take new requests elsewhere, and
-// carry the streams that they have until those get their goodbye.
+// HTTP/2 and gRPC connections are told to take new requests elsewhere, and carry
+// their streams until those get their goodbye.
 func TestShutdownOfSharedConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newServedRig(t, Config{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}, "a")

@@ -23,7 +23,7 @@ func TestAcceptsGzip(t *testing.T) {
 		"gzip;q=0.5, identity":             false,
 		"gzip, identity;q=0.5":             true,
 		"gzip, identity":                   true,
-		"identity;q=0":                     false, // nothing is acceptable that there is
+		"identity;q=0":                     false, // nothing acceptable is available
 		"gzip;q=0.5, *;q=0":                true,
 		"*;q=0.5, identity":                false,
 		"gzip ; q=1":                       true,
@@ -41,8 +41,9 @@ func TestAcceptsGzip(t *testing.T) {
 	}
 }
 
-// FuzzAcceptsGzip: a list may be cut into headers, and its case and spaces do not
-// count; who does not name gzip, and does not take everything, does not get it.
+// FuzzAcceptsGzip checks that splitting a list into headers, its case and its spaces
+// do not matter, and that a client that neither names gzip nor accepts everything
+// does not get it.
 func FuzzAcceptsGzip(f *testing.F) {
 	for _, header := range []string{"gzip", "gzip;q=0.5, identity;q=0.4", "*;q=0", "br, , gzip ; q=1"} {
 		f.Add(header)

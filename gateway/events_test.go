@@ -12,7 +12,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// refused reads the problem that a request was refused with.
+// refused reads the problem with which a request was refused.
 func (x *exchange) refused(t *testing.T) (p problem) {
 	t.Helper()
 	body := x.text()
@@ -83,7 +83,7 @@ func TestWrongMethod(t *testing.T) {
 	})
 }
 
-// HEAD says what GET would, and opens nothing.
+// HEAD returns the headers that GET would, and opens nothing.
 func TestHeadOfAStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
@@ -100,7 +100,7 @@ func TestHeadOfAStream(t *testing.T) {
 	})
 }
 
-// A position that cannot be read must not lock a browser out for ever.
+// A position that cannot be parsed must not lock a browser out forever.
 func TestMalformedPositionIsNoRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
@@ -128,7 +128,7 @@ func TestLargeValue(t *testing.T) {
 	})
 }
 
-// A middleware that hides the deadlines must not make streams that never end.
+// A middleware that hides the deadlines must not cause streams that never end.
 func TestResponseWithoutDeadlines(t *testing.T) {
 	registry := stream.NewRegistry()
 	defer registry.Close()

@@ -31,7 +31,7 @@ func (f *faultyResponse) Header() http.Header {
 	return f.ResponseWriter.Header()
 }
 
-// Hijack fails if the fault is to be met behind it, by a stream that stays with net/http.
+// Hijack fails if the fault comes later, in a stream that stays with net/http.
 func (f *faultyResponse) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	f.fault("Hijack")
 	if f.at == "Write" {
@@ -45,8 +45,8 @@ func (f *faultyResponse) Write(p []byte) (int, error) {
 	return f.ResponseWriter.Write(p)
 }
 
-// TestPanicBeforeAStreamIsCarried: nothing is left of a stream that was admitted, and
-// which no pump has taken yet.
+// TestPanicBeforeAStreamIsCarried checks that nothing remains of a stream that was
+// admitted but not yet taken by a pump.
 func TestPanicBeforeAStreamIsCarried(t *testing.T) {
 	for _, at := range []string{"Header", "Hijack", "Write"} {
 		t.Run(at, func(t *testing.T) {

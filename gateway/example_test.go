@@ -14,8 +14,8 @@ import (
 	"github.com/watchtide/watchtide/stream/store"
 )
 
-// colours is a source of two resources that never change: enough to look at a
-// gateway. docs/writing-a-source.md shows a real one.
+// colours is a source of two resources that never change: enough to try a gateway.
+// docs/writing-a-source.md shows a real one.
 var colours = stream.SourceFunc(func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
 	if err := sink.Reset("v1"); err != nil {
 		return err
@@ -33,8 +33,8 @@ var colours = stream.SourceFunc(func(ctx context.Context, _ stream.Resume, sink 
 	return ctx.Err()
 })
 
-// A gateway in a server of one's own: the registry, a watch, the handler, and at
-// the end first the streams, then the server.
+// A gateway in your own server: the registry, a watch and the handler. At the end the
+// streams stop first, then the server.
 func ExampleNew() {
 	registry := stream.NewRegistry()
 	defer registry.Close()
@@ -80,8 +80,8 @@ func ExampleNew() {
 	// {"type":"position","id":"colours@v1-2"}
 }
 
-// A gateway that serves by itself, HTTP and gRPC, until the context ends. The
-// watch is a store, which can be written to.
+// A gateway that serves HTTP and gRPC on its own until the context ends. The watch is
+// a store, which can be written to.
 func ExampleGateway_Serve() {
 	registry := stream.NewRegistry()
 	defer registry.Close()

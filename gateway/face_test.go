@@ -22,8 +22,8 @@ var secrets = []string{"10.9.8.7", "/etc/secret.creds", "payroll"}
 
 var errSecret = errors.New("dial tcp 10.9.8.7:4222: connection refused (credentials /etc/secret.creds, bucket payroll)")
 
-// facedGateway serves three watches over two real listeners: lost was primed and
-// has lost its upstream, never has not been primed, says has an upstream that is
+// facedGateway serves three watches over two real listeners: lost was primed and has
+// lost its upstream, never has not been primed, and says has an upstream that is
 // stale itself.
 func facedGateway(t *testing.T, c Config) (public, operations string, g *Gateway) {
 	t.Helper()
@@ -71,7 +71,7 @@ func facedGateway(t *testing.T, c Config) (public, operations string, g *Gateway
 	return "http://" + web.Addr().String(), "http://" + ops.Addr().String(), g
 }
 
-// proxied is a configuration that says that others come through a proxy.
+// proxied returns a configuration that indicates a proxy in front.
 func proxied() Config { return Config{Hosts: []string{"app.example.com"}} }
 
 func getText(t *testing.T, url string) (int, string) {
@@ -93,8 +93,8 @@ func getText(t *testing.T, url string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// TestPublicFaceKeepsSecrets: no answer to the public names an address, a file or a
-// bucket of an upstream, or a client.
+// TestPublicFaceKeepsSecrets checks that no public answer names an address, a file or
+// a bucket of an upstream, or a client.
 func TestPublicFaceKeepsSecrets(t *testing.T) {
 	public, _, g := facedGateway(t, proxied())
 	for path, want := range map[string]string{
@@ -134,7 +134,8 @@ func TestPublicFaceKeepsSecrets(t *testing.T) {
 	}
 }
 
-// TestOperationsFaceShowsEverything in full, beside all that is public.
+// TestOperationsFaceShowsEverything checks that operators get the full reasons,
+// besides all that is public.
 func TestOperationsFaceShowsEverything(t *testing.T) {
 	c := proxied()
 	c.Profiles = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "profile of ", r.URL.Path) })
@@ -159,8 +160,8 @@ func TestOperationsFaceShowsEverything(t *testing.T) {
 	}
 }
 
-// TestLoopbackIsForOperators, but for the profiles: whoever is on this machine may
-// see what it does, unless a proxy stands between.
+// TestLoopbackIsForOperators checks that users of this machine may see all that it
+// does, except the profiles, unless a proxy is in front.
 func TestLoopbackIsForOperators(t *testing.T) {
 	for name, c := range map[string]struct {
 		config Config

@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// turnPoller takes everything at once, slowly, and remembers who was written what.
+// turnPoller takes all bytes at once, slowly, and records the writes to each handle.
 type turnPoller struct {
 	countingPoller
 	written []turnTaken
@@ -37,7 +37,7 @@ func (p *turnPoller) writeAll(h handle, bs [][]byte) (int, error) {
 	return lengthOf(bs), nil
 }
 
-// turns is a shard that a test lets serve, turn by turn.
+// turns is a shard that a test runs turn by turn.
 type turns struct {
 	*shard
 	t       *testing.T
@@ -56,7 +56,7 @@ func newTurns(t *testing.T, watches ...string) *turns {
 	return &turns{shard: s, t: t, p: p, rig: r}
 }
 
-// open lets so many streams of a watch arrive.
+// open lets n streams of a watch arrive.
 func (s *turns) open(n int, watch string) (first handle) {
 	s.t.Helper()
 	return s.openNarrow(n, watch, func(int) string { return "" })
@@ -86,7 +86,7 @@ func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (firs
 	return first
 }
 
-// turn lets the shard serve everybody once, and returns what was written.
+// turn lets the shard serve every stream once, and returns what was written.
 func (s *turns) turn() []turnTaken {
 	synctest.Wait() // for the bells
 	s.p.written = nil
@@ -95,7 +95,7 @@ func (s *turns) turn() []turnTaken {
 	return s.p.written
 }
 
-// settle serves until nobody has anything more.
+// settle serves until no stream has anything more.
 func (s *turns) settle() {
 	s.t.Helper()
 	for range 10_000 {
@@ -115,8 +115,8 @@ func count(written []turnTaken, from, to handle) (n int) {
 	return n
 }
 
-// TestLongSnapshotsTakeTurns: however fast its connection is, one subscriber gets
-// so much and no more before all others had their turn.
+// TestLongSnapshotsTakeTurns checks that one subscriber, however fast its connection
+// is, gets only a limited amount before all others have had their turn.
 func TestLongSnapshotsTakeTurns(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -149,8 +149,8 @@ func TestLongSnapshotsTakeTurns(t *testing.T) {
 	})
 }
 
-// TestQuietWatchBesideABusyOne: the one change of a quiet watch is with its readers
-// after one turn, though the other watch has more to write than ever gets done.
+// TestQuietWatchBesideABusyOne checks that the one change of a quiet watch reaches
+// its readers after one turn, although the other watch always has more to write.
 func TestQuietWatchBesideABusyOne(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -176,8 +176,8 @@ func TestQuietWatchBesideABusyOne(t *testing.T) {
 	})
 }
 
-// TestManyLonesLeaveTimeForGroups: ten thousand that are by themselves are served a
-// few milliseconds at a time, and news of a group go out between.
+// TestManyLonesLeaveTimeForGroups checks that ten thousand lone streams are served a
+// few milliseconds at a time, and that news of a group goes out in between.
 func TestManyLonesLeaveTimeForGroups(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -201,8 +201,8 @@ func TestManyLonesLeaveTimeForGroups(t *testing.T) {
 	})
 }
 
-// TestLargeTransactionIsNotRenderedForAGroup: it is read from the log by each member,
-// in turns.
+// TestLargeTransactionIsNotRenderedForAGroup checks that each member reads it from
+// the log, in turns.
 func TestLargeTransactionIsNotRenderedForAGroup(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -234,8 +234,8 @@ func TestLargeTransactionIsNotRenderedForAGroup(t *testing.T) {
 	})
 }
 
-// TestManyGroupsLeaveTimeForLones: however long the groups take, a stream that
-// begins gets on.
+// TestManyGroupsLeaveTimeForLones checks that a stream that begins makes progress
+// however long the groups take.
 func TestManyGroupsLeaveTimeForLones(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -255,8 +255,8 @@ func TestManyGroupsLeaveTimeForLones(t *testing.T) {
 	})
 }
 
-// TestMemberThatLeavesItsGroupLeavesInTime: when it must leave a gateway that drains
-// was drawn, and is not drawn anew.
+// TestMemberThatLeavesItsGroupLeavesInTime checks that the time at which it must
+// leave a draining gateway is not drawn again.
 func TestMemberThatLeavesItsGroupLeavesInTime(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -267,7 +267,7 @@ func TestMemberThatLeavesItsGroupLeavesInTime(t *testing.T) {
 		s.settle()
 		s.g.admission.drain()
 		s.turn()
-		time.Sleep(time.Minute) // some left by then
+		time.Sleep(time.Minute) // some have left by then
 		s.turn()
 		for at := range s.table.slots {
 			c := &s.table.slots[at]

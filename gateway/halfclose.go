@@ -10,16 +10,16 @@ import (
 // ended its side of a connection.
 type inputEndedKey struct{}
 
-// inputEnded is closed when the client of a request sends nothing more, and may still
-// read; nil: nobody tells.
+// inputEnded returns a channel that is closed when the client of a request sends
+// nothing more, but may still read; nil: this is not reported.
 func inputEnded(ctx context.Context) <-chan struct{} {
 	c, _ := ctx.Value(inputEndedKey{}).(<-chan struct{})
 	return c
 }
 
-// halfClose lets a client of HTTP/1 end its side of the connection behind its request,
-// and read the answer all the same (RFC 9112, section 9.6). net/http cancels a
-// request then, as it does when the client has left. Here it goes on unless the
+// halfClose lets a client of HTTP/1 end its side of the connection after its request,
+// and still read the answer (RFC 9112, section 9.6). net/http then cancels the
+// request, as it does when the client has left. Here the request continues unless the
 // connection was reset; a client that left resets it at the first bytes that it is
 // sent.
 func halfClose(next http.Handler) http.Handler {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mayRead says whether a client that has ended its side of a connection may still
+// mayRead reports whether a client that has ended its side of a connection may still
 // read: the connection was not reset.
 func mayRead(c net.Conn) (may bool) {
 	bottom, ok := beneath(c).(syscall.Conn)
@@ -19,7 +19,7 @@ func mayRead(c net.Conn) (may bool) {
 		return false
 	}
 	err = raw.Control(func(fd uintptr) {
-		// Errors and hang-ups are told unasked.
+		// Errors and hang-ups are always reported.
 		fds := []unix.PollFd{{Fd: int32(fd)}}
 		n, err := unix.Poll(fds, 0)
 		may = err == nil && n == 0

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// halfClosed sends a request and ends its side of the connection at once, as
-// "printf … | nc" does.
+// halfClosed sends a request and ends its side of the connection at once, as "printf
+// … | nc" does.
 func halfClosed(t *testing.T, address string, roots *x509.CertPool, request string) *handStream {
 	t.Helper()
 	s := sendHand(t, address, roots, request)
@@ -51,7 +51,7 @@ func sendHand(t *testing.T, address string, roots *x509.CertPool, request string
 	return s
 }
 
-// forEachCarrier runs a test for all that can carry a stream.
+// forEachCarrier runs a test for everything that can carry a stream.
 func forEachCarrier(t *testing.T, c Config, test func(t *testing.T, r *realGateway, roots *x509.CertPool, request string)) {
 	secure, roots := certificate(t)
 	t.Run("plain", func(t *testing.T) { test(t, newRealGateway(t, c, nil), nil, rawGet("/v1/events?watch=a")) })
@@ -61,7 +61,8 @@ func forEachCarrier(t *testing.T, c Config, test func(t *testing.T, r *realGatew
 	})
 }
 
-// TestHalfClosedStream goes on: its client has only said that it sends nothing more.
+// TestHalfClosedStream checks that the stream continues: its client has only said
+// that it sends nothing more.
 func TestHalfClosedStream(t *testing.T) {
 	forEachCarrier(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool, request string) {
 		var all []*handStream
@@ -89,8 +90,9 @@ func TestHalfClosedStream(t *testing.T) {
 	})
 }
 
-// TestHalfCloseIsAnsweredAtOnce, and once: so that a client that left in truth is
-// found out, and what the system keeps telling of the connection keeps nobody busy.
+// TestHalfCloseIsAnsweredAtOnce checks that it is answered exactly once: so a client
+// that in fact left is noticed, and repeated reports of the system about the
+// connection cause no work.
 func TestHalfCloseIsAnsweredAtOnce(t *testing.T) {
 	forEachCarrier(t, Config{Heartbeat: time.Hour}, func(t *testing.T, r *realGateway, roots *x509.CertPool, request string) {
 		s := openHand(t, r.address, roots, request)
@@ -113,9 +115,8 @@ func TestHalfCloseIsAnsweredAtOnce(t *testing.T) {
 	})
 }
 
-// TestAttackHalfCloseThenLeave: a half-closed connection that is reset holds no
-// stream, nor does one whose client closes it, for longer than up to the next
-// heartbeat.
+// TestAttackHalfCloseThenLeave checks that a half-closed connection that is reset or
+// closed by its client holds its stream only until the next heartbeat.
 func TestAttackHalfCloseThenLeave(t *testing.T) {
 	forEachCarrier(t, Config{Heartbeat: time.Second}, func(t *testing.T, r *realGateway, roots *x509.CertPool, request string) {
 		for i := range 20 {
@@ -136,7 +137,7 @@ func TestAttackHalfCloseThenLeave(t *testing.T) {
 	})
 }
 
-// TestHalfClosedRequest is answered in full, whatever it asks for.
+// TestHalfClosedRequest checks that any half-closed request is answered in full.
 func TestHalfClosedRequest(t *testing.T) {
 	secure, roots := certificate(t)
 	test := func(t *testing.T, r *realGateway, roots *x509.CertPool) {
@@ -175,8 +176,9 @@ func TestHalfClosedRequest(t *testing.T) {
 	t.Run("TLS", func(t *testing.T) { test(t, newRealGateway(t, Config{}, secure), roots) })
 }
 
-// TestCutAnswerLooksCut: an answer that the gateway cannot complete has no end, in
-// somebody else's server too, which tells nobody that a client only half-closed.
+// TestCutAnswerLooksCut checks that an answer that the gateway cannot complete has no
+// end, even in a foreign server, which does not report that a client only
+// half-closed.
 func TestCutAnswerLooksCut(t *testing.T) {
 	r := newRealGateway(t, Config{}, nil)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -197,7 +199,8 @@ func TestCutAnswerLooksCut(t *testing.T) {
 	waitFor(nil, r, 0)
 }
 
-// TestTLS12EndsBothSides: before TLS 1.3 the end of one side is the end of both.
+// TestTLS12EndsBothSides checks that before TLS 1.3 the end of one side is the end of
+// both.
 func TestTLS12EndsBothSides(t *testing.T) {
 	secure, roots := certificate(t)
 	secure.MaxVersion = tls.VersionTLS12

@@ -4,6 +4,6 @@ package gateway
 
 import "net"
 
-// mayRead says whether a client that has ended its side of a connection may still
-// read. Nobody knows here, so it counts as gone.
+// mayRead reports whether a client that has ended its side of a connection may still
+// read. That is not known here, so the client counts as gone.
 func mayRead(net.Conn) bool { return false }

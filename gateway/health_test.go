@@ -15,7 +15,7 @@ func TestHealthz(t *testing.T) {
 	got := r.get("/healthz")
 	got.want(t, 200, "ok\nversion: 1.2.3\n")
 	r.gateway.admission.drain()
-	r.get("/healthz").want(t, 200, "") // draining is alive
+	r.get("/healthz").want(t, 200, "") // a draining process is alive
 }
 
 // unready is the body of a /readyz that fails.
@@ -26,7 +26,7 @@ type unready struct {
 	Watches  []struct{ Watch, State, Since, Reason string }
 }
 
-// wantUnready checks that exactly these watches are named; none: ready.
+// wantReadiness checks that exactly these watches are named; none: ready.
 func wantReadiness(t *testing.T, r *rig, draining bool, watches ...string) {
 	t.Helper()
 	synctest.Wait()
@@ -54,8 +54,7 @@ func wantReadiness(t *testing.T, r *rig, draining bool, watches ...string) {
 	}
 }
 
-// TestReadyzOfRequired: a watch that is required counts for as long as it is not
-// fresh.
+// TestReadyzOfRequired checks that a required watch counts while it is not fresh.
 func TestReadyzOfRequired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{StaleAllowed: time.Minute}, "services")
@@ -73,7 +72,7 @@ func TestReadyzOfRequired(t *testing.T) {
 		wantReadiness(t, r, false)
 		time.Sleep(time.Millisecond)
 		wantReadiness(t, r, false, "nodes stale")
-		// Being on the way back is not being back.
+		// Resyncing is not yet in sync.
 		r.status("nodes", stream.Resyncing, "upstream is loading")
 		wantReadiness(t, r, false, "nodes resyncing")
 		r.status("nodes", stream.InSync, "")
@@ -84,8 +83,9 @@ func TestReadyzOfRequired(t *testing.T) {
 	})
 }
 
-// TestReadyzOfOneBadWatch: what is not required neither takes the others away when
-// it fails, nor keeps them away for ever when it cannot be primed.
+// TestReadyzOfOneBadWatch checks that a watch that is not required neither takes the
+// others out of service when it fails, nor keeps them out forever if it cannot be
+// primed.
 func TestReadyzOfOneBadWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{StaleAllowed: time.Minute}, "files", "never")
@@ -101,7 +101,7 @@ func TestReadyzOfOneBadWatch(t *testing.T) {
 	})
 }
 
-// TestReadyzOfRequiredThatIsNeverPrimed: it is waited for, however long.
+// TestReadyzOfRequiredThatIsNeverPrimed checks that it is waited for indefinitely.
 func TestReadyzOfRequiredThatIsNeverPrimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{StaleAllowed: time.Minute})
@@ -111,7 +111,7 @@ func TestReadyzOfRequiredThatIsNeverPrimed(t *testing.T) {
 	})
 }
 
-// TestReadyzOfNothing: a gateway without watches is ready.
+// TestReadyzOfNothing checks that a gateway without watches is ready.
 func TestReadyzOfNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wantReadiness(t, newRig(t, Config{}), false)

@@ -23,10 +23,10 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// Random histories as browsers see them: two gateways over one upstream, clients
-// that stall, hang up in the middle of a flush and come back elsewhere with any
-// id that they ever received. The checkers of the nine guarantees then look at
-// what arrived, byte by byte, over HTTP.
+// Random histories as browsers see them: two gateways over one upstream, and clients
+// that stall, hang up in the middle of a flush, and come back elsewhere with any id
+// that they ever received. The checkers of the nine guarantees then examine what
+// arrived over HTTP, byte by byte.
 func TestHistoriesOverHTTP(t *testing.T) {
 	const histories, steps = 60, 120
 	for seed := range uint64(histories) {
@@ -47,7 +47,7 @@ func TestHistoriesOverHTTP(t *testing.T) {
 	t.Logf("%d histories of %d steps", histories, steps)
 }
 
-// world is one history under way.
+// world is one running history.
 type world struct {
 	t        *testing.T
 	random   *rand.Rand
@@ -59,7 +59,7 @@ type world struct {
 	epochs   int
 	values   int
 	clients  []*recorder
-	everyone []*recorder // those that left included
+	everyone []*recorder // including those that left
 }
 
 const (
@@ -100,7 +100,7 @@ func (w *world) oneOf(n int) bool { return w.random.IntN(n) == 0 }
 
 func (w *world) replica() *streamtest.Replica { return w.replicas[w.random.IntN(len(w.replicas))] }
 
-// step does one random thing.
+// step takes one random step.
 func (w *world) step() {
 	switch w.random.IntN(14) {
 	case 0, 1, 2, 3:
@@ -157,14 +157,13 @@ func (w *world) disturb() {
 	}
 }
 
-// restore takes the upstream back to a backup; its replicas follow in their own
-// time.
+// restore returns the upstream to a backup; its replicas follow at their own pace.
 func (w *world) restore() {
 	w.epochs++
 	w.upstream.Restore(fmt.Sprintf("e%d", w.epochs), w.upstream.Revision()/2)
 }
 
-// client returns a client that is connected, if there is one.
+// client returns a connected client, if there is one.
 func (w *world) client() *recorder {
 	if len(w.clients) == 0 {
 		return nil
@@ -178,8 +177,8 @@ func (w *world) client() *recorder {
 	return c
 }
 
-// connect opens a stream: from nothing, from any id that was ever given, or as a
-// client that was cut off, with what it held then.
+// connect opens a stream: from nothing, from any id ever given, or as a client that
+// was cut off, with what it held then.
 func (w *world) connect() {
 	n := w.random.IntN(len(w.gateways))
 	c := &recorder{world: w, gateway: w.gateways[n], Connection: &streamtest.Connection{
@@ -206,7 +205,7 @@ func (w *world) before(prefix string) *recorder {
 	return nil
 }
 
-// settle lets everything come to rest, and ends the recording.
+// settle waits until everything is at rest, and ends the recording.
 func (w *world) settle() {
 	for _, r := range w.replicas {
 		r.Move()
@@ -226,13 +225,13 @@ func (w *world) settle() {
 	w.history.Settled = true
 }
 
-// recorder is an EventSource of four lines that writes down what it is sent.
+// recorder is a minimal EventSource that records what it is sent.
 type recorder struct {
 	*streamtest.Connection
 	world   *world
 	gateway *rig
 	cancel  context.CancelFunc
-	gate    chan struct{} // filled: the reader waits
+	gate    chan struct{} // full: the reader waits
 
 	mu     sync.Mutex // guards the following fields, and the Connection
 	frames bytes.Buffer
@@ -243,9 +242,9 @@ type recorder struct {
 	ended  bool
 }
 
-// comeBackAs gives the next connection what this one held, or an id of its past.
-// What it received after its last id it brings back to the same gateway only:
-// another one may not have got that far.
+// comeBackAs gives the next connection what this one held, or an id of its past. What
+// it received after its last id it brings back only to the same gateway: another one
+// may not have got that far.
 func (c *recorder) comeBackAs(next *recorder, random *rand.Rand) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -287,7 +286,7 @@ func (c *recorder) open() {
 	c.world.t.Cleanup(cancel)
 }
 
-// read reads frames as they come.
+// read reads frames as they arrive.
 func (c *recorder) read(body io.ReadCloser) {
 	defer c.end()
 	defer body.Close()
@@ -305,7 +304,7 @@ func (c *recorder) read(body io.ReadCloser) {
 	}
 }
 
-// receive takes in the frames that are complete; false: the client has left.
+// receive processes the complete frames. It returns false if the client has left.
 func (c *recorder) receive(p []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -328,7 +327,7 @@ func (c *recorder) receive(p []byte) bool {
 	}
 }
 
-// take takes in one frame. An id ends a flush.
+// take processes one frame. An id ends a flush.
 func (c *recorder) take(frame []byte) {
 	event, id := c.parse(frame)
 	if event == nil {
@@ -340,7 +339,7 @@ func (c *recorder) take(frame []byte) {
 	c.flush.Events = append(c.flush.Events, *event)
 	c.state.Apply(*event)
 	if event.Type == stream.StatusChange && id == "" {
-		c.endFlush() // may stand alone
+		c.endFlush() // may be alone
 		return
 	}
 	if id == "" {
@@ -360,7 +359,7 @@ func (c *recorder) beginFlush() {
 	horizon, _ := w.View().Horizon()
 	c.flush = &streamtest.Flush{Order: int(c.world.order.Add(1)), At: time.Now(), Head: w.View().Revision(), Horizon: horizon}
 	if c.Slow {
-		c.flush.Head, c.flush.Horizon = 0, ^uint64(0) // what it was when the flush was sent is not known
+		c.flush.Head, c.flush.Horizon = 0, ^uint64(0) // their values when the flush was sent are not known
 	}
 }
 
@@ -369,7 +368,7 @@ func (c *recorder) endFlush() {
 	c.flush = nil
 }
 
-// parse returns the event of a watch in a frame, if it holds one, and its id.
+// parse returns the watch event in a frame, if there is one, and its id.
 func (c *recorder) parse(frame []byte) (*stream.Event, string) {
 	var id string
 	var data []byte
@@ -410,7 +409,7 @@ func (c *recorder) parse(frame []byte) (*stream.Event, string) {
 	return nil, id
 }
 
-// slow makes the client stop reading, or read on.
+// slow makes the client stop reading, or resume.
 func (c *recorder) slow(stop bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -428,7 +427,7 @@ func (c *recorder) slow(stop bool) {
 	}
 }
 
-// hangUpAfter makes the client leave after so many frames more, or at once.
+// hangUpAfter makes the client leave after that many more frames, or at once.
 func (c *recorder) hangUpAfter(frames int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -445,7 +444,7 @@ func (c *recorder) over() bool {
 	return c.ended
 }
 
-// end writes down that the connection is over.
+// end records that the connection is over.
 func (c *recorder) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -67,8 +67,8 @@ func TestCheckHost(t *testing.T) {
 	}
 }
 
-// FuzzHosts: no authority gets by unless it is an IP address or ends in a name that
-// is allowed, whatever its spelling.
+// FuzzHosts checks that no authority passes unless it is an IP address or ends in an
+// allowed name, whatever its spelling.
 func FuzzHosts(f *testing.F) {
 	for _, seed := range []string{"localhost:80", "[::1]:80", "evil.example", "a.localhost.", "127.0.0.1.:1", "[fe80::1%25a]", "x@localhost", "[::1]localhost"} {
 		f.Add(seed)
@@ -82,7 +82,7 @@ func FuzzHosts(f *testing.F) {
 		if !allowed || authority == "" {
 			return
 		}
-		// What a browser would take for the host, by the letter.
+		// What a browser would literally take for the host.
 		host, _, err := net.SplitHostPort(authority)
 		if err != nil {
 			host = strings.TrimSuffix(authority, ":")
@@ -104,8 +104,8 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r > 127 })
 }
 
-// TestForeignHostIsRefused by every route and in every form in which HTTP/1.1 can
-// name it: no page whose name was rebound to this machine reads or writes.
+// TestForeignHostIsRefused checks every route and every form in which HTTP/1.1 can
+// name the host: no page whose name was rebound to this machine reads or writes.
 func TestForeignHostIsRefused(t *testing.T) {
 	r := newAPIRig(t, Config{Hosts: []string{"app.example.com"}})
 	address := strings.TrimPrefix(r.url, "http://")
@@ -137,7 +137,7 @@ func TestForeignHostIsRefused(t *testing.T) {
 	}
 }
 
-// exchangeRaw sends a request as it is and returns the answer as it comes.
+// exchangeRaw sends a request as it is and returns the raw answer.
 func exchangeRaw(t *testing.T, address, request string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -169,7 +169,7 @@ func wantMisdirected(t *testing.T, answer, host string) {
 	}
 }
 
-// TestForeignAuthorityIsRefused over HTTP/2 and gRPC, where the name stands in
+// TestForeignAuthorityIsRefused checks HTTP/2 and gRPC, where the name is in
 // :authority.
 func TestForeignAuthorityIsRefused(t *testing.T) {
 	registry := stream.NewRegistry()
@@ -216,7 +216,7 @@ func listenLoopback(t *testing.T) net.Listener {
 	return l
 }
 
-// getHTTP2 asks for the watches by HTTP/2 without TLS, under the name of a host.
+// getHTTP2 requests the watches over HTTP/2 without TLS, under the name of a host.
 func getHTTP2(t *testing.T, address, host string) int {
 	t.Helper()
 	var p http.Protocols

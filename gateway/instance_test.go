@@ -8,7 +8,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// TestInstance is named wherever figures are, and where a stream begins.
+// TestInstance checks that the instance is named wherever figures are, and where a
+// stream begins.
 func TestInstance(t *testing.T) {
 	r := newAPIRig(t, Config{Instance: "i-1"})
 	const want = `"instance":"i-1"`
@@ -23,7 +24,7 @@ func TestInstance(t *testing.T) {
 	}
 }
 
-// TestInstancesDiffer unless they are given a name.
+// TestInstancesDiffer checks that instances differ unless they are given a name.
 func TestInstancesDiffer(t *testing.T) {
 	registry := stream.NewRegistry()
 	defer registry.Close()

@@ -10,8 +10,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// behindProxy is a configuration for the in-memory network, whose clients all
-// come over one proxy.
+// behindProxy is a configuration for the in-memory network, whose clients all come
+// through one proxy.
 func behindProxy(c Config) Config {
 	c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
 	return c
@@ -19,7 +19,8 @@ func behindProxy(c Config) Config {
 
 const pollNow = "/v1/watches/a/changes?wait=0s"
 
-// TestOneClientTooMany: 429, for whoever it is; a browser would give up.
+// TestOneClientTooMany checks for a 429, except for a browser, which would give up on
+// it.
 func TestOneClientTooMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, behindProxy(Config{MaxSubscribersPerClient: 2}), "a")
@@ -56,7 +57,7 @@ func TestOneClientTooMany(t *testing.T) {
 	})
 }
 
-// TestOneWatchTooMany: 503, and it says which watch.
+// TestOneWatchTooMany checks for a 503 that names the watch.
 func TestOneWatchTooMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{MaxSubscribersPerWatch: 1}, "a", "b")
@@ -76,8 +77,8 @@ func TestOneWatchTooMany(t *testing.T) {
 	})
 }
 
-// TestEveryEndIsCounted: however a stream ends, in whichever pump, its client may
-// open another one, and nothing is remembered of it.
+// TestEveryEndIsCounted checks that however a stream ends, in either pump, its client
+// may open another one, and nothing about it is remembered.
 func TestEveryEndIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, behindProxy(Config{MaxAge: time.Minute, WriteTimeout: 10 * time.Second}), "a", "gone")
@@ -124,8 +125,8 @@ func TestConfigOfLimits(t *testing.T) {
 	}
 }
 
-// TestWatchOverItsMemory says so everywhere, takes no subscribers, keeps those
-// that it has, and recovers.
+// TestWatchOverItsMemory checks that such a watch says so everywhere, takes no
+// subscribers, keeps those that it has, and recovers.
 func TestWatchOverItsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{StaleAllowed: time.Nanosecond})

@@ -8,8 +8,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// TestLongReasons: what an upstream says of itself, however long, goes to operators
-// and not to every subscriber.
+// TestLongReasons checks that what an upstream reports about itself, however long,
+// goes to operators and not to every subscriber.
 func TestLongReasons(t *testing.T) {
 	for _, format := range []string{"sse", "ndjson"} {
 		t.Run(format, func(t *testing.T) {

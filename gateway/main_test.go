@@ -19,7 +19,7 @@ import (
 // other.
 const pumpVariable = "WATCHTIDE_TEST_PUMP"
 
-// The requests of tests are for the host gateway.
+// The requests of tests use the host name gateway.
 func init() { localNames = append(localNames, "gateway") }
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 // grpcErrors is what gRPC and grpc-gateway would write to standard error.
 var grpcErrors errorLog
 
-// errorLog keeps what was written. Any goroutine may use it.
+// errorLog records what was written. Any goroutine may use it.
 type errorLog struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -55,8 +55,8 @@ func pumpUnderTest() Pump {
 	return PumpShards
 }
 
-// bothPumps runs all tests through the shard pump, then, in another process,
-// through the goroutine pump.
+// bothPumps runs all tests with the shard pump and then, in another process, with the
+// goroutine pump.
 type bothPumps struct{ m *testing.M }
 
 // Run implements goleak.TestingM.
@@ -80,7 +80,7 @@ func (b bothPumps) Run() int {
 	return 0
 }
 
-// slack is by how much what is due may come later.
+// slack is how much later than due something may come.
 func slack() time.Duration {
 	if pumpUnderTest() == PumpShards {
 		return 2 * wheelTick

@@ -62,7 +62,7 @@ func TestMarshalNothingElse(t *testing.T) {
 	}
 }
 
-// FuzzAppendString: what is written is read back by encoding/json.
+// FuzzAppendString checks that encoding/json reads back what was written.
 func FuzzAppendString(f *testing.F) {
 	for _, s := range []string{"", "a", "\"\\", "\n\x00\x7f", "é\u2028", "\xff", "<&>"} {
 		f.Add(s)

@@ -27,7 +27,7 @@ func (l *memoryLookout) watch(c net.Conn, who *farSide) (uint64, error) {
 	go func() {
 		var err error
 		for b := make([]byte, 64); err == nil || errors.Is(err, os.ErrDeadlineExceeded); {
-			_, err = beneath(c).Read(b) // net/http's deadline, while it lets go
+			_, err = beneath(c).Read(b) // net/http's deadline, while it releases the connection
 			runtime.Gosched()
 		}
 		l.leave(key)

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// memorySockets are sockets over the in-memory network of the tests, so that
-// shards run in fake time too. A connection takes a few bytes at a time, which
-// are on their way until its client has read them.
+// memorySockets are sockets over the in-memory network of the tests, so that shards
+// too run in fake time. A connection takes a few bytes at a time, which are in flight
+// until its client has read them.
 type memorySockets struct {
 	mu     sync.Mutex // guards the following fields
 	last   handle
 	open   map[handle]*memorySocket
-	before func(call string, p []byte) // is called first by each method of a poller; nil: nothing is
+	before func(call string, p []byte) // called first by each method of a poller; nil: nothing is called
 }
 
-// intercept has f called first by each method of a poller.
+// intercept makes each method of a poller call f first.
 func (s *memorySockets) intercept(f func(call string, p []byte)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,19 +35,19 @@ func (s *memorySockets) begin(call string, p []byte) {
 
 func newMemorySockets() *memorySockets { return &memorySockets{open: map[handle]*memorySocket{}} }
 
-// memoryTakes is how many bytes one write takes at most: few, so that many writes
-// are not complete.
+// memoryTakes is the most bytes that one write takes: few, so that many writes are
+// incomplete.
 const memoryTakes = 500
 
-// memoryConn is what net/http gets of a connection. Once it was taken, closing it
-// does nothing, as closing one of two descriptors.
+// memoryConn is net/http's view of a connection. Once it was taken, closing it does
+// nothing, like closing one of two descriptors.
 type memoryConn struct {
 	net.Conn
 	mu    sync.Mutex
 	taken bool
 }
 
-// RemoteAddr is that of a proxy, for those tests that trust it.
+// RemoteAddr returns the address of a proxy, for the tests that trust it.
 func (c *memoryConn) RemoteAddr() net.Addr {
 	return &net.TCPAddr{IP: net.IPv4(203, 0, 113, 1), Port: 1}
 }
@@ -103,14 +103,14 @@ func (s *memorySockets) newPoller() (poller, error) {
 	return &memoryPoller{memorySockets: s, bell: make(chan struct{}, 1)}, nil
 }
 
-// memorySocket is one connection that was taken. Two goroutines serve it from the
-// time when it is watched until it is closed.
+// memorySocket is one connection that was taken. Two goroutines serve it from when it
+// is watched until it is closed.
 type memorySocket struct {
 	conn   net.Conn
 	writes chan []byte
 
 	mu    sync.Mutex // guards the following fields
-	busy  bool       // bytes are on their way
+	busy  bool       // bytes are in flight
 	await bool
 	ended bool // nothing more is written
 }
@@ -170,7 +170,7 @@ func (p *memoryPoller) watch(h handle, key uint64) error {
 	}()
 	go func() {
 		for b := range s.writes {
-			_, _ = s.conn.Write(b) // an error is told by the reader
+			_, _ = s.conn.Write(b) // the reader reports errors
 			s.mu.Lock()
 			s.busy = false
 			awaited := s.await

@@ -12,8 +12,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// TestMetricsFollowConventions runs the linter of promtool over everything that
-// is served.
+// TestMetricsFollowConventions runs the linter of promtool over everything that is
+// served.
 func TestMetricsFollowConventions(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	r.get("/v1/watches/notes/changes?wait=0s").want(t, 200, "")
@@ -46,8 +46,8 @@ func gather(t *testing.T, g *Gateway) []*dto.MetricFamily {
 	return families
 }
 
-// counter returns the value of a counter or gauge, or how many values a
-// histogram has, with the labels given as name, value, …; -1 if there is none.
+// counter returns the value of a counter or gauge, or the number of values of a
+// histogram, with the labels given as name, value, …; -1 if there is none.
 func counter(t *testing.T, g *Gateway, name string, labels ...string) float64 {
 	t.Helper()
 	for _, f := range gather(t, g) {
@@ -129,7 +129,7 @@ func TestWatchMetrics(t *testing.T) {
 	})
 }
 
-// TestPollMetrics: what one long poll counts.
+// TestPollMetrics checks what one long poll counts.
 func TestPollMetrics(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	answer := r.get("/v1/watches/hosts/changes")
@@ -169,7 +169,7 @@ func TestMetricsAreServed(t *testing.T) {
 	}
 }
 
-// TestHotPathAllocatesNothing: what is called for each flush.
+// TestHotPathAllocatesNothing checks the methods that are called for each flush.
 func TestHotPathAllocatesNothing(t *testing.T) {
 	registry := stream.NewRegistry()
 	defer registry.Close()

@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// trickle reads n bytes a second from each client, and keeps them to be read again.
+// trickle reads n bytes per second from each client, and keeps them to be read again.
 func (r *slowReaders) trickle(seconds, n int) {
 	r.t.Helper()
 	kept := make([]bytes.Buffer, len(r.clients))
@@ -28,12 +28,13 @@ func (r *slowReaders) trickle(seconds, n int) {
 	}
 }
 
-// TestMinRateOfStreams: a client in mid-snapshot that takes less than the least rate
-// goes on with the newest state, and until then holds nothing of the older one. One
-// that takes more is sent the state that its snapshot began with.
+// TestMinRateOfStreams checks that a client that reads less than the minimum rate
+// during a snapshot continues with the newest state, and until then holds nothing of
+// the older one. A client that reads more is sent the state that its snapshot began
+// with.
 func TestMinRateOfStreams(t *testing.T) {
 	for name, c := range map[string]struct {
-		rate    int // bytes a second
+		rate    int // bytes per second
 		min     int64
 		renewed bool
 	}{
@@ -49,7 +50,8 @@ func TestMinRateOfStreams(t *testing.T) {
 				r.rewrite()
 				r.trickle(100, c.rate)
 				synctest.Wait()
-				// What the log itself has not compacted is 1.3 MiB; the older state is another 1.1.
+				// What the log itself has not compacted is 1.3 MiB; the older state
+				// is another 1.1.
 				const most = 1800 << 10
 				left := r.superseded()
 				if c.renewed != (left < most) {
@@ -65,8 +67,8 @@ func TestMinRateOfStreams(t *testing.T) {
 	}
 }
 
-// TestMinRateCountsTheWholeStream: a client that takes enough of all its watches
-// together keeps its place in each.
+// TestMinRateCountsTheWholeStream checks that a client that reads enough of all its
+// watches together keeps its place in each.
 func TestMinRateCountsTheWholeStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newSlowReaders(t, 0, 120, 8000, Config{})

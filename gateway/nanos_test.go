@@ -14,8 +14,8 @@ func TestNanosComeBack(t *testing.T) {
 	}
 }
 
-// TestTheWallClockIsSet: what is due in a minute is due then, whatever the wall
-// clock says meanwhile.
+// TestTheWallClockIsSet checks that what is due in a minute is due then, whatever the
+// wall clock shows meanwhile.
 func TestTheWallClockIsSet(t *testing.T) {
 	now := time.Now()
 	w := newWheel(now)
@@ -30,12 +30,12 @@ func TestTheWallClockIsSet(t *testing.T) {
 	}
 }
 
-// stepped is the same moment after the wall clock was set: only the wall clock's
-// reading in it is another.
+// stepped returns the same moment after the wall clock was set: it differs only in
+// the wall clock's reading.
 func stepped(t *testing.T, at time.Time, by time.Duration) time.Time {
 	t.Helper()
 	after := at
-	// Seconds stand above 30 bits of nanoseconds; see the source of time.Time.
+	// Seconds are above 30 bits of nanoseconds; see the source of time.Time.
 	*(*uint64)(unsafe.Pointer(&after)) += uint64(int64(by/time.Second) << 30)
 	if after.Sub(at) != 0 || after.Round(0).Sub(at.Round(0)) != by {
 		t.Fatalf("%v did not become a time with another wall clock: %v", at, after)

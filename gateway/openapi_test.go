@@ -55,10 +55,9 @@ type documentedCase struct {
 	status             int
 }
 
-// TestEveryDocumentedPath sends a request for each path, method and answer that
-// the OpenAPI document knows, and checks both sides against it: what is sent is
-// allowed where it is answered with 2xx or 3xx, and what comes back is as
-// described.
+// TestEveryDocumentedPath sends a request for each path, method and answer in the
+// OpenAPI document, and checks both sides against it: a request that is answered with
+// 2xx or 3xx must be allowed, and every answer must be as described.
 func TestEveryDocumentedPath(t *testing.T) {
 	d := loadDocument(t)
 	r := newAPIRig(t, Config{})
@@ -137,7 +136,7 @@ func TestEveryDocumentedPath(t *testing.T) {
 	d.checkAllSeen(t)
 }
 
-// checkTooManyStreams has one client ask for a second stream.
+// checkTooManyStreams has one client request a second stream.
 func (d *documented) checkTooManyStreams(t *testing.T) {
 	r := newAPIRig(t, Config{MaxSubscribersPerClient: 1})
 	res, err := http.Get(r.url + "/v1/events?watch=hosts")
@@ -150,7 +149,7 @@ func (d *documented) checkTooManyStreams(t *testing.T) {
 	}
 }
 
-// checkNoRoom asks while the budgets for bodies and answers are taken.
+// checkNoRoom sends requests while the budgets for bodies and answers are taken.
 func (d *documented) checkNoRoom(t *testing.T) {
 	t.Helper()
 	for _, c := range []documentedCase{
@@ -175,7 +174,8 @@ func (d *documented) checkNoRoom(t *testing.T) {
 	}
 }
 
-// streamCases are the cases of a streaming path, of which the query begins.
+// streamCases returns the cases of a streaming path; path includes the start of its
+// query.
 func streamCases(path, long string) []documentedCase {
 	const until = "&until=end_of_snapshot"
 	unknown := strings.ReplaceAll(path, "hosts", "x")
@@ -234,7 +234,7 @@ func (d *documented) input(t *testing.T, c documentedCase) *openapi3filter.Reque
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Add(name, value)
 	}
-	if req.URL.RawPath != "" { // the router splits paths that are decoded
+	if req.URL.RawPath != "" { // the router splits decoded paths
 		req.URL.Path = strings.ReplaceAll(req.URL.RawPath, "%2F", "~")
 		req.URL.RawPath = ""
 	}
@@ -275,8 +275,8 @@ func (d *documented) checkEvents(t *testing.T, name string, got reply) {
 	}
 }
 
-// checkGone is the one answer that needs a story: a page of a revision that is
-// gone, since the upstream was restored.
+// checkGone checks the one answer that needs preparation: a page of a revision that
+// is gone, since the upstream was restored.
 func (d *documented) checkGone(t *testing.T, r *apiRig) {
 	t.Helper()
 	for _, key := range []string{"a", "b"} {
@@ -291,7 +291,7 @@ func (d *documented) checkGone(t *testing.T, r *apiRig) {
 	d.check(t, r, documentedCase{"GET", "/v1/watches/notes/resources?page_token=" + url.QueryEscape(token), "", nil, 410})
 }
 
-// checkBodyTooLate is the one answer that takes time.
+// checkBodyTooLate checks the one answer that takes time.
 func (d *documented) checkBodyTooLate(t *testing.T) {
 	t.Helper()
 	c := documentedCase{method: "PUT", path: "/v1/watches/notes/resources/a", body: "{", status: 408}

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestOutbox: whatever is said, and in whatever pieces it is taken, a reader of
-// chunks gets it.
+// TestOutbox checks that a reader of chunks gets whatever is said, in whatever pieces
+// it is taken.
 func TestOutbox(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var o outbox

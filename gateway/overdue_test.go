@@ -8,14 +8,14 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// requests are those of all that can carry a stream over the network of the tests.
+// requests holds a request for each way to carry a stream over the in-memory network.
 var requests = map[string]string{
 	"HTTP/1.1": rawGet("/v1/events?watch=a"),
 	"HTTP/1.0": "GET /v1/events?watch=a HTTP/1.0\r\nAccept: text/event-stream\r\n\r\n",
 }
 
-// TestAttackUnreadStreamOutlivesItsAge: a client that reads nothing, or a byte now
-// and then, hears no goodbye, and has to go all the same.
+// TestAttackUnreadStreamOutlivesItsAge checks that a client that reads nothing, or a
+// byte now and then, gets no goodbye and must leave anyway.
 func TestAttackUnreadStreamOutlivesItsAge(t *testing.T) {
 	for protocol, request := range requests {
 		for name, every := range map[string]time.Duration{"nothing": 0, "a byte a second": time.Second} {
@@ -40,7 +40,7 @@ func TestAttackUnreadStreamOutlivesItsAge(t *testing.T) {
 	}
 }
 
-// TestAttackUnreadStreamHoldsUpTheDrain: the gateway ends in time.
+// TestAttackUnreadStreamHoldsUpTheDrain checks that the gateway ends in time.
 func TestAttackUnreadStreamHoldsUpTheDrain(t *testing.T) {
 	for protocol, request := range requests {
 		t.Run(protocol, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestAttackUnreadStreamHoldsUpTheDrain(t *testing.T) {
 	}
 }
 
-// readBytes reads one byte each time; never if every is 0.
+// readBytes reads one byte at each interval; never if every is 0.
 func readBytes(c *rawConn, every time.Duration) {
 	if every == 0 {
 		return

@@ -38,7 +38,7 @@ func TestWriteProblem(t *testing.T) {
 	}
 }
 
-// TestProblemOf: every error has its status, in HTTP and in gRPC.
+// TestProblemOf checks that every error has its status, in HTTP and in gRPC.
 func TestProblemOf(t *testing.T) {
 	for name, test := range map[string]struct {
 		err       error
@@ -73,7 +73,7 @@ func TestProblemOf(t *testing.T) {
 	}
 }
 
-// TestProblemsAreUTF8: whatever a stranger sent, the answer is JSON.
+// TestProblemsAreUTF8 checks that the answer is JSON, whatever the client sent.
 func TestProblemsAreUTF8(t *testing.T) {
 	p := badParameter("\xff", "parameter %s", "\xff\x00").onWatch("\xff").onKey("\xff")
 	w := httptest.NewRecorder()
@@ -98,7 +98,7 @@ func TestProblemTitles(t *testing.T) {
 	}
 }
 
-// TestProblemsSayWhere: what the path names stands in the problem as well.
+// TestProblemsSayWhere checks that the problem names what the path names.
 func TestProblemsSayWhere(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	for _, test := range []struct{ method, path, header, watch, key string }{

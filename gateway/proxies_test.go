@@ -20,7 +20,7 @@ func trusting(header string, networks ...string) proxies {
 	return p
 }
 
-// TestWhoIsCounted: what a trusted proxy adds counts, and nothing else.
+// TestWhoIsCounted checks that what a trusted proxy adds counts, and nothing else.
 func TestWhoIsCounted(t *testing.T) {
 	networks := []string{"10.0.0.0/8", "2001:db8:ffff::/48"}
 	for _, c := range []struct{ name, header, remote, lines, want string }{
@@ -88,8 +88,8 @@ func TestCallWithoutAPeer(t *testing.T) {
 	}
 }
 
-// FuzzForwarded: whatever a client writes, what its proxy adds behind it counts,
-// and only that.
+// FuzzForwarded checks that whatever a client writes, only what its proxy adds after
+// it counts.
 func FuzzForwarded(f *testing.F) {
 	for _, seed := range []string{"", "198.51.100.9", `for="`, `for="[::1]:5"`, `"`, `\"`, ",,,", `for=1.2.3.4;for="a,b"`, "10.0.0.2, 10.0.0.3", "\x00\xff"} {
 		f.Add(seed)
@@ -112,7 +112,7 @@ func FuzzForwarded(f *testing.F) {
 			if got := p.origin(want, []string{written}); got != want {
 				t.Errorf("%s: %q of somebody who is no proxy: %s", header, written, got)
 			}
-			p.origin(from, []string{written}) // must end
+			p.origin(from, []string{written}) // must terminate
 		}
 	})
 }

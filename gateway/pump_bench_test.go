@@ -15,7 +15,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// BenchmarkSnapshot is a request for 100,000 resources of 300 bytes over
+// BenchmarkSnapshot measures a request for 100,000 resources of 300 bytes over
 // loopback, up to the end of the body.
 func BenchmarkSnapshot(b *testing.B) {
 	const resources = 100_000
@@ -36,7 +36,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 }
 
-// benchmarkBody reads a body as it is sent, and returns how long it is.
+// benchmarkBody reads a body as it is sent, and returns its length.
 func benchmarkBody(b *testing.B, path, encoding string) int64 {
 	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, path, nil)
 	if err != nil {
@@ -55,7 +55,7 @@ func benchmarkBody(b *testing.B, path, encoding string) int64 {
 	return n
 }
 
-// BenchmarkLiveEvent is the way of one change from the source's commit to a
+// BenchmarkLiveEvent measures the way of one change from the source's commit to a
 // client over loopback.
 func BenchmarkLiveEvent(b *testing.B) {
 	address, source := benchmarkGateway(b, 1)

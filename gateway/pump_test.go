@@ -59,7 +59,7 @@ func TestNothingIsSentWithoutReason(t *testing.T) {
 	})
 }
 
-// An event puts the heartbeat off: it is for silence.
+// An event postpones the heartbeat: it is for silence.
 func TestHeartbeatAfterSilenceOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
@@ -75,8 +75,8 @@ func TestHeartbeatAfterSilenceOnly(t *testing.T) {
 	})
 }
 
-// A quiet watch of a busy stream gets its bookmark, so that its position does
-// not age.
+// A quiet watch of a busy stream gets its bookmark, so that its position does not
+// become too old.
 func TestBookmarkOfAQuietWatchInABusyStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "busy", "quiet")
@@ -164,7 +164,7 @@ func TestNoMaxAge(t *testing.T) {
 }
 
 // A client that does not read is gone after the write deadline. Until then, and
-// after, nobody else notices.
+// after, no other client notices.
 func TestClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{WriteTimeout: 10 * time.Second}, "a")
@@ -212,7 +212,7 @@ func readUntil(t *testing.T, r *rawConn, what string) {
 	}
 }
 
-// A client that reads slowly, but reads, gets everything.
+// A client that reads slowly, but does read, gets everything.
 func TestClientThatReadsSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{WriteTimeout: 10 * time.Second, MaxAge: -1}, "a")
@@ -234,8 +234,8 @@ func TestClientThatReadsSlowly(t *testing.T) {
 	})
 }
 
-// A slow client costs no memory in proportion to its lag: it gets the newest
-// value, and is told what it missed.
+// A slow client costs no memory in proportion to its lag: it gets the newest value,
+// and is told how much it missed.
 func TestSlowClientSkips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{WriteTimeout: time.Minute}, "a")
@@ -292,7 +292,7 @@ func TestClientThatHangsUp(t *testing.T) {
 	})
 }
 
-// Beyond a few watches the pump waits in another way.
+// With more than a few watches the pump waits in another way.
 func TestStreamOfManyWatches(t *testing.T) {
 	for _, n := range []int{fewWatches, fewWatches + 1, 12} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -402,8 +402,8 @@ func TestOnDemandWatch(t *testing.T) {
 	})
 }
 
-// An interrupted snapshot goes on where it stopped: an id at least every 64 KiB,
-// and none that is too long.
+// An interrupted snapshot continues where it stopped: there is an id at least every
+// 64 KiB, and none that is too long.
 func TestIdsInALongSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
@@ -472,7 +472,7 @@ func TestStreamMetrics(t *testing.T) {
 	})
 }
 
-// With until, a watch that is complete waits for the others in silence.
+// With until, a watch that is complete waits silently for the others.
 func TestUntilWithAWatchThatTakesLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{AheadWait: 3 * time.Second}, "a", "b")

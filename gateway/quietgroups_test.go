@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestAttackManyPrefixes: streams with a prefix each are a group each. A shard looks
-// at those that a commit may concern, and at those that must break their silence.
+// TestAttackManyPrefixes checks streams that each have a prefix and are each a group.
+// A shard looks at those that a commit may concern, and at those that must break
+// their silence.
 func TestAttackManyPrefixes(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -41,7 +42,7 @@ func TestAttackManyPrefixes(t *testing.T) {
 		if n := count(s.turn(), from, to); n != 1 {
 			t.Errorf("%d are written what concerns one", n)
 		}
-		// Each breaks its silence when it is due, and none before.
+		// Each breaks its silence when it is due, and none earlier.
 		time.Sleep(s.g.cfg.Heartbeat - time.Minute)
 		if n := len(s.turn()); n != 0 {
 			t.Errorf("%d writes before anything is due", n)
@@ -59,8 +60,8 @@ func TestAttackManyPrefixes(t *testing.T) {
 	})
 }
 
-// TestQuietGroups finds the groups in the order in which they are due, whatever
-// happened to them meanwhile.
+// TestQuietGroups checks that the groups are found in the order in which they are
+// due, whatever happened to them meanwhile.
 func TestQuietGroups(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	g := &Gateway{cfg: Config{Heartbeat: 10 * time.Second}}

@@ -65,7 +65,7 @@ func TestCompareAndSet(t *testing.T) {
 	r.send("PUT", path, `1`, `If-None-Match: *`, `If-Match: "1"`).wantProblem(t, 400, "If-None-Match", "want one of them")
 }
 
-// TestKeys: any key can be written, read back, listed and deleted.
+// TestKeys checks that any key can be written, read back, listed and deleted.
 func TestKeys(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	for _, key := range []string{
@@ -101,7 +101,7 @@ func (r *apiRig) wantKey(t *testing.T, path, key string) {
 	}
 }
 
-// escapeAll writes every byte percent-encoded, as one segment.
+// escapeAll percent-encodes every byte, as one segment.
 func escapeAll(key string) string {
 	const hex = "0123456789abcdef"
 	var b strings.Builder
@@ -120,7 +120,7 @@ func TestKeyThatIsNotBase64(t *testing.T) {
 	r.get("/v1/watches/notes/resources/").wantProblem(t, 404, "", `no resource with the key ""`)
 }
 
-// TestValues: what was written is read back byte for byte.
+// TestValues checks that what was written is read back byte for byte.
 func TestValues(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	for name, value := range map[string]string{
@@ -148,7 +148,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// statusOfPut is what the next PUT of a key should answer.
+// statusOfPut returns the status that the next PUT of a key should have.
 func (r *apiRig) statusOfPut(key string) int {
 	r.notes.mu.Lock()
 	defer r.notes.mu.Unlock()
@@ -207,7 +207,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestBrokenSource: what an upstream says inside is for the log, not for clients.
+// TestBrokenSource checks that internal errors of an upstream go to the log, not to
+// clients.
 func TestBrokenSource(t *testing.T) {
 	log := make(chan string, 10)
 	r := newAPIRig(t, Config{Logger: slog.New(slog.NewTextHandler(lines(log), nil))})

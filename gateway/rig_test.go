@@ -20,9 +20,9 @@ import (
 )
 
 // rig is a gateway behind the real net/http server on an in-memory network, with
-// scripted sources and the real net/http client. In a synctest bubble all of it
-// runs in fake time. Helpers called after settle see everything that can have
-// happened without more time passing.
+// scripted sources and the real net/http client. In a synctest bubble all of it runs
+// in fake time. Helpers called after settle see everything that can have happened
+// without more time passing.
 type rig struct {
 	t        *testing.T
 	gateway  *Gateway
@@ -38,7 +38,7 @@ type rig struct {
 	served   chan error         // what Serve returned
 }
 
-// newRig starts a gateway that serves the watches named.
+// newRig starts a gateway that serves the named watches.
 func newRig(t *testing.T, c Config, watches ...string) *rig {
 	t.Helper()
 	r := &rig{t: t, registry: stream.NewRegistry(), sources: map[string]*script{}, network: newMemoryListener(), rpc: newMemoryListener(), private: newMemoryListener(), served: make(chan error, 1)}
@@ -87,7 +87,7 @@ func (r *rig) add(c stream.WatchConfig) {
 	r.sources[c.Name] = s
 }
 
-// script is a source that does what a test says.
+// script is a source that does what a test tells it.
 type script struct{ steps chan func(stream.Sink) error }
 
 // Watch implements stream.Source.
@@ -104,12 +104,12 @@ func (s *script) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink) e
 	}
 }
 
-// resource is an upsert of a test.
+// resource returns an upsert for a test.
 func resource(key string, revision uint64, value string) stream.Resource {
 	return stream.Resource{Key: key, Revision: revision, Value: []byte(value)}
 }
 
-// do lets the source of a watch take a step.
+// do makes the source of a watch take a step.
 func (r *rig) do(watch string, step func(stream.Sink) error) {
 	r.sources[watch].steps <- step
 }
@@ -145,10 +145,10 @@ type exchange struct {
 
 	mu   sync.Mutex // guards the following fields
 	body bytes.Buffer
-	err  error // at the end of the body; nil: a clean one
+	err  error // at the end of the body; nil: it ended cleanly
 }
 
-// get sends a request and reads the answer as it comes. Headers are "Name: value".
+// get sends a request and reads the answer as it arrives. Headers are "Name: value".
 func (r *rig) get(path string, headers ...string) *exchange {
 	r.t.Helper()
 	return r.request(http.MethodGet, path, headers...)
@@ -219,7 +219,7 @@ func (x *exchange) take() string {
 	return s
 }
 
-// over says whether the body has ended, and how.
+// over reports whether the body has ended, and how.
 func (x *exchange) over() (bool, error) {
 	synctest.Wait()
 	x.mu.Lock()
@@ -227,7 +227,7 @@ func (x *exchange) over() (bool, error) {
 	return closed(x.ended), x.err
 }
 
-// memoryListener is a network of one host: net.Pipe, and no kernel.
+// memoryListener is a network of one host: net.Pipe, without a kernel.
 type memoryListener struct {
 	conns  chan net.Conn
 	done   chan struct{}
@@ -257,7 +257,7 @@ func (l *memoryListener) Addr() net.Addr { return memoryAddr{} }
 type memoryAddr struct{}
 
 func (memoryAddr) Network() string { return "memory" }
-func (memoryAddr) String() string  { return "127.0.0.1:1" } // nobody else reaches it
+func (memoryAddr) String() string  { return "127.0.0.1:1" } // no other host reaches it
 
 func (l *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	here, there := net.Pipe()
@@ -294,7 +294,7 @@ func (r *rig) dial(request string) *rawConn {
 // Read implements net.Conn.
 func (c *rawConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
 
-// rawGet is a request head of HTTP/1.1.
+// rawGet returns a request head of HTTP/1.1.
 func rawGet(path string) string {
 	return "GET " + path + " HTTP/1.1\r\nHost: gateway\r\nAccept: text/event-stream\r\n\r\n"
 }

@@ -75,7 +75,7 @@ func newRealGateway(t *testing.T, c Config, secure *tls.Config) *realGateway {
 	return r
 }
 
-// certificate makes a certificate for 127.0.0.1 that lives for the test.
+// certificate makes a certificate for 127.0.0.1 that is valid for the test.
 func certificate(t testing.TB) (server *tls.Config, roots *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -155,14 +155,14 @@ func wantLine(t *testing.T, body *bufio.Reader, kind string) {
 	}
 }
 
-// HTTP/2: a stream that its client does not read ends alone; the connection and
-// its other streams live.
+// Over HTTP/2, a stream that its client does not read ends alone; the connection and
+// its other streams stay open.
 func TestStreamThatIsNotReadOnHTTP2(t *testing.T) {
 	r := newRealGateway(t, Config{WriteTimeout: 2 * time.Second}, nil)
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
 	dials := 0
-	// What is sent must be much: no compression.
+	// Much must be sent: no compression.
 	transport := &http.Transport{Protocols: &protocols, DisableCompression: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 		dials++
 		return (&net.Dialer{}).DialContext(ctx, network, address)
@@ -184,8 +184,8 @@ func TestStreamThatIsNotReadOnHTTP2(t *testing.T) {
 	go func() { read <- readUpTo(other.Body, `"revision":"40"`) }()
 	value := `"` + strings.Repeat("x", 1<<20) + `"`
 	for i := uint64(2); i <= last; i++ {
-		// Another key each time: versions of one key would be conflated, and
-		// few of them sent.
+		// A new key each time: versions of one key would be conflated, and few of
+		// them sent.
 		key := fmt.Sprintf("k%d", i)
 		r.source.steps <- func(s stream.Sink) error { return errors.Join(s.Upsert(resource(key, i, value)), s.Commit(i)) }
 	}
@@ -204,7 +204,7 @@ func TestStreamThatIsNotReadOnHTTP2(t *testing.T) {
 	}
 }
 
-// waitFor returns body once the watch has as few subscribers.
+// waitFor returns body once the watch has only that many subscribers.
 func waitFor(body io.Reader, r *realGateway, subscribers int) io.Reader {
 	for r.watch.Subscribers() > subscribers {
 		<-time.After(10 * time.Millisecond)
@@ -222,7 +222,7 @@ func readUpTo(body io.Reader, what string) error {
 	}
 }
 
-// A request head that trickles in ends after a while, whole or not.
+// A request head that trickles in is ended after a while, complete or not.
 func TestSlowLoris(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
@@ -277,7 +277,7 @@ func TestRequestHeadThatIsTooLarge(t *testing.T) {
 	})
 }
 
-// brokenListener fails as a listener does whose socket is gone.
+// brokenListener fails like a listener whose socket is gone.
 type brokenListener struct{ net.Listener }
 
 var errBroken = errors.New("broken")
@@ -308,8 +308,8 @@ func TestServeNeedsAListener(t *testing.T) {
 	}
 }
 
-// HTTP/2 ends a stream whose write deadline passes even if nothing is written:
-// one that only waits must have none.
+// HTTP/2 ends a stream whose write deadline passes even if nothing is written: a
+// stream that only waits must have none.
 func TestQuietStreamOnHTTP2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{WriteTimeout: 10 * time.Second, Heartbeat: 15 * time.Second}, "a")

@@ -47,7 +47,8 @@ func TestGRPCUnary(t *testing.T) {
 	}
 }
 
-// TestGRPCKeys: keys that are not UTF-8 travel in base64, in both directions.
+// TestGRPCKeys checks that keys that are not UTF-8 are sent in base64, in both
+// directions.
 func TestGRPCKeys(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	put, err := r.grpc.PutResource(t.Context(), &api.PutResourceRequest{Watch: "notes", Key: "/wA=", KeyEncoding: "base64", Value: []byte("1")})
@@ -109,7 +110,7 @@ func TestGRPCCodes(t *testing.T) {
 	}
 }
 
-// TestGRPCHidesTheInside: what an upstream says inside stays inside.
+// TestGRPCHidesTheInside checks that internal errors of an upstream are not revealed.
 func TestGRPCHidesTheInside(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	r.notes.mu.Lock()

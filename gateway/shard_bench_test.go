@@ -11,8 +11,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// BenchmarkPass is one chunk that is written to all members of a group: what a
-// shard adds to the calls of the system.
+// BenchmarkPass measures one chunk that is written to all members of a group: what a
+// shard adds to the system calls.
 func BenchmarkPass(b *testing.B) {
 	onShards(b)
 	const members = 10_000
@@ -32,7 +32,7 @@ func BenchmarkPass(b *testing.B) {
 	for b.Loop() {
 		g.write(event)
 		g.seal()
-		sockets.expect(members+1, nil) // nobody waits for the last
+		sockets.expect(members+1, nil) // nothing waits for the last
 		for g.behind > 0 {
 			s.pass(g)
 		}
@@ -43,8 +43,8 @@ func BenchmarkPass(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/members, "ns/member")
 }
 
-// BenchmarkWheel: a deadline is added, found due and put off again, as that of a
-// stream that goes on. 100,000 others wait.
+// BenchmarkWheel measures a deadline that is added, found due and put off again, like
+// that of a stream that continues. 100,000 others wait.
 func BenchmarkWheel(b *testing.B) {
 	onShards(b)
 	now := time.Unix(1_800_000_000, 0)
@@ -70,8 +70,8 @@ func BenchmarkWheel(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(max(looked, 1)), "ns/deadline")
 }
 
-// BenchmarkOutbox: what one stream says goes into its outbox, becomes a chunk, and
-// is taken by the system.
+// BenchmarkOutbox measures what one stream says: it goes into its outbox, becomes a
+// chunk, and is taken by the system.
 func BenchmarkOutbox(b *testing.B) {
 	onShards(b)
 	for _, c := range []struct {
@@ -94,7 +94,8 @@ func BenchmarkOutbox(b *testing.B) {
 	}
 }
 
-// BenchmarkTable: a connection comes, is found and goes, among 100,000.
+// BenchmarkTable measures a connection that comes, is found and leaves, among
+// 100,000.
 func BenchmarkTable(b *testing.B) {
 	onShards(b)
 	var t table
@@ -111,9 +112,9 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
-// BenchmarkManyPrefixes is what a wake-up of a shard costs with 5,000 streams of a
-// watch that have a prefix each: without news for them, and with a commit that
-// concerns none of them.
+// BenchmarkManyPrefixes measures a wake-up of a shard with 5,000 streams of a watch
+// that each have a prefix: without news for them, and with a commit that concerns
+// none of them.
 func BenchmarkManyPrefixes(b *testing.B) {
 	onShards(b)
 	const narrow = 5000

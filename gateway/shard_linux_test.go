@@ -17,7 +17,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// onShards skips a test where the other pump is tested.
+// onShards skips a test when the other pump is tested.
 func onShards(t testing.TB) {
 	t.Helper()
 	if pumpUnderTest() != PumpShards {
@@ -31,8 +31,8 @@ type rawStream struct {
 	r *bufio.Reader
 }
 
-// openRaw sends a request, with headers that end with an empty line, and reads up
-// to the end of the snapshot.
+// openRaw sends a request, with headers that end with an empty line, and reads up to
+// the end of the snapshot.
 func openRaw(t *testing.T, r *realGateway, request string) *rawStream {
 	t.Helper()
 	c, err := net.Dial("tcp", r.address)
@@ -75,7 +75,8 @@ func descriptors(t *testing.T) int {
 	return len(all)
 }
 
-// TestMembersCostNoGoroutine, and give back what they held.
+// TestMembersCostNoGoroutine checks that members run no goroutine, and free what they
+// held.
 func TestMembersCostNoGoroutine(t *testing.T) {
 	onShards(t)
 	r := newRealGateway(t, Config{}, nil)
@@ -112,15 +113,15 @@ func TestMembersCostNoGoroutine(t *testing.T) {
 	}
 }
 
-// waitIdle lets the handlers that gave their connections away end.
+// waitIdle waits until the handlers that gave their connections away have ended.
 func waitIdle(r *realGateway) {
 	for n := -1; n != runtime.NumGoroutine(); <-time.After(10 * time.Millisecond) {
 		n = runtime.NumGoroutine()
 	}
 }
 
-// TestStalledMemberLeavesTheOthersAlone, is told that it is late, and is not
-// forgotten.
+// TestStalledMemberLeavesTheOthersAlone checks that a stalled member does not affect
+// the others, is told that it is late, and is not forgotten.
 func TestStalledMemberLeavesTheOthersAlone(t *testing.T) {
 	onShards(t)
 	r := newRealGateway(t, Config{WriteTimeout: time.Minute}, nil)
@@ -148,8 +149,9 @@ func TestStalledMemberLeavesTheOthersAlone(t *testing.T) {
 	}
 }
 
-// TestBytesBehindARequest: what a client sends behind its request, a request even,
-// neither disturbs the stream nor is answered, and the stream's end is clean.
+// TestBytesBehindARequest checks that bytes that a client sends after its request,
+// even another request, neither disturb the stream nor are answered, and that the
+// stream ends cleanly.
 func TestBytesBehindARequest(t *testing.T) {
 	onShards(t)
 	for name, behind := range map[string]string{
@@ -178,7 +180,7 @@ func TestBytesBehindARequest(t *testing.T) {
 	}
 }
 
-// TestOldClients of HTTP/1.0 know no chunks, and get none.
+// TestOldClients checks that HTTP/1.0 clients, which do not know chunks, get none.
 func TestOldClients(t *testing.T) {
 	r := newRealGateway(t, Config{}, nil)
 	c, err := net.Dial("tcp", r.address)
@@ -195,8 +197,8 @@ func TestOldClients(t *testing.T) {
 	}
 }
 
-// TestConnectionIsClosedAfterTheStream: the head says so, as the shard pump answers
-// nothing more.
+// TestConnectionIsClosedAfterTheStream checks that the response head says so, since
+// the shard pump answers nothing more.
 func TestConnectionIsClosedAfterTheStream(t *testing.T) {
 	onShards(t)
 	r := newRealGateway(t, Config{}, nil)
@@ -210,7 +212,7 @@ func TestConnectionIsClosedAfterTheStream(t *testing.T) {
 	}
 }
 
-// TestNewEpochOfMembers: each gets the snapshot at a pace of its own.
+// TestNewEpochOfMembers checks that each member gets the snapshot at its own pace.
 func TestNewEpochOfMembers(t *testing.T) {
 	r := newRealGateway(t, Config{}, nil)
 	var streams []*rawStream
@@ -246,8 +248,8 @@ func TestNewEpochOfMembers(t *testing.T) {
 	}
 }
 
-// TestComingAndGoing: streams that begin and end all the time, in every way, leave
-// nothing behind, and those that stay miss nothing.
+// TestComingAndGoing checks that streams that begin and end all the time, in every
+// way, leave nothing behind, and that those that stay miss nothing.
 func TestComingAndGoing(t *testing.T) {
 	r := newRealGateway(t, Config{MaxAge: 200 * time.Millisecond}, nil)
 	open := descriptors(t)
@@ -287,7 +289,7 @@ func TestComingAndGoing(t *testing.T) {
 	}
 }
 
-// checkListed checks what is true of every list.
+// checkListed checks properties of every list.
 func checkListed(t *testing.T, o overview) {
 	if len(o.Subscribers) > 10 || o.Count < len(o.Subscribers) || len(o.Left) > departuresKept {
 		t.Errorf("%d listed of %d, %d left", len(o.Subscribers), o.Count, len(o.Left))
@@ -299,8 +301,8 @@ func checkListed(t *testing.T, o overview) {
 	}
 }
 
-// comeAndGo reads a stream to its end, or hangs up at once, or in the middle, or
-// with a reset.
+// comeAndGo reads a stream to its end, or hangs up at once, in the middle, or with a
+// reset.
 func comeAndGo(t *testing.T, r *realGateway, how int) {
 	c, err := net.Dial("tcp", r.address)
 	if err != nil {
@@ -333,8 +335,8 @@ func comeAndGo(t *testing.T, r *realGateway, how int) {
 	}
 }
 
-// checkRevisions: behind the snapshot each revision follows the one before, or a
-// gap is announced.
+// checkRevisions checks that after the snapshot each revision follows the one before,
+// or a gap is announced.
 func checkRevisions(t *testing.T, all string) {
 	_, live, _ := strings.Cut(all, "end_of_snapshot\ndata")
 	if strings.Contains(live, "catching_up") {

@@ -13,8 +13,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// failOnce makes one call of a poller panic: the first of that name whose bytes hold
-// what is given.
+// failOnce makes one call of a poller panic: the first one with that name whose bytes
+// contain bytesWith.
 func failOnce(r *rig, call, bytesWith string) (failed *atomic.Bool) {
 	failed = new(atomic.Bool)
 	r.gateway.shards.sockets.(*memorySockets).intercept(func(name string, p []byte) {
@@ -25,8 +25,9 @@ func failOnce(r *rig, call, bytesWith string) (failed *atomic.Bool) {
 	return failed
 }
 
-// TestPanicOfAShard, wherever it happens, ends the streams of that shard and no
-// other one. Nothing is left of them, and the shard carries streams again.
+// TestPanicOfAShard checks that a panic, wherever it happens, ends the streams of
+// that shard and no others. Nothing remains of them, and the shard carries streams
+// again.
 func TestPanicOfAShard(t *testing.T) {
 	onShards(t)
 	for _, at := range []struct{ name, call, with string }{
@@ -62,7 +63,7 @@ func testPanicOfAShard(t *testing.T, call, with string) {
 	r.commit("a", 2, resource("k", 2, `"poison"`))
 	synctest.Wait()
 	if !failed.Load() {
-		time.Sleep(2 * time.Hour) // they leave for their age
+		time.Sleep(2 * time.Hour) // they leave because of their age
 		synctest.Wait()
 	}
 	if err := <-newcomer; err != nil && !strings.Contains(err.Error(), "EOF") {
@@ -91,7 +92,7 @@ func testPanicOfAShard(t *testing.T, call, with string) {
 	if text := logged.String(); strings.Count(text, "level=ERROR") != 1 || !strings.Contains(text, "a fault of the test") || !strings.Contains(text, "shard.go") {
 		t.Errorf("logged %q", text)
 	}
-	// Both shards go on.
+	// Both shards continue.
 	var again []*exchange
 	for range 4 {
 		again = append(again, r.get("/v1/events?watch=a"))
@@ -105,7 +106,7 @@ func testPanicOfAShard(t *testing.T, call, with string) {
 	wantOpen(t, r, open+len(again))
 }
 
-// openAndLeave opens a stream, reads until it ends, or until it was silent for long.
+// openAndLeave opens a stream, and reads until it ends or was silent for long.
 func openAndLeave(r *rig, path string) error {
 	res, err := r.client.Get("http://gateway" + path)
 	if err != nil {
@@ -121,7 +122,7 @@ func openAndLeave(r *rig, path string) error {
 	return err
 }
 
-// wantOpen wants so many streams everywhere where they are counted.
+// wantOpen checks that there are that many streams wherever they are counted.
 func wantOpen(t *testing.T, r *rig, want int) {
 	t.Helper()
 	synctest.Wait()
@@ -152,7 +153,7 @@ func wantOpen(t *testing.T, r *rig, want int) {
 	}
 }
 
-// TestPanicOfAQuestion does not leave anybody without an answer.
+// TestPanicOfAQuestion checks that every question is answered nevertheless.
 func TestPanicOfAQuestion(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -172,8 +173,8 @@ func TestPanicOfAQuestion(t *testing.T) {
 	})
 }
 
-// TestNoStreamAfterAbort: what arrives while the gateway closes all streams is not
-// carried by a shard that has ended already.
+// TestNoStreamAfterAbort checks that a stream that arrives while the gateway closes
+// all streams is not carried by a shard that has already ended.
 func TestNoStreamAfterAbort(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRollOfACrowd: a shard with very many streams is asked in slices, between
-// which its streams have their turn, and the oldest are found.
+// TestRollOfACrowd checks that a shard with very many streams is asked in slices,
+// between which its streams have their turn, and that the oldest are found.
 func TestRollOfACrowd(t *testing.T) {
 	onShards(t)
 	const size, limit = 3*rolledAtOnce + 1, 300
@@ -35,7 +35,7 @@ func TestRollOfACrowd(t *testing.T) {
 	}
 }
 
-// BenchmarkRoll is the list of a hundred of very many subscribers.
+// BenchmarkRoll measures the list of a hundred of very many subscribers.
 func BenchmarkRoll(b *testing.B) {
 	onShards(b)
 	c := newCrowd(b, 20_000, 1)
@@ -46,7 +46,7 @@ func BenchmarkRoll(b *testing.B) {
 	}
 }
 
-// BenchmarkRollSlice is for how long a shard answers at once.
+// BenchmarkRollSlice measures how long a shard answers at once.
 func BenchmarkRollSlice(b *testing.B) {
 	onShards(b)
 	c := newCrowd(b, rolledAtOnce, 1)

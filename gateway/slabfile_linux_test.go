@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wire is two sockets that are connected.
+// wire is a pair of connected sockets.
 type wire struct{ in, out int }
 
 func newWire(t *testing.T) wire {
@@ -53,8 +53,8 @@ func slabOf(size int) []byte {
 	return b
 }
 
-// TestSlabFileSecondTime: a slab comes out of the file from the second time on,
-// and so does the rest of one that was sent in part.
+// TestSlabFileSecondTime checks that a slab is sent from the file from the second
+// time on, and so is the rest of one that was sent in part.
 func TestSlabFileSecondTime(t *testing.T) {
 	f, w, slab := newSlabFile(), newWire(t), slabOf(20<<10)
 	if _, _, there := f.send(w.in, slab); there {
@@ -74,14 +74,14 @@ func TestSlabFileSecondTime(t *testing.T) {
 	}
 }
 
-// TestSlabFileReuse: a place is used again for another slab, while the bytes of
-// the one before may still be on their way.
+// TestSlabFileReuse checks that a place is reused for another slab while the bytes of
+// the previous one may still be in flight.
 func TestSlabFileReuse(t *testing.T) {
 	f := newSlabFile()
 	f.budget = slabFilePage
 	old, young, w := slabOf(30<<10), slabOf(30<<10), newWire(t)
 	for range 2 {
-		f.send(w.in, old) // the second time it is on its way, and nobody reads
+		f.send(w.in, old) // in flight for the second time, and unread
 	}
 	f.send(w.in, young)
 	if _, _, there := f.send(w.in, young); there {
@@ -98,7 +98,7 @@ func TestSlabFileReuse(t *testing.T) {
 	}
 }
 
-// TestSlabFileGivesBack: when nobody asks for a while, the memory is given back.
+// TestSlabFileGivesBack checks that the memory is freed after a while without use.
 func TestSlabFileGivesBack(t *testing.T) {
 	f, w, slab := newSlabFile(), newWire(t), slabOf(60<<10)
 	for range 2 {
@@ -127,8 +127,8 @@ func blocks(t *testing.T, f *os.File) int64 {
 	return s.Blocks
 }
 
-// TestWriteAllMixed: slabs out of the file and slices from elsewhere arrive in
-// order, also where the connection takes them in parts.
+// TestWriteAllMixed checks that slabs from the file and slices from elsewhere arrive
+// in order, even if the connection takes them in parts.
 func TestWriteAllMixed(t *testing.T) {
 	p, err := systemSockets(nil).newPoller()
 	if err != nil {
@@ -159,7 +159,7 @@ func TestWriteAllMixed(t *testing.T) {
 	}
 }
 
-// TestHugeFiles reads the kernel's setting.
+// TestHugeFiles checks how the kernel's setting is read.
 func TestHugeFiles(t *testing.T) {
 	for chosen, want := range map[string]bool{"always": true, "within_size": true, "force": true, "advise": false, "never": false, "deny": false} {
 		text := strings.Replace("always within_size advise never deny force\n", chosen, "["+chosen+"]", 1)

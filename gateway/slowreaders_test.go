@@ -13,8 +13,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// slowReaders is a watch of n resources under a ceiling, which are rewritten in
-// turn, and clients that stop reading in mid-snapshot.
+// slowReaders is a watch of n resources under a ceiling, which are rewritten in turn,
+// and clients that stop reading during a snapshot.
 type slowReaders struct {
 	*rig
 	n        int
@@ -60,7 +60,7 @@ func (r *slowReaders) begin(request string) {
 	synctest.Wait()
 }
 
-// superseded is what the metric of that name says.
+// superseded returns the value of the metric of that name.
 func (r *slowReaders) superseded() float64 {
 	families, err := r.gateway.metrics.registry.Gather()
 	if err != nil {
@@ -82,8 +82,8 @@ func heapInUse() int64 {
 	return int64(m.HeapInuse)
 }
 
-// finish reads to the end of the snapshot, and checks what it is. It says whether
-// the client went on with a newer state.
+// finish reads to the end of the snapshot, and checks it. It reports whether the
+// client continued with a newer state.
 func (r *slowReaders) finish(c *rawConn) (renewed bool) {
 	r.t.Helper()
 	state := map[string]uint64{}
@@ -132,9 +132,9 @@ func (r *slowReaders) check(state map[string]uint64, at uint64) {
 	}
 }
 
-// TestSlowReadersStayWithinTheCeiling: clients that stop reading in mid-snapshot,
-// each in another state of the watch, hold little. They get to the end of the
-// snapshot when they go on.
+// TestSlowReadersStayWithinTheCeiling checks that clients that stop reading during a
+// snapshot, each in another state of the watch, hold little, and that they get to the
+// end of the snapshot when they continue.
 func TestSlowReadersStayWithinTheCeiling(t *testing.T) {
 	const ceiling, n, size, readers = 8 << 20, 300, 8000, 20
 	for name, request := range map[string]string{

@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// queued is a stream of the model: who it is, and what it asked for.
+// queued is a stream of the model: its seat, and what it asked for.
 type queued struct {
 	seat  *seat
 	bytes int64
@@ -20,7 +20,7 @@ type queued struct {
 	calls int
 }
 
-// budgetWorld puts a budget beside lists that say who should have what.
+// budgetWorld pairs a budget with lists of its streams and of those that should wait.
 type budgetWorld struct {
 	budget  *snapshotBudget
 	all     []*queued
@@ -36,11 +36,11 @@ func (w *budgetWorld) held() (n int, bytes int64) {
 	return n, bytes
 }
 
-// settle takes those out of the queue who have a seat now, or left, and checks that
-// nobody of the same kind was passed.
+// settle removes from the queue the streams that left or have a seat now, and checks
+// that none was passed by another of its kind.
 func (w *budgetWorld) settle(t *rapid.T) {
 	type kind struct{ whole, slow bool }
-	still := map[kind]bool{} // whether somebody of the kind waits still
+	still := map[kind]bool{} // whether a stream of the kind still waits
 	for _, q := range w.waiting {
 		of := kind{q.whole && !q.slow, q.slow}
 		waits := w.waits(q)
@@ -58,7 +58,7 @@ func (w *budgetWorld) waits(q *queued) bool {
 
 func (w *budgetWorld) check(t *rapid.T) {
 	if w.budget.review != nil {
-		w.budget.review.Stop() // "stall" does it, and nobody else: this takes no lock
+		w.budget.review.Stop() // "stall" does it, and nothing else: this takes no lock
 	}
 	w.settle(t)
 	n, bytes := w.held()
@@ -76,9 +76,8 @@ func (w *budgetWorld) check(t *rapid.T) {
 	}
 }
 
-// TestSnapshotBudget does at random what streams do, in any order, and at the end
-// lets all leave: whatever happens, nothing is lost, and nobody passes one of his
-// kind.
+// TestSnapshotBudget does at random what streams do, in any order, and lets all leave
+// at the end: nothing is ever lost, and no stream passes another of its kind.
 func TestSnapshotBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &budgetWorld{budget: newSnapshotBudget(rapid.Int64Range(1, 1000).Draw(t, "size"), newMetrics(stream.NewRegistry()))}
@@ -132,8 +131,8 @@ func TestSnapshotBudget(t *testing.T) {
 	})
 }
 
-// TestSlowOnesTakeLittle: those who lost their seats take every fourth, whether they
-// have a position or not, as long as others wait; and all if nobody does.
+// TestSlowOnesTakeLittle checks that streams that lost their seats take every fourth
+// seat while others wait, with or without a position, and all seats if none wait.
 func TestSlowOnesTakeLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newSnapshotBudget(1, newMetrics(stream.NewRegistry()))
@@ -162,8 +161,8 @@ func TestSlowOnesTakeLittle(t *testing.T) {
 	})
 }
 
-// TestSeatOfWhoMovesAgain: one that lost its seat, and moves once it has another, is
-// slow no more.
+// TestSeatOfWhoMovesAgain checks that a stream that lost its seat, and moves once it
+// has another, is no longer slow.
 func TestSeatOfWhoMovesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newSnapshotBudget(1, newMetrics(stream.NewRegistry()))
@@ -193,7 +192,8 @@ func TestSeatOfWhoMovesAgain(t *testing.T) {
 	})
 }
 
-// TestWholeSnapshotsAreNotStarved by those with a position, who pass first.
+// TestWholeSnapshotsAreNotStarved checks that streams with a position, which pass
+// first, do not starve them.
 func TestWholeSnapshotsAreNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newSnapshotBudget(1, newMetrics(stream.NewRegistry()))
@@ -220,6 +220,6 @@ func TestWholeSnapshotsAreNotStarved(t *testing.T) {
 		if got := string(order); got != "rrrsrrrsrrs" {
 			t.Errorf("they passed as %s", got)
 		}
-		time.Sleep(2 * reviewEvery) // nobody waits: nothing is reviewed any more
+		time.Sleep(2 * reviewEvery) // none wait: nothing is reviewed any longer
 	})
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// largeOnes returns resources that are a snapshot of more than may be sent without a seat.
+// largeOnes returns resources whose snapshot is larger than may be sent without a
+// seat.
 func largeOnes(n int, revision uint64) (all []stream.Resource) {
 	value := `"` + strings.Repeat("x", 4<<10) + `"`
 	for i := range n {
@@ -20,7 +21,7 @@ func largeOnes(n int, revision uint64) (all []stream.Resource) {
 	return all
 }
 
-// newLargeRig is a gateway that sends one snapshot at a time of a watch that is large.
+// newLargeRig returns a gateway that sends one snapshot at a time of a large watch.
 func newLargeRig(t *testing.T, c Config) *rig {
 	c.SnapshotBudget = 1
 	r := newRig(t, c, "a")
@@ -28,7 +29,7 @@ func newLargeRig(t *testing.T, c Config) *rig {
 	return r
 }
 
-// stall opens a stream whose client does not read beyond the begin of the snapshot.
+// stall opens a stream whose client does not read beyond the start of the snapshot.
 func stall(r *rig, path string) *rawConn {
 	r.t.Helper()
 	c := r.dial(rawGet(path))
@@ -62,8 +63,9 @@ func wantSnapshot(t *testing.T, x *exchange) {
 	}
 }
 
-// TestSnapshotsWaitForTheirTurn, are told so, hear heartbeats meanwhile, and are in
-// sync at the end; a client that stalls does not hold up those behind it.
+// TestSnapshotsWaitForTheirTurn checks that waiting streams are told so, get
+// heartbeats meanwhile, and are in sync at the end, and that a client that stalls
+// does not hold up those after it.
 func TestSnapshotsWaitForTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newLargeRig(t, Config{Heartbeat: 500 * time.Millisecond, WriteTimeout: time.Minute})
@@ -87,7 +89,7 @@ func TestSnapshotsWaitForTheirTurn(t *testing.T) {
 		if over, err := y.over(); !over || err != nil {
 			t.Errorf("until: over %v, error %v", over, err)
 		}
-		// The one that stalled goes on where it was.
+		// The one that stalled continues where it was.
 		go func() {
 			time.Sleep(time.Second)
 			stalled.Close()
@@ -111,8 +113,9 @@ func wantNobodyWaits(t *testing.T, r *rig) {
 	}
 }
 
-// TestPositionsPassFirst: those who need the changes alone do not wait for those who
-// need everything, though they came later; and what is small does not wait at all.
+// TestPositionsPassFirst checks that streams that need only the changes do not wait
+// for those that need everything, although they came later, and that small snapshots
+// do not wait at all.
 func TestPositionsPassFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newLargeRig(t, Config{})
@@ -136,8 +139,8 @@ func TestPositionsPassFirst(t *testing.T) {
 	})
 }
 
-// TestLeavingTheQueue: whoever leaves while it waits, for whatever reason, gives its
-// turn to the next.
+// TestLeavingTheQueue checks that a stream that leaves while it waits, for whatever
+// reason, gives its turn to the next.
 func TestLeavingTheQueue(t *testing.T) {
 	for name, c := range map[string]struct {
 		config Config

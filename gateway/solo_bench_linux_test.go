@@ -16,9 +16,9 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// BenchmarkIdleStream says what a stream of the goroutine pump costs that waits:
-// KiB of heap and stack after a collection, and goroutines. Its clients are
-// nothing but descriptors.
+// BenchmarkIdleStream measures the cost of a waiting stream of the goroutine pump:
+// KiB of heap and stack after a collection, and goroutines. Its clients are nothing
+// but descriptors.
 func BenchmarkIdleStream(b *testing.B) {
 	secure, roots := certificate(b)
 	b.Run("plain", func(b *testing.B) { benchmarkIdle(b, nil, nil) })
@@ -44,8 +44,8 @@ func benchmarkIdle(b *testing.B, secure *tls.Config, roots *x509.CertPool) {
 	}
 }
 
-// inUse returns bytes and goroutines that are in use after collections: the first
-// one frees, a second one sees what pools held, and both make stacks smaller.
+// inUse returns the bytes and goroutines in use after collections: the first one
+// frees memory, the second also frees what pools held, and both shrink stacks.
 func inUse() (heap, stack, goroutines int64) {
 	for range 3 {
 		runtime.GC()
@@ -57,7 +57,7 @@ func inUse() (heap, stack, goroutines int64) {
 	return int64(samples[0].Value.Uint64()), int64(samples[1].Value.Uint64()), int64(samples[2].Value.Uint64())
 }
 
-// idleClient opens a stream, and returns what is left of its client.
+// idleClient opens a stream, and returns what remains of its client.
 func idleClient(b *testing.B, address string, roots *x509.CertPool) (fd int) {
 	s := dialStream(b, address, roots, "")
 	raw, err := s.tcp.SyscallConn()

@@ -18,8 +18,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// onSolos runs a test over TLS, and in plain text where the goroutine pump is
-// tested: a shard would carry that.
+// onSolos runs a test over TLS, and also in plain text when the goroutine pump is
+// tested: otherwise a shard would carry that.
 func onSolos(t *testing.T, test func(*testing.T, *realGateway, *x509.CertPool)) {
 	secure, roots := certificate(t)
 	t.Run("TLS", func(t *testing.T) { test(t, newRealGateway(t, Config{}, secure), roots) })
@@ -37,8 +37,8 @@ type handStream struct {
 
 func (s *handStream) until(what string) error { return (&rawStream{r: s.r}).until(what) }
 
-// dialStream opens a stream and reads up to the end of its snapshot. What is
-// behind goes out with the request.
+// dialStream opens a stream and reads up to the end of its snapshot. It sends behind
+// together with the request.
 func dialStream(t testing.TB, address string, roots *x509.CertPool, behind string) *handStream {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -60,10 +60,11 @@ func dialStream(t testing.TB, address string, roots *x509.CertPool, behind strin
 	return s
 }
 
-// TestIdleStreamsCostOneGoroutineEach, and none when they have ended.
+// TestIdleStreamsCostOneGoroutineEach checks this, and that none remains when they
+// have ended.
 func TestIdleStreamsCostOneGoroutineEach(t *testing.T) {
 	onSolos(t, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
-		first := dialStream(t, r.address, roots, "") // starts the lookout too
+		first := dialStream(t, r.address, roots, "") // also starts the lookout
 		waitIdle(r)
 		before := runtime.NumGoroutine()
 		const n = 100
@@ -100,8 +101,8 @@ func waitGoroutines(t *testing.T, want int) {
 	}
 }
 
-// TestClientOfASoloLeaves, in any way: it is noticed long before the next
-// heartbeat.
+// TestClientOfASoloLeaves checks that it is noticed long before the next heartbeat,
+// however the client leaves.
 func TestClientOfASoloLeaves(t *testing.T) {
 	for name, leave := range map[string]func(*handStream) error{
 		"closes":    func(s *handStream) error { return s.Close() },
@@ -133,8 +134,8 @@ func TestClientOfASoloLeaves(t *testing.T) {
 	}
 }
 
-// TestCloseNotifyWithTheRequest: it was read together with the request, before
-// the stream began, and says no more than that nothing follows.
+// TestCloseNotifyWithTheRequest checks one that was read together with the request,
+// before the stream began: it means only that nothing follows.
 func TestCloseNotifyWithTheRequest(t *testing.T) {
 	secure, roots := certificate(t)
 	r := newRealGateway(t, Config{}, secure)
@@ -164,7 +165,7 @@ func TestCloseNotifyWithTheRequest(t *testing.T) {
 	waitFor(nil, r, 0)
 }
 
-// heldConn holds writes back, to send them in one.
+// heldConn holds writes back, to send them as one.
 type heldConn struct {
 	net.Conn
 	hold bool
@@ -185,8 +186,8 @@ func (c *heldConn) release() error {
 	return errors.Join(err, failed)
 }
 
-// TestBytesBehindARequestOfASolo are not answered, and disturb neither the stream
-// nor its end.
+// TestBytesBehindARequestOfASolo checks that they are not answered, and disturb
+// neither the stream nor its end.
 func TestBytesBehindARequestOfASolo(t *testing.T) {
 	for name, behind := range map[string]string{
 		"a request": "GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n",
@@ -215,7 +216,8 @@ func TestBytesBehindARequestOfASolo(t *testing.T) {
 	}
 }
 
-// TestShutdownOfSolos: they are sent away, and read to the end.
+// TestShutdownOfSolos checks that they are sent away, and that clients can read to
+// the end.
 func TestShutdownOfSolos(t *testing.T) {
 	onSolos(t, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 		s := dialStream(t, r.address, roots, "")
@@ -232,8 +234,8 @@ func TestShutdownOfSolos(t *testing.T) {
 	})
 }
 
-// TestAbortOfSolos closes connections as they are, even that of a client which
-// does not read.
+// TestAbortOfSolos checks that connections are closed abruptly, even that of a client
+// which does not read.
 func TestAbortOfSolos(t *testing.T) {
 	onSolos(t, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 		waits, stalls := dialStream(t, r.address, roots, ""), dialStream(t, r.address, roots, "")
@@ -251,7 +253,7 @@ func TestAbortOfSolos(t *testing.T) {
 		if _, err := io.Copy(io.Discard, stalls.r); err == nil && roots != nil {
 			t.Error("a stream that was cut ended as if all were well")
 		}
-		// Whoever comes now stays with net/http.
+		// A new stream stays with net/http.
 		again := dialStream(t, r.address, roots, "")
 		if n := len(r.gateway.solos.open); n != 0 {
 			t.Errorf("%d solos after the end", n)
@@ -261,7 +263,8 @@ func TestAbortOfSolos(t *testing.T) {
 	})
 }
 
-// TestStreamInSomebodyElsesServer stays with its net/http.
+// TestStreamInSomebodyElsesServer checks that the stream stays with that server's
+// net/http.
 func TestStreamInSomebodyElsesServer(t *testing.T) {
 	r := newRealGateway(t, Config{}, nil)
 	server := httptest.NewServer(r.gateway.Handler())
@@ -283,7 +286,7 @@ type broken struct{ sender }
 
 func (broken) write([]byte) { panic("broken") }
 
-// TestPanicOfASolo ends its stream, and no other one.
+// TestPanicOfASolo checks that a panic ends its stream, and no other.
 func TestPanicOfASolo(t *testing.T) {
 	registry := stream.NewRegistry()
 	defer registry.Close()

@@ -15,17 +15,17 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// countingSockets stand in for very many connections that take everything at
-// once: they count writes.
+// countingSockets simulate very many connections that take everything at once: they
+// count writes.
 type countingSockets struct {
-	marker  atomic.Pointer[[]byte] // only writes with it count; nil: all
-	missing atomic.Int64           // writes until done is told
+	marker  atomic.Pointer[[]byte] // only writes that contain it count; nil: all
+	missing atomic.Int64           // writes until done is signalled
 	done    chan struct{}
 }
 
 func newCountingSockets() *countingSockets { return &countingSockets{done: make(chan struct{}, 1)} }
 
-// expect counts writes from now on; done is told after so many.
+// expect counts writes from now on, and signals done after that many.
 func (s *countingSockets) expect(writes int, marker []byte) {
 	if marker == nil {
 		s.marker.Store(nil)
@@ -154,8 +154,8 @@ func (c *crowd) open() {
 	c.change(nil)
 }
 
-// change makes one change of one watch, and waits until it was written to all:
-// to each with one write.
+// change makes one change of one watch, and waits until it was written to all, with
+// one write each.
 func (c *crowd) change(marker []byte) {
 	c.revision++
 	c.sockets.expect(c.size, marker)
@@ -166,8 +166,8 @@ func (c *crowd) change(marker []byte) {
 	<-c.sockets.done
 }
 
-// TestCrowdMemory: a subscriber that has everything costs a shard less than 200
-// bytes, of one watch or three.
+// TestCrowdMemory checks that a subscriber that has everything costs a shard less
+// than 200 bytes, with one watch or three.
 func TestCrowdMemory(t *testing.T) {
 	onShards(t)
 	for _, watches := range []int{1, 3} {
@@ -181,17 +181,17 @@ func TestCrowdMemory(t *testing.T) {
 	}
 }
 
-// liveBytes is the memory of the heap that is in use, and of stacks.
+// liveBytes returns the memory in use by the heap and by stacks.
 func liveBytes() int64 {
 	runtime.GC()
-	runtime.GC() // what the first one has found out to be garbage is swept by the second
+	runtime.GC() // the second collection sweeps the garbage that the first one found
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// BenchmarkCrowd is one change that is written to a million subscribers, with the
-// memory of each of them.
+// BenchmarkCrowd measures one change that is written to a million subscribers, and
+// the memory of each of them.
 func BenchmarkCrowd(b *testing.B) {
 	onShards(b)
 	for _, size := range []int{10_000, 1_000_000} {

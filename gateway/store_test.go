@@ -66,8 +66,8 @@ func TestStoreLimits(t *testing.T) {
 	r.send("PUT", "/v1/watches/drafts/resources/", `1`).wantProblem(t, 400, "key", "key")
 }
 
-// TestStoreWriteThenRead: the store and the watch are two logs; a write is
-// answered once both have it.
+// TestStoreWriteThenRead checks that a write is answered once both logs have it, the
+// store's and the watch's.
 func TestStoreWriteThenRead(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	r.addStore("drafts")
@@ -77,8 +77,8 @@ func TestStoreWriteThenRead(t *testing.T) {
 	}
 }
 
-// TestServeGRPC: the server that Serve runs has the options of the service: its
-// message limit is not gRPC's own of 4 MiB.
+// TestServeGRPC checks that the server that Serve runs has the options of the
+// service: its message limit is not gRPC's own of 4 MiB.
 func TestServeGRPC(t *testing.T) {
 	registry := stream.NewRegistry()
 	t.Cleanup(registry.Close)

@@ -11,7 +11,7 @@ import (
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
-// A call of gRPC leaves as a stream does.
+// A gRPC call leaves as a stream does.
 func TestReasonsOfLeavingOverGRPC(t *testing.T) {
 	for reason, leave := range map[departureReason]func(r *grpcRig){
 		"client_closed": func(r *grpcRig) {

@@ -15,7 +15,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// subscribers asks for the list, at a gateway with metrics.
+// subscribers requests the list from a gateway with metrics.
 func (r *rig) subscribers(query string) overview {
 	r.t.Helper()
 	x := r.get("/v1/subscribers" + query)
@@ -27,7 +27,7 @@ func (r *rig) subscribers(query string) overview {
 	return got
 }
 
-// only returns the one subscriber that there is.
+// only returns the only subscriber.
 func (r *rig) only() subscriber {
 	r.t.Helper()
 	got := r.subscribers("")
@@ -37,7 +37,7 @@ func (r *rig) only() subscriber {
 	return got.Subscribers[0]
 }
 
-// countEvents is how many events a body of either format holds.
+// countEvents returns how many events a body of either format holds.
 func countEvents(body string) uint64 {
 	n := strings.Count(body, "event: ")
 	for line := range strings.Lines(body) {
@@ -48,8 +48,8 @@ func countEvents(body string) uint64 {
 	return uint64(n)
 }
 
-// What is listed of a stream is what its client received, before it is a member of
-// a group, as one, and after it was one for the second time.
+// The list shows of a stream what its client received: before it is a member of a
+// group, while it is one, and when it is one for the second time.
 func TestSubscriberIsWhatItsClientSees(t *testing.T) {
 	for _, format := range []string{"sse", "ndjson"} {
 		t.Run(format, func(t *testing.T) {
@@ -90,7 +90,7 @@ func testSubscriber(t *testing.T, format string) {
 	check("after heartbeats", "a@e1-6,b@e1-3")
 }
 
-// Members of one group that came at different times are told apart.
+// Members of one group that came at different times are distinguished.
 func TestSubscribersOfOneGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Metrics: true}, "a")
@@ -135,8 +135,8 @@ func TestCompressedSubscriber(t *testing.T) {
 	})
 }
 
-// Who does not read lags, and stands first; what it was not sent one by one, once
-// it reads on, was skipped.
+// A client that does not read lags, and is listed first; once it reads on, what it
+// was not sent one by one counts as skipped.
 func TestLagOfAStalledReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Metrics: true, WriteTimeout: time.Hour}, "a")
@@ -174,7 +174,7 @@ func TestLagOfAStalledReader(t *testing.T) {
 	})
 }
 
-// Before the end of a snapshot its resources are what lags.
+// Before the end of a snapshot, the lag counts its resources.
 func TestLagInASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Metrics: true, WriteTimeout: time.Hour}, "a")
@@ -262,7 +262,7 @@ func TestReasonsOfLeaving(t *testing.T) {
 	}
 }
 
-// Who left is remembered, but not for ever, the newest first.
+// Departures are remembered, but not forever, the newest first.
 func TestOnlyTheLastDeparturesAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Metrics: true}, "a", "b")
@@ -322,7 +322,7 @@ func TestSubscribersOfAWatchUpToALimit(t *testing.T) {
 	})
 }
 
-// A stream of the goroutine pump, a call of gRPC and a long poll are listed too.
+// A stream of the goroutine pump, a gRPC call and a long poll are also listed.
 func TestSubscribersOfOtherTransports(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	d := loadDocument(t)

@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTally: whatever comes and goes, as counted with a map; a number is given to
-// one key at a time, and without streams nothing is left.
+// TestTally compares random arrivals and departures with a map. A number belongs to
+// one key at a time, and without streams nothing remains.
 func TestTally(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var tally tally[uint8]

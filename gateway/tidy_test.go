@@ -13,7 +13,8 @@ func forcedCollections() uint32 {
 	return m.NumForcedGC
 }
 
-// TestTidyAfterARush: it is collected once few arrive any more, and not for a few.
+// TestTidyAfterARush checks that there is a collection once few streams arrive, and
+// none for a few streams.
 func TestTidyAfterARush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s tidy

@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the transcripts in testdata with what the gateway says now")
 
 // Each file in testdata is a script, a line of dashes, and every byte that its
-// clients received. Only what is random is replaced: the retry hints.
+// clients received. Only random parts are replaced: the retry hints.
 //
 //	watch NAME                  declare a watch; before anything else
 //	config KEY VALUE            heartbeat, max_age or max_subscribers
@@ -71,8 +71,8 @@ const transcriptLine = "--------------------------------------------------------
 var (
 	randomRetry = regexp.MustCompile(`(retry: |"retry_ms":)(\d+)`)
 	fraction    = regexp.MustCompile(`\.\d+Z`)
-	// A snapshot and that the watch is in sync are two steps of ingest: a pump
-	// that wakes between them sends two flushes, and the id with the first.
+	// A snapshot and the report that the watch is in sync are two steps of ingest: a
+	// pump that wakes between them sends two flushes, and the id with the first.
 	twoFlushes = regexp.MustCompile(`(id: .*\n)\n(event: status\ndata: .*"in_sync".*\n)\n`)
 )
 
@@ -99,11 +99,11 @@ func playTranscript(t *testing.T, program string, gzip bool) string {
 		p.listen(line)
 	}
 	out := randomRetry.ReplaceAllString(p.out.String(), "${1}RANDOM")
-	out = fraction.ReplaceAllString(out, "Z") // of slack
+	out = fraction.ReplaceAllString(out, "Z") // caused by slack
 	return twoFlushes.ReplaceAllString(out, "\n$2$1\n")
 }
 
-// listen writes down what the clients received since the last line.
+// listen records what the clients received since the last line.
 func (p *player) listen(line string) {
 	synctest.Wait()
 	for _, name := range slices.Sorted(maps.Keys(p.clients)) {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestConnectionsKeepLittleUnsent: what Accept returns has the limit, whatever the
-// listener is.
+// TestConnectionsKeepLittleUnsent checks that connections returned by Accept have the
+// limit, whatever the listener is.
 func TestConnectionsKeepLittleUnsent(t *testing.T) {
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// unzip makes the body of a response readable. It ends without an error only if
+// unzip makes the body of a response readable. The body ends without an error only if
 // its checksum and its length are right, and nothing follows.
 func unzip(res *http.Response) {
 	if res.Header.Get("Content-Encoding") == "gzip" {
@@ -14,7 +14,7 @@ func unzip(res *http.Response) {
 	}
 }
 
-// unzippedBody decompresses what it reads, as it comes.
+// unzippedBody decompresses what it reads, as it arrives.
 type unzippedBody struct {
 	io.ReadCloser
 	r *gzip.Reader // nil: nothing was read yet

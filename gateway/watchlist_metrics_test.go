@@ -10,7 +10,7 @@ import (
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
-// TestWatchListMetrics: what gRPC streams count.
+// TestWatchListMetrics checks what gRPC streams count.
 func TestWatchListMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{}, "services")
@@ -56,8 +56,8 @@ func TestWatchListMetrics(t *testing.T) {
 	})
 }
 
-// TestWatchListSkips: a gRPC client that falls behind gets the newest values, is
-// told how many it missed, and is counted once.
+// TestWatchListSkips checks that a gRPC client that falls behind gets the newest
+// values, is told how many it missed, and is counted once.
 func TestWatchListSkips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{WriteTimeout: time.Hour}, "services")

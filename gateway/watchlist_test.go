@@ -21,7 +21,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// grpcRig is a rig with a gRPC client, in memory as well.
+// grpcRig is a rig with a gRPC client, also in memory.
 type grpcRig struct {
 	*rig
 	client api.WatchServiceClient
@@ -43,8 +43,8 @@ func newGRPCRig(t *testing.T, c Config, watches ...string) *grpcRig {
 	return r
 }
 
-// newServedRig is a rig whose gRPC side is the one that Serve runs, and whose HTTP
-// client speaks HTTP/2.
+// newServedRig returns a rig whose gRPC side is the one that Serve runs, and whose
+// HTTP client speaks HTTP/2.
 func newServedRig(t *testing.T, c Config, watches ...string) *grpcRig {
 	t.Helper()
 	r := &grpcRig{rig: newRig(t, c, watches...)}
@@ -70,11 +70,11 @@ func grpcClient(t *testing.T, listener *memoryListener) api.WatchServiceClient {
 	return api.NewWatchServiceClient(conn)
 }
 
-// listing is a WatchList call whose events are read as they come.
+// listing is a WatchList call whose events are read as they arrive.
 type listing struct {
 	cancel context.CancelFunc
 	events chan string
-	end    chan error // io.EOF: an end without error
+	end    chan error // io.EOF: it ended without an error
 }
 
 func (r *grpcRig) watchList(q *api.WatchListRequest) *listing {
@@ -99,7 +99,7 @@ func (r *grpcRig) watchList(q *api.WatchListRequest) *listing {
 	return l
 }
 
-// eventText writes an event on one line: what it is, and its position.
+// eventText writes an event on one line: its kind and content, and its position.
 func eventText(m *api.WatchListResponse) string {
 	text := ""
 	switch e := m.GetEvent().(type) {
@@ -230,8 +230,8 @@ func TestWatchListUntilNeverPrimed(t *testing.T) {
 	})
 }
 
-// TestWatchListBookmark: a quiet watch that makes progress says so, once for
-// each heartbeat.
+// TestWatchListBookmark checks that a quiet watch that makes progress reports it,
+// once for each heartbeat.
 func TestWatchListBookmark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{Heartbeat: 10 * time.Second}, "services")
@@ -328,8 +328,8 @@ func TestWatchListOverload(t *testing.T) {
 	})
 }
 
-// TestWatchListClientDoesNotRead: it costs another client nothing, and it is
-// gone after the write time-out.
+// TestWatchListClientDoesNotRead checks that such a client costs another one nothing,
+// and is gone after the write time-out.
 func TestWatchListClientDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{WriteTimeout: 10 * time.Second}, "services")
@@ -374,8 +374,8 @@ func TestWatchListClientDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestWatchListSlowReader: slow is not stuck. A client that reads a little now
-// and then stays for as long as it likes.
+// TestWatchListSlowReader checks that slow is not stuck: a client that reads a little
+// now and then stays for as long as it likes.
 func TestWatchListSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{WriteTimeout: 10 * time.Second}, "services")
@@ -405,7 +405,7 @@ func TestWatchListSlowReader(t *testing.T) {
 	})
 }
 
-// TestRecovered: a panic ends one call, not the process.
+// TestRecovered checks that a panic ends one call, not the process.
 func TestRecovered(t *testing.T) {
 	err := recovered(func() error { panic("boom") })
 	if err == nil || !strings.Contains(err.Error(), "panic: boom") {
@@ -416,7 +416,7 @@ func TestRecovered(t *testing.T) {
 	}
 }
 
-// watchHosts opens a call and waits for its snapshot; the function ends it.
+// watchHosts opens a call and waits for its snapshot; the returned function ends it.
 func (r *apiRig) watchHosts(t *testing.T) context.CancelFunc {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestWheel: everybody is looked at, not before the deadline unless that is far
-// away, and at most two ticks after it.
+// TestWheel checks that every key is looked at, not before the deadline unless that
+// is far away, and at most two ticks after it.
 func TestWheel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := time.Unix(1_800_000_000, rapid.Int64Range(0, 1e9).Draw(t, "ns"))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestWaitingWriterHoldsNothing: between flushes a stream has no buffer.
+// TestWaitingWriterHoldsNothing checks that a stream has no buffer between flushes.
 func TestWaitingWriterHoldsNothing(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := newWriter(w, r, time.Minute)
@@ -33,7 +33,7 @@ func TestWaitingWriterHoldsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	// To the end: who hangs up early gives the handler an error.
+	// To the end: hanging up early gives the handler an error.
 	if _, err := io.Copy(io.Discard, res.Body); err != nil {
 		t.Error(err)
 	}

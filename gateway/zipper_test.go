@@ -18,10 +18,10 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// TestCompressedStreamsOfEveryKind: random commits, of single events and of many, to
-// streams that join and leave, read at once or late, of one watch or two, in both
-// formats, compressed or not. In the end all hold the same, and those that are
-// compressed end with the right checksum.
+// TestCompressedStreamsOfEveryKind makes random commits, of single events and of
+// many, for streams that join and leave, read at once or late, with one watch or two,
+// in both formats, compressed or not. In the end all hold the same, and the
+// compressed ones end with the right checksum.
 func TestCompressedStreamsOfEveryKind(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestCompressedStreamsOfEveryKind(t *testing.T) {
 type zipWorld struct {
 	*rig
 	random   *rand.Rand
-	aging    bool // then nobody is slow: who has not read the end in time misses it
+	aging    bool // then none is slow: a reader that has not read the end in time misses it
 	revision uint64
 	readers  []*zipReader
 }
@@ -63,7 +63,7 @@ func (w *zipWorld) run() {
 			}
 		}
 		if w.random.IntN(2) == 0 {
-			synctest.Wait() // else commits pile up
+			synctest.Wait() // otherwise commits pile up
 		}
 		time.Sleep(time.Duration(w.random.IntN(800)) * time.Millisecond)
 	}
@@ -77,7 +77,7 @@ func (w *zipWorld) run() {
 	w.compare()
 }
 
-// open opens a stream as it is, and the same one through gzip.
+// open opens a stream twice: as it is, and through gzip.
 func (w *zipWorld) open() {
 	path := []string{"watch=a", "watch=a&watch=b", "watch=b&format=ndjson", "watch=a&format=ndjson", "watch=a&prefix=k1"}[w.random.IntN(5)]
 	for _, encoding := range []string{"identity", "gzip"} {
@@ -96,7 +96,8 @@ func (w *zipWorld) write() {
 	w.commit([]string{"a", "b"}[w.random.IntN(2)], w.revision, changes...)
 }
 
-// compare wants every stream that is open to the end to hold the same as its twin.
+// compare checks that every stream that is open to the end holds the same as its
+// twin.
 func (w *zipWorld) compare() {
 	for i := 0; i < len(w.readers); i += 2 {
 		plain, zipped := w.readers[i], w.readers[i+1]
@@ -118,7 +119,7 @@ func (w *zipWorld) compare() {
 type zipReader struct {
 	path, encoding string
 	body           io.ReadCloser
-	gate           chan struct{} // filled: the client does not read
+	gate           chan struct{} // full: the client does not read
 	stopped        bool
 	ended          chan error
 	text           bytes.Buffer
@@ -176,7 +177,7 @@ func (r *zipReader) slow(stop bool) {
 	r.stopped = stop
 }
 
-// finish waits for the end of the body, and applies what came. The error is what
+// finish waits for the end of the body, and applies what arrived. The error is what
 // was wrong with the end.
 func (r *zipReader) finish() error {
 	if err := <-r.ended; err != nil {
@@ -204,13 +205,13 @@ func (r *zipReader) finish() error {
 	return nil
 }
 
-// sink is an outlet that keeps nothing but how much there was.
+// sink is an outlet that keeps only the number of bytes.
 type sink struct{ bytes int }
 
 func (s *sink) write(p []byte) { s.bytes += len(p) }
 
-// TestAttackLargeValueInAShard: a value of 16 MiB is neither compressed nor copied
-// where others wait for it, nor kept in the cache of what was compressed.
+// TestAttackLargeValueInAShard checks that a value of 16 MiB is neither compressed
+// nor copied while others wait for it, nor kept in the cache of compressed pieces.
 func TestAttackLargeValueInAShard(t *testing.T) {
 	const size = 16<<20 - 16
 	r := newRealGateway(t, Config{}, nil)
@@ -238,7 +239,7 @@ func TestAttackLargeValueInAShard(t *testing.T) {
 	if kept := r.gateway.pieces.Stats().Bytes; kept > 64<<10 {
 		t.Errorf("%d bytes are kept in the cache", kept)
 	}
-	// Its client reads what it was.
+	// Its client reads the original value.
 	x, err := http.NewRequest(http.MethodGet, "http://"+r.address+"/v1/events?watch=a&until=end_of_snapshot", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
-// manyResources are alike, but not the same.
+// manyResources returns resources that are similar but not equal.
 func manyResources(n int) []stream.Resource {
 	all := make([]stream.Resource, n)
 	for i := range all {
@@ -43,7 +43,7 @@ func rawBody(t *testing.T, url, encoding string) []byte {
 	return body
 }
 
-// TestSnapshotIsCompressedOnce for all who take it, also after a change.
+// TestSnapshotIsCompressedOnce checks this for all that take it, also after a change.
 func TestSnapshotIsCompressedOnce(t *testing.T) {
 	r := newRealGateway(t, Config{MaxAge: -1}, nil)
 	defer http.DefaultClient.CloseIdleConnections()
@@ -86,7 +86,8 @@ func TestSnapshotIsCompressedOnce(t *testing.T) {
 	}
 }
 
-// TestCompressionThatIsTurnedOff, or not asked for, or refused.
+// TestCompressionThatIsTurnedOff checks compression that is turned off, not
+// requested, or refused.
 func TestCompressionThatIsTurnedOff(t *testing.T) {
 	for _, c := range []struct {
 		compression    Compression
@@ -115,8 +116,8 @@ func TestCompressionThatIsTurnedOff(t *testing.T) {
 	}
 }
 
-// TestClientOfTheRepository asks for gzip, as net/http does by itself, and gets
-// each event when it is sent.
+// TestClientOfTheRepository checks that it requests gzip, as net/http does by itself,
+// and gets each event when it is sent.
 func TestClientOfTheRepository(t *testing.T) {
 	r := newRealGateway(t, Config{}, nil)
 	defer http.DefaultClient.CloseIdleConnections()

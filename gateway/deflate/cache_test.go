@@ -33,7 +33,8 @@ func TestCacheMakesOnce(t *testing.T) {
 	}
 }
 
-// TestCacheKeepsItsBudget, and what was used last.
+// TestCacheKeepsItsBudget checks that the cache stays within its budget and keeps the
+// most recently used pieces.
 func TestCacheKeepsItsBudget(t *testing.T) {
 	const budget = 20 << 10
 	c := NewCache(budget)
@@ -57,7 +58,7 @@ func TestCacheKeepsItsBudget(t *testing.T) {
 	}
 }
 
-// TestCacheOfNothing makes pieces all the same.
+// TestCacheOfNothing checks that a cache with no budget still makes pieces.
 func TestCacheOfNothing(t *testing.T) {
 	c := NewCache(1)
 	if p := c.Piece(1, nil, text("abc")); p.Sum != SumOf([]byte("abc")) || c.Stats().Bytes != 0 {

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// unzip reads a whole stream; it fails unless the checksum is right.
+// unzip reads a whole stream. It fails unless the checksum is right.
 func unzip(t rapid.TB, p []byte) []byte {
 	t.Helper()
 	r, err := gzip.NewReader(bytes.NewReader(p))
@@ -27,7 +27,7 @@ func unzip(t rapid.TB, p []byte) []byte {
 	return text
 }
 
-// TestPiecesInAnyOrder make a stream, also the same one twice.
+// TestPiecesInAnyOrder checks that pieces in any order, even repeated, make a stream.
 func TestPiecesInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var pieces []Piece
@@ -53,7 +53,8 @@ func TestPiecesInAnyOrder(t *testing.T) {
 	})
 }
 
-// TestPiecesAreComplete: a reader gets all of a piece before anything follows.
+// TestPiecesAreComplete checks that a reader gets all of a piece before anything
+// follows.
 func TestPiecesAreComplete(t *testing.T) {
 	here, there := io.Pipe()
 	defer there.Close()
@@ -73,7 +74,7 @@ func TestPiecesAreComplete(t *testing.T) {
 	}
 }
 
-// TestDeflateThatDoesNotPay is left alone.
+// TestDeflateThatDoesNotPay checks that text that does not compress is stored.
 func TestDeflateThatDoesNotPay(t *testing.T) {
 	noise := make([]byte, 100_000)
 	for i := range noise {
@@ -94,7 +95,7 @@ func TestDeflateThatDoesNotPay(t *testing.T) {
 	}
 }
 
-// TestStreamThatIsCutOff is told from one that ended.
+// TestStreamThatIsCutOff checks that a truncated stream differs from one that ended.
 func TestStreamThatIsCutOff(t *testing.T) {
 	text := []byte("data: {}\n\n")
 	whole := SumOf(text).AppendEnd(append([]byte(Head), Compress([][]byte{text}).Bytes...))
@@ -109,7 +110,7 @@ func TestStreamThatIsCutOff(t *testing.T) {
 	}
 }
 
-// TestStore: what is stored part by part may stand behind other pieces.
+// TestStore checks that text stored part by part may follow other pieces.
 func TestStore(t *testing.T) {
 	for _, size := range []int{0, 1, maxStored, maxStored + 1, 5*maxStored - 1} {
 		text := bytes.Repeat([]byte("text"), size/4+1)[:size]

@@ -9,8 +9,8 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// benchmarkText is n events of so many bytes, of things that are alike but not the
-// same: names, addresses, random labels.
+// benchmarkText returns n events of size bytes, about things that are similar but not
+// equal: names, addresses, random labels.
 func benchmarkText(n, size int) []byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	var all []byte
@@ -27,8 +27,8 @@ func benchmarkText(n, size int) []byte {
 	return all
 }
 
-// BenchmarkPolicy is what docs/performance.md says about levels: what each of them
-// costs and brings, for single events and for many in a row.
+// BenchmarkPolicy measures what docs/performance.md says about levels: the cost and
+// gain of each, for single events and for many in a row.
 func BenchmarkPolicy(b *testing.B) {
 	for _, c := range []struct{ events, size int }{
 		{1, 100}, {1, 200}, {1, 300}, {1, 1 << 10}, {1, 4 << 10}, {1, 64 << 10}, {10, 300}, {218, 300}, {64, 1 << 10},
@@ -66,7 +66,7 @@ func benchmarkMethod(b *testing.B, text []byte, compress func(*counter)) {
 	b.ReportMetric(float64(len(text))/float64(out.n), "ratio")
 }
 
-// counter counts what is written to it.
+// counter counts the bytes written to it.
 type counter struct{ n int }
 
 func (c *counter) Write(p []byte) (int, error) {

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawText draws a text: many short ones, some long.
+// drawText draws a text: many are short, some are long.
 func drawText(t *rapid.T, name string) []byte {
 	p := rapid.SliceOfN(rapid.Byte(), 0, 40).Draw(t, name)
 	if len(p) == 0 {
@@ -39,7 +39,7 @@ func TestSumOfTextsInARow(t *testing.T) {
 	})
 }
 
-// TestGap: two texts to which the same is appended keep their gap.
+// TestGap checks that two texts to which the same is appended keep their gap.
 func TestGap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		member, group := SumOf(drawText(t, "the member's")), SumOf(drawText(t, "the group's"))
@@ -58,7 +58,7 @@ func TestGap(t *testing.T) {
 	})
 }
 
-// TestShiftFar: lengths that no test can write. A stream lives for days.
+// TestShiftFar checks lengths that no test can write. A stream lives for days.
 func TestShiftFar(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		crc := rapid.Uint32().Draw(t, "crc")
@@ -72,8 +72,8 @@ func TestShiftFar(t *testing.T) {
 	})
 }
 
-// TestPolynomial: the powers of x are those of an element of full order, since x
-// to each of its prime factors' cofactors is not one.
+// TestPolynomial checks that x has full order: x to the power of the cofactor of each
+// prime factor is not one.
 func TestPolynomial(t *testing.T) {
 	if got := power(order); got != one {
 		t.Fatalf("x^(2^32-1) is %#x, want 1", got)
