@@ -244,7 +244,7 @@ func (c Config) limits() limits {
 	return limits{total: c.MaxSubscribers, perClient: c.MaxSubscribersPerClient, perWatch: c.MaxSubscribersPerWatch}
 }
 
-// checkOrigins refuses values that no browser would ever send as an Origin, and also
+// checkOrigins refuses values that are not an origin as a browser sends it, and also
 // "*" and "null": answers to them would be open to everyone.
 func checkOrigins(origins []string) error {
 	for _, o := range origins {

@@ -88,7 +88,7 @@ func (c *patientConn) Read(p []byte) (int, error) {
 
 const (
 	// looks is how many times a write checks, within its patience, whether bytes
-	// moved: it ends at most 1/looks later than its patience.
+	// moved: it ends at most 1/looks of its patience late.
 	looks = 8
 	// lookEvery is the longest time between two checks, since the stream may have to
 	// end for another reason.

@@ -45,8 +45,8 @@ func (l *seatList) add(p *seat) {
 	l.streams += p.streams
 }
 
-// addFirst adds the seat of a group that has already passed with others: before those
-// that came later than the group, and after other groups, so that groups take turns.
+// addFirst adds the seat of a group of which other members have already passed: before
+// those that came later than the group, and after other groups, so that they take turns.
 func (l *seatList) addFirst(p *seat) {
 	next := l.first
 	for next != nil && next.group {

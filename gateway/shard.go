@@ -224,7 +224,7 @@ func (s *shard) retire() bool {
 }
 
 // admit takes in the streams that have arrived, answers the questions, and reports
-// whether there was news.
+// whether any stream has arrived or been given its turn.
 func (s *shard) admit() bool {
 	s.mu.Lock()
 	granted, called, aborted := s.granted, s.called, s.aborted

@@ -8,9 +8,9 @@ type visitor struct {
 	differs delivered
 }
 
-// visitors are those of a table, in pages. They are kept apart from the slots, since
-// the data written for a member at each event must be close together, and need no
-// spare room as a very large slice does to grow.
+// visitors are those of a table. They are apart from the slots, since the data written
+// for a member at each event must be close together, and in pages, which need no spare
+// room to grow as a very large slice does.
 //
 // Owned by one shard.
 type visitors struct{ pages []*[visitorsPage]visitor }

@@ -48,9 +48,9 @@ func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingSer
 
 // listPump moves the events of one watch to one gRPC client.
 //
-// It has two goroutines: Send only returns early if the call ends, and the call ends
-// when the method returns. So the method's own goroutine waits, and a second one
-// pumps.
+// It has two goroutines: a blocked Send can be left only by ending the call, and the
+// call ends when the method returns. So the method's own goroutine waits, and a second
+// one pumps.
 type listPump struct {
 	// Static after construction.
 	g        *Gateway
