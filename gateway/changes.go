@@ -133,8 +133,8 @@ func (p *poll) close() {
 	}
 }
 
-// reasonEnded returns why a poll ended without an answer. It is empty for a poll that
-// was answered, as it should be.
+// reasonEnded returns why a poll ended without an answer, or "" if it was answered,
+// which is its normal end.
 func (p *poll) reasonEnded() departureReason {
 	switch {
 	case p.out.timedOut():

@@ -13,7 +13,7 @@ func (s *shard) dissolve(g *group, now time.Time) (busy bool) {
 	if !g.dissolves {
 		g.dissolves = true
 		delete(s.named, g.key) // members that are done form another group
-		g.ticket.leave()       // it may have asked for one as a single stream would
+		g.ticket.leave()       // it may have asked for a seat, as a single stream would
 		g.ticket = ticket{budget: g.ticket.budget, call: func() { s.callGroup(g) }}
 	}
 	for n := 0; len(g.members) > 0; n++ {

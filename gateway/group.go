@@ -24,7 +24,7 @@ type group struct {
 	buffer  []byte      // chunks that were said, but not yet written to all
 	base    uint64      // how much was said before buffer
 	lent    bool        // former members read buffer too, so it must not be reused
-	behind  int         // members that have not been written everything
+	behind  int         // members to which not everything is written yet
 	at      int         // the member that was last written to
 
 	oldest time.Time // commit in buffer; zero: none
@@ -113,7 +113,7 @@ func (g *group) publish(now time.Time) {
 	g.flushed(now, g.said, nil)
 }
 
-// written is called after the last member that was behind was written everything.
+// written is called once no member is behind.
 func (g *group) written() {
 	g.base += uint64(len(g.buffer))
 	g.buffer = g.buffer[:0]
@@ -169,7 +169,7 @@ func (g *group) standFor(members int) {
 	}
 }
 
-// rest returns what a member has not been written. If many leave at once with much
+// rest returns what is not yet written to a member. If many leave at once with much
 // left, they share it.
 func (g *group) rest(s *slot) []byte {
 	rest := g.buffer[s.sent-g.base:]

@@ -15,7 +15,7 @@ import (
 // method does not see whether its client reads. A parcel therefore keeps its part of
 // a budget until the transport has written its last byte, or the connection is
 // closed. It closes the connection itself if the client reads it more slowly than
-// Config.MinRate: nothing less reaches the queue of one call.
+// Config.MinRate: there is no other way to drop what is queued for one call.
 //
 // All methods may be called from any goroutine.
 type parcel struct {
@@ -127,7 +127,7 @@ func (c parcelCodec) Marshal(v any) (mem.BufferSlice, error) {
 }
 
 // parcels sends the messages of a stream, and now and then one of them as a parcel.
-// Only a little is sent between two parcels.
+// The messages between two parcels are few bytes.
 //
 // Owned by the goroutine that sends.
 type parcels struct {

@@ -142,7 +142,7 @@ func (p *epoll) silence() {
 	_, _ = unix.Read(p.bell, count[:])
 }
 
-// write bypasses the scheduler: the call cannot block.
+// write calls the kernel without notifying the scheduler: the call cannot block.
 func (p *epoll) write(h handle, b []byte) (int, error) {
 	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(h), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
 	if errno != 0 {
@@ -190,8 +190,8 @@ func (p *epoll) beforeSlab(bs [][]byte) int {
 	return n
 }
 
-// gather writes slices with one call, which bypasses the scheduler: it cannot block.
-// If more follows, the kernel waits for it before it sends a partial packet.
+// gather writes slices with one call, without notifying the scheduler: it cannot
+// block. If more follows, the kernel waits for it before it sends a partial packet.
 func (p *epoll) gather(h handle, bs [][]byte, more bool) (int, error) {
 	p.vector = p.vector[:0]
 	for _, b := range bs {

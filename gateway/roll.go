@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// roll is a call of all open streams: how many there are, and which come first in the
-// list of subscribers. Shards are asked in slices, so that a request for the list
+// roll is a roll call of all open streams: how many there are, and which come first in
+// the list of subscribers. Shards are asked in slices, so that a request for the list
 // delays no stream for long: first about all streams for what decides the order, then
 // about the listed ones for the rest. The caller does the sorting.
 //

@@ -20,7 +20,7 @@ type seat struct {
 	prev, next *seat
 	bytes      int64
 	streams    int       // number of streams it stands for while it waits
-	since      time.Time // when it came to be where it is
+	since      time.Time // when its current state began
 	passed     bool      // it was let in before
 	slow       bool      // it lost its last seat because it did not move
 

@@ -162,7 +162,7 @@ func (s *shard) disband(g *group) {
 	s.quiet.remove(g)
 }
 
-// secede turns a member into a lone stream, with the bytes that it was not written.
+// secede turns a member into a lone stream, with the bytes not yet written to it.
 func (s *shard) secede(at int32) *lone {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]

@@ -86,7 +86,7 @@ func (f *slabFile) send(socket int, p []byte) (n int, err error, there bool) {
 	return sendFile(socket, int(f.file.Fd()), at, len(p))
 }
 
-// sendFile bypasses the scheduler: the call cannot block.
+// sendFile calls the kernel without notifying the scheduler: the call cannot block.
 func sendFile(socket, file int, at int64, size int) (int, error, bool) {
 	n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDFILE, uintptr(socket), uintptr(file), uintptr(unsafe.Pointer(&at)), uintptr(size), 0, 0)
 	if errno != 0 {

@@ -2,7 +2,7 @@ package gateway
 
 import "time"
 
-// wheel is a timer for very many deadlines that mostly never expire: a ring of
+// wheel is a timer for very many deadlines, most of which never expire: a ring of
 // buckets, each one tick wide (Varghese and Lauck, "Hashed and Hierarchical Timing
 // Wheels", 1987). It only says which keys to look at, at most a tick late. A deadline
 // that was put off is noticed at that look, so nothing is ever removed.
