@@ -66,7 +66,12 @@ func (o *keyOrder) check(s *step) error {
 		at = place(versions, 0, held) + 1
 	}
 	if s.event.Type == stream.Delete {
-		o.at[key] = max(at, deletion(versions, at)+1)
+		// One that is repeated, since another replica may not have told it, is none
+		// of a version that is newer.
+		if next := deletion(versions, at); next >= 0 && (next == 0 || versions[next-1].Revision <= s.event.Resource.Revision) {
+			at = next + 1
+		}
+		o.at[key] = at
 		return nil
 	}
 	got := s.version()
