@@ -61,6 +61,7 @@ type Subscription struct {
 	begun      bool
 	generation uint64
 	epoch      string // as it stands in positions
+	native     bool   // all that the reader has came from this log
 	hold       time.Time
 	own        Status // of this subscriber, if its State is not 0
 	held       bool   // Next must not read
@@ -218,7 +219,7 @@ func (s *Subscription) advance(b *Batch) {
 	case w.replay:
 		// Deletes that were found since may lie before the head.
 		s.cursor = w.seq
-		s.position = w.v.bind(s.log.position(s.epoch, w.complete, w.complete, s.position.Swept()))
+		s.position = s.named(w.v, s.log.position(s.epoch, w.complete, w.complete, s.position.Swept()))
 	case !w.deletes:
 		s.place(w.complete, w.v)
 	}
@@ -230,7 +231,17 @@ func (s *Subscription) advance(b *Batch) {
 
 // place is where a reader is that has seen v but for upserts beyond a revision.
 func (s *Subscription) place(upserts uint64, v *version) {
-	s.position = v.bind(s.log.position(s.epoch, upserts, v.revision, v.swept))
+	s.position = s.named(v, s.log.position(s.epoch, upserts, v.revision, v.swept))
+}
+
+// named returns a position with the name of the run, if the reader has nothing but
+// what this log gave it. One that came from elsewhere may hold more than its position
+// said, of which this log need not know.
+func (s *Subscription) named(v *version, p Position) Position {
+	if !s.native {
+		return p
+	}
+	return v.bind(p)
 }
 
 // end adds what ends the walk under way.
@@ -339,6 +350,7 @@ func (s *Subscription) join(v *version) {
 // position that it had before, since it has cleared its state.
 func (s *Subscription) reset(b *Batch, v *version, reason ResetReason) {
 	s.join(v)
+	s.native = true
 	s.own = Status{}
 	s.place(0, v)
 	b.addEvent(Event{Type: Reset, Reason: string(reason)})
@@ -358,6 +370,7 @@ func snapshotWalk(v *version) walk {
 // would take them back for a moment, the newest values do not.
 func (s *Subscription) resume(b *Batch, v *version, r Position) {
 	s.join(v)
+	s.native = v.issued(r)
 	s.position = r
 	switch {
 	case r.AsOf < v.origin:

@@ -59,8 +59,9 @@ func (l *Log) sweptTo(revision uint64) {
 // behind it, whatever the replica missed meanwhile: the reader has seen nothing else.
 // So where the upstream is idle, the name of the run spares a reader that comes back
 // the snapshot: deletes that two replicas notice at the same revision are told apart
-// by nothing else. A reader that resumes at another replica is given its position
-// without the name before anything else, since from there on it is not true.
+// by nothing else. Only a reader that began with a snapshot of this log is given the
+// name: another one may hold more than its position says. And a reader that resumes at
+// another replica is given its position without the name before anything else.
 type run struct {
 	name    uint32 // drawn at random; 0: deletes have a revision
 	horizon uint64 // no position below it is resumed on the name alone

@@ -303,7 +303,7 @@ func TestResumeAtAnotherReplica(t *testing.T) {
 	if c.drain(s); s.Outcome() != OutcomeExact {
 		t.Errorf("%s: %q, want exact", s.Outcome(), c.log)
 	}
-	if at, _ = s.Position(); at.Run != two.View().Position("").Run {
-		t.Errorf("then at %v, want the other replica's run", at)
+	if at, _ = s.Position(); at.Run != 0 {
+		t.Errorf("then at %v, want no run: the client may hold more than its position said", at)
 	}
 }
