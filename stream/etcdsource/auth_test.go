@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// secure demands users: root, and gateway, who may read the keys below /a/. The
-// server's client becomes root's.
+// secure requires users: root, and gateway, which may read the keys below /a/.
+// The server's client becomes root's.
 func (s *server) secure() {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
@@ -43,8 +43,8 @@ func (s *server) secure() {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestLogin: with a role for the prefix and no more, all is well; restarts, after
-// which no token is valid any more, and tokens that expire are no matter.
+// TestLogin: a role for the prefix is enough; restarts, after which no token is
+// valid any longer, and expiring tokens do not matter.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, "-token-ttl", "1")
@@ -54,7 +54,7 @@ func TestLogin(t *testing.T) {
 	}))
 	s.put("/a/x", "1")
 	c.awaitState(s, "/a/")
-	// The next read comes later than the token lives.
+	// The next read comes after the token has expired.
 	c.await(func() string {
 		if c.watch.View().Revision() < 2 || time.Since(c.watch.Upstream().Since) < 4*time.Second {
 			return "two reads"
@@ -68,7 +68,7 @@ func TestLogin(t *testing.T) {
 	c.wantResets("initial")
 }
 
-// TestRefused says in each case what would be right.
+// TestRefused: each error suggests what would be right.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -98,8 +98,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestPermissionTakenAway: etcd lets the watch go on; the gateway says that it may
-// not, and goes on when it may again.
+// TestPermissionTakenAway: etcd lets the watch go on; the gateway reports the lost
+// permission, and continues when it is granted again.
 func TestPermissionTakenAway(t *testing.T) {
 	t.Parallel()
 	onEachServer(t, func(t *testing.T, s *server) {

@@ -16,7 +16,7 @@ type clusterMember struct {
 	index int
 }
 
-// startCluster starts a cluster, whose members wait for each other.
+// startCluster starts a cluster whose members wait for each other.
 func startCluster(t *testing.T, n int) []clusterMember {
 	t.Helper()
 	var peers, all []string
@@ -24,7 +24,7 @@ func startCluster(t *testing.T, n int) []clusterMember {
 		peers = append(peers, realserver.FreeAddress(t))
 		all = append(all, fmt.Sprintf("m%d=http://%s", i, peers[i]))
 	}
-	realserver.Build(t, "etcd") // a failure ends the test, which only its own goroutine may
+	realserver.Build(t, "etcd") // a failure ends the test, which only its own goroutine may do
 	members := make([]clusterMember, n)
 	var starting sync.WaitGroup
 	for i := range n {
@@ -48,7 +48,7 @@ func addresses(members []clusterMember) (out []string) {
 	return out
 }
 
-// removeMember takes a member out of the cluster, which then ends by itself.
+// removeMember removes a member from the cluster, which then exits by itself.
 func (m clusterMember) removeMember(other clusterMember) {
 	m.t.Helper()
 	ctx, cancel := context.WithTimeout(m.t.Context(), patience)

@@ -18,17 +18,17 @@ const (
 	// DefaultRequestTimeout is longer than an election takes.
 	DefaultRequestTimeout = 10 * time.Second
 	// DefaultStallAfter is shorter than the heartbeat of a subscriber, who is to
-	// be told within one.
+	// be informed within one.
 	DefaultStallAfter = 8 * time.Second
-	// MinStallAfter leaves the member time for an answer.
+	// MinStallAfter leaves the member time to answer.
 	MinStallAfter = 500 * time.Millisecond
 )
 
-// Config says which keys of which cluster are followed, and how.
+// Config specifies which keys of which cluster are followed, and how.
 type Config struct {
 	// Endpoints are members of one cluster, each host:port, alone or after
-	// http:// or https://. One is used at a time; which first, is chance.
-	// Required.
+	// http:// or https://. One is used at a time; the first is chosen at
+	// random. Required.
 	Endpoints []string
 	// Prefix is what keys must begin with. It is not part of the resource's key.
 	Prefix string
@@ -44,8 +44,8 @@ type Config struct {
 	ConnectTimeout time.Duration
 	// RequestTimeout is how long a page of the list may take. 0: DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// StallAfter is how long a member that is connected may say nothing, although
-	// it is asked several times in that time. 0: DefaultStallAfter; at least
+	// StallAfter is how long a connected member may be silent, although it is
+	// asked several times in that time. 0: DefaultStallAfter; at least
 	// MinStallAfter.
 	StallAfter time.Duration
 
@@ -68,7 +68,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// endpoints reads the endpoints.
+// endpoints parses the endpoints.
 func (c *Config) endpoints() (all []endpoint, err error) {
 	for _, text := range c.Endpoints {
 		e, ok := parseEndpoint(text)
@@ -89,5 +89,5 @@ func (c *Config) setDefaults() {
 	c.StallAfter = cmp.Or(c.StallAfter, DefaultStallAfter)
 }
 
-// pulse is how often a member is asked whether it is there.
+// pulse is how often a member is asked for a sign of life.
 func (c *Config) pulse() time.Duration { return c.StallAfter / 4 }

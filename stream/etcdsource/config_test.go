@@ -123,8 +123,8 @@ func TestKeyRange(t *testing.T) {
 	}
 }
 
-// TestEpochs: the same for everybody who knows the same; short; and another one
-// for whatever is another.
+// TestEpochs: the same for replicas that know the same; short; and different
+// for anything else.
 func TestEpochs(t *testing.T) {
 	a, b := newEpochs("/a/"), newEpochs("/a/")
 	if a.of(1) != b.of(1) || a.of(1) == a.of(2) {
@@ -146,7 +146,7 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
-// TestWords: what a person reads is what the system said.
+// TestWords: users read what the system reported.
 func TestWords(t *testing.T) {
 	for _, test := range []struct {
 		err  error

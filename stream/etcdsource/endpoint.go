@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// WantEndpoint says what ValidEndpoint takes, for a person who wrote another one.
+// WantEndpoint describes what ValidEndpoint accepts, for a user who wrote
+// something else.
 const WantEndpoint = `a member's address for clients, such as "https://etcd-1:2379" or "etcd-1:2379", with a port from 1 to 65535`
 
-// ValidEndpoint says whether a member can be at an endpoint: host:port, alone or
-// after http:// or https://.
+// ValidEndpoint reports whether a member can be at an endpoint: host:port, alone
+// or after http:// or https://.
 func ValidEndpoint(text string) bool {
 	_, ok := parseEndpoint(text)
 	return ok
@@ -19,7 +20,7 @@ func ValidEndpoint(text string) bool {
 
 // endpoint is where a member serves clients.
 type endpoint struct {
-	scheme  string // "http", "https", or "": by whether TLS is configured
+	scheme  string // "http", "https", or "": depends on whether TLS is configured
 	address string // host:port
 }
 
@@ -44,7 +45,7 @@ func validHostPort(address string) bool {
 	return err == nil && n > 0
 }
 
-// url returns the endpoint as the client library takes it.
+// url returns the endpoint as the client library expects it.
 func (e endpoint) url(secure bool) string {
 	switch {
 	case e.scheme != "":

@@ -10,9 +10,9 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// epochs names revision orders. The name is made of what every replica of the
-// gateway knows, the cluster's id and the prefix, as long as nothing is known
-// against it.
+// epochs names revision orders. The name is derived from what every replica
+// of the gateway knows, the cluster's id and the prefix, while nothing
+// contradicts it.
 //
 // Owned by Watch.
 type epochs struct {
@@ -26,15 +26,16 @@ func newEpochs(prefix string) epochs {
 }
 
 // of returns the name of the cluster's present revision order. It is short, so
-// that it can be read in the positions of views too, which put an ending to it.
+// that it stays readable in the positions of views too, which append an ending
+// to it.
 func (e *epochs) of(cluster uint64) string {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(e.prefix), cluster))
 	return stream.CanonicalEpoch(hex.EncodeToString(sum[:4]) + e.suffix[cluster])
 }
 
-// replace gives the cluster a name that it never had. Chance makes it, since
-// etcd shows nothing that two replicas could both take for the name of the new
-// store and of no other.
+// replace gives the cluster a name that it never had. The name is random,
+// since etcd shows nothing that two replicas could both derive a name from for
+// the new store and no other.
 func (e *epochs) replace(cluster uint64) {
 	e.suffix[cluster] = fmt.Sprintf("~%06x", rand.IntN(1<<24))
 }

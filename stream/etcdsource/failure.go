@@ -19,7 +19,7 @@ type failure struct {
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
-// failed says of an error where it happened, and what would be right.
+// failed adds to an error where it happened, and what would be right.
 func (s *Source) failed(e endpoint, err error) error {
 	if err == nil {
 		return nil
@@ -28,7 +28,7 @@ func (s *Source) failed(e endpoint, err error) error {
 	return &failure{err, fmt.Sprintf("etcd %s, prefix %q: %s%s", e.address, s.keys.prefix, words(err), s.hint(e, err))}
 }
 
-// noneOf is what there is to say if no endpoint answered.
+// noneOf is the error if no endpoint answered.
 func noneOf(failures []error) error {
 	if len(failures) == 1 {
 		return failures[0]
@@ -40,11 +40,11 @@ func noneOf(failures []error) error {
 	return &failure{errors.Join(failures...), "no endpoint answers: " + strings.Join(texts, "; ")}
 }
 
-// words is the text of the error, without gRPC's wrappings: of
+// words is the text of the error, without gRPC's wrapping: of
 //
 //	connection error: desc = "transport: Error while dialing: dial tcp …: connection refused"
 //
-// what begins with "dial".
+// the part that begins with "dial".
 func words(err error) string {
 	text := err.Error()
 	if st, ok := status.FromError(err); ok && st.Message() != "" {
@@ -58,7 +58,7 @@ func words(err error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(text, "transport: "), "Error while dialing: ")
 }
 
-// hint says what would be right, where the error tells.
+// hint suggests what would be right, where the error shows it.
 func (s *Source) hint(e endpoint, err error) string {
 	secure := s.config.TLS != nil || e.scheme == "https"
 	switch text := err.Error(); {

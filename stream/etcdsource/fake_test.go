@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 )
 
-// fake is a member in memory that does what a real one does seldom. Safe for
+// fake is a member in memory that does what a real one seldom does. Safe for
 // concurrent use.
 type fake struct {
 	etcdserverpb.UnimplementedKVServer
@@ -77,7 +77,7 @@ func (f *fake) Status(context.Context, *etcdserverpb.StatusRequest) (*etcdserver
 	return &etcdserverpb.StatusResponse{Version: f.version}, nil
 }
 
-// Range answers reads of the present, with no page before the last.
+// Range answers reads of the present revision, in a single page.
 func (f *fake) Range(_ context.Context, r *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,7 +102,7 @@ func (f *fake) Range(_ context.Context, r *etcdserverpb.RangeRequest) (*etcdserv
 	return answer, nil
 }
 
-// Txn answers reads as of any revision with what there is now.
+// Txn answers reads as of any revision with the present state.
 func (f *fake) Txn(_ context.Context, r *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -139,7 +139,7 @@ func (f *fake) Watch(s etcdserverpb.Watch_WatchServer) error {
 }
 
 // say sends events of one response; the revision of the header is far ahead, as
-// it may be, and says nothing.
+// it may be, and means nothing.
 func (w *fakeWatch) say(events ...*mvccpb.Event) {
 	w.Send(&etcdserverpb.WatchResponse{Header: &etcdserverpb.ResponseHeader{ClusterId: 7, Revision: 1 << 20}, Events: events})
 }
@@ -178,7 +178,7 @@ func (w *fakeWatch) advance(revision int64) {
 	w.revision = revision
 }
 
-// hang lets all reads hang from now on.
+// hang makes all reads hang from now on.
 func (w *fakeWatch) hang() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

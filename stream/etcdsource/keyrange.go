@@ -10,8 +10,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// keyRange is what etcd calls the keys that begin with a prefix: those from start
-// up to, and without, end. An end of "\x00" stands for no end.
+// keyRange is etcd's form of the keys that begin with a prefix: those from start
+// up to, and without, end. An end of "\x00" means no end.
 type keyRange struct {
 	prefix, start, end string
 }
@@ -23,7 +23,7 @@ func newKeyRange(prefix string) keyRange {
 	return keyRange{prefix: prefix, start: prefix, end: clientv3.GetPrefixRangeEnd(prefix)}
 }
 
-// check refuses what is not of the range, or has no revision.
+// check rejects what is outside the range, or has no revision.
 func (k keyRange) check(kv *mvccpb.KeyValue) error {
 	switch {
 	case !strings.HasPrefix(string(kv.GetKey()), k.prefix):
@@ -38,13 +38,13 @@ func (k keyRange) check(kv *mvccpb.KeyValue) error {
 func (k keyRange) key(raw []byte) string { return string(raw[len(k.prefix):]) }
 
 // resource makes a resource of what etcd stores. The value is not copied: each
-// message of the server has bytes of its own.
+// message of the server has its own bytes.
 func (k keyRange) resource(kv *mvccpb.KeyValue) stream.Resource {
 	value, encoding := stream.ValueFromBytes(kv.Value)
 	return stream.Resource{Key: k.key(kv.Key), Revision: uint64(kv.ModRevision), Value: value, Encoding: encoding}
 }
 
-// String is the range as a permission must grant it.
+// String returns the range as a permission must grant it.
 func (k keyRange) String() string {
 	switch {
 	case k.prefix == "":

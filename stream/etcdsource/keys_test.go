@@ -55,7 +55,7 @@ func TestOddKeysAndPrefixes(t *testing.T) {
 	}
 }
 
-// TestValues: the bytes, as whatever they are.
+// TestValues: values are any bytes.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	s := sharedServer(t)

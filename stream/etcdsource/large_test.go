@@ -15,7 +15,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 )
 
-// many is how many keys there are where it matters that they are many pages.
+// many is the number of keys where a test needs many pages.
 const many = 50_000
 
 // fill writes n keys of some 300 bytes, in large transactions.
@@ -42,7 +42,7 @@ func (s *server) fill(prefix string, n int) {
 }
 
 // churn changes random keys and compacts, again and again, until the test calls
-// stop. What is under way is finished.
+// stop. Writes in progress are finished.
 func (s *server) churn(prefix string, n int) (stop func()) {
 	stopped, cancel := context.WithCancel(s.t.Context())
 	ctx := s.t.Context()
@@ -68,7 +68,7 @@ func (s *server) churn(prefix string, n int) (stop func()) {
 }
 
 // TestCompactionInALoop: no revision stays readable for longer than a page takes.
-// The snapshot is complete all the same, at the first attempt.
+// The snapshot is still complete, at the first attempt.
 func TestCompactionInALoop(t *testing.T) {
 	t.Parallel()
 	onEachServer(t, func(t *testing.T, s *server) {
@@ -102,7 +102,7 @@ func (s *subscriber) wantNoReconnects() {
 	}
 }
 
-// TestKilledWhileTheListIsRead, again and again, with a server that comes back.
+// TestKilledWhileTheListIsRead kills the server again and again, and restarts it.
 func TestKilledWhileTheListIsRead(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -127,7 +127,8 @@ func TestKilledWhileTheListIsRead(t *testing.T) {
 	c.wantResets("initial")
 }
 
-// TestLargeTransactions are whole, also where etcd sends them in fragments.
+// TestLargeTransactions are delivered whole, also where etcd sends them in
+// fragments.
 func TestLargeTransactions(t *testing.T) {
 	t.Parallel()
 	onEachServer(t, func(t *testing.T, s *server) {
@@ -163,8 +164,8 @@ func TestLargeTransactions(t *testing.T) {
 	})
 }
 
-// TestCatchingUpIsOneTransaction: what happened in an outage is told at once, so
-// that in sync is not said before.
+// TestCatchingUpIsOneTransaction: what happened in an outage is delivered at
+// once, so that in sync is not reported before.
 func TestCatchingUpIsOneTransaction(t *testing.T) {
 	t.Parallel()
 	onEachServer(t, func(t *testing.T, s *server) {
@@ -176,7 +177,7 @@ func TestCatchingUpIsOneTransaction(t *testing.T) {
 		if second.Resets() != 0 {
 			t.Error("it began anew, although nothing was compacted")
 		}
-		// A server whose reports of progress say nothing is taken to have told
+		// A server whose progress reports mean nothing is taken to have sent
 		// everything after a moment.
 		if n := len(second.Commits()[0].State); n != 2001 && s.modern {
 			t.Errorf("the first commit has %d keys, want 2001", n)

@@ -8,11 +8,10 @@ import (
 )
 
 const (
-	// firstPage is how many keys are read at first, before it is known how large
-	// they are.
+	// firstPage is how many keys are read first, before their size is known.
 	firstPage = 100
-	// pageBytes is about how large a page is to be: as few requests as may be,
-	// since older servers count all the rest of the range for each.
+	// pageBytes is the approximate size of a page. Requests should be few,
+	// since older servers count the rest of the range for each.
 	pageBytes = 8 << 20
 	// maxPage keeps pages of small keys from holding up the member.
 	maxPage = 20_000
@@ -24,11 +23,11 @@ type page struct {
 	revision uint64 // as of which it was read
 	total    int64  // keys of the range at that revision
 	last     bool
-	err      error // in place of all else
+	err      error // instead of all else
 }
 
-// list reads the range page by page, each as of the revision that is the newest by
-// then, while the session takes the page before. It writes to pages, and leaves it
+// list reads the range page by page, each as of the newest revision at that time,
+// while the session processes the page before. It writes to pages, and leaves it
 // open.
 type list struct {
 	// Static after construction.
@@ -59,9 +58,9 @@ func (l *list) run() {
 	l.again(oldest)
 }
 
-// again reads what changed since the first page, or since the place from which a
-// watch goes on, and how many keys there are: for a member that cannot be asked how
-// far its watch is.
+// again reads what changed since the first page, or since the position from which a
+// watch resumes, and the number of keys: for a member that cannot be asked how far
+// its watch is.
 func (l *list) again(since uint64, options ...clientv3.OpOption) {
 	p, _ := l.read(l.keys.start, append(options, clientv3.WithMinModRev(int64(since)+1))...)
 	p.last = p.err == nil
@@ -79,7 +78,7 @@ func (l *list) read(from string, options ...clientv3.OpOption) (p page, more boo
 	return p, answer.More && len(p.kvs) > 0
 }
 
-// send says whether the page was taken, and another one is wanted.
+// send reports whether the page was taken, and another one is wanted.
 func (l *list) send(p page) bool {
 	select {
 	case l.pages <- p:
@@ -89,7 +88,7 @@ func (l *list) send(p page) bool {
 	}
 }
 
-// nextSize is how many keys such as these fill a page.
+// nextSize is how many keys of this size fill a page.
 func nextSize(kvs []*mvccpb.KeyValue) int64 {
 	bytes := 0
 	for _, kv := range kvs {

@@ -18,8 +18,8 @@ type member struct {
 	ordered  bool   // see version.ordered
 }
 
-// connect connects to a member, logs in, and makes sure that it can tell what all
-// of its cluster agrees on.
+// connect connects to a member, logs in, and makes sure that it can report what
+// its whole cluster agrees on.
 func (s *Source) connect(ctx context.Context, e endpoint) (*member, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.config.ConnectTimeout,
 		fmt.Errorf("no answer within %v", s.config.ConnectTimeout))
@@ -41,7 +41,7 @@ func (s *Source) connect(ctx context.Context, e endpoint) (*member, error) {
 func (c *Config) client(ctx context.Context, e endpoint) clientv3.Config {
 	options := []grpc.DialOption{grpc.WithChainUnaryInterceptor(failFast)}
 	if c.TLS != nil && c.TLS.ServerName != "" {
-		// The library has the name of the endpoint verified, whatever this says.
+		// The library verifies the name of the endpoint, whatever this says.
 		options = append(options, grpc.WithAuthority(c.TLS.ServerName))
 	}
 	if c.network != nil {
@@ -57,13 +57,13 @@ func (c *Config) client(ctx context.Context, e endpoint) clientv3.Config {
 	}
 }
 
-// failFast has a request to a member that is not there fail at once, and say why.
-// The library would wait until the time is over, and not know.
+// failFast makes a request to an unreachable member fail at once, with the
+// reason. The library would wait for the timeout, and not know the reason.
 func failFast(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	return invoke(ctx, method, request, reply, conn, append(options, grpc.WaitForReady(false))...)
 }
 
-// identify reads which cluster it is, how far it is, and what the member can.
+// identify reads the cluster's id and revision, and what the member supports.
 func (m *member) identify(ctx context.Context, keys keyRange) error {
 	header, err := m.read(ctx, keys)
 	if err != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// memory is what is remembered of a cluster's history, to recognise it again: a
-// cluster that was restored from a backup has the same id, and may have as many
-// revisions by now as it had.
+// memory is what is remembered of a cluster's history, to recognise it: a
+// cluster that was restored from a backup has the same id, and may by now have
+// as many revisions as before.
 type memory struct {
 	cluster  uint64
 	revision uint64   // everything up to here was committed; 0: nothing was
 	count    int64    // keys of the range at that revision; below 0: not known
-	traces   [8]trace // of the keys that changed last
+	traces   [8]trace // of the most recently changed keys
 }
 
 // trace is one key's last change.
@@ -40,13 +40,13 @@ func traceOf(kv *mvccpb.KeyValue, deleted bool) trace {
 	}
 }
 
-// newMemory remembers nothing but the place.
+// newMemory remembers only the position.
 func newMemory(cluster, revision uint64) memory {
 	return memory{cluster: cluster, revision: revision, count: -1}
 }
 
-// knownAt returns what is remembered of the place from which a watch goes on. How
-// many keys there were is asked where the member cannot say how far its watch is.
+// knownAt returns what is remembered of the position from which a watch resumes.
+// The number of keys is queried where the member cannot say how far its watch is.
 func (s *Source) knownAt(ctx context.Context, on *member, from uint64) (memory, error) {
 	m := s.memory
 	if m.cluster != on.cluster || m.revision != from {
@@ -63,7 +63,7 @@ func (s *Source) knownAt(ctx context.Context, on *member, from uint64) (memory, 
 	return m, nil
 }
 
-// see takes a key as a list or a change shows it.
+// see records a key as a list or a change shows it.
 func (m *memory) see(kv *mvccpb.KeyValue, deleted bool) {
 	at := 0
 	for i := range m.traces {
@@ -85,7 +85,7 @@ func (m *memory) see(kv *mvccpb.KeyValue, deleted bool) {
 	}
 }
 
-// change counts what an event changes; where a list is read beside, the count
+// change counts what an event changes; while a list is being read, the count
 // comes later.
 func (m *memory) change(e *clientv3.Event) {
 	deleted := e.Type == clientv3.EventTypeDelete
@@ -99,7 +99,7 @@ func (m *memory) change(e *clientv3.Event) {
 	}
 }
 
-// verdict is what a cluster says of a memory.
+// verdict is the result of comparing a cluster with a memory.
 type verdict uint8
 
 const (
@@ -108,7 +108,7 @@ const (
 	unknown                 // that revision was compacted
 )
 
-// verify asks a member whether its store is the one that is remembered.
+// verify asks a member whether its store is the remembered one.
 func (m *memory) verify(ctx context.Context, on *member, keys keyRange) (verdict, error) {
 	if on.revision < m.revision {
 		return replaced, nil
@@ -137,7 +137,7 @@ func (m *memory) verify(ctx context.Context, on *member, keys keyRange) (verdict
 	return same, nil
 }
 
-// asked are the traces there are.
+// asked are the traces in use.
 func (m *memory) asked() (asked []trace) {
 	for _, t := range m.traces {
 		if t.revision != 0 {
@@ -147,7 +147,7 @@ func (m *memory) asked() (asked []trace) {
 	return asked
 }
 
-// questions reads each key as of the revision that is remembered, and counts.
+// questions reads each key as of the remembered revision, and counts.
 func (m *memory) questions(asked []trace, keys keyRange) (ops []clientv3.Op) {
 	at := clientv3.WithRev(int64(m.revision))
 	for _, t := range asked {
@@ -159,7 +159,7 @@ func (m *memory) questions(asked []trace, keys keyRange) (ops []clientv3.Op) {
 	return ops
 }
 
-// fits says whether a read of the key agrees with the trace.
+// fits reports whether a read of the key agrees with the trace.
 func (t trace) fits(kvs []*mvccpb.KeyValue) bool {
 	if t.deleted {
 		return len(kvs) == 0

@@ -12,7 +12,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
-// servers are what each of these tests runs against.
+// servers are the versions each of these tests runs against.
 var servers = []struct {
 	name  string
 	start func(testing.TB) *server
@@ -29,8 +29,7 @@ func onEachServer(t *testing.T, test func(*testing.T, *server)) {
 	}
 }
 
-// TestCutIsNoticedAtOnce: that a connection is lost need not be found out by
-// asking.
+// TestCutIsNoticedAtOnce: a lost connection is noticed without a request.
 func TestCutIsNoticedAtOnce(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -52,8 +51,8 @@ func TestCutIsNoticedAtOnce(t *testing.T) {
 	}
 }
 
-// TestKilledAndCompacted: what happened while the server was away, and cannot be
-// told any more, is found by reading everything; subscribers see the difference.
+// TestKilledAndCompacted: changes that were compacted while the server was away
+// are found by reading everything; subscribers see the difference.
 func TestKilledAndCompacted(t *testing.T) {
 	t.Parallel()
 	onEachServer(t, func(t *testing.T, s *server) {
@@ -120,7 +119,7 @@ func TestBackupRestored(t *testing.T) {
 }
 
 // TestBackupOvertakes: by the time the source is back, the restored cluster has
-// more revisions than it had. Nothing but its content tells.
+// more revisions than it had. Only its content shows it.
 func TestBackupOvertakes(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -150,8 +149,8 @@ func TestBackupOvertakes(t *testing.T) {
 	}
 }
 
-// TestSnapshotRestored with etcd's own tool, as it is and with the revision raised
-// as the tool can: then nothing is below what was there.
+// TestSnapshotRestored uses etcd's own tool, without and with its option to raise
+// the revision: then nothing is below what was there.
 func TestSnapshotRestored(t *testing.T) {
 	t.Parallel()
 	for _, bump := range []string{"0", "1000000"} {
@@ -171,8 +170,8 @@ func TestSnapshotRestored(t *testing.T) {
 	}
 }
 
-// TestOtherClusterBehindTheAddress: with an id of its own it is told apart by
-// that, and has the same epoch for every gateway.
+// TestOtherClusterBehindTheAddress: another cluster is recognised by its id,
+// and has the same epoch for every gateway.
 func TestOtherClusterBehindTheAddress(t *testing.T) {
 	t.Parallel()
 	one, other := startServer(t), startServer(t, "-token", "another")
@@ -194,7 +193,7 @@ func TestOtherClusterBehindTheAddress(t *testing.T) {
 	}
 }
 
-// TestPausedMemberIsLeft for another one.
+// TestPausedMemberIsLeft: the source moves to another member.
 func TestPausedMemberIsLeft(t *testing.T) {
 	t.Parallel()
 	members := startCluster(t, 3)
@@ -210,7 +209,8 @@ func TestPausedMemberIsLeft(t *testing.T) {
 	c.wantResets("initial")
 }
 
-// TestMemberRemoved from a cluster of three, and one that dies after it.
+// TestMemberRemoved removes one from a cluster of three, and then another one
+// dies.
 func TestMemberRemoved(t *testing.T) {
 	t.Parallel()
 	members := startCluster(t, 3)
@@ -228,7 +228,7 @@ func TestMemberRemoved(t *testing.T) {
 }
 
 // TestMajorityLost: a member that is left alone knows nothing new, and the watch
-// says so.
+// reports it.
 func TestMajorityLost(t *testing.T) {
 	t.Parallel()
 	members := startCluster(t, 3)
@@ -254,7 +254,7 @@ func TestMajorityLost(t *testing.T) {
 	c.wantResets("initial")
 }
 
-// TestDeadEndpoints are passed over.
+// TestDeadEndpoints: dead endpoints are skipped.
 func TestDeadEndpoints(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)

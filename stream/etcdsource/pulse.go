@@ -11,17 +11,17 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// read is what came of a read of the cluster's revision.
+// read is the result of reading the cluster's revision.
 type read struct {
 	header *etcdserverpb.ResponseHeader
-	floor  uint64 // what the watch had told when it began
+	floor  uint64 // what the watch had reported when the read began
 	err    error
 }
 
-// pulse asks the member whether it is there: the watch how far it is, and, once
+// pulse checks that the member is alive: it asks the watch how far it is and, once
 // there is a state, the cluster's majority for its revision. A watch whose member
-// was paused, or whose network is gone, would be silent for ever. And a watch goes
-// on after the permission for it was taken away; a read does not.
+// was paused, or whose network is gone, would be silent forever. And a watch goes
+// on after its permission was revoked; a read does not.
 func (x *session) pulse() error {
 	if x.stalled() {
 		return fmt.Errorf("%w: asked, and nothing received for %v", stream.ErrStalled, x.source.config.StallAfter)
@@ -38,8 +38,8 @@ func (x *session) pulse() error {
 	return x.watch.askProgress()
 }
 
-// stalled says whether an answer is due. One that waits to be taken counts: a
-// large snapshot may have taken its time.
+// stalled reports whether an answer is overdue. An answer that waits to be
+// processed counts as received: a large snapshot may have taken its time.
 func (x *session) stalled() bool {
 	return !x.asked.IsZero() && time.Since(x.asked) >= x.source.config.StallAfter && len(x.watch.responses) == 0
 }
@@ -62,7 +62,7 @@ func (x *session) readRevision(floor uint64) read {
 	return read{header, floor, because(ctx, err)}
 }
 
-// errReplaced is what a session ends with that learns of it while it runs.
+// errReplaced ends a session that learns of it while it runs.
 var errReplaced = errors.New("the cluster's store was replaced")
 
 // read compares the cluster with what is known of it.

@@ -23,14 +23,14 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// TestFaultsOld leaves out those of the network, which are the same for every
+// TestFaultsOld leaves out the network faults, which are the same for every
 // server.
 func TestFaultsOld(t *testing.T) {
 	s := startOldServer(t)
 	withstand(t, "etcd 3.4", s, s.Addr(), nil)
 }
 
-// withstand puts the source through all faults, and a backup that is restored.
+// withstand subjects the source to all faults, and to a restored backup.
 func withstand(t *testing.T, name string, s *server, address string, proxy *faultproxy.Proxy, more ...faults.Fault) {
 	const prefix = "/faults/"
 	source := newSource(t, Config{Endpoints: []string{address}, Prefix: prefix, StallAfter: 700 * time.Millisecond})
@@ -52,7 +52,7 @@ func withstand(t *testing.T, name string, s *server, address string, proxy *faul
 	})
 }
 
-// keyspace writes and reads what the source follows, beside it.
+// keyspace writes and reads what the source follows, independently of it.
 type keyspace struct {
 	server *server
 	prefix string

@@ -17,11 +17,11 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
-// patience is how long something may take that should come at once. It is only
-// reached by what fails.
+// patience is how long something may take that should be immediate. Only
+// failures reach it.
 const patience = 20 * time.Second
 
-// server is a real member, of a cluster of its own, and a client beside the source.
+// server is a real member, of a cluster of its own, and a separate client.
 type server struct {
 	*realserver.Server
 	t      testing.TB
@@ -62,7 +62,7 @@ func startOldServer(t testing.TB) *server {
 	return s
 }
 
-// newClient returns a client that is quick to find a server again.
+// newClient returns a client that quickly reconnects to a server.
 func newClient(t testing.TB, address string) *clientv3.Client {
 	t.Helper()
 	quick := backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.2, MaxDelay: 100 * time.Millisecond}
@@ -77,7 +77,7 @@ func newClient(t testing.TB, address string) *clientv3.Client {
 	return c
 }
 
-// restart ends the server as a power cut does, and starts it with what it had.
+// restart stops the server as a power cut does, and starts it with its data.
 func (s *server) restart() {
 	s.t.Helper()
 	s.Kill()
@@ -102,8 +102,8 @@ func (s *server) serving() {
 	})
 }
 
-// do repeats a request until it succeeds: a cluster that elects a leader may
-// forget it. So it may happen twice.
+// do repeats a request until it succeeds: a cluster may lose it during an
+// election. So it may happen twice.
 func (s *server) do(what string, request func(context.Context) error) {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience); ; {
@@ -119,7 +119,7 @@ func (s *server) do(what string, request func(context.Context) error) {
 	}
 }
 
-// wipe starts the server with nothing, on the same port and under the same
+// wipe starts the server with no data, on the same port and under the same
 // cluster id.
 func (s *server) wipe() {
 	s.t.Helper()
@@ -130,7 +130,7 @@ func (s *server) wipe() {
 	s.start()
 }
 
-// backup copies the data of a server that is stopped for that.
+// backup copies the data of a server, which it stops meanwhile.
 func (s *server) backup() (dir string) {
 	s.t.Helper()
 	dir = s.t.TempDir()
@@ -179,7 +179,7 @@ func (s *server) delete(key string) {
 	})
 }
 
-// compact forgets all that was before the present revision.
+// compact discards everything before the present revision.
 func (s *server) compact() {
 	s.t.Helper()
 	s.do("compact", func(ctx context.Context) error {
@@ -194,8 +194,8 @@ func (s *server) compact() {
 	})
 }
 
-// sharedServer returns the server of those tests that do not harm it. Others of
-// its tests may have left keys.
+// sharedServer returns the server of the tests that do not harm it. Other tests
+// may have left keys.
 func sharedServer(t testing.TB) *server {
 	t.Helper()
 	s := &server{t: t, modern: true}

@@ -14,7 +14,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// unknownTarget stands for a list that is still being read.
+// unknownTarget means that a list is still being read.
 const unknownTarget = math.MaxUint64
 
 // settleEvery is how often the member is asked how far the watch is while the
@@ -22,12 +22,12 @@ const unknownTarget = math.MaxUint64
 // member every 100 ms.
 const settleEvery = 20 * time.Millisecond
 
-// session is one watch of one member: with a list beside it, or from a revision
-// on that is known.
+// session is one watch of one member: with a list beside it, or from a known
+// revision.
 //
-// What it says of the state is exact where two things are known: up to which
-// revision the watch has told everything (told), and from which revision on that
-// makes the state complete (target).
+// It knows the exact state from two revisions: the one up to which the watch has
+// reported everything (told), and the one at which that makes the state complete
+// (target).
 type session struct {
 	// Static after construction.
 	source *Source
@@ -48,15 +48,15 @@ type session struct {
 	told      uint64
 	oldest    uint64 // revision of the list's first page
 	total     int64  // keys at target, as the last page says
-	newest    uint64 // newest revision of these keys; of a watch that goes on
+	newest    uint64 // newest revision of these keys; of a resumed watch
 	committed bool
-	memory    memory    // of what was told, and partly not committed
-	asked     time.Time // when a request was made that is not answered; zero: all are
-	reading   bool      // a read of the revision is under way
+	memory    memory    // of what was passed on, and partly not committed
+	asked     time.Time // when the unanswered request was made; zero: all are answered
+	reading   bool      // a read of the revision is running
 	timer     *time.Timer
 }
 
-// open begins a session; from 0 with a list.
+// open starts a session; from 0 with a list.
 func (s *Source) open(ctx context.Context, on *member, epoch string, from uint64, sink stream.Sink) (*session, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	tooLate := time.AfterFunc(s.config.RequestTimeout, func() { cancel(s.late()) })
@@ -99,7 +99,7 @@ func (x *session) run() error {
 	}
 }
 
-// step waits for the next thing to happen.
+// step waits for the next event and handles it.
 func (x *session) step() error {
 	select {
 	case <-x.ctx.Done():
@@ -116,7 +116,7 @@ func (x *session) step() error {
 	}
 }
 
-// receive takes what the watch says.
+// receive handles a response of the watch.
 func (x *session) receive(r response) error {
 	switch {
 	case r.err != nil:
@@ -131,7 +131,7 @@ func (x *session) receive(r response) error {
 	return x.progress(r.GetHeader())
 }
 
-// begin follows the opening of the watch.
+// begin handles the opening of the watch.
 func (x *session) begin() error {
 	l := &list{ctx: x.ctx, on: x.on, keys: x.source.keys, limit: x.source.limit, pages: x.pages}
 	switch from := x.told; {
@@ -147,8 +147,8 @@ func (x *session) begin() error {
 	return x.advance()
 }
 
-// events takes whole transactions: a member never spreads one over two responses,
-// but for fragments.
+// events handles whole transactions: a member never spreads one over two
+// responses, except in fragments.
 func (x *session) events(events []*mvccpb.Event) error {
 	for _, e := range events {
 		if err := x.source.keys.check(e.GetKv()); err != nil {
@@ -168,8 +168,8 @@ func (x *session) events(events []*mvccpb.Event) error {
 	return nil
 }
 
-// transaction takes one. The watch begins at a revision that is known, so that
-// some come that are, too.
+// transaction handles one. The watch starts at a known revision, so some
+// events are known, too.
 func (x *session) transaction(revision uint64, events []*mvccpb.Event) error {
 	if revision <= x.told {
 		return nil
@@ -201,8 +201,8 @@ func (x *session) change(e *mvccpb.Event) error {
 	return x.sink.Upsert(r)
 }
 
-// progress takes the answer to a request for progress. The revision in the header
-// of other responses proves nothing.
+// progress handles the answer to a request for progress. The revision in the
+// header of other responses proves nothing.
 func (x *session) progress(h *etcdserverpb.ResponseHeader) error {
 	revision := uint64(h.GetRevision())
 	if !x.on.ordered || revision <= x.told {
@@ -212,7 +212,7 @@ func (x *session) progress(h *etcdserverpb.ResponseHeader) error {
 	return x.advance()
 }
 
-// list takes a page.
+// list handles a page.
 func (x *session) list(p page) error {
 	if p.err != nil {
 		return p.err
@@ -240,7 +240,7 @@ func (x *session) list(p page) error {
 	return x.advance()
 }
 
-// behind takes what changed since the place from which the watch goes on.
+// behind handles what changed since the position from which the watch resumes.
 func (x *session) behind(p page) error {
 	x.newest = x.told
 	for _, kv := range p.kvs {
@@ -251,10 +251,10 @@ func (x *session) behind(p page) error {
 	return x.advance()
 }
 
-// reached says whether what was told is the state at the target, where the member
-// cannot be asked how far its watch is: nothing in that state is newer than what was
-// told, or what the last page showed, and as many keys are known as there are, so
-// that none of them was deleted since.
+// reached reports whether what was passed on is the state at the target, where the
+// member cannot be asked how far its watch is: nothing in that state is newer than
+// what was reported, or what the last page showed, and the number of known keys
+// matches, so that none of them was deleted since.
 func (x *session) reached() bool {
 	if x.on.ordered || x.committed || x.target == unknownTarget {
 		return false
@@ -265,7 +265,7 @@ func (x *session) reached() bool {
 	return x.told >= x.newest && x.memory.count == x.total
 }
 
-// advance commits, if what was told makes a complete state.
+// advance commits, if the changes so far make a complete state.
 func (x *session) advance() error {
 	if x.told < x.target && x.reached() {
 		x.told = x.target
@@ -285,7 +285,7 @@ func (x *session) commit() error {
 	if x.merge == nil {
 		err := x.sink.Commit(x.told)
 		if err == nil && !x.committed {
-			err = x.sink.Status(stream.InSync, "") // it goes on, and has caught up
+			err = x.sink.Status(stream.InSync, "") // it resumes, and has caught up
 		}
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// watched calls Watch until the sink shows what is awaited, or Watch returns.
+// watched calls Watch until the sink shows the expected state, or Watch returns.
 func watched(t *testing.T, s *Source, resume stream.Resume, enough func([]streamtest.CommitRecord) bool) (*streamtest.SinkRecorder, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -68,8 +68,8 @@ func wantShown(t *testing.T, r *streamtest.SinkRecorder, want ...string) {
 	}
 }
 
-// TestTransactions: what has one revision is one commit, whatever the messages;
-// and nothing but an answer to a request for progress is progress.
+// TestTransactions: changes of one revision are one commit, whatever the
+// messages; and only an answer to a request for progress is progress.
 func TestTransactions(t *testing.T) {
 	f := &fake{revision: 5, kvs: []*mvccpb.KeyValue{stored("a", 3)}, watches: func(w *fakeWatch) {
 		w.progress(5)
@@ -91,8 +91,8 @@ func TestTransactions(t *testing.T) {
 		"10: b@8 c@9 d@10 e@10", "11: b@8 c@9 d@10 e@10 f@11", "12: b@8 c@9 d@10 e@10", "20: b@8 c@9 d@10 e@10")
 }
 
-// TestListWaitsForTheWatch: pages of different revisions, and a watch that tells
-// later what happened in between. What is committed was there.
+// TestListWaitsForTheWatch: pages have different revisions, and a watch later
+// reports what happened in between. Each committed state existed.
 func TestListWaitsForTheWatch(t *testing.T) {
 	told := make(chan struct{})
 	f := &fake{revision: 5, kvs: []*mvccpb.KeyValue{stored("a", 3), stored("b", 4)}}
@@ -116,8 +116,9 @@ func TestListWaitsForTheWatch(t *testing.T) {
 	wantShown(t, r, "10: a@7 c@10")
 }
 
-// TestProgressAheadOfEvents: an old server says that the watch is at 9, and only
-// then that a key was deleted at 9, which the list had shown. No commit shows it.
+// TestProgressAheadOfEvents: an old server reports that the watch is at 9, and
+// only then that a key was deleted at 9, which the list had shown. No commit
+// shows it.
 func TestProgressAheadOfEvents(t *testing.T) {
 	for _, version := range []string{"3.4.23", "3.4.30", "3.5.12"} {
 		t.Run(version, func(t *testing.T) {
@@ -147,8 +148,8 @@ func TestProgressAheadOfEvents(t *testing.T) {
 	}
 }
 
-// TestOldServerGoesOn: an old server says that the watch is at 9 before the watch has
-// told what changed since 5. Nothing is committed until it has.
+// TestOldServerGoesOn: an old server reports that the watch is at 9 before the watch
+// has sent what changed since 5. Nothing is committed until it has.
 func TestOldServerGoesOn(t *testing.T) {
 	for name, c := range map[string]struct {
 		kvs  []*mvccpb.KeyValue // at 9
@@ -206,7 +207,7 @@ func TestCompactedWhileItBegins(t *testing.T) {
 	wantShown(t, r, "5: a@3")
 }
 
-// TestCompactedLater ends the connection, and nothing is resumed.
+// TestCompactedLater: it ends the connection, and nothing is resumed.
 func TestCompactedLater(t *testing.T) {
 	f := &fake{revision: 5, watches: func(w *fakeWatch) {
 		w.progress(5)
@@ -219,7 +220,7 @@ func TestCompactedLater(t *testing.T) {
 	}
 }
 
-// TestCanceled says why.
+// TestCanceled: the error gives the reason.
 func TestCanceled(t *testing.T) {
 	f := &fake{revision: 5, watches: func(w *fakeWatch) {
 		w.Send(&etcdserverpb.WatchResponse{Canceled: true, CancelReason: "the moon"})
@@ -231,8 +232,8 @@ func TestCanceled(t *testing.T) {
 	}
 }
 
-// TestReplacedWhileConnected: the revision of the cluster falls, or its id becomes
-// another, under a watch that says nothing of it.
+// TestReplacedWhileConnected: the revision of the cluster falls, or its id
+// changes, under a watch that does not report it.
 func TestReplacedWhileConnected(t *testing.T) {
 	for name, replace := range map[string]func(*fake){
 		"revision": func(f *fake) { f.revision = 2 },
@@ -264,7 +265,8 @@ func TestReplacedWhileConnected(t *testing.T) {
 	}
 }
 
-// TestContradictionGivesAnEpoch: the sink knows better than the snapshot.
+// TestContradictionGivesAnEpoch: the sink has served something newer than the
+// snapshot.
 func TestContradictionGivesAnEpoch(t *testing.T) {
 	f := &fake{revision: 5, kvs: []*mvccpb.KeyValue{stored("a", 3)}, watches: (*fakeWatch).idle}
 	s := f.serve(t, Config{})
@@ -290,7 +292,7 @@ type behind struct{ *streamtest.SinkRecorder }
 
 func (behind) Commit(uint64) error { return fmt.Errorf("%w: in a test", stream.ErrBehind) }
 
-// TestRubbish is refused as that, and harms nobody.
+// TestRubbish: invalid messages are rejected as such, and do no harm.
 func TestRubbish(t *testing.T) {
 	for name, f := range map[string]*fake{
 		"event of another key":     {watches: func(w *fakeWatch) { w.say(&mvccpb.Event{Kv: &mvccpb.KeyValue{Key: []byte("q"), ModRevision: 9}}) }},
@@ -319,7 +321,7 @@ func TestRubbish(t *testing.T) {
 	})
 }
 
-// TestOldVersionIsRefused before it turns out that it never says anything.
+// TestOldVersionIsRefused: it is rejected before its silence is noticed.
 func TestOldVersionIsRefused(t *testing.T) {
 	for _, version := range []string{"3.3.27", "2.3.8", "etcd"} {
 		f := &fake{version: version, revision: 5, watches: (*fakeWatch).idle}
@@ -330,8 +332,8 @@ func TestOldVersionIsRefused(t *testing.T) {
 	}
 }
 
-// TestStalled: a member that stops to answer is noticed in the time that was
-// configured and a quarter, and one that answers is left alone.
+// TestStalled: a member that stops answering is noticed in the configured
+// time plus a quarter, and one that answers is left alone.
 func TestStalled(t *testing.T) {
 	for name, test := range map[string]struct {
 		watch func(*fakeWatch)

@@ -13,7 +13,7 @@ import (
 )
 
 // attempts is how often a watch that was overtaken by a compaction before its
-// first commit is opened again at once.
+// first commit is reopened immediately.
 const attempts = 5
 
 // Source follows the keys of one cluster that begin with a prefix. It is a
@@ -34,8 +34,8 @@ type Source struct {
 
 var _ stream.Source = (*Source)(nil)
 
-// New returns a Source; it connects when Watch is called. The error says what is
-// wrong with the configuration.
+// New returns a Source; it connects when Watch is called. The error reports what
+// is wrong with the configuration.
 func New(c Config) (*Source, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -70,8 +70,8 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	return noneOf(failures)
 }
 
-// ended says what Watch returns after a member had enough, or we had. The next
-// one is another one.
+// ended returns the error of Watch after the context ended or a member failed.
+// After a failure the next endpoint is used.
 func (s *Source) ended(ctx context.Context, e endpoint, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -100,8 +100,8 @@ func (s *Source) visit(ctx context.Context, on *member, resume stream.Resume, si
 	return fmt.Errorf("%w: %w", stream.ErrUnresumable, err)
 }
 
-// recall finds out whether the cluster's store is the one that we know, and from
-// where to go on; 0: nowhere.
+// recall determines whether the cluster's store is the known one, and from where
+// to resume; 0: nowhere.
 func (s *Source) recall(ctx context.Context, on *member, resume stream.Resume) (epoch string, from uint64, err error) {
 	known := same
 	if s.memory.revision != 0 && s.memory.cluster == on.cluster {
@@ -122,7 +122,7 @@ func (s *Source) recall(ctx context.Context, on *member, resume stream.Resume) (
 	return s.epochs.of(on.cluster), from, nil
 }
 
-// replace notes that the cluster's store is another one than it was.
+// replace records that the cluster's store was replaced.
 func (s *Source) replace(cluster uint64) {
 	s.epochs.replace(cluster)
 	s.memory = memory{}
@@ -148,8 +148,8 @@ func (s *Source) late() error {
 	return fmt.Errorf("%w: no answer to a request within %v", stream.ErrStalled, s.config.RequestTimeout)
 }
 
-// because returns why the context ended, if it did, in place of an error that
-// only says that it did.
+// because returns why the context ended, if it did, instead of an error that
+// only reports that it did.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
@@ -157,7 +157,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// refused says whether every member would say the same.
+// refused reports whether every member would answer the same.
 func refused(err error) bool {
 	return slices.ContainsFunc([]error{
 		rpctypes.ErrPermissionDenied, rpctypes.ErrAuthFailed, rpctypes.ErrUserEmpty,

@@ -40,7 +40,7 @@ func subscribe(t *testing.T, source stream.Source) *subscriber {
 	return s
 }
 
-// read takes everything that there is.
+// read consumes everything available.
 func (s *subscriber) read() {
 	for s.sub.Next(&s.batch) {
 		for e := range s.batch.Events() {
@@ -61,7 +61,7 @@ func (s *subscriber) apply(e stream.Event) {
 	}
 }
 
-// await reads until missing returns nothing.
+// await reads until missing returns "".
 func (s *subscriber) await(missing func() string) {
 	s.t.Helper()
 	s.awaitFor(patience, missing)
@@ -71,7 +71,7 @@ func (s *subscriber) awaitFor(limit time.Duration, missing func() string) {
 	s.t.Helper()
 	timeout := time.NewTimer(limit)
 	defer timeout.Stop()
-	look := time.NewTicker(5 * time.Millisecond) // what is awaited may be another's
+	look := time.NewTicker(5 * time.Millisecond) // the awaited state may be another component's
 	defer look.Stop()
 	for {
 		s.read()
@@ -90,8 +90,8 @@ func (s *subscriber) awaitFor(limit time.Duration, missing func() string) {
 	}
 }
 
-// awaitState waits until the subscriber holds what the server does. That is asked
-// again after a while: a write that was given up may have come late.
+// awaitState waits until the subscriber holds what the server does. It lists the
+// server again after a while: an abandoned write may have come late.
 func (s *subscriber) awaitState(from *server, prefix string) {
 	s.t.Helper()
 	want, asked := from.list(prefix), time.Now()
@@ -103,7 +103,7 @@ func (s *subscriber) awaitState(from *server, prefix string) {
 	})
 }
 
-// awaitSync waits until the watch says that it is fresh.
+// awaitSync waits until the watch reports that it is fresh.
 func (s *subscriber) awaitSync() {
 	s.t.Helper()
 	s.await(func() string {
@@ -114,7 +114,7 @@ func (s *subscriber) awaitSync() {
 	})
 }
 
-// awaitReason waits until the status says something.
+// awaitReason waits until the status contains a reason.
 func (s *subscriber) awaitReason(want ...string) {
 	s.t.Helper()
 	s.await(func() string {
@@ -127,7 +127,7 @@ func (s *subscriber) awaitReason(want ...string) {
 	})
 }
 
-// wantResets fails unless these were all.
+// wantResets fails unless exactly these resets were seen.
 func (s *subscriber) wantResets(reasons ...string) {
 	s.t.Helper()
 	s.read()
@@ -136,7 +136,7 @@ func (s *subscriber) wantResets(reasons ...string) {
 	}
 }
 
-// list reads what the server holds, by key without the prefix.
+// list reads the server's contents, by key without the prefix.
 func (s *server) list(prefix string) map[string]uint64 {
 	s.t.Helper()
 	held := map[string]uint64{}
@@ -153,7 +153,7 @@ func (s *server) list(prefix string) map[string]uint64 {
 	return held
 }
 
-// difference says in what two states differ; "" if they do not.
+// difference describes how two states differ; "" if they do not.
 func difference(got, want map[string]uint64) string {
 	for key, revision := range want {
 		if got[key] != revision {

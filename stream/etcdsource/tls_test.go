@@ -34,8 +34,8 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// issue makes a certificate for this machine, by which both sides may show who
-// they are; the first is the authority's own.
+// issue makes a certificate for this machine, with which either side can
+// authenticate; the first is the authority's own.
 func (a *authority) issue(name string) tls.Certificate {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

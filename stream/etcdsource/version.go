@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// version is a server's, as numbers.
+// version is a server's version, as numbers.
 type version struct{ major, minor, patch int }
 
-// parseVersion reads for instance "3.4.23" or "3.6.0-rc.1".
+// parseVersion parses for instance "3.4.23" or "3.6.0-rc.1".
 func parseVersion(text string) (v version, ok bool) {
 	text, _, _ = strings.Cut(text, "-")
 	text, _, _ = strings.Cut(text, "+")
@@ -26,13 +26,13 @@ func parseVersion(text string) (v version, ok bool) {
 	return v, true
 }
 
-// supported says whether the server knows requests for progress.
+// supported reports whether the server supports requests for progress.
 func (v version) supported() bool {
 	return v.major > 3 || v.major == 3 && v.minor >= 4
 }
 
-// ordered says whether the answer to a request for progress comes after all that
-// came before it.
+// ordered reports whether the answer to a request for progress comes after
+// everything that precedes it.
 func (v version) ordered() bool {
 	switch {
 	case v.major != 3:

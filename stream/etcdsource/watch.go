@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// watch is one watch of the range, on a stream of its own: what it says of
-// progress concerns no other.
+// watch is one watch of the range, on its own stream, so that its progress
+// is that of no other watch.
 type watch struct {
 	// Static after construction.
 	call etcdserverpb.Watch_WatchClient
@@ -22,23 +22,24 @@ type watch struct {
 	responses chan response
 }
 
-// response is what the member sent, or why there is nothing more.
+// response is what the member sent, or why nothing follows.
 type response struct {
 	*etcdserverpb.WatchResponse
 	err error
 }
 
-// errEnded is the orderly end of a stream, of which there is none that a client
-// did not ask for.
+// errEnded is the orderly end of a stream, which never comes unless the client
+// asked for it.
 var errEnded = errors.New("the member ended the watch")
 
-// openWatch asks for all that happens from a revision on; 0: from now on. The
-// first response says that it does.
+// openWatch requests everything that happens from a revision on; 0: from now
+// on. The first response confirms it.
 //
-// A revision that the cluster has not reached must not be asked for: the member
-// would accept it, and be silent up to it.
+// The revision must not be one that the cluster has not reached: the member
+// would accept it, and be silent until then.
 func openWatch(ctx context.Context, on *member, keys keyRange, from uint64) (*watch, error) {
-	// A member that has lost the others would know of nothing new, and not say so.
+	// A member that has lost the others would know of nothing new, and not
+	// report it.
 	ctx = clientv3.WithRequireLeader(ctx)
 	call, err := etcdserverpb.NewWatchClient(on.client.ActiveConnection()).Watch(ctx, grpc.MaxCallRecvMsgSize(math.MaxInt32))
 	if err != nil {
@@ -49,7 +50,7 @@ func openWatch(ctx context.Context, on *member, keys keyRange, from uint64) (*wa
 			Key: []byte(keys.start), RangeEnd: []byte(keys.end), StartRevision: int64(from), Fragment: true,
 		},
 	}})
-	if errors.Is(err, io.EOF) { // what happened is to be received
+	if errors.Is(err, io.EOF) { // the reason is still to be received
 		_, err = call.Recv()
 	}
 	if err != nil {
@@ -59,8 +60,8 @@ func openWatch(ctx context.Context, on *member, keys keyRange, from uint64) (*wa
 	return &watch{call: call, responses: make(chan response, 16)}, nil
 }
 
-// receive reads the stream to its end, the last response, or to that of ctx.
-// Fragments are put together: a transaction may be spread over several.
+// receive reads the stream to its end, which is the last response, or until
+// ctx ends. Fragments are joined: a transaction may be spread over several.
 func (w *watch) receive(ctx context.Context) {
 	var whole *etcdserverpb.WatchResponse
 	for {
@@ -87,18 +88,18 @@ func (w *watch) receive(ctx context.Context) {
 	}
 }
 
-// askProgress has the member say how far the watch is.
+// askProgress requests how far the watch is.
 func (w *watch) askProgress() error {
 	err := w.call.Send(&etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_ProgressRequest{
 		ProgressRequest: &etcdserverpb.WatchProgressRequest{},
 	}})
-	if errors.Is(err, io.EOF) { // what happened is being received
+	if errors.Is(err, io.EOF) { // the reason is being received
 		return nil
 	}
 	return err
 }
 
-// canceled says why the member ended a watch.
+// canceled returns why the member ended a watch.
 func canceled(r *etcdserverpb.WatchResponse) error {
 	if r.GetCompactRevision() != 0 {
 		return rpctypes.ErrCompacted
