@@ -12,7 +12,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// policyFor lets a token list all artists, and read those whose names begin so.
+// policyFor lets a token list all artists, and read those whose names begin with a
+// prefix.
 func policyFor(prefix string) string {
 	return `key "resource/demo.v2.Artist" { policy = "list" } key_prefix "resource/demo.v2.Artist/` + prefix + `" { policy = "read" }`
 }
@@ -27,12 +28,12 @@ func (c *consul) policy(id, name, rules string) string {
 	return c.callJSON(http.MethodPut, path, map[string]any{"Name": name, "Rules": rules}, "ID")
 }
 
-// newToken creates a token and returns it, and the id by which it is deleted.
+// newToken creates a token and returns it with the id by which it is deleted.
 func (c *consul) newToken(policy string) (secret, accessor string) {
 	c.t.Helper()
 	body := map[string]any{"Policies": []any{map[string]any{"Name": policy}}}
 	secret = c.callJSON(http.MethodPut, "/v1/acl/token", body, "SecretID")
-	c.eventually("token", func() error { // it has to reach the server's cache
+	c.eventually("token", func() error { // the token has to reach the server's cache
 		a := artists{client: c.client, typ: c.typ, token: secret}
 		_, err := a.list(c.t.Context(), "")
 		return err
@@ -42,7 +43,7 @@ func (c *consul) newToken(policy string) (secret, accessor string) {
 
 func writeToken(t *testing.T, file, token string) {
 	t.Helper()
-	// As orchestrators do it: nobody ever reads half a file.
+	// As orchestrators do it: nobody ever reads a partial file.
 	if err := os.WriteFile(file+".new", []byte(token+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +52,8 @@ func writeToken(t *testing.T, file, token string) {
 	}
 }
 
-// TestTokens: a token that is deleted is missed, one that is replaced is used, and
-// subscribers keep what they have.
+// TestTokens: a deleted token is noticed, a replaced one is used, and subscribers
+// keep what they have.
 func TestTokens(t *testing.T) {
 	eachConsul(t, "-server", aclsOn, func(t *testing.T, c *consul) {
 		c.policy("", "all", policyFor(""))
@@ -103,8 +104,8 @@ func sum(counters map[string]uint64) (n uint64) {
 	return n
 }
 
-// TestPolicies: what a policy hides is told as deleted, though Consul says nothing;
-// what one shows that was hidden is another collection.
+// TestPolicies: what a policy hides is reported as deleted, though Consul says
+// nothing; showing what was hidden makes it another collection.
 func TestPolicies(t *testing.T) {
 	eachConsul(t, "-server", aclsOn, func(t *testing.T, c *consul) {
 		id := c.policy("", "some", policyFor(""))
@@ -142,7 +143,7 @@ func TestPolicies(t *testing.T) {
 	})
 }
 
-// TestWithoutToken: the first thing that a newcomer gets wrong.
+// TestWithoutToken: the first mistake that a newcomer makes.
 func TestWithoutToken(t *testing.T) {
 	eachConsul(t, "-server", aclsOn, func(t *testing.T, c *consul) {
 		err := newSource(t, Config{Address: c.Addr()}).Watch(t.Context(), stream.Resume{}, streamtest.NewSinkRecorder(stream.Resume{}, nil))

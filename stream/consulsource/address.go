@@ -8,11 +8,12 @@ import (
 	"google.golang.org/grpc/resolver"
 )
 
-// WantAddress says what ValidAddress takes, for a person who wrote another one.
+// WantAddress describes what ValidAddress accepts, for a user who wrote
+// something else.
 const WantAddress = `host:port, such as "127.0.0.1:8502" or "dns:///consul:8503", the gRPC port of a Consul server or agent`
 
-// ValidAddress says whether a server can be at an address: host:port, or one in
-// gRPC's notation with a scheme that is built in.
+// ValidAddress reports whether a server can be at an address: host:port, or one
+// in gRPC's notation with a built-in scheme.
 func ValidAddress(address string) bool {
 	scheme, rest, found := strings.Cut(address, ":")
 	switch {

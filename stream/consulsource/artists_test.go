@@ -26,16 +26,16 @@ const (
 	inDefault = "default/default/"
 )
 
-// artists writes resources to a Consul, whose type is private: its messages are
-// made by hand, with a text as the name of the artist.
+// artists writes resources of a private type to a Consul: its messages are
+// built by hand, with a text as the name of the artist.
 type artists struct {
 	client pbresource.ResourceServiceClient
 	typ    *pbresource.Type
 	token  string
-	newest uint64 // version seen so far; only where faults are injected
+	newest uint64 // newest version seen so far; only where faults are injected
 }
 
-// artistsAt writes to a server, not by way of what is tested.
+// artistsAt writes to a server, bypassing the code under test.
 func artistsAt(t *testing.T, address string) *artists {
 	t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -75,7 +75,7 @@ func (a *artists) delete(ctx context.Context, key string) error {
 	return err
 }
 
-// list reads what there is, as strongly as Consul can.
+// list reads the resources with Consul's strongest consistency.
 func (a *artists) list(ctx context.Context, prefix string) ([]*pbresource.Resource, error) {
 	answer, err := a.client.List(consistent(withToken(ctx, a.token)), &pbresource.ListRequest{
 		Type: a.typ, Tenancy: &pbresource.Tenancy{}, NamePrefix: prefix,
@@ -99,7 +99,7 @@ func (a *artists) mustDelete(t *testing.T, key string) {
 	}
 }
 
-// textOf returns the name of the artist in a value as it is delivered.
+// textOf returns the artist's name from a delivered value.
 func textOf(value []byte) (string, error) {
 	var r struct {
 		Data struct {
@@ -122,7 +122,7 @@ func textOf(value []byte) (string, error) {
 	return text, protowire.ParseError(min(n, 0))
 }
 
-// texts is a source whose values are the texts alone.
+// texts is a source whose values are only the texts.
 type texts struct{ *Source }
 
 func (s texts) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {

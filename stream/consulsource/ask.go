@@ -10,10 +10,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// begin starts a list. It takes at least the time until the watch has said
-// something, since what happens between a list and the begin of the watch would
-// be lost. A server without the end marker may have nothing to say: such a list is
-// early.
+// begin starts a list. It waits at least until the watch has sent something, since
+// what happens between a list and the start of the watch would be lost. A server
+// without the end marker may have nothing to send: such a list is early.
 func (l *link) begin(first bool) {
 	l.running.Go(func() {
 		list, err := l.list(first)
@@ -28,8 +27,7 @@ func (l *link) begin(first bool) {
 	})
 }
 
-// speechPatience is how long a watch may say nothing at all before a list is read
-// nevertheless.
+// speechPatience is how long a watch may be silent before a list is read anyway.
 const speechPatience = time.Second
 
 // listPatience is how long one list may take.
@@ -54,7 +52,7 @@ func (l *link) list(first bool) (list listing, err error) {
 	return list, err
 }
 
-// hear waits until the watch has said something, but not for ever.
+// hear waits until the watch has sent something, but not forever.
 func (l *link) hear() (silent bool, err error) {
 	timer := time.NewTimer(speechPatience)
 	defer timer.Stop()
@@ -71,7 +69,7 @@ func (l *link) hear() (silent bool, err error) {
 // readPatience is how long a read of one resource may take.
 const readPatience = 5 * time.Second
 
-// lives says whether the very resource that was told of is there now.
+// lives reports whether the resource with this key and unique id still exists.
 func (l *link) lives(key, uid string, report func(health) error) (lives bool, err error) {
 	err = l.patiently(reader, report, func(token string) error {
 		ctx, end := context.WithTimeout(l.ctx, readPatience)
@@ -92,8 +90,8 @@ func (l *link) lives(key, uid string, report func(health) error) (lives bool, er
 // retryEvery is the time between two attempts while the servers have no leader.
 const retryEvery = 250 * time.Millisecond
 
-// patiently calls until it is answered. What is passing is reported, and waited
-// for.
+// patiently repeats a call until it is answered. Temporary failures are
+// reported and waited out.
 func (l *link) patiently(of caller, report func(health) error, call func(token string) error) error {
 	for {
 		token, err := l.source.config.token()
@@ -119,7 +117,7 @@ func (l *link) patiently(of caller, report func(health) error, call func(token s
 	}
 }
 
-// report has the follower say why the server cannot answer.
+// report has the follower report why the server cannot answer.
 func (l *link) report(h health) error {
 	select {
 	case l.health <- h:

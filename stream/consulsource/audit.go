@@ -9,24 +9,24 @@ import (
 )
 
 // audit is a list that was read beside the live watch. It finds what the watch
-// does not tell: that a narrowed policy hides something, or that the watch has
+// does not report: that a narrowed policy hides something, or that the watch has
 // lost something. It is judged some time after it was read, since the watch may be
-// a little behind; what it tells by itself comes in order, and is not taken from
-// the list.
+// a little behind. What the watch reports itself comes in order, and is not taken
+// from the list.
 //
 // Owned by the follower.
 type audit struct {
-	sent    uint64            // everything up to here was known when it was asked for
-	objects map[string]object // that it shows
-	newest  uint64            // version of them
-	dropped map[string]uint64 // deleted by the watch since it was asked for: key → version
+	sent    uint64            // everything up to here was known when the list was requested
+	objects map[string]object // in the list
+	newest  uint64            // their newest version
+	dropped map[string]uint64 // deleted by the watch since the list was requested: key → version
 	waited  time.Duration
 }
 
 const (
-	// auditAfter is how far the watch may be behind a list.
+	// auditAfter is how far the watch may lag behind a list.
 	auditAfter = 2 * time.Second
-	// auditPatience is how far it may be behind if it is on its way.
+	// auditPatience is how far it may lag while it is catching up.
 	auditPatience = 30 * time.Second
 )
 
@@ -34,7 +34,7 @@ func newAudit(sent uint64) *audit {
 	return &audit{sent: sent, objects: map[string]object{}, dropped: map[string]uint64{}}
 }
 
-// read takes the list.
+// read stores the list.
 func (a *audit) read(c *Config, l listing) error {
 	for _, r := range l.resources {
 		t, err := c.read(r)
@@ -80,8 +80,8 @@ func (f *follower) await(a *audit) error {
 	return nil
 }
 
-// gone returns the keys of what the list does not show although it was known
-// before that was asked for, and has not changed since.
+// gone returns the keys that the list does not show, although they were
+// known before it was requested and have not changed since.
 func (a *audit) gone(known map[string]object) (keys []string) {
 	for key, o := range known {
 		if _, shown := a.objects[key]; !shown && o.version <= a.sent {
@@ -92,7 +92,7 @@ func (a *audit) gone(known map[string]object) (keys []string) {
 	return keys
 }
 
-// drop makes visible together what is gone without a word.
+// drop deletes, in one commit, what vanished without an event.
 func (f *follower) drop(keys []string) error {
 	if len(keys) == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 )
 
 // keepCached has the server keep its snapshot of all artists for the next
-// watches, as it does for ten seconds while somebody watches. It returns when the
+// watches, as it does for ten seconds while there is a watch. It returns when the
 // server has made one.
 func (a *artists) keepCached(t *testing.T, c Config) {
 	t.Helper()
@@ -30,8 +30,8 @@ func (a *artists) keepCached(t *testing.T, c Config) {
 	}
 }
 
-// stale counts what a watch of the server tells that is long past: the hazard is
-// real, or the test is worth nothing.
+// stale counts the outdated events that a watch of the server sends: it proves
+// that the hazard is real, and the test worth something.
 func (a *artists) stale(t *testing.T, c Config, until string) (upserts map[string]int) {
 	t.Helper()
 	watch, err := a.client.WatchList(t.Context(), &pbresource.WatchListRequest{Type: a.typ, Tenancy: c.tenancy()})
@@ -53,8 +53,9 @@ func (a *artists) stale(t *testing.T, c Config, until string) (upserts map[strin
 }
 
 // TestCachedSnapshot: a watch that is opened within ten seconds of another one
-// gets that one's snapshot, and then everything that happened since. Nobody may
-// see objects go back in time, or deleted ones for a moment.
+// gets that one's snapshot, and then everything that happened since. No
+// subscriber may see objects go back in time, or deleted ones reappear for a
+// moment.
 func TestCachedSnapshot(t *testing.T) {
 	for _, tenancy := range []string{"", Wildcard} {
 		t.Run("tenancy "+tenancy, func(t *testing.T) {
@@ -64,7 +65,7 @@ func TestCachedSnapshot(t *testing.T) {
 	}
 }
 
-// TestCachedSnapshotOfAFullServer is the same there.
+// TestCachedSnapshotOfAFullServer is the same with a full server.
 func TestCachedSnapshotOfAFullServer(t *testing.T) {
 	eachConsul(t, "-server", "", func(t *testing.T, c *consul) {
 		for _, tenancy := range []string{"", Wildcard} {
@@ -117,8 +118,8 @@ func cachedSnapshot(t *testing.T, a *artists, address, tenancy string) {
 	}
 }
 
-// TestGhostsBeyondTheNewest: the newest objects of all were deleted, so that no
-// list shows that the watch tells of the past.
+// TestGhostsBeyondTheNewest: the newest objects were deleted, so that no list
+// shows that the watch reports the past.
 func TestGhostsBeyondTheNewest(t *testing.T) {
 	server := resourceService(t)
 	a := artistsAt(t, server.Addr())
@@ -147,7 +148,7 @@ func TestGhostsBeyondTheNewest(t *testing.T) {
 	}
 }
 
-// TestCachedSnapshotInDevMode: controllers of Consul's own keep the snapshot cached,
+// TestCachedSnapshotInDevMode: Consul's own controllers keep the snapshot cached,
 // and write to the resources.
 func TestCachedSnapshotInDevMode(t *testing.T) {
 	eachConsul(t, "-dev", "", func(t *testing.T, c *consul) {

@@ -10,13 +10,13 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// clusterPatience is how long the id of the cluster is waited for.
+// clusterPatience is how long to wait for the id of the cluster.
 const clusterPatience = 3 * time.Second
 
-// cluster returns the id of the cluster that answers: the trust domain of its
-// certificate authority, which is made with the cluster and stays the same,
-// through restores too. Any token may read it. Empty: the server does not say,
-// since it has no such authority.
+// cluster returns the id of the answering cluster: the trust domain of its
+// certificate authority, which is created with the cluster and stays the same,
+// through restores too. Any token may read it. It is empty if the server does
+// not name one, because it has no such authority.
 func (l *link) cluster() string {
 	ctx, end := context.WithTimeout(l.ctx, clusterPatience)
 	defer end()
@@ -42,7 +42,8 @@ func (l *link) trustDomain(ctx context.Context) (string, error) {
 	return answer.GetTrustDomain(), err
 }
 
-// unborn says that the cluster is so young that its authority is still being made.
+// unborn reports that the cluster is so young that its authority is still being
+// created.
 func unborn(err error) bool {
 	return status.Code(err) == codes.FailedPrecondition && strings.Contains(err.Error(), "not yet initialized")
 }

@@ -15,13 +15,15 @@ import (
 )
 
 const (
-	// DefaultProbe finds a server that has stopped answering within ten seconds.
+	// DefaultProbe detects within ten seconds that a server has stopped
+	// answering.
 	DefaultProbe = 5 * time.Second
-	// MinProbe keeps probes well below what a Consul server limits.
+	// MinProbe keeps probes well below the rate limit of a Consul server.
 	MinProbe = time.Second
 	// DefaultRelist is how long a narrowed policy may go unnoticed.
 	DefaultRelist = time.Minute
-	// MinRelist: a list costs the server and the network as much as a snapshot.
+	// MinRelist limits the cost: a list costs the server and the network as much
+	// as a snapshot.
 	MinRelist = time.Second
 	// DefaultMaxMessageBytes holds a list of half a million small resources:
 	// Consul has no paging, a list is one message.
@@ -31,7 +33,7 @@ const (
 // Wildcard stands for every partition, or every namespace.
 const Wildcard = "*"
 
-// Config says which resources of which Consul are followed, and how.
+// Config specifies which resources of which Consul are followed, and how.
 type Config struct {
 	// Address of a Consul server's or agent's gRPC port in gRPC's notation, for
 	// instance "127.0.0.1:8502" or "dns:///consul.internal:8503".
@@ -49,11 +51,12 @@ type Config struct {
 	// TokenFile names a file with the ACL token. It is read again for each call,
 	// so that the token may be replaced at any time. Empty: no token.
 	TokenFile string
-	// Probe is the time between two small consistent reads, which a server must
-	// answer within as long again. 0: DefaultProbe; at least MinProbe.
+	// Probe is the time between two small consistent reads, each of which a
+	// server must answer within that same time. 0: DefaultProbe; at least
+	// MinProbe.
 	Probe time.Duration
-	// Relist is the time, about, between two complete lists beside the watch. 0:
-	// DefaultRelist; at least MinRelist.
+	// Relist is the approximate time between two complete lists beside the
+	// watch. 0: DefaultRelist; at least MinRelist.
 	Relist time.Duration
 	// MaxMessageBytes is the size of the largest list accepted. 0:
 	// DefaultMaxMessageBytes.
@@ -116,29 +119,30 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// tenancy is made anew for each call: nothing of a call may be shared.
+// tenancy is built for each call: calls must not share anything.
 func (c *Config) tenancy() *pbresource.Tenancy {
 	return &pbresource.Tenancy{Partition: c.Partition, Namespace: c.Namespace}
 }
 
-// where is the upstream as it stands in messages.
+// where is the upstream as messages name it.
 func (c *Config) where() string {
 	return fmt.Sprintf("consul %s, %s", c.Address, c.Type)
 }
 
-// WantTenancy says what ValidTenancy takes.
+// WantTenancy describes what ValidTenancy accepts.
 const WantTenancy = `a name in lower case such as "default", or "*" for all`
 
-// ValidTenancy says whether a partition or a namespace can have the name.
+// ValidTenancy reports whether a partition or a namespace can have the name.
 func ValidTenancy(name string) bool {
 	return name == Wildcard || validName(name) && len(name) < 64
 }
 
-// WantNamePrefix says what ValidNamePrefix takes.
+// WantNamePrefix describes what ValidNamePrefix accepts.
 const WantNamePrefix = "lower-case letters, digits and '-'"
 
-// ValidNamePrefix says whether names of resources can begin so. Consul takes any
-// text without upper-case letters, but no name has anything else.
+// ValidNamePrefix reports whether names of resources can begin with a prefix.
+// Consul takes any text without upper-case letters, but names contain nothing
+// else.
 func ValidNamePrefix(prefix string) bool { return validName(prefix) && len(prefix) < 64 }
 
 func validName(s string) bool {

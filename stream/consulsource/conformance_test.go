@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
-// resourceService is Consul's own resource service, in a process of its own. What
-// it held is gone once it is killed, and its versions begin anew.
+// resourceService is Consul's own resource service, in its own process. Its data
+// is gone once it is killed, and its versions start over.
 func resourceService(t *testing.T) *realserver.Server {
 	t.Helper()
 	return realserver.Start(t, realserver.Build(t, "consulresource"), "-listen", realserver.FreeAddress(t))

@@ -19,8 +19,8 @@ const (
 )
 
 // dial prepares a connection; the first call makes it. Each snapshot has its own:
-// a connection that lives on backs off by its own clock, and would answer from
-// that while the server is back already. The back-off is ingest's.
+// a long-lived connection backs off on its own schedule, and would still fail
+// calls when the server is back already. The back-off is left to ingest.
 func (c *Config) dial() (*grpc.ClientConn, error) {
 	creds := insecure.NewCredentials()
 	if c.TLS != nil {

@@ -11,16 +11,16 @@ import (
 )
 
 // epochs names the revision orders. Consul's resources have no name for theirs:
-// nothing in them says that the server was restored or replaced. So a name is
-// made of two parts.
+// nothing in them shows that the server was restored or replaced. So a name
+// consists of two parts.
 //
-// The first says which collection of which cluster it is: the cluster's id where
-// Consul tells it (the trust domain of its certificate authority), else the
-// address. All replicas that are configured alike agree on it.
+// The first identifies the cluster and the collection: it holds the cluster's id
+// where Consul reports it (the trust domain of its certificate authority), else
+// the address. All replicas with the same configuration agree on it.
 //
-// The second is empty until versions are seen to contradict those that were seen
-// before. Then it is made of the name before and of what the collection was when
-// that was seen: replicas that see the same agree on it; those that do not, have
+// The second is empty until versions contradict those that were seen before.
+// Then it is derived from the previous name and from what the collection was
+// when that was noticed: replicas that see the same agree on it. The others have
 // names of their own, and clients that move between them get a reset.
 //
 // Owned by Watch.
@@ -30,7 +30,7 @@ type epochs struct {
 	address    string
 
 	cluster string // its id; empty: not known
-	broken  string // the second part; empty as long as nothing was contradicted
+	broken  string // the second part; empty while nothing was contradicted
 }
 
 func newEpochs(c *Config) epochs {
@@ -40,7 +40,7 @@ func newEpochs(c *Config) epochs {
 	}
 }
 
-// name returns the name of the order that goes on.
+// name returns the name of the order that continues.
 func (e *epochs) name() string {
 	of := "cluster " + e.cluster
 	if e.cluster == "" {
@@ -49,8 +49,8 @@ func (e *epochs) name() string {
 	return hash(slices.Concat(e.collection, []string{of, e.broken})...)
 }
 
-// enter notes which cluster answers; "": it does not say. It returns whether that
-// is another one than before.
+// enter records which cluster answers; "": it does not say. It reports whether it
+// is another cluster than before.
 func (e *epochs) enter(cluster string) (other bool) {
 	if cluster == "" || cluster == e.cluster {
 		return false
@@ -60,8 +60,8 @@ func (e *epochs) enter(cluster string) (other bool) {
 	return other
 }
 
-// renew gives the order another name, made of what the collection is now. An
-// empty one is like any other empty one, so that chance has to help.
+// renew gives the order another name, derived from what the collection is
+// now. All empty collections look alike, so an empty one gets a random name.
 func (e *epochs) renew(objects map[string]object) {
 	parts := []string{e.broken}
 	for _, key := range slices.Sorted(maps.Keys(objects)) {

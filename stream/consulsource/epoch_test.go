@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// TestEpochs: the same for who is configured alike and has seen the same, another
-// one for everybody else.
+// TestEpochs: the same name for equal configurations that have seen the same,
+// another one for all others.
 func TestEpochs(t *testing.T) {
 	base := Config{Address: "a:1", Type: artistType}
 	name := func(change func(*Config, *epochs)) string {
@@ -55,7 +55,7 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
-// refusing is a Sink that takes a snapshot for old.
+// refusing is a Sink that rejects a snapshot as old.
 type refusing struct {
 	lines
 	err error
@@ -63,8 +63,8 @@ type refusing struct {
 
 func (r *refusing) Commit(uint64) error { return r.err }
 
-// TestSinkThatKnowsBetter: whoever notices that the order was broken, the next
-// snapshot begins another one.
+// TestSinkThatKnowsBetter: whether the source or the sink notices that the
+// order was broken, the next snapshot starts another one.
 func TestSinkThatKnowsBetter(t *testing.T) {
 	server := resourceService(t)
 	s := newSource(t, Config{Address: server.Addr()})

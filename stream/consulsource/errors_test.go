@@ -20,7 +20,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
-// endsWith runs a source until it gives up, and wants all parts in the error.
+// endsWith runs a source until it gives up, and requires all parts in the
+// error.
 func endsWith(t *testing.T, c Config, parts ...string) {
 	t.Helper()
 	err := newSource(t, c).Watch(t.Context(), stream.Resume{}, streamtest.NewSinkRecorder(stream.Resume{}, nil))
@@ -31,7 +32,7 @@ func endsWith(t *testing.T, c Config, parts ...string) {
 	}
 }
 
-// TestWhatANewcomerGetsWrong says what would be right.
+// TestWhatANewcomerGetsWrong checks that errors suggest the correct setting.
 func TestWhatANewcomerGetsWrong(t *testing.T) {
 	server := realserver.Shared(t, realserver.Build(t, "consulresource"))
 	t.Run("unknown type", func(t *testing.T) {
@@ -69,7 +70,7 @@ func TestWhatANewcomerGetsWrong(t *testing.T) {
 	})
 }
 
-// TestAListThatIsTooLarge is one message that is too large.
+// TestAListThatIsTooLarge: the list is one message, and exceeds the limit.
 func TestAListThatIsTooLarge(t *testing.T) {
 	server := resourceService(t)
 	a := artistsAt(t, server.Addr())
@@ -77,7 +78,7 @@ func TestAListThatIsTooLarge(t *testing.T) {
 	endsWith(t, Config{Address: server.Addr(), MaxMessageBytes: 1 << 15}, "larger than max", "want a larger max_message_bytes, or name_prefix")
 }
 
-// TestHints are for what only a cluster says.
+// TestHints covers what only a cluster reports.
 func TestHints(t *testing.T) {
 	with, without := &Config{Type: artistType, Address: "a:1", TokenFile: "file"}, &Config{Type: artistType, Address: "a:1"}
 	for _, c := range []struct {
@@ -107,7 +108,7 @@ func TestTokensAreNotShown(t *testing.T) {
 	}
 }
 
-// TestInvalid: what a server before 1.18 sends reads as nonsense.
+// TestInvalid: what a server before 1.18 sends cannot be parsed sensibly.
 func TestInvalid(t *testing.T) {
 	for name, r := range map[string]*pbresource.Resource{
 		"no version":    one("a@"),
@@ -137,7 +138,8 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// TestEventsThatNobodyKnows are left alone: a newer server may send them.
+// TestEventsThatNobodyKnows: unknown events are ignored, since a newer server
+// may send them.
 func TestEventsThatNobodyKnows(t *testing.T) {
 	f := quiet()
 	f.watch = func(_ int, out watchStream) error {
@@ -149,7 +151,7 @@ func TestEventsThatNobodyKnows(t *testing.T) {
 	})
 }
 
-// TestEndOfTheStream: an orderly one is no error.
+// TestEndOfTheStream: an orderly end is not an error.
 func TestEndOfTheStream(t *testing.T) {
 	f := quiet()
 	f.watch = func(int, watchStream) error { return nil }
@@ -161,7 +163,7 @@ func TestEndOfTheStream(t *testing.T) {
 	})
 }
 
-// TestEndWithTheContext says with which cause.
+// TestEndWithTheContext checks that the error has the context's cause.
 func TestEndWithTheContext(t *testing.T) {
 	why := errors.New("why")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -6,7 +6,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// event takes one event of the watch. That its snapshot has ended says nothing:
+// event handles one event of the watch. The end of its snapshot means nothing:
 // it may come from a cache, or from a server that has only begun to load.
 func (f *follower) event(e event) error {
 	f.heard = true
@@ -55,7 +55,7 @@ func (f *follower) upsert(t told) error {
 	return nil
 }
 
-// collect takes an upsert that comes before the first list.
+// collect handles an upsert that comes before the first list.
 func (f *follower) collect(t told) error {
 	r, err := t.resource()
 	if err != nil {
@@ -67,7 +67,7 @@ func (f *follower) collect(t told) error {
 	return nil
 }
 
-// settle asks the server of what is in doubt.
+// settle asks the server about what is in doubt.
 func (f *follower) settle(t told) (lives bool, err error) {
 	lives, err = f.link.lives(t.key, t.uid, f.report)
 	switch {
@@ -81,7 +81,7 @@ func (f *follower) settle(t told) (lives bool, err error) {
 	return lives, nil
 }
 
-// pass passes on what is newer than all that there was.
+// pass passes on an upsert if it is newer than everything before.
 func (f *follower) pass(t told) error {
 	memory := &f.source.memory
 	if err := memory.fits(&f.source.config, t); err != nil {
@@ -99,11 +99,12 @@ func (f *follower) pass(t told) error {
 	return f.sink.Commit(memory.revision)
 }
 
-// delete takes a deletion, which is told under the resource's last version.
+// delete handles a deletion, which is reported under the resource's last
+// version.
 func (f *follower) delete(t told) error {
 	delete(f.dead, t.uid)
 	if known, ok := f.objects[t.key]; ok && known.uid != t.uid {
-		return nil // of an earlier one of the same name
+		return nil // of an earlier resource of the same name
 	}
 	if !f.merge.Deleted(t.key, t.version) {
 		return nil

@@ -8,8 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// failure is an error of gRPC with a text that says whose it is, and what would
-// be right.
+// failure is a gRPC error with a text that names the culprit, and the remedy.
 type failure struct {
 	cause error
 	text  string
@@ -18,10 +17,10 @@ type failure struct {
 // Error returns the text.
 func (f *failure) Error() string { return f.text }
 
-// Unwrap returns the error as gRPC gave it.
+// Unwrap returns the error that gRPC returned.
 func (f *failure) Unwrap() error { return f.cause }
 
-// failed makes a failure of an error of gRPC; token is hidden in it.
+// failed converts a gRPC error to a failure; the token is hidden in it.
 func (c *Config) failed(err error, token string) error {
 	var already *failure
 	if errors.As(err, &already) {
@@ -34,7 +33,7 @@ func (c *Config) failed(err error, token string) error {
 	return &failure{err, text}
 }
 
-// hint says what would be right, where the error tells.
+// hint suggests what would be right, where the error shows it.
 func (c *Config) hint(err error) string {
 	text := err.Error()
 	has := func(s string) bool { return strings.Contains(text, s) }
@@ -63,15 +62,16 @@ func (c *Config) hint(err error) string {
 	return ""
 }
 
-// unknownToken says that Consul does not know the token, which it does not say
-// with a code of its own.
+// unknownToken reports whether Consul does not know the token, for which it
+// has no error code of its own.
 func unknownToken(err error) bool {
 	code := status.Code(err)
 	return (code == codes.Internal || code == codes.Unauthenticated) && strings.Contains(err.Error(), "ACL not found")
 }
 
-// passing says why the servers cannot answer right now, as they say while they
-// elect a leader or when they are asked too much; empty: it is something else.
+// passing returns why the servers cannot answer right now, as they report
+// during an election or when they get too many requests; empty: it is
+// something else.
 func passing(err error) string {
 	switch s := status.Convert(err); s.Code() {
 	case codes.Internal, codes.FailedPrecondition, codes.Unknown:

@@ -20,18 +20,18 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// fake is a Consul in memory that does what a test says, for what the real one
-// does too seldom, or never on the loopback interface. Its fields are set before
-// it serves.
+// fake is a Consul in memory whose behavior a test defines, for what the real
+// one does too seldom, or never on the loopback interface. Its fields are set
+// before it serves.
 type fake struct {
 	pbresource.UnimplementedResourceServiceServer
 	pbconnectca.UnimplementedConnectCAServiceServer
 
 	watch func(n int, out watchStream) error              // the n-th watch, from 1
 	list  func(n int) ([]*pbresource.Resource, error)     // the n-th list, from 1
-	read  func(name string) (*pbresource.Resource, error) // nil: not found, as are probes
+	read  func(name string) (*pbresource.Resource, error) // nil: not found, as for probes
 	roots func(n int) (trustDomain string, err error)     // nil: not implemented
-	// probe is how probes are answered; nil: not found.
+	// probe answers the probes; nil: not found.
 	probe func(ctx context.Context) error
 
 	mu     sync.Mutex // guards what follows
@@ -51,7 +51,7 @@ func (f *fake) call(name string) int {
 	return f.calls[name]
 }
 
-// called is how often something was.
+// called is how often each method was called.
 func (f *fake) called(name string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,7 +108,7 @@ func (f *fake) WatchRoots(_ *pbconnectca.WatchRootsRequest, out grpc.ServerStrea
 	return out.Context().Err()
 }
 
-// one is a resource "name@version", whose uid is "name" and what comes after '#'.
+// one is a resource "name@version", whose uid is "name" and what follows '#'.
 func one(text string) *pbresource.Resource {
 	name, version, _ := strings.Cut(text, "@")
 	version, life, _ := strings.Cut(version, "#")
@@ -129,7 +129,7 @@ func several(text string) (all []*pbresource.Resource) {
 	return all
 }
 
-// always lists the same.
+// always returns the same list every time.
 func always(text string) func(int) ([]*pbresource.Resource, error) {
 	return func(int) ([]*pbresource.Resource, error) { return several(text), nil }
 }
@@ -147,7 +147,7 @@ func tell(out watchStream, events string) {
 		default:
 			e.Event = &pbresource.WatchEvent_EndOfSnapshot_{EndOfSnapshot: &pbresource.WatchEvent_EndOfSnapshot{}}
 		}
-		_ = out.Send(e) // who has left is not of interest
+		_ = out.Send(e) // a client that has left does not matter
 	}
 }
 
@@ -156,7 +156,7 @@ func hold(out watchStream) error {
 	return out.Context().Err()
 }
 
-// lines is a Sink that writes down what it is told.
+// lines is a Sink that records its calls.
 type lines struct {
 	mu    sync.Mutex
 	all   []string
@@ -191,7 +191,7 @@ func (l *lines) Status(s stream.State, reason string) error {
 	return l.add("%s", strings.TrimSpace(fmt.Sprint(s, " ", reason)))
 }
 
-// take returns what was told since the last time, in one line.
+// take returns the calls since the last time, in one line.
 func (l *lines) take() string {
 	synctest.Wait()
 	l.mu.Lock()

@@ -16,7 +16,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faults"
 )
 
-// shownAs is a resource as a source whose values are texts shows it.
+// shownAs is a resource as a source with texts as values shows it.
 func shownAs(r *pbresource.Resource) (stream.Resource, error) {
 	version, err := strconv.ParseUint(r.GetVersion(), 10, 64)
 	if err != nil {
@@ -30,7 +30,7 @@ func shownAs(r *pbresource.Resource) (stream.Resource, error) {
 	return stream.Resource{Key: keyOf(r.GetId()), Revision: version, Value: []byte(text)}, err
 }
 
-// rig is a source of a server behind a proxy, for the faults.
+// rig is a source of a server behind a proxy, for the fault tests.
 func (a *artists) rig(t *testing.T, name, address string) *faults.Rig {
 	proxy := faultproxy.New(t, address)
 	source := newSource(t, Config{Address: proxy.Addr(), Probe: MinProbe, Relist: 2 * time.Second})
@@ -54,8 +54,8 @@ func (a *artists) rig(t *testing.T, name, address string) *faults.Rig {
 	}
 }
 
-// listShown returns what there is, and the newest version that there ever was: what
-// had it may be deleted.
+// listShown returns the resources, and the newest version that ever existed: the
+// resource that had it may be deleted.
 func (a *artists) listShown(ctx context.Context) (out []stream.Resource, newest uint64, err error) {
 	ctx, end := context.WithTimeout(ctx, time.Second)
 	defer end()
@@ -81,11 +81,11 @@ func TestFaults(t *testing.T) {
 		a.newest = 0
 		return server.Restart()
 	}
-	rig.Close = server.Kill // what hears its output is a goroutine too
+	rig.Close = server.Kill // a goroutine reads its output, too
 	faults.Run(t, rig)
 }
 
-// TestFaultsOfAFullServer adds those that need one which keeps what it has.
+// TestFaultsOfAFullServer adds the faults that need a durable server.
 func TestFaultsOfAFullServer(t *testing.T) {
 	eachConsul(t, "-server", "", func(t *testing.T, c *consul) {
 		rig := c.rig(t, "consul "+path.Base(t.Name()), c.Addr())

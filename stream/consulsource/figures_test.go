@@ -49,8 +49,8 @@ type measured struct {
 	typ    *pbresource.Type
 }
 
-// headKey is where a resource has the beginning of its value once more: the
-// source delivers the data of a type that is not public in base64.
+// headKey is where a resource repeats the beginning of its value: the
+// source delivers the data of a non-public type in base64.
 const headKey = "head"
 
 func (m measured) put(ctx context.Context, i int, value []byte) error {

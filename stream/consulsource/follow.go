@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// follower makes one order of what a link tells: of the watch, which may begin in
-// the past, and of lists, which never do.
+// follower makes one order of what a link delivers: of the watch, which may start
+// in the past, and of lists, which never do.
 //
 // Owned by the goroutine that runs Watch.
 type follower struct {
@@ -21,13 +21,13 @@ type follower struct {
 
 	merge    *stream.Merge
 	objects  map[string]object   // what merge holds, with what it does not need
-	dead     map[string]struct{} // uids that the watch still tells of, and that are gone
-	named    bool                // the server says which cluster it is of
+	dead     map[string]struct{} // uids that the watch still reports, but that are gone
+	named    bool                // the server names its cluster
 	live     bool                // the snapshot was committed: objects is the memory's
 	listing  bool                // a list is being read
 	again    bool                // and another one is wanted after it
-	heard    bool                // the watch has said something
-	unheard  bool                // it had not when the list was asked for
+	heard    bool                // the watch has sent something
+	unheard  bool                // it had not when the list was requested
 	audit    *audit              // under way; nil: none
 	relist   *time.Timer
 	auditing *time.Timer     // until the audit is judged
@@ -79,7 +79,7 @@ func (f *follower) step() error {
 	return nil
 }
 
-// list starts a list; if one is being read, after it.
+// list starts a list; if one is being read, after that.
 func (f *follower) list() {
 	f.again = f.listing
 	if f.listing {
@@ -92,8 +92,8 @@ func (f *follower) list() {
 	f.link.begin(!f.live)
 }
 
-// report says whether the server can answer, everybody who asks it. While it
-// cannot, nobody knows whether what it holds is what there is.
+// report records whether the server can answer each of its callers. While it
+// cannot, the source cannot know whether what it holds is current.
 func (f *follower) report(h health) error {
 	f.ailing[h.caller] = h.why
 	why := cmp.Or(f.ailing[:]...)

@@ -12,8 +12,8 @@ const many = 3000
 
 func manyName(i int) string { return fmt.Sprintf("n%04d", i) }
 
-// TestRestartOfADurableServer: for seconds after its start such a server tells of
-// an empty collection, or of a part of it. Nobody may see anything vanish.
+// TestRestartOfADurableServer: for seconds after its start such a server reports
+// an empty or partial collection. No subscriber may see anything vanish.
 func TestRestartOfADurableServer(t *testing.T) {
 	eachConsul(t, "-server", "", func(t *testing.T, c *consul) {
 		c.fill(many, manyName)
@@ -39,7 +39,7 @@ func TestRestartOfADurableServer(t *testing.T) {
 	})
 }
 
-// TestRestore: a snapshot that is put back takes resources back in time.
+// TestRestore: a restored snapshot takes resources back in time.
 func TestRestore(t *testing.T) {
 	eachConsul(t, "-server", "", func(t *testing.T, c *consul) {
 		c.mustPut(t, "changed", `"old"`)

@@ -14,7 +14,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
-// fullVersions are the whole Consul servers that there are: module → version.
+// fullVersions are the whole Consul servers available: module → version.
 var fullVersions = map[string]string{"consul": "1.22.3", "consul119": "1.19.2"}
 
 // consul is a whole Consul server.
@@ -27,8 +27,8 @@ type consul struct {
 }
 
 // eachConsul runs a test with every version, in memory (-dev) or with its data on
-// disk (-server). They take minutes to compile and seconds to start, so only where
-// they are wanted.
+// disk (-server). They take minutes to compile and seconds to start, so they run
+// only on request.
 func eachConsul(t *testing.T, mode, hcl string, test func(t *testing.T, c *consul)) {
 	if os.Getenv("WATCHTIDE_FULL_CONSUL") == "" {
 		t.Skip("WATCHTIDE_FULL_CONSUL is not set")
@@ -40,7 +40,7 @@ func eachConsul(t *testing.T, mode, hcl string, test func(t *testing.T, c *consu
 
 const rootToken = "7f6cf6a0-46ab-4d9b-8e0b-2f7c9a6a2a11"
 
-// aclsOn is a configuration in which nothing may be done without a token.
+// aclsOn is a configuration in which everything requires a token.
 const aclsOn = `acl { enabled = true, default_policy = "deny", tokens { initial_management = "` + rootToken + `" } }`
 
 func startConsul(t *testing.T, module, mode, hcl string) *consul {
@@ -100,7 +100,7 @@ func eventually(t *testing.T, what string, missing func() error) {
 	}
 }
 
-// again restarts the server with what it has on disk.
+// again restarts the server with its data on disk.
 func (c *consul) again() {
 	c.t.Helper()
 	if err := c.Restart(); err != nil {
@@ -108,7 +108,7 @@ func (c *consul) again() {
 	}
 }
 
-// fill writes n resources, and says of one of them which it is.
+// fill writes n resources; name gives the name of each.
 func (c *consul) fill(n int, name func(i int) string) {
 	c.t.Helper()
 	var all sync.WaitGroup
@@ -147,7 +147,8 @@ func (c *consul) call(method, path string, body []byte) []byte {
 	return out
 }
 
-// callJSON is call with JSON both ways; it returns one field of the answer.
+// callJSON is call with JSON in both directions; it returns one field of the
+// answer.
 func (c *consul) callJSON(method, path string, body map[string]any, field string) string {
 	c.t.Helper()
 	in, err := json.Marshal(body)

@@ -12,9 +12,9 @@ import (
 	"google.golang.org/grpc"
 )
 
-// link is one connection: the watch that runs on it from its beginning to its
-// end, the lists that are read beside it, and the probes. What comes is handed to
-// the follower; what fails ends the link.
+// link is one connection: the watch that runs on it from its start to its end,
+// the lists that are read beside it, and the probes. What arrives is handed to
+// the follower; any failure ends the link.
 //
 // Safe for concurrent use.
 type link struct {
@@ -29,18 +29,18 @@ type link struct {
 	events    chan event     // of the watch
 	lists     chan listing   // complete ones
 	health    chan health
-	speaks    chan struct{} // closed at the first event: the server watches for us
+	speaks    chan struct{} // closed at the first event: the server serves this watch
 }
 
 type event = *pbresource.WatchEvent
 
-// health is what somebody who asks the server found.
+// health is what one caller learned about the server.
 type health struct {
 	caller caller
-	why    string // it cannot answer; empty: it can
+	why    string // why it cannot answer; empty: it can
 }
 
-// caller is who asks.
+// caller identifies who asks the server.
 type caller uint8
 
 const (
@@ -53,8 +53,8 @@ const (
 // listing is a complete list.
 type listing struct {
 	resources []*pbresource.Resource
-	cluster   string // the id of the cluster, if it was asked for and given
-	early     bool   // it was asked for before the watch had said anything
+	cluster   string // the id of the cluster, if it was requested and given
+	early     bool   // it was requested before the watch had sent anything
 }
 
 // open opens the watch.
@@ -83,7 +83,7 @@ func (s *Source) open(ctx context.Context, conn grpc.ClientConnInterface) (*link
 	return l, nil
 }
 
-// receive hands the events of the watch on until it ends.
+// receive passes on the events of the watch until it ends.
 func (l *link) receive(watch grpc.ServerStreamingClient[pbresource.WatchEvent]) error {
 	for first := true; ; first = false {
 		e, err := watch.Recv()
@@ -101,7 +101,7 @@ func (l *link) receive(watch grpc.ServerStreamingClient[pbresource.WatchEvent]) 
 	}
 }
 
-// ended says why a call ended.
+// ended returns why a call ended.
 func (l *link) ended(err error) error {
 	if cause := context.Cause(l.ctx); cause != nil {
 		return cause

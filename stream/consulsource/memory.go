@@ -6,19 +6,20 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// memory is what was committed last, beyond the end of a Watch call. What comes
-// next must fit to it, or the server has gone back in time: it was restored, or
-// replaced by one that counts from the beginning; or the token's policy shows
-// what it hid, which in our order would have to be older than what was served.
+// memory is what was committed last, beyond the end of a Watch call. The next
+// state must be consistent with it, or the server has gone back in time: it was
+// restored, or replaced by one that counts from the beginning; or the token's
+// policy shows what it hid, which in our order would have to be older than what
+// was served.
 //
 // Owned by Watch.
 type memory struct {
 	objects  map[string]object
 	revision uint64 // everything up to here was committed
-	broken   bool   // something has not fitted
+	broken   bool   // something was inconsistent
 }
 
-// newMemory is what is to be remembered of a snapshot; objects hold more than it.
+// newMemory returns what to remember of a snapshot; objects hold more than that.
 func newMemory(state []stream.Resource, objects map[string]object) memory {
 	m := memory{objects: make(map[string]object, len(state))}
 	for _, r := range state {
@@ -28,12 +29,13 @@ func newMemory(state []stream.Resource, objects map[string]object) memory {
 	return m
 }
 
-// forget is for another cluster, to which nothing has to fit.
+// forget is for another cluster, with which nothing has to be consistent.
 func (m *memory) forget() { *m = memory{} }
 
-// contradiction says what of a state does not fit; empty: all does. That nothing is
-// left fits only where the server names its cluster: one without a name may have been
-// replaced by another one that is empty still, in whose order everything is older.
+// contradiction returns what in a state is inconsistent; empty: nothing is. An empty
+// collection is consistent only if the server names its cluster: one without a name
+// may have been replaced by another one that is still empty, in whose order
+// everything is older.
 func (m *memory) contradiction(state map[string]object, named bool) string {
 	switch {
 	case m.broken:
@@ -49,8 +51,8 @@ func (m *memory) contradiction(state map[string]object, named bool) string {
 	return ""
 }
 
-// misfit says why a resource does not fit. What is not known already must be
-// newer than all that is.
+// misfit returns why a resource is inconsistent. What is not already known
+// must be newer than everything that is.
 func (m *memory) misfit(key string, o object) string {
 	if m.objects[key] == o || o.version > m.revision {
 		return ""

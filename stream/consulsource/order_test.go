@@ -43,8 +43,8 @@ func TestReplayAfterAStaleSnapshot(t *testing.T) {
 	})
 }
 
-// TestDoubt: whether what is newer than all that is listed was created after the
-// list, or deleted before it, only the server knows.
+// TestDoubt: only the server knows whether a resource that is newer than
+// everything listed was created after the list, or deleted before it.
 func TestDoubt(t *testing.T) {
 	f := &fake{
 		watch: func(_ int, out watchStream) error {
@@ -74,7 +74,7 @@ func TestDoubt(t *testing.T) {
 	})
 }
 
-// TestDoubtInTheSnapshot: the same, told before the list was read.
+// TestDoubtInTheSnapshot: the same, reported before the list was read.
 func TestDoubtInTheSnapshot(t *testing.T) {
 	f := &fake{
 		watch: func(_ int, out watchStream) error {
@@ -108,8 +108,8 @@ func TestDoubtInTheSnapshot(t *testing.T) {
 	})
 }
 
-// TestListsBesideTheWatch find what the watch does not tell, and leave to it what
-// it does.
+// TestListsBesideTheWatch: lists find what the watch does not report, and leave
+// to it what it does.
 func TestListsBesideTheWatch(t *testing.T) {
 	var began time.Time
 	f := &fake{
@@ -147,7 +147,7 @@ func TestListsBesideTheWatch(t *testing.T) {
 	})
 }
 
-// TestWatchThatLosesSomething is not waited for for ever.
+// TestWatchThatLosesSomething: such a watch is not waited for forever.
 func TestWatchThatLosesSomething(t *testing.T) {
 	f := quiet()
 	f.list = func(n int) ([]*pbresource.Resource, error) {
@@ -228,8 +228,8 @@ func TestOlderVersionsAreAnotherOrder(t *testing.T) {
 	}
 }
 
-// TestNewestWasDeleted: the order goes on from where it was, though the list shows
-// nothing that is as new.
+// TestNewestWasDeleted: the order continues from where it was, though the list
+// shows nothing as new.
 func TestNewestWasDeleted(t *testing.T) {
 	f := &fake{
 		watch: func(n int, out watchStream) error {
@@ -258,8 +258,8 @@ func TestNewestWasDeleted(t *testing.T) {
 	})
 }
 
-// TestServerWithoutMarker: one that has nothing to say says nothing at all. The
-// list is read nevertheless, and again once the watch is known to run.
+// TestServerWithoutMarker: one that has nothing to send is silent. The list is
+// read anyway, and again once the watch is known to run.
 func TestServerWithoutMarker(t *testing.T) {
 	f := &fake{
 		watch: func(_ int, out watchStream) error {
@@ -286,8 +286,8 @@ func TestServerWithoutMarker(t *testing.T) {
 	})
 }
 
-// TestWatchThatBeginsBesideAnEarlyList: the same, where the watch says something
-// before the list is there.
+// TestWatchThatBeginsBesideAnEarlyList: the same, where the watch sends
+// something before the list arrives.
 func TestWatchThatBeginsBesideAnEarlyList(t *testing.T) {
 	f := &fake{
 		watch: func(_ int, out watchStream) error {
@@ -330,7 +330,7 @@ func emptied() *fake {
 	}
 }
 
-// TestReplacedByAnEmptyOne: a server without the name of a cluster that has lost
+// TestReplacedByAnEmptyOne: a server without a cluster name that has lost
 // everything may be another one. Its versions count from the beginning.
 func TestReplacedByAnEmptyOne(t *testing.T) {
 	bubble(t, emptied(), Config{}, func(t *testing.T, watch func() *running) {
@@ -346,8 +346,8 @@ func TestReplacedByAnEmptyOne(t *testing.T) {
 	})
 }
 
-// TestEmptiedInTheSameCluster: everything was deleted, and the order goes on. A
-// server of that name which counts from the beginning was restored.
+// TestEmptiedInTheSameCluster: everything was deleted, and the order continues.
+// A server of the same cluster that counts from the beginning was restored.
 func TestEmptiedInTheSameCluster(t *testing.T) {
 	f := emptied()
 	f.roots = func(int) (string, error) { return "x.consul", nil }

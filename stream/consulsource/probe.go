@@ -11,8 +11,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// probe asks the server for something small, again and again, since a Consul that
-// has nothing to tell is as silent as one that is gone.
+// probe makes a small request again and again, since an idle Consul is as silent
+// as one that is gone.
 func (l *link) probe() {
 	for {
 		why, err := l.probeOnce()
@@ -33,7 +33,7 @@ func (l *link) probe() {
 	}
 }
 
-// probeOnce returns why the server cannot answer, if it says so.
+// probeOnce returns why the server cannot answer, if it reports that.
 func (l *link) probeOnce() (why string, err error) {
 	token, err := l.source.config.token()
 	switch {
@@ -54,12 +54,12 @@ func (l *link) probeOnce() (why string, err error) {
 	case unknownToken(err):
 		return "", l.source.config.failed(err, token)
 	}
-	// It answers, if only that there is no such resource. What else it says is for
+	// It answers, if only that there is no such resource. Other errors are left to
 	// the calls that matter.
 	return passing(err), nil
 }
 
-// probeName is not likely to be that of a resource, and would do no harm.
+// probeName is unlikely to be the name of a resource, and would do no harm.
 const probeName = "watchtide-probe"
 
 // probeID is within what the token has to cover anyway.

@@ -10,22 +10,22 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// object is what is remembered of a resource: enough to tell whether something
-// else is newer, or the same.
+// object is what is remembered of a resource: enough to decide whether another
+// version is newer, or the same.
 type object struct {
 	version uint64
-	uid     string // unique to it: another one of the same name has another
+	uid     string // unique to the resource: another one of the same name has another
 }
 
-// told is a resource as the server told of it.
+// told is a resource as the server reported it.
 type told struct {
 	object
 	key string
 	pb  *pbresource.Resource
 }
 
-// read checks what came. Servers before Consul 1.18 tell of changes in another
-// form, which reads as nonsense here.
+// read checks a resource from the server. Servers before Consul 1.18 report
+// changes in another form, which reads as nonsense here.
 func (c *Config) read(r *pbresource.Resource) (told, error) {
 	id := r.GetId()
 	version, err := strconv.ParseUint(r.GetVersion(), 10, 64)
@@ -37,7 +37,7 @@ func (c *Config) read(r *pbresource.Resource) (told, error) {
 }
 
 // keyOf is partition/namespace/name. A type of a wider scope has no namespace, or
-// neither, and its keys have not either.
+// neither, and its keys omit them.
 func keyOf(id *pbresource.ID) string {
 	key := id.GetName()
 	if namespace := id.GetTenancy().GetNamespace(); namespace != "" {
@@ -62,7 +62,7 @@ func (s *Source) idOf(key string) *pbresource.ID {
 	return id
 }
 
-// resource renders it for a Sink.
+// resource renders the object for a Sink.
 func (t told) resource() (stream.Resource, error) {
 	value, err := render(t.pb)
 	if err != nil {

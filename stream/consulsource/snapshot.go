@@ -4,8 +4,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// listed takes a complete list: the first is the snapshot, those after it are
-// audits.
+// listed handles a complete list: the first is the snapshot, those after it
+// are audits.
 func (f *follower) listed(l listing) error {
 	f.again, f.unheard = f.again || l.early && f.heard, l.early && !f.heard
 	if f.live {
@@ -19,7 +19,7 @@ func (f *follower) listed(l listing) error {
 	return nil
 }
 
-// listedAll follows a list with which all is done.
+// listedAll handles a list once it is fully processed.
 func (f *follower) listedAll() {
 	f.listing = false
 	f.relist.Reset(f.source.config.untilRelist())
@@ -51,7 +51,7 @@ func (f *follower) snapshot(l listing) error {
 	return f.commit()
 }
 
-// shown takes one resource of the first list.
+// shown handles one resource of the first list.
 func (f *follower) shown(t told) error {
 	if known, ok := f.objects[t.key]; ok && t.version <= known.version {
 		f.merge.Listed(stream.Resource{Key: t.key, Revision: t.version})
@@ -67,8 +67,8 @@ func (f *follower) shown(t told) error {
 	return nil
 }
 
-// complete ends the list. What the watch told and the list does not show is asked
-// for.
+// complete ends the list. What the watch reported and the list does not show is
+// looked up.
 func (f *follower) complete(newest uint64) error {
 	_, doubtful := f.merge.Complete(newest, false)
 	for _, r := range doubtful {
@@ -86,7 +86,7 @@ func (f *follower) complete(newest uint64) error {
 	return nil
 }
 
-// commit sends the snapshot, in the order that goes on or in a new one.
+// commit sends the snapshot, in the order that continues or in a new one.
 func (f *follower) commit() error {
 	var state gathering
 	if err := f.merge.Commit(&state, "", 0); err != nil {
@@ -97,7 +97,7 @@ func (f *follower) commit() error {
 	if memory.contradiction(next.objects, f.named) != "" {
 		f.source.epochs.renew(next.objects)
 	} else {
-		// The newest of all may have been deleted since.
+		// The newest resource may have been deleted since.
 		next.revision = max(next.revision, memory.revision)
 	}
 	if err := f.send(state, next.revision); err != nil {
@@ -119,8 +119,8 @@ func (f *follower) send(state []stream.Resource, revision uint64) error {
 	return f.sink.Commit(revision)
 }
 
-// gathering is a [stream.Sink] that keeps a snapshot: before it is sent it must be
-// known whether it fits to the one before.
+// gathering is a [stream.Sink] that buffers a snapshot: before it is sent it must
+// be checked against the previous one.
 type gathering []stream.Resource
 
 // Upsert implements [stream.Sink].

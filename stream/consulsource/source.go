@@ -12,14 +12,15 @@ import (
 
 var (
 	// errRotated ends a connection whose watch was opened with a token that is no
-	// longer the one of the file.
+	// longer in the file.
 	errRotated = errors.New("consulsource: the ACL token was replaced")
 	// errEnded ends one whose watch the server ended in an orderly way.
 	errEnded = errors.New("consulsource: the server ended the watch")
 )
 
-// Source follows one collection of resources. It is a [stream.Source]. It has
-// nothing open but while Watch runs, which one goroutine at a time may call.
+// Source follows one collection of resources. It is a [stream.Source]. It
+// holds nothing open except while Watch runs, which one goroutine at a time
+// may call.
 type Source struct {
 	// Static after construction.
 	config Config
@@ -35,9 +36,9 @@ var (
 	_ stream.DeletesUnnumbered = (*Source)(nil)
 )
 
-// New returns a Source; it connects when Watch is called. The error says what
-// is wrong with the configuration. Whether the token can be read is seen later:
-// its file may come later.
+// New returns a Source; it connects when Watch is called. The error reports
+// what is wrong with the configuration. Whether the token can be read is
+// checked later: its file may not exist yet.
 func New(c Config) (*Source, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -53,17 +54,19 @@ func New(c Config) (*Source, error) {
 	return s, nil
 }
 
-// DeletesUnnumbered implements [stream.DeletesUnnumbered]: Consul tells of a
+// DeletesUnnumbered implements [stream.DeletesUnnumbered]: Consul reports a
 // deletion under the last version that the resource had.
 func (s *Source) DeletesUnnumbered() bool { return true }
 
-// Watch implements [stream.Source]. Consul cannot resume, so that every
-// connection begins with a snapshot; in the same order, unless it went back.
+// Watch implements [stream.Source]. Consul cannot resume, so every
+// connection begins with a snapshot; in the same order, unless the server
+// went back.
 func (s *Source) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
 	for {
 		err := s.connect(ctx, sink)
 		if errors.Is(err, stream.ErrBehind) || errors.Is(err, stream.ErrOrder) {
-			// Whoever noticed it: what is there now is another order.
+			// Whether the source or the sink noticed it: the present state is
+			// another order.
 			s.memory.broken = true
 		}
 		switch {
@@ -95,7 +98,7 @@ func (s *Source) connect(ctx context.Context, sink stream.Sink) error {
 	return err
 }
 
-// ofType returns the type for a call: nothing of a call may be shared.
+// ofType returns the type for a call: calls must not share anything.
 func (s *Source) ofType() *pbresource.Type {
 	return &pbresource.Type{Group: s.typ.Group, GroupVersion: s.typ.GroupVersion, Kind: s.typ.Kind}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// quiet is a server that holds a@5, and has nothing more to tell.
+// quiet is a server that holds a@5, and has nothing more to send.
 func quiet() *fake {
 	return &fake{
 		watch: func(_ int, out watchStream) error { tell(out, "."); return hold(out) },
@@ -25,7 +25,7 @@ func quiet() *fake {
 	}
 }
 
-// TestStall: a server that says nothing, and answers nothing, is found out.
+// TestStall: a server that sends nothing and answers nothing is detected.
 func TestStall(t *testing.T) {
 	f := quiet()
 	f.probe = func(ctx context.Context) error {
@@ -63,8 +63,8 @@ func TestQuietServerIsFollowed(t *testing.T) {
 	})
 }
 
-// TestNoLeader: what the servers hold may not be all there is, which is said, and
-// waited for: before the snapshot and after it.
+// TestNoLeader: what the servers hold may be incomplete, which is reported and
+// waited out, before the snapshot and after it.
 func TestNoLeader(t *testing.T) {
 	leaderless := status.Error(codes.Internal, "failed list: leader unknown")
 	f := quiet()
@@ -95,7 +95,7 @@ func TestNoLeader(t *testing.T) {
 	})
 }
 
-// TestNoLeaderForADoubt: whether a resource is there can be asked later.
+// TestNoLeaderForADoubt: whether a resource exists can be asked later.
 func TestNoLeaderForADoubt(t *testing.T) {
 	f := quiet()
 	f.watch = func(_ int, out watchStream) error {
@@ -117,7 +117,7 @@ func TestNoLeaderForADoubt(t *testing.T) {
 	})
 }
 
-// TestRateLimit: a server that is asked too much is asked again.
+// TestRateLimit: a server that gets too many requests is asked again.
 func TestRateLimit(t *testing.T) {
 	f := quiet()
 	f.list = func(n int) ([]*pbresource.Resource, error) {
@@ -133,7 +133,7 @@ func TestRateLimit(t *testing.T) {
 	})
 }
 
-// TestTokenThatIsDeleted while nothing happens.
+// TestTokenThatIsDeleted: the token is deleted while nothing happens.
 func TestTokenThatIsDeleted(t *testing.T) {
 	f := quiet()
 	f.probe = func(context.Context) error {
@@ -148,7 +148,7 @@ func TestTokenThatIsDeleted(t *testing.T) {
 	})
 }
 
-// TestTokenRotation: another token in the file is taken within the time of a
+// TestTokenRotation: another token in the file is used within the time of a
 // probe, in the same Watch call.
 func TestTokenRotation(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
@@ -173,8 +173,8 @@ func TestTokenRotation(t *testing.T) {
 	})
 }
 
-// TestClusterID: it names the order, whatever the address; another cluster at the
-// same address has nothing to do with the one before.
+// TestClusterID: the id names the order, whatever the address; another cluster at
+// the same address shares nothing with the one before.
 func TestClusterID(t *testing.T) {
 	f := quiet()
 	f.watch = func(n int, out watchStream) error {

@@ -46,7 +46,8 @@ func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, pool
 }
 
-// TestTLS both ways: whom to trust, and who we are.
+// TestTLS checks both directions: verifying the server, and the client's own
+// certificate.
 func TestTLS(t *testing.T) {
 	cert, pool := selfSigned(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

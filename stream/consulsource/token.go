@@ -18,7 +18,8 @@ const (
 	consistencyKey = "x-consul-consistency-mode"
 )
 
-// maxTokenBytes is far beyond any ACL token, but not beyond a wrong file.
+// maxTokenBytes is far beyond any ACL token, but not beyond a file named by
+// mistake.
 const maxTokenBytes = 4 << 10
 
 // token reads the ACL token; "" where none is configured. Errors name the file,
@@ -44,7 +45,7 @@ func (c *Config) token() (string, error) {
 	return token, nil
 }
 
-// reason is the error with the name of the file in front, once.
+// reason is the error prefixed with the file name, once.
 func reason(file string, err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -70,7 +71,8 @@ func withToken(ctx context.Context, token string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, tokenKey, token)
 }
 
-// consistent has the leader answer, once it has made sure that it still is one.
+// consistent has the leader answer, once it has verified that it still is the
+// leader.
 func consistent(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, consistencyKey, "consistent")
 }

@@ -11,7 +11,7 @@ import (
 // typeName is the form that Consul's own registry of types demands.
 var typeName = regexp.MustCompile(`^([a-z][a-z\d_]+)\.(v(?:[a-z\d]+)?\d)\.([A-Z][A-Za-z\d]+)$`)
 
-// WantType says what ParseType takes.
+// WantType describes what ParseType accepts.
 const WantType = "group.version.Kind, such as demo.v2.Artist"
 
 // ParseType reads the name of a resource type, as Consul writes it: group,

@@ -11,11 +11,11 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// render writes a resource as Consul's own JSON, on one line and the same for the
-// same resource. It may change r meanwhile.
+// render writes a resource as Consul's own JSON, on one line and
+// deterministically. It may change r meanwhile.
 //
-// The data of a resource is of whatever type, and the types of most are not
-// public. Such data keeps its type and its bytes:
+// The data of a resource can be of any type, and most types are not public.
+// Such data keeps its type and its bytes:
 //
 //	"data":{"@type":"type.googleapis.com/…","value":"base64"}
 func render(r *pbresource.Resource) ([]byte, error) {

@@ -63,8 +63,8 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// FuzzRender: what comes out is one line of JSON, and what Consul's own JSON of
-// the resource says, but for the data.
+// FuzzRender: the output is one line of JSON, equal to Consul's own JSON of the
+// resource except for the data.
 func FuzzRender(f *testing.F) {
 	f.Add("a", "key", "value", "type.googleapis.com/x", []byte("x"))
 	f.Add("é", "\u2028", "\"\\\n", "", []byte(nil))
@@ -99,7 +99,7 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// FuzzParseType: what is a type is written as it was read.
+// FuzzParseType: a valid type is written as it was read.
 func FuzzParseType(f *testing.F) {
 	for _, name := range []string{artistType, "multicluster.v2.ExportedServices", "catalog.v2beta1.Service", "a.b.c", "", "demo.v2.", "demo.v2.artist"} {
 		f.Add(name)
@@ -127,7 +127,7 @@ func TestParseType(t *testing.T) {
 	}
 }
 
-// TestKeys: a key is read as it was made, whatever the scope of the type.
+// TestKeys: a key is parsed as it was built, whatever the scope of the type.
 func TestKeys(t *testing.T) {
 	s := newSource(t, Config{Address: "a:1"})
 	for _, c := range []struct{ partition, namespace, key string }{

@@ -11,8 +11,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// watched is a source as it runs in a gateway, with one subscriber, of whom every
-// event is kept.
+// watched is a source as it runs in a gateway, with one subscriber whose events
+// are all kept.
 type watched struct {
 	*stream.Watch
 	t *testing.T
@@ -75,7 +75,7 @@ func (w *watched) take(b *stream.Batch) {
 	}
 }
 
-// count is how many events of a type there were.
+// count returns the number of events of a type.
 func (w *watched) count(of stream.EventType) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
