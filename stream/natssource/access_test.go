@@ -37,7 +37,7 @@ func file(t *testing.T, name, content string) string {
 	return path
 }
 
-// configured is a server with a configuration, and a bucket "flags" in it that
+// configured is a server with a configuration, and a bucket "flags" on it that
 // "admin" may write.
 func configured(t *testing.T, config string, options ...nats.Option) (*handle, string) {
 	t.Helper()
@@ -84,8 +84,8 @@ func TestDocumentedPermissionsSuffice(t *testing.T) {
 	start(t, s, nil).until(func() string { return "" })
 }
 
-// Each of them is needed, but for flow control, without which the server waits for
-// a while only; what is missing is said at once.
+// Each permission is needed, except for flow control, without which the server
+// only pauses for a while; a missing one is reported immediately.
 func TestMissingPermission(t *testing.T) {
 	all := documented(t)
 	for _, missing := range []string{
@@ -110,7 +110,7 @@ func TestMissingPermission(t *testing.T) {
 	}
 }
 
-// A user may be allowed to follow some keys only.
+// A user may be allowed to follow only some keys.
 func TestPermissionForSomeKeys(t *testing.T) {
 	all := documented(t)
 	b, address := configured(t, users(strings.Replace(all, "KV_flags.>\"\n    \"$JS.FC", "KV_flags.*.$KV.flags.eu.>\"\n    \"$JS.FC", 1)))
@@ -177,14 +177,14 @@ func TestNoJetStream(t *testing.T) {
 	}
 }
 
-// An inbox prefix of its own keeps what the server answers from other users.
+// An inbox prefix of its own keeps the server's answers from other users.
 func TestInboxPrefix(t *testing.T) {
 	_, address := configured(t, users(strings.Replace(documented(t), "_INBOX.>", "_GATEWAY.in.>", 1)))
 	start(t, source(t, address, "flags", asGateway(t), func(c *Config) { c.InboxPrefix = "_GATEWAY.in" }), nil).
 		has("eu.a", "1", "us.a", "1")
 }
 
-// The bucket is on a hub, and the gateway at a leaf, which has a domain of its own.
+// The bucket is on a hub, and the gateway at a leaf with its own domain.
 func TestDomain(t *testing.T) {
 	leaves := realserver.FreeAddress(t)
 	b, hub := configured(t, fmt.Sprintf("jetstream { domain: hub }\nleafnodes { listen: %q }\n%s", leaves, users(documented(t))))

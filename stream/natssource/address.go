@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What a person should have written instead.
+// What the user should have written instead.
 const (
 	WantURL    = `nats://host:port or tls://host:port, several separated by commas, without user, password or token`
 	WantBucket = `letters, digits, "-" and "_"`
@@ -23,8 +23,8 @@ func servers(list string) []string {
 	return all
 }
 
-// ValidURL says whether a URL names servers. Credentials must not be in it, since
-// URLs are logged.
+// ValidURL reports whether a URL names servers. It must not contain credentials,
+// since URLs are logged.
 func ValidURL(list string) bool {
 	for _, server := range servers(list) {
 		if !validServer(server) {
@@ -49,7 +49,7 @@ func validServer(server string) bool {
 	return err == nil && port > 0
 }
 
-// hidden is a URL without what stands before an @, which may be a secret.
+// hidden is a URL without the part before an @, which may be a secret.
 func hidden(list string) string {
 	if at := strings.LastIndexByte(list, '@'); at >= 0 {
 		return "…" + list[at:]
@@ -57,7 +57,7 @@ func hidden(list string) string {
 	return list
 }
 
-// ValidBucket says whether a bucket can have the name.
+// ValidBucket reports whether a bucket can have the name.
 func ValidBucket(name string) bool {
 	for _, r := range name {
 		if !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_') {
@@ -67,13 +67,13 @@ func ValidBucket(name string) bool {
 	return name != ""
 }
 
-// ValidKeys says whether a pattern can match keys.
+// ValidKeys reports whether a pattern can match keys.
 func ValidKeys(pattern string) bool { return validSubject(pattern, true) }
 
-// ValidPrefix says whether subjects can begin with a text.
+// ValidPrefix reports whether subjects can begin with a prefix.
 func ValidPrefix(prefix string) bool { return validSubject(prefix, false) }
 
-// validSubject says whether a text is a subject, or a pattern of subjects.
+// validSubject reports whether a text is a subject, or a pattern of subjects.
 func validSubject(subject string, wildcards bool) bool {
 	tokens := strings.Split(subject, ".")
 	for i, token := range tokens {

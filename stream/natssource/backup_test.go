@@ -14,13 +14,13 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
-// A server whose data is taken back to a copy: the bucket was made at the same
+// A server whose data is reset to a copy: the bucket has the same creation
 // time as before.
 func TestRestoredBackup(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		writes   int
-		restored bool // it is found out; else it looks like the same some changes later
+		restored bool // it is noticed; else it looks like the same bucket some changes later
 	}{{"shorter", 0, true}, {"as long", 3, true}, {"longer", 9, false}} {
 		t.Run(test.name, func(t *testing.T) {
 			data, backup := t.TempDir(), t.TempDir()
@@ -47,7 +47,7 @@ func TestRestoredBackup(t *testing.T) {
 				want = append(want, "new", fmt.Sprint(test.writes-1))
 			}
 			after := start(t, src, before)
-			if test.restored && test.writes > 0 { // a message says so, not the number of the newest
+			if test.restored && test.writes > 0 { // a message shows it, not the sequence of the newest one
 				after.gone(errRestored, 10*time.Second)
 				after = start(t, src, nil)
 			}
@@ -59,7 +59,7 @@ func TestRestoredBackup(t *testing.T) {
 	}
 }
 
-// copyTree copies the data of a server that does not run.
+// copyTree copies the data of a stopped server.
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.RemoveAll(to); err != nil {

@@ -21,7 +21,7 @@ type bucket struct {
 	conn      *nats.Conn
 	meter     *meter
 	jetstream jetstream.JetStream
-	stream    jetstream.Stream // that holds the bucket
+	stream    jetstream.Stream // holds the bucket
 }
 
 // state is the bucket at one moment.
@@ -29,19 +29,19 @@ type state struct {
 	created time.Time
 	last    uint64 // sequence of the newest message, which may have vanished
 	time    time.Time
-	keys    int    // that have a message, deleted ones included
+	keys    int    // that have a message, including deleted ones
 	prefix  string // of the subjects of keys
-	alone   bool   // nothing else is in the stream, so that keys counts what is watched
-	forgets bool   // keys vanish without a message when their time is over, or for want of room
+	alone   bool   // nothing else is in the stream, so keys counts what is watched
+	forgets bool   // keys vanish without a message when they expire, or for lack of space
 }
 
-// message is one that the stream has.
+// message is one in the stream.
 type message struct {
 	sequence uint64 // 0: there is none
 	time     time.Time
 }
 
-// open finds the bucket, and looks at it for the first time.
+// open finds the bucket, and reads its first state.
 func (c *Config) open(ctx context.Context, conn *connection) (*bucket, state, error) {
 	js, err := jetstream.New(conn.conn)
 	if c.Domain != "" {
@@ -63,12 +63,13 @@ func (c *Config) open(ctx context.Context, conn *connection) (*bucket, state, er
 // stream is the name of the stream that holds the bucket.
 func (c *Config) stream() string { return "KV_" + c.Bucket }
 
-// limited gives a request its time.
+// limited sets a request's time limit.
 func (b *bucket) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return b.meter.limited(ctx, b.config.StallAfter)
 }
 
-// state asks for the state of the bucket. Cheap, however many keys there are.
+// state requests the state of the bucket. It is cheap, however many keys there
+// are.
 func (b *bucket) state(ctx context.Context) (state, error) {
 	limited, cancel := b.limited(ctx)
 	defer cancel()
@@ -79,8 +80,8 @@ func (b *bucket) state(ctx context.Context) (state, error) {
 	return b.read(info)
 }
 
-// keys asks for the subjects of all keys that are watched, and for the state a
-// moment before.
+// keys requests the subjects of all watched keys, and the state a moment
+// before.
 func (b *bucket) keys(ctx context.Context, filter string) (state, map[string]uint64, error) {
 	limited, cancel := b.limited(ctx)
 	defer cancel()
@@ -92,7 +93,7 @@ func (b *bucket) keys(ctx context.Context, filter string) (state, map[string]uin
 	return at, info.State.Subjects, err
 }
 
-// read takes of an answer what matters.
+// read extracts the relevant part of an answer.
 func (b *bucket) read(info *jetstream.StreamInfo) (state, error) {
 	if info.Config.MaxMsgsPerSubject < 1 {
 		return state{}, fmt.Errorf("stream %q is not a bucket: it does not limit the messages of a subject", b.config.stream())
@@ -112,20 +113,21 @@ func (b *bucket) read(info *jetstream.StreamInfo) (state, error) {
 	}, nil
 }
 
-// forgets says whether a bucket is made so that keys vanish without a message.
+// forgets reports whether a bucket is configured so that keys vanish without a
+// message.
 func forgets(c *jetstream.StreamConfig) bool {
 	aging := c.MaxAge > 0 || c.AllowMsgTTL
 	limited := c.MaxMsgs > 0 || c.MaxBytes > 0
 	return aging && c.SubjectDeleteMarkerTTL == 0 || limited && c.Discard == jetstream.DiscardOld
 }
 
-// newest asks for the newest message of a subject, or of all that match a
+// newest requests the newest message of a subject, or of all that match a
 // pattern.
 func (b *bucket) newest(ctx context.Context, subject string) (message, error) {
 	return b.message(ctx, map[string]any{"last_by_subj": subject})
 }
 
-// at asks for the message with a sequence.
+// at requests the message with a sequence.
 func (b *bucket) at(ctx context.Context, sequence uint64) (message, error) {
 	return b.message(ctx, map[string]any{"seq": sequence})
 }
@@ -153,7 +155,7 @@ func (b *bucket) api(subject string) string {
 	return "$JS.API." + subject
 }
 
-// readMessage reads an answer of the server.
+// readMessage parses an answer of the server.
 func readMessage(answer []byte) (message, error) {
 	var read struct {
 		Error   *jetstream.APIError `json:"error"`

@@ -13,7 +13,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
-// cluster is three servers that know each other, by name.
+// cluster is three connected servers, by name.
 func cluster(t *testing.T) (members map[string]*realserver.Server, urls string) {
 	var routes, addresses []string
 	for range 3 {
@@ -64,7 +64,8 @@ func (h *handle) leader() string {
 	return leader
 }
 
-// If the member dies that leads the bucket, another goes on where it was.
+// If the member that leads the bucket dies, another one continues where it
+// was.
 func TestClusterThatLosesItsLeader(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	members, urls := cluster(t)
@@ -88,7 +89,7 @@ func TestClusterThatLosesItsLeader(t *testing.T) {
 	}
 }
 
-// goOn lets the source go on until it has a state, as often as it takes.
+// goOn restarts the source until it has a state.
 func goOn(t *testing.T, s *Source, r *run, pairs ...string) *run {
 	t.Helper()
 	for ctx := within(t); ; {

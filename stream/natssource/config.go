@@ -20,11 +20,12 @@ const (
 	MinStallAfter = 500 * time.Millisecond
 	// DefaultPollInterval is the default of Config.PollInterval.
 	DefaultPollInterval = 5 * time.Second
-	// MinPollInterval is the shortest that a server should be asked.
+	// MinPollInterval is the shortest interval at which a server should be
+	// polled.
 	MinPollInterval = 100 * time.Millisecond
 )
 
-// Config says which bucket of which server is followed, and how.
+// Config specifies which bucket of which server is followed, and how.
 type Config struct {
 	// URL is one server or several, comma-separated: see ValidURL. Several are
 	// of one cluster, and are tried in random order. Required.
@@ -42,11 +43,11 @@ type Config struct {
 	InboxPrefix string
 
 	// TLS secures the connection; with certificates in it, mutually. nil: as the
-	// server wants, with the system's authorities.
+	// server requires, with the system's authorities.
 	TLS *tls.Config
 
-	// At most one way of saying who we are. The files are read at each
-	// connection, so that they may change; their content is never logged.
+	// At most one way to authenticate. The files are read at each
+	// connection, so they may change; their content is never logged.
 
 	// CredentialsFile holds a JWT and its seed, as made by nsc.
 	CredentialsFile string
@@ -61,7 +62,7 @@ type Config struct {
 	// times as often. 0: DefaultStallAfter; at least MinStallAfter.
 	StallAfter time.Duration
 	// PollInterval is how often the bucket is compared with what is known of
-	// it: what vanished without a message is noticed so much later. 0:
+	// it: what vanished without a message is noticed that much later. 0:
 	// DefaultPollInterval; at least MinPollInterval.
 	PollInterval time.Duration
 
@@ -120,7 +121,7 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// heartbeat is how often the server says that there is nothing to say.
+// heartbeat is how often an idle server sends a heartbeat.
 func (c *Config) heartbeat() time.Duration { return c.StallAfter / 4 }
 
 // String names the upstream in messages.

@@ -16,18 +16,18 @@ import (
 )
 
 // connection is one connection to one server, for one Watch call. The library
-// does not make it anew when it is lost: that would hide the outage.
+// does not restore it when it is lost: that would hide the outage.
 //
 // Owned by the goroutine that runs Watch.
 type connection struct {
 	conn   *nats.Conn
 	meter  *meter
-	closed <-chan struct{} // closed when the library has called back for the last time
-	ended  <-chan struct{} // closed when the consumer has; nil: there is none
+	closed <-chan struct{} // closed after the library's last callback
+	ended  <-chan struct{} // closed when the consumer has ended; nil: there is none
 }
 
 // connect tries the servers in random order. end is called with the reason when
-// the connection is lost, or the server refuses something.
+// the connection is lost, or the server rejects something.
 func (c *Config) connect(ctx context.Context, end context.CancelCauseFunc) (*connection, error) {
 	who, err := c.login()
 	if err != nil {
@@ -38,7 +38,7 @@ func (c *Config) connect(ctx context.Context, end context.CancelCauseFunc) (*con
 	conn, err := nats.Connect(strings.Join(servers(c.URL), ","), append(who,
 		nats.Name("watchtide"), nats.NoReconnect(), nats.SkipHostLookup(), nats.SetCustomDialer(dial),
 		nats.Timeout(c.StallAfter), nats.FlusherTimeout(c.StallAfter),
-		nats.PingInterval(-1), // the heartbeats are enough, and an answer may have to wait behind large values
+		nats.PingInterval(-1), // the heartbeats suffice, and an answer may have to wait behind large values
 		nats.CustomInboxPrefix(c.InboxPrefix),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { end(c.failed(err)) }),
 		nats.ClosedHandler(func(conn *nats.Conn) {
@@ -59,7 +59,7 @@ func (c *Config) connect(ctx context.Context, end context.CancelCauseFunc) (*con
 	return &connection{conn: conn, meter: dial.meter, closed: closed}, err
 }
 
-// lost says of the end of a connection what it was.
+// lost describes how a connection ended.
 func lost(err error) error {
 	if err == nil {
 		return errors.New("the server closed the connection")
@@ -67,7 +67,7 @@ func lost(err error) error {
 	return fmt.Errorf("the connection is lost: %w", err)
 }
 
-// login is the way to say who we are.
+// login returns the configured way to authenticate.
 func (c *Config) login() ([]nats.Option, error) {
 	options := []nats.Option{}
 	if c.TLS != nil {
@@ -92,7 +92,7 @@ func (c *Config) login() ([]nats.Option, error) {
 	return options, nil
 }
 
-// secret reads a file. A line break at its end does not count.
+// secret reads a file. A line break at its end is ignored.
 func secret(file string) (string, error) {
 	data, err := os.ReadFile(file)
 	return strings.TrimRight(string(data), "\r\n"), err
@@ -115,8 +115,8 @@ func (c *connection) close() {
 	}
 }
 
-// dialer makes connections that end with a context: the library knows none. It is
-// called by one goroutine, that of Connect.
+// dialer makes connections that end with a context: the library has no support
+// for it. It is called by one goroutine, that of Connect.
 type dialer struct {
 	// Static after construction.
 	ctx     context.Context
@@ -137,13 +137,13 @@ func (d *dialer) Dial(network, address string) (net.Conn, error) {
 		d.failed.Store(&err)
 		return nil, err
 	}
-	// Also what the library is writing must not hold up the end.
+	// A pending write of the library must not delay the end either.
 	stop := context.AfterFunc(d.ctx, func() { _ = conn.Close() })
 	return &meteredConn{conn, d.meter, stop}, nil
 }
 
-// explain adds what the library leaves out: why no server can be reached, and that
-// one took the connection and said nothing.
+// explain adds what the library omits: why no server can be reached, and that one
+// accepted the connection and sent nothing.
 func (d *dialer) explain(err error) error {
 	var network net.Error
 	failed := d.failed.Load()

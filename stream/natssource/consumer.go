@@ -14,10 +14,10 @@ import (
 // Static after construction.
 type consumer struct {
 	deliveries <-chan delivery
-	ended      <-chan struct{} // closed when nothing is sent on deliveries any more; nil: there is none
+	ended      <-chan struct{} // closed when nothing more is sent on deliveries; nil: there is none
 }
 
-// forgotten is how long the server keeps a consumer that nobody listens to.
+// forgotten is how long the server keeps a consumer without a listener.
 const forgotten = 10 * time.Second
 
 // consume makes a consumer that begins with the sequence from; with 0, with the
@@ -51,8 +51,8 @@ func (b *bucket) filter(at state) string {
 	return at.prefix + b.config.Keys
 }
 
-// listen takes what comes on a subject. The server stops sending when too much of
-// it was not taken yet (flow control), so that nothing needs to be thrown away.
+// listen receives messages on a subject. The server stops sending when too many
+// of them are unprocessed (flow control), so nothing needs to be discarded.
 func (b *bucket) listen(ctx context.Context, subject, prefix string) (consumer, error) {
 	deliveries, ended := make(chan delivery, 512), make(chan struct{})
 	sub, err := b.conn.Subscribe(subject, func(m *nats.Msg) {
@@ -70,7 +70,7 @@ func (b *bucket) listen(ctx context.Context, subject, prefix string) (consumer, 
 	}
 	sub.SetClosedHandler(func(string) { close(ended) })
 	if err := sub.SetPendingLimits(-1, -1); err != nil || !sub.IsValid() {
-		return consumer{}, cmp.Or(err, nats.ErrConnectionClosed) // the handler may have come too late
+		return consumer{}, cmp.Or(err, nats.ErrConnectionClosed) // the handler may have been called too late
 	}
 	return consumer{deliveries, ended}, nil
 }

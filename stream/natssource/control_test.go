@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// bench is a reader of a bucket that is under control.
+// bench is a reader of a bucket that the test controls.
 type bench struct {
 	t      *testing.T
 	bucket *fakeBucket
@@ -34,7 +34,7 @@ func live(t *testing.T) *bench {
 	return n
 }
 
-// resuming returns a reader that goes on behind what another one had read.
+// resuming returns a reader that resumes where another one stopped.
 func (n *bench) resuming() *bench {
 	next := newBench(n.t, n.bucket)
 	r := next.reader
@@ -50,7 +50,8 @@ func (n *bench) must(err error) {
 	}
 }
 
-// send lets a message come, with so many behind it, and commits what can be.
+// send delivers a message, with so many pending behind it, and commits what
+// can be.
 func (n *bench) send(d delivery, pending uint64) {
 	n.t.Helper()
 	n.must(n.try(d, pending))
@@ -74,7 +75,7 @@ func (n *bench) poll() {
 	n.must(n.reader.poll(n.t.Context()))
 }
 
-// told demands what the Sink was told since.
+// told requires these calls of the Sink since the last check.
 func (n *bench) told(want ...string) {
 	n.t.Helper()
 	if got := n.sink.take(); !slices.Equal(got, want) {

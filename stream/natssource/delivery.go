@@ -16,8 +16,8 @@ type delivery struct {
 	number   uint64 // 1, 2, 3, … for each connection; of a heartbeat: the last one's
 	sequence uint64 // in the stream
 	pending  uint64 // how many were left to send
-	time     int64  // when the stream took it, in nanoseconds since 1970
-	part     bool   // of a batch that is published as a whole, and not the last of it
+	time     int64  // when the stream stored it, in nanoseconds since 1970
+	part     bool   // of a batch that is published as a whole, and not its last message
 
 	key      string
 	value    []byte
@@ -26,19 +26,19 @@ type delivery struct {
 	err error // of kind broken
 }
 
-// kind is what a delivery says.
+// kind is the meaning of a delivery.
 type kind uint8
 
 const (
 	written   kind = iota // a key has a value
 	deleted               // a key is deleted
-	heartbeat             // the consumer is there
+	heartbeat             // the consumer is alive
 	broken                // the delivery cannot be read
 )
 
 const (
 	headerOperation = "KV-Operation"
-	headerMarker    = "Nats-Marker-Reason" // left by the server for a key whose age is over
+	headerMarker    = "Nats-Marker-Reason" // left by the server for an expired key
 	headerBatch     = "Nats-Batch-Id"
 	headerBatchEnd  = "Nats-Batch-Commit"
 	headerStatus    = "Status"
@@ -46,7 +46,8 @@ const (
 	headerStalled   = "Nats-Consumer-Stalled"
 )
 
-// read makes a delivery of a message. prefix is that of the subjects of keys.
+// read converts a message to a delivery. prefix is that of the subjects of
+// keys.
 func read(m *nats.Msg, prefix string) delivery {
 	if m.Header.Get(headerStatus) != "" && len(m.Data) == 0 {
 		return readStatus(m)
@@ -71,7 +72,7 @@ func read(m *nats.Msg, prefix string) delivery {
 	return d
 }
 
-// operation says what a message does to its key.
+// operation returns what a message does to its key.
 func operation(h nats.Header) kind {
 	if len(h) == 0 {
 		return written
@@ -87,7 +88,7 @@ func operation(h nats.Header) kind {
 	return written
 }
 
-// readStatus reads what the server says on its own account.
+// readStatus reads a status message of the server.
 func readStatus(m *nats.Msg) delivery {
 	status, text := m.Header.Get(headerStatus), m.Header.Get("Description")
 	if status != "100" {
@@ -95,7 +96,7 @@ func readStatus(m *nats.Msg) delivery {
 	}
 	last := m.Header.Get(headerLast)
 	if last == "" {
-		return delivery{kind: heartbeat} // a question of flow control
+		return delivery{kind: heartbeat} // a flow control request
 	}
 	number, err := strconv.ParseUint(last, 10, 64)
 	if err != nil {
@@ -104,8 +105,8 @@ func readStatus(m *nats.Msg) delivery {
 	return delivery{kind: heartbeat, number: number}
 }
 
-// flow returns the subject on which the server waits to hear that what it sent
-// so far was taken; empty if it does not.
+// flow returns the subject on which the server waits for the confirmation that
+// everything sent so far was processed; empty if it does not.
 func flow(m *nats.Msg) string {
 	if m.Header.Get(headerStatus) != "100" {
 		return ""

@@ -8,8 +8,8 @@ import (
 )
 
 // epochOf names the revision order of a bucket: the same on every replica, and
-// another one for a bucket that was deleted and made again, since the server
-// notes when a stream was made.
+// another one for a bucket that was deleted and recreated, since the server
+// records when a stream was created.
 //
 // A stream that is restored from a backup has the creation time of the backup.
 // Where a reader notices that, restored tells the orders apart; else it is empty.

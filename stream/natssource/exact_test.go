@@ -35,7 +35,7 @@ func TestAtomicBatch(t *testing.T) {
 	}
 }
 
-// allowBatches lets the bucket take several messages as one.
+// allowBatches lets the bucket accept several messages as one.
 func (h *handle) allowBatches() {
 	h.t.Helper()
 	s, err := h.js.Stream(within(h.t), "KV_"+h.config.Bucket)

@@ -13,7 +13,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// failed says of an error whose it is, and what would be right where it tells.
+// failed adds to an error where it happened and, if known, what would be
+// right.
 func (c *Config) failed(err error) error {
 	if err == nil {
 		return nil
@@ -41,8 +42,8 @@ func (c *Config) hint(err error) string {
 	return ""
 }
 
-// unanswered says of a request that ended with its own time that the server is
-// stalled, and of one that ended with the Watch call why that ended.
+// unanswered reports a request that reached its own time limit as a stalled
+// server, and one that ended with the Watch call as the reason for that.
 func unanswered(ctx context.Context, what string, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause != nil:

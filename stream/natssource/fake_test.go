@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// fakeBucket is a bucket with a history of 1 that can be in states into which a
-// real server is hard to bring. Its fields are for who holds mu, or where nothing
+// fakeBucket is a bucket with a history of 1 that can be in states that are hard
+// to reach with a real server. Access to its fields requires mu, unless nothing
 // else runs.
 type fakeBucket struct {
 	mu       sync.Mutex
@@ -39,7 +39,7 @@ func (b *fakeBucket) write(key string) delivery {
 	}
 }
 
-// vanish takes a key away without a message.
+// vanish removes a key without a message.
 func (b *fakeBucket) vanish(key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -76,7 +76,7 @@ func (b *fakeBucket) newest(context.Context, string) (message, error) {
 	return m, b.err
 }
 
-// questions returns what was asked since, and forgets it.
+// questions returns the requests since the last call, and forgets them.
 func (b *fakeBucket) questions() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,12 +85,12 @@ func (b *fakeBucket) questions() []string {
 	return asked
 }
 
-// calls is a Sink that writes down what it is told.
+// calls is a Sink that records its calls.
 type calls struct {
 	mu    sync.Mutex // guards the following fields
 	lines []string
 	swept uint64 // as of the last commit
-	said  uint64 // what Swept said last
+	said  uint64 // last value given to Swept
 }
 
 func (c *calls) say(format string, args ...any) error {
@@ -122,14 +122,14 @@ func (c *calls) Swept(revision uint64) {
 // RaiseHorizon implements stream.HorizonRaiser.
 func (c *calls) RaiseHorizon(revision uint64) error { return c.say("horizon %d", revision) }
 
-// sweptTo returns what was said of vanished keys, as of the last commit.
+// sweptTo returns what was reported of vanished keys, as of the last commit.
 func (c *calls) sweptTo() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.swept
 }
 
-// take returns what was told since, and forgets it.
+// take returns the calls since the last time, and forgets them.
 func (c *calls) take() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

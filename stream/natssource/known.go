@@ -8,10 +8,10 @@ import "time"
 // Owned by Watch.
 type known struct {
 	epoch string
-	keys  map[string]version // of all keys that have a message, deleted ones too
+	keys  map[string]version // of all keys that have a message, including deleted ones
 
-	// Positions from which the keys are all that a reader may hold: who is at an
-	// older one may hold a key that vanished.
+	// Positions from which the keys are all that a reader may hold: a reader at
+	// an older one may hold a key that vanished.
 	from uint64
 	// committed is the position up to which everything was passed on.
 	committed uint64
@@ -19,8 +19,8 @@ type known struct {
 	// witness is the newest message that was read, by which the bucket is
 	// recognised.
 	witness message
-	// youngest is the time of the youngest message: whatever has an older
-	// sequence is not younger.
+	// youngest is the time of the youngest message: nothing with an older
+	// sequence is younger.
 	youngest int64
 }
 
@@ -39,21 +39,21 @@ func (k *known) note(d delivery) {
 	k.youngest = max(k.youngest, d.time)
 }
 
-// contradicts says that a message cannot be: what is at or below a sequence that
-// was read is not younger than all that was read, unless the bucket was restored
-// from a backup and written to since.
+// contradicts reports that a message is impossible: nothing at or below a
+// sequence that was read is younger than everything read, unless the bucket was
+// restored from a backup and written to since.
 func (k *known) contradicts(d delivery) bool {
 	return k != nil && d.sequence <= k.witness.sequence && d.time > k.youngest
 }
 
-// resumes says whether a reader at a position can be told what is new by what came
-// after it.
+// resumes reports whether a reader at a position can be sent only what came after
+// it.
 func (k *known) resumes(epoch string, position uint64) bool {
 	return k != nil && k.epoch == epoch && k.from <= position && position <= k.committed && k.witness.sequence > 0
 }
 
-// replaces takes over, from what was known before the snapshot that is complete
-// now, since when the keys are all that a reader may hold.
+// replaces takes over since when the keys are all that a reader may hold, from
+// what was known before the snapshot that is now complete.
 func (k *known) replaces(old *known) {
 	k.from = k.committed
 	if old == nil || old.epoch != k.epoch {
@@ -67,7 +67,7 @@ func (k *known) replaces(old *known) {
 	k.from = old.from
 }
 
-// vanished are the keys up to a sequence that the server has no message of.
+// vanished returns the keys up to a sequence for which the server has no message.
 func (k *known) vanished(present map[string]uint64, prefix string, sequence uint64) []string {
 	var gone []string
 	for key, v := range k.keys {

@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// patience is how long what was held back waits until the server is asked
+	// patience is how long messages are held back before the server is asked
 	// what is outstanding; it doubles up to maxPatience while nothing comes.
 	patience    = 50 * time.Millisecond
 	maxPatience = time.Second
-	// together is how many messages become visible at once if they wait already.
+	// together is how many waiting messages become visible at once.
 	together = 256
 	// share is the part of the time that comparing may take, if the bucket is so
 	// large that the poll interval is short for it.
@@ -33,11 +33,11 @@ func (r *reader) from() uint64 {
 type alarms struct {
 	stalled, asking, polling *time.Timer
 	wait                     time.Duration // patience
-	armed                    bool          // asking runs
-	at                       uint64        // where the reader was when the server was asked last
+	armed                    bool          // the timer asking is running
+	at                       uint64        // where the reader was when the server was last asked
 }
 
-// read takes what the consumer sends until something ends that.
+// read handles what the consumer sends until something ends it.
 func (r *reader) read(ctx context.Context, deliveries <-chan delivery, interval time.Duration) error {
 	if err := r.ask(ctx); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (r *reader) read(ctx context.Context, deliveries <-chan delivery, interval 
 	}
 }
 
-// step waits for the next thing to happen, and does it.
+// step waits for the next event, and handles it.
 func (r *reader) step(ctx context.Context, deliveries <-chan delivery, interval time.Duration, a *alarms) error {
 	select {
 	case d := <-deliveries:
@@ -77,7 +77,7 @@ func (r *reader) step(ctx context.Context, deliveries <-chan delivery, interval 
 	case <-a.stalled.C:
 		a.stalled.Reset(r.stall)
 		if r.busy() || len(deliveries) > 0 {
-			return nil // they came while a request was under way
+			return nil // they came while a request was running
 		}
 		return fmt.Errorf("%w: nothing received for %v", stream.ErrStalled, r.stall)
 	case <-ctx.Done():
@@ -85,8 +85,8 @@ func (r *reader) step(ctx context.Context, deliveries <-chan delivery, interval 
 	}
 }
 
-// busy says whether so much came since the last delivery, and since it was asked
-// last, that a large value is on its way.
+// busy reports whether so many bytes arrived since the last delivery, and since
+// it was last called, that a large value is on its way.
 func (r *reader) busy() bool {
 	before := r.heard
 	r.heard = r.meter.received.Load()
@@ -107,7 +107,7 @@ func (r *reader) takeAll(d delivery, deliveries <-chan delivery) error {
 	}
 }
 
-// arm lets the server be asked after a while, if something is held back.
+// arm schedules a question to the server, if something is held back.
 func (a *alarms) arm(settled bool) {
 	switch {
 	case settled && a.armed:
@@ -119,7 +119,7 @@ func (a *alarms) arm(settled bool) {
 	}
 }
 
-// asked notes that the server is asked, and where the reader was.
+// asked records that the server is asked, and where the reader was.
 func (a *alarms) asked(at uint64) {
 	a.armed = false
 	a.wait = min(2*a.wait, maxPatience)

@@ -12,10 +12,10 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Time is free in these tests: the reader, in a bubble, with a bucket that is
-// under control.
+// Time is virtual in these tests: the reader runs in a bubble, with a bucket
+// that the test controls.
 
-// following is a reader that runs.
+// following is a running reader.
 type following struct {
 	*bench
 	deliveries chan delivery
@@ -33,7 +33,7 @@ func follow(t *testing.T, b *fakeBucket) *following {
 	return f
 }
 
-// come lets a message come.
+// come delivers a message.
 func (f *following) come(d delivery, pending uint64) {
 	f.number++
 	d.number, d.pending = f.number, pending
@@ -41,7 +41,7 @@ func (f *following) come(d delivery, pending uint64) {
 	synctest.Wait()
 }
 
-// beat lets heartbeats come for a while.
+// beat delivers heartbeats for a while.
 func (f *following) beat(d time.Duration) {
 	for until := time.Now().Add(d); time.Now().Before(until); {
 		<-time.After(time.Second)
@@ -50,7 +50,7 @@ func (f *following) beat(d time.Duration) {
 	}
 }
 
-// alive lets heartbeats come until end is called.
+// alive delivers heartbeats until end is called.
 func (f *following) alive() (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -67,7 +67,7 @@ func (f *following) alive() (end func()) {
 	return func() { cancel(); <-ended }
 }
 
-// gaveUp demands that the reader ends with an error after a time.
+// gaveUp requires that the reader ends with an error after a time.
 func (f *following) gaveUp(want error, text string, after time.Duration) {
 	f.t.Helper()
 	err := <-f.ended
@@ -102,8 +102,8 @@ func TestBusyLineIsNotSilent(t *testing.T) {
 			f.reader.meter.received.Add(busy)
 		}
 		f.told("commit 0")
-		// That the line is silent is noticed after 4 s, or 4 s later if it was
-		// busy in the first of them.
+		// The silence is noticed after 4 s, or 4 s later if the line was busy
+		// in the first of them.
 		err := <-f.ended
 		if took := time.Since(f.began); !errors.Is(err, stream.ErrStalled) || took < 64*time.Second || took > 68*time.Second {
 			t.Errorf("ended with %v after %v", err, took)
@@ -120,7 +120,7 @@ func TestHeartbeatsAreEnough(t *testing.T) {
 	})
 }
 
-// A consumer that is there, and does not send what the bucket has.
+// A consumer that is alive, but does not send what the bucket has.
 func TestStuckConsumer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFakeBucket()
@@ -128,13 +128,13 @@ func TestStuckConsumer(t *testing.T) {
 		f.told("commit 0")
 		b.write("a")
 		defer f.alive()()
-		// Noticed at the first look, after 5 s, and given up at the next, when it
-		// has sent nothing for longer than 4 s.
+		// Noticed at the first check, after 5 s, and given up at the next, when
+		// it has sent nothing for longer than 4 s.
 		f.gaveUp(stream.ErrStalled, "newest message has sequence 1, and nothing came after 0", 10*time.Second)
 	})
 }
 
-// A snapshot that does not go on, too.
+// A snapshot that makes no progress is noticed, too.
 func TestStuckSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFakeBucket()
@@ -149,7 +149,7 @@ func TestStuckSnapshot(t *testing.T) {
 	})
 }
 
-// What is held back is asked about soon, and not all the time.
+// The server is asked about held-back messages soon, but not all the time.
 func TestHeldBackIsAskedAbout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFakeBucket()

@@ -7,22 +7,23 @@ import (
 	"time"
 )
 
-// meter counts what comes on a connection. A slow line that is busy with large
-// values is not silent, though heartbeats and answers come late, behind them.
+// meter counts the bytes received on a connection. A slow line that is busy
+// with large values is not silent, though heartbeats and answers come late,
+// behind them.
 //
 // Safe for concurrent use.
 type meter struct{ received atomic.Int64 }
 
-// busy is how many bytes within the time of a stall say that values are on their
+// busy is how many bytes within the stall time indicate that values are on their
 // way; heartbeats and answers are fewer.
 const busy = 16 << 10
 
-// silences is for how many times the time of a stall an answer may be waited for,
-// however busy the line is.
+// silences is how many times the stall time an answer may take, however busy the
+// line is.
 const silences = 15
 
-// limited gives a request its time: the answer must come within limit, or more
-// within each limit until it does.
+// limited sets a request's time limit: the answer must come within limit, or
+// more bytes within each limit until it does.
 func (m *meter) limited(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, silences*limit)
 	ended := make(chan struct{})
@@ -54,8 +55,8 @@ func (m *meter) awaitSilence(ctx context.Context, limit time.Duration) {
 	}
 }
 
-// meteredConn is a connection whose bytes are counted, and that needs its context
-// no more once it is closed.
+// meteredConn is a connection whose bytes are counted, and that no longer needs
+// its context once it is closed.
 type meteredConn struct {
 	net.Conn
 	meter *meter

@@ -27,7 +27,7 @@ func fails(t *testing.T, s *Source) error {
 	return r.err
 }
 
-// gone waits for the end of a run, and demands that it was noticed soon.
+// gone waits for the end of a run, and requires that it ended soon.
 func (r *run) gone(want error, soon time.Duration) {
 	r.t.Helper()
 	began := time.Now()
@@ -61,7 +61,8 @@ func TestStalledConnectionIsNoticed(t *testing.T) {
 	r := start(t, src, nil).has()
 	proxy.Stall()
 	r.gone(stream.ErrStalled, 4*time.Second)
-	// Nor does a server that takes the connection, and says nothing, hold up.
+	// A server that accepts the connection, and sends nothing, causes no delay
+	// either.
 	began := time.Now()
 	if err := fails(t, src); !errors.Is(err, stream.ErrStalled) || time.Since(began) > 10*time.Second {
 		t.Errorf("gave up after %v: %v", time.Since(began), err)
@@ -71,7 +72,7 @@ func TestStalledConnectionIsNoticed(t *testing.T) {
 	start(t, src, r).has("a", "1")
 }
 
-// The consumer is gone, and the server and the connection are well.
+// The consumer is gone, while the server and the connection are fine.
 func TestDeletedConsumerIsNoticed(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, s := shared(t, jetstream.KeyValueConfig{})
@@ -110,7 +111,7 @@ func TestDeletedBucketIsNoticed(t *testing.T) {
 	}
 }
 
-// A bucket that is deleted and made again at once, and has grown beyond the old
+// A bucket that is deleted and immediately recreated, and has outgrown the old
 // one before the gateway looks.
 func TestBucketMadeAgainWhileAway(t *testing.T) {
 	b, s := shared(t, jetstream.KeyValueConfig{})
@@ -126,7 +127,7 @@ func TestBucketMadeAgainWhileAway(t *testing.T) {
 	}
 }
 
-// Several servers: those that are not there, or say nothing, are passed over.
+// Several servers: those that are down, or silent, are skipped.
 func TestFailOver(t *testing.T) {
 	b, _ := shared(t, jetstream.KeyValueConfig{})
 	b.must(b.put("a", "1"))
@@ -165,7 +166,7 @@ func TestServerThatIsNone(t *testing.T) {
 	}
 }
 
-// greeter says something to each client and hangs up.
+// greeter sends something to each client and hangs up.
 func greeter(t *testing.T, greeting string) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -200,7 +201,7 @@ func TestStreamThatIsNoBucket(t *testing.T) {
 	}
 }
 
-// Watch ends at once with its context, whatever it is doing.
+// Watch ends immediately with its context, whatever it is doing.
 func TestEndWhileConnecting(t *testing.T) {
 	proxy := faultproxy.New(t, server(t).Addr())
 	proxy.Stall()

@@ -34,7 +34,7 @@ func TestVanishedNewestKey(t *testing.T) {
 	n.told("-x@0", "commit 3")
 }
 
-// The marker of a delete that vanishes is not told: the key is gone already.
+// A vanishing marker of a delete is not reported: the key is gone already.
 func TestVanishedMarker(t *testing.T) {
 	n := live(t)
 	d := n.bucket.write("a")
@@ -49,7 +49,7 @@ func TestVanishedMarker(t *testing.T) {
 	}
 }
 
-// What has been written and not come yet makes the numbers differ.
+// Messages that are written but not yet delivered make the numbers differ.
 func TestPollDoesNotMistakeWhatIsOnItsWay(t *testing.T) {
 	n := live(t)
 	x := n.bucket.write("x")
@@ -62,7 +62,7 @@ func TestPollDoesNotMistakeWhatIsOnItsWay(t *testing.T) {
 	}
 }
 
-// Keys that never came are a reason to begin anew.
+// Keys that never came are a reason to start over.
 func TestPollFindsWhatNeverCame(t *testing.T) {
 	n := live(t)
 	n.bucket.messages["unknown"] = 1
@@ -72,7 +72,7 @@ func TestPollFindsWhatNeverCame(t *testing.T) {
 	}
 }
 
-// Of a narrowed watch others' writes are progress.
+// In a narrowed watch, writes to other keys are progress.
 func TestPollIsProgress(t *testing.T) {
 	n := live(t)
 	n.bucket.now.alone = false
@@ -113,8 +113,8 @@ func TestResumeOfNothingNew(t *testing.T) {
 	}
 }
 
-// All that happened meanwhile becomes visible at once, since some of it was
-// replaced by what came later.
+// Everything that happened meanwhile becomes visible at once, since some of
+// it was replaced by what came later.
 func TestResumeIsOneCommit(t *testing.T) {
 	before := live(t)
 	before.bucket.write("x")
@@ -124,10 +124,10 @@ func TestResumeIsOneCommit(t *testing.T) {
 	n.send(y, 1)
 	n.told("y=3@3")
 	n.send(x, 0)
-	n.told("x=4@4", "horizon 5", "commit 4", "status in_sync") // of 2 nobody knows whether x was written over
+	n.told("x=4@4", "horizon 5", "commit 4", "status in_sync") // message 2 may have been an overwritten x
 }
 
-// What was written and vanished meanwhile, nobody here ever heard of.
+// A key that was written and vanished meanwhile was never seen here.
 func TestResumeAdmitsWhatItMissed(t *testing.T) {
 	before := live(t)
 	before.bucket.write("k")
@@ -150,14 +150,14 @@ func TestResumeFindsWhatVanished(t *testing.T) {
 	before := live(t)
 	before.send(before.bucket.write("b"), 0)
 	before.bucket.vanish("a")
-	c := before.bucket.write("c") // so that the number of keys is what it was
+	c := before.bucket.write("c") // so that the number of keys is unchanged
 	n := before.resuming()
 	n.ask()
 	n.send(c, 0)
 	n.told("c=3@3", "-a@0", "commit 3", "status in_sync")
 }
 
-// What comes while the reader resumes must not hide that something vanished.
+// What arrives while the reader resumes must not hide that something vanished.
 func TestResumeIsNotFooledByTheNumber(t *testing.T) {
 	before := live(t)
 	before.send(before.bucket.write("b"), 0)
@@ -171,7 +171,7 @@ func TestResumeIsNotFooledByTheNumber(t *testing.T) {
 	n.told("c=3@3", "-a@0", "commit 3")
 }
 
-// A message that is at a sequence from before and younger than all from before
+// A message with a known sequence that is younger than all earlier ones
 // belongs to a bucket that was restored, and written to since.
 func TestRestoredBucket(t *testing.T) {
 	before := live(t)
@@ -186,7 +186,7 @@ func TestRestoredBucket(t *testing.T) {
 	}
 }
 
-// What was known before the snapshot stays known if nothing vanished.
+// What was known before the snapshot remains known if nothing vanished.
 func TestPositionsFromBeforeASnapshot(t *testing.T) {
 	for _, vanishes := range []bool{false, true} {
 		before := live(t)

@@ -9,20 +9,20 @@ import (
 )
 
 // reader turns what one consumer sends into the calls of a Sink, and decides when
-// what it has read is a state that there was.
+// what it has read is a state that existed.
 //
 // Owned by the goroutine that runs Watch.
 type reader struct {
 	// Static after construction.
 	bucket asked
 	sink   stream.Sink
-	begin  state  // the bucket when it was looked at first
+	begin  state  // the bucket when it was first read
 	old    *known // what was known before; nil: nothing
 	filter string // the subjects that are watched
-	resume bool   // begins behind a position, not with the last message of each key
+	resume bool   // starts behind a position, not with the last message of each key
 	stall  time.Duration
 	meter  *meter // of the connection
-	// complete is called when a snapshot is.
+	// complete is called when a snapshot is complete.
 	complete func()
 
 	known  *known
@@ -35,36 +35,36 @@ type reader struct {
 	missed bool   // sequences are missing between what was known and the first commit
 
 	swept    uint64    // what vanished while a lower sequence was the last was passed on
-	vanished *vanished // and is not passed on yet; nil: nothing
+	vanished *vanished // and not passed on yet; nil: nothing
 
 	// exact: what was read up to at is what the bucket held. See the package.
 	exact  bool
-	open   bool   // in the middle of a batch that was published as a whole
-	target uint64 // the newest message when the server was asked for it last; 0: not asked
+	open   bool   // inside a batch that was published as a whole
+	target uint64 // the newest message when the server was last asked for it; 0: not asked
 	clean  bool   // no sequence was missing since
 
 	stuck progress
-	heard int64 // bytes received when it was looked at last
+	heard int64 // bytes received at the last check
 }
 
-// asked is what a reader asks the server.
+// asked answers the requests of a reader.
 type asked interface {
 	state(ctx context.Context) (state, error)
 	keys(ctx context.Context, filter string) (state, map[string]uint64, error)
 	newest(ctx context.Context, subject string) (message, error)
 }
 
-// progress is since when the reader has been waiting for what must be there.
+// progress is since when the reader has been waiting for something that must exist.
 type progress struct {
 	at    uint64
 	heard int64 // bytes received
 	since time.Time
 }
 
-// errRestored says that the bucket is an older one, restored from a backup.
+// errRestored means that the bucket is an older one, restored from a backup.
 var errRestored = fmt.Errorf("%w: the bucket was restored from a backup", stream.ErrUnresumable)
 
-// take reads one delivery.
+// take handles one delivery.
 func (r *reader) take(d delivery) error {
 	switch d.kind {
 	case broken:
@@ -98,12 +98,12 @@ func (r *reader) apply(d delivery) error {
 	case d.kind == written:
 		return r.sink.Upsert(stream.Resource{Key: d.key, Revision: d.sequence, Value: d.value, Encoding: d.encoding})
 	case !r.live && !r.resume && (before.sequence == 0 || before.deleted):
-		return nil // the snapshot has nothing of it
+		return nil // the snapshot does not have the key
 	}
 	return r.sink.Delete(d.key, d.sequence)
 }
 
-// judge says whether the state with this message is one that there was.
+// judge decides whether the state with this message is one that existed.
 func (r *reader) judge(d delivery) {
 	follows := d.sequence == r.at+1
 	r.missed = r.missed || !r.live && !follows
@@ -119,10 +119,10 @@ func (r *reader) judge(d delivery) {
 	}
 }
 
-// settled says whether what was read may be committed.
+// settled reports whether what was read may be committed.
 func (r *reader) settled() bool { return r.exact && !r.open }
 
-// commit commits what was read, if there is anything, and it is settled.
+// commit commits what was read, if there is anything and it is settled.
 func (r *reader) commit(ctx context.Context) error {
 	if !r.settled() || r.live && !r.dirty && !r.vanished.due(r.at) {
 		return nil
@@ -149,7 +149,7 @@ func (r *reader) commit(ctx context.Context) error {
 	return nil
 }
 
-// caughtUp follows the first commit. A snapshot says so by itself.
+// caughtUp handles the first commit. A snapshot implies it.
 func (r *reader) caughtUp() error {
 	old := r.old
 	r.old = nil
@@ -161,9 +161,9 @@ func (r *reader) caughtUp() error {
 	return nil
 }
 
-// complements is called before the first commit, which must be as new as all that
-// is missing in it: of the keys that vanished while nobody read, or while the
-// snapshot was read.
+// complements is called before the first commit, which must be as new as
+// everything missing from it: the keys that vanished while nothing was read, or
+// while the snapshot was read.
 func (r *reader) complements(ctx context.Context) error {
 	switch {
 	case r.resume:
@@ -182,8 +182,8 @@ func (r *reader) complements(ctx context.Context) error {
 	return nil
 }
 
-// head asks for the last sequence, and for that of the newest message: once that has
-// come, so has everything up to the last sequence.
+// head requests the last sequence, and that of the newest message: once that message
+// has come, so has everything up to the last sequence.
 func (r *reader) head(ctx context.Context) (last, newest uint64, err error) {
 	now, err := r.bucket.state(ctx)
 	if err != nil {
@@ -193,7 +193,7 @@ func (r *reader) head(ctx context.Context) (last, newest uint64, err error) {
 	return now.last, m.sequence, err
 }
 
-// ask asks for the newest message, so that the reader knows what is outstanding.
+// ask requests the newest message, so that the reader knows what is outstanding.
 func (r *reader) ask(ctx context.Context) error {
 	newest, err := r.newest(ctx)
 	if err != nil {
@@ -206,10 +206,10 @@ func (r *reader) ask(ctx context.Context) error {
 	return r.waiting(newest)
 }
 
-// newest returns the sequence of the newest message. The last one that the stream
-// has given is not less than that, and known without a search, but may have
-// vanished: if it does not come, the server is asked to search. So it is at first,
-// since it is then that a permission which is missing should be found out.
+// newest returns the sequence of the newest message. The last sequence of the
+// stream is not below that, and known without a search, but its message may have
+// vanished: if it does not come, the server is asked to search. The first request
+// always searches, since a missing permission should be found then.
 func (r *reader) newest(ctx context.Context) (uint64, error) {
 	if r.begin.alone && r.live && (r.stuck.since.IsZero() || r.stuck.at != r.at) {
 		now, err := r.bucket.state(ctx)
@@ -219,7 +219,7 @@ func (r *reader) newest(ctx context.Context) (uint64, error) {
 	return m.sequence, err
 }
 
-// waiting notices a consumer that is there and does not send what it must.
+// waiting detects a consumer that is alive but does not send what it must.
 func (r *reader) waiting(newest uint64) error {
 	switch {
 	case r.at >= newest:
@@ -262,7 +262,7 @@ func (r *reader) poll(ctx context.Context) error {
 	return r.commit(ctx)
 }
 
-// compareFirst looks for keys that vanished while nobody read.
+// compareFirst looks for keys that vanished while nothing was read.
 func (r *reader) compareFirst(ctx context.Context) error {
 	now, err := r.bucket.state(ctx)
 	if err != nil {
@@ -278,8 +278,8 @@ func (r *reader) compareFirst(ctx context.Context) error {
 	return r.sweep(ctx, now.last)
 }
 
-// compare looks for keys that vanished, where their number says that there are
-// some, or does not say.
+// compare looks for vanished keys, if their number indicates some, or is
+// unknown.
 func (r *reader) compare(ctx context.Context, now state) error {
 	if now.alone {
 		switch {

@@ -14,8 +14,8 @@ func TestSnapshotOfNothing(t *testing.T) {
 	n.told("commit 0")
 }
 
-// A key that is written while the values before it are read is missing, until its
-// new value comes: nothing may be served before.
+// A key that is written while the values before it are read is missing until its
+// new value comes: nothing may be served before that.
 func TestSnapshotWaitsForWhatWasOvertaken(t *testing.T) {
 	b := newFakeBucket()
 	b.write("a")
@@ -29,7 +29,7 @@ func TestSnapshotWaitsForWhatWasOvertaken(t *testing.T) {
 	n.told("a=3@3", "commit 3")
 }
 
-// What the counter of the server says is not enough.
+// The server's counter alone is not enough.
 func TestSnapshotDoesNotTrustTheCounter(t *testing.T) {
 	b := newFakeBucket()
 	a, c := b.write("a"), b.write("c")
@@ -41,7 +41,7 @@ func TestSnapshotDoesNotTrustTheCounter(t *testing.T) {
 	n.told("c=2@2", "commit 2")
 }
 
-// The counter may never say that nothing is left.
+// The counter may never reach zero.
 func TestSnapshotEndsWithoutTheCounter(t *testing.T) {
 	b := newFakeBucket()
 	b.write("a")
@@ -76,7 +76,7 @@ func TestLiveGapEndsWithoutTheLastSequence(t *testing.T) {
 	n.send(a, 9)
 	n.ask() // the number is still 4
 	n.told("a=3@3")
-	n.ask() // so that the message is looked for
+	n.ask() // so that the message is searched for
 	n.told("commit 3")
 }
 
@@ -109,7 +109,7 @@ func TestSnapshotTakesBackWhatIsDeletedMeanwhile(t *testing.T) {
 	n.told("a=1@1", "c=2@2", "-a@3", "commit 3")
 }
 
-// Each message right behind the one before is a state that there was.
+// Each message right behind the one before is a state that existed.
 func TestLiveChangesOneByOne(t *testing.T) {
 	n := live(t)
 	x, y := n.bucket.write("x"), n.bucket.write("y")
@@ -118,7 +118,8 @@ func TestLiveChangesOneByOne(t *testing.T) {
 	n.told("x=2@2", "commit 2", "y=3@3", "commit 3")
 }
 
-// Where sequences are missing, messages were replaced by some that are yet to come.
+// Where sequences are missing, messages were replaced by others that are yet to
+// come.
 func TestLiveGapIsHeldBack(t *testing.T) {
 	n := live(t)
 	n.bucket.write("a")
@@ -129,7 +130,7 @@ func TestLiveGapIsHeldBack(t *testing.T) {
 	n.told("a=4@4", "commit 4")
 }
 
-// The counter may be wrong: the newest message is asked for.
+// The counter may be wrong: the newest message is requested.
 func TestLiveGapEndsWithoutTheCounter(t *testing.T) {
 	n := live(t)
 	n.bucket.write("a")
@@ -142,7 +143,7 @@ func TestLiveGapEndsWithoutTheCounter(t *testing.T) {
 	n.told("y=5@5", "commit 5")
 }
 
-// What is asked while more is replaced says nothing of that.
+// The answer says nothing about messages that are replaced after the question.
 func TestGapAfterTheQuestion(t *testing.T) {
 	n := live(t)
 	n.bucket.write("v")
@@ -184,7 +185,7 @@ func TestBatchWithoutAnEnd(t *testing.T) {
 	n.told("commit 2")
 }
 
-// Deliveries that cannot be are not taken.
+// Impossible deliveries are rejected.
 func TestReaderRefuses(t *testing.T) {
 	message := func(change func(*delivery)) func(*bench) error {
 		return func(n *bench) error {

@@ -35,7 +35,7 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// wipe takes everything from a server, and makes its bucket again.
+// wipe deletes everything on a server, and recreates its bucket.
 func wipe(s *realserver.Server, data string, w *writer) error {
 	s.Kill()
 	if err := os.RemoveAll(data); err != nil {
@@ -47,7 +47,7 @@ func wipe(s *realserver.Server, data string, w *writer) error {
 	return w.create()
 }
 
-// keep stops a server in the orderly way, copies what it has, and starts it.
+// keep stops a server in an orderly way, copies its data, and starts it.
 func keep(s *realserver.Server, data, kept string) error {
 	if err := s.Stop(); err != nil {
 		return err
@@ -58,7 +58,7 @@ func keep(s *realserver.Server, data, kept string) error {
 	return s.Restart()
 }
 
-// restore starts a server with what was kept.
+// restore starts a server with the data that was kept.
 func restore(s *realserver.Server, data, kept string) error {
 	s.Kill()
 	if err := os.RemoveAll(data); err != nil {

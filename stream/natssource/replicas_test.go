@@ -67,13 +67,13 @@ func keysOf(v stream.View) map[string]uint64 {
 	return keys
 }
 
-// visitor is a client that goes from one replica to another.
+// visitor is a client that moves from one replica to another.
 type visitor struct {
 	holds    map[string]uint64
 	position *stream.Position // nil: from nothing
 }
 
-// visit reads all that there is. The position goes over the wire.
+// visit reads everything available. The position goes over the wire.
 func (c *visitor) visit(r replica) stream.ResumeOutcome {
 	r.t.Helper()
 	s := r.Subscribe(stream.SubscribeOptions{Resume: c.position, AheadWait: 20 * time.Second})
@@ -110,7 +110,7 @@ func (c *visitor) apply(b *stream.Batch) {
 	}
 }
 
-// agrees demands that a visitor holds what a replica has.
+// agrees requires that a visitor holds what a replica has.
 func (c *visitor) agrees(r replica) {
 	r.t.Helper()
 	if want := keysOf(r.View()); !maps.Equal(c.holds, want) {
@@ -132,8 +132,8 @@ func pair(t *testing.T) (b *handle, one, two replica, proxy *faultproxy.Proxy) {
 	return b, one, two, proxy
 }
 
-// Two replicas poll at different moments, so that one has noticed that a key
-// vanished, and is behind in what was written, and the other one the reverse.
+// Two replicas poll at different moments, so one has noticed that a key
+// vanished but is behind in writes, and the other one the reverse.
 func TestReplicasPollOutOfPhase(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, one, two, _ := pair(t)
@@ -178,7 +178,7 @@ func TestReplicaThatWasCutOff(t *testing.T) {
 	c.agrees(two)
 }
 
-// A key is written and vanishes while a replica is cut off, which never hears of it.
+// A key is written and vanishes while a replica is cut off, which never sees it.
 func TestKeyThatAReplicaNeverHeardOf(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, one, two, proxy := pair(t)
@@ -201,7 +201,7 @@ func TestKeyThatAReplicaNeverHeardOf(t *testing.T) {
 	c.agrees(two)
 }
 
-// A replica that begins with a snapshot knows nothing of what vanished before.
+// A replica that starts with a snapshot knows nothing of what vanished before.
 func TestReplicaThatIsStarted(t *testing.T) {
 	b, one, _, _ := pair(t)
 	c := &visitor{}
@@ -214,8 +214,8 @@ func TestReplicaThatIsStarted(t *testing.T) {
 	c.agrees(started)
 }
 
-// Nothing is written to a bucket, or a key vanishes alone. A client that comes back
-// to its replica needs no snapshot.
+// Nothing is written to a bucket, or a key vanishes alone. A client that returns to
+// its replica needs no snapshot.
 func TestReplicaOfAnIdleBucket(t *testing.T) {
 	b, _, two, _ := pair(t)
 	c := &visitor{}
@@ -259,8 +259,8 @@ func (s *logSink) Status(state stream.State, reason string) error {
 	return nil
 }
 
-// A key is written while nobody reads, is sent, and vanishes before the names of the
-// keys are first asked for: all in one transaction.
+// A key is written while nothing is read, is sent, and vanishes before the names of
+// the keys are first requested: all in one transaction.
 func TestKeyVanishesInTheTransactionThatBringsIt(t *testing.T) {
 	before := live(t)
 	k := before.bucket.write("k")

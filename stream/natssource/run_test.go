@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// run is one Watch call under way.
+// run is one Watch call in progress.
 type run struct {
 	*streamtest.SinkRecorder
 	t      *testing.T
@@ -49,7 +49,8 @@ func (r *run) stop() *run {
 	return r
 }
 
-// until waits for what the recorder must show; it returns what is missing.
+// until waits until the recorder shows everything; missing returns what is
+// absent.
 func (r *run) until(missing func() string) {
 	r.t.Helper()
 	timeout := time.NewTimer(30 * time.Second)
@@ -73,14 +74,14 @@ func (r *run) until(missing func() string) {
 	}
 }
 
-// has waits for a state: keys and values, one after the other.
+// has waits for a state: alternating keys and values.
 func (r *run) has(pairs ...string) *run {
 	r.t.Helper()
 	r.until(func() string { return r.lacks(pairs) })
 	return r
 }
 
-// lacks says what is missing from a state.
+// lacks returns what is missing from a state.
 func (r *run) lacks(pairs []string) string {
 	want := map[string]string{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -92,7 +93,8 @@ func (r *run) lacks(pairs []string) string {
 	return ""
 }
 
-// reaches says whether a state is reached before the run or the context ends.
+// reaches reports whether a state is reached before the run or the context
+// ends.
 func (r *run) reaches(ctx context.Context, pairs ...string) bool {
 	for {
 		changed := r.Changed()
@@ -117,7 +119,7 @@ func values(s streamtest.State) map[string]string {
 	return out
 }
 
-// resets demands a number of snapshots.
+// resets requires a number of snapshots.
 func (r *run) resets(want int) *run {
 	r.t.Helper()
 	if got := r.Resets(); got != want {

@@ -15,20 +15,20 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
-// server is the server that all tests share which do not harm it.
+// server is shared by all tests that do not harm it.
 func server(t testing.TB) *realserver.Server {
 	t.Helper()
 	return realserver.Shared(t, realserver.Build(t, "nats"))
 }
 
-// ownServer is one that a test may kill, on a port and with data of its own.
+// ownServer is one that a test may kill, with its own port and data.
 func ownServer(t testing.TB, args ...string) *realserver.Server {
 	t.Helper()
 	args = append([]string{"-listen", realserver.FreeAddress(t), "-data", t.TempDir()}, args...)
 	return realserver.Start(t, realserver.Build(t, "nats"), args...)
 }
 
-// client is who writes. Its connection comes back by itself.
+// client is the writer's connection, which reconnects by itself.
 type client struct {
 	t    testing.TB
 	conn *nats.Conn
@@ -62,7 +62,7 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-// buckets counts those that were named.
+// buckets counts the names that were used.
 var buckets atomic.Int64
 
 // bucketName is one that no other test has, nor the same test when it runs again.
@@ -82,7 +82,7 @@ type handle struct {
 	config jetstream.KeyValueConfig
 }
 
-// bucket makes a bucket; what is not said is the default, but for the name.
+// bucket makes a bucket; unset fields except the name have defaults.
 func (c *client) bucket(config jetstream.KeyValueConfig) *handle {
 	c.t.Helper()
 	if config.Bucket == "" {
@@ -95,7 +95,7 @@ func (c *client) bucket(config jetstream.KeyValueConfig) *handle {
 	return &handle{client: c, KeyValue: kv, config: config}
 }
 
-// again deletes the bucket and makes it again.
+// again deletes the bucket and recreates it.
 func (h *handle) again() {
 	h.t.Helper()
 	if err := h.js.DeleteKeyValue(within(h.t), h.config.Bucket); err != nil {
@@ -104,7 +104,7 @@ func (h *handle) again() {
 	h.KeyValue = h.client.bucket(h.config).KeyValue
 }
 
-// put writes, also while the server is on its way back.
+// put writes, even while the server is coming back.
 func (h *handle) put(key, value string) error {
 	return h.insist(func(ctx context.Context) error {
 		_, err := h.Put(ctx, key, []byte(value))
@@ -112,7 +112,7 @@ func (h *handle) put(key, value string) error {
 	})
 }
 
-// putRaw is put for keys that the library refuses and the server does not.
+// putRaw is put for keys that the library rejects and the server does not.
 func (h *handle) putRaw(key, value string) error {
 	return h.publish(&nats.Msg{Subject: "$KV." + h.config.Bucket + "." + key, Data: []byte(value)})
 }
@@ -133,7 +133,7 @@ func (h *handle) remove(key string) error {
 	return h.insist(func(ctx context.Context) error { return h.Delete(ctx, key) })
 }
 
-// insist repeats what failed because the server is away.
+// insist retries what failed because the server is away.
 func (h *handle) insist(do func(context.Context) error) error {
 	for ctx := within(h.t); ; {
 		attempt, cancel := context.WithTimeout(ctx, time.Second)

@@ -19,9 +19,9 @@ type Source struct {
 
 	// Owned by Watch.
 	known    *known // nil: nothing yet
-	restored string // see epochOf; of the bucket that was made at this time:
+	restored string // see epochOf; of the bucket with this creation time:
 	made     time.Time
-	lot      string // see epochOf; drawn for each reader that begins from nothing
+	lot      string // see epochOf; random for each reader that starts from nothing
 }
 
 var (
@@ -29,8 +29,8 @@ var (
 	_ stream.DeletesUnnumbered = (*Source)(nil)
 )
 
-// New returns a Source; it connects when Watch is called. The error says what is
-// wrong with the configuration.
+// New returns a Source; it connects when Watch is called. The error reports what
+// is wrong with the configuration.
 func New(c Config) (*Source, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -52,12 +52,12 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 		return err
 	}
 	defer conn.close()
-	defer end(nil) // before close: it waits for who waits for the context
+	defer end(nil) // before close: it waits for those that wait for the context
 	return s.ended(ctx, conn, s.follow(ctx, conn, resume, sink))
 }
 
-// ended says what Watch returns: why the context ended, if it did. A request may
-// have failed a moment before the library says why the connection did.
+// ended returns the error of Watch: why the context ended, if it did. A request
+// may have failed a moment before the library reports why the connection did.
 func (s *Source) ended(ctx context.Context, conn *connection, err error) error {
 	if conn.conn.IsClosed() {
 		<-conn.closed
@@ -68,7 +68,7 @@ func (s *Source) ended(ctx context.Context, conn *connection, err error) error {
 	return s.config.failed(err)
 }
 
-// follow reads the bucket until something ends that.
+// follow reads the bucket until something ends it.
 func (s *Source) follow(ctx context.Context, conn *connection, resume stream.Resume, sink stream.Sink) error {
 	b, now, err := s.config.open(ctx, conn)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Source) follow(ctx context.Context, conn *connection, resume stream.Res
 	return err
 }
 
-// begin goes on from resume where nothing is missing, else with a snapshot.
+// begin continues from resume where nothing is missing, else with a snapshot.
 func (s *Source) begin(ctx context.Context, b *bucket, now state, resume stream.Resume, sink stream.Sink) (*reader, error) {
 	if resume.Epoch == "" {
 		s.lot = rand.Text()[:8]
@@ -122,13 +122,13 @@ func (s *Source) begin(ctx context.Context, b *bucket, now state, resume stream.
 	return r, sink.Reset(epoch)
 }
 
-// recognises says whether the message that was read last is still there.
+// recognises reports whether the message that was read last still exists.
 func (s *Source) recognises(ctx context.Context, b *bucket) (bool, error) {
 	m, err := b.at(ctx, s.known.witness.sequence)
 	return m.sequence > 0 && m.time.Equal(s.known.witness.time), err
 }
 
-// epoch names the revision order of the bucket as it is.
+// epoch names the current revision order of the bucket.
 func (s *Source) epoch(now state) string {
 	restored, lot := "", ""
 	if s.made.Equal(now.created) {
@@ -140,7 +140,7 @@ func (s *Source) epoch(now state) string {
 	return epochOf(&s.config, now.created, restored, lot)
 }
 
-// restore notes that the bucket as it is now is an older one.
+// restore records that the bucket is now an older one.
 func (s *Source) restore(now state) {
 	s.made, s.restored = now.created, fmt.Sprintf("%d@%d", now.last, now.time.UnixNano())
 }

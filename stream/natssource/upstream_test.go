@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// purge takes a key out of the stream, so that no message says that it is gone.
+// purge removes a key from the stream without leaving a message.
 func (h *handle) purge(key string) {
 	h.t.Helper()
 	s, err := h.js.Stream(within(h.t), "KV_"+h.config.Bucket)
@@ -49,7 +49,7 @@ func TestHistoryAndPurge(t *testing.T) {
 	}
 }
 
-// A key that an administrator takes out of the stream leaves no message.
+// A key that an administrator removes from the stream leaves no message.
 func TestPurgeFromTheStream(t *testing.T) {
 	b, s := shared(t, jetstream.KeyValueConfig{})
 	for _, key := range []string{"a", "b", "c", "d"} {
@@ -60,7 +60,7 @@ func TestPurgeFromTheStream(t *testing.T) {
 	first.has("b", "1", "c", "1", "d", "1").resets(1).stop()
 	b.purge("b")
 	second := start(t, s, first).has("c", "1", "d", "1").resets(0)
-	b.purge("d") // the newest message, by which the bucket is recognised
+	b.purge("d") // the newest message, which identifies the bucket
 	second.has("c", "1").stop()
 	third := start(t, s, second).has("c", "1")
 	b.must(b.put("e", "1"))
@@ -70,7 +70,7 @@ func TestPurgeFromTheStream(t *testing.T) {
 	}
 }
 
-// A reader who went away before a key vanished is told of it.
+// A reader that left before a key vanished is informed of it.
 func TestMarkersThatVanish(t *testing.T) {
 	b, s := shared(t, jetstream.KeyValueConfig{})
 	b.must(b.put("a", "1"))
@@ -101,7 +101,7 @@ func TestTTL(t *testing.T) {
 	}
 }
 
-// With markers a key that is too old leaves a message, so that all agree.
+// With markers an expired key leaves a message, so all agree.
 func TestTTLWithMarkers(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, s := shared(t, jetstream.KeyValueConfig{LimitMarkerTTL: time.Second}, func(c *Config) { c.PollInterval = time.Hour })
@@ -128,7 +128,7 @@ func TestKeys(t *testing.T) {
 	b.must(b.put("eu.b.price", "2"))
 	b.must(b.remove("us.a.price"))
 	r.has("eu.a.price", "1", "eu.b.price", "2")
-	r.until(func() string { // others' writes are progress
+	r.until(func() string { // writes to other keys are progress
 		if got := r.Resume().Revision; got != 5 {
 			return fmt.Sprintf("revision %d, want 5", got)
 		}

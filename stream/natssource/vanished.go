@@ -6,24 +6,26 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// vanished is keys that the server has no message of any more, and that are still
-// to be deleted. A key may have vanished at any moment until the server had named
-// all others. So it is deleted together with everything that the bucket had taken
-// by then, or a reader that saw that at another replica would not be told.
+// vanished is keys of which the server no longer has a message, and that are
+// still to be deleted. A key may have vanished at any moment until the server had
+// named all others. So it is deleted together with everything that the bucket had
+// stored by then, or a reader that saw that state at another replica would miss
+// it.
 //
 // Static after construction.
 type vanished struct {
 	keys   []string
 	bound  uint64 // of the sequences that they had
-	before uint64 // last sequence before they were looked for
+	before uint64 // last sequence before the search for them
 	last   uint64 // last sequence after that
 	newest uint64 // newest message after that
 }
 
-// due says whether all has come that the bucket had when the keys were missing.
+// due reports whether everything has come that the bucket had when the keys were
+// missing.
 func (v *vanished) due(at uint64) bool { return v != nil && at >= v.newest }
 
-// sweep asks for the names of all keys, and so finds those that vanished without a
+// sweep requests the names of all keys, and so finds those that vanished without a
 // message. before is a sequence that was the last one before.
 func (r *reader) sweep(ctx context.Context, before uint64) error {
 	now, present, err := r.bucket.keys(ctx, r.filter)
@@ -42,8 +44,8 @@ func (r *reader) sweep(ctx context.Context, before uint64) error {
 	return err
 }
 
-// sweptTo notes that all was passed on that vanished while the last sequence was
-// below one.
+// sweptTo records that everything was passed on that vanished while the last
+// sequence was below one.
 func (r *reader) sweptTo(sequence uint64) {
 	if sequence > r.swept {
 		r.swept, r.dirty = sequence, true
@@ -75,9 +77,10 @@ func (r *reader) deleteVanished() error {
 	return nil
 }
 
-// admit says that a reader which resumed may have missed keys that were written and
-// vanished while nobody read, if sequences are missing: another replica may have
-// passed them on. Where keys vanish by themselves no other one has the same epoch.
+// admit reports that a resumed reader may have missed keys that were written and
+// vanished while nothing was read, if sequences are missing: another replica may
+// have passed them on. Where keys vanish by themselves no other replica has the
+// same epoch.
 func (r *reader) admit(now state) error {
 	if now.forgets || !r.missed && now.last == r.at {
 		return nil

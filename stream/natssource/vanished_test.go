@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// sweptTo demands what was said of vanished keys with the last commit.
+// sweptTo requires what was reported of vanished keys with the last commit.
 func (n *bench) sweptTo(want uint64) {
 	n.t.Helper()
 	if got := n.sink.sweptTo(); got != want {
@@ -13,9 +13,9 @@ func (n *bench) sweptTo(want uint64) {
 	}
 }
 
-// What vanished while a snapshot was read is not in it, so it is as new as what
-// the bucket had taken by then. What vanished before the consumer was made, is
-// known.
+// What vanished while a snapshot was read is not in it, so the snapshot is as
+// new as what the bucket had stored by then. What vanished before the consumer
+// was made is known.
 func TestSnapshotIsAsNewAsWhatVanishedMeanwhile(t *testing.T) {
 	b := newFakeBucket()
 	a := b.write("a")
@@ -36,8 +36,8 @@ func TestSnapshotIsAsNewAsWhatVanishedMeanwhile(t *testing.T) {
 	n.sweptTo(4)
 }
 
-// Each poll says how far what vanished is known, also if nothing did, and is silent
-// if that is known already.
+// Each poll reports how far vanished keys are known, even if there were none, and
+// reports nothing if that is known already.
 func TestPollSaysHowFarItLooked(t *testing.T) {
 	n := live(t)
 	n.sweptTo(1)
@@ -52,7 +52,7 @@ func TestPollSaysHowFarItLooked(t *testing.T) {
 	n.told()
 }
 
-// crowdedBucket takes another message while it names the keys.
+// crowdedBucket stores another message while it names the keys.
 type crowdedBucket struct {
 	*fakeBucket
 	comes func()
@@ -64,8 +64,9 @@ func (b crowdedBucket) keys(ctx context.Context, filter string) (state, map[stri
 	return now, present, err
 }
 
-// A key that is not named may have vanished when the names were all but complete:
-// a reader at another replica may have seen all that the bucket had by then.
+// A key that is not named may have vanished when the list of names was nearly
+// complete: a reader at another replica may have seen everything that the bucket
+// had by then.
 func TestVanishedKeyIsAsNewAsTheNames(t *testing.T) {
 	n := live(t)
 	n.send(n.bucket.write("j"), 0)
@@ -96,7 +97,7 @@ func TestVanishedKeyComesBack(t *testing.T) {
 	n.sweptTo(2)
 }
 
-// What was to be waited for vanishes as well.
+// The message that was waited for vanishes as well.
 func TestVanishedKeyIsNotForgotten(t *testing.T) {
 	n := live(t)
 	n.send(n.bucket.write("j"), 0)
@@ -112,7 +113,7 @@ func TestVanishedKeyIsNotForgotten(t *testing.T) {
 	n.sweptTo(3)
 }
 
-// A reader that comes back says at once what it knew, and what it finds out.
+// A returning reader reports at once what it knew, and what it finds out.
 func TestResumeSaysHowFarItLooked(t *testing.T) {
 	before := live(t)
 	before.send(before.bucket.write("b"), 0)

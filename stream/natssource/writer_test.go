@@ -15,8 +15,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
-// writer writes to a bucket without trying again: an error means that the outcome
-// is unknown. It is used by one goroutine at a time.
+// writer writes to a bucket without retrying: an error means that the outcome is
+// unknown. It is used by one goroutine at a time.
 type writer struct {
 	t      testing.TB
 	server *realserver.Server
@@ -25,7 +25,7 @@ type writer struct {
 	closed chan struct{}
 }
 
-// connect returns a connection, which does not come back by itself.
+// connect returns a connection that does not reconnect.
 func (w *writer) connect() (*nats.Conn, error) {
 	if w.conn != nil && w.conn.IsConnected() {
 		return w.conn, nil
@@ -126,7 +126,7 @@ func (w *writer) keyValue(ctx context.Context) (jetstream.KeyValue, error) {
 	return js.KeyValue(ctx, w.config.Bucket)
 }
 
-// create makes the bucket, and before that takes away the one that there is.
+// create makes the bucket, after deleting the existing one.
 func (w *writer) create() error {
 	js, err := w.jetstream()
 	if err != nil {
