@@ -8,12 +8,13 @@ import (
 	"google.golang.org/grpc/resolver"
 )
 
-// WantAddress says what ValidAddress takes, for a person who wrote another one.
+// WantAddress describes what ValidAddress accepts, for a user who wrote something
+// else.
 const WantAddress = `host:port, such as "backend:9000" or "dns:///backend:9000", with a port from 1 to 65535`
 
-// ValidAddress says whether a server can be at an address: host:port, which gRPC
-// looks up by dns, or one in gRPC's notation with a scheme that is built in. A port
-// is required, since the one that gRPC would take, 443, is hardly ever meant.
+// ValidAddress reports whether a server can be at an address: host:port, which gRPC
+// resolves by DNS, or one in gRPC's notation with a built-in scheme. A port is
+// required, since gRPC's default, 443, is hardly ever meant.
 func ValidAddress(address string) bool {
 	scheme, rest, found := strings.Cut(address, ":")
 	switch {

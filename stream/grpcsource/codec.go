@@ -8,7 +8,7 @@ import (
 
 // codec is gRPC's own, but remembers that a message could not be read: gRPC
 // reports that with the same code as other internal errors. Used by one call,
-// on the goroutine that receives.
+// on the receiving goroutine.
 type codec struct {
 	encoding.CodecV2
 	bad error

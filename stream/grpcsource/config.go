@@ -20,13 +20,13 @@ const (
 	// embedded store accepts.
 	DefaultMaxMessageBytes = 16 << 20
 	// DefaultKeepalive is longer than the five minutes that gRPC servers
-	// demand between pings unless they are told otherwise.
+	// require between pings by default.
 	DefaultKeepalive = 6 * time.Minute
 	// MinKeepalive is the shortest interval that gRPC clients may use (gRFC A8).
 	MinKeepalive = 10 * time.Second
 )
 
-// Config says which watch of which server is followed, and how.
+// Config specifies which watch of which server is followed, and how.
 type Config struct {
 	// Address of the server in gRPC's notation, for instance
 	// "dns:///backend:9000" or "127.0.0.1:9000". Not needed with Conn.
@@ -47,8 +47,8 @@ type Config struct {
 	// seconds. 0: DefaultKeepalive; at least MinKeepalive; negative: no pings.
 	// Servers end connections that ping more often than they allow.
 	Keepalive time.Duration
-	// StallAfter is how long an upstream that is connected may send nothing at
-	// all. It needs an upstream that sends bookmarks at shorter intervals. 0: for ever.
+	// StallAfter is how long a connected upstream may send nothing. It needs an
+	// upstream that sends bookmarks at shorter intervals. 0: forever.
 	StallAfter time.Duration
 	// MaxMessageBytes is the size of the largest event accepted. 0: DefaultMaxMessageBytes.
 	MaxMessageBytes int
@@ -98,8 +98,9 @@ func (c *Config) checkMetadata() error {
 }
 
 // withoutSecrets hides metadata in a text that the upstream may have written: a
-// refusal may repeat the very token that it refuses. Of "Bearer x" it hides x as
-// well. What is shorter than any secret stays, or it would be hidden everywhere.
+// rejection may repeat the very token that it rejects. Of "Bearer x" it hides x
+// as well. Anything shorter than a secret stays, or it would be hidden
+// everywhere.
 func (c *Config) withoutSecrets(text string) string {
 	const shortest = 6
 	for _, value := range c.Metadata {
@@ -121,7 +122,7 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// target is the upstream as it stands in messages.
+// target is the upstream as messages name it.
 func (c *Config) target() string {
 	if c.Conn != nil {
 		return "in process"

@@ -13,9 +13,9 @@ import (
 const pingTimeout = 20 * time.Second
 
 // dial prepares a connection; the first call makes it. Each Watch call has its
-// own: a ClientConn that lives on backs off by its own clock, for up to two
-// minutes, and would answer from that while the upstream is back already. The
-// back-off is ingest's.
+// own: a long-lived ClientConn backs off on its own schedule, for up to two
+// minutes, and would still fail calls when the upstream is back already. The
+// back-off is left to ingest.
 func (c *Config) dial() (*grpc.ClientConn, error) {
 	return grpc.NewClient(c.Address, c.dialOptions()...)
 }
@@ -40,7 +40,7 @@ func (c *Config) dialOptions() []grpc.DialOption {
 	return options
 }
 
-// connect returns what calls are made on, and what ends it.
+// connect returns the connection for calls, and a function that ends it.
 func (c *Config) connect() (grpc.ClientConnInterface, func(), error) {
 	if c.Conn != nil {
 		return c.Conn, func() {}, nil

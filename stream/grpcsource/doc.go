@@ -5,7 +5,7 @@
 // # What the upstream must send
 //
 // reset, the snapshot's upserts, end_of_snapshot, then every change in its own
-// order. That is all. What an upstream may do beyond it is used:
+// order. Nothing else is required. Optional features are used if present:
 //
 //   - Positions "watch@epoch-R" name the revision order, so that all replicas
 //     agree on it, make the watch resumable, and mark where a transaction ends:
@@ -18,16 +18,16 @@
 //     between catching_up and the next bookmark is one transaction.
 //   - bookmark is progress.
 //   - goodbye ends the stream; its retry_ms is the least time until the next
-//     connection, up to 30 seconds. It is not kept for max_age: that upstream
-//     is well, and waiting would make the watch stale for nothing.
+//     connection, up to 30 seconds. It is ignored for max_age: that upstream
+//     is healthy, and waiting would make the watch stale for nothing.
 //
-// # What is refused
+// # What is rejected
 //
-// A message that breaks the contract ends the connection with
-// [stream.ErrInvalid] and says which event it was and what would be right: an
+// A message that violates the protocol ends the connection with
+// [stream.ErrInvalid], which names the event and says what would be right: an
 // event before reset, a value that is not JSON, a revision 0, a position of
 // another watch, another epoch without a reset, an empty message, fewer
-// resources than end_of_snapshot counts. Event types and states that are not
-// known are ignored, as the protocol demands. Order is not judged here but by
-// ingest, as for every source.
+// resources than end_of_snapshot counts. Unknown event types and states are
+// ignored, as the protocol requires. Order is not checked here but by ingest,
+// as for every source.
 package grpcsource

@@ -10,7 +10,7 @@ import (
 
 // epochs translates between the upstream's names of its revision orders and
 // ours. They are the same, so that every replica agrees. Only for a narrowed
-// watch ours says by which prefix, since an upstream need not narrow: positions
+// watch ours includes the prefix, since an upstream need not narrow: positions
 // of one prefix must not be resumed under another.
 type epochs struct {
 	// Static after construction.
@@ -30,7 +30,7 @@ func newEpochs(c *Config) epochs {
 	return e
 }
 
-// enter notes the upstream's epoch and returns ours. "": it has none.
+// enter records the upstream's epoch and returns ours. "": it has none.
 func (e *epochs) enter(upstream string) string {
 	e.upstream = upstream
 	return e.ours()
@@ -43,14 +43,14 @@ func (e *epochs) ours() string {
 	return stream.CanonicalEpoch(e.upstream + e.suffix)
 }
 
-// resume returns the position to ask for; false if there is nothing that the
+// resume returns the position to ask for; false if there is none that the
 // upstream could resume from.
 func (e *epochs) resume(from stream.Resume) (p stream.Position, ok bool) {
 	if from.Epoch == "" || from.Epoch == e.fallback {
 		return p, false
 	}
 	if from.Epoch != e.ours() {
-		if e.suffix != "" { // not our last one; its name with the upstream is not known
+		if e.suffix != "" { // not our last one; the upstream's name for it is unknown
 			return p, false
 		}
 		e.upstream = from.Epoch

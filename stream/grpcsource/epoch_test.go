@@ -15,7 +15,7 @@ func epochsOf(t *testing.T, prefix string) *epochs {
 	return &s.epochs
 }
 
-// What a source resumes from is what it called the upstream's order before.
+// A source resumes from the upstream's previous name of the order.
 func TestEpochRoundTrip(t *testing.T) {
 	for _, prefix := range []string{"", "web/"} {
 		for _, upstream := range []string{"e1", "5f3a9c1e0000.12345678", "x23456789012345678901234"} {
@@ -57,7 +57,7 @@ func TestEpochThatCannotBeResumed(t *testing.T) {
 	}
 }
 
-// A source that is new in the process can go on from what an older one read.
+// A source that is new in the process can resume where an older one stopped.
 func TestEpochOfAnotherSource(t *testing.T) {
 	p, ok := epochsOf(t, "").resume(stream.Resume{Epoch: "e1", Revision: 7})
 	if !ok || p.String() != "services@e1-7" {

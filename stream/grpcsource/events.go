@@ -26,8 +26,8 @@ func (r *reader) delete(m *pb.Delete) error {
 	return r.change(change{resource: stream.Resource{Key: key, Revision: m.GetRevision()}, deleted: true})
 }
 
-// resource checks a resource as it came. Its value stays what the message
-// holds: nobody else has the message.
+// resource checks a received resource. Its value aliases the message,
+// which has no other user.
 func (r *reader) resource(m *pb.Resource) (stream.Resource, error) {
 	if m == nil {
 		return stream.Resource{}, r.invalid("upsert without a resource")
@@ -56,8 +56,8 @@ func (r *reader) key(wire, encoding string) (string, error) {
 	return key, nil
 }
 
-// change passes a change on, and remembers it while the epoch is not known. An
-// upstream need not narrow: what is outside of the prefix is left out.
+// change passes a change on, and stores it while the epoch is unknown. An
+// upstream need not narrow: keys outside the prefix are left out.
 func (r *reader) change(c change) error {
 	switch {
 	case r.phase == opening:
@@ -83,12 +83,13 @@ func (r *reader) pass(c change) error {
 }
 
 // status passes on the upstream's freshness. Catching up is that of a
-// subscriber, in this case ours: it only says that a transaction begins.
+// subscriber, in this case ours: it only marks the start of a
+// transaction.
 func (r *reader) status(m *pb.Status) error {
 	state, known := stream.ParseState(m.GetState())
 	switch {
 	case !known:
-		return nil // a newer server's
+		return nil // from a newer server
 	case state == stream.CatchingUp:
 		r.catchUp = true
 		return nil
@@ -97,7 +98,7 @@ func (r *reader) status(m *pb.Status) error {
 	return r.sink.Status(state, reason(state, m.GetReason()))
 }
 
-// reason is the upstream's, or the state by name; ingest adds who said so.
+// reason is the upstream's, or the name of the state; ingest adds the origin.
 func reason(state stream.State, upstream string) string {
 	if state == stream.InSync || upstream != "" {
 		return upstream
@@ -105,8 +106,8 @@ func reason(state stream.State, upstream string) string {
 	return state.String()
 }
 
-// goodbye ends the call: in good order, unless the upstream does not want to
-// serve us any more.
+// goodbye ends the call: in good order, unless the upstream no longer wants
+// to serve us.
 func (r *reader) goodbye(m *pb.Goodbye) error {
 	r.retry = time.Duration(m.GetRetryMs()) * time.Millisecond
 	switch reason := stream.GoodbyeReason(m.GetReason()); reason {
@@ -157,7 +158,8 @@ func (r *reader) endOfSnapshot(m *pb.EndOfSnapshot) error {
 	return r.sink.Status(stream.InSync, "")
 }
 
-// endsTransaction says whether all up to a revision has been received.
+// endsTransaction reports whether everything up to a revision has been
+// received.
 func (r *reader) endsTransaction(m *pb.WatchListResponse, place *stream.Position) (revision uint64, ends bool) {
 	progress, ends := marker(m)
 	switch {

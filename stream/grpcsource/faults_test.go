@@ -15,7 +15,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// declare follows an upstream with a watch of a registry that is impatient.
+// declare follows an upstream with a watch of a registry with short timeouts.
 func declare(t *testing.T, u *upstream, c Config) *stream.Watch {
 	t.Helper()
 	c.Address, c.Watch = u.address, "services"
@@ -36,7 +36,7 @@ func declare(t *testing.T, u *upstream, c Config) *stream.Watch {
 	return w
 }
 
-// subscriber follows a watch and keeps what it was told.
+// subscriber follows a watch and keeps what it received.
 type subscriber struct {
 	t      *testing.T
 	sub    *stream.Subscription
@@ -51,7 +51,7 @@ func subscribe(t *testing.T, w *stream.Watch) *subscriber {
 	return s
 }
 
-// until reads whole flushes until one holds an event that is wanted.
+// until reads whole flushes until one contains a wanted event.
 func (s *subscriber) until(what string, wanted func(stream.Event) bool) {
 	s.t.Helper()
 	timeout := time.NewTimer(10 * time.Second)
@@ -99,7 +99,7 @@ func (s *subscriber) untilKey(key string) {
 	s.until("upsert of "+key, func(e stream.Event) bool { return e.Type == stream.Upsert && e.Resource.Key == key })
 }
 
-// resets are the reasons of the resets so far.
+// resets returns the reasons of the resets so far.
 func (s *subscriber) resets() (reasons []string) {
 	for _, e := range s.events {
 		if e.Type == stream.Reset {
@@ -116,7 +116,7 @@ func first(more ...*message) []*message {
 	}, more...)
 }
 
-// A fault is met by a subscriber that has the first snapshot. What it sees: that
+// A fault hits a subscriber that has the first snapshot. The subscriber sees that
 // the watch is stale (operators see why), then exactly what changed, and no reset.
 func TestFaultsAreReportedAndOutlived(t *testing.T) {
 	tests := map[string]struct {

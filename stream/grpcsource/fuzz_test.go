@@ -18,7 +18,7 @@ func delimited(events ...*message) []byte {
 	return out.Bytes()
 }
 
-// undelimited reads messages up to the first that cannot be read.
+// undelimited reads messages up to the first unreadable one.
 func undelimited(wire []byte) (events []*message) {
 	in := bytes.NewReader(wire)
 	for in.Len() > 0 {

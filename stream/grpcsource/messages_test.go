@@ -7,7 +7,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// The events of an upstream, in the words of the protocol.
+// The events of an upstream, in terms of the protocol.
 
 type message = pb.WatchListResponse
 
@@ -51,16 +51,16 @@ func goodbye(reason string, retryMS uint32) *message {
 	return &message{Event: &pb.WatchListResponse_Goodbye{Goodbye: &pb.Goodbye{Reason: reason, RetryMs: retryMS}}}
 }
 
-// at puts a position on an event.
+// at sets the position of an event.
 func at(position string, m *message) *message {
 	m.Position = position
 	return m
 }
 
-// calls is a Sink that writes down what it is called with, in one line each.
+// calls is a Sink that records its calls, in one line each.
 type calls struct {
 	lines []string
-	fail  string // the call that fails, as it would be written down
+	fail  string // the call that fails, as it would be recorded
 }
 
 func (c *calls) add(format string, args ...any) error {

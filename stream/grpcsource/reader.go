@@ -11,11 +11,11 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// phase is where in the protocol the upstream is.
+// phase is the upstream's position in the protocol.
 type phase uint8
 
 const (
-	opening  phase = iota // nothing came yet that belongs to a phase
+	opening  phase = iota // nothing that belongs to a phase has come yet
 	resuming              // what is newer than the position; no reset came
 	snapshot              // after reset
 	live                  // after end_of_snapshot
@@ -31,18 +31,18 @@ type reader struct {
 	watch    string
 	where    string // for messages
 	prefix   string
-	position string // what the upstream was asked to resume from; empty: nothing
+	position string // from which the upstream was asked to resume; empty: nothing
 
 	phase     phase
 	events    uint64        // received so far
-	epoch     string        // the upstream's; empty while it is not known
-	begun     bool          // the Sink was told of the snapshot, so that it takes changes
-	said      []change      // of a snapshot whose epoch is not known yet: to be said again
+	epoch     string        // the upstream's; empty while unknown
+	begun     bool          // the Sink has the start of the snapshot, so it takes changes
+	said      []change      // of a snapshot whose epoch is unknown yet: to be repeated
 	upserts   uint64        // upserts received in this snapshot
 	committed uint64        // last revision committed
 	swept     uint64        // of the last position; see stream.Swept
 	catchUp   bool          // from catching_up to the next bookmark
-	told      stream.State  // what the upstream said of itself last; 0: nothing
+	told      stream.State  // last state reported by the upstream; 0: none
 	retry     time.Duration // what goodbye asked for
 }
 
@@ -68,9 +68,10 @@ func newReader(s *Source, resume stream.Resume, sink stream.Sink) *reader {
 	return r
 }
 
-// receive takes one event. A reset is told before its position is looked at,
-// since that belongs to the new order; anything else after, since a snapshot's
-// first position says into which order its resources go.
+// receive handles one event. A reset is passed on before its position is
+// processed, since that belongs to the new order. Any other event is passed on
+// after it, since a snapshot's first position says into which order its
+// resources go.
 func (r *reader) receive(m *pb.WatchListResponse) error {
 	r.events++
 	if m.GetEvent() == nil && m.GetPosition() == "" && len(m.ProtoReflect().GetUnknown()) == 0 {
@@ -84,7 +85,7 @@ func (r *reader) receive(m *pb.WatchListResponse) error {
 		return err
 	}
 	if s := m.GetStatus(); s != nil {
-		// What came before it is what it speaks of.
+		// The position covers the events before it.
 		if err := r.commitAt(m, place); err != nil {
 			return err
 		}
@@ -96,7 +97,7 @@ func (r *reader) receive(m *pb.WatchListResponse) error {
 	return r.commitAt(m, place)
 }
 
-// apply does what one event says, but for ending a transaction.
+// apply applies one event, except for ending a transaction.
 func (r *reader) apply(m *pb.WatchListResponse) error {
 	switch e := m.GetEvent().(type) {
 	case *pb.WatchListResponse_Upsert:
@@ -141,9 +142,9 @@ func (r *reader) place(text string) (*stream.Position, error) {
 	return &p, nil
 }
 
-// begin tells the Sink of a snapshot. epoch is empty while it is not known: then
-// the snapshot begins under the name that it has if no position comes at all, so
-// that everybody sees how far it is, and once more when a position does come.
+// begin starts a snapshot in the Sink. epoch is empty while it is unknown: then
+// the snapshot starts under the name that it has if no position comes at all, so
+// that its progress is visible, and starts again when a position does come.
 func (r *reader) begin(epoch string) error {
 	name := r.epochs.fallback
 	if epoch != "" {
@@ -162,7 +163,7 @@ func (r *reader) begin(epoch string) error {
 	return nil
 }
 
-// refusedResume says that the upstream did not even try to resume.
+// refusedResume reports that the upstream did not even try to resume.
 func (r *reader) refusedResume(code codes.Code) bool {
 	if r.position == "" || r.events > 0 {
 		return false

@@ -14,7 +14,7 @@ import (
 
 var errSink = errors.New("the sink refuses")
 
-// follow plays events to a reader and returns what it called, and its error.
+// follow feeds events to a reader and returns its calls, and its error.
 func follow(t *testing.T, c Config, resume stream.Resume, sink *calls, events ...*message) error {
 	t.Helper()
 	c.Address, c.Watch = "upstream:1", "services"
@@ -236,7 +236,7 @@ func TestReaderCalls(t *testing.T) {
 	}
 }
 
-// Each test's last event is the one that is refused.
+// Each test's last event is the one that is rejected.
 func TestReaderRefuses(t *testing.T) {
 	synced := []*message{reset(), at("services@e1-3", endOfSnapshot(3, 0))}
 	tests := map[string]struct {
@@ -273,7 +273,7 @@ func TestReaderRefuses(t *testing.T) {
 	}
 }
 
-// An epoch other than the one that was asked for, and no reset, would mix two
+// An epoch other than the requested one, without a reset, would mix two
 // revision orders.
 func TestReaderRefusesToResumeInAnotherEpoch(t *testing.T) {
 	sink := &calls{}
@@ -344,7 +344,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// contract is a Sink that checks what it is called with.
+// contract is a Sink that checks its calls.
 type contract struct {
 	t     *testing.T
 	begun bool

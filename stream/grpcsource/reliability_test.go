@@ -54,7 +54,7 @@ func (s *served) listen() string {
 	return l.Addr().String()
 }
 
-// kill ends the server without a word: what is connected sees a reset.
+// kill ends the server abruptly: its connections are reset.
 func (s *served) kill() {
 	s.proxy.Refuse()
 	s.proxy.Cut()

@@ -12,7 +12,8 @@ import (
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
-// upstream is a server of WatchList that does what a test says, call by call.
+// upstream is a server of WatchList that follows a test's scripts, call by
+// call.
 type upstream struct {
 	pb.UnimplementedWatchServiceServer
 
@@ -23,7 +24,7 @@ type upstream struct {
 	calls atomic.Int64
 }
 
-// script is what the server does with one call.
+// script handles one call of the server.
 type script func(c *call) error
 
 // call is one call of WatchList. Owned by its goroutine.
@@ -40,7 +41,7 @@ func (u *upstream) WatchList(r *pb.WatchListRequest, out grpc.ServerStreamingSer
 	return u.scripts[min(n, len(u.scripts))-1](&call{WatchListRequest: r, metadata: md, out: out})
 }
 
-// send sends events; what fails because the client has left is not of interest.
+// send sends events; errors because the client has left do not matter.
 func (c *call) send(events ...*message) {
 	for _, m := range events {
 		_ = c.out.Send(m)

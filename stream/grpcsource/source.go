@@ -18,7 +18,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// maxRetryWait bounds what an upstream may ask for with goodbye's retry_ms.
+// maxRetryWait bounds what an upstream may request with goodbye's retry_ms.
 const maxRetryWait = 30 * time.Second
 
 var errClosed = errors.New("grpcsource: the source is closed")
@@ -42,8 +42,8 @@ type Source struct {
 
 var _ stream.Source = (*Source)(nil)
 
-// New returns a Source; it connects when Watch is called. The error says what
-// is wrong with the configuration.
+// New returns a Source; it connects when Watch is called. The error reports
+// what is wrong with the configuration.
 func New(c Config) (*Source, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -86,9 +86,9 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	return s.follow(ctx, end, conn, newReader(s, resume, sink))
 }
 
-// wait keeps the upstream's wish from the goodbye before. It is done here and
-// not at the end of the Watch call before, because by now ingest knows, and
-// says, that the upstream is lost.
+// wait honors the previous goodbye's request. It waits here and not at the
+// end of the previous Watch call, because by now ingest knows, and reports,
+// that the upstream is lost.
 func (s *Source) wait(ctx context.Context) error {
 	if pause := time.Until(s.notBefore); pause > 0 {
 		timer := time.NewTimer(pause)
@@ -130,7 +130,7 @@ func (s *Source) call(ctx context.Context, conn grpc.ClientConnInterface, positi
 	}, grpc.ForceCodecV2(codec))
 }
 
-// finish says what Watch returns once the reader wants no more: nothing after an
+// finish returns the error of Watch once the reader is done: nil after an
 // orderly goodbye.
 func (s *Source) finish(r *reader, err error) error {
 	s.notBefore = time.Now().Add(min(r.retry, maxRetryWait))
@@ -140,7 +140,7 @@ func (s *Source) finish(r *reader, err error) error {
 	return err
 }
 
-// ended says what Watch returns when there is nothing more to receive.
+// ended returns the error of Watch when there is nothing more to receive.
 func (s *Source) ended(ctx context.Context, err error, r *reader, codec *codec) error {
 	switch cause := context.Cause(ctx); {
 	case cause != nil:
@@ -155,7 +155,7 @@ func (s *Source) ended(ctx context.Context, err error, r *reader, codec *codec) 
 	return s.failed(err)
 }
 
-// failed says of an error of gRPC whose it is. The upstream's own words are in it.
+// failed adds the upstream to a gRPC error. The upstream's own words are in it.
 func (s *Source) failed(err error) error {
 	message := s.config.withoutSecrets(err.Error())
 	return &failure{err, fmt.Sprintf("grpc %s, watch %q: %s%s", s.config.target(), s.config.Watch, message, s.config.hint(err))}
@@ -170,7 +170,7 @@ type failure struct {
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
-// hint says what would be right, where the error tells.
+// hint suggests what would be right, where the error shows it.
 func (c *Config) hint(err error) string {
 	switch code := status.Code(err); {
 	case code == codes.Unimplemented:

@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// stall ends a call in which nothing comes for too long. It runs while the
+// stall ends a call in which nothing arrives for too long. It runs while the
 // source waits for the upstream, not while the upstream's events are applied.
 type stall struct {
 	after time.Duration

@@ -7,7 +7,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// sweeps is a Sink that writes down how far each commit was swept.
+// sweeps is a Sink that records how far each commit was swept.
 type sweeps struct {
 	calls
 	said    uint64
@@ -21,8 +21,8 @@ func (s *sweeps) Commit(revision uint64) error {
 	return nil
 }
 
-// What the upstream's positions say of deletes without a revision is passed on, and
-// stands in the position with which the next call resumes.
+// What the upstream's positions say about deletes without a revision is passed on,
+// and is in the position with which the next call resumes.
 func TestSweptIsPassedOn(t *testing.T) {
 	s, err := New(Config{Address: "upstream:1", Watch: "services"})
 	if err != nil {

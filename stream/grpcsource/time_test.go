@@ -16,9 +16,10 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Time is free in these tests: real gRPC over a network in memory, in a bubble.
+// Time is virtual in these tests: real gRPC over a network in memory, in a
+// bubble.
 
-// watch runs a source until Watch returns, and says how long it took.
+// watch runs a source until Watch returns, and returns how long it took.
 func watch(t *testing.T, s *Source, sink stream.Sink) (took time.Duration, err error) {
 	t.Helper()
 	began := time.Now()
@@ -78,7 +79,7 @@ func TestStall(t *testing.T) {
 	})
 }
 
-// An upstream that accepts a call and says nothing at all is stalled too.
+// An upstream that accepts a call and sends nothing at all is stalled too.
 func TestStallFromTheBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, end := inMemory(t, Config{StallAfter: time.Minute}, say())
@@ -100,7 +101,7 @@ func (s *slowSink) Commit(revision uint64) error {
 	return s.calls.Commit(revision)
 }
 
-// The time that we take is not the upstream's.
+// The time that the sink takes does not count as the upstream's silence.
 func TestStallDoesNotCountOurOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, end := inMemory(t, Config{StallAfter: time.Minute}, sayAndEnd(nil, reset(), endOfSnapshot(1, 0)))
@@ -111,7 +112,7 @@ func TestStallDoesNotCountOurOwnTime(t *testing.T) {
 	})
 }
 
-// Silence is no stall unless it was configured.
+// Silence is a stall only if that is configured.
 func TestQuietUpstreamIsFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, end := inMemory(t, Config{}, func(c *call) error {
@@ -126,7 +127,7 @@ func TestQuietUpstreamIsFollowed(t *testing.T) {
 	})
 }
 
-// hole is a connection into which, once it is open, everything vanishes.
+// hole is a connection that, once open, swallows everything.
 type hole struct {
 	net.Conn
 	open *atomic.Bool
@@ -139,7 +140,7 @@ func (h hole) Write(b []byte) (int, error) {
 	return h.Conn.Write(b)
 }
 
-// intoHole returns a source whose link dies, without a word, after a second.
+// intoHole returns a source whose link silently dies after a second.
 func intoHole(t *testing.T, c Config) (s *Source, end func()) {
 	t.Helper()
 	var dead atomic.Bool
@@ -167,13 +168,13 @@ func TestKeepaliveFindsDeadLink(t *testing.T) {
 	}
 }
 
-// Pings can be switched off: then nobody notices.
+// Pings can be switched off: then the dead link goes unnoticed.
 func TestNoKeepalive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, end := intoHole(t, Config{Keepalive: -1})
 		defer end()
 		ctx, cancel := context.WithCancel(t.Context())
-		defer time.AfterFunc(time.Hour, cancel).Stop() // no deadline, which the server would keep as well
+		defer time.AfterFunc(time.Hour, cancel).Stop() // no deadline, which the server would observe as well
 		if err := s.Watch(ctx, stream.Resume{}, &calls{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
@@ -214,7 +215,7 @@ func TestGoodbyeSaysWhenToComeBack(t *testing.T) {
 	}
 }
 
-// Who waits to come back can be stopped.
+// A source that waits to come back can be stopped.
 func TestGoodbyeWaitEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, end := inMemory(t, Config{}, sayAndEnd(nil, goodbye("draining", 20_000)))
@@ -232,7 +233,8 @@ func TestGoodbyeWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Close ends a call that is under way, or waits to be made, and waits for it.
+// Close ends a call that is running, or waits to be made, and waits for its
+// end.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, end := inMemory(t, Config{}, say(reset(), endOfSnapshot(1, 0)))

@@ -36,7 +36,7 @@ func newAuthority(t *testing.T) *authority {
 }
 
 // issue makes a certificate, signed by the authority or, for the authority's
-// own, by itself.
+// own, self-signed.
 func (a *authority) issue(name string, adapt func(*x509.Certificate)) tls.Certificate {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -101,8 +101,8 @@ func TestTLS(t *testing.T) {
 		"TLS, plaintext client": {oneWay, nil, "want TLS if that is what the server speaks"},
 		"plaintext, TLS client": {nil, with(), "Unavailable"},
 		"mutual TLS":            {mutual, with(ours.client()), ""},
-		// How the refusal reads depends on who is first: TLS 1.3 clients may be
-		// done with the handshake by then.
+		// The error text depends on timing: TLS 1.3 clients may be done with
+		// the handshake by then.
 		"mutual TLS, no certificate":      {mutual, with(), "Unavailable"},
 		"mutual TLS, foreign certificate": {mutual, with(foreign.client()), "Unavailable"},
 	}

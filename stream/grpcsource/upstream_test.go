@@ -19,8 +19,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Nothing of a snapshot is served before end_of_snapshot, and that it does not
-// come is said.
+// Nothing of a snapshot is served before end_of_snapshot, and its absence is
+// reported.
 func TestNeverEndOfSnapshot(t *testing.T) {
 	complete := make(chan struct{})
 	u := serve(t, func(c *call) error {
@@ -43,8 +43,8 @@ func TestNeverEndOfSnapshot(t *testing.T) {
 	s.wantState(map[string]string{"x": "1", "y": "1"})
 }
 
-// A snapshot that is never completed does not replace what was served. How much
-// of it has come is said whether or not the upstream has named its epoch yet.
+// A snapshot that is never completed does not replace what was served. Its
+// progress is reported whether or not the upstream has named its epoch yet.
 func TestNeverEndOfTheSecondSnapshot(t *testing.T) {
 	for name, begin := range map[string]*message{
 		"with positions":    at("services@e1-0/9", reset()),
@@ -60,7 +60,7 @@ func TestNeverEndOfTheSecondSnapshot(t *testing.T) {
 	}
 }
 
-// Deletes of what is not there, or not there yet, are no harm.
+// Deletes of keys that do not exist, or not yet, are harmless.
 func TestDeleteBeforeItsUpsert(t *testing.T) {
 	u := serve(t, say(
 		reset(), remove("x", 0), upsert("x", 1, "1"), upsert("y", 2, "1"), remove("y", 0), at("services@e1-2", endOfSnapshot(2, 2)),
@@ -80,7 +80,8 @@ func TestSameKeyTwiceInASnapshot(t *testing.T) {
 	s.wantState(map[string]string{"x": "2"})
 }
 
-// An upstream in another revision order: subscribers get a reset that says so.
+// An upstream in another revision order: subscribers get a reset that reports
+// it.
 func TestEpochChange(t *testing.T) {
 	restored := []*message{reset(), upsert("old", 1, "1"), at("services@e2-1", endOfSnapshot(1, 1))}
 	for name, reconnects := range map[string]bool{"on the stream": false, "after a reconnect": true} {
@@ -111,7 +112,7 @@ func TestEpochChange(t *testing.T) {
 	}
 }
 
-// A server that fails a call because it came with a position is called without.
+// A call that the server fails because of its position is repeated without one.
 func TestResumeThatIsAnError(t *testing.T) {
 	for _, code := range []codes.Code{codes.InvalidArgument, codes.OutOfRange, codes.FailedPrecondition} {
 		t.Run(code.String(), func(t *testing.T) {
@@ -169,8 +170,8 @@ func TestCatchUpIsOneTransaction(t *testing.T) {
 	}
 }
 
-// What the upstream says of itself, subscribers hear, but for its reasons: those
-// are for operators.
+// Subscribers get the upstream's status, except for its reasons: those are for
+// operators.
 func TestUpstreamStatusIsPassedOn(t *testing.T) {
 	proceed := make(chan struct{})
 	u := serve(t, func(c *call) error {
@@ -239,7 +240,7 @@ func TestUpstreamThatIsNone(t *testing.T) {
 	}
 }
 
-// rawServer says something to each client and hangs up.
+// rawServer sends something to each client and hangs up.
 func rawServer(t *testing.T, greeting []byte) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -265,7 +266,8 @@ func rawServer(t *testing.T, greeting []byte) (address string) {
 	return listener.Addr().String()
 }
 
-// Bytes that are no message are told apart from errors that a server may have.
+// Bytes that are not a message are distinguished from errors that a server may
+// have.
 func TestGarbageInsteadOfAMessage(t *testing.T) {
 	garbage := func(_ any, s grpc.ServerStream) error {
 		return s.SendMsg([]byte{0xff, 0xff, 0xff})
@@ -316,7 +318,7 @@ func TestRequestAndMetadata(t *testing.T) {
 	}
 }
 
-// Metadata is secret: it is in no error, also if the upstream repeats it.
+// Metadata is secret: it is in no error, even if the upstream repeats it.
 func TestErrorsKeepMetadataSecret(t *testing.T) {
 	const token = "Bearer secret"
 	refusal := sayAndEnd(status.Error(codes.Unauthenticated, `token "`+token+`" of team "a" has expired`))
