@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// tokens lets the server know tokens, by the user that each names.
+// tokens configures the server's tokens, by the user that each belongs to.
 func (c *cluster) tokens(lines ...string) {
 	c.t.Helper()
 	if err := os.WriteFile(filepath.Join(c.data(), "tokens"), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
@@ -43,7 +43,8 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestTokenThatIsTakenAway and replaced, in a file, and by a plugin.
+// TestTokenThatIsTakenAway revokes and replaces a token, in a file, and by a
+// plugin.
 func TestTokenThatIsTakenAway(t *testing.T) {
 	t.Parallel()
 	k := ownCluster(t).kind(true)
@@ -77,7 +78,7 @@ func TestTokenThatIsTakenAway(t *testing.T) {
 			if err := os.WriteFile(token, []byte("new\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			// A plugin is asked again once its credentials were refused.
+			// A plugin is called again once its credentials were rejected.
 			k.await("the new token", func() bool {
 				again := record(t, s, r)
 				again.until("an answer", func() bool {

@@ -15,15 +15,15 @@ import (
 )
 
 // silence is how long the server may keep a request waiting, or pause within an
-// answer, where it is not a watch.
+// answer, except for a watch.
 const silence = time.Minute
 
 // client makes requests to one API server, for one Watch call.
 type client struct {
 	// Static after construction.
 	config *Config
-	base   *url.URL // where the server's paths begin
-	ca     string   // the authority that the server is trusted by; a file's name, or what stands in it
+	base   *url.URL // root of the server's paths
+	ca     string   // the authority that the server is trusted by: a file name, or its content
 	http   http.Client
 	close  func()
 
@@ -50,7 +50,7 @@ func newClient(c *Config) (*client, error) {
 	}, nil
 }
 
-// authority is what the server's certificate must be signed by.
+// authority returns what must have signed the server's certificate.
 func authority(c *rest.Config) string {
 	if len(c.CAData) > 0 {
 		return string(c.CAData)
@@ -74,8 +74,8 @@ func groupPath(group, version string) string {
 	return "/apis/" + group + "/" + version
 }
 
-// query returns parameters from names and values, with the selectors; those that
-// are empty are left out.
+// query returns parameters from names and values, with the selectors; empty ones
+// are left out.
 func (c *client) query(pairs ...string) url.Values {
 	pairs = append(pairs, "labelSelector", c.config.LabelSelector, "fieldSelector", c.config.FieldSelector)
 	q := url.Values{}
@@ -108,7 +108,7 @@ func (c *client) get(ctx context.Context, path string, query url.Values, into an
 	return nil
 }
 
-// open makes a request and returns the body of a good answer.
+// open makes a request and returns the body of a successful answer.
 func (c *client) open(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
 	target := *c.base
 	target.Path = strings.TrimSuffix(target.Path, "/") + path
@@ -130,7 +130,7 @@ func (c *client) open(ctx context.Context, path string, query url.Values) (io.Re
 	return answer.Body, nil
 }
 
-// attentive puts off a timer while bytes come.
+// attentive postpones a timer while bytes arrive.
 type attentive struct {
 	body  io.Reader
 	timer *time.Timer

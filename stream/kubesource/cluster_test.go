@@ -17,20 +17,20 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
-// cluster is a real API server of custom resources, and a client of it that is
-// not the one under test.
+// cluster is a real API server of custom resources, and a client of it other
+// than the one under test.
 type cluster struct {
 	t      testing.TB
 	server *realserver.Server
 	http   *http.Client
 }
 
-// sharedCluster returns the server that tests use which break nothing.
+// sharedCluster returns the server of the tests that break nothing.
 func sharedCluster(t testing.TB) *cluster {
 	return clusterOf(t, realserver.Shared(t, realserver.Build(t, "kubernetes")))
 }
 
-// ownCluster starts a server on a port and with data that a restart finds again.
+// ownCluster starts a server with a port and data that survive a restart.
 func ownCluster(t testing.TB, flags ...string) *cluster {
 	args := append([]string{"-listen", realserver.FreeAddress(t), "-data", t.TempDir()}, flags...)
 	return clusterOf(t, realserver.Start(t, realserver.Build(t, "kubernetes"), args...))
@@ -52,10 +52,10 @@ func clusterOf(t testing.TB, server *realserver.Server) *cluster {
 
 func (c *cluster) certificate() string { return c.server.Fields()[0] }
 
-// data is the folder that the server works in.
+// data is the server's working directory.
 func (c *cluster) data() string { return filepath.Dir(filepath.Dir(c.certificate())) }
 
-// kubeconfig writes a file for a user, who reaches the server at address.
+// kubeconfig writes a file for a user who reaches the server at address.
 func (c *cluster) kubeconfig(address, user string) string {
 	return writeFile(c.t, "kubeconfig", fmt.Sprintf(`
 apiVersion: v1
@@ -124,7 +124,7 @@ func (c *cluster) tryWithin(ctx context.Context, method, path, body string) (ans
 	return b.String(), response.StatusCode, err
 }
 
-// await asks until it is so.
+// await polls until a condition holds.
 func (c *cluster) await(what string, so func() bool) {
 	c.t.Helper()
 	ctx := c.t.Context()
@@ -151,7 +151,7 @@ func (c *cluster) restart() {
 	}
 }
 
-// backup returns a copy of etcd's data as they are now.
+// backup returns a copy of etcd's present data.
 func (c *cluster) backup() (dir string) {
 	c.t.Helper()
 	dir = filepath.Join(c.t.TempDir(), "backup")

@@ -17,13 +17,13 @@ const (
 	// DefaultStallAfter is less than the heartbeat of the gateway, so that a
 	// dead connection is noticed within one.
 	DefaultStallAfter = 10 * time.Second
-	// MinStallAfter leaves a busy server the time to answer a ping.
+	// MinStallAfter leaves a busy server time to answer a ping.
 	MinStallAfter = 2 * time.Second
 	// DefaultPageSize is what client-go's own lists use.
 	DefaultPageSize = 500
 )
 
-// Config says which objects of which cluster are followed.
+// Config specifies which objects of which cluster are followed.
 type Config struct {
 	// Kubeconfig is the name of a file as kubectl reads it; "~/" stands for the
 	// home directory. It is read again at each connection. Empty: the service
@@ -38,24 +38,24 @@ type Config struct {
 	Version string
 	// Resource is the plural name, as in URLs: "deployments". Required.
 	Resource string
-	// Namespace narrows to one namespace. Empty: all of them, and resources
-	// that are in none.
+	// Namespace narrows to one namespace. Empty: all of them, and
+	// cluster-scoped resources.
 	Namespace string
-	// LabelSelector narrows to objects whose labels fit, as in kubectl -l.
+	// LabelSelector narrows to objects whose labels match, as in kubectl -l.
 	LabelSelector string
-	// FieldSelector narrows to objects whose fields fit, as in kubectl
-	// --field-selector; which fields there are is the server's affair.
+	// FieldSelector narrows to objects whose fields match, as in kubectl
+	// --field-selector; the server determines which fields exist.
 	FieldSelector string
 
-	// StallAfter is how long the server may be silent on a connection that is
-	// open, pings included. 0: DefaultStallAfter; at least MinStallAfter.
+	// StallAfter is how long the server may be silent on an open connection,
+	// pings included. 0: DefaultStallAfter; at least MinStallAfter.
 	StallAfter time.Duration
-	// Logger gets what happens between connections. nil: slog.Default.
+	// Logger logs what happens between connections. nil: slog.Default.
 	Logger *slog.Logger
 
-	// watchFor is how long a watch is asked to last; 0: see client.watch.
+	// watchFor is the requested duration of a watch; 0: see client.watch.
 	watchFor time.Duration
-	// pageSize is how many objects a list asks for at once.
+	// pageSize is how many objects a list requests at once.
 	pageSize int
 	// inCluster finds the service account; tests have no pod.
 	inCluster func() (*rest.Config, error)
@@ -91,7 +91,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// What the names are that say which objects are followed.
+// Descriptions of the names that select the followed objects.
 const (
 	WantGroup     = "the name of an API group, like apps, or nothing for the core group"
 	WantVersion   = "a version of the group, like v1"
@@ -99,8 +99,9 @@ const (
 	WantNamespace = "the name of a namespace, or nothing for all"
 )
 
-// ValidName says whether s can be one of these: small letters, digits, '-' and
-// '.', of which the last two not at an end. Empty is valid as well.
+// ValidName reports whether s can be one of these: lower-case letters, digits,
+// '-' and '.', of which the last two not at either end. Empty is valid as
+// well.
 func ValidName(s string) bool {
 	for i, r := range s {
 		inner := (r == '-' || r == '.') && i > 0 && i < len(s)-1
@@ -111,7 +112,7 @@ func ValidName(s string) bool {
 	return true
 }
 
-// CheckLabelSelector says what is wrong with a label selector; nil: nothing.
+// CheckLabelSelector returns what is wrong with a label selector; nil: nothing.
 func CheckLabelSelector(s string) error {
 	if _, err := labels.Parse(s); err != nil {
 		return &stream.InvalidError{What: "label selector", Got: s, Want: "for instance app=web,tier!=test: " + err.Error()}
@@ -119,8 +120,8 @@ func CheckLabelSelector(s string) error {
 	return nil
 }
 
-// CheckFieldSelector says what is wrong with a field selector; nil: nothing that
-// can be told without the server.
+// CheckFieldSelector returns what is wrong with a field selector; nil: nothing
+// that can be checked without the server.
 func CheckFieldSelector(s string) error {
 	if _, err := fields.ParseSelector(s); err != nil {
 		return &stream.InvalidError{What: "field selector", Got: s, Want: "for instance metadata.name=web: " + err.Error()}
@@ -143,7 +144,7 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// name is the resource as Kubernetes' own messages have it.
+// name is the resource as Kubernetes' own messages write it.
 func (c *Config) name() string {
 	if c.Group == "" {
 		return c.Resource + "/" + c.Version

@@ -12,10 +12,10 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 )
 
-// The suite writes values of any JSON and wants them back byte for byte. In
+// The suite writes arbitrary JSON values and expects them back byte for byte. In
 // Kubernetes they are part of an object, which the server writes in its own way.
-// So they stand in the object as text, and are taken out of it on their way to
-// the suite. What becomes of the rest of an object, the other tests show.
+// So they are stored in the object as text, and extracted on their way to the
+// suite. The other tests cover the rest of an object.
 
 // unwrapped is a source whose values are the texts in the objects.
 type unwrapped struct{ stream.Source }
@@ -45,7 +45,7 @@ func wrapped(value string) string {
 	return `{"text":` + string(quoted) + `}`
 }
 
-// legalName is what Kubernetes takes as a name, the longest and the oddest too.
+// legalName returns a name that Kubernetes accepts, odd ones included.
 func legalName(i int) string {
 	return fmt.Sprintf([]string{"plain%d", "with-dash-%d", "with.dots.%d", "0digit%d", "x--y%d", "a%d"}[i%6], i)
 }

@@ -30,8 +30,8 @@ type resourceList struct {
 	} `json:"resources"`
 }
 
-// explained says of a 404 which name it was that the server does not know. Who
-// may not ask, or gets no answer, gets the error as it is.
+// explained adds to a 404 which name the server does not know. If that lookup
+// is forbidden or fails, the error is returned unchanged.
 func (c *client) explained(ctx context.Context, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return err
@@ -43,8 +43,8 @@ func (c *client) explained(ctx context.Context, err error) error {
 	return &failure{err, why}
 }
 
-// missing says what of group, version, resource and namespace is not there; "":
-// that cannot be told.
+// missing returns which of group, version, resource and namespace does not
+// exist; "": unknown.
 func (c *client) missing(ctx context.Context) string {
 	var known resourceList
 	err := c.get(ctx, groupPath(c.config.Group, c.config.Version), nil, &known)
@@ -69,8 +69,8 @@ func (c *client) missing(ctx context.Context) string {
 	return fmt.Sprintf("the server has no resource %q in %s; want the plural name of one: %s", c.config.Resource, c.where(), listed(names))
 }
 
-// missingVersion is missing for a group that does not have the version, or is
-// not there at all.
+// missingVersion is missing for a group that lacks the version, or does not
+// exist at all.
 func (c *client) missingVersion(ctx context.Context) string {
 	if c.config.Group == "" {
 		return fmt.Sprintf("the server has no version %q of the core group; want v1, or the name of a group", c.config.Version)
@@ -90,7 +90,7 @@ func (c *client) missingVersion(ctx context.Context) string {
 	return fmt.Sprintf("the server has no version %q of the group %s; want %s", c.config.Version, c.config.Group, listed(versions))
 }
 
-// groups says which groups there are, if the server does.
+// groups returns the existing groups, if the server reports them.
 func (c *client) groups(ctx context.Context) string {
 	var known groupList
 	if err := c.get(ctx, "/apis", nil, &known); err != nil {
@@ -111,7 +111,7 @@ func (c *client) where() string {
 	return c.config.Group + "/" + c.config.Version
 }
 
-// listed names some, as a hint needs no more.
+// listed names a few, as many as a hint needs.
 func listed(names []string) string {
 	const most = 12
 	slices.Sort(names)

@@ -15,11 +15,11 @@ import (
 //
 // Owned by Watch.
 type epochs struct {
-	endings map[string]string // of names, by the name without
+	endings map[string]string // suffixes of names, by the name without
 	reached map[string]uint64 // the newest revision that was committed, by name
 }
 
-// name returns the name of the order that the server is in.
+// name returns the name of the server's order.
 func (e *epochs) name(ctx context.Context, c *client) (string, error) {
 	cluster, err := c.cluster(ctx)
 	if err != nil {
@@ -30,9 +30,9 @@ func (e *epochs) name(ctx context.Context, c *client) (string, error) {
 	return name + e.endings[name], nil
 }
 
-// wentBack follows from a server that is behind what it said in an order: it is
-// the same cluster, but in another one, which nothing in it has a name for. It
-// returns the name.
+// wentBack handles a server that is behind its earlier answers in an order: it
+// is the same cluster, but in another order, which nothing in it names. It
+// returns a new name.
 func (e *epochs) wentBack(name string) string {
 	name, _, _ = strings.Cut(name, "~")
 	if e.endings == nil {
@@ -50,7 +50,7 @@ func (e *epochs) reach(name string, revision uint64) {
 	e.reached[name] = max(e.reached[name], revision)
 }
 
-// cluster returns what identifies the cluster, by the best that may be read.
+// cluster returns what identifies the cluster, by the best readable means.
 func (c *client) cluster(ctx context.Context) (string, error) {
 	paths := []string{"/api/v1/namespaces/kube-system"}
 	if c.config.Group != "" {
@@ -65,7 +65,7 @@ func (c *client) cluster(ctx context.Context) (string, error) {
 	return "at " + c.base.Host + c.base.Path + " " + c.ca, nil
 }
 
-// uid returns the uid of one object; "" if it may not be read or is not there.
+// uid returns the uid of one object; "" if it may not be read or does not exist.
 func (c *client) uid(ctx context.Context, path string) (string, error) {
 	var of struct {
 		Metadata struct {
@@ -79,8 +79,8 @@ func (c *client) uid(ctx context.Context, path string) (string, error) {
 	return of.Metadata.UID, err
 }
 
-// shortHash is so short that a view's name, which is this with an ending, is one
-// as well and need not be hashed.
+// shortHash is so short that a view's name, which is this with a suffix, is
+// short enough too and need not be hashed.
 func shortHash(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:4])

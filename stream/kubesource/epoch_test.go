@@ -16,7 +16,7 @@ func (f *fake) epochOf() string {
 	return r.Resume().Epoch
 }
 
-// TestEpochByWhatMayBeRead takes the best that there is.
+// TestEpochByWhatMayBeRead: the best available identification is used.
 func TestEpochByWhatMayBeRead(t *testing.T) {
 	forbidden := says(403, status(403, "Forbidden", "namespaces is forbidden"))
 	crd := func(uid string) http.HandlerFunc { return says(200, `{"metadata":{"uid":"`+uid+`"}}`) }
@@ -42,7 +42,8 @@ func TestEpochByWhatMayBeRead(t *testing.T) {
 	})
 }
 
-// TestEpochOfACollection: another filter, another name; the same, the same.
+// TestEpochOfACollection: another filter gives another name; the same filter
+// the same.
 func TestEpochOfACollection(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		seen := map[string]bool{f.epochOf(): true}
@@ -64,7 +65,7 @@ func TestEpochOfACollection(t *testing.T) {
 	})
 }
 
-// TestClusterThatCannotBeTold: a server that fails is asked again, not renamed.
+// TestClusterThatCannotBeTold: a failing server is asked again, not renamed.
 func TestClusterThatCannotBeTold(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.cluster = says(500, status(500, "InternalError", "etcdserver: request timed out"))
@@ -75,8 +76,8 @@ func TestClusterThatCannotBeTold(t *testing.T) {
 	})
 }
 
-// TestServerThatStartsUp does not know yet who may read what. The name of the
-// order must not depend on that.
+// TestServerThatStartsUp: it does not know yet who may read what. The name of
+// the order must not depend on that.
 func TestServerThatStartsUp(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.epochOf()

@@ -7,14 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// reached is where an event leaves the watch.
+// reached is where the watch is after an event.
 type reached struct {
 	revision uint64
-	bookmark bool // nothing but a place
-	initial  bool // which ends the initial events
+	bookmark bool // nothing but a position
+	initial  bool // ends the initial events
 }
 
-// apply tells the sink of one event, and does not commit it.
+// apply passes one event to the sink, and does not commit it.
 func (f *follower) apply(e event) (reached, error) {
 	switch e.Type {
 	case bookmark:
@@ -38,7 +38,7 @@ func (f *follower) apply(e event) (reached, error) {
 	return reached{revision: r.Revision}, f.told(err)
 }
 
-// parseBookmark reads an object that has nothing but a resourceVersion, and
+// parseBookmark reads an object that has only a resourceVersion, and
 // perhaps the mark that ends the initial events.
 func parseBookmark(raw []byte) (reached, error) {
 	var of struct {
@@ -55,7 +55,7 @@ func parseBookmark(raw []byte) (reached, error) {
 	return reached{revision: revision, bookmark: true, initial: initial}, err
 }
 
-// parseStatus makes an error of an event of type ERROR.
+// parseStatus converts an event of type ERROR to an error.
 func parseStatus(raw []byte) error {
 	var status metav1.Status
 	if err := json.Unmarshal(raw, &status); err != nil || status.Message == "" && status.Reason == "" {

@@ -50,14 +50,14 @@ func because(ctx context.Context, err error) error {
 	return withoutURL(err)
 }
 
-// dead says whether a connection was given up since nothing came over it. The
-// first text is what net/http says of a ping without an answer; it has no type.
+// dead reports whether a connection was given up since nothing came over it.
+// The first text is that of net/http for an unanswered ping; it has no type.
 func dead(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "client connection lost") || strings.Contains(text, "TLS handshake timeout")
 }
 
-// withoutURL drops what http.Client puts before an error: a long query.
+// withoutURL removes what http.Client prefixes to an error: a long query.
 func withoutURL(err error) error {
 	if of, ok := errors.AsType[*url.Error](err); ok {
 		return of.Err
@@ -65,8 +65,8 @@ func withoutURL(err error) error {
 	return err
 }
 
-// refusal makes an error of an answer that is not 200: what the server says in
-// Kubernetes' own words, else what its code means.
+// refusal converts an answer other than 200 to an error: the server's message
+// if it is a Kubernetes status, else the meaning of its code.
 func refusal(answer *http.Response) error {
 	const most = 1 << 20
 	body, err := io.ReadAll(io.LimitReader(answer.Body, most))
@@ -84,8 +84,8 @@ func refusal(answer *http.Response) error {
 	return unexpected(answer.StatusCode, shorten(string(body)), after)
 }
 
-// unexpected is the error of an answer that says nothing in Kubernetes' words: of
-// a proxy, or of a server of something else.
+// unexpected is the error of an answer that is no Kubernetes status: from a
+// proxy, or from a server of something else.
 func unexpected(code int, said string, retryAfter int) error {
 	err := apierrors.NewGenericServerResponse(code, http.MethodGet, schema.GroupResource{}, "", said, retryAfter, true)
 	if text := err.ErrStatus.Message; said != "" && code < http.StatusInternalServerError {
@@ -94,7 +94,7 @@ func unexpected(code int, said string, retryAfter int) error {
 	return err
 }
 
-// shorten keeps what a proxy may say before its HTML.
+// shorten keeps what a proxy may write before its HTML.
 func shorten(text string) string {
 	const most = 200
 	text = strings.TrimSpace(text)
@@ -104,12 +104,12 @@ func shorten(text string) string {
 	return text
 }
 
-// expired says whether the server has forgotten what we wanted to go on from.
+// expired reports whether the server has forgotten the position to resume from.
 func expired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// hint says what would be right, where the error tells.
+// hint suggests what would be right, where the error shows it.
 func hint(err error) string {
 	switch {
 	case apierrors.IsUnauthorized(err):

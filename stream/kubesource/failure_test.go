@@ -15,7 +15,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/loopback"
 )
 
-// TestRefusals: what the server says, and what would be right.
+// TestRefusals: errors have the server's message, and a remedy.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -50,7 +50,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRetryAfter is kept, up to a limit, also if only the header says it.
+// TestRetryAfter: the wait is honored up to a limit, even if only the header
+// has it.
 func TestRetryAfter(t *testing.T) {
 	for header, want := range map[string]time.Duration{"4": 4 * time.Second, "4000": maxRetryWait, "soon": 0} {
 		inBubble(t, func(f *fake) {
@@ -100,7 +101,7 @@ func TestAddressesWhereNoServerIs(t *testing.T) {
 	}
 }
 
-// kubeconfigOf has one server, and nobody in particular.
+// kubeconfigOf has one server, and no user.
 func kubeconfigOf(server string) string {
 	return fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: x,
 		clusters: [{name: c, cluster: {server: %q}}], users: [{name: u, user: {}}],
@@ -114,8 +115,8 @@ func TestHintOfANameThatIsNone(t *testing.T) {
 	}
 }
 
-// TestDead: net/http says so in words alone. Should they change, this package
-// must.
+// TestDead: net/http reports this only in words. If they change, this package
+// must, too.
 func TestDead(t *testing.T) {
 	for text, want := range map[string]bool{
 		"http2: client connection lost": true, "net/http: TLS handshake timeout": true, "EOF": false,

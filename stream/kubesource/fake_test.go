@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fake is an API server of which each answer is a function: for what the real one
-// does rarely, or did in former times. It lives in a synctest bubble, in memory,
+// fake is an API server each of whose answers is a function: for what the real
+// one does rarely, or did in the past. It lives in a synctest bubble, in memory,
 // and speaks HTTP/2.
 type fake struct {
 	t      *testing.T
@@ -28,8 +28,8 @@ type fake struct {
 
 	closing sync.Once
 
-	// The answers; nil: 404. initial is asked for streaming lists, where there
-	// is one; else watch is, as by a server that does not know of them.
+	// The answers; nil: 404. initial answers streaming lists, if set;
+	// otherwise watch does, as on a server that does not support them.
 	cluster, definition, head, list, watch, initial http.HandlerFunc
 
 	mu   sync.Mutex
@@ -120,8 +120,8 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, r)
 }
 
-// requests returns what was asked since it was called last, without what tells
-// the cluster.
+// requests returns the requests since the last call, without those that
+// identify the cluster.
 func (f *fake) requests() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,7 +135,7 @@ func (f *fake) requests() string {
 	return strings.Join(out, ", ")
 }
 
-// wantRequests fails unless these requests were made since it was called last.
+// wantRequests fails unless these requests were made since the last call.
 func (f *fake) wantRequests(want string) {
 	f.t.Helper()
 	if got := f.requests(); got != want {
@@ -166,7 +166,7 @@ func sends(lines ...string) http.HandlerFunc {
 	}
 }
 
-// holds answers with lines, and then with nothing more.
+// holds answers with lines, and then stays silent.
 func holds(lines ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		sends(lines...)(w, r)
@@ -175,7 +175,7 @@ func holds(lines ...string) http.HandlerFunc {
 	}
 }
 
-// runsOut answers with lines, and ends when it is told to.
+// runsOut answers with lines, and ends on request.
 func runsOut(end <-chan struct{}, lines ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		sends(lines...)(w, r)
@@ -187,7 +187,8 @@ func runsOut(end <-chan struct{}, lines ...string) http.HandlerFunc {
 	}
 }
 
-// inTurn answers with one after the other, and then with the last one.
+// inTurn answers with one handler after the other, and then always with the last
+// one.
 func inTurn(answers ...http.HandlerFunc) http.HandlerFunc {
 	var mu sync.Mutex
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -218,7 +219,7 @@ func markerAt(revision int) string {
 		"annotations":{"k8s.io/initial-events-end":"true"}}}`, revision))
 }
 
-// status is what the server says where it does not do what it was asked.
+// status is the server's answer to a request that it does not carry out.
 func status(code int, reason, message string) string {
 	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":%q}`, code, reason, message)
 }

@@ -74,7 +74,7 @@ func (r *run) after(d time.Duration) {
 	synctest.Wait()
 }
 
-// wantState fails unless these keys are there, at a revision.
+// wantState fails unless exactly these keys exist, at a revision.
 func (r *run) wantState(revision uint64, keys ...string) {
 	r.f.t.Helper()
 	synctest.Wait()

@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// follower is one Watch call under way.
+// follower is one running Watch call.
 //
 // Owned by the goroutine that runs Watch.
 type follower struct {
@@ -20,7 +20,7 @@ type follower struct {
 	client *client
 	sink   stream.Sink
 
-	place    stream.Resume // the order, and what of it is known; revision 0: nothing
+	place    stream.Resume // the order, and how far it is known; revision 0: nothing
 	caughtUp bool          // this call has committed
 	listed   time.Time     // when the newest snapshot was complete
 	listedAt uint64        // its revision
@@ -47,14 +47,14 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// hasty says whether the server ended a watch at once. Then it is for ingest's
-// back-off to say when it is asked again.
+// hasty reports whether the server ended a watch immediately. Then ingest's
+// back-off decides when to ask again.
 func (f *follower) hasty(call *watchCall) bool {
 	return time.Since(call.opened) < time.Second
 }
 
 // startOver forgets the place, since the server has. A server that forgets what
-// it has just listed is not asked at once again.
+// it has just listed is not asked again immediately.
 func (f *follower) startOver(why error) error {
 	if f.place.Revision == f.listedAt && time.Since(f.listed) < time.Minute {
 		return fmt.Errorf("%w: %w", stream.ErrUnresumable, why)
@@ -63,9 +63,9 @@ func (f *follower) startOver(why error) error {
 	return nil
 }
 
-// begin returns a watch that is live, from the place that is known or behind a
-// snapshot. Where the server is, is asked before what it is called: a server that
-// is starting up does not know of objects, nor of rights, that it has.
+// begin returns a live watch, from the known place or after a snapshot. The
+// server's position is requested before its name: a server that is starting up
+// does not know of all its objects and rights.
 func (f *follower) begin(ctx context.Context) (*watchCall, error) {
 	asked := time.Now()
 	head, err := f.client.head(ctx)
@@ -86,8 +86,8 @@ func (f *follower) begin(ctx context.Context) (*watchCall, error) {
 	return call, err
 }
 
-// locate finds out in which order the server is, which is at head there. What is
-// known of another order, or from beyond head, is of no use.
+// locate determines which order the server is in, whose revision is head.
+// Knowledge of another order, or from beyond head, is discarded.
 func (f *follower) locate(ctx context.Context, head uint64) error {
 	epochs := &f.source.epochs
 	epoch, err := epochs.name(ctx, f.client)
@@ -105,12 +105,12 @@ func (f *follower) locate(ctx context.Context, head uint64) error {
 	return nil
 }
 
-// settling is how long a watch that goes on must be quiet to be caught up, on a
-// server that answers at once.
+// settling is how long a resumed watch must be quiet to be caught up, on a
+// server that answers immediately.
 const settling = 200 * time.Millisecond
 
-// resume goes on from the place. The server is at head, and quiet for the time
-// settled means that no more of what happened before is to come.
+// resume continues from the place. The server is at head, and silence for the
+// time settled means that no more past events are to come.
 func (f *follower) resume(ctx context.Context, head uint64, settled time.Duration) (*watchCall, error) {
 	call, err := f.client.watch(ctx, f.client.query("resourceVersion", strconv.FormatUint(f.place.Revision, 10)))
 	if err != nil || f.caughtUp {
@@ -123,8 +123,8 @@ func (f *follower) resume(ctx context.Context, head uint64, settled time.Duratio
 	return call, nil
 }
 
-// catchUp takes what happened since the place as one transaction: up to head, or
-// until nothing comes for the time settled.
+// catchUp handles what happened since the place as one transaction: up to head,
+// or until nothing comes for the time settled.
 func (f *follower) catchUp(call *watchCall, head uint64, settled time.Duration) error {
 	reached := f.place.Revision
 	quiet := time.NewTimer(settled)
@@ -170,7 +170,7 @@ func (f *follower) follow(call *watchCall) error {
 	}
 }
 
-// commit ends a transaction. What is known is what was committed.
+// commit ends a transaction. The known place is the committed one.
 func (f *follower) commit(revision uint64) error {
 	if revision < f.place.Revision {
 		return fmt.Errorf("%w: resourceVersion %d after %d", stream.ErrOrder, revision, f.place.Revision)
@@ -183,7 +183,7 @@ func (f *follower) commit(revision uint64) error {
 	return nil
 }
 
-// told remembers that it was the sink that wanted no more.
+// told remembers that it was the sink that ended the watch.
 func (f *follower) told(err error) error {
 	if err != nil {
 		f.refused = err

@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// primed returns a call that has read a and is at 7, ended.
+// primed returns an ended call that has read a and is at 7.
 func (f *fake) primed() *run {
 	f.t.Helper()
 	f.initial, f.head = holds(line(added, widget("a", 5)), markerAt(7)), says(200, listOf(7, ""))
@@ -20,8 +20,8 @@ func (f *fake) primed() *run {
 	return r
 }
 
-// TestResume goes on without a snapshot. It is caught up when what the server
-// repeats has come: all of it becomes visible at once.
+// TestResume continues without a snapshot. It is caught up when the events
+// that the server repeats have come: they all become visible at once.
 func TestResume(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
@@ -38,7 +38,8 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// TestResumeOfAQuietCollection: what the server is ahead of may be of others.
+// TestResumeOfAQuietCollection: the server may be ahead because of other
+// collections.
 func TestResumeOfAQuietCollection(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
@@ -56,7 +57,7 @@ func TestResumeOfAQuietCollection(t *testing.T) {
 	})
 }
 
-// TestResumeBehindTheHistory: both ways in which the server says so.
+// TestResumeBehindTheHistory: both ways in which the server reports it.
 func TestResumeBehindTheHistory(t *testing.T) {
 	gone := status(410, "Expired", "too old resource version: 7 (50)")
 	for name, answer := range map[string]func(f *fake){
@@ -83,7 +84,7 @@ func TestResumeBehindTheHistory(t *testing.T) {
 	}
 }
 
-// TestHistoryThatIsLostUnderWay: the watch says meanwhile that it is not fresh.
+// TestHistoryThatIsLostUnderWay: the watch reports meanwhile that it is not fresh.
 func TestHistoryThatIsLostUnderWay(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		gone := line(failed, status(410, "Expired", "too old resource version"))
@@ -101,7 +102,7 @@ func TestHistoryThatIsLostUnderWay(t *testing.T) {
 	})
 }
 
-// TestHistoryShorterThanAList: asking again at once would go on for ever.
+// TestHistoryShorterThanAList: asking again immediately would loop forever.
 func TestHistoryShorterThanAList(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.source.paged = true
@@ -114,7 +115,7 @@ func TestHistoryShorterThanAList(t *testing.T) {
 	})
 }
 
-// TestWatchThatRanOut goes on in the same call, and says nothing of it.
+// TestWatchThatRanOut: it resumes in the same call, without a status.
 func TestWatchThatRanOut(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.source.config.watchFor = 30 * time.Second
@@ -139,7 +140,7 @@ func TestWatchThatRanOut(t *testing.T) {
 	})
 }
 
-// TestWatchThatEndsAtOnce is for ingest's back-off.
+// TestWatchThatEndsAtOnce: it is left to ingest's back-off.
 func TestWatchThatEndsAtOnce(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.initial = sends(line(added, widget("a", 5)), markerAt(7))
@@ -150,7 +151,7 @@ func TestWatchThatEndsAtOnce(t *testing.T) {
 	})
 }
 
-// TestWatchThatNeverEnds: the server's clock is over, and it is silent.
+// TestWatchThatNeverEnds: the server's time limit has passed, and it is silent.
 func TestWatchThatNeverEnds(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.source.config.watchFor = 30 * time.Second
@@ -184,8 +185,8 @@ func TestBookmarkOfThePast(t *testing.T) {
 	})
 }
 
-// TestServerThatWentBack: its head is before what it said. A watch from there
-// would be silent for ever.
+// TestServerThatWentBack: its head is below an earlier one. A watch from
+// there would be silent forever.
 func TestServerThatWentBack(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
@@ -201,7 +202,7 @@ func TestServerThatWentBack(t *testing.T) {
 		r.stop()
 		f.requests()
 		f.watch = holds()
-		r = f.start(r) // the ending stays
+		r = f.start(r) // the suffix stays
 		r.after(time.Second)
 		r.wantState(3, "b")
 		f.wantRequests("head, watch 3")
@@ -209,8 +210,8 @@ func TestServerThatWentBack(t *testing.T) {
 	})
 }
 
-// TestSinkThatKnowsBetter: the server has passed what it said before, but with
-// other objects. Only who knows them can tell.
+// TestSinkThatKnowsBetter: the server has passed its earlier revision, but
+// with other objects. Only a sink that knows them can tell.
 func TestSinkThatKnowsBetter(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
@@ -245,8 +246,8 @@ func TestAnotherCluster(t *testing.T) {
 	})
 }
 
-// TestClusterThatComesBack from a backup, after another one was there: the name of
-// its order was used for what is gone.
+// TestClusterThatComesBack: a backup is restored after another cluster was there.
+// The old name of its order was used for changes that are gone.
 func TestClusterThatComesBack(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()

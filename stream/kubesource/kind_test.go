@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// pool holds resources of the shared cluster that nobody has used yet: the server
-// takes two seconds to serve a new one, and no longer for many.
+// pool holds unused resources of the shared cluster: the server takes two seconds
+// to serve a new one, and no longer for many.
 var pool struct {
 	once sync.Once
 	free chan *kind
@@ -35,7 +35,7 @@ func sharedKind(t testing.TB) *kind {
 	select {
 	case k := <-pool.free:
 		return &kind{cluster: c, group: k.group, plural: k.plural, namespaced: true}
-	default: // the tests are run again and again
+	default: // the tests are run repeatedly
 		return c.kind(true)
 	}
 }
@@ -60,7 +60,7 @@ func (c *cluster) kind(namespaced bool) *kind {
 
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// declare makes the definition, and waits until objects can be made.
+// declare creates the definition, and waits until objects can be created.
 func (k *kind) declare() {
 	k.t.Helper()
 	scope := "Cluster"
@@ -108,7 +108,7 @@ func (k *kind) json(namespace, name, spec string) string {
 		k.group, k.plural, namespace, name, name, spec)
 }
 
-// put creates or changes an object, and returns what the server made of it.
+// put creates or changes an object, and returns the server's version of it.
 func (k *kind) put(ctx context.Context, namespace, name, spec string) (answer string, err error) {
 	answer, code, err := k.tryWithin(ctx, http.MethodPost, k.collection(namespace), k.json(namespace, name, spec))
 	if err == nil && code == http.StatusConflict {
@@ -180,7 +180,7 @@ func (k *kind) configAt(address string) Config {
 	}
 }
 
-// in is the same resource for a test within the test that made it.
+// in is the same resource for a subtest of the test that made it.
 func (k *kind) in(t testing.TB) *kind {
 	inner, here := *k, *k.cluster
 	here.t = t
@@ -188,7 +188,7 @@ func (k *kind) in(t testing.TB) *kind {
 	return &inner
 }
 
-// wipe starts the server again with an empty etcd, and declares the resource.
+// wipe restarts the server with an empty etcd, and declares the resource.
 func (k *kind) wipe() {
 	k.t.Helper()
 	k.server.Kill()
@@ -199,7 +199,7 @@ func (k *kind) wipe() {
 	k.declare()
 }
 
-// restore starts the server again with the data of a backup, and waits until the
+// restore restarts the server with the data of a backup, and waits until the
 // resource is served.
 func (k *kind) restore(backup string) {
 	k.t.Helper()

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// load returns where the cluster is and who we are there. It is called for each
-// connection, so that a file that was replaced counts.
+// load returns the cluster's address and our credentials. It is called for each
+// connection, so that a replaced file takes effect.
 func (c *Config) load() (*rest.Config, error) {
 	if c.Kubeconfig == "" {
 		return c.loadInCluster()
@@ -46,7 +46,7 @@ func (c *Config) loadInCluster() (*rest.Config, error) {
 	return loaded, nil
 }
 
-// withoutTilde puts the home directory in the place of a leading "~/".
+// withoutTilde replaces a leading "~/" by the home directory.
 func withoutTilde(path string) (string, error) {
 	rest, ok := strings.CutPrefix(path, "~/")
 	if !ok {

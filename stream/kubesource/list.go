@@ -19,7 +19,7 @@ type page struct {
 	Items []json.RawMessage `json:"items"`
 }
 
-// head returns where the server is now: not what it has in a cache.
+// head returns the server's present revision, not that of its cache.
 func (c *client) head(ctx context.Context) (uint64, error) {
 	var p page
 	if err := c.get(ctx, c.collection(), c.query("limit", "1"), &p); err != nil {
@@ -28,9 +28,10 @@ func (c *client) head(ctx context.Context) (uint64, error) {
 	return parseRevision(p.Metadata.ResourceVersion)
 }
 
-// list reads the collection in pages, all as of the revision that it returns. A
-// collection that changes so much that the server forgets that revision before
-// the last page is read once more, at once. begin is called before each reading.
+// list reads the collection in pages, all as of the revision that it returns. If
+// the collection changes so much that the server forgets that revision before
+// the last page, it is immediately read once more. begin is called before each
+// reading.
 func (c *client) list(ctx context.Context, begin func() error, upsert func(stream.Resource) error) (uint64, error) {
 	revision, err := c.pages(ctx, strconv.Itoa(c.config.pageSize), begin, upsert)
 	if expired(err) {

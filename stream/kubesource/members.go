@@ -5,15 +5,15 @@ import (
 	"iter"
 )
 
-// member is one member of a JSON object, by the places at which its name and its
-// value begin and end.
+// member is one member of a JSON object, by the offsets at which its name and
+// its value start and end.
 type member struct {
 	name       string
 	start      int // of the name
 	value, end int // of the value
 }
 
-// members goes through the members of raw, a JSON object that is valid; of
+// members iterates over the members of raw, a valid JSON object; of
 // anything else, as far as it looks like one.
 func members(raw []byte) iter.Seq[member] {
 	return func(yield func(member) bool) {
@@ -23,7 +23,7 @@ func members(raw []byte) iter.Seq[member] {
 			at = pastString(raw, at)
 			m.name = text(raw[m.start:at])
 			at = pastSpace(raw, at)
-			m.value = pastSpace(raw, at+1) // behind the colon
+			m.value = pastSpace(raw, at+1) // after the colon
 			m.end = pastValue(raw, m.value)
 			if m.end > len(raw) || !yield(m) {
 				return
@@ -41,7 +41,7 @@ func text(raw []byte) string {
 	for _, b := range raw {
 		if b == '\\' {
 			var s string
-			_ = json.Unmarshal(raw, &s) // of what is no string, s is empty
+			_ = json.Unmarshal(raw, &s) // s is empty if raw is not a string
 			return s
 		}
 	}
@@ -63,7 +63,7 @@ func pastComma(raw []byte, at int) int {
 	return at
 }
 
-// pastString returns the place behind the string that begins at at.
+// pastString returns the offset after the string that starts at at.
 func pastString(raw []byte, at int) int {
 	for at++; at < len(raw); at++ {
 		switch raw[at] {
@@ -76,7 +76,7 @@ func pastString(raw []byte, at int) int {
 	return len(raw)
 }
 
-// pastValue returns the place behind the value that begins at at.
+// pastValue returns the offset after the value that starts at at.
 func pastValue(raw []byte, at int) int {
 	depth := 0
 	for at < len(raw) {
@@ -91,7 +91,7 @@ func pastValue(raw []byte, at int) int {
 			depth++
 		case '}', ']':
 			if depth--; depth <= 0 {
-				return at + depth + 1 // a brace of our own, or the one that encloses a number
+				return at + depth + 1 // a brace of the value itself, or the one that encloses a number
 			}
 		case ',', ' ', '\t', '\n', '\r':
 			if depth == 0 {

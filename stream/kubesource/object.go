@@ -7,15 +7,15 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// typeMeta is what an object is, where it does not say so itself: the items of a
+// typeMeta is the type of an object that does not contain it: the items of a
 // list of built-in resources do not.
 type typeMeta struct {
 	Kind       string `json:"kind"`
 	APIVersion string `json:"apiVersion"`
 }
 
-// parseObject reads the JSON of an object, without taking it apart: what is not
-// cut out stays as the server wrote it. The value does not alias raw.
+// parseObject reads the JSON of an object without decoding all of it: what is
+// not cut out stays as the server wrote it. The value does not alias raw.
 func parseObject(raw []byte, of typeMeta) (stream.Resource, error) {
 	var r stream.Resource
 	line, ok := stream.CompactJSON(raw)
@@ -58,17 +58,18 @@ func parseRevision(text string) (uint64, error) {
 	return n, nil
 }
 
-// metadata is what we read of an object's metadata; from and to enclose its
-// managedFields, with one of the commas beside them, in the object.
+// metadata is the part of an object's metadata that is read; from and to
+// enclose its managedFields, with one of the adjacent commas, in the
+// object.
 type metadata struct {
 	name, namespace, revision string
 	from, to                  int
 }
 
-// parseMetadata reads the metadata of an object, which begins there at offset.
+// parseMetadata reads the metadata of an object, which starts there at offset.
 func parseMetadata(raw []byte, offset int) metadata {
 	var m metadata
-	before := 1 // the end of the member before; behind the brace if there is none
+	before := 1 // the end of the previous member; after the brace if there is none
 	for one := range members(raw) {
 		value := raw[one.value:one.end]
 		switch one.name {
@@ -89,8 +90,8 @@ func parseMetadata(raw []byte, offset int) metadata {
 	return m
 }
 
-// prefix is what must stand behind the opening brace of an object that does not
-// say what it is. The server writes it in this order where it does.
+// prefix is what must follow the opening brace of an object that lacks its
+// type. The server writes it in this order where it does.
 func prefix(of typeMeta, named bool) []byte {
 	if named || of.Kind == "" {
 		return nil
@@ -101,8 +102,8 @@ func prefix(of typeMeta, named bool) []byte {
 	return b.Bytes()
 }
 
-// cut copies a JSON object without from…to and with something more at its
-// beginning.
+// cut copies a JSON object without from…to and with an insertion at its
+// start.
 func cut(line []byte, from, to int, more []byte) []byte {
 	if from == to {
 		from, to = 1, 1

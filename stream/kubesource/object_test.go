@@ -48,7 +48,7 @@ func TestParseObject(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			clear(raw) // the value must not be part of it
+			clear(raw) // the value must not alias it
 			if r.Key != c.key || r.Revision != 7 || string(r.Value) != c.want {
 				t.Errorf("%q at %d:\n%s\nwant %q at 7:\n%s", r.Key, r.Revision, r.Value, c.key, c.want)
 			}
@@ -69,7 +69,7 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// FuzzObject compares with what encoding/json makes of it.
+// FuzzObject compares with the result of encoding/json.
 func FuzzObject(f *testing.F) {
 	for _, seed := range []string{
 		`{"kind":"A","metadata":{"name":"x","managedFields":[{"a":"]}\""}],"resourceVersion":"7"}}`,
@@ -111,7 +111,7 @@ func FuzzObject(f *testing.F) {
 	})
 }
 
-// repeats says whether a name stands twice in an object of raw.
+// repeats reports whether an object in raw has a duplicate name.
 func repeats(raw []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	var twice bool
@@ -145,7 +145,8 @@ func repeats(raw []byte) bool {
 	return twice
 }
 
-// FuzzWatch: whatever a server sends, it ends in an error or in good order.
+// FuzzWatch: whatever a server sends, the watch ends in an error or in good
+// order.
 func FuzzWatch(f *testing.F) {
 	for _, seed := range []string{
 		line(added, widget("a", 5)) + "\n" + markerAt(5), bookmarkAt(7), line(failed, status(410, "Expired", "old")),

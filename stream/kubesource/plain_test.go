@@ -13,7 +13,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 )
 
-// plainly serves the cluster in plain HTTP/1.1 and puts in the credentials, as
+// plainly serves the cluster in plain HTTP/1.1 and adds the credentials, as
 // kubectl proxy does.
 func (c *cluster) plainly(t *testing.T) (address string) {
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "https", Host: c.server.Addr()})
@@ -29,7 +29,7 @@ func (c *cluster) plainly(t *testing.T) (address string) {
 	return server.Listener.Addr().String()
 }
 
-// TestPlainHTTP: no pings there. Watches are short, and go on.
+// TestPlainHTTP: there are no pings. Watches are short, and resume.
 func TestPlainHTTP(t *testing.T) {
 	t.Parallel()
 	k := sharedKind(t)

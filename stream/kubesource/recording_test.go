@@ -10,7 +10,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// recording is a Watch call under way, and what it said.
+// recording is a running Watch call with its recorded calls.
 type recording struct {
 	*streamtest.SinkRecorder
 	t      testing.TB
@@ -20,7 +20,7 @@ type recording struct {
 	err    error         // read after ended
 }
 
-// lastValues remembers the newest value of each key, whole.
+// lastValues remembers the newest value of each key, unabridged.
 type lastValues struct {
 	stream.Sink
 	of map[string]string // read after the call ended
@@ -69,7 +69,7 @@ func (r *recording) stop() {
 	<-r.ended
 }
 
-// until waits until it is so, and fails if Watch returns before.
+// until waits for a condition, and fails if Watch returns before.
 func (r *recording) until(what string, so func() bool) {
 	r.t.Helper()
 	late := time.NewTimer(30 * time.Second)
@@ -92,7 +92,7 @@ func (r *recording) until(what string, so func() bool) {
 	}
 }
 
-// untilKeys waits until these are what is there, as of a Commit.
+// untilKeys waits until exactly these keys exist, as of a Commit.
 func (r *recording) untilKeys(keys ...string) {
 	r.t.Helper()
 	r.until(fmt.Sprintf("state of %v", keys), func() bool {
@@ -106,7 +106,7 @@ func (r *recording) untilKeys(keys ...string) {
 	})
 }
 
-// failure waits until Watch returns, and returns what of.
+// failure waits until Watch returns, and returns its error.
 func (r *recording) failure() error {
 	r.t.Helper()
 	r.until("an error", func() bool {

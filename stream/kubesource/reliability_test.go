@@ -15,7 +15,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faults"
 )
 
-// TestFaults puts the source through everything that can happen to an API server
+// TestFaults subjects the source to everything that can happen to an API server
 // and to the way to it.
 func TestFaults(t *testing.T) {
 	k := ownCluster(t).kind(true)
@@ -47,7 +47,8 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// writer is the upstream as the harness takes it: with what the source must show.
+// writer is the upstream as the harness expects it: with what the source must
+// show.
 type writer struct{ *kind }
 
 func (w writer) put(ctx context.Context, key, value string) (stream.Resource, error) {
@@ -58,8 +59,8 @@ func (w writer) put(ctx context.Context, key, value string) (stream.Resource, er
 	return parseObject([]byte(answer), typeMeta{})
 }
 
-// delete returns the revision of the deletion. The server does not tell it, but
-// nobody else writes, so that it is where the server is afterwards.
+// delete returns the revision of the deletion. The server does not report it,
+// but nobody else writes, so it is the server's revision afterwards.
 func (w writer) delete(ctx context.Context, key string) (uint64, error) {
 	if err := w.kind.delete(ctx, "default", path.Base(key)); err != nil {
 		return 0, err

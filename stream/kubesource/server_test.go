@@ -14,10 +14,10 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// The tests of this file are against the real API server.
+// The tests of this file use the real API server.
 
-// TestWhatTheServerWrites is what subscribers get, byte for byte, but for
-// managedFields; whether it comes in a list, streamed or live.
+// TestWhatTheServerWrites: subscribers get it byte for byte, except for
+// managedFields, whether it comes in a list, streamed or live.
 func TestWhatTheServerWrites(t *testing.T) {
 	k := sharedKind(t)
 	const spec = `{"z":1,"a":9007199254740993,"half":1.50,"text":"<ü>\u2028\\"}`
@@ -162,7 +162,8 @@ func TestFiveThousandObjects(t *testing.T) {
 	}
 }
 
-// TestServerWithoutStreamingList is a real one that has the feature switched off.
+// TestServerWithoutStreamingList uses a real one that has the feature switched
+// off.
 func TestServerWithoutStreamingList(t *testing.T) {
 	t.Parallel()
 	k := ownCluster(t, "-features", "WatchList=false").kind(true)
@@ -177,7 +178,7 @@ func TestServerWithoutStreamingList(t *testing.T) {
 	}
 }
 
-// TestExpired begins where the server has forgotten everything.
+// TestExpired starts where the server has forgotten everything.
 func TestExpired(t *testing.T) {
 	k := sharedKind(t)
 	k.mustPut("one", "a", `1`)
@@ -192,8 +193,8 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestResourceIsDeletedAndMadeAgain as a subscriber sees it: what was deleted is
-// deleted, the watch says what is missing, and goes on.
+// TestResourceIsDeletedAndMadeAgain as a subscriber sees it: deleted objects are
+// deleted, the watch reports what is missing, and resumes.
 func TestResourceIsDeletedAndMadeAgain(t *testing.T) {
 	t.Parallel()
 	k := sharedKind(t)
@@ -226,8 +227,8 @@ func TestResourceIsDeletedAndMadeAgain(t *testing.T) {
 	k.await("two objects", count(2))
 }
 
-// TestBackup puts etcd back to what it was: the same cluster, with a revision
-// that is lower, and later with one that is higher again.
+// TestBackup resets etcd to an earlier state: the same cluster, with a
+// revision that is lower, and later with one that is higher again.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	k := ownCluster(t).kind(true)

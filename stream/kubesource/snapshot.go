@@ -13,15 +13,15 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// markerPatience is how long a streaming list may pause. A server that does not
-// know of it sends the objects as well, and then nothing for a minute.
+// markerPatience is how long a streaming list may pause. A server without
+// support for it sends the objects as well, and then nothing for a minute.
 const markerPatience = 10 * time.Second
 
 // errNoMarker: the server has no streaming list.
 var errNoMarker = errors.New("no marker behind the initial events")
 
-// snapshot sends all there is and returns the watch that goes on from there. In
-// the middle of a Watch call, the watch says meanwhile that it is not fresh.
+// snapshot sends all objects and returns the watch that continues from there.
+// During a Watch call, the watch reports meanwhile that it is not fresh.
 func (f *follower) snapshot(ctx context.Context) (*watchCall, error) {
 	again := f.caughtUp
 	if again {
@@ -44,7 +44,7 @@ func (f *follower) snapshot(ctx context.Context) (*watchCall, error) {
 	return call, nil
 }
 
-// fromNothing takes the streaming list, or else a list in pages.
+// fromNothing uses the streaming list, or else a list in pages.
 func (f *follower) fromNothing(ctx context.Context) (*watchCall, error) {
 	f.place.Revision = 0
 	if f.source.paged || !f.client.http2.Load() {
@@ -63,7 +63,7 @@ func (f *follower) fromNothing(ctx context.Context) (*watchCall, error) {
 	return call, err
 }
 
-// begins tells the sink of a snapshot.
+// begins starts a snapshot in the sink.
 func (f *follower) begins() error { return f.told(f.sink.Reset(f.place.Epoch)) }
 
 // streamed reads a streaming list up to its marker.
@@ -100,13 +100,13 @@ func (f *follower) untilMarker(call *watchCall) error {
 		case at.initial:
 			return f.commit(at.revision)
 		case at.bookmark:
-			return errNoMarker // one of those that come each minute
+			return errNoMarker // one of the bookmarks that come each minute
 		}
 		patience.Reset(markerPatience)
 	}
 }
 
-// cutShort says what it means that there are no more events before the marker.
+// cutShort interprets the end of the events before the marker.
 func cutShort(call *watchCall, err error) error {
 	switch {
 	case errors.Is(err, errQuiet), errors.Is(err, io.EOF) && call.ranOut():

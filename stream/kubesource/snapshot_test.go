@@ -34,12 +34,12 @@ func TestEmptyStreamingList(t *testing.T) {
 	})
 }
 
-// olderServers are those that have no streaming list, and what they make of one.
+// olderServers are those without the streaming list, and how they answer one.
 var olderServers = map[string]struct {
 	initial []string
 	refusal string
 	code    int
-	after   time.Duration // until it is clear
+	after   time.Duration // until it is noticed
 }{
 	"refused":             {code: 422, refusal: status(422, "Invalid", `sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch`)},
 	"a bad request":       {code: 400, refusal: status(400, "BadRequest", `unknown parameter`)},
@@ -88,7 +88,7 @@ func TestWatchOfAnOldServerThatRunsOut(t *testing.T) {
 	})
 }
 
-// TestMistakeInARequestIsNotAnOldServer: what is wrong is wrong of a list too.
+// TestMistakeInARequestIsNotAnOldServer: a mistake is one for a list too.
 func TestMistakeInARequestIsNotAnOldServer(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		refusal := says(400, status(400, "BadRequest", `field label not supported: spec.x`))
@@ -116,7 +116,8 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// TestPagesThatExpire: what was read of them is forgotten, since it may be gone.
+// TestPagesThatExpire: pages read so far are discarded, since their objects may
+// be gone.
 func TestPagesThatExpire(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.source.paged = true
@@ -132,7 +133,7 @@ func TestPagesThatExpire(t *testing.T) {
 	})
 }
 
-// TestTooLargeResourceVersion: a server that lags behind its storage says so.
+// TestTooLargeResourceVersion: a server that lags behind its storage reports it.
 func TestTooLargeResourceVersion(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.initial = inTurn(

@@ -12,7 +12,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// maxRetryWait bounds what a server may ask for with Retry-After.
+// maxRetryWait bounds what a server may request with Retry-After.
 const maxRetryWait = 30 * time.Second
 
 // Source follows the objects of one resource. It is a [stream.Source].
@@ -36,7 +36,7 @@ type Source struct {
 var _ stream.Source = (*Source)(nil)
 
 // New returns a Source; it reads the kubeconfig and connects when Watch is
-// called. The error says what is wrong with the configuration.
+// called. The error reports what is wrong with the configuration.
 func New(c Config) (*Source, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -74,9 +74,9 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	return s.ended(ctx, f, f.run(ctx))
 }
 
-// wait keeps the server's wish from the call before. It is done here and not at
-// the end of that call, because by now ingest knows, and says, that the upstream
-// is lost.
+// wait honors the server's request of the previous call. It waits here and not
+// at the end of that call, because by now ingest knows, and reports, that the
+// upstream is lost.
 func (s *Source) wait(ctx context.Context) error {
 	if pause := time.Until(s.notBefore); pause > 0 {
 		timer := time.NewTimer(pause)
@@ -89,7 +89,7 @@ func (s *Source) wait(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// ended says what Watch returns.
+// ended returns the error of Watch.
 func (s *Source) ended(ctx context.Context, f *follower, err error) error {
 	switch cause := context.Cause(ctx); {
 	case err == nil:

@@ -15,7 +15,7 @@ import (
 
 // newTransport returns a connection of our own, with client-go's TLS and
 // credentials around it. client-go's own transports are shared in the process,
-// and ping after 30 s of silence. end closes what is open.
+// and ping after 30 s of silence. end closes all connections.
 func newTransport(c *rest.Config, stallAfter time.Duration) (rt http.RoundTripper, end func(), err error) {
 	tc, err := c.TransportConfig()
 	if err != nil {
@@ -48,8 +48,9 @@ func newTransport(c *rest.Config, stallAfter time.Duration) (rt http.RoundTrippe
 	return rt, open.close, nil
 }
 
-// connections are those of one client. http.Transport closes what is idle, which
-// a connection is only some time after its last request was given up.
+// connections are those of one client. http.Transport closes idle connections,
+// and a connection becomes idle only some time after its last request was
+// abandoned.
 type connections struct {
 	// Static after construction.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -73,7 +74,7 @@ func (c *connections) connect(ctx context.Context, network, address string) (net
 	return &connection{conn, c}, nil
 }
 
-// close closes those that are open, and those that are still being made.
+// close closes the open connections, and those that are still being made.
 func (c *connections) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

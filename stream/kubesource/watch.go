@@ -26,22 +26,22 @@ const (
 	failed   = "ERROR"
 )
 
-// watchCall is a watch request under way. A goroutine of its own reads it, so
+// watchCall is a running watch request. A goroutine of its own reads it, so
 // that silence can be noticed; it ends with close.
 type watchCall struct {
 	// Static after construction.
 	ctx    context.Context
 	end    context.CancelCauseFunc
-	events chan event // closed by read when there are no more
+	events chan event // closed by read at the end
 	opened time.Time
 	limit  time.Duration // after which the server ends it
 
 	// Written by read before it closes events.
-	err error // why there are no more; nil: the server ended it in good order
+	err error // why they ended; nil: the server ended the watch in good order
 }
 
-// lasting is how long a watch lasts: a few minutes, not the same for all; over
-// HTTP/1.1, where only its end shows that the server is still there, less.
+// lasting is how long a watch lasts: a few minutes, with random variation;
+// less over HTTP/1.1, where only its end shows that the server is still alive.
 func (c *client) lasting() time.Duration {
 	switch {
 	case c.config.watchFor > 0:
@@ -91,7 +91,7 @@ func (w *watchCall) read(body io.Reader) error {
 	}
 }
 
-// ended says why the decoder stopped.
+// ended returns why the decoder stopped.
 func (w *watchCall) ended(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -105,7 +105,7 @@ func (w *watchCall) ended(err error) error {
 	return because(w.ctx, err)
 }
 
-// errQuiet says that next waited in vain.
+// errQuiet means that next waited in vain.
 var errQuiet = errors.New("nothing came")
 
 // next returns the next event: io.EOF after the last, errQuiet if quiet fires
@@ -137,11 +137,11 @@ func (w *watchCall) over(more bool) error {
 // close ends the request and waits for its reader.
 func (w *watchCall) close() {
 	w.end(nil)
-	for range w.events { // nobody wants the rest
+	for range w.events { // the rest is discarded
 	}
 }
 
-// ranOut says whether it is the server's clock that ended the watch.
+// ranOut reports whether the watch ended by the server's time limit.
 func (w *watchCall) ranOut() bool {
 	const early = 5 * time.Second
 	return time.Since(w.opened) >= w.limit-early
