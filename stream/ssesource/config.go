@@ -14,13 +14,13 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Config says which gateway is followed, and how.
+// Config specifies which gateway is followed, and how.
 type Config struct {
 	// URL of the gateway, for instance "https://core.example.com", with a path if
 	// it is served below one. Required.
 	URL string
-	// TLS says whom to trust, and with certificates in it who we are. nil: the
-	// authorities of the system. Only for https.
+	// TLS holds the trusted authorities, and optionally our own certificates.
+	// nil: the authorities of the system. Only for https.
 	TLS *tls.Config
 	// TokenFile holds a token that is sent as Authorization: Bearer. It is read
 	// for each request, so that the token may rotate. "": none.
@@ -38,10 +38,10 @@ type Config struct {
 	network func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// WantURL says what ValidURL takes, for a person who wrote another one.
+// WantURL describes what ValidURL accepts, for a user who wrote something else.
 const WantURL = `a URL such as "https://core.example.com" or "http://core:8080/path", without credentials, query or fragment`
 
-// ValidURL says whether a gateway can be at a URL.
+// ValidURL reports whether a gateway can be at a URL.
 func ValidURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
@@ -64,7 +64,7 @@ func (c *Config) check() error {
 	return c.checkHeader()
 }
 
-// redactedURL is the URL without a password that somebody wrote into it.
+// redactedURL is the URL without a password that it may contain.
 func (c *Config) redactedURL() string {
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -88,10 +88,11 @@ func (c *Config) checkHeader() error {
 	return nil
 }
 
-// WantHeaderName says what ValidHeaderName takes.
+// WantHeaderName describes what ValidHeaderName accepts.
 const WantHeaderName = "the name of an HTTP header that is not the stream's own (such as Accept or Last-Event-ID)"
 
-// ValidHeaderName says whether a header of that name can be added to a request.
+// ValidHeaderName reports whether a header of that name can be added to a
+// request.
 func ValidHeaderName(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Accept", "Accept-Encoding", "Cache-Control", "Connection", "Host", "Last-Event-Id", "Transfer-Encoding", "Content-Length":

@@ -74,7 +74,7 @@ func TestRequestSaysWhatItWants(t *testing.T) {
 	})
 }
 
-// The token may rotate, and is in no error, also if the upstream repeats it.
+// The token may rotate, and is in no error, even if the upstream repeats it.
 func TestToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "token")

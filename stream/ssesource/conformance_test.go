@@ -10,7 +10,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// TestConformance puts the source through the suite against a gateway.
+// TestConformance runs the suite against a gateway.
 func TestConformance(t *testing.T) {
 	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
 		o := newOrigin(t)
@@ -32,7 +32,7 @@ func newOrigin(t *testing.T) *origin {
 	return o
 }
 
-// wipe begins anew with nothing, in another epoch.
+// wipe starts over with nothing, in another epoch.
 func (o *origin) wipe() {
 	o.t.Helper()
 	o.kill()
@@ -54,7 +54,8 @@ func (o *origin) harness(s *ssesource.Source) *streamtest.Harness {
 	}
 }
 
-// put returns once the gateway has it: what a test then reads there is new.
+// put returns once the gateway has the value: what a test then reads there is
+// new.
 func (o *origin) put(key, value string) error {
 	_, _, err := o.store.Writer("notes").Put(context.Background(), stream.PutRequest{Key: key, Value: []byte(value)})
 	await(o.t, o.watch, func() bool {

@@ -12,18 +12,18 @@ import (
 
 const (
 	// gatherFor is how long a request waits for others that may join. Watches
-	// begin together, and come back together after their back-off.
+	// start together, and come back together after their back-off.
 	gatherFor = 50 * time.Millisecond
-	// leaveAfter is how long what nobody reads any more is received: who left may
-	// be back at once.
+	// leaveAfter is how long a watch without readers is still received: a reader
+	// that left may be back immediately.
 	leaveAfter = time.Second
 )
 
-// errChanged ends a request that has to be made anew, with other members.
+// errChanged ends a request that has to be repeated with other members.
 var errChanged = errors.New("the members of the request have changed")
 
-// connection is one request after the other for its members, one at a time. It
-// ends when the upstream is lost, and with its last member.
+// connection makes one request after the other for its members, one at a time.
+// It ends when the upstream is lost, and with its last member.
 type connection struct {
 	// Static after construction.
 	upstream *Upstream
@@ -34,8 +34,8 @@ type connection struct {
 	// Guarded by upstream.mu.
 	members []*member
 	over    bool
-	cancel  context.CancelCauseFunc // of the request under way; nil: there is none
-	redo    *time.Timer             // of the request under way; nil: it is not to be made anew
+	cancel  context.CancelCauseFunc // of the current request; nil: there is none
+	redo    *time.Timer             // of the current request; nil: it is not to be repeated
 	redoAt  time.Time
 
 	// Owned by run.
@@ -50,8 +50,8 @@ func newConnection(u *Upstream, m *member) *connection {
 	}
 }
 
-// takes says whether a member can join: an id must have room for the position of
-// each watch, and each watch can be named once. upstream.mu is held.
+// takes reports whether a member can join: an id must have room for the position
+// of each watch, and each watch can be named once. upstream.mu is held.
 func (c *connection) takes(m *member) bool {
 	if c.alone || m.alone {
 		return false
@@ -76,15 +76,15 @@ func (c *connection) add(m *member) {
 	c.redoLocked(wait)
 }
 
-// leave lets a member go that has ended. It returns once the connection has no
-// goroutine left, if this was the last one.
+// leave removes an ended member. If this was the last one, it returns once the
+// connection has no goroutine left.
 func (c *connection) leave(m *member) {
 	if c.drop(m) {
 		<-c.done
 	}
 }
 
-// drop says whether the connection is over.
+// drop removes a member and reports whether the connection is over.
 func (c *connection) drop(m *member) (over bool) {
 	c.upstream.mu.Lock()
 	defer c.upstream.mu.Unlock()
@@ -100,15 +100,14 @@ func (c *connection) drop(m *member) (over bool) {
 	return c.over
 }
 
-// endLocked makes the connection one that nobody can join any more. upstream.mu
-// is held.
+// endLocked closes the connection for new members. upstream.mu is held.
 func (c *connection) endLocked() {
 	c.over = true
 	c.upstream.forgetLocked(c)
 	c.redoLocked(0)
 }
 
-// redoLocked lets the request be made anew, at the latest after a time.
+// redoLocked has the request repeated, at the latest after a time.
 // upstream.mu is held.
 func (c *connection) redoLocked(after time.Duration) {
 	select {
@@ -172,8 +171,8 @@ func (c *connection) begin() (context.Context, []*member) {
 	return ctx, slices.Clone(c.members)
 }
 
-// settle looks at how a request has ended: the connection goes on without the
-// member whose fault it was, or is over for all of them.
+// settle examines how a request has ended: the connection continues without
+// the member at fault, or is over for all of them.
 func (c *connection) settle(members []*member, end sseclient.Ending) {
 	c.finish(end)
 	var refused *sseclient.Problem
@@ -185,14 +184,14 @@ func (c *connection) settle(members []*member, end sseclient.Ending) {
 	}
 	removed := end.Goodbye != nil && end.Goodbye.Reason == string(stream.GoodbyeWatchRemoved)
 	if errors.Is(end.Err, errChanged) || removed && !c.removed && len(members) > 1 {
-		// Which one was removed is told when the next request is refused.
+		// The next request's refusal names the one that was removed.
 		c.removed = removed
 		return
 	}
 	c.fail(end)
 }
 
-// finish puts the request away.
+// finish cleans up after the request.
 func (c *connection) finish(end sseclient.Ending) {
 	c.upstream.mu.Lock()
 	defer c.upstream.mu.Unlock()

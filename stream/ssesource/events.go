@@ -32,8 +32,8 @@ func (r *reader) upsert(m sseclient.Resource) error {
 	return r.sink.Upsert(stream.Resource{Key: key, Revision: revision, Value: value, Encoding: m.Encoding})
 }
 
-// textOf returns a value as it is kept. That it is JSON was seen when the event
-// was read; looking twice would take a tenth of the time of a snapshot.
+// textOf returns a value as it is stored. It was checked to be JSON when the
+// event was read; checking twice would take a tenth of the time of a snapshot.
 func textOf(value []byte) (text []byte, ok bool) {
 	if bytes.IndexByte(value, '\n') >= 0 { // of an event of several data lines
 		return stream.CompactJSON(value)
@@ -75,12 +75,12 @@ func (r *reader) revision(text string) (uint64, error) {
 }
 
 // status passes on the upstream's freshness. Catching up is that of a subscriber,
-// in this case ours: it only says that a transaction begins.
+// in this case ours: it only marks the start of a transaction.
 func (r *reader) status(e sseclient.Event) error {
 	state, known := stream.ParseState(e.State)
 	switch {
 	case !known:
-		return nil // a newer gateway's
+		return nil // from a newer gateway
 	case state == stream.CatchingUp:
 		r.catchUp = true
 		return nil
@@ -114,7 +114,7 @@ func (r *reader) commitAt(e sseclient.Event, place *stream.Position) error {
 	return r.commit(place.Upserts)
 }
 
-// progress ends a transaction, or a catch-up. The id may stand with an event that
+// progress ends a transaction, or a catch-up. The id may be in an event that
 // follows, or be missing.
 func (r *reader) progress(e sseclient.Event) error {
 	revision, err := r.revision(e.Revision)
@@ -126,7 +126,7 @@ func (r *reader) progress(e sseclient.Event) error {
 }
 
 // horizon passes on that the upstream may have missed changes, before anything
-// that it says after it.
+// that follows.
 func (r *reader) horizon(text string) error {
 	revision, err := r.revision(text)
 	if err != nil {
@@ -155,14 +155,14 @@ func (r *reader) endOfSnapshot(e sseclient.Event) error {
 		return nil // the upstream itself is not
 	}
 	if !resumed && (r.told == 0 || r.told == stream.InSync) {
-		return nil // a snapshot says so by itself
+		return nil // a snapshot implies it
 	}
-	// It has caught up. A request before this one, or we ourselves, may have said
-	// that the watch is not in sync; the upstream has not, this time.
+	// It has caught up. An earlier request, or this gateway itself, may have
+	// reported that the watch is not in sync; the upstream has not, this time.
 	return r.passOn(stream.InSync, "")
 }
 
-// commit ends a transaction. There the next request goes on.
+// commit ends a transaction. The next request resumes there.
 func (r *reader) commit(revision uint64) error {
 	stream.Swept(r.sink, r.position.Swept())
 	r.position = r.position.At(revision)

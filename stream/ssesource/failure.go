@@ -11,8 +11,8 @@ import (
 	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
-// lost says what Watch returns when the request has ended for all its members:
-// nothing after an orderly goodbye, unless the upstream does not want to serve us.
+// lost returns the error of Watch when the request has ended for all its members:
+// nil after an orderly goodbye, unless the upstream does not want to serve us.
 func (s *Source) lost(end sseclient.Ending) error {
 	if end.Goodbye == nil {
 		return s.failed(end.Err)
@@ -24,7 +24,7 @@ func (s *Source) lost(end sseclient.Ending) error {
 	return nil
 }
 
-// failed says of an error whose it is. The upstream's own words are in it.
+// failed adds the upstream to an error. The upstream's own words are in it.
 func (s *Source) failed(err error) error {
 	var request *url.Error
 	if errors.As(err, &request) {
@@ -48,7 +48,7 @@ type failure struct {
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
-// hints say what would be right, by the status of a refusal.
+// hints suggest what would be right, by the status of a refusal.
 var hints = map[int]string{
 	http.StatusUnauthorized:      "want a token in token_file, or a header, that it accepts",
 	http.StatusForbidden:         "want a token, or a header, that may read this watch",
@@ -72,9 +72,9 @@ func hint(err error) string {
 	return ""
 }
 
-// withoutSecrets hides what is sent along in a text that the upstream may have
+// withoutSecrets hides request headers in a text that the upstream may have
 // written: a refusal may repeat the very token that it refuses. Of "Bearer x" it
-// hides x as well. What is shorter than any secret stays, or it would be hidden
+// hides x as well. Anything shorter than a secret stays, or it would be hidden
 // everywhere.
 func (c *Config) withoutSecrets(text string) string {
 	const shortest = 6

@@ -14,8 +14,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// fake is a server that says what a test wants, in one answer after the other. It
-// serves on pipes, so that a test may run in a bubble of fake time.
+// fake is a server that sends what a test wants, in one answer after the other.
+// It serves on pipes, so that a test may run in a bubble of fake time.
 type fake struct {
 	// Static after construction.
 	turns  []turn // the last one is for all requests that follow
@@ -111,7 +111,7 @@ func cuts(text ...string) turn {
 	}
 }
 
-// holds answers with events, then says nothing until the client has gone.
+// holds answers with events, then is silent until the client has gone.
 func holds(text ...string) turn {
 	return func(w http.ResponseWriter, r *http.Request) {
 		write(w, text...)
@@ -185,7 +185,7 @@ func primed() string {
 	return hello + reset("w@e-0/2") + upsert("x", 1, "1", "") + upsert("y", 2, "1", "") + endOfSnapshot(2, 2, "w@e-2")
 }
 
-// calls is a Sink that writes down what it is called with.
+// calls is a Sink that records its calls.
 //
 // Owned by the goroutine that calls Watch, which is waiting meanwhile.
 type calls struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faults"
 )
 
-// TestFaults puts the source through every fault of a gateway. What is written
-// goes to what that gateway follows, which stays up when the gateway is killed.
+// TestFaults subjects the source to every fault of a gateway. Writes go to that
+// gateway's own upstream, which stays up when the gateway is killed.
 func TestFaults(t *testing.T) {
 	o := newOrigin(t)
 	proxy := faultproxy.New(t, o.address)
@@ -31,8 +31,7 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// restart starts a gateway that has forgotten everything but where its own
-// upstream is.
+// restart starts a gateway that knows only where its own upstream is.
 func (o *origin) restart() error {
 	o.kill()
 	r := stream.NewRegistry()

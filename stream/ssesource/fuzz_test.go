@@ -10,8 +10,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// FuzzStream lets an upstream say anything. Watch returns, and calls of the sink
-// keep the contract, but for what ingest judges.
+// FuzzStream lets an upstream send anything. Watch returns, and calls of the
+// sink keep the contract, except for what ingest checks.
 func FuzzStream(f *testing.F) {
 	for _, text := range []string{
 		primed(), primed() + upsert("x", 3, "{}", "w@e-3") + remove("y", 4, "w@e-4") + goodbye("draining", 10),
@@ -50,7 +50,7 @@ func (a answer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// grammar is a sink that knows what may come when.
+// grammar is a sink that checks the order of its calls.
 type grammar struct {
 	begun  bool // there is something to change
 	broken error

@@ -7,11 +7,11 @@ import (
 	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
-// member is one Watch call under way, on a connection that it may share.
+// member is one running Watch call, on a connection that it may share.
 type member struct {
 	// Static after construction.
 	source *Source
-	alone  bool          // shares its connection with nobody
+	alone  bool          // does not share its connection
 	ended  chan struct{} // closed by end
 
 	mu     sync.Mutex // guards the following field; held during calls of the sink
@@ -22,7 +22,7 @@ type member struct {
 	own bool  // it is the fault of this watch alone
 }
 
-// receive takes one event of the watch.
+// receive handles one event of the watch.
 func (m *member) receive(e sseclient.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -34,8 +34,8 @@ func (m *member) receive(e sseclient.Event) {
 	}
 }
 
-// begins says that a request begins, and returns the position at which it goes
-// on for this watch; false: at none.
+// begins notes that a request starts, and returns the position at which this
+// watch resumes; false: at none.
 func (m *member) begins() (p stream.Position, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,8 +49,8 @@ func (m *member) begins() (p stream.Position, ok bool) {
 	return p, ok
 }
 
-// end ends the call; there is no call of its sink afterwards. The first end
-// counts.
+// end ends the call; there is no call of its sink afterwards. Only the
+// first end counts.
 func (m *member) end(err error, own bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

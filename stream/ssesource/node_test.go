@@ -51,7 +51,7 @@ func (n *node) start(r *stream.Registry) {
 	n.serve()
 }
 
-// serve begins to serve, on the same port as before.
+// serve starts to serve, on the same port as before.
 func (n *node) serve() {
 	n.t.Helper()
 	g, err := gateway.New(gateway.Config{
@@ -69,7 +69,7 @@ func (n *node) serve() {
 	go func(s *http.Server, served chan error) { served <- s.Serve(l) }(n.http, n.served)
 }
 
-// noting writes down the requests for streams.
+// noting records the requests for streams.
 func (n *node) noting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/events") {
@@ -81,7 +81,7 @@ func (n *node) noting(next http.Handler) http.Handler {
 	})
 }
 
-// requests are those for streams so far.
+// requests returns those for streams so far.
 func (n *node) requests() []*http.Request {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,7 +100,7 @@ func (n *node) cut() {
 	n.http = nil
 }
 
-// kill ends everything: nothing that the gateway knew is left.
+// kill ends everything: the gateway loses all its state.
 func (n *node) kill() {
 	n.cut()
 	if n.registry != nil {

@@ -62,9 +62,9 @@ func (r *replicas) visit(w *stream.Watch, replica string, from *streamtest.Mark)
 	return c, last(c.Marks())
 }
 
-// TestOutageIsToldDownTheTree: a gateway missed that a resource came and went,
-// since its upstream was lost meanwhile, and a client has that resource from another
-// one. A third gateway, behind the first, stayed connected all the time. It must not
+// TestOutageIsToldDownTheTree: a gateway missed that a resource came and went, since
+// its upstream was lost meanwhile, and a client has that resource from another one.
+// A third gateway, behind the first, stayed connected all the time. It must not
 // resume the client's position either.
 func TestOutageIsToldDownTheTree(t *testing.T) {
 	for _, deletes := range []streamtest.DeleteRevisions{streamtest.OwnRevision, streamtest.LastSeen, streamtest.NoRevision} {

@@ -108,7 +108,7 @@ type once struct{}
 func (once) NextBackOff() (stop time.Duration) { return -1 }
 func (once) Reset()                            {}
 
-// BenchmarkRawBytes reads the same and looks at nothing.
+// BenchmarkRawBytes reads the same without parsing it.
 func BenchmarkRawBytes(b *testing.B) {
 	url := manyServed(b) + "/v1/events?watch=w&until=end_of_snapshot"
 	for b.Loop() {

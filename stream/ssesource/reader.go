@@ -8,19 +8,19 @@ import (
 	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
-// phase is where in the protocol the upstream is.
+// phase is the upstream's position in the protocol.
 type phase uint8
 
 const (
-	opening  phase = iota // nothing came yet that belongs to a phase
+	opening  phase = iota // nothing that belongs to a phase has come yet
 	resuming              // what is newer than the position; no reset came
 	snapshot              // after reset
 	live                  // after end_of_snapshot
 )
 
-// reader turns the events of a watch into the calls of a Sink. It goes on over
-// several requests: what a request has staged up to its last position, the next one
-// completes.
+// reader turns the events of a watch into the calls of a Sink. It persists over
+// several requests: the next request completes what the previous one staged up to
+// its last position.
 //
 // Guarded by the mu of its member.
 type reader struct {
@@ -38,7 +38,7 @@ type reader struct {
 	open     bool            // changes came since the last commit
 	catchUp  bool            // from catching_up to the next bookmark
 	told     stream.State    // the last one that was passed on; 0: none
-	heard    bool            // this request said how fresh the watch is
+	heard    bool            // this request reported how fresh the watch is
 }
 
 func newReader(s *Source, resume stream.Resume, sink stream.Sink) *reader {
@@ -51,10 +51,10 @@ func newReader(s *Source, resume stream.Resume, sink stream.Sink) *reader {
 	return r
 }
 
-// begins says that another request begins, and returns the position at which it
-// goes on; false: at none. A snapshot, or a catch-up, that was interrupted goes on as
-// one. What came since the position is forgotten, and will come again: unless the
-// request is answered by a replica that is behind, which must then not complete it.
+// begins notes that another request starts, and returns the position at which it
+// resumes; false: at none. An interrupted snapshot or catch-up continues as one. What
+// came since the position is discarded, and will come again, unless a replica that is
+// behind answers the request, which must then not complete it.
 func (r *reader) begins() (stream.Position, bool, error) {
 	r.catchUp, r.heard = false, false
 	if r.loose {
@@ -73,8 +73,8 @@ func (r *reader) begins() (stream.Position, bool, error) {
 	return r.position, true, nil
 }
 
-// receive takes one event. A reset is told before its position is looked at,
-// since that belongs to the new order.
+// receive handles one event. A reset is passed on before its position is
+// processed, since that belongs to the new order.
 func (r *reader) receive(e sseclient.Event) error {
 	r.events++
 	if e.Type == "reset" {
@@ -85,7 +85,7 @@ func (r *reader) receive(e sseclient.Event) error {
 		return err
 	}
 	if e.Type == "status" {
-		// What came before it is what it speaks of.
+		// The position covers the events before it.
 		if place != nil {
 			r.mark()
 		}
@@ -103,14 +103,14 @@ func (r *reader) receive(e sseclient.Event) error {
 	return r.commitAt(e, place)
 }
 
-// mark follows the event with which a position came: all that belongs to it was
+// mark follows the event that had a position: everything that belongs to it was
 // passed on.
 func (r *reader) mark() {
 	r.marked, r.loose = r.upserts, false
 	stream.Mark(r.sink)
 }
 
-// apply does what one event says, but for ending a transaction.
+// apply applies one event, except for ending a transaction.
 func (r *reader) apply(e sseclient.Event) error {
 	switch e.Type {
 	case "upsert":
@@ -140,7 +140,7 @@ func (r *reader) reset(e sseclient.Event) error {
 }
 
 // place reads the position of the watch in an id; nil if it has none, or none
-// that matters. It is noted: there the next request goes on.
+// that matters. It is recorded: the next request resumes there.
 func (r *reader) place(id string) (*stream.Position, error) {
 	if id == "" || r.phase == opening {
 		return nil, nil

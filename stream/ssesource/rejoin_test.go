@@ -12,8 +12,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// A request that is made anew goes on where the one before was, whatever that
-// had begun.
+// A repeated request continues where the previous one was, whatever that had
+// started.
 func TestRequestIsMadeAnew(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after string
@@ -111,11 +111,11 @@ func TestRequestIsMadeAnew(t *testing.T) {
 	}
 }
 
-// bare is a Sink that has nothing but the methods of one.
+// bare is a Sink with only the required methods.
 type bare struct{ stream.Sink }
 
-// A sink that cannot forget half a transaction is not given the rest by another
-// request.
+// A sink that cannot discard half a transaction is not given the rest by
+// another request.
 func TestSinkThatCannotRewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, u, stop := serve(t, Config{}, holds(primed(), upsert("x", 3, "1", "")), holds(hello))
@@ -138,8 +138,8 @@ func TestSinkThatCannotRewind(t *testing.T) {
 	})
 }
 
-// A server that says again and again that some watch was removed, and does not
-// say which, is not asked in a tight loop.
+// A server that reports again and again that some watch was removed, without
+// naming it, is not asked in a tight loop.
 func TestRemovedAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, u, stop := serve(t, Config{}, says(hello, goodbye("watch_removed", 0)))
@@ -209,7 +209,7 @@ func TestWatchesComeBackTogether(t *testing.T) {
 	})
 }
 
-// A watch that is stopped in the middle of an event has no fault, and shares its
+// A watch that is stopped during an event is not at fault, and shares its
 // request again.
 func TestStoppedWatchIsNotFaulty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

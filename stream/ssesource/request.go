@@ -37,7 +37,7 @@ func (c *connection) request(ctx context.Context, members []*member) sseclient.E
 	return s.Run(ctx)
 }
 
-// positions is where a request goes on: an id as the upstream sends it.
+// positions is where a request resumes: an id as the upstream sends it.
 func positions(members []*member) string {
 	var id []byte
 	for _, m := range members {
@@ -65,12 +65,13 @@ func (c *Config) eventsURL(members []*member) string {
 	return strings.TrimRight(c.URL, "/") + "/v1/events?" + query.Encode()
 }
 
-// anyType asks for a stream as text/event-stream does, which is what a gateway
-// sends unless asked otherwise, but not to be refused as an EventSource is: its
-// goodbye does not say which watch it is about, as a problem does.
+// anyType requests a stream as text/event-stream would, since that is a
+// gateway's default. But a refusal is then a problem, which names the watch,
+// and not a goodbye as for an EventSource, which does not.
 const anyType = "*/*"
 
-// header is what is sent along. The token is read anew: it may rotate.
+// header is what is sent along. The token is read again each time: it may
+// rotate.
 func (c *Config) header() (map[string]string, error) {
 	header := make(map[string]string, len(c.Header)+2)
 	for name, value := range c.Header {
@@ -93,8 +94,8 @@ func (c *Config) header() (map[string]string, error) {
 }
 
 // patience is how long the upstream wants to be left alone after a request has
-// ended. What retry asks for is kept from the second attempt on: a stream that
-// was cut off is often back at once. u.mu is held.
+// ended. The retry value applies from the second attempt on: a stream that was
+// cut off is often back immediately. u.mu is held.
 func (u *Upstream) patience(end sseclient.Ending) time.Duration {
 	var refused *sseclient.Problem
 	switch {

@@ -13,7 +13,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// origins is a gateway with several watches, each with an upstream of its own.
+// origins is a gateway with several watches, each with its own upstream.
 type origins struct {
 	*node
 	upstreams map[string]*streamtest.Upstream
@@ -51,7 +51,7 @@ func prime(t *testing.T, w *stream.Watch) {
 	await(t, w, func() bool { return w.View().Primed() })
 }
 
-// await waits until a watch is as it must be.
+// await waits until a watch is in a state.
 func await(t *testing.T, w *stream.Watch, ok func() bool) {
 	t.Helper()
 	timeout := time.NewTimer(10 * time.Second)
@@ -76,7 +76,7 @@ func (o *origins) follow(r *stream.Registry, name string, s stream.Source) *stre
 	return w
 }
 
-// caughtUp waits until a watch has all that there is.
+// caughtUp waits until a watch has everything.
 func (o *origins) caughtUp(w *stream.Watch, name string) {
 	o.t.Helper()
 	await(o.t, w, func() bool { return w.View().Revision() == o.upstreams[name].Revision() })
@@ -88,7 +88,7 @@ func newRegistry(t *testing.T) *stream.Registry {
 	return r
 }
 
-// watchesOf are the watches that a request names.
+// watchesOf returns the watches that a request names.
 func watchesOf(r *http.Request) string {
 	return strings.Join(slices.Sorted(slices.Values(r.URL.Query()["watch"])), " ")
 }
@@ -107,8 +107,8 @@ func undisturbed(t *testing.T, w *stream.Watch) {
 	}
 }
 
-// Watches that begin together share one request. One that joins later gets its
-// snapshot, and the others go on without one.
+// Watches that start together share one request. One that joins later gets its
+// snapshot, and the others continue without one.
 func TestWatchesShareOneRequest(t *testing.T) {
 	o := newOrigins(t, "a", "b", "c")
 	u, r := o.upstream(), newRegistry(t)
@@ -148,7 +148,7 @@ func wantID(t *testing.T, r *http.Request, positions ...string) {
 	}
 }
 
-// One that leaves is not asked for any more.
+// A watch that leaves is no longer requested.
 func TestWatchLeavesTheRequest(t *testing.T) {
 	o := newOrigins(t, "a", "b")
 	u, r, q := o.upstream(), newRegistry(t), newRegistry(t)
@@ -173,8 +173,8 @@ func TestWatchLeavesTheRequest(t *testing.T) {
 	undisturbed(t, a)
 }
 
-// A watch that there is not is refused by name, and does not disturb the others.
-// It is found as soon as it is there.
+// A watch that does not exist is refused by name, and does not disturb the
+// others. It is found as soon as it exists.
 func TestUnknownWatchDisturbsNobody(t *testing.T) {
 	o := newOrigins(t, "a", "b")
 	u, r := o.upstream(), newRegistry(t)
@@ -207,7 +207,7 @@ func TestUnknownWatchDisturbsNobody(t *testing.T) {
 }
 
 // A watch that the other gateway refuses, since it does not fit into its memory
-// there, says why; the others of the request are served.
+// there, reports why; the others of the request are served.
 func TestRefusedWatchDisturbsNobody(t *testing.T) {
 	o := newOrigins(t, "a")
 	large := stream.SourceFunc(func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
@@ -230,7 +230,7 @@ func TestRefusedWatchDisturbsNobody(t *testing.T) {
 	undisturbed(t, a)
 }
 
-// The goodbye watch_removed names none. The others go on.
+// The goodbye watch_removed names none. The others continue.
 func TestRemovedWatchDisturbsNobody(t *testing.T) {
 	o := newOrigins(t, "a", "b")
 	u, r := o.upstream(), newRegistry(t)
@@ -263,7 +263,7 @@ func TestTwoViewsOfOneWatch(t *testing.T) {
 	}
 	o.write("a", "x/2", 2)
 	await(t, x, func() bool { return x.View().Count() == 2 })
-	// The other view hears of progress that brought it nothing.
+	// The other view is informed of progress without changes for it.
 	o.caughtUp(y, "a")
 }
 
@@ -279,7 +279,7 @@ func (o *origins) watch(name string) *stream.Watch {
 	return w
 }
 
-// More watches than an id has room for have as few requests as possible.
+// More watches than fit into an id use as few requests as possible.
 func TestMoreWatchesThanOneRequestCanName(t *testing.T) {
 	var names []string
 	for i := range 40 {

@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
-// sweeps is a Sink that writes down how far each commit was swept.
+// sweeps is a Sink that records how far each commit was swept.
 type sweeps struct {
 	calls
 	said    uint64
@@ -22,7 +22,7 @@ func (s *sweeps) Commit(revision uint64) error {
 	return nil
 }
 
-// What the upstream's ids say of deletes without a revision is passed on, and stands
+// What the upstream's ids say about deletes without a revision is passed on, and is
 // in the position with which the next request resumes.
 func TestSweptIsPassedOn(t *testing.T) {
 	sink := &sweeps{}

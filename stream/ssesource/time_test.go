@@ -12,7 +12,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// watchOnce calls Watch from nothing and returns what it said, and how long it took.
+// watchOnce calls Watch from nothing and returns its error, and how long it took.
 func watchOnce(t *testing.T, s *Source) (sink *calls, took time.Duration, err error) {
 	t.Helper()
 	sink = &calls{}
@@ -48,7 +48,7 @@ func TestSilenceIsAStall(t *testing.T) {
 	}
 }
 
-// beats is primed, and beats so often.
+// beats is primed, followed by a number of heartbeats.
 func beats(n int) turn {
 	return func(w http.ResponseWriter, r *http.Request) {
 		write(w, primed())
@@ -60,7 +60,7 @@ func beats(n int) turn {
 	}
 }
 
-// Who is slow is not the upstream.
+// A slow sink is not a slow upstream.
 func TestSlowSinkIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, u, stop := serve(t, Config{}, says(primed(), upsert("x", 3, "1", "w@e-3"), goodbye("draining", 0)))
@@ -72,7 +72,7 @@ func TestSlowSinkIsNoStall(t *testing.T) {
 	})
 }
 
-// What an upstream asks for before it is called again.
+// The wait that an upstream requests before it is called again.
 func TestUpstreamIsLeftAlone(t *testing.T) {
 	refused := refuses(503, "not now", "Retry-After", "7")
 	for name, c := range map[string]struct {
@@ -88,7 +88,7 @@ func TestUpstreamIsLeftAlone(t *testing.T) {
 		"unavailable":          {refused, 7 * time.Second, "status stale it wants to be left alone until 2000-01-01T00:00:07Z"},
 		"too many requests":    {refuses(429, "slow down", "Retry-After", "Sat, 01 Jan 2000 00:00:04 GMT"), 4 * time.Second, ""},
 		"unavailable, no time": {refuses(503, "not now"), 0, ""},
-		"cut":                  {cuts(primed()), 0, ""}, // retry says 2 s, for those that are not back at once
+		"cut":                  {cuts(primed()), 0, ""}, // retry says 2 s, for those that are not back immediately
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestUpstreamIsLeftAlone(t *testing.T) {
 	}
 }
 
-// The field retry is kept between attempts that fail.
+// The field retry is observed between failing attempts.
 func TestRetryIsKeptFromTheSecondAttemptOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
@@ -154,7 +154,7 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A sink that fails ends its watch, with its error, and no other.
+// A failing sink ends its watch, with its error, and no other.
 func TestFailingSinkEndsItsWatchAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		both := hello + snapshotOf("a") + snapshotOf("b")

@@ -55,8 +55,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// The stream of HTTP/2 that stalls is not the only one that its connection would
-// stall: the next request has a connection of its own.
+// A stalled HTTP/2 stream would not be the only one to stall on its connection:
+// the next request uses another connection.
 func TestStalledHTTP2ConnectionIsNotUsedAgain(t *testing.T) {
 	addresses := make(chan string, 2)
 	note := func(next turn) turn {

@@ -13,7 +13,7 @@ import (
 
 const primedCalls = "reset e\nupsert \"x\" 1 1\nupsert \"y\" 2 1\ncommit 2\n"
 
-// transcripts are answers of an upstream, and what becomes of them.
+// transcripts are answers of an upstream, and their results.
 var transcripts = map[string]struct {
 	resume stream.Resume
 	turn   turn

@@ -15,7 +15,7 @@ import (
 // tree is gateways in three levels: one that follows the upstream, three that
 // follow it, and three behind each of these.
 //
-// Owned by the goroutine of its test, but for the writer.
+// Owned by the goroutine of its test, except for the writer.
 type tree struct {
 	t        *testing.T
 	upstream *streamtest.Upstream
@@ -25,7 +25,7 @@ type tree struct {
 	readers  []*treeReader
 	random   *rand.Rand
 
-	wrote       chan struct{} // by the writer, if somebody waits for it
+	wrote       chan struct{} // by the writer, if something waits for it
 	stopWriting context.CancelFunc
 	writing     sync.WaitGroup
 }
@@ -75,7 +75,7 @@ func (tr *tree) grow(parent *branch, name string) *branch {
 	return b
 }
 
-// start starts a gateway that knows nothing.
+// start starts a gateway without any state.
 func (tr *tree) start(b *branch) {
 	tr.t.Helper()
 	r := stream.NewRegistry()
@@ -110,8 +110,8 @@ func (tr *tree) write() {
 	tr.endpoint.Catch(-1)
 }
 
-// beginWriting writes until endWriting, in another goroutine, which has the
-// random numbers of the tree meanwhile.
+// beginWriting writes until endWriting, in another goroutine, which owns
+// the tree's random numbers meanwhile.
 func (tr *tree) beginWriting() {
 	ctx, stop := context.WithCancel(context.Background())
 	tr.stopWriting = stop
@@ -138,7 +138,7 @@ func (tr *tree) endWriting() {
 	tr.writing.Wait()
 }
 
-// read lets a subscriber of a leaf begin, or come back after an id.
+// read starts a subscriber of a leaf, or resumes it after an id.
 func (tr *tree) read(leaf *branch, client string, from *streamtest.Mark) {
 	c := tr.history.Connect(leaf.watch, streamtest.Dial{
 		Client: client, Replica: fmt.Sprint(leaf.name, "/", leaf.lives), From: from, Slow: true,
@@ -152,8 +152,8 @@ func (tr *tree) read(leaf *branch, client string, from *streamtest.Mark) {
 	tr.readers = append(tr.readers, &treeReader{c, leaf, func() { cancel(); <-ended }})
 }
 
-// kill kills a gateway and starts it again while writing goes on. Who read there
-// comes back at another one.
+// kill kills a gateway and restarts it while writing goes on. Its readers come
+// back at another one.
 func (tr *tree) kill(b *branch) {
 	tr.t.Helper()
 	var homeless []*treeReader
@@ -201,12 +201,12 @@ func (tr *tree) converge() {
 	}
 }
 
-// resumeEverywhere takes an id of one leaf to each of the others.
+// resumeEverywhere presents an id of one leaf to each of the others.
 func (tr *tree) resumeEverywhere(leaf *branch) {
 	tr.t.Helper()
 	first := tr.visit(leaf, nil, "taker")
 	mark := last(first.Marks())
-	tr.converge() // there is more by now, or not
+	tr.converge() // the state may have advanced by now, or not
 	for _, other := range tr.leaves() {
 		c := tr.visit(other, mark, "bringer")
 		if got := c.Outcome(); got != stream.OutcomeExact {
@@ -234,7 +234,7 @@ func (tr *tree) visit(leaf *branch, from *streamtest.Mark, client string) *strea
 	return c
 }
 
-// settle ends everything and checks what everybody was told.
+// settle ends everything and checks what every subscriber received.
 func (tr *tree) settle() {
 	tr.t.Helper()
 	tr.converge()

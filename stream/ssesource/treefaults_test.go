@@ -27,7 +27,7 @@ func TestTree(t *testing.T) {
 	tr.settle()
 }
 
-// TestTreeIsRestored takes the upstream back to a backup: the reset goes down the
+// TestTreeIsRestored restores a backup of the upstream: the reset goes down the
 // tree.
 func TestTreeIsRestored(t *testing.T) {
 	tr := newTree(t, streamtest.OwnRevision)

@@ -12,7 +12,7 @@ import (
 
 // Two gateways follow a third one, and one of them is cut off while a resource is
 // written and another one deleted: it gets both at once. A client comes to it that
-// saw the one and not the other.
+// saw only one of the changes.
 func TestUnnumberedDeleteWhileAGatewayIsCutOff(t *testing.T) {
 	for name, deletes := range map[string]streamtest.DeleteRevisions{
 		"last seen": streamtest.LastSeen, "none": streamtest.NoRevision, "own": streamtest.OwnRevision,
@@ -64,8 +64,8 @@ func TestUnnumberedDeleteWhileAGatewayIsCutOff(t *testing.T) {
 	}
 }
 
-// follower is a gateway that follows a registry through a port of its own, by which
-// it can be cut off.
+// follower is a gateway that follows a registry through its own port, by which it
+// can be cut off.
 func follower(t *testing.T, upstream *stream.Registry) (*stream.Watch, *node) {
 	t.Helper()
 	door := newNode(t)
@@ -74,12 +74,12 @@ func follower(t *testing.T, upstream *stream.Registry) (*stream.Watch, *node) {
 	t.Cleanup(func() {
 		registry.Close()
 		door.cut()
-		door.registry = nil // it is another's
+		door.registry = nil // it belongs to another
 	})
 	return add(t, registry, "w", source(t, door.upstream(), "w", "")), door
 }
 
-// scripted is a source that does what it is told, one step after the other.
+// scripted is a source that follows a script, step by step.
 type scripted chan func(sink stream.Sink) error
 
 func (s scripted) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
@@ -115,7 +115,7 @@ func put(key string, revision uint64) func(stream.Sink) error {
 	}
 }
 
-// Two gateways look for deletes at different moments. One that is above them goes
+// Two gateways look for deletes at different moments. A client above them moves
 // from the one that has not looked to the one that has.
 func TestUnnumberedDeletesFoundOutOfPhase(t *testing.T) {
 	roots, registries := []scripted{make(scripted), make(scripted)}, []*stream.Registry{}

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// maxRetryWait bounds for how long an upstream may ask to be left alone.
+	// maxRetryWait bounds how long an upstream may ask to be left alone.
 	maxRetryWait = 5 * time.Minute
-	// sayWaitAfter is how long a wait is that subscribers are told of.
+	// sayWaitAfter is the shortest wait that is reported to subscribers.
 	sayWaitAfter = 5 * time.Second
 )
 
@@ -30,13 +30,13 @@ type Upstream struct {
 	mu          sync.Mutex // guards the following fields, and those of connections
 	connections []*connection
 	sources     int           // that were made
-	newest      time.Time     // when the last of them was
-	retry       time.Duration // as the field retry said last
+	newest      time.Time     // when the last of them was made
+	retry       time.Duration // last value of the field retry
 	notBefore   time.Time     // the upstream asked not to be called before
 }
 
 // New returns the gateway at a URL. It connects when one of its sources is
-// watched. The error says what is wrong with the configuration.
+// watched. The error reports what is wrong with the configuration.
 func New(c Config) (*Upstream, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -44,8 +44,8 @@ func New(c Config) (*Upstream, error) {
 	return &Upstream{config: c, client: c.client()}, nil
 }
 
-// Source returns the source of one watch of the gateway, by the name that it has
-// there, narrowed to keys that begin with prefix.
+// Source returns the source of one watch of the gateway, by its name there,
+// narrowed to keys that begin with prefix.
 func (u *Upstream) Source(watch, prefix string) (*Source, error) {
 	if err := stream.CheckWatchName(watch); err != nil {
 		return nil, fmt.Errorf("ssesource: %w", err)
@@ -59,9 +59,9 @@ func (u *Upstream) Source(watch, prefix string) (*Source, error) {
 	return &Source{upstream: u, watch: watch, prefix: prefix}, nil
 }
 
-// wait keeps the upstream's wish. It is done before a request and not at the end
-// of the one before, because by now ingest knows, and says, that the upstream is
-// lost.
+// wait honors the upstream's request. It waits before a request and not at the
+// end of the previous one, because by now ingest knows, and reports, that the
+// upstream is lost.
 func (u *Upstream) wait(ctx context.Context, r *reader) error {
 	u.mu.Lock()
 	until := u.notBefore
@@ -85,7 +85,7 @@ func (u *Upstream) wait(ctx context.Context, r *reader) error {
 	return context.Cause(ctx)
 }
 
-// join puts a member on a connection that has room, or on a new one.
+// join adds a member to a connection that has room, or to a new one.
 func (u *Upstream) join(m *member) *connection {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -101,8 +101,8 @@ func (u *Upstream) join(m *member) *connection {
 	return c
 }
 
-// completeLocked says whether nobody can join any more. Sources are made one
-// after the other, each to be watched at once. u.mu is held.
+// completeLocked reports whether no more members can join. Sources are made
+// one after the other, each to be watched immediately. u.mu is held.
 func (u *Upstream) completeLocked() bool {
 	joined := 0
 	for _, c := range u.connections {
@@ -111,7 +111,7 @@ func (u *Upstream) completeLocked() bool {
 	return joined == u.sources && time.Since(u.newest) >= gatherFor
 }
 
-// forgetLocked takes out a connection that is over. u.mu is held.
+// forgetLocked removes a connection that is over. u.mu is held.
 func (u *Upstream) forgetLocked(c *connection) {
 	u.connections = slices.DeleteFunc(u.connections, func(o *connection) bool { return o == c })
 }
