@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// readBytes is how much is read at a time, at least.
+	// readBytes is the minimum number of bytes read at a time.
 	readBytes = 64 << 10
 	// keepBytes is the largest buffer that is kept after a large event.
 	keepBytes = 1 << 20
 )
 
-// body is the body of a response on its way to the r3labs reader, which is given
-// whole events, one for each Read: what the end of the body cuts off is dropped.
-// Lines end as gateways end them, with \n, or with \r\n.
+// body is the body of a response on its way to the r3labs reader, which gets
+// whole events, one for each Read: an event that the end of the body cuts off is
+// dropped. Lines end as gateways end them, with \n, or with \r\n.
 //
 // Owned by the goroutine that reads; Close may be called by another.
 type body struct {
@@ -28,9 +28,9 @@ type body struct {
 
 	buffer []byte
 	from   int   // of buffer, first byte that was not handed over
-	to     int   // end of what was read
-	event  int   // end of the event under way, if it is whole; else from
-	line   int   // begin of the line under way
+	to     int   // end of the bytes read
+	event  int   // end of the current event, if it is complete; else from
+	line   int   // start of the current line
 	seen   int   // up to here there is no end of a line
 	err    error // how the body ended; nil: it has not
 }
@@ -89,7 +89,8 @@ func (b *body) fill() error {
 	return err
 }
 
-// makeRoom moves what is left to the front, and grows the buffer with the event.
+// makeRoom moves the remainder to the front, and grows the buffer with the
+// event.
 func (b *body) makeRoom() {
 	left := copy(b.buffer, b.buffer[b.from:b.to])
 	b.line, b.seen = b.line-b.from, b.seen-b.from

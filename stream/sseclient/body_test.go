@@ -32,7 +32,7 @@ func wholeEvents(text string) string {
 	return text[:whole]
 }
 
-// A body may come in any pieces. What is handed over is whole events.
+// A body may come in any pieces. Only whole events are handed over.
 func TestBodyHandsOverWholeEvents(t *testing.T) {
 	const text = "retry: 1\n\nevent: a\ndata: {}\nid: x\n\n: heartbeat\n\n\n\r\nevent: b\r\ndata: 1\r\n\r\nevent: cut\ndata: {}\nid: y@e-12"
 	for end := range len(text) {
@@ -48,8 +48,8 @@ func TestBodyHandsOverWholeEvents(t *testing.T) {
 	}
 }
 
-// One Read hands over one event: the r3labs reader looks through all that it has
-// for each of them.
+// One Read hands over one event: the r3labs reader searches its whole buffer for
+// each of them.
 func TestBodyHandsOverOneEventAtATime(t *testing.T) {
 	b := bodyOf(t, strings.NewReader("data: 1\n\ndata: 2\n\n"), 1<<20)
 	p := make([]byte, 1024)
@@ -87,7 +87,7 @@ func TestBodyRefusesLargeEvents(t *testing.T) {
 	}
 }
 
-// The buffer of a large event is not kept for ever.
+// The buffer of a large event is not kept forever.
 func TestBodyLetsGoOfALargeBuffer(t *testing.T) {
 	large := "data: " + strings.Repeat("x", 4*keepBytes) + "\n\n"
 	b := bodyOf(t, io.MultiReader(strings.NewReader(large), strings.NewReader("data: small\n\n")), 1<<30)

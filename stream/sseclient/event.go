@@ -22,7 +22,8 @@ type Event struct {
 	// Count and Resumed are set for end_of_snapshot.
 	Count   int  `json:"count"`
 	Resumed bool `json:"resumed"`
-	// Horizon is set for a bookmark that tells of an outage; empty: it does not.
+	// Horizon is set for a bookmark that reports an outage; empty: it does
+	// not.
 	Horizon string `json:"horizon"`
 	// RetryMS is set for goodbye.
 	RetryMS int64 `json:"retry_ms"`
@@ -30,11 +31,12 @@ type Event struct {
 	HeartbeatMS int64        `json:"heartbeat_ms"`
 	Watches     []HelloWatch `json:"watches"`
 
-	// Data is the event as it came: one line of JSON. Not to be changed.
+	// Data is the event as received: one line of JSON. It must not be
+	// changed.
 	Data []byte `json:"-"`
-	// ID is the position after this event; empty if it brought none along. An
+	// ID is the position after this event; empty if the event has none. An
 	// event with an ID ends a flush between two transactions of the upstream,
-	// or stands in the middle of a snapshot.
+	// or is inside a snapshot.
 	ID string `json:"-"`
 }
 
@@ -44,8 +46,8 @@ type HelloWatch struct {
 	Mode  string `json:"mode"` // snapshot or resume
 }
 
-// parseEvent reads the data of an event. The type must be that of the event
-// field, so that what was put together wrongly on the way is noticed.
+// parseEvent reads the data of an event. Its type must match the event
+// field, so that a stream garbled on the way is noticed.
 func parseEvent(name string, data []byte) (Event, error) {
 	if name == "upsert" || name == "delete" {
 		if e, ok := quickChange(name, data); ok {

@@ -20,7 +20,8 @@ type Problem struct {
 	Detail string `json:"detail"`
 	// Watch is the one that the problem is about; "": none, or several.
 	Watch string `json:"watch"`
-	// RetryAfter is when the server wants to be asked again; 0: it did not say.
+	// RetryAfter is when the server wants to be asked again; 0: it did not
+	// say.
 	RetryAfter time.Duration `json:"-"`
 }
 
@@ -36,7 +37,7 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%d %s: %s", p.Status, title, p.Detail)
 }
 
-// Final says whether asking again is of no use: what was asked is wrong, not
+// Final reports whether asking again is of no use: the request is wrong, not
 // the moment.
 func (p *Problem) Final() bool {
 	switch p.Status {
@@ -57,12 +58,13 @@ func retryAfter(header string) time.Duration {
 	return 0
 }
 
-// ReadProblem makes an error of a refusal (RFC 9457, if the server knows it).
+// ReadProblem converts a refusal to an error (RFC 9457, if the server
+// supports it).
 func ReadProblem(response *http.Response) *Problem {
 	p := &Problem{}
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblemBytes))
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "application/problem+json") {
-		_ = json.Unmarshal(body, p) // what cannot be read is said by the status
+		_ = json.Unmarshal(body, p) // if it cannot be read, the status tells enough
 	}
 	p.Status = response.StatusCode
 	p.RetryAfter = retryAfter(response.Header.Get("Retry-After"))

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 )
 
-// quickChange reads an upsert or a delete that is written as gateways write it:
-// these fields in this order, and no escapes before the value. It takes a fifth of
-// the time of a JSON decoder, which counts in snapshots. false: it is written
-// otherwise, or it is no JSON.
+// quickChange reads an upsert or a delete in the form that gateways write: these
+// fields in this order, and no escapes before the value. It takes a fifth of the
+// time of a JSON decoder, which counts in snapshots. false: it has another form,
+// or is not JSON.
 func quickChange(name string, data []byte) (e Event, ok bool) {
 	q := quick{rest: data}
 	q.literal(`{"type":"`)
@@ -30,7 +30,7 @@ func quickChange(name string, data []byte) (e Event, ok bool) {
 	return e, !q.failed
 }
 
-// quick is what is left to read. Nothing that it returns counts if failed.
+// quick is what is left to read. Its results are meaningless if failed.
 type quick struct {
 	rest   []byte
 	failed bool
@@ -56,7 +56,7 @@ func (q *quick) text() string {
 	return s
 }
 
-// plain says whether the text of a JSON string stands for itself.
+// plain reports whether the text of a JSON string is its literal content.
 func plain(text []byte) bool {
 	for _, c := range text {
 		if c < ' ' || c == '\\' || c > '~' {
@@ -66,8 +66,8 @@ func plain(text []byte) bool {
 	return true
 }
 
-// value reads the value of the last field. What is valid as a whole has no other
-// field behind it.
+// value reads the value of the last field. In input that is valid as a whole no
+// other field follows.
 func (q *quick) value() json.RawMessage {
 	value, closed := bytes.CutSuffix(q.rest, []byte("}"))
 	q.failed = q.failed || !closed || !json.Valid(value)

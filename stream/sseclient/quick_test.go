@@ -45,7 +45,7 @@ func TestQuickChange(t *testing.T) {
 	}
 }
 
-// sameAsJSON checks that what is read quickly is what a JSON decoder reads.
+// sameAsJSON checks that the quick reader's result equals a JSON decoder's.
 func sameAsJSON(t *testing.T, name string, data []byte) {
 	t.Helper()
 	got, ok := quickChange(name, data)

@@ -2,7 +2,7 @@ package sseclient
 
 import "encoding/json"
 
-// Resource is one member of a watch as it stands in JSON.
+// Resource is one member of a watch in its JSON form.
 type Resource struct {
 	Key         string          `json:"key"`
 	Revision    string          `json:"revision"`
@@ -11,7 +11,7 @@ type Resource struct {
 	KeyEncoding string          `json:"key_encoding,omitempty"`
 }
 
-// ID tells resources of one watch apart: the key, unless it stands in base64,
+// ID identifies a resource within a watch: the key, unless it is in base64,
 // which could be the key of another one.
 func (r Resource) ID() string {
 	if r.KeyEncoding == "" {

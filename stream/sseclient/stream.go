@@ -15,10 +15,9 @@ import (
 )
 
 const (
-	// MaxEventBytes is the most bytes of one event, unless it is said otherwise.
+	// MaxEventBytes is the default limit for the bytes of one event.
 	MaxEventBytes = 64 << 20
-	// AnswerWithin is how long a server may take to say its first word, unless it
-	// is said otherwise.
+	// AnswerWithin is the default limit for a server's first response.
 	AnswerWithin = 30 * time.Second
 	// silentBeats is how many heartbeats may be missing.
 	silentBeats = 2.5
@@ -35,12 +34,12 @@ type Stream struct {
 	Client *http.Client
 	// Header is sent along. nil: nothing is.
 	Header map[string]string
-	// LastEventID is where the stream goes on. "": it begins.
+	// LastEventID is where the stream resumes. "": it starts from nothing.
 	LastEventID string
 	// MaxEventBytes is the most bytes of one event. 0: MaxEventBytes.
 	MaxEventBytes int
 	// StallAfter is how long nothing may come. 0: AnswerWithin, and two and a half
-	// heartbeats as soon as hello says how long these are.
+	// heartbeats as soon as hello announces their interval.
 	StallAfter time.Duration
 	// Handle is called for each event, hello and goodbye included. An error ends
 	// the stream with it.
@@ -48,28 +47,28 @@ type Stream struct {
 
 	lastID  []byte // as the r3labs client holds it, to tell ids apart
 	ending  Ending
-	failed  error // from Handle, or from an event that cannot be read
+	failed  error // from Handle, or from an unreadable event
 	silence *silence
 	cancel  context.CancelCauseFunc
 }
 
 // Ending says how a stream ended.
 type Ending struct {
-	// Greeted says that there was a hello.
+	// Greeted reports whether there was a hello.
 	Greeted bool
-	// Retry is when the server wants a client back that it lost, as the field
-	// retry said. 0: it did not.
+	// Retry is when a disconnected client should come back, from the field
+	// retry. 0: there was none.
 	Retry time.Duration
 	// Goodbye was the last event; nil: there was none.
 	Goodbye *Event
 	// Err is why the stream ended without a goodbye: a *Problem for a refusal,
-	// stream.ErrStalled for silence, stream.ErrInvalid for what is no event, the
-	// error of Handle, the cause of the context, or what the network said. nil
+	// stream.ErrStalled for silence, stream.ErrInvalid for an invalid event, the
+	// error of Handle, the cause of the context, or the network's error. nil
 	// after a goodbye.
 	Err error
 }
 
-// errCut ends a stream whose server said no goodbye.
+// errCut ends a stream whose server sent no goodbye.
 var errCut = errors.New("the stream ended without a goodbye")
 
 // Run makes the request and reads events until the response ends.
@@ -107,7 +106,7 @@ func (s *Stream) client() *sse.Client {
 	if limit == 0 {
 		limit = MaxEventBytes
 	}
-	client := sse.NewClient(s.URL, sse.ClientMaxBufferSize(limit+1)) // it wants room behind the event
+	client := sse.NewClient(s.URL, sse.ClientMaxBufferSize(limit+1)) // it needs room behind the event
 	connection := *s.Client
 	connection.Transport = &transport{stream: s, limit: limit, next: s.Client.Transport}
 	client.Connection = &connection
@@ -128,7 +127,7 @@ type never struct{}
 func (never) NextBackOff() time.Duration { return -1 }
 func (never) Reset()                     {}
 
-// transport watches the body of a stream; a refusal stays as it is.
+// transport monitors the body of a stream; a refusal is left unchanged.
 type transport struct {
 	stream *Stream
 	limit  int
@@ -145,8 +144,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// validate refuses what is not a stream of events. The r3labs client leaves the
-// body of a refused response open.
+// validate rejects responses that are not a stream of events. The r3labs client
+// leaves the body of a rejected response open.
 func validate(_ *sse.Client, response *http.Response) error {
 	if response.StatusCode != http.StatusOK {
 		defer response.Body.Close()
@@ -165,7 +164,7 @@ func isEventStream(contentType string) bool {
 	return err == nil && media == "text/event-stream"
 }
 
-// receive takes one event from the r3labs client.
+// receive handles one event from the r3labs client.
 func (s *Stream) receive(m *sse.Event) {
 	if ms, err := strconv.ParseUint(string(m.Retry), 10, 31); err == nil {
 		s.ending.Retry = time.Duration(ms) * time.Millisecond
@@ -185,8 +184,8 @@ func (s *Stream) receive(m *sse.Event) {
 	}
 }
 
-// ownID returns the id if the event brought it along. The r3labs client gives
-// an event without one the very slice of the event before.
+// ownID returns the id if the event itself has one. The r3labs client gives
+// an event without one the very slice of the previous event.
 func (s *Stream) ownID(id []byte) string {
 	if len(id) == 0 || len(s.lastID) > 0 && &s.lastID[0] == &id[0] {
 		return ""
@@ -195,7 +194,7 @@ func (s *Stream) ownID(id []byte) string {
 	return string(id)
 }
 
-// note takes from an event what concerns the stream as a whole.
+// note records what in an event concerns the stream as a whole.
 func (s *Stream) note(e *Event) {
 	switch e.Type {
 	case "hello":

@@ -83,8 +83,7 @@ func TestStreamSaysHowItEnded(t *testing.T) {
 	}
 }
 
-// An id belongs to the event that brought it, also if the next one brings the
-// same.
+// An id belongs to the event that has it, even if the next one has the same.
 func TestStreamTellsIDsApart(t *testing.T) {
 	id := "id: w@e-1\n"
 	got, _ := run(t.Context(), eventsOf(bookmarkEvent(id)+": heartbeat\n\n"+bookmarkEvent("")+bookmarkEvent(id)), nil)
@@ -93,7 +92,7 @@ func TestStreamTellsIDsApart(t *testing.T) {
 	}
 }
 
-// What comes behind a goodbye is not looked at.
+// Events after a goodbye are ignored.
 func TestStreamEndsWithGoodbye(t *testing.T) {
 	got, end := run(t.Context(), eventsOf(goodbyeEvent+bookmarkEvent("")+"event: x\ndata: {\n\n"), nil)
 	if fmt.Sprint(got) != "[goodbye]" || end.Err != nil {
