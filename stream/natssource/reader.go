@@ -208,8 +208,8 @@ func (r *reader) ask(ctx context.Context) error {
 
 // newest returns the sequence of the newest message. The last sequence of the
 // stream is not below that, and known without a search, but its message may have
-// vanished: if it does not come, the server is asked to search. The first request
-// always searches, since a missing permission should be found then.
+// vanished: if it does not come, the server is asked to search. Until the first
+// commit it always searches, since a missing permission should be found then.
 func (r *reader) newest(ctx context.Context) (uint64, error) {
 	if r.begin.alone && r.live && (r.stuck.since.IsZero() || r.stuck.at != r.at) {
 		now, err := r.bucket.state(ctx)
