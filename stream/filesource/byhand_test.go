@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// byHand is a Watch call whose bursts are over when the test says so, and not
+// byHand is a Watch call whose bursts end when the test says so, and not
 // after some time.
 type byHand struct {
 	*watching
@@ -29,7 +29,8 @@ func watchByHand(t *testing.T, d disk) *byHand {
 	return b
 }
 
-// settle takes the hints of all that happened so far, and ends the burst.
+// settle takes the hints of everything that happened so far, and ends the
+// burst.
 func (b *byHand) settle() {
 	b.disk.t.Helper()
 	b.marks++
@@ -46,8 +47,8 @@ func (b *byHand) settle() {
 	}
 }
 
-// want fails unless this is the state, after so many commits, and nothing ever
-// was wrong.
+// want fails unless this is the state, after that many commits, and nothing
+// was ever wrong.
 func (b *byHand) want(commits int, want map[string]string) {
 	b.disk.t.Helper()
 	got := map[string]string{}

@@ -15,23 +15,23 @@ const (
 	DefaultMaxValueBytes = 1 << 20
 	// DefaultMaxBytes is the size of all keys and values together.
 	DefaultMaxBytes = 256 << 20
-	// DefaultRescan is often enough to find what no hint was given of, and
+	// DefaultRescan is often enough to find changes without hints, and
 	// rare enough to cost nothing.
 	DefaultRescan = time.Minute
 	// MinRescan keeps scans from following one another without a pause.
 	MinRescan = time.Second
 )
 
-// Config says which directory is followed, and how.
+// Config specifies which directory is followed, and how.
 type Config struct {
-	// Dir is the directory. A relative one begins at the working directory as
-	// it is when New is called. Required.
+	// Dir is the directory. A relative one starts at the working directory at
+	// the time of New. Required.
 	Dir string
-	// MaxValueBytes is the most bytes that a file may have, and its value too,
-	// which differs for YAML. 0: DefaultMaxValueBytes.
+	// MaxValueBytes is the maximum size of a file, and of its value too, which
+	// differs for YAML. 0: DefaultMaxValueBytes.
 	MaxValueBytes int64
-	// MaxBytes is the most bytes that all keys and values may have together.
-	// 0: DefaultMaxBytes.
+	// MaxBytes is the maximum size of all keys and values together. 0:
+	// DefaultMaxBytes.
 	MaxBytes int64
 	// Rescan is the time between two scans of the whole directory, at least
 	// MinRescan. 0: DefaultRescan; negative: none but those that are due
@@ -39,7 +39,7 @@ type Config struct {
 	Rescan time.Duration
 }
 
-// withDefaults returns c complete, or a *stream.InvalidError.
+// withDefaults returns c with defaults filled in, or a *stream.InvalidError.
 func (c Config) withDefaults() (Config, error) {
 	c.MaxValueBytes = cmp.Or(c.MaxValueBytes, DefaultMaxValueBytes)
 	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)

@@ -8,7 +8,7 @@ import (
 )
 
 // TestConformance runs the suite of every source against a real directory. It
-// does not claim to resume: only the newest place can be gone on from.
+// does not claim to resume: only the newest place can be resumed from.
 func TestConformance(t *testing.T) {
 	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
 		d := newDisk(t)
@@ -21,7 +21,7 @@ func TestConformance(t *testing.T) {
 }
 
 // TestConformanceOfGenerations is the same where the directory is a link that is
-// moved from one complete directory to the next: that is a transaction.
+// moved from one complete directory to the next: each move is a transaction.
 func TestConformanceOfGenerations(t *testing.T) {
 	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
 		g := newGenerations(t)

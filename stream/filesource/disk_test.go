@@ -50,12 +50,12 @@ func (d disk) write(name, text string) {
 	d.must(os.WriteFile(d.path(name), []byte(text), 0o644))
 }
 
-// replace writes to another file and renames it over.
+// replace writes to another file and renames it over the old one.
 func (d disk) replace(name, text string) error {
 	if err := os.MkdirAll(filepath.Dir(d.path(name)), 0o755); err != nil {
 		return err
 	}
-	temporary := d.path(name) + ".tmp" // as many programs call it
+	temporary := d.path(name) + ".tmp" // many programs use such a name
 	if err := os.WriteFile(temporary, []byte(text), 0o644); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (d disk) link(target, name string) {
 	d.must(os.Symlink(target, d.path(name)))
 }
 
-// relink makes a link lead elsewhere, with no moment in between.
+// relink atomically makes a link lead elsewhere.
 func (d disk) relink(target, name string) error {
 	temporary := d.path(name) + "_tmp"
 	if err := os.Symlink(target, temporary); err != nil {
@@ -87,7 +87,7 @@ func (d disk) relink(target, name string) error {
 	return os.Rename(temporary, d.path(name))
 }
 
-// source is a source of the directory that waits less than it does for users.
+// source is a source of the directory with shorter waits than for users.
 func (d disk) source(c Config) *Source {
 	d.t.Helper()
 	c.Dir = d.dir

@@ -13,7 +13,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faults"
 )
 
-// TestFaults puts the source through what can happen to a directory.
+// TestFaults subjects the source to what can happen to a directory.
 func TestFaults(t *testing.T) {
 	d := newDisk(t)
 	w := writer{d}
@@ -45,7 +45,8 @@ func TestFaults(t *testing.T) {
 // writer writes files as careful programs do.
 type writer struct{ disk }
 
-// put makes no directory: where that is away, nothing can be written.
+// put makes no directory: where the directory is gone, nothing can be
+// written.
 func (w writer) put(_ context.Context, key, value string) (stream.Resource, error) {
 	temporary := w.path(key + ".tmp")
 	if err := os.WriteFile(temporary, []byte(value), 0o644); err != nil {

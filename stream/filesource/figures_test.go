@@ -32,7 +32,7 @@ func BenchmarkUpstream(b *testing.B) {
 	})
 }
 
-// replaceFile writes to another file and renames it over.
+// replaceFile writes to another file and renames it over the old one.
 func replaceFile(path string, value []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

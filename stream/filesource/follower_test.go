@@ -15,7 +15,7 @@ import (
 // patience is only used up by a test that fails.
 const patience = 20 * time.Second
 
-// follower is a Watch call under way.
+// follower is a running Watch call.
 type follower struct {
 	*streamtest.SinkRecorder
 	t      *testing.T
@@ -24,7 +24,7 @@ type follower struct {
 	err    error         // read after ended
 }
 
-// follow calls Watch with nothing to go on from.
+// follow calls Watch with nothing to resume from.
 func follow(t *testing.T, s stream.Source) *follower {
 	t.Helper()
 	return followFrom(t, s, streamtest.NewSinkRecorder(stream.Resume{}, nil), stream.Resume{})
@@ -59,7 +59,7 @@ func (f *follower) stop() {
 	<-f.ended
 }
 
-// await waits until missing has nothing to say.
+// await waits until missing returns "".
 func (f *follower) await(missing func() string) {
 	f.t.Helper()
 	timeout := time.NewTimer(patience)
@@ -105,7 +105,8 @@ func (f *follower) values() map[string]string {
 	return out
 }
 
-// awaitWrong waits until the newest status is Stale and says all the parts.
+// awaitWrong waits until the newest status is Stale and contains all the
+// parts.
 func (f *follower) awaitWrong(parts ...string) {
 	f.t.Helper()
 	f.await(func() string {

@@ -9,8 +9,8 @@ import (
 )
 
 // TestLastGoodValueStays breaks a file in many ways. Each time the other files
-// are followed as ever, the reason names the place, and all is well when it is
-// mended.
+// are still followed, the reason names the place, and fixing the file clears
+// the status.
 func TestLastGoodValueStays(t *testing.T) {
 	for _, c := range []struct {
 		name, file, bad, reason string
@@ -45,7 +45,7 @@ func TestLastGoodValueStays(t *testing.T) {
 	}
 }
 
-// firstValue waits for the only key there is.
+// firstValue waits for the only key.
 func (f *follower) firstValue(key string) string {
 	f.t.Helper()
 	f.await(func() string {
@@ -57,8 +57,8 @@ func (f *follower) firstValue(key string) string {
 	return f.values()[key]
 }
 
-// TestBrokenFromTheStart: the others are served, and it is said from the very
-// beginning that one is missing.
+// TestBrokenFromTheStart: the other files are served, and the missing one is
+// reported from the start.
 func TestBrokenFromTheStart(t *testing.T) {
 	d := newDisk(t)
 	d.write("bad.json", "{")
@@ -71,7 +71,7 @@ func TestBrokenFromTheStart(t *testing.T) {
 	f.awaitState(map[string]string{"good": "1"})
 }
 
-// TestBurstIsOneCommit: directories are made, filled and renamed under way.
+// TestBurstIsOneCommit: directories are made, filled and renamed meanwhile.
 func TestBurstIsOneCommit(t *testing.T) {
 	d := newDisk(t)
 	w := watchByHand(t, d)
@@ -90,7 +90,7 @@ func TestBurstIsOneCommit(t *testing.T) {
 	w.want(3, want)
 }
 
-// TestEndlessBurst: what never settles is shown all the same.
+// TestEndlessBurst: what never settles is still shown.
 func TestEndlessBurst(t *testing.T) {
 	d := newDisk(t)
 	s := d.source(Config{})
@@ -111,14 +111,15 @@ func TestTwoFilesOfOneKey(t *testing.T) {
 	d.write("x/a.json", `{"json":1}`)
 	f.awaitWrong(`x/a.json: has the key "x/a" of x/a.yaml, which stays`)
 	d.write("x/a.json", `{"json":2}`)
-	d.write("b.json", "1") // seen, so that the one before was seen
+	d.write("b.json", "1") // seen, so that the previous one was seen
 	f.awaitState(map[string]string{"x/a": `{"yaml":1}`, "b": "1"})
 	d.remove("x/a.yaml")
 	f.awaitState(map[string]string{"x/a": `{"json":2}`, "b": "1"})
 	f.awaitWell()
 }
 
-// TestTwoFilesOfOneKeyAtStart: replicas that start agree on which one it is.
+// TestTwoFilesOfOneKeyAtStart: replicas that start agree on which one is
+// served.
 func TestTwoFilesOfOneKeyAtStart(t *testing.T) {
 	d := newDisk(t)
 	d.write("a.yml", "1")
@@ -155,7 +156,7 @@ func TestDirectories(t *testing.T) {
 	d.write("a/b/c/d.json", "3") // a new one, where the old one was
 	f.awaitState(map[string]string{"z/b/c/d": "2", "a/b/c/d": "3"})
 	d.remove("z/b")
-	d.write("z/b/c/e.json", "4") // deleted and made again
+	d.write("z/b/c/e.json", "4") // deleted and recreated
 	f.awaitState(map[string]string{"z/b/c/e": "4", "a/b/c/d": "3"})
 	d.write("z/b/c/e.json", "5")
 	f.awaitState(map[string]string{"z/b/c/e": "5", "a/b/c/d": "3"})
@@ -177,7 +178,7 @@ func TestDirectoryMovedInAndOut(t *testing.T) {
 	f.awaitState(map[string]string{"here/x/a": "1"})
 	d.rename("here", "../elsewhere")
 	f.awaitState(map[string]string{})
-	d.write("../elsewhere/x/a.json", "2") // nobody's business
+	d.write("../elsewhere/x/a.json", "2") // outside, ignored
 	d.write("b.json", "3")
 	f.awaitState(map[string]string{"b": "3"})
 }
@@ -197,7 +198,7 @@ func TestNamesOfAllKinds(t *testing.T) {
 	f.neverWrong()
 }
 
-// TestUnchangedContentIsNoEvent: times and rights are not content.
+// TestUnchangedContentIsNoEvent: times and permissions are not content.
 func TestUnchangedContentIsNoEvent(t *testing.T) {
 	d := newDisk(t)
 	d.write("a.json", "1")
@@ -213,7 +214,7 @@ func TestUnchangedContentIsNoEvent(t *testing.T) {
 	}
 }
 
-// TestChangeThatLooksLikeNone: of the same size, and with the time set back.
+// TestChangeThatLooksLikeNone: same size, and the time is set back.
 func TestChangeThatLooksLikeNone(t *testing.T) {
 	d := newDisk(t)
 	old := time.Now().Add(-time.Hour)

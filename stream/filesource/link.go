@@ -14,14 +14,14 @@ import (
 type destination struct {
 	name string // below the root, without links
 	info fs.FileInfo
-	by   []string // directories that were looked into on the way: what happens there may lead it elsewhere
+	by   []string // directories that were looked up on the way: changes there may make it lead elsewhere
 }
 
-// maxHops is how many links are followed on one way, as by most systems.
+// maxHops is how many links are followed on one path, as on most systems.
 const maxHops = 40
 
-// resolve goes the way of a link by hand, to learn which directories it leads
-// through. What it returns is a hint: what is read is read by way of the root.
+// resolve follows a link by hand, to learn which directories it leads through.
+// Its result is a hint: files are read through the root.
 func resolve(root *os.Root, link string) (d destination, err error) {
 	d.name = "."
 	rest, hops := strings.Split(link, "/"), 0

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestLinks: what a link leads to is there under the name of the link, if it is
+// TestLinks: the target of a link appears under the name of the link, if it is
 // within the directory.
 func TestLinks(t *testing.T) {
 	for _, c := range []struct {
@@ -69,7 +69,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestLinksThatChange: what happens to a link, on the way, and where it leads.
+// TestLinksThatChange: the link changes, a directory on the way, or the target.
 func TestLinksThatChange(t *testing.T) {
 	d := newDisk(t)
 	d.write(".one/a.json", "1")
@@ -98,7 +98,7 @@ func TestLinksThatChange(t *testing.T) {
 	f.awaitState(map[string]string{})
 }
 
-// TestLinkThatComesToLeadOut keeps the last good values of what it led to.
+// TestLinkThatComesToLeadOut keeps the last good values of its former target.
 func TestLinkThatComesToLeadOut(t *testing.T) {
 	d := newDisk(t)
 	d.write("../secret/a.json", `"secret"`)
@@ -117,8 +117,8 @@ func TestLinkThatComesToLeadOut(t *testing.T) {
 	}
 }
 
-// configMap is a volume of Kubernetes, written to as the kubelet does it: the
-// files are links by way of ..data, which is moved to a new directory.
+// configMap is a Kubernetes volume, written to as the kubelet does it: the
+// files are links through ..data, which is moved to a new directory.
 type configMap struct {
 	disk
 	count int
@@ -148,7 +148,7 @@ func (c *configMap) update(files map[string]string) error {
 	return c.tidy(before, files)
 }
 
-// tidy removes the links to files that are gone, and the directory before.
+// tidy removes the links to deleted files, and the previous directory.
 func (c *configMap) tidy(before string, files map[string]string) error {
 	old, err := os.ReadDir(c.path(before))
 	if err != nil {
@@ -162,7 +162,8 @@ func (c *configMap) tidy(before string, files map[string]string) error {
 	return os.RemoveAll(c.path(before))
 }
 
-// TestConfigMap: each update is one transaction, and nothing ever looks wrong.
+// TestConfigMap: each update is one transaction, and no problem is ever
+// reported.
 func TestConfigMap(t *testing.T) {
 	c := &configMap{disk: newDisk(t)}
 	w := watchByHand(t, c.disk)

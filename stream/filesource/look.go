@@ -8,12 +8,12 @@ import (
 	"path"
 )
 
-// look reads what was touched, in the directory that is there then: one that
-// takes its place in the middle is looked at as well, so that nothing is shown
-// of one that is being taken away.
+// look reads what was touched, in the current directory. One that replaces it
+// meanwhile is looked at as well, so that nothing is shown of a directory that
+// is being removed.
 func (w *watching) look(ctx context.Context) error {
 	// Where a link is moved from one directory to the next, the first may be
-	// deleted while the way through the link is still being gone.
+	// deleted while the path through the link is still being followed.
 	const tries = 10
 	for missing := 0; ; {
 		settled, err := w.lookOnce(ctx)
@@ -31,7 +31,7 @@ func (w *watching) look(ctx context.Context) error {
 	}
 }
 
-// lookOnce says whether the directory was the same from the beginning to the end.
+// lookOnce reports whether the directory was the same from start to end.
 func (w *watching) lookOnce(ctx context.Context) (bool, error) {
 	root, same, err := w.openDir()
 	if err != nil {
@@ -78,8 +78,8 @@ func (w *watching) scan(ctx context.Context, root *os.Root) error {
 	return nil
 }
 
-// lookAt looks at single files. What turns out to be something else makes a scan
-// necessary.
+// lookAt looks at single files. One that turns out to be something else requires
+// a scan.
 func (w *watching) lookAt(ctx context.Context, root *os.Root) error {
 	for name := range w.touched.names {
 		if ctx.Err() != nil {

@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// format is how the content of a file is written.
+// format is the format of a file's content.
 type format uint8
 
 const (
-	noFormat format = iota // not a file of ours
+	noFormat format = iota // not a relevant file
 	jsonFormat
 	yamlFormat
 )
 
-// formatOf tells the format by the name of a file. What editors and tools put
-// beside a file while they write it is not a file of ours: names that begin with
-// a dot (.a.json.swp of vim, .#a.json of Emacs, ..data of Kubernetes) or a hash,
+// formatOf derives the format from the name of a file. What editors and tools
+// put beside a file while they write it is not relevant: names that begin with a
+// dot (.a.json.swp of vim, .#a.json of Emacs, ..data of Kubernetes) or a hash,
 // and everything that does not end in one of the extensions (a.json~, 4913,
 // a.json.tmp, #a.json#).
 func formatOf(name string) format {
@@ -32,10 +32,10 @@ func formatOf(name string) format {
 	return noFormat
 }
 
-// ignored says whether neither a file nor a directory of this name is looked at.
+// ignored reports whether files and directories of this name are ignored.
 func ignored(name string) bool { return name == "" || name[0] == '.' }
 
-// hidden says whether a path leads through something that is not looked at.
+// hidden reports whether a path leads through an ignored name.
 func hidden(name string) bool {
 	return strings.HasPrefix(name, ".") && name != "." || strings.Contains(name, "/.")
 }
@@ -52,7 +52,7 @@ func below(dir, name string) string {
 	return dir + "/" + name
 }
 
-// within says whether a path is a directory or lies in it.
+// within reports whether a path is a directory or lies in it.
 func within(name, dir string) bool {
 	return dir == "." || name == dir || strings.HasPrefix(name, dir+"/")
 }

@@ -29,8 +29,8 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// FuzzKey: a key and its extension make the name, and no two formats of a name
-// have another key.
+// FuzzKey: a key and its extension make the name, and a name has the same key
+// in any format.
 func FuzzKey(f *testing.F) {
 	for _, seed := range []string{"a.json", "x/y.yaml", "x.y/z.yml", ".json", "x/.json", "a.json/b.json", "a\xff.JSON", "a."} {
 		f.Add(seed)

@@ -12,16 +12,16 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// notifier is the operating system's word on what was touched. Owned by Watch. Two
-// goroutines stand behind it, which close ends: that of fsnotify, and one that
-// takes its errors. fsnotify sends these while it holds the lock that Add and
-// Close wait for, so that whoever adds and closes must not be who takes them.
+// notifier delivers the operating system's hints on what was touched. Owned by
+// Watch. It has two goroutines, which close ends: that of fsnotify, and one that
+// receives its errors. fsnotify sends these while it holds the lock that Add and
+// Close wait for, so the goroutine that adds and closes must not be the receiver.
 type notifier struct {
 	// Static after construction.
 	dir    string
-	rescan time.Duration // as it is told where hints cannot be had
+	rescan time.Duration // for messages where hints are unavailable
 	open   func() (*fsnotify.Watcher, error)
-	lost   chan struct{} // 1 place; full: hints were lost since it was emptied
+	lost   chan struct{} // 1 slot; full: hints were lost since it was emptied
 
 	// Owned by Watch.
 	watcher *fsnotify.Watcher   // nil: there are no hints
@@ -36,9 +36,9 @@ func newNotifier(s *Source) notifier {
 	return notifier{dir: s.config.Dir, rescan: s.config.Rescan, open: s.open, lost: make(chan struct{}, 1)}
 }
 
-// renew begins anew, without directories. That is also how directories that
-// were moved, replaced or unmounted are taken back: their hints would come under
-// a name that is not theirs any more.
+// renew starts over, without directories. That is also how directories that were
+// moved, replaced or unmounted are unwatched: their hints would come under an
+// outdated name.
 func (n *notifier) renew() {
 	n.close()
 	n.watched, n.leading = map[string]struct{}{}, map[string]struct{}{}
@@ -53,7 +53,7 @@ func (n *notifier) renew() {
 	n.lead()
 }
 
-// takeErrors makes one and the same of all errors: something was not told.
+// takeErrors treats all errors alike: a hint was lost.
 func takeErrors(errors <-chan error, lost chan<- struct{}, taken chan<- struct{}) {
 	defer close(taken)
 	for range errors {
@@ -65,11 +65,11 @@ func takeErrors(errors <-chan error, lost chan<- struct{}, taken chan<- struct{}
 }
 
 func openHints() (*fsnotify.Watcher, error) {
-	const buffer = 1024 // while a scan is under way; the rest waits in the kernel
+	const buffer = 1024 // during a scan; the rest waits in the kernel
 	return fsnotify.NewBufferedWatcher(buffer)
 }
 
-// lead asks for hints about the links on the way to dir, and about dir itself:
+// lead requests hints about the links on the way to dir, and about dir itself:
 // when they lead elsewhere, dir is another one.
 func (n *notifier) lead() {
 	n.leading[n.dir] = struct{}{}
@@ -79,12 +79,12 @@ func (n *notifier) lead() {
 		}
 	}
 	for name := range n.leading {
-		// Where that is not allowed, the scan at intervals finds out.
+		// Where that is not allowed, the periodic scan notices.
 		_ = n.watcher.Add(filepath.Dir(name))
 	}
 }
 
-// watch asks for hints about what happens in a directory below dir.
+// watch requests hints about changes in a directory below dir.
 func (n *notifier) watch(dir string) {
 	if _, done := n.watched[dir]; done {
 		return
@@ -97,14 +97,14 @@ func (n *notifier) watch(dir string) {
 	err := n.watcher.Add(filepath.Join(n.dir, filepath.FromSlash(dir)))
 	switch {
 	case err == nil:
-	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission): // the scan says more
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission): // the scan gives the details
 	default:
 		n.refused++
 		n.err = err
 	}
 }
 
-// problem says what is not followed, and what to do; nil: everything is.
+// problem reports what is not followed, and what to do; nil: everything is.
 func (n *notifier) problem() error {
 	if n.refused == 0 {
 		return nil
@@ -116,7 +116,7 @@ func (n *notifier) problem() error {
 	return fmt.Errorf("changes in %d directories are %s: the operating system gives no hints: %w%s", n.refused, seen, cause(n.err), advice(n.err))
 }
 
-// advice translates two errors of Linux that say something else than they mean.
+// advice explains two errors of Linux whose text is misleading.
 func advice(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
@@ -143,16 +143,16 @@ func (n *notifier) name(e fsnotify.Event) (name string, inside bool) {
 	return filepath.ToSlash(rest), inside
 }
 
-// close waits until no hint can come any more, and both goroutines have ended.
+// close waits until no hint can come, and both goroutines have ended.
 func (n *notifier) close() {
 	if n.watcher == nil {
 		return
 	}
-	_ = n.watcher.Close() // it is given up, whatever it says
+	_ = n.watcher.Close() // it is abandoned, whatever the error
 	<-n.taken
 	n.watcher = nil
 	select {
-	case <-n.lost: // of what is given up
+	case <-n.lost: // of the abandoned watcher
 	default:
 	}
 }

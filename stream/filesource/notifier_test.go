@@ -10,8 +10,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// TestErrorsAreTaken, also while nobody asks for them: fsnotify holds a lock until
-// they are, and whoever adds a directory or closes would wait for it for ever.
+// TestErrorsAreTaken, even while nothing asks for them: fsnotify holds a lock
+// until they are, and adding a directory or closing would wait for it forever.
 func TestErrorsAreTaken(t *testing.T) {
 	sent, lost, taken := make(chan error), make(chan struct{}, 1), make(chan struct{})
 	go takeErrors(sent, lost, taken)
@@ -28,7 +28,7 @@ func TestErrorsAreTaken(t *testing.T) {
 	}
 }
 
-// TestHintsAreMissing: the errors of inotify say something else than they mean.
+// TestHintsAreMissing: the texts of inotify's errors are misleading.
 func TestHintsAreMissing(t *testing.T) {
 	for _, c := range []struct {
 		n    notifier

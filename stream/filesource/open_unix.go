@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// toRead does not wait for a writer where a pipe took the place of a file.
+// toRead does not wait for a writer where a pipe replaced a file.
 const toRead = os.O_RDONLY | syscall.O_NONBLOCK

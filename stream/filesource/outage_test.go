@@ -12,7 +12,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// TestUnusableDirectory: Watch says at once what is wrong, and by what name.
+// TestUnusableDirectory: Watch reports immediately what is wrong, and the name.
 func TestUnusableDirectory(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -55,7 +55,7 @@ func TestUnusableDirectory(t *testing.T) {
 	}
 }
 
-// mortalsOnly skips what root may do whatever the rights are.
+// mortalsOnly skips what root may do whatever the permissions are.
 func mortalsOnly(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() == 0 {
@@ -86,8 +86,8 @@ func TestUnreadableFiles(t *testing.T) {
 	f.awaitState(all)
 }
 
-// TestNoHints: where the operating system tells nothing, the scan finds it, and
-// the status says what that means.
+// TestNoHints: without hints of the operating system, the scan finds the
+// changes, and the status says what that means.
 func TestNoHints(t *testing.T) {
 	d := newDisk(t)
 	d.write("x/a.json", "1")
@@ -103,7 +103,7 @@ func TestNoHints(t *testing.T) {
 	f.awaitState(map[string]string{"y/b": "3"})
 }
 
-// TestHintsThatBreakOff: the goroutine that gives them is gone.
+// TestHintsThatBreakOff: the goroutine that delivers them is gone.
 func TestHintsThatBreakOff(t *testing.T) {
 	d := newDisk(t)
 	s := d.source(Config{Rescan: -1})
@@ -121,7 +121,7 @@ func TestHintsThatBreakOff(t *testing.T) {
 	f.awaitState(map[string]string{"a": "1"})
 }
 
-// newWatch follows a directory with a registry that tries again soon.
+// newWatch follows a directory with a registry that retries soon.
 func newWatch(t *testing.T, s stream.Source) *stream.Watch {
 	t.Helper()
 	r := stream.NewRegistry()
@@ -136,7 +136,7 @@ func newWatch(t *testing.T, s stream.Source) *stream.Watch {
 	return w
 }
 
-// subscriber is told what a watch has.
+// subscriber receives a watch.
 type subscriber struct {
 	t      *testing.T
 	sub    *stream.Subscription
@@ -152,7 +152,7 @@ func subscribe(t *testing.T, w *stream.Watch) *subscriber {
 	return s
 }
 
-// until reads until everything is as wanted.
+// until reads until the state is as wanted.
 func (s *subscriber) until(what string, wanted func() bool) {
 	s.t.Helper()
 	timeout := time.NewTimer(patience)
@@ -186,8 +186,9 @@ func (s *subscriber) take() {
 	}
 }
 
-// TestDirectoryGoneAndBack, as subscribers see it: what was there stays, as
-// stale, and when the directory is back they are told what really changed.
+// TestDirectoryGoneAndBack, as subscribers see it: the resources stay, as
+// stale, and when the directory is back subscribers get what really
+// changed.
 func TestDirectoryGoneAndBack(t *testing.T) {
 	d := newDisk(t)
 	d.write("a.json", "1")
@@ -228,7 +229,7 @@ func TestDirectoryThatComesLate(t *testing.T) {
 	s.until("in sync", func() bool { return s.state["a"] == "1" && w.Status().State == stream.InSync })
 }
 
-// TestMistakeAsSubscribersSeeIt goes all the way to the status.
+// TestMistakeAsSubscribersSeeIt: a mistake reaches the status.
 func TestMistakeAsSubscribersSeeIt(t *testing.T) {
 	d := newDisk(t)
 	d.write("a.json", "1")

@@ -15,8 +15,8 @@ import (
 )
 
 // TestRandomOperations does what people and programs do to a directory, in any
-// order and at any time. When they pause, and everything is mended, the state is
-// what plainly reading the directory gives.
+// order and at any time. When they pause, and everything is fixed, the state is
+// what simply reading the directory gives.
 func TestRandomOperations(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestRandomOperations(t *testing.T) {
 	}
 }
 
-// noSpurious fails if a key has another revision and no other value.
+// noSpurious fails if a key has another revision but the same value.
 func noSpurious(t *testing.T, f *follower) {
 	t.Helper()
 	commits := f.Commits()
@@ -44,7 +44,7 @@ func noSpurious(t *testing.T, f *follower) {
 	}
 }
 
-// TestRandomOperationsWithoutHints is the same where only the scan finds out.
+// TestRandomOperationsWithoutHints is the same with only the scan.
 func TestRandomOperationsWithoutHints(t *testing.T) {
 	d := newDisk(t)
 	s := d.source(Config{})
@@ -57,7 +57,7 @@ func TestRandomOperationsWithoutHints(t *testing.T) {
 type chaos struct {
 	disk
 	*rand.Rand
-	kinds int // of operations; links make another way of following necessary
+	kinds int // of operations; links require another way of following
 	count int
 }
 
@@ -79,7 +79,7 @@ func (c *chaos) run(f *follower, rounds, operations int) {
 	}
 }
 
-// dir is one of few, so that operations meet.
+// dir is one of few, so that operations collide.
 func (c *chaos) dir() string {
 	return []string{"r0", "r1", "r0/s0", "r1/s1", "r0/s0/t"}[c.IntN(5)]
 }
@@ -88,13 +88,13 @@ func (c *chaos) file() string {
 	return fmt.Sprintf("%s/f%d.%s", c.dir(), c.IntN(4), []string{"json", "yaml", "txt"}[c.IntN(3)])
 }
 
-// value is JSON, and so YAML as well: another one each time.
+// value is JSON, and so YAML as well: a new one each time.
 func (c *chaos) value() string {
 	c.count++
 	return fmt.Sprintf(`{"n":%d}`, c.count)
 }
 
-// operation does one thing. What cannot be done is not.
+// operation does one thing. Impossible operations are skipped.
 func (c *chaos) operation() {
 	switch c.IntN(c.kinds) {
 	case 0, 1:
@@ -126,15 +126,15 @@ func (c *chaos) operation() {
 
 func (c *chaos) linkName() string { return fmt.Sprintf("links/l%d.json", c.IntN(3)) }
 
-// mend removes what is broken, and of two files with one key the second: what is
-// shown of these depends on what was before.
+// mend removes what is broken, and of two files with one key the second: the
+// result for these depends on the previous state.
 func (c *chaos) mend(dir string) {
 	entries, err := os.ReadDir(c.path(dir))
 	c.must(err)
 	for _, e := range entries {
 		name := below(dir, e.Name())
 		if target, err := os.Stat(c.path(name)); err != nil {
-			c.remove(name) // a link that leads nowhere
+			c.remove(name) // a dangling link
 		} else if target.IsDir() {
 			if e.IsDir() {
 				c.mend(name)
@@ -153,7 +153,7 @@ func (c *chaos) mend(dir string) {
 	}
 }
 
-// mendLinks removes what came to lead nowhere by mending.
+// mendLinks removes links left dangling by mending.
 func (c *chaos) mendLinks() {
 	for i := range 3 {
 		name := fmt.Sprintf("links/l%d.json", i)
@@ -163,7 +163,7 @@ func (c *chaos) mendLinks() {
 	}
 }
 
-// plainly reads the directory without any of the code that is tested.
+// plainly reads the directory without any of the code under test.
 func (c *chaos) plainly(dir, key string, into map[string]string) {
 	entries, err := os.ReadDir(c.path(dir))
 	c.must(err)

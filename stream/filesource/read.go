@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// stamp is what tells whether a file was touched since it was read.
+// stamp shows whether a file was touched since it was read.
 type stamp struct {
 	size, modified, changed int64 // times in nanoseconds since 1970
 	device, inode           uint64
 }
 
-// young says that the file may have been written again after it was read, at a
-// time that looks the same: clocks of file systems tick, some only every two
+// young means that the file may have been written again after it was read, at
+// a time that looks the same: clocks of file systems tick, some only every two
 // seconds.
 func (s stamp) young(read time.Time) bool {
 	const tick = 2 * time.Second
@@ -27,16 +27,17 @@ func (s stamp) young(read time.Time) bool {
 // content is what a file was found to hold.
 type content struct {
 	stamp stamp
-	sure  bool // an equal stamp later on means an untouched file
+	sure  bool // an equal stamp later means an untouched file
 	value []byte
 	err   error // why there is no value; without the name of the file
 }
 
-// errNotRegular is found where a pipe, a device or a socket has the name of a
-// file.
+// errNotRegular is returned where a pipe, a device or a socket has the name
+// of a file.
 var errNotRegular = errors.New("this is not a regular file")
 
-// read reads the file at a path below the root. gone says that there is none.
+// read reads the file at a path below the root. gone reports that there is
+// none.
 func read(root *os.Root, name string, limit int64) (c content, gone bool) {
 	f, err := root.OpenFile(name, toRead, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,7 +51,7 @@ func read(root *os.Root, name string, limit int64) (c content, gone bool) {
 	if err != nil {
 		return content{err: cause(err)}, false
 	}
-	// Taken before reading: what is written meanwhile makes another stamp.
+	// Taken before reading: a later write makes another stamp.
 	c.stamp = stampOf(info)
 	c.sure = !c.stamp.young(time.Now())
 	text, err := textOf(f, info, limit)
@@ -71,11 +72,11 @@ func textOf(f *os.File, info fs.FileInfo, limit int64) ([]byte, error) {
 	if info.Size() > limit {
 		return nil, tooLarge(info.Size(), limit)
 	}
-	// No larger than need be, since a value often is all of it.
+	// No larger than needed, since a value often is all of it.
 	text := make([]byte, info.Size()+1)
 	n, err := io.ReadFull(f, text)
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // as is expected
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // as expected
 		return text[:n], nil
 	case err != nil:
 		return nil, cause(err)
@@ -83,7 +84,7 @@ func textOf(f *os.File, info fs.FileInfo, limit int64) ([]byte, error) {
 	return moreOf(f, text, limit)
 }
 
-// moreOf reads on where a file grew while it was being read.
+// moreOf continues reading where a file grew while it was being read.
 func moreOf(f *os.File, begun []byte, limit int64) ([]byte, error) {
 	more, err := io.ReadAll(io.LimitReader(f, limit+1-int64(len(begun))))
 	if err != nil {
@@ -100,7 +101,7 @@ func tooLarge(size, limit int64) error {
 }
 
 // cause is an error of the operating system without the name of the file, which
-// is said elsewhere.
+// is given elsewhere.
 func cause(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestReadingWhatGrows: the size is that of a moment before.
+// TestReadingWhatGrows: the size is outdated.
 func TestReadingWhatGrows(t *testing.T) {
 	d := newDisk(t)
 	for _, c := range []struct {

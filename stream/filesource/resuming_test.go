@@ -12,8 +12,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// TestGoingOn: the second Watch call sends what is different, at new revisions,
-// and leaves alone what is not.
+// TestGoingOn: the second Watch call sends the differences, at new revisions,
+// and leaves the rest alone.
 func TestGoingOn(t *testing.T) {
 	d := newDisk(t)
 	d.write("a.json", "1")
@@ -29,14 +29,14 @@ func TestGoingOn(t *testing.T) {
 		t.Errorf("Reset was called %d times, want none: nothing was lost", n)
 	}
 	second.stop()
-	third := follow(t, s) // from nothing: a snapshot, in which all have the revision they had
+	third := follow(t, s) // from nothing: a snapshot, in which all keep their revision
 	third.awaitState(map[string]string{"a": "2", "b": "1"})
 	if !maps.Equal(third.State(), second.State()) {
 		t.Errorf("the snapshot has %v, want %v", third.State(), second.State())
 	}
 }
 
-// TestSinkThatFailed: what was not taken is sent again.
+// TestSinkThatFailed: what the sink did not accept is sent again.
 func TestSinkThatFailed(t *testing.T) {
 	d := newDisk(t)
 	s := d.source(Config{})
@@ -53,7 +53,7 @@ func TestSinkThatFailed(t *testing.T) {
 	second.awaitState(map[string]string{"a": "1"})
 }
 
-// blockingSink holds up a Commit.
+// blockingSink blocks in a Commit.
 type blockingSink struct {
 	*streamtest.SinkRecorder
 	entered, release chan struct{}
@@ -69,7 +69,7 @@ func (b *blockingSink) Commit(revision uint64) error {
 }
 
 // TestLostHints makes the kernel's queue overflow, while the source cannot read
-// it, and then changes what no hint is left for.
+// it, and then makes changes that get no hint.
 func TestLostHints(t *testing.T) {
 	d := newDisk(t)
 	d.write("a.json", "1")

@@ -14,22 +14,22 @@ import (
 // a few files.
 const maxDirs = 100_000
 
-// scan is one look at the whole directory.
+// scan is one pass over the whole directory.
 type scan struct {
 	ctx   context.Context
 	root  *os.Root
 	limit int64
 	tree  *tree
-	read  map[string]struct{} // files to read however they look
-	watch func(dir string)    // called before a directory is listed, so that nothing falls between
+	read  map[string]struct{} // files to read whatever their stamp
+	watch func(dir string)    // called before a directory is listed, so that no change is missed
 
 	dirs     int
 	links    int
 	problems map[string]error // of directories and links
 }
 
-// all looks at everything. An error says that the directory as a whole cannot be
-// read.
+// all looks at everything. An error means that the directory as a whole cannot
+// be read.
 func (s *scan) all() error {
 	s.tree.scan++
 	s.problems = map[string]error{}
@@ -40,13 +40,14 @@ func (s *scan) all() error {
 	return nil
 }
 
-// place is a directory as its files are named, and as it is without links.
+// place is a directory by the name that its files have, and by its name without
+// links.
 type place struct {
 	name, real string
 	above      []string // real names of the directories that lead here by name
 }
 
-// dir looks at a directory and what lies in it.
+// dir looks at a directory and its contents.
 func (s *scan) dir(p place) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
@@ -129,7 +130,7 @@ func (s *scan) entry(p place, here *os.Root, e fs.DirEntry) (dir place, ok bool)
 	return place{}, false
 }
 
-// list returns what is in a directory, by name.
+// list returns the contents of a directory, by name.
 func list(dir *os.Root) ([]fs.DirEntry, error) {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -141,7 +142,7 @@ func list(dir *os.Root) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// link looks at what a link leads to, and returns it if it is a directory.
+// link looks at the target of a link, and returns it if it is a directory.
 func (s *scan) link(p place, base string) (dir place, ok bool) {
 	s.links++
 	name := below(p.name, base)
@@ -165,9 +166,9 @@ func (s *scan) link(p place, base string) (dir place, ok bool) {
 	return place{}, false
 }
 
-// file looks at a file, and reads it if it was touched: as it is called below
-// from, which is the root, or the directory that it lies in, since then the way
-// need not be gone again.
+// file looks at a file, and reads it if it was touched: under its name below
+// from, which is the root, or its own directory, since then the path need not
+// be walked again.
 func (s *scan) file(name string, info fs.FileInfo, from *os.Root, called string) {
 	_, must := s.read[name]
 	if !must && !s.tree.touchedSince(name, stampOf(info)) {

@@ -26,7 +26,7 @@ type Source struct {
 	config  Config
 	epoch   string
 	quiet   time.Duration // without a hint, after which a burst counts as over
-	longest time.Duration // from the first hint to the commit, however long the burst
+	longest time.Duration // from the first hint to the commit, however long the burst lasts
 	open    func() (*fsnotify.Watcher, error)
 
 	// Owned by Watch.
@@ -46,14 +46,14 @@ type version struct {
 	revision uint64
 }
 
-// change is what became of one key.
+// change is what happened to one key.
 type change struct {
 	key   string
 	value []byte // nil: it is gone
 }
 
-// New returns a source, or a *stream.InvalidError. Whether the directory is there
-// is a matter of Watch.
+// New returns a source, or a *stream.InvalidError. Whether the directory exists
+// is checked by Watch.
 func New(c Config) (*Source, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -74,8 +74,8 @@ func New(c Config) (*Source, error) {
 
 // Watch follows the directory until ctx ends, the directory cannot be read as a
 // whole, or the sink returns an error, and returns that error. If resume is what
-// was sent last, it goes on with what is different now; else with a snapshot. In
-// it, what did not change has the revision that it had.
+// was sent last, it continues with the differences; else with a snapshot, in
+// which unchanged resources keep their revision.
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	w := newWatching(s, sink)
 	defer w.hints.close()
@@ -89,7 +89,7 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	return w.run(ctx)
 }
 
-// openDir opens the directory, and says whether it is the same as before.
+// openDir opens the directory, and reports whether it is the same as before.
 func (s *Source) openDir() (root *os.Root, same bool, err error) {
 	root, err = os.OpenRoot(s.config.Dir)
 	if err != nil {
@@ -105,13 +105,13 @@ func (s *Source) openDir() (root *os.Root, same bool, err error) {
 	return root, same, nil
 }
 
-// unmoved says whether the directory is still the one that was opened last.
+// unmoved reports whether the directory is still the one that was opened last.
 func (s *Source) unmoved() bool {
 	info, err := os.Stat(s.config.Dir)
 	return err == nil && os.SameFile(info, s.identity)
 }
 
-// unusable says why the directory as a whole cannot be read.
+// unusable returns why the directory as a whole cannot be read.
 func (s *Source) unusable(err error) error {
 	info, statErr := os.Stat(s.config.Dir)
 	switch {
@@ -125,8 +125,8 @@ func (s *Source) unusable(err error) error {
 	return fmt.Errorf("the directory %s cannot be read: %w", s.config.Dir, cause(err))
 }
 
-// fold makes the changed values of the tree the ones that are served, at the next
-// revision if there are any.
+// fold makes the changed values of the tree the served ones, at the next revision
+// if there are any.
 func (s *Source) fold() []change {
 	var changes []change
 	for _, key := range slices.Sorted(maps.Keys(s.tree.changed)) {

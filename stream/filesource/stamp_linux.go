@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// stampOf takes the time of the last change of the inode as well, which nobody
-// can set: not by touch, and not by cp -p.
+// stampOf includes the time of the last change of the inode, which no program
+// can set: not touch, and not cp -p.
 func stampOf(i fs.FileInfo) stamp {
 	s := stamp{size: i.Size(), modified: i.ModTime().UnixNano()}
 	if sys, ok := i.Sys().(*syscall.Stat_t); ok {

@@ -4,7 +4,7 @@ package filesource
 
 import "io/fs"
 
-// stampOf takes what every system has.
+// stampOf uses what every system has.
 func stampOf(i fs.FileInfo) stamp {
 	return stamp{size: i.Size(), modified: i.ModTime().UnixNano()}
 }

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// summary says what is wrong, by the names of the files: the first few of them,
-// since each subscriber is sent it.
+// summary describes what is wrong, by the names of the files: the first few of
+// them, since it is sent to each subscriber.
 func summary(problems map[string]error) string {
 	const most = 3
 	names := slices.Sorted(maps.Keys(problems))

@@ -12,9 +12,9 @@ type tree struct {
 	files   map[string]*file
 	claims  map[string][]*file  // by key; the first is served
 	broken  map[*file]struct{}  // that have a problem, or may not be served
-	changed map[string]struct{} // keys whose value may be another since it was last asked for
+	changed map[string]struct{} // keys whose value may have changed since it was last requested
 	bytes   int64               // of all keys and values
-	scan    uint64              // number of the scan under way
+	scan    uint64              // number of the current scan
 }
 
 // file is one file, with the last value that could be read from it.
@@ -24,7 +24,7 @@ type file struct {
 	stamp   stamp
 	sure    bool
 	value   []byte // nil: it never had one
-	problem error  // why value is not what the file holds now
+	problem error  // why value is not the file's present content
 	scan    uint64 // the last scan that saw it
 }
 
@@ -38,7 +38,7 @@ func newTree(maxBytes int64) *tree {
 	}
 }
 
-// put takes what a file was found to hold.
+// put records what a file was found to hold.
 func (t *tree) put(name string, c content) {
 	f := t.files[name]
 	if f == nil {
@@ -70,7 +70,7 @@ func (t *tree) setValue(f *file, value []byte) error {
 	return nil
 }
 
-// remove forgets a file. The next one with its key takes its place.
+// remove removes a file. The next one with its key takes its place.
 func (t *tree) remove(name string) {
 	f := t.files[name]
 	if f == nil {
@@ -89,7 +89,7 @@ func (t *tree) remove(name string) {
 	t.judge(rest[0])
 }
 
-// judge notes whether a file is to be reported.
+// judge records whether a file is to be reported.
 func (t *tree) judge(f *file) {
 	if f.problem != nil || t.claims[f.key][0] != f {
 		t.broken[f] = struct{}{}
@@ -118,21 +118,21 @@ func (t *tree) problems() map[string]error {
 	return out
 }
 
-// touchedSince says whether a file must be read again to know what it holds.
+// touchedSince reports whether a file must be read again to know its content.
 func (t *tree) touchedSince(name string, s stamp) bool {
 	f := t.files[name]
 	return f == nil || !f.sure || f.stamp != s
 }
 
-// saw notes that a file is still there.
+// saw records that a file still exists.
 func (t *tree) saw(name string) {
 	if f := t.files[name]; f != nil {
 		f.scan = t.scan
 	}
 }
 
-// keep notes that what lies in a directory that cannot be read is still there, as
-// far as anybody knows; or what lay behind a link.
+// keep records that the contents of an unreadable directory, or the target of a
+// link, are assumed to still exist.
 func (t *tree) keep(name string) {
 	for _, f := range t.files {
 		if within(f.name, name) {

@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// placedError is a mistake in the text of a file, and where it is.
+// placedError is a mistake in the text of a file, and its place.
 type placedError struct {
 	line, column int // from 1; columns count characters
 	message      string
@@ -22,11 +22,11 @@ func (e *placedError) Error() string {
 	return fmt.Sprintf("%d:%d: %s", e.line, e.column, e.message)
 }
 
-// byteOrderMark is how some editors begin a file.
+// byteOrderMark is at the start of files of some editors.
 const byteOrderMark = "\ufeff"
 
-// decode makes the value of a file out of its content: JSON on one line. limit
-// is the most bytes that it may have, since a small YAML can be a large JSON.
+// decode converts the content of a file to its value: JSON on one line. limit
+// is its maximum size, since a small YAML can be a large JSON.
 func decode(kind format, text []byte, limit int64) ([]byte, error) {
 	text = bytes.TrimPrefix(text, []byte(byteOrderMark))
 	if len(bytes.TrimSpace(text)) == 0 {
@@ -41,7 +41,7 @@ func decode(kind format, text []byte, limit int64) ([]byte, error) {
 	return fromJSON(text)
 }
 
-// fromJSON returns the text as it is, but for line breaks between tokens.
+// fromJSON returns the text as it is, except for line breaks between tokens.
 func fromJSON(text []byte) ([]byte, error) {
 	if value, ok := stream.CompactJSON(text); ok {
 		return value, nil
@@ -51,7 +51,7 @@ func fromJSON(text []byte) ([]byte, error) {
 	if !errors.As(err, &syntax) {
 		return nil, placed(text, 0, fmt.Sprintf("not JSON: %v", err))
 	}
-	// The offset is behind the byte that was wrong, or is the end of the text.
+	// The offset is after the byte that was wrong, or is the end of the text.
 	at := int(syntax.Offset) - 1
 	if strings.Contains(syntax.Error(), "unexpected end") {
 		at = len(text)

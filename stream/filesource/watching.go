@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// watching is one Watch call under way. Owned by it.
+// watching is one running Watch call. Owned by it.
 type watching struct {
 	*Source
 	sink  stream.Sink
@@ -20,14 +20,14 @@ type watching struct {
 	touched touched     // since the last look
 	first   time.Time   // the first hint that is not committed; zero: none
 	settled *time.Timer // runs while first is set
-	said    string      // what the sink was told to be wrong
+	said    string      // what the sink was last told to be wrong
 }
 
-// touched is what hints were given of.
+// touched is what hints were about.
 type touched struct {
 	names map[string]struct{} // of files, and of what may have become a directory or a link
 	all   bool                // only a scan can tell
-	renew bool                // and the hints must begin anew
+	renew bool                // and the hints must start over
 }
 
 func newWatching(s *Source, sink stream.Sink) *watching {
@@ -84,13 +84,14 @@ func (w *watching) run(ctx context.Context) error {
 	}
 }
 
-// lostHints looks at everything: more was touched than can be told.
+// lostHints looks at everything: more was touched than the hints name.
 func (w *watching) lostHints() {
 	w.touched.all, w.touched.renew = true, true
 	w.wait()
 }
 
-// hint takes one hint, waits for more if it matters, and says whether it does.
+// hint takes one hint, waits for more if it matters, and reports whether it
+// does.
 func (w *watching) hint(e fsnotify.Event, ok bool) bool {
 	if !ok { // it broke off
 		w.hints.close()
@@ -104,7 +105,7 @@ func (w *watching) hint(e fsnotify.Event, ok bool) bool {
 	return true
 }
 
-// wait puts the end of the burst off, but not for ever.
+// wait postpones the end of the burst, but not forever.
 func (w *watching) wait() {
 	now := time.Now()
 	if w.first.IsZero() {
@@ -113,8 +114,8 @@ func (w *watching) wait() {
 	w.settled.Reset(max(0, min(w.quiet, w.first.Add(w.longest).Sub(now))))
 }
 
-// matters notes what an event is about, and says whether anything may have
-// changed.
+// matters records what an event is about, and reports whether anything may
+// have changed.
 func (w *watching) matters(e fsnotify.Event) bool {
 	name, inside := w.hints.name(e)
 	if !inside {
@@ -124,11 +125,11 @@ func (w *watching) matters(e fsnotify.Event) bool {
 	}
 	if _, directory := w.hints.watched[name]; directory {
 		w.touched.all = true
-		// A directory that moved takes its hints along, under its old name.
+		// A directory that moved keeps its hints, under its old name.
 		w.touched.renew = w.touched.renew || e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)
 		return true
 	}
-	if w.links > 0 { // anything may be what a link leads to
+	if w.links > 0 { // anything may be the target of a link
 		w.touched.all = true
 		w.touched.names[name] = struct{}{}
 		return true
@@ -158,8 +159,8 @@ func (w *watching) update(ctx context.Context) error {
 	return w.publish()
 }
 
-// drain takes the hints that came meanwhile, and says whether any of them
-// matters.
+// drain takes the hints that came meanwhile, and reports whether any of
+// them matters.
 func (w *watching) drain() (any bool) {
 	for {
 		select {
@@ -172,8 +173,8 @@ func (w *watching) drain() (any bool) {
 }
 
 // publish sends what changed, and whether anything is wrong: a new mistake
-// before, so that nobody takes the old value for the new one, and that all is
-// mended after.
+// before the changes, so that the old value is not taken for the new one, and
+// the all-clear after them.
 func (w *watching) publish() error {
 	changes := w.fold()
 	if err := w.complain(); err != nil {
@@ -191,7 +192,7 @@ func (w *watching) publish() error {
 	return nil
 }
 
-// complain tells the sink what is wrong, if it does not know yet.
+// complain reports to the sink what is wrong, if it does not know yet.
 func (w *watching) complain() error {
 	what := w.wrong()
 	if what == "" || what == w.said {
@@ -201,7 +202,7 @@ func (w *watching) complain() error {
 	return w.sink.Status(stream.Stale, what)
 }
 
-// wrong says what is wrong with the directory.
+// wrong describes what is wrong with the directory.
 func (w *watching) wrong() string {
 	all := w.tree.problems()
 	maps.Copy(all, w.problems)

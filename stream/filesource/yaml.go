@@ -15,7 +15,7 @@ import (
 // fromYAML returns the one document of the text as JSON: keys in their order,
 // numbers with all of their digits.
 func fromYAML(text []byte, limit int64) (value []byte, err error) {
-	// The parser is not ours, and what it reads is anybody's.
+	// The parser is third-party code, and its input may be anything.
 	defer func() {
 		if p := recover(); p != nil {
 			value, err = nil, &placedError{1, 1, fmt.Sprintf("not YAML that can be read: %v", p)}
@@ -25,7 +25,7 @@ func fromYAML(text []byte, limit int64) (value []byte, err error) {
 	if err := affordable(tokens); err != nil {
 		return nil, err
 	}
-	// Keys that stand twice are found when they are written.
+	// Duplicate keys are found when they are written.
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		return nil, yamlError(err)
@@ -41,7 +41,7 @@ func fromYAML(text []byte, limit int64) (value []byte, err error) {
 	return w.out, nil
 }
 
-// onlyDocument returns the body of the one document that a file may have.
+// onlyDocument returns the body of the single document that a file may have.
 func onlyDocument(file *ast.File) (ast.Node, error) {
 	var document ast.Node
 	for _, d := range file.Docs {
@@ -82,7 +82,7 @@ func wrong(n ast.Node, format string, args ...any) *placedError {
 }
 
 // beginning returns where a node begins. The token of a block mapping is its
-// first ':', which is not what a reader looks for.
+// first ':', which is not the place to report.
 func beginning(n ast.Node) *token.Position {
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -106,8 +106,8 @@ const (
 	maxRun = 100
 )
 
-// affordable refuses what the parser would take minutes for: its time grows with
-// the square of some numbers, and a file must not hold up the others.
+// affordable rejects what would take the parser minutes: its time grows with the
+// square of some numbers, and a file must not hold up the others.
 func affordable(tokens token.Tokens) error {
 	var keys, depth, run, line int
 	for _, t := range tokens {

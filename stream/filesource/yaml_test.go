@@ -94,8 +94,8 @@ func TestYAMLErrors(t *testing.T) {
 	}
 }
 
-// TestYAMLThatCosts: what would take the parser minutes is refused before it gets
-// to see it.
+// TestYAMLThatCosts: what would take the parser minutes is rejected before the
+// parser runs.
 func TestYAMLThatCosts(t *testing.T) {
 	for name, text := range map[string]string{
 		"many keys":       strings.Repeat("k:\n", 30_000),
@@ -125,7 +125,7 @@ func TestYAMLThatCosts(t *testing.T) {
 	}
 }
 
-// TestBillionLaughs: what is small as a file and large as a value.
+// TestBillionLaughs: a small file with a large value.
 func TestBillionLaughs(t *testing.T) {
 	var laughs strings.Builder
 	laughs.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
@@ -138,8 +138,8 @@ func TestBillionLaughs(t *testing.T) {
 	}
 }
 
-// FuzzYAML: whatever the text is, there is a value that is JSON on one line, or
-// an error that has a place.
+// FuzzYAML: whatever the text is, the result is a value that is JSON on one
+// line, or an error that has a place.
 func FuzzYAML(f *testing.F) {
 	for _, seed := range []string{
 		"a: 1\nb: [x, 1.50, ~, 0x1F]\n", "a: &x {b: 1}\nc: {<<: *x}\n", "? [a]\n: b\n", "a: |\n  x\n", "--- 1\n--- 2\n",
@@ -149,7 +149,7 @@ func FuzzYAML(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		// A parser that hangs would hang the fuzzer too, without a word.
+		// A hanging parser would silently hang the fuzzer too.
 		hangs := time.AfterFunc(10*time.Second, func() { panic(fmt.Sprintf("hangs on %q", text)) })
 		value, err := decode(yamlFormat, text, 1<<16)
 		hangs.Stop()
@@ -166,7 +166,7 @@ func FuzzYAML(f *testing.F) {
 	})
 }
 
-// FuzzJSON: what is JSON means the same as YAML, and the same as by the standard
+// FuzzJSON: JSON means the same as YAML, and the same as to the standard
 // library, if there is a value at all.
 func FuzzJSON(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,-0,2.50,1e400,1E-7],"b":{"c":null,"d":"x\u2028\/"}}`, `"a: b"`, `"\ud83d\ude00"`, `[true,false,"",{}]`, `1e5`, `"\b\f"`} {

@@ -42,8 +42,8 @@ func scalarJSON(n ast.Node) (string, error) {
 	return "", wrong(n, "JSON has nothing like this: %.40q", n.GetToken().Value)
 }
 
-// integerJSON keeps the digits, if JSON knows them: not so 0x1F, 0o17, 017, +1
-// and 1_000.
+// integerJSON keeps the digits if they are valid in JSON: not so 0x1F, 0o17,
+// 017, +1 and 1_000.
 func integerJSON(n *ast.IntegerNode) string {
 	if text := n.Token.Value; json.Valid([]byte(text)) {
 		return text
@@ -67,8 +67,8 @@ func floatJSON(n *ast.FloatNode) (string, error) {
 	return strconv.FormatFloat(n.Value, 'g', -1, 64), nil
 }
 
-// stringJSON returns text as a JSON string, unless it is a number that the
-// parser has no type for: of many digits, or with an exponent.
+// stringJSON returns text as a JSON string, unless it is a number for
+// which the parser has no type: of many digits, or with an exponent.
 func stringJSON(n *ast.StringNode) (string, error) {
 	if n.Token != nil && n.Token.Type == token.StringType {
 		if number := largeNumber(n.Value); number != "" {
@@ -78,7 +78,7 @@ func stringJSON(n *ast.StringNode) (string, error) {
 	return quoted(n, n.Value)
 }
 
-// largeNumber returns plain text as a JSON number, or "" if it is none.
+// largeNumber returns plain text as a JSON number, or "" if it is not one.
 func largeNumber(text string) string {
 	if text == "" || !strings.ContainsRune("+-.0123456789", rune(text[0])) {
 		return ""
@@ -96,8 +96,8 @@ func largeNumber(text string) string {
 	return ""
 }
 
-// decimal returns a number of YAML 1.2 in base ten as a JSON number, with the
-// same digits; "" if text is none: +1.5, .5 and 5. are for YAML alone.
+// decimal returns a YAML 1.2 number in base ten as a JSON number, with the
+// same digits; "" if text is not one: +1.5, .5 and 5. exist in YAML alone.
 func decimal(text string) string {
 	if json.Valid([]byte(text)) && text[len(text)-1] <= '9' {
 		return text
@@ -136,7 +136,7 @@ func (w *yamlWriter) tagged(n *ast.TagNode) error {
 	return wrong(n, "JSON has nothing for the tag %.40s", tag)
 }
 
-// asTagged writes the value of a tag, if it has the type that the tag says.
+// asTagged writes the value of a tag, if it has the tag's type.
 func (w *yamlWriter) asTagged(n *ast.TagNode) error {
 	from, tag := len(w.out), n.Start.Value
 	err := w.untagged(n)
@@ -149,7 +149,7 @@ func (w *yamlWriter) asTagged(n *ast.TagNode) error {
 	return nil
 }
 
-// untagged writes the value of a tag; that of quoted text as if it had none.
+// untagged writes the value of a tag; quoted text is written as if untagged.
 func (w *yamlWriter) untagged(n *ast.TagNode) error {
 	if s, ok := n.Value.(*ast.StringNode); ok && strings.HasPrefix(n.Start.Value, "!!") {
 		if number := largeNumber(s.Value); number != "" {
@@ -164,7 +164,7 @@ func (w *yamlWriter) untagged(n *ast.TagNode) error {
 	return w.value(n.Value)
 }
 
-// startsAs says whether JSON is of the type of a tag.
+// startsAs reports whether JSON is of the type of a tag.
 func startsAs(tag string, value []byte) bool {
 	switch tag {
 	case "!!map":
@@ -181,8 +181,8 @@ func startsAs(tag string, value []byte) bool {
 	return value[0] == '-' || '0' <= value[0] && value[0] <= '9'
 }
 
-// keyText returns a key as text. Numbers and booleans are keys as they are
-// written as values; anything else has no place in JSON.
+// keyText returns a key as text. Numbers and booleans are written as they
+// are as values; anything else is impossible in JSON.
 func keyText(n ast.Node) (string, error) {
 	switch k := n.(type) {
 	case *ast.StringNode:
@@ -205,7 +205,7 @@ func keyText(n ast.Node) (string, error) {
 	return "", wrong(n, "a key must be text, a number or a boolean, to be one in JSON")
 }
 
-// scalarText returns the text of a scalar as it is written.
+// scalarText returns the text of a scalar as written.
 func scalarText(n ast.Node) (string, error) {
 	switch n := n.(type) {
 	case nil:
@@ -225,8 +225,8 @@ func quoted(n ast.Node, text string) (string, error) {
 	return string(appendQuoted(nil, text)), checkText(n, text)
 }
 
-// checkText refuses what is left where a file was not written to its end, or is
-// none of text.
+// checkText rejects the remains of a file that was not written completely, and
+// binary content.
 func checkText(n ast.Node, text string) error {
 	if strings.IndexByte(text, 0) >= 0 {
 		return wrong(n, "this text holds a byte of value 0")
@@ -239,7 +239,7 @@ func checkText(n ast.Node, text string) error {
 
 const hexDigits = "0123456789abcdef"
 
-// appendQuoted appends a JSON string with no more escapes than JSON demands.
+// appendQuoted appends a JSON string with only the escapes that JSON requires.
 func appendQuoted(out []byte, text string) []byte {
 	out = append(out, '"')
 	for i := range len(text) {

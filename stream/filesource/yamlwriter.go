@@ -6,9 +6,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// yamlWriter writes YAML as JSON in one pass. What an anchor stands for is
-// copied from what was written already, so that an alias costs what it writes
-// and no alias can lead to itself. Owned by fromYAML.
+// yamlWriter writes YAML as JSON in one pass. The value of an anchor is
+// copied from the output so far, so an alias costs what it writes and no
+// alias can lead to itself. Owned by fromYAML.
 type yamlWriter struct {
 	out     []byte
 	limit   int64 // of out
@@ -16,7 +16,7 @@ type yamlWriter struct {
 	anchors map[string]anchored
 }
 
-// anchored is what an anchor stands for, as places in out.
+// anchored is the value of an anchor, as offsets in out.
 type anchored struct {
 	open     bool // still being written
 	from, to int
@@ -24,7 +24,7 @@ type anchored struct {
 	mapping  bool
 }
 
-// pair is one entry of a mapping, as a place in out.
+// pair is one entry of a mapping, as an offset in out.
 type pair struct {
 	key      string
 	from, to int // of its value
@@ -99,7 +99,7 @@ func (w *yamlWriter) alias(n ast.Node) error {
 	return nil
 }
 
-// anchored returns what an alias stands for.
+// anchored returns the value of an alias.
 func (w *yamlWriter) anchored(n ast.Node) (anchored, error) {
 	alias, ok := n.(*ast.AliasNode)
 	if !ok {
@@ -150,8 +150,8 @@ func (w *yamlWriter) key(key string, before []pair) int {
 	return len(w.out)
 }
 
-// merge writes the entries of the mappings that << names. What the mapping says
-// itself wins, and of several mappings the first.
+// merge writes the entries of the mappings that << names. The mapping's own
+// entries take precedence, and of several mappings the first.
 func (w *yamlWriter) merge(of ast.Node, own ownKeys, pairs []pair) ([]pair, error) {
 	sources := []ast.Node{of}
 	if list, ok := of.(*ast.SequenceNode); ok {
@@ -181,13 +181,13 @@ func (w *yamlWriter) merge(of ast.Node, own ownKeys, pairs []pair) ([]pair, erro
 	return pairs, nil
 }
 
-// ownKeys are the keys that a mapping says itself. Those of << are empty.
+// ownKeys are the keys of the mapping itself. Those of << are empty.
 type ownKeys struct {
 	inOrder []string
 	has     map[string]bool
 }
 
-// keysOf returns the keys of a mapping, none of which may stand twice.
+// keysOf returns the keys of a mapping, none of which may occur twice.
 func keysOf(n *ast.MappingNode) (ownKeys, error) {
 	keys := ownKeys{inOrder: make([]string, len(n.Values)), has: make(map[string]bool, len(n.Values))}
 	merges := 0
