@@ -7,8 +7,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// BenchmarkPoll is one poll of this machine with nothing to send but what
-// really changed. core_percent is what it costs at the default interval.
+// BenchmarkPoll is one poll of this machine where only what really
+// changed is sent. core_percent is its cost at the default interval.
 func BenchmarkPoll(b *testing.B) {
 	for _, collection := range []string{Processes, Interfaces, Mounts} {
 		b.Run(collection, func(b *testing.B) {
@@ -34,7 +34,7 @@ func BenchmarkPoll(b *testing.B) {
 	}
 }
 
-// countingSink counts changes and keeps nothing.
+// countingSink counts changes and stores nothing.
 type countingSink struct{ changes int }
 
 func (c *countingSink) Reset(string) error                { return nil }

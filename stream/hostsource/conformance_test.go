@@ -11,14 +11,15 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// TestConformance runs the suite of every source against a machine of which
-// the suite says what is there. Resumes is not claimed: only the newest place
-// can be gone on from.
+// TestConformance runs the suite of every source against a machine whose
+// contents the suite defines. Resumes is not claimed: only the newest place
+// can be resumed from.
 func TestConformance(t *testing.T) {
 	streamtest.RunConformance(t, func(*testing.T) *streamtest.Harness {
 		m := &fakeMachine{resources: map[string]string{}}
 		return &streamtest.Harness{
-			// Shorter than New allows, so that the suite need not wait.
+			// Shorter than New allows, so that the suite does not have to
+			// wait.
 			Source:      newSource(m, time.Millisecond),
 			Put:         func(key, value string) error { return m.write(streamtest.Write{Key: key, Value: value}) },
 			Delete:      func(key string) error { return m.write(streamtest.Write{Key: key, Delete: true}) },
@@ -27,7 +28,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// fakeMachine is a machine that has what was written to it.
+// fakeMachine is a machine that contains what was written to it.
 type fakeMachine struct {
 	mu        sync.Mutex // guards resources
 	resources map[string]string

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// cpuMeter turns CPU times into shares. The zero value is ready. It is not safe
-// for concurrent use.
+// cpuMeter converts CPU times to shares. The zero value is ready. It is not
+// safe for concurrent use.
 type cpuMeter struct {
 	samples map[int]cpuSample // by process id
 }
 
-// cpuSample is where the measurement of one process stands.
+// cpuSample is the state of the measurement of one process.
 type cpuSample struct {
-	start   time.Time // of the process: ids are used again
+	start   time.Time // of the process: ids are reused
 	at      time.Time
 	cpuTime time.Duration
 	share   percent
 }
 
-// measure returns the share of one core that the process used since it was
-// measured last; 0 at first sight.
+// measure returns the share of one core that the process used since the
+// last measurement; 0 the first time.
 func (m *cpuMeter) measure(s processStat, now time.Time) percent {
 	if m.samples == nil {
 		m.samples = map[int]cpuSample{}
@@ -30,8 +30,8 @@ func (m *cpuMeter) measure(s processStat, now time.Time) percent {
 	known = known && before.start.Equal(s.start)
 	elapsed := now.Sub(before.at)
 	if known && elapsed < MinInterval {
-		// After a reconnect: a clock tick in so short a time would look like
-		// a busy process. The time is counted in the next measurement.
+		// After a reconnect: a clock tick in such a short time would look
+		// like a busy process. The time is counted in the next measurement.
 		return before.share
 	}
 	next := cpuSample{start: s.start, at: now, cpuTime: s.cpuTime}

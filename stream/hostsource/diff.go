@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// change is what became of one key.
+// change is what happened to one key.
 type change struct {
 	key   string
 	value []byte // nil: it is gone
@@ -24,7 +24,7 @@ func (c change) send(sink stream.Sink, revision uint64) error {
 
 // diff returns what turns before into now: first what vanished, by key, then
 // what is new or different, in the order of now. after is now by key; before is
-// left as it is.
+// left unchanged.
 func diff(before map[string][]byte, now []item) (after map[string][]byte, changes []change) {
 	after = make(map[string][]byte, len(now))
 	var upserts []change

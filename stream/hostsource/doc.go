@@ -1,10 +1,10 @@
 // Package hostsource is the source that shows this machine: its processes, its
 // network interfaces and its mounts, each as one collection.
 //
-// A [Source] asks the operating system at an interval and sends what is not as
-// it was the last time. Each poll that found a change is one transaction with
-// one revision, the next of a sequence of this Source; a poll that found none
-// sends nothing. The sequence begins anew with each Source, and so the epoch is
+// A [Source] polls the operating system at an interval and sends what differs
+// from the last time. Each poll that found a change is one transaction with one
+// revision, the next of a sequence of this Source; a poll that found none sends
+// nothing. The sequence starts over with each Source, and so the epoch is
 // random: a subscriber of an earlier one gets a reset.
 //
 // # Values
@@ -24,26 +24,26 @@
 // # What is never shown
 //
 // The command line and the environment of a process hold secrets. They are not
-// filtered out: they are never read. For the same reason the name
-// is the one that the kernel keeps (on Linux at most 15 bytes, for a process)
-// and not the longer one that some tools take from the command line. Where the
-// kernel's cannot be had without it, on other systems than Linux, it is the
-// file name of the executable.
+// filtered out: they are never read. For the same reason the name is the one
+// that the kernel keeps (on Linux at most 15 bytes, for a process) and not the
+// longer one that some tools take from the command line. On other systems than
+// Linux, where the kernel's name is not available without the command line, it
+// is the file name of the executable.
 //
 // # What is left out
 //
 // A process that ends while it is read, or that this process may not see, is
 // skipped. File systems that store nothing (proc, sysfs, cgroup and the like)
 // are skipped. Of several mounts on one mount point only the topmost shows. A
-// mount whose usage cannot be read is shown with the reason, and one that does
-// not answer in time holds up nobody: the other mounts of that poll do not wait
-// for it, and it is not asked again while its first answer is due.
+// mount whose usage cannot be read is shown with the reason. One that does not
+// answer in time delays nothing: the other mounts of that poll do not wait for
+// it, and it is not asked again while its first answer is due.
 //
-// # Who runs what
+// # Goroutines
 //
-// Everything runs on the goroutine that calls Watch, except the questions after
-// the usage of mounts: each has a goroutine of its own, for the kernel lets
-// nobody give up a statfs of a network file system whose server is gone. Watch
-// waits for all of them, but for those that did not answer in time: no more
-// than one for each mount, which end when the kernel answers or the mount goes.
+// Everything runs on the goroutine that calls Watch, except the requests for
+// the usage of mounts: each has a goroutine of its own, since the kernel does
+// not allow cancelling a statfs of a network file system whose server is gone.
+// Watch waits for all of them, except for those that did not answer in time: at
+// most one for each mount, which end when the kernel answers or the mount goes.
 package hostsource

@@ -14,7 +14,7 @@ func ExampleNew() {
 	// Output: collection "process": want "processes", "interfaces" or "mounts"
 }
 
-// printer is a sink that prints the keys of the first snapshot and has enough.
+// printer is a sink that prints the keys of the first snapshot and then stops.
 type printer struct{ stop context.CancelFunc }
 
 func (printer) Reset(string) error                { return nil }
@@ -23,7 +23,7 @@ func (printer) Delete(string, uint64) error       { return nil }
 func (p printer) Commit(uint64) error             { p.stop(); return nil }
 func (printer) Status(stream.State, string) error { return nil }
 
-// Ingest calls Watch; to look at a source by itself, any sink will do.
+// Ingest calls Watch; to try a source by itself, any sink will do.
 func ExampleSource_Watch() {
 	source, err := hostsource.New(hostsource.Config{Collection: hostsource.Mounts})
 	if err != nil {

@@ -28,7 +28,8 @@ type networkInterface struct {
 	SentDropped     uint64 `json:"sent_dropped"`
 }
 
-// interfaceReader lists the interfaces that the operating system counts for.
+// interfaceReader lists the interfaces for which the operating system has
+// counters.
 type interfaceReader struct{}
 
 func (interfaceReader) read(ctx context.Context) ([]item, error) {
@@ -36,8 +37,8 @@ func (interfaceReader) read(ctx context.Context) ([]item, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the counters of network interfaces: %w", err)
 	}
-	// Not gopsutil's Interfaces: it asks for the addresses of each one apart,
-	// and each answer holds those of all.
+	// Not gopsutil's Interfaces: it requests the addresses of each interface
+	// separately, and each answer holds those of all.
 	properties, err := net.Interfaces()
 	if err != nil {
 		return nil, fmt.Errorf("list network interfaces: %w", err)

@@ -9,8 +9,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// asChild makes this test binary a process that says "up" and then does nothing
-// until its standard input is closed.
+// asChild makes this test binary a process that prints "up" and then does
+// nothing until its standard input is closed.
 const asChild = "HOSTSOURCE_TEST_CHILD"
 
 func TestMain(m *testing.M) {

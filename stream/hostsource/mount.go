@@ -17,12 +17,12 @@ type mount struct {
 	FileSystem string   `json:"file_system"`
 	Options    []string `json:"options,omitempty"`
 	*mountUsage
-	// UsageError says why there is no usage.
+	// UsageError is why there is no usage.
 	UsageError string `json:"usage_error,omitempty"`
 }
 
-// mountUsage is how full a file system is. What only root may use is neither
-// used nor available, so that these two make 100 %, as df counts.
+// mountUsage is how full a file system is. Space that only root may use is
+// neither used nor available, so that these two make 100 %, as df counts.
 type mountUsage struct {
 	TotalBytes     uint64  `json:"total_bytes"`
 	UsedBytes      uint64  `json:"used_bytes"`
@@ -33,7 +33,7 @@ type mountUsage struct {
 }
 
 // mountReader lists mounts. list and asker.usage are the operating system's,
-// but in tests.
+// except in tests.
 type mountReader struct {
 	list  func(ctx context.Context) ([]disk.PartitionStat, error)
 	asker usageAsker
@@ -66,13 +66,13 @@ func (r *mountReader) read(ctx context.Context) ([]item, error) {
 }
 
 // listMounts lists the mounts that this process sees, which are those whose
-// usage it can ask for. Without being told, gopsutil lists those of process 1.
+// usage it can request. By default, gopsutil lists those of process 1.
 func listMounts(ctx context.Context) ([]disk.PartitionStat, error) {
 	return disk.PartitionsWithContext(onThisMachine(ctx), true)
 }
 
-// onThisMachine makes gopsutil read this machine's own files, whatever the
-// environment variables HOST_PROC and the like say.
+// onThisMachine makes gopsutil read this machine's own files, regardless
+// of the environment variables HOST_PROC and the like.
 func onThisMachine(ctx context.Context) context.Context {
 	return context.WithValue(ctx, pscommon.EnvKey, pscommon.EnvMap{
 		pscommon.HostProcEnvKey:    "/proc",
@@ -83,7 +83,7 @@ func onThisMachine(ctx context.Context) context.Context {
 }
 
 // topmost returns the mounts that store something, by mount point. Of several
-// on one mount point it takes the last, which lies on top; if that one stores
+// on one mount point it takes the last, which is on top; if that one stores
 // nothing, then nothing can be stored there.
 func topmost(all []disk.PartitionStat) []disk.PartitionStat {
 	byPoint := make(map[string]disk.PartitionStat, len(all))
@@ -116,7 +116,7 @@ func mountValue(m disk.PartitionStat, a usageAnswer) mount {
 }
 
 // storesNothing are the types of file systems that are a view of the kernel or
-// of another program, and have no usage to speak of.
+// of another program, and have no meaningful usage.
 var storesNothing = map[string]bool{
 	// Linux
 	"autofs": true, "binder": true, "binfmt_misc": true, "bpf": true,

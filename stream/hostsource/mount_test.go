@@ -45,7 +45,7 @@ func (f *fakeMounts) usage(point string) (*disk.UsageStat, error) {
 	return &disk.UsageStat{Total: 1000, Used: 450, Free: 450, InodesTotal: 10, InodesUsed: 3}, nil
 }
 
-// takeAsked returns how often the mounts were asked since the last time.
+// takeAsked returns how often the mounts were asked since the last call.
 func (f *fakeMounts) takeAsked() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,7 +101,7 @@ func TestOnlyTheTopmostMountThatStoresSomething(t *testing.T) {
 	}
 }
 
-// TestAMountThatHangs shows without usage, once late holds up no later poll,
+// TestAMountThatHangs shows without usage, once late delays no later poll,
 // is not asked again before it answered, and then is as before.
 func TestAMountThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestTheDiskOfThisTestIsShown(t *testing.T) {
 	}
 }
 
-// TestTheEnvironmentDoesNotMoveTheMachine: gopsutil reads other places if the
+// TestTheEnvironmentDoesNotMoveTheMachine: gopsutil reads other paths if the
 // environment says so.
 func TestTheEnvironmentDoesNotMoveTheMachine(t *testing.T) {
 	if _, err := os.Stat("/proc/self/mountinfo"); err != nil {

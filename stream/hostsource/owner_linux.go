@@ -7,9 +7,9 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// ownerAge is how long the user of a process is believed. A process changes its
-// user in its first moments if ever, so it is asked at each poll until it is as
-// old as this. The file that tells is the most expensive of a poll.
+// ownerAge is how long the user of a process is trusted. A process changes its
+// user in its first moments if ever, so it is read at each poll until it is as
+// old as this. The file with the user is the most expensive of a poll.
 const ownerAge = time.Minute
 
 // ownerCache remembers the effective users of processes. Not safe for
@@ -21,7 +21,7 @@ type ownerCache struct {
 
 type owner struct {
 	uid   uint64
-	start time.Time // of the process: ids are used again
+	start time.Time // of the process: ids are reused
 	read  time.Time
 }
 

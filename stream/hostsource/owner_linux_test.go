@@ -9,7 +9,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// TestOwner polls every two seconds: how often is a process asked for its user?
+// TestOwner polls every two seconds and checks how often a process's user is
+// read.
 func TestOwner(t *testing.T) {
 	for name, c := range map[string]struct {
 		age   time.Duration // at the first poll

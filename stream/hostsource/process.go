@@ -22,14 +22,15 @@ type process struct {
 	// User is the name of the effective user, or the number if it has none. A
 	// change after the first minute may take another minute to show.
 	User string `json:"user"`
-	// CPUPercent is the CPU time used since the poll before, in per cent of
-	// one core: 250 is two cores and a half. 0 at first sight of a process.
+	// CPUPercent is the CPU time used since the previous poll, in per cent
+	// of one core: 250 is two cores and a half. 0 the first time a process
+	// is seen.
 	CPUPercent    percent `json:"cpu_percent"`
 	ResidentBytes uint64  `json:"resident_bytes"`
 	StartTime     string  `json:"start_time"` // RFC 3339, UTC
 }
 
-// processTable is what the operating system knows of its processes.
+// processTable is the operating system's view of its processes.
 type processTable interface {
 	// pids lists the processes.
 	pids(ctx context.Context) ([]int, error)
@@ -38,7 +39,7 @@ type processTable interface {
 	stat(ctx context.Context, pid int) (processStat, error)
 }
 
-// processStat is one process as the operating system has it.
+// processStat is one process as the operating system reports it.
 type processStat struct {
 	pid, parent int
 	name        string
@@ -49,7 +50,7 @@ type processStat struct {
 	start       time.Time
 }
 
-// processReader lists processes and measures their use of CPU time.
+// processReader lists processes and measures their CPU time.
 type processReader struct {
 	table processTable
 	meter cpuMeter
@@ -77,8 +78,9 @@ func (r *processReader) read(ctx context.Context) ([]item, error) {
 	return items, nil
 }
 
-// readAll reads the processes that can be read. That a process is gone is no
-// error; that none at all can be read is one, for this process is among them.
+// readAll reads the processes that can be read. A process that is gone is not
+// an error; that none at all can be read is one, for this process is among
+// them.
 func (r *processReader) readAll(ctx context.Context, pids []int) ([]item, error) {
 	items := make([]item, 0, len(pids))
 	var skipped error
@@ -102,8 +104,8 @@ func (r *processReader) readAll(ctx context.Context, pids []int) ([]item, error)
 	return items, nil
 }
 
-// isOurFault tells that this program ran out of something: the process may well
-// be there, and must not be reported as gone.
+// isOurFault reports that this program ran out of something: the process may
+// well exist, and must not be reported as gone.
 func isOurFault(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
 }

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// procTable reads /proc. It takes procfs and not gopsutil, which completes a
+// procTable reads /proc. It uses procfs and not gopsutil, which completes a
 // name of 15 bytes from the command line, so that the arguments of a program
 // that rewrites its title show up in the name, and which reads the same file
 // once for each field.
@@ -92,9 +92,9 @@ func (t *procTable) user(proc procfs.Proc, s procfs.ProcStat, start time.Time) (
 	return t.users.name(uid), nil
 }
 
-// kernelName returns the name of a process. A worker thread of the kernel shows
-// its work of the moment after its name ("kworker/u8:2-events_unbound"), which
-// is another at nearly every poll, and is cut off. Those of one task for ever
+// kernelName returns the name of a process. A kernel worker thread shows its
+// current work after its name ("kworker/u8:2-events_unbound"), which differs at
+// nearly every poll, and is cut off. Those with a permanent task
 // ("kworker/R-netns") have no colon.
 func kernelName(s procfs.ProcStat) string {
 	if s.Flags&flagKernel == 0 || !strings.HasPrefix(s.Comm, kernelWorker) {
@@ -130,7 +130,7 @@ type bootClock struct {
 	at  time.Time
 }
 
-// set measures the boot time anew, but keeps the one it had unless the wall
+// set measures the boot time again, but keeps the old one unless the wall
 // clock was set: else the noise of the measurement would change every process.
 func (b *bootClock) set() error {
 	at, err := b.now()
@@ -143,8 +143,8 @@ func (b *bootClock) set() error {
 	return nil
 }
 
-// bootTime returns the wall clock's time of boot. CLOCK_BOOTTIME is what the
-// kernel counts the start of processes in; it goes on while the machine sleeps.
+// bootTime returns the wall clock's time of boot. The kernel counts the start
+// of processes in CLOCK_BOOTTIME, which advances while the machine sleeps.
 func bootTime() (time.Time, error) {
 	var up unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {

@@ -23,8 +23,8 @@ const (
 
 // startChild starts this test binary as a process that waits, with secrets
 // wherever a process can have them. The name of the binary, hostsource.test, is
-// 15 bytes long: of such a name some tools suspect that it is cut off, and take
-// the rest from the command line.
+// 15 bytes long: some tools suspect that such a name is truncated, and take the
+// rest from the command line.
 func startChild(t *testing.T) (pid int) {
 	t.Helper()
 	path, err := os.Executable()
@@ -52,7 +52,7 @@ func startChild(t *testing.T) (pid int) {
 			t.Errorf("child: %v", err)
 		}
 	})
-	// Until then the kernel may still be about to note its command line.
+	// Until then the kernel may still be about to record its command line.
 	if _, err := io.ReadFull(stdout, make([]byte, len("up"))); err != nil {
 		t.Fatalf("child: %v", err)
 	}
@@ -102,8 +102,8 @@ func TestStartTimeIsRight(t *testing.T) {
 	}
 }
 
-// TestCommandLineAndEnvironmentAreNeverShown looks for a child's secrets in all
-// that is sent of all processes.
+// TestCommandLineAndEnvironmentAreNeverShown looks for a child's secrets in
+// everything that is sent about all processes.
 func TestCommandLineAndEnvironmentAreNeverShown(t *testing.T) {
 	pid := strconv.Itoa(startChild(t))
 	for _, file := range []string{"cmdline", "environ"} {

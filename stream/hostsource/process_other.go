@@ -12,7 +12,7 @@ import (
 )
 
 // libraryTable reads the process table through gopsutil. What the system does
-// not tell of a process stays 0 or empty.
+// not report of a process stays 0 or empty.
 type libraryTable struct {
 	users *userNames
 }

@@ -76,8 +76,8 @@ func TestProcessesThatVanishAreSkipped(t *testing.T) {
 	}
 }
 
-// TestOutOfFilesIsNotTheEndOfAllProcesses: what cannot be read because of this
-// program's own limits must not be reported as gone.
+// TestOutOfFilesIsNotTheEndOfAllProcesses: a process that is unreadable
+// because of this program's own limits must not be reported as gone.
 func TestOutOfFilesIsNotTheEndOfAllProcesses(t *testing.T) {
 	for _, err := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
 		wrapped := &fs.PathError{Op: "open", Path: "/proc/5/stat", Err: err}
@@ -152,7 +152,7 @@ func TestVanishedProcessesAreForgotten(t *testing.T) {
 	r := &processReader{table: table}
 	readKeys(t, r)
 	delete(table.processes, 2)
-	table.errs = map[int]error{3: fs.ErrPermission} // is there, and may be seen again
+	table.errs = map[int]error{3: fs.ErrPermission} // it exists, and may become visible again
 	readKeys(t, r)
 	if _, ok := r.meter.samples[2]; ok || len(r.meter.samples) != 2 {
 		t.Errorf("samples of %v, want those of 1 and 3", r.meter.samples)

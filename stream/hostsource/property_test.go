@@ -16,8 +16,8 @@ import (
 // session is one Watch call of a random history.
 type session struct {
 	listings []map[string]string // what the polls find; then the reader fails
-	failAt   int                 // the sink refuses this call; 0: none
-	resume   string              // where it goes on: newest, older, zero, foreign
+	failAt   int                 // the sink fails this call; 0: none
+	resume   string              // where it resumes: newest, older, zero, foreign
 }
 
 func drawSession(t *rapid.T) session {
@@ -39,7 +39,7 @@ func TestReplayYieldsTheListing(t *testing.T) {
 		sessions := rapid.SliceOfN(rapid.Custom(drawSession), 1, 6).Draw(rt, "sessions")
 		var err error
 		// The bubble only computes: rapid fails by panicking, which must not
-		// happen on another goroutine than its own.
+		// happen on another goroutine.
 		synctest.Test(t, func(*testing.T) { err = replay(sessions) })
 		if err != nil {
 			rt.Fatal(err)
@@ -50,7 +50,7 @@ func TestReplayYieldsTheListing(t *testing.T) {
 var errListingsEnd = errors.New("no more listings")
 
 // listingReader returns one listing after the other, and then fails. Before
-// each it checks what the sink holds of the one before.
+// each it checks that the sink holds the previous one.
 type listingReader struct {
 	listings []map[string]string
 	current  map[string]string
@@ -73,12 +73,12 @@ func (r *listingReader) read(context.Context) ([]item, error) {
 	return items, nil
 }
 
-// modelSink applies calls, and checks what holds for each of them.
+// modelSink applies calls, and checks the invariants of each of them.
 type modelSink struct {
 	epoch     string
 	revision  uint64 // of the last Commit
 	newest    uint64 // that was ever seen
-	known     uint64 // the newest that the source knows to be committed, if it began no snapshot since
+	known     uint64 // the newest that the source knows to be committed, if it started no snapshot since
 	committed map[string]string
 	staged    map[string]string
 	history   map[uint64]map[string]string // what was committed, by revision
@@ -86,12 +86,12 @@ type modelSink struct {
 	calls, failAt int
 	resets        int
 	changes       int  // since the last Commit
-	idle          bool // a Commit without changes is allowed: it says "caught up"
+	idle          bool // a Commit without changes is allowed: it means "caught up"
 	err           error
 }
 
-// begin makes the sink ready for a Watch call that goes on at a place: what is
-// newer is forgotten.
+// begin prepares the sink for a Watch call that resumes at a place: anything
+// newer is discarded.
 func (s *modelSink) begin(place stream.Resume, failAt int) {
 	if place.Epoch == s.epoch {
 		s.revision, s.committed = place.Revision, s.history[place.Revision]
@@ -140,7 +140,7 @@ func (s *modelSink) Delete(key string, revision uint64) error {
 	return s.call()
 }
 
-// Commit takes effect even where it then says that it failed.
+// Commit takes effect even where it then reports failure.
 func (s *modelSink) Commit(revision uint64) error {
 	s.check(revision > s.newest, "commit of %d after %d", revision, s.newest)
 	s.check(s.changes > 0 || s.idle, "commit of %d without a change", revision)
@@ -157,7 +157,7 @@ func (s *modelSink) Commit(revision uint64) error {
 
 func (s *modelSink) Status(stream.State, string) error { return s.call() }
 
-// place is where a session goes on.
+// place is where a session resumes.
 func (s *modelSink) place(kind string) stream.Resume {
 	at := stream.Resume{Epoch: s.epoch, Revision: s.revision}
 	switch kind {

@@ -16,8 +16,8 @@ import (
 
 var errRefused = errors.New("sink refuses")
 
-// transcriptSink writes down every call in one word or two, keeps what was
-// committed, and refuses the call with the number failAt (1 is the first).
+// transcriptSink records every call in one word or two, keeps what was
+// committed, and fails the call with the number failAt (1 is the first).
 type transcriptSink struct {
 	mu     sync.Mutex // guards all; Watch calls from a goroutine of its own
 	calls  []string
@@ -28,7 +28,7 @@ type transcriptSink struct {
 	committed map[string]string
 }
 
-// call notes a call, and does it even if it then says that it failed.
+// call records a call, and does it even if it then reports failure.
 func (s *transcriptSink) call(do func(), format string, args ...any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *transcriptSink) fail(n int) {
 	s.calls, s.failAt = nil, n
 }
 
-// fakeReader lists what the test says.
+// fakeReader lists what the test defines.
 type fakeReader struct {
 	delay time.Duration // how long a read takes
 
@@ -96,14 +96,14 @@ func (f *fakeReader) read(context.Context) ([]item, error) {
 	return f.listing, f.err
 }
 
-// set says what the next reads return.
+// set defines what the next reads return.
 func (f *fakeReader) set(err error, words ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.listing, f.err = list(words...), err
 }
 
-// list makes a listing of "key=value" words. Each has bytes of its own.
+// list makes a listing of "key=value" words. Each has its own bytes.
 func list(words ...string) []item {
 	items := make([]item, len(words))
 	for i, w := range words {

@@ -24,7 +24,7 @@ const (
 	MinInterval = 100 * time.Millisecond
 )
 
-// Config says what a Source shows.
+// Config specifies what a Source shows.
 type Config struct {
 	// Collection is Processes, Interfaces or Mounts. Required.
 	Collection string
@@ -46,16 +46,16 @@ type Source struct {
 	reader    reader
 	revision  uint64            // the newest that was given to a sink
 	last      map[string][]byte // value by key, as of committed
-	committed uint64            // the newest that a sink took; 0: last is of no use
+	committed uint64            // the newest that a sink accepted; 0: last is invalid
 }
 
 var _ stream.Source = (*Source)(nil)
 
 // reader lists what the operating system has now.
 type reader interface {
-	// read returns every resource once, in a stable order. An error says that
-	// the list could not be had, and not that it is empty; what can be told
-	// about one resource only is no error.
+	// read returns every resource once, in a stable order. An error means
+	// that the list is unavailable, and not that it is empty; a problem with
+	// only one resource is not an error.
 	read(ctx context.Context) ([]item, error)
 }
 
@@ -65,8 +65,8 @@ type item struct {
 	value []byte // JSON on one line
 }
 
-// New returns a source, or a *stream.InvalidError for a collection or an
-// interval that cannot be.
+// New returns a source, or a *stream.InvalidError for an invalid
+// collection or interval.
 func New(c Config) (*Source, error) {
 	if c.Interval == 0 {
 		c.Interval = DefaultInterval
@@ -102,7 +102,7 @@ func newSource(r reader, interval time.Duration) *Source {
 
 // Watch polls until ctx ends, the operating system cannot be read, or the sink
 // returns an error, and returns that error. If resume is the newest that a sink
-// took from this Source, it sends what is different now; else a snapshot.
+// accepted from this Source, it sends the differences; else a snapshot.
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	if err := s.catchUp(ctx, resume, sink); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	}
 }
 
-// catchUp brings the sink from resume to what is there now, and says so.
+// catchUp brings the sink from resume to the present state, and reports it.
 func (s *Source) catchUp(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	now, err := s.reader.read(ctx)
 	if err != nil {
@@ -145,9 +145,9 @@ func (s *Source) catchUp(ctx context.Context, resume stream.Resume, sink stream.
 	return s.send(sink, after, changes)
 }
 
-// continues says whether the sink holds exactly what was sent last. Where a
-// Commit failed, nobody knows whether the sink took it: then the revisions
-// differ if it did, and a snapshot is due.
+// continues reports whether the sink holds exactly what was sent last.
+// Where a Commit failed, the source does not know whether the sink accepted
+// it: then the revisions differ if it did, and a snapshot is due.
 func (s *Source) continues(resume stream.Resume) bool {
 	return resume.Epoch == s.epoch && s.committed != 0 && resume.Revision == s.committed
 }
@@ -165,8 +165,8 @@ func (s *Source) poll(ctx context.Context, sink stream.Sink) error {
 	return s.send(sink, after, changes)
 }
 
-// send sends one transaction, and takes after as sent once the sink took it. A
-// revision is used once, also if the sink failed in the middle.
+// send sends one transaction, and takes after as sent once the sink accepted
+// it. A revision is used once, even if the sink failed halfway.
 func (s *Source) send(sink stream.Sink, after map[string][]byte, changes []change) error {
 	s.revision++
 	for _, c := range changes {

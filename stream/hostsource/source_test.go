@@ -65,7 +65,7 @@ func startWatch(t *testing.T, s *Source, resume stream.Resume, sink stream.Sink)
 	return w
 }
 
-// stop cancels, and wants Watch to end without any time going by.
+// stop cancels, and requires Watch to end without any time passing.
 func (w *watching) stop() {
 	w.t.Helper()
 	w.cancel()
@@ -92,7 +92,7 @@ func wantCalls(t *testing.T, sink *transcriptSink, want string) {
 	}
 }
 
-// sleep lets time go by in a bubble, and everything happen that is due.
+// sleep lets time pass in a bubble, and everything happen that is due.
 func sleep(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -110,7 +110,7 @@ func TestWatchSendsOnlyWhatChanged(t *testing.T) {
 		sleep(1)
 		wantCalls(t, sink, "-c@2 b=2@2 d=1@2 commit@2")
 
-		r.set(nil, "d=1", "b=2", "a=1") // another order is no change
+		r.set(nil, "d=1", "b=2", "a=1") // another order is not a change
 		sleep(10 * DefaultInterval)
 		wantCalls(t, sink, "")
 		if r.reads != 12 {
@@ -156,7 +156,7 @@ func TestWatchGoesOnWhereItStopped(t *testing.T) {
 		sink.take()
 
 		w = startWatch(t, s, sink.resume, sink)
-		wantCalls(t, sink, "commit@2 status in_sync ") // nothing changed, but the sink is told so
+		wantCalls(t, sink, "commit@2 status in_sync ") // nothing changed, but the sink is informed
 		w.stop()
 
 		r.set(nil, "b=2")
@@ -192,14 +192,14 @@ func TestWatchBeginsAnewFromAnyOtherPlace(t *testing.T) {
 	}
 }
 
-// TestASinkThatFails refuses each call of a change in turn. What was not
+// TestASinkThatFails fails each call of a change in turn. What was not
 // committed is sent again, and no revision is used twice.
 func TestASinkThatFails(t *testing.T) {
 	for failAt, again := range map[int]string{
 		1: "-a@3 b=2@3 commit@3 status in_sync ",
 		2: "-a@3 b=2@3 commit@3 status in_sync ",
-		// The sink took the Commit, and only then failed: it is at 2, where
-		// the source does not know it to be.
+		// The sink accepted the Commit, and only then failed: it is at 2,
+		// which the source does not know.
 		3: "reset b=2@3 commit@3",
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -219,8 +219,8 @@ func TestASinkThatFails(t *testing.T) {
 	}
 }
 
-// TestASnapshotThatFails leaves nothing behind to go on from, not even what was
-// committed before it.
+// TestASnapshotThatFails leaves nothing behind to resume from, not even what
+// was committed before it.
 func TestASnapshotThatFails(t *testing.T) {
 	for failAt := 1; failAt <= 3; failAt++ {
 		synctest.Test(t, func(t *testing.T) {
@@ -259,7 +259,7 @@ func TestAPollThatFails(t *testing.T) {
 	})
 }
 
-// TestDiffLeavesBefore: what was committed stands until the next Commit.
+// TestDiffLeavesBefore: what was committed is unchanged until the next Commit.
 func TestDiffLeavesBefore(t *testing.T) {
 	before, _ := diff(nil, list("a=1", "b=1"))
 	after, changes := diff(before, list("b=2"))

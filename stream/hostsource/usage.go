@@ -14,25 +14,25 @@ const usageTimeout = 500 * time.Millisecond
 
 var errNoAnswer = errors.New("no answer within " + usageTimeout.String())
 
-// usageAnswer is what the operating system said of one mount.
+// usageAnswer is what the operating system reported for one mount.
 type usageAnswer struct {
 	usage *disk.UsageStat
 	err   error
 }
 
-// usageAsker asks for the usage of mounts without ever waiting long. Not safe
+// usageAsker requests the usage of mounts without ever waiting long. Not safe
 // for concurrent use.
 type usageAsker struct {
 	// Static after construction; called from goroutines of its own.
 	usage func(mountPoint string) (*disk.UsageStat, error)
 
 	// Owned by ask: mounts that did not answer, by mount point. Each channel
-	// has room for the one answer, so that who is late need not wait.
+	// has room for the one answer, so that a late one need not wait.
 	late map[string]<-chan usageAnswer
 }
 
-// ask asks all mounts at once and returns the answers, errNoAnswer for those
-// that did not answer in time.
+// ask asks all mounts in parallel and returns the answers, errNoAnswer for
+// those that did not answer in time.
 func (a *usageAsker) ask(mountPoints []string) map[string]usageAnswer {
 	asked := make(map[string]<-chan usageAnswer, len(mountPoints))
 	for _, point := range mountPoints {
@@ -52,8 +52,8 @@ func (a *usageAsker) ask(mountPoints []string) map[string]usageAnswer {
 	return answers
 }
 
-// begin asks one mount, unless it still owes an answer. A late answer is of no
-// use, for it may be old; it says that it is worth while to ask again.
+// begin asks one mount, unless it still owes an answer. A late answer is
+// discarded, for it may be old; it shows that asking again is worthwhile.
 func (a *usageAsker) begin(point string) <-chan usageAnswer {
 	if owed, ok := a.late[point]; ok {
 		select {
