@@ -46,9 +46,8 @@ func (a *app) checkConfig(file string) error {
 	return err
 }
 
-// makeable makes the source of each watch, as serve does, and lets go of it before
-// it connects to anything. What is wrong with keys that must fit together is
-// found that way.
+// makeable makes the source of each watch, as serve does, and closes it before it
+// connects to anything. This finds keys that do not fit together.
 func makeable(c *config.Config) error {
 	u := newUpstreams(slog.New(slog.DiscardHandler))
 	defer u.close()

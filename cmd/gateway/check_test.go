@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestConfigCheckMakesSources: what serve would refuse, check refuses, of all
+// TestConfigCheckMakesSources: check rejects what serve would reject, of all
 // watches at once.
 func TestConfigCheckMakesSources(t *testing.T) {
 	code, stdout, stderr := command(t, "config", "check", file(t, "gateway.yaml", `

@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/client"
 )
 
-// clientOptions are those of every command that speaks to a gateway.
+// clientOptions are those of every command that talks to a gateway.
 type clientOptions struct {
 	server string
 	prefix string
@@ -31,7 +31,7 @@ func (o *clientOptions) connect() (*client.Server, error) {
 // completionTime is how long a shell may wait for the names of the watches.
 const completionTime = time.Second
 
-// completeWatches offers the names of the watches of the gateway.
+// completeWatches offers the names of the gateway's watches.
 func (o *clientOptions) completeWatches(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	s, err := o.connect()
 	if err != nil {

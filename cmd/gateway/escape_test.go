@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// hostile is what terminals obey: ESC, BEL, DEL, C1 as a character, marks that turn
-// the direction, and a tag that shows nothing.
+// hostile is what terminals obey: ESC, BEL, DEL, C1 as a character, marks that
+// change the direction, and an invisible tag.
 const hostile = "\x1b]0;owned\x07\x7f\u009b31m\u202ek\u2066\U000e0041"
 
 func FuzzEscaped(f *testing.F) {
@@ -43,8 +43,8 @@ func FuzzEscaped(f *testing.F) {
 	})
 }
 
-// noEscapes wants nothing that a terminal obeys, but for what the program itself
-// draws with.
+// noEscapes fails on anything that a terminal obeys, except for what the program
+// itself draws with.
 func noEscapes(t *testing.T, what, text string) {
 	t.Helper()
 	for _, r := range text {
@@ -55,11 +55,11 @@ func noEscapes(t *testing.T, what, text string) {
 	}
 }
 
-// TestHostileResources show as what they are on a terminal, and go through a pipe
+// TestHostileResources: they are escaped on a terminal, and go through a pipe
 // byte for byte.
 func TestHostileResources(t *testing.T) {
 	g := serve(t)
-	const inJSON = "\x7f\u009b31m\u202ek\u2066\U000e0041" // the others JSON escapes itself
+	const inJSON = "\x7f\u009b31m\u202ek\u2066\U000e0041" // JSON itself escapes the others
 	g.put("%1B%5D0;x%07%C2%9B31m%E2%80%AE", `{"n`+inJSON+`":"\u001b[31m`+inJSON+`"}`)
 	key := "\x1b]0;x\x07\u009b31m\u202e"
 	for _, args := range [][]string{{"get", "notes"}, {"get", "notes", key}} {
@@ -79,7 +79,7 @@ func TestHostileResources(t *testing.T) {
 	}
 }
 
-// TestHostileErrors: what a server says is wrong shows as what it is.
+// TestHostileErrors: a server's error messages are escaped.
 func TestHostileErrors(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")

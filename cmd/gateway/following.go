@@ -12,10 +12,10 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/waitfor"
 )
 
-// errMet ends a watch: what --wait-for waits for is so.
+// errMet ends a watch: the condition of --wait-for holds.
 var errMet = errors.New("--wait-for is true")
 
-// following is what a watch command knows of the watches that it follows.
+// following is the state of a watch command about the watches that it follows.
 type following struct {
 	// Static after construction.
 	ctx       context.Context // of the command, for evaluations that take long
@@ -35,7 +35,7 @@ type followed struct {
 	resources *waitfor.Resources // nil: there is no condition
 	changed   bool               // since the last evaluation
 	met       bool               // at the last evaluation
-	doubt     error              // why it could not be told
+	doubt     error              // why it could not be evaluated
 }
 
 func newFollowing(ctx context.Context, names []string, condition *waitfor.Condition, shown bool) *following {
@@ -50,11 +50,11 @@ func newFollowing(ctx context.Context, names []string, condition *waitfor.Condit
 	return f
 }
 
-// event takes an event. What it says is applied once an id has come. It returns
+// event handles an event. Its change is applied once an id has come. It returns
 // errMet when the condition is true of every watch.
 func (f *following) event(e client.Event) error {
 	if !f.shown && f.condition == nil && isChange(e) {
-		return nil // only passed on, and not kept: nobody asks for it
+		return nil // only passed on, and not stored: nothing asks for it
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,7 +83,7 @@ func (f *following) event(e client.Event) error {
 	return f.evaluate()
 }
 
-// apply does what events say.
+// apply applies events.
 func (w *followed) apply(events []client.Event) error {
 	for _, e := range events {
 		w.replica.Apply(e)
@@ -96,7 +96,7 @@ func (w *followed) apply(events []client.Event) error {
 
 func isChange(e client.Event) bool { return e.Type == "upsert" || e.Type == "delete" }
 
-// remember keeps what the condition is evaluated on.
+// remember stores what the condition is evaluated on.
 func (w *followed) remember(e client.Event) error {
 	if w.resources == nil {
 		return nil
@@ -132,7 +132,7 @@ func (f *following) evaluate() error {
 	return nil
 }
 
-// disconnected notes that a connection was lost.
+// disconnected records that a connection was lost.
 func (f *following) disconnected(reason error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -142,7 +142,7 @@ func (f *following) disconnected(reason error) {
 	}
 }
 
-// why says what stands between the watches and an end: a sentence for a person.
+// why describes what keeps the watches from ending: a sentence for a person.
 func (f *following) why() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

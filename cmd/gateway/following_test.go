@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/waitfor"
 )
 
-// The condition is looked at only where the upstream had that state: not between
+// The condition is evaluated only where the upstream had that state: not between
 // two ids, and not before a snapshot or a catch-up is complete.
 func TestConditionIsEvaluatedOnWholeStates(t *testing.T) {
 	const id = "w@e-1"

@@ -9,13 +9,13 @@ import (
 	"google.golang.org/grpc/grpclog"
 )
 
-// logGRPC sends to a logger what gRPC, and grpc-gateway, would write to standard
-// error. Call it before anything of gRPC.
+// logGRPC redirects to a logger what gRPC, and grpc-gateway, would write to
+// standard error. Call it before any use of gRPC.
 func logGRPC(to *slog.Logger) { grpclog.SetLoggerV2(grpcLogger{to}) }
 
-// grpcLogger is the logger of gRPC. Nearly all that gRPC has to say is about
-// faults of clients and upstreams, which the gateway tells of itself: so it is all
-// for those who debug.
+// grpcLogger is the logger of gRPC. Nearly all of gRPC's messages are about faults
+// of clients and upstreams, which the gateway reports itself: so everything is
+// logged at debug level.
 type grpcLogger struct{ to *slog.Logger }
 
 var _ grpclog.LoggerV2 = grpcLogger{}
@@ -24,7 +24,7 @@ func (l grpcLogger) log(severity, text string) {
 	l.to.LogAttrs(context.Background(), slog.LevelDebug, "grpc", slog.String("severity", severity), slog.String("message", text))
 }
 
-// wants saves the text that nobody reads.
+// wants avoids formatting text that is discarded.
 func (l grpcLogger) wants() bool { return l.to.Enabled(context.Background(), slog.LevelDebug) }
 
 func (l grpcLogger) logArgs(severity string, args []any) {
@@ -63,5 +63,5 @@ func (l grpcLogger) fatal(text string) {
 	os.Exit(exitError)
 }
 
-// V says whether details of so high a number are wanted: none are.
+// V reports whether details at such a level are wanted: none are.
 func (l grpcLogger) V(level int) bool { return level <= 0 }

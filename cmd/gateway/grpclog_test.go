@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What gRPC has to say is a line of our log, for those who debug.
+// gRPC's messages are lines of our log, at debug level.
 func TestGRPCLogsThroughOurs(t *testing.T) {
 	c, logs := asProcess(t, "serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--log-level", "debug")
 	text := logs.await(t, `"msg":"listening"`)

@@ -8,8 +8,8 @@ import (
 )
 
 // ignoreHangups keeps SIGHUP from ending the process, and logs each one: it asks
-// many servers to read their configuration again, which serve cannot do. stop
-// restores what SIGHUP did before, and waits for the goroutine.
+// many servers to reload their configuration, which serve cannot do. stop
+// restores the previous effect of SIGHUP, and waits for the goroutine.
 func ignoreHangups(logger *slog.Logger) (stop func()) {
 	hangups, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(hangups, syscall.SIGHUP)

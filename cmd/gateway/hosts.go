@@ -8,9 +8,9 @@ import (
 	"github.com/watchtide/watchtide/gateway"
 )
 
-// hostsOf returns the names under which the gateway may be asked for: those that
-// are configured, and those in the certificates of its listeners, which a foreign
-// name cannot be.
+// hostsOf returns the names under which the gateway may be addressed: the
+// configured ones, and those in the certificates of its listeners, which cannot
+// be foreign names.
 func hostsOf(c *config.Config) []string {
 	hosts := slices.Clone(c.HTTP.Hosts)
 	for _, secure := range []*tls.Config{c.HTTP.TLS, c.GRPC.TLS, c.Operations.TLS} {

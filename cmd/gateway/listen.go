@@ -14,7 +14,7 @@ import (
 	"github.com/watchtide/watchtide/gateway"
 )
 
-// listen opens all ports before any upstream is asked for anything.
+// listen opens all ports before any upstream is contacted.
 func listen(ctx context.Context, c *config.Config, logger *slog.Logger) (l gateway.Listeners, err error) {
 	l = gateway.Listeners{HTTPTLS: c.HTTP.TLS, GRPCTLS: c.GRPC.TLS, OperationsTLS: c.Operations.TLS}
 	defer func() {
@@ -40,8 +40,8 @@ func listenTCP(ctx context.Context, address string) (net.Listener, error) {
 	return lc.Listen(ctx, "tcp", address)
 }
 
-// listenOperations opens the port for operators. Nobody has asked for the default
-// one: where another gateway has it, the process starts all the same.
+// listenOperations opens the port for operators. Nobody asked explicitly for the
+// default one: if another gateway has it, the process starts anyway.
 func listenOperations(ctx context.Context, address string, logger *slog.Logger) (net.Listener, error) {
 	if address == config.OperationsOff {
 		return nil, nil
@@ -57,7 +57,7 @@ func listenOperations(ctx context.Context, address string, logger *slog.Logger) 
 	return l, err
 }
 
-// operationsAddress is where operators find the gateway, for the log.
+// operationsAddress is the operators' address, for the log.
 func operationsAddress(l gateway.Listeners) string {
 	if l.Operations == nil {
 		return config.OperationsOff
@@ -73,7 +73,7 @@ func closeListeners(l gateway.Listeners) {
 	}
 }
 
-// profiles serves what go tool pprof asks for, below /debug/pprof/.
+// profiles serves the profiles for go tool pprof, below /debug/pprof/.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -8,8 +8,8 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/config"
 )
 
-// TestOperationsListener has what is for operators; a public listener that others
-// may reach has not.
+// TestOperationsListener has the operators' endpoints; a public listener that
+// others may reach does not.
 func TestOperationsListener(t *testing.T) {
 	g := serve(t, "--http", "0.0.0.0:0", "--auth", "none")
 	g.awaitPrimed()
@@ -34,7 +34,7 @@ func TestOperationsListener(t *testing.T) {
 	}
 }
 
-// TestOperationsOff: there is none, and the log says so.
+// TestOperationsOff: there is no listener, and the log says so.
 func TestOperationsOff(t *testing.T) {
 	if g := serve(t, "--operations", "off"); g.operations != "off" {
 		t.Errorf("operations at %q, want off", g.operations)
@@ -42,10 +42,10 @@ func TestOperationsOff(t *testing.T) {
 }
 
 // TestOperationsDefaultIsTaken: a second gateway on a machine starts with the
-// defaults, and says where operators find it.
+// defaults, and logs its address for operators.
 func TestOperationsDefaultIsTaken(t *testing.T) {
 	if l, err := net.Listen("tcp", config.DefaultOperations); err == nil {
-		defer l.Close() // else somebody has it already
+		defer l.Close() // otherwise it is in use already
 	}
 	g := serve(t, "--operations", config.DefaultOperations)
 	if g.operations == config.DefaultOperations || !strings.Contains(g.logs.String(), "is taken") {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A number of nanoseconds is of use to nobody.
+// A number of nanoseconds is useless to a reader.
 func TestDurationsAreLoggedWithTheirUnit(t *testing.T) {
 	for terminal, want := range map[bool]string{false: `"retry_in":"1.235s"`, true: "retry_in=1.235s"} {
 		var out bytes.Buffer

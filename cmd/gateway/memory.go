@@ -11,8 +11,9 @@ import (
 
 // limitMemory tells the runtime how much memory the container allows, less a
 // tenth for what the runtime does not count: then the collector works harder
-// before the kernel ends the process. The environment variable GOMEMLIMIT, which
-// the runtime reads itself, wins, unless it is empty, which it takes for unset.
+// before the kernel kills the process. The environment variable GOMEMLIMIT,
+// which the runtime reads itself, takes precedence, unless it is empty, which
+// counts as unset.
 func limitMemory(logger *slog.Logger) {
 	if text := os.Getenv("GOMEMLIMIT"); text != "" {
 		logger.Info("memory limit", "limit", text, "from", "GOMEMLIMIT")
@@ -31,9 +32,8 @@ func limitMemory(logger *slog.Logger) {
 	logger.Info("memory limit", "bytes", bytes, "of", limit.Bytes, "from", limit.File)
 }
 
-// defaultMemory is how much all watches may hold together where the configuration
-// does not say: three quarters of the memory limit; 0, which is no limit, where
-// there is none.
+// defaultMemory is how much all watches may hold together by default: three
+// quarters of the memory limit; 0, meaning no limit, where there is none.
 func defaultMemory() int64 {
 	limit := debug.SetMemoryLimit(-1) // reads it
 	if limit == math.MaxInt64 {

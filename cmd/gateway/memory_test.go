@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestUpstreamThatOutgrowsTheMemory: the process lives, and stays small; it shows
-// what fitted, says what is the matter, and recovers. The race detector would
+// TestUpstreamThatOutgrowsTheMemory: the process survives, and stays small; it
+// shows what fitted, reports the problem, and recovers. The race detector would
 // take more memory than the gateway.
 func TestUpstreamThatOutgrowsTheMemory(t *testing.T) {
 	up := serve(t)
@@ -46,7 +46,7 @@ func TestUpstreamThatOutgrowsTheMemory(t *testing.T) {
 	if status, got := get("/v1/watches/notes/resources/k3"); status != 200 || !strings.Contains(got, "xxx") {
 		t.Errorf("a resource: %d %.100s", status, got)
 	}
-	// Some thirty of it are the program itself.
+	// The program itself takes about thirty of it.
 	peak := peakMemory(t, c.Process.Pid)
 	t.Logf("%d MiB at most", peak>>20)
 	if peak > 140<<20 {
@@ -62,7 +62,7 @@ func TestUpstreamThatOutgrowsTheMemory(t *testing.T) {
 	}
 }
 
-// TestEmptyMemoryLimit: the runtime takes it for unset, and so do we.
+// TestEmptyMemoryLimit: the runtime treats it as unset, and so does the gateway.
 func TestEmptyMemoryLimit(t *testing.T) {
 	before := debug.SetMemoryLimit(-1)
 	defer debug.SetMemoryLimit(before)
@@ -74,7 +74,7 @@ func TestEmptyMemoryLimit(t *testing.T) {
 	}
 }
 
-// peakMemory is the most physical memory that a process has had.
+// peakMemory is the most physical memory that a process has used.
 func peakMemory(t *testing.T, pid int) int64 {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -13,40 +13,41 @@ import (
 	"github.com/watchtide/watchtide/gateway"
 )
 
-// process is what a command has of the process in which it runs.
+// process is a command's access to the process in which it runs.
 //
 // Static after construction.
 type process struct {
 	stdout, stderr io.Writer
-	// logTerminal says that a person reads stderr.
+	// logTerminal reports whether stderr is a terminal.
 	logTerminal bool
-	// size returns the size of the terminal that stdout is; nil: it is none.
+	// size returns the size of the terminal at stdout; nil: it is not a terminal.
 	size func() (width, height int, err error)
-	// readerGone says whether nobody reads stdout any more; nil: it is not known.
+	// readerGone reports whether stdout has lost its reader; nil: unknown.
 	readerGone func() bool
 	// signals are those that ask the process to end.
 	signals <-chan os.Signal
 	// limitMemory sets the memory limit of the runtime; nil: it is left alone.
 	limitMemory func(*slog.Logger)
-	// logGRPC sends to a logger what gRPC has to say, of all the process; nil: it is
-	// left alone.
+	// logGRPC redirects gRPC's messages to a logger, for the whole process; nil:
+	// they are left alone.
 	logGRPC func(*slog.Logger)
-	// exit ends the process at once.
+	// exit ends the process immediately.
 	exit func(code int)
 }
 
 // interrupted is why a context ended: a signal came.
 type interrupted struct{ signal os.Signal }
 
-// Is says that an interrupt, which a person sends, needs no delay: no load balancer
-// has to notice.
+// Is reports that an interrupt, which a person sends, needs no delay: no load
+// balancer has to notice.
 func (i interrupted) Is(target error) bool {
 	return target == gateway.ErrNoDelay && i.signal == os.Interrupt
 }
 
 func (i interrupted) Error() string { return fmt.Sprintf("interrupted by a signal: %v", i.signal) }
 
-// code is what shells make of the signal: 130 for an interrupt, 143 for SIGTERM.
+// code is the shell's exit code for the signal: 130 for an interrupt, 143 for
+// SIGTERM.
 func (i interrupted) code() int {
 	if n, ok := i.signal.(syscall.Signal); ok {
 		return 128 + int(n)
@@ -55,7 +56,8 @@ func (i interrupted) code() int {
 }
 
 // untilSignal returns a context that ends with the first signal; a second one
-// ends the process at once. stop gives the signals back and waits for it.
+// ends the process immediately. stop releases the signals and waits for the
+// goroutine.
 func (p process) untilSignal(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stopped, done := make(chan struct{}), make(chan struct{})
@@ -80,12 +82,12 @@ func (p process) untilSignal(ctx context.Context) (_ context.Context, stop func(
 	}
 }
 
-// whileRead returns a context that ends when nobody reads stdout any more, as if
-// by the signal that a write would bring: else a quiet watch in
+// whileRead returns a context that ends when stdout has lost its reader, as if
+// by the signal that a write would cause: else a quiet watch in
 //
 //	gateway watch notes | head -1
 //
-// would go on for ever. stop waits for what it started.
+// would run forever. stop waits for what it started.
 func (p process) whileRead(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var looking sync.WaitGroup
@@ -102,7 +104,7 @@ func (p process) whileRead(ctx context.Context) (_ context.Context, stop func())
 	}
 }
 
-// awaitReaderGone looks twice a second; false: ctx has ended.
+// awaitReaderGone checks twice a second; false: ctx has ended.
 func (p process) awaitReaderGone(ctx context.Context) bool {
 	ticker := time.NewTicker(500 * time.Millisecond)
 	defer ticker.Stop()

@@ -4,5 +4,6 @@ package main
 
 import "os"
 
-// readerGone cannot be told without writing: the next event will tell.
+// readerGone cannot be determined without writing: the next event will show
+// it.
 func readerGone(*os.File) bool { return false }

@@ -19,8 +19,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// asCommand makes the test binary the command itself, for tests of what only a
-// process of its own can show.
+// asCommand makes the test binary the command itself, for tests that need a
+// separate process.
 const asCommand = "WATCHTIDE_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience is how long a test waits for what must happen. No test waits for so
-// long unless it fails.
+// patience is how long a test waits for what must happen. Only failing tests
+// wait that long.
 const patience = 30 * time.Second
 
 // running is a command line that runs in this process.
@@ -43,7 +43,7 @@ type running struct {
 	code    <-chan int
 }
 
-// lines is a writer that keeps lines, and tells of each. Any goroutine may use it.
+// lines is a writer that keeps lines, and signals each. Any goroutine may use it.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -66,13 +66,13 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// await waits until the text holds what is wanted, and returns it.
+// await waits until the text contains what is wanted, and returns it.
 func (l *lines) await(t *testing.T, want string) string {
 	t.Helper()
 	return l.awaitTimes(t, want, 1)
 }
 
-// awaitTimes waits until the text holds it so many times.
+// awaitTimes waits until the text contains it a number of times.
 func (l *lines) awaitTimes(t *testing.T, want string, times int) string {
 	t.Helper()
 	timeout := time.After(patience)
@@ -138,7 +138,7 @@ func (r *running) line() string {
 // instance is in hello, and random.
 var instance = regexp.MustCompile(`"instance":"[a-z2-7]{12}",`)
 
-// expect compares the next lines of stdout, but for the instance.
+// expect compares the next lines of stdout, except for the instance.
 func (r *running) expect(want ...string) {
 	r.t.Helper()
 	for _, w := range want {
@@ -164,7 +164,7 @@ func (r *running) expectOf(types ...string) func(want ...string) {
 	}
 }
 
-// awaitCode returns the exit code; what is left of stdout is not looked at.
+// awaitCode returns the exit code; the rest of stdout is ignored.
 func (r *running) awaitCode() int {
 	r.t.Helper()
 	go func() {

@@ -11,8 +11,9 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/config"
 )
 
-// The exit codes, as the help says. A command that was ended by a signal exits
-// with 128 and the number of the signal, except for serve, which was meant to be.
+// The exit codes, as in the help. A command that was ended by a signal exits with
+// 128 and the number of the signal, except for serve, for which that is the
+// normal end.
 const (
 	exitOK      = 0
 	exitError   = 1 // something failed
@@ -61,10 +62,10 @@ func run(ctx context.Context, p process, args []string) int {
 	}
 	code := a.exitCode(err)
 	if errors.As(err, new(interrupted)) {
-		return code // whoever sent the signal knows
+		return code // the sender of the signal knows
 	}
 	if errors.As(err, new(config.Errors)) {
-		fmt.Fprintf(p.stderr, "%s\n", escaped([]byte(err.Error()))) // each line begins with its place in the file
+		fmt.Fprintf(p.stderr, "%s\n", escaped([]byte(err.Error()))) // each line starts with its place in the file
 		return code
 	}
 	fmt.Fprintf(p.stderr, "gateway: %s\n", escaped([]byte(err.Error())))
@@ -83,7 +84,7 @@ func (a *app) exitCode(err error) int {
 	case errors.As(err, &signal):
 		return signal.code()
 	case !a.began:
-		return exitUsage // cobra found that the command line is wrong
+		return exitUsage // cobra rejected the command line
 	}
 	return exitError
 }

@@ -52,7 +52,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// Each shell that is there reads its script without a complaint.
+// Each installed shell reads its script without a complaint.
 func TestCompletionIsLoadable(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		t.Run(shell, func(t *testing.T) {

@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	// frameTime is the least time between two frames.
+	// frameTime is the shortest time between two frames.
 	frameTime = 100 * time.Millisecond
-	// idleTime is the most, so that times go on and a new size is noticed.
+	// idleTime is the longest, so that times advance and a new size is
+	// noticed.
 	idleTime = time.Second
 
 	enterScreen = "\x1b[?1049h\x1b[?25l" // alternate screen, no cursor
@@ -23,7 +24,7 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// screen draws what is followed on a terminal, in a goroutine of its own, so
+// screen draws the followed watches on a terminal, in its own goroutine, so
 // that a slow terminal does not hold up the stream.
 type screen struct {
 	// Static after construction.
@@ -95,7 +96,7 @@ func (s *screen) pause(d time.Duration) bool {
 	}
 }
 
-// frame draws everything over what was there before.
+// frame draws over the previous frame.
 func (s *screen) frame() {
 	width, height := s.dimensions()
 	var out bytes.Buffer

@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/table"
 )
 
-// section is the part of a screen that shows one watch: a line that says how
-// fresh it is, and a table. Owned by the screen.
+// section is the part of a screen that shows one watch: a line with its
+// freshness, and a table. Owned by the screen.
 type section struct {
 	name  string
 	table *table.Table
@@ -43,7 +43,7 @@ func (s *section) lines(r *client.Replica, width, height int) []string {
 	return out
 }
 
-// take remembers the first rows, since what comes next may be half a snapshot.
+// take stores the first rows, since what comes next may be half a snapshot.
 func (s *section) take(r *client.Replica, room int) {
 	ids := r.IDs()
 	s.rows, s.total = s.rows[:0], len(ids)

@@ -81,7 +81,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 		closeListeners(listeners)
 		return err
 	}
-	// Whatever the level: who started this with port 0 waits for it.
+	// Whatever the level: the caller who chose port 0 waits for it.
 	a.logger(min(a.level, slog.LevelInfo)).Info("listening",
 		"http", listeners.HTTP.Addr().String(), "grpc", listeners.GRPC.Addr().String(), "operations", operationsAddress(listeners))
 	stopLogging := context.AfterFunc(ctx, func() {
@@ -103,7 +103,7 @@ func (a *app) gateway(c *config.Config, registry *stream.Registry, up *upstreams
 	return gateway.New(gc)
 }
 
-// gatewayConfig is what the configuration says of the gateway.
+// gatewayConfig is the gateway's part of the configuration.
 func gatewayConfig(c *config.Config) gateway.Config {
 	return gateway.Config{
 		Heartbeat: c.Stream.Heartbeat, WriteTimeout: c.Stream.WriteTimeout, Retry: c.Stream.Retry,
@@ -117,7 +117,7 @@ func gatewayConfig(c *config.Config) gateway.Config {
 	}
 }
 
-// load returns the configuration that the command line asks for.
+// load returns the configuration that the command line specifies.
 func (o serveOptions) load() (*config.Config, error) {
 	if err := o.checkFlags(); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (o serveOptions) load() (*config.Config, error) {
 	return c, nil
 }
 
-// checkFlags says what is wrong with the flags by themselves.
+// checkFlags reports what is wrong with the flags alone.
 func (o serveOptions) checkFlags() error {
 	for flag, address := range map[string]string{"http": o.flags.HTTP, "grpc": o.flags.GRPC, "operations": o.flags.Operations} {
 		off := flag == "operations" && address == config.OperationsOff

@@ -144,8 +144,8 @@ func TestServeRefusesToStart(t *testing.T) {
 	}
 }
 
-// An upstream that cannot be reached is no error: the watch says priming, and
-// nothing that is secret is in the logs.
+// An unreachable upstream is not an error: the watch reports priming, and the
+// logs contain no secrets.
 func TestServeStartsWithAnUnreachableUpstream(t *testing.T) {
 	token := file(t, "token", "s3cret-token\n")
 	conf := file(t, "gateway.yaml", `
@@ -202,7 +202,7 @@ watches: { notes: { source: core } }
 `))
 }
 
-// An upstream that is not there is tried until it is.
+// An upstream that is down is retried until it is up.
 func TestServeKeepsTrying(t *testing.T) {
 	core := serve(t, "--config", file(t, "core.yaml", quick))
 	core.put("a", "1")
@@ -223,8 +223,8 @@ func TestServeKeepsTrying(t *testing.T) {
 	}
 }
 
-// What a subscriber sees when the gateway behind its gateway is lost: where the
-// upstream is the same, the changes; where it has begun anew, a reset that says so.
+// What a subscriber sees when the gateway behind its gateway is lost: the changes
+// if the upstream is the same, a reset with the reason if it has started over.
 func TestWhatALeafSeesOfALostUpstream(t *testing.T) {
 	core, anew := serve(t, "--config", file(t, "core.yaml", quick)), serve(t, "--config", file(t, "core.yaml", quick))
 	core.put("a", "1")

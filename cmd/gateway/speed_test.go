@@ -57,7 +57,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// answer serves one body on loopback, whatever is asked for.
+// answer serves one body on loopback, whatever the request.
 func answer(b *testing.B, contentType string, body []byte) (url string) {
 	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -6,8 +6,8 @@ import (
 	"github.com/watchtide/watchtide/stream/ssesource"
 )
 
-// gateway returns the source of a watch at another gateway, whose connections all
-// its watches share.
+// gateway returns the source of a watch at another gateway, whose watches all
+// share its connections.
 func (u *upstreams) gateway(s config.Source, w config.Watch) (stream.Source, error) {
 	if u.gateways[s.Name] == nil {
 		upstream, err := ssesource.New(sseConfig(s.Gateway))

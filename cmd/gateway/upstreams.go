@@ -18,13 +18,13 @@ import (
 )
 
 // upstreams makes the sources of watches: the one place that knows every source.
-// A store, and another gateway, is shared by its watches; everything else is made
-// for each watch.
+// A store, and another gateway, is shared by its watches; any other source is
+// made for each watch.
 //
 // Owned by serve.
 type upstreams struct {
 	logger   *slog.Logger
-	memory   *stream.Memory          // that all watches share; nil: there is no ceiling
+	memory   *stream.Memory          // shared by all watches; nil: there is no ceiling
 	stores   map[string]*store.Store // by name of the source
 	open     []*grpcsource.Source
 	gateways map[string]*ssesource.Upstream // by name of the source
@@ -34,7 +34,8 @@ func newUpstreams(logger *slog.Logger) *upstreams {
 	return &upstreams{logger: logger, stores: map[string]*store.Store{}, gateways: map[string]*ssesource.Upstream{}}
 }
 
-// close closes every connection. After the registry: nothing reads any more.
+// close closes every connection. Call it after the registry is closed, when
+// nothing reads them.
 func (u *upstreams) close() {
 	for _, c := range u.open {
 		c.Close()
@@ -57,7 +58,8 @@ func (u *upstreams) add(registry *stream.Registry, c *config.Config, w config.Wa
 	return err
 }
 
-// watchConfig is what the configuration says of a watch, whatever its source.
+// watchConfig is the part of a watch's configuration that is independent of its
+// source.
 func watchConfig(w config.Watch) stream.WatchConfig {
 	return stream.WatchConfig{
 		Name: w.Name, SourceName: w.Source, OnDemand: !w.Prime, Required: w.Required, Linger: w.Linger,

@@ -8,12 +8,12 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/client"
 )
 
-// viewer shows what is followed.
+// viewer shows the followed watches.
 type viewer interface {
 	// event is called after an event was applied.
 	event(client.Event) error
 	lost(reason error, wait time.Duration)
-	// close shows what is still to be shown.
+	// close shows the remaining output.
 	close() error
 }
 
@@ -31,8 +31,8 @@ type pipe struct {
 	logger *slog.Logger
 }
 
-// event writes the data of the event. What is written is flushed where the
-// server flushed, or when there is something to be told at once.
+// event writes the data of the event. Output is flushed where the server
+// flushed, or when there is something to show immediately.
 func (p *pipe) event(e client.Event) error {
 	if _, err := p.out.Write(e.Data); err != nil {
 		return err

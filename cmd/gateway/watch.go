@@ -70,7 +70,7 @@ An expression that cannot be told, since it names what is not there, is not true
 	return c
 }
 
-// check looks at what cobra does not, and compiles the expression.
+// check validates what cobra does not, and compiles the expression.
 func (o *watchOptions) check(watches []string) error {
 	if o.until != "" && o.until != endOfSnapshot {
 		return usageError("--until %q: want %s", o.until, endOfSnapshot)
@@ -94,7 +94,7 @@ func (o *watchOptions) check(watches []string) error {
 	return nil
 }
 
-// errTimeout is why a context ended: --timeout is over.
+// errTimeout is why a context ended: --timeout has passed.
 var errTimeout = errors.New("--timeout is over")
 
 func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
@@ -117,7 +117,7 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 	err = s.Follow(ctx, client.FollowOptions{
 		Watches: names, Prefix: o.prefix, UntilEndOfSnapshot: o.until != "",
 		Event: func(e client.Event) error {
-			err := f.event(e) // first, so that what is shown is the newest
+			err := f.event(e) // first, so that the newest state is shown
 			return errors.Join(err, show.event(e))
 		},
 		Lost: func(reason error, wait time.Duration) {
@@ -132,7 +132,7 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 	return errors.Join(closed, f.verdict(err))
 }
 
-// verdict returns the error that says how a watch ended.
+// verdict returns the error that describes how a watch ended.
 func (f *following) verdict(err error) error {
 	switch {
 	case errors.Is(err, errMet):

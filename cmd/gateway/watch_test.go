@@ -155,7 +155,7 @@ func TestWatchExitCodes(t *testing.T) {
 	}
 }
 
-// proxy stands between a client and a gateway, so that a test can cut
+// proxy is between a client and a gateway, so that a test can cut
 // connections and change what is behind.
 type proxy struct {
 	listener net.Listener
@@ -218,7 +218,7 @@ func (p *proxy) join(client net.Conn) {
 	}
 }
 
-// cut breaks every connection; no target: there will be no other one.
+// cut breaks every connection; no target: no new ones are possible.
 func (p *proxy) cut(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -330,7 +330,7 @@ func TestWatchWaitsForAServerThatComesLater(t *testing.T) {
 	}
 }
 
-// Nothing happens to the watch, and yet it is noticed that nobody reads.
+// Nothing happens to the watch, and the loss of the reader is still noticed.
 func TestQuietWatchEndsWhenItsReaderHasGone(t *testing.T) {
 	g := serve(t)
 	g.awaitPrimed()

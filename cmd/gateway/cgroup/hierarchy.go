@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// hierarchy is a mounted tree of cgroups, and where in it the process is.
+// hierarchy is a mounted tree of cgroups, and the position of the process in it.
 type hierarchy struct {
 	mount string // where the tree is mounted
 	dir   string // of the process, below mount
-	file  string // that holds the limit
+	file  string // holds the limit
 }
 
 // hierarchies reads /proc/self/cgroup and /proc/self/mountinfo: cgroup v2, v1, or
-// both, of which then one has the memory controller.
+// both, in which case one has the memory controller.
 func hierarchies(cgroups, mounts string) []hierarchy {
 	var all []hierarchy
 	for line := range strings.Lines(cgroups) {
@@ -79,8 +79,8 @@ func unescape(s string) string {
 	}
 }
 
-// below is where a cgroup is in a mount of which root is the topmost. One that
-// lies outside cannot be seen; then the topmost counts.
+// below returns where a cgroup is in a mount that has root as its top. One
+// that lies outside is invisible; then the top counts.
 func below(root, cgroup string) string {
 	root, cgroup = path.Clean(root), path.Clean("/"+cgroup)
 	if root == "/" {

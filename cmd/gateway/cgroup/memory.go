@@ -1,8 +1,8 @@
-// Package cgroup finds out how much memory the container of this process may
-// take (Linux, man 7 cgroups).
+// Package cgroup determines how much memory the container of this process
+// may use (Linux, man 7 cgroups).
 //
-// It is our own since it is small, and since the libraries that do this also set
-// the limit and log about it in their own way.
+// It is implemented here since it is small, and since the libraries for this
+// also set the limit and log about it in their own way.
 package cgroup
 
 import (
@@ -16,23 +16,24 @@ import (
 
 // Limit is a memory limit.
 type Limit struct {
-	// Bytes may be taken.
+	// Bytes is how much may be used.
 	Bytes int64
-	// File says so.
+	// File holds the limit.
 	File string
 }
 
-// unlimited is what cgroup v1 says where there is no limit: the largest number
-// that is a whole number of pages. Nobody has that much memory.
+// unlimited is far below what cgroup v1 reports where there is no limit: the
+// largest number that is a whole number of pages. No machine has that much
+// memory.
 const unlimited = 1 << 60
 
 // MemoryLimit returns the smallest limit of the process's own cgroup and of those
-// around it, as far as they can be seen; false: there is none. root is the root
+// around it, as far as they are visible; false: there is none. root is the root
 // of the file system.
 func MemoryLimit(root fs.FS) (smallest Limit, found bool, err error) {
 	own, err := fs.ReadFile(root, "proc/self/cgroup")
 	if errors.Is(err, fs.ErrNotExist) {
-		return Limit{}, false, nil // no Linux, or one without cgroups
+		return Limit{}, false, nil // not Linux, or without cgroups
 	}
 	if err != nil {
 		return Limit{}, false, err
@@ -58,7 +59,7 @@ func MemoryLimit(root fs.FS) (smallest Limit, found bool, err error) {
 	return smallest, found, nil
 }
 
-// read returns the limit of one cgroup of the hierarchy. The topmost has no file.
+// read returns the limit of one cgroup of the hierarchy. The top has no file.
 func (h hierarchy) read(root fs.FS, dir string) (Limit, bool, error) {
 	file := path.Join(h.mount, dir, h.file)
 	data, err := fs.ReadFile(root, strings.TrimPrefix(file, "/"))

@@ -81,7 +81,8 @@ func TestThisMachine(t *testing.T) {
 	}
 }
 
-// FuzzHierarchies: whatever the files say, reading ends, and stays below a mount.
+// FuzzHierarchies: whatever the files contain, reading ends, and stays below a
+// mount.
 func FuzzHierarchies(f *testing.F) {
 	f.Add("0::/a/../../b\n", v2Mount)
 	f.Add("12:memory:/docker/abc\n", v1Mount)

@@ -11,12 +11,12 @@ const (
 	maxBackoff   = 30 * time.Second
 )
 
-// backoff says how long to wait before the next connection: with full jitter,
-// so that clients which were lost together do not come back together.
+// backoff computes the wait before the next connection: with full jitter, so
+// that clients which lost the server together do not come back together.
 //
 // Owned by Follow.
 type backoff struct {
-	base     time.Duration // what the server asked for with retry:
+	base     time.Duration // what the server requested with retry:
 	attempts int           // in a row, without success
 }
 
@@ -29,5 +29,5 @@ func (b *backoff) next() time.Duration {
 	return rand.N(most) + 1
 }
 
-// succeeded begins anew from the base.
+// succeeded starts over from the base.
 func (b *backoff) succeeded() { b.attempts = 0 }

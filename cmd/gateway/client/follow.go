@@ -10,7 +10,7 @@ import (
 	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
-// FollowOptions say what is followed, and who is told.
+// FollowOptions specify what is followed, and the callbacks.
 type FollowOptions struct {
 	// Watches are the names of the watches; at least one.
 	Watches []string
@@ -23,11 +23,11 @@ type FollowOptions struct {
 	// Follow, which returns it.
 	Event func(Event) error
 	// Lost is called when a connection has ended or could not be made, with the
-	// reason and the time until the next attempt. nil: nobody is told.
+	// reason and the time until the next attempt. nil: it is not reported.
 	Lost func(reason error, wait time.Duration)
 }
 
-// ErrRemoved says that a watch does not exist any more.
+// ErrRemoved means that a watch no longer exists.
 var ErrRemoved = errors.New("the watch was removed")
 
 // goodbyeError is why a connection ended that ended as announced.
@@ -36,9 +36,9 @@ type goodbyeError struct{ reason string }
 func (e goodbyeError) Error() string { return "the server ended the stream: " + e.reason }
 
 // Follow follows watches of the server over as many connections as it takes,
-// each resuming where the one before ended. It calls the functions of o from
+// each resuming where the previous one ended. It calls the functions of o from
 // one goroutine, and returns nil after UntilEndOfSnapshot, else the error of
-// o.Event, why ctx ended, or why another attempt would be of no use: a *Problem
+// o.Event, why ctx ended, or why another attempt would be useless: a *Problem
 // that is final, or ErrRemoved.
 func (s *Server) Follow(ctx context.Context, o FollowOptions) error {
 	f := &follower{server: s, options: o, backoff: backoff{base: defaultRetry}}
@@ -56,10 +56,10 @@ func (s *Server) Follow(ctx context.Context, o FollowOptions) error {
 	}
 }
 
-// stop is the wait after which there is no other attempt.
+// stop is the wait that means no further attempt.
 const stop time.Duration = -1
 
-// follower is what outlives a connection. Owned by Follow.
+// follower is the state that outlives a connection. Owned by Follow.
 type follower struct {
 	server  *Server
 	options FollowOptions
@@ -109,8 +109,8 @@ func (f *follower) event(e Event) error {
 	return nil
 }
 
-// afterGoodbye says what the last event of a stream asks for. The time was
-// jittered by the server.
+// afterGoodbye interprets the last event of a stream. The server has
+// already jittered the time.
 func (f *follower) afterGoodbye(e *Event) (time.Duration, error) {
 	switch e.Reason {
 	case "complete":

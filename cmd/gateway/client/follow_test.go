@@ -65,8 +65,8 @@ func TestFollowReconnectsAndResumesFromTheNewestID(t *testing.T) {
 	})
 }
 
-// An event that is cut off by the end of the connection is none, wherever the
-// cut is: above all, half an id is no position.
+// An event that is cut off by the end of the connection is ignored, wherever
+// the cut is: above all, half an id is not a position.
 func TestFollowIgnoresCutEvents(t *testing.T) {
 	whole := upsert("b", 1234, true)
 	for at := 1; at < len(whole)-1; at++ {
@@ -170,7 +170,8 @@ func TestFollowTakesCommentsForLife(t *testing.T) {
 
 func TestFollowDoesNotTakeASlowConsumerForSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// More than fits into the buffers on the way, so that it is read in pieces.
+		// More than the buffers on the way hold, so that it is read in
+		// pieces.
 		filling := ": " + strings.Repeat("x", 200_000) + "\n\n"
 		s := &script{turns: []turn{says(hello + reset + upsert("a", 1, true) + filling + upsert("b", 2, true) + filling + allGone)}}
 		rec, err := follow(t, s, t.Context(), FollowOptions{Event: func(Event) error {

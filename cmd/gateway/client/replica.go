@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Replica holds what a stream says of one watch: the resources, and how fresh
-// they are. Owned by one goroutine.
+// Replica holds the state of one watch as a stream reports it: the resources,
+// and how fresh they are. Owned by one goroutine.
 type Replica struct {
 	resources map[string]Resource // by ID
-	ids       []string            // of resources, in order; nil: to be made
+	ids       []string            // of resources, in order; nil: to be computed
 
 	consistent bool
 	synced     bool
@@ -27,8 +27,8 @@ func NewReplica() *Replica {
 	return &Replica{resources: map[string]Resource{}, state: "connecting"}
 }
 
-// Apply takes one event of the watch, or a hello. Types that it does not know
-// change nothing.
+// Apply applies one event of the watch, or a hello. Unknown types change
+// nothing.
 func (r *Replica) Apply(e Event) {
 	switch e.Type {
 	case "hello":
@@ -47,7 +47,7 @@ func (r *Replica) Apply(e Event) {
 		r.consistent, r.synced = true, true
 		r.revision = e.Revision
 	case "bookmark":
-		// Also the end of catching_up.
+		// The end of catching_up also leads here.
 		r.consistent = r.synced
 		r.revision = e.Revision
 	case "status":
@@ -58,10 +58,10 @@ func (r *Replica) Apply(e Event) {
 	}
 }
 
-// Disconnected notes that nothing is known until the next hello.
+// Disconnected records that nothing is known until the next hello.
 func (r *Replica) Disconnected(since time.Time, reason string) {
 	if r.state == "disconnected" {
-		since = r.since // the same disconnection goes on
+		since = r.since // the same disconnection continues
 	}
 	r.setState("disconnected", since, reason)
 }
@@ -86,26 +86,26 @@ func (r *Replica) delete(d Resource) {
 	r.revision = d.Revision
 }
 
-// Consistent says whether the resources are exactly a state that the upstream
-// had, as far as events with an ID have been applied.
+// Consistent reports whether the resources are exactly a state that the
+// upstream had, as far as events with an ID have been applied.
 func (r *Replica) Consistent() bool { return r.consistent }
 
-// Synced says whether there was a complete snapshot since the last reset.
+// Synced reports whether there was a complete snapshot since the last reset.
 func (r *Replica) Synced() bool { return r.synced }
 
 // Count returns the number of resources.
 func (r *Replica) Count() int { return len(r.resources) }
 
-// Revision returns the newest revision heard of; empty: none.
+// Revision returns the newest reported revision; empty: none.
 func (r *Replica) Revision() string { return r.revision }
 
 // State returns the freshness: that of the watch, or connecting or
-// disconnected. since is zero where nothing was said.
+// disconnected. since is zero if unknown.
 func (r *Replica) State() (state string, since time.Time, reason string) {
 	return r.state, r.since, r.reason
 }
 
-// IDs returns the IDs of the resources, in order. Not to be changed.
+// IDs returns the IDs of the resources, in order. The result must not be changed.
 func (r *Replica) IDs() []string {
 	if r.ids == nil {
 		r.ids = slices.SortedFunc(maps.Keys(r.resources), CompareIDs)
@@ -113,8 +113,8 @@ func (r *Replica) IDs() []string {
 	return r.ids
 }
 
-// CompareIDs orders the IDs of resources as a person would: those that are whole
-// numbers by their size, before all others, which are in the order of their bytes.
+// CompareIDs orders the IDs of resources as a person would: whole numbers by their
+// size, before all others, which are in byte order.
 func CompareIDs(a, b string) int {
 	x, y := isNumber(a), isNumber(b)
 	switch {
@@ -128,7 +128,8 @@ func CompareIDs(a, b string) int {
 	return 1
 }
 
-// isNumber says whether an ID is a whole number, written without needless zeros.
+// isNumber reports whether an ID is a whole number, written without unneeded
+// zeros.
 func isNumber(id string) bool {
 	for i := range len(id) {
 		if id[i] < '0' || id[i] > '9' {

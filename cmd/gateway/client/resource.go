@@ -27,8 +27,8 @@ func (s *Server) Watches(ctx context.Context) ([]Watch, error) {
 	return answer.Watches, err
 }
 
-// Line returns one resource as it came, as JSON on one line. The key may be any
-// bytes.
+// Line returns one resource as received, as JSON on one line. The key may be
+// any bytes.
 func (s *Server) Line(ctx context.Context, watch, key string) (json.RawMessage, error) {
 	query := url.Values{}
 	if !utf8.ValidString(key) {
@@ -40,7 +40,7 @@ func (s *Server) Line(ctx context.Context, watch, key string) (json.RawMessage, 
 	return oneLine(line), err
 }
 
-// oneLine undoes what something on the way has indented.
+// oneLine undoes indentation that was added on the way.
 func oneLine(text json.RawMessage) json.RawMessage {
 	if bytes.IndexByte(text, '\n') < 0 {
 		return text
@@ -50,12 +50,12 @@ func oneLine(text json.RawMessage) json.RawMessage {
 	return compact.Bytes()
 }
 
-// listAttempts is how often a list is begun anew because its revision was gone
+// listAttempts is how often a list is attempted if its revision is gone
 // before the last page.
 const listAttempts = 3
 
-// pageSize is the most that a gateway takes: fewer requests, and the sooner the
-// last one, the less likely that its revision is gone.
+// pageSize is the most that a gateway accepts: larger pages mean fewer
+// requests, and an earlier last one, whose revision is less likely to be gone.
 const pageSize = "10000"
 
 // Resources returns the resources whose keys begin with prefix, all as they
@@ -64,7 +64,8 @@ func (s *Server) Resources(ctx context.Context, watch, prefix string) ([]Resourc
 	return list[Resource](ctx, s, watch, prefix)
 }
 
-// Lines is Resources as they came, each the JSON of a resource on one line.
+// Lines is Resources in the form received, each the JSON of a resource on one
+// line.
 func (s *Server) Lines(ctx context.Context, watch, prefix string) ([]json.RawMessage, error) {
 	lines, err := list[json.RawMessage](ctx, s, watch, prefix)
 	for i := range lines {

@@ -70,7 +70,7 @@ func serve(t *testing.T, handler http.HandlerFunc) (*Server, func()) {
 	}
 }
 
-// script is what a server says in one connection after the other.
+// script is what a server sends in one connection after the other.
 type script struct {
 	mu       sync.Mutex
 	requests []*http.Request
@@ -116,7 +116,7 @@ func cuts(text string) turn {
 	}
 }
 
-// holds writes text, then says nothing until the client has gone.
+// holds writes text, then is silent until the client has gone.
 func holds(text string) turn {
 	return func(w http.ResponseWriter, r *http.Request) {
 		write(w, text)
@@ -176,7 +176,8 @@ func goodbye(reason string, retryMS int) string {
 	return fmt.Sprintf("event: goodbye\ndata: {\"type\":\"goodbye\",\"reason\":%q,\"retry_ms\":%d}\n\n", reason, retryMS)
 }
 
-// recorder notes what Follow says. Owned by the goroutine that calls Follow.
+// recorder records what Follow reports. Owned by the goroutine that calls
+// Follow.
 type recorder struct {
 	events []string // type, key and id
 	lost   []string

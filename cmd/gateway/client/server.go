@@ -11,8 +11,8 @@ import (
 	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
-// readBuffer is how much is read of a connection at a time: a snapshot comes in
-// pieces of this size.
+// readBuffer is how much is read from a connection at a time: a snapshot comes
+// in pieces of this size.
 const readBuffer = 64 << 10
 
 // Server is a gateway, as seen from outside.
@@ -36,10 +36,10 @@ func NewServer(address string) (*Server, error) {
 	return &Server{base: u, transport: transport}, nil
 }
 
-// Close closes the connections that are idle.
+// Close closes the idle connections.
 func (s *Server) Close() { s.transport.CloseIdleConnections() }
 
-// url returns the URL of a path, whose parts are escaped here.
+// url returns the URL of a path, and escapes its parts.
 func (s *Server) url(query url.Values, parts ...string) string {
 	u := *s.base
 	path := strings.TrimSuffix(u.EscapedPath(), "/")

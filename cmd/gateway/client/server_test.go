@@ -72,8 +72,8 @@ func TestResourcesReadsEveryPageAndBeginsAnewWhenItsRevisionIsGone(t *testing.T)
 	}
 }
 
-// What comes on one line is not touched; what something on the way has indented
-// is one line again.
+// What comes on one line is unchanged; what was indented on the way is one line
+// again.
 func TestLines(t *testing.T) {
 	s, stop := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"resources":[{"key":"a","value":{"n": 1}}, {`+"\n"+`"key": "b", "value": "<  >" }]}`)

@@ -11,9 +11,9 @@ import (
 // Off stands for a duration that was set to 0s: none, or never.
 const Off time.Duration = -1
 
-// Config is what a configuration file says, with every default filled in that
-// is not the default of somebody else: a zero duration or number below means
-// "not said", and the package that reads it has the default.
+// Config is the content of a configuration file, with every default filled in
+// that this package defines: a zero duration or number below means "not set",
+// and the package that reads it has the default.
 //
 // Static after Load.
 type Config struct {
@@ -23,8 +23,8 @@ type Config struct {
 	GRPC GRPC
 	// Operations is the listener for operators ("operations").
 	Operations Operations
-	// Auth says who may reach the listeners ("auth"): AuthNone, everybody; empty:
-	// they are on loopback.
+	// Auth specifies who may reach the listeners ("auth"): AuthNone, everybody;
+	// empty: they are on loopback.
 	Auth string
 	// Stream is how streams behave, for all watches ("stream").
 	Stream Stream
@@ -41,20 +41,20 @@ type HTTP struct {
 	// Listen is host:port ("listen"; 127.0.0.1:8080).
 	Listen string
 	// TLS is made of "tls" {"cert_file", "key_file"}, both in PEM; nil: plain
-	// text. Relative names of files begin at the folder of the configuration.
+	// text. Relative file names start at the directory of the configuration.
 	TLS *tls.Config
-	// Hosts are the names under which clients may ask, besides localhost and every
+	// Hosts are the host names that clients may use, besides localhost and every
 	// IP address ("hosts"; none): see gateway.Config.
 	Hosts []string
 	// AllowedOrigins are the origins from which a browser may read
 	// ("allowed_origins"; none), each as a browser sends it:
 	// https://app.example.com.
 	AllowedOrigins []string
-	// TrustedProxies are the networks of proxies that are believed when they say
-	// whom they ask for ("trusted_proxies"; none).
+	// TrustedProxies are the networks of proxies that are trusted to report
+	// their client ("trusted_proxies"; none).
 	TrustedProxies []netip.Prefix
-	// ForwardedHeader is the header in which they say so ("forwarded_header"; one
-	// of ForwardedHeaders).
+	// ForwardedHeader is the header in which they report it ("forwarded_header";
+	// one of ForwardedHeaders).
 	ForwardedHeader string
 	// MaxConnections is the most connections of clients at one time, of all
 	// listeners ("max_connections"; what the limit on descriptors leaves).
@@ -67,7 +67,7 @@ type HTTP struct {
 	AnswerBudget int64
 }
 
-// ForwardedHeaders are the headers in which proxies say whom they ask for.
+// ForwardedHeaders are the headers in which proxies report their client.
 var ForwardedHeaders = []string{gateway.HeaderXForwardedFor, gateway.HeaderForwarded}
 
 // GRPC is the section "grpc".
@@ -86,9 +86,8 @@ type Operations struct {
 	TLS *tls.Config
 }
 
-// DefaultOperations is where operators find the gateway unless it is said
-// otherwise. Where it is taken, as by another gateway on this machine, any free
-// port is.
+// DefaultOperations is the default address for operators. If it is taken, as by
+// another gateway on this machine, any free port is used.
 const DefaultOperations = "127.0.0.1:8081"
 
 // Stream is the section "stream".
@@ -107,27 +106,27 @@ type Stream struct {
 	// MaxAge is how long a stream lasts before the client is asked to come back,
 	// so that load spreads over replicas again ("max_age").
 	MaxAge time.Duration
-	// DrainDelay is how long everything is served as before at shutdown, while
-	// /readyz fails already ("drain_delay"; Off: not at all).
+	// DrainDelay is how long everything is still served at shutdown while
+	// /readyz already fails ("drain_delay"; Off: not at all).
 	DrainDelay time.Duration
 	// Drain is the time over which the goodbyes are spread at shutdown
 	// ("drain"; Off: all at once).
 	Drain time.Duration
-	// AheadWait is how long a position that is ahead of this replica is waited
-	// for ("ahead_wait").
+	// AheadWait is how long to wait for a position that is ahead of this
+	// replica ("ahead_wait").
 	AheadWait time.Duration
 	// PrimeWait is how long a list, or a stream with until=, waits for the first
 	// snapshot before it is answered with 503 ("prime_wait").
 	PrimeWait time.Duration
 	// StaleAllowed is how long a required watch may be out of sync before /readyz
-	// fails, and another one is waited for at start ("stale_allowed").
+	// fails, and how long another one is waited for at start ("stale_allowed").
 	StaleAllowed time.Duration
 	// MaxSubscribers is the most streams at one time ("max_subscribers"; no limit).
 	MaxSubscribers int
 	// SnapshotBudget is how many bytes of snapshots may be on their way at one time
 	// ("snapshot_budget"; 64 MiB).
 	SnapshotBudget int64
-	// MaxSubscribersPerClient is the most of them of one address
+	// MaxSubscribersPerClient is the most of them from one address
 	// ("max_subscribers_per_client"; no limit).
 	MaxSubscribersPerClient int
 	// MaxSubscribersPerWatch is the most of them of one watch
@@ -155,7 +154,7 @@ var Compressions = []string{string(gateway.CompressionGzip), string(gateway.Comp
 
 // Memory is the section "memory" of "stream".
 type Memory struct {
-	// Watch is the most bytes of one watch that has no "memory" of its own
+	// Watch is the most bytes of one watch without its own "memory"
 	// ("watch"; no limit).
 	Watch int64
 	// Total is the most bytes of all watches together ("total"; three quarters of
@@ -173,7 +172,7 @@ type History struct {
 	MaxBytes int64
 }
 
-// or returns h, with what h does not say taken from base.
+// or returns h, with unset fields taken from base.
 func (h History) or(base History) History {
 	if h.MaxAge == 0 {
 		h.MaxAge = base.MaxAge
@@ -189,8 +188,8 @@ func (h History) or(base History) History {
 
 // Metrics is the section "metrics".
 type Metrics struct {
-	// Enabled says whether operators are served /metrics and /v1/subscribers
-	// ("enabled"; true).
+	// Enabled reports whether operators are served /metrics and
+	// /v1/subscribers ("enabled"; true).
 	Enabled bool
 }
 

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// fakeEnvironment knows a few variables and files, and nothing of this machine.
+// fakeEnvironment has a few variables and files, and nothing of this machine.
 func fakeEnvironment() Environment {
 	variables := map[string]string{
 		"HOST": "127.0.0.1", "PORT": "7000", "YES": "true", "N": "12", "EMPTY": "",
@@ -159,8 +159,7 @@ watches:
   nodes: { source: backend, watch: nodes.v2, prefix: "eu/" }
 `
 
-// everythingElse has the keys of the source types that have a test file of their
-// own.
+// everythingElse has the keys of the source types that have their own test file.
 var everythingElse = []string{
 	everyKeyOfFiles,
 	everyKeyOfEtcd,
@@ -170,7 +169,7 @@ var everythingElse = []string{
 	everyKeyOfConsul,
 }
 
-// TestEveryOption has every key of the format with a value that is not its
+// TestEveryOption sets every key of the format to a value other than its
 // default, and finds each of them in the result.
 func TestEveryOption(t *testing.T) {
 	c := parse(t, everything)
@@ -218,8 +217,8 @@ func TestEveryOption(t *testing.T) {
 }
 
 // TestEveryOptionIsSet finds a field of the result that no key of everything, and
-// of everythingElse, sets.
-// tls names files; see TestErrors and the tests of the command.
+// of everythingElse, sets. tls names files; see TestErrors and the tests of the
+// command.
 func TestEveryOptionIsSet(t *testing.T) {
 	set := map[string]bool{}
 	var walk func(path string, v reflect.Value)
@@ -238,7 +237,7 @@ func TestEveryOptionIsSet(t *testing.T) {
 		}
 	}
 	c := parse(t, everything)
-	c.Metrics.Enabled = !c.Metrics.Enabled // false is what is not the default
+	c.Metrics.Enabled = !c.Metrics.Enabled // false is not the default
 	walk("", reflect.ValueOf(*c))
 	for _, text := range everythingElse {
 		walk("", reflect.ValueOf(*parse(t, text)))

@@ -12,7 +12,7 @@ import (
 )
 
 // config reads the whole document. Sources come before watches, wherever they
-// stand in the file, since a watch is read by the type of its source.
+// are in the file, since a watch is read according to the type of its source.
 func (d *decoder) config(c *Config, v value) {
 	var sources, watches, listener, operations value
 	d.object(v, map[string]field{
@@ -125,7 +125,7 @@ func (d *decoder) listen(into *string) field {
 	return d.listenThat("", ValidListen, into)
 }
 
-// listenThat reads an address to listen on, and remembers where it stands.
+// listenThat reads an address to listen on, and records its place.
 func (d *decoder) listenThat(more string, ok func(string) bool, into *string) field {
 	want := `host:port, such as "127.0.0.1:8080", or ":8080" for every interface, with a port up to 65535` + more
 	return func(v value) {
@@ -141,8 +141,8 @@ func (d *decoder) listenThat(more string, ok func(string) bool, into *string) fi
 	}
 }
 
-// sameListener says whether two addresses cannot both be listened on: one is the
-// other, or every interface at the same port.
+// sameListener reports whether two addresses cannot both be listened on: they
+// are equal, or one is every interface at the same port.
 func sameListener(a, b string) bool {
 	hostA, portA, errA := net.SplitHostPort(a)
 	hostB, portB, errB := net.SplitHostPort(b)
@@ -152,13 +152,14 @@ func sameListener(a, b string) bool {
 	return hostA == hostB || includes(hostA, hostB) || includes(hostB, hostA)
 }
 
-// includes says whether one host is every interface, the other one's among them.
+// includes reports whether one host is every interface, including the other
+// host's.
 func includes(every, other string) bool {
 	return every == "" || every == "::" || every == "0.0.0.0" && !strings.Contains(other, ":")
 }
 
-// ValidListen says whether address is host:port with a port number. The host may
-// be missing, and is not looked up here.
+// ValidListen reports whether address is host:port with a port number. The host
+// may be missing, and is not looked up here.
 func ValidListen(address string) bool {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || strings.ContainsFunc(host, notInHost) {
@@ -168,8 +169,8 @@ func ValidListen(address string) bool {
 	return err == nil
 }
 
-// notInHost says whether neither a name nor an IP address, with a zone or
-// without, has the rune.
+// notInHost reports whether the rune occurs neither in a name nor in an
+// IP address, with or without a zone.
 func notInHost(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._:%", r)
 }

@@ -2,7 +2,7 @@ package config
 
 import "github.com/watchtide/watchtide/stream/consulsource"
 
-// consul returns how the keys of a source of type consul are read.
+// consul returns the readers for the keys of a source of type consul.
 func (d *decoder) consul(c *ConsulSource) map[string]field {
 	return map[string]field{
 		"address":           d.strThat(consulsource.WantAddress, consulsource.ValidAddress, &c.Address),
@@ -14,7 +14,8 @@ func (d *decoder) consul(c *ConsulSource) map[string]field {
 	}
 }
 
-// consulWatch returns how the keys are read that only watches of resources have.
+// consulWatch returns the readers for the keys that only watches of resources
+// have.
 func (d *decoder) consulWatch(w *ConsulWatch) map[string]field {
 	unit := func(into *string) field {
 		return d.strThat(consulsource.WantTenancy, consulsource.ValidTenancy, into)

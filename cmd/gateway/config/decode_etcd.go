@@ -2,7 +2,7 @@ package config
 
 import "github.com/watchtide/watchtide/stream/etcdsource"
 
-// etcd returns how the keys of a source of type etcd are read.
+// etcd returns the readers for the keys of a source of type etcd.
 func (d *decoder) etcd(s *EtcdSource) map[string]field {
 	return map[string]field{
 		"endpoints":       d.list(etcdsource.WantEndpoint, etcdsource.ValidEndpoint, &s.Endpoints),

@@ -7,7 +7,7 @@ import (
 	"github.com/watchtide/watchtide/stream/filesource"
 )
 
-// files returns how the keys of a source of type files are read.
+// files returns the readers for the keys of a source of type files.
 func (d *decoder) files(f *FilesSource) map[string]field {
 	return map[string]field{
 		"dir":             d.directory(&f.Dir),
@@ -18,7 +18,7 @@ func (d *decoder) files(f *FilesSource) map[string]field {
 }
 
 // directory reads the name of a directory, relative to the configuration.
-// Whether it is there is not a matter of the configuration.
+// Its existence is not checked here.
 func (d *decoder) directory(into *string) field {
 	read := d.strThat("the name of a directory", func(s string) bool { return s != "" }, into)
 	return func(v value) {

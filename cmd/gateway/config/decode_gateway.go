@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/stream/ssesource"
 )
 
-// gateway returns how the keys of a source of type gateway are read.
+// gateway returns the readers for the keys of a source of type gateway.
 func (d *decoder) gateway(g *GatewaySource) map[string]field {
 	return map[string]field{
 		"url":             d.strThat(ssesource.WantURL, ssesource.ValidURL, &g.URL),
@@ -47,7 +47,7 @@ func (d *decoder) tokenFile(into *string) field {
 	}
 }
 
-// headers reads names and values that are no secret.
+// headers reads names and values that are not secret.
 func (d *decoder) headers(into *Metadata) field {
 	return func(v value) {
 		for _, e := range d.entries(v) {
@@ -63,7 +63,7 @@ func (d *decoder) headers(into *Metadata) field {
 	}
 }
 
-// headerFiles reads names, and files that hold the value.
+// headerFiles reads names, and files that hold the values.
 func (d *decoder) headerFiles(into *Metadata) field {
 	return func(v value) {
 		for _, e := range d.entries(v) {

@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/stream/kubesource"
 )
 
-// kubernetes returns how the keys of a source of type kubernetes are read.
+// kubernetes returns the readers for the keys of a source of type kubernetes.
 func (d *decoder) kubernetes(k *KubernetesSource) map[string]field {
 	return map[string]field{
 		"kubeconfig":  d.kubeconfig(&k.Kubeconfig),
@@ -17,8 +17,8 @@ func (d *decoder) kubernetes(k *KubernetesSource) map[string]field {
 	}
 }
 
-// kubernetesWatch returns how the keys are read that only watches of a cluster
-// have.
+// kubernetesWatch returns the readers for the keys that only watches of a
+// cluster have.
 func (d *decoder) kubernetesWatch(w *KubernetesWatch) map[string]field {
 	named := func(s string) bool { return s != "" && kubesource.ValidName(s) }
 	return map[string]field{
@@ -32,8 +32,8 @@ func (d *decoder) kubernetesWatch(w *KubernetesWatch) map[string]field {
 }
 
 // kubeconfig reads the name of a file, relative to the configuration, or to the
-// home directory after "~/". Whether it is there, and what stands in it, is found
-// out with each connection.
+// home directory after "~/". Its existence and content are checked at each
+// connection.
 func (d *decoder) kubeconfig(into *string) field {
 	read := d.strThat("the name of a kubeconfig file", func(s string) bool { return s != "" }, into)
 	return func(v value) {
@@ -44,7 +44,7 @@ func (d *decoder) kubeconfig(into *string) field {
 	}
 }
 
-// checked reads text of which check says what is wrong.
+// checked reads text that check validates.
 func (d *decoder) checked(what string, check func(string) error, into *string) field {
 	return func(v value) {
 		s, ok := d.text(v, what, nil)
@@ -59,15 +59,15 @@ func (d *decoder) checked(what string, check func(string) error, into *string) f
 	}
 }
 
-// checkKubernetes reports a context of no file.
+// checkKubernetes reports a context without a file.
 func (d *decoder) checkKubernetes(k *KubernetesSource, at value) {
 	if k.Context != "" && k.Kubeconfig == "" {
 		d.errorf(at, "context is one of a kubeconfig; want kubeconfig as well, or neither in a pod")
 	}
 }
 
-// checkKubernetesWatch reports what is missing to know which objects are meant.
-// The key source is no typing error in resource.
+// checkKubernetesWatch reports which keys are missing to select the objects.
+// The key source is not treated as a misspelled resource.
 func (d *decoder) checkKubernetesWatch(entries []entry, at value) {
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.name == "source" })
 	if d.lacks(entries, "version") {

@@ -14,7 +14,7 @@ func namesCredential(name string) bool {
 	return slices.ContainsFunc(credentialWords, func(word string) bool { return strings.Contains(name, word) })
 }
 
-// metadata reads names and values that are no secret.
+// metadata reads names and values that are not secret.
 func (d *decoder) metadata(into *Metadata) field {
 	return func(v value) {
 		for _, e := range d.entries(v) {
@@ -30,8 +30,8 @@ func (d *decoder) metadata(into *Metadata) field {
 	}
 }
 
-// metadataFiles reads names, and files that hold the value. A line break at the
-// end of a file does not belong to the value.
+// metadataFiles reads names, and files that hold the values. A line break at
+// the end of a file is not part of the value.
 func (d *decoder) metadataFiles(into *Metadata) field {
 	return func(v value) {
 		for _, e := range d.entries(v) {

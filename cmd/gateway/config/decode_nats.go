@@ -6,7 +6,7 @@ import (
 	"github.com/watchtide/watchtide/stream/natssource"
 )
 
-// nats returns how the keys of a source of type nats are read.
+// nats returns the readers for the keys of a source of type nats.
 func (d *decoder) nats(n *NATSSource) map[string]field {
 	return map[string]field{
 		"url":              d.strThat(natssource.WantURL, natssource.ValidURL, &n.URL),
@@ -23,7 +23,8 @@ func (d *decoder) nats(n *NATSSource) map[string]field {
 	}
 }
 
-// natsWatch returns how the keys are read that only watches of a bucket have.
+// natsWatch returns the readers for the keys that only watches of a bucket
+// have.
 func (d *decoder) natsWatch(w *Watch) map[string]field {
 	return map[string]field{
 		"bucket": d.strThat(natssource.WantBucket, natssource.ValidBucket, &w.Bucket),
@@ -47,8 +48,8 @@ func (d *decoder) checkNATS(n *NATSSource, at value) {
 	}
 }
 
-// presentFile reads the name of a file that must be there now, and may hold
-// something else later.
+// presentFile reads the name of a file that must exist now, and may change
+// later.
 func (d *decoder) presentFile(into *string) field {
 	return func(v value) {
 		var now namedFile

@@ -15,8 +15,8 @@ func (d *decoder) networks(into *[]netip.Prefix) field {
 	}
 }
 
-// parseNetwork reads a network, without bits behind its length: those would say
-// that something else was meant.
+// parseNetwork reads a network, without bits beyond its prefix length: those
+// would suggest that something else was meant.
 func parseNetwork(s string) (netip.Prefix, bool) {
 	if a, err := netip.ParseAddr(s); err == nil {
 		a = a.Unmap()

@@ -10,8 +10,8 @@ import (
 	"github.com/watchtide/watchtide/stream/hostsource"
 )
 
-// sourceFields returns, for each source type of this build, how its own keys
-// are read.
+// sourceFields returns, for each source type of this build, the readers for
+// its own keys.
 func (d *decoder) sourceFields(s *Source) map[SourceType]map[string]field {
 	return map[SourceType]map[string]field{
 		Store: {
@@ -40,11 +40,11 @@ func (d *decoder) sourceFields(s *Source) map[SourceType]map[string]field {
 	}
 }
 
-// required are the keys that a source of a type cannot be without.
+// required are the mandatory keys of each source type.
 var required = map[SourceType]string{GRPCs: "address", Files: "dir", Etcd: "endpoints", Gateway: "url", NATS: "url", Consul: "address"}
 
-// sources reads the section and returns the type of every source that is
-// declared; empty for one that was declared with an error.
+// sources reads the section and returns the type of every declared
+// source; empty for one that was declared with an error.
 func (d *decoder) sources(c *Config, v value) map[string]SourceType {
 	declared := map[string]SourceType{}
 	if v.node == nil {
@@ -69,8 +69,8 @@ func (d *decoder) name(e entry) bool {
 	return false
 }
 
-// source reads one source, and says whether it has a type of this build. The
-// keys of other types are not judged.
+// source reads one source, and reports whether it has a type of this build.
+// The keys of other types are not checked.
 func (d *decoder) source(s *Source, e entry) bool {
 	entries, typ, ok := d.leading(e, "type", suggest("", d.sourceTypes(s)))
 	if !ok {
@@ -106,8 +106,8 @@ func (d *decoder) source(s *Source, e entry) bool {
 	return true
 }
 
-// leading returns the entries of a source or a watch, and the one with the key
-// that says what the others mean. false: an error was added.
+// leading returns the entries of a source or a watch, and the one whose key
+// determines the meaning of the others. false: an error was added.
 func (d *decoder) leading(e entry, key, advice string) (entries []entry, lead entry, ok bool) {
 	errors := len(d.errs)
 	entries = d.entries(e.value)
@@ -123,8 +123,8 @@ func (d *decoder) leading(e entry, key, advice string) (entries []entry, lead en
 	return entries, lead, false
 }
 
-// lacks says whether a key is missing, and not only misspelled, which is reported
-// already.
+// lacks reports whether a key is missing, and not only misspelled, which is
+// reported already.
 func (d *decoder) lacks(entries []entry, key string) bool {
 	_, found := misspelled(key, entries)
 	return !found
@@ -142,7 +142,7 @@ func (d *decoder) sourceTypes(s *Source) []string {
 	return types
 }
 
-// keepalive reads what gRPC clients may use, or 0s.
+// keepalive reads an interval that gRPC clients may use, or 0s.
 func (d *decoder) keepalive(into *time.Duration) field {
 	read := d.durationFrom(fmt.Sprintf("a duration of at least %s, or 0s for none", grpcsource.MinKeepalive), 0, into)
 	return d.offAtZero(func(v value) {
@@ -153,7 +153,7 @@ func (d *decoder) keepalive(into *time.Duration) field {
 	}, into)
 }
 
-// messageSize reads a size that gRPC can take.
+// messageSize reads a size that gRPC accepts.
 func (d *decoder) messageSize(into *int) field {
 	return func(v value) {
 		var size int64

@@ -43,8 +43,8 @@ func (d *decoder) read(into *namedFile) field {
 	}
 }
 
-// reason is the error without the name of the file, which may have come from
-// the environment.
+// reason is the error without the name of the file, which may come from the
+// environment.
 func reason(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -66,7 +66,8 @@ func (d *decoder) serverTLS(into **tls.Config) field {
 	}
 }
 
-// clientTLS reads whom to trust, and the client's own certificate if it has one.
+// clientTLS reads the trusted authorities, and the client's own certificate if
+// there is one.
 func (d *decoder) clientTLS(into **tls.Config) field {
 	return func(v value) {
 		c := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -86,7 +87,7 @@ func (d *decoder) clientTLS(into **tls.Config) field {
 	}
 }
 
-// keyPair makes the certificate; nil if there is none, or an error was added.
+// keyPair loads the certificate; nil if there is none, or an error was added.
 func (d *decoder) keyPair(cert, key namedFile) []tls.Certificate {
 	switch {
 	case cert.node == nil && key.node == nil:

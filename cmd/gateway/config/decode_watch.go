@@ -15,7 +15,7 @@ import (
 // Collections are what a source of type host can watch.
 var Collections = []string{hostsource.Interfaces, hostsource.Mounts, hostsource.Processes}
 
-// watchFields returns how the keys are read that every watch may have.
+// watchFields returns the readers for the keys that every watch may have.
 func (d *decoder) watchFields(w *Watch) map[string]field {
 	return map[string]field{
 		"source":           d.str(&w.Source),
@@ -28,8 +28,8 @@ func (d *decoder) watchFields(w *Watch) map[string]field {
 	}
 }
 
-// ownFields returns, for each source type, how the keys are read that only its
-// watches may have.
+// ownFields returns, for each source type, the readers for the keys that only
+// its watches may have.
 func (d *decoder) ownFields(w *Watch) map[SourceType]map[string]field {
 	named := map[string]field{
 		"watch": d.strThat("a name of 1 to 64 letters, digits, '.', '_' or '-'",
@@ -61,7 +61,7 @@ func (d *decoder) watches(c *Config, v value, declared map[string]SourceType) {
 	}
 }
 
-// watch reads one watch, by the type of its source.
+// watch reads one watch, according to the type of its source.
 func (d *decoder) watch(w *Watch, e entry, declared map[string]SourceType) {
 	entries, source, ok := d.leading(e, "source", "want the name of an entry of sources")
 	if !ok {
@@ -77,7 +77,7 @@ func (d *decoder) watch(w *Watch, e entry, declared map[string]SourceType) {
 		d.errorf(name.value, "there is no source %q; the section sources has none", name.written)
 	case !known:
 		d.errorf(name.value, "there is no source %q; %s", name.written, suggest(name.written, names(declared)))
-	case sourceType == "": // reported where it is declared; its type says which keys there are
+	case sourceType == "": // reported where it is declared; its type determines the keys
 	default:
 		d.watchOf(w, e, sourceType, entries)
 	}
@@ -120,7 +120,7 @@ func (d *decoder) watchOf(w *Watch, e entry, source SourceType, entries []entry)
 	}
 }
 
-// sourceIn returns the name of the source as it is written.
+// sourceIn returns the name of the source as written.
 func (w *Watch) sourceIn(entries []entry) string {
 	for _, e := range entries {
 		if e.name == "source" {

@@ -9,18 +9,18 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// decoder walks one document and collects what is wrong in it. Owned by Parse.
+// decoder walks one document and collects its errors. Owned by Parse.
 type decoder struct {
 	file    string
-	dir     string // relative names of files begin here
+	dir     string // relative file names start here
 	env     Environment
 	anchors map[string]ast.Node
 	listens map[*string]scalar // the addresses that were read
 	errs    Errors
 }
 
-// value is a YAML value and where it stands: for instance stream.heartbeat;
-// empty for the whole document.
+// value is a YAML value and its path: for instance stream.heartbeat; empty
+// for the whole document.
 type value struct {
 	node ast.Node
 	path string
@@ -53,7 +53,7 @@ func (d *decoder) errorf(v value, format string, args ...any) {
 }
 
 // position returns where a node begins. The token of a block mapping is its
-// first ':', which is not what a reader looks for.
+// first ':', which is not the place to report.
 func position(n ast.Node) token.Position {
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -121,8 +121,7 @@ func (d *decoder) unknownKey(e entry, in string, right []string) {
 	d.errorf(value{node: e.key}, "unknown key %q in %s; %s", e.name, in, advice)
 }
 
-// homeOf returns the section where a mapping looks at home; empty: it looks like
-// none.
+// homeOf returns the section to which a mapping seems to belong; empty: none.
 func homeOf(n ast.Node) string {
 	for _, pair := range pairs(n) {
 		switch pair.Key.GetToken().Value {
@@ -135,7 +134,7 @@ func homeOf(n ast.Node) string {
 	return ""
 }
 
-// misspelled returns the entry that must have been meant to have the key.
+// misspelled returns the entry whose key was probably meant to be the given one.
 func misspelled(key string, entries []entry) (entry, bool) {
 	for _, e := range entries {
 		if _, near := nearest(e.name, []string{key}); near {
@@ -158,8 +157,8 @@ func (d *decoder) entries(v value) []entry {
 	return d.uniqueEntries(v, pairs(v.node))
 }
 
-// isMapping says whether a value is a mapping, or nothing, which counts as one
-// without keys.
+// isMapping reports whether a value is a mapping, or nothing, which counts as
+// one without keys.
 func isMapping(n ast.Node) bool {
 	switch n.(type) {
 	case *ast.NullNode, *ast.MappingNode, *ast.MappingValueNode:
@@ -179,7 +178,7 @@ func pairs(n ast.Node) []*ast.MappingValueNode {
 	return nil
 }
 
-// mappingAdvice says how what is no mapping becomes one.
+// mappingAdvice suggests how to turn a value into a mapping.
 func mappingAdvice(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.SequenceNode:
@@ -243,7 +242,7 @@ func names[V any](m map[string]V) []string {
 	return out
 }
 
-// kind names what a value is, for a person.
+// kind names the kind of a value, for a person.
 func kind(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:

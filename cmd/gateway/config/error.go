@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Error is one thing that is wrong in a configuration file, or without a line on
-// the command line.
+// Error is one error in a configuration file, or, without a line, on the command
+// line.
 type Error struct {
 	File         string
 	Line, Column int // from 1
@@ -23,8 +23,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Message)
 }
 
-// Errors is everything that is wrong in a configuration file, in the order of
-// the file; never empty.
+// Errors is all errors of a configuration file, in the order of the file;
+// never empty.
 type Errors []*Error
 
 // Error returns one line for each error.
@@ -36,7 +36,7 @@ func (es Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sorted puts the errors in the order of the file.
+// sorted returns the errors in the order of the file.
 func (es Errors) sorted() Errors {
 	slices.SortStableFunc(es, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

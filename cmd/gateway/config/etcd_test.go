@@ -64,7 +64,7 @@ func TestEtcdSourceErrors(t *testing.T) {
 	}
 }
 
-// TestSecretsDoNotShow, however a configuration is printed.
+// TestSecretsDoNotShow prints a configuration in every way.
 func TestSecretsDoNotShow(t *testing.T) {
 	s := parse(t, everyKeyOfEtcd).Sources[0].Etcd
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {

@@ -7,20 +7,20 @@ import (
 	"github.com/watchtide/watchtide/gateway"
 )
 
-// AuthNone is the value of "auth" that lets listeners be reached from other
-// machines although the gateway asks nobody for credentials.
+// AuthNone is the value of "auth" that lets other machines reach the
+// listeners although the gateway requires no credentials.
 const AuthNone = "none"
 
-// OperationsOff is the address of an operations listener that there is not.
+// OperationsOff is the address that disables the operations listener.
 const OperationsOff = "off"
 
-// Flags is what the command line says instead of the file; empty: nothing.
+// Flags is what the command line overrides in the file; empty: nothing.
 type Flags struct {
 	HTTP, GRPC, Operations string // addresses
 	Auth                   string
 }
 
-// override puts what the command line says in the place of what the file says.
+// override replaces values of the file by those of the command line.
 func (f Flags) override(c *Config) {
 	c.HTTP.Listen = cmp.Or(f.HTTP, c.HTTP.Listen)
 	c.GRPC.Listen = cmp.Or(f.GRPC, c.GRPC.Listen)
@@ -28,8 +28,8 @@ func (f Flags) override(c *Config) {
 	c.Auth = cmp.Or(f.Auth, c.Auth)
 }
 
-// exposure refuses listeners that other machines reach, unless the configuration
-// says that this is meant.
+// exposure rejects listeners that other machines can reach, unless the
+// configuration permits it explicitly.
 func (d *decoder) exposure(c *Config) {
 	if c.Auth == AuthNone {
 		return

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestExposureIsRefused unless it is said to be meant: with the line of the
-// listener, what is exposed, and both ways out.
+// TestExposureIsRefused unless it is explicitly permitted: the error has
+// the line of the listener, what is exposed, and both solutions.
 func TestExposureIsRefused(t *testing.T) {
 	for text, want := range map[string][]string{
 		"http:\n  listen: 0.0.0.0:8080\n":                                            {`f:2:11: http.listen: "0.0.0.0:8080": other machines`},
@@ -43,7 +43,8 @@ func TestExposureIsRefused(t *testing.T) {
 	}
 }
 
-// TestFlagsWinOverTheFile, and are judged in its place.
+// TestFlagsWinOverTheFile: flags replace the file's values, and are checked
+// in their place.
 func TestFlagsWinOverTheFile(t *testing.T) {
 	const wide, narrow = "http: { listen: \"0.0.0.0:1\" }", "http: { listen: \"127.0.0.1:1\" }"
 	for _, c := range []struct {

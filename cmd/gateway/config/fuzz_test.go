@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzParse looks for input that makes the parser panic, say both yes and no,
-// or report an error without a place in the file.
+// FuzzParse looks for input that makes the parser panic, both accept and
+// reject it, or report an error without a place in the file.
 func FuzzParse(f *testing.F) {
 	f.Add(everything)
 	cases, err := os.ReadFile("testdata/errors.txt")

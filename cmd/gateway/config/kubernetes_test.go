@@ -26,7 +26,7 @@ func TestKubernetesSource(t *testing.T) {
 	}
 }
 
-// TestKubernetesWithoutKeys: in a pod a source says nothing but its type.
+// TestKubernetesWithoutKeys: in a pod a source needs only its type.
 func TestKubernetesWithoutKeys(t *testing.T) {
 	c := parse(t, `
 sources: { here: { type: kubernetes } }

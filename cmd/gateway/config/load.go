@@ -17,13 +17,13 @@ import (
 // MaxFileBytes is the most bytes that a configuration file may have.
 const MaxFileBytes = 1 << 20
 
-// Environment is what a configuration takes from outside of its file.
+// Environment is what a configuration takes from outside its file.
 type Environment struct {
 	// Getenv looks up an environment variable; nil: os.LookupEnv.
 	Getenv func(name string) (string, bool)
 	// ReadFile reads a file that the configuration names; nil: os.ReadFile.
 	ReadFile func(name string) ([]byte, error)
-	// Flags is what the command line says instead.
+	// Flags is what the command line overrides.
 	Flags Flags
 }
 
@@ -38,7 +38,7 @@ func (e Environment) withDefaults() Environment {
 }
 
 // Load reads the file, and the files that it names. An error is an Errors, or
-// says why the file cannot be read.
+// why the file cannot be read.
 func Load(file string, env Environment) (*Config, error) {
 	data, err := env.withDefaults().ReadFile(file)
 	if err != nil {
@@ -48,7 +48,8 @@ func Load(file string, env Environment) (*Config, error) {
 }
 
 // Parse reads data as the content of file, and the files that it names. The
-// error is an Errors. Without a file, it says what is wrong with the flags.
+// error is an Errors. Without a file, it reports what is wrong with the
+// flags.
 func Parse(file string, data []byte, env Environment) (*Config, error) {
 	d := &decoder{file: file, dir: filepath.Dir(file), env: env.withDefaults(), listens: map[*string]scalar{}}
 	c := Default()
@@ -70,12 +71,12 @@ func (d *decoder) document(data []byte) ast.Node {
 		d.at(1, 1, "the file has %d bytes; at most %d are read", len(data), MaxFileBytes)
 		return nil
 	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff")) // as some editors begin a file
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some editors start a file with it
 	if !utf8.Valid(data) {
 		d.at(1, 1, "the file is not UTF-8")
 		return nil
 	}
-	// Keys that stand twice are reported together with everything else.
+	// Duplicate keys are reported together with everything else.
 	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		d.syntaxError(err, data)
@@ -102,11 +103,11 @@ func (d *decoder) syntaxError(err error, data []byte) {
 	d.at(at.Line, at.Column, "not YAML: %s%s", syntax.Message, hint(syntax.Message, line(data, at.Line)))
 }
 
-// hint says what would be right, for the mistakes that the parser reports in its
-// own terms.
+// hint suggests what would be right, for the mistakes that the parser reports in
+// its own terms.
 func hint(message, line string) string {
 	switch {
-	case strings.Contains(line, "${"): // whose braces end a plain word
+	case strings.Contains(line, "${"): // its braces end a plain word
 		return `; inside of {} and [] write "${NAME}" in quotation marks`
 	case strings.Contains(message, `'\t'`), strings.Contains(message, "'\t'"):
 		return "; indent with spaces"
@@ -129,8 +130,7 @@ func line(data []byte, number int) string {
 	return lines[number-1]
 }
 
-// anchors finds every anchor in the document; of two with one name the last is
-// taken.
+// anchors finds every anchor in the document; of duplicates the last is used.
 func anchors(root ast.Node) map[string]ast.Node {
 	found := anchorVisitor{}
 	ast.Walk(found, root)
@@ -139,7 +139,7 @@ func anchors(root ast.Node) map[string]ast.Node {
 
 type anchorVisitor map[string]ast.Node
 
-// Visit notes the node if it is an anchor.
+// Visit records the node if it is an anchor.
 func (v anchorVisitor) Visit(n ast.Node) ast.Visitor {
 	if a, ok := n.(*ast.AnchorNode); ok && a.Name != nil {
 		v[a.Name.GetToken().Value] = a.Value

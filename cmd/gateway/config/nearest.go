@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// suggest ends a sentence about an unknown word: with the nearest right one, or
-// with all of them if none is near.
+// suggest ends a sentence about an unknown word: with the nearest valid word,
+// or with all of them if none is near.
 func suggest(word string, right []string) string {
 	if near, ok := nearest(word, right); ok {
 		return fmt.Sprintf("did you mean %q?", near)
@@ -18,7 +18,7 @@ func suggest(word string, right []string) string {
 	return "there are " + strings.Join(slices.Sorted(slices.Values(right)), ", ")
 }
 
-// nearest returns the right word with the fewest typing errors between it and
+// nearest returns the valid word with the fewest typing errors between it and
 // word: at most a third of its length, and the first by name of several.
 func nearest(word string, right []string) (string, bool) {
 	best, fewest := "", 1<<30
@@ -31,11 +31,11 @@ func nearest(word string, right []string) (string, bool) {
 }
 
 // typos counts the letters to add, drop, replace or swap with their neighbour
-// to make b of a (optimal string alignment distance).
+// to turn a into b (optimal string alignment distance).
 func typos(a, b string) int {
 	s, t := []rune(a), []rune(b)
 	if len(s) > 64 {
-		return len(s) // no word of ours is that long
+		return len(s) // no valid word is that long
 	}
 	before, last, row := make([]int, len(t)+1), make([]int, len(t)+1), make([]int, len(t)+1)
 	for j := range last {

@@ -20,8 +20,8 @@ type scalar struct {
 	expanded string
 }
 
-// text returns the text of a value that is of one of the kinds: text always
-// counts, since ${NAME} may stand for anything.
+// text returns the text of a value of one of the kinds: text is always
+// accepted, since ${NAME} may stand for anything.
 func (d *decoder) text(v value, want string, allowed func(ast.Node) bool) (scalar, bool) {
 	v, ok := d.resolve(v)
 	if !ok {
@@ -64,7 +64,7 @@ func (d *decoder) wrong(s scalar, want string) {
 	d.errorf(s.value, "%q: want %s", written, want)
 }
 
-// looksLikeVariable says whether a text has a variable as shells know it.
+// looksLikeVariable reports whether a text contains a shell variable.
 func looksLikeVariable(text string) bool {
 	_, after, found := strings.Cut(text, "$")
 	return found && after != "" && validEnvName(after[:1])
@@ -114,7 +114,7 @@ func (d *decoder) duration(into *time.Duration) field {
 	return d.durationFrom("a duration of more than zero, such as 500ms, 15s or 10m", 1, into)
 }
 
-// pulse reads what is told in milliseconds, or what a loop waits for.
+// pulse reads a duration that is sent in milliseconds, or that a loop waits for.
 func (d *decoder) pulse(into *time.Duration) field {
 	return d.durationFrom("a duration of at least 1ms, such as 500ms, 15s or 10m", time.Millisecond, into)
 }
@@ -125,7 +125,7 @@ func (d *decoder) durationOrOff(into *time.Duration) field {
 	return d.offAtZero(d.durationFrom("a duration such as 500ms, 15s or 10m, or 0s for none", 0, into), into)
 }
 
-// offAtZero makes Off of a zero that was read.
+// offAtZero converts a zero that was read to Off.
 func (d *decoder) offAtZero(read field, into *time.Duration) field {
 	return func(v value) {
 		errors := len(d.errs)

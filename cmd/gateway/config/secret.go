@@ -9,14 +9,14 @@ import (
 // Secret is a credential. It never shows when it is printed or logged.
 type Secret string
 
-// Format writes that there is one, for every verb.
+// Format writes a placeholder, for every verb.
 func (s Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, "[hidden]") }
 
-// LogValue returns that there is one.
+// LogValue returns a placeholder.
 func (s Secret) LogValue() slog.Value { return slog.StringValue("[hidden]") }
 
 // secretFile reads a secret from the file that a value names. A line break at the
-// end of the file does not belong to it.
+// end of the file is not part of it.
 func (d *decoder) secretFile(into *Secret) field {
 	return func(v value) {
 		var file namedFile

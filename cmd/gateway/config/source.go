@@ -55,7 +55,7 @@ type StoreSource struct {
 
 // HostSource is a source of type "host": the machine on which the gateway runs.
 type HostSource struct {
-	// Interval is the time between two looks at the machine ("interval"), at
+	// Interval is the time between two polls of the machine ("interval"), at
 	// least 100ms.
 	Interval time.Duration
 }
@@ -73,7 +73,7 @@ type GRPCSource struct {
 	// values are names of files that hold the value, read once at start).
 	Metadata Metadata
 	// Keepalive is the silence after which the connection is probed
-	// ("keepalive"; at least 10s; Off: it is not).
+	// ("keepalive"; at least 10s; Off: never).
 	Keepalive time.Duration
 	// StallAfter is the silence after which the upstream counts as stalled
 	// ("stall_after").
@@ -98,32 +98,33 @@ type Watch struct {
 	Name string
 	// Source is the name of an entry of "sources" ("source"; required).
 	Source string
-	// Prime says whether the watch is started at start, and /readyz waits for it
-	// ("prime"; true); else its first subscriber starts it.
+	// Prime reports whether the watch is started at start, and /readyz waits for
+	// it ("prime"; true); else its first subscriber starts it.
 	Prime bool
-	// Required says whether /readyz fails while the watch is out of sync for too
-	// long ("required"; false).
+	// Required reports whether /readyz fails while the watch is out of sync for
+	// too long ("required"; false).
 	Required bool
-	// Linger is how long a watch that is not primed goes on after its last
-	// subscriber ("linger").
+	// Linger is how long a watch that is not primed continues after its
+	// last subscriber ("linger").
 	Linger time.Duration
-	// History is "history"; what is not said there is as in "stream".
+	// History is "history"; unset fields are as in "stream".
 	History History
-	// Memory is the most bytes that the watch may hold ("memory"; what "stream"
-	// says).
+	// Memory is the most bytes that the watch may hold ("memory"; as in
+	// "stream").
 	Memory int64
 	// SnapshotTimeout is how long a snapshot may take before the status of the
 	// watch says so ("snapshot_timeout").
 	SnapshotTimeout time.Duration
 
-	// Collection is what of the machine is watched ("collection"; required for
-	// a source of type host, and for no other): processes, interfaces or mounts.
+	// Collection is which part of the machine is watched ("collection"; required
+	// for a source of type host, and for no other): processes, interfaces or
+	// mounts.
 	Collection string
 	// Watch is the upstream's name for the watch ("watch"; only for sources of
 	// type grpc and gateway; the watch's own name).
 	Watch string
-	// Prefix narrows the watch to keys that begin with it ("prefix"; only for
-	// sources of type grpc, gateway and etcd; of the latter it is not part of the keys).
+	// Prefix narrows the watch to keys that begin with it ("prefix"; only for sources of
+	// type grpc, gateway and etcd; for etcd it is not part of the keys).
 	Prefix string
 	// Bucket is the name of the bucket ("bucket"; required for a source of type
 	// nats, and for no other).
@@ -131,10 +132,10 @@ type Watch struct {
 	// Keys is a pattern of the keys that are watched ("keys"; only for a source of
 	// type nats).
 	Keys string
-	// Kubernetes says which objects are followed (required for a source of type
-	// kubernetes, and for no other).
+	// Kubernetes specifies which objects are followed (required for a source of
+	// type kubernetes, and for no other).
 	Kubernetes KubernetesWatch
-	// Consul says which resources are followed (required for a source of type
-	// consul, and for no other).
+	// Consul specifies which resources are followed (required for a source of
+	// type consul, and for no other).
 	Consul ConsulWatch
 }

@@ -10,14 +10,14 @@ type EtcdSource struct {
 	// Endpoints are members of the cluster ("endpoints"; required), each
 	// host:port, alone or after http:// or https://.
 	Endpoints []string
-	// TLS is made of "tls", as for a source of type grpc; nil: plain text, but
-	// for endpoints with https://.
+	// TLS is made of "tls", as for a source of type grpc; nil: plain text,
+	// except for endpoints with https://.
 	TLS *tls.Config
 	// Username and Password log in ("username", and "password_file", the name of
 	// a file that holds it, read once at start).
 	Username string
 	Password Secret
-	// ConnectTimeout is how long a member may take until it is connected
+	// ConnectTimeout is how long connecting to a member may take
 	// ("connect_timeout").
 	ConnectTimeout time.Duration
 	// RequestTimeout is how long a member may take to answer ("request_timeout").

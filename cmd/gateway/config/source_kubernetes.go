@@ -15,8 +15,8 @@ type KubernetesSource struct {
 	StallAfter time.Duration
 }
 
-// KubernetesWatch says which objects a watch of a source of type kubernetes
-// follows.
+// KubernetesWatch specifies which objects a watch of a source of type
+// kubernetes follows.
 type KubernetesWatch struct {
 	// Group is the API group ("group"; the core group).
 	Group string
@@ -26,8 +26,10 @@ type KubernetesWatch struct {
 	Resource string
 	// Namespace narrows to one namespace ("namespace"; all).
 	Namespace string
-	// LabelSelector narrows to objects whose labels fit ("label_selector"; all).
+	// LabelSelector narrows to objects whose labels match ("label_selector";
+	// all).
 	LabelSelector string
-	// FieldSelector narrows to objects whose fields fit ("field_selector"; all).
+	// FieldSelector narrows to objects whose fields match ("field_selector";
+	// all).
 	FieldSelector string
 }

@@ -11,13 +11,13 @@ type NATSSource struct {
 	// nats://host:port or tls://host:port, separated by commas.
 	URL string
 	// TLS is made of "tls", as for a source of type grpc; nil: as the server
-	// wants, with the system's authorities.
+	// requires, with the system's authorities.
 	TLS *tls.Config
-	// At most one way to log in. The names of files are read at start, to see
-	// whether they can be, and for each connection, so that they may change:
-	// CredentialsFile holds a JWT and its seed ("credentials_file"), NKeyFile a
-	// seed ("nkey_file"), TokenFile a token ("token_file"), and PasswordFile the
-	// password of Username ("password_file", "username").
+	// At most one way to log in. The files are read at start, as a check, and
+	// for each connection, so that they may change: CredentialsFile holds a JWT
+	// and its seed ("credentials_file"), NKeyFile a seed ("nkey_file"),
+	// TokenFile a token ("token_file"), and PasswordFile the password of
+	// Username ("password_file", "username").
 	CredentialsFile, NKeyFile, TokenFile string
 	Username, PasswordFile               string
 	// Domain is the JetStream domain ("domain").
@@ -28,7 +28,7 @@ type NATSSource struct {
 	// StallAfter is the silence after which the server counts as stalled
 	// ("stall_after"; at least 500ms).
 	StallAfter time.Duration
-	// PollInterval is the time between two looks for keys that vanished
+	// PollInterval is the time between two checks for keys that vanished
 	// ("poll_interval"; at least 100ms).
 	PollInterval time.Duration
 }

@@ -19,7 +19,7 @@ type Row struct {
 }
 
 // Table draws rows. It remembers how wide its columns have been, so that they
-// stand still while values change.
+// do not move while values change.
 //
 // Owned by one goroutine.
 type Table struct {
@@ -50,7 +50,7 @@ func (t *Table) Draw(rows []Row, width int) []string {
 	return out
 }
 
-// line is a row, read.
+// line is a parsed row.
 type line struct {
 	key   string
 	cells map[string]string
@@ -68,8 +68,8 @@ func newLine(r Row) line {
 	return l
 }
 
-// commonFields returns the fields, those first that most lines have, and then
-// those that came first.
+// commonFields returns the fields, those of the most lines first, then in
+// order of first appearance.
 func commonFields(lines []line) []string {
 	var names []string
 	count := map[string]int{}

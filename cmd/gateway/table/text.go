@@ -19,7 +19,7 @@ func printable(s string) string {
 	}, strings.ToValidUTF8(s, "·"))
 }
 
-// columns is how many columns of a terminal a text takes.
+// columns is how many terminal columns a text takes.
 func columns(s string) int {
 	n := 0
 	for _, r := range s {

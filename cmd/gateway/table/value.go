@@ -10,7 +10,7 @@ type cell struct {
 	name, text string
 }
 
-// wholeValue is the column of values that are no objects.
+// wholeValue is the column of values that are not objects.
 const wholeValue = "value"
 
 // cells returns the fields of an object in their order, or the value as a whole.
@@ -32,8 +32,8 @@ func cells(value []byte) []cell {
 	return out
 }
 
-// text returns what a person wants to see of a value: a string without its
-// quotation marks, anything else as JSON.
+// text returns a value for display: a string without its quotation marks,
+// anything else as JSON.
 func text(value []byte) string {
 	var s string
 	if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &s) == nil {

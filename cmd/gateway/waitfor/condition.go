@@ -1,5 +1,5 @@
-// Package waitfor decides whether the resources of a watch are as somebody
-// waits for them to be, by an expression in CEL (https://cel.dev).
+// Package waitfor decides whether the resources of a watch are in an
+// awaited state, by an expression in CEL (https://cel.dev).
 //
 // An expression is evaluated for one watch at a time, over
 //
@@ -7,9 +7,9 @@
 //	count      int               number of its resources
 //	resources  map(string, dyn)  its resources: key → value
 //
-// and gives true or false. The strings extension is there as well. JSON numbers
-// without a fraction are int, or uint beyond 2^63, so that no digit is lost;
-// others are double; they compare with one another.
+// and yields true or false. The strings extension is available as well. JSON
+// numbers without a fraction are int, or uint beyond 2^63, so that no digit is
+// lost; others are double; they compare with one another.
 //
 //	count > 3
 //	"default/web" in resources && resources["default/web"].replicas >= 2
@@ -58,9 +58,9 @@ func Compile(expression string) (*Condition, error) {
 	return &Condition{program: program}, nil
 }
 
-// Holds says whether the condition is true of the resources of a watch. An
-// error says why it cannot be told, for instance since a resource that the
-// expression names is not there; it may be told later.
+// Holds reports whether the condition is true of the resources of a watch.
+// An error says why it cannot be evaluated, for instance because a
+// resource that the expression names does not exist; that may change.
 func (c *Condition) Holds(ctx context.Context, watch string, r *Resources) (bool, error) {
 	result, _, err := c.program.ContextEval(ctx, map[string]any{
 		"watch": watch, "count": int64(len(r.values)), "resources": r.values,

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Resources are those of one watch, as an expression sees them. Values are read
-// once, when they change, and not at each evaluation.
+// Resources are those of one watch, as an expression sees them. Values are
+// parsed once, when they change, and not at each evaluation.
 //
 // Owned by one goroutine.
 type Resources struct {
@@ -21,7 +21,7 @@ func NewResources() *Resources { return &Resources{values: map[string]any{}} }
 // Clear removes all of them.
 func (r *Resources) Clear() { clear(r.values) }
 
-// Delete removes one; that there is none changes nothing.
+// Delete removes one; a missing one changes nothing.
 func (r *Resources) Delete(key string) { delete(r.values, key) }
 
 // Put adds or replaces one. The value is JSON text.
@@ -39,7 +39,7 @@ func (r *Resources) Put(key string, value []byte) error {
 	return nil
 }
 
-// numbers replaces the JSON numbers in v by numbers that CEL knows.
+// numbers replaces the JSON numbers in v by CEL numbers.
 func numbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
