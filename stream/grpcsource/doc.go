@@ -11,9 +11,9 @@
 //     agree on it, make the watch resumable, and mark where a transaction ends:
 //     changes become visible together at the next position without "/T". An
 //     upstream that sends positions must send one with end_of_snapshot, or
-//     before, and one at the end of each transaction. Without positions each change is a transaction, the order
-//     is named after address, watch and prefix, and each connection begins with
-//     a snapshot.
+//     before, and one at the end of each transaction. Without positions each
+//     change is a transaction, the order is named after address, watch and
+//     prefix, and each connection begins with a snapshot.
 //   - status (priming, resyncing, stale, in_sync) is passed on. What comes
 //     between catching_up and the next bookmark is one transaction.
 //   - bookmark is progress.

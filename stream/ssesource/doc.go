@@ -34,8 +34,9 @@
 //   - A violation of the protocol: [stream.ErrInvalid], which says what it was and
 //     what would be right. It ends the watch that it concerns, or, if it concerns
 //     none, the request.
-//   - A request that is cut off is repeated immediately, subject to ingest's back-off; one
-//     that fails before hello, not before the time that the field retry gave.
+//   - A request that is cut off is repeated immediately, subject to ingest's
+//     back-off; one that fails before hello, not before the time that the field
+//     retry gave.
 //
 // Package sseclient makes the connections.
 package ssesource
