@@ -23,7 +23,7 @@ func TestFirstByte(t *testing.T) {
 	}
 }
 
-// TestCurl: a snapshot and a resume with all that belongs to them.
+// TestCurl: a snapshot and a resume, both complete.
 func TestCurl(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip(err)

@@ -49,15 +49,15 @@ func measureCurl(runs int) ([]row, error) {
 	return []row{took, events}, nil
 }
 
-// server is a gateway on loopback whose only watch is fed by hand.
+// server is a gateway on loopback whose only watch is fed by the bench.
 type server struct {
 	address string
 	commits chan []stream.Resource
 	done    chan uint64
 	names   []string
 	at      int
-	// committed is when the last change was handed to the watch; valid once done
-	// has said so.
+	// committed is when the last change was handed to the watch; valid after a
+	// receive from done.
 	committed time.Time
 	stop      context.CancelFunc
 	ended     chan error
@@ -88,7 +88,7 @@ func serve(names []string) (*server, error) {
 	return s, w.Prime(ctx)
 }
 
-// source sends a snapshot, then what change says.
+// source sends a snapshot, then what it receives from change.
 func (s *server) source(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
 	revision := uint64(0)
 	send := func(r stream.Resource) error {

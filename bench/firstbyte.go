@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// measureFirstByte measures how long after a commit the only subscriber has read
-// the first byte of it, over loopback. Commits are a millisecond apart, so that
-// everybody is asleep when one comes.
+// measureFirstByte measures how long after a commit its only subscriber has read
+// the first byte, over loopback. Commits are a millisecond apart, so that all
+// goroutines are asleep when one comes.
 func measureFirstByte(runs int) ([]row, error) {
 	median := row{what: "µs from a commit to its first byte at the only subscriber, median", target: "≤ 50", format: "%.0f", ok: atMost(50)}
 	high := row{what: "the same, 99th percentile", target: "–", format: "%.0f"}
@@ -37,7 +37,7 @@ func measureFirstByte(runs int) ([]row, error) {
 	return []row{median, high}, nil
 }
 
-// subscribe returns a stream that has had its snapshot. Its reads block in the
+// subscribe returns a stream whose snapshot was read. Its reads block in the
 // system, so that Go's poller has no part in what is measured.
 func (s *server) subscribe() (*os.File, error) {
 	c, err := net.Dial("tcp", s.address)
@@ -49,8 +49,8 @@ func (s *server) subscribe() (*os.File, error) {
 		return nil, err
 	}
 	for lines := bufio.NewScanner(c); lines.Scan(); {
-		// The id ends the event; what may follow of it in this read, an empty line
-		// and the end of a chunk, is read by then, as it came with it.
+		// The id ends the event; the rest of this read, an empty line and the end
+		// of a chunk, came with it and is read by then.
 		if strings.HasPrefix(lines.Text(), "id: ") && !strings.Contains(lines.Text(), "/") {
 			return c.(*net.TCPConn).File()
 		}

@@ -74,8 +74,8 @@ type writer struct {
 }
 
 // rate upserts n random keys and returns how many it did in a second. The keys
-// lie side by side, as if just read from an upstream: to look for them all over
-// the memory is not the log's work.
+// are adjacent in memory, as if just read from an upstream: searching for them
+// all over the memory is not the log's work.
 func (w *writer) rate(n, inCommit int) float64 {
 	keys := make([]string, n)
 	for i := range keys {

@@ -21,19 +21,20 @@ type bench struct {
 	peers   []peers.Peer
 	parts   []part
 	sheet   sheet
-	dir     string // for everything that servers need; removed by close
+	dir     string // for all files of the servers; removed by close
 	loader  string // the program
 	missing []string
-	failed  []string // which of the servers compared with did not hold out, and why
+	failed  []string // which of the other servers failed under load, and why
 	began   time.Time
-	// again is false in the first run: what takes minutes of waiting is done once.
+	// again is false in the first run: parts that wait for minutes run only
+	// once.
 	again bool
 }
 
 // part is one kind of measurement of one server.
 type part struct {
 	name string
-	// of says whether a server has anything to show there.
+	// of reports whether a server has anything to show in this part.
 	of  func(plan, peers.Peer) bool
 	run func(*bench, context.Context, peers.Peer) error
 }
@@ -55,7 +56,7 @@ func partNames() string {
 	return strings.Join(names, ", ")
 }
 
-// slow are servers that do not keep up with what others are asked for: most of a
+// slow are servers that do not keep up with the load for the others: most of a
 // run would be spent waiting for them.
 var slow = []string{"Pushpin", "grpc-gateway"}
 
@@ -107,9 +108,9 @@ func (b *bench) runAll(ctx context.Context) error {
 	return nil
 }
 
-// tolerate goes on without a server that is not installed, or that does not hold
-// out what it is asked for: of one to compare with, that is a result. Of our own
-// it is a fault.
+// tolerate continues without a server that is not installed, or that fails under
+// the load: for a server to compare with, that is a result. For our own it is a
+// fault.
 func (b *bench) tolerate(ctx context.Context, part part, peer peers.Peer, err error) error {
 	switch {
 	case err == nil:
@@ -126,7 +127,7 @@ func (b *bench) tolerate(ctx context.Context, part part, peer peers.Peer, err er
 	return nil
 }
 
-// say tells whoever waits how far it is.
+// say prints the progress.
 func (b *bench) say(format string, arguments ...any) {
 	fmt.Fprintf(os.Stderr, "%5.0f s  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, arguments...))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/bench/peers"
 )
 
-// TestOthersMayFail: that another server does not hold out is a result; that ours
-// does not ends the bench.
+// TestOthersMayFail: the failure of another server is a result; that of our own
+// ends the bench.
 func TestOthersMayFail(t *testing.T) {
 	lost := errors.New("8 connections lost")
 	b := &bench{}

@@ -12,7 +12,7 @@ import (
 	"github.com/watchtide/watchtide/bench/peers"
 )
 
-// bout is one server, fresh, and one load generator.
+// bout is one fresh server and one load generator.
 type bout struct {
 	*bench
 	name   string
@@ -50,7 +50,7 @@ func (b *bout) subscribe(n int, r load.Request) error {
 	return b.unharmed()
 }
 
-// unharmed wants every connection to be open.
+// unharmed requires every connection to be open.
 func (b *bout) unharmed() error {
 	s, err := b.loader.Stats()
 	if err == nil && s.Lost+s.Refused > 0 {
@@ -74,7 +74,7 @@ func (b *bout) cost(do func() error) (usage, error) {
 	return after.since(before), err
 }
 
-// publish publishes n events of a size at once, as of now.
+// publish publishes n events of a size at once, stamped with the present time.
 func (b *bout) publish(n, size int) error {
 	events := make([][]byte, n)
 	for i := range events {
@@ -88,8 +88,8 @@ func event(size int) []byte {
 	return fmt.Appendf(nil, `{"at":%d,"pad":"%s"}`, time.Now().UnixNano(), strings.Repeat("x", max(0, size-len(around))))
 }
 
-// warmUp publishes until one event has reached everybody: with some servers, the
-// head of the answer comes before the subscription.
+// warmUp publishes until one event has reached every subscriber: with some
+// servers, the head of the answer comes before the subscription.
 func (b *bout) warmUp(ctx context.Context) error {
 	for range 20 {
 		before, err := b.loader.Stats()
@@ -107,14 +107,15 @@ func (b *bout) warmUp(ctx context.Context) error {
 }
 
 const (
-	// glance is how often the load generator is asked.
+	// glance is how often the load generator is polled.
 	glance = 2 * time.Millisecond
-	// standstill is after how long without any delivery no more are expected.
+	// standstill is the time without any delivery after which no more are
+	// expected.
 	standstill = 2 * time.Second
 )
 
 // delivered waits until so many events have come since earlier, or no more come,
-// and returns how many did.
+// and returns how many came.
 func (b *bout) delivered(ctx context.Context, earlier load.Stats, want int) (uint64, error) {
 	last, seen := time.Now(), uint64(0)
 	for {

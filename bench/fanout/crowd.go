@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/bench/peers"
 )
 
-// inCrowd measures subscribers that do nothing, ever more of them.
+// inCrowd measures idle subscribers, in growing numbers.
 func (b *bench) inCrowd(ctx context.Context, p peers.Peer) error {
 	most := b.plan.crowd[len(b.plan.crowd)-1]
 	return b.start(ctx, p, peers.Options{Subscribers: most}, func(b *bout) error {
@@ -52,7 +52,7 @@ func (b *bench) inThree(ctx context.Context, p peers.Peer) error {
 	})
 }
 
-// holdAll leaves everybody alone with the heartbeats.
+// holdAll leaves all subscribers idle, with only the heartbeats.
 func (b *bout) holdAll(ctx context.Context, before float64, n int) error {
 	earlier, err := b.loader.Stats()
 	if err != nil {

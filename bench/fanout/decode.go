@@ -8,7 +8,7 @@ import (
 	"net/http"
 )
 
-// decode returns the body of a response that was kept as it came.
+// decode returns the body of a response that was recorded as received.
 func decode(response []byte) ([]byte, error) {
 	res, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(response)), nil)
 	if err != nil {

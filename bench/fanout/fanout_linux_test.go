@@ -36,8 +36,8 @@ func newTestBench(t *testing.T, only string) *bench {
 	return b
 }
 
-// TestEveryPart runs everything there is on the bare loop and the gateway: nothing
-// is missed, and every figure finds its place in the tables.
+// TestEveryPart runs all parts on the bare loop and the gateway: nothing is
+// missed, and every figure finds its place in the tables.
 func TestEveryPart(t *testing.T) {
 	b := newTestBench(t, "a write per event|gateway, shards")
 	if err := b.runAll(t.Context()); err != nil {
@@ -71,8 +71,8 @@ func TestEveryPart(t *testing.T) {
 	}
 }
 
-// TestEachEventCountsOnce: of what is published, every connection has counted
-// each event once, however many there are to a publish.
+// TestEachEventCountsOnce: every connection has counted each published event
+// once, however many there are to a publish.
 func TestEachEventCountsOnce(t *testing.T) {
 	b := newTestBench(t, "^bare|hub|^gateway")
 	for _, p := range b.peers {
@@ -121,7 +121,7 @@ func countEach(t *testing.T, b *bout) error {
 	return nil
 }
 
-// TestMissed: what does not arrive is said.
+// TestMissed: events that do not arrive are reported.
 func TestMissed(t *testing.T) {
 	b := newTestBench(t, "^bare loop, a write per event")
 	err := b.start(t.Context(), b.peers[0], peers.Options{Subscribers: 1}, func(b *bout) error {
@@ -139,7 +139,7 @@ func TestMissed(t *testing.T) {
 	}
 }
 
-// TestIncompleteSnapshot: who sends less is no winner.
+// TestIncompleteSnapshot: a server that sends less does not win.
 func TestIncompleteSnapshot(t *testing.T) {
 	b := &bout{bench: &bench{plan: plan{resources: 2}}}
 	for body, ok := range map[string]bool{"resource-1 resource-2": true, "resource-1": false} {

@@ -1,7 +1,7 @@
-// Command fanout measures what it costs to deliver events to many subscribers:
-// the gateway, other servers and a bare loop around write(2), each as a process of
-// its own under the same load. It prints the tables of docs/performance.md, which
-// says what every column means.
+// Command fanout measures what it costs to deliver events to many subscribers: the
+// gateway, other servers and a bare loop around write(2), each as a process of its
+// own under the same load. It prints the tables of docs/performance.md, which
+// explains every column.
 package main
 
 import (

@@ -8,13 +8,13 @@ import (
 	"github.com/watchtide/watchtide/bench/load/child"
 )
 
-// progress is where a phase began.
+// progress is the state at the start of a phase.
 type progress struct {
 	before load.Stats
 	began  time.Time
 }
 
-// figures are what a phase under load has shown.
+// figures are the results of a phase under load.
 type figures struct {
 	events  uint64 // delivered
 	lost    float64
@@ -23,7 +23,7 @@ type figures struct {
 	latency child.Latency
 }
 
-// phase publishes, waits for the deliveries, and notes what both took. publish
+// phase publishes, waits for the deliveries, and measures both. publish
 // returns how many events were published.
 func (b *bout) phase(ctx context.Context, publish func(*progress) (int, error)) (f figures, err error) {
 	if _, err := b.loader.Latency(); err != nil {
@@ -54,7 +54,7 @@ func (b *bout) phase(ctx context.Context, publish func(*progress) (int, error)) 
 	return f, err
 }
 
-// note writes the figures down.
+// note records the figures.
 func (f figures) note(b *bout, phase string) {
 	events := max(float64(f.events), 1)
 	b.add(phase+": user µs", microseconds(f.used.user)/events)

@@ -2,7 +2,7 @@ package main
 
 import "time"
 
-// plan says how much is measured.
+// plan defines how much is measured.
 type plan struct {
 	runs        int
 	subscribers int           // of the comparison
@@ -11,16 +11,16 @@ type plan struct {
 	seconds     time.Duration // of each phase under load
 	window      int           // events that a publisher may be ahead, as fast as possible
 	settle      time.Duration // between connecting and measuring memory
-	idle        time.Duration // how long idle connections are left alone then; 0: not
+	idle        time.Duration // how long idle connections are then left alone; 0: not
 	alone       int           // events to a single subscriber
 	resources   int           // of the snapshots
 	bytes       int           // of each of them
 	storms      []int         // subscribers that want the snapshot at the same time
 	resumes     int           // subscribers that come back at the same time
 	changes     int           // that they have missed
-	crowd       []int         // subscribers that do nothing, ever more
+	crowd       []int         // idle subscribers, in growing numbers
 	hold        time.Duration // how long the last of them is held
-	slow        bool          // also servers that take minutes
+	slow        bool          // include servers that take minutes
 }
 
 // full is the plan without flags.
@@ -33,7 +33,7 @@ func full() plan {
 	}
 }
 
-// quick is what shows whether a change was for the better.
+// quick suffices to show whether a change was an improvement.
 func (p plan) quick() plan {
 	p.runs, p.sizes, p.seconds = 1, p.sizes[:1], 3*time.Second
 	p.settle, p.idle, p.alone = 3*time.Second, 0, 100

@@ -13,7 +13,7 @@ import (
 // endOfSnapshot ends a snapshot or a resume of the gateway.
 var endOfSnapshot = []byte("\nevent: end_of_snapshot\n")
 
-// inResumes measures subscribers that come back all at once, with a position.
+// inResumes measures subscribers that all come back at once, with a position.
 func (b *bench) inResumes(ctx context.Context, p peers.Peer) error {
 	for _, encoding := range []string{"identity", "gzip"} {
 		if err := b.resumes(ctx, p, encoding); err != nil {
@@ -42,8 +42,8 @@ func (b *bench) resumes(ctx context.Context, p peers.Peer, encoding string) erro
 	return err
 }
 
-// comeBack publishes changes, and has everybody ask for them. A second load
-// generator counts them.
+// comeBack publishes changes, and has all subscribers request them. A
+// second load generator counts them.
 func (b *bout) comeBack(ctx context.Context, position, encoding string) error {
 	for range b.plan.changes {
 		if err := b.publish(1, b.plan.bytes); err != nil {

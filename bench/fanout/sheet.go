@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// sheet holds what was seen: for each server and figure a number for each run.
+// sheet holds the results: for each server and figure a number for each run.
 type sheet map[entry][]float64
 
 type entry struct{ server, figure string }
@@ -15,7 +15,7 @@ func (s sheet) add(server, figure string, value float64) {
 	s[e] = append(s[e], value)
 }
 
-// median returns false if nothing was seen.
+// median returns false if there are no results.
 func (s sheet) median(server, figure string) (float64, bool) {
 	seen := slices.Sorted(slices.Values(s[entry{server, figure}]))
 	if len(seen) == 0 {

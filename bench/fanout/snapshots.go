@@ -118,7 +118,8 @@ func (b *bout) noteAnswers(n int, figure string) error {
 	return b.complete(first)
 }
 
-// complete wants every resource in a response: who sends less is quicker.
+// complete requires every resource in a response: a server that sends less is
+// quicker.
 func (b *bout) complete(response []byte) error {
 	body, err := decode(response)
 	if err != nil {

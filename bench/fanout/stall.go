@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/bench/peers"
 )
 
-// inStall measures what others notice of one subscriber that reads nothing: first
-// while the server cannot get rid of what it has for it, and then without it.
+// inStall measures how one subscriber that reads nothing affects the others:
+// first while the server cannot deliver its data, and then without it.
 func (b *bench) inStall(ctx context.Context, p peers.Peer) error {
 	o := peers.Options{Subscribers: b.plan.subscribers + 2}
 	return b.start(ctx, p, o, func(b *bout) (err error) {
@@ -23,7 +23,8 @@ func (b *bench) inStall(ctx context.Context, p peers.Peer) error {
 		if err != nil {
 			return err
 		}
-		// With a position, or each would first get what the one does not read.
+		// With a position, or each would first get the events that the stalled
+		// one does not read.
 		request := load.With(b.server.Request, "Last-Event-ID", position)
 		if err := b.subscribe(b.plan.subscribers, load.Request{Bytes: request}); err != nil {
 			return err
@@ -38,7 +39,7 @@ func (b *bench) inStall(ctx context.Context, p peers.Peer) error {
 	})
 }
 
-// compare is a phase after which the server has nothing left to do.
+// compare is a phase at whose end the server has nothing left to do.
 func (b *bout) compare(ctx context.Context, figure string) error {
 	if err := b.warmUp(ctx); err != nil {
 		return err
@@ -52,7 +53,7 @@ func (b *bout) compare(ctx context.Context, figure string) error {
 }
 
 // stall has one subscriber read nothing, and publishes until its socket must be
-// full. A second one reads, and tells the position after that.
+// full. A second one reads, and supplies the position after that.
 func (b *bout) stall(ctx context.Context, l *child.Loader) (position string, err error) {
 	const buffer, events, size = 4096, 80, 100_000 // more than the 4 MiB that a socket takes at most
 	if err := l.Open(1, load.Request{Bytes: b.server.Request, Stalled: true, ReceiveBuffer: buffer}); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/watchtide/watchtide/bench/peers"
 )
 
-// sampled is the share of connections whose latency is looked at: one in so many.
+// sampled is the share of connections whose latency is measured: one in so many.
 const sampled = 10
 
 // inStreams measures what a subscriber costs, idle and under load.
@@ -64,7 +64,7 @@ func (b *bout) alone(ctx context.Context) error {
 	return err
 }
 
-// connect measures what connecting costs, and what connections hold.
+// connect measures the cost of connecting, and the memory of connections.
 func (b *bout) connect(ctx context.Context) error {
 	before, err := proportional(b.server.PIDs)
 	if err != nil {
@@ -90,7 +90,7 @@ func (b *bout) connect(ctx context.Context) error {
 	return b.warmUp(ctx)
 }
 
-// memory notes what each of n connections holds more than there was before.
+// memory records how much more than before each of n connections holds.
 func (b *bout) memory(ctx context.Context, figure string, wait time.Duration, before float64, n int) error {
 	if err := sleep(ctx, wait); err != nil {
 		return err
@@ -112,7 +112,8 @@ func (b *bout) atRate(ctx context.Context) error {
 	return nil
 }
 
-// paced publishes on time, whatever comes of it, and waits for what is late.
+// paced publishes on schedule, whatever the result, and waits for late
+// deliveries.
 func (b *bout) paced(ctx context.Context, size int) (load figures, err error) {
 	n := int(b.plan.seconds.Seconds() * float64(b.plan.rate))
 	return b.phase(ctx, func(*progress) (int, error) {
@@ -128,7 +129,8 @@ func (b *bout) paced(ctx context.Context, size int) (load figures, err error) {
 	})
 }
 
-// flatOut publishes as fast as the server lets it, one event at a time and ten.
+// flatOut publishes as fast as the server accepts it, one event at a time and
+// ten.
 func (b *bout) flatOut(ctx context.Context) error {
 	for _, each := range []int{1, 10} {
 		f, err := b.phase(ctx, func(p *progress) (int, error) { return b.ahead(ctx, p, each) })
@@ -141,9 +143,10 @@ func (b *bout) flatOut(ctx context.Context) error {
 }
 
 // ahead publishes, and waits whenever it is a window ahead of the mean
-// subscriber. If nothing arrives any more, what is missing is given up.
+// subscriber. If nothing arrives for too long, the missing events are
+// given up.
 func (b *bout) ahead(ctx context.Context, p *progress, each int) (published int, err error) {
-	got := uint64(0) // as far as was asked: only when there is no room
+	got := uint64(0) // as of the last poll: only when there is no room
 	for began := time.Now(); time.Since(began) < b.plan.seconds; published += each {
 		if room := (published + each - b.plan.window) * b.open; int(got) < room {
 			if got, err = b.delivered(ctx, p.before, room); err != nil || got < uint64(room) {

@@ -11,7 +11,7 @@ import (
 // column is one figure in a table with a row for each server.
 type column struct{ title, figure, format string }
 
-// print writes everything that was seen.
+// print writes all results.
 func (b *bench) print(w io.Writer) error {
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "%s\n\n", machine())
@@ -70,8 +70,8 @@ func (b *bench) stormColumns() (out []column) {
 	return out
 }
 
-// table prints the rows of servers that have shown something, and the columns
-// that somebody has filled.
+// table prints the rows of servers with results, and the columns with any
+// values.
 func (b *bench) table(w io.Writer, title string, columns []column) {
 	var filled []column
 	for _, c := range columns {
@@ -117,7 +117,7 @@ func (b *bench) anybody(figure string) bool {
 	return false
 }
 
-// printOurs prints what only the gateway is asked for.
+// printOurs prints what is measured of the gateway only.
 func (b *bench) printOurs(w io.Writer) {
 	b.table(w, fmt.Sprintf("### %d come back after %d changes", b.plan.resumes, b.plan.changes), []column{
 		{"s", "resumes, identity: s", "%.2f"},
@@ -147,7 +147,7 @@ func (b *bench) printOurs(w io.Writer) {
 		column{"bytes/s each", "held: bytes/s each", "%.1f"}))
 }
 
-// machine says where this was measured.
+// machine describes where this was measured.
 func machine() string {
 	model := "unknown processor"
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {

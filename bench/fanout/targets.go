@@ -8,7 +8,7 @@ import (
 
 const (
 	// measured is the server that has targets; limit is what it is compared with,
-	// and file what sends the bytes of a snapshot for next to nothing.
+	// and file sends the bytes of a snapshot at almost no cost.
 	measured = "gateway, shards"
 	limit    = "bare loop, a write per event"
 	file     = "nginx, sendfile"
@@ -103,16 +103,16 @@ func overBest(figure string) func(*bench) (float64, bool) {
 	}
 }
 
-// furtherGzip is what each but the first of 100 compressed snapshots costs, as a
-// multiple of the first, for which everything has to be compressed.
+// furtherGzip is the cost of each but the first of 100 compressed snapshots, as
+// a multiple of the first, for which everything has to be compressed.
 func furtherGzip(b *bench) (float64, bool) {
 	one, ok1 := b.sheet.median(measured, "1 at once, gzip: CPU s")
 	all, ok2 := b.sheet.median(measured, "100 at once, gzip: CPU s")
 	return (all - one) / 99 / one, ok1 && ok2 && one > 0
 }
 
-// beyond is what each idle subscriber holds beyond those that were there first:
-// what the first have made the heap grow by once is not counted again.
+// beyond is the memory of each idle subscriber beyond the first ones: the
+// one-time growth of the heap by those is not counted again.
 func beyond(b *bench) (float64, bool) {
 	n, first := b.plan.crowd[len(b.plan.crowd)-1], b.plan.crowd[0]
 	most, ok1 := b.sheet.median(measured, fmt.Sprintf("%d idle: KiB", n))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// usage is what processes have used of the processors so far, or between two
-// times.
+// usage is the processor time that processes have used so far, or between
+// two times.
 type usage struct{ user, system time.Duration }
 
 func (u usage) since(earlier usage) usage {
@@ -48,7 +48,7 @@ func processors(pids []int) (out usage, err error) {
 // several share counts as a part for each.
 func proportional(pids []int) (float64, error) { return sum(pids, "smaps_rollup", "Pss:") }
 
-// resident sums what is in memory of processes now, and peak the most that was
+// resident sums the present resident memory of processes, and peak the maximum
 // since forgetPeak, in KiB.
 func resident(pids []int) (float64, error) { return sum(pids, "status", "VmRSS:") }
 func peak(pids []int) (float64, error)     { return sum(pids, "status", "VmHWM:") }

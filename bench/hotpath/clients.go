@@ -18,7 +18,7 @@ type clients struct {
 	lines *bufio.Scanner
 }
 
-// startClients starts this command again, to be the clients.
+// startClients starts this command again, as the clients.
 func startClients(ctx context.Context, what, address string, o options) (*clients, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -37,7 +37,7 @@ func startClients(ctx context.Context, what, address string, o options) (*client
 	return c, c.cmd.Start()
 }
 
-// await waits until they say how far they are.
+// await waits until they report their progress.
 func (c *clients) await(want string) error {
 	for c.lines.Scan() {
 		if c.lines.Text() == want {
@@ -52,7 +52,7 @@ func (c *clients) stop() {
 	c.cmd.Wait() // it was killed
 }
 
-// runClients is what the other process does.
+// runClients is the main function of the other process.
 func runClients(what, address string, o options) error {
 	switch what {
 	case "live":
@@ -89,7 +89,7 @@ func follow(address string, o options) error {
 	return nil
 }
 
-// storm asks for n snapshots at once, and reads them all.
+// storm requests n snapshots at once, and reads them all.
 func storm(address string, n int) error {
 	c, err := load.New(load.Options{Address: address, EndIsDone: true})
 	if err != nil {
@@ -113,7 +113,7 @@ func storm(address string, n int) error {
 // patience is how long clients wait for anything to come.
 const patience = 30 * time.Second
 
-// poll fails if nothing comes any more, or somebody was lost.
+// poll fails if nothing more comes, or a client was lost.
 func poll(c *load.Client) error {
 	for began := time.Now(); ; {
 		// An interrupted wait returns nothing too.

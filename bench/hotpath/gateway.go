@@ -48,7 +48,7 @@ func serve(ctx context.Context, resources int) (*server, error) {
 	return s, w.Prime(ctx)
 }
 
-// source implements stream.Source: a snapshot, then what commit says.
+// source implements stream.Source: a snapshot, then what commit sends.
 func (s *server) source(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
 	if err := sink.Reset("hotpath"); err != nil {
 		return err

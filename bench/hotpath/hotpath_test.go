@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test's program be the clients, as the command is.
+// TestMain lets the test binary be the clients, as the command is.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "-clients" {
 		main()
@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestProfiles are there, after loads that are counted to the end.
+// TestProfiles exist after loads that are counted to the end.
 func TestProfiles(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the load generator runs on Linux alone")

@@ -17,7 +17,7 @@ import (
 type options struct {
 	subscribers int           // of live events
 	commits     int           // of one event each
-	interval    time.Duration // between two commits; 0: as fast as they are taken
+	interval    time.Duration // between two commits; 0: as fast as they are accepted
 	storms      int           // one after the other
 	snapshots   int           // at once
 	resources   int           // in each
@@ -25,7 +25,8 @@ type options struct {
 }
 
 func main() {
-	// What is told apart must be sampled: the hot path allocates little.
+	// To tell allocations apart they must be sampled: the hot path allocates
+	// little.
 	runtime.MemProfileRate = 4 << 10
 	var o options
 	flag.IntVar(&o.subscribers, "subscribers", 10_000, "how many subscribers get live events")
@@ -64,7 +65,7 @@ func profileAll(ctx context.Context, o options) error {
 	return nil
 }
 
-// profileLive profiles the way of events from their commits to all subscribers.
+// profileLive profiles events on the way from their commits to all subscribers.
 func profileLive(ctx context.Context, o options) error {
 	g, err := serve(ctx, 1)
 	if err != nil {

@@ -20,7 +20,7 @@ type profiles struct {
 	used      syscall.Rusage
 }
 
-// begin begins to take them.
+// begin starts profiling.
 func begin(dir, name string) (*profiles, error) {
 	p := &profiles{dir: dir, name: name}
 	if err := p.writeAllocations("before"); err != nil {
@@ -42,7 +42,7 @@ func (p *profiles) path(what string) string {
 }
 
 func (p *profiles) writeAllocations(when string) error {
-	runtime.GC() // what was allocated is known after a collection
+	runtime.GC() // allocations are known after a collection
 	file, err := os.Create(p.path(when))
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (p *profiles) writeAllocations(when string) error {
 	return errors.Join(pprof.Lookup("allocs").WriteTo(file, 0), file.Close())
 }
 
-// end ends taking them, and prints what so many things have cost.
+// end stops profiling, and prints the cost of so many things.
 func (p *profiles) end(n int, thing string) error {
 	pprof.StopCPUProfile()
 	took := time.Since(p.began)
@@ -81,7 +81,8 @@ func (p *profiles) difference() error {
 	return errors.Join(os.Remove(p.path("before")), os.Remove(p.path("after")))
 }
 
-// top prints the functions that a profile names most, but those that profile.
+// top prints the most frequent functions of a profile, except for the
+// profiler's own.
 func top(arguments ...string) error {
 	cmd := exec.Command("go", append([]string{"tool", "pprof", "-top", "-nodecount=20", "-ignore=runtime/pprof"}, arguments...)...)
 	out, err := cmd.Output()

@@ -14,20 +14,20 @@ type Client struct {
 	o      Options
 	server netip.AddrPort
 	marker *marker // nil: no events are counted
-	done   *marker // nil: only the end of the response is waited for
+	done   *marker // nil: only the end of the response is awaited
 	at     marker  // of the text before a time
 	poll   *poll
 
 	conns   []conn
 	stamps  []stamp  // of every Sample-th connection
-	ids     []lastID // of all, if they are asked for
-	made    int      // connections begun so far, those made anew included
+	ids     []lastID // of all, if they are requested
+	made    int      // connections started so far, including reconnections
 	stats   Stats
 	latency Histogram
 	buf     []byte
 }
 
-// readSize is how much is read in one call: enough for what lies in a socket.
+// readSize is how much is read in one call: enough for the contents of a socket.
 const readSize = 256 << 10
 
 // New returns a Client without connections.
@@ -58,7 +58,7 @@ func New(o Options) (*Client, error) {
 	return c, err
 }
 
-// Connect begins one more connection and returns its number. It is made, and the
+// Connect starts one more connection and returns its number. It is made, and the
 // request sent, in Poll.
 func (c *Client) Connect(r Request) (int, error) {
 	n := len(c.conns)
@@ -72,8 +72,8 @@ func (c *Client) Connect(r Request) (int, error) {
 	return n, c.dial(n, r)
 }
 
-// Reconnect begins the connection anew under its number, which must be closed.
-// Its counts go on; its last ID stays until there is another.
+// Reconnect starts a closed connection again under its number. Its counts
+// continue; its last ID stays until there is another.
 func (c *Client) Reconnect(n int, r Request) error {
 	k := &c.conns[n]
 	if k.state != closed {
@@ -100,8 +100,8 @@ func (c *Client) dial(n int, r Request) error {
 	return c.poll.add(s, n, k.generation)
 }
 
-// source is the address that the next connection comes from; the zero value
-// leaves it to the system.
+// source is the address of the next connection; the zero value leaves it to
+// the system.
 func (c *Client) source() netip.Addr {
 	const each, addresses = 10_000, 250
 	if !c.server.Addr().IsLoopback() {
@@ -118,7 +118,7 @@ func (c *Client) Release(n int) {
 	}
 }
 
-// Stall stops reading from a connection; Resume begins again.
+// Stall stops reading from a connection; Resume starts again.
 func (c *Client) Stall(n int) { c.setStalled(n, true) }
 
 // Resume reads again after Stall, or after a Request that was Stalled.
@@ -174,8 +174,8 @@ func (c *Client) Open(n int, r Request) error {
 	})
 }
 
-// Reopen makes all connections anew, which must be closed, each with its last ID.
-// It returns when Open would.
+// Reopen reopens all connections, which must be closed, each with its last ID. It
+// returns when Open would.
 func (c *Client) Reopen(r Request) error {
 	return c.begin(len(c.conns), r, func(n int) error {
 		again := r
@@ -186,7 +186,7 @@ func (c *Client) Reopen(r Request) error {
 	})
 }
 
-// begin calls one for 0 to n-1, never for many more than have been answered.
+// begin calls one for 0 to n-1, but never runs far ahead of the answers.
 func (c *Client) begin(n int, r Request, one func(int) error) error {
 	begun, before, silent := 0, c.stats, time.Now()
 	for {
@@ -211,7 +211,7 @@ func (c *Client) begin(n int, r Request, one func(int) error) error {
 	}
 }
 
-// settled is how many connections Open need not wait for any more.
+// settled is how many connections Open no longer has to wait for.
 func settled(s Stats, r Request) int {
 	if r.Held || r.Stalled {
 		return int(s.Connected)
@@ -222,11 +222,12 @@ func settled(s Stats, r Request) int {
 // Stats returns the sums so far.
 func (c *Client) Stats() Stats { return c.stats }
 
-// Latency is what the sampled connections have seen; it may be set to its zero
+// Latency is what the sampled connections measured; it may be set to its zero
 // value between two measurements.
 func (c *Client) Latency() *Histogram { return &c.latency }
 
-// Len is the number of connections that Connect has begun, closed ones included.
+// Len is the number of connections that Connect has started, including closed
+// ones.
 func (c *Client) Len() int { return len(c.conns) }
 
 // Events returns how many events a connection has received.
@@ -235,7 +236,7 @@ func (c *Client) Events(n int) uint64 { return c.conns[n].events }
 // Bytes returns how many bytes a connection has received.
 func (c *Client) Bytes(n int) uint64 { return c.conns[n].bytes }
 
-// Alive says whether a connection is open, or being opened.
+// Alive reports whether a connection is open, or being opened.
 func (c *Client) Alive(n int) bool { return c.conns[n].state != closed }
 
 // DoneAfter returns how long after its request a connection was done, or 0 if it

@@ -14,10 +14,10 @@ import (
 
 var get = []byte("GET /events HTTP/1.1\r\nHost: test\r\n\r\n")
 
-// events answers with n events, and ends or stays as stay says.
+// events answers with n events, and ends or stays according to stay.
 func events(n int, stay bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		var whole []byte // a chunk for some events: none ends inside of a marker
+		var whole []byte // a chunk for some events: none ends inside a marker
 		for i := range n {
 			whole = fmt.Appendf(whole, "event: upsert\ndata: {\"at\":%d,\"pad\":%q}\nid: w@e-%d\n\n", time.Now().UnixNano(), strings.Repeat("x", i%500), i)
 			if i%7 == 0 || i == n-1 {
@@ -91,8 +91,8 @@ func TestEveryEventIsCountedOnce(t *testing.T) {
 	}
 }
 
-// TestEnds: the end of a response is a loss, or what was waited for; a refusal is
-// counted; nobody there is a loss.
+// TestEnds: the end of a response is a loss, or the awaited end; a refusal is
+// counted; an unreachable server is a loss.
 func TestEnds(t *testing.T) {
 	address := serve(t, events(1, false))
 	closing := With(get, "Connection", "close")
@@ -123,7 +123,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// nobody returns an address at which nobody listens.
+// nobody returns an address without a listener.
 func nobody(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -133,10 +133,10 @@ func nobody(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// TestStall: a stalled connection reads nothing until it resumes, and then all;
-// meanwhile the server is held up.
+// TestStall: a stalled connection reads nothing until it resumes, and then
+// everything; meanwhile the server is held up.
 func TestStall(t *testing.T) {
-	const each = 30_000 // about 9 MB, which find room in no socket
+	const each = 30_000 // about 9 MB, more than any socket holds
 	c := newClient(t, Options{Address: serve(t, events(each, true))})
 	if err := c.Open(1, Request{Bytes: get, Stalled: true, ReceiveBuffer: 4096}); err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestHeld: those that are held send nothing until they are released.
+// TestHeld: held connections send nothing until they are released.
 func TestHeld(t *testing.T) {
 	c := newClient(t, Options{Address: serve(t, events(3, true))})
 	if err := c.Open(5, Request{Bytes: get, Held: true}); err != nil {
@@ -188,7 +188,7 @@ func TestHeld(t *testing.T) {
 }
 
 // TestHangupAndReset: the server sees what kind of end it was, and the number can
-// be used again.
+// be reused.
 func TestHangupAndReset(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -224,7 +224,7 @@ func TestHangupAndReset(t *testing.T) {
 	}
 }
 
-// again opens connection 0, for the first time or anew.
+// again opens connection 0, for the first time or again.
 func again(c *Client) error {
 	if c.Len() == 0 {
 		_, err := c.Connect(Request{Bytes: get})
@@ -266,7 +266,7 @@ func TestTwoSources(t *testing.T) {
 	}
 }
 
-// TestReopen: each comes back with the ID that it had last.
+// TestReopen: each comes back with its last ID.
 func TestReopen(t *testing.T) {
 	c := newClient(t, Options{Address: serve(t, events(10, true)), IDs: true})
 	if err := c.Open(300, Request{Bytes: With(get, "Last-Event-ID", "w@e-9")}); err != nil {

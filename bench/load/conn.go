@@ -8,14 +8,14 @@ import (
 // conn is one connection. Owned by the Client.
 type conn struct {
 	socket     socket
-	generation int32 // so that what was reported of a closed one is not taken for the next
+	generation int32 // so that reports of a closed one are not taken for the next
 	state      state
 	held       bool
 	stalled    bool
 	isDone     bool
 	framing    framing
 	marker     uint8  // state of the Client's marker
-	done       uint8  // and of its done
+	done       uint8  // and of the Client's done
 	request    []byte // until it is sent
 	sent       int64  // when, in nanoseconds
 	doneAfter  int64
@@ -27,7 +27,7 @@ type state uint8
 
 const (
 	closed     state = iota
-	connecting       // the system connects
+	connecting       // the system is connecting
 	held             // connected; the request waits for Release
 	sent             // the request is sent
 	answered         // bytes have come
@@ -80,14 +80,14 @@ func (c *Client) send(n int, k *conn) {
 	c.watch(n, k)
 }
 
-// watch tells the loop what to wait for.
+// watch sets what the loop waits for.
 func (c *Client) watch(n int, k *conn) {
 	if err := c.poll.modify(k.socket, n, k.generation, !k.stalled); err != nil {
 		c.end(n, k, err)
 	}
 }
 
-// end is for connections that end unasked.
+// end is for connections that end unexpectedly.
 func (c *Client) end(n int, k *conn, err error) {
 	early := k.state
 	c.drop(k)
@@ -129,7 +129,7 @@ func (c *Client) received(n int, k *conn, b []byte) {
 	if c.o.OnBytes != nil {
 		c.o.OnBytes(n, b)
 	}
-	// A hook may have closed the connection, or begun it anew.
+	// A hook may have closed the connection, or started it again.
 	for same := k.generation; len(b) > 0 && k.generation == same && k.state != closed; {
 		var body []byte
 		if body, b = k.framing.next(b); len(body) > 0 {
@@ -138,7 +138,7 @@ func (c *Client) received(n int, k *conn, b []byte) {
 	}
 }
 
-// look takes a piece of the body.
+// look processes a piece of the body.
 func (c *Client) look(n int, k *conn, b []byte) {
 	c.count(n, k, b)
 	if s := c.stamp(n); s != nil {
@@ -150,7 +150,7 @@ func (c *Client) look(n int, k *conn, b []byte) {
 	c.lookForDone(n, k, b)
 }
 
-// answer looks at the beginning of a response.
+// answer processes the start of a response.
 func (c *Client) answer(k *conn, b []byte) {
 	k.state = answered
 	c.stats.Answered++
@@ -182,7 +182,7 @@ func (c *Client) lookForDone(n int, k *conn, b []byte) {
 	}
 }
 
-// finish notes that a connection is done.
+// finish records that a connection is done.
 func (c *Client) finish(n int, k *conn) {
 	if k.isDone {
 		return

@@ -1,8 +1,8 @@
 package load
 
-// framing finds the body in a response as it comes: without the head and, if it is
-// chunked, without the chunks' sizes. An event may be cut anywhere by those. The
-// zero value is at the beginning.
+// framing finds the body in a response as received: without the head and, if it is
+// chunked, without the chunk sizes. Those may cut an event anywhere. The zero
+// value is at the start.
 type framing struct {
 	part    part
 	blank   uint8  // of headEnd
@@ -11,7 +11,7 @@ type framing struct {
 	left    uint64 // of the chunk, or its size as far as it was read
 }
 
-// part is what comes next.
+// part is the part that comes next.
 type part uint8
 
 const (
@@ -19,7 +19,7 @@ const (
 	inBody         // to the end of the connection
 	inSize         // of a chunk
 	inChunk        //
-	afterOne       // the end of line behind a chunk
+	afterOne       // the end of line after a chunk
 	inTrailer      // and nothing more
 )
 

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFraming: the body is found, whatever chunks it has and however they are
+// TestFraming: the body is found, whatever its chunks and however they are
 // read.
 func TestFraming(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

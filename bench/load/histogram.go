@@ -17,7 +17,7 @@ type Histogram struct {
 // nanosecond has its own.
 const fine = 64
 
-// Record counts d; what is negative counts as 0.
+// Record counts d; negative values count as 0.
 func (h *Histogram) Record(d time.Duration) {
 	n := max(int64(d), 0)
 	h.buckets[bucket(uint64(n))]++
@@ -31,7 +31,7 @@ func (h *Histogram) Count() uint64 { return h.count }
 // Max returns the largest.
 func (h *Histogram) Max() time.Duration { return time.Duration(h.largest) }
 
-// Quantile returns a duration that the share q of what was recorded does not
+// Quantile returns a duration that the share q of the recorded ones does not
 // exceed, for instance 0.99; too large by 1/64 at most. 0 if there is nothing.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := uint64(q * float64(h.count))
@@ -44,7 +44,7 @@ func (h *Histogram) Quantile(q float64) time.Duration {
 	return time.Duration(h.largest)
 }
 
-// Merge adds what other has recorded.
+// Merge adds the durations that other has recorded.
 func (h *Histogram) Merge(other *Histogram) {
 	for i, n := range other.buckets[:] {
 		h.buckets[i] += n

@@ -5,11 +5,11 @@ import "bytes"
 // lastID keeps the last id line of one stream.
 type lastID struct {
 	id []byte
-	// tail is the line that the last read ended in, as far as it came.
+	// tail is the incomplete last line of the last read.
 	tail []byte
 }
 
-// scan looks at the last lines alone: what came before them is overtaken.
+// scan looks only at the last lines: earlier ones are obsolete.
 func (l *lastID) scan(b []byte) {
 	end := bytes.LastIndexByte(b, '\n')
 	if end < 0 {
@@ -31,8 +31,8 @@ func (l *lastID) scan(b []byte) {
 	}
 }
 
-// take remembers a whole line if it is an id. One that ends in a carriage return
-// was cut by the framing of a chunk, and is none.
+// take stores a complete line if it is an id. One that ends in a carriage return
+// was cut by the framing of a chunk, and is not an id.
 func (l *lastID) take(line []byte) bool {
 	id, ok := bytes.CutPrefix(line, []byte("id: "))
 	if !ok || bytes.HasSuffix(id, []byte("\r")) {

@@ -33,9 +33,9 @@ func (m *marker) step(state uint8, b byte) uint8 {
 	return state + 1
 }
 
-// next looks for the first match in b, of which a part may lie before: state says
-// how many bytes. It returns the index after the match and 0, or -1 and the state
-// for what follows b.
+// next looks for the first match in b, of which a part may precede b: state is
+// that part's length. It returns the index after the match and 0, or -1 and the
+// state for what follows b.
 func (m *marker) next(b []byte, state uint8) (end int, after uint8) {
 	i := 0
 	for ; state > 0; i++ {

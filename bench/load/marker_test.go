@@ -8,7 +8,7 @@ import (
 )
 
 // TestMarkerAcrossReads: however a stream is cut, the matches are those of the
-// whole. Few letters make markers that overlap with themselves.
+// whole. Few letters make markers that overlap themselves.
 func TestMarkerAcrossReads(t *testing.T) {
 	letters := rapid.SampledFrom([]byte("ab\n"))
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,23 +1,24 @@
 package load
 
-// Options say what a Client counts. All may be left out but Address.
+// Options specify what a Client counts. All but Address are optional.
 type Options struct {
 	// Address is the host:port to connect to; the host is an IPv4 number.
 	Address string
 
-	// Marker stands once in each event that is to be counted. One whose first
-	// byte is rare in the stream, such as a line feed, is found fastest.
+	// Marker occurs once in each event to be counted. One whose first byte is
+	// rare in the stream, such as a line feed, is found fastest.
 	Marker []byte
-	// Done ends what a subscriber waits for, for instance its snapshot.
+	// Done marks the end of what a subscriber waits for, for instance its
+	// snapshot.
 	Done []byte
-	// EndIsDone takes the end of the response for Done, and not for a loss.
+	// EndIsDone treats the end of the response as Done, and not as a loss.
 	EndIsDone bool
 	// Sample looks at every Sample-th connection for timestamps. 0: at none.
 	Sample int
 	// InFlight is how many connections Open waits for at the same time. 0: 256,
-	// fewer than any server's queue of what it has not accepted yet.
+	// fewer than fit into any server's accept queue.
 	InFlight int
-	// Stamp stands before the time in an event. Nil: "at":.
+	// Stamp precedes the time in an event. Nil: "at":.
 	Stamp []byte
 	// IDs keeps the last event ID of each connection, for LastID.
 	IDs bool
@@ -30,13 +31,13 @@ type Options struct {
 	// OnDone is called when a connection is done; once for each request.
 	OnDone func(conn int)
 	// OnEnd is called when a connection is over without Close or Reset: with nil
-	// if the server ended it, else with what the system said.
+	// if the server ended it, else with the system's error.
 	OnEnd func(conn int, err error)
 }
 
 // Request is one subscription to open.
 type Request struct {
-	// Bytes are what is sent: a whole HTTP/1.1 request.
+	// Bytes are sent: a complete HTTP/1.1 request.
 	Bytes []byte
 	// ReceiveBuffer is the size of the socket's buffer, in bytes as for
 	// SO_RCVBUF. 0: the system's, which grows.

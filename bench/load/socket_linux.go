@@ -13,10 +13,10 @@ import (
 // socket is a descriptor that never blocks.
 type socket int32
 
-// none is the socket of a connection that has none.
+// none is the socket of a connection without one.
 const none socket = -1
 
-// connect begins a connection from an address, if it is valid, to a server.
+// connect starts a connection from an address, if it is valid, to a server.
 func connect(from netip.Addr, to netip.AddrPort, receiveBuffer int) (socket, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -36,7 +36,7 @@ func begin(fd int, from netip.Addr, to netip.AddrPort, receiveBuffer int) error 
 		}
 	}
 	if from.IsValid() {
-		// The port is chosen by connect, which knows the server: else each address
+		// connect chooses the port, since it knows the server: else each address
 		// would have its ports only once, for all servers together.
 		if err := unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1); err != nil {
 			return fmt.Errorf("IP_BIND_ADDRESS_NO_PORT: %w", err)
@@ -53,7 +53,8 @@ func begin(fd int, from netip.Addr, to netip.AddrPort, receiveBuffer int) error 
 }
 
 // read returns how many bytes there were; 0 at the end, -1 if there are none yet.
-// It does not tell Go's scheduler, as it never blocks: that is much of its price.
+// It does not notify Go's scheduler, as it never blocks: that would be much of
+// its cost.
 func (s socket) read(b []byte) (int, error) {
 	n, _, errno := syscall.RawSyscall(syscall.SYS_READ, uintptr(s), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
 	switch errno {
@@ -65,7 +66,7 @@ func (s socket) read(b []byte) (int, error) {
 	return 0, errno
 }
 
-// write wants all of b to find room: it is the first that is sent.
+// write requires room for all of b: it is the first data that is sent.
 func (s socket) write(b []byte) error {
 	n, err := unix.Write(int(s), b)
 	if err == nil && n < len(b) {
@@ -74,7 +75,7 @@ func (s socket) write(b []byte) error {
 	return err
 }
 
-// err returns the error that the socket has met, if any.
+// err returns the pending error of the socket, if any.
 func (s socket) err() error {
 	n, err := unix.GetsockoptInt(int(s), unix.SOL_SOCKET, unix.SO_ERROR)
 	if err == nil && n != 0 {
@@ -83,7 +84,7 @@ func (s socket) err() error {
 	return err
 }
 
-// linger0 has close send RST.
+// linger0 makes close send RST.
 func (s socket) linger0() {
 	unix.SetsockoptLinger(int(s), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 }
@@ -118,7 +119,7 @@ func (p *poll) add(s socket, conn int, generation int32) error {
 	return p.control(unix.EPOLL_CTL_ADD, s, unix.EpollEvent{Events: unix.EPOLLOUT, Fd: int32(conn), Pad: generation})
 }
 
-// modify waits for bytes, or for the worst alone.
+// modify waits for bytes, or only for errors.
 func (p *poll) modify(s socket, conn int, generation int32, readable bool) error {
 	e := unix.EpollEvent{Fd: int32(conn), Pad: generation}
 	if readable {
@@ -134,8 +135,8 @@ func (p *poll) control(do int, s socket, e unix.EpollEvent) error {
 	return nil
 }
 
-// wait returns what there is; the events are valid until the next call. It waits
-// for whole milliseconds.
+// wait returns the events, which are valid until the next call. It waits for
+// whole milliseconds.
 func (p *poll) wait(timeout time.Duration) ([]event, error) {
 	rounded := (timeout + time.Millisecond - 1).Milliseconds()
 	n, err := unix.EpollWait(p.fd, p.ready[:], int(rounded))

@@ -2,10 +2,10 @@ package load
 
 import "time"
 
-// defaultStamp comes before the time at which an event was published.
+// defaultStamp precedes the time at which an event was published.
 var defaultStamp = []byte(`"at":`)
 
-// stamp reads timestamps out of one stream.
+// stamp reads the timestamps in one stream.
 type stamp struct {
 	match   uint8 // of the text before a time
 	reading bool  // it has matched: digits come
@@ -28,7 +28,7 @@ func (s *stamp) scan(b []byte, now int64, at *marker, h *Histogram) {
 	}
 }
 
-// digits reads on in the number, and returns what follows it.
+// digits continues reading the number, and returns what follows it.
 func (s *stamp) digits(b []byte, now int64, h *Histogram) []byte {
 	for i, c := range b {
 		if c < '0' || c > '9' {

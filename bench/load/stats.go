@@ -1,7 +1,7 @@
 package load
 
-// Stats are the sums of a Client's connections, or what came since some other
-// Stats.
+// Stats are the sums of a Client's connections, or their increase since some
+// other Stats.
 type Stats struct {
 	Bytes  uint64 `json:"bytes"`  // read, heads and framing included
 	Reads  uint64 `json:"reads"`  // calls of the system that returned bytes
@@ -11,10 +11,10 @@ type Stats struct {
 	Answered  uint64 `json:"answered"`  // of them, those that got an answer
 	Done      uint64 `json:"done"`      // of them, those that were done
 	Refused   uint64 `json:"refused"`   // answers with a status other than 200
-	Lost      uint64 `json:"lost"`      // connections that ended unasked, or could not be made
+	Lost      uint64 `json:"lost"`      // connections that ended unexpectedly, or could not be made
 }
 
-// Since returns what came after earlier Stats.
+// Since returns the increase since earlier Stats.
 func (s Stats) Since(earlier Stats) Stats {
 	return Stats{
 		Bytes: s.Bytes - earlier.Bytes, Reads: s.Reads - earlier.Reads, Events: s.Events - earlier.Events,

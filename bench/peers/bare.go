@@ -2,11 +2,12 @@ package peers
 
 import "context"
 
-// bare is the limit: one thread, and for each event and each subscriber nothing
-// but one write.
+// bare is the limit: one thread, and for each event and each subscriber only
+// one write.
 func bare() Peer { return bareLoop("bare loop, a write per event") }
 
-// bareBatches is the limit for who puts the events of a publish into one write.
+// bareBatches is the limit for a server that puts the events of a publish into
+// one write.
 func bareBatches() Peer { return bareLoop("bare loop, a write per publish", "-batch") }
 
 func bareLoop(name string, arguments ...string) Peer {

@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 )
 
-// module is what import paths of this repository begin with.
+// module is the prefix of import paths of this repository.
 const module = "github.com/watchtide/watchtide/"
 
 // build compiles a command of this repository, without the race detector and
-// whatever else the bench itself may have been built with, and returns its path.
-// It is quick the second time, or after any go build: Go keeps what it compiled.
+// other options of the bench's own build, and returns its path. It is quick the
+// second time, or after any go build: Go caches its results.
 func build(ctx context.Context, o Options, pkg string) (string, error) {
 	out := filepath.Join(o.WorkDir, "bin", path.Base(pkg))
 	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", out, module+pkg)

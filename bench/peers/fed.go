@@ -7,11 +7,11 @@ import (
 	"github.com/watchtide/watchtide/bench/peers/feed"
 )
 
-// listening is what a command of this repository says once it listens.
+// listening is what a command of this repository prints once it listens.
 var listening = regexp.MustCompile(`listening on (\S+)`)
 
 // startFed builds and starts a command of this repository that serves what it
-// reads from its standard input. s says how it is spoken to.
+// reads from its standard input. s defines its requests and markers.
 func startFed(ctx context.Context, o Options, pkg string, s Server, arguments ...string) (*Server, error) {
 	program, err := build(ctx, o, pkg)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// gatewayConfig is what differs from the defaults: where the upstream is, and
-// what carries the streams. Two watches are there only for those who ask for them.
+// gatewayConfig is what differs from the defaults: where the upstream is, and what
+// carries the streams. Two watches are there only for requests that name them.
 const gatewayConfig = `
 http: { listen: "127.0.0.1:0" }
 grpc: { listen: "127.0.0.1:0" }
@@ -60,7 +60,7 @@ func startGateway(ctx context.Context, o Options, pump string, up *upstream) (*S
 		Several:   get("/v1/events?watch=" + watch + "&watch=nodes&watch=notes"),
 		Upstreams: up.streams, Publish: up.publish,
 		Stop: func() error {
-			up.stop() // first, or the gateway waits for nobody to read its goodbyes
+			up.stop() // first, or the gateway waits for clients to read its goodbyes
 			return p.stop()
 		},
 	}
@@ -73,7 +73,7 @@ func startGateway(ctx context.Context, o Options, pump string, up *upstream) (*S
 	return s, nil
 }
 
-// awaitReady returns when the gateway says that its watch is primed.
+// awaitReady returns when the gateway reports that its watch is primed.
 func awaitReady(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// hub is what one writes by hand: net/http, a channel for each subscriber, a
+// hub is a handwritten server: net/http, a channel for each subscriber, a
 // flush after each event.
 func hub() Peer {
 	return Peer{Name: "net/http hub", Start: func(ctx context.Context, o Options) (*Server, error) {
@@ -18,7 +18,7 @@ func hub() Peer {
 	}}
 }
 
-// getAll is a request for a path, after whose answer the connection ends.
+// getAll is a request for a path, whose answer ends the connection.
 func getAll(path string) []byte {
 	return []byte("GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 }

@@ -26,8 +26,8 @@ func startNchan(ctx context.Context, o Options) (*Server, error) {
 	if backlog == 0 {
 		backlog = DefaultBacklog
 	}
-	// What is beyond the buffer is lost for those who have not read it. An event
-	// takes its bytes and less than a KiB in the shared memory.
+	// Events beyond the buffer are lost for subscribers that have not read them.
+	// An event takes its bytes and less than a KiB in the shared memory.
 	memory := fmt.Sprintf("	nchan_shared_memory_size %dM;", 128+backlog*(o.EventBytes+1024)>>20)
 	location := fmt.Sprintf(`		client_body_buffer_size 1m;
 		client_max_body_size 64m;
@@ -62,7 +62,7 @@ type nchanPublisher struct {
 	posts   []byte
 }
 
-// publish sends the posts of all events at once, and reads the answers then.
+// publish sends the posts of all events at once, and then reads the answers.
 func (p *nchanPublisher) publish(events [][]byte) error {
 	p.posts = p.posts[:0]
 	for _, e := range events {

@@ -17,14 +17,14 @@ import (
 )
 
 // nginx is a server of Debian's package of that name, with a worker for each
-// core and a folder of its own.
+// core and a directory of its own.
 type nginx struct {
 	*process
 	address string
 	pids    []int
 }
 
-// nginxConfig is the part that every nginx here has; Location is what differs.
+// nginxConfig is the common part of every nginx here; Location is what differs.
 var nginxConfig = template.Must(template.New("nginx.conf").Parse(`{{range .Modules}}load_module {{.}};
 {{end}}daemon off;
 {{if .Root}}user root root;
@@ -54,7 +54,7 @@ http {
 // nginxModules is where Debian puts modules.
 const nginxModules = "/usr/lib/nginx/modules"
 
-// startNginx starts nginx with what stands in its http and server blocks.
+// startNginx starts nginx with the given contents of its http and server blocks.
 func startNginx(ctx context.Context, o Options, modules []string, http, location string) (*nginx, error) {
 	program, err := installed("nginx", "nginx")
 	if err != nil {
@@ -106,8 +106,8 @@ func missing(what, debian string) error {
 	return fmt.Errorf("%s is %w: apt-get install %s", what, ErrMissing, debian)
 }
 
-// freeAddress returns an address of loopback that nobody listens on now, for
-// programs that must be told one.
+// freeAddress returns an unused address of loopback, for programs that must
+// be given one.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -12,15 +12,15 @@ var ErrMissing = errors.New("not installed")
 
 // Peer is a server that can be compared.
 type Peer struct {
-	// Name stands in the tables.
+	// Name is the name in the tables.
 	Name string
-	// Start starts the server and returns once it accepts connections. It
-	// returns ErrMissing if it cannot be had here. The processes end by Stop; or,
-	// the hard way, when ctx is cancelled or the bench dies.
+	// Start starts the server and returns once it accepts connections. It returns
+	// ErrMissing if it is not available here. The processes end by Stop; or, the
+	// hard way, when ctx is cancelled or the bench dies.
 	Start func(ctx context.Context, o Options) (*Server, error)
 }
 
-// Options say what is asked of a server.
+// Options specify what a server has to handle.
 type Options struct {
 	// Subscribers is how many connections it must be ready for (descriptors,
 	// worker_connections and the like).
@@ -31,10 +31,10 @@ type Options struct {
 	// enough. 0: DefaultBacklog.
 	EventBytes, Backlog int
 	// Resources is how many resources of ResourceBytes each the snapshot has. 0:
-	// none is asked for; a server without snapshots ignores it.
+	// no snapshot is requested; a server without snapshots ignores it.
 	Resources, ResourceBytes int
-	// WorkDir is a folder for programs, configuration and logs. The caller
-	// removes it.
+	// WorkDir is a directory for programs, configuration and logs. The
+	// caller removes it.
 	WorkDir string
 	// Log receives what the processes print, if it is set.
 	Log io.Writer
@@ -43,38 +43,39 @@ type Options struct {
 // DefaultBacklog is a Backlog that the bench never exceeds by itself.
 const DefaultBacklog = 1024
 
-// Server is a started one. Its functions are for one goroutine at a time.
+// Server is a started server. Its functions are for one goroutine at a time.
 type Server struct {
 	// Address is the host:port that subscribers connect to.
 	Address string
 	// Request is what a subscriber sends.
 	Request []byte
-	// Marker stands once in each delivered event, and nowhere else in a stream.
+	// Marker occurs once in each delivered event, and nowhere else in a stream.
 	// One that begins with a line feed is found fastest.
 	Marker []byte
-	// Stamp stands before the time in each delivered event; nil: "at": as it was
+	// Stamp precedes the time in each delivered event; nil: "at": as it was
 	// published.
 	Stamp []byte
 	// InFlight is how many requests may wait for their answers at the same time,
-	// if the server refuses what is more; 0: it takes what comes.
+	// if the server refuses more; 0: there is no limit.
 	InFlight int
 	// Snapshot is the request that is answered with the loaded resources and the
-	// end of the connection; nil if the server has no such thing, or
+	// end of the connection; nil if the server has no snapshots, or
 	// Options.Resources was 0.
 	Snapshot []byte
-	// Several is what a subscriber sends that wants three watches in one response;
-	// nil if the server has no such thing.
+	// Several is the request of a subscriber that wants three watches in one
+	// response; nil if the server does not support it.
 	Several []byte
 	// PIDs are the processes whose CPU and memory count: all of them, the main
 	// one first.
 	PIDs []int
-	// Upstreams says how many streams the server has open to its own upstream, as
-	// that sees it; nil if it follows none.
+	// Upstreams returns how many streams the server has open to its upstream, as
+	// the upstream counts them; nil if it follows none.
 	Upstreams func() int
 	// Publish is one publish of one or more events, each a JSON object of
 	// Options.EventBytes with a member "at":<unix nanoseconds>. It returns once
-	// the server has taken the events, which is where its back-pressure, if it
-	// has any, is felt. It keeps none of the bytes. Nil: it serves snapshots only.
+	// the server has accepted the events, which is where its back-pressure, if it
+	// has any, takes effect. It retains none of the bytes. Nil: it serves
+	// snapshots only.
 	Publish func(events [][]byte) error
 	// Stop ends the processes and waits until they are gone.
 	Stop func() error

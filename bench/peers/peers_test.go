@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testOptions ask for a small server.
+// testOptions specify a small server.
 func testOptions(t *testing.T) Options {
 	return Options{Subscribers: 100, EventBytes: 200, Resources: 100, ResourceBytes: 300, WorkDir: t.TempDir(), Log: t.Output()}
 }
@@ -82,8 +82,8 @@ func deliver(t *testing.T, s *Server) {
 	}
 }
 
-// warmUp publishes until everybody is delivered to: with some servers, a head says
-// that a request was read, and not yet that the next event will come.
+// warmUp publishes until every subscriber gets events: with some servers, a head
+// means that a request was read, and not yet that the next event will come.
 func warmUp(t *testing.T, s *Server, subscribers []*bufio.Reader) {
 	t.Helper()
 	const last = "1000000000000000001"
@@ -139,7 +139,7 @@ func dial(t *testing.T, s *Server, request []byte) *bufio.Reader {
 	return r
 }
 
-// readUntil reads until what was read holds a word.
+// readUntil reads until the input contains a word.
 func readUntil(r *bufio.Reader, word string) (got []byte, err error) {
 	for !bytes.Contains(got, []byte(word)) {
 		b, err := r.ReadByte()

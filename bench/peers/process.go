@@ -16,16 +16,16 @@ import (
 // patience is how long a server may take to be ready, and to end.
 const patience = 30 * time.Second
 
-// process is a server that runs as a child. Static after construction, but for
-// what exec.Cmd guards itself.
+// process is a server that runs as a child. Static after construction, except
+// for what exec.Cmd guards itself.
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
-	// words is what ready matched, the whole first.
+	// words is the match of ready, with its submatches.
 	words []string
-	// stdout is nil if ready was looked for there: then it is read to its end.
+	// stdout is nil if ready was searched there: then it is read to its end.
 	stdout io.Reader
-	read   chan struct{} // closed when all that it printed was read
+	read   chan struct{} // closed when all its output was read
 	ended  chan struct{} // closed when the process is gone, and all was read
 }
 
@@ -34,14 +34,14 @@ type process struct {
 func start(ctx context.Context, o Options, ready *regexp.Regexp, name string, arguments ...string) (*process, error) {
 	p := &process{cmd: exec.CommandContext(ctx, name, arguments...), read: make(chan struct{}), ended: make(chan struct{})}
 	p.cmd.SysProcAttr = dieWithParent()
-	// A server with workers takes them along, which it cannot if it is killed.
+	// A terminated server takes its workers along, which a killed one cannot.
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = 5 * time.Second
 	var err error
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	// Pipes of our own: those of exec.Cmd are closed by Wait, read or not.
+	// Separate pipes: those of exec.Cmd are closed by Wait, read or not.
 	stdout, theirs, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (p *process) await(out io.ReadCloser, ready *regexp.Regexp, log io.Writer) 
 	}
 }
 
-// stop asks the process to end, and insists if it does not.
+// stop asks the process to end, and kills it if it does not.
 func (p *process) stop() error {
 	p.stdin.Close()
 	p.cmd.Process.Signal(syscall.SIGTERM)

@@ -2,8 +2,8 @@ package peers
 
 import "syscall"
 
-// dieWithParent has the system end the server if the bench dies. It asks: a server
-// that is killed leaves its workers behind.
+// dieWithParent has the system end the server if the bench dies, by SIGTERM: a
+// server that is killed leaves its workers behind.
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 }

@@ -16,21 +16,22 @@ import (
 	"time"
 )
 
-// pushpin is a proxy that holds streams open for an origin which knows nothing of
+// pushpin is a proxy that holds streams open for an origin which is unaware of
 // them: the origin answers a request with instructions in headers, and events are
-// posted to the proxy (GRIP). It is four processes, one for each step of a
-// request's way.
+// posted to the proxy (GRIP). It consists of four processes, one for each step of
+// a request.
 func pushpin() Peer { return Peer{Name: "Pushpin", Start: startPushpin} }
 
-// pushpinPrograms are what a Pushpin consists of, without its runner, which would
-// only start them, in the order of who must be there first.
+// pushpinPrograms are the parts of a Pushpin, without its runner, which would
+// only start them, in the order in which they must start.
 func pushpinPrograms(dir, address string) [][]string {
 	config := "--config=" + filepath.Join(dir, "pushpin.conf")
 	return [][]string{
 		{"zurl", "--config=" + filepath.Join(dir, "zurl.conf")},
 		{
 			"condure", "--listen=" + address + ",stream", "--zclient-stream=ipc://" + dir + "/condure",
-			// Debian's number: a worker that has no room left ends with all its connections.
+			// Debian's number: a worker without room left ends with all its
+			// connections.
 			fmt.Sprint("--workers=", runtime.NumCPU()), "--stream-maxconn=50000",
 		},
 		{"pushpin-proxy", config},
@@ -38,10 +39,10 @@ func pushpinPrograms(dir, address string) [][]string {
 	}
 }
 
-// pushpinInternal is Debian's, of how the processes find each other.
+// pushpinInternal is Debian's configuration of how the processes find each other.
 const pushpinInternal = "/usr/lib/pushpin/internal.conf"
 
-// pushpinConfig takes off the limit of messages per second: each delivery counts.
+// pushpinConfig removes the limit of messages per second: each delivery counts.
 var pushpinConfig = template.Must(template.New("pushpin.conf").Parse(`[global]
 include={{.Dir}}/internal.conf
 rundir={{.Dir}}
@@ -69,7 +70,7 @@ in_req_spec=ipc://%[1]s/zurl-req
 defpolicy=allow
 `
 
-// pushpinServer is one that runs.
+// pushpinServer is a running one.
 type pushpinServer struct {
 	origin    *http.Server
 	processes []*process
@@ -122,7 +123,7 @@ func (p *pushpinServer) start(ctx context.Context, o Options, address string) er
 	return answers(address, get("/events"))
 }
 
-// configure starts the origin and writes what the processes read.
+// configure starts the origin and writes the configuration of the processes.
 func (p *pushpinServer) configure(dir string) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -164,7 +165,7 @@ func writeFiles(dir string, files map[string]string) error {
 }
 
 // answers waits until a request is answered with 200: the processes find each
-// other after each has begun.
+// other only after each has started.
 func answers(address string, request []byte) error {
 	for began := time.Now(); ; {
 		said, err := ask(address, request)
@@ -192,7 +193,7 @@ func ask(address string, request []byte) (status int, err error) {
 	return status, err
 }
 
-// stop ends the processes, the first last.
+// stop ends the processes, the first one last.
 func (p *pushpinServer) stop() error {
 	var errs []error
 	for _, one := range p.processes {

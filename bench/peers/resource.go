@@ -9,8 +9,8 @@ import (
 // key is the name of resource i.
 func key(i int) string { return fmt.Sprintf("resource-%07d", i) }
 
-// resourceValue is the JSON of resource i, of a size if that is at least 190. It is
-// as compressible as an entry of a service registry: about a fifth is random.
+// resourceValue is the JSON of resource i, of a given size if that is at least 190.
+// It is as compressible as an entry of a service registry: about a fifth is random.
 func resourceValue(i, size int) []byte {
 	h := sha256.Sum256([]byte(key(i)))
 	value := fmt.Sprintf(`{"id":"%x","address":"10.%d.%d.%d:%d","node":"node-%03d","zone":"zone-%d","created":"2026-%02d-%02dT%02d:%02d:%02dZ","state":"passing","labels":{"team":"t%02d","note":"`,

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestResourceValue: JSON of the size that was asked for, that is as compressible
-// as it says.
+// TestResourceValue: JSON of the requested size, and as compressible as
+// documented.
 func TestResourceValue(t *testing.T) {
 	var small bytes.Buffer
 	w := gzip.NewWriter(&small)

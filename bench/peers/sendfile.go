@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// sendfile is nginx that answers with a file which holds the resources of a
-// snapshot, as the gateway sends them. The kernel copies from its cache to the
-// sockets: whoever renders, or only has it in memory, can hardly be cheaper. No
+// sendfile is nginx that answers with a file of the resources of a snapshot, as
+// the gateway sends them. The kernel copies from its cache to the sockets: a
+// server that renders, or has it only in memory, can hardly be cheaper. No
 // event follows.
 func sendfile() Peer { return Peer{Name: "nginx, sendfile", Start: startSendfile} }
 
@@ -19,7 +19,7 @@ func startSendfile(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(dir, 0o755); err != nil { // the workers may be somebody else
+	if err := os.Chmod(dir, 0o755); err != nil { // the workers may run as another user
 		return nil, err
 	}
 	if err := writeSnapshot(filepath.Join(dir, "snapshot"), o); err != nil {
@@ -33,7 +33,7 @@ func startSendfile(ctx context.Context, o Options) (*Server, error) {
 	return &Server{Address: n.address, Snapshot: getAll("/snapshot"), PIDs: n.pids, Stop: n.stop}, nil
 }
 
-// writeSnapshot writes what a gateway sends of Options.Resources.
+// writeSnapshot writes what a gateway sends for Options.Resources.
 func writeSnapshot(name string, o Options) error {
 	file, err := os.Create(name)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestSnapshotsAreTheSame: what the limit of snapshots sends is what the gateway
-// sends of the resources.
+// TestSnapshotsAreTheSame: the sendfile peer, the limit of snapshots, sends what
+// the gateway sends of the resources.
 func TestSnapshotsAreTheSame(t *testing.T) {
 	limit, ours := upserts(t, sendfile()), upserts(t, gateway("shards"))
 	if limit != ours || strings.Count(ours, "event: upsert\n") != testOptions(t).Resources {
@@ -18,7 +18,7 @@ func TestSnapshotsAreTheSame(t *testing.T) {
 	}
 }
 
-// upserts asks for a snapshot, and leaves out of it what is not a resource.
+// upserts requests a snapshot, and omits from it what is not a resource.
 func upserts(t *testing.T, p Peer) string {
 	t.Helper()
 	s := startPeer(t, p)

@@ -16,8 +16,8 @@ import (
 const (
 	// watch is the name of the only watch, here and in the gateway.
 	watch = "services"
-	// liveKeys is how many keys are changed in turn if there is no snapshot: so
-	// many that no subscriber misses a value because a newer one has come.
+	// liveKeys is how many keys are changed in turn if there is no snapshot:
+	// enough that no subscriber misses a value because a newer one has come.
 	liveKeys = 10_000
 )
 
@@ -56,7 +56,7 @@ func serveUpstream(o Options) (*upstream, error) {
 	return u, nil
 }
 
-// publish is one transaction. It returns when gRPC has taken it.
+// publish is one transaction. It returns when gRPC has accepted it.
 func (u *upstream) publish(events [][]byte) error {
 	select {
 	case u.publishes <- events:
@@ -66,7 +66,7 @@ func (u *upstream) publish(events [][]byte) error {
 	}
 }
 
-// streams is how many streams there are.
+// streams is the number of open streams.
 func (u *upstream) streams() int { return int(u.calls.Load()) }
 
 func (u *upstream) stop() {
@@ -128,7 +128,7 @@ func (u *upstream) snapshot(out grpc.ServerStreamingServer[pb.WatchListResponse]
 	})
 }
 
-// commit sends events as one transaction: the last alone has a position.
+// commit sends events as one transaction: only the last has a position.
 func (u *upstream) commit(out grpc.ServerStreamingServer[pb.WatchListResponse], events [][]byte) error {
 	for i, e := range events {
 		u.revision++
@@ -143,7 +143,7 @@ func (u *upstream) commit(out grpc.ServerStreamingServer[pb.WatchListResponse], 
 	return nil
 }
 
-// nextKey goes round all keys, in great steps.
+// nextKey cycles through all keys, in large steps.
 func (u *upstream) nextKey() string {
 	const step = 7919 // prime, so that every key has its turn
 	keys := max(u.resources, liveKeys)

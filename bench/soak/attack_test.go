@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// attack is a way to take more of a gateway than a client should get. It is done
-// once, over connections of its own, and notes what came of each.
+// attack is a way to take more of a gateway than a client should get. One run
+// uses connections of its own, and records the outcome of each.
 type attack struct {
 	name string
 	do   func(*attacker, context.Context)
 }
 
-// attacks are all kinds. Attackers take turns in them.
+// attacks are all kinds. Attackers alternate between them.
 var attacks = []attack{
 	{"a body that trickles in", (*attacker).trickleBodies},
 	{"a listing that is read slowly", (*attacker).readListingsSlowly},
@@ -43,13 +43,13 @@ type attacker struct {
 	// Static after construction.
 	siege   *siege
 	attack  attack
-	from    string // address of its own, so that limits for each client apply to it alone
+	from    string // address of its own, so that per-client limits apply to it alone
 	http    string // host:port of the gateway
 	grpc    string
 	seconds float64 // of an attack
 }
 
-// siege is all attackers, and what came of their attacks. Safe for concurrent use.
+// siege is all attackers, and the outcomes of their attacks. Safe for concurrent use.
 type siege struct {
 	attackers sync.WaitGroup
 
@@ -82,12 +82,12 @@ func (a *attacker) live(ctx context.Context) {
 	}
 }
 
-// after is a part of the time of an attack.
+// after is a fraction of the duration of an attack.
 func (a *attacker) after(share float64) time.Duration {
 	return time.Duration(share * a.seconds * float64(time.Second))
 }
 
-// note counts what came of one connection, or of one request.
+// note counts the outcome of one connection, or of one request.
 func (a *attacker) note(outcome string) {
 	a.siege.mu.Lock()
 	defer a.siege.mu.Unlock()
@@ -99,7 +99,7 @@ func (a *attacker) note(outcome string) {
 	of[outcome]++
 }
 
-// What may come of an attack, beside an answer.
+// The possible outcomes of an attack, besides an answer.
 const (
 	held    = "held until it ended by itself"
 	closed  = "closed by the gateway"
@@ -107,7 +107,7 @@ const (
 )
 
 // connect connects from the attacker's own address. The connection is closed when
-// ctx ends; nil: it could not be made, which is noted.
+// ctx ends; nil: it could not be made, which is recorded.
 func (a *attacker) connect(ctx context.Context, address string) *net.TCPConn {
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(a.from)}}
 	c, err := d.DialContext(ctx, "tcp", address)
@@ -121,7 +121,7 @@ func (a *attacker) connect(ctx context.Context, address string) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// each does something with several connections at the same time.
+// each runs several connections at the same time.
 func (a *attacker) each(ctx context.Context, n int, address string, do func(*net.TCPConn) (outcome string)) {
 	var all sync.WaitGroup
 	for range n {
@@ -154,7 +154,7 @@ func (a *attacker) often(ctx context.Context, perSecond int, do func(n int) bool
 }
 
 // checkHealth asks ten times a second whether the gateway is alive, as a load
-// balancer does. It must always be answered.
+// balancer does. It must always get an answer.
 func (s *siege) checkHealth(ctx context.Context, g *gateway) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -175,7 +175,7 @@ func (s *siege) checkHealth(ctx context.Context, g *gateway) error {
 	}
 }
 
-// idle names the attacks of which nothing came at all, of the first so many.
+// idle names the attacks without any outcome, of the first so many.
 func (s *siege) idle(attackers int) (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +187,7 @@ func (s *siege) idle(attackers int) (names []string) {
 	return names
 }
 
-// report says what came of the attacks, in Markdown.
+// report gives the outcomes of the attacks, in Markdown.
 func (s *siege) report(b *strings.Builder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// target is the watch that attacks are about, but for those that follow others: it
-// can be written to, and its listing is large.
+// target is the watch that is attacked, except by attacks that follow others: it
+// is writable, and its listing is large.
 const (
 	target      = "notes"
 	targetKeys  = 16
@@ -49,7 +49,7 @@ func listing(host string) string {
 	return "GET /v1/watches/" + target + "/resources HTTP/1.1\r\nHost: " + host + "\r\n\r\n"
 }
 
-// answered reads the head of an answer and says what it was.
+// answered reads the head of an answer and classifies it.
 func answered(ctx context.Context, r *bufio.Reader) string {
 	line, err := r.ReadString('\n')
 	if _, status, ok := strings.Cut(strings.TrimSpace(line), " "); err == nil && ok {
@@ -58,7 +58,7 @@ func answered(ctx context.Context, r *bufio.Reader) string {
 	return cut(ctx)
 }
 
-// cut says whether the gateway or the attacker ended a connection.
+// cut reports whether the gateway or the attacker ended a connection.
 func cut(ctx context.Context) string {
 	if ctx.Err() != nil {
 		return held
@@ -89,7 +89,7 @@ func slowly(ctx context.Context, c *net.TCPConn, perSecond int) string {
 }
 
 // trickleBodies announces bodies: one that is too large, and some that are allowed
-// but take for ever.
+// but take forever.
 func (a *attacker) trickleBodies(ctx context.Context) {
 	put := func(length int) string {
 		return fmt.Sprintf("PUT /v1/watches/%s/resources/trickle HTTP/1.1\r\nHost: %s\r\nContent-Length: %d\r\n\r\n\"", target, a.http, length)
@@ -124,7 +124,8 @@ func (a *attacker) readStreamsSlowly(ctx context.Context) {
 	})
 }
 
-// nameForeignHosts asks as a page does whose name was pointed at the gateway.
+// nameForeignHosts sends the requests of a page whose name was pointed at the
+// gateway.
 func (a *attacker) nameForeignHosts(ctx context.Context) {
 	requests := []string{
 		listing("evil.example"),
@@ -140,7 +141,7 @@ func (a *attacker) nameForeignHosts(ctx context.Context) {
 	})
 }
 
-// halfClose ends its own direction behind the request, and reads on.
+// halfClose ends its own direction after the request, and continues reading.
 func (a *attacker) halfClose(ctx context.Context) {
 	a.each(ctx, 10, a.http, func(c *net.TCPConn) string {
 		io.WriteString(c, "GET /v1/events?watch=services HTTP/1.1\r\nHost: "+a.http+"\r\nAccept: text/event-stream\r\n\r\n")
@@ -200,7 +201,7 @@ func (a *attacker) stayIdle(ctx context.Context) {
 	})
 }
 
-// stayOpen opens connections for gRPC and says nothing, or half of the preface.
+// stayOpen opens connections for gRPC and sends nothing, or half of the preface.
 func (a *attacker) stayOpen(ctx context.Context) {
 	a.each(ctx, 10, a.grpc, func(c *net.TCPConn) string {
 		if c.LocalAddr().(*net.TCPAddr).Port%2 == 0 {

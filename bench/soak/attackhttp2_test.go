@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// framed is a connection of HTTP/2 that is spoken by hand. Requests are written by
-// one goroutine; another one reads.
+// framed is a handmade HTTP/2 connection. Requests are written by one goroutine;
+// another one reads.
 type framed struct {
 	*http2.Framer
 	attacker *attacker
@@ -39,7 +39,7 @@ func (a *attacker) framed(ctx context.Context, address string, window uint32) *f
 }
 
 // read reads until the connection ends, and counts the streams that the gateway
-// ended before.
+// ended before that.
 func (f *framed) read(c net.Conn) {
 	defer close(f.ended)
 	defer c.Close()
@@ -81,8 +81,8 @@ func (f *framed) fields(fields ...string) {
 	}
 }
 
-// finish waits for the end of the attack, or of the connection, and notes what came
-// of the streams.
+// finish waits for the end of the attack, or of the connection, and records the
+// outcome of the streams.
 func (f *framed) finish() {
 	<-f.ended
 	f.attacker.note(cut(f.ctx))
@@ -91,7 +91,7 @@ func (f *framed) finish() {
 	}
 }
 
-// closeWindow asks for many listings on one connection and takes no byte of them.
+// closeWindow requests many listings on one connection and reads none of them.
 func (a *attacker) closeWindow(ctx context.Context) {
 	f := a.framed(ctx, a.http, 0)
 	if f == nil {
@@ -103,7 +103,7 @@ func (a *attacker) closeWindow(ctx context.Context) {
 	f.finish()
 }
 
-// resetListings asks for listings, and takes each request back at once.
+// resetListings requests listings, and cancels each request immediately.
 func (a *attacker) resetListings(ctx context.Context) {
 	f := a.framed(ctx, a.http, 0)
 	if f == nil {
@@ -116,7 +116,7 @@ func (a *attacker) resetListings(ctx context.Context) {
 	f.finish()
 }
 
-// call begins a call of gRPC.
+// call starts a gRPC call.
 func (f *framed) call(method string) (id uint32, ok bool) {
 	return f.request("POST", "/watchtide.v1.WatchService/"+method, false, "content-type", "application/grpc", "te", "trailers")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// What the run looks for is shown to it here, or it could pass for ever.
+// These tests show the checks what they look for, or they could pass forever.
 
 func TestWhatGrowsIsSeen(t *testing.T) {
 	flat, rising := []sample{}, []sample{}
@@ -38,7 +38,7 @@ func TestWhatIsKeptIsSeen(t *testing.T) {
 	}
 }
 
-// A stream that ends in another way than was planned is a failure, if it was read.
+// A stream that ends in another way than planned is a failure, if it was read.
 func TestWrongEndsAreSeen(t *testing.T) {
 	s := &subscriber{name: "s"}
 	for _, c := range []struct {
@@ -106,8 +106,8 @@ func ndjsonText() string {
 	return strings.TrimSuffix(out.String(), "\n") // the last line is cut off
 }
 
-// collectionOfText is what the upstream of these texts was, two transactions more
-// included.
+// collectionOfText is the upstream's history for these texts, plus two more
+// transactions.
 func collectionOfText() *collection {
 	c := &collection{watch: "w", truth: streamtest.NewTruth("e", 1), said: newFreshness(), state: map[string]bool{}}
 	c.note(2, []write{{"a", []byte("1")}})
@@ -153,7 +153,7 @@ data: {"type":"upsert","watch":"w","key":"a","revision":"3","value":2}
 	}
 }
 
-// What comes after an id is held, and is no part of the state at the id.
+// What comes after an id is held, and is not part of the state at the id.
 func TestTracksComeBackWithTheirLastID(t *testing.T) {
 	track := heard(t, sseText[:strings.Index(sseText, `id: w@e-3`)], false)
 	first := track.close(false)

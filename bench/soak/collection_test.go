@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// keys is how many resources a collection may have; four fifths are there.
+	// keys is how many resources a collection may have; four fifths exist.
 	keys = 256
 	// folders is how many prefixes they are in.
 	folders = 8
-	// window is how long what an upstream was is kept: longer than a connection
-	// of a sampled subscriber lasts, what it comes with is old, and it takes to judge
+	// window is how long the history of an upstream is kept: longer than a connection
+	// of a sampled subscriber lasts, plus the age of its id, plus the time to judge
 	// it on a busy machine.
 	window = 4 * time.Minute
 )
 
-// collection is one watch: its upstream, the proxy before it, who writes to it, and
+// collection is one watch: its upstream, the proxy in front of it, its writer, and
 // the truth.
 type collection struct {
 	// Static after construction.
@@ -47,7 +47,7 @@ type collection struct {
 	changes atomic.Int64
 }
 
-// run writes until ctx ends. What is under way is finished.
+// run writes until ctx ends. Writes in progress are finished.
 func (c *collection) run(ctx context.Context) error {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -72,7 +72,7 @@ func (c *collection) run(ctx context.Context) error {
 	}
 }
 
-// fill creates what is there from the beginning.
+// fill creates the initial resources.
 func (c *collection) fill() error {
 	for range keys {
 		if _, err := c.transaction(c.largest); err != nil {
@@ -111,7 +111,7 @@ func (c *collection) writes(n int) (out []write) {
 	return out
 }
 
-// note writes down what was done. mu is held.
+// note records the writes. mu is held.
 func (c *collection) note(revision uint64, writes []write) {
 	var changes []stream.Change
 	for _, w := range writes {
@@ -125,13 +125,14 @@ func (c *collection) note(revision uint64, writes []write) {
 	}
 }
 
-// noted returns once everything is written down that anybody can have seen so far.
+// noted returns once everything that can have been observed so far is recorded.
 func (c *collection) noted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 }
 
-// begin begins the truth with what there is, in an order that is served by a name.
+// begin starts the truth with the present resources, in an order that is served
+// under a name.
 func (c *collection) begin(ctx context.Context, epoch string) error {
 	resources, revision, err := c.upstream.list(ctx)
 	if err != nil {
@@ -152,7 +153,7 @@ func (c *collection) begin(ctx context.Context, epoch string) error {
 	return nil
 }
 
-// final is what the upstream is; ask it when nobody writes any more.
+// final is the upstream's final state; call it when nothing writes any longer.
 func (c *collection) final(ctx context.Context) (streamtest.State, error) {
 	resources, _, err := c.upstream.list(ctx)
 	if err != nil {
@@ -169,8 +170,8 @@ func (c *collection) final(ctx context.Context) (streamtest.State, error) {
 	return state, nil
 }
 
-// freshness is when a watch said of itself that it was fresh, as far as anybody was
-// told. Safe for concurrent use.
+// freshness is when a watch reported itself as fresh, as far as subscribers saw.
+// Safe for concurrent use.
 type freshness struct {
 	mu   sync.Mutex
 	said []streamtest.Freshness
@@ -180,7 +181,7 @@ func newFreshness() *freshness {
 	return &freshness{said: []streamtest.Freshness{{At: time.Now(), Fresh: true}}}
 }
 
-// hear adds what somebody was told.
+// hear adds what a subscriber saw.
 func (f *freshness) hear(e stream.Event) {
 	if e.Type != stream.StatusChange || own(e) {
 		return

@@ -16,10 +16,10 @@ import (
 	"github.com/watchtide/watchtide/bench/load"
 )
 
-// asCrowd holds the order of a process that is the crowd, as JSON.
+// asCrowd holds the order for a crowd process, as JSON.
 const asCrowd = "WATCHTIDE_SOAK_CROWD"
 
-// order is what the crowd is told at its begin.
+// order is what the crowd is told at its start.
 type order struct {
 	Address string
 	Members int
@@ -28,7 +28,7 @@ type order struct {
 	Stall   time.Duration
 }
 
-// attendance is what the crowd tells every second, and when it has left.
+// attendance is what the crowd reports every second, and when it has left.
 type attendance struct {
 	Open, Stalled                       int
 	Joins, Resumes, Leaves, Resets      int
@@ -36,12 +36,12 @@ type attendance struct {
 	Gone                                bool
 }
 
-// crowd are the subscribers of whom nobody looks at the events, seen from the test.
+// crowd are the subscribers whose events are not checked, seen from the test.
 type crowd struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 	gone  chan struct{} // closed when all have left
-	ended chan struct{} // closed when it has said its last
+	ended chan struct{} // closed after its last report
 
 	// Atomic.
 	last atomic.Pointer[attendance]
@@ -112,10 +112,10 @@ func (c *crowd) leave() error {
 type members struct {
 	order
 	client  *load.Client
-	open    []int // numbers of connections, of those that are neither stalled nor over
+	open    []int // numbers of connections that are neither stalled nor over
 	stalled []int
 	away    []int
-	over    []int // the gateway ended them just now
+	over    []int // the gateway has just ended them
 	now     attendance
 }
 
@@ -175,11 +175,10 @@ func (m *members) tell() {
 	s := m.client.Stats()
 	m.now.Open, m.now.Stalled = len(m.open)+len(m.stalled), len(m.stalled)
 	m.now.Refused, m.now.Lost, m.now.Bytes, m.now.Reads = s.Refused, s.Lost, s.Bytes, s.Reads
-	_ = json.NewEncoder(os.Stdout).Encode(m.now) // who does not listen has gone
+	_ = json.NewEncoder(os.Stdout).Encode(m.now) // if there is no listener, the test is gone
 }
 
-// some takes those out of a list whose time has come: each stays in it for a random
-// time.
+// some removes the due ones from a list: each stays in it for a random time.
 func some(list *[]int, passed, average time.Duration) (out []int) {
 	due := float64(len(*list)) * passed.Seconds() / average.Seconds()
 	for n := int(due + rand.Float64()); n > 0 && len(*list) > 0; n-- {
@@ -231,7 +230,7 @@ func (m *members) end(n int) {
 // inFlight is how many may wait for their answer at a time.
 const inFlight = 256
 
-// join brings new ones, and those back who were away.
+// join adds new ones, and those that come back.
 func (m *members) join(passed time.Duration) error {
 	s := m.client.Stats()
 	room := inFlight - int(s.Connected-s.Answered)
@@ -267,7 +266,7 @@ func (m *members) leaveAll() {
 	m.open, m.stalled = nil, nil
 }
 
-// wishes are what members ask for, in turns: one watch, the other, or both; some of
+// wishes are what members request, in turns: one watch, the other, or both; some of
 // them a part, in the other format, or compressed.
 var wishes = []struct {
 	query, accept, encoding string

@@ -103,7 +103,7 @@ func (e *etcdUpstream) serving() error {
 	}
 }
 
-// compact forgets all that was before the present revision.
+// compact discards everything before the present revision.
 func (e *etcdUpstream) compact() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -10,12 +10,12 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 )
 
-// fault is something that happens to an upstream. It returns when the upstream can
-// be reached again.
+// fault is something that happens to an upstream. It returns when the upstream is
+// reachable again.
 type fault struct {
 	name   string
 	happen func(ctx context.Context, d time.Duration) error
-	wipes  bool // the upstream begins another revision order
+	wipes  bool // the upstream starts another revision order
 }
 
 // faults are all that can happen to a collection.
@@ -55,9 +55,9 @@ func (c *collection) faults() []fault {
 	return all
 }
 
-// suffer lets one fault after the other happen to a collection until ctx ends, each
-// of them before any happens again. What is under way is finished: the upstream is
-// well, and the watch in sync.
+// suffer applies one fault after the other to a collection until ctx ends, each of
+// them before any is repeated. The current one is finished: the upstream is
+// healthy, and the watch in sync.
 func (r *run) suffer(ctx context.Context, c *collection) error {
 	for {
 		all := slices.DeleteFunc(c.faults(), func(f fault) bool { return *onlyFault != "" && f.name != *onlyFault })
@@ -73,7 +73,7 @@ func (r *run) suffer(ctx context.Context, c *collection) error {
 	}
 }
 
-// strike lets one fault happen, and waits until it is over and the watch has
+// strike applies one fault, and waits until it is over and the watch has
 // recovered.
 func (r *run) strike(ctx context.Context, c *collection, f fault) error {
 	began := time.Now()
@@ -90,8 +90,8 @@ func (r *run) strike(ctx context.Context, c *collection, f fault) error {
 	return nil
 }
 
-// happen lets nobody write where the outcome of a write would be unknown, and where
-// the upstream begins another order, until it is known under which name.
+// happen blocks writes where their outcome would be unknown, and where the upstream
+// starts another order, until its name is known.
 func (r *run) happen(ctx context.Context, c *collection, f fault) error {
 	d := rand.N(min(4*time.Second, r.plan.between))
 	switch {

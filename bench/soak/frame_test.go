@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// frame is one event of a stream as it came, with the id behind it.
+// frame is one event of a stream as received, with the id after it.
 type frame struct {
 	stream.Event
 	kind string // as the stream names it; "" for an id alone
@@ -19,7 +19,7 @@ type frame struct {
 }
 
 // frames reads the events of a body, in either format. What the end of the body cut
-// off is no event.
+// off is not an event.
 type frames struct {
 	lines  *bufio.Scanner
 	ndjson bool
@@ -32,7 +32,7 @@ func newFrames(body io.Reader, ndjson bool) *frames {
 	return &frames{lines: s, ndjson: ndjson}
 }
 
-// wholeLines is bufio.ScanLines without a last line that has no end.
+// wholeLines is bufio.ScanLines without an unterminated last line.
 func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i], nil
@@ -98,7 +98,7 @@ func (f frame) read(data []byte) (frame, error) {
 	if err := json.Unmarshal(data, &p); err != nil {
 		return f, err
 	}
-	if p.Type == "position" { // NDJSON has the id in a line of its own
+	if p.Type == "position" { // NDJSON has the id on its own line
 		f.id = p.ID
 		return f, nil
 	}
@@ -112,7 +112,7 @@ func (f frame) read(data []byte) (frame, error) {
 	return f, nil
 }
 
-// eventType is 0 for what is no event of a watch.
+// eventType is 0 for anything that is not an event of a watch.
 func eventType(name string) stream.EventType {
 	for t := stream.Reset; t <= stream.StatusChange; t++ {
 		if strings.EqualFold(t.String(), name) {

@@ -19,13 +19,13 @@ import (
 
 const (
 	heartbeat = 5 * time.Second
-	// patience is how long something may take that should come soon. It is only
-	// reached by what fails.
+	// patience is how long something may take that should come soon. Only
+	// failures reach it.
 	patience = time.Minute
 )
 
 // configuration has short times, so that all of them are reached often, and short
-// memories, so that they are full when the memory of the process is looked at.
+// histories, so that they are full when the memory of the process is measured.
 const configuration = `
 http: { listen: "%[1]s" }
 grpc: { listen: "%[6]s" }
@@ -84,7 +84,7 @@ func startGateway(t *testing.T, services, settings string) *gateway {
 	return g
 }
 
-// stop asks the program to end, which it must do without a word of an error.
+// stop asks the program to end, which it must do without logging an error.
 func (g *gateway) stop() error {
 	if err := g.Stop(); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (g *gateway) get(path string, read func(io.Reader) error) (status int, err 
 	return response.StatusCode, read(response.Body)
 }
 
-// condition is what the gateway says of a watch.
+// condition is what the gateway reports about a watch.
 type condition struct {
 	State, Epoch, Reason string
 	Revision             uint64 `json:",string"`
@@ -150,7 +150,7 @@ func (g *gateway) metrics() (m metrics, err error) {
 	return m, err
 }
 
-// sum adds up a metric over the labels that are not named.
+// sum adds up a metric over the labels that are not given.
 func (m metrics) sum(name string, labels ...string) (n float64) {
 	for key, value := range m {
 		if base, _, _ := strings.Cut(key, "{"); base == name && containsAll(key, labels) {

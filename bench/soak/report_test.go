@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// progress is one line on how it goes.
+// progress is one line on how the run is going.
 func (r *run) progress(c *crowd) string {
 	s, a := r.samples[len(r.samples)-1], c.last.Load()
 	perSecond, cpu := r.pace(r.samples[max(0, len(r.samples)-15):])
@@ -26,7 +26,7 @@ func (r *run) failures() int {
 	return r.tally.failed
 }
 
-// pace is how many events were sent in a second, and what that took of processors.
+// pace is how many events were sent in a second, and their processor time.
 func (r *run) pace(samples []sample) (perSecond, cores float64) {
 	if len(samples) < 2 {
 		return 0, 0
@@ -85,7 +85,7 @@ func (r *run) reportFaults(b *strings.Builder) {
 	}
 }
 
-// reportLevels leaves the first quarter out, in which history fills up.
+// reportLevels leaves out the first quarter, in which history fills up.
 func (r *run) reportLevels(b *strings.Builder) {
 	b.WriteString("\n| of the gateway | before | second quarter | third | fourth | after all have left |\n|---|---|---|---|---|---|\n")
 	quarter := len(r.samples) / 4

@@ -13,7 +13,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 )
 
-// run is one soak. Owned by the test's goroutine, but for what guards itself.
+// run is one soak. Owned by the test's goroutine, except for what guards itself.
 type run struct {
 	// Static after construction.
 	t           *testing.T
@@ -22,12 +22,12 @@ type run struct {
 	collections []*collection
 	tally       *tally
 
-	before, after  sample // nobody is there
+	before, after  sample // without subscribers
 	filled         int64  // changes before the subscribers came
 	samples        []sample
 	began, stopped time.Time
 	attendance     attendance // the crowd's, at the end
-	siege          *siege     // what came of the attacks
+	siege          *siege     // the outcomes of the attacks
 }
 
 // newRun starts everything but the subscribers.
@@ -57,7 +57,7 @@ func newRun(t *testing.T, p plan) *run {
 	return r
 }
 
-// settle looks at the gateway before anybody comes, while the upstreams change.
+// settle measures the gateway before any subscriber comes, while the upstreams change.
 func (r *run) settle() {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(r.t.Context())
@@ -71,7 +71,7 @@ func (r *run) settle() {
 	r.filled = r.changes()
 }
 
-// changes is how many there were at all upstreams.
+// changes is the number of changes at all upstreams.
 func (r *run) changes() (n int64) {
 	for _, c := range r.collections {
 		n += c.changes.Load()
@@ -88,9 +88,9 @@ func (r *run) write(ctx context.Context) *sync.WaitGroup {
 	return &writers
 }
 
-// rest waits until nobody is there and the gateway has done what that takes, and
-// looks. In a long run the collector has run twice meanwhile, which takes it a while:
-// to be asked makes hardly any garbage.
+// rest waits until all subscribers have left and the gateway has cleaned up, and
+// measures. In a long run the collector has run twice meanwhile, which takes it a
+// while: the measuring itself makes hardly any garbage.
 func (r *run) rest(done func(sample) bool) sample {
 	r.t.Helper()
 	first := r.look()
@@ -115,9 +115,9 @@ func (r *run) look() sample {
 	return s
 }
 
-// live lets everybody come and go, and everything fail, for the whole duration.
-// Then the faults end first, the writers next, and the subscribers arrive at what
-// the upstreams are at last.
+// live lets all subscribers come and go, and everything fail, for the whole
+// duration. Then the faults end first, the writers next, and the subscribers
+// arrive at the final state of the upstreams.
 func (r *run) live() {
 	r.t.Helper()
 	writing, stopWriting := context.WithCancel(r.t.Context())
@@ -208,7 +208,7 @@ func (r *run) arrive(g *guests) {
 	arriving.Wait()
 }
 
-// judge puts a connection through all checkers.
+// judge runs a connection through all checkers.
 func (r *run) judge(t *track, c *streamtest.Connection, settled bool) {
 	resets(c, r.tally.reset)
 	r.tally.judged.Add(1)
@@ -217,7 +217,7 @@ func (r *run) judge(t *track, c *streamtest.Connection, settled bool) {
 	}
 }
 
-// watchOver looks at the gateway again and again until ctx ends, and says how it goes.
+// watchOver measures the gateway repeatedly until ctx ends, and reports the progress.
 func (r *run) watchOver(ctx context.Context, c *crowd, stopped chan<- struct{}) {
 	defer close(stopped)
 	look := time.NewTicker(min(2*time.Second, r.plan.duration/10))
@@ -243,7 +243,7 @@ func (r *run) watchOver(ctx context.Context, c *crowd, stopped chan<- struct{}) 
 	}
 }
 
-// end looks at what is left, and ends the gateway.
+// end measures what is left, and ends the gateway.
 func (r *run) end() {
 	r.t.Helper()
 	r.after = r.rest(func(s sample) bool { return len(kept(r.before, s)) == 0 })

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// sample is what the gateway takes at a moment.
+// sample is the gateway's resource usage at a moment.
 type sample struct {
 	at          time.Time
 	subscribers int
 	pss         int64 // bytes
 	heap        int64 // bytes of the Go heap, garbage included
-	cached      int64 // bytes of it that are compressed events for whoever comes next, within a budget
+	cached      int64 // bytes of it that are compressed events for later subscribers, within a budget
 	goroutines  int
 	descriptors int
 	cpu         float64 // seconds so far
@@ -42,8 +42,8 @@ func (g *gateway) sample() (s sample, err error) {
 	return s, err
 }
 
-// pss is the proportional set size of a process: what it takes, with what it shares
-// divided by those who share it (proc(5), smaps_rollup).
+// pss is the proportional set size of a process: its memory, with shared memory
+// divided by the number of its users (proc(5), smaps_rollup).
 func pss(pid int) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
@@ -58,7 +58,7 @@ func pss(pid int) (int64, error) {
 	return 0, fmt.Errorf("/proc/%d/smaps_rollup has no line Pss", pid)
 }
 
-// most is the greatest of what samples say.
+// most is the maximum over samples.
 func most(samples []sample, of func(sample) int64) (n int64) {
 	for _, s := range samples {
 		n = max(n, of(s))
@@ -66,7 +66,7 @@ func most(samples []sample, of func(sample) int64) (n int64) {
 	return n
 }
 
-// level is the median of what samples say.
+// level is the median over samples.
 func level(samples []sample, of func(sample) int64) int64 {
 	if len(samples) == 0 {
 		return 0
@@ -84,7 +84,7 @@ var measures = []struct {
 	name  string
 	of    func(sample) int64
 	share float64 // of the level in the first half
-	more  int64   // and so much besides
+	more  int64   // plus this much
 }{
 	{"PSS", func(s sample) int64 { return s.pss }, 0.10, 16 << 20},
 	{"Go heap", func(s sample) int64 { return s.heap }, 0.15, 16 << 20},
@@ -92,8 +92,8 @@ var measures = []struct {
 	{"descriptors without subscribers", func(s sample) int64 { return int64(s.descriptors - s.subscribers) }, 0.10, 100},
 }
 
-// grown says what rose from the first half of the samples to the second. The
-// warm-up is no part of them.
+// grown reports what rose from the first half of the samples to the second.
+// The warm-up is not part of them.
 func grown(samples []sample) (out []string) {
 	half := len(samples) / 2
 	for _, m := range measures {
@@ -105,8 +105,8 @@ func grown(samples []sample) (out []string) {
 	return out
 }
 
-// kept says what the gateway still has of its subscribers after all have left,
-// beside what it had before they came.
+// kept reports what the gateway still holds for its subscribers after all have
+// left, compared with before they came.
 func kept(before, after sample) (out []string) {
 	check := func(name string, was, is, more int64) {
 		if is > was+more {

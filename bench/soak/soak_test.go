@@ -33,16 +33,16 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(realserver.Main(m))
 }
 
-// long says that the run is long enough to speak of memory: whatever grows to a
-// bound has grown to it in its first half.
+// long reports that the run is long enough to judge memory: anything that grows
+// to a bound has reached it in its first half.
 const long = 2 * time.Minute
 
-// plan is what the flags ask for.
+// plan is what the flags specify.
 type plan struct {
 	duration                  time.Duration
 	sampled, crowd, attackers int
 	rate                      int
-	between                   time.Duration // from one fault of an upstream to its next, about
+	between                   time.Duration // approximate time from one fault of an upstream to its next
 	progress                  time.Duration
 }
 

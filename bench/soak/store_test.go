@@ -14,7 +14,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 )
 
-// storeUpstream is a store behind a gRPC server. It knows no transaction of
+// storeUpstream is a store behind a gRPC server. It has no transactions of
 // several keys.
 type storeUpstream struct {
 	t      *testing.T
@@ -63,7 +63,7 @@ func (s *storeUpstream) listen() error {
 
 func (s *storeUpstream) address() string { return s.at }
 
-// kill ends the server; those who are connected see a reset.
+// kill ends the server; connected clients see a reset.
 func (s *storeUpstream) kill() {
 	if s.proxy != nil {
 		s.proxy.Refuse()

@@ -21,14 +21,14 @@ import (
 
 const (
 	replica = "the gateway"
-	// stalest is how old an id may be that somebody comes with.
+	// stalest is how old an id may be with which a subscriber comes.
 	stalest = 30 * time.Second
 	// longest is how long a sampled subscriber stays; one that stalls, half as long
 	// again.
 	longest = 50 * time.Second
 )
 
-// subscriber is one of whom every event is checked. Owned by its goroutine.
+// subscriber is one whose events are all checked. Owned by its goroutine.
 type subscriber struct {
 	// Static after construction.
 	run    *run
@@ -38,12 +38,12 @@ type subscriber struct {
 	gzip   bool
 	scale  float64 // of all times: a short run has short ones
 
-	old   *memory                     // some id of before
+	old   *memory                     // some earlier id
 	left  int                         // events until it leaves; -1: it does not
 	final map[string]streamtest.State // by watch; nil: before the end
 }
 
-// memory is an id, and what was held there.
+// memory is an id, and the state at that id.
 type memory struct {
 	given  time.Time
 	tracks []track
@@ -73,7 +73,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// chooseBegin decides what it comes with: mostly its last id.
+// chooseBegin decides which id it comes with: mostly its last one.
 func (s *subscriber) chooseBegin() {
 	switch n := rand.IntN(10); {
 	case n == 0 || s.oldest() > stalest:
@@ -98,7 +98,7 @@ func (s *subscriber) oldest() (age time.Duration) {
 	return age
 }
 
-// visit is one connection from its beginning to its end.
+// visit is one connection from its start to its end.
 func (s *subscriber) visit(ctx context.Context, v visit) {
 	for _, t := range s.tracks {
 		t.open(v.slow())
@@ -111,7 +111,7 @@ func (s *subscriber) visit(ctx context.Context, v visit) {
 	}
 }
 
-// follow connects and reads until the visit is over, or the stream.
+// follow connects and reads until the visit or the stream is over.
 func (s *subscriber) follow(ctx context.Context, v visit) error {
 	conn, err := net.Dial("tcp", s.run.gateway.http)
 	if err != nil {
@@ -182,7 +182,7 @@ func (s *subscriber) id() string {
 	return strings.Join(positions, ",")
 }
 
-// read takes in events until the stream ends.
+// read processes events until the stream ends.
 func (s *subscriber) read(events *frames) error {
 	goodbye := ""
 	for {
@@ -208,7 +208,7 @@ func (s *subscriber) read(events *frames) error {
 
 var errGoodbye = errors.New("goodbye")
 
-// take takes in one event, and its id.
+// take processes one event, and its id.
 func (s *subscriber) take(f frame) error {
 	if t := s.track(f.Watch); t != nil && f.Type != 0 {
 		t.hear(f.Event)
@@ -250,7 +250,7 @@ func (s *subscriber) track(watch string) *track {
 	return nil
 }
 
-// remember keeps the present id, to come back with it later.
+// remember stores the present id, to come back with it later.
 func (s *subscriber) remember() {
 	m := &memory{given: time.Now()}
 	for _, t := range s.tracks {
@@ -259,8 +259,8 @@ func (s *subscriber) remember() {
 	s.old = m
 }
 
-// converge comes once more with the last id, and stays until it holds what the
-// upstreams are.
+// converge comes once more with the last id, and stays until it holds the
+// state of the upstreams.
 func (s *subscriber) converge(ctx context.Context, final map[string]streamtest.State) error {
 	for _, t := range s.tracks {
 		t.open(false)
@@ -276,7 +276,8 @@ func (s *subscriber) converge(ctx context.Context, final map[string]streamtest.S
 	return nil
 }
 
-// arrived says whether it holds what the upstreams are at last, and has the id.
+// arrived reports whether it holds the final state of the upstreams, and has the
+// id.
 func (s *subscriber) arrived() bool {
 	for _, t := range s.tracks {
 		if len(t.since) > 0 || t.held.Diff(s.final[t.of.watch].Narrow(t.prefix)) != "" {

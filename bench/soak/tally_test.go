@@ -26,7 +26,7 @@ type tally struct {
 	failed   int
 }
 
-// faultTally is what came of one kind of fault.
+// faultTally is the outcome of one kind of fault.
 type faultTally struct {
 	times   int
 	lasted  time.Duration // all together
@@ -37,7 +37,7 @@ func newTally() *tally {
 	return &tally{ends: map[string]int{}, resets: map[string]int{}, faults: map[string]*faultTally{}, kinds: map[string]int{}}
 }
 
-// fail notes what must not be. All are counted, and some of each kind are kept: those
+// fail records a violation. All are counted, and some of each kind are kept: those
 // whose first line is the same.
 func (t *tally) fail(err error) {
 	if err == nil {
@@ -49,12 +49,12 @@ func (t *tally) fail(err error) {
 	t.failed++
 	if t.kinds[kind]++; t.kinds[kind] <= 2 && len(t.failures) < 20 {
 		t.failures = append(t.failures, err)
-		fmt.Fprintln(os.Stderr, "failure:", err) // now: a long run may not come to its end
+		fmt.Fprintln(os.Stderr, "failure:", err) // now: a long run may be aborted
 	}
 }
 
-// ended counts how a connection ended. One that reads at once must be ended as
-// planned, or with a goodbye.
+// ended counts how a connection ended. One that reads without delay must be
+// ended as planned, or with a goodbye.
 func (t *tally) ended(s *subscriber, v visit, err error) {
 	name := "cut off, since it did not read"
 	switch {
@@ -93,7 +93,7 @@ func (t *tally) fault(name string, lasted, recovered time.Duration) {
 	f.slowest = max(f.slowest, recovered)
 }
 
-// struck is how many faults there were.
+// struck is the number of faults so far.
 func (t *tally) struck() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -103,7 +103,7 @@ func (t *tally) struck() (n int) {
 	return n
 }
 
-// err returns what must not be.
+// err returns the violations.
 func (t *tally) err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,15 +18,15 @@ type track struct {
 
 	at    *stream.Position // that of the last id; nil: there is none
 	given time.Time        // when it came
-	held  streamtest.State // what was held there
+	held  streamtest.State // the state at that id
 	since []stream.Event   // what came after it
 
-	connection *streamtest.Connection // under way
-	pending    []stream.Event         // of the flush under way
+	connection *streamtest.Connection // current one
+	pending    []stream.Event         // of the current flush
 	began      time.Time              // of that
 }
 
-// open begins a connection from what is known.
+// open starts a connection from what is known.
 func (t *track) open(slow bool) {
 	c := &streamtest.Connection{Client: t.client, Replica: replica, Prefix: t.prefix, Slow: slow, Opened: time.Now()}
 	if t.at != nil {
@@ -39,7 +39,7 @@ func (t *track) open(slow bool) {
 	t.connection, t.pending = c, nil
 }
 
-// state is what is held now.
+// state is the state that is held now.
 func (t *track) state() streamtest.State {
 	s := t.held.Clone()
 	for _, e := range t.since {
@@ -48,10 +48,10 @@ func (t *track) state() streamtest.State {
 	return s
 }
 
-// hear takes in an event.
+// hear processes an event.
 func (t *track) hear(e stream.Event) {
 	if own(e) {
-		t.connection.Slow = true // whoever is told so does not get everything at once
+		t.connection.Slow = true // a subscriber with this status does not get everything at once
 	} else {
 		t.of.said.hear(e)
 	}
@@ -65,14 +65,14 @@ func (t *track) hear(e stream.Event) {
 	}
 }
 
-// own says whether an event is a status of this subscriber, and says nothing of the
+// own reports whether an event is a status of this subscriber, and not of the
 // watch: it is too slow, or waits until the snapshots of others have been sent.
 func own(e stream.Event) bool {
 	return e.Type == stream.StatusChange &&
 		(e.State == stream.CatchingUp || strings.HasPrefix(e.Reason, "the snapshot waits for its turn"))
 }
 
-// pass takes in an id.
+// pass processes an id.
 func (t *track) pass(p stream.Position) {
 	if t.at != nil && *t.at == p && len(t.pending) == 0 {
 		return
@@ -91,7 +91,7 @@ func (t *track) flush(m *streamtest.Mark, cut bool) {
 	c := t.connection
 	c.Flushes = append(c.Flushes, streamtest.Flush{
 		Order: len(c.Flushes) + 1, At: t.began, Events: t.pending, Mark: m, Cut: cut,
-		// There is one replica, so that nothing is ahead of it; how much it
+		// There is one replica, so nothing is ahead of it; how much it
 		// remembers cannot be seen from here.
 		Head: ^uint64(0), Horizon: ^uint64(0),
 	})
@@ -99,7 +99,7 @@ func (t *track) flush(m *streamtest.Mark, cut bool) {
 }
 
 // close ends the connection: it was cut off, or it is still open at the end of
-// everything.
+// the run.
 func (t *track) close(open bool) *streamtest.Connection {
 	c := t.connection
 	if len(t.pending) > 0 {
@@ -113,10 +113,10 @@ func (t *track) close(open bool) *streamtest.Connection {
 	return c
 }
 
-// forget makes the next connection begin from nothing.
+// forget makes the next connection start from nothing.
 func (t *track) forget() { t.at, t.held, t.since = nil, streamtest.State{}, nil }
 
-// judge puts a connection through all checkers. With final it must have arrived
+// judge runs a connection through all checkers. With final it must have arrived
 // there.
 func (t *track) judge(c *streamtest.Connection, settled bool) error {
 	t.of.noted()

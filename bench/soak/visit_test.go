@@ -15,18 +15,18 @@ type visit struct {
 	events int           // after which it leaves; -1: it stays
 	reads  time.Duration // between two stalls; 0: it does not stall
 	stalls time.Duration
-	narrow bool // a receive buffer as small as the system has it
+	narrow bool // a receive buffer of the system's minimum size
 	abrupt bool // it leaves by a reset
 }
 
-// slow says that it does not read at once.
+// slow reports that it does not read without delay.
 func (v visit) slow() bool { return v.reads > 0 || v.narrow }
 
 func (s *subscriber) planVisit() visit {
 	v := visit{stay: s.upTo(longest), events: -1, abrupt: rand.IntN(2) == 0}
 	switch rand.IntN(4) {
 	case 0:
-		v.events = rand.IntN(400) // often in the middle of a snapshot
+		v.events = rand.IntN(400) // often during a snapshot
 	case 1:
 		// The sockets hold more than a MiB, which takes a while to be filled.
 		v.reads, v.stalls = s.upTo(5*time.Second)+time.Millisecond, s.upTo(longest)
@@ -37,7 +37,7 @@ func (s *subscriber) planVisit() visit {
 }
 
 // visitor is a connection that stalls as planned, and ends as planned. Owned by the
-// goroutine that reads, but for the end of its context.
+// goroutine that reads, except for the end of its context.
 type visitor struct {
 	conn    *net.TCPConn
 	ctx     context.Context
@@ -51,7 +51,7 @@ type visitor struct {
 func newVisitor(ctx context.Context, conn *net.TCPConn, v visit) *visitor {
 	g := &visitor{conn: conn, visit: v, closes: time.Now().Add(v.stay)}
 	if v.narrow {
-		conn.SetReadBuffer(1) // the system makes the least of it that it can
+		conn.SetReadBuffer(1) // the system makes it as small as it can
 	}
 	g.ctx, g.cancel = context.WithDeadline(ctx, g.closes)
 	g.unwatch = context.AfterFunc(g.ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })

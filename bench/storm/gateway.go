@@ -56,8 +56,8 @@ func (g *gatewayProcess) line() (string, error) {
 	return g.out.Text(), nil
 }
 
-// tell gives the gateway an order, and returns the position from before it was
-// carried out, once it was.
+// tell gives the gateway an order, waits until it is carried out, and returns
+// the position from before.
 func (g *gatewayProcess) tell(order string, n int) (string, error) {
 	if _, err := fmt.Fprintln(g.in, order, n); err != nil {
 		return "", err
@@ -68,7 +68,7 @@ func (g *gatewayProcess) tell(order string, n int) (string, error) {
 // stop ends the gateway, by the end of its orders.
 func (g *gatewayProcess) stop() {
 	g.in.Close()
-	_ = g.cmd.Wait() // what it had to say stands in its log
+	_ = g.cmd.Wait() // its messages are in its log
 }
 
 // storm is the watch, and the source of it.
@@ -79,7 +79,8 @@ type storm struct {
 	revision uint64
 }
 
-// serve is the gateway: it obeys what it reads until there is no more.
+// serve is the gateway: it obeys the orders that it reads until there are no
+// more.
 func serve(p plan, profile string) error {
 	s := &storm{plan: p, orders: make(chan func(stream.Sink) error)}
 	registry := stream.NewRegistry()
@@ -107,7 +108,7 @@ func serve(p plan, profile string) error {
 	for changed := w.Changed(); w.Status().State != stream.InSync; changed = w.Changed() {
 		<-changed
 	}
-	debug.FreeOSMemory() // what loading took
+	debug.FreeOSMemory() // memory used by loading
 	if profile != "" {
 		f, err := os.Create(profile)
 		if err != nil {

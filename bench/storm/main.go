@@ -1,7 +1,8 @@
 // Command storm measures what it costs a gateway, in a process of its own, when very
 // many subscribers come at once: with a position from before some changes, with no
-// position, without ever reading, or because the revision order of their watch has changed under them. It
-// prints a line for each. Linux only; run it on a quiet machine.
+// position, without ever reading, or because the revision order of their watch has
+// changed while they were connected. It prints a line for each. Linux only; run it on a
+// quiet machine.
 package main
 
 import (
@@ -75,7 +76,7 @@ func request(position string) []byte {
 	return load.With(r, "Last-Event-ID", position)
 }
 
-// connect lets all come at once.
+// connect makes all subscribers come at once.
 func (p plan) connect(g *gatewayProcess, position string) error {
 	c, err := load.New(load.Options{Address: g.address, Done: []byte(`"type":"end_of_snapshot"`)})
 	if err != nil {
@@ -93,7 +94,7 @@ func (p plan) connect(g *gatewayProcess, position string) error {
 	return nil
 }
 
-// stall lets all come and not read, and then one more who does.
+// stall makes all come and not read, and then one more that does.
 func (p plan) stall(g *gatewayProcess) error {
 	c, err := load.New(load.Options{Address: g.address, Done: []byte(`"type":"end_of_snapshot"`)})
 	if err != nil {
@@ -125,7 +126,7 @@ func (p plan) stall(g *gatewayProcess) error {
 	return nil
 }
 
-// change gives all who are there another revision order.
+// change gives all connected subscribers another revision order.
 func (p plan) change(g *gatewayProcess) error {
 	c, err := load.New(load.Options{Address: g.address, Marker: []byte(`"type":"end_of_snapshot"`), Done: []byte(`"reason":"epoch_changed"`)})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/bench/load"
 )
 
-// measurement is of the time since it began.
+// measurement is of the time since it started.
 type measurement struct {
 	began           time.Time
 	pid             int
@@ -30,7 +30,7 @@ func measureFrom(g *gatewayProcess) *measurement {
 	return m
 }
 
-// sample looks at the memory, at most ten times a second.
+// sample measures the memory, at most ten times a second.
 func (m *measurement) sample() {
 	if time.Since(m.lastLook) < 100*time.Millisecond {
 		return

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// events sends three events and stays. The ID goes on from the last one.
+// events sends three events and stays. The ids continue after the last one.
 func events(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get("Last-Event-ID") + "."
 	for range 3 {
@@ -104,7 +104,7 @@ func awaitEvents(t *testing.T, l *Loader, want uint64) {
 	}
 }
 
-// TestErrorsComeBack: what goes wrong there is known here.
+// TestErrorsComeBack: an error in the child is reported here.
 func TestErrorsComeBack(t *testing.T) {
 	t.Setenv(serving, "1")
 	if l, err := Start(t.Context(), os.Args[0], Options{Address: "nonsense"}); err == nil {

@@ -19,7 +19,7 @@ type Loader struct {
 	calls *rpc.Client
 }
 
-// Options are those of load.Options that go through a pipe.
+// Options are those of load.Options that can be sent through a pipe.
 type Options struct {
 	Address             string
 	Marker, Done, Stamp []byte
@@ -29,7 +29,7 @@ type Options struct {
 	Keep int
 }
 
-// Latency is what the sampled connections have seen.
+// Latency is what the sampled connections measured.
 type Latency struct {
 	Count         uint64
 	P50, P99, Max time.Duration
@@ -94,19 +94,19 @@ func (l *Loader) Stats() (s load.Stats, err error) {
 	return s, err
 }
 
-// Latency returns what was seen since the last call.
+// Latency returns the measurements since the last call.
 func (l *Loader) Latency() (out Latency, err error) {
 	err = l.call("Latency", false, &out)
 	return out, err
 }
 
-// Times says when connections were done.
+// Times returns when connections were done.
 func (l *Loader) Times() (t Times, err error) {
 	err = l.call("Times", false, &t)
 	return t, err
 }
 
-// Kept returns the bytes that Options.Keep asked for.
+// Kept returns the bytes that Options.Keep requested.
 func (l *Loader) Kept() (b []byte, err error) {
 	err = l.call("Kept", false, &b)
 	return b, err

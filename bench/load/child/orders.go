@@ -7,11 +7,11 @@ import (
 	"github.com/watchtide/watchtide/bench/load"
 )
 
-// Orders are what a Loader asks for, in the form that net/rpc wants. Static after
+// Orders are a Loader's orders, in the form that net/rpc requires. Static after
 // construction.
 type Orders struct{ loop *loop }
 
-// none is an argument that says nothing: gob does not carry empty structs.
+// none is an empty argument: gob does not transmit empty structs.
 type none = bool
 
 // OpenOrder is for Open.
@@ -107,7 +107,7 @@ func (s *Orders) Times(_ none, out *Times) error {
 	})
 }
 
-// Kept returns what was kept of connection 0.
+// Kept returns the recorded bytes of connection 0.
 func (s *Orders) Kept(_ none, out *[]byte) error {
 	return s.loop.do(func(l *loop) error {
 		*out = slices.Clone(l.kept)

@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/bench/load"
 )
 
-// Serve carries out what is ordered until in ends.
+// Serve carries out orders until in ends.
 func Serve(in io.ReadCloser, out io.WriteCloser) error {
 	o := &Orders{loop: &loop{orders: make(chan order), ended: make(chan struct{})}}
 	server := rpc.NewServer()
@@ -26,7 +26,7 @@ func Serve(in io.ReadCloser, out io.WriteCloser) error {
 // loop owns the Client: orders are carried out between two polls.
 type loop struct {
 	orders chan order
-	ended  chan struct{} // closed when nobody orders any more
+	ended  chan struct{} // closed when no more orders can come
 	client *load.Client  // nil until New
 	kept   []byte
 }

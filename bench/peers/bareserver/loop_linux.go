@@ -15,19 +15,19 @@ import (
 	"github.com/watchtide/watchtide/bench/peers/feed"
 )
 
-// loop has everything; one thread owns it.
+// loop has all the state; one thread owns it.
 type loop struct {
 	poll, listener int
 	in             *feed.Reader
 	batch          bool
 	subscribers    []int32
 	frames         []byte // the events of a publish, encoded
-	ends           []int  // where each of them ends
+	ends           []int  // the end of each of them
 }
 
 func run(batch bool) error {
 	runtime.LockOSThread()
-	debug.SetGCPercent(-1) // a publish is all that is allocated
+	debug.SetGCPercent(-1) // only a publish allocates
 	debug.SetMemoryLimit(64 << 20)
 	l := &loop{in: feed.NewReader(os.Stdin, os.Stdout), batch: batch}
 	if err := l.listen(); err != nil {
@@ -102,7 +102,7 @@ func (l *loop) accept() error {
 
 var head = []byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: hello\n\n")
 
-// hear takes the first bytes of a connection for a request, and its end for an
+// hear treats the first bytes of a connection as a request, and its end as an
 // end.
 func (l *loop) hear(fd int32) error {
 	var request [4096]byte
@@ -157,7 +157,7 @@ func (l *loop) encode(events [][]byte) {
 	}
 }
 
-// deliver is what the bench is about.
+// deliver is what the bench measures.
 func (l *loop) deliver(b []byte) {
 	for _, fd := range l.subscribers {
 		n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
@@ -175,7 +175,7 @@ func written(n uintptr, errno syscall.Errno) int {
 }
 
 // write waits for a subscriber whose socket is full: that is the back-pressure.
-// One that is gone is closed when its end is heard.
+// One that is gone is closed when its end is read.
 func write(fd int32, b []byte) {
 	for len(b) > 0 {
 		n, err := unix.Write(int(fd), b)

@@ -4,7 +4,7 @@
 //
 // A frame is the number of events and then, for each, its length and its bytes;
 // numbers have four bytes, least significant first. The answer is one byte: the
-// server has taken the publish.
+// server has accepted the publish.
 package feed
 
 import (
@@ -14,11 +14,11 @@ import (
 	"io"
 )
 
-// limit is the most events of a frame, and the most bytes of an event: what is
-// larger is not a frame.
+// limit is the most events of a frame, and the most bytes of an event:
+// anything larger is not a frame.
 const limit = 1 << 24
 
-// Writer is the end of the bench. It belongs to one goroutine.
+// Writer is the bench's end. It belongs to one goroutine.
 type Writer struct {
 	frames  io.Writer
 	answers io.Reader
@@ -53,7 +53,7 @@ func Append(b []byte, events [][]byte) []byte {
 	return b
 }
 
-// Reader is the end of the server. It belongs to one goroutine.
+// Reader is the server's end. It belongs to one goroutine.
 type Reader struct {
 	frames  *bufio.Reader
 	answers io.Writer
@@ -65,9 +65,9 @@ func NewReader(frames io.Reader, answers io.Writer) *Reader {
 	return &Reader{frames: bufio.NewReaderSize(frames, 64<<10), answers: answers}
 }
 
-// Next returns the events of the next publish; the bytes are the caller's, the
-// slice of them is valid until the next call. At the end of the input the error
-// is io.EOF.
+// Next returns the events of the next publish; the bytes belong to the caller,
+// the slice of them is valid until the next call. At the end of the input the
+// error is io.EOF.
 func (r *Reader) Next() ([][]byte, error) {
 	n, err := r.number()
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *Reader) Next() ([][]byte, error) {
 	return r.events, nil
 }
 
-// Answer says that the last publish was taken.
+// Answer confirms that the last publish was accepted.
 func (r *Reader) Answer() error {
 	_, err := r.answers.Write([]byte{1})
 	return err
@@ -106,7 +106,7 @@ func (r *Reader) number() (uint32, error) {
 	return n, nil
 }
 
-// unexpected turns an end inside of a frame into an error that says so.
+// unexpected converts an end inside a frame to an error that reports it.
 func unexpected(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

@@ -41,7 +41,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestCutFrames: an end inside of a frame is an error, and not the end.
+// TestCutFrames: an end inside a frame is an error, and not the end.
 func TestCutFrames(t *testing.T) {
 	whole := Append(nil, [][]byte{[]byte("one"), []byte("two")})
 	for n := range whole[1:] {
@@ -52,8 +52,8 @@ func TestCutFrames(t *testing.T) {
 	}
 }
 
-// FuzzNext: whatever comes, the reader neither panics nor asks for memory that
-// no frame needs.
+// FuzzNext: whatever the input, the reader neither panics nor requests memory
+// that no frame needs.
 func FuzzNext(f *testing.F) {
 	f.Add(Append(nil, [][]byte{[]byte(`{"at":1}`), nil}))
 	f.Add([]byte{255, 255, 255, 255})

@@ -24,7 +24,7 @@ type call struct {
 	over   <-chan struct{}
 }
 
-// ahead is how many events a call may be behind before it delays the others.
+// ahead is how many events a call may lag before it delays the others.
 const ahead = 64
 
 func newHub() *hub { return &hub{calls: map[*call]struct{}{}} }
@@ -34,7 +34,7 @@ func (h *hub) WatchList(_ *api.WatchListRequest, out grpc.ServerStreamingServer[
 	c := &call{events: make(chan *api.WatchListResponse, ahead), over: out.Context().Done()}
 	h.join(c)
 	defer h.leave(c)
-	// The head of the HTTP response leaves with the first message only.
+	// The head of the HTTP response is sent only with the first message.
 	if err := out.Send(&api.WatchListResponse{Event: &api.WatchListResponse_Status{Status: &api.Status{State: "in_sync"}}}); err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (h *hub) publish(event []byte) {
 }
 
 // message makes an upsert of an event. grpc-gateway writes the value in base64, as
-// any field of bytes, so that the time in it cannot be read by who measures: it is
+// any field of bytes, so that the load generator cannot read the time in it: it is
 // the revision too.
 func message(event []byte) *api.WatchListResponse {
 	return &api.WatchListResponse{Event: &api.WatchListResponse_Upsert{Upsert: &api.Upsert{

@@ -9,7 +9,7 @@ import (
 // publisher.
 const room = 256
 
-// hub knows the subscribers.
+// hub holds the subscribers.
 type hub struct {
 	mu          sync.RWMutex
 	subscribers map[*subscriber]bool

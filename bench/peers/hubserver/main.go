@@ -1,6 +1,6 @@
-// Command hubserver is an event server as one writes it by hand: a channel for
-// each subscriber, and a handler that writes and flushes each event. A full
-// channel holds up the publisher, so that nothing is lost. It ends with its input.
+// Command hubserver is a typical handwritten event server: a channel for each
+// subscriber, and a handler that writes and flushes each event. A full channel
+// holds up the publisher, so that nothing is lost. It ends with its input.
 package main
 
 import (
@@ -39,7 +39,7 @@ func run(resources, size int) error {
 	return h.publish(feed.NewReader(os.Stdin, os.Stdout))
 }
 
-// encoded is a snapshot whose events need only be written, one by one.
+// encoded is a snapshot whose events only have to be written, one by one.
 type encoded [][]byte
 
 func snapshot(resources, size int) encoded {
@@ -65,7 +65,8 @@ func frame(data []byte) []byte {
 	return append(append([]byte("event: upsert\ndata: "), data...), "\n\n"...)
 }
 
-// publish hands on what is fed, and answers when every subscriber has room for it.
+// publish passes on what is fed, and answers when every subscriber has room for
+// it.
 func (h *hub) publish(in *feed.Reader) error {
 	for {
 		events, err := in.Next()

@@ -1,6 +1,6 @@
 // Command r3labsserver serves what it reads from its standard input to the
-// subscribers of a server of github.com/r3labs/sse, set up as its documentation
-// says. It ends with its input.
+// subscribers of a server of github.com/r3labs/sse, set up according to its
+// documentation. It ends with its input.
 package main
 
 import (
@@ -32,7 +32,7 @@ func run() error {
 		return err
 	}
 	server := sse.New()
-	server.AutoReplay = false // it would keep every event for ever
+	server.AutoReplay = false // it would keep every event forever
 	server.CreateStream(stream)
 	mux := http.NewServeMux()
 	mux.Handle("/events", server)
@@ -41,8 +41,8 @@ func run() error {
 	return publish(server, feed.NewReader(os.Stdin, os.Stdout))
 }
 
-// publish hands on what is fed. Publish waits while the server's buffer is full,
-// and so does the answer.
+// publish passes on what is fed. Publish waits while the server's buffer is
+// full, and so does the answer.
 func publish(server *sse.Server, in *feed.Reader) error {
 	for {
 		events, err := in.Next()
