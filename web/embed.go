@@ -1,13 +1,13 @@
 // Package web is the dashboard at /, embedded into the binary as web/dashboard
 // was built into page/. The built files are committed, so that Go alone gives a
-// complete binary; CI builds them again and compares.
+// complete binary; CI rebuilds and compares them.
 //
-// The page asks nobody but the server that it came from, and only by relative
+// The page contacts only the server that it came from, and only by relative
 // URLs, so that it also works behind a proxy that serves the gateway under a
 // path, provided that the path of the page ends in a slash.
 //
 // The files are embedded rather than read from a disk, so that the binary is all
-// there is to deploy, and the page always fits the server that it talks to.
+// there is to deploy, and the page always matches its server.
 package web
 
 import (

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// policy lets the page load and ask only what its own origin serves, and lets no
-// text become code: there is no inline script or style, and Trusted Types refuse
+// policy lets the page load and request only what its own origin serves, and lets no
+// text become code: there is no inline script or style, and Trusted Types reject
 // every innerHTML, and every script but the dashboard's own worker (Content Security
 // Policy Level 3).
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
@@ -24,7 +24,8 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"require-trusted-types-for 'script'; trusted-types watchtide-worker"
 
 // Paths returns every path that Handler serves, sorted: "/" and the assets. They
-// are exact, so that whoever mounts them keeps the answer to all other paths.
+// are exact, so that the caller that mounts them keeps the answer to all other
+// paths.
 func Paths() []string {
 	return slices.Sorted(maps.Keys(served))
 }
@@ -42,10 +43,11 @@ func Handler() http.Handler {
 		h.Set("Content-Security-Policy", policy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
-		// Asked for anew each time, and answered with 304 while it is the same:
-		// after an upgrade nobody runs the old page against the new server.
+		// Requested again each time, and answered with 304 while it is
+		// unchanged: after an upgrade no browser runs the old page against the
+		// new server.
 		h.Set("Cache-Control", "no-cache")
-		h.Add("Vary", "Accept-Encoding") // beside what the gateway says of Origin
+		h.Add("Vary", "Accept-Encoding") // beside what the gateway sets for Origin
 		content, tag := f.content, f.tag
 		if zipped := f.zipped(); zipped != nil && acceptsGzip(r.Header) {
 			content, tag = zipped, strings.TrimSuffix(tag, `"`)+`-gzip"`
@@ -61,7 +63,7 @@ type file struct {
 	name    string
 	content []byte
 	tag     string        // ETag: a hash of the content
-	zipped  func() []byte // the content through gzip; nil if that is not smaller
+	zipped  func() []byte // the content through gzip; nil if that saves too little
 }
 
 // served are the files by their path in the URL. Static after construction.
@@ -94,7 +96,7 @@ func pathOf(name string) string {
 	return "/" + name
 }
 
-// zip returns nil if it does not pay.
+// zip returns nil if it saves less than a tenth.
 func zip(content []byte) []byte {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -109,8 +111,8 @@ func zip(content []byte) []byte {
 	return b.Bytes()
 }
 
-// acceptsGzip says whether a client takes gzip as browsers say it: one that says
-// how gladly (q) gets the plain file.
+// acceptsGzip reports whether a client accepts gzip in the form that browsers
+// send: one that gives a quality (q) gets the plain file.
 func acceptsGzip(h http.Header) bool {
 	for field := range strings.SplitSeq(h.Get("Accept-Encoding"), ",") {
 		if strings.TrimSpace(field) == "gzip" {

@@ -37,7 +37,7 @@ var (
 	// under which a proxy serves the page. A namespace is a name, not a URL.
 	namespace = regexp.MustCompile(`xmlns(:\w+)?="[^"]*"`)
 	absolute  = regexp.MustCompile(`(?i)\b(https?|wss?|ftp|data|blob|javascript):|["'(=]\s*//\w`)
-	// A reference that begins at the root of the host.
+	// A reference that starts at the root of the host.
 	rooted = regexp.MustCompile(`(?i)(src|href|action)\s*=\s*["']?/|url\(\s*["']?/|(from|import|fetch\(|EventSource\()\s*["'` + "`" + `]/`)
 	// What the policy forbids: code or style in the page, and text as markup.
 	inline = regexp.MustCompile(`(?is)<style|\sstyle\s*=|<[a-z][^>]*\son\w+\s*=|<script(?:[^>]*)>\s*[^<\s]|<script(?:\s+(?:type|async|defer)[^>\s]*)*\s*>`)
@@ -91,7 +91,7 @@ func TestNothingIsInline(t *testing.T) {
 	}
 }
 
-// TestTheseTestsCanFail shows each pattern what it must catch, and what not.
+// TestTheseTestsCanFail shows each pattern what it must match, and what not.
 func TestTheseTestsCanFail(t *testing.T) {
 	for _, c := range []struct {
 		pattern *regexp.Regexp
@@ -121,12 +121,13 @@ func TestTheseTestsCanFail(t *testing.T) {
 	}
 }
 
-// TestEveryReferenceExists: what the page loads and what its modules import is
-// embedded, and nothing is that is not used.
+// TestEveryReferenceExists: everything that the page loads and its modules
+// import is embedded, and everything embedded is used.
 func TestEveryReferenceExists(t *testing.T) {
 	files := texts(t)
 	used := map[string]bool{"index.html": true}
-	// In the bundle as it reads behind the page, or beside the file itself (a worker).
+	// In the bundle as referenced from the page, or beside the file itself (a
+	// worker).
 	reference := regexp.MustCompile("[\"'`](?:\\./)?(assets/[\\w.-]+)[\"'`]|new URL\\([\"'`](?:\\./)?([\\w-][\\w.-]*\\.\\w+)[\"'`]")
 	for name, text := range files {
 		for _, m := range reference.FindAllStringSubmatch(text, -1) {

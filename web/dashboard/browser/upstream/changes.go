@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// changes are what happens to the rows of one watch.
+// changes are the changes to the rows of one watch.
 type changes struct {
 	// Static after construction.
 	server *server
@@ -23,8 +23,7 @@ type changes struct {
 	stopped chan struct{}
 }
 
-// fill writes rows, each over what may have been there. The watch begins, be it
-// empty.
+// fill writes rows, replacing earlier ones. The watch starts even with no rows.
 func (s *server) fill(ctx context.Context, watch string, rows, bytes int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +41,7 @@ func (s *server) fill(ctx context.Context, watch string, rows, bytes int) error 
 	return nil
 }
 
-// change lets so many rows of a filled watch change in a second; 0: none.
+// change changes so many rows of a filled watch in a second; 0: none.
 func (s *server) change(watch string, perSecond int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +60,7 @@ func (s *server) change(watch string, perSecond int) error {
 	return nil
 }
 
-// halt returns when nothing changes any more.
+// halt returns when nothing changes any longer.
 func (c *changes) halt() {
 	if c.stop == nil {
 		return
@@ -71,8 +70,8 @@ func (c *changes) halt() {
 	c.stop = nil
 }
 
-// run makes as many changes as are due, a hundred times in a second, so that a
-// machine that is busy makes them late but not fewer.
+// run makes as many changes as are due, a hundred times a second, so that a
+// busy machine makes them late but not fewer.
 func (c *changes) run(ctx context.Context, perSecond int) {
 	defer close(c.stopped)
 	ticks := time.NewTicker(10 * time.Millisecond)
@@ -88,7 +87,7 @@ func (c *changes) run(ctx context.Context, perSecond int) {
 		for ; c.made < due; c.made++ {
 			const step = 7919 // prime, so that every row has its turn
 			if err := c.put(ctx, (c.made+1)*step%c.rows, c.made+1); err != nil {
-				return // stopped: the store is in memory and refuses nothing else
+				return // stopped: the store is in memory and rejects nothing else
 			}
 		}
 	}

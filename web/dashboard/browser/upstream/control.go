@@ -7,15 +7,15 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// order is the body of every request; each reads what it needs of it.
+// order is the body of every request; each handler reads what it needs of it.
 type order struct {
 	Watch string          `json:"watch"`
 	Key   string          `json:"key"`
 	Value json.RawMessage `json:"value"`
-	// Rows is how many resources there shall be, each of Bytes bytes.
+	// Rows is the number of resources, each of Bytes bytes.
 	Rows  int `json:"rows"`
 	Bytes int `json:"bytes"`
-	// PerSecond is how many of them shall change.
+	// PerSecond is how many of them change.
 	PerSecond int `json:"per_second"`
 }
 

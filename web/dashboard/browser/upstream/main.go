@@ -1,9 +1,9 @@
 // Command upstream is what the gateway follows in the browser scenarios: a gRPC
 // server with watches of any size, which changes them at any rate, and which can
-// be taken away and brought back with all that it holds.
+// be stopped and restarted with all its data.
 //
 // It prints one line of JSON with its two addresses, takes orders over HTTP (see
-// control), and ends when its standard input does: whoever started it is gone.
+// control), and ends when its standard input does: its parent is gone.
 package main
 
 import (

@@ -36,14 +36,14 @@ func newServer() (*server, error) {
 	return s, nil
 }
 
-// serve is called with s.mu held, or before anybody else knows s.
+// serve is called with s.mu held, or before s is shared.
 func (s *server) serve(listener net.Listener) {
 	s.grpc = grpc.NewServer()
 	pb.RegisterWatchServiceServer(s.grpc, s.store)
 	go s.grpc.Serve(listener)
 }
 
-// leave cuts every stream, and lets nobody connect.
+// leave cuts every stream, and rejects new connections.
 func (s *server) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *server) leave() {
 	}
 }
 
-// comeBack ends what leave began.
+// comeBack undoes leave.
 func (s *server) comeBack() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
