@@ -31,8 +31,8 @@ var demoTypes = []resourceType{
 	{"demo", "v2", "Album", &pbdemov2.Album{}, namespaceScope},
 }
 
-// register makes a type known to a registry of Consul's. By reflection, since
-// the package that names the registry's types is internal to Consul.
+// register registers a type with a registry of Consul's. It uses reflection,
+// since the package that names the registry's types is internal to Consul.
 func register(registry any, t resourceType) {
 	call := reflect.ValueOf(registry).MethodByName("Register")
 	r := reflect.New(call.Type().In(0)).Elem()

@@ -1,5 +1,5 @@
-// Command etcd is the real etcd server, as tests start it: on a port of this
-// machine, and with what they need to break it.
+// Command etcd is the real etcd server, as tests start it: on a local port,
+// and with the options that they need to break it.
 //
 // It prints "ready <host:port>" once it serves clients, and ends at SIGTERM or
 // when its standard input ends.

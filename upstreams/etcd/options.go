@@ -39,15 +39,15 @@ func (o *options) define(f *flag.FlagSet) {
 	f.Uint64Var(&o.bump, "bump", 0, "by how much the revision of what is restored is raised; all below counts as compacted")
 }
 
-// config turns the flags into what etcd takes. Nothing is synced to disk: the
-// machine under a test does not lose power.
+// config converts the flags to etcd's configuration. Nothing is synced to
+// disk: the machine under a test does not lose power.
 func (o *options) config() (*embed.Config, error) {
 	c := embed.NewConfig()
 	c.Name, c.Dir, c.InitialClusterToken = o.name, filepath.Join(o.data, "member.etcd"), o.token
 	c.LogLevel, c.UnsafeNoFsync, c.BcryptCost = "error", true, 4
 	c.AuthTokenTTL = o.tokenTTL
 	c.TickMs, c.ElectionMs = 50, 500
-	c.StrictReconfigCheck = false // members of a test need not have proved themselves
+	c.StrictReconfigCheck = false // members of a test need not have been stable for long
 	scheme := "http"
 	if o.cert != "" {
 		scheme = "https"
@@ -72,8 +72,8 @@ func (o *options) members() string {
 	return fmt.Sprintf("%s=http://%s", o.name, o.peer)
 }
 
-// restore makes the data directory of a snapshot, as "etcdutl snapshot restore"
-// does.
+// restore creates the data directory from a snapshot, as "etcdutl snapshot
+// restore" does.
 func (o *options) restore() error {
 	target := filepath.Join(o.data, "member.etcd")
 	if _, err := os.Stat(target); o.snapshot == "" || err == nil {

@@ -13,12 +13,12 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
-// access knows who may do what. A client is whoever its bearer token names: the
-// file tokens in the data folder has a line "<token> <user>" for each, and is
-// read at each request, so that tests can take a token away.
+// access decides who may do what. A client is identified by its bearer token:
+// the file tokens in the data directory has a line "<token> <user>" for each,
+// and is read at each request, so that tests can revoke a token.
 //
 //   - admin may do everything;
-//   - reader may list and watch what is not of this server itself;
+//   - reader may list and watch what does not belong to this server itself;
 //   - anybody else may do nothing.
 //
 // Without the file, "admin" is the token of admin.
@@ -26,10 +26,10 @@ type access struct {
 	tokens string
 }
 
-// known is the group of those whom the file names.
+// known is the group of the users in the file.
 const known = "known"
 
-// guard puts it in the place of what asks the cluster. The server itself has a
+// guard replaces the check that asks the cluster. The server itself has a
 // token too, by which it calls itself.
 func (a access) guard(c *genericapiserver.Config) {
 	inner, allowed := c.Authentication.Authenticator, c.Authorization.Authorizer

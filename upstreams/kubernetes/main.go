@@ -1,12 +1,12 @@
 // Command kubernetes runs the API server of custom resources, that of
 // k8s.io/apiextensions-apiserver, with an etcd of its own, for the tests of a
 // source that follows Kubernetes. It is the code that serves custom resources in
-// every cluster. There is no core API in it: no pods, and no namespaces, although
+// every cluster. It has no core API: no pods, and no namespaces, although
 // namespaced resources may be in any namespace.
 //
-// It prints "ready <address> <file with its certificate>"; the file stands in the
-// data folder's folder certificates. Clients say who they
-// are by a bearer token: see [access].
+// It prints "ready <address> <file with its certificate>"; the file is in the
+// directory certificates of the data directory. Clients authenticate with a
+// bearer token: see [access].
 package main
 
 import (
@@ -79,8 +79,8 @@ func run(s settings) error {
 	})
 }
 
-// startEtcd returns once it serves. Nothing is flushed to the disk, since a kill
-// of the process leaves the system's cache alone.
+// startEtcd returns once etcd serves. Nothing is flushed to the disk, since
+// killing the process leaves the system's cache intact.
 func startEtcd(dir string) (*embed.Etcd, error) {
 	c := embed.NewConfig()
 	c.Dir, c.LogLevel, c.UnsafeNoFsync = dir, "error", true

@@ -18,12 +18,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// certificate is the name of the server's pair of files, which it makes for
-// itself once and finds again after a restart.
+// certificate is the name of the server's pair of files, which it creates
+// once and finds again after a restart.
 const certificate = "apiserver"
 
-// nowhere is the cluster that the server would ask who somebody is, if it were
-// part of one. It is never asked.
+// nowhere is the cluster that the server would ask to authenticate clients, if
+// it were part of one. It is never asked.
 const nowhere = `
 apiVersion: v1
 kind: Config
@@ -38,9 +38,9 @@ type server struct {
 	generic *genericapiserver.GenericAPIServer
 }
 
-// newServer configures the server as its own test fixtures do, but for the
-// address and the certificate, which a restart finds again, and for who may do
-// what.
+// newServer configures the server as its own test fixtures do, except for the
+// address and the certificate, which a restart finds again, and for the
+// permissions.
 func newServer(s settings, l net.Listener, etcd net.Addr) (*server, error) {
 	kubeconfig := filepath.Join(s.data, "nowhere.yaml")
 	if err := os.WriteFile(kubeconfig, []byte(nowhere), 0o600); err != nil {
@@ -104,8 +104,8 @@ func build(o *options.CustomResourceDefinitionsServerOptions, a access) (*server
 	return &server{api.GenericAPIServer}, nil
 }
 
-// run serves until ctx ends. ready is called once the server says that it is
-// healthy; /readyz would wait for namespaces, which there are none of here.
+// run serves until ctx ends. ready is called once the server reports itself
+// healthy; /readyz would wait for namespaces, which do not exist here.
 func (s *server) run(ctx context.Context, ready func()) error {
 	client, err := rest.HTTPClientFor(s.generic.LoopbackClientConfig)
 	if err != nil {

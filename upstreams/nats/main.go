@@ -2,7 +2,7 @@
 // and pause it.
 //
 // It prints "ready <address>", and ends at SIGTERM or when its standard input
-// ends. What JetStream holds is in the folder of -data, and is found again there.
+// ends. JetStream's data is in the directory of -data, and is found again there.
 package main
 
 import (
@@ -67,7 +67,8 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// options are those of the file, if there is one, with those of the flags.
+// options are those of the file, if there is one, overridden by those of the
+// flags.
 func options() (*server.Options, error) {
 	host, port, err := net.SplitHostPort(*listen)
 	if err != nil {
