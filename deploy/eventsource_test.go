@@ -16,8 +16,8 @@ import (
 
 // eventSource is a client with the rules of a browser's EventSource: it comes back,
 // with the last id, after the end of a stream and after an error of the network. An
-// answer other than 200, or of another type, ends it for good. It applies events when
-// an id comes, and writes down what it received.
+// answer other than 200, or of another type, ends it permanently. It applies events
+// when an id comes, and records what it received.
 type eventSource struct {
 	// Static after construction.
 	name    string
@@ -25,7 +25,7 @@ type eventSource struct {
 	client  *http.Client
 	history *streamtest.History
 
-	// Atomic.
+	// of all flushes of the history
 	order *atomic.Int64 // of all flushes of the history
 	asOf  atomic.Uint64 // revision of the last id
 	cuts  atomic.Int64  // ends without a goodbye
@@ -71,7 +71,7 @@ func (c *eventSource) connect(ctx context.Context) sseclient.Ending {
 	c.opened++
 	c.pending = nil
 	c.connection = &streamtest.Connection{
-		// The client does not know at which replica it is.
+		// The client does not know which replica it is connected to.
 		Client: c.name, Replica: fmt.Sprintf("that of connection %d of %s", c.opened, c.name), Slow: true,
 		From: c.mark, Opened: time.Now(),
 	}
@@ -119,7 +119,7 @@ func (c *eventSource) receive(e sseclient.Event) error {
 func (c *eventSource) flush(mark *streamtest.Mark, cut bool) {
 	c.connection.Flushes = append(c.connection.Flushes, streamtest.Flush{
 		Order: int(c.order.Add(1)), At: time.Now(), Events: c.pending, Mark: mark, Cut: cut,
-		// What these were at the replica is not known here.
+		// The values at the replica are not known here.
 		Head: 0, Horizon: ^uint64(0),
 	})
 	c.pending = nil

@@ -1,5 +1,5 @@
-// Package deploy_test checks the manifests of this folder against the code that
-// they run: they are documentation that people apply without reading it.
+// Package deploy_test checks the manifests of this directory against the code
+// that they run: they are documentation that people apply without reading it.
 package deploy_test
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// object is what the tests read of a Kubernetes object; nothing else.
+// object is the part of a Kubernetes object that the tests read.
 type object struct {
 	Kind     string `yaml:"kind"`
 	Metadata struct {
@@ -188,7 +188,8 @@ func TestProbesAskWhatExists(t *testing.T) {
 	}
 }
 
-// TestGracePeriodCoversTheDrain: what Kubernetes kills has not said goodbye.
+// TestGracePeriodCoversTheDrain: a pod that Kubernetes kills has not sent its
+// goodbyes.
 func TestGracePeriodCoversTheDrain(t *testing.T) {
 	cfg := configuration(t).Stream
 	if cfg.DrainDelay <= 0 || cfg.Drain <= 0 || cfg.WriteTimeout <= 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
-// startNginx runs the installed nginx with nginx.conf of this folder, in front of
-// replicas at these addresses, and returns the address where it listens.
+// startNginx runs the installed nginx with nginx.conf of this directory, in front
+// of replicas at these addresses, and returns the address where it listens.
 func startNginx(t *testing.T, replicas ...string) string {
 	t.Helper()
 	program, address := realserver.Installed(t, "nginx"), realserver.FreeAddress(t)
@@ -40,7 +40,8 @@ http {
 	return address
 }
 
-// site is nginx.conf with other addresses: its line of one replica once for each.
+// site is nginx.conf with other addresses: its line for one replica is repeated
+// for each.
 func site(t *testing.T, address string, replicas []string) string {
 	t.Helper()
 	raw, err := os.ReadFile("nginx.conf")

@@ -15,8 +15,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/loopback"
 )
 
-// patience is how long a test waits for what must happen. No test waits for so long
-// unless it fails.
+// patience is how long a test waits for what must happen. Only failing tests wait
+// that long.
 const patience = time.Minute
 
 // backend is an upstream that all replicas of a gateway follow, and that changes all
@@ -55,7 +55,7 @@ func (b *backend) commit(writes ...streamtest.Write) {
 	}
 }
 
-// replica is a gateway with an address that stays its own while it is restarted.
+// replica is a gateway whose address stays its own while it is restarted.
 type replica struct {
 	t       *testing.T
 	backend *backend

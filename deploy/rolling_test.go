@@ -57,7 +57,8 @@ func TestRollingRestartBehindNginx(t *testing.T) {
 	t.Logf("%d connections of %d clients, up to revision %d", connections, clients, b.Revision())
 }
 
-// writeMuch changes the upstream all the time, until the function is called.
+// writeMuch changes the upstream all the time, until the returned function is
+// called.
 func (b *backend) writeMuch() (stop func()) {
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -1,5 +1,5 @@
 // Package docs_test checks the documentation against the code: configurations
-// are loaded, code is that of the examples, links lead somewhere.
+// load, code is that of the examples, links have a target.
 package docs_test
 
 import (
@@ -54,7 +54,7 @@ func pages(t *testing.T) map[string]string {
 
 var fence = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
 
-// blocks returns what stands in the fenced blocks of a language.
+// blocks returns the contents of the fenced blocks of a language.
 func blocks(page, language string) (out []string) {
 	for _, m := range fence.FindAllStringSubmatch(page, -1) {
 		if m[1] == language {
@@ -65,7 +65,7 @@ func blocks(page, language string) (out []string) {
 }
 
 // TestConfigurationsLoad loads every configuration that is shown, with the loader
-// of serve. What is shown of Kubernetes' own language must be YAML.
+// of serve. Kubernetes manifests must be valid YAML.
 func TestConfigurationsLoad(t *testing.T) {
 	env := config.Environment{Getenv: func(string) (string, bool) { return "example", true }, ReadFile: namedFiles(t)}
 	loaded := 0
@@ -93,7 +93,7 @@ func TestConfigurationsLoad(t *testing.T) {
 }
 
 // knownKeys reads the keys that the loader knows from its own tables: maps from a
-// key to what reads it.
+// key to its reader.
 func knownKeys(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../cmd/gateway/config/decode*.go")
@@ -122,8 +122,9 @@ func knownKeys(t *testing.T) []string {
 
 var row = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]*) \\|")
 
-// TestEveryKeyIsDescribed: what the loader knows is in the reference, in a table
-// or as a word of its own, and every table speaks of keys that it knows.
+// TestEveryKeyIsDescribed: each key of the loader is in the reference, in a
+// table or as a word of its own, and every table lists only keys that the loader
+// knows.
 func TestEveryKeyIsDescribed(t *testing.T) {
 	page := pages(t)[configuration]
 	known := knownKeys(t)
@@ -143,7 +144,7 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 }
 
 // TestDefaults compares the defaults of the reference with those of the code,
-// where the code tells them.
+// where the code exposes them.
 func TestDefaults(t *testing.T) {
 	defaults := map[string][]string{}
 	for _, m := range row.FindAllStringSubmatch(pages(t)[configuration], -1) {
@@ -172,7 +173,7 @@ func TestDefaults(t *testing.T) {
 }
 
 // TestCodeIsThatOfTheExamples: Go code in a guide is code that runs with the
-// tests, or the contract as it stands.
+// tests, or the literal contract.
 func TestCodeIsThatOfTheExamples(t *testing.T) {
 	var code strings.Builder
 	for _, name := range []string{"../stream/example_test.go", "../gateway/example_test.go", "../stream/source.go"} {

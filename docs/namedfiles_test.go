@@ -15,7 +15,7 @@ import (
 
 // namedFiles returns a reader of the files that configurations in the
 // documentation name: a certificate or a key, by the ending of the name, else a
-// secret. They all lie where readers have theirs, and not here.
+// secret. They exist on the reader's machine, and not here.
 func namedFiles(t *testing.T) func(name string) ([]byte, error) {
 	t.Helper()
 	certificate, key := selfSigned(t)
