@@ -1,5 +1,6 @@
-// Package watchtide_test holds the tests of the repository's structure: who may
-// import whom, where documentation stands, and what the code must not say.
+// Package watchtide_test holds the tests of the repository's structure:
+// permitted imports, where documentation belongs, and what the code must not
+// contain.
 package watchtide_test
 
 import (
@@ -21,7 +22,7 @@ import (
 
 const module = "github.com/watchtide/watchtide"
 
-// imports says which packages of this repository a package may import, tests
+// imports lists which packages of this repository a package may import, tests
 // aside. The first pattern that matches a package counts, so the table is to be
 // read from the top. DESIGN.md draws the same picture.
 var imports = []struct {
@@ -85,7 +86,7 @@ func TestImportDirection(t *testing.T) {
 	}
 }
 
-// TestTestKitStaysInTests: nothing that is shipped carries the test kit.
+// TestTestKitStaysInTests: shipped packages do not import the test kit.
 func TestTestKitStaysInTests(t *testing.T) {
 	const kit = "stream/streamtest"
 	for _, p := range ours(t) {
@@ -101,7 +102,7 @@ func TestTestKitStaysInTests(t *testing.T) {
 }
 
 // TestStreamNeedsOnlyTheStandardLibrary, and of it no transport, not even
-// through something else.
+// indirectly.
 func TestStreamNeedsOnlyTheStandardLibrary(t *testing.T) {
 	packages := list(t, ".", "-deps", "-json=ImportPath,Standard,Deps", "./stream")
 	standard := map[string]bool{}
@@ -122,9 +123,9 @@ func TestStreamNeedsOnlyTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// TestEveryPackageHasOneDoc: exactly one file of a package says what the package
-// is for, or the sentence that a reader sees is a matter of file names.
-// Generated files do not count: generators write what they like.
+// TestEveryPackageHasOneDoc: exactly one file of a package describes its
+// purpose, or file names would decide which sentence a reader sees. Generated
+// files do not count: generators write what they like.
 func TestEveryPackageHasOneDoc(t *testing.T) {
 	docs, names := map[string][]string{}, map[string]string{}
 	for _, f := range code(t) {
@@ -145,7 +146,7 @@ func TestEveryPackageHasOneDoc(t *testing.T) {
 	}
 }
 
-// checkDoc wants the sentence that go doc shows in lists.
+// checkDoc requires the sentence that go doc shows in lists.
 func checkDoc(t *testing.T, f file) {
 	t.Helper()
 	want := "Package " + f.syntax.Name.Name + " "
@@ -158,7 +159,8 @@ func checkDoc(t *testing.T, f file) {
 	}
 }
 
-// TestPackageNamesSaySomething: such a name attracts whatever has no home.
+// TestPackageNamesSaySomething: a meaningless name attracts whatever has no
+// home.
 func TestPackageNamesSaySomething(t *testing.T) {
 	empty := []string{"util", "utils", "common", "helper", "helpers", "types", "models", "pkg", "misc", "shared", "base"}
 	for _, f := range code(t) {
@@ -170,8 +172,8 @@ func TestPackageNamesSaySomething(t *testing.T) {
 	}
 }
 
-// TestOnlyIngestStartsGoroutines: one writer per log is a promise that nobody
-// can keep who does not know who runs what. DESIGN.md names the places.
+// TestOnlyIngestStartsGoroutines: one writer per log is a promise that can
+// only be kept if it is known who runs what. DESIGN.md names the places.
 func TestOnlyIngestStartsGoroutines(t *testing.T) {
 	allowed := []string{"stream/ingest.go"}
 	for _, f := range code(t) {
@@ -202,8 +204,8 @@ func startsGoroutine(n ast.Node) string {
 	return ""
 }
 
-// TestNobodySleeps: whoever sleeps can neither be cancelled nor woken. (Tests
-// may, inside testing/synctest, where it costs nothing.)
+// TestNobodySleeps: a sleeping goroutine can neither be cancelled nor woken.
+// (Tests may sleep, inside testing/synctest, where it costs nothing.)
 func TestNobodySleeps(t *testing.T) {
 	for _, f := range code(t) {
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
@@ -221,7 +223,7 @@ func isIdent(e ast.Expr, name string) bool {
 }
 
 // TestTheseTestsCanFail shows each matcher something that it must catch, so that
-// a slip in this file does not make all of the above pass for ever.
+// a slip in this file does not make all of the above pass forever.
 func TestTheseTestsCanFail(t *testing.T) {
 	for _, c := range []struct {
 		of, imported string
@@ -301,7 +303,7 @@ func ours(t *testing.T) (out []pkg) {
 	return out
 }
 
-// list runs go list; with -deps, dependencies come before what needs them.
+// list runs go list; with -deps, dependencies come before their importers.
 func list(t *testing.T, dir string, arguments ...string) (out []pkg) {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"list"}, arguments...)...)
