@@ -1,4 +1,4 @@
-# Watchtide: everything that is done by hand or by CI is a target here.
+# Watchtide: every task, by hand or in CI, is a target here.
 # Needs Go, git, make, and gcc for the race detector. Tools are pinned in tools/.
 
 SHELL         := /bin/bash
@@ -14,11 +14,11 @@ DURATION    ?= 30m
 SUBSCRIBERS ?= 10000
 ATTACKERS   ?= 30
 
-# Every module of the repository, the main one last: its results end the output.
+# Every module of the repository, the main one last, so that its results end the output.
 MODULES := $(sort $(patsubst ./%/go.mod,%,$(shell find . -mindepth 2 -name node_modules -prune -o -mindepth 2 -name go.mod -print))) .
 
-# The real servers that sources are tested against; heavy, so each is a module of
-# its own. FULL_CONSUL are those that only WATCHTIDE_FULL_CONSUL=1 asks for.
+# The real servers that sources are tested against; they are heavy, so each is a
+# module of its own. FULL_CONSUL are used only with WATCHTIDE_FULL_CONSUL=1.
 FULL_CONSUL := upstreams/consul upstreams/consul119
 SERVERS     := $(filter-out $(if $(WATCHTIDE_FULL_CONSUL),,$(FULL_CONSUL)),$(filter upstreams/%,$(MODULES)))
 OURS        := $(filter-out upstreams/%,$(MODULES))
@@ -49,12 +49,12 @@ test: servers ## run all tests with the race detector, in random order (WATCHTID
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory client dashboard-check browser; \
 	else echo "==> web: not tested, npm is missing: install Node 20 or newer" >&2; fi
 
-# How many histories are played, and the seed of the first (0: by the clock).
+# The number of histories, and the seed of the first (0: by the clock).
 N    ?= 100000
 SEED ?= 0
 
 .PHONY: histories
-histories: ## play random histories through trees of gateways, through all checkers (N=100000, SEED=1: from this seed on)
+histories: ## run random histories through trees of gateways and all checkers (N=100000, SEED=1: from this seed on)
 	$(GO) test -count 1 -timeout 0 -run '^TestHistories$$' -v ./stream/histories -args -histories $(N) -seed $(SEED)
 
 .PHONY: client
@@ -71,25 +71,25 @@ dashboard-check: ## check and test the dashboard, and fail if web/page is stale
 	@echo "==> web/dashboard" >&2
 	@cd web/dashboard && $(NPM_CI) && npm run --silent check
 
-# Debian's, or what CHROMIUM names.
+# Debian's browser, or the one named by CHROMIUM.
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome | head -n 1)
 BROWSER   = cd web/dashboard/browser && CHROMIUM=$(CHROMIUM)
 
 .PHONY: browser
-browser: ## play the scenarios of the dashboard in a real browser (needs chromium, and nginx for some)
+browser: ## run the scenarios of the dashboard in a real browser (needs chromium, and nginx for some)
 	@echo "==> web/dashboard/browser" >&2
 	@if [ -z "$(CHROMIUM)" ]; then echo "==> web/dashboard/browser: NOT TESTED, chromium is missing: apt-get install chromium" >&2; \
 	else $(MAKE) --no-print-directory browser-modules && $(BROWSER) npm test --silent; fi
 
 .PHONY: screenshots
-screenshots: browser-modules ## photograph every page of the dashboard into docs/images (needs chromium; smaller with pngquant)
+screenshots: browser-modules ## take screenshots of every page of the dashboard into docs/images (needs chromium; smaller with pngquant)
 	@$(BROWSER) npm run --silent screenshots
 
 .PHONY: bench-browser
 bench-browser: browser-modules ## measure the dashboard beside a naive page in a real browser; about five minutes
 	@$(BROWSER) npm run --silent bench
 
-# What the scenarios import: their own modules, and the built client.
+# The scenarios import their own modules, and the built client.
 .PHONY: browser-modules
 browser-modules:
 	@[ -d web/client/node_modules ] || (cd web/client && $(NPM_CI))
@@ -137,12 +137,12 @@ bench-sources: servers ## measure every source beside its client library and pri
 	awk -f stream/streamtest/figures/table.awk profile/sources.txt
 
 .PHONY: soak
-soak: servers ## let a gateway live under subscribers that behave badly and upstreams that fail (DURATION=30m, SUBSCRIBERS=10000, ATTACKERS=30 of them)
+soak: servers ## run a gateway under misbehaving subscribers and failing upstreams (DURATION=30m, SUBSCRIBERS=10000, ATTACKERS=30 of them)
 	@mkdir -p profile
 	$(GO) test -count 1 -timeout 0 -run '^TestSoak$$' -v ./bench/soak -args -duration $(DURATION) -subscribers $(SUBSCRIBERS) -attackers $(ATTACKERS) -report $(CURDIR)/profile/soak.md
 
 .PHONY: reliability
-reliability: servers ## put every source through every fault and print the table of docs/reliability.md
+reliability: servers ## subject every source to every fault and print the table of docs/reliability.md
 	@mkdir -p profile
 	@packages=$$(grep -l 'faults\.Run(' stream/*source/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); status=0; \
 	$(GO) test -count 1 -p 1 -timeout 20m -run '^TestFaults' -v $$packages > profile/reliability.txt 2>&1 || status=$$?; \
@@ -169,7 +169,7 @@ lint-modules:
 	@for m in $(OURS); do echo "==> $$m: go mod tidy" >&2; (cd "$$m" && $(GO) mod tidy -diff); done
 
 .PHONY: generate
-generate: ## make the generated files anew (OUT=dir: somewhere else)
+generate: ## regenerate the generated files (OUT=dir: into another directory)
 	$(BUF) generate ../openapi --template ../openapi/buf.gen.yaml -o $(OUT)
 	@tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; mkdir -p $(OUT)/openapi; set -x; \
 	cd tools; $(GO) tool buf generate ../openapi --template ../openapi/buf.gen.openapi.yaml -o "$$tmp"; \
@@ -185,5 +185,5 @@ check-generated: ## fail if a generated file is stale
 	echo "generated files are fresh" >&2
 
 .PHONY: clean
-clean: ## remove what was built
+clean: ## remove build output
 	rm -rf bin profile coverage.out
