@@ -39,16 +39,16 @@ var (
 	absolute  = regexp.MustCompile(`(?i)\b(https?|wss?|ftp|data|blob|javascript):|["'(=]\s*//\w`)
 	// A reference that starts at the root of the host.
 	rooted = regexp.MustCompile(`(?i)(src|href|action)\s*=\s*["']?/|url\(\s*["']?/|(from|import|fetch\(|EventSource\()\s*["'` + "`" + `]/`)
-	// What the policy forbids: code or style in the page, and text as markup.
+	// Forbidden by the policy: code or style in the page, and text as markup.
 	inline = regexp.MustCompile(`(?is)<style|\sstyle\s*=|<[a-z][^>]*\son\w+\s*=|<script(?:[^>]*)>\s*[^<\s]|<script(?:\s+(?:type|async|defer)[^>\s]*)*\s*>`)
 	markup = regexp.MustCompile(`(inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\(|new Function|createContextualFragment|setHTMLUnsafe|srcdoc|\.style\b|cssText`)
 )
 
-// built says whether a file is the bundle, of which most is not ours: whether it
-// keeps the policy shows in a browser (dashboard/browser).
+// built reports whether a file is the bundle, most of which is third-party code:
+// browser tests show whether it keeps the policy (dashboard/browser).
 func built(name string) bool { return path.Ext(name) == ".js" || path.Ext(name) == ".txt" }
 
-// known are the URLs in the bundle that nobody asks for: namespaces, and where
+// known are the URLs in the bundle that are never requested: namespaces, and where
 // React explains its errors.
 var known = regexp.MustCompile(`http://www\.w3\.org/[\w/]+|https://react\.dev/errors/`)
 

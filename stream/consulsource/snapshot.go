@@ -28,7 +28,7 @@ func (f *follower) listedAll() {
 	}
 }
 
-// snapshot commits the first list, merged with what the watch has told meanwhile.
+// snapshot commits the first list, merged with what the watch has sent meanwhile.
 func (f *follower) snapshot(l listing) error {
 	f.named = l.cluster != ""
 	if f.source.epochs.enter(l.cluster) {

@@ -28,7 +28,7 @@ type reader struct {
 	known  *known
 	number uint64 // of the last delivery
 	at     uint64 // sequence of the last message
-	floor  uint64 // nothing up to here will come any more
+	floor  uint64 // nothing up to here will come any longer
 	live   bool   // something was committed
 	dirty  bool   // something is to be committed
 	whole  bool   // of a snapshot: the server was asked what came while it was read

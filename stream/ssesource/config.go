@@ -107,7 +107,7 @@ func ValidHeaderName(name string) bool {
 	return name != ""
 }
 
-// validHeaderValue says whether a text is one line that can be sent.
+// validHeaderValue reports whether a text is one line that can be sent.
 func validHeaderValue(text string) bool {
 	for i := range len(text) {
 		if text[i] < ' ' && text[i] != '\t' || text[i] == 0x7f {
@@ -117,13 +117,13 @@ func validHeaderValue(text string) bool {
 	return text != ""
 }
 
-// client makes what requests are made with. It keeps to the URL: a redirect could
+// client returns the client for requests. It follows no redirects, which could
 // send credentials elsewhere.
 func (c *Config) client() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = c.TLS
 	transport.ReadBufferSize = 64 << 10
-	// A connection for each request: what is left of one that stalled may be as
+	// A connection for each request: a connection whose stream stalled may be as
 	// dead as the stream.
 	transport.DisableKeepAlives = true
 	if c.network != nil {
