@@ -1,6 +1,5 @@
-// Package watchtide_test holds the tests of the repository's structure:
-// permitted imports, where documentation belongs, and what the code must not
-// contain.
+// Package watchtide_test holds the tests of the repository's structure: permitted
+// imports, where documentation belongs, and what the code must not contain.
 package watchtide_test
 
 import (
@@ -159,8 +158,7 @@ func checkDoc(t *testing.T, f file) {
 	}
 }
 
-// TestPackageNamesSaySomething: a meaningless name attracts whatever has no
-// home.
+// TestPackageNamesSaySomething: a meaningless name attracts whatever has no home.
 func TestPackageNamesSaySomething(t *testing.T) {
 	empty := []string{"util", "utils", "common", "helper", "helpers", "types", "models", "pkg", "misc", "shared", "base"}
 	for _, f := range code(t) {

@@ -122,9 +122,8 @@ func knownKeys(t *testing.T) []string {
 
 var row = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]*) \\|")
 
-// TestEveryKeyIsDescribed: each key of the loader is in the reference, in a
-// table or as a word of its own, and every table lists only keys that the loader
-// knows.
+// TestEveryKeyIsDescribed: each key of the loader is in the reference, in a table
+// or as a word of its own, and every table lists only keys that the loader knows.
 func TestEveryKeyIsDescribed(t *testing.T) {
 	page := pages(t)[configuration]
 	known := knownKeys(t)

@@ -43,9 +43,8 @@ func Handler() http.Handler {
 		h.Set("Content-Security-Policy", policy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
-		// Requested again each time, and answered with 304 while it is
-		// unchanged: after an upgrade no browser runs the old page against the
-		// new server.
+		// Requested again each time, and answered with 304 while it is unchanged:
+		// after an upgrade no browser runs the old page against the new server.
 		h.Set("Cache-Control", "no-cache")
 		h.Add("Vary", "Accept-Encoding") // beside what the gateway sets for Origin
 		content, tag := f.content, f.tag

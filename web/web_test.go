@@ -126,8 +126,7 @@ func TestTheseTestsCanFail(t *testing.T) {
 func TestEveryReferenceExists(t *testing.T) {
 	files := texts(t)
 	used := map[string]bool{"index.html": true}
-	// In the bundle as referenced from the page, or beside the file itself (a
-	// worker).
+	// In the bundle as referenced from the page, or beside the file itself (a worker).
 	reference := regexp.MustCompile("[\"'`](?:\\./)?(assets/[\\w.-]+)[\"'`]|new URL\\([\"'`](?:\\./)?([\\w-][\\w.-]*\\.\\w+)[\"'`]")
 	for name, text := range files {
 		for _, m := range reference.FindAllStringSubmatch(text, -1) {

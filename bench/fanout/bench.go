@@ -26,8 +26,7 @@ type bench struct {
 	missing []string
 	failed  []string // which of the other servers failed under load, and why
 	began   time.Time
-	// again is false in the first run: parts that wait for minutes run only
-	// once.
+	// again is false in the first run: parts that wait for minutes run only once.
 	again bool
 }
 

@@ -109,8 +109,7 @@ func (b *bout) warmUp(ctx context.Context) error {
 const (
 	// glance is how often the load generator is polled.
 	glance = 2 * time.Millisecond
-	// standstill is the time without any delivery after which no more are
-	// expected.
+	// standstill is the time without any delivery after which no more are expected.
 	standstill = 2 * time.Second
 )
 

@@ -112,8 +112,7 @@ func (b *bout) atRate(ctx context.Context) error {
 	return nil
 }
 
-// paced publishes on schedule, whatever the result, and waits for late
-// deliveries.
+// paced publishes on schedule, whatever the result, and waits for late deliveries.
 func (b *bout) paced(ctx context.Context, size int) (load figures, err error) {
 	n := int(b.plan.seconds.Seconds() * float64(b.plan.rate))
 	return b.phase(ctx, func(*progress) (int, error) {
@@ -129,8 +128,7 @@ func (b *bout) paced(ctx context.Context, size int) (load figures, err error) {
 	})
 }
 
-// flatOut publishes as fast as the server accepts it, one event at a time and
-// ten.
+// flatOut publishes as fast as the server accepts it, one event at a time and ten.
 func (b *bout) flatOut(ctx context.Context) error {
 	for _, each := range []int{1, 10} {
 		f, err := b.phase(ctx, func(p *progress) (int, error) { return b.ahead(ctx, p, each) })
@@ -143,8 +141,7 @@ func (b *bout) flatOut(ctx context.Context) error {
 }
 
 // ahead publishes, and waits whenever it is a window ahead of the mean
-// subscriber. If nothing arrives for too long, the missing events are
-// given up.
+// subscriber. If nothing arrives for too long, the missing events are given up.
 func (b *bout) ahead(ctx context.Context, p *progress, each int) (published int, err error) {
 	got := uint64(0) // as of the last poll: only when there is no room
 	for began := time.Now(); time.Since(began) < b.plan.seconds; published += each {

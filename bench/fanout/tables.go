@@ -70,8 +70,7 @@ func (b *bench) stormColumns() (out []column) {
 	return out
 }
 
-// table prints the rows of servers with results, and the columns with any
-// values.
+// table prints the rows of servers with results, and the columns with any values.
 func (b *bench) table(w io.Writer, title string, columns []column) {
 	var filled []column
 	for _, c := range columns {

@@ -25,8 +25,7 @@ type options struct {
 }
 
 func main() {
-	// To tell allocations apart they must be sampled: the hot path allocates
-	// little.
+	// To tell allocations apart they must be sampled: the hot path allocates little.
 	runtime.MemProfileRate = 4 << 10
 	var o options
 	flag.IntVar(&o.subscribers, "subscribers", 10_000, "how many subscribers get live events")

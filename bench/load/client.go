@@ -226,8 +226,7 @@ func (c *Client) Stats() Stats { return c.stats }
 // value between two measurements.
 func (c *Client) Latency() *Histogram { return &c.latency }
 
-// Len is the number of connections that Connect has started, including closed
-// ones.
+// Len is the number of connections that Connect has started, including closed ones.
 func (c *Client) Len() int { return len(c.conns) }
 
 // Events returns how many events a connection has received.

@@ -7,8 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFraming: the body is found, whatever its chunks and however they are
-// read.
+// TestFraming: the body is found, whatever its chunks and however they are read.
 func TestFraming(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		chunks := rapid.SliceOf(rapid.StringMatching(`[a-f0-9\r\n]{1,40}`)).Draw(t, "chunks")

@@ -8,8 +8,7 @@ type Options struct {
 	// Marker occurs once in each event to be counted. One whose first byte is
 	// rare in the stream, such as a line feed, is found fastest.
 	Marker []byte
-	// Done marks the end of what a subscriber waits for, for instance its
-	// snapshot.
+	// Done marks the end of what a subscriber waits for, for instance its snapshot.
 	Done []byte
 	// EndIsDone treats the end of the response as Done, and not as a loss.
 	EndIsDone bool

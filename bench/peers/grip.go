@@ -7,8 +7,7 @@ import (
 	"net/http"
 )
 
-// hold is the origin. It answers each request once, and is not involved
-// afterwards.
+// hold is the origin. It answers each request once, and is not involved afterwards.
 func hold(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Grip-Hold", "stream")

@@ -52,8 +52,7 @@ type Server struct {
 	// Marker occurs once in each delivered event, and nowhere else in a stream.
 	// One that begins with a line feed is found fastest.
 	Marker []byte
-	// Stamp precedes the time in each delivered event; nil: "at": as it was
-	// published.
+	// Stamp precedes the time in each delivered event; nil: "at": as it was published.
 	Stamp []byte
 	// InFlight is how many requests may wait for their answers at the same time,
 	// if the server refuses more; 0: there is no limit.
@@ -72,10 +71,9 @@ type Server struct {
 	// the upstream counts them; nil if it follows none.
 	Upstreams func() int
 	// Publish is one publish of one or more events, each a JSON object of
-	// Options.EventBytes with a member "at":<unix nanoseconds>. It returns once
-	// the server has accepted the events, which is where its back-pressure, if it
-	// has any, takes effect. It retains none of the bytes. Nil: it serves
-	// snapshots only.
+	// Options.EventBytes with a member "at":<unix nanoseconds>. It returns once the
+	// server has accepted the events, which is where its back-pressure, if it has any,
+	// takes effect. It retains none of the bytes. Nil: it serves snapshots only.
 	Publish func(events [][]byte) error
 	// Stop ends the processes and waits until they are gone.
 	Stop func() error

@@ -30,8 +30,7 @@ func pushpinPrograms(dir, address string) [][]string {
 		{"zurl", "--config=" + filepath.Join(dir, "zurl.conf")},
 		{
 			"condure", "--listen=" + address + ",stream", "--zclient-stream=ipc://" + dir + "/condure",
-			// Debian's number: a worker without room left ends with all its
-			// connections.
+			// Debian's number: a worker without room left ends with all its connections.
 			fmt.Sprint("--workers=", runtime.NumCPU()), "--stream-maxconn=50000",
 		},
 		{"pushpin-proxy", config},

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestResourceValue: JSON of the requested size, and as compressible as
-// documented.
+// TestResourceValue: JSON of the requested size, and as compressible as documented.
 func TestResourceValue(t *testing.T) {
 	var small bytes.Buffer
 	w := gzip.NewWriter(&small)

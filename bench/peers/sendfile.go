@@ -8,10 +8,9 @@ import (
 	"path/filepath"
 )
 
-// sendfile is nginx that answers with a file of the resources of a snapshot, as
-// the gateway sends them. The kernel copies from its cache to the sockets: a
-// server that renders, or has it only in memory, can hardly be cheaper. No
-// event follows.
+// sendfile is nginx that answers with a file of the resources of a snapshot, as the
+// gateway sends them. The kernel copies from its cache to the sockets: a server
+// that renders, or has it only in memory, can hardly be cheaper. No event follows.
 func sendfile() Peer { return Peer{Name: "nginx, sendfile", Start: startSendfile} }
 
 func startSendfile(ctx context.Context, o Options) (*Server, error) {

@@ -73,8 +73,7 @@ func (r *run) suffer(ctx context.Context, c *collection) error {
 	}
 }
 
-// strike applies one fault, and waits until it is over and the watch has
-// recovered.
+// strike applies one fault, and waits until it is over and the watch has recovered.
 func (r *run) strike(ctx context.Context, c *collection, f fault) error {
 	began := time.Now()
 	if err := r.happen(ctx, c, f); err != nil {

@@ -79,8 +79,7 @@ type storm struct {
 	revision uint64
 }
 
-// serve is the gateway: it obeys the orders that it reads until there are no
-// more.
+// serve is the gateway: it obeys the orders that it reads until there are no more.
 func serve(p plan, profile string) error {
 	s := &storm{plan: p, orders: make(chan func(stream.Sink) error)}
 	registry := stream.NewRegistry()

@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// certificate makes a self-signed certificate for gateway.test and 127.0.0.1,
-// and returns the names of its files, and the pool with which a client trusts
-// it.
+// certificate makes a self-signed certificate for gateway.test and 127.0.0.1, and
+// returns the names of its files, and the pool with which a client trusts it.
 func certificate(t *testing.T) (cert, key string, client *tls.Config) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

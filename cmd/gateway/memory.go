@@ -9,11 +9,10 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/cgroup"
 )
 
-// limitMemory tells the runtime how much memory the container allows, less a
-// tenth for what the runtime does not count: then the collector works harder
-// before the kernel kills the process. The environment variable GOMEMLIMIT,
-// which the runtime reads itself, takes precedence, unless it is empty, which
-// counts as unset.
+// limitMemory tells the runtime how much memory the container allows, less a tenth
+// for what the runtime does not count: then the collector works harder before the
+// kernel kills the process. The environment variable GOMEMLIMIT, which the runtime
+// reads itself, takes precedence, unless it is empty, which counts as unset.
 func limitMemory(logger *slog.Logger) {
 	if text := os.Getenv("GOMEMLIMIT"); text != "" {
 		logger.Info("memory limit", "limit", text, "from", "GOMEMLIMIT")

@@ -56,8 +56,7 @@ func TestEveryOptionArrives(t *testing.T) {
 	}
 }
 
-// Off in a configuration means the same as a negative duration where it is
-// used.
+// Off in a configuration means the same as a negative duration where it is used.
 func TestOffIsNegative(t *testing.T) {
 	if config.Off >= 0 {
 		t.Errorf("Off is %d", config.Off)

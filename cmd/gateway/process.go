@@ -55,9 +55,8 @@ func (i interrupted) code() int {
 	return exitError
 }
 
-// untilSignal returns a context that ends with the first signal; a second one
-// ends the process immediately. stop releases the signals and waits for the
-// goroutine.
+// untilSignal returns a context that ends with the first signal; a second one ends
+// the process immediately. stop releases the signals and waits for the goroutine.
 func (p process) untilSignal(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stopped, done := make(chan struct{}), make(chan struct{})

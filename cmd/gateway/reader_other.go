@@ -4,6 +4,5 @@ package main
 
 import "os"
 
-// readerGone cannot be determined without writing: the next event will show
-// it.
+// readerGone cannot be determined without writing: the next event will show it.
 func readerGone(*os.File) bool { return false }

@@ -13,8 +13,7 @@ import (
 const (
 	// frameTime is the shortest time between two frames.
 	frameTime = 100 * time.Millisecond
-	// idleTime is the longest, so that times advance and a new size is
-	// noticed.
+	// idleTime is the longest, so that times advance and a new size is noticed.
 	idleTime = time.Second
 
 	enterScreen = "\x1b[?1049h\x1b[?25l" // alternate screen, no cursor

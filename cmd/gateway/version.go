@@ -11,8 +11,7 @@ import (
 // version is set when a release is linked: -ldflags "-X main.version=1.2.3".
 var version string
 
-// buildVersion returns the version, as linked, or as recorded by the go
-// command.
+// buildVersion returns the version, as linked, or as recorded by the go command.
 func buildVersion() string {
 	if version != "" {
 		return version

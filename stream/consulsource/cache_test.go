@@ -52,10 +52,9 @@ func (a *artists) stale(t *testing.T, c Config, until string) (upserts map[strin
 	}
 }
 
-// TestCachedSnapshot: a watch that is opened within ten seconds of another one
-// gets that one's snapshot, and then everything that happened since. No
-// subscriber may see objects go back in time, or deleted ones reappear for a
-// moment.
+// TestCachedSnapshot: a watch that is opened within ten seconds of another one gets
+// that one's snapshot, and then everything that happened since. No subscriber may
+// see objects go back in time, or deleted ones reappear for a moment.
 func TestCachedSnapshot(t *testing.T) {
 	for _, tenancy := range []string{"", Wildcard} {
 		t.Run("tenancy "+tenancy, func(t *testing.T) {

@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// DefaultProbe detects within ten seconds that a server has stopped
-	// answering.
+	// DefaultProbe detects within ten seconds that a server has stopped answering.
 	DefaultProbe = 5 * time.Second
 	// MinProbe keeps probes well below the rate limit of a Consul server.
 	MinProbe = time.Second
@@ -51,9 +50,8 @@ type Config struct {
 	// TokenFile names a file with the ACL token. It is read again for each call,
 	// so that the token may be replaced at any time. Empty: no token.
 	TokenFile string
-	// Probe is the time between two small consistent reads, each of which a
-	// server must answer within that same time. 0: DefaultProbe; at least
-	// MinProbe.
+	// Probe is the time between two small consistent reads, each of which a server
+	// must answer within that same time. 0: DefaultProbe; at least MinProbe.
 	Probe time.Duration
 	// Relist is the approximate time between two complete lists beside the
 	// watch. 0: DefaultRelist; at least MinRelist.
@@ -141,8 +139,7 @@ func ValidTenancy(name string) bool {
 const WantNamePrefix = "lower-case letters, digits and '-'"
 
 // ValidNamePrefix reports whether names of resources can begin with a prefix.
-// Consul takes any text without upper-case letters, but names contain nothing
-// else.
+// Consul takes any text without upper-case letters, but names contain nothing else.
 func ValidNamePrefix(prefix string) bool { return validName(prefix) && len(prefix) < 64 }
 
 func validName(s string) bool {

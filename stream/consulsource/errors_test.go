@@ -20,8 +20,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
-// endsWith runs a source until it gives up, and requires all parts in the
-// error.
+// endsWith runs a source until it gives up, and requires all parts in the error.
 func endsWith(t *testing.T, c Config, parts ...string) {
 	t.Helper()
 	err := newSource(t, c).Watch(t.Context(), stream.Resume{}, streamtest.NewSinkRecorder(stream.Resume{}, nil))

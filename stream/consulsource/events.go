@@ -99,8 +99,7 @@ func (f *follower) pass(t told) error {
 	return f.sink.Commit(memory.revision)
 }
 
-// delete handles a deletion, which is reported under the resource's last
-// version.
+// delete handles a deletion, which is reported under the resource's last version.
 func (f *follower) delete(t told) error {
 	delete(f.dead, t.uid)
 	if known, ok := f.objects[t.key]; ok && known.uid != t.uid {

@@ -69,9 +69,8 @@ func unknownToken(err error) bool {
 	return (code == codes.Internal || code == codes.Unauthenticated) && strings.Contains(err.Error(), "ACL not found")
 }
 
-// passing returns why the servers cannot answer right now, as they report
-// during an election or when they get too many requests; empty: it is
-// something else.
+// passing returns why the servers cannot answer right now, as they report during
+// an election or when they get too many requests; empty: it is something else.
 func passing(err error) string {
 	switch s := status.Convert(err); s.Code() {
 	case codes.Internal, codes.FailedPrecondition, codes.Unknown:

@@ -6,11 +6,10 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// memory is what was committed last, beyond the end of a Watch call. The next
-// state must be consistent with it, or the server has gone back in time: it was
-// restored, or replaced by one that counts from the beginning; or the token's
-// policy shows what it hid, which in our order would have to be older than what
-// was served.
+// memory is what was committed last, beyond the end of a Watch call. The next state
+// must be consistent with it, or the server has gone back in time: it was restored,
+// or replaced by one that counts from the beginning; or the token's policy shows
+// what it hid, which in our order would have to be older than what was served.
 //
 // Owned by Watch.
 type memory struct {

@@ -18,9 +18,8 @@ var (
 	errEnded = errors.New("consulsource: the server ended the watch")
 )
 
-// Source follows one collection of resources. It is a [stream.Source]. It
-// holds nothing open except while Watch runs, which one goroutine at a time
-// may call.
+// Source follows one collection of resources. It is a [stream.Source]. It holds
+// nothing open except while Watch runs, which one goroutine at a time may call.
 type Source struct {
 	// Static after construction.
 	config Config
@@ -58,15 +57,13 @@ func New(c Config) (*Source, error) {
 // deletion under the last version that the resource had.
 func (s *Source) DeletesUnnumbered() bool { return true }
 
-// Watch implements [stream.Source]. Consul cannot resume, so every
-// connection begins with a snapshot; in the same order, unless the server
-// went back.
+// Watch implements [stream.Source]. Consul cannot resume, so every connection
+// begins with a snapshot; in the same order, unless the server went back.
 func (s *Source) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
 	for {
 		err := s.connect(ctx, sink)
 		if errors.Is(err, stream.ErrBehind) || errors.Is(err, stream.ErrOrder) {
-			// Whether the source or the sink noticed it: the present state is
-			// another order.
+			// Whether the source or the sink noticed it: the present state is another order.
 			s.memory.broken = true
 		}
 		switch {

@@ -26,9 +26,8 @@ const (
 
 // Config specifies which keys of which cluster are followed, and how.
 type Config struct {
-	// Endpoints are members of one cluster, each host:port, alone or after
-	// http:// or https://. One is used at a time; the first is chosen at
-	// random. Required.
+	// Endpoints are members of one cluster, each host:port, alone or after http://
+	// or https://. One is used at a time; the first is chosen at random. Required.
 	Endpoints []string
 	// Prefix is what keys must begin with. It is not part of the resource's key.
 	Prefix string
@@ -44,9 +43,8 @@ type Config struct {
 	ConnectTimeout time.Duration
 	// RequestTimeout is how long a page of the list may take. 0: DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// StallAfter is how long a connected member may be silent, although it is
-	// asked several times in that time. 0: DefaultStallAfter; at least
-	// MinStallAfter.
+	// StallAfter is how long a connected member may be silent, although it is asked
+	// several times in that time. 0: DefaultStallAfter; at least MinStallAfter.
 	StallAfter time.Duration
 
 	// network, if set, makes the connections: tests have one in memory.

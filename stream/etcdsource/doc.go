@@ -36,6 +36,5 @@
 //     again, as of the revision up to which everything is known,
 //   - a snapshot in which a key contradicts what was served.
 //
-// The epoch then gets a suffix that was never used before, and subscribers a
-// reset.
+// The epoch then gets a suffix that was never used before, and subscribers a reset.
 package etcdsource

@@ -10,9 +10,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// epochs names revision orders. The name is derived from what every replica
-// of the gateway knows, the cluster's id and the prefix, while nothing
-// contradicts it.
+// epochs names revision orders. The name is derived from what every replica of the
+// gateway knows, the cluster's id and the prefix, while nothing contradicts it.
 //
 // Owned by Watch.
 type epochs struct {
@@ -25,9 +24,8 @@ func newEpochs(prefix string) epochs {
 	return epochs{prefix: prefix, suffix: map[uint64]string{}}
 }
 
-// of returns the name of the cluster's present revision order. It is short, so
-// that it stays readable in the positions of views too, which append an ending
-// to it.
+// of returns the name of the cluster's present revision order. It is short, so that
+// it stays readable in the positions of views too, which append an ending to it.
 func (e *epochs) of(cluster uint64) string {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(e.prefix), cluster))
 	return stream.CanonicalEpoch(hex.EncodeToString(sum[:4]) + e.suffix[cluster])

@@ -209,8 +209,7 @@ func TestPausedMemberIsLeft(t *testing.T) {
 	c.wantResets("initial")
 }
 
-// TestMemberRemoved removes one from a cluster of three, and then another one
-// dies.
+// TestMemberRemoved removes one from a cluster of three, and then another one dies.
 func TestMemberRemoved(t *testing.T) {
 	t.Parallel()
 	members := startCluster(t, 3)

@@ -23,8 +23,7 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// TestFaultsOld leaves out the network faults, which are the same for every
-// server.
+// TestFaultsOld leaves out the network faults, which are the same for every server.
 func TestFaultsOld(t *testing.T) {
 	s := startOldServer(t)
 	withstand(t, "etcd 3.4", s, s.Addr(), nil)

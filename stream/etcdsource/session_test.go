@@ -116,9 +116,8 @@ func TestListWaitsForTheWatch(t *testing.T) {
 	wantShown(t, r, "10: a@7 c@10")
 }
 
-// TestProgressAheadOfEvents: an old server reports that the watch is at 9, and
-// only then that a key was deleted at 9, which the list had shown. No commit
-// shows it.
+// TestProgressAheadOfEvents: an old server reports that the watch is at 9, and only
+// then that a key was deleted at 9, which the list had shown. No commit shows it.
 func TestProgressAheadOfEvents(t *testing.T) {
 	for _, version := range []string{"3.4.23", "3.4.30", "3.5.12"} {
 		t.Run(version, func(t *testing.T) {

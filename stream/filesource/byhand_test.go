@@ -29,8 +29,7 @@ func watchByHand(t *testing.T, d disk) *byHand {
 	return b
 }
 
-// settle takes the hints of everything that happened so far, and ends the
-// burst.
+// settle takes the hints of everything that happened so far, and ends the burst.
 func (b *byHand) settle() {
 	b.disk.t.Helper()
 	b.marks++

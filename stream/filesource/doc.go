@@ -29,14 +29,13 @@
 //
 // # Following
 //
-// The operating system reports what was touched. That is only a hint where to
-// look: the state is always what reading the directory gives. Hints are
-// collected until nothing was touched for a moment, so that a burst is one
-// transaction, and one file is read again for one hint. Anything more than a
-// touched file (new, moved and deleted directories, lost hints, symbolic links
-// anywhere in the tree) causes a scan of the whole directory, in which only
-// files are read again that look touched. The same scan runs at an interval,
-// for file systems that give no hints.
+// The operating system reports what was touched. That is only a hint where to look:
+// the state is always what reading the directory gives. Hints are collected until
+// nothing was touched for a moment, so that a burst is one transaction, and one
+// file is read again for one hint. Anything more than a touched file (new, moved
+// and deleted directories, lost hints, symbolic links anywhere in the tree) causes
+// a scan of the whole directory, in which only files are read again that look
+// touched. The same scan runs at an interval, for file systems that give no hints.
 //
 // Everything is read through [os.Root], so that no link leads out of the
 // directory, not even one that is put there between two scans.

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// TestEditors saves a file in the ways of several programs. No subscriber may
-// see a deletion, a half-written value, a file of the editor's own, or a
-// complaint.
+// TestEditors saves a file in the ways of several programs. No subscriber may see
+// a deletion, a half-written value, a file of the editor's own, or a complaint.
 func TestEditors(t *testing.T) {
 	for _, c := range []struct {
 		name string

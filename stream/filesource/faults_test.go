@@ -45,8 +45,7 @@ func TestFaults(t *testing.T) {
 // writer writes files as careful programs do.
 type writer struct{ disk }
 
-// put makes no directory: where the directory is gone, nothing can be
-// written.
+// put makes no directory: where the directory is gone, nothing can be written.
 func (w writer) put(_ context.Context, key, value string) (stream.Resource, error) {
 	temporary := w.path(key + ".tmp")
 	if err := os.WriteFile(temporary, []byte(value), 0o644); err != nil {

@@ -105,8 +105,7 @@ func (f *follower) values() map[string]string {
 	return out
 }
 
-// awaitWrong waits until the newest status is Stale and contains all the
-// parts.
+// awaitWrong waits until the newest status is Stale and contains all the parts.
 func (f *follower) awaitWrong(parts ...string) {
 	f.t.Helper()
 	f.await(func() string {

@@ -118,8 +118,7 @@ func TestTwoFilesOfOneKey(t *testing.T) {
 	f.awaitWell()
 }
 
-// TestTwoFilesOfOneKeyAtStart: replicas that start agree on which one is
-// served.
+// TestTwoFilesOfOneKeyAtStart: replicas that start agree on which one is served.
 func TestTwoFilesOfOneKeyAtStart(t *testing.T) {
 	d := newDisk(t)
 	d.write("a.yml", "1")

@@ -162,8 +162,7 @@ func (c *configMap) tidy(before string, files map[string]string) error {
 	return os.RemoveAll(c.path(before))
 }
 
-// TestConfigMap: each update is one transaction, and no problem is ever
-// reported.
+// TestConfigMap: each update is one transaction, and no problem is ever reported.
 func TestConfigMap(t *testing.T) {
 	c := &configMap{disk: newDisk(t)}
 	w := watchByHand(t, c.disk)

@@ -187,8 +187,7 @@ func (s *subscriber) take() {
 }
 
 // TestDirectoryGoneAndBack, as subscribers see it: the resources stay, as
-// stale, and when the directory is back subscribers get what really
-// changed.
+// stale, and when the directory is back subscribers get what really changed.
 func TestDirectoryGoneAndBack(t *testing.T) {
 	d := newDisk(t)
 	d.write("a.json", "1")

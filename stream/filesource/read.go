@@ -36,8 +36,7 @@ type content struct {
 // of a file.
 var errNotRegular = errors.New("this is not a regular file")
 
-// read reads the file at a path below the root. gone reports that there is
-// none.
+// read reads the file at a path below the root. gone reports that there is none.
 func read(root *os.Root, name string, limit int64) (c content, gone bool) {
 	f, err := root.OpenFile(name, toRead, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -90,8 +90,7 @@ func (w *watching) lostHints() {
 	w.wait()
 }
 
-// hint takes one hint, waits for more if it matters, and reports whether it
-// does.
+// hint takes one hint, waits for more if it matters, and reports whether it does.
 func (w *watching) hint(e fsnotify.Event, ok bool) bool {
 	if !ok { // it broke off
 		w.hints.close()

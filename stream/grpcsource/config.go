@@ -98,9 +98,8 @@ func (c *Config) checkMetadata() error {
 }
 
 // withoutSecrets hides metadata in a text that the upstream may have written: a
-// rejection may repeat the very token that it rejects. Of "Bearer x" it hides x
-// as well. Anything shorter than a secret stays, or it would be hidden
-// everywhere.
+// rejection may repeat the very token that it rejects. Of "Bearer x" it hides x as
+// well. Anything shorter than a secret stays, or it would be hidden everywhere.
 func (c *Config) withoutSecrets(text string) string {
 	const shortest = 6
 	for _, value := range c.Metadata {

@@ -83,8 +83,7 @@ func (r *reader) pass(c change) error {
 }
 
 // status passes on the upstream's freshness. Catching up is that of a
-// subscriber, in this case ours: it only marks the start of a
-// transaction.
+// subscriber, in this case ours: it only marks the start of a transaction.
 func (r *reader) status(m *pb.Status) error {
 	state, known := stream.ParseState(m.GetState())
 	switch {
@@ -158,8 +157,7 @@ func (r *reader) endOfSnapshot(m *pb.EndOfSnapshot) error {
 	return r.sink.Status(stream.InSync, "")
 }
 
-// endsTransaction reports whether everything up to a revision has been
-// received.
+// endsTransaction reports whether everything up to a revision has been received.
 func (r *reader) endsTransaction(m *pb.WatchListResponse, place *stream.Position) (revision uint64, ends bool) {
 	progress, ends := marker(m)
 	switch {

@@ -68,10 +68,9 @@ func newReader(s *Source, resume stream.Resume, sink stream.Sink) *reader {
 	return r
 }
 
-// receive handles one event. A reset is passed on before its position is
-// processed, since that belongs to the new order. Any other event is passed on
-// after it, since a snapshot's first position says into which order its
-// resources go.
+// receive handles one event. A reset is passed on before its position is processed,
+// since that belongs to the new order. Any other event is passed on after it, since
+// a snapshot's first position says into which order its resources go.
 func (r *reader) receive(m *pb.WatchListResponse) error {
 	r.events++
 	if m.GetEvent() == nil && m.GetPosition() == "" && len(m.ProtoReflect().GetUnknown()) == 0 {

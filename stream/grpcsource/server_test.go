@@ -12,8 +12,7 @@ import (
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
-// upstream is a server of WatchList that follows a test's scripts, call by
-// call.
+// upstream is a server of WatchList that follows a test's scripts, call by call.
 type upstream struct {
 	pb.UnimplementedWatchServiceServer
 

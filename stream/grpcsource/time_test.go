@@ -16,8 +16,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Time is virtual in these tests: real gRPC over a network in memory, in a
-// bubble.
+// Time is virtual in these tests: real gRPC over a network in memory, in a bubble.
 
 // watch runs a source until Watch returns, and returns how long it took.
 func watch(t *testing.T, s *Source, sink stream.Sink) (took time.Duration, err error) {
@@ -233,8 +232,7 @@ func TestGoodbyeWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Close ends a call that is running, or waits to be made, and waits for its
-// end.
+// Close ends a call that is running, or waits to be made, and waits for its end.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, end := inMemory(t, Config{}, say(reset(), endOfSnapshot(1, 0)))

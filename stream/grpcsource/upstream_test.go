@@ -80,8 +80,7 @@ func TestSameKeyTwiceInASnapshot(t *testing.T) {
 	s.wantState(map[string]string{"x": "2"})
 }
 
-// An upstream in another revision order: subscribers get a reset that reports
-// it.
+// An upstream in another revision order: subscribers get a reset that reports it.
 func TestEpochChange(t *testing.T) {
 	restored := []*message{reset(), upsert("old", 1, "1"), at("services@e2-1", endOfSnapshot(1, 1))}
 	for name, reconnects := range map[string]bool{"on the stream": false, "after a reconnect": true} {

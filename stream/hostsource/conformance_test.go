@@ -18,8 +18,7 @@ func TestConformance(t *testing.T) {
 	streamtest.RunConformance(t, func(*testing.T) *streamtest.Harness {
 		m := &fakeMachine{resources: map[string]string{}}
 		return &streamtest.Harness{
-			// Shorter than New allows, so that the suite does not have to
-			// wait.
+			// Shorter than New allows, so that the suite does not have to wait.
 			Source:      newSource(m, time.Millisecond),
 			Put:         func(key, value string) error { return m.write(streamtest.Write{Key: key, Value: value}) },
 			Delete:      func(key string) error { return m.write(streamtest.Write{Key: key, Delete: true}) },

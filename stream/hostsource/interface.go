@@ -28,8 +28,7 @@ type networkInterface struct {
 	SentDropped     uint64 `json:"sent_dropped"`
 }
 
-// interfaceReader lists the interfaces for which the operating system has
-// counters.
+// interfaceReader lists the interfaces for which the operating system has counters.
 type interfaceReader struct{}
 
 func (interfaceReader) read(ctx context.Context) ([]item, error) {

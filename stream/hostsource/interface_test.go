@@ -49,8 +49,7 @@ func wantItems(t *testing.T, got, want []item) {
 	}
 }
 
-// TestLoopbackIsCounted sends something to itself and checks that it is
-// counted.
+// TestLoopbackIsCounted sends something to itself and checks that it is counted.
 func TestLoopbackIsCounted(t *testing.T) {
 	loopback := loopbackName(t)
 	before := fieldsOf(t, snapshotOf(t, Interfaces)[loopback])

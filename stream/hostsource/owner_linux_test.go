@@ -9,8 +9,7 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// TestOwner polls every two seconds and checks how often a process's user is
-// read.
+// TestOwner polls every two seconds and checks how often a process's user is read.
 func TestOwner(t *testing.T) {
 	for name, c := range map[string]struct {
 		age   time.Duration // at the first poll

@@ -22,9 +22,8 @@ type process struct {
 	// User is the name of the effective user, or the number if it has none. A
 	// change after the first minute may take another minute to show.
 	User string `json:"user"`
-	// CPUPercent is the CPU time used since the previous poll, in per cent
-	// of one core: 250 is two cores and a half. 0 the first time a process
-	// is seen.
+	// CPUPercent is the CPU time used since the previous poll, in per cent of one
+	// core: 250 is two cores and a half. 0 the first time a process is seen.
 	CPUPercent    percent `json:"cpu_percent"`
 	ResidentBytes uint64  `json:"resident_bytes"`
 	StartTime     string  `json:"start_time"` // RFC 3339, UTC
@@ -78,9 +77,8 @@ func (r *processReader) read(ctx context.Context) ([]item, error) {
 	return items, nil
 }
 
-// readAll reads the processes that can be read. A process that is gone is not
-// an error; that none at all can be read is one, for this process is among
-// them.
+// readAll reads the processes that can be read. A process that is gone is not an
+// error; that none at all can be read is one, for this process is among them.
 func (r *processReader) readAll(ctx context.Context, pids []int) ([]item, error) {
 	items := make([]item, 0, len(pids))
 	var skipped error

@@ -10,10 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// procTable reads /proc. It uses procfs and not gopsutil, which completes a
-// name of 15 bytes from the command line, so that the arguments of a program
-// that rewrites its title show up in the name, and which reads the same file
-// once for each field.
+// procTable reads /proc. It uses procfs and not gopsutil, which completes a name of
+// 15 bytes from the command line, so that the arguments of a program that rewrites
+// its title show up in the name, and which reads the same file once for each field.
 type procTable struct {
 	fs     procfs.FS
 	procs  map[int]procfs.Proc // as listed by pids

@@ -100,8 +100,7 @@ const (
 )
 
 // ValidName reports whether s can be one of these: lower-case letters, digits,
-// '-' and '.', of which the last two not at either end. Empty is valid as
-// well.
+// '-' and '.', of which the last two not at either end. Empty is valid as well.
 func ValidName(s string) bool {
 	for i, r := range s {
 		inner := (r == '-' || r == '.') && i > 0 && i < len(s)-1

@@ -22,9 +22,8 @@
 // The streaming list (a watch with sendInitialEvents) is a snapshot, a marker and
 // the watch in one request, and is cheapest for the server. A server that rejects
 // it, or sends no marker, gets a list in pages and a watch from there; that is
-// remembered until the Source is recreated. The same goes for a server that
-// speaks only HTTP/1.1, where the two could not share a connection that is
-// probed.
+// remembered until the Source is recreated. The same goes for a server that speaks
+// only HTTP/1.1, where the two could not share a connection that is probed.
 //
 // # Resuming
 //

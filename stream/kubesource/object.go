@@ -59,8 +59,7 @@ func parseRevision(text string) (uint64, error) {
 }
 
 // metadata is the part of an object's metadata that is read; from and to
-// enclose its managedFields, with one of the adjacent commas, in the
-// object.
+// enclose its managedFields, with one of the adjacent commas, in the object.
 type metadata struct {
 	name, namespace, revision string
 	from, to                  int
@@ -102,8 +101,7 @@ func prefix(of typeMeta, named bool) []byte {
 	return b.Bytes()
 }
 
-// cut copies a JSON object without from…to and with an insertion at its
-// start.
+// cut copies a JSON object without from…to and with an insertion at its start.
 func cut(line []byte, from, to int, more []byte) []byte {
 	if from == to {
 		from, to = 1, 1

@@ -145,8 +145,7 @@ func repeats(raw []byte) bool {
 	return twice
 }
 
-// FuzzWatch: whatever a server sends, the watch ends in an error or in good
-// order.
+// FuzzWatch: whatever a server sends, the watch ends in an error or in good order.
 func FuzzWatch(f *testing.F) {
 	for _, seed := range []string{
 		line(added, widget("a", 5)) + "\n" + markerAt(5), bookmarkAt(7), line(failed, status(410, "Expired", "old")),

@@ -47,8 +47,7 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// writer is the upstream as the harness expects it: with what the source must
-// show.
+// writer is the upstream as the harness expects it: with what the source must show.
 type writer struct{ *kind }
 
 func (w writer) put(ctx context.Context, key, value string) (stream.Resource, error) {

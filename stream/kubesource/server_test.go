@@ -162,8 +162,7 @@ func TestFiveThousandObjects(t *testing.T) {
 	}
 }
 
-// TestServerWithoutStreamingList uses a real one that has the feature switched
-// off.
+// TestServerWithoutStreamingList uses a real one that has the feature switched off.
 func TestServerWithoutStreamingList(t *testing.T) {
 	t.Parallel()
 	k := ownCluster(t, "-features", "WatchList=false").kind(true)

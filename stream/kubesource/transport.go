@@ -48,9 +48,8 @@ func newTransport(c *rest.Config, stallAfter time.Duration) (rt http.RoundTrippe
 	return rt, open.close, nil
 }
 
-// connections are those of one client. http.Transport closes idle connections,
-// and a connection becomes idle only some time after its last request was
-// abandoned.
+// connections are those of one client. http.Transport closes idle connections, and
+// a connection becomes idle only some time after its last request was abandoned.
 type connections struct {
 	// Static after construction.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)

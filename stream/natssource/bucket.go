@@ -68,8 +68,7 @@ func (b *bucket) limited(ctx context.Context) (context.Context, context.CancelFu
 	return b.meter.limited(ctx, b.config.StallAfter)
 }
 
-// state requests the state of the bucket. It is cheap, however many keys there
-// are.
+// state requests the state of the bucket. It is cheap, however many keys there are.
 func (b *bucket) state(ctx context.Context) (state, error) {
 	limited, cancel := b.limited(ctx)
 	defer cancel()
@@ -80,8 +79,7 @@ func (b *bucket) state(ctx context.Context) (state, error) {
 	return b.read(info)
 }
 
-// keys requests the subjects of all watched keys, and the state a moment
-// before.
+// keys requests the subjects of all watched keys, and the state a moment before.
 func (b *bucket) keys(ctx context.Context, filter string) (state, map[string]uint64, error) {
 	limited, cancel := b.limited(ctx)
 	defer cancel()
@@ -121,8 +119,7 @@ func forgets(c *jetstream.StreamConfig) bool {
 	return aging && c.SubjectDeleteMarkerTTL == 0 || limited && c.Discard == jetstream.DiscardOld
 }
 
-// newest requests the newest message of a subject, or of all that match a
-// pattern.
+// newest requests the newest message of a subject, or of all that match a pattern.
 func (b *bucket) newest(ctx context.Context, subject string) (message, error) {
 	return b.message(ctx, map[string]any{"last_by_subj": subject})
 }

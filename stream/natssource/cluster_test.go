@@ -64,8 +64,7 @@ func (h *handle) leader() string {
 	return leader
 }
 
-// If the member that leads the bucket dies, another one continues where it
-// was.
+// If the member that leads the bucket dies, another one continues where it was.
 func TestClusterThatLosesItsLeader(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	members, urls := cluster(t)

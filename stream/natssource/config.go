@@ -20,8 +20,7 @@ const (
 	MinStallAfter = 500 * time.Millisecond
 	// DefaultPollInterval is the default of Config.PollInterval.
 	DefaultPollInterval = 5 * time.Second
-	// MinPollInterval is the shortest interval at which a server should be
-	// polled.
+	// MinPollInterval is the shortest interval at which a server should be polled.
 	MinPollInterval = 100 * time.Millisecond
 )
 

@@ -50,8 +50,7 @@ func (n *bench) must(err error) {
 	}
 }
 
-// send delivers a message, with so many pending behind it, and commits what
-// can be.
+// send delivers a message, with so many pending behind it, and commits what can be.
 func (n *bench) send(d delivery, pending uint64) {
 	n.t.Helper()
 	n.must(n.try(d, pending))

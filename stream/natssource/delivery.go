@@ -46,8 +46,7 @@ const (
 	headerStalled   = "Nats-Consumer-Stalled"
 )
 
-// read converts a message to a delivery. prefix is that of the subjects of
-// keys.
+// read converts a message to a delivery. prefix is that of the subjects of keys.
 func read(m *nats.Msg, prefix string) delivery {
 	if m.Header.Get(headerStatus) != "" && len(m.Data) == 0 {
 		return readStatus(m)

@@ -13,8 +13,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// failed adds to an error where it happened and, if known, what would be
-// right.
+// failed adds to an error where it happened and, if known, what would be right.
 func (c *Config) failed(err error) error {
 	if err == nil {
 		return nil

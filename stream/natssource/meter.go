@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// meter counts the bytes received on a connection. A slow line that is busy
-// with large values is not silent, though heartbeats and answers come late,
-// behind them.
+// meter counts the bytes received on a connection. A slow line that is busy with
+// large values is not silent, though heartbeats and answers come late, behind them.
 //
 // Safe for concurrent use.
 type meter struct{ received atomic.Int64 }

@@ -61,8 +61,7 @@ func TestStalledConnectionIsNoticed(t *testing.T) {
 	r := start(t, src, nil).has()
 	proxy.Stall()
 	r.gone(stream.ErrStalled, 4*time.Second)
-	// A server that accepts the connection, and sends nothing, causes no delay
-	// either.
+	// A server that accepts the connection, and sends nothing, causes no delay either.
 	began := time.Now()
 	if err := fails(t, src); !errors.Is(err, stream.ErrStalled) || time.Since(began) > 10*time.Second {
 		t.Errorf("gave up after %v: %v", time.Since(began), err)

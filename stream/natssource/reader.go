@@ -278,8 +278,7 @@ func (r *reader) compareFirst(ctx context.Context) error {
 	return r.sweep(ctx, now.last)
 }
 
-// compare looks for vanished keys, if their number indicates some, or is
-// unknown.
+// compare looks for vanished keys, if their number indicates some, or is unknown.
 func (r *reader) compare(ctx context.Context, now state) error {
 	if now.alone {
 		switch {

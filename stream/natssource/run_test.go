@@ -49,8 +49,7 @@ func (r *run) stop() *run {
 	return r
 }
 
-// until waits until the recorder shows everything; missing returns what is
-// absent.
+// until waits until the recorder shows everything; missing returns what is absent.
 func (r *run) until(missing func() string) {
 	r.t.Helper()
 	timeout := time.NewTimer(30 * time.Second)
@@ -93,8 +92,7 @@ func (r *run) lacks(pairs []string) string {
 	return ""
 }
 
-// reaches reports whether a state is reached before the run or the context
-// ends.
+// reaches reports whether a state is reached before the run or the context ends.
 func (r *run) reaches(ctx context.Context, pairs ...string) bool {
 	for {
 		changed := r.Changed()

@@ -6,11 +6,10 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// vanished is keys of which the server no longer has a message, and that are
-// still to be deleted. A key may have vanished at any moment until the server had
-// named all others. So it is deleted together with everything that the bucket had
-// stored by then, or a reader that saw that state at another replica would miss
-// it.
+// vanished is keys of which the server no longer has a message, and that are still
+// to be deleted. A key may have vanished at any moment until the server had named
+// all others. So it is deleted together with everything that the bucket had stored
+// by then, or a reader that saw that state at another replica would miss it.
 //
 // Static after construction.
 type vanished struct {

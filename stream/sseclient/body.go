@@ -89,8 +89,7 @@ func (b *body) fill() error {
 	return err
 }
 
-// makeRoom moves the remainder to the front, and grows the buffer with the
-// event.
+// makeRoom moves the remainder to the front, and grows the buffer with the event.
 func (b *body) makeRoom() {
 	left := copy(b.buffer, b.buffer[b.from:b.to])
 	b.line, b.seen = b.line-b.from, b.seen-b.from

@@ -22,8 +22,7 @@ type Event struct {
 	// Count and Resumed are set for end_of_snapshot.
 	Count   int  `json:"count"`
 	Resumed bool `json:"resumed"`
-	// Horizon is set for a bookmark that reports an outage; empty: it does
-	// not.
+	// Horizon is set for a bookmark that reports an outage; empty: it does not.
 	Horizon string `json:"horizon"`
 	// RetryMS is set for goodbye.
 	RetryMS int64 `json:"retry_ms"`
@@ -31,8 +30,7 @@ type Event struct {
 	HeartbeatMS int64        `json:"heartbeat_ms"`
 	Watches     []HelloWatch `json:"watches"`
 
-	// Data is the event as received: one line of JSON. It must not be
-	// changed.
+	// Data is the event as received: one line of JSON. It must not be changed.
 	Data []byte `json:"-"`
 	// ID is the position after this event; empty if the event has none. An
 	// event with an ID ends a flush between two transactions of the upstream,

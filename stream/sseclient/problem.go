@@ -20,8 +20,7 @@ type Problem struct {
 	Detail string `json:"detail"`
 	// Watch is the one that the problem is about; "": none, or several.
 	Watch string `json:"watch"`
-	// RetryAfter is when the server wants to be asked again; 0: it did not
-	// say.
+	// RetryAfter is when the server wants to be asked again; 0: it did not say.
 	RetryAfter time.Duration `json:"-"`
 }
 
@@ -58,8 +57,7 @@ func retryAfter(header string) time.Duration {
 	return 0
 }
 
-// ReadProblem converts a refusal to an error (RFC 9457, if the server
-// supports it).
+// ReadProblem converts a refusal to an error (RFC 9457, if the server supports it).
 func ReadProblem(response *http.Response) *Problem {
 	p := &Problem{}
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblemBytes))

@@ -91,8 +91,7 @@ func (c *Config) checkHeader() error {
 // WantHeaderName describes what ValidHeaderName accepts.
 const WantHeaderName = "the name of an HTTP header that is not the stream's own (such as Accept or Last-Event-ID)"
 
-// ValidHeaderName reports whether a header of that name can be added to a
-// request.
+// ValidHeaderName reports whether a header of that name can be added to a request.
 func ValidHeaderName(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Accept", "Accept-Encoding", "Cache-Control", "Connection", "Host", "Last-Event-Id", "Transfer-Encoding", "Content-Length":

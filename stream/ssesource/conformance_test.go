@@ -54,8 +54,7 @@ func (o *origin) harness(s *ssesource.Source) *streamtest.Harness {
 	}
 }
 
-// put returns once the gateway has the value: what a test then reads there is
-// new.
+// put returns once the gateway has the value: what a test then reads there is new.
 func (o *origin) put(key, value string) error {
 	_, _, err := o.store.Writer("notes").Put(context.Background(), stream.PutRequest{Key: key, Value: []byte(value)})
 	await(o.t, o.watch, func() bool {

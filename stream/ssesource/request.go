@@ -70,8 +70,7 @@ func (c *Config) eventsURL(members []*member) string {
 // and not a goodbye as for an EventSource, which does not.
 const anyType = "*/*"
 
-// header is what is sent along. The token is read again each time: it may
-// rotate.
+// header is what is sent along. The token is read again each time: it may rotate.
 func (c *Config) header() (map[string]string, error) {
 	header := make(map[string]string, len(c.Header)+2)
 	for name, value := range c.Header {

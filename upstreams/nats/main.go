@@ -67,8 +67,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// options are those of the file, if there is one, overridden by those of the
-// flags.
+// options are those of the file, if there is one, overridden by those of the flags.
 func options() (*server.Options, error) {
 	host, port, err := net.SplitHostPort(*listen)
 	if err != nil {

@@ -102,8 +102,7 @@ func (l *loop) accept() error {
 
 var head = []byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: hello\n\n")
 
-// hear treats the first bytes of a connection as a request, and its end as an
-// end.
+// hear treats the first bytes of a connection as a request, and its end as an end.
 func (l *loop) hear(fd int32) error {
 	var request [4096]byte
 	n, err := unix.Read(int(fd), request[:])

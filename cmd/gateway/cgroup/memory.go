@@ -23,8 +23,7 @@ type Limit struct {
 }
 
 // unlimited is far below what cgroup v1 reports where there is no limit: the
-// largest number that is a whole number of pages. No machine has that much
-// memory.
+// largest number that is a whole number of pages. No machine has that much memory.
 const unlimited = 1 << 60
 
 // MemoryLimit returns the smallest limit of the process's own cgroup and of those

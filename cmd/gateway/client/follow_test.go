@@ -170,8 +170,7 @@ func TestFollowTakesCommentsForLife(t *testing.T) {
 
 func TestFollowDoesNotTakeASlowConsumerForSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// More than the buffers on the way hold, so that it is read in
-		// pieces.
+		// More than the buffers on the way hold, so that it is read in pieces.
 		filling := ": " + strings.Repeat("x", 200_000) + "\n\n"
 		s := &script{turns: []turn{says(hello + reset + upsert("a", 1, true) + filling + upsert("b", 2, true) + filling + allGone)}}
 		rec, err := follow(t, s, t.Context(), FollowOptions{Event: func(Event) error {

@@ -27,8 +27,7 @@ func NewReplica() *Replica {
 	return &Replica{resources: map[string]Resource{}, state: "connecting"}
 }
 
-// Apply applies one event of the watch, or a hello. Unknown types change
-// nothing.
+// Apply applies one event of the watch, or a hello. Unknown types change nothing.
 func (r *Replica) Apply(e Event) {
 	switch e.Type {
 	case "hello":
@@ -128,8 +127,7 @@ func CompareIDs(a, b string) int {
 	return 1
 }
 
-// isNumber reports whether an ID is a whole number, written without unneeded
-// zeros.
+// isNumber reports whether an ID is a whole number, written without unneeded zeros.
 func isNumber(id string) bool {
 	for i := range len(id) {
 		if id[i] < '0' || id[i] > '9' {

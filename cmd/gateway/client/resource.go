@@ -64,8 +64,7 @@ func (s *Server) Resources(ctx context.Context, watch, prefix string) ([]Resourc
 	return list[Resource](ctx, s, watch, prefix)
 }
 
-// Lines is Resources in the form received, each the JSON of a resource on one
-// line.
+// Lines is Resources in the form received, each the JSON of a resource on one line.
 func (s *Server) Lines(ctx context.Context, watch, prefix string) ([]json.RawMessage, error) {
 	lines, err := list[json.RawMessage](ctx, s, watch, prefix)
 	for i := range lines {

@@ -176,8 +176,7 @@ func goodbye(reason string, retryMS int) string {
 	return fmt.Sprintf("event: goodbye\ndata: {\"type\":\"goodbye\",\"reason\":%q,\"retry_ms\":%d}\n\n", reason, retryMS)
 }
 
-// recorder records what Follow reports. Owned by the goroutine that calls
-// Follow.
+// recorder records what Follow reports. Owned by the goroutine that calls Follow.
 type recorder struct {
 	events []string // type, key and id
 	lost   []string

@@ -152,8 +152,7 @@ func sameListener(a, b string) bool {
 	return hostA == hostB || includes(hostA, hostB) || includes(hostB, hostA)
 }
 
-// includes reports whether one host is every interface, including the other
-// host's.
+// includes reports whether one host is every interface, including the other host's.
 func includes(every, other string) bool {
 	return every == "" || every == "::" || every == "0.0.0.0" && !strings.Contains(other, ":")
 }

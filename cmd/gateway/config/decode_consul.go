@@ -14,8 +14,7 @@ func (d *decoder) consul(c *ConsulSource) map[string]field {
 	}
 }
 
-// consulWatch returns the readers for the keys that only watches of resources
-// have.
+// consulWatch returns the readers for the keys that only watches of resources have.
 func (d *decoder) consulWatch(w *ConsulWatch) map[string]field {
 	unit := func(into *string) field {
 		return d.strThat(consulsource.WantTenancy, consulsource.ValidTenancy, into)

@@ -23,8 +23,7 @@ func (d *decoder) nats(n *NATSSource) map[string]field {
 	}
 }
 
-// natsWatch returns the readers for the keys that only watches of a bucket
-// have.
+// natsWatch returns the readers for the keys that only watches of a bucket have.
 func (d *decoder) natsWatch(w *Watch) map[string]field {
 	return map[string]field{
 		"bucket": d.strThat(natssource.WantBucket, natssource.ValidBucket, &w.Bucket),
@@ -48,8 +47,7 @@ func (d *decoder) checkNATS(n *NATSSource, at value) {
 	}
 }
 
-// presentFile reads the name of a file that must exist now, and may change
-// later.
+// presentFile reads the name of a file that must exist now, and may change later.
 func (d *decoder) presentFile(into *string) field {
 	return func(v value) {
 		var now namedFile

@@ -48,8 +48,7 @@ func Load(file string, env Environment) (*Config, error) {
 }
 
 // Parse reads data as the content of file, and the files that it names. The
-// error is an Errors. Without a file, it reports what is wrong with the
-// flags.
+// error is an Errors. Without a file, it reports what is wrong with the flags.
 func Parse(file string, data []byte, env Environment) (*Config, error) {
 	d := &decoder{file: file, dir: filepath.Dir(file), env: env.withDefaults(), listens: map[*string]scalar{}}
 	c := Default()

@@ -109,16 +109,14 @@ type Watch struct {
 	Linger time.Duration
 	// History is "history"; unset fields are as in "stream".
 	History History
-	// Memory is the most bytes that the watch may hold ("memory"; as in
-	// "stream").
+	// Memory is the most bytes that the watch may hold ("memory"; as in "stream").
 	Memory int64
 	// SnapshotTimeout is how long a snapshot may take before the status of the
 	// watch says so ("snapshot_timeout").
 	SnapshotTimeout time.Duration
 
-	// Collection is which part of the machine is watched ("collection"; required
-	// for a source of type host, and for no other): processes, interfaces or
-	// mounts.
+	// Collection is which part of the machine is watched ("collection"; required for
+	// a source of type host, and for no other): processes, interfaces or mounts.
 	Collection string
 	// Watch is the upstream's name for the watch ("watch"; only for sources of
 	// type grpc and gateway; the watch's own name).

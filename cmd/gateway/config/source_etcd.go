@@ -17,8 +17,7 @@ type EtcdSource struct {
 	// a file that holds it, read once at start).
 	Username string
 	Password Secret
-	// ConnectTimeout is how long connecting to a member may take
-	// ("connect_timeout").
+	// ConnectTimeout is how long connecting to a member may take ("connect_timeout").
 	ConnectTimeout time.Duration
 	// RequestTimeout is how long a member may take to answer ("request_timeout").
 	RequestTimeout time.Duration

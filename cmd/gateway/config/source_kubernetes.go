@@ -26,10 +26,8 @@ type KubernetesWatch struct {
 	Resource string
 	// Namespace narrows to one namespace ("namespace"; all).
 	Namespace string
-	// LabelSelector narrows to objects whose labels match ("label_selector";
-	// all).
+	// LabelSelector narrows to objects whose labels match ("label_selector"; all).
 	LabelSelector string
-	// FieldSelector narrows to objects whose fields match ("field_selector";
-	// all).
+	// FieldSelector narrows to objects whose fields match ("field_selector"; all).
 	FieldSelector string
 }
