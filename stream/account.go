@@ -1,20 +1,20 @@
 package stream
 
-// account is what one watch holds, counted against its own ceiling and the one
-// that it shares. A nil account counts nothing and allows everything.
+// account is what one watch holds, counted against its own ceiling and the ceiling
+// it shares. A nil account counts nothing and allows everything.
 //
-// Its methods for logs belong to the log's writer, those for what is staged to
-// the source's reader, and to ingest once that has ended.
+// Its methods for logs belong to the log's writer. Those for staged data belong to
+// the source's reader, and to ingest once the reader has ended.
 type account struct {
 	// Static after construction.
 	own, shared *Memory
 
-	pins     *pins         // of the log; static once the log is made
-	squeezed chan struct{} // the watch is to give up what it has: others have no room
+	pins     *pins         // of the log; static once the log exists
+	squeezed chan struct{} // tells the watch to give up memory: others have no room
 
 	// Owned by the log's writer.
-	log  int64 // what of the logs is this one's, or reserved for it
-	dead int64 // what of it is superseded
+	log  int64 // bytes that the log holds or has reserved
+	dead int64 // bytes of superseded entries, not part of log
 }
 
 func newAccount(ceiling int64, shared *Memory) *account {
@@ -24,7 +24,7 @@ func newAccount(ceiling int64, shared *Memory) *account {
 	return &account{own: NewMemory(ceiling), shared: shared, squeezed: make(chan struct{}, 1)}
 }
 
-// join makes the pins of a log known to those who share the ceiling.
+// join makes the pins of a log known to the shared ceiling.
 func (a *account) join(p *pins) {
 	if a != nil {
 		a.pins = p
@@ -32,7 +32,7 @@ func (a *account) join(p *pins) {
 	}
 }
 
-// leave follows the end of a watch: it holds nothing any more.
+// leave is called at the end of a watch, which then holds nothing.
 func (a *account) leave() {
 	if a == nil {
 		return
@@ -55,11 +55,10 @@ func (a *account) reserve(p *pool, n int64, what string) error {
 	return nil
 }
 
-// borrow takes n bytes that the common ceiling does not have, on behalf of a watch
-// that has taken them of its own. That is not for the one that has the most: it is
-// refused. Another one may go a little over what is allowed, and as far as its
-// equal share if it must. Beyond that little, the one that has the most gives up
-// what it has.
+// borrow takes n bytes beyond the shared ceiling for a watch that has already taken
+// them from its own. The watch that holds the most is refused. Any other may exceed
+// the limit a little, and if need be up to its equal share. Past that little, the
+// watch that holds the most gives up memory.
 func (a *account) borrow(p *pool, n int64) bool {
 	most := a.shared.most(p)
 	if most == nil || p.of(most.own).Load() <= p.of(a.own).Load() {
@@ -77,14 +76,14 @@ func (a *account) borrow(p *pool, n int64) bool {
 	return true
 }
 
-// slack is by how much the common ceiling may be exceeded.
+// slack is how far the shared ceiling may be exceeded.
 func slack(allowed int64) int64 { return allowed / 20 }
 
 func (a *account) refusal(p *pool, m *Memory, n int64, what string) *MemoryError {
 	return &MemoryError{What: what, Needs: p.of(m).Load() + n, Allowed: p.allowed(m), Ceiling: m.ceiling, Shared: m == a.shared}
 }
 
-// squeeze tells the watch to look whether it must give up what it has.
+// squeeze tells the watch to check whether it must give up memory.
 func (a *account) squeeze() {
 	select {
 	case a.squeezed <- struct{}{}:
@@ -92,9 +91,9 @@ func (a *account) squeeze() {
 	}
 }
 
-// exceeds returns why the watch must give up what it has of a pool: the common
-// ceiling is exceeded, and it has the most. If another one has more by now, that is
-// told.
+// exceeds returns why the watch must give up what it holds of a pool: the shared
+// ceiling is exceeded, and it holds the most. If another watch holds more by now,
+// exceeds squeezes that one.
 func (a *account) exceeds(p *pool, what string) *MemoryError {
 	allowed := p.allowed(a.shared)
 	if p.of(a.shared).Load() <= allowed+slack(allowed) || a.shared.ceiling == 0 {
@@ -130,8 +129,8 @@ func (a *account) stage(n int64) error {
 // grow reserves n more bytes for the log.
 func (a *account) grow(n int64) error { return a.reserveLog(n, "what is served") }
 
-// replace reserves the bytes of a log that is made of a snapshot, instead of
-// those of the log that there is.
+// replace reserves the bytes of a log built from a snapshot, in place of those of
+// the current log.
 func (a *account) replace(n int64) error {
 	if a == nil {
 		return nil
@@ -154,7 +153,7 @@ func (a *account) reserveLog(n int64, what string) error {
 	return nil
 }
 
-// crowded says whether n bytes do not fit beside all that is held.
+// crowded reports whether n bytes do not fit beside everything that is held.
 func (a *account) crowded(n int64) bool {
 	if a == nil {
 		return false
@@ -162,13 +161,13 @@ func (a *account) crowded(n int64) bool {
 	if a.own.ceiling > 0 && a.own.together()+n > a.own.ceiling {
 		return true
 	}
-	// Others may have no room, but not for the sake of a watch within its share.
+	// Others may be short of room, but not because of a watch within its share.
 	return a.shared.ceiling > 0 && a.shared.together()+n > a.shared.ceiling &&
 		a.own.together()+n > a.shared.ceiling/int64(max(1, len(a.shared.all())))
 }
 
-// setLog counts what the log holds, whatever was reserved for it: what is served,
-// and what is superseded and not yet compacted.
+// setLog counts what the log holds, regardless of what was reserved for it: what is
+// served, and what is superseded but not yet compacted.
 func (a *account) setLog(n, dead int64) {
 	if a == nil {
 		return

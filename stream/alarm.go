@@ -19,7 +19,7 @@ func (a *alarm) stop() {
 
 func (a *alarm) set() bool { return a.timer != nil }
 
-// C is nil, and so blocks for ever, while the alarm is off.
+// C is nil, and so blocks forever while the alarm is off.
 func (a *alarm) C() <-chan time.Time {
 	if a.timer == nil {
 		return nil

@@ -2,8 +2,8 @@ package stream
 
 import "time"
 
-// append writes a transaction, whose changes are in order, to the tail. It returns
-// the last entry, nil if there is none.
+// append writes a transaction to the tail; its changes are already in order. It
+// returns the last entry, or nil if there is none.
 func (l *Log) append(changes []Change, revision uint64, result *CommitResult) *entry {
 	l.warm(changes)
 	now := time.Now()
@@ -43,8 +43,8 @@ func (l *Log) appendUpsert(c *Change) *entry {
 // place is where the next commit goes.
 func (l *Log) place() placed { return placed{before: l.next.revision, unnumbered: l.unnumbered} }
 
-// appendDelete writes a tombstone. A borrowed one gets the revision of the commit,
-// and shows it if it has none to show.
+// appendDelete writes a tombstone. A borrowed one takes the revision of the commit,
+// and shows it if it has none of its own.
 func (l *Log) appendDelete(c Change, borrowed bool, revision uint64, now time.Time) *entry {
 	if c.Revision == 0 {
 		c.Revision = revision
@@ -61,7 +61,7 @@ func (l *Log) appendDelete(c Change, borrowed bool, revision uint64, now time.Ti
 	return e
 }
 
-// appendChange writes the frame and its entry, and supersedes the older one.
+// appendChange writes the frame and its entry, and supersedes the older entry.
 func (l *Log) appendChange(c *Change) *entry {
 	k := newWireKey(c.Key)
 	if l.index.full() {
@@ -87,7 +87,7 @@ func (l *Log) appendChange(c *Change) *entry {
 	return e
 }
 
-// supersede takes an entry out of every version from seq on.
+// supersede hides an entry from every version from seq on.
 func (l *Log) supersede(s *segment, e *entry, seq uint64) {
 	e.superseded.Store(seq)
 	s.dead += int(e.size)
@@ -113,15 +113,15 @@ func (l *Log) tailFor(size int) *segment {
 	return s
 }
 
-// segmentFor is how large the next segment of a log of so many bytes is, whose
-// first frame has size. Slabs grow with the log; there are as many entries as
-// frames of this size would fill, and some more.
+// segmentFor returns the size of the next segment of a log that has used so many
+// bytes; size is that of its first frame. Slabs grow with the log. There are as many
+// entries as frames of this size would fill, and some more.
 func segmentFor(size int, used int64) (bytes, entries int) {
 	bytes = max(size, smallestSegment, int(min(used, segmentSize)))
 	return bytes, bytes/size*5/4 + 4
 }
 
-// growIndex makes a table for the keys that have an entry, and room for as many
+// growIndex makes a table for the keys that have an entry, with room for as many
 // more. Readers keep the old one.
 func (l *Log) growIndex() {
 	grown := newIndex(2 * (l.next.count + l.next.tombstones + 8))

@@ -12,7 +12,7 @@ import (
 type Backoff struct {
 	// Min is the first bound; 100 ms by default.
 	Min time.Duration
-	// Max is the greatest bound; 30 s by default.
+	// Max is the largest bound; 30 s by default.
 	Max time.Duration
 }
 

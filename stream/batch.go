@@ -5,72 +5,72 @@ import (
 	"time"
 )
 
-// Batch is one flush of one subscription: events that belong together, in
-// order. What comes from the log is not copied: a batch only names runs of
-// entries, and their frames are sent as they lie.
+// Batch is one flush of one subscription: events that belong together, in order.
+// Events from the log are not copied: a batch only refers to runs of entries, and
+// their frames are sent as they are.
 //
-// A Batch belongs to the goroutine that fills it with Subscription.Next, and
-// may be used again and again. What it returned aliases the log and the batch:
-// it is valid until the next fill, and must not be changed.
+// A Batch belongs to the goroutine that fills it with Subscription.Next, and may be
+// reused. What it returns aliases the log and the batch: it is valid until the next
+// fill and must not be modified.
 type Batch struct {
 	log       *Log
 	parts     []part
 	counts    [Goodbye + 1]int
 	bytes     int
-	holds     int // bytes of the segments that parts name
+	holds     int // bytes of the segments that parts refer to
 	boundary  bool
 	final     bool // nothing may follow in this batch
 	committed time.Time
 	scratch   []byte // frames of this subscriber's own events, and ids
 
-	stretches []stretch // of the slices that were appended last
+	stretches []stretch // of the slices appended last
 	runs      []byte    // of stretches
 }
 
-// part is a run of entries that lie side by side in a segment, or one event of
-// the subscriber's own.
+// part is a run of adjacent entries of a segment, or one of the subscriber's own
+// events.
 type part struct {
 	segment  *segment
 	from, to int
 	event    Event
 }
 
-// heldBytes is how much a batch holds at least, in segments of which it may need
-// little, before its flush ends where it may.
+// heldBytes is how many bytes of segments a batch holds before its flush ends at the
+// next place where it may. The batch may need little of each segment.
 const heldBytes = 4 * segmentSize
 
-// scratchKept is how large scratch may be to be used again: a text of the
-// subscriber's own that is longer belongs to whoever has it, as one of the log.
+// scratchKept is how large scratch may be to be reused: a longer text of the
+// subscriber's own belongs to its holder, like one of the log.
 const scratchKept = 4 << 10
 
 func (b *Batch) reset(l *Log) {
-	clear(b.parts) // let go of the segments
+	clear(b.parts) // release the segments
 	if cap(b.scratch) > scratchKept {
 		b.scratch = nil
 	}
 	*b = Batch{log: l, parts: b.parts[:0], scratch: b.scratch[:0], stretches: b.stretches[:0], runs: b.runs[:0]}
 }
 
-// Empty says whether there is nothing to send.
+// Empty reports whether there is nothing to send.
 func (b *Batch) Empty() bool { return len(b.parts) == 0 }
 
-// full says whether the flush is to end where it may.
+// full reports whether the flush should end at the next place where it may.
 func (b *Batch) full() bool { return b.bytes >= flushBytes || b.holds >= heldBytes }
 
-// Held is how many bytes of the log the batch keeps until its Release, and what was
-// appended of it for as long as it is used: it lies in segments of which the batch
-// may have little.
+// Held is how many bytes of the log the batch keeps in memory until its Release.
+// What was appended from it keeps them while it is used. They are whole segments, of
+// which the batch may need little.
 func (b *Batch) Held() int { return b.holds }
 
-// Release lets go of the log, once what was appended of the batch is not needed any
-// more, or was copied. The batch is empty then, but for what it counts.
+// Release releases the log. Call it once what was appended from the batch is no
+// longer needed, or was copied. The batch is empty then, except for its counters.
 func (b *Batch) Release() {
 	clear(b.parts)
 	b.parts = b.parts[:0]
 }
 
-// Boundary says whether the flush ends where a client may resume: then its last
-// event carries an id, made of the Position of every subscription of the stream.
+// Boundary reports whether the flush ends where a client may resume. Its last event
+// then carries an id, made of the Position of every subscription of the stream.
 func (b *Batch) Boundary() bool { return b.boundary }
 
 // Count is how many events of a type the batch holds.
@@ -79,11 +79,11 @@ func (b *Batch) Count(t EventType) int { return b.counts[t] }
 // Bytes is roughly how many bytes the batch takes on the wire.
 func (b *Batch) Bytes() int { return b.bytes }
 
-// Committed is when the newest change in the batch became visible; zero for
-// what is not live.
+// Committed is when the newest change in the batch became visible; zero if the batch
+// is not live.
 func (b *Batch) Committed() time.Time { return b.committed }
 
-// addEvent appends an event of the subscriber's own.
+// addEvent appends one of the subscriber's own events.
 func (b *Batch) addEvent(e Event) {
 	e.Watch = b.log.watch
 	b.parts = append(b.parts, part{event: e})
@@ -91,8 +91,8 @@ func (b *Batch) addEvent(e Event) {
 	b.bytes += 128
 }
 
-// addEntry appends the j-th entry of a segment, to the run before it if it lies
-// next to it.
+// addEntry appends the j-th entry of a segment, to the previous run if the two are
+// adjacent.
 func (b *Batch) addEntry(s *segment, j int) {
 	e := &s.entries[j]
 	b.bytes += int(e.size)
@@ -108,8 +108,7 @@ func (b *Batch) addEntry(s *segment, j int) {
 	b.addRun(s, j, j+1)
 }
 
-// addUpserts appends the entries of a segment from one up to another, which are
-// all upserts.
+// addUpserts appends the entries from up to to of a segment, all of them upserts.
 func (b *Batch) addUpserts(s *segment, from, to int) {
 	first, last := &s.entries[from], &s.entries[to-1]
 	b.bytes += int(last.off + last.size - first.off)
@@ -144,8 +143,8 @@ func (b *Batch) Events() iter.Seq[Event] {
 	}
 }
 
-// AppendSSE appends the slices that, one after the other, are the batch in a
-// text/event-stream. The last event carries the id, if there is one.
+// AppendSSE appends the slices that together are the batch in a text/event-stream.
+// The last event carries the id, if there is one.
 func (b *Batch) AppendSSE(dst [][]byte, id []byte) [][]byte {
 	b.beginStretches()
 	for i := range b.parts {
@@ -172,7 +171,7 @@ func (b *Batch) AppendSSE(dst [][]byte, id []byte) [][]byte {
 	return dst
 }
 
-// run is the bytes of a run of entries: frames lie side by side.
+// run returns the bytes of a run of entries: their frames are adjacent.
 func (p *part) run() []byte {
 	first, last := &p.segment.entries[p.from], &p.segment.entries[p.to-1]
 	return p.segment.slab[first.off : last.off+last.size]
@@ -191,9 +190,8 @@ func (b *Batch) ownFrame(e Event, id []byte, last bool) []byte {
 	return b.scratch[from:]
 }
 
-// AppendNDJSON appends the slices that, one after the other, are the batch as
-// newline-delimited JSON: the data objects, and a line with the id, if there is
-// one.
+// AppendNDJSON appends the slices that together are the batch as newline-delimited
+// JSON: the data objects, and a line with the id, if there is one.
 func (b *Batch) AppendNDJSON(dst [][]byte, id []byte) [][]byte {
 	b.beginStretches()
 	for i := range b.parts {

@@ -1,12 +1,12 @@
 package stream
 
-// replayBytes is how much of the log's tail is left as it was written, so that
-// readers near the head get every change in the upstream's order, as one slice.
+// replayBytes is how much of the log's tail stays as it was written, so that readers
+// near the head get every change in the upstream's order, as one slice.
 const replayBytes = 1 << 20
 
-// tailBytes is how much of the log's tail compaction leaves alone: less under a
-// small ceiling, where replayBytes of superseded frames, each of which may waste
-// half of a slab, would take what the ceiling has for all that is superseded.
+// tailBytes is how much of the log's tail compaction leaves alone. It is less under
+// a small ceiling: replayBytes of superseded frames, each of which may waste half a
+// slab, would use up all that the ceiling allows for superseded data.
 func (a *account) tailBytes() int64 {
 	if a == nil || a.own.ceiling == 0 {
 		return replayBytes
@@ -20,19 +20,18 @@ const sweepBytes = 1 << 20
 // sweepSegments bounds how many segments one commit looks at.
 const sweepSegments = 512
 
-// keepCompact follows a commit of so many bytes: what supersedes much must be
-// compacted at once, or a log could hold twice what it serves for long.
+// keepCompact is called after a commit of so many bytes. A commit that supersedes
+// much must be compacted at once, or a log could hold twice what it serves for long.
 func (l *Log) keepCompact(added int64) {
 	for ; added >= 0; added -= sweepBytes / 4 {
 		l.compact()
 	}
 }
 
-// compact rewrites segments of which much is superseded, a bounded number of
-// them at each commit. Superseded frames are kept below two fifths of the live
-// ones, beside the tail; each pass goes on where the last one stopped. Readers
-// that hold an older version keep the old segments; the garbage collector does
-// the rest.
+// compact rewrites segments that are largely superseded, a bounded number at each
+// commit. It keeps superseded frames below two fifths of the live ones, not counting
+// the tail. Each pass continues where the last one stopped. Readers that hold an
+// older version keep the old segments; the garbage collector does the rest.
 func (l *Log) compact() {
 	live := l.used - l.dead
 	if l.dead <= live*2/5+l.account.tailBytes() {
@@ -70,10 +69,10 @@ func (l *Log) compact() {
 	l.allocated += c.allocated
 }
 
-// inList is what a segment takes in the lists of a version.
+// inList is how many bytes a segment takes in the lists of a version.
 const inList = 16
 
-// sealed is how many segments lie before the tail that is left alone.
+// sealed is how many segments precede the tail that is left alone.
 func (l *Log) sealed() int {
 	tail := l.account.tailBytes()
 	i, kept := len(l.next.segments)-1, int64(0)
@@ -88,18 +87,19 @@ func (l *Log) sealed() int {
 type compaction struct {
 	segments []*segment
 	first    []uint64
-	out      *segment // the last of segments, if it is one of ours that has room
+	out      *segment // the last of segments, if this pass made it and it has room
 
-	number    uint64 // of the version that is being made
+	number    uint64 // of the version being made
 	rewrote   bool
-	read      int   // bytes looked into
+	read      int   // bytes examined
 	freed     int64 // bytes of frames dropped
 	allocated int64
 }
 
-// add takes a segment over, as it is or rewritten.
+// add takes over a segment, unchanged or rewritten.
 func (c *compaction) add(l *Log, s *segment, first uint64, entries []entry) {
-	// If two sevenths of all are superseded, at least one segment is worth it.
+	// If two sevenths of all are superseded, at least one segment is worth
+	// rewriting.
 	worth := s.dead*7 >= s.used*2
 	mergeable := c.out != nil && s.used-s.dead <= len(c.out.slab)-c.out.used
 	if !worth && !mergeable {
@@ -134,7 +134,7 @@ func (c *compaction) take(from *segment, e *entry) {
 	c.out.take(from, e)
 }
 
-// close ends the segment being filled; if much of it is empty, it is cut to size.
+// close ends the segment being filled, and trims it if much of it is empty.
 func (c *compaction) close() {
 	s := c.out
 	c.out = nil

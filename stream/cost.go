@@ -2,8 +2,8 @@ package stream
 
 import "unsafe"
 
-// cost is how many bytes the upserts of a transaction add to the log, or rather
-// more. Deletes are bounded by the history.
+// cost is an upper estimate of the bytes that the upserts of a transaction add to
+// the log. Deletes are bounded by the history.
 func (l *Log) cost(changes []Change) int64 {
 	if l.account == nil {
 		return 0
@@ -16,7 +16,7 @@ func (l *Log) cost(changes []Change) int64 {
 	return p.of(&l.framing, changes)
 }
 
-// snapshotCost is how many bytes a log has that is made of a snapshot.
+// snapshotCost is how many bytes a log built from a snapshot takes.
 func (l *Log) snapshotCost(snapshot []Change) int64 {
 	if l.account == nil {
 		return 0
@@ -25,15 +25,15 @@ func (l *Log) snapshotCost(snapshot []Change) int64 {
 	return p.of(&l.framing, snapshot)
 }
 
-// packing fills segments as the log will.
+// packing simulates how the log will fill segments.
 type packing struct {
 	used    int64 // bytes of frames so far
 	room    int   // in the last slab
-	entries int   // that the last segment has free
+	entries int   // free in the last segment
 	bytes   int64 // added
 }
 
-// inIndex is what a key takes in the index, at most.
+// inIndex is the most bytes that a key takes in the index.
 const inIndex = 24
 
 func (p *packing) of(f *framing, changes []Change) int64 {

@@ -1,20 +1,20 @@
-// Package stream keeps one versioned copy of an upstream collection, followed by
-// any number of readers. It knows no network: sources bring changes in, pumps
-// take bytes out.
+// Package stream keeps one versioned copy of an upstream collection, followed by any
+// number of readers. It does no networking: sources bring changes in, pumps take
+// bytes out.
 //
 // # Vocabulary
 //
-// A [Source] is one upstream collection. A [Watch] is what clients subscribe to:
-// a name, a source, and the [Log] that holds its copy. A [Resource] is one member:
-// key, revision, value. A revision is a place in the upstream's own order; an
-// epoch names one such order. A [Position] names a place in a watch that any
-// replica understands. A snapshot is the complete state at one revision; a watch
-// is primed once it has received its first. A [Subscription] is one reader's
-// cursor, a [Batch] what it flushes at a time, a [View] the state at one revision.
+// A [Source] is one upstream collection. A [Watch] is what clients subscribe to: a
+// name, a source, and the [Log] that holds its copy. A [Resource] is one member:
+// key, revision, value. A revision is a place in the upstream's own order; an epoch
+// names one such order. A [Position] names a place in a watch that any replica
+// understands. A snapshot is the complete state at one revision; a watch is primed
+// once it has received its first. A [Subscription] is one reader's cursor, a [Batch]
+// is one flush of it, and a [View] is the state at one revision.
 //
 // # Guarantees
 //
-// Each has a checker of its name in package streamtest.
+// Each has a checker of the same name in package streamtest.
 //
 //   - Consistent: between reset and end_of_snapshot a subscriber receives exactly
 //     the state that the upstream had at the revision of end_of_snapshot. If it is
@@ -39,17 +39,17 @@
 //   - Monotonic: a watch does not go back in time, except by an explicit reset.
 //
 // Ordered, Consistent and Gapless hold without exception for a reader that applies
-// events when a position comes, and drops those that have none when its connection
-// ends. A position covers what came up to it, and no more. A reader that applies each
-// event at once may hold changes beyond its position when it is cut off inside of a
-// flush, and the replica that it resumes at may be behind these. Until that replica
-// has passed what the reader had received, a key of these changes may go back, to a
-// value that is not older than the position. If that replica loses its upstream
-// before then and comes back by a snapshot, a key that was created and deleted
-// meanwhile may stay until the next reset.
+// events when a position arrives, and drops events without one when its connection
+// ends. A position covers the events up to it, and no more. A reader that applies
+// each event at once may hold changes beyond its position when it is cut off inside a
+// flush, and the replica where it resumes may not have them yet. Until that replica
+// has passed what the reader had received, a key of these changes may go back to a
+// value no older than the position. If that replica loses its upstream before then
+// and recovers by a snapshot, a key that was created and deleted meanwhile may stay
+// until the next reset.
 //
-// Less formally: there is one true order, the upstream's. A reader is at a place
-// in it, and is only ever moved forward, or told to start again.
+// Less formally: there is one true order, the upstream's. A reader has a place in
+// it, and only ever moves forward or is told to start again.
 //
 // Do not assume that every value of a key is seen: a reader that falls behind, or
 // resumes, gets the newest one only. Do not assume that two watches are at the
@@ -64,11 +64,11 @@
 //	pump, one for each           the caller       the stream ends       its Subscription and its Batch
 //	subscriber
 //
-// Nothing else in this package says go. A log is written by one goroutine, which
-// publishes immutable versions through one atomic pointer; everybody else reads
-// those. Waiting is for a channel that is closed when there is a newer version. The
-// one mutex of a log guards the list of those who hold a version between two
-// flushes: it is taken once for each walk of more than one flush, for each version
-// that retires memory, and every five seconds while any reader in the middle of a
-// version has a least rate.
+// Nothing else in this package starts a goroutine. A log is written by one
+// goroutine, which publishes immutable versions through one atomic pointer;
+// everything else reads those. To wait is to wait for a channel that is closed when
+// there is a newer version. The one mutex of a log guards the list of readers that
+// hold a version between two flushes. It is taken once for each walk of more than
+// one flush, for each version that retires memory, and every five seconds while any
+// reader in the middle of a version has a minimum rate.
 package stream

@@ -38,16 +38,16 @@ func (t EventType) String() string {
 	return "unknown"
 }
 
-// ResetReason says why a full snapshot follows.
+// ResetReason is why a full snapshot follows.
 type ResetReason string
 
 // Why a subscriber gets a full snapshot.
 const (
 	// ResetInitial: the subscriber came without a position.
 	ResetInitial ResetReason = "initial"
-	// ResetExpired: the position is older than the history kept.
+	// ResetExpired: the position is older than the history.
 	ResetExpired ResetReason = "expired"
-	// ResetAhead: the position is newer than this replica reached within a
+	// ResetAhead: the position is newer than what this replica reached within a
 	// bounded wait.
 	ResetAhead ResetReason = "ahead"
 	// ResetEpochChanged: the position belongs to another revision order.
@@ -56,15 +56,15 @@ const (
 	ResetInvalidPosition ResetReason = "invalid_position"
 )
 
-// Event is one event of one watch as a value. The bytes on the wire are made
-// once, when a change enters the log (see Batch); an Event is for callers that
-// want to look inside: gRPC, tests, a log of a log.
+// Event is one event of one watch as a value. The bytes on the wire are made once,
+// when a change enters the log (see Batch). An Event is for callers that need the
+// fields: gRPC, tests, a log of a log.
 type Event struct {
 	Type  EventType
 	Watch string
 
-	// Resource is set for Upsert; for Delete only its Key and Revision are.
-	// Value aliases the log and must not be changed.
+	// Resource is set for Upsert; for Delete only its Key and Revision are. Value
+	// aliases the log and must not be modified.
 	Resource Resource
 
 	// Reason is set for Reset and StatusChange.
@@ -79,8 +79,8 @@ type Event struct {
 	// Skipped is set for the Bookmark after a catch-up: changes that this
 	// subscriber did not see one by one.
 	Skipped uint64
-	// Horizon is set for the Bookmark that comes before what an outage left
-	// behind: no position of the watch below it can be resumed. See RaiseHorizon.
+	// Horizon is set for the Bookmark that precedes the changes after an outage: no
+	// position of the watch below it can be resumed. See RaiseHorizon.
 	Horizon uint64
 
 	// State and Since are set for StatusChange.

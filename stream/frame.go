@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// A frame is an event as it stands in a text/event-stream:
+// A frame is an event as written in a text/event-stream:
 //
 //	event: upsert
 //	data: {"type":"upsert","watch":"services","key":"web","revision":"7","value":{}}
 //
-// The data line is the very object that NDJSON carries, so that one slab of
-// frames serves both. An id is put between the data line and the empty line.
+// The data line is the same object that NDJSON carries, so one slab of frames serves
+// both. An id goes between the data line and the empty line.
 
-// GoodbyeReason says why the server ends a stream on purpose.
+// GoodbyeReason is why the server ends a stream on purpose.
 type GoodbyeReason string
 
 // Why a stream ends.
@@ -31,12 +31,12 @@ const (
 // HelloWatch is one watch of a stream, as named in hello.
 type HelloWatch struct {
 	Watch string
-	// Resume says that the stream goes on after a position.
+	// Resume means that the stream continues after a position.
 	Resume bool
 }
 
-// AppendFrame appends an event as it stands in a text/event-stream; id may be
-// empty. The data is made by one of the other functions of this file.
+// AppendFrame appends an event as written in a text/event-stream; id may be empty.
+// The other functions of this file make the data.
 func AppendFrame(dst []byte, t EventType, data, id []byte) []byte {
 	dst = append(dst, "event: "...)
 	dst = append(dst, t.String()...)
@@ -56,16 +56,16 @@ func appendID(dst, id []byte) []byte {
 	return append(dst, '\n')
 }
 
-// AppendPositionLine appends the line that NDJSON has where an event stream has
-// an id.
+// AppendPositionLine appends the line that NDJSON has in place of an event stream's
+// id.
 func AppendPositionLine(dst, id []byte) []byte {
 	dst = append(dst, `{"type":"position","id":"`...)
 	dst = append(dst, id...)
 	return append(dst, "\"}\n"...)
 }
 
-// AppendHello appends the data of hello: the first event of every response.
-// instance names the process that answers.
+// AppendHello appends the data of hello: the first event of every response. instance
+// names the answering process.
 func AppendHello(dst []byte, instance string, heartbeat time.Duration, watches []HelloWatch) []byte {
 	dst = append(dst, `{"type":"hello","heartbeat_ms":`...)
 	dst = strconv.AppendInt(dst, heartbeat.Milliseconds(), 10)
@@ -180,9 +180,8 @@ func appendRevision(dst []byte, revision uint64) []byte {
 	return append(dst, '"')
 }
 
-// appendJSONString writes s as a JSON string (RFC 8259, section 7). What is not
-// UTF-8 becomes U+FFFD: keys and values are never sent through here unless they
-// are UTF-8.
+// appendJSONString writes s as a JSON string (RFC 8259, section 7). Invalid UTF-8
+// becomes U+FFFD; keys and values only come here if they are UTF-8.
 func appendJSONString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	if plainText(s) {
@@ -210,7 +209,7 @@ func appendJSONString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// plainText says whether s stands in a JSON string as it is.
+// plainText reports whether s needs no escaping in a JSON string.
 func plainText(s string) bool {
 	ascii := true
 	for i := range len(s) {

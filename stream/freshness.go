@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// publishFreshness follows a commit, or what the upstream says of itself: a
-// watch is no fresher than its upstream.
+// publishFreshness is called after a commit, or when the upstream reports its own
+// status: a watch is no fresher than its upstream.
 func (in *ingest) publishFreshness() {
 	up := in.upstream
 	switch {
@@ -18,16 +18,15 @@ func (in *ingest) publishFreshness() {
 		in.setLostAt(time.Now())
 		in.setStatus(max(up.State, Resyncing), saysOfItself(up))
 		if in.committed {
-			in.settle() // it says itself what is missing
+			in.settle() // the upstream itself reports what is missing
 		}
 	case in.current:
 		in.setStatus(InSync, cause{})
 	}
 }
 
-// onFreshness passes on what the upstream says of itself. That it is in sync is
-// said of the snapshot under way only by its commit, and of nothing before the
-// connection's first.
+// onFreshness passes on the upstream's own status. A snapshot under way becomes in
+// sync only by its commit, and nothing does before the connection's first commit.
 func (in *ingest) onFreshness(m message) error {
 	switch m.state {
 	case InSync:
@@ -48,7 +47,7 @@ func (in *ingest) onFreshness(m message) error {
 // loadingAgain is the cause of Resyncing.
 var loadingAgain = everybody("the upstream is back, loading what changed")
 
-// setLost says that the watch is not fresh: the grace is over.
+// setLost reports that the watch is not fresh: the grace period is over.
 func (in *ingest) setLost() {
 	if in.speaking && in.reader != nil && in.tooLarge.Load() == nil {
 		in.setStatus(Resyncing, loadingAgain)
@@ -64,12 +63,12 @@ func (in *ingest) setLostAt(now time.Time) {
 	}
 }
 
-// onProgress says how far a long snapshot is, and that it is too long.
+// onProgress reports how far a long snapshot is, and when it takes too long.
 func (in *ingest) onProgress() {
 	took := time.Since(in.connected).Round(time.Second)
 	in.progress.start(in.progressEvery(took))
 	if in.tooLarge.Load() != nil {
-		return // that is what keeps the watch, whatever the progress
+		return // memory is what holds the watch up, whatever the progress
 	}
 	why := everybody(in.soFar(took))
 	if in.upstream.State != 0 {
@@ -85,7 +84,7 @@ func (in *ingest) onProgress() {
 	}
 }
 
-// soFar says how far a connection is that has not caught up.
+// soFar describes the progress of a connection that has not caught up.
 func (in *ingest) soFar(took time.Duration) string {
 	received, revision := in.reader.sink.received.Load(), in.log.View().Revision()
 	late := took >= in.config.SnapshotTimeout
@@ -102,8 +101,8 @@ func (in *ingest) soFar(took time.Duration) string {
 	return fmt.Sprintf("loading, %d resources so far", received)
 }
 
-// progressEvery is the time until the next report of a snapshot that has taken so
-// long: ever longer, since every subscriber gets it.
+// progressEvery is the time until the next report on a snapshot that has taken so
+// long. It grows, since every subscriber gets the report.
 func (in *ingest) progressEvery(took time.Duration) time.Duration {
 	every := min(max(5*time.Second, took), 5*time.Minute)
 	if left := in.config.SnapshotTimeout - took; left > 0 {
@@ -112,8 +111,8 @@ func (in *ingest) progressEvery(took time.Duration) time.Duration {
 	return every
 }
 
-// setStatus publishes a change of freshness. A watch that is not in sync says
-// since when it is not, however often it was nearly back.
+// setStatus publishes a change of freshness. A watch that is not in sync keeps the
+// time since when it is not, however often it was nearly back.
 func (in *ingest) setStatus(state State, why cause) {
 	old := in.log.Status()
 	if old.State == state && old.Reason == why.reason && old.Detail == why.detail {

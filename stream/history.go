@@ -11,18 +11,18 @@ type tombstone struct {
 	at  time.Time
 }
 
-// tombstones are the deletes of a log, oldest first. Those that were superseded
-// since (the key was created again) stay in the queue until there are more of them
-// than others. Owned by the log's writer.
+// tombstones are the deletes of a log, oldest first. Superseded ones (the key was
+// created again) stay in the queue until they outnumber the others. Owned by the
+// log's writer.
 type tombstones struct {
 	queue []tombstone
-	first int   // of the queue; those before it were taken out
-	bytes int64 // frames of those that were not superseded
+	first int   // index in queue; those before it were removed
+	bytes int64 // frames of those not superseded
 }
 
 func (t *tombstones) push(d tombstone) { t.queue = append(t.queue, d) }
 
-// oldest returns the next tombstone to be looked at; false if there is none.
+// oldest returns the next tombstone to examine; false if there is none.
 func (t *tombstones) oldest() (tombstone, bool) {
 	if t.first == len(t.queue) {
 		return tombstone{}, false
@@ -36,12 +36,12 @@ func (t *tombstones) memory() int64 {
 	return int64(cap(t.queue)) * int64(unsafe.Sizeof(tombstone{}))
 }
 
-// keepFew is how long a queue may be that is not worth the work.
+// keepFew is the length up to which a queue is not worth compacting.
 const keepFew = 64
 
-// keep makes a queue of those for which keep is true, of whom there are live, if
-// that halves it. So a queue takes no more than its tombstones need, and each push
-// pays for the move of one other at most.
+// keep reduces the queue to the tombstones for which keep is true, of which there
+// are live, if that halves it. So a queue takes no more than its tombstones need,
+// and each push pays for moving at most one other.
 func (t *tombstones) keep(live int, keep func(seq uint64) bool) {
 	if len(t.queue) <= 2*live+keepFew {
 		return
@@ -55,10 +55,9 @@ func (t *tombstones) keep(live int, keep func(seq uint64) bool) {
 	t.queue, t.first = kept, 0
 }
 
-// forget drops the deletes that are beyond the history, as part of the commit
-// under way: readers at it and after it do not see them any more, readers before
-// it still do. A reader that has not seen them can no more resume: the horizon
-// rises.
+// forget drops the deletes that are beyond the history, as part of the commit under
+// way: readers at or after it no longer see them, readers before it still do. A
+// reader that has not seen them can no longer resume: the horizon rises.
 func (l *Log) forget(now time.Time) {
 	oldest := now.Add(-l.history.MaxAge)
 	for {

@@ -19,11 +19,11 @@ const (
 // Incident is something that happened to the connection to an upstream, once or
 // several times in a row.
 type Incident struct {
-	// At is when it happened last.
+	// At is when it last happened.
 	At time.Time
-	// First is when it happened first of those in a row.
+	// First is when the first of those in a row happened.
 	First time.Time
-	// Times is how often.
+	// Times is how often it happened.
 	Times int
 	Kind  IncidentKind
 	// Reason is a key of Stats.Reconnects or of Stats.Resyncs.
@@ -32,14 +32,14 @@ type Incident struct {
 	Detail string
 }
 
-// maxIncidents is how many a watch remembers.
+// maxIncidents is how many incidents a watch remembers.
 const maxIncidents = 100
 
-// maxDetail bounds the text of one.
+// maxDetail bounds the detail of one incident.
 const maxDetail = 1 << 10
 
-// note remembers what happened. The same again, however often, is one incident:
-// an upstream that cannot be reached for a day must not push out how that began.
+// note records an incident. Repetitions in a row count as one: an upstream that is
+// unreachable for a day must not push out how that began.
 func (in *ingest) note(kind IncidentKind, reason, detail string) {
 	if len(detail) > maxDetail {
 		detail = strings.ToValidUTF8(detail[:maxDetail], "")
@@ -60,7 +60,7 @@ func (i Incident) repeats(o Incident) bool {
 	return i.Kind == o.Kind && i.Reason == o.Reason && i.Detail == o.Detail
 }
 
-// noted returns the incidents, the newest first. They must not be changed.
+// noted returns the incidents, newest first. They must not be modified.
 func (in *ingest) noted() []Incident {
 	if all := in.incidents.Load(); all != nil {
 		return *all

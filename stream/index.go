@@ -5,24 +5,24 @@ import (
 	"sync/atomic"
 )
 
-// index finds the newest entry of a key: an open table of tagged seqs, without
-// a pointer and without the keys, which stand in the frames. 11 to 21 bytes for
-// each key. Compaction moves entries but leaves their seq, so it does not touch
-// the index.
+// index finds the newest entry of a key: an open-addressing table of tagged seqs,
+// without pointers and without the keys, which are in the frames. It takes 11 to 21
+// bytes for each key. Compaction moves entries but keeps their seq, so it does not
+// touch the index.
 //
-// Written by the log's writer alone. A reader may probe it while the writer
-// works: a slot is one atomic word, a key's slot is never emptied while the key
-// has an entry, and a grown table is another table. What a reader finds it must
-// check against the version that it holds (see version.get).
+// Only the log's writer writes to it. A reader may probe it meanwhile: a slot is one
+// atomic word, a key's slot is never emptied while the key has an entry, and a grown
+// table is a new table. A reader must check what it finds against the version that
+// it holds (see version.get).
 type index struct {
 	slots []atomic.Uint64 // a power of two of them; static after construction
 
 	// Owned by the writer.
-	filled int // slots that are not empty, dropped ones included
+	filled int // slots in use, dropped ones included
 }
 
-// A slot holds a tag, whether its key was dropped, and a seq: of the key's newest
-// entry, or as of which the key was dropped.
+// A slot holds a tag, whether its key was dropped, and a seq: that of the key's
+// newest entry, or the one at which the key was dropped.
 const (
 	tagBits    = 12
 	seqBits    = 64 - tagBits - 1
@@ -30,7 +30,7 @@ const (
 	droppedBit = 1 << seqBits
 )
 
-// hashSeed is one for the process: hashes never leave it.
+// hashSeed is shared by the whole process: hashes never leave it.
 var hashSeed = maphash.MakeSeed()
 
 func hashKey(wire string) uint32 {
@@ -50,12 +50,12 @@ func slotOf(hash uint32, seq uint64) uint64 {
 	return uint64(hash>>(32-tagBits))<<(64-tagBits) | seq
 }
 
-// full says that one more key needs a larger table.
+// full reports whether one more key needs a larger table.
 func (x *index) full() bool { return (x.filled+1)*4 > len(x.slots)*3 }
 
-// probe calls try with the slot number and seq of each entry that may have the
-// hash, until try returns true or there are no more. It returns the number of
-// the slot at which it ended: an empty one if try was never true.
+// probe calls try with the slot number and seq of each entry that may have the hash,
+// until try returns true or there are no more. It returns the number of the slot
+// where it stopped: an empty one if try was never true.
 func (x *index) probe(hash uint32, try func(seq uint64) bool) int {
 	mask := uint32(len(x.slots) - 1)
 	tag := slotOf(hash, 0)
@@ -78,14 +78,14 @@ func (x *index) set(slot int, hash uint32, seq uint64) {
 	x.slots[slot].Store(slotOf(hash, seq))
 }
 
-// drop says that the key whose slot probe found has no entry from seq on. The slot
-// is not used again.
+// drop records that the key whose slot probe found has no entry from seq on. The
+// slot is not reused.
 func (x *index) drop(slot int, hash uint32, seq uint64) {
 	x.slots[slot].Store(slotOf(hash, seq) | droppedBit)
 }
 
-// droppedAfter says whether a key that may have the hash was dropped after seq: as
-// of seq it may have had an entry.
+// droppedAfter reports whether a key that may have the hash was dropped after seq,
+// so that as of seq it may have had an entry.
 func (x *index) droppedAfter(hash uint32, seq uint64) bool {
 	mask := uint32(len(x.slots) - 1)
 	tag := slotOf(hash, droppedBit)

@@ -31,7 +31,7 @@ type ingest struct {
 	// Atomic: written by run, read by all.
 	shown     atomic.Pointer[Upstream]    // nil before the first attempt
 	tooLarge  atomic.Pointer[MemoryError] // nil: the watch fits into its memory
-	incidents atomic.Pointer[[]Incident]  // never changed, only replaced; the newest first
+	incidents atomic.Pointer[[]Incident]  // never modified, only replaced; newest first
 
 	// Owned by run.
 	health    Upstream
@@ -40,16 +40,16 @@ type ingest struct {
 	committed bool      // by the reader
 	current   bool      // the reader has caught up
 	speaking  bool      // the reader has received something
-	failures  int       // connections that failed one after the other
+	failures  int       // connections that failed in a row
 	fresh     bool      // the next connection begins from nothing
 
 	sourceEpoch string            // as the source names its revision order
-	aliases     map[string]string // as the log names those that the source broke
+	aliases     map[string]string // names in the log of orders that the source broke
 	behind      time.Time
 
 	lost      time.Time // when the watch was last in sync
 	lastError cause
-	upstream  Status // what the upstream says of itself; State 0: nothing
+	upstream  Status // what the upstream reports of itself; State 0: nothing
 
 	retry, stale, progress, linger, pace alarm
 }
@@ -69,7 +69,7 @@ const healthyAfter = 10 * time.Second
 
 var errStopped = errors.New("the watch was stopped")
 
-// start runs ingest until ctx ends; the channel is closed when it has.
+// start runs ingest until ctx ends; the channel is closed when ingest has ended.
 func (in *ingest) start(ctx context.Context) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -91,7 +91,7 @@ func (in *ingest) run(ctx context.Context) {
 	}
 }
 
-// step waits for the next thing to happen, and lets it.
+// step waits for the next event and handles it.
 func (in *ingest) step(ctx context.Context) {
 	var messages <-chan message
 	var ended <-chan error
@@ -126,7 +126,8 @@ func (in *ingest) step(ctx context.Context) {
 	}
 }
 
-// wake starts what is wanted, and lets what is not wanted any more linger.
+// wake connects a watch that is wanted, and lets one that is no longer wanted
+// linger.
 func (in *ingest) wake(ctx context.Context) {
 	wanted := in.wanted()
 	switch {
@@ -232,8 +233,8 @@ func (in *ingest) onTransaction(m message) error {
 	return nil
 }
 
-// onCommitted follows each commit. The first of a connection shows that it is
-// good, and says nothing of what is still to come.
+// onCommitted is called after each commit. The first of a connection shows that it
+// works, and says nothing about what is still to come.
 func (in *ingest) onCommitted() {
 	if in.committed {
 		return
@@ -246,8 +247,9 @@ func (in *ingest) onCommitted() {
 	}
 }
 
-// onCaughtUp follows a snapshot, and what the source says where it goes on without
-// one: all is committed that the upstream had when the connection was made.
+// onCaughtUp is called after a snapshot, and when a source that continues without
+// one reports InSync: everything that the upstream had when the connection was made
+// is committed.
 func (in *ingest) onCaughtUp() {
 	in.current = true
 	in.lastError = cause{}
@@ -255,14 +257,14 @@ func (in *ingest) onCaughtUp() {
 	in.publishFreshness()
 }
 
-// settle ends the waiting for the connection to catch up.
+// settle ends the wait for the connection to catch up.
 func (in *ingest) settle() {
 	in.reached()
 	in.stale.stop()
 	in.progress.stop()
 }
 
-// onEnded follows the end of a connection.
+// onEnded is called at the end of a connection.
 func (in *ingest) onEnded(err error) {
 	in.reader.cancel(errStopped)
 	in.reader.sink.release()
@@ -291,8 +293,8 @@ func (in *ingest) onEnded(err error) {
 	in.retry.start(wait)
 	switch state := in.log.Status().State; {
 	case state == InSync && reason != "memory":
-		// An upstream that is back at once is not worth a status. One that
-		// comes and goes is: the alarm is not put off.
+		// An upstream that is back at once is not worth a status. One that comes and
+		// goes is: the alarm is not postponed.
 		if !in.stale.set() {
 			in.stale.start(in.config.StaleAfter)
 		}
@@ -312,8 +314,8 @@ func (in *ingest) apply(m message) (CommitResult, error) {
 	epoch, primed := in.named(m.epoch), in.log.View().Primed()
 	result, err := in.log.replace(epoch, snapshot, m.revision, m.swept)
 	if errors.Is(err, ErrBehind) && in.patienceOver(err) {
-		// The upstream went back and stays there: a new order, by our own name
-		// since it has none. So it remains if this snapshot is not taken.
+		// The upstream went back and stays there: a new order, under a name of ours
+		// since it has none. It keeps that name even if this snapshot is not taken.
 		epoch = newAlias(in.canonical(m.epoch))
 		in.aliases[m.epoch] = epoch
 		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", epoch, "because", err)
@@ -333,8 +335,8 @@ func (in *ingest) apply(m message) (CommitResult, error) {
 	return result, nil
 }
 
-// named is what the log calls an epoch of the source. A source that went back
-// names its new order as the old one, and the log does not, from then on.
+// named is the log's name for an epoch of the source. A source that went back gives
+// its new order the old name; from then on the log does not.
 func (in *ingest) named(epoch string) string {
 	return cmp.Or(in.aliases[epoch], in.canonical(epoch))
 }
@@ -344,7 +346,7 @@ func newAlias(epoch string) string {
 	return fmt.Sprintf("%.12s~%06x", epoch, rand.IntN(1<<24))
 }
 
-// canonical is an epoch of the source as it stands in positions.
+// canonical is an epoch of the source as written in positions.
 func (in *ingest) canonical(epoch string) string {
 	if deletesUnnumbered(in.source) {
 		return unnumberedEpoch(epoch)
@@ -352,7 +354,7 @@ func (in *ingest) canonical(epoch string) string {
 	return epoch
 }
 
-// patienceOver says whether the upstream has been behind for too long: a replica
+// patienceOver reports whether the upstream has been behind for too long: a replica
 // that lags catches up, a restored upstream does not.
 func (in *ingest) patienceOver(err error) bool {
 	if in.behind.IsZero() {
@@ -367,8 +369,8 @@ func (in *ingest) patienceOver(err error) bool {
 	return false
 }
 
-// resourcesOf returns the resources of a snapshot: what was deleted while it was
-// being read is not among them.
+// resourcesOf returns the resources of a snapshot: those deleted while it was being
+// read are not among them.
 func resourcesOf(changes []Change) []Resource {
 	deleted := map[string]int{}
 	for i := range changes {

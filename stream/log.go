@@ -27,35 +27,35 @@ func (h History) withDefaults() History {
 	return h
 }
 
-// LogConfig is what a log needs to know.
+// LogConfig configures a log.
 type LogConfig struct {
-	// Watch is the name of the watch; it stands in every frame.
+	// Watch is the name of the watch; it is in every frame.
 	Watch string
 	// History bounds the memory of deletes.
 	History History
 
-	account *account // of the watch; nil: what the log holds is not limited
+	account *account // of the watch; nil: no limit
 }
 
 // Log is the shared primed cache of one watch: a compacting, multi-version log
 // in revision order. It holds the newest entry of each key, and tombstones for
 // the history that resuming needs.
 //
-// Entries live in segments of about 64 KiB: one slab with ready-made frames and
-// a small table. A new entry for a key is appended at the tail; the old one is
-// marked with the seq that superseded it. So a reader at seq T sees what is not
-// newer than T and was not superseded at T, with no copy and no lock, however
-// long it takes. Snapshot, resume, live and catching up after being slow are one
-// operation: what is newer than my cursor, as of the head (see Subscription).
+// Entries live in segments of about 64 KiB: one slab with ready-made frames and a
+// small table. A new entry for a key is appended at the tail; the old one is marked
+// with the seq that superseded it. So a reader at seq T sees what is not newer than
+// T and was not superseded at T, without a copy or a lock, however long it takes.
+// Snapshot, resume, live and catching up after being slow are one operation: give
+// what is newer than the cursor, as of the head (see Subscription).
 //
 // Why not a channel for each subscriber? It costs memory and a copy for each, it
-// wants a policy for full channels, and its hand-over from snapshot to live is
-// the classic place to lose or repeat events. Why not versions over a
-// copy-on-write tree? A slow reader pins every version since, a snapshot is a
-// pointer chase, and resume needs a second structure.
+// needs a policy for full channels, and its handover from snapshot to live is the
+// classic place to lose or repeat events. Why not versions over a copy-on-write
+// tree? A slow reader pins every version since, a snapshot is a pointer chase, and
+// resume needs a second structure.
 //
 // One goroutine at a time may call the methods that write (Replace, Commit,
-// SetStatus, Discard). Any number may call the others.
+// SetStatus, Discard). Any number of goroutines may call the others.
 type Log struct {
 	// Static after construction.
 	watch   string
@@ -67,26 +67,26 @@ type Log struct {
 	head atomic.Pointer[version]
 	// The versions that readers hold.
 	pins *pins
-	// The versions that pages of a listing are read from.
+	// The versions from which the pages of a listing are read.
 	pages pageVersions
-	// How many resources have some prefix; nil: not counted yet.
+	// Resources by prefix, as counted; nil: not counted yet.
 	counts atomic.Pointer[prefixCounts]
 	// Resources of one revision by their keys; nil: none.
 	sorted atomic.Pointer[[]sortedGroup]
 
 	// Owned by the writer.
 	next       version // becomes the head at the next publish
-	unnumbered bool    // deletes have no revision in its epoch
+	unnumbered bool    // deletes have no revision in the epoch
 	index      *index
 	indexed    uint64 // number of the first version that holds the index
 	listed     uint64 // number of the first version that holds the list of segments
 	deletes    tombstones
-	sweep      uint64    // compaction has looked at segments up to this seq
-	used, dead int64     // bytes of frames, and how many of them are superseded
+	sweep      uint64    // compaction has examined segments up to this seq
+	used, dead int64     // bytes of frames, and of the superseded ones
 	allocated  int64     // bytes of slabs and tables
-	added      int64     // of them, by the version that is being made
-	retired    []retired // by the version that is being made
-	warmed     byte      // see warm: nothing reads it
+	added      int64     // of them, by the version being made
+	retired    []retired // by the version being made
+	warmed     byte      // see warm; nothing reads it
 }
 
 // NewLog returns an empty log: not primed, with the status Priming.
@@ -106,16 +106,16 @@ func NewLog(c LogConfig) *Log {
 // Commit appends one transaction. The log must be primed. Everything up to
 // revision is then in the log; a transaction without changes is progress.
 //
-// Changes that the log has already are dropped. An upsert that is news and yet
-// not newer than the last commit, or a revision below it, is ErrOrder: a broken
-// promise of the source. A change that is newer than revision is ErrInvalid. A
-// transaction that does not fit into the memory of the watch is ErrMemory; deletes
-// alone always fit. Nothing is changed then.
+// Changes that the log already has are dropped. A new upsert that is not newer than
+// the last commit, or a revision below it, is ErrOrder: the source has broken its
+// promise. A change that is newer than revision is ErrInvalid. A transaction that
+// does not fit into the memory of the watch is ErrMemory; deletes alone always fit.
+// Nothing is changed then.
 func (l *Log) Commit(changes []Change, revision uint64) (CommitResult, error) {
 	return l.commit(changes, revision, allSwept)
 }
 
-// commit is Commit with what the source said of deletes; see Swept.
+// commit is Commit with what the source reported about deletes; see Swept.
 func (l *Log) commit(changes []Change, revision, swept uint64) (CommitResult, error) {
 	var result CommitResult
 	if !l.next.primed() {
@@ -145,7 +145,7 @@ func (l *Log) commit(changes []Change, revision, swept uint64) (CommitResult, er
 	return result, nil
 }
 
-// lookup finds the newest entry of a key, a tombstone too, and the slot of the
+// lookup finds the newest entry of a key, possibly a tombstone, and the slot of the
 // index where it is or belongs.
 func (l *Log) lookup(k wireKey) (slot int, s *segment, e *entry) {
 	slot = l.index.probe(k.hash, func(seq uint64) bool {
@@ -165,15 +165,15 @@ func (l *Log) SetStatus(s Status) {
 	l.publish()
 }
 
-// Discard forgets everything: the next Replace begins a new generation, and
-// subscribers that are still there wait for it.
+// Discard forgets everything: the next Replace begins a new generation, and existing
+// subscribers wait for it.
 func (l *Log) Discard(s Status) {
 	l.restart("")
 	l.next.status = s
 	l.publish()
 }
 
-// restart begins a new generation with nothing in it.
+// restart begins a new, empty generation.
 func (l *Log) restart(epoch string) {
 	v := &l.next
 	for _, s := range v.segments {
@@ -205,11 +205,11 @@ func (l *Log) publish() {
 	holds, sorted := l.allocated+l.index.bytes()+l.deletes.memory(), l.sortedBytes()
 	v.bytes = holds + sorted
 	l.passOn(&v)
-	l.account.setLog(holds-l.dead, l.dead) // a listing must not make a watch stale
+	l.account.setLog(holds-l.dead, l.dead) // without sorted: a listing must not make a watch stale
 	if old := l.head.Swap(&v); old != nil {
 		close(old.changed)
 		if old.generation != v.generation {
-			l.pins.takeAll() // nobody goes on in it
+			l.pins.takeAll() // nobody continues in the old generation
 		}
 	}
 	l.account.relieve(l.pins, v.bytes)
@@ -230,11 +230,11 @@ func (l *Log) passOn(v *version) {
 	l.next.number++
 }
 
-// retiredKept is how long the list of retired memory may be to be used again.
+// retiredKept is how long the list of retired memory may be to be reused.
 const retiredKept = 1024
 
-// retire notes memory that the versions from born on held, and the one that is
-// being made does not.
+// retire notes memory that the versions from born on held, and the one being made
+// does not.
 func (l *Log) retire(born uint64, bytes int64) {
 	if born == l.next.number {
 		return // no version held it

@@ -7,23 +7,24 @@ import (
 	"sync/atomic"
 )
 
-// ErrMemory says that a watch does not fit into its memory ceiling, or that of all
-// watches. See MemoryError.
+// ErrMemory means that a watch does not fit into its memory ceiling, or into that of
+// all watches. See MemoryError.
 var ErrMemory = errors.New("the watch does not fit into its memory")
 
-// Memory is a ceiling for what watches hold: their logs, and what is staged on
-// its way into them. Two fifths are for what the logs serve, and two for what is
-// staged, so that there is always room to load what the upstream has now beside
-// what is served. The last fifth, and what the logs leave of theirs, is for what was
-// superseded: until it is compacted, and for as long as readers are in the middle
-// of an older version. When it is full, the oldest versions are taken away from
-// their readers, which go on from where they are with the newest one.
+// Memory is a ceiling for what watches hold: their logs, and what is staged on its
+// way into them. Two fifths are for what the logs serve, and two for what is staged,
+// so that there is always room to load the upstream's current state beside what is
+// served. The last fifth, and what the logs leave of theirs, is for what was
+// superseded: until it is compacted, and while readers are still in an older
+// version. When it is full, the oldest versions are taken away from their readers,
+// which continue from where they are in the newest one.
 //
-// A ceiling that several watches share is fair: what does not fit is refused to the
-// watch that has the most. One that is within its equal share is never refused.
+// A ceiling that several watches share is fair: when something does not fit, the
+// watch that holds the most is refused. One that is within its equal share is never
+// refused.
 //
-// What it counts are bytes that are held. The garbage collector needs room
-// beside them; see debug.SetMemoryLimit.
+// It counts the bytes that are held. The garbage collector needs room beside them;
+// see debug.SetMemoryLimit.
 //
 // All methods may be called from any goroutine.
 type Memory struct {
@@ -32,12 +33,12 @@ type Memory struct {
 	// Atomic.
 	logs, staged, superseded atomic.Int64
 
-	// Never changed, only replaced.
+	// Never modified, only replaced.
 	accounts atomic.Pointer[[]*account]
 }
 
-// NewMemory returns a ceiling of so many bytes, which several watches may share;
-// 0: there is none, and it only counts.
+// NewMemory returns a ceiling of so many bytes, which several watches may share.
+// With 0 there is no ceiling, and it only counts.
 func NewMemory(ceiling int64) *Memory { return &Memory{ceiling: ceiling} }
 
 // Ceiling is the most bytes that may be held; 0: any number.
@@ -46,14 +47,15 @@ func (m *Memory) Ceiling() int64 { return m.ceiling }
 // Logs is how many bytes the logs hold of what is not superseded.
 func (m *Memory) Logs() int64 { return m.logs.Load() }
 
-// Staged is how many bytes are held of what is not complete yet.
+// Staged is how many bytes are held of transactions and snapshots that are not
+// complete yet.
 func (m *Memory) Staged() int64 { return m.staged.Load() }
 
-// Superseded is how many bytes are held of what is superseded, in the logs and by
+// Superseded is how many bytes of superseded data are held, in the logs and by
 // readers of older versions.
 func (m *Memory) Superseded() int64 { return m.superseded.Load() }
 
-// swollen says whether older versions must be taken away from their readers.
+// swollen reports whether older versions must be taken away from their readers.
 func (m *Memory) swollen() bool {
 	return m.ceiling > 0 && m.logs.Load()+m.superseded.Load() > m.ceiling/5*3
 }
@@ -82,7 +84,7 @@ func (m *Memory) replace(change func([]*account) []*account) {
 	}
 }
 
-// all are the accounts that share the ceiling.
+// all returns the accounts that share the ceiling.
 func (m *Memory) all() []*account {
 	if all := m.accounts.Load(); all != nil {
 		return *all
@@ -90,7 +92,7 @@ func (m *Memory) all() []*account {
 	return nil
 }
 
-// mostPinned are the pins that hold the most; nil: none holds anything.
+// mostPinned returns the pins that hold the most; nil if none holds anything.
 func (m *Memory) mostPinned() *pins {
 	var most *pins
 	held := int64(0)
@@ -117,8 +119,8 @@ var (
 // allowed is how many bytes of a ceiling the pool may have.
 func (p *pool) allowed(m *Memory) int64 { return m.ceiling / 5 * p.fifths }
 
-// take counts n more bytes, if they are allowed. Of several who take at the same
-// time none is refused for the sake of another that is refused.
+// take counts n more bytes, if they are allowed. Of several concurrent calls, none
+// is refused because of another that is refused.
 func (p *pool) take(m *Memory, n int64) bool {
 	counter := p.of(m)
 	for {
@@ -132,7 +134,7 @@ func (p *pool) take(m *Memory, n int64) bool {
 	}
 }
 
-// most is the account that has the most of a pool; nil: there is none.
+// most returns the account that holds the most of a pool; nil if there is none.
 func (m *Memory) most(p *pool) (most *account) {
 	for _, a := range m.all() {
 		if most == nil || p.of(a.own).Load() > p.of(most.own).Load() {
@@ -142,20 +144,19 @@ func (m *Memory) most(p *pool) (most *account) {
 	return most
 }
 
-// together is how much is held, with as much of what is superseded as compaction
-// leaves.
+// together is how much is held, with as much superseded data as compaction leaves.
 func (m *Memory) together() int64 { return m.logs.Load()*7/5 + m.staged.Load() }
 
 // MemoryError says why a watch does not fit. It is an ErrMemory.
 type MemoryError struct {
-	What    string // of which there is too much
+	What    string // what there is too much of
 	Needs   int64  // bytes, at least
 	Allowed int64  // bytes
 	Ceiling int64  // bytes
-	Shared  bool   // it is the ceiling of all watches together
+	Shared  bool   // the ceiling is that of all watches together
 }
 
-// Error says what is too much, and what would be right.
+// Error says what is too much, and what would be enough.
 func (e *MemoryError) Error() string {
 	whose, remedy := "its memory ceiling", "narrow the watch"
 	if e.Shared {
@@ -169,7 +170,7 @@ func (e *MemoryError) Error() string {
 // Is makes it an ErrMemory.
 func (e *MemoryError) Is(target error) bool { return target == ErrMemory }
 
-// sizeText returns for instance 1.5 GiB.
+// sizeText formats n bytes, for instance as 1.5 GiB.
 func sizeText(n int64) string {
 	const step = 1024
 	if n < step {

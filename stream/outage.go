@@ -2,23 +2,23 @@ package stream
 
 import "fmt"
 
-// A snapshot that ends an outage says what differs, and not what was created and
+// A snapshot that ends an outage shows what differs, but not what was created and
 // deleted in between. A reader that comes from another replica may hold such a
-// resource: its position lies inside of the outage, or before it, if the reader was
-// cut off inside of a flush and holds more than its position says. So no position
-// from before the end of an outage is resumed. Readers that stayed have nothing
+// resource: its position lies inside the outage, or before it if the reader was cut
+// off inside a flush and holds more than its position says. So no position from
+// before the end of an outage is resumed. Readers that stayed connected have nothing
 // that this log does not know.
 //
-// Those who serve the watch to others must not resume such positions either. A
-// version carries its origin, from which on every change was received, and each
-// reader is told when that rises, before anything else of the version.
+// Gateways that serve the watch to others must not resume such positions either. A
+// version carries its origin, the revision from which on every change was received.
+// Each reader is told when it rises, before anything else of the version.
 
-// openOutage follows a snapshot. Where
-// deletes have no revision of their own, a reader at the snapshot's very revision
-// may have been there before the last deletes, of which the snapshot says nothing.
-// And a snapshot is as new as the newest resource in it there: newer ones that were
-// deleted before it was taken are not in it, and another replica may have given out
-// their revisions. So the outage ends with the first upsert after it.
+// openOutage is called after a snapshot. Where deletes have no revision of their
+// own, a reader at exactly the snapshot's revision may have been there before the
+// last deletes, of which the snapshot says nothing. And there a snapshot is only as
+// new as the newest resource in it: newer ones that were deleted before it was taken
+// are missing, and another replica may have given out their revisions. So the outage
+// ends with the first upsert after it.
 func (l *Log) openOutage(snapshot uint64) {
 	if !l.unnumbered {
 		l.raise(snapshot)
@@ -38,7 +38,7 @@ func noEndWithin(last *entry, revision, origin uint64) {
 	}
 }
 
-// closeOutage follows a commit.
+// closeOutage is called after a commit.
 func (l *Log) closeOutage(before uint64, last *entry) {
 	v := &l.next
 	if !v.open || last == nil || v.revision <= before {
@@ -65,7 +65,7 @@ func (l *Log) raise(origin uint64) {
 	}
 }
 
-// RaiseHorizon says that changes before a revision may be unknown, since the
+// RaiseHorizon declares that changes before a revision may be unknown, since the
 // upstream may not know them. No position below it is resumed from now on, and
 // readers are told before they get anything else. The log must be primed.
 func (l *Log) RaiseHorizon(revision uint64) error {
@@ -81,16 +81,16 @@ func (l *Log) RaiseHorizon(revision uint64) error {
 
 // HorizonRaiser is implemented by the Sink that a watch gives to its source.
 type HorizonRaiser interface {
-	// RaiseHorizon says that changes before a revision may be missing, of the
-	// revision order of the last Reset, or of the Resume that Watch was given.
-	// Call it before what is newer than the last Commit.
+	// RaiseHorizon declares that changes before a revision may be missing, in the
+	// revision order of the last Reset, or of the Resume that Watch was given. Call
+	// it before sending what is newer than the last Commit.
 	RaiseHorizon(revision uint64) error
 }
 
-// RaiseHorizon passes on that an upstream may have missed changes before a
-// revision, as another gateway may, which says so in a bookmark. A source whose
-// upstream never misses any does not need it. A sink that cannot take it would
-// resume readers where it must not: the error is ErrUnresumable then, so that the
+// RaiseHorizon passes on that an upstream may have missed changes before a revision.
+// Another gateway may have, and says so in a bookmark. A source whose upstream never
+// misses any does not need it. A sink that does not implement HorizonRaiser would
+// resume readers where it must not. The error is then ErrUnresumable, so that the
 // next Watch call begins with a snapshot.
 func RaiseHorizon(sink Sink, revision uint64) error {
 	if h, ok := sink.(HorizonRaiser); ok {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// ErrPageGone says that the revision of a page token can no more be read: begin
+// ErrPageGone means that the revision of a page token can no longer be read: begin
 // again without a token.
 var ErrPageGone = errors.New("the revision of the page token is gone")
 
@@ -19,18 +19,18 @@ var ErrPageGone = errors.New("the revision of the page token is gone")
 type Page struct {
 	Position  Position
 	Revision  uint64
-	Count     int // resources in all pages together
+	Count     int // number of resources in all pages together
 	Resources []Resource
-	Next      string // token of the next page; empty on the last
+	Next      string // token of the next page; empty on the last one
 }
 
 // pageBytes is about how many bytes of keys and values a page has at most, unless
-// its only resource has more: a page is put together in memory, and the clients
-// of gRPC take messages of 4 MiB by default.
+// its only resource has more: a page is built in memory, and gRPC clients take
+// messages of 4 MiB by default.
 const pageBytes = 3 << 20
 
-// pageToken is the place of a page: as of revision T, after key K at revision R.
-// It names nothing of this replica, so any other may serve the next page.
+// pageToken is the place of a page: as of revision T, after key K at revision R. It
+// names nothing specific to this replica, so any other may serve the next page.
 type pageToken struct {
 	Epoch  string `json:"e"`
 	AsOf   uint64 `json:"t"`
@@ -38,11 +38,11 @@ type pageToken struct {
 	Key    []byte `json:"k"`
 	Count  int    `json:"n"`
 	Prefix []byte `json:"p,omitempty"` // a hash: the token must come with the prefix that made it
-	// Unswept is that of the position of the listing.
+	// Unswept is that of the listing's position.
 	Unswept uint64 `json:"u,omitempty"`
 }
 
-// swept is that of the position of the listing.
+// swept is that of the listing's position.
 func (t pageToken) swept() uint64 { return t.AsOf - min(t.AsOf, t.Unswept) }
 
 func (t pageToken) String() string {
@@ -64,14 +64,14 @@ func parsePageToken(s string) (t pageToken, err error) {
 	return t, nil
 }
 
-// defaultPageSize is the number of resources in a page unless asked otherwise.
+// defaultPageSize is the number of resources in a page unless another is asked for.
 const defaultPageSize = 1000
 
-// Page returns up to size resources whose key begins with prefix, by rising
-// revision and, within one revision, by key; fewer if they are large. A size that is
-// not positive is the default, 1,000. With the token of a page it returns the next
-// one, as of the same revision; ErrPageGone if that cannot be put together any
-// longer, an InvalidError if the token is none of ours. The log must be primed.
+// Page returns up to size resources whose key begins with prefix, by rising revision
+// and, within one revision, by key; fewer if they are large. A size that is not
+// positive is the default, 1,000. With the token of a page it returns the next one,
+// as of the same revision. The error is ErrPageGone if that can no longer be built,
+// and an InvalidError if the token is not one of ours. The log must be primed.
 func (l *Log) Page(prefix, token string, size int) (Page, error) {
 	if size <= 0 {
 		size = defaultPageSize
@@ -96,8 +96,8 @@ func (l *Log) Page(prefix, token string, size int) (Page, error) {
 	return p, nil
 }
 
-// listing returns where a page begins, and the version and the seq as of which to
-// read it: that of the token, or of a listing that begins now.
+// listing returns where a page begins, and the version and seq at which to read it:
+// those of the token, or of a listing that begins now.
 func (l *Log) listing(prefix, token string) (v *version, seq uint64, t pageToken, err error) {
 	if token == "" {
 		v = l.head.Load()
@@ -120,7 +120,7 @@ func (l *Log) listing(prefix, token string) (v *version, seq uint64, t pageToken
 	return v, seq, t, nil
 }
 
-// fitting returns how many of the resources fit into a page; at least one.
+// fitting returns how many of the resources fit into a page, at least one.
 func fitting(resources []Resource, size int) int {
 	bytes := 0
 	for i, r := range resources {
@@ -142,8 +142,8 @@ func prefixHash(prefix string) []byte {
 	return sum[:8]
 }
 
-// asOf returns a version, and the seq as of which to read it, that shows the
-// state at the token's revision.
+// asOf returns a version, and the seq at which to read it, that show the state at
+// the token's revision.
 func (l *Log) asOf(t pageToken) (*version, uint64, bool) {
 	if v := l.pages.find(t); v != nil {
 		return v, v.seq, true
@@ -156,7 +156,7 @@ func (l *Log) asOf(t pageToken) (*version, uint64, bool) {
 		return v, v.seq, v.swept >= t.swept()
 	}
 	if strings.HasPrefix(v.epoch, UnnumberedEpoch) {
-		// Which deletes the listing has seen that have no revision, nobody remembers.
+		// Which deletes without a revision the listing has seen is not known.
 		return nil, 0, false
 	}
 	if t.AsOf < v.origin {
@@ -166,12 +166,12 @@ func (l *Log) asOf(t pageToken) (*version, uint64, bool) {
 	return v, seq, seq >= v.readable
 }
 
-// pageAge is how long the revision of a listing stays readable for sure, after
+// pageAge is how long the revision of a listing is guaranteed to stay readable after
 // its last page was asked for.
 const pageAge = time.Minute
 
 // pageVersions keeps the versions of the newest listings, so that a watch that
-// changes fast can still be read page by page. A few only: they pin memory.
+// changes fast can still be read page by page. Only a few: they pin memory.
 type pageVersions struct {
 	slots [4]atomic.Pointer[pageVersion]
 }
@@ -209,7 +209,7 @@ func (p *pageVersions) keep(pins *pins, v *version, asOf uint64, now time.Time) 
 	}
 }
 
-// version is what is kept; nil if nothing is, or if it was taken away.
+// version returns the version kept; nil if there is none, or if it was taken away.
 func (p *pageVersion) version() *version {
 	if p == nil {
 		return nil
@@ -233,7 +233,7 @@ func (p *pageVersions) find(t pageToken) *version {
 	return nil
 }
 
-// expire lets go of what was not asked for lately.
+// expire releases versions that were not asked for lately.
 func (p *pageVersions) expire(pins *pins) {
 	for i := range p.slots {
 		held := p.slots[i].Load()

@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// pager puts a page together: whole groups of one revision, each in the order of
-// the keys, until there is more than fits. Its work is in proportion to the page,
-// wherever in the listing it lies.
+// pager builds a page: whole groups of one revision, each in key order, until there
+// is more than fits. Its work is in proportion to the page, wherever in the listing
+// the page is.
 type pager struct {
 	// Static after construction.
 	log    *Log
 	v      *version
-	seq    uint64 // as of which it reads
+	seq    uint64 // at which it reads
 	prefix string
 	size   int
-	last   pageToken // what the page before ended with
+	last   pageToken // where the previous page ended
 
 	page  []Resource
 	bytes int
 }
 
-// page returns what follows the token, and whether there is more.
+// page returns the resources after the token, and whether there are more.
 func (l *Log) page(v *version, seq uint64, prefix string, t pageToken, size int) (page []Resource, more bool) {
 	if t.Count == 0 {
 		return nil, false
@@ -30,7 +30,7 @@ func (l *Log) page(v *version, seq uint64, prefix string, t pageToken, size int)
 	p := pager{log: l, v: v, seq: seq, prefix: prefix, size: size, last: t}
 	for at, looked := v.revised(t.After), 1; !p.full() && at.segment < len(v.segments); looked++ {
 		if looked%turnEntries == 0 {
-			runtime.Gosched() // somebody else may have more to do
+			runtime.Gosched() // let others run
 		}
 		e := v.entry(at)
 		if e.seq > seq {
@@ -42,13 +42,13 @@ func (l *Log) page(v *version, seq uint64, prefix string, t pageToken, size int)
 	return p.page[:n:n], n < len(p.page)
 }
 
-// full says that there is more than fits.
+// full reports that there is more than fits.
 func (p *pager) full() bool {
 	return len(p.page) > p.size || len(p.page) > 1 && p.bytes > pageBytes
 }
 
-// addGroup adds what there is of one revision, whose entries begin at a place. It
-// returns the place behind the group.
+// addGroup adds the resources of one revision, whose entries begin at a place. It
+// returns the place after the group.
 func (p *pager) addGroup(at place, revision uint64) place {
 	end, ok := p.endOf(at, revision)
 	if !ok {
@@ -63,8 +63,8 @@ func (p *pager) addGroup(at place, revision uint64) place {
 	return end
 }
 
-// endOf returns the place behind the entries of one revision, which begin at a
-// place; false if there are too many of them.
+// endOf returns the place after the entries of one revision, which begin at a place;
+// false if there are too many of them.
 func (p *pager) endOf(at place, revision uint64) (place, bool) {
 	for range largeGroup {
 		if at.segment == len(p.v.segments) {
@@ -78,7 +78,7 @@ func (p *pager) endOf(at place, revision uint64) (place, bool) {
 	return at, false
 }
 
-// addSorted adds what there is of a group that is sorted already, as much as fits.
+// addSorted adds resources of an already sorted group, as many as fit.
 func (p *pager) addSorted(g sortedGroup) {
 	first := g.search(p.v, &p.log.framing, func(key string) bool { return key >= p.prefix && p.isNext(g.revision, key) })
 	for _, seq := range g.seqs[first:] {
@@ -87,7 +87,7 @@ func (p *pager) addSorted(g sortedGroup) {
 			continue
 		}
 		if p.full() || !p.log.framing.hasPrefix(s, e, p.prefix) {
-			return // keys with the prefix lie together
+			return // keys with the prefix are adjacent
 		}
 		p.add(s, e)
 	}
@@ -105,7 +105,7 @@ func (p *pager) add(s *segment, e *entry) {
 	}
 }
 
-// isNext says whether a resource comes after the page before.
+// isNext reports whether a resource comes after the previous page.
 func (p *pager) isNext(revision uint64, key string) bool {
 	return revision > p.last.After || key > string(p.last.Key)
 }

@@ -2,22 +2,22 @@ package stream
 
 import "time"
 
-// pausedWalk is where a walk is between two flushes, in terms that any newer
-// version of the log understands. The version itself is pinned meanwhile, or was
-// taken away.
+// pausedWalk is the place of a walk between two flushes, in terms that are valid in
+// any newer version of the log. The version itself is pinned meanwhile, or was taken
+// away.
 type pausedWalk struct {
-	passed  uint64 // seq of the last entry that was passed
+	passed  uint64 // seq of the last entry passed
 	upserts uint64 // seq of the last entry before the upserts, in a catch-up that is still at the deletes
 	asOf    uint64 // seq of the newest entry of the version
 	count   int    // resources of the version
 }
 
-// walking says whether a walk is under way.
+// walking reports whether a walk is under way.
 func (s *Subscription) walking() bool { return s.walk.under }
 
-// pauseWalk follows a flush that did not end the walk under way: from now on it
-// does not hold its version, but its pin does. Most walks end with the flush that
-// they begin with, and never have one.
+// pauseWalk is called after a flush that did not end the walk under way. From now on
+// its pin holds the version, not the walk itself. Most walks end in the flush in
+// which they begin, and never have a pin.
 func (s *Subscription) pauseWalk(b *Batch) {
 	w := &s.walk
 	if !w.under || w.v == nil {
@@ -36,8 +36,8 @@ func (s *Subscription) pauseWalk(b *Batch) {
 	w.v = nil
 }
 
-// takeUpWalk goes on with a paused walk, unless it is of no more use; in the newest
-// version, if its own was taken away.
+// takeUpWalk continues a paused walk, unless it is of no further use. If its version
+// was taken away, it continues in the newest one.
 func (s *Subscription) takeUpWalk(b *Batch, newest *version) {
 	switch {
 	case !s.walk.under:
@@ -60,16 +60,16 @@ func (s *Subscription) dropWalk() {
 	s.walk, s.pin = walk{}, nil
 }
 
-// giveUpWalk goes on in the newest version with a walk whose own version was taken
-// away: with what is newer than what was passed. What was passed may have changed
-// since, so that a key may come twice, the second time newer.
+// giveUpWalk continues a walk whose version was taken away in the newest version,
+// with what is newer than what was passed. What was passed may have changed since,
+// so a key may come twice, the second time newer.
 func (s *Subscription) giveUpWalk(b *Batch, v *version) {
 	w := s.walk
 	outage := v.origin != s.origin && w.purpose != snapshot
 	s.dropWalk()
 	switch {
 	case w.replay && !w.torn:
-		return // the cursor says where to go on
+		return // the cursor says where to continue
 	case w.purpose == snapshot && w.revision == 0:
 		s.walk = snapshotWalk(v) // nothing was passed
 		return
@@ -86,7 +86,7 @@ func (s *Subscription) giveUpWalk(b *Batch, v *version) {
 	}
 	if deletes < v.forgotten || outage {
 		// A gateway that follows must be told of an outage before it gets anything
-		// from behind it, and a bookmark would end what it has received so far.
+		// from after it, and a bookmark would end what it has received so far.
 		s.reset(b, v, ResetExpired)
 		return
 	}

@@ -2,12 +2,12 @@ package stream
 
 import "time"
 
-// Pending says about how many bytes Next is to deliver before the subscription
+// Pending returns about how many bytes Next has to deliver before the subscription
 // has everything, at most limit, and whether they are a whole snapshot rather than
 // what is newer than a position. What a reader near the head gets change by change
-// is not counted, nor what lies outside of the prefix left out.
+// is not counted. What is outside of the prefix is counted.
 //
-// It is cheap enough to be asked before each Next.
+// It is cheap enough to be called before each Next.
 func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
 	v := s.log.head.Load()
 	if s.walking() && s.generation == v.generation {
@@ -56,7 +56,7 @@ func (s *Subscription) begins(v *version) (from place, whole bool) {
 	}
 }
 
-// goesOn is begins for a reader that has begun.
+// goesOn is like begins, for a reader that has already begun.
 func (s *Subscription) goesOn(v *version) (from place, whole bool) {
 	if v.seq == s.cursor {
 		return place{segment: len(v.segments)}, false
@@ -71,21 +71,21 @@ func (s *Subscription) goesOn(v *version) (from place, whole bool) {
 	return from, false
 }
 
-// resumable says whether the changes after a position are known, once the version
+// resumable reports whether the changes after a position are known, once the version
 // has reached it.
 func (v *version) resumable(r Position, epoch string) bool {
 	return r.Epoch == epoch && (r.AsOf > v.revision || v.knows(r))
 }
 
-// Hold keeps Next from reading, until Release, and from pinning a version, unless
-// it is in the middle of a walk. Next tells the subscriber, once, why it waits.
+// Hold keeps Next from reading until Release, and from pinning a version unless a
+// walk is under way. Next tells the subscriber once why it waits.
 func (s *Subscription) Hold(reason string) {
 	if s.held {
 		return
 	}
 	s.held = true
 	if s.walking() {
-		return // its status says already that it is not there yet
+		return // its status already says that it is not there yet
 	}
 	s.own = Status{State: Resyncing, Since: time.Now(), Reason: reason}
 	if !s.begun && s.options.Resume == nil {
@@ -93,7 +93,7 @@ func (s *Subscription) Hold(reason string) {
 	}
 }
 
-// Held says whether Hold was called, and Release not yet.
+// Held reports whether Hold was called and Release was not yet.
 func (s *Subscription) Held() bool { return s.held }
 
 // Release lets Next read again.
@@ -107,8 +107,8 @@ func (s *Subscription) Release() {
 	}
 }
 
-// Tell fills b with the freshness of the watch, if that is not what the subscriber
-// was told last, and with nothing else.
+// Tell fills b with the freshness of the watch, if it differs from what the
+// subscriber was last told, and with nothing else.
 func (s *Subscription) Tell(b *Batch) bool {
 	b.reset(s.log)
 	s.tell(b, s.log.head.Load(), false)

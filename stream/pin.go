@@ -8,17 +8,16 @@ import (
 )
 
 // pin keeps one version of a log, and with it memory that newer versions do not
-// need. A reader has one between two flushes of a long walk, and so has
-// a listing between two pages. It is taken away if the memory is needed, or if the
-// reader is too slow: it finds that out at its next flush, or is blocked and never
-// does.
+// need. A reader has one between two flushes of a long walk, and a listing has one
+// between two pages. It is taken away if the memory is needed, or if the reader is
+// too slow. The reader finds that out at its next flush, or never if it is blocked.
 type pin struct {
 	held atomic.Pointer[version] // nil once it was released or taken away
-	era  *era                    // guarded by pins; nil once held is
+	era  *era                    // guarded by the mutex of pins; nil once held is
 	pace pace
 }
 
-// version returns the version that is pinned; nil if it was taken away.
+// version returns the pinned version; nil if it was taken away.
 func (p *pin) version() *version {
 	if p == nil {
 		return nil
@@ -26,35 +25,35 @@ func (p *pin) version() *version {
 	return p.held.Load()
 }
 
-// pins counts the memory that the newest version of a log does not hold, and that
-// readers of older ones do. Memory that several of them hold is counted once.
+// pins counts the memory that readers of older versions of a log hold and its newest
+// version does not. Memory that several of them hold is counted once.
 //
 // Its mutex is taken once for each walk that is longer than a flush, and by the
-// writer when it retires memory. No reader waits for a walk of another.
+// writer when it retires memory. No reader waits for another reader's walk.
 type pins struct {
 	// Static after construction.
 	account *account
 	began   time.Time
-	paced   chan struct{} // a reader has a least rate: somebody is to look at it
+	paced   chan struct{} // a reader has a minimum rate, which must be checked
 
 	held atomic.Int64 // bytes, written with the mutex held
 
 	mu     sync.Mutex // guards the following fields
 	newest uint64     // number of the newest version that retired memory
-	eras   []*era     // oldest first: those with pins, and the one under way as the last
+	eras   []*era     // oldest first: those with pins, then the one under way
 	passed int64      // bytes that were added and retired in the era under way
 	spans  map[span]int64
-	looks  bool // paced was told, and takeSlow will be called
+	looks  bool // paced was signalled, and takeSlow will be called
 }
 
-// era is a number of consecutive versions of which the pins are not told apart.
+// era is a number of consecutive versions whose pins are not distinguished.
 type era struct {
 	from uint64 // number of its first version; static after construction
-	to   uint64 // number of the first version after it; 0 as long as it is under way
+	to   uint64 // number of the first version after it; 0 while it is under way
 	pins map[*pin]struct{}
 }
 
-// span is the eras whose versions hold some memory, as far as they have pins.
+// span is the range of eras with pins whose versions hold some memory.
 type span struct{ first, last *era }
 
 // retired is memory that no newer version of the log holds.
@@ -67,13 +66,13 @@ func newPins(a *account) *pins {
 	return &pins{account: a, began: time.Now(), paced: make(chan struct{}, 1), eras: []*era{newEra(0)}, spans: map[span]int64{}}
 }
 
-// ended says whether the era had ended before a version.
+// ended reports whether the era had ended before a version.
 func (e *era) ended(number uint64) bool { return e.to != 0 && e.to <= number }
 
 func newEra(from uint64) *era { return &era{from: from, pins: map[*pin]struct{}{}} }
 
-// add pins a version for a reader that is to take so many bytes a second, if that is
-// not 0; nil if memory of it was retired already.
+// add pins a version for a reader that must take rate bytes a second, if that is not
+// 0. It returns nil if memory of the version was already retired.
 func (p *pins) add(v *version, rate int64) *pin {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +94,7 @@ func (p *pins) add(v *version, rate int64) *pin {
 	return one
 }
 
-// release ends a pin. One that was taken away has ended already, and so has nil.
+// release ends a pin. One that was taken away has already ended, and so has nil.
 func (p *pins) release(one *pin) {
 	if one == nil {
 		return
@@ -114,8 +113,8 @@ func (p *pins) end(one *pin) {
 	}
 }
 
-// pass is called before a version is published that adds so many bytes to the log,
-// and retires others. An era ends after so many of both together.
+// pass is called before a version is published that adds some bytes to the log and
+// retires others. An era ends after eraBytes of both together.
 func (p *pins) pass(number uint64, all []retired, added, eraBytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,7 +154,8 @@ func (p *pins) retire(r retired) {
 	}
 }
 
-// settle follows the end of a pin: what only the pins of its era held is let go.
+// settle is called at the end of a pin: memory that only the pins of its era held is
+// released.
 func (p *pins) settle(e *era) {
 	if len(e.pins) > 0 {
 		return
@@ -182,7 +182,7 @@ func (p *pins) settle(e *era) {
 	p.forget(e)
 }
 
-// beside returns the nearest eras with pins on both sides; nil if there is none.
+// beside returns the nearest eras with pins on both sides; nil where there is none.
 func (p *pins) beside(of *era) (before, after *era) {
 	for _, e := range p.eras {
 		switch {
@@ -211,7 +211,7 @@ func (p *pins) count(bytes int64) {
 	p.account.supersede(bytes)
 }
 
-// takeOldest takes away the pins of the oldest era that holds memory; false: none
+// takeOldest takes away the pins of the oldest era that holds memory; false if none
 // does.
 func (p *pins) takeOldest() bool {
 	p.mu.Lock()

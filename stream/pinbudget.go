@@ -1,6 +1,6 @@
 package stream
 
-// supersede counts so many more bytes that only readers of older versions hold.
+// supersede counts n more bytes that only readers of older versions hold.
 func (a *account) supersede(n int64) {
 	if a != nil {
 		a.give(supersededPool, -n)
@@ -11,9 +11,9 @@ func (a *account) supersede(n int64) {
 // without a ceiling.
 const leastPinned = 64 << 20
 
-// relieve takes pins away, the oldest first, until what the logs hold fits, older
-// versions included. Under the common ceiling it takes them where the most is
-// held. Without any ceiling, older versions hold as much as the log itself.
+// relieve takes pins away, oldest first, until what the logs hold fits, older
+// versions included. Under the shared ceiling it takes them where the most is held.
+// Without any ceiling, older versions may hold as much as the log itself.
 func (a *account) relieve(p *pins, log int64) {
 	if !a.limited() {
 		for p.held.Load() > max(leastPinned, log) && p.takeOldest() {
@@ -31,8 +31,8 @@ func (a *account) relieve(p *pins, log int64) {
 
 func (a *account) limited() bool { return a != nil && a.own.ceiling+a.shared.ceiling > 0 }
 
-// eraBytes is how much of a log that holds so many bytes is added and dropped in
-// one era: little beside what older versions may hold.
+// eraBytes is how many bytes are added to and dropped from a log of size log in one
+// era: few compared to what older versions may hold.
 func (a *account) eraBytes(log int64) int64 {
 	const share = 64
 	most := max(leastPinned, log)

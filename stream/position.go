@@ -8,37 +8,37 @@ import (
 	"strings"
 )
 
-// MaxPositionLength is the most bytes that the positions of one stream may
-// take, comma-separated, in the id of an event.
+// MaxPositionLength is the maximum length in bytes of the positions of one stream,
+// comma-separated, in the id of an event.
 const MaxPositionLength = 1024
 
 // maxEpochLength keeps a position short; longer epochs are hashed.
 const maxEpochLength = 24
 
 // Position is a place in a watch, opaque to clients. On the wire it is
-// "watch@epoch-R": everything up to revision R has been delivered. In the
-// middle of a snapshot or of a catch-up it is "watch@epoch-R/T": as seen at
-// revision T, upserts up to R and deletes up to T have been delivered. Behind
-// either of them, "!D" says that deletes for which the upstream has no revision are
-// complete only as far as they happened before revision T-D. "~N" at the end names
-// the run of the replica that gave the position out.
+// "watch@epoch-R": everything up to revision R has been delivered. Inside a snapshot
+// or a catch-up it is "watch@epoch-R/T": as seen at revision T, upserts up to R and
+// deletes up to T have been delivered. After either form, "!D" means that deletes
+// without an upstream revision are complete only as far as they happened before
+// revision T-D. "~N" at the end names the run of the replica that issued the
+// position.
 type Position struct {
 	Watch string
 	Epoch string
-	// Upserts is R. 0 in the middle of a snapshot: nothing yet.
+	// Upserts is R. 0 inside a snapshot: nothing yet.
 	Upserts uint64
 	// AsOf is T; equal to Upserts outside of a snapshot or a catch-up.
 	AsOf uint64
 	// Unswept is D: AsOf less Swept. 0 unless deletes have no revision.
 	Unswept uint64
-	// Run names the run of the replica that gave the position out; 0: any replica
-	// may have. A position in the middle of a snapshot or a catch-up has none, nor
-	// has one in an epoch in which deletes have a revision.
+	// Run names the run of the replica that issued the position; 0: any replica may
+	// have. A position inside a snapshot or a catch-up has none, nor has one in an
+	// epoch in which deletes have a revision.
 	Run uint32
 }
 
-// Swept is up to where deletes without a revision are complete: each one that
-// happened while the newest revision of the upstream was lower has been delivered.
+// Swept is how far deletes without a revision are complete: each one that happened
+// while the newest revision of the upstream was lower has been delivered.
 func (p Position) Swept() uint64 { return p.AsOf - min(p.Unswept, p.AsOf) }
 
 // At returns the position of a reader that has everything up to a revision, and
@@ -55,17 +55,17 @@ func (p Position) At(revision uint64) Position {
 	return p
 }
 
-// maxUnswept bounds what D takes in a position. Beyond it, "!" alone says that
-// nothing is known of such deletes.
+// maxUnswept bounds the length of D in a position. Beyond it, "!" alone means that
+// nothing is known about such deletes.
 const maxUnswept = 999_999
 
-// Partial says that the position lies in the middle of a snapshot or a catch-up.
+// Partial reports whether the position is inside a snapshot or a catch-up.
 func (p Position) Partial() bool { return p.Upserts != p.AsOf }
 
-// String returns the position as on the wire.
+// String returns the position as it is on the wire.
 func (p Position) String() string { return string(p.Append(nil)) }
 
-// Append appends the position as on the wire.
+// Append appends the position as it is on the wire.
 func (p Position) Append(dst []byte) []byte {
 	dst = append(dst, p.Watch...)
 	dst = append(dst, '@')
@@ -93,7 +93,7 @@ const runBase = 36
 
 const positionForm = "watch@epoch-revision, as it stood in an id"
 
-// ParsePosition reads one position.
+// ParsePosition parses one position.
 func ParsePosition(s string) (Position, error) {
 	bad := &InvalidError{What: "position", Got: s, Want: positionForm}
 	at := strings.IndexByte(s, '@')
@@ -114,7 +114,7 @@ func ParsePosition(s string) (Position, error) {
 	}
 	p.AsOf = p.Upserts
 	if partial {
-		// R = T is written without T, and R can never be beyond T.
+		// R = T is written without T, and R is never beyond T.
 		if p.AsOf, ok = parseRevision(t); !ok || p.Upserts >= p.AsOf {
 			return Position{}, bad
 		}
@@ -132,7 +132,7 @@ func ParsePosition(s string) (Position, error) {
 	return p, nil
 }
 
-// parseUnswept reads what stands behind "!" in p.
+// parseUnswept parses what follows "!" in p.
 func parseUnswept(s string, p Position) (uint64, bool) {
 	if !strings.HasPrefix(p.Epoch, UnnumberedEpoch) {
 		return 0, false
@@ -144,7 +144,7 @@ func parseUnswept(s string, p Position) (uint64, bool) {
 	return d, ok && d > 0 && d <= min(p.AsOf, maxUnswept)
 }
 
-// parseRun reads what stands behind "~" in p.
+// parseRun parses what follows "~" in p.
 func parseRun(s string, p Position) (uint32, bool) {
 	if p.Partial() || !strings.HasPrefix(p.Epoch, UnnumberedEpoch) {
 		return 0, false
@@ -153,7 +153,7 @@ func parseRun(s string, p Position) (uint32, bool) {
 	return uint32(n), err == nil && n > 0 && strconv.FormatUint(n, runBase) == s
 }
 
-// ParsePositions reads a comma-separated list, at most one position for each
+// ParsePositions parses a comma-separated list with at most one position for each
 // watch. An empty string is an empty list.
 func ParsePositions(s string) ([]Position, error) {
 	if s == "" {
@@ -178,7 +178,7 @@ func ParsePositions(s string) ([]Position, error) {
 	return out, nil
 }
 
-// parseRevision reads a canonical decimal number: no sign, no leading zero.
+// parseRevision parses a canonical decimal number: no sign, no leading zero.
 func parseRevision(s string) (uint64, bool) {
 	if s == "" || len(s) > 1 && s[0] == '0' || s[0] == '+' {
 		return 0, false
@@ -187,9 +187,9 @@ func parseRevision(s string) (uint64, bool) {
 	return n, err == nil
 }
 
-// CheckWatchName says whether a name can be the name of a watch: 1 to 64
-// letters, digits, '.', '_' and '-', so that it needs no quoting in a URL, a
-// position, a metric or a shell.
+// CheckWatchName checks that a name is valid for a watch: 1 to 64 letters, digits,
+// '.', '_' and '-', so that it needs no quoting in a URL, a position, a metric or a
+// shell.
 func CheckWatchName(name string) error {
 	ok := name != "" && len(name) <= 64
 	for i := 0; ok && i < len(name); i++ {
@@ -217,13 +217,13 @@ func isAlphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// UnnumberedEpoch begins the name of an epoch in which deletes have no revision of
-// their own; see DeletesUnnumbered. It stands in the name so that whoever follows
-// the watch, another gateway for instance, knows it too.
+// UnnumberedEpoch is the prefix of the name of an epoch in which deletes have no
+// revision of their own; see DeletesUnnumbered. It is in the name so that followers
+// of the watch, such as another gateway, know it too.
 const UnnumberedEpoch = "_"
 
-// CanonicalEpoch returns e if it can stand in a position, else a short hash of
-// it: the same on every replica.
+// CanonicalEpoch returns e if it can be used in a position, else a short hash of it,
+// the same on every replica.
 func CanonicalEpoch(e string) string {
 	if validEpoch(e) {
 		return e
@@ -241,9 +241,9 @@ func unnumberedEpoch(e string) string {
 	return CanonicalEpoch(UnnumberedEpoch + strings.TrimPrefix(e, UnnumberedEpoch))
 }
 
-// LongestPosition returns the most bytes that a position of this watch can
-// take, so that a stream can be refused at its start and not in its middle. It is one
-// in the middle of a snapshot, which names two revisions, and no run.
+// LongestPosition returns the maximum length in bytes of a position of this watch, so
+// that a stream can be refused at its start and not midway. The longest is one inside
+// a snapshot, which names two revisions and no run.
 func LongestPosition(watch string) int {
 	longest := Position{
 		Watch: watch, Epoch: strings.Repeat("x", maxEpochLength),

@@ -3,15 +3,15 @@ package stream
 import "runtime"
 
 // prefixCount is how many resources of one version have keys with a prefix. It is
-// remembered because it takes a look at every entry, and very many readers may come
-// back at the same time, all to the same version.
+// cached because counting looks at every entry, and very many readers may come back
+// at the same time, all to the same version.
 type prefixCount struct {
 	generation, seq uint64 // of the version
 	prefix          string
 	count           int
 }
 
-// maxPrefixCounts is how many are remembered, the newest first.
+// maxPrefixCounts is how many are cached, newest first.
 const maxPrefixCounts = 16
 
 // countPrefix is the number of resources whose key begins with prefix.
@@ -26,12 +26,12 @@ func (w View) countPrefix(prefix string) int {
 // counting is a count under way.
 type counting struct {
 	generation, seq uint64 // of the version
-	at              place  // next entry to look at
+	at              place  // next entry to examine
 	count           int
 }
 
-// countTurn goes on with a count, for a bounded number of entries; true: it is
-// complete.
+// countTurn continues a count for a bounded number of entries. It reports whether
+// the count is complete.
 func (w View) countTurn(prefix string, c *counting) bool {
 	if prefix == "" {
 		c.count = w.v.count
@@ -48,11 +48,11 @@ func (w View) countTurn(prefix string, c *counting) bool {
 	if c.at.segment < len(w.v.segments) {
 		return false
 	}
-	w.log.counts.CompareAndSwap(before, before.with(prefixCount{c.generation, c.seq, prefix, c.count})) // what somebody else did is as good
+	w.log.counts.CompareAndSwap(before, before.with(prefixCount{c.generation, c.seq, prefix, c.count})) // another goroutine's result is as good
 	return true
 }
 
-// countSegment counts in one segment, and returns how many entries it has.
+// countSegment counts in one segment, and returns its number of entries.
 func (w View) countSegment(prefix string, c *counting) int {
 	s, entries := w.v.segments[c.at.segment], w.v.entries(c.at.segment)
 	for i := range entries {
@@ -65,8 +65,8 @@ func (w View) countSegment(prefix string, c *counting) int {
 	return len(entries)
 }
 
-// counted says whether it is known how many resources the reader has at the end of
-// the walk, which only one that resumes has to count.
+// counted reports whether it is known how many resources the reader has at the end
+// of the walk. Only a reader that resumes has to count them.
 func (s *Subscription) counted() bool {
 	w := &s.walk
 	if w.purpose != resuming || s.options.Prefix == "" {
@@ -75,7 +75,7 @@ func (s *Subscription) counted() bool {
 	if c := w.counting; c == nil || c.generation != w.v.generation || c.seq != w.v.seq {
 		w.counting = &counting{generation: w.v.generation, seq: w.v.seq}
 	}
-	w.looked = turnEntries // whatever comes next is another turn
+	w.looked = turnEntries // whatever comes next is in another turn
 	return View{s.log, w.v}.countTurn(s.options.Prefix, w.counting)
 }
 
@@ -87,7 +87,7 @@ func (w *walk) count() int {
 	return w.counting.count
 }
 
-// prefixCounts are those that are remembered; nil: none. Immutable.
+// prefixCounts are the cached counts; nil: none. Immutable.
 type prefixCounts []prefixCount
 
 func (p *prefixCounts) find(generation, seq uint64, prefix string) (count int, known bool) {
@@ -102,7 +102,7 @@ func (p *prefixCounts) find(generation, seq uint64, prefix string) (count int, k
 	return 0, false
 }
 
-// with returns the counts with another one before them.
+// with returns the counts with another one in front.
 func (p *prefixCounts) with(c prefixCount) *prefixCounts {
 	after := prefixCounts{c}
 	if p != nil {

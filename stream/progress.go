@@ -1,12 +1,12 @@
 package stream
 
-// Progress is how far a subscription is: a value that any goroutine may keep, and
-// ask while the subscription goes on.
+// Progress is how far a subscription has come: a value that any goroutine may keep
+// and query while the subscription goes on.
 type Progress struct {
-	// Position is the place after what was delivered; the zero value before the
-	// first.
+	// Position is the place after what was delivered; zero before the first
+	// delivery.
 	Position Position
-	// CatchingUp says whether values are being skipped now.
+	// CatchingUp reports whether values are being skipped now.
 	CatchingUp bool
 
 	log        *Log
@@ -16,7 +16,7 @@ type Progress struct {
 	left       int    // of what is being delivered
 }
 
-// Progress returns how far the subscription is.
+// Progress returns how far the subscription has come.
 func (s *Subscription) Progress() Progress {
 	p := Progress{
 		Position: s.position, CatchingUp: s.own.State == CatchingUp,
@@ -28,9 +28,9 @@ func (s *Subscription) Progress() Progress {
 	return p
 }
 
-// Lag is how many changes are committed now and were not delivered, and before the
-// end of a snapshot, how many of its resources. For a subscription that is narrowed
-// to a prefix, and for one that is catching up, it is an upper bound.
+// Lag is how many committed changes have not been delivered yet and, before the end
+// of a snapshot, how many of its resources. It is an upper bound for a subscription
+// that is narrowed to a prefix or is catching up.
 func (p Progress) Lag() uint64 {
 	v := p.log.head.Load()
 	if !p.begun || p.generation != v.generation {

@@ -9,14 +9,14 @@ import (
 	"sync/atomic"
 )
 
-// Registry holds the watches of a process. All its methods may be called from
-// any goroutine, but Add not after Close.
+// Registry holds the watches of a process. All its methods may be called from any
+// goroutine, but Add must not be called after Close.
 type Registry struct {
 	// Static after construction.
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	// The map is never changed, only replaced.
+	// The map is never modified, only replaced.
 	watches atomic.Pointer[map[string]*Watch]
 }
 
@@ -28,9 +28,9 @@ func NewRegistry() *Registry {
 	return r
 }
 
-// Add declares a watch and, unless it runs on demand, begins to prime it. It
-// fails if the name is bad or taken, or there is no source; an upstream that
-// cannot be reached is no failure.
+// Add declares a watch and, unless it runs on demand, begins to prime it. It fails
+// if the name is invalid or taken, or if there is no source. An unreachable upstream
+// is not a failure.
 func (r *Registry) Add(c WatchConfig) (*Watch, error) {
 	if _, taken := r.Watch(c.Name); taken {
 		return nil, fmt.Errorf("there is a watch named %q already", c.Name)
@@ -73,13 +73,13 @@ func (r *Registry) replace(change func(map[string]*Watch)) {
 	}
 }
 
-// Watch returns the watch of a name.
+// Watch returns the watch with a name.
 func (r *Registry) Watch(name string) (*Watch, bool) {
 	w, ok := (*r.watches.Load())[name]
 	return w, ok
 }
 
-// Watches returns all watches, by name.
+// Watches returns all watches, sorted by name.
 func (r *Registry) Watches() []*Watch {
 	return slices.SortedFunc(maps.Values(*r.watches.Load()), func(a, b *Watch) int {
 		return cmp.Compare(a.Name(), b.Name())

@@ -18,20 +18,20 @@ type Resource struct {
 	// Revision is the place in the upstream's own order at which the resource
 	// last changed; never 0.
 	Revision uint64
-	// Value is JSON text on one line, immutable from here on: whoever hands a
-	// Resource over must not change the bytes any more, and whoever receives
-	// one must not either. Made by ValueFromBytes or CompactJSON.
+	// Value is JSON text on one line, immutable from here on: neither the sender nor
+	// the receiver of a Resource may modify the bytes. It is made by ValueFromBytes
+	// or CompactJSON.
 	Value []byte
 	// Encoding is Base64 if Value is a JSON string that holds bytes in base64,
 	// else empty.
 	Encoding string
 }
 
-// ValueFromBytes makes a value of an upstream's bytes, by the first that fits:
-// valid JSON as it is (digits, key order and spacing inside numbers and strings
-// untouched; line breaks between tokens removed), else text as a JSON string,
-// else base64 in a JSON string with the encoding named. The result may alias
-// raw.
+// ValueFromBytes makes a value from an upstream's bytes, by the first rule that
+// fits: valid JSON is kept as it is (digits, key order and spacing inside numbers
+// and strings untouched; line breaks between tokens removed), text becomes a JSON
+// string, anything else becomes base64 in a JSON string, with the encoding named.
+// The result may alias raw.
 func ValueFromBytes(raw []byte) (value []byte, encoding string) {
 	if v, ok := CompactJSON(raw); ok {
 		return v, ""
@@ -45,8 +45,8 @@ func ValueFromBytes(raw []byte) (value []byte, encoding string) {
 	return out, Base64
 }
 
-// CompactJSON returns raw as JSON text on one line, and whether it is valid
-// JSON in UTF-8 at all. Text that is on one line already is returned as it is.
+// CompactJSON returns raw as JSON text on one line, and whether it is valid JSON in
+// UTF-8 at all. Text that is already on one line is returned unchanged.
 func CompactJSON(raw []byte) ([]byte, bool) {
 	if !json.Valid(raw) || !utf8.Valid(raw) {
 		return nil, false
@@ -62,14 +62,14 @@ func CompactJSON(raw []byte) ([]byte, bool) {
 	return out.Bytes(), true
 }
 
-// oneLine says whether b has no line break, so that it may stand in one line of
-// an event stream. In valid JSON a raw line break can only stand between tokens.
+// oneLine reports whether b has no line break, so that it fits in one line of an
+// event stream. In valid JSON a raw line break can only be between tokens.
 func oneLine(b []byte) bool {
 	return bytes.IndexByte(b, '\n') < 0 && bytes.IndexByte(b, '\r') < 0
 }
 
-// WireKey returns the key as it stands on the wire, and its key_encoding:
-// Base64 for a key that is not UTF-8, else empty.
+// WireKey returns the key as it is on the wire, and its key_encoding: Base64 for a
+// key that is not UTF-8, else empty.
 func WireKey(key string) (wire, encoding string) {
 	if utf8.ValidString(key) {
 		return key, ""

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Replace takes a complete snapshot, in any order, in which every resource up to
-// revision stands.
+// Replace takes a complete snapshot, in any order, which contains every resource up
+// to revision.
 //
-// The first one, and one in another revision order (epoch), begins a new
-// generation: subscribers get reset. Else the snapshot ends an outage: what has
-// the same revision is dropped, what is missing becomes a delete at revision,
-// and all of it becomes visible as one transaction.
+// The first one, and one in another revision order (epoch), begins a new generation:
+// subscribers get reset. Otherwise the snapshot ends an outage: a resource with an
+// unchanged revision is dropped, a missing one becomes a delete at revision, and all
+// of it becomes visible as one transaction.
 //
 // A snapshot that is older than what the log has, as a whole or in a single key,
 // is refused with ErrBehind: taking it would go back in time. One that holds a
@@ -22,7 +22,7 @@ func (l *Log) Replace(epoch string, snapshot []Resource, revision uint64) (Commi
 	return l.replace(epoch, snapshot, revision, allSwept)
 }
 
-// replace is Replace with what the source said of deletes; see Swept.
+// replace is Replace with what the source reported about deletes; see Swept.
 func (l *Log) replace(epoch string, snapshot []Resource, revision, swept uint64) (CommitResult, error) {
 	var result CommitResult
 	changes := make([]Change, len(snapshot))
@@ -41,7 +41,7 @@ func (l *Log) replace(epoch string, snapshot []Resource, revision, swept uint64)
 	return l.begin(epoch, changes, revision, swept, result)
 }
 
-// begin makes a log of nothing but a snapshot.
+// begin builds a log from nothing but a snapshot.
 func (l *Log) begin(epoch string, snapshot []Change, revision, swept uint64, result CommitResult) (CommitResult, error) {
 	needs := l.snapshotCost(snapshot)
 	crowded := l.account.crowded(needs)
@@ -71,7 +71,7 @@ func (l *Log) resync(snapshot []Change, revision, swept uint64, result CommitRes
 		return result, fmt.Errorf("%w: its snapshot is at %d, %d was served already", ErrBehind, revision, before)
 	}
 	changes := make([]Change, 0, 16)
-	present := make([]uint64, 0, len(snapshot)) // seqs of entries that stand in the snapshot
+	present := make([]uint64, 0, len(snapshot)) // seqs of entries that are in the snapshot
 	for i := range snapshot {
 		c := &snapshot[i]
 		_, _, e := l.lookup(newWireKey(c.Key))
@@ -89,8 +89,8 @@ func (l *Log) resync(snapshot []Change, revision, swept uint64, result CommitRes
 		changes = append(changes, *c)
 	}
 	if l.account.crowded(l.cost(changes)) {
-		// What changed does not fit beside what is served. Subscribers begin
-		// again then, with the whole snapshot.
+		// The difference does not fit beside what is served. Subscribers then begin
+		// again with the whole snapshot.
 		return l.begin(l.next.epoch, snapshot, revision, swept, result)
 	}
 	if err := l.account.replace(l.snapshotCost(snapshot)); err != nil {

@@ -3,15 +3,15 @@ package stream
 import "fmt"
 
 // Rewinder is implemented by the Sink that a watch gives to its source. A source
-// that goes on with the same Watch call after its connection was lost needs it:
-// the next connection may be to a replica that is behind, and then what was sent
-// of a transaction would become visible as if it were the whole.
+// that continues the same Watch call after losing its connection needs it: the next
+// connection may be to a replica that is behind, and then the part of a transaction
+// that was sent would become visible as if it were the whole.
 type Rewinder interface {
-	// Mark says that what was sent so far belongs to the place from which the
-	// next connection would go on.
+	// Mark declares that what was sent so far belongs to the place from which the
+	// next connection would continue.
 	Mark()
-	// Rewind forgets what was sent since the last Mark, Reset or Commit,
-	// whichever was last.
+	// Rewind discards what was sent since the last Mark, Reset or Commit, whichever
+	// was last.
 	Rewind()
 }
 
@@ -22,8 +22,8 @@ func Mark(sink Sink) {
 	}
 }
 
-// Rewind takes the sink back to the last Mark; see Rewinder. The error says that it
-// cannot: Watch must return it then, and forgets with that what was sent.
+// Rewind takes the sink back to the last Mark; see Rewinder. It returns an error if
+// it cannot. Watch must then return that error, which discards what was sent.
 func Rewind(sink Sink) error {
 	r, ok := sink.(Rewinder)
 	if !ok {
@@ -40,7 +40,7 @@ func (s *stagingSink) Mark() { s.marked = len(s.pending.changes) }
 func (s *stagingSink) Rewind() {
 	changes := s.pending.changes
 	if s.marked >= len(changes) {
-		return // what was collected may also have been let go, if it was too much
+		return // what was collected may also have been released, if it was too much
 	}
 	dropped := changes[s.marked:]
 	for i := range dropped {

@@ -11,54 +11,54 @@ import (
 // sent, at least once for each slab.
 const segmentSize = 64 << 10
 
-// smallestSegment keeps watches of a few resources small: slabs grow with the
-// log up to segmentSize.
+// smallestSegment keeps watches with few resources small: slabs grow with the log up
+// to segmentSize.
 const smallestSegment = 4 << 10
 
 // entry flags.
 const (
 	isDelete    = 1 << iota // a tombstone
 	endsCommit              // last entry of its transaction
-	isBorrowed              // no revision of its own: it has that of its commit
+	isBorrowed              // no revision of its own: it takes that of its commit
 	keyEscaped              // the key in the frame has JSON escapes
 	keyBase64               // the key in the frame is base64: it is not UTF-8
 	valueBase64             // the value is base64 in a JSON string
 )
 
-// entry is one change in a segment: where its frame lies, and what is needed to
-// find and judge it without looking at the frame. 48 bytes without a pointer, so
-// that the garbage collector has nothing to scan.
+// entry is one change in a segment: where its frame is, and what is needed to find
+// and judge it without reading the frame. It has 48 bytes and no pointer, so the
+// garbage collector has nothing to scan.
 type entry struct {
 	// Written before the entry is published, static from then on.
 	seq      uint64
 	revision uint64 // its place in the log's order
 	off      uint32 // of the frame in the slab
 	size     uint32 // of the frame
-	keyLen   uint32 // as it stands in the frame
+	keyLen   uint32 // as in the frame
 	valueLen uint32
 	hash     uint32
 	flags    uint8
 
-	// superseded is the seq of the change after which this entry does not
-	// count any more, 0 while it does. Written by the log's writer.
+	// superseded is the seq of the change from which on this entry no longer counts,
+	// 0 while it counts. Written by the log's writer.
 	superseded atomic.Uint64
 }
 
 func (e *entry) is(flag uint8) bool { return e.flags&flag != 0 }
 
-// visible says whether the entry counts as seen at seq.
+// visible reports whether the entry counts as seen at seq.
 func (e *entry) visible(seq uint64) bool {
 	s := e.superseded.Load()
 	return s == 0 || s > seq
 }
 
-// segment is a slab of frames and the table of its entries. The writer appends
-// to the last segment of a log; readers see only as many entries as the version
-// that they hold says. A full segment changes no more, but for superseded.
+// segment is a slab of frames and the table of its entries. The writer appends to
+// the last segment of a log; readers see only as many entries as their version says.
+// A full segment no longer changes, except for superseded.
 type segment struct {
 	// Static after construction; the bytes and entries beyond what was
 	// published belong to the writer.
-	name    uint64 // no other segment of this process has, or had, the same
+	name    uint64 // no other segment of this process has, or had, it
 	born    uint64 // number of the first version that holds it
 	slab    []byte
 	entries []entry
@@ -71,7 +71,7 @@ type segment struct {
 	dead int // bytes of superseded entries
 }
 
-// segmentNames is the name that was given last.
+// segmentNames is the last name given out.
 var segmentNames atomic.Uint64
 
 func newSegment(born uint64, bytes, entries int) *segment {
@@ -108,7 +108,7 @@ func (s *segment) take(from *segment, e *entry) {
 
 func (s *segment) frame(e *entry) []byte { return s.slab[e.off : e.off+e.size] }
 
-// framing holds what every frame of a log has in common.
+// framing holds what the frames of a log have in common.
 type framing struct {
 	upsert string // up to the key
 	delete string
@@ -152,7 +152,7 @@ func (f *framing) jsonAt(e *entry) int {
 	return f.jsonUpsert
 }
 
-// wireKey is a key as it stands in a frame.
+// wireKey is a key as written in a frame.
 type wireKey struct {
 	text  string // without the quotes
 	hash  uint32
@@ -167,7 +167,7 @@ func newWireKey(key string) wireKey {
 	return wireKey{text: text, hash: hashKey(text), flags: flags}
 }
 
-// quoteKey handles keys that cannot stand in a JSON string as they are.
+// quoteKey handles keys that cannot be in a JSON string unescaped.
 func quoteKey(key string) (text string, flags uint8) {
 	wire, encoding := WireKey(key)
 	if encoding != "" {
@@ -225,7 +225,7 @@ func decimalDigits(n uint64) int {
 	return digits
 }
 
-// keyEquals says whether the entry's key is k, without an allocation.
+// keyEquals reports whether the entry's key is k, without an allocation.
 func (f *framing) keyEquals(s *segment, e *entry, k wireKey) bool {
 	if int(e.keyLen) != len(k.text) || e.flags&(keyEscaped|keyBase64) != k.flags {
 		return false
@@ -233,7 +233,7 @@ func (f *framing) keyEquals(s *segment, e *entry, k wireKey) bool {
 	return string(f.rawKey(s, e)) == k.text
 }
 
-// rawKey is the key as it stands in the frame.
+// rawKey is the key as written in the frame.
 func (f *framing) rawKey(s *segment, e *entry) []byte {
 	at := int(e.off) + f.keyAt(e)
 	return s.slab[at : at+int(e.keyLen)]
@@ -269,7 +269,7 @@ func (s *segment) value(e *entry) []byte {
 	return s.slab[end-e.valueLen : end : end]
 }
 
-// shownRevision is the revision that the frame says: for a borrowed one not the
+// shownRevision is the revision in the frame. For a borrowed one it is not the
 // entry's place in the log.
 func (f *framing) shownRevision(s *segment, e *entry) uint64 {
 	if !e.is(isBorrowed) {

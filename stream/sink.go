@@ -10,11 +10,11 @@ import (
 // message is what a source's reader hands to ingest.
 type message struct {
 	kind     messageKind
-	reset    bool // the changes are a whole snapshot; of freshness: there is one under way
+	reset    bool // the changes are a whole snapshot; of freshness: one is under way
 	epoch    string
 	changes  []Change
 	revision uint64
-	horizon  uint64 // of a snapshot, what RaiseHorizon said; 0: nothing
+	horizon  uint64 // of a snapshot, the revision of RaiseHorizon; 0: none
 	swept    uint64 // see Swept
 	state    State
 	reason   string
@@ -29,9 +29,9 @@ const (
 	outage                         // RaiseHorizon
 )
 
-// stagingSink collects a transaction, or a snapshot, and hands it to ingest as a
-// whole: what is half read is never seen. It belongs to the source's reader; only
-// received is shared. What it holds is counted, and the connection is ended if
+// stagingSink collects a transaction or a snapshot and hands it to ingest as a
+// whole: one that is half read is never seen. It belongs to the source's reader;
+// only received is shared. What it holds is counted, and the connection is ended if
 // that is too much.
 type stagingSink struct {
 	// Static after construction.
@@ -42,7 +42,7 @@ type stagingSink struct {
 	account *account
 	cancel  context.CancelCauseFunc // ends the connection
 
-	// Owned by the source's reader, and by ingest once that has ended.
+	// Owned by the source's reader, and by ingest once the reader has ended.
 	pending message
 	marked  int // of the pending changes, how many Rewind keeps
 	begun   bool
@@ -108,8 +108,8 @@ func (s *stagingSink) Status(state State, reason string) error {
 	return s.send(message{kind: freshness, reset: s.pending.reset, state: state, reason: reason})
 }
 
-// RaiseHorizon implements HorizonRaiser. It holds at once, before what is staged,
-// but for a snapshot: that is of another order, or makes one whole again.
+// RaiseHorizon implements HorizonRaiser. It takes effect at once, before what is
+// staged, except in a snapshot, which is of another order or makes one whole again.
 func (s *stagingSink) RaiseHorizon(revision uint64) error {
 	if s.pending.reset {
 		s.pending.horizon = max(s.pending.horizon, revision)
@@ -118,7 +118,8 @@ func (s *stagingSink) RaiseHorizon(revision uint64) error {
 	return s.send(message{kind: outage, revision: revision})
 }
 
-// begin tells ingest once for each connection that the upstream speaks.
+// begin tells ingest, once for each connection, that the upstream has sent
+// something.
 func (s *stagingSink) begin() error {
 	if s.begun {
 		return s.ctx.Err()
@@ -127,8 +128,8 @@ func (s *stagingSink) begin() error {
 	return s.send(message{kind: began})
 }
 
-// clear forgets what was collected. Ingest has copied the changes to the log, so
-// the slice is used again, unless it was a large one.
+// clear discards what was collected. Ingest has copied the changes to the log, so
+// the slice is reused, unless it is large.
 func (s *stagingSink) clear() {
 	const keep = 1024
 	changes := s.pending.changes
@@ -143,8 +144,8 @@ func (s *stagingSink) clear() {
 }
 
 // send hands a message to ingest and returns its reply. Once ingest has taken the
-// message, only the reply ends the wait: until then ingest reads the changes, and
-// it always replies, without waiting for the reader.
+// message, only the reply ends the wait: until then ingest reads the changes. It
+// always replies, without waiting for the reader.
 func (s *stagingSink) send(m message) error {
 	if s.staging.failed != nil {
 		return s.staging.failed // what was collected is gone: a commit would be a gap

@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// sortedGroup is the resources of one revision in the order of their keys, for
-// listings of which it is several pages. It is remembered since each of them would
-// have to sort it otherwise.
+// sortedGroup is the resources of one revision in key order, for listings in which
+// it spans several pages. It is cached since each page would otherwise have to sort
+// it.
 //
-// All upserts of one revision are of one transaction, so the group never grows: who
-// reads as of a later seq finds what is left of it here.
+// All upserts of one revision are of one transaction, so the group never grows: a
+// reader at a later seq finds here what is left of it.
 //
 // Static after construction.
 type sortedGroup struct {
 	generation, revision uint64
-	seq                  uint64 // as of which it was sorted
+	seq                  uint64 // at which it was sorted
 	seqs                 []uint64
 	at                   time.Time
 }
 
-// largeGroup is how many entries of one revision are looked at and sorted for each
-// page: of more the order is remembered.
+// largeGroup is how many entries of one revision are examined and sorted for each
+// page. For more, the order is cached.
 const largeGroup = 1024
 
-// maxSortedGroups is how many are remembered, the newest first. Together they take
-// less than the index of the log.
+// maxSortedGroups is how many are cached, newest first. Together they take less than
+// the index of the log.
 const maxSortedGroups = 4
 
 // sortedGroup returns the group of a revision as of seq.
@@ -48,7 +48,7 @@ func (l *Log) sortedGroup(v *version, seq, revision uint64) sortedGroup {
 			}
 		}
 	}
-	l.sorted.CompareAndSwap(before, &after) // what somebody else did is as good
+	l.sorted.CompareAndSwap(before, &after) // another goroutine's result is as good
 	return g
 }
 
@@ -76,7 +76,7 @@ func (v *version) sortGroup(f *framing, seq, revision uint64) sortedGroup {
 }
 
 // search returns where the keys begin for which found is true, as it is for all
-// behind them. Entries that the version has no more are passed over.
+// after them. Entries that the version no longer has are skipped.
 func (g sortedGroup) search(v *version, f *framing, found func(key string) bool) int {
 	low, high := 0, len(g.seqs)
 	for low < high {
@@ -96,7 +96,7 @@ func (g sortedGroup) search(v *version, f *framing, found func(key string) bool)
 	return low
 }
 
-// sortedBytes is the memory of the groups that are remembered.
+// sortedBytes is the memory of the cached groups.
 func (l *Log) sortedBytes() (bytes int64) {
 	if groups := l.sorted.Load(); groups != nil {
 		for _, g := range *groups {
@@ -106,7 +106,7 @@ func (l *Log) sortedBytes() (bytes int64) {
 	return bytes
 }
 
-// forgetSorted lets go of groups that were sorted long ago.
+// forgetSorted releases groups that were sorted long ago.
 func (l *Log) forgetSorted() {
 	groups := l.sorted.Load()
 	if groups != nil && time.Since((*groups)[0].at) > sortedAge {
@@ -114,5 +114,5 @@ func (l *Log) forgetSorted() {
 	}
 }
 
-// sortedAge is how long groups are remembered, after the newest of them was sorted.
+// sortedAge is how long groups are cached after the newest of them was sorted.
 const sortedAge = 10 * time.Minute

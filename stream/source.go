@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// Source follows one collection of one upstream. It turns the upstream's
-// protocol into the calls of a Sink; it neither retries nor caches, since
-// ingest does both, once, for all sources.
+// Source follows one collection of one upstream. It turns the upstream's protocol
+// into the calls of a Sink; it neither retries nor caches, since ingest does both
+// for all sources.
 //
 // Recipe for an implementation of Watch:
 //
-//  1. Connect. An error that can be told at once (refused, not authorised,
+//  1. Connect. An error that is known at once (refused, not authorised,
 //     unknown collection) is returned at once.
 //  2. If the upstream can go on from resume (and resume.Epoch is still its
 //     revision order), send what is newer with Upsert and Delete, each
@@ -44,12 +44,12 @@ func (f SourceFunc) Watch(ctx context.Context, resume Resume, sink Sink) error {
 	return f(ctx, resume, sink)
 }
 
-// DeletesUnnumbered is implemented as well by a Source whose upstream gives
-// deletes no revision of their own, if it returns true. The revision of a
-// position then leaves open which of the deletes right behind it a reader has
-// seen. So a position at the very revision of a snapshot, of which the snapshot
-// says nothing, is not resumed; without this a reader could keep what was deleted
-// just before the snapshot. The name of the epoch begins with UnnumberedEpoch then.
+// DeletesUnnumbered is also implemented by a Source whose upstream gives deletes no
+// revision of their own; it then returns true. The revision of a position then
+// leaves open which of the deletes right after it a reader has seen. So a position
+// at exactly the revision of a snapshot, which does not show these deletes, is not
+// resumed. Otherwise a reader could keep what was deleted just before the snapshot.
+// The name of the epoch then begins with UnnumberedEpoch.
 type DeletesUnnumbered interface {
 	DeletesUnnumbered() bool
 }
@@ -59,70 +59,72 @@ func deletesUnnumbered(s Source) bool {
 	return ok && u.DeletesUnnumbered()
 }
 
-// Resume is the place from which a Source may go on: everything up to Revision
-// of the revision order Epoch is known, but for deletes without a revision that
-// happened at Revision-Unswept or later; see Swept. The zero value: nothing is known.
+// Resume is the place from which a Source may continue: everything up to Revision of
+// the revision order Epoch is known, except for deletes without a revision that
+// happened at Revision-Unswept or later; see Swept. The zero value means that nothing
+// is known.
 type Resume struct {
 	Epoch    string
 	Revision uint64
 	Unswept  uint64
 }
 
-// Sink receives what a Source reads. Its methods are called from one goroutine
-// at a time, until Watch returns. An error from any of them is final for this
-// Watch call: return it.
+// Sink receives what a Source reads. Its methods are called from one goroutine at a
+// time, until Watch returns. An error from any of them is final for this Watch call:
+// Watch must return it.
 type Sink interface {
-	// Reset begins a snapshot in the revision order epoch: a short name that
-	// is the same for the same upstream, collection and filter on every
-	// replica, and another one after a restore or a replacement. Letters,
-	// digits, '.', '_' and '~'; longer than 24 bytes or other bytes: it is
-	// hashed. What was sent since the last Commit is forgotten.
+	// Reset begins a snapshot in the revision order epoch: a short name that is the
+	// same for the same upstream, collection and filter on every replica, and a
+	// different one after a restore or a replacement. It has letters, digits, '.',
+	// '_' and '~'; a name with other bytes or of more than 24 is hashed. What was
+	// sent since the last Commit is discarded.
 	Reset(epoch string) error
-	// Upsert adds a resource, as created or changed. r.Value must not be
-	// changed afterwards.
+	// Upsert adds a resource, as created or changed. r.Value must not be modified
+	// afterwards.
 	Upsert(r Resource) error
-	// Delete removes a resource. A revision that is 0 or not newer than the
-	// last Commit says that the upstream gives deletes no revision of their
-	// own (see DeletesUnnumbered): it is shown to subscribers as it is, unless
-	// it is 0, and takes its place at the end of its transaction.
+	// Delete removes a resource. A revision that is 0 or not newer than the last
+	// Commit means that the upstream gives deletes no revision of their own (see
+	// DeletesUnnumbered). Subscribers are shown it as it is, unless it is 0. The
+	// delete is placed at the end of its transaction.
 	Delete(key string, revision uint64) error
 	// Commit ends a transaction, or a snapshot: everything up to revision has
 	// been sent. It returns once the changes are visible to subscribers.
 	Commit(revision uint64) error
-	// Status says how fresh what was committed is: InSync once it has caught up
-	// (see Source), and whatever the upstream says of itself: Resyncing or Stale,
-	// until InSync is said, with a reason, which operators are shown and
-	// subscribers are not. It does not end a transaction. Before the first Commit
-	// of a Watch call, and in the middle of a snapshot, InSync only takes back what
-	// was said of the upstream.
+	// Status reports how fresh the committed state is: InSync once it has caught up
+	// (see Source), and what the upstream reports of itself: Resyncing or Stale,
+	// until InSync is reported, with a reason that is shown to operators and not to
+	// subscribers. It does not end a transaction. Before the first Commit of a Watch
+	// call, and inside a snapshot, InSync only takes back what was reported of the
+	// upstream.
 	Status(state State, reason string) error
 }
 
 // Reasons for which a Source gave up, for errors.Is. Any other error counts as
 // "error". They are labels of watchtide_upstream_reconnects_total.
 var (
-	// ErrStalled: the upstream's connection is up, but nothing came for too long.
+	// ErrStalled: the upstream's connection is up, but nothing has come for too
+	// long.
 	ErrStalled = errors.New("upstream stalled")
 	// ErrInvalid: the upstream sent something that the protocol does not allow.
 	ErrInvalid = errors.New("upstream sent something invalid")
 	// ErrOrder: the upstream broke its promise of rising revisions. The next
 	// Watch call begins from nothing.
 	ErrOrder = errors.New("upstream went back in revision")
-	// ErrBehind: the upstream's snapshot is older than what was served already.
+	// ErrBehind: the upstream's snapshot is older than what was already served.
 	ErrBehind = errors.New("upstream is behind")
 	// ErrUnresumable: the upstream cannot resume; the next Watch call begins
 	// from nothing.
 	ErrUnresumable = errors.New("upstream cannot resume")
 )
 
-// InvalidError says what was wrong, and what would be right.
+// InvalidError says what was wrong, and what was expected.
 type InvalidError struct {
 	What string // what was read, for instance "position"
-	Got  string // what it was; shortened in the message
-	Want string // what would be right
+	Got  string // its value; shortened in the message
+	Want string // what was expected
 }
 
-// Error returns for instance `position "x": want watch@epoch-revision`.
+// Error returns, for instance, `position "x": want watch@epoch-revision`.
 func (e *InvalidError) Error() string {
 	got := e.Got
 	if len(got) > 80 {

@@ -4,19 +4,19 @@ import "unsafe"
 
 // staging is what a connection holds on its way into the log, in bytes.
 type staging struct {
-	pending int64 // of the transaction or snapshot that is being collected
-	source  int64 // that the source holds itself, see Hold
-	counted int64 // of both, as the account knows it: in steps
-	failed  error // it was too much
+	pending int64 // of the transaction or snapshot being collected
+	source  int64 // held by the source itself, see Hold
+	counted int64 // both, as counted by the account: in steps
+	failed  error // set once it was too much
 }
 
-// stagingStep is how much is counted at a time: most transactions are smaller,
-// and cost nothing then.
+// stagingStep is how much is counted at a time: most transactions are smaller, and
+// then cost nothing.
 const stagingStep = 64 << 10
 
-// stagedCost is what a change takes until it is in the log: itself, in a slice
-// that is copied when it grows, its key and its value; and when it is committed,
-// a place in two more slices, in the order of revisions and in a map of keys.
+// stagedCost is how many bytes a change takes until it is in the log: itself, in a
+// slice that is copied when it grows, its key and its value; and at the commit a
+// place in two more slices, in the order of revisions and in a map of keys.
 func stagedCost(c *Change) int64 {
 	const copies = 5*int64(unsafe.Sizeof(Change{})) + 64
 	return copies + int64(len(c.Key)+len(c.Value))
@@ -28,9 +28,9 @@ func (s *stagingSink) Hold(bytes int64) {
 	_ = s.count() // the connection is ended if it is too much
 }
 
-// count tells the account what is held. An error is final for the connection:
-// what was collected is let go at once, so that a source that goes on for a
-// while does no harm.
+// count tells the account what is held. An error is final for the connection: what
+// was collected is released at once, so that a source that continues for a while
+// does no harm.
 func (s *stagingSink) count() error {
 	h := &s.staging
 	if h.failed != nil {
@@ -39,7 +39,7 @@ func (s *stagingSink) count() error {
 	}
 	holds := h.pending + h.source
 	if holds <= h.counted && h.counted-holds < 2*stagingStep {
-		return nil // a step is kept: most connections need it again, and none needs more
+		return nil // a step is kept: most connections need it again, but no more
 	}
 	wants := (holds + stagingStep - 1) / stagingStep * stagingStep
 	if err := s.account.stage(wants - h.counted); err != nil {
@@ -52,24 +52,24 @@ func (s *stagingSink) count() error {
 	return nil
 }
 
-// release gives back what was counted, after the source has ended.
+// release returns what was counted, after the source has ended.
 func (s *stagingSink) release() {
 	_ = s.account.stage(-s.staging.counted)
 	s.staging.counted = 0
 }
 
-// Holder is implemented by the Sink that a watch gives to its source. A source
-// that holds much itself before it hands it over, or besides, says so: it counts
-// towards the memory of the watch.
+// Holder is implemented by the Sink that a watch gives to its source. A source that
+// holds much data itself, before it hands it over or in addition, must report it: it
+// counts towards the memory of the watch.
 type Holder interface {
-	// Hold says that the source holds so many bytes more; fewer if negative. If
+	// Hold reports that the source holds so many more bytes; fewer if negative. If
 	// that is too much, the context of Watch ends. It may be called where the
 	// methods of Sink may be, and counts until Watch returns.
 	Hold(bytes int64)
 }
 
-// Hold tells the sink that a source holds so many bytes more, fewer if negative,
-// if it wants to know.
+// Hold tells the sink, if it is a Holder, that a source holds so many more bytes;
+// fewer if negative.
 func Hold(sink Sink, bytes int64) {
 	if h, ok := sink.(Holder); ok {
 		h.Hold(bytes)

@@ -13,8 +13,8 @@ type Stats struct {
 	// Resyncs counts complete snapshots taken over, by reason: initial,
 	// reconnect, epoch_changed.
 	Resyncs map[string]uint64
-	// Events counts what came from the upstream, by type: upsert, delete,
-	// bookmark; and duplicate, for what was known already and dropped.
+	// Events counts what came from the upstream, by type: upsert, delete, bookmark;
+	// and duplicate, for what was already known and dropped.
 	Events map[string]uint64
 }
 

@@ -16,7 +16,7 @@ const (
 	InSync
 	// Resyncing: the upstream is back; what changed meanwhile is being loaded.
 	Resyncing
-	// Stale: the upstream is lost, or behind what was served already.
+	// Stale: the upstream is lost, or behind what was already served.
 	Stale
 	// CatchingUp: this subscriber fell so far behind that values are skipped.
 	CatchingUp
@@ -38,7 +38,7 @@ func (s State) String() string {
 	return "unknown"
 }
 
-// ParseState reads a name as on the wire; false for an unknown one.
+// ParseState parses a name as on the wire; false for an unknown one.
 func ParseState(name string) (State, bool) {
 	for s, n := range stateNames {
 		if n != "" && n == name {
@@ -54,32 +54,32 @@ type Status struct {
 	// Since is when the state began. For Resyncing and Stale it is when the
 	// watch was last in sync, so that a flapping upstream does not look fresh.
 	Since time.Time
-	// Reason is one sentence for a person; empty for InSync. It is told to every
-	// subscriber, and so names no address, file or other detail of the upstream.
+	// Reason is one sentence for a person; empty for InSync. Every subscriber gets
+	// it, so it names no address, file or other detail of the upstream.
 	Reason string
-	// Detail is the same in full, for operators: the text of the error, or what
-	// the upstream says. Empty where Reason says everything.
+	// Detail is the full reason, for operators: the text of the error, or what the
+	// upstream says. Empty where Reason says everything.
 	Detail string
 }
 
-// Full returns everything that is known of the reason, for operators.
+// Full returns everything that is known about the reason, for operators.
 func (s Status) Full() string { return cmp.Or(s.Detail, s.Reason) }
 
 // cause is why a watch is not in sync: reason for every subscriber, detail for
 // operators.
 type cause struct{ reason, detail string }
 
-// everybody is a cause that has nothing to hide.
+// everybody is a cause that may be shown to everybody.
 func everybody(reason string) cause { return cause{reason: reason} }
 
-// saysOfItself is the cause of a watch whose upstream says that it is not in sync
-// itself. What the upstream gives as its reason may name its own upstream.
+// saysOfItself is the cause of a watch whose upstream reports that it is itself not
+// in sync. The reason that the upstream gives may name its own upstream.
 func saysOfItself(up Status) cause {
 	return cause{"the upstream says that it is " + up.State.String(), "the upstream says: " + up.Reason}
 }
 
-// reasons are what subscribers are told of an upstream that was lost, by the keys
-// of Stats.Reconnects.
+// reasons are what subscribers are told about a lost upstream, by the keys of
+// Stats.Reconnects.
 var reasons = map[string]string{
 	"ended":       "the upstream ended the stream",
 	"memory":      "too large for the memory ceiling",

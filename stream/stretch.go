@@ -5,21 +5,21 @@ import (
 	"iter"
 )
 
-// Stretch is what belongs together of a batch that was appended: what lies in one
-// segment of the log, or one text of the subscriber's own.
+// Stretch is a part of an appended batch: what is in one segment of the log, or one
+// text of the subscriber's own.
 type Stretch struct {
-	// Slices are of those that were appended.
+	// Slices are its part of the appended slices.
 	Slices [][]byte
 	// Place is the segment; 0: the text is the subscriber's own. No other segment
-	// has, or had, the same.
+	// has, or had, the same Place.
 	Place uint64
-	// Parts says which entries of the segment, and how they are written. What has
-	// the same Place and Parts has the same bytes, for every subscriber and at any
-	// time. It is valid until the batch is appended again.
+	// Parts says which entries of the segment, and how they are written. Stretches
+	// with the same Place and Parts have the same bytes, for every subscriber and at
+	// any time. It is valid until the batch is appended again.
 	Parts []byte
 }
 
-// stretch is a Stretch of a batch: how many of the slices and of the bytes of runs.
+// stretch is a Stretch of a batch: its number of slices, and of bytes of runs.
 type stretch struct {
 	slices, runs int
 	place        uint64
@@ -30,12 +30,12 @@ type writing byte
 
 const (
 	inSSE       writing = iota
-	inSSEUpToID         // the last frame lacks the line end behind its id
+	inSSEUpToID         // the last frame lacks the line end after its id
 	inNDJSON
 )
 
-// Stretches returns what belongs together of the slices that AppendSSE or
-// AppendNDJSON appended last, in order.
+// Stretches divides the slices that AppendSSE or AppendNDJSON appended last, in
+// order.
 func (b *Batch) Stretches(slices [][]byte) iter.Seq[Stretch] {
 	return func(yield func(Stretch) bool) {
 		runs := b.runs

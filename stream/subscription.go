@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// SubscribeOptions say where a subscription begins, and what of the watch it
-// wants.
+// SubscribeOptions specify where a subscription begins, and what it wants of the
+// watch.
 type SubscribeOptions struct {
-	// Resume is the position after which to go on; nil: from nothing.
+	// Resume is the position after which to continue; nil: from nothing.
 	Resume *Position
 	// Invalid: there was a position, but it could not be read. The reset says so.
 	Invalid bool
 	// Prefix narrows the watch to the keys that begin with it.
 	Prefix string
-	// AheadWait is how long a position that is ahead of this log is held until
-	// the log has caught up; 3 seconds by default.
+	// AheadWait is how long a position that is ahead of this log is held for the log
+	// to catch up; 3 seconds by default.
 	AheadWait time.Duration
-	// MinRate is how many bytes a second the reader must take, on average over
-	// 30 s, to keep the version that it is in the middle of. A slower one goes on
-	// with the newest, as where memory is needed. If not positive, there is none.
+	// MinRate is how many bytes a second the reader must take, on average over 30 s,
+	// to keep the version that it is walking through. A slower one continues in the
+	// newest, as when memory is needed. If not positive, there is no minimum.
 	MinRate int64
 }
 
-// ResumeOutcome says what became of the position that a subscription came with.
+// ResumeOutcome is what became of the position that a subscription came with.
 type ResumeOutcome string
 
 // What may become of a position.
@@ -39,38 +39,37 @@ const (
 )
 
 // Subscription is a cursor into a log: a few numbers and a pointer. Snapshot,
-// resume, live and catching up after being slow are one operation: what is newer
-// than the cursor, as of the head.
+// resume, live and catching up after being slow are one operation: give what is
+// newer than the cursor, as of the head.
 //
-// A reader that is slow costs the log nothing: superseded values are simply not
-// there any more when it comes back. While it is in the middle of a walk it pins
-// the version that it walks through. Where the memory is needed, or the reader is
-// slower than its least rate, the version is taken away from it, and it goes on with
-// the newest one.
+// A slow reader costs the log nothing: superseded values are simply gone when it
+// comes back. During a walk it pins the version that it walks through. If the memory
+// is needed, or the reader is slower than its minimum rate, the version is taken
+// away, and the reader continues in the newest one.
 //
 // A Subscription belongs to one goroutine, its pump.
 type Subscription struct {
 	// Static after construction.
 	log     *Log
 	options SubscribeOptions
-	watch   *Watch // nil: of a log alone, or closed
+	watch   *Watch // nil: of a bare log, or closed
 
 	// Owned by the pump.
-	readers    int // for how many readers it stands
+	readers    int // how many readers it stands for
 	changed    <-chan struct{}
 	begun      bool
 	generation uint64
-	epoch      string // as it stands in positions
+	epoch      string // as written in positions
 	native     bool   // all that the reader has came from this log
 	hold       time.Time
-	own        Status // of this subscriber, if its State is not 0
+	own        Status // this subscriber's own, if its State is not 0
 	held       bool   // Next must not read
 	told       Status
-	origin     uint64 // that was told
+	origin     uint64 // that the subscriber was told
 	walk       walk
 	pin        *pin     // of the walk, once it took more than one flush
-	cursor     uint64   // seq up to which everything was delivered
-	position   Position // up to which everything was delivered
+	cursor     uint64   // everything up to this seq was delivered
+	position   Position // everything up to it was delivered
 	announced  Position // the last one that a batch carried
 	synced     bool
 	outcome    ResumeOutcome
@@ -93,8 +92,8 @@ func (s *Subscription) Close() {
 	}
 }
 
-// StandFor says for how many readers the subscription stands, which count as
-// subscribers of its watch: those that are at the same place can share one.
+// StandFor sets how many readers the subscription stands for. They count as
+// subscribers of its watch; readers at the same place can share one subscription.
 func (s *Subscription) StandFor(readers int) {
 	if s.watch != nil {
 		s.watch.subscribers.Add(int64(readers - s.readers))
@@ -102,22 +101,22 @@ func (s *Subscription) StandFor(readers int) {
 	s.readers = readers
 }
 
-// Resting says whether everything was delivered that there was at the last Next,
-// the first snapshot included, and nothing is held back: what comes next is the
-// next change.
+// Resting reports whether everything that existed at the last Next was delivered,
+// the first snapshot included, and nothing is held back: what comes next is the next
+// change.
 func (s *Subscription) Resting() bool {
 	return s.synced && !s.walking() && s.hold.IsZero() && s.own.State == 0 && !s.held
 }
 
-// Beside says whether two resting subscriptions of one watch are at the same
-// place and have told the same: from here on they deliver the same.
+// Beside reports whether two resting subscriptions of one watch are at the same
+// place and have told their readers the same: from here on they deliver the same.
 func (s *Subscription) Beside(o *Subscription) bool {
 	return s.log == o.log && s.options.Prefix == o.options.Prefix && s.generation == o.generation &&
 		s.cursor == o.cursor && s.position == o.position && s.origin == o.origin && s.Resting() && o.Resting() &&
 		s.told.State == o.told.State && s.told.Reason == o.told.Reason
 }
 
-// Near says whether what is new for a resting subscription is little: the changes
+// Near reports whether little is new for a resting subscription: the changes
 // themselves, and not a snapshot or a catch-up.
 func (s *Subscription) Near() bool {
 	v := s.log.head.Load()
@@ -135,8 +134,8 @@ func (s *Subscription) Fork() *Subscription {
 	return &f
 }
 
-// Changed is closed when Next may have more, after it returned false. Take it
-// anew after each Next.
+// Changed is closed when Next may have more, after it returned false. Get it again
+// after each Next.
 func (s *Subscription) Changed() <-chan struct{} { return s.changed }
 
 // Deadline is when Next must be called even if nothing changed; zero: never.
@@ -147,17 +146,17 @@ func (s *Subscription) Deadline() time.Time {
 	return s.hold
 }
 
-// Position is the place after what was delivered; false before the first.
+// Position is the place after what was delivered; false before the first delivery.
 func (s *Subscription) Position() (Position, bool) { return s.position, s.position.Watch != "" }
 
-// Synced says whether the first end_of_snapshot was delivered.
+// Synced reports whether the first end_of_snapshot was delivered.
 func (s *Subscription) Synced() bool { return s.synced }
 
-// Outcome says what became of the position that the subscription came with.
+// Outcome is what became of the position that the subscription came with.
 func (s *Subscription) Outcome() ResumeOutcome { return s.outcome }
 
-// Skipped is how many changes this subscriber did not see one by one so far.
-// For one that is narrowed to a prefix it is an upper bound.
+// Skipped is how many changes this subscriber has not seen one by one so far. It is
+// an upper bound for one that is narrowed to a prefix.
 func (s *Subscription) Skipped() uint64 { return s.skipped }
 
 // Next fills b with the next flush. It returns false if there is none now; then
@@ -167,18 +166,18 @@ func (s *Subscription) Next(b *Batch) bool {
 		if !s.Busy() {
 			return false
 		}
-		runtime.Gosched() // somebody else may have more to do
+		runtime.Gosched() // let others run
 	}
 	return true
 }
 
-// Busy says whether the last NextTurn has looked for something, without success, and
-// has not seen all: call it again, rather than waiting.
+// Busy reports whether the last NextTurn found nothing but has not seen everything:
+// call it again, rather than waiting.
 func (s *Subscription) Busy() bool { return s.walking() && !s.held }
 
-// NextTurn is Next for a goroutine that many readers share: it looks at a bounded
-// number of entries, also where the reader wants none of them. Where it returns
-// false, Busy says whether there is more to look at.
+// NextTurn is Next for a goroutine that many readers share: it examines a bounded
+// number of entries, even if the reader wants none of them. If it returns false,
+// Busy reports whether there is more to examine.
 func (s *Subscription) NextTurn(b *Batch) bool {
 	b.reset(s.log)
 	v := s.log.head.Load()
@@ -217,7 +216,7 @@ func (s *Subscription) advance(b *Batch) {
 		s.cursor = w.v.seq
 		s.place(w.v.revision, w.v)
 	case w.replay:
-		// Deletes that were found since may lie before the head.
+		// Deletes that were found since may be before the head.
 		s.cursor = w.seq
 		s.position = s.named(w.v, s.log.position(s.epoch, w.complete, w.complete, s.position.Swept()))
 	case !w.deletes:
@@ -229,7 +228,8 @@ func (s *Subscription) advance(b *Batch) {
 	b.boundary = !b.Empty() && !w.torn
 }
 
-// place is where a reader is that has seen v but for upserts beyond a revision.
+// place sets the position of a reader that has seen v except for upserts beyond a
+// revision.
 func (s *Subscription) place(upserts uint64, v *version) {
 	s.position = s.named(v, s.log.position(s.epoch, upserts, v.revision, v.swept))
 }
@@ -265,7 +265,7 @@ func (s *Subscription) end(b *Batch) {
 		skipped := w.v.seq - w.began - uint64(w.delivered)
 		s.skipped += skipped
 		b.addEvent(Event{Type: Bookmark, Revision: w.v.revision, Skipped: skipped})
-		// It has caught up, also if there is more by now.
+		// It has caught up, even if there is more by now.
 		s.tell(b, w.v, true)
 	}
 }
@@ -319,8 +319,8 @@ func (s *Subscription) start(b *Batch, v *version) bool {
 	return true
 }
 
-// ahead holds a position that another replica gave, which was faster, until this
-// one has caught up, but not for long.
+// ahead holds a position from a faster replica until this one has caught up, but not
+// for long.
 func (s *Subscription) ahead(b *Batch, v *version) bool {
 	now := time.Now()
 	if s.hold.IsZero() {
@@ -346,16 +346,16 @@ func (s *Subscription) join(v *version) {
 }
 
 // reset begins a full snapshot. It carries a position at which nothing was
-// delivered: a client that is cut off right after it must not come back with the
-// position that it had before, since it has cleared its state.
+// delivered: a client that is cut off right after it must not come back with its
+// previous position, since it has cleared its state.
 func (s *Subscription) reset(b *Batch, v *version, reason ResetReason) {
 	s.join(v)
 	s.native = true
 	s.own = Status{}
 	s.place(0, v)
 	b.addEvent(Event{Type: Reset, Reason: string(reason)})
-	// The id stands with the reset itself: of more events in the same flush some
-	// might arrive, and the id not.
+	// The id is on the reset itself: if the flush had more events, some might arrive
+	// without the id.
 	b.boundary, b.final = true, true
 	s.dropWalk()
 	s.walk = snapshotWalk(v)
@@ -365,9 +365,9 @@ func snapshotWalk(v *version) walk {
 	return walk{under: true, v: v, purpose: snapshot, at: v.normal(place{})}
 }
 
-// resume goes on after a position: always by catching up. A client that was cut
-// off inside of a flush has values that are newer than its position; a replay
-// would take them back for a moment, the newest values do not.
+// resume continues after a position, always by catching up. A client that was cut
+// off inside a flush has values newer than its position. A replay would take them
+// back for a moment, the newest values do not.
 func (s *Subscription) resume(b *Batch, v *version, r Position) {
 	s.join(v)
 	s.native = v.issued(r)
@@ -377,7 +377,7 @@ func (s *Subscription) resume(b *Batch, v *version, r Position) {
 		s.origin = 0 // the reader may have left before the outage, or its end
 		s.tellHorizon(b, v)
 	case r.Run != 0 && r.Run != v.run.name:
-		// As with a reset, the id stands with the event: what follows is of this
+		// As with a reset, the id is on the event: what follows is from this
 		// replica, and the other one must not take it for its own.
 		s.position.Run = 0
 		b.addEvent(Event{Type: Bookmark, Revision: r.AsOf})
@@ -395,14 +395,14 @@ func (s *Subscription) resume(b *Batch, v *version, r Position) {
 	}
 }
 
-// follow goes on from the cursor: change by change if it is near enough, else by
+// follow continues from the cursor: change by change if it is near enough, else by
 // catching up.
 func (s *Subscription) follow(b *Batch, v *version) {
 	from := v.after(s.cursor)
 	revision := s.position.AsOf
 	replayable := v.replayable(s.cursor, from)
 	if !replayable && s.cursor < v.forgotten {
-		// So far behind that deletes were forgotten meanwhile.
+		// So far behind that deletes have been forgotten meanwhile.
 		s.reset(b, v, ResetExpired)
 		return
 	}
@@ -419,9 +419,9 @@ func (s *Subscription) follow(b *Batch, v *version) {
 	s.tell(b, v, false)
 }
 
-// replayable says whether a reader at seq, with from the next entry, can be
-// given everything as it lies: it is all there, and it is not too much or it is
-// one transaction.
+// replayable reports whether a reader at seq, whose next entry is at from, can be
+// given all entries as they are: they are all there, and they are not too many or
+// are one transaction.
 func (v *version) replayable(seq uint64, from place) bool {
 	if seq < v.intact {
 		return false
@@ -429,7 +429,7 @@ func (v *version) replayable(seq uint64, from place) bool {
 	return v.bytesFrom(from, replayBytes) < replayBytes || v.oneCommit(from)
 }
 
-// oneCommit says whether everything from p on is a single transaction.
+// oneCommit reports whether everything from p on is a single transaction.
 func (v *version) oneCommit(p place) bool {
 	w := walk{v: v, at: p}
 	for w.at.segment < len(v.segments) {
@@ -443,8 +443,8 @@ func (v *version) oneCommit(p place) bool {
 }
 
 // tell adds a status event if the freshness is not what the subscriber was told.
-// That it is in sync is told only once it has everything: before, it would not
-// be true.
+// InSync is told only once the subscriber has everything: before, it would not be
+// true.
 func (s *Subscription) tell(b *Batch, v *version, atHead bool) {
 	now := v.status
 	if s.own.State != 0 {
@@ -457,10 +457,10 @@ func (s *Subscription) tell(b *Batch, v *version, atHead bool) {
 	b.addEvent(Event{Type: StatusChange, State: now.State, Since: now.Since, Reason: now.Reason})
 }
 
-// tellHorizon adds a bookmark where the reader is if v is the first version that it
-// sees after an outage, or after part of one. It comes before what the outage left
-// behind: a gateway that follows this watch must never resume a position that lies
-// inside of it, and has none of those yet.
+// tellHorizon adds a bookmark at the reader's place if v is the first version that
+// it sees after an outage, or after part of one. It precedes the changes after the
+// outage: a gateway that follows this watch must never resume a position inside the
+// outage, and has given out none of those yet.
 func (s *Subscription) tellHorizon(b *Batch, v *version) {
 	if v.origin == s.origin {
 		return

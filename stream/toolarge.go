@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// memoryPatience is how many times as long as after another failure a watch
-// waits that does not fit into its memory: each attempt costs the upstream the
-// better part of a snapshot.
+// memoryPatience is how many times longer than after another failure a watch waits
+// that does not fit into its memory: each attempt costs the upstream the better part
+// of a snapshot.
 const memoryPatience = 10
 
-// noteTooLarge remembers that a connection, which has ended with err, was ended
-// since the watch does not fit into its memory, and returns that as the error.
+// noteTooLarge records that a connection, which has ended with err, was ended
+// because the watch does not fit into its memory, and returns that as the error.
 //
-// What was committed stays as it is, and is stale. The next connection begins
-// from nothing: to go on from the last commit would be to take the very changes
-// again that do not fit, even if the upstream has shrunk since.
+// What was committed stays as it is, and is stale. The next connection begins from
+// nothing: continuing from the last commit would bring the same changes that do not
+// fit, even if the upstream has shrunk since.
 func (in *ingest) noteTooLarge(err error) error {
 	why := in.reader.evicted
 	if why == nil && !errors.As(in.reader.sink.staging.failed, &why) && !errors.As(err, &why) {
@@ -25,7 +25,7 @@ func (in *ingest) noteTooLarge(err error) error {
 	return why
 }
 
-// full is why the watch takes no more subscribers.
+// full returns why the watch takes no more subscribers.
 func (in *ingest) full() error {
 	if why := in.tooLarge.Load(); why != nil {
 		return why
@@ -33,9 +33,9 @@ func (in *ingest) full() error {
 	return nil
 }
 
-// onSqueezed gives up what the watch has, if that is more than all watches together
-// may have, and no other one has more: what is being loaded, or else the log, which
-// would take its room for as long as the upstream is as large.
+// onSqueezed gives up what is being loaded, or that and the log, if all watches
+// together hold more of it than they may, and no other holds more. The log would
+// take its room again as long as the upstream is this large.
 func (in *ingest) onSqueezed() {
 	a := in.log.account
 	if why := a.exceeds(stagedPool, "what is being loaded"); why != nil {

@@ -10,25 +10,25 @@ import (
 // Change is one resource of a transaction, or of a snapshot.
 type Change struct {
 	Resource
-	// Deleted: the resource is gone; of it only Key and Revision count.
+	// Deleted: the resource is gone; only its Key and Revision count.
 	Deleted bool
 
-	// borrowed: it ends an upsert of its own transaction, and has no revision of its
-	// own but that of the upsert.
+	// borrowed: it ends an upsert of its own transaction, and has only the revision
+	// of that upsert.
 	borrowed bool
 }
 
 // CommitResult says what became of the changes of a commit.
 type CommitResult struct {
 	Upserts, Deletes int
-	// Duplicates were known already and dropped.
+	// Duplicates were already known and dropped.
 	Duplicates int
-	// Reset says that subscribers were given a new revision order.
+	// Reset reports that subscribers got a new revision order.
 	Reset bool
 }
 
-// check refuses what must not enter a log. A change that is newer than the commit
-// that it is part of is refused as well: others of its revision may be missing.
+// check refuses changes that must not enter a log. A change that is newer than its
+// commit is refused as well: others of its revision may be missing.
 func check(changes []Change, revision uint64) error {
 	for i := range changes {
 		c := &changes[i]
@@ -48,10 +48,10 @@ type placed struct {
 	unnumbered bool // deletes have no revision of their own
 }
 
-// borrows says whether a change is a delete without a revision of its own. Its
-// place is the revision of its commit, behind everything else in it: other
-// replicas may have put it into another commit, and only a late place is repeated
-// to every reader that may lack it.
+// borrows reports whether a change is a delete without a revision of its own. Its
+// place is the revision of its commit, after everything else in it: other replicas
+// may have put it into another commit, and only a late place is repeated to every
+// reader that may lack it.
 func (p placed) borrows(c *Change) bool {
 	return c.Deleted && (p.unnumbered || c.borrowed || c.Revision <= p.before)
 }
@@ -64,9 +64,9 @@ func (p placed) rank(c *Change) uint64 {
 	return c.Revision
 }
 
-// inOrder returns the changes by rising revision, and behind them the deletes
-// without one; those of one place stay in their order. Places are sorted and not
-// the changes, which are large: a snapshot may have many, in any order.
+// inOrder returns the changes by rising revision, followed by the deletes without
+// one; the order within one place is kept. It sorts places and not the changes,
+// which are large: a snapshot may have many, in any order.
 func (p placed) inOrder(changes []Change) []Change {
 	if p.ordered(changes) {
 		return changes
@@ -111,9 +111,9 @@ func checkChange(c *Change) error {
 	return nil
 }
 
-// foldKeys keeps the last change of each key, as the source has them: they must not
+// foldKeys keeps the last change of each key, in the source's order: they must not
 // be sorted before, since a delete may have no revision. An upsert that is older
-// than one of the same key before it is not the last.
+// than a preceding one of the same key is not the last.
 func foldKeys(changes []Change) []Change {
 	repeated := repeatedInFew
 	if len(changes) > 16 {
@@ -142,7 +142,7 @@ type lastChange struct {
 	upsert  uint64 // newest revision of an upsert; 0: there was none
 }
 
-// then is the last change with one more.
+// then returns the last change after one more.
 func (k lastChange) then(changes []Change, i int) lastChange {
 	c := &changes[i]
 	if !c.Deleted && !k.deleted && c.Revision < k.upsert {
@@ -155,7 +155,7 @@ func (k lastChange) then(changes []Change, i int) lastChange {
 	return k
 }
 
-// of is the change that is kept.
+// of returns the change that is kept.
 func (k lastChange) of(c Change) Change {
 	if c.Deleted && k.upsert > 0 && c.Revision <= k.upsert {
 		c.Revision, c.borrowed = k.upsert, true
@@ -163,8 +163,8 @@ func (k lastChange) of(c Change) Change {
 	return c
 }
 
-// repeatedInFew says whether a key stands twice in a small transaction, without
-// an allocation.
+// repeatedInFew reports whether a key occurs twice in a small transaction, without
+// allocating.
 func repeatedInFew(changes []Change) bool {
 	for i := range changes {
 		for j := range i {
@@ -184,8 +184,8 @@ func repeatedInMany(changes []Change) bool {
 	return len(seen) < len(changes)
 }
 
-// news drops what the log has already, as it happens where a snapshot and the
-// changes after it overlap.
+// news drops what the log already has, as happens where a snapshot and the changes
+// after it overlap.
 func (l *Log) news(changes []Change) (news []Change, duplicates int, err error) {
 	for i := range changes {
 		known, err := l.known(&changes[i])
@@ -208,7 +208,7 @@ func (l *Log) news(changes []Change) (news []Change, duplicates int, err error) 
 	return news, duplicates, nil
 }
 
-// known says whether a change of a transaction is in the log already.
+// known reports whether a change of a transaction is already in the log.
 func (l *Log) known(c *Change) (bool, error) {
 	head := l.next.revision
 	if c.Revision > head {
@@ -216,8 +216,8 @@ func (l *Log) known(c *Change) (bool, error) {
 	}
 	_, s, e := l.lookup(newWireKey(c.Key))
 	if c.Deleted {
-		// It has no revision of its own, or it comes a second time. What is not
-		// live was deleted before; what is newer was created since.
+		// It has no revision of its own, or it comes a second time. A key that is
+		// not live was deleted before; one that is newer was created since.
 		return e == nil || e.is(isDelete) || c.Revision != 0 && c.Revision < e.revision, nil
 	}
 	if e != nil && c.Revision <= l.framing.shownRevision(s, e) {

@@ -2,27 +2,28 @@ package stream
 
 import "time"
 
-// Upstream says how the connection to the upstream fares.
+// Upstream is the state of the connection to the upstream.
 type Upstream struct {
-	// Connected says whether a connection is up that has caught up with what is
-	// followed.
+	// Connected reports whether there is a connection that has caught up with what
+	// is followed.
 	Connected bool
 	// Since is when Connected last changed; zero for a watch that was never
 	// started.
 	Since time.Time
-	// Attempts is how often the upstream was tried since then, the attempt
-	// under way included; 0 while connected.
+	// Attempts is the number of attempts since then, the current one included; 0
+	// while connected.
 	Attempts int
 	// LastError is why the last connection ended or could not be made; empty if
 	// none did. It stays after the upstream is back.
 	LastError string
-	// LastReason is the same for everybody: it names nothing of the upstream.
+	// LastReason is the same, fit for everybody: it reveals nothing about the
+	// upstream.
 	LastReason string
 	// LastErrorAt is when that was.
 	LastErrorAt time.Time
 }
 
-// tried follows the begin of an attempt to reach the upstream.
+// tried is called at the start of an attempt to reach the upstream.
 func (in *ingest) tried(now time.Time) {
 	if in.health.Since.IsZero() {
 		in.health.Since = now
@@ -31,8 +32,8 @@ func (in *ingest) tried(now time.Time) {
 	in.publishHealth()
 }
 
-// reached follows a connection that has caught up, or is to something that says of
-// itself that it is not in sync.
+// reached is called when a connection has caught up, or its upstream reports that it
+// is itself not in sync.
 func (in *ingest) reached() {
 	if !in.health.Connected {
 		in.health.Since = time.Now()
@@ -41,7 +42,7 @@ func (in *ingest) reached() {
 	in.publishHealth()
 }
 
-// failed follows the end of a connection, or of an attempt.
+// failed is called at the end of a connection or an attempt.
 func (in *ingest) failed(why cause) {
 	now := time.Now()
 	if in.health.Connected {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// version is one committed state of a log: immutable, published through one
-// atomic pointer. A reader that holds a version sees exactly what was there
-// when it was committed, for as long as it holds it, whatever the writer does.
+// version is one committed state of a log: immutable, published through one atomic
+// pointer. A reader that holds a version sees exactly what was there when it was
+// committed, for as long as it holds it, whatever the writer does.
 type version struct {
 	number     uint64 // rises with each version
 	generation uint64 // rises with each new revision order, and with Discard
@@ -25,13 +25,13 @@ type version struct {
 	run      run    // the zero value where deletes have revisions
 
 	intact   uint64 // every entry with a greater seq is still there, superseded or not
-	readable uint64 // a state as of a smaller seq can no more be put together
+	readable uint64 // a state as of a smaller seq can no longer be built
 
 	origin     uint64 // from this revision on every change was received
 	horizon    uint64 // from this revision on every change is known: no position below it is resumed
 	horizonAge time.Time
-	open       bool   // origin is not known yet: it is the next upsert's, see closeOutage
-	forgotten  uint64 // seq of the newest delete that was dropped: no cursor below it can go on
+	open       bool   // origin is not known yet: it will be the next upsert's, see closeOutage
+	forgotten  uint64 // seq of the newest delete that was dropped: no cursor below it can continue
 
 	count      int   // resources
 	tombstones int   // deletes remembered
@@ -56,9 +56,8 @@ func (v *version) entries(i int) []entry {
 // place is an entry's place in a version: a segment and an index in it.
 type place struct{ segment, entry int }
 
-// segmentOf returns the last segment that begins at or before seq; -1 if none
-// does. It is the writer's hottest search, so it is written without branches that
-// cannot be foretold.
+// segmentOf returns the last segment that begins at or before seq; -1 if none does.
+// It is the writer's hottest search, so it avoids unpredictable branches.
 func (v *version) segmentOf(seq uint64) int {
 	first := v.first
 	if len(first) == 0 || first[0] > seq {
@@ -94,7 +93,7 @@ func (v *version) normal(p place) place {
 	return p
 }
 
-// next returns the place behind p.
+// next returns the place after p.
 func (v *version) next(p place) place { return v.normal(place{p.segment, p.entry + 1}) }
 
 func (v *version) entry(p place) *entry { return &v.segments[p.segment].entries[p.entry] }
@@ -107,7 +106,7 @@ func (v *version) find(seq uint64) (*segment, *entry) {
 	}
 	entries := v.entries(i)
 	j := v.guess(i, len(entries), seq)
-	// The guess is right in a segment as written, and near in a compacted one: a
+	// The guess is exact in a segment as written, and close in a compacted one: a
 	// step or two cost less than a search, which would wait for memory each time.
 	for range 8 {
 		switch at := entries[j].seq; {
@@ -128,7 +127,7 @@ func (v *version) find(seq uint64) (*segment, *entry) {
 	return v.segments[i], &entries[j]
 }
 
-// guess is about where in segment i, of n entries, a seq should be.
+// guess estimates where in segment i, of n entries, a seq is.
 func (v *version) guess(i, n int, seq uint64) int {
 	end := v.seq + 1
 	if i+1 < len(v.first) {
@@ -141,9 +140,9 @@ func (v *version) guess(i, n int, seq uint64) int {
 	return int(offset * uint64(n) / span)
 }
 
-// newerThan returns the place of the first entry that a reader at revision has
-// not seen, or may not have seen: the first with a greater revision, or with a
-// borrowed one that is the same. Borrowed ones are the last of their revision.
+// newerThan returns the place of the first entry that a reader at revision has not
+// seen, or may not have seen: the first with a greater revision, or with an equal
+// one that is borrowed. Borrowed ones are the last of their revision.
 func (v *version) newerThan(revision uint64) place {
 	return v.search(func(e *entry) bool {
 		return e.revision > revision || e.revision == revision && e.is(isBorrowed)
@@ -156,7 +155,7 @@ func (v *version) revised(revision uint64) place {
 }
 
 // search returns the place of the first entry for which found is true, as it is for
-// all behind it.
+// all entries after it.
 func (v *version) search(found func(e *entry) bool) place {
 	i := sort.Search(len(v.segments), func(i int) bool {
 		entries := v.entries(i)
@@ -169,7 +168,7 @@ func (v *version) search(found func(e *entry) bool) place {
 	return place{i, sort.Search(len(entries), func(j int) bool { return found(&entries[j]) })}
 }
 
-// seqBefore returns the cursor of a reader that goes on at p.
+// seqBefore returns the cursor of a reader that continues at p.
 func (v *version) seqBefore(p place) uint64 {
 	if p.segment >= len(v.segments) {
 		return v.seq
@@ -177,14 +176,14 @@ func (v *version) seqBefore(p place) uint64 {
 	return v.entries(p.segment)[p.entry].seq - 1
 }
 
-// used is how many bytes of frames lie in the i-th segment.
+// used is how many bytes of frames are in the i-th segment.
 func (v *version) used(i int) int {
 	entries := v.entries(i)
 	last := &entries[len(entries)-1]
 	return int(last.off + last.size)
 }
 
-// bytesFrom is how many bytes of frames lie at p and beyond, at most limit.
+// bytesFrom is how many bytes of frames are at p and beyond, at most limit.
 func (v *version) bytesFrom(p place, limit int) int {
 	n := 0
 	for i := p.segment; i < len(v.segments) && n < limit; i++ {

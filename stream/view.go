@@ -18,7 +18,7 @@ type View struct {
 // View returns the newest committed state.
 func (l *Log) View() View { return View{log: l, v: l.head.Load()} }
 
-// Primed says whether there has been a complete snapshot.
+// Primed reports whether there has been a complete snapshot.
 func (w View) Primed() bool { return w.v.primed() }
 
 // Epoch is the name of the revision order; empty before the first snapshot.
@@ -36,8 +36,8 @@ func (w View) Bytes() int64 { return w.v.bytes }
 // Tombstones is how many deletes are remembered.
 func (w View) Tombstones() int { return w.v.tombstones }
 
-// Horizon is the oldest revision from which a reader can be resumed, and when
-// the watch was there.
+// Horizon is the oldest revision from which a reader can resume, and when the watch
+// was there.
 func (w View) Horizon() (revision uint64, at time.Time) { return w.v.horizon, w.v.horizonAge }
 
 // Status is the freshness of the watch.
@@ -72,8 +72,8 @@ func (w View) Get(key string) (Resource, bool) {
 
 // get finds the entry of a key as of the version; it may be a tombstone.
 //
-// The index belongs to the writer, who may be ahead of the version. So what it
-// says is checked, and where it speaks of a later entry the log itself is read.
+// The index belongs to the writer, which may be ahead of the version. So its result
+// is checked, and if it refers to a later entry the log itself is read.
 func (v *version) get(f *framing, k wireKey) (s *segment, e *entry) {
 	ahead := false
 	v.index.probe(k.hash, func(seq uint64) bool {
@@ -123,7 +123,7 @@ func (w View) Resources(prefix string) iter.Seq[Resource] {
 	}
 }
 
-// hasPrefix says whether the entry's key begins with prefix.
+// hasPrefix reports whether the entry's key begins with prefix.
 func (f *framing) hasPrefix(s *segment, e *entry, prefix string) bool {
 	if prefix == "" {
 		return true

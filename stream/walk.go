@@ -1,45 +1,44 @@
 package stream
 
-// flushBytes is how much a flush holds at least before it ends, where it may: an
+// flushBytes is the size from which a flush ends at the next place where it may: an
 // id is sent at least as often.
 const flushBytes = segmentSize
 
-// turnEntries is how many entries a walk looks at in one turn at most, give or take
-// a segment, also where the reader wants few of them.
+// turnEntries is the most entries that a walk examines in one turn, give or take a
+// segment, even if the reader wants few of them.
 const turnEntries = 4 << 10
 
 // walk is a reader's way through one version: from where it is to the version's
-// head. There are two. A replay gives the entries as they lie, superseded ones
-// included, in the upstream's order. A catch-up, and so a snapshot, gives the
-// state as of the head: first the deletes, then the live upserts by rising
-// revision.
+// head. There are two kinds. A replay gives the entries as they are, superseded ones
+// included, in the upstream's order. A catch-up, and so a snapshot, gives the state
+// as of the head: first the deletes, then the live upserts by rising revision.
 //
 // Why a position in a catch-up needs two numbers: an upsert that was superseded
 // before T is not given, so "everything up to R" is true only as seen at T.
 type walk struct {
-	under   bool     // there is one
-	v       *version // nil between two flushes, and where there is none
+	under   bool     // a walk is under way
+	v       *version // nil between two flushes, and if no walk is under way
 	purpose purpose
 	replay  bool
-	torn    bool // a replay that is inside of a transaction
+	torn    bool // a replay that is inside a transaction
 
 	paused pausedWalk // between two flushes
 
-	looked   int       // entries that were looked at in this turn
-	counting *counting // of what the reader has in the end; nil: it has all
+	looked   int       // entries examined in this turn
+	counting *counting // of what the reader has in the end; nil: everything
 
 	deletes bool  // a catch-up that is still at the deletes
-	at      place // next entry to look at
+	at      place // next entry to examine
 	upserts place // where the upserts begin, once the deletes are done
 
 	began     uint64 // seq of the last entry before the walk
-	seq       uint64 // of the last transaction that was replayed
-	revision  uint64 // of the last entry that was passed
+	seq       uint64 // of the last transaction replayed
+	revision  uint64 // of the last entry passed
 	complete  uint64 // every entry up to this revision was passed
 	delivered int
 }
 
-// purpose is why a walk is made, which decides how it begins and ends.
+// purpose is the reason for a walk, which decides how it begins and ends.
 type purpose uint8
 
 const (
@@ -53,11 +52,11 @@ func (w *walk) done() bool {
 	return !w.deletes && w.at.segment >= len(w.v.segments)
 }
 
-// tired says whether the turn is over, although b may have nothing yet.
+// tired reports whether the turn is over, although b may have nothing yet.
 func (w *walk) tired() bool { return w.looked >= turnEntries }
 
-// fill adds entries to b until it is full or the turn is over, at a place where it
-// may end.
+// fill adds entries to b until b is full or the turn is over, at a place where the
+// flush may end.
 func (w *walk) fill(b *Batch, prefix string) {
 	w.looked = 0
 	switch {
@@ -70,7 +69,7 @@ func (w *walk) fill(b *Batch, prefix string) {
 	}
 }
 
-// fillReplay ends between transactions, but for one that is very large.
+// fillReplay ends between transactions, except inside a very large one.
 func (w *walk) fillReplay(b *Batch, prefix string) {
 	f := &b.log.framing
 	for w.at.segment < len(w.v.segments) && b.bytes < replayBytes && b.holds < replayBytes {
@@ -108,10 +107,10 @@ func (w *walk) fillDeletes(b *Batch, prefix string) {
 	w.deletes, w.at = false, w.upserts
 }
 
-// fillUpserts ends with a segment if the next one might not find room: what is
-// given of a segment is then the same for all readers, wherever they began, and
-// what is made of it for one serves all. Not so of a narrowed watch, which may have
-// little in each.
+// fillUpserts ends with a segment if the next one might not fit. What is given of a
+// segment is then the same for all readers, wherever they began, and can be built
+// once for all. This does not apply to a narrowed watch, which may have little in
+// each segment.
 func (w *walk) fillUpserts(b *Batch, prefix string) {
 	for w.at.segment < len(w.v.segments) && !b.full() && !w.tired() {
 		if w.at.entry == 0 && b.bytes > 0 && prefix == "" && b.bytes+w.v.used(w.at.segment) > flushBytes {
@@ -124,7 +123,7 @@ func (w *walk) fillUpserts(b *Batch, prefix string) {
 	}
 }
 
-// passUpserts goes through one segment, or as much of it as there is room for.
+// passUpserts goes through one segment, or as much of it as fits.
 func (w *walk) passUpserts(b *Batch, prefix string) {
 	s, entries, f := w.v.segments[w.at.segment], w.v.entries(w.at.segment), &b.log.framing
 	i, from, size := w.at.entry, w.at.entry, b.bytes // entries from "from" on are a run

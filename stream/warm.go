@@ -7,10 +7,10 @@ const (
 	warmIndex = 1 << 17
 )
 
-// warm touches what the changes of a transaction will need of a large log: the
-// slot of each key, then its entry, then its frame. One upsert of a key among a
-// million waits for memory three times, one after the other; asked for together,
-// the waits of a whole transaction overlap.
+// warm touches what the changes of a transaction will need of a large log: the slot
+// of each key, then its entry, then its frame. One upsert of a key among a million
+// waits for memory three times in sequence. Requested together, the waits of a whole
+// transaction overlap.
 func (l *Log) warm(changes []Change) {
 	if len(changes) < warmFrom || len(l.index.slots) < warmIndex {
 		return
@@ -40,7 +40,7 @@ func (l *Log) warmSome(changes []Change) {
 	}
 }
 
-// near is find without the search: the entry about where seq should be.
+// near is find without the search: it returns the entry at the guessed place.
 func (v *version) near(seq uint64) (*segment, *entry) {
 	i := v.segmentOf(seq)
 	if i < 0 {

@@ -20,16 +20,16 @@ type WatchConfig struct {
 	Source Source
 	// Writer is set for a watch that can be written to.
 	Writer Writer
-	// OnDemand: the first subscriber starts the watch, and it stops a while
-	// after the last. Else it is primed at once and kept.
+	// OnDemand: the first subscriber starts the watch, and it stops a while after
+	// the last. Otherwise it is primed at once and kept.
 	OnDemand bool
-	// Required says that a process without this watch, or with an old state of
-	// it, should not be asked for anything: readiness counts it.
+	// Required means that a process without this watch, or with an old state of it,
+	// should not get requests: readiness counts it.
 	Required bool
 	// Linger is how long an on-demand watch goes on without subscribers; 30 s
 	// by default.
 	Linger time.Duration
-	// History bounds how far back readers can be resumed.
+	// History bounds how far back readers can resume.
 	History History
 	// SnapshotTimeout is how long the upstream may take to complete a snapshot
 	// before the status complains; 60 s by default. The snapshot goes on.
@@ -37,9 +37,9 @@ type WatchConfig struct {
 	// StaleAfter is how long a lost upstream may take to come back before the
 	// status says so; 1 s by default.
 	StaleAfter time.Duration
-	// BehindTimeout is how long snapshots that are older than what was served
-	// are refused, as those of a replica that lags, before they are taken as a
-	// new epoch, as those of a restored upstream; 30 s by default.
+	// BehindTimeout is how long snapshots older than what was served are refused, as
+	// from a lagging replica, before they are taken as a new epoch, as from a
+	// restored upstream; 30 s by default.
 	BehindTimeout time.Duration
 	// Backoff is the wait between attempts to reach the upstream.
 	Backoff Backoff
@@ -48,7 +48,7 @@ type WatchConfig struct {
 	MaxBytes int64
 	// Memory is a ceiling that the watch shares with others; nil: none.
 	Memory *Memory
-	// Logger is told of what happens to the upstream; nil: nobody is.
+	// Logger logs what happens to the upstream; nil: nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -70,15 +70,15 @@ type Watch struct {
 	// Static after construction.
 	config WatchConfig
 	log    *Log
-	ingest *ingest // only what is atomic in it
+	ingest *ingest // only its atomic fields
 	count  watchCounters
-	demand chan struct{} // to ingest: holders may have changed
+	demand chan struct{} // signals ingest: holders may have changed
 	cancel context.CancelFunc
 	done   <-chan struct{} // closed when ingest has ended
 
 	// Atomic.
 	subscribers atomic.Int64
-	holders     atomic.Int64 // subscribers, and those who wait for the first snapshot
+	holders     atomic.Int64 // subscribers, and callers that wait for the first snapshot
 }
 
 // newWatch returns a watch whose ingest runs until ctx ends.
@@ -119,10 +119,10 @@ func (w *Watch) Name() string { return w.config.Name }
 // SourceName is what the source is called in the configuration.
 func (w *Watch) SourceName() string { return w.config.SourceName }
 
-// OnDemand says whether the watch runs only while it has subscribers.
+// OnDemand reports whether the watch runs only while it has subscribers.
 func (w *Watch) OnDemand() bool { return w.config.OnDemand }
 
-// Required says whether a process without the watch is not ready.
+// Required reports whether a process without the watch is not ready.
 func (w *Watch) Required() bool { return w.config.Required }
 
 // Writer is nil for a watch that can only be read.
@@ -137,7 +137,7 @@ func (w *Watch) View() View { return w.log.View() }
 // Status returns the freshness.
 func (w *Watch) Status() Status { return w.log.Status() }
 
-// Upstream returns how the connection to the upstream fares.
+// Upstream returns the state of the connection to the upstream.
 func (w *Watch) Upstream() Upstream {
 	if u := w.ingest.shown.Load(); u != nil {
 		return *u
@@ -145,8 +145,8 @@ func (w *Watch) Upstream() Upstream {
 	return Upstream{}
 }
 
-// Full says why the watch takes no more subscribers: it does not fit into its
-// memory, and shows an older state, if any; nil: it takes them.
+// Full returns why the watch takes no more subscribers: it does not fit into its
+// memory, and shows an older state, if any. It returns nil if the watch takes them.
 func (w *Watch) Full() error { return w.ingest.full() }
 
 // Memory is what the watch holds, against its own ceiling.
@@ -167,15 +167,15 @@ func (w *Watch) Stats() Stats {
 }
 
 // Changes counts what was committed since the start of the process. The first
-// snapshot, and one that begins another revision order, are no changes.
+// snapshot, and one that begins another revision order, are not changes.
 func (w *Watch) Changes() uint64 { return w.count.changes.Load() }
 
-// Incidents returns what happened to the connection to the upstream, the newest
-// first: the last hundred. They must not be changed.
+// Incidents returns the last hundred incidents of the connection to the upstream,
+// newest first. They must not be modified.
 func (w *Watch) Incidents() []Incident { return w.ingest.noted() }
 
-// Changed is closed when there is more than there is now: a change, or another
-// status. Take it before looking, and nothing is missed.
+// Changed is closed when there is something new: a change, or another status. Get it
+// before looking, and nothing is missed.
 func (w *Watch) Changed() <-chan struct{} { return w.log.head.Load().changed }
 
 // Done is closed when the watch has been removed, or its registry closed.
@@ -211,8 +211,8 @@ func (w *Watch) poke() {
 	}
 }
 
-// Prime waits until the watch has a complete snapshot, and starts one that runs
-// on demand meanwhile. The error says why there is none yet.
+// Prime waits until the watch has a complete snapshot, and meanwhile starts a watch
+// that runs on demand. The error says why there is none yet.
 func (w *Watch) Prime(ctx context.Context) error {
 	w.hold()
 	defer w.release()

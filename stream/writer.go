@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// Writer is implemented by sources that can be written to. Its methods may be
-// called from any goroutine. They return once the change is made upstream;
-// subscribers see it a little later.
+// Writer is implemented by sources that support writes. Its methods may be called
+// from any goroutine. They return once the change is made upstream; subscribers see
+// it a little later.
 type Writer interface {
-	// Put creates or replaces a resource and returns it as stored, and whether
-	// there was none before.
+	// Put creates or replaces a resource. It returns the resource as stored, and
+	// whether there was none before.
 	Put(ctx context.Context, r PutRequest) (stored Resource, created bool, err error)
 	// Delete removes a resource and returns whether there was one.
 	Delete(ctx context.Context, r DeleteRequest) (deleted bool, err error)
 }
 
-// ValueLimiter is implemented as well by a Writer that takes no value of more than
+// ValueLimiter is also implemented by a Writer that takes no value of more than
 // MaxValueBytes bytes. A larger one is then refused before it is read.
 type ValueLimiter interface {
 	MaxValueBytes() int64
@@ -30,7 +30,7 @@ type PutRequest struct {
 	// IfRevision, if set, is the revision that the resource must have now
 	// (compare-and-set); 0: there must be none.
 	IfRevision *uint64
-	// ValidateOnly: answer as if written, without writing.
+	// ValidateOnly: respond as if written, without writing.
 	ValidateOnly bool
 }
 
@@ -41,7 +41,7 @@ type DeleteRequest struct {
 	ValidateOnly bool
 }
 
-// ConflictError says that a compare-and-set found another revision.
+// ConflictError reports that a compare-and-set found another revision.
 type ConflictError struct {
 	Key string
 	// Want is the revision asked for, Got the one there is; 0: none.
@@ -59,7 +59,7 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("key %q is at revision %d, %d was expected", e.Key, e.Got, e.Want)
 }
 
-// TooLargeError says that a limit would be exceeded.
+// TooLargeError reports that a limit would be exceeded.
 type TooLargeError struct {
 	What        string // for instance "value"
 	Size, Limit int64  // bytes
