@@ -22,9 +22,8 @@ func TestConformanceInProcess(t *testing.T) {
 	})
 }
 
-// The store is as good an upstream over a real connection. It is a Unix socket,
-// since a server that comes back must have its address again: a port could be
-// taken by then.
+// The store also conforms over a real connection. It is a Unix socket, since a
+// server that comes back needs its old address: a port could be taken by then.
 func TestConformanceOverASocket(t *testing.T) {
 	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
 		s := New(Config{})
@@ -75,7 +74,7 @@ type server struct {
 
 func newServer(t *testing.T, s *Store) *server {
 	t.Helper()
-	// Not t.TempDir: the path of a socket may have some 100 bytes only.
+	// Not t.TempDir: the path of a socket is limited to about 100 bytes.
 	dir, err := os.MkdirTemp("", "store")
 	if err != nil {
 		t.Fatal(err)
@@ -96,8 +95,8 @@ func (s *server) start(t *testing.T) {
 	go func() { s.ended <- s.grpc.Serve(listener) }()
 }
 
-// stop returns when the address is free: a server that is stopped before it has
-// begun to serve closes its listener later.
+// stop returns when the address is free: a server that is stopped before it serves
+// closes its listener later.
 func (s *server) stop() {
 	s.grpc.Stop()
 	<-s.ended

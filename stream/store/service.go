@@ -121,7 +121,7 @@ func (s *Store) DeleteResource(ctx context.Context, r *pb.DeleteResourceRequest)
 	return &pb.DeleteResourceResponse{Deleted: deleted}, nil
 }
 
-// target is what a write is about. A write does not make a watch.
+// target returns what a write addresses. A write does not create a watch.
 func (s *Store) target(name, wireKey, encoding string) (*writer, string, error) {
 	w := s.find(name)
 	if w == nil {
@@ -147,7 +147,7 @@ func withCode(err error) error {
 	)
 	switch {
 	case errors.As(err, &conflict):
-		return status.Error(codes.Aborted, err.Error()) // as the gateway says it: read again, try again
+		return status.Error(codes.Aborted, err.Error()) // as from the gateway: read again, try again
 	case errors.As(err, &invalid):
 		return status.Error(codes.InvalidArgument, err.Error())
 	case errors.As(err, &tooLarge):

@@ -30,8 +30,8 @@ func filled(t testing.TB) *Store {
 	return s
 }
 
-// transcript calls WatchList and writes down n messages, or all until the end,
-// in one line each. POS stands for watch and epoch.
+// transcript calls WatchList and records n messages, or all until the end, one per
+// line. POS stands for watch and epoch.
 func transcript(t *testing.T, s *Store, r *pb.WatchListRequest, n int) (lines []string, last error) {
 	t.Helper()
 	r.Watch = "notes"
@@ -66,7 +66,7 @@ func line(s *Store, m *pb.WatchListResponse) string {
 	case *pb.WatchListResponse_Goodbye:
 		text = "goodbye " + e.Goodbye.GetReason()
 	}
-	// Where a position stands in the middle of a walk is the log's affair.
+	// Positions inside a walk are up to the log.
 	if m.GetPosition() != "" && !strings.Contains(m.GetPosition(), "/") {
 		text += " @ " + strings.ReplaceAll(m.GetPosition(), "notes@"+epoch(s), "POS")
 	}
@@ -160,7 +160,7 @@ func TestServiceErrors(t *testing.T) {
 	}
 }
 
-// transcriptOf returns what comes of another watch.
+// transcriptOf returns what another watch sends.
 func transcriptOf(t *testing.T, s *Store, watch string) (*pb.WatchListResponse, error) {
 	t.Helper()
 	call, err := pb.NewWatchServiceClient(newChannel(s)).WatchList(t.Context(), &pb.WatchListRequest{Watch: watch})

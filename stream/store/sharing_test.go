@@ -48,7 +48,7 @@ func upserts(messages []*pb.WatchListResponse) (all []*pb.Resource) {
 	return all
 }
 
-// What a writer hands over stays the writer's: it may be used again at once.
+// A writer's buffer stays the writer's: it may be reused at once.
 func TestWriterKeepsItsBuffer(t *testing.T) {
 	s := New(Config{})
 	w := s.Writer("notes")
@@ -66,8 +66,8 @@ func TestWriterKeepsItsBuffer(t *testing.T) {
 	}
 }
 
-// No reader can change what another sees: the message is its own, in all its
-// parts, and so is what comes of appending to a value.
+// No reader can change what another sees: the message is its own, in all its parts,
+// and so is the result of appending to a value.
 func TestReadersDoNotShareMessages(t *testing.T) {
 	s := New(Config{})
 	w := s.Writer("notes")
@@ -102,8 +102,8 @@ func TestReadersDoNotShareMessages(t *testing.T) {
 	}
 }
 
-// Values are shared, not copied: every reader, and the store itself, has the
-// very same bytes, without room to grow into a neighbour's.
+// Values are shared, not copied: every reader, and the store itself, has the same
+// bytes, without room to grow into a neighbour's.
 func TestReadersShareValues(t *testing.T) {
 	s := New(Config{})
 	stored := write(t, s.Writer("notes"), "a", `"`+strings.Repeat("x", 1000)+`"`)
@@ -120,8 +120,8 @@ func TestReadersShareValues(t *testing.T) {
 }
 
 // A reader that breaks the contract, and writes into the values that it was given,
-// spoils what it looks at and nothing else: not the store, not another watch of it,
-// not a client over the network, not those who come later.
+// spoils its own view and nothing else: not the store, not another watch of it, not
+// a client over the network, not later readers.
 func TestVandalsHarmOnlyThemselves(t *testing.T) {
 	s := New(Config{})
 	want := map[string]string{}
@@ -169,7 +169,7 @@ func TestVandalsHarmOnlyThemselves(t *testing.T) {
 	}
 }
 
-// spoil writes into a value, which nobody may.
+// spoil writes into a value, which is forbidden.
 func spoil(value []byte) {
 	for i := range value {
 		value[i] = '#'
@@ -192,7 +192,7 @@ func dialled(t *testing.T, s *Store) grpc.ClientConnInterface {
 	return conn
 }
 
-// A reader keeps what it has while the store goes on: values are replaced, not
+// A reader's values stay valid while the store goes on: values are replaced, not
 // overwritten, and compaction moves copies.
 func TestValuesOutliveTheirReplacement(t *testing.T) {
 	s := New(Config{})
@@ -208,7 +208,7 @@ func TestValuesOutliveTheirReplacement(t *testing.T) {
 	}
 }
 
-// Writers write while readers read; the race detector watches.
+// Writers write while readers read, for the race detector.
 func TestReadersAndWritersAtOnce(t *testing.T) {
 	s := New(Config{})
 	w := s.Writer("notes")

@@ -13,9 +13,9 @@ import (
 	"github.com/watchtide/watchtide/stream/grpcsource"
 )
 
-// Source returns what follows one watch of the store; the watch begins, empty,
-// if there is none of that name. If the name cannot be that of a watch, Watch
-// says so.
+// Source returns a source that follows one watch of the store. The watch is created,
+// empty, if it does not exist. If the name is not valid for a watch, Watch returns
+// an error.
 func (s *Store) Source(watch string) stream.Source {
 	if _, err := s.open(watch); err != nil {
 		return failing(err)
@@ -45,8 +45,8 @@ func (s *source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	return s.Source.Watch(ctx, resume, sink)
 }
 
-// channel calls a server without a connection: messages are handed over as they
-// are. It counts the calls under way on the server's side.
+// channel calls a server without a connection: messages are passed as they are. It
+// counts the calls under way on the server's side.
 type channel struct {
 	inprocgrpc.Channel
 	calls sync.WaitGroup
@@ -74,8 +74,8 @@ func (c *channel) serve(server any, call grpc.ServerStream, _ *grpc.StreamServer
 	return handle(server, call)
 }
 
-// sharing hands messages over without copying what is in them: the sender never
-// touches a message again, and the values in it are immutable.
+// sharing passes messages without copying their contents: the sender never touches a
+// message again, and the values in it are immutable.
 //
 // It is not inprocgrpc.CloneFunc with an identity, which copies the outer struct
 // by reflection, the private state of the message included.

@@ -52,7 +52,7 @@ func subscribe(t testing.TB, w *stream.Watch) *subscriber {
 	return s
 }
 
-// until returns the events up to the one that is wanted.
+// until returns the events up to the wanted one.
 func (s *subscriber) until(wanted func(stream.Event) bool) (events []stream.Event) {
 	s.t.Helper()
 	timeout := time.NewTimer(10 * time.Second)
@@ -92,8 +92,8 @@ func TestWatchFollowsTheStore(t *testing.T) {
 	}
 }
 
-// What a subscriber of the gateway sees at the revision that Put returned is
-// what was written: that is how a writer reads its own writes.
+// At the revision that Put returned, a subscriber of the gateway sees what was
+// written: that is how a writer reads its own writes.
 func TestReadYourWritesByRevision(t *testing.T) {
 	s := New(Config{})
 	w := served(t, s)
@@ -141,7 +141,7 @@ func (f commitFunc) Delete(string, uint64) error       { return nil }
 func (f commitFunc) Commit(uint64) error               { f(); return nil }
 func (f commitFunc) Status(stream.State, string) error { return nil }
 
-// Only WatchList is there to be called in process.
+// Only WatchList can be called in process.
 func TestChannelHasNoUnaryCalls(t *testing.T) {
 	_, err := pb.NewWatchServiceClient(newChannel(New(Config{}))).ListWatches(t.Context(), &pb.ListWatchesRequest{})
 	if err == nil || !strings.Contains(err.Error(), "only WatchList is called in process") {

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// DefaultMaxValueBytes is the size of the largest value, unless configured.
+	// DefaultMaxValueBytes is the default limit on the size of a value.
 	DefaultMaxValueBytes = 1 << 20
-	// DefaultMaxBytes is the size of all keys and values together, unless
-	// configured.
+	// DefaultMaxBytes is the default limit on the size of all keys and values
+	// together.
 	DefaultMaxBytes = 256 << 20
 	// MaxKeyBytes is the size of the longest key: it must fit into a URL.
 	MaxKeyBytes = 4 << 10
@@ -23,9 +23,9 @@ const (
 type Config struct {
 	// MaxValueBytes is the size of the largest value accepted, as written.
 	MaxValueBytes int
-	// MaxBytes is the size of all keys and values that there are at a time, in
-	// all watches together. The memory that the logs take is about twice that,
-	// and deletes are remembered for a while.
+	// MaxBytes is the maximum size of all live keys and values, in all watches
+	// together. The logs take about twice that memory, and deletes are remembered
+	// for a while.
 	MaxBytes int64
 }
 
@@ -38,7 +38,7 @@ type Store struct {
 	config Config
 
 	mu sync.Mutex
-	// Guarded by mu. Holding it is being the writer of every log.
+	// Guarded by mu. The holder of mu is the writer of every log.
 	watches  map[string]*watch
 	revision uint64 // of the last write
 	bytes    int64  // keys and values of all live resources
@@ -48,8 +48,8 @@ var _ pb.WatchServiceServer = (*Store)(nil)
 
 // watch is one named collection.
 type watch struct {
-	// Static after construction. The log's writing side belongs to who holds
-	// the store's mu; any goroutine may read it.
+	// Static after construction. The log's writing side belongs to the holder of the
+	// store's mu; any goroutine may read it.
 	name string
 	log  *stream.Log
 }
@@ -65,7 +65,7 @@ func New(c Config) *Store {
 	return &Store{config: c, watches: make(map[string]*watch)}
 }
 
-// open returns the watch of a name, and makes it if there is none.
+// open returns the watch with a name, creating it if there is none.
 func (s *Store) open(name string) (*watch, error) {
 	if err := stream.CheckWatchName(name); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (s *Store) open(name string) (*watch, error) {
 	return w, nil
 }
 
-// find returns the watch of a name, nil if there is none.
+// find returns the watch with a name, or nil if there is none.
 func (s *Store) find(name string) *watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()

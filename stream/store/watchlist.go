@@ -25,8 +25,8 @@ func (s *Store) WatchList(r *pb.WatchListRequest, out grpc.ServerStreamingServer
 }
 
 func subscribeOptions(r *pb.WatchListRequest) stream.SubscribeOptions {
-	// No other replica can have been faster: a position that is ahead is not
-	// waited for.
+	// No other replica can have been faster, so there is no wait for a position that
+	// is ahead.
 	o := stream.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: time.Nanosecond}
 	if r.GetPosition() == "" {
 		return o
@@ -46,10 +46,10 @@ type feed struct {
 	sub   *stream.Subscription
 	batch stream.Batch
 	out   grpc.ServerStreamingServer[pb.WatchListResponse]
-	until bool // end_of_snapshot is the end
+	until bool // end at end_of_snapshot
 }
 
-// run sends until the caller leaves, or has what it wanted.
+// run sends until the caller leaves or has what it wanted.
 func (f *feed) run(ctx context.Context) error {
 	for {
 		for f.sub.Next(&f.batch) {
@@ -83,9 +83,9 @@ func (f *feed) wait(ctx context.Context) error {
 	return nil
 }
 
-// sendBatch sends a flush. The position stands on the last event that is not a
-// status, since a status changes nothing: a client that acts on end_of_snapshot
-// need not wait for what may come after it.
+// sendBatch sends a flush. The position is on the last event that is not a status,
+// since a status changes nothing: a client that acts on end_of_snapshot need not
+// wait for what may follow.
 func (f *feed) sendBatch() error {
 	var tail []*pb.WatchListResponse // the last such event, and the statuses after it
 	for e := range f.batch.Events() {
@@ -103,7 +103,7 @@ func (f *feed) sendBatch() error {
 	return f.send(tail)
 }
 
-// send hands messages over; they are not touched any more.
+// send passes messages on; they are not touched afterwards.
 func (f *feed) send(messages []*pb.WatchListResponse) error {
 	for _, m := range messages {
 		if err := f.out.Send(m); err != nil {

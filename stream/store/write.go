@@ -7,11 +7,11 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Writer returns what writes to one watch; the watch begins, empty, if there is
-// none of that name. If the name cannot be that of a watch, each write says so.
+// Writer returns a writer to one watch. The watch is created, empty, if it does not
+// exist. If the name is not valid for a watch, each write returns an error.
 //
-// Every write is a transaction of its own, and a Put of what is there already
-// is a change too: it gets a new revision.
+// Every write is a transaction of its own, and a Put of an identical value is a
+// change too: it gets a new revision.
 func (s *Store) Writer(watch string) stream.Writer {
 	w, err := s.open(watch)
 	return &writer{store: s, watch: w, err: err}
@@ -30,9 +30,9 @@ type writer struct {
 // MaxValueBytes implements stream.ValueLimiter.
 func (w *writer) MaxValueBytes() int64 { return int64(w.store.config.MaxValueBytes) }
 
-// Put implements stream.Writer. It returns once the resource is in the store's
-// log. The revision of a Put that only validates is the one that it would have
-// had at that moment.
+// Put implements stream.Writer. It returns once the resource is in the store's log.
+// A Put that only validates returns the revision that it would have had at that
+// moment.
 func (w *writer) Put(ctx context.Context, r stream.PutRequest) (stream.Resource, bool, error) {
 	if err := w.check(ctx, r.Key); err != nil {
 		return stream.Resource{}, false, err
@@ -91,7 +91,8 @@ func (s *Store) put(w *watch, r stream.PutRequest, value []byte) (stored stream.
 	if !exists {
 		grows += int64(len(r.Key))
 	}
-	// What makes the store smaller is welcome even if it is still too large.
+	// A write that makes the store smaller is accepted even if the store is still
+	// too large.
 	if size := s.bytes + grows; grows > 0 && size > s.config.MaxBytes {
 		return stored, false, &stream.TooLargeError{What: "store", Size: size, Limit: s.config.MaxBytes}
 	}
@@ -132,7 +133,7 @@ func (s *Store) commit(w *watch, c stream.Change, grows int64) error {
 	return nil
 }
 
-// expect compares the revision there is, 0 for none, with the one asked for.
+// expect compares the current revision, 0 for none, with the one asked for.
 func expect(key string, want *uint64, got uint64) error {
 	if want == nil || *want == got {
 		return nil

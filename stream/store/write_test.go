@@ -203,7 +203,7 @@ func TestNameThatIsNone(t *testing.T) {
 	}
 }
 
-// Keys and values of all watches count; what is replaced or deleted does not.
+// Keys and values of all watches count; replaced or deleted ones do not.
 func TestSizeLimitInAll(t *testing.T) {
 	s := New(Config{MaxBytes: 10})
 	a, b := s.Writer("a"), s.Writer("b")
@@ -225,8 +225,8 @@ func TestSizeLimitInAll(t *testing.T) {
 	}
 }
 
-// The limit may be below what is there, after the store was configured anew:
-// a write that makes it smaller is taken.
+// The limit may be below the current size after a change of configuration: a write
+// that makes the store smaller is accepted.
 func TestSizeLimitLetsShrink(t *testing.T) {
 	s := New(Config{MaxBytes: 10})
 	w := s.Writer("notes")
@@ -256,7 +256,7 @@ func TestCompareAndSetUnderContention(t *testing.T) {
 	}
 }
 
-// increment reads and writes until nobody came in between.
+// increment reads and writes until no other write came in between.
 func increment(t *testing.T, s *Store, w stream.Writer) {
 	for {
 		old, _ := get(s, "notes", "counter")
