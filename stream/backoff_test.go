@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// flaky is a Source whose upstream is lost at once for several outages, each
-// after a time of health. It notes how long it takes until the first attempt after
-// each loss, and until the upstream is followed again once it is back.
+// flaky is a Source whose upstream has several outages, each after a healthy time.
+// It records how long it takes until the first attempt after each loss, and until
+// the upstream is followed again once it is back.
 type flaky struct {
 	outage, healthy time.Duration
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkCommitBatch: a commit, and the bytes of it for one subscriber. What the
-// commit alone costs is BenchmarkUpsert.
+// BenchmarkCommitBatch measures a commit and its bytes for one subscriber.
+// BenchmarkUpsert measures the commit alone.
 func BenchmarkCommitBatch(b *testing.B) {
 	for _, n := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("changes=%d", n), func(b *testing.B) {
@@ -39,8 +39,8 @@ func BenchmarkCommitBatch(b *testing.B) {
 	}
 }
 
-// renderAll renders all that a subscription has to say, and returns how many bytes
-// that is.
+// renderAll renders everything that a subscription has, and returns the number of
+// bytes.
 func renderAll(s *Subscription, batch *Batch, out [][]byte) (bytes int, reuse [][]byte) {
 	for s.Next(batch) {
 		out = batch.AppendSSE(out[:0], benchID)
@@ -53,7 +53,7 @@ func renderAll(s *Subscription, batch *Batch, out [][]byte) (bytes int, reuse []
 
 var benchID = []byte("services@e-100000")
 
-// BenchmarkSnapshotBatch: one batch of a snapshot of 100,000, found and rendered.
+// BenchmarkSnapshotBatch finds and renders one batch of a snapshot of 100,000.
 func BenchmarkSnapshotBatch(b *testing.B) {
 	l := benchLog(b, benchKeys(100_000))
 	s := l.Subscribe(SubscribeOptions{})
@@ -76,8 +76,8 @@ func BenchmarkSnapshotBatch(b *testing.B) {
 	b.SetBytes(int64(bytes / b.N))
 }
 
-// BenchmarkResume: a subscriber comes with a position so many changes ago, among
-// 100,000 resources, and is told them.
+// BenchmarkResume resumes a subscriber from a position some changes ago, among
+// 100,000 resources, and delivers them.
 func BenchmarkResume(b *testing.B) {
 	for _, behind := range []int{0, 1, 1000} {
 		b.Run(fmt.Sprintf("behind=%d", behind), func(b *testing.B) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// backlog goes on from a place with one transaction after the other, each of which
-// takes a millisecond on the line, and says at the end that it has caught up.
+// backlog continues from a place with one transaction after the other, each of which
+// takes a millisecond on the wire, and reports at the end that it has caught up.
 func backlog(from, to uint64, atEnd ...State) SourceFunc {
 	return func(ctx context.Context, _ Resume, sink Sink) error {
 		for r := from; r <= to; r++ {
@@ -64,7 +64,8 @@ func TestInSyncOnceCaughtUp(t *testing.T) {
 	})
 }
 
-// TestCatchingUpWithinTheGrace: what takes longer than the grace is said.
+// TestCatchingUpWithinTheGrace: catching up that takes longer than the grace period
+// is reported.
 func TestCatchingUpWithinTheGrace(t *testing.T) {
 	bubble(t, WatchConfig{}, []SourceFunc{
 		snapshotThen("e", 10, []Change{upsert("a", 1)}, stayFor(time.Minute, errBroken)),
@@ -85,8 +86,8 @@ func TestCatchingUpWithinTheGrace(t *testing.T) {
 	})
 }
 
-// TestNeverCaughtUp: a source that goes on and never says that it has caught up is
-// reported, as a snapshot is that does not end.
+// TestNeverCaughtUp: a source that never reports that it has caught up is reported,
+// like a snapshot that does not end.
 func TestNeverCaughtUp(t *testing.T) {
 	bubble(t, WatchConfig{}, []SourceFunc{
 		snapshotThen("e", 10, []Change{upsert("a", 1)}, stayFor(time.Minute, errBroken)),
@@ -105,8 +106,8 @@ func TestNeverCaughtUp(t *testing.T) {
 	})
 }
 
-// TestCaughtUpWithAStaleUpstream: what the upstream says of itself is what the watch
-// says, and the connection is up.
+// TestCaughtUpWithAStaleUpstream: the watch reports the upstream's own status, and
+// the connection is up.
 func TestCaughtUpWithAStaleUpstream(t *testing.T) {
 	bubble(t, WatchConfig{}, []SourceFunc{
 		snapshotThen("e", 10, []Change{upsert("a", 1)}, stayFor(time.Minute, errBroken)),

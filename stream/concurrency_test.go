@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestReadersAndOneWriter: readers of every kind, without a lock, while the
+// TestReadersAndOneWriter runs readers of every kind, without a lock, while the
 // writer commits, compacts, forgets and grows the index. Run it with -race.
 func TestReadersAndOneWriter(t *testing.T) {
 	const keys, rounds = 300, 60

@@ -14,7 +14,7 @@ import (
 )
 
 // TestScriptedUpstreamConforms puts the source of the property tests through the
-// suite that every source passes, in each of its ways.
+// suite that every source passes, in each of its modes.
 func TestScriptedUpstreamConforms(t *testing.T) {
 	for name, deletes := range map[string]streamtest.DeleteRevisions{
 		"own revision": streamtest.OwnRevision, "no revision": streamtest.NoRevision, "last seen": streamtest.LastSeen,
@@ -53,8 +53,8 @@ func upstreamHarness(deletes streamtest.DeleteRevisions, resumes bool) *streamte
 	}
 }
 
-// TestReadersAtOnce follows one watch from many goroutines, as fast and as slow
-// as they happen to be, while another one writes. The race detector looks on.
+// TestReadersAtOnce follows one watch from many goroutines, as fast and as slow as
+// they happen to be, while another one writes. Run it with the race detector.
 func TestReadersAtOnce(t *testing.T) {
 	upstream := streamtest.NewUpstream("e", streamtest.OwnRevision)
 	endpoint := upstream.Replica()
@@ -101,7 +101,7 @@ func TestReadersAtOnce(t *testing.T) {
 }
 
 // TestSlowReaderCostsNoMemory leaves a reader behind by an eighth of a gigabyte. The log
-// may hold what it holds for itself, and no more.
+// may hold what it needs for itself, and no more.
 func TestSlowReaderCostsNoMemory(t *testing.T) {
 	l := stream.NewLog(stream.LogConfig{Watch: "w"})
 	if _, err := l.Replace("e", nil, 1); err != nil {

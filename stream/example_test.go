@@ -10,9 +10,9 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// warehouse is an upstream as many are: it lists what it has, as of a revision,
-// and it tells of changes one transaction at a time. docs/writing-a-source.md
-// makes a source of it.
+// warehouse is a typical upstream: it lists what it has, as of a revision, and it
+// reports changes one transaction at a time. docs/writing-a-source.md builds a
+// source for it.
 type warehouse struct {
 	incarnation string // another one after a restore
 
@@ -48,7 +48,7 @@ func (w *warehouse) List(context.Context) (all []article, revision uint64, err e
 	return all, uint64(len(w.history)), nil
 }
 
-// Remembers says whether it can tell what came after a revision: not if it has
+// Remembers reports whether it knows what came after a revision: not if it has
 // forgotten it, and not if it never was there.
 func (w *warehouse) Remembers(revision uint64) bool {
 	w.mu.Lock()
@@ -122,7 +122,7 @@ func (s warehouseSource) next(ctx context.Context, after uint64, sink stream.Sin
 	return t.revision, send(t, sink)
 }
 
-// begin goes on from resume where the warehouse can, else with a snapshot, and
+// begin continues from resume where the warehouse can, else with a snapshot, and
 // returns the revision up to which everything was sent.
 func (s warehouseSource) begin(ctx context.Context, resume stream.Resume, sink stream.Sink) (uint64, error) {
 	if resume.Epoch == stream.CanonicalEpoch(s.warehouse.incarnation) && s.warehouse.Remembers(resume.Revision) {
@@ -144,7 +144,7 @@ func (s warehouseSource) begin(ctx context.Context, resume stream.Resume, sink s
 }
 
 // catchUp sends what is newer than a revision, up to where the warehouse is now, and
-// says so.
+// reports that it has caught up.
 func (s warehouseSource) catchUp(ctx context.Context, at uint64, sink stream.Sink) (uint64, error) {
 	err := sink.Commit(at)
 	for head := s.warehouse.Head(); at < head && err == nil; {

@@ -1,5 +1,5 @@
 package stream
 
-// TakeVersions takes the versions away that readers are in the middle of, as
-// happens when the memory is needed.
+// TakeVersions takes away the versions that readers are walking through, as happens
+// when the memory is needed.
 func (w *Watch) TakeVersions() { w.log.pins.takeAll() }

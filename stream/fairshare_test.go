@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// sharing are accounts that share a ceiling of which logs may have 1,000 bytes; the
-// slack is 50.
+// sharing returns accounts that share a ceiling of which logs may have 1,000 bytes;
+// the slack is 50.
 func sharing(n int) (*Memory, []*account) {
 	shared := NewMemory(2500)
 	var all []*account
@@ -25,14 +25,14 @@ func sharing(n int) (*Memory, []*account) {
 	return shared, all
 }
 
-// TestFairShare: what does not fit is refused to the one that has the most, and to
-// nobody within its equal share.
+// TestFairShare: when something does not fit, the account that holds the most is
+// refused, and none within its equal share.
 func TestFairShare(t *testing.T) {
 	type step struct {
 		who      int
 		bytes    int64
 		refused  bool
-		squeezed int // who is told to give up what it has; 0: nobody
+		squeezed int // account that is told to give up memory; 0: none
 	}
 	for name, steps := range map[string][]step{
 		"the largest asks":        {{1, 600, false, 0}, {2, 400, false, 0}, {1, 1, true, 0}},
@@ -73,7 +73,8 @@ func TestFairShare(t *testing.T) {
 	}
 }
 
-// TestReservationsAtTheSameTime: of two that do not fit together, one is granted.
+// TestReservationsAtTheSameTime: of two reservations that do not fit together, one
+// is granted.
 func TestReservationsAtTheSameTime(t *testing.T) {
 	for range 2000 {
 		shared, all := sharing(2)
@@ -122,9 +123,9 @@ func growing(count int, size int, grow <-chan int) SourceFunc {
 	}
 }
 
-// TestSmallBesideALargeWatch: the common ceiling is no matter of the small watch.
-// The large one is stale when it asks for more, and gives up what it has when
-// others need it; it comes back when there is room.
+// TestSmallBesideALargeWatch: the shared ceiling does not affect the small watch.
+// The large one is stale when it asks for more, and gives up what it has when others
+// need it. It comes back when there is room.
 func TestSmallBesideALargeWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := NewMemory(20 * mega) // 8 MiB for logs
@@ -170,7 +171,7 @@ func TestSmallBesideALargeWatch(t *testing.T) {
 }
 
 // TestLoadingBesideALargeSnapshot: a snapshot within the equal share of its watch is
-// loaded, and the one that is larger is given up.
+// loaded, and the larger one is given up.
 func TestLoadingBesideALargeSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := NewMemory(20 * mega) // 8 MiB for what is staged

@@ -103,7 +103,7 @@ func TestOddKeysAndValues(t *testing.T) {
 	}
 }
 
-// TestFrameIsWhatAppendEventMakes: the fast path of the log and the plain one
+// TestFrameIsWhatAppendEventMakes: the fast path of the log and the plain path
 // agree.
 func TestFrameIsWhatAppendEventMakes(t *testing.T) {
 	for _, key := range oddKeys {
@@ -164,8 +164,8 @@ func TestBatchOnTheWire(t *testing.T) {
 	first := l.Subscribe(SubscribeOptions{})
 	first.Next(&b)
 	join := func(parts [][]byte) string { return string(bytes.Join(parts, nil)) }
-	// The id of a reset stands with the reset itself: a client that has cleared
-	// its state must never hold the id of before.
+	// The id of a reset is on the reset itself: a client that has cleared its state
+	// must never hold its previous id.
 	wantReset := "event: reset\ndata: {\"type\":\"reset\",\"watch\":\"w\",\"reason\":\"initial\"}\nid: w@e-0/2\n\n"
 	if got := join(b.AppendSSE(nil, []byte("w@e-0/2"))); got != wantReset || !b.Boundary() {
 		t.Errorf("got %q, want %q", got, wantReset)

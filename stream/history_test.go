@@ -9,7 +9,7 @@ import (
 )
 
 // TestTombstonesAreBounded: a key that is deleted and created again and again costs
-// nothing, whatever is remembered besides.
+// nothing, whatever else is remembered.
 func TestTombstonesAreBounded(t *testing.T) {
 	for _, others := range []int{0, 1, 1000} {
 		l := NewLog(LogConfig{Watch: "w", History: History{MaxDeletes: 2000, MaxAge: time.Hour}, account: newAccount(16<<20, nil)})
@@ -35,8 +35,8 @@ func TestTombstonesAreBounded(t *testing.T) {
 	}
 }
 
-// TestTombstonesAreAllQueued: what is remembered is what the log shows, oldest
-// first, and never more than the limit.
+// TestTombstonesAreAllQueued: the queue holds what the log shows, oldest first, and
+// never more than the limit.
 func TestTombstonesAreAllQueued(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 0))

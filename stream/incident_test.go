@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// said is an incident without its times.
+// said returns the incidents without their times.
 func said(w *Watch) (all []string) {
 	for _, i := range w.Incidents() {
 		all = append(all, fmt.Sprintf("%s %s %d %s", i.Kind, i.Reason, i.Times, i.Detail))
@@ -50,7 +50,7 @@ func TestIncidents(t *testing.T) {
 	})
 }
 
-// An upstream that fails in ever new ways takes no more memory for it.
+// An upstream that keeps failing in new ways takes no more memory for it.
 func TestIncidentsAreBounded(t *testing.T) {
 	var in ingest
 	for i := range 3 * maxIncidents {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestForgottenKeys: a key whose delete is forgotten is not there, and is still
-// there for those who hold an older view.
+// TestForgottenKeys: a key whose delete is forgotten is gone, but not for holders of
+// an older view.
 func TestForgottenKeys(t *testing.T) {
 	l := NewLog(LogConfig{Watch: "w", History: History{MaxDeletes: 10}})
 	var all []Change
@@ -41,7 +41,7 @@ func TestForgottenKeys(t *testing.T) {
 	}
 }
 
-// TestForgottenKeyIsFoundMissingAtOnce: without a look at every entry.
+// TestForgottenKeyIsFoundMissingAtOnce: the lookup does not scan every entry.
 func TestForgottenKeyIsFoundMissingAtOnce(t *testing.T) {
 	l := NewLog(LogConfig{Watch: "w", History: History{MaxDeletes: 1}})
 	var all []Change

@@ -26,7 +26,7 @@ func (s *script) Watch(ctx context.Context, resume Resume, sink Sink) error {
 	return s.connections[n](ctx, resume, sink)
 }
 
-// snapshotThen sends a snapshot, then what more does.
+// snapshotThen sends a snapshot, then runs more.
 func snapshotThen(epoch string, revision uint64, changes []Change, more SourceFunc) SourceFunc {
 	return func(ctx context.Context, resume Resume, sink Sink) error {
 		if err := sink.Reset(epoch); err != nil {
@@ -64,7 +64,7 @@ func fail(err error) SourceFunc {
 	return func(context.Context, Resume, Sink) error { return err }
 }
 
-// bubble runs f with a watch in fake time; what it needs is stopped afterwards.
+// bubble runs f with a watch in fake time, and stops the watch afterwards.
 func bubble(t *testing.T, c WatchConfig, connections []SourceFunc, f func(*testing.T, *Watch, *script)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{connections: connections}
@@ -240,7 +240,7 @@ func TestBrokenOrderIsAnsweredWithASnapshot(t *testing.T) {
 	})
 }
 
-// TestUpstreamBehind: a replica that lags is waited for; one that stays behind
+// TestUpstreamBehind: the watch waits for a lagging replica; one that stays behind
 // was restored.
 func TestUpstreamBehind(t *testing.T) {
 	old := snapshotThen("e", 5, []Change{upsert("a", 5)}, stay)
@@ -323,7 +323,7 @@ func TestPrimeSaysWhyNot(t *testing.T) {
 	})
 }
 
-// How far a snapshot is does not hide why it is not further.
+// The progress of a snapshot does not hide why it is slow.
 func TestProgressKeepsWhatTheUpstreamSays(t *testing.T) {
 	bubble(t, WatchConfig{}, []SourceFunc{
 		func(ctx context.Context, r Resume, sink Sink) error {

@@ -44,8 +44,8 @@ func benchLog(b testing.TB, keys []string) *Log {
 
 var benchSizes = []int{100_000, 1_000_000}
 
-// randomKeys returns n of the keys, side by side in memory, as if just read from
-// an upstream.
+// randomKeys returns n of the keys, adjacent in memory, as if just read from an
+// upstream.
 func randomKeys(keys []string, n int) []string {
 	out, k := make([]string, n), uint64(1)
 	for i := range out {
@@ -55,7 +55,7 @@ func randomKeys(keys []string, n int) []string {
 	return out
 }
 
-// BenchmarkUpsert: one commit for each upsert of a random key.
+// BenchmarkUpsert makes one commit for each upsert of a random key.
 func BenchmarkUpsert(b *testing.B) {
 	for _, n := range benchSizes {
 		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
@@ -77,7 +77,7 @@ func BenchmarkUpsert(b *testing.B) {
 	}
 }
 
-// BenchmarkSnapshotRead: a full snapshot, walking the frames, no socket.
+// BenchmarkSnapshotRead reads a full snapshot, walking the frames, without a socket.
 func BenchmarkSnapshotRead(b *testing.B) {
 	for _, n := range benchSizes {
 		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
@@ -101,8 +101,8 @@ func BenchmarkSnapshotRead(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory: bytes of heap after a load, and after every key was
-// overwritten three times at random, beside the bytes of the live frames.
+// BenchmarkMemory reports the heap after a load, and after every key was overwritten
+// three times at random, beside the bytes of the live frames.
 func BenchmarkMemory(b *testing.B) {
 	for _, n := range benchSizes {
 		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
@@ -147,7 +147,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// BenchmarkWake: one commit and 10,000 waiting subscriptions that read it.
+// BenchmarkWake measures one commit and 10,000 waiting subscriptions that read it.
 func BenchmarkWake(b *testing.B) {
 	const subscribers = 10_000
 	l := benchLog(b, benchKeys(1000))

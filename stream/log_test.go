@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// model is what a log should say: the state after each commit, kept by seq.
+// model is what a log should hold: the state after each commit, by seq.
 type model struct {
 	state map[string]Resource
 }
@@ -80,7 +80,7 @@ func (c *client) apply(b *Batch) {
 	}
 }
 
-// drain reads until there is nothing more.
+// drain reads until there is nothing left.
 func (c *client) drain(s *Subscription) {
 	var b Batch
 	for s.Next(&b) {
@@ -183,7 +183,7 @@ func TestResumeOutcomes(t *testing.T) {
 	}
 }
 
-// TestInferredDelete: a snapshot is all that there is at its revision, and who was
+// TestInferredDelete: a snapshot is complete at its revision, and a reader that was
 // there knows of every delete. Where deletes have no revision of their own, another
 // replica may have given out the same revision before it saw the delete.
 func TestInferredDelete(t *testing.T) {
@@ -252,8 +252,8 @@ func TestResyncGivesTheDifference(t *testing.T) {
 	})
 }
 
-// TestReaderThatStayedThroughAnOutage: one that was connected all the time is
-// never started again, however much the outage brought.
+// TestReaderThatStayedThroughAnOutage: a reader that was connected all the time is
+// never reset, however much the outage brought.
 func TestReaderThatStayedThroughAnOutage(t *testing.T) {
 	l := NewLog(LogConfig{Watch: "w"})
 	mustReplace(t, l, "e", 10, upsert("a", 1), upsert("b", 2))
@@ -371,8 +371,8 @@ func TestCatchUp(t *testing.T) {
 	}
 }
 
-// TestLogAgainstModel: random histories; readers that stop anywhere, also in the
-// middle of a snapshot, and resume elsewhere; the state is always the model's.
+// TestLogAgainstModel plays random histories. Readers stop anywhere, even inside a
+// snapshot, and resume elsewhere. The state must always be the model's.
 func TestLogAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := model{state: map[string]Resource{}}

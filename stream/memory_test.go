@@ -18,7 +18,7 @@ func large(key string, revision uint64, bytes int) Change {
 	return Change{Resource: Resource{Key: key, Revision: revision, Value: []byte(`"` + strings.Repeat("x", bytes) + `"`)}}
 }
 
-// larges are n of them, at the revisions from 1 on.
+// larges returns n of them, at the revisions from 1 on.
 func larges(n, bytes int) []Change {
 	var all []Change
 	for i := range n {
@@ -27,7 +27,7 @@ func larges(n, bytes int) []Change {
 	return all
 }
 
-// transact sends a transaction for each of the lists, then does what more does.
+// transact sends a transaction for each of the lists, then runs more.
 func transact(more SourceFunc, transactions ...[]Change) SourceFunc {
 	return func(ctx context.Context, resume Resume, sink Sink) error {
 		for _, changes := range transactions {
@@ -68,8 +68,8 @@ func wantInSync(t *testing.T, w *Watch, count int) {
 	}
 }
 
-// TestSnapshotThatDoesNotFit is let go long before it is complete; nothing was
-// ever shown, and the watch is primed once the upstream has shrunk.
+// TestSnapshotThatDoesNotFit is dropped long before it is complete. Nothing is ever
+// shown, and the watch is primed once the upstream has shrunk.
 func TestSnapshotThatDoesNotFit(t *testing.T) {
 	var sent atomic.Int64
 	endless := func(ctx context.Context, _ Resume, sink Sink) error {
@@ -79,7 +79,7 @@ func TestSnapshotThatDoesNotFit(t *testing.T) {
 		for i := uint64(1); ; i++ {
 			sent.Store(int64(i))
 			if err := sink.Upsert(large(fmt.Sprint(i), i, 10_000).Resource); err != nil {
-				return errors.New("something else") // as a source might that does not wrap
+				return errors.New("something else") // as from a source that does not wrap
 			}
 		}
 	}
@@ -107,8 +107,8 @@ func TestSnapshotThatDoesNotFit(t *testing.T) {
 	})
 }
 
-// TestGrowthThatDoesNotFit: the last state that fitted is shown, as stale from
-// then on, and the watch recovers from a snapshot once the upstream has shrunk.
+// TestGrowthThatDoesNotFit: the last state that fitted is shown as stale, and the
+// watch recovers from a snapshot once the upstream has shrunk.
 func TestGrowthThatDoesNotFit(t *testing.T) {
 	grows := larges(400, 9000)
 	snapshot, more := grows[:300], [][]Change{}
@@ -175,8 +175,8 @@ func TestChangeOfEverything(t *testing.T) {
 	}
 }
 
-// TestSharedMemory: one watch that grows takes no more than what is left, and the
-// other one goes on.
+// TestSharedMemory: a watch that grows takes no more than what is left, and the
+// other one continues.
 func TestSharedMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shared := NewMemory(10 * mega)
@@ -205,8 +205,8 @@ func TestSharedMemory(t *testing.T) {
 	})
 }
 
-// TestStagedIsGivenBack: what was loaded is not counted as being loaded any more, or
-// many small watches would take the room of each other for as long as they are
+// TestStagedIsGivenBack: what was loaded is no longer counted as being loaded.
+// Otherwise many small watches would take each other's room while they are
 // connected.
 func TestStagedIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -226,7 +226,8 @@ func TestStagedIsGivenBack(t *testing.T) {
 	})
 }
 
-// TestSourceThatHoldsTooMuch: what a source keeps to itself counts, and ends it.
+// TestSourceThatHoldsTooMuch: what a source itself holds counts, and ends its
+// connection.
 func TestSourceThatHoldsTooMuch(t *testing.T) {
 	hoards := func(ctx context.Context, _ Resume, sink Sink) error {
 		m := NewMerge()
@@ -241,7 +242,7 @@ func TestSourceThatHoldsTooMuch(t *testing.T) {
 	})
 }
 
-// TestMergeGivesBack: what was counted for a merge is given back by the end.
+// TestMergeGivesBack: what was counted for a merge is returned by its end.
 func TestMergeGivesBack(t *testing.T) {
 	sink := &holds{}
 	m := NewMerge()
@@ -303,8 +304,8 @@ func TestCostIsEnough(t *testing.T) {
 	})
 }
 
-// TestMemoryIsBounded: whatever an upstream does, what is counted stays far below the
-// ceiling, what the log really holds too, and what is refused changes nothing.
+// TestMemoryIsBounded: whatever an upstream does, what is counted and what the log
+// really holds stay far below the ceiling, and what is refused changes nothing.
 func TestMemoryIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const ceiling = 8 * mega
@@ -363,7 +364,7 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 // TestLittleIsLeftUncompacted: under a small ceiling, what an outage superseded does
-// not stay beside what there is now.
+// not stay beside the current state.
 func TestLittleIsLeftUncompacted(t *testing.T) {
 	const ceiling = 8 * mega
 	l := NewLog(LogConfig{Watch: "w", account: newAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
@@ -397,7 +398,7 @@ func TestSizeText(t *testing.T) {
 	}
 }
 
-// TestCeilingThatAllowsNothing: what would be right is named all the same.
+// TestCeilingThatAllowsNothing: the error still names what would be enough.
 func TestCeilingThatAllowsNothing(t *testing.T) {
 	err := newAccount(1, nil).stage(stagingStep)
 	if err == nil || !strings.Contains(err.Error(), "raise it to more than 160.0 KiB") {

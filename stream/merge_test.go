@@ -32,10 +32,10 @@ func (s *mergeSink) String() string {
 	return strings.Join(out, " ")
 }
 
-// TestMergeInterleavings tells a Merge one story a line: what the list (L) and
-// the watch (U, D) say of keys, in this order, with "end N" where the list is
-// complete up to N; "!" where it names its revision. A word may end with what is
-// to be answered: "=old", "=new", "=doubt", "=gone", "=kept".
+// TestMergeInterleavings tells a Merge one story a line: what the list (L) and the
+// watch (U, D) report of keys, in this order, with "end N" where the list is
+// complete up to N; "!" where it names its revision. A word may end with the
+// expected answer: "=old", "=new", "=doubt", "=gone", "=kept".
 func TestMergeInterleavings(t *testing.T) {
 	for _, c := range []struct{ name, story, want string }{
 		{"list alone", "La1 Lb2 end2!", "a@1 b@2"},
@@ -98,7 +98,7 @@ func TestMergeInterleavings(t *testing.T) {
 	}
 }
 
-// tell tells a story to a Merge, and what it passes on to sink.
+// tell tells a story to a Merge, which passes its results on to sink.
 func tell(t *testing.T, story string, sink *mergeSink) {
 	t.Helper()
 	m := NewMerge()

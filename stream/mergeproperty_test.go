@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// mergeWorld is an upstream with a history, which is listed page by page and
-// watched at the same time.
+// mergeWorld is an upstream with a history, listed page by page and watched at the
+// same time.
 type mergeWorld struct {
 	t       *rapid.T
 	history []map[string]mergeObject // by revision; the state after it
@@ -22,7 +22,7 @@ type mergeWorld struct {
 // mergeObject is one incarnation of a key.
 type mergeObject struct{ version, born uint64 }
 
-// mergeBirth is what a unique id is in real life.
+// mergeBirth stands for what would be a unique id in practice.
 type mergeBirth struct {
 	key  string
 	born uint64
@@ -66,9 +66,9 @@ func (w *mergeWorld) change() {
 	w.events, w.history = append(w.events, e), append(w.history, state)
 }
 
-// TestMergeIsExact: where everything has a revision of its own, what is committed
-// is what the upstream held at the revision that it is committed for, however the
-// pages, the watch and the writes fall.
+// TestMergeIsExact: where everything has a revision of its own, the committed state
+// is what the upstream held at the committed revision, however the pages, the watch
+// and the writes interleave.
 func TestMergeIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, m := newMergeWorld(t), NewMerge()
@@ -127,21 +127,22 @@ func mergeText(state map[string]mergeObject) string {
 	return s.String()
 }
 
-// staleReader follows a mergeWorld through a watch that begins in the past, tells
-// deletions under the last version, and never says how far it is; as Consul's does.
+// staleReader follows a mergeWorld through a watch that begins in the past, reports
+// deletions under the last version, and never reports how far it is, as Consul's
+// does.
 type staleReader struct {
 	w *mergeWorld
 	m *Merge
 
-	snapshot []Resource // of the watch, still to be told
-	told     uint64     // then the events after this
+	snapshot []Resource // of the watch, not reported yet
+	told     uint64     // then come the events after this
 	sink     mergeSink
 	at       map[string]uint64   // the point of history up to which a key was shown
 	dead     map[mergeBirth]bool // by key and birth
 }
 
-// TestMergeOfAStaleWatch: nobody sees a key go back or a deleted one come back,
-// and in the end the state is the upstream's.
+// TestMergeOfAStaleWatch: no key goes back, no deleted one comes back, and in the
+// end the state is the upstream's.
 func TestMergeOfAStaleWatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newMergeWorld(t)
@@ -180,7 +181,7 @@ func (r *staleReader) run(steps int) {
 	}
 }
 
-// tell tells the Merge the next thing that the watch has.
+// tell passes the next event of the watch to the Merge.
 func (r *staleReader) tell() {
 	if len(r.snapshot) > 0 {
 		next := r.snapshot[0]
@@ -232,7 +233,7 @@ func (r *staleReader) birth(u Resource) mergeBirth {
 	return mergeBirth{u.Key, r.w.history[u.Revision][u.Key].born}
 }
 
-// list reads a consistent list, while the watch and the writes go on.
+// list reads a consistent list, while the watch and the writes continue.
 func (r *staleReader) list() {
 	shown, listed := r.w.state(), uint64(0)
 	at := r.w.now()

@@ -50,8 +50,8 @@ func newSyncedLog(t *testing.T, epoch string, revision uint64, changes ...Change
 	return l
 }
 
-// TestOutageIsTold: a reader learns that changes may be missing before it gets
-// anything of what the outage left behind, also if that is nothing.
+// TestOutageIsTold: a reader learns that changes may be missing before it gets any
+// change from after the outage, even if there is none.
 func TestOutageIsTold(t *testing.T) {
 	l := newSyncedLog(t, "e", 10, upsert("a", 1))
 	r := readAll(l)
@@ -64,11 +64,11 @@ func TestOutageIsTold(t *testing.T) {
 	mustReplace(t, l, "e", 30, upsert("b", 25))
 	r.wants(t, "bookmark 21 skipped=0 horizon=30", "upsert b@25", "delete a@30")
 	wantResumes(t, l, 30)
-	readAll(l).wants(t) // who came later does not have to be told
+	readAll(l).wants(t) // a later reader does not have to be told
 }
 
-// TestOutageIsToldWithAPosition: what a reader is told alone carries an id, or a
-// client that came back would be where it was before.
+// TestOutageIsToldWithAPosition: the bookmark on its own carries an id, or a client
+// that came back would be where it was before.
 func TestOutageIsToldWithAPosition(t *testing.T) {
 	l := newSyncedLog(t, "e", 10, upsert("a", 1))
 	r := readAll(l)
@@ -142,7 +142,7 @@ func TestOutageIsToldToASlowReader(t *testing.T) {
 }
 
 // TestOutageWithoutRevisionsOfDeletes: a snapshot is as new as the newest resource
-// in it. What was deleted above that may be unknown until the next upsert.
+// in it. Deletes above that may be unknown until the next upsert.
 func TestOutageWithoutRevisionsOfDeletes(t *testing.T) {
 	l := newSyncedLog(t, "_e", 10, upsert("a", 1), upsert("b", 10))
 	wantResumes(t, l, 11)
@@ -212,18 +212,18 @@ func TestHorizonOfAnUpstream(t *testing.T) {
 // bare is a Sink that has nothing but the methods of one.
 type bare struct{ Sink }
 
-// TestHorizonNeedsASinkThatKeepsIt: without, the next connection must begin with a
-// snapshot.
+// TestHorizonNeedsASinkThatKeepsIt: without one, the next connection must begin with
+// a snapshot.
 func TestHorizonNeedsASinkThatKeepsIt(t *testing.T) {
 	if err := RaiseHorizon(bare{}, 7); !errors.Is(err, ErrUnresumable) {
 		t.Errorf("got %v, want %v", err, ErrUnresumable)
 	}
 }
 
-// TestOutageDuringAGivenUpWalk: a reader too slow to be sent the state of one
-// moment goes on in the newest one. If an outage ended in between, only a whole
-// snapshot may span it: a catch-up would bring what is behind the outage without a
-// word about it.
+// TestOutageDuringAGivenUpWalk: a reader too slow to be sent the state of one moment
+// continues in the newest one. If an outage ended in between, only a whole snapshot
+// may span it: a catch-up would bring what is after the outage without reporting the
+// outage.
 func TestOutageDuringAGivenUpWalk(t *testing.T) {
 	for name, c := range map[string]struct {
 		resume *Position

@@ -43,8 +43,8 @@ func allPages(t *testing.T, l *Log, prefix string, size int, between func(page i
 	}
 }
 
-// TestPagesAreOfOneRevision: also while the watch changes so much that segments
-// are rewritten, and where many resources share a revision.
+// TestPagesAreOfOneRevision: even while the watch changes so much that segments are
+// rewritten, and where many resources share a revision.
 func TestPagesAreOfOneRevision(t *testing.T) {
 	l := NewLog(LogConfig{Watch: "w"})
 	var all []Change
@@ -151,9 +151,9 @@ func FuzzPageToken(f *testing.F) {
 	})
 }
 
-// TestPagesAgainstTheWholeState: pages of any size, of a log in which revisions are
-// shared by few or by very many, one after the other while the log changes, are the
-// state at the revision of the first.
+// TestPagesAgainstTheWholeState: successive pages of any size, read while the log
+// changes, are together the state at the revision of the first page, whether few or
+// very many resources share a revision.
 func TestPagesAgainstTheWholeState(t *testing.T) {
 	for seed := range uint64(12) {
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -86,8 +86,8 @@ func TestPending(t *testing.T) {
 	wantPending(t, fresh, each, 2*each, true)
 }
 
-// TestPendingAhead: once a position that is ahead was held for long enough, what
-// comes is a snapshot.
+// TestPendingAhead: once a position that is ahead was held for long enough, a
+// snapshot follows.
 func TestPendingAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := pendingLog(t)
@@ -98,8 +98,8 @@ func TestPendingAhead(t *testing.T) {
 	})
 }
 
-// TestHold: one that is held says once that it waits, reads nothing, pins nothing,
-// and has everything after its release.
+// TestHold: a held subscription says once that it waits, reads nothing, pins
+// nothing, and gets everything after its release.
 func TestHold(t *testing.T) {
 	l := pendingLog(t)
 	for _, resume := range []*Position{nil, {Watch: "w", Epoch: "e", Upserts: 900, AsOf: 900}} {

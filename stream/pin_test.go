@@ -34,8 +34,8 @@ func heldByPins(l *Log, pinned []*version) (held int64) {
 	return held
 }
 
-// TestPinsAreCounted: whatever readers are in the middle of, and however the log
-// changes, what is counted as pinned is what is held, and little more.
+// TestPinsAreCounted: whatever versions readers pin, and however the log changes,
+// what is counted as pinned is what is held, and little more.
 func TestPinsAreCounted(t *testing.T) {
 	most := int64(0)
 	rapid.Check(t, func(t *rapid.T) {
@@ -144,9 +144,8 @@ func rewrite(t *testing.T, l *Log, n, size int, revision *uint64) {
 	}
 }
 
-// TestSlowReadersStayWithinTheCeiling: the versions that readers are in the middle
-// of are within the ceiling, however often everything changes. The readers get to
-// the end all the same.
+// TestSlowReadersStayWithinTheCeiling: the versions that readers pin are within the
+// ceiling, however often everything changes. The readers still get to the end.
 func TestSlowReadersStayWithinTheCeiling(t *testing.T) {
 	const n, size, ceiling = 2500, 4000, 40 * mega
 	for _, shared := range []bool{false, true} {
@@ -197,7 +196,7 @@ func TestSlowReadersStayWithinTheCeiling(t *testing.T) {
 	}
 }
 
-// follower is a reader that keeps what it is sent.
+// follower is a reader that records what it is sent.
 type follower struct {
 	s       *Subscription
 	b       Batch
@@ -242,7 +241,7 @@ func heapInUse() int64 {
 	return int64(m.HeapInuse)
 }
 
-// TestWalkThatIsGivenUp: after its version was taken away, a snapshot goes on with
+// TestWalkThatIsGivenUp: after its version was taken away, a snapshot continues in
 // the newest one: deletes first, then what is newer than what was passed.
 func TestWalkThatIsGivenUp(t *testing.T) {
 	l := NewLog(LogConfig{Watch: "w"})
@@ -299,8 +298,7 @@ func TestWalkThatCannotGoOn(t *testing.T) {
 }
 
 // TestLargeTransaction: one that is larger than a reader may hold takes several
-// flushes, and an id stands at its end alone; a reader that is too slow for it
-// catches up.
+// flushes, with an id only at its end. A reader that is too slow for it catches up.
 func TestLargeTransaction(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		l := NewLog(LogConfig{Watch: "w"})
@@ -341,7 +339,7 @@ func TestLargeTransaction(t *testing.T) {
 }
 
 // TestFlushHoldsLittle: however few of its resources begin with the prefix, a flush
-// names few segments.
+// refers to few segments.
 func TestFlushHoldsLittle(t *testing.T) {
 	l := NewLog(LogConfig{Watch: "w"})
 	all := larges(4000, 1000)
@@ -372,7 +370,7 @@ func TestFlushHoldsLittle(t *testing.T) {
 	}
 }
 
-// TestReleasedBatch holds nothing of the log, and counts what it counted.
+// TestReleasedBatch holds nothing of the log, and keeps its counts.
 func TestReleasedBatch(t *testing.T) {
 	l := NewLog(LogConfig{Watch: "w"})
 	mustReplace(t, l, "e", 2, upsert("a", 1), upsert("b", 2))
@@ -391,7 +389,7 @@ func TestReleasedBatch(t *testing.T) {
 }
 
 // TestListingsStayWithinTheCeiling: the versions of listings are within the ceiling.
-// The token of one that was taken away says so, or the page can be read from the
+// The token of a listing that was taken away fails, or the page can be read from the
 // log.
 func TestListingsStayWithinTheCeiling(t *testing.T) {
 	const n, size, ceiling = 2500, 4000, 40 * mega
@@ -428,7 +426,7 @@ func TestListingsStayWithinTheCeiling(t *testing.T) {
 	}
 }
 
-// TestListingsOfAStoppedWatch are let go of: nobody would publish a version by which
+// TestListingsOfAStoppedWatch are released: no version would be published by which
 // they expire.
 func TestListingsOfAStoppedWatch(t *testing.T) {
 	account := newAccount(0, nil)

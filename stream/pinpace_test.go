@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// paced is a reader in the middle of a snapshot of a watch that has changed since.
+// paced is a reader inside a snapshot of a watch that has changed since.
 type paced struct {
 	*follower
 	t *testing.T
@@ -25,7 +25,7 @@ func newPaced(t *testing.T, rate int64) *paced {
 	return r
 }
 
-// pass lets time pass, with the looks that a watch takes.
+// pass lets time pass, with the checks that a watch makes.
 func (r *paced) pass(d time.Duration) {
 	for ; d > 0; d -= paceEvery {
 		time.Sleep(min(d, paceEvery))
@@ -33,7 +33,7 @@ func (r *paced) pass(d time.Duration) {
 	}
 }
 
-// keeps says whether the reader has its version.
+// keeps checks whether the reader still has its version.
 func (r *paced) keeps(want bool) {
 	r.t.Helper()
 	if got := r.s.pin.version() != nil; got != want {
@@ -41,7 +41,7 @@ func (r *paced) keeps(want bool) {
 	}
 }
 
-// TestReadersBelowTheLeastRate lose the version that they are in the middle of.
+// TestReadersBelowTheLeastRate lose the version that they pin.
 func TestReadersBelowTheLeastRate(t *testing.T) {
 	const rate = 4 << 10
 	for name, test := range map[string]func(r *paced){
@@ -142,7 +142,7 @@ func TestReadersThatMayBeSlow(t *testing.T) {
 	}
 }
 
-// TestSlowReaderOfOneValue: a flush may take as long as its bytes do at the least
+// TestSlowReaderOfOneValue: a flush may take as long as its bytes do at the minimum
 // rate.
 func TestSlowReaderOfOneValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -160,8 +160,7 @@ func TestSlowReaderOfOneValue(t *testing.T) {
 	})
 }
 
-// TestWatchLooksAtItsReaders once there are some in the middle of a version, each
-// time that there are some.
+// TestWatchLooksAtItsReaders whenever some of them pin a version.
 func TestWatchLooksAtItsReaders(t *testing.T) {
 	var more chan []Change
 	done := func(context.Context, Resume, Sink) error { return nil }

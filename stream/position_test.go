@@ -106,7 +106,7 @@ func TestCanonicalEpoch(t *testing.T) {
 	}
 }
 
-// Whoever follows the watch reads the mark, so nothing may take it away.
+// Followers of the watch read the mark, so nothing may take it away.
 func TestUnnumberedEpochKeepsItsMark(t *testing.T) {
 	for _, epoch := range []string{"e", "_e", strings.Repeat("x", maxEpochLength), "not allowed", "_not allowed", "_" + strings.Repeat("x", 40)} {
 		got := unnumberedEpoch(epoch)

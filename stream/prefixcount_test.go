@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPrefixCountsAreOfTheirVersion: what is remembered is never told of another
-// version, another revision order, or another prefix, whoever else counts.
+// TestPrefixCountsAreOfTheirVersion: a cached count is never used for another
+// version, revision order or prefix, whatever else is counted.
 func TestPrefixCountsAreOfTheirVersion(t *testing.T) {
 	l := NewLog(LogConfig{Watch: "w"})
 	mustReplace(t, l, "e", 1, upsert("a/1", 1), upsert("b/1", 1))
@@ -41,8 +41,8 @@ func TestPrefixCountsAreOfTheirVersion(t *testing.T) {
 	}
 }
 
-// BenchmarkResumeWithPrefix is a reader that comes back to 100,000 resources, of
-// which it wants a few.
+// BenchmarkResumeWithPrefix resumes a reader of 100,000 resources, of which it wants
+// a few.
 func BenchmarkResumeWithPrefix(b *testing.B) {
 	l := NewLog(LogConfig{Watch: "w"})
 	var all []Change

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestLag: what is left to deliver, at each step of a reader that is slow.
+// TestLag checks what is left to deliver at each step of a slow reader.
 func TestLag(t *testing.T) {
 	l := NewLog(LogConfig{Watch: "w"})
 	s := l.Subscribe(SubscribeOptions{})

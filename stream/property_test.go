@@ -10,13 +10,12 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// TestGuaranteesHold plays random histories: an upstream that commits, forgets,
-// and is restored; two replicas of the gateway, each with its own log, that lose
-// the upstream, meet a part of it that is behind, are cut in the middle of a
-// snapshot, and restart; subscribers that join, read slowly, are cut in the
-// middle of a flush, and come back with any id that was ever sent, to either
-// replica. At the end each id is tried once more at both. Then every checker of
-// streamtest must hold.
+// TestGuaranteesHold plays random histories: an upstream that commits, forgets, and
+// is restored; two replicas of the gateway, each with its own log, that lose the
+// upstream, meet a part of it that is behind, are cut off during a snapshot, and
+// restart; subscribers that join, read slowly, are cut off during a flush, and come
+// back with any id that was ever sent, to either replica. At the end each id is
+// tried once more at both. Then every checker of streamtest must hold.
 //
 // -rapid.checks=N plays N histories, -rapid.seed=S those of a seed.
 func TestGuaranteesHold(t *testing.T) {
@@ -172,9 +171,9 @@ func (w *world) restore(t *rapid.T) {
 	w.tally.add("restore, new epoch")
 }
 
-// restoreByStealth takes the upstream back under the same name, which it must
-// not: the gateway has to find out. It can, as long as the upstream stays behind
-// what was served.
+// restoreByStealth takes the upstream back under the same name, which is not
+// allowed: the gateway has to find out. It can, while the upstream stays behind what
+// was served.
 func (w *world) restoreByStealth(t *rapid.T) {
 	oldest, head := w.upstream.Oldest(), w.upstream.Revision()
 	if oldest == head || rapid.IntRange(0, 2).Draw(t, "really") > 0 {
@@ -188,7 +187,7 @@ func (w *world) restoreByStealth(t *rapid.T) {
 	w.tally.add("restore, same epoch")
 }
 
-// restart replaces a gateway by a new one that knows nothing.
+// restart replaces a gateway with a new one that knows nothing.
 func (w *world) restart(t *rapid.T) {
 	if w.stealth {
 		t.Skip("a gateway that remembers nothing cannot notice a stealthy restore")
@@ -215,8 +214,8 @@ func (w *world) join(t *rapid.T) {
 	w.dial(c, w.gateway(t), nil, nil)
 }
 
-// resume brings a client back with any id that was ever sent for its prefix,
-// and what was held at that id, or with its own last id and what it holds.
+// resume brings a client back, either with any id ever sent for its prefix and the
+// state held at that id, or with its own last id and state.
 func (w *world) resume(t *rapid.T) {
 	c := w.client(t)
 	w.hangUp(c)
@@ -230,7 +229,7 @@ func (w *world) resume(t *rapid.T) {
 	w.dial(c, g, m, nil)
 }
 
-// cut breaks the connection of a client in the middle of a flush.
+// cut breaks the connection of a client during a flush.
 func (w *world) cut(t *rapid.T) {
 	c := w.client(t)
 	n := rapid.IntRange(0, 6).Draw(t, "events")
@@ -252,8 +251,8 @@ func (w *world) readSlowly(t *rapid.T) {
 	}
 }
 
-// takeVersions makes those who are in the middle of a walk go on in a newer version,
-// which may differ.
+// takeVersions makes readers in a walk continue in a newer version, which may
+// differ.
 func (w *world) takeVersions(t *rapid.T) {
 	w.readSlowly(t)
 	if rapid.Bool().Draw(t, "change") {

@@ -10,8 +10,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// tally counts what happened over all histories, so that a run in which
-// something never happened does not pass for one that proved it.
+// tally counts what happened over all histories, so that a run in which something
+// never happened does not count as proof of it.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int

@@ -23,8 +23,8 @@ const (
 	worldBehindTimeout = 10 * time.Second
 )
 
-// world is one history under way, inside of a synctest bubble: nothing happens
-// by itself but what time brings.
+// world is one history under way, inside a synctest bubble: nothing happens by
+// itself except with time.
 type world struct {
 	t        *rapid.T
 	tally    *tally
@@ -103,7 +103,7 @@ type gateway struct {
 	starts             int
 }
 
-// replica names the gateway since its last start: it knows nothing of before.
+// replica names the gateway since its last start: it knows nothing from before.
 func (g *gateway) replica() string { return fmt.Sprintf("%s%d", g.name, g.starts) }
 
 func (g *gateway) start() {
@@ -157,19 +157,19 @@ func (g *gateway) look() {
 type client struct {
 	name, prefix string
 	slow         bool
-	holds        bool // it applies events when an id comes, and drops those that have none
+	holds        bool // it applies events when an id comes, and drops those without one
 	conn         *streamtest.Connection
 	at           *gateway
 	last         *streamtest.Mark // its last id
 	left         bool             // it hung up
-	held         streamtest.State // what it held then, unless it is what it held at its last id
-	ahead        uint64           // the head of the replica that it had that from
+	held         streamtest.State // what it held then, unless that is what it held at its last id
+	ahead        uint64           // the head of the replica that it got that from
 }
 
 func (c *client) up() bool { return c.conn != nil && c.conn.Live() }
 
-// dial connects a client from an id, with what it held at that id, or, as it
-// comes from its last connection, with what it holds.
+// dial connects a client from an id, with the state that it held at that id or,
+// after its last connection, the state that it holds.
 func (w *world) dial(c *client, g *gateway, from *streamtest.Mark, held streamtest.State) {
 	c.at, c.last, c.held, c.left = g, from, nil, false
 	c.conn = w.history.Connect(g.watch, streamtest.Dial{
@@ -214,7 +214,7 @@ func (w *world) note(c *client) {
 	}
 }
 
-// settle lets everything come to rest, and those who read at once read.
+// settle lets everything come to rest, and lets the fast readers read.
 func (w *world) settle() {
 	synctest.Wait()
 	for _, g := range w.gateways {
@@ -228,7 +228,7 @@ func (w *world) settle() {
 	}
 }
 
-// readAll lets those who read slowly catch up as well.
+// readAll lets the slow readers catch up as well.
 func (w *world) readAll() {
 	for _, c := range w.clients {
 		for c.up() && w.step(c) {
@@ -302,8 +302,8 @@ func (w *world) finish() {
 	w.count()
 }
 
-// partReplicas makes one replica faster than the other, with a subscriber that is
-// given ids there which are ahead of the other.
+// partReplicas makes one replica faster than the other, with a subscriber that gets
+// ids there that are ahead of the other.
 func (w *world) partReplicas() {
 	fast := w.gateways[0]
 	fast.endpoint.Catch(-1)

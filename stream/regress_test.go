@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// The histories of this file once broke a guarantee, or would. Each is as short
-// as it can be.
+// The histories of this file once broke a guarantee, or would have. Each is as short
+// as possible.
 
 func put(key string, revision uint64) stream.Change {
 	return stream.Change{Resource: stream.Resource{Key: key, Revision: revision, Value: []byte("1")}}
@@ -64,8 +64,8 @@ func follow(h *streamtest.History, l *stream.Log, d streamtest.Dial) (*streamtes
 	return c, marks[len(marks)-1]
 }
 
-// A replica that cannot resume an id sends reset. The subscriber clears its
-// state and is cut off; the next replica could resume the id of before.
+// A replica that cannot resume an id sends reset. The subscriber clears its state
+// and is cut off; the next replica could resume its previous id.
 func TestResetTakesTheOldIDAway(t *testing.T) {
 	a := logAt5(t, stream.LogConfig{})
 	fresh := newLog(stream.LogConfig{Watch: "w"})
@@ -100,9 +100,9 @@ func TestSnapshotAtTheRevisionOfAnUnnumberedDelete(t *testing.T) {
 	}
 }
 
-// Two replicas are at 5. One goes on to 7; its subscriber is cut off inside of
-// that flush, with k at 7 and the id of 5. Then k is deleted, while the other
-// replica is without its upstream from 5 to 10, so that it never heard of k.
+// Two replicas are at 5. One continues to 7; its subscriber is cut off inside that
+// flush, with k at 7 and the id of 5. Then k is deleted, while the other replica is
+// without its upstream from 5 to 10, so that it never hears of k.
 func TestCutInsideOfAFlushThenAReplicaWithAGap(t *testing.T) {
 	a, b := logAt5(t, stream.LogConfig{}), logAt5(t, stream.LogConfig{})
 	h := &streamtest.History{}
@@ -117,8 +117,8 @@ func TestCutInsideOfAFlushThenAReplicaWithAGap(t *testing.T) {
 }
 
 // A resync from 5 to 10 brings a change of 8 in a flush of its own, since it is
-// large and there is more behind it. What the subscriber holds is the state at 10:
-// what was there at 8 and gone at 10, nobody here ever knew.
+// large and more follows. The subscriber holds the state at 10: what was there at 8
+// and gone at 10 was never known here.
 func TestIDAfterAResyncIsThatOfItsEnd(t *testing.T) {
 	l := logAt5(t, stream.LogConfig{})
 	c, _ := follow(&streamtest.History{}, l, streamtest.Dial{})
@@ -133,7 +133,7 @@ func TestIDAfterAResyncIsThatOfItsEnd(t *testing.T) {
 	}
 }
 
-// The newest of all was deleted before a fresh replica took its snapshot, which is
+// The newest resource was deleted before a fresh replica took its snapshot, which is
 // therefore older than what the other one has given out.
 func TestPositionOfWhatWasDeletedBeforeASnapshot(t *testing.T) {
 	const epoch = stream.UnnumberedEpoch + "e"

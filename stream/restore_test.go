@@ -9,8 +9,8 @@ import (
 )
 
 // TestRestoredOrderKeepsItsName: an upstream was restored without another name for
-// its revisions, so that the log gave it one. Whatever comes between, a position
-// from before the restore must never be taken for one of after it.
+// its revisions, so that the log gave it one. Whatever happens in between, a
+// position from before the restore must never be taken for one from after it.
 func TestRestoredOrderKeepsItsName(t *testing.T) {
 	before := snapshotThen("e", 60, []Change{upsert("x", 50)}, stayFor(time.Minute, nil))
 	restored := snapshotThen("e", 20, []Change{upsert("y", 10)}, stayFor(3*time.Minute, ErrUnresumable))
@@ -67,7 +67,7 @@ func TestRestoredOrderThatDoesNotFit(t *testing.T) {
 }
 
 // TestRestoredOrderKeepsItsNameOnDemand: a watch that nobody wanted for a while has
-// forgotten its state, and not what it called the upstream's order.
+// forgotten its state, but not its name for the upstream's order.
 func TestRestoredOrderKeepsItsNameOnDemand(t *testing.T) {
 	connections := []SourceFunc{
 		snapshotThen("e", 60, []Change{upsert("x", 50)}, stayFor(time.Second, errors.New("restored"))),
@@ -111,7 +111,7 @@ func positionOf(t *testing.T, w *Watch) Position {
 	return p
 }
 
-// wantOutcome fails unless this becomes of the position.
+// wantOutcome fails unless resuming the position has this outcome.
 func wantOutcome(t *testing.T, w *Watch, p Position, want ResumeOutcome) {
 	t.Helper()
 	r := &statusReader{s: w.Subscribe(SubscribeOptions{Resume: &p})}

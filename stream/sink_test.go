@@ -9,8 +9,8 @@ import (
 )
 
 // TestCommitWaitsForItsReply: the connection ends while ingest applies a
-// transaction. Its changes must stay as they are until ingest has answered, and
-// the answer is what became of them.
+// transaction. Its changes must stay as they are until ingest has replied, and the
+// reply is what became of them.
 func TestCommitWaitsForItsReply(t *testing.T) {
 	for _, reply := range []error{nil, ErrOrder} {
 		synctest.Test(t, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestCommitWaitsForItsReply(t *testing.T) {
 	}
 }
 
-// TestCommitEndsWithItsConnection: nobody has taken the transaction, and nobody
+// TestCommitEndsWithItsConnection: no one has taken the transaction, and no one
 // will.
 func TestCommitEndsWithItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestCommitEndsWithItsConnection(t *testing.T) {
 	})
 }
 
-// ingestTakes answers messages as ingest does, and returns the first that ends a
+// ingestTakes replies to messages as ingest does, and returns the first that ends a
 // transaction.
 func ingestTakes(sink *stagingSink) message {
 	for {
@@ -69,7 +69,7 @@ func ingestTakes(sink *stagingSink) message {
 	}
 }
 
-// TestRewind: what was sent since the last mark is forgotten, and counted no more.
+// TestRewind: what was sent since the last mark is discarded, and no longer counted.
 func TestRewind(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)

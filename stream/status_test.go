@@ -23,8 +23,8 @@ func wantSecretFree(t *testing.T, text string) {
 	}
 }
 
-// TestReasonsAreForEverybody: whatever a source says, and however it ends,
-// subscribers are told what kind of trouble it is, and operators all of it.
+// TestReasonsAreForEverybody: whatever a source reports, and however it ends,
+// subscribers are told the kind of trouble, and operators all of it.
 func TestReasonsAreForEverybody(t *testing.T) {
 	for want, err := range map[string]error{
 		"the upstream is unreachable or refuses the watch": errSecret,

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestStretchesNameTheirBytes: what has the same name is the same, in any batch of
-// any reader at any time, in whatever format; and nothing is missing.
+// TestStretchesNameTheirBytes: stretches with the same name have the same bytes, in
+// any batch of any reader at any time, in any format; and nothing is missing.
 func TestStretchesNameTheirBytes(t *testing.T) {
 	shared := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -52,8 +52,8 @@ func TestStretchesNameTheirBytes(t *testing.T) {
 	}
 }
 
-// checkStretches reads one batch in both formats, and says how much of it was seen
-// before.
+// checkStretches reads one batch in both formats, and returns how much of it was
+// seen before.
 func checkStretches(t *rapid.T, r *Subscription, seen map[string]string) (shared int) {
 	var b Batch
 	if !r.Next(&b) {
@@ -89,8 +89,8 @@ func checkStretches(t *rapid.T, r *Subscription, seen map[string]string) (shared
 	return shared
 }
 
-// TestSnapshotsAtDifferentHeadsShareStretches: what did not change between has the
-// same name.
+// TestSnapshotsAtDifferentHeadsShareStretches: what did not change in between has
+// the same name.
 func TestSnapshotsAtDifferentHeadsShareStretches(t *testing.T) {
 	l := NewLog(LogConfig{Watch: "a"})
 	var all []Change

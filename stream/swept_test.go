@@ -33,8 +33,8 @@ func sweptLog(t *testing.T, remembered int) *Log {
 	return l
 }
 
-// TestResumeOfWhatWasSwept: what a position says of deletes decides which are repeated, and
-// not what it says of upserts.
+// TestResumeOfWhatWasSwept: what a position says about deletes decides which are
+// repeated, not what it says about upserts.
 func TestResumeOfWhatWasSwept(t *testing.T) {
 	for name, tt := range map[string]struct {
 		position   string
@@ -106,8 +106,8 @@ func TestSweptWithTheHead(t *testing.T) {
 	}
 }
 
-// TestSourceThatNeverSweeps: its commits are complete, and so it is where deletes
-// have revisions, whatever is said of them.
+// TestSourceThatNeverSweeps: its commits are complete. So are those where deletes
+// have revisions, whatever Swept says.
 func TestSourceThatNeverSweeps(t *testing.T) {
 	for _, epoch := range []string{"e", "_e"} {
 		l := NewLog(LogConfig{Watch: "w"})
@@ -126,7 +126,7 @@ func TestSourceThatNeverSweeps(t *testing.T) {
 }
 
 // TestPagesOfWhatWasSwept: the position of a listing says how far deletes were known
-// when it began. A page of which that is not true is not given.
+// when it began. A page for which that is not true is refused.
 func TestPagesOfWhatWasSwept(t *testing.T) {
 	l := sweptLog(t, 9)
 	first, err := l.Page("", "", 2)
@@ -147,7 +147,7 @@ func TestPagesOfWhatWasSwept(t *testing.T) {
 	}
 }
 
-// TestSourceSaysHowFarItSwept: it counts from its next commit on, and the next
+// TestSourceSaysHowFarItSwept: Swept counts from the next commit on, and the next
 // connection is told.
 func TestSourceSaysHowFarItSwept(t *testing.T) {
 	bubble(t, WatchConfig{}, []SourceFunc{
@@ -171,7 +171,7 @@ func TestSourceSaysHowFarItSwept(t *testing.T) {
 	})
 }
 
-// unnamed is a position as another replica would give it out.
+// unnamed is a position as another replica would issue it.
 func unnamed(p Position) string {
 	p.Run = 0
 	return p.String()
@@ -189,7 +189,7 @@ func idleLog(t *testing.T) (*Log, *client, *Position) {
 	return l, c, p
 }
 
-// visit reads all that there is, and returns the position after it.
+// visit reads everything, and returns the position after it.
 func visit(t *testing.T, l *Log, c *client, from *Position) (*client, *Position) {
 	t.Helper()
 	s := l.Subscribe(SubscribeOptions{Resume: from})
@@ -203,7 +203,7 @@ func visit(t *testing.T, l *Log, c *client, from *Position) (*client, *Position)
 	return c, &read
 }
 
-// TestResumeInTheSameRun: the replica that gave a position out knows what is newer,
+// TestResumeInTheSameRun: the replica that issued a position knows what is newer,
 // where no other one does.
 func TestResumeInTheSameRun(t *testing.T) {
 	l, c, p := idleLog(t)
@@ -237,8 +237,8 @@ func TestResumeInTheSameRun(t *testing.T) {
 	}
 }
 
-// TestRunsEnd: with the log, and with what it has forgotten. A position in the middle
-// of a snapshot, or of another replica, names none.
+// TestRunsEnd: runs end with the log, and with what it has forgotten. A position
+// inside a snapshot, or of another replica, names none.
 func TestRunsEnd(t *testing.T) {
 	for name, end := range map[string]func(l *Log, p *Position) *Log{
 		"another replica": func(*Log, *Position) *Log { other, _, _ := idleLog(t); return other },

@@ -10,17 +10,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// An upstream whose deletes have no revision, replicas that commit what it says in
-// cuts of their own, a gateway above them, and a client that goes from one to
-// another. Whatever the way, the client ends with what the upstream has.
+// An upstream whose deletes have no revision, replicas that group its events into
+// commits of their own, a gateway above them, and a client that goes from one to
+// another. Whatever its path, the client ends with what the upstream has.
 
 // vanishing is the upstream: writes have revisions, one after the other.
 type vanishing struct {
 	state  map[string]uint64
-	events []Change // deletes are among them if they stand in order
+	events []Change // deletes are among them if they are in order
 	heads  []uint64 // the newest revision after each
 	head   uint64
-	told   bool // deletes stand in the order of the revisions, as Consul tells of them
+	told   bool // deletes are in the order of the revisions, as Consul reports them
 }
 
 func (u *vanishing) write(key string) {
@@ -29,7 +29,7 @@ func (u *vanishing) write(key string) {
 	u.add(upsert(key, u.head))
 }
 
-// drop takes a key away: as an event without a revision, or without a word.
+// drop removes a key: with an event that has no revision, or silently.
 func (u *vanishing) drop(key string, shown bool) {
 	revision, there := u.state[key]
 	if !there {
@@ -49,19 +49,19 @@ func (u *vanishing) add(c Change) {
 	u.heads = append(u.heads, u.head)
 }
 
-// snapshot is what there is, and the revision as of which it is.
+// snapshot returns the current state, and its revision.
 func (u *vanishing) snapshot() (resources []Resource, revision uint64) {
 	for key, at := range u.state {
 		resources = append(resources, upsert(key, at).Resource)
 		revision = max(revision, at)
 	}
 	if !u.told {
-		revision = u.head // and not only the newest that is there
+		revision = u.head // and not only the newest that still exists
 	}
 	return resources, revision
 }
 
-// sweep is a replica's look for keys that vanished without a word.
+// sweep is a replica's search for keys that vanished silently.
 type sweep struct {
 	before uint64            // newest revision before
 	known  map[string]uint64 // that the replica had then
@@ -99,8 +99,8 @@ func (r *vanishingReplica) restart(before uint64) {
 	r.must(r.replace("_e", resources, revision, r.swept))
 }
 
-// commit takes the next events as one transaction, and what was found missing, if
-// everything is there by then that the upstream had.
+// commit takes the next events as one transaction, together with the keys found
+// missing, if it then has everything that the upstream had.
 func (r *vanishingReplica) commit(events int) {
 	end := min(r.at+events, len(r.u.events))
 	changes := slices.Clone(r.u.events[r.at:end])
@@ -121,7 +121,7 @@ func (r *vanishingReplica) commit(events int) {
 	r.must(r.Log.commit(changes, revision, r.swept))
 }
 
-// look goes on with the sweep: it begins, looks for one key after the other, and is
+// look continues the sweep: it begins, looks for one key after the other, and is
 // complete.
 func (r *vanishingReplica) look() {
 	w := &r.sweep
@@ -150,7 +150,7 @@ type above struct {
 	whole   bool // they are a snapshot
 }
 
-// follow makes a request, and takes so many flushes.
+// follow makes a request, and takes some flushes.
 func (a *above) follow(r *Log, flushes int) {
 	o := SubscribeOptions{AheadWait: 1}
 	if v := a.View(); v.Primed() {
@@ -179,7 +179,7 @@ func (a *above) follow(r *Log, flushes int) {
 	}
 }
 
-// commit says whether the replica is behind: it is left then.
+// commit reports whether the replica is behind; the gateway then leaves it.
 func (a *above) commit(p Position) bool {
 	var err error
 	if a.whole {
@@ -201,7 +201,7 @@ type wanderer struct {
 	trace    []string
 }
 
-// read takes so many events from a log, and is cut off.
+// read takes some events from a log, and is cut off.
 func (c *wanderer) read(name string, l *Log, events int) {
 	s := l.Subscribe(SubscribeOptions{Resume: c.position, AheadWait: 1})
 	defer s.Close()

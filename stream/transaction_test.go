@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestInOrder: changes of one revision stay in their order, and deletes without a
-// revision of their own are behind everything else.
+// TestInOrder: changes of one revision keep their order, and deletes without a
+// revision of their own come after everything else.
 func TestInOrder(t *testing.T) {
 	for range 100 {
 		at := placed{before: rand.Uint64N(15), unnumbered: rand.IntN(4) == 0}
@@ -36,8 +36,8 @@ func TestInOrder(t *testing.T) {
 	}
 }
 
-// TestLastChangeOfAKeyCounts: in the source's order, whatever the revisions are. A
-// delete may have none, or that of the version that it ends.
+// TestLastChangeOfAKeyCounts: the last in the source's order counts, whatever the
+// revisions. A delete may have none, or that of the version that it ends.
 func TestLastChangeOfAKeyCounts(t *testing.T) {
 	for name, tt := range map[string]struct {
 		changes []Change
@@ -69,10 +69,10 @@ func TestLastChangeOfAKeyCounts(t *testing.T) {
 	}
 }
 
-// TestDeleteWithoutARevisionIsRepeated: two replicas follow the same history. One
-// commits changes and then deletes without a revision, the other one all of it at
-// once, so that it never shows one of the resources. Whoever comes from the one, with the changes and not the
-// deletes, is told of the deletes by the other.
+// TestDeleteWithoutARevisionIsRepeated: two replicas follow the same history. One commits
+// changes and then deletes without a revision, the other one all of it at once, so that
+// it never shows one of the resources. A reader that comes from the first, with the
+// changes and not the deletes, gets the deletes from the other.
 func TestDeleteWithoutARevisionIsRepeated(t *testing.T) {
 	for _, epoch := range []string{"e", UnnumberedEpoch + "e"} {
 		for _, shown := range []uint64{0, 5} {
@@ -103,7 +103,7 @@ func TestDeleteWithoutARevisionIsRepeated(t *testing.T) {
 }
 
 // TestNothingIsNewerThanItsCommit: others of that revision may be missing, and the
-// log must not say that it has everything up to there.
+// log must not claim that it has everything up to there.
 func TestNothingIsNewerThanItsCommit(t *testing.T) {
 	l := newSyncedLog(t, "e", 10, upsert("a", 1))
 	for _, c := range []Change{upsert("b", 12), remove("a", 12)} {

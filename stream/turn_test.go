@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// turns reads all that a subscription has, turn by turn, and returns the events and
-// how many turns found nothing.
+// turns reads everything from a subscription, turn by turn, and returns the events
+// and how many turns found nothing.
 func turns(t *testing.T, s *Subscription) (events []string, empty int) {
 	t.Helper()
 	var b Batch
@@ -28,7 +28,7 @@ func turns(t *testing.T, s *Subscription) (events []string, empty int) {
 	}
 }
 
-// entrySize is what an entry takes in the table of its segment.
+// entrySize is the size of an entry in the table of its segment.
 const entrySize = 48
 
 // TestTurns: a reader that wants few of many resources, or none, gets the same turn
