@@ -8,8 +8,8 @@ import (
 
 var errBrokeAtomic = errors.New("broke Atomic: changes that the upstream made in one transaction become visible together: no id is sent between them, and no flush ends between them where the subscriber keeps up")
 
-// CheckAtomic demands that a subscriber holds what the upstream was at each id,
-// and at the end of each flush, outside of snapshots and catch-ups.
+// CheckAtomic checks that a subscriber holds the upstream's state at each id, and at
+// the end of each flush, outside of snapshots and catch-ups.
 func CheckAtomic(h *History) error {
 	return h.each(errBrokeAtomic, func(c *Connection) error {
 		return c.walk(func(s *step) error {

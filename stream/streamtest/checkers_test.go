@@ -61,7 +61,7 @@ func status(s stream.State) stream.Event {
 	return stream.Event{Type: stream.StatusChange, Watch: "w", State: s}
 }
 
-// hand makes a connection; a flush is a position ("" for none) and its events.
+// hand builds a connection; a flush is a position ("" for none) and its events.
 type hand struct {
 	history *History
 	c       *Connection
@@ -104,7 +104,7 @@ func (h *hand) flush(seconds int, id string, events ...stream.Event) *hand {
 	return h
 }
 
-// cut is a flush of which the rest, and the id, did not arrive.
+// cut adds a flush whose rest, including the id, did not arrive.
 func (h *hand) cut(seconds int, events ...stream.Event) *hand {
 	h.flush(seconds, "", events...).c.Flushes[len(h.c.Flushes)-1].Cut = true
 	return h.close(seconds)
@@ -133,7 +133,7 @@ func (h *hand) newest() *Mark {
 	}
 }
 
-// at makes the newest flush one of a replica that is at a revision.
+// at sets the revision of the replica that sent the newest flush.
 func (h *hand) at(head uint64) *hand {
 	h.c.Flushes[len(h.c.Flushes)-1].Head = head
 	return h

@@ -6,28 +6,28 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// claim is what an id or an event says of what a subscriber holds.
+// claim is what an id or an event says about what a subscriber holds.
 type claim struct {
 	epoch    string
 	revision uint64
-	// swept is the revision up to which deletes are complete that stand in no
-	// order: every one that happened while the upstream was before it.
+	// swept is the revision up to which unordered deletes are complete: every one
+	// that happened while the upstream was before it.
 	swept uint64
-	// mixed says that the state was made at two replicas, one after the other, in
-	// the middle of a snapshot or a catch-up. Of the deletes that share the revision
-	// each may then be known or not, by itself.
+	// mixed means that the state was made at two replicas, one after the other,
+	// inside a snapshot or a catch-up. Each of the deletes that share the revision
+	// may then be known or not.
 	mixed bool
 }
 
 // claimed is a state for which a claim is true.
 type claimed struct {
 	state State
-	// either is what may be held still, by key, or be gone as it is in state.
+	// either is what may still be held, by key, or be gone as it is in state.
 	either State
 }
 
-// claimed returns every state for which a claim is true. Empty: the upstream was
-// never there.
+// claimed returns every state for which a claim is true. It is empty if the upstream
+// was never there.
 func (t *Truth) claimed(c claim) []claimed {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,8 +62,8 @@ func (e *epoch) claimed(c claim) []claimed {
 	return out
 }
 
-// still lets what was deleted be held as it was before, but for keys that were
-// changed since.
+// still allows deleted keys to be held as they were before, except for keys that
+// were changed since.
 func (c *claimed) still(deleted []stream.Change, before State, since map[string]bool) {
 	for _, d := range deleted {
 		v, was := before[d.Key]
@@ -77,7 +77,7 @@ func (c *claimed) still(deleted []stream.Change, before State, since map[string]
 	}
 }
 
-// unswept is what vanished up to a place, and may not have been found missing.
+// unswept is what vanished up to a place, and may not have been noticed.
 func (e *epoch) unswept(c claim, end int) State {
 	var out claimed
 	since := map[string]bool{}
@@ -92,7 +92,7 @@ func (e *epoch) unswept(c claim, end int) State {
 	return out.either
 }
 
-// vanished says whether a key ever vanished, in the orders that are served by a name.
+// vanished reports whether a key ever vanished in the orders served under a name.
 func (t *Truth) vanished(served, key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,7 +104,7 @@ func (t *Truth) vanished(served, key string) bool {
 	})
 }
 
-// likeAt are the later states that hold nothing newer.
+// likeAt returns the later states that hold nothing newer.
 func (e *epoch) likeAt(revision uint64) (out []claimed) {
 	for _, txn := range e.txns[e.count(revision):] {
 		if txn.newest <= revision {
@@ -119,12 +119,12 @@ func (c claimed) narrow(prefix string) claimed {
 	return claimed{state: c.state.Narrow(prefix), either: c.either.Narrow(prefix)}
 }
 
-// counts says whether a state that is claimed may have so many resources.
+// counts reports whether a claimed state may have n resources.
 func (c claimed) counts(n int) bool {
 	return len(c.state) <= n && n <= len(c.state)+len(c.either)
 }
 
-// toward returns the state that is claimed, with what is left open as it is held.
+// toward returns the claimed state, with what it leaves open as it is held.
 func (c claimed) toward(held State) State {
 	want, copied := c.state, false
 	for key, v := range c.either {

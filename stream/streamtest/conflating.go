@@ -9,9 +9,9 @@ import (
 
 var errBrokeConflating = errors.New("broke Conflating: a subscriber that is slower than the upstream gets the newest value of each key and may miss values in between; it never blocks another subscriber or the upstream, and never costs memory in proportion to its lag")
 
-// CheckConflating checks each catch-up: no key twice, unless it went on with a newer
-// state, the newest value of each at its end, and an honest count of what was skipped. That nobody is blocked,
-// and that no memory is held, cannot be seen in a history; a test has to look.
+// CheckConflating checks each catch-up: no key twice, unless it continued with a newer
+// state, the newest value of each at its end, and an honest count of what was skipped. A
+// history cannot show that no reader blocks and no memory is held; tests must check that.
 func CheckConflating(h *History) error {
 	return h.each(errBrokeConflating, func(c *Connection) error {
 		u := catchUp{history: h, connection: c}
@@ -48,7 +48,7 @@ func (u *catchUp) check(s *step) error {
 			return u.seen.once(s, "a catch-up")
 		}
 	case stream.EndOfSnapshot:
-		u.from = s.event.Revision // its id may stand further on, behind a catch-up
+		u.from = s.event.Revision // its id may be further on, after a catch-up
 	case stream.Bookmark:
 		defer func() { u.begun, u.from = false, s.event.Revision }()
 		return u.end(s)

@@ -52,7 +52,7 @@ func conformRebirth(f *fixture) {
 	f.awaitState(r)
 }
 
-// conformTransaction fails where a Commit shows one half of a transaction.
+// conformTransaction fails if a Commit shows one half of a transaction.
 func conformTransaction(f *fixture) {
 	a, b := f.key(0), f.key(1)
 	r := f.start(nil)
@@ -104,7 +104,7 @@ func conformSinkError(f *fixture) {
 	r.mustEnd(refused)
 }
 
-// conformPause changes things while nobody watches, deletes among them.
+// conformPause makes changes, deletes among them, while there is no Watch.
 func conformPause(f *fixture) {
 	first := f.populated()
 	f.changeALot()
@@ -114,8 +114,8 @@ func conformPause(f *fixture) {
 	f.awaitState(second)
 }
 
-// conformResume is conformPause where the upstream keeps history, and each
-// place of the way is tried.
+// conformResume is conformPause for an upstream that keeps history, and tries each
+// place on the way.
 func conformResume(f *fixture) {
 	first := f.populated()
 	places := []*run{first}
@@ -135,9 +135,9 @@ func conformResume(f *fixture) {
 	}
 }
 
-// conformCaughtUp goes on from a place far behind, and then from one that is not:
-// that the source has caught up must be said, and not before all is committed that
-// the upstream had when the source was started.
+// conformCaughtUp continues from a place far behind, and then from one that is not.
+// The source must report that it has caught up, and not before everything is
+// committed that the upstream had when the source was started.
 func conformCaughtUp(f *fixture) {
 	before := f.populated()
 	for n := range 30 {
@@ -182,7 +182,7 @@ func (f *fixture) changeALot() {
 	f.delete(8)
 }
 
-// conformForeignEpoch resumes with a place that is right in all but the epoch.
+// conformForeignEpoch resumes from a place that is right except for the epoch.
 func conformForeignEpoch(f *fixture) {
 	first := f.populated()
 	place := first.Resume()
@@ -192,8 +192,8 @@ func conformForeignEpoch(f *fixture) {
 	f.wantSnapshots(r, 1)
 }
 
-// conformFuture resumes beyond the head: the source must begin anew or say
-// that it cannot go on, but never wait there in silence.
+// conformFuture resumes beyond the head: the source must start over or report that
+// it cannot continue, but never wait silently.
 func conformFuture(f *fixture) {
 	first := f.populated()
 	place := first.Resume()
@@ -216,8 +216,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// conformSameEpoch reads twice from nothing: a position of one replica must be
-// good at another.
+// conformSameEpoch reads twice from nothing: a position of one replica must be valid
+// at another.
 func conformSameEpoch(f *fixture) {
 	first := f.populated()
 	f.put(0, 20)
@@ -231,8 +231,8 @@ func conformSameEpoch(f *fixture) {
 	}
 }
 
-// conformDisconnect cuts the connection: Watch must return, and the next one
-// go on, with what happened meanwhile.
+// conformDisconnect cuts the connection: Watch must return, and the next one must
+// continue, with what happened meanwhile.
 func conformDisconnect(f *fixture) {
 	for i := range 6 {
 		f.put(i, i)
@@ -257,7 +257,7 @@ func conformRestart(f *fixture) {
 	}
 }
 
-// conformRestore goes back in time: the source must say so by another epoch.
+// conformRestore goes back in time: the source must report that by another epoch.
 func conformRestore(f *fixture) {
 	first := f.populated()
 	f.Restore()

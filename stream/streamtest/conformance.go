@@ -8,12 +8,12 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// ConformanceTimeout is how long the suite waits for a source to show what it
-// must. It is only reached by a source that fails.
+// ConformanceTimeout is how long the suite waits for a source to show what it must.
+// Only a failing source reaches it.
 const ConformanceTimeout = 15 * time.Second
 
-// Harness is one source under test with its upstream, made anew for each test
-// of the suite and closed by t.Cleanup. The upstream is empty at first.
+// Harness is one source under test with its upstream, created for each test of the
+// suite and closed by t.Cleanup. The upstream is empty at first.
 type Harness struct {
 	// Source follows one collection of the upstream. Required.
 	Source stream.Source
@@ -25,27 +25,26 @@ type Harness struct {
 	// Transaction makes all the writes visible at one revision. Nil: the
 	// upstream has no transactions.
 	Transaction func(writes []Write) error
-	// Disconnect cuts the connection of the Watch that is under way, in the
-	// middle; the next Watch finds the upstream again. Nil: there is no
-	// connection that could be cut.
+	// Disconnect cuts the connection of the Watch under way; the next Watch finds
+	// the upstream again. Nil: there is no connection to cut.
 	Disconnect func()
 	// Restart stops the upstream and starts it again with the same content and
 	// the same revision order. Nil: it cannot.
 	Restart func()
-	// Restore replaces the upstream's content by nothing, in a revision order
-	// that begins anew, as a restored backup does. Nil: it cannot.
+	// Restore empties the upstream, in a new revision order, as a restored backup
+	// does. Nil: it cannot.
 	Restore func()
 
-	// Resumes says that the upstream keeps history: a Watch that is given the
-	// place of a few changes ago must not call Reset.
+	// Resumes means that the upstream keeps history: a Watch from a place a few
+	// changes ago must not call Reset.
 	Resumes bool
 
 	// Key returns the name of the i-th resource. Nil: names with slashes,
 	// spaces, quotes and letters of several scripts.
 	Key func(i int) string
-	// Value returns JSON text on one line for a key, another one for each n.
-	// Nil: values with large numbers, escapes and U+2028. The source must
-	// deliver it byte for byte.
+	// Value returns JSON text on one line for a key, different for each n. Nil:
+	// values with large numbers, escapes and U+2028. The source must deliver it byte
+	// for byte.
 	Value func(key string, n int) string
 }
 
@@ -69,8 +68,8 @@ func RunConformance(t *testing.T, newHarness func(t *testing.T) *Harness) {
 	}
 }
 
-// conformanceCase is one test of the suite. needs says what of the upstream it
-// takes.
+// conformanceCase is one test of the suite. needs says what it requires of the
+// upstream.
 type conformanceCase struct {
 	name  string
 	needs need
@@ -144,7 +143,7 @@ func (f *fixture) value(key string, n int) string {
 var awkwardKeys = []string{"plain", "with/slash/", "with space ", `quo"te\`, "ключ", "鍵", "per%20cent", "a=b&c?"}
 
 // awkwardValues are JSON on one line; %d is the number that makes each one
-// another.
+// different.
 var awkwardValues = []string{
 	`{"n":%d}`,
 	`{"big":9007199254740993,"n":%d}`,

@@ -7,9 +7,9 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// conformRandom runs the source as it is run in a gateway, with ingest and a
-// log, under random writes, cuts and restarts. A subscriber must end up with
-// what the upstream holds.
+// conformRandom runs the source as a gateway does, with ingest and a log, under
+// random writes, cuts and restarts. A subscriber must end up with what the upstream
+// holds.
 func conformRandom(f *fixture) {
 	registry := stream.NewRegistry()
 	defer registry.Close()
@@ -55,7 +55,7 @@ func (f *fixture) randomly(random *rand.Rand, n int) {
 	}
 }
 
-// awaitInSync waits until the watch says that it is in sync.
+// awaitInSync waits until the watch reports that it is in sync.
 func (f *fixture) awaitInSync(w *stream.Watch) {
 	f.t.Helper()
 	timeout := time.NewTimer(ConformanceTimeout)

@@ -15,7 +15,7 @@ type Subscriber interface {
 	View() stream.View
 }
 
-// reader is the live half of a Connection; nil in a history made by hand.
+// reader is the live half of a Connection; nil in a handmade history.
 type reader struct {
 	history *History
 	source  Subscriber
@@ -25,7 +25,7 @@ type reader struct {
 	lead    lead
 	joined  bool // something came that is not a status
 	sent    []sentValue
-	broken  []error // what cannot be, whatever the upstream did
+	broken  []error // what must never happen, whatever the upstream did
 }
 
 // sentValue remembers bytes that must never change.
@@ -41,15 +41,15 @@ type Dial struct {
 	Slow            bool
 	// From resumes after an id; nil: from nothing.
 	From *Mark
-	// Begin is what the subscriber holds, where that is not what it held at From,
-	// and Ahead where the replica was that it has that from.
+	// Begin is what the subscriber holds, if that differs from what it held at From.
+	// Ahead is where the replica was that it has that from.
 	Begin State
 	Ahead uint64
 	// Mixed is that of the Connection.
 	Mixed bool
 }
 
-// Connect subscribes, and writes down what happens from then on.
+// Connect subscribes, and records what happens from then on.
 func (h *History) Connect(s Subscriber, d Dial) *Connection {
 	c := &Connection{
 		Client: d.Client, Replica: d.Replica, Prefix: d.Prefix, Slow: d.Slow,
@@ -82,7 +82,7 @@ func (c *Connection) overTheWire(p stream.Position) *stream.Position {
 // Step reads one flush. False: there was nothing to read.
 func (c *Connection) Step() bool { return c.step(c.sub.Next, -1) }
 
-// Drain reads everything that there is, and returns the number of flushes.
+// Drain reads everything available, and returns the number of flushes.
 func (c *Connection) Drain() int {
 	n := 0
 	for c.Step() {
@@ -94,8 +94,8 @@ func (c *Connection) Drain() int {
 // Beat does what a pump does at a heartbeat: it asks for progress without data.
 func (c *Connection) Beat() bool { return c.step(c.sub.Bookmark, -1) }
 
-// CutAfter reads one flush, of which only n events arrive and no id, and closes
-// the connection.
+// CutAfter reads one flush, of which only n events and no id arrive, and closes the
+// connection.
 func (c *Connection) CutAfter(n int) bool {
 	ok := c.step(c.sub.Next, n)
 	c.Close()
@@ -137,13 +137,13 @@ func (c *Connection) Run(ctx context.Context) {
 	}
 }
 
-// State returns what the subscriber holds. Not to be changed.
+// State returns what the subscriber holds. It must not be modified.
 func (c *Connection) State() State { return c.state }
 
-// Live says whether the connection has not been closed.
+// Live reports whether the connection has not been closed.
 func (c *Connection) Live() bool { return c.Closed.IsZero() }
 
-// Synced says whether the first end_of_snapshot has been received.
+// Synced reports whether the first end_of_snapshot has been received.
 func (c *Connection) Synced() bool { return c.sub.Synced() }
 
 // Outcome says how the connection began.
@@ -213,8 +213,8 @@ func (c *Connection) broke(format string, args ...any) {
 	c.broken = append(c.broken, fmt.Errorf("%v: %w", c, fmt.Errorf(format, args...)))
 }
 
-// CheckBytes fails if bytes that were handed to the subscriber have changed
-// since: the log must never write over what a reader may still hold.
+// CheckBytes fails if bytes that were passed to the subscriber have changed since:
+// the log must never overwrite what a reader may still hold.
 func (c *Connection) CheckBytes() error {
 	for _, s := range c.sent {
 		if now := valueText(s.value); now != s.text {

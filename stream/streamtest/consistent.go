@@ -45,8 +45,8 @@ func (seen sent) inSnapshot(s *step) error {
 	return seen.once(s, "a snapshot")
 }
 
-// once checks that a key comes once, or else with a newer value after the walk went
-// on with a newer state.
+// once checks that a key comes once, or again with a newer value after the walk
+// continued with a newer state.
 func (seen sent) once(s *step, in string) error {
 	key, revision := s.event.Resource.Key, uint64(0)
 	if s.event.Type == stream.Upsert {
@@ -61,7 +61,7 @@ func (seen sent) once(s *step, in string) error {
 }
 
 // counted is swept for what the replica has at the end of a snapshot. The id from
-// before a resume, which another one may have given, says nothing of that.
+// before a resume, which another replica may have issued, says nothing about that.
 func (s *step) counted() uint64 {
 	if s.event.Resumed && (s.flush.Mark == nil || s.changesFollow()) {
 		return 0
@@ -69,8 +69,8 @@ func (s *step) counted() uint64 {
 	return s.swept(s.event.Revision)
 }
 
-// endOfSnapshot checks that the state is the one that it says. The count may be
-// that of any state that the upstream had there.
+// endOfSnapshot checks that the state is the claimed one. The count may be that of
+// any state that the upstream had there.
 func (h *History) endOfSnapshot(c *Connection, s *step) error {
 	if s.phase != snapshot && s.phase != joining {
 		return errors.New("end_of_snapshot without a snapshot or a resume")

@@ -17,7 +17,7 @@
 //     a checker is the guarantee, and then what broke it. [CheckAll] runs them
 //     all.
 //
-// Nothing here sleeps, and nothing reads the clock in another way than through
-// package time: everything works inside a testing/synctest bubble, where the
-// time is free and exact, and outside of one.
+// Nothing here sleeps, and everything reads the clock through package time: it all
+// works inside a testing/synctest bubble, where time is free and exact, and outside
+// of one.
 package streamtest

@@ -13,7 +13,7 @@ import (
 type chunk struct {
 	bytes []byte
 	read  time.Time
-	err   error // the last one of a stream has it: io.EOF, or how it broke
+	err   error // set in the last one of a stream: io.EOF, or how it broke
 }
 
 const (
@@ -30,15 +30,15 @@ type flow struct {
 	queue    chan chunk // closed by the reading half at the end of the stream
 
 	// Atomic.
-	finished atomic.Bool // what comes is thrown away
+	finished atomic.Bool // what arrives is discarded
 }
 
 func newFlow(l *link, from, to *net.TCPConn, count *atomic.Int64) *flow {
 	return &flow{link: l, from: from, to: to, count: count, queue: make(chan chunk, queueSize)}
 }
 
-// run carries the stream until it ends. Reading and writing are two goroutines,
-// so that a delay does not make the stream narrower.
+// run carries the stream until it ends. Reading and writing are two goroutines, so
+// that a delay does not reduce the throughput.
 func (f *flow) run() {
 	var reading sync.WaitGroup
 	defer reading.Wait()
@@ -68,7 +68,7 @@ func (f *flow) read() {
 	}
 }
 
-// write sends a chunk on, and what it says of the stream's end.
+// write forwards a chunk, and the end of the stream if it has one.
 func (f *flow) write(c chunk) {
 	err := f.trickle(c.bytes)
 	switch {
@@ -81,10 +81,10 @@ func (f *flow) write(c chunk) {
 	}
 }
 
-// trickle writes as fast as the weather lets it.
+// trickle writes as fast as the weather allows.
 func (f *flow) trickle(b []byte) error {
 	for len(b) > 0 && !f.finished.Load() {
-		if !f.link.proxy.pass(f.link.ctx, time.Time{}) { // a stall may begin in the middle
+		if !f.link.proxy.pass(f.link.ctx, time.Time{}) { // a stall may begin midway
 			return net.ErrClosed
 		}
 		w := f.link.proxy.weather.Load()

@@ -31,7 +31,7 @@ func (l *link) run(target string) {
 	defer l.cancel()
 	upstream, err := l.dial(target)
 	if err != nil {
-		reset(l.client) // what cannot be reached has not sent an end either
+		reset(l.client) // an unreachable target has not sent an end either
 		return
 	}
 	l.connect(upstream)
@@ -53,7 +53,7 @@ func (l *link) run(target string) {
 	reset(upstream)
 }
 
-// dial waits out a stall: nobody answers who cannot be reached.
+// dial waits out a stall: an unreachable target does not answer.
 func (l *link) dial(target string) (*net.TCPConn, error) {
 	for w := l.proxy.weather.Load(); w.stalled; w = l.proxy.weather.Load() {
 		if !w.wait(l.ctx, -1) {
@@ -84,7 +84,7 @@ func (l *link) halfClose(side Side) {
 	}
 }
 
-// reset closes a connection in the way of a machine that knows nothing of it.
+// reset closes a connection like a machine that knows nothing of it.
 func reset(c *net.TCPConn) {
 	c.SetLinger(0)
 	c.Close()

@@ -1,6 +1,6 @@
-// Package faultproxy stands between a source and its upstream, as a TCP proxy on
-// the loopback interface that fails when it is told to: it cuts, stalls, refuses,
-// delays, trickles and half-closes. It knows nothing of what it carries.
+// Package faultproxy is a TCP proxy on the loopback interface, between a source and
+// its upstream, that fails on demand: it cuts, stalls, refuses, delays, trickles and
+// half-closes. It knows nothing about what it carries.
 //
 //	proxy := faultproxy.New(t, server.Addr())
 //	source := newSource(proxy.Addr())
@@ -8,9 +8,9 @@
 //	proxy.Heal()  // everything that was held back arrives
 //
 // There are two kinds of faults. [Proxy.Stall], [Proxy.Refuse], [Proxy.Delay] and
-// [Proxy.Trickle] are states, which last until [Proxy.Heal] and hold for the
-// connections that there are and for new ones; they add up. [Proxy.Cut] and
-// [Proxy.HalfClose] are events: they happen to the connections that there are.
+// [Proxy.Trickle] are states, which last until [Proxy.Heal] and apply to existing
+// and new connections; they add up. [Proxy.Cut] and [Proxy.HalfClose] are events:
+// they happen to the existing connections.
 package faultproxy
 
 import (
@@ -29,8 +29,8 @@ type Side uint8
 
 // The two sides.
 const (
-	Client   Side = iota // who connected to the proxy: the source
-	Upstream             // whom the proxy connected to
+	Client   Side = iota // connected to the proxy: the source
+	Upstream             // the proxy connected to it
 )
 
 // Proxy is a TCP proxy from an address of its own to a target. Safe for
@@ -69,12 +69,10 @@ func New(t testing.TB, target string) *Proxy {
 	return p
 }
 
-// Addr returns where the proxy is to be connected to, host:port. It never
-// changes.
+// Addr returns the address to connect to, host:port. It never changes.
 func (p *Proxy) Addr() string { return p.address }
 
-// SetTarget sends new connections somewhere else. Those that there are stay where
-// they are.
+// SetTarget sends new connections somewhere else. Existing ones stay where they are.
 func (p *Proxy) SetTarget(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +80,7 @@ func (p *Proxy) SetTarget(target string) {
 }
 
 // Cut closes every connection on both sides with a reset (RST), and returns when
-// that is done. New ones are taken as before.
+// that is done. New ones are accepted as before.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	links := p.all()
@@ -96,8 +94,8 @@ func (p *Proxy) Cut() {
 }
 
 // HalfClose sends one side of every connection the end of the stream (FIN) and
-// throws away what still comes for it; what comes from it is carried on. No
-// healing brings such a connection back.
+// discards what still comes for it; what comes from it is forwarded. Heal does not
+// restore such a connection.
 func (p *Proxy) HalfClose(side Side) {
 	p.mu.Lock()
 	links := p.all()
@@ -111,18 +109,17 @@ func (p *Proxy) HalfClose(side Side) {
 // accepted, and hang.
 func (p *Proxy) Stall() { p.change(func(w *weather) { w.stalled = true }) }
 
-// Delay lets every byte arrive d later than it would have. The amount that is
-// carried in a second stays the same.
+// Delay makes every byte arrive d later than it would have. The throughput stays the
+// same.
 func (p *Proxy) Delay(d time.Duration) { p.change(func(w *weather) { w.delay = d }) }
 
-// Trickle carries that many bytes in a second, for each connection and direction.
+// Trickle limits each connection and direction to that many bytes a second.
 func (p *Proxy) Trickle(bytesPerSecond int) {
 	p.change(func(w *weather) { w.rate = max(bytesPerSecond, 1) })
 }
 
-// Refuse closes the listener: whoever connects is refused, as by a machine on
-// which the server does not run. Connections that there are stay; see
-// [Proxy.Cut].
+// Refuse closes the listener: new connections are refused, as by a machine on which
+// the server does not run. Existing connections stay; see [Proxy.Cut].
 func (p *Proxy) Refuse() {
 	p.mu.Lock()
 	l := p.listener
@@ -134,8 +131,8 @@ func (p *Proxy) Refuse() {
 	}
 }
 
-// Heal ends all states: what was held back arrives, and new connections are
-// taken, on the same address as before.
+// Heal ends all states: what was held back arrives, and new connections are accepted
+// on the same address as before.
 func (p *Proxy) Heal() {
 	p.change(func(w *weather) { *w = weather{} })
 	p.mu.Lock()
@@ -158,7 +155,7 @@ func (p *Proxy) Open() int {
 	return len(p.links)
 }
 
-// Accepted returns how many connections there ever were.
+// Accepted returns how many connections there have been.
 func (p *Proxy) Accepted() int64 { return p.accepted.Load() }
 
 // Bytes returns how many bytes were carried to a side.
@@ -169,7 +166,7 @@ func (p *Proxy) Bytes(to Side) int64 {
 	return p.toTarget.Load()
 }
 
-// Close cuts everything, and returns when nothing of the proxy runs any more. It
+// Close cuts everything, and returns when nothing of the proxy runs any longer. It
 // is called at the end of the test, and may be called before.
 func (p *Proxy) Close() {
 	p.Refuse()
@@ -180,10 +177,10 @@ func (p *Proxy) Close() {
 	p.running.Wait()
 }
 
-// listener is one that connections are taken from.
+// listener is one from which connections are accepted.
 type listener struct {
 	net.Listener
-	ended chan struct{} // closed when none is taken any more
+	ended chan struct{} // closed when no more are accepted
 }
 
 // listen is called with p.mu held.

@@ -19,7 +19,7 @@ const (
 	quiet    = 50 * time.Millisecond
 )
 
-// pair is a connection through a proxy, with both its ends in hand.
+// pair is a connection through a proxy, with access to both ends.
 type pair struct {
 	*faultproxy.Proxy
 	t                *testing.T
@@ -237,7 +237,7 @@ func TestTrickle(t *testing.T) {
 	if took := time.Since(began); took < 100*time.Millisecond {
 		t.Errorf("150 bytes took %v: want 50 at once, and 50 after each 50 ms", took)
 	}
-	p.write(p.client, string(make([]byte, 100_000))) // as good as for ever
+	p.write(p.client, string(make([]byte, 100_000))) // practically forever
 	p.Heal()
 	p.expect(p.upstream, string(make([]byte, 100_000)))
 }

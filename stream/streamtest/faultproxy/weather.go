@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// weather is what all connections go through. Static after construction: a change
-// makes another one, and closes changed of the one before.
+// weather is the state that applies to all connections. Static after construction: a
+// change makes a new one, and closes changed of the previous one.
 type weather struct {
 	stalled bool
 	delay   time.Duration
@@ -27,8 +27,8 @@ func (p *Proxy) change(set func(*weather)) {
 	close(old.changed)
 }
 
-// wait waits for d, or without end if d is negative, or until the weather
-// changes. False: the connection ended meanwhile.
+// wait waits for d, or forever if d is negative, or until the weather changes. It
+// returns false if the connection ended meanwhile.
 func (w *weather) wait(ctx context.Context, d time.Duration) bool {
 	var due <-chan time.Time
 	if d >= 0 {
@@ -45,8 +45,8 @@ func (w *weather) wait(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-// pass waits until what was read at a time may go on. False: the connection ended
-// meanwhile.
+// pass waits until what was read at a time may be forwarded. It returns false if the
+// connection ended meanwhile.
 func (p *Proxy) pass(ctx context.Context, read time.Time) bool {
 	for ctx.Err() == nil {
 		w := p.weather.Load()

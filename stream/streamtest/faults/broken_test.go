@@ -11,15 +11,15 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// through is a source that passes on what another one says, changed.
+// through is a source that passes on the calls of another one, changed.
 func through(source stream.Source, change func(stream.Sink) stream.Sink) stream.Source {
 	return stream.SourceFunc(func(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 		return source.Watch(ctx, resume, change(sink))
 	})
 }
 
-// markKey is what everybody waits for: sources below break their promises
-// elsewhere, so that it is the checkers who find that.
+// markKey is what all subscribers wait for: the sources below break their promises
+// elsewhere, so that the checkers find that.
 var markKey = (&Rig{}).key(keys)
 
 // forgetful loses every other delete.
@@ -51,7 +51,7 @@ func (s *nostalgic) Upsert(r stream.Resource) error {
 	return s.Sink.Upsert(r)
 }
 
-// stubborn deletes what it likes.
+// stubborn deletes arbitrary keys.
 type stubborn struct {
 	stream.Sink
 	last string
@@ -74,7 +74,7 @@ func (s *stubborn) Commit(revision uint64) error {
 	return s.Sink.Commit(revision)
 }
 
-// renaming gives each connection another epoch, so that subscribers start again.
+// renaming gives each connection another epoch, so that subscribers start over.
 type renaming struct {
 	stream.Sink
 	connection int
@@ -82,7 +82,7 @@ type renaming struct {
 
 func (s *renaming) Reset(string) error { return s.Sink.Reset(fmt.Sprintf("c%d", s.connection)) }
 
-// hiding connects again by itself, and so never says that the upstream is gone.
+// hiding reconnects by itself, and so never reports that the upstream is gone.
 func hiding(source stream.Source) stream.Source {
 	return stream.SourceFunc(func(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 		for ctx.Err() == nil {
@@ -93,7 +93,7 @@ func hiding(source stream.Source) stream.Source {
 	})
 }
 
-// TestTheHarnessCanFail runs sources that break a promise each.
+// TestTheHarnessCanFail runs sources that each break a promise.
 func TestTheHarnessCanFail(t *testing.T) {
 	tests := map[string]struct {
 		broken func(*memory) stream.Source

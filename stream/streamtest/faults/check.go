@@ -13,12 +13,12 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// check looks at the histories of all connections, after everybody has read
-// everything, and completes the row.
+// check checks the histories of all connections, after all have read everything, and
+// completes the row.
 func (s *scene) check(ctx context.Context) error {
 	defer s.hangUp()
 	s.history.Truth = s.upstream.truth()
-	s.history.Heartbeat += 2 * s.delayed // of who tells, and of who is told
+	s.history.Heartbeat += 2 * s.delayed // of the sender, and of the receiver
 	s.history.Freshness = map[string][]streamtest.Freshness{replica: freshness(s.history, s.began)}
 	errs := []error{s.upstream.check(ctx), streamtest.CheckAll(s.history), s.allInSync()}
 	for _, c := range s.history.Connections() {
@@ -38,7 +38,7 @@ func (s *scene) check(ctx context.Context) error {
 	return nil
 }
 
-// told says what the first connection that an error names was told of freshness,
+// told adds to an error what its first named connection was told about freshness,
 // and what all others were.
 func (s *scene) told(err error) error {
 	var named string
@@ -59,7 +59,7 @@ func (s *scene) told(err error) error {
 	return fmt.Errorf("%s\nothers:\n\t%s", named, strings.Join(slices.Sorted(maps.Keys(others)), "\n\t"))
 }
 
-// statuses are those that a connection was told, a line each.
+// statuses returns those that a connection was told, one per line.
 func statuses(c *streamtest.Connection) (lines []string) {
 	for _, f := range c.Flushes {
 		for _, e := range f.Events {
@@ -73,7 +73,7 @@ func statuses(c *streamtest.Connection) (lines []string) {
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 
-// shortened is an error of which the first part says enough.
+// shortened is an error cut to its first part, which says enough.
 func shortened(err error) error {
 	const enough = 4000
 	if text := err.Error(); len(text) > enough {
@@ -89,7 +89,7 @@ func (s *scene) hangUp() {
 	s.witness.Close()
 }
 
-// allInSync fails if somebody who is connected was told at last that the watch is
+// allInSync fails if the last status of a connected subscriber is that the watch is
 // not in sync.
 func (s *scene) allInSync() error {
 	for _, c := range s.history.Connections() {
@@ -128,9 +128,9 @@ func changes(c *streamtest.Connection) (n int) {
 	return n
 }
 
-// freshness is when the watch said of itself that it was fresh, taken from what
-// any subscriber was told. That the watch says it in time is checked while the
-// fault is under way; this is to check that every subscriber is told.
+// freshness is when the watch reported that it was fresh, taken from what any
+// subscriber was told. That the watch reports it in time is checked while the fault
+// is under way; this serves to check that every subscriber is told.
 func freshness(h *streamtest.History, began time.Time) []streamtest.Freshness {
 	said := []streamtest.Freshness{{At: began, Fresh: true}}
 	for _, c := range h.Connections() {

@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// claims are what a source says that its upstream was, where the upstream has no
+// claims are what a source says its upstream was, where the upstream has no
 // revisions and the source counts. Subscribers are held to the claims, and the
 // claims to what was written: see [claims.hold]. Safe for concurrent use.
 type claims struct {
@@ -19,14 +19,14 @@ type claims struct {
 	orders []*order
 }
 
-// of returns the source, which is listened to from then on.
+// of returns the source, recording its claims from then on.
 func (c *claims) of(source stream.Source) stream.Source {
 	return stream.SourceFunc(func(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 		return source.Watch(ctx, resume, &claiming{Sink: sink, claims: c})
 	})
 }
 
-// claiming listens to one Watch call, and is owned by it.
+// claiming records one Watch call, and is owned by it.
 type claiming struct {
 	stream.Sink
 	claims  *claims
@@ -49,8 +49,8 @@ func (s *claiming) Delete(key string, revision uint64) error {
 	return s.Sink.Delete(key, revision)
 }
 
-// Commit holds the lock until the claim is noted: subscribers see the commit
-// before it returns, and nobody may judge them by claims without it.
+// Commit holds the lock until the claim is noted: subscribers see the commit before
+// it returns, and must not be judged by claims without it.
 func (s *claiming) Commit(revision uint64) error {
 	s.claims.mu.Lock()
 	defer s.claims.mu.Unlock()
@@ -94,8 +94,8 @@ func (o *order) difference(snapshot []stream.Change, revision uint64) (changes [
 	return changes
 }
 
-// hold fails if a key is claimed to have been what it was not, or in another
-// order than it was. What was there for a moment only need not be claimed.
+// hold fails if a key is claimed to have had a value that it never had, or values in
+// another order. A value that was only there for a moment need not be claimed.
 func (c *claims) hold(written []*order) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

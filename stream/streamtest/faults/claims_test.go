@@ -9,11 +9,11 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// counting is a source that counts, as one does whose upstream has no revisions.
+// counting is a source that counts, for an upstream without revisions.
 type counting struct {
 	stream.Sink
 	n    uint64
-	last stream.Resume // the upstream's own place, which it keeps to itself
+	last stream.Resume // the upstream's own place, which it keeps private
 }
 
 func (s *counting) Reset(epoch string) error {
@@ -62,7 +62,7 @@ func unrevised(m *memory, change func(stream.Sink) stream.Sink) *Rig {
 	return rig
 }
 
-// TestSourceThatCounts is one that is right, and one that claims what never was.
+// TestSourceThatCounts runs a correct one, and one that claims what never was.
 func TestSourceThatCounts(t *testing.T) {
 	m := newMemory(streamtest.OwnRevision)
 	right := unrevised(m, func(s stream.Sink) stream.Sink { return s })

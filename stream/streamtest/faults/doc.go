@@ -1,11 +1,11 @@
-// Package faults puts a source through everything that can happen to its
-// upstream, and looks at what subscribers are told of it.
+// Package faults puts a source through everything that can happen to its upstream,
+// and checks what subscribers are told about it.
 //
 // One run ([Run]) is one source behind a [faultproxy.Proxy], a watch that follows
-// it, an upstream that is written to all the time, and ten subscribers: some read
-// at once, some are cut off in the middle of a flush and come back with any id
-// that was ever sent, some are slow, some are new and stay for a moment. Then one
-// fault after the other is injected. After each of them,
+// it, an upstream that is written to all the time, and ten subscribers: some read at
+// once, some are cut off inside a flush and come back with any id that was ever
+// sent, some are slow, some are new and stay for a moment. Then one fault after the
+// other is injected. After each of them,
 //
 //   - every checker of streamtest holds on the history of every connection;
 //   - every subscriber, and the upstream asked directly, hold the same;
@@ -15,12 +15,12 @@
 //   - nothing was deleted that was not deleted upstream, and nothing was sent
 //     that is spurious (see below);
 //
-// and at the end no goroutine is left. The figures of each fault are a [Row].
+// and at the end no goroutine is left. The results of each fault are a [Row].
 //
 // # Spurious
 //
-// What a subscriber knows is what it held at the id that it came with, and what
-// it was sent since. An event is spurious if it is
+// A subscriber knows what it held at the id that it came with, and what it was sent
+// since. An event is spurious if it is
 //
 //   - a repetition: an upsert of the revision and value that the subscriber knows
 //     the key to have, or a delete of a key that it knows not to be there. The

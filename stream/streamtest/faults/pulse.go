@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// pulse measures how much later than they should things happen on this machine: a
-// busy one lets a process stand still for a while, which no subscriber can help.
-// It returns the longest delay of a short wait until ctx ended.
+// pulse measures how late things happen on this machine: a busy one may suspend a
+// process for a while, which is not the fault of a subscriber. It returns the
+// longest delay of a short wait until ctx ended.
 func pulse(ctx context.Context) (worst time.Duration) {
 	const beat = 5 * time.Millisecond
 	timer := time.NewTimer(beat)

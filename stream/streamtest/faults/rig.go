@@ -11,21 +11,21 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 )
 
-// Rig is a source and its upstream, for one [Run]. Whatever is nil the upstream
-// cannot do. Put, Delete and List go to the upstream itself, not through the
-// proxy, and are called by one goroutine at a time; an error from them means that
-// the outcome is unknown, and is expected of an upstream that was killed.
+// Rig is a source and its upstream, for one [Run]. A nil field is something that the
+// upstream cannot do. Put, Delete and List go to the upstream itself, not through
+// the proxy, and are called by one goroutine at a time; an error from them means
+// that the outcome is unknown, and is expected of a killed upstream.
 //
-// Put and Delete must not give up by a timeout of their own: a paused upstream has
-// the request, and makes the write when it goes on, after everybody was told what
-// there is. They wait until it answers or the connection breaks. They must not try
-// again by themselves either, where it is unknown whether the first try was made.
+// Put and Delete must not have a timeout of their own: a paused upstream has the
+// request, and makes the write when it resumes, after all were told the current
+// state. They wait until it answers or the connection breaks. Nor must they retry by
+// themselves if it is unknown whether the first attempt succeeded.
 type Rig struct {
 	// Name is that of the source in the rows. Required.
 	Name string
 	// Source follows one collection, empty at first, through Proxy. Required.
 	Source stream.Source
-	// Proxy stands between them. Nil: the source has no connection.
+	// Proxy is between them. Nil: the source has no connection.
 	Proxy *faultproxy.Proxy
 
 	// Put creates or replaces a resource upstream, and returns it as the source
@@ -34,23 +34,23 @@ type Rig struct {
 	// Delete removes a resource that is there, and returns the revision of
 	// that; 0: the upstream gives deletes none. Required.
 	Delete func(ctx context.Context, key string) (revision uint64, err error)
-	// List returns what there is, as the source must show it, and a revision
-	// that is not before the last write. It reads from the upstream itself, as
-	// strongly as the upstream can. Required.
+	// List returns the current resources, as the source must show them, and a
+	// revision that is not before the last write. It reads from the upstream itself,
+	// as strongly as the upstream can. Required.
 	List func(ctx context.Context) (resources []stream.Resource, revision uint64, err error)
 
-	// Counts says that the upstream has no revisions, and the source counts.
-	// Put, Delete and List then give 0.
+	// Counts means that the upstream has no revisions, and the source counts. Put,
+	// Delete and List then give 0.
 	Counts bool
 
-	// Kill ends the upstream as a power cut does, and Restart starts it with
-	// what it had, and returns when it serves; also where it was not killed.
+	// Kill ends the upstream as a power cut does. Restart starts it with what it
+	// had, even if it was not killed, and returns when it serves.
 	Kill    func()
 	Restart func() error
-	// Pause lets the upstream stand still with its connections open, and
-	// Resume go on.
+	// Pause suspends the upstream with its connections open, and Resume continues
+	// it.
 	Pause, Resume func()
-	// Wipe replaces the upstream by an empty one, in another revision order, and
+	// Wipe replaces the upstream with an empty one, in another revision order, and
 	// returns when it serves.
 	Wipe func() error
 	// More are faults of this upstream alone, injected after the others.
@@ -59,13 +59,13 @@ type Rig struct {
 	// Notice is how long the source, as it is configured here, may take to find
 	// out that the upstream is gone. 0: one second.
 	Notice time.Duration
-	// Recover is how long it may take to be in sync after the upstream is back.
-	// 0: 20 seconds. Only what fails takes so long.
+	// Recover is how long it may take to be in sync after the upstream is back. 0:
+	// 20 seconds. Only a failing source takes so long.
 	Recover time.Duration
 	// Key returns the name of the i-th resource; some of the first must begin
 	// otherwise than others. Nil: names like a.03 and b.04.
 	Key func(i int) string
-	// Value returns JSON text, another one for each n. Nil: some 150 bytes.
+	// Value returns JSON text, different for each n. Nil: about 150 bytes.
 	Value func(n int) string
 	// Close ends the source and whatever else of the rig has goroutines in
 	// this process, before they are counted. It may be nil.
@@ -76,18 +76,18 @@ type Rig struct {
 type Fault struct {
 	// Name is its name in the rows.
 	Name string
-	// Inject lets it happen, and returns when it has.
+	// Inject makes it happen, and returns when it has.
 	Inject func() error
 	// Heal ends it, and returns when the upstream can be reached again. Nil:
 	// the upstream was never away for longer than Inject took.
 	Heal func() error
-	// Gone says that the upstream cannot be reached until Heal, so that status
-	// must say stale.
+	// Gone means that the upstream cannot be reached until Heal, so that status must
+	// say stale.
 	Gone bool
-	// Wipes says that the upstream has lost its content, or gone back to a
-	// backup, and begins another revision order.
+	// Wipes means that the upstream has lost its content, or gone back to a backup,
+	// and begins another revision order.
 	Wipes bool
-	// Broken says that the connection is lost for sure, so that somebody must
+	// Broken means that the connection is certainly lost, so that the source must
 	// notice.
 	Broken bool
 }
@@ -97,7 +97,7 @@ const (
 	trickle = 6 << 10 // bytes a second: less than what is written
 )
 
-// faults returns those that can be injected, in the order in which they are.
+// faults returns the faults that can be injected, in the order of injection.
 func (r *Rig) faults() []Fault {
 	return append(append(r.networkFaults(), r.serverFaults()...), r.More...)
 }

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Row is what came of one fault.
+// Row is the result of one fault.
 type Row struct {
 	// Source and Fault are names.
 	Source, Fault string
-	// Noticed is the time from the injection until the connection was given up,
-	// or until status said something; 0: neither happened, as after a fault that
-	// a connection survives.
+	// Noticed is the time from the injection until the connection was given up, or
+	// until there was a status; 0: neither happened, as after a fault that a
+	// connection survives.
 	Noticed time.Duration
 	// Stale is the time from the injection until status said stale; 0: it was
 	// not waited for, since the upstream was not away for long.
@@ -19,15 +19,15 @@ type Row struct {
 	// Recovered is the time from when the upstream took a write again until
 	// status said in_sync and that write had arrived.
 	Recovered time.Duration
-	// Snapshots is how many complete snapshots were read from the upstream
-	// since the injection. With 0 it went on where it was.
+	// Snapshots is how many complete snapshots were read from the upstream since the
+	// injection. With 0 the source continued where it was.
 	Snapshots uint64
-	// Events is how many upserts and deletes were sent to the ten subscribers
-	// and a witness, and Spurious how many events of those should not have been.
+	// Events is how many upserts and deletes were sent to the ten subscribers and a
+	// witness, and Spurious how many of those events should not have been sent.
 	Events, Spurious int
 }
 
-// Prefix is what the line of a row begins with in the log of a test.
+// Prefix is the beginning of the line of a row in the log of a test.
 const Prefix = "reliability"
 
 // String returns the row as `make reliability` reads it: fields between bars.

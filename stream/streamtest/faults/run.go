@@ -16,13 +16,13 @@ const (
 	// heartbeat is how soon each subscriber must be able to tell fresh from
 	// stale; an outage lasts longer, so that they have to.
 	heartbeat = time.Second
-	// staleAfter is how long a lost upstream need not be reported.
+	// staleAfter is how long a lost upstream may go unreported.
 	staleAfter = 100 * time.Millisecond
 	// warmUp is how long everybody is at work before the fault.
 	warmUp = 250 * time.Millisecond
 	// slack is what a busy machine may add to a time that is checked.
 	slack = 4 * time.Second
-	// look is how often the times of a row are looked at.
+	// look is how often the times of a row are checked.
 	look = 2 * time.Millisecond
 
 	watchName = "w"
@@ -39,8 +39,8 @@ type run struct {
 	patience time.Duration // added to each time that is checked
 }
 
-// Run puts a source through all faults that the rig can inject, and logs a [Row]
-// for each of them. The test fails with everything that did not hold.
+// Run puts a source through all faults that the rig can inject, and logs a [Row] for
+// each of them. The test fails with all violations.
 func Run(t *testing.T, rig *Rig) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
@@ -62,7 +62,7 @@ func Run(t *testing.T, rig *Rig) {
 	}
 }
 
-// newRun starts the watch on the upstream, and fills that.
+// newRun starts the watch on the upstream, and fills the upstream.
 func newRun(ctx context.Context, rig *Rig) (*run, error) {
 	r := &run{
 		rig: rig, registry: stream.NewRegistry(), upstream: newUpstream(rig),
@@ -97,7 +97,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 	return r.watch.Prime(ctx)
 }
 
-// close ends everything, and looks for goroutines that there were not before.
+// close ends everything, and looks for goroutines that were not there before.
 func (r *run) close(before goleak.Option) error {
 	r.registry.Close()
 	if r.rig.Close != nil {

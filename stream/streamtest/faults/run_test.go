@@ -35,7 +35,7 @@ func playOne(t *testing.T, rig *Rig, f Fault) (Row, error) {
 	return row, errors.Join(err, r.close(before))
 }
 
-// TestUpstreamThatLosesWrites: then nothing else can be said.
+// TestUpstreamThatLosesWrites: nothing else can be checked then.
 func TestUpstreamThatLosesWrites(t *testing.T) {
 	m := newMemory(streamtest.OwnRevision)
 	rig := m.rig()
@@ -45,8 +45,8 @@ func TestUpstreamThatLosesWrites(t *testing.T) {
 	}
 }
 
-// TestWritesOfUnknownOutcome: each fifth write fails, some of them after they
-// were made.
+// TestWritesOfUnknownOutcome: every fifth write fails, some of them after they were
+// made.
 func TestWritesOfUnknownOutcome(t *testing.T) {
 	m := newMemory(streamtest.OwnRevision)
 	rig := m.rig()

@@ -17,7 +17,7 @@ type scene struct {
 	fault       Fault
 	history     *streamtest.History
 	subscribers []*subscriber
-	witness     *streamtest.Connection // owned by who plays the scene
+	witness     *streamtest.Connection // owned by the goroutine that plays the scene
 	began       time.Time
 	injected    time.Time // zero before
 	before      stream.Stats
@@ -25,7 +25,7 @@ type scene struct {
 	row         Row
 }
 
-// play injects a fault, and checks what came of it.
+// play injects a fault, and checks the result.
 func (r *run) play(ctx context.Context, f Fault) (Row, error) {
 	s := &scene{
 		run: r, fault: f, began: time.Now(), row: Row{Source: r.rig.Name, Fault: f.Name},
@@ -42,8 +42,8 @@ func (r *run) play(ctx context.Context, f Fault) (Row, error) {
 	return s.row, s.check(ctx)
 }
 
-// happen lets everybody be at work, injects the fault, heals it, and waits until
-// everybody has everything.
+// happen lets all subscribers work, injects the fault, heals it, and waits until all
+// have everything.
 func (s *scene) happen(ctx context.Context) error {
 	var working sync.WaitGroup
 	defer working.Wait()
@@ -99,7 +99,7 @@ func (s *scene) script(ctx context.Context) error {
 	return err
 }
 
-// inject looks meanwhile, since a restart takes its time.
+// inject checks meanwhile, since a restart takes time.
 func (s *scene) inject(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
@@ -123,7 +123,7 @@ func (s *scene) inject(ctx context.Context) error {
 	}
 }
 
-// notice waits until the fault is seen where it must be.
+// notice waits until the fault is noticed where it must be.
 func (s *scene) notice(ctx context.Context) error {
 	limit := s.rig.notice() + staleAfter + s.patience
 	stale := func() bool {
@@ -144,8 +144,8 @@ func (s *scene) notice(ctx context.Context) error {
 	return nil
 }
 
-// noticed says whether the fault has been seen: a connection has ended since, or
-// the watch says that it is not in sync.
+// noticed reports whether the fault has been noticed: a connection has ended since,
+// or the watch reports that it is not in sync.
 func (s *scene) noticed() bool {
 	if s.row.Noticed == 0 && !s.injected.IsZero() && (s.reconnects() > 0 || s.watch.Status().State != stream.InSync) {
 		s.row.Noticed = time.Since(s.injected)
@@ -165,8 +165,9 @@ func sum(counters map[string]uint64) (n uint64) {
 	return n
 }
 
-// everythingArrives writes one resource more and waits until it is seen, and the
-// watch is in sync. It returns how long that took after the upstream had taken it.
+// everythingArrives writes one more resource and waits until it is seen and the
+// watch is in sync. It returns how long that took after the upstream had accepted
+// it.
 func (s *scene) everythingArrives(ctx context.Context) (time.Duration, error) {
 	limit := s.rig.recover() + s.patience
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -191,7 +192,7 @@ func (s *scene) everythingArrives(ctx context.Context) (time.Duration, error) {
 	return time.Since(taken), nil
 }
 
-// await looks again and again until what is awaited is so, or the limit is over.
+// await polls until so returns true, or the limit is over.
 func (s *scene) await(ctx context.Context, limit time.Duration, so func() bool) bool {
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
@@ -207,7 +208,7 @@ func (s *scene) await(ctx context.Context, limit time.Duration, so func() bool) 
 	return true
 }
 
-// state is what there is to say of the watch where something went wrong.
+// state describes the watch after something went wrong.
 func (s *scene) state() error {
 	up := s.watch.Upstream()
 	return fmt.Errorf("the watch: %v, %s; the upstream: %+v", s.watch.View().Position(""), s.watch.Status().Reason, up)

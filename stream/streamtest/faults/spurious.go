@@ -37,19 +37,19 @@ func (k *knowledge) add(txn transaction) {
 	}
 }
 
-// reading is a connection that is being looked at.
+// reading is a connection being checked.
 type reading struct {
 	*knowledge
 	state    streamtest.State // what the subscriber knows
-	vague    bool             // an id in the middle of something leaves open what it knows
+	vague    bool             // an id inside a snapshot or a catch-up leaves open what it knows
 	told     uint64           // up to this revision it knows everything
-	swept    uint64           // but for deletes without a revision, which it knows up to here
+	swept    uint64           // except deletes without a revision, which it knows up to here
 	joining  bool             // before the first end_of_snapshot
 	snapshot bool             // between reset and end_of_snapshot
 	epoch    string           // "" before the first
 }
 
-// spurious returns what is, in the sense of the package's comment.
+// spurious returns what is spurious, in the sense of the package's comment.
 func (k *knowledge) spurious(c *streamtest.Connection) (found []error) {
 	r := reading{knowledge: k, state: streamtest.State{}, joining: true}
 	if c.From != nil {
@@ -70,7 +70,7 @@ func (k *knowledge) spurious(c *streamtest.Connection) (found []error) {
 	return found
 }
 
-// epochAfter is the epoch of what is in a flush: that of the next id.
+// epochAfter is the epoch of the events in a flush: that of the next id.
 func epochAfter(c *streamtest.Connection, flush int) string {
 	for _, f := range c.Flushes[flush:] {
 		if f.Mark != nil {

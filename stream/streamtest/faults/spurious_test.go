@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// What the upstream was: a at 1 and 2, b from 3 to 4, c at 5; then, in another
+// The upstream's history: a at 1 and 2, b from 3 to 4, c at 5; then, in another
 // order, nothing but a at 9.
 func upstreamOfThree() *upstream {
 	u := newUpstream(&Rig{})

@@ -46,8 +46,8 @@ func subscribers(w *stream.Watch, h *streamtest.History, known *ids, prefix stri
 	return out
 }
 
-// run lives by the subscriber's habit until ctx ends. Then it comes once more
-// with its last id, and reads everything that there is.
+// run follows the subscriber's habit until ctx ends. Then it comes once more with
+// its last id, and reads everything.
 func (s *subscriber) run(ctx context.Context) {
 	s.habit(s, ctx)
 	s.hangUp()
@@ -61,8 +61,8 @@ func (s *subscriber) stay(ctx context.Context) {
 	s.conn.Run(ctx)
 }
 
-// comeAndGo is cut off after a while, often in the middle of a flush, and comes
-// back with its last id, or with any other that was ever sent.
+// comeAndGo is cut off after a while, often inside a flush, and comes back with its
+// last id, or with any other that was ever sent.
 func (s *subscriber) comeAndGo(ctx context.Context) {
 	for ctx.Err() == nil {
 		if rand.IntN(3) > 0 || !s.comeFromAnywhere() {
@@ -73,7 +73,7 @@ func (s *subscriber) comeAndGo(ctx context.Context) {
 	}
 }
 
-// dropIn knows nothing each time, and stays for a moment.
+// dropIn starts from nothing each time, and stays for a moment.
 func (s *subscriber) dropIn(ctx context.Context) {
 	for ctx.Err() == nil {
 		s.last, s.held = nil, nil
@@ -101,7 +101,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// readFor reads at once for a while, and every other time loses the rest of one
+// readFor reads at once for a while, and every second time loses the rest of one
 // more flush.
 func (s *subscriber) readFor(ctx context.Context, d time.Duration) {
 	if rand.IntN(2) > 0 {
@@ -131,8 +131,8 @@ func (s *subscriber) await(ctx context.Context, d time.Duration) {
 // comeBack connects with the last id and what is held.
 func (s *subscriber) comeBack() { s.dial(s.last, s.held, s.ahead) }
 
-// comeFromAnywhere connects with some id and what was held there; false: there
-// is none.
+// comeFromAnywhere connects with some id and the state held there; false if there is
+// none.
 func (s *subscriber) comeFromAnywhere() bool {
 	m := s.ids.any(s.prefix)
 	if m == nil {
@@ -149,7 +149,7 @@ func (s *subscriber) dial(from *streamtest.Mark, held streamtest.State, ahead ui
 	})
 }
 
-// hangUp closes the connection, if there is one, and keeps what it left.
+// hangUp closes the connection, if there is one, and keeps its state.
 func (s *subscriber) hangUp() {
 	if s.conn == nil {
 		return

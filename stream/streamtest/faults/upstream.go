@@ -16,8 +16,8 @@ import (
 // and created again often.
 const keys = 24
 
-// upstream writes to the upstream, and writes down what that made of it: the
-// truth. Safe for concurrent use.
+// upstream writes to the upstream, and records the resulting states: the truth. Safe
+// for concurrent use.
 type upstream struct {
 	// Static after construction.
 	rig    *Rig
@@ -30,12 +30,12 @@ type upstream struct {
 
 // order is one revision order of the upstream.
 type order struct {
-	epoch string // as it is served; "" as long as that is not known
+	epoch string // as it is served; "" while that is not known
 	txns  []transaction
 	state streamtest.State
 }
 
-// transaction is one write, or what a source that counts found changed together.
+// transaction is one write, or what a counting source found changed together.
 type transaction struct {
 	revision uint64
 	changes  []stream.Change
@@ -60,7 +60,7 @@ func newUpstream(r *Rig) *upstream {
 	return u
 }
 
-// run writes all the time until stop is closed. What is under way is finished.
+// run writes all the time until stop is closed. It finishes the write under way.
 func (u *upstream) run(ctx context.Context, stop <-chan struct{}) error {
 	for {
 		timer := time.NewTimer(5*time.Millisecond + rand.N(15*time.Millisecond))
@@ -92,7 +92,8 @@ func (u *upstream) write(ctx context.Context, stop <-chan struct{}) (stream.Reso
 	return u.put(ctx, stop, key)
 }
 
-// mark writes one resource more, and returns it: who has it has everything.
+// mark writes one more resource, and returns it: a subscriber that has it has
+// everything.
 func (u *upstream) mark(ctx context.Context) (stream.Resource, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -105,8 +106,8 @@ func (u *upstream) mark(ctx context.Context) (stream.Resource, error) {
 	return stream.Resource{}, ctx.Err()
 }
 
-// put is called with mu held. The zero resource: nobody knows whether it was
-// written, but what there is now is noted.
+// put is called with mu held. The zero resource means that it is unknown whether it
+// was written, but the current state is recorded.
 func (u *upstream) put(ctx context.Context, stop <-chan struct{}, key string) (stream.Resource, error) {
 	u.values++
 	r, err := u.rig.Put(ctx, key, u.rig.value(u.values))
@@ -127,8 +128,8 @@ func (u *upstream) note(revision uint64, c stream.Change) {
 	o.add(revision, c)
 }
 
-// reconcile finds out what became of a write that failed, once the upstream can
-// be asked again. Everything else must be as it was.
+// reconcile finds out the outcome of a failed write, once the upstream can be
+// queried again. Everything else must be as it was.
 func (u *upstream) reconcile(ctx context.Context, stop <-chan struct{}, key string, cause error) error {
 	for {
 		resources, revision, err := u.rig.List(ctx)
@@ -148,7 +149,7 @@ func (u *upstream) reconcile(ctx context.Context, stop <-chan struct{}, key stri
 	}
 }
 
-// compare takes over what became of a key, and wants the rest as it is noted.
+// compare records the outcome for one key, and requires the rest to be as recorded.
 func (u *upstream) compare(resources []stream.Resource, revision uint64, key string) error {
 	listed, one := stateOf(resources), stream.Resource{}
 	for _, r := range resources {
@@ -170,8 +171,8 @@ func (u *upstream) compare(resources []stream.Resource, revision uint64, key str
 	return nil
 }
 
-// check compares the upstream, asked directly, with what was written, and so does
-// it with what a source claims that counts.
+// check compares the upstream, queried directly, with what was written, and with
+// what a counting source claims.
 func (u *upstream) check(ctx context.Context) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -185,8 +186,8 @@ func (u *upstream) check(ctx context.Context) error {
 	return u.claims.hold(u.orders)
 }
 
-// wipe lets the upstream lose its content, with no write under way. Whatever it
-// then has, as after a backup was restored, is where the next order begins.
+// wipe makes the upstream lose its content, with no write under way. Whatever it
+// then has, as after restoring a backup, is where the next order begins.
 func (u *upstream) wipe(ctx context.Context, inject func() error) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -209,7 +210,7 @@ func (u *upstream) wipe(ctx context.Context, inject func() error) error {
 	return nil
 }
 
-// name says under which epoch the newest order is served.
+// name records the epoch under which the newest order is served.
 func (u *upstream) name(epoch string) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -223,7 +224,7 @@ func (u *upstream) name(epoch string) error {
 	return nil
 }
 
-// served are the orders that subscribers are told of.
+// served returns the orders that subscribers are told of.
 func (u *upstream) served() []*order {
 	if u.claims == nil {
 		return u.orders
