@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// fixture is one test of the conformance suite under way. want is what the
-// upstream holds, without revisions, which are its own affair.
+// fixture is one test of the conformance suite under way. want is what the upstream
+// holds, without revisions, which are up to the upstream.
 type fixture struct {
 	*Harness
 	t    *testing.T
@@ -98,8 +98,8 @@ func (r *run) wait() {
 	}
 }
 
-// await waits until the recorder shows what it must, and fails with what is
-// missing if Watch returns or the time is over before.
+// await waits until the recorder shows what it must. It fails with what is missing
+// if Watch returns or the time is over first.
 func (f *fixture) await(r *run, missing func() string) {
 	f.t.Helper()
 	timeout := time.NewTimer(ConformanceTimeout)
@@ -152,8 +152,8 @@ func valuesOf(s State) State {
 	return out
 }
 
-// mustEnd waits for Watch to return, with an error that fits: any where want
-// is nil, else one that is want.
+// mustEnd waits for Watch to return with a matching error: any if want is nil, else
+// one that is want.
 func (r *run) mustEnd(want error) {
 	r.t.Helper()
 	r.wait()

@@ -11,7 +11,7 @@ import (
 var errBrokeFresh = errors.New("broke Fresh: a subscriber can always tell in_sync from stale, within one heartbeat")
 
 // CheckFresh compares, at every moment, what a subscriber that reads at once
-// believes of the freshness of its watch with what was so one heartbeat before.
+// believes about the freshness of its watch with what was true one heartbeat before.
 func CheckFresh(h *History) error {
 	return h.each(errBrokeFresh, func(c *Connection) error {
 		freshness, ok := h.Freshness[c.Replica]
@@ -37,8 +37,8 @@ type period struct {
 	fresh    bool
 }
 
-// periods cuts the life of a connection by the freshness of the upstream. The
-// allowances are taken off at the beginning of each.
+// periods divides the life of a connection by the freshness of the upstream. The
+// allowances are deducted at the start of each.
 func (h *History) periods(freshness []Freshness, c *Connection) []period {
 	var out []period
 	now := Freshness{}
@@ -74,15 +74,15 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// believes checks what the subscriber was told up to the beginning of a period,
-// and what it was told from each moment to the next within it. What it is told
-// and untold at one moment, as catching_up by a reader that catches up at once,
-// is no belief.
+// believes checks what the subscriber was told up to the start of a period, and what
+// it was told from each moment to the next within it. A status that is revoked at
+// the same moment, as catching_up for a reader that catches up at once, does not
+// count.
 func (c *Connection) believes(p period) error {
 	if !c.Read.After(p.from) {
-		return nil // nobody looked any more
+		return nil // the subscriber no longer read
 	}
-	told := stream.Event{State: stream.InSync} // as long as nobody says otherwise
+	told := stream.Event{State: stream.InSync} // unless told otherwise
 	var last time.Time
 	for _, f := range c.Flushes {
 		if !p.to.IsZero() && !f.At.Before(p.to) {

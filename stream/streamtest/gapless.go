@@ -9,8 +9,8 @@ import (
 
 var errBrokeGapless = errors.New("broke Gapless: after end_of_snapshot no change is lost. For every key the newest value is delivered")
 
-// CheckGapless compares what a subscriber holds with what the upstream was:
-// where it is told that it has everything up to a revision, and at the end.
+// CheckGapless compares what a subscriber holds with the upstream's state: wherever
+// it is told that it has everything up to a revision, and at the end.
 func CheckGapless(h *History) error {
 	return h.each(errBrokeGapless, func(c *Connection) error {
 		if err := c.walk(func(s *step) error { return h.nothingLost(c, s) }); err != nil {
@@ -36,8 +36,8 @@ func (h *History) nothingLost(c *Connection, s *step) error {
 	return nil
 }
 
-// lost names a key whose newest value, or whose deletion, has not been
-// delivered: everything that differs but what is newer than the revision.
+// lost names a key whose newest value, or whose deletion, has not been delivered:
+// everything that differs, except what is newer than the revision.
 func (h *History) lost(c *Connection, s *step, revision uint64) string {
 	if s.epoch == "" {
 		return ""

@@ -10,9 +10,9 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// History is what an upstream was and what its subscribers were told: the
-// subject of the checkers. Connections are added by any goroutine; the rest is
-// set before, and read after, everything has come to rest.
+// History is what an upstream was and what its subscribers were told: the input of
+// the checkers. Any goroutine may add connections; the rest is set before the
+// history begins, and read after everything has come to rest.
 type History struct {
 	// Truth is what the upstream was.
 	Truth *Truth
@@ -21,13 +21,13 @@ type History struct {
 	Freshness map[string][]Freshness
 	// Heartbeat is how soon a subscriber must be able to tell.
 	Heartbeat time.Duration
-	// StaleAfter is how long a lost upstream need not be reported.
+	// StaleAfter is how long a lost upstream may go unreported.
 	StaleAfter time.Duration
-	// DeletesUnnumbered says that the upstream gives deletes no revision of their
-	// own, so that a replica cannot resume all the ids that it gave.
+	// DeletesUnnumbered means that the upstream gives deletes no revision of their
+	// own, so that a replica cannot resume all the ids that it issued.
 	DeletesUnnumbered bool
-	// Settled says that at the end every replica had all that the upstream
-	// has, and every connection that is still open had been read to its end.
+	// Settled means that at the end every replica had everything from the upstream,
+	// and every open connection had been read to its end.
 	Settled bool
 
 	mu          sync.Mutex
@@ -43,20 +43,21 @@ type Connection struct {
 	Client, Replica string
 	// Prefix narrows the watch.
 	Prefix string
-	// Slow says that the subscriber does not read at once.
+	// Slow means that the subscriber does not read at once.
 	Slow bool
 	// From is the id that the connection resumed from; nil: from nothing.
 	From *Mark
-	// Begin is what the subscriber held at the beginning: the state of From, or
-	// more where events came after the id, and it applies each at once.
+	// Begin is what the subscriber held at the start: the state of From, or more if
+	// events came after the id and it applies each at once.
 	Begin State
-	// Ahead is where the replica was that gave what came after the id: one that is
-	// not there yet cannot know of it.
+	// Ahead is where the replica was that sent what came after the id: one that is
+	// not there yet cannot know about it.
 	Ahead uint64
-	// Mixed says that what the replica serves, or gave the id, may have been made at
-	// two replicas, one after the other, in the middle of a snapshot or a catch-up.
+	// Mixed means that the state that the replica serves, or that the id is of, may
+	// have been made at two replicas, one after the other, inside a snapshot or a
+	// catch-up.
 	Mixed bool
-	// Opened and Closed are when; Closed is zero where it is still open.
+	// Opened and Closed are when; Closed is zero while it is open.
 	Opened, Closed time.Time
 	// Read is when the subscriber last looked for something to read.
 	Read time.Time
@@ -72,16 +73,16 @@ type Flush struct {
 	Order int
 	// At is when.
 	At time.Time
-	// Horizon and Head are those of the replica, just before.
+	// Horizon and Head are those of the replica just before.
 	Horizon, Head uint64
 	// Events are what was sent.
 	Events []stream.Event
 	// Mark is the id that was sent with the last event; nil: none was.
 	Mark *Mark
-	// Cut says that the connection broke in the middle of it.
+	// Cut means that the connection broke inside the flush.
 	Cut bool
 
-	versions []Version // of the upserts among Events, made when they are asked for
+	versions []Version // of the upserts among Events, computed on demand
 }
 
 // version returns what the i-th event, an upsert, brought.
@@ -95,7 +96,7 @@ func (f *Flush) version(i int) Version {
 	return f.versions[i]
 }
 
-// apply does to a state what the i-th event does.
+// apply applies the i-th event to a state.
 func (f *Flush) apply(s State, i int) {
 	s.apply(&f.Events[i], func(stream.Resource) Version { return f.version(i) })
 }
@@ -105,14 +106,14 @@ type Mark struct {
 	Position stream.Position
 	State    State
 
-	lead  lead // by what the subscriber may hold more than the id says
+	lead  lead // what the subscriber may hold beyond the id
 	mixed bool // of the connection
 }
 
-// Exact says whether the subscriber held just what the id says.
+// Exact reports whether the subscriber held exactly what the id says.
 func (m *Mark) Exact() bool { return len(m.lead) == 0 }
 
-// Connections returns the connections so far, in the order of their beginning.
+// Connections returns the connections so far, in the order of their start.
 func (h *History) Connections() []*Connection {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -149,8 +150,8 @@ var Checks = []struct {
 	{"Monotonic", CheckMonotonic},
 }
 
-// CheckAll returns what each checker says, and whether the recorder itself saw
-// something that cannot be.
+// CheckAll returns the errors of all checkers, and whatever impossible the recorder
+// itself saw.
 func CheckAll(h *History) error {
 	var errs []error
 	for _, c := range h.Connections() {
@@ -172,8 +173,7 @@ func (c *Connection) String() string {
 		c.Opened.UTC().Format("15:04:05.000"), from)
 }
 
-// Describe writes a connection down event by event, for the log of a test that
-// failed.
+// Describe describes a connection event by event, for the log of a failed test.
 func (c *Connection) Describe() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v\n", c)

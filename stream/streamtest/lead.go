@@ -10,23 +10,23 @@ import (
 // came after its last id, by key. It is empty for one that applies events when an id
 // comes, and drops those that have none when its connection ends.
 //
-// A replica that is behind knows nothing of them, and replays what comes before. So
-// until the replica has passed what the subscriber had received, each of these keys
-// may go back, but not to what is older than the id. And if the replica loses its
-// upstream before that and comes back by a snapshot, it never knows what was created
-// and deleted meanwhile, and the subscriber keeps it until the next reset.
+// A replica that is behind knows nothing about them, and replays what comes before.
+// So until the replica has passed what the subscriber had received, each of these
+// keys may go back, but not to anything older than the id. And if the replica loses
+// its upstream before that and recovers by a snapshot, it never learns what was
+// created and deleted meanwhile, and the subscriber keeps that until the next reset.
 //
-// Never changed, only replaced.
+// Never modified, only replaced.
 type lead map[string]ahead
 
 // ahead is one key of a lead.
 type ahead struct {
 	atID Version // the zero Version: nothing
-	upTo uint64  // where the replica was that gave what is beyond the id
+	upTo uint64  // where the replica was that sent what is beyond the id
 	hole uint64  // the greatest horizon that was told before upTo was passed; 0: none
 }
 
-// leadOf returns the lead of a subscriber that comes with an id and holds something.
+// leadOf returns the lead of a subscriber that comes with an id and a state.
 func leadOf(from *Mark, begin State, upTo uint64) lead {
 	if from == nil {
 		return nil
@@ -57,9 +57,8 @@ func (l lead) after(e *stream.Event) lead {
 	return l
 }
 
-// told is the lead once an event was received that may tell a horizon. One that is
-// told as the subscriber joins excuses nothing: the replica need not have taken the
-// id.
+// told is the lead after an event that may report a horizon. A horizon reported as
+// the subscriber joins excuses nothing: the replica need not have accepted the id.
 func (l lead) told(e *stream.Event, joins bool) lead {
 	horizon := horizonOf(e)
 	if horizon == 0 || joins || len(l) == 0 {
@@ -75,7 +74,7 @@ func (l lead) told(e *stream.Event, joins bool) lead {
 	return out
 }
 
-// passed is the lead once everything up to a revision has come.
+// passed is the lead once everything up to a revision has arrived.
 func (l lead) passed(revision uint64) lead {
 	out := l
 	for key, a := range l {
@@ -93,8 +92,8 @@ func (l lead) passed(revision uint64) lead {
 	return out
 }
 
-// allows says whether a subscriber may hold a version of a key, or nothing, at a
-// place where the upstream had another one. versions are all that the key was.
+// allows reports whether a subscriber may hold a version of a key, or nothing, at a
+// place where the upstream had another one. versions are all versions of the key.
 func (l lead) allows(key string, held Version, revision uint64, versions []Version) bool {
 	a, ok := l[key]
 	if !ok {
@@ -103,7 +102,7 @@ func (l lead) allows(key string, held Version, revision uint64, versions []Versi
 	if a.upTo > revision {
 		return a.notOlder(held, versions)
 	}
-	// Created and deleted within a hole of which the replica told.
+	// Created and deleted within a hole that the replica reported.
 	at := place(versions, 0, held)
 	if held.Revision == 0 || at < 0 {
 		return false
@@ -112,7 +111,7 @@ func (l lead) allows(key string, held Version, revision uint64, versions []Versi
 	return gone >= 0 && versions[gone].Revision <= a.hole
 }
 
-// notOlder says whether a version, or nothing, is not older than what was held at
+// notOlder reports whether a version, or nothing, is not older than what was held at
 // the id.
 func (a ahead) notOlder(held Version, versions []Version) bool {
 	floor := 0
@@ -125,5 +124,5 @@ func (a ahead) notOlder(held Version, versions []Version) bool {
 	return a.atID.Revision == 0 || deletion(versions, floor) >= 0
 }
 
-// horizonOf is what a bookmark says of positions that cannot be resumed.
+// horizonOf is what a bookmark says about positions that cannot be resumed.
 func horizonOf(e *stream.Event) uint64 { return e.Horizon }

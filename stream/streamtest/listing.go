@@ -8,10 +8,10 @@ import (
 )
 
 // listing is what an upstream in which resources vanish held at one moment, as it
-// answers to one who asks for the names of all keys. Never changed.
+// answers a request for the names of all keys. Never modified.
 type listing struct {
 	txns    int    // of its order
-	head    uint64 // when it was asked
+	head    uint64 // at the time of the request
 	present State
 }
 
@@ -20,13 +20,13 @@ func listed(txns []Transaction) *listing {
 	return &listing{txns: len(txns), head: last.Revision, present: last.After}
 }
 
-// known is what a source remembers of an upstream in which resources vanish, over
-// its connections too.
+// known is what a source remembers of an upstream in which resources vanish, across
+// connections.
 type known struct {
 	epoch    int // of Truth
 	at       uint64
 	keys     map[string]uint64 // their revisions
-	complete uint64            // nothing is known that vanished while the head was before it
+	complete uint64            // everything that vanished while the head was before it is known
 	swept    bool              // the newest listing was compared
 }
 
@@ -46,8 +46,8 @@ func (k known) clone() known {
 	return k
 }
 
-// compare resumes where resources vanish: what is newer, and what is gone by what
-// there is now, become visible together.
+// compare resumes where resources vanish: what is newer, and what is gone according
+// to the current keys, becomes visible together.
 func (s *session) compare(from int, shown []Transaction) error {
 	for _, txn := range shown[from:] {
 		if txn.Vanished {
@@ -64,8 +64,7 @@ func (s *session) compare(from int, shown []Transaction) error {
 	return s.sink.Status(stream.InSync, "")
 }
 
-// sweep compares the newest listing, once everything was sent that there was by
-// then.
+// sweep compares the newest listing, once everything that existed by then was sent.
 func (s *session) sweep() error {
 	l := s.polled
 	if l == nil || s.known.swept || s.known.epoch != s.epoch || s.sent < l.txns || s.replica.upstream.deletes != Vanishing {
@@ -91,8 +90,7 @@ func (s *session) remove(l *listing) error {
 
 func sortedKnown(keys map[string]uint64) []string { return slices.Sorted(maps.Keys(keys)) }
 
-// commit ends a transaction at a revision. What vanished before another one is
-// known.
+// commit ends a transaction at a revision. What vanished before complete is known.
 func (s *session) commit(revision, complete uint64) error {
 	if s.replica.upstream.deletes != Vanishing {
 		return s.sink.Commit(revision)

@@ -9,8 +9,8 @@ import (
 
 var errBrokeMonotonic = errors.New("broke Monotonic: after an upstream fail-over to a replica that is behind, the gateway waits or says stale; it does not go back in time, except by an explicit reset")
 
-// CheckMonotonic checks that revisions of ids, bookmarks and end_of_snapshot
-// never fall, from the id that a connection came with to its end, but by reset.
+// CheckMonotonic checks that revisions of ids, bookmarks and end_of_snapshot never
+// fall, from the id that a connection came with to its end, except by reset.
 func CheckMonotonic(h *History) error {
 	return h.each(errBrokeMonotonic, func(c *Connection) error {
 		m := monotony{}
@@ -21,7 +21,7 @@ func CheckMonotonic(h *History) error {
 	})
 }
 
-// monotony is how far a subscriber is.
+// monotony is how far a subscriber has come.
 type monotony struct {
 	epoch string
 	asOf  uint64

@@ -44,9 +44,8 @@ type keyOrder struct {
 	at    map[string]int // one more than the index of the version last delivered
 }
 
-// held is the version that the subscriber came with, which must not go back: that
-// at its id, if it holds something beyond that of which the replica did not know
-// yet.
+// held is the version that the subscriber came with, which must not go back: the one
+// at its id, if it holds something newer that the replica did not know yet.
 func (o *keyOrder) held(s *step, key string) (Version, bool) {
 	v, ok := o.begin[key]
 	if a, leads := s.lead[key]; leads && a.upTo > s.asOf {
@@ -110,18 +109,18 @@ func deletion(versions []Version, from int) int {
 // flushOrder follows revisions: rising all the way, or, in a snapshot or a
 // catch-up, first deletes and then upserts that rise.
 type flushOrder struct {
-	revision uint64 // of the change before
-	upserts  uint64 // of the upsert before
+	revision uint64 // of the previous change
+	upserts  uint64 // of the previous upsert
 	mixed    bool   // a delete came after an upsert
-	falling  bool   // a change was older than the one before
+	falling  bool   // a change was older than the previous one
 }
 
 func (o *flushOrder) check(s *step) error {
 	r := s.event.Resource.Revision
 	if s.event.Type == stream.Delete {
 		o.mixed = o.mixed || o.upserts > 0
-		// A delete without a revision of its own stands where it happened, and
-		// says where the resource last changed.
+		// A delete without a revision of its own is placed where it happened, and
+		// shows where the resource last changed.
 		o.revision = max(o.revision, r)
 	} else {
 		if r < o.upserts {

@@ -14,9 +14,9 @@ import (
 // ErrCut is what Watch returns when the test cuts the connection.
 var ErrCut = errors.New("connection cut by the test")
 
-// Replica is an endpoint of an [Upstream], and the source that follows it. It
-// shows the upstream as of some transaction, and has the faults that it was
-// told to have. All methods are safe for concurrent use.
+// Replica is an endpoint of an [Upstream], and the source that follows it. It shows
+// the upstream as of some transaction, with the faults that it was told to have. All
+// methods are safe for concurrent use.
 type Replica struct {
 	upstream *Upstream // static after construction
 
@@ -35,7 +35,7 @@ type Replica struct {
 	up      bool            // a Watch call is being served, and its snapshot is over
 	fresh   []Freshness
 	foreign bool     // the next connection is to something else
-	polled  *listing // what the newest look at what is there has shown; nil: none
+	polled  *listing // the result of the newest Poll; nil: none
 	known   known
 }
 
@@ -46,8 +46,7 @@ type Freshness struct {
 	Fresh bool
 }
 
-// Catch shows n more transactions of the order that the endpoint is in; all if n
-// is negative.
+// Catch shows n more transactions of the endpoint's order; all if n is negative.
 func (r *Replica) Catch(n int) {
 	r.change(func() {
 		_, txns := r.upstream.truth.read(r.epoch, 0, int(^uint(0)>>1))
@@ -75,8 +74,8 @@ func (r *Replica) FallBack(n int) {
 	})
 }
 
-// Move takes the endpoint over to the newest revision order, if it is not there,
-// and cuts the connection. It shows the first transaction of it.
+// Move takes the endpoint to the newest revision order, if it is not there, and cuts
+// the connection. It shows the first transaction of that order.
 func (r *Replica) Move() {
 	r.change(func() {
 		if epoch, _ := r.upstream.truth.end(); epoch != r.epoch {
@@ -89,8 +88,8 @@ func (r *Replica) Move() {
 // Disconnect cuts the connection: Watch returns err, which may be nil.
 func (r *Replica) Disconnect(err error) { r.change(func() { r.killLocked(err) }) }
 
-// Refuse makes connections fail with err from now on, the one that is there
-// included. Nil: they succeed again.
+// Refuse makes connections fail with err from now on, including the current one.
+// Nil: they succeed again.
 func (r *Replica) Refuse(err error) {
 	r.change(func() {
 		r.refuse = err
@@ -107,8 +106,8 @@ func (r *Replica) CutSnapshot(n int) { r.change(func() { r.cut = n }) }
 // shown now.
 func (r *Replica) Compact() { r.change(func() { r.history = r.shown }) }
 
-// Foreign makes the next connection one to another upstream, as a load balancer does
-// that is not set up well: its snapshot, of an order of its own, cannot be read.
+// Foreign makes the next connection one to another upstream, as a misconfigured load
+// balancer does: its snapshot, of an order of its own, cannot be read.
 func (r *Replica) Foreign() {
 	r.change(func() {
 		r.foreign = true
@@ -116,11 +115,11 @@ func (r *Replica) Foreign() {
 	})
 }
 
-// Forget makes the endpoint one that never resumes.
+// Forget makes the endpoint never resume.
 func (r *Replica) Forget() { r.change(func() { r.forget = true }) }
 
-// Poll looks at what is there. A source that follows learns what has vanished as
-// soon as it was sent everything that there was by then.
+// Poll lists the current keys. A source that follows learns what has vanished as
+// soon as it was sent everything that existed by then.
 func (r *Replica) Poll() {
 	r.change(func() {
 		_, txns := r.upstream.truth.read(r.epoch, 0, int(^uint(0)>>1))
@@ -128,7 +127,7 @@ func (r *Replica) Poll() {
 	})
 }
 
-// Say passes on what the upstream says of its own freshness.
+// Say passes on what the upstream reports of its own freshness.
 func (r *Replica) Say(state stream.State, reason string) {
 	r.change(func() { r.says = append(r.says, stream.Status{State: state, Reason: reason}) })
 }
@@ -140,7 +139,7 @@ func (r *Replica) Watches() []stream.Resume {
 	return slices.Clone(r.watches)
 }
 
-// Up says whether a source is connected and has been given its snapshot.
+// Up reports whether a source is connected and has been given its snapshot.
 func (r *Replica) Up() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -205,8 +204,8 @@ func (r *Replica) setUp(up bool) {
 	r.noteFreshness(stream.InSync)
 }
 
-// noteFreshness writes down a change, where it is one. said is what the upstream
-// says of itself.
+// noteFreshness records a change, if it is one. said is what the upstream reports of
+// itself.
 func (r *Replica) noteFreshness(said stream.State) {
 	fresh := r.up && said == stream.InSync
 	if last := len(r.fresh) - 1; fresh != (last >= 0 && r.fresh[last].Fresh) {
@@ -220,7 +219,7 @@ type session struct {
 	sink    stream.Sink
 
 	epoch, sent int // of Truth: what the source was told
-	kills, said int // how many of the replica's were there before or are seen
+	kills, said int // how many of the replica's existed before or are seen
 	polled      *listing
 	known       known
 	more        <-chan struct{}
@@ -228,8 +227,8 @@ type session struct {
 	killErr     error
 }
 
-// open connects, and returns how the session begins: by what is newer than
-// resume where the endpoint can, else by a snapshot.
+// open connects, and returns how the session begins: with what is newer than resume
+// if the endpoint can, else with a snapshot.
 func (s *session) open(resume stream.Resume) (begin func() error, err error) {
 	r := s.replica
 	truth := r.upstream.truth
@@ -263,8 +262,8 @@ func (s *session) open(resume stream.Resume) (begin func() error, err error) {
 	return func() error { return s.snapshot(name, head, len(shown), cut) }, nil
 }
 
-// resume sends what is newer, and deletes without a revision of their own that
-// share the one to resume from once more, and says that it has caught up.
+// resume sends what is newer, resends deletes without a revision of their own that
+// share the one to resume from, and reports that it has caught up.
 func (s *session) resume(from int, shown []Transaction) error {
 	for from > 1 && shown[from-1].Revision == shown[from-2].Revision {
 		from--
@@ -369,7 +368,7 @@ func (s *session) news() ([]Transaction, []stream.Status) {
 
 func (s *session) send(txn Transaction) error {
 	if txn.Vanished {
-		return nil // nobody is told
+		return nil // no one is told
 	}
 	if err := s.stage(txn); err != nil {
 		return err

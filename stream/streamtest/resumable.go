@@ -9,9 +9,9 @@ import (
 
 var errBrokeResumable = errors.New("broke Resumable: reconnecting with any id ever received, also in mid-snapshot or mid-catch-up, to this or to another replica, also to one that is behind, gives the same final state as never having disconnected: by the changes alone where the history reaches back, else by reset and a full snapshot. Never a silent gap")
 
-// CheckResumable checks, for each connection that came with an id, that it got
-// the changes alone where the replica could, that a reset says the truth of why,
-// and that the state is right once it is told that it caught up.
+// CheckResumable checks, for each connection that came with an id, that it got only
+// the changes where the replica could, that a reset gives the true reason, and that
+// the state is right once it is told that it has caught up.
 func CheckResumable(h *History) error {
 	given := h.given()
 	return h.each(errBrokeResumable, func(c *Connection) error {
@@ -47,8 +47,8 @@ func (h *History) caughtUp(c *Connection, s *step) error {
 	return nil
 }
 
-// given is, for each replica, when it first gave out the place that a plain id
-// or the T of a partial one names.
+// given is, for each replica, when it first issued the place that a plain id or the
+// T of a partial one names.
 type given map[givenPlace]int
 
 type givenPlace struct {
@@ -72,7 +72,7 @@ func (h *History) given() given {
 	return out
 }
 
-// remembered says whether the replica gave out the id itself, and has history
+// remembered reports whether the replica issued the id itself, and has history
 // since.
 func (g given) remembered(c *Connection, s *step) bool {
 	from := c.From.Position

@@ -9,13 +9,13 @@ import (
 
 var errBrokeResynchronising = errors.New("broke Resynchronising: when the upstream connection is lost and found again, subscribers see only what really changed meanwhile, deletions included. They never see a half-loaded state")
 
-// CheckResynchronising demands of each change that a live subscriber is sent
-// that it changes something, and of each delete that the upstream really
-// deleted. A half-loaded snapshot would show as deletes of what is there.
+// CheckResynchronising checks that each change sent to a live subscriber changes
+// something, and that for each delete the upstream really deleted. A half-loaded
+// snapshot would show as deletes of existing resources.
 //
-// What was created and deleted during an outage may be known by its delete alone,
-// where the upstream remembers no more. That delete is sent: a subscriber that
-// comes from another replica may hold what is deleted.
+// What was created and deleted during an outage may be known by its delete alone, if
+// the upstream remembers nothing else. That delete is sent: a subscriber that comes
+// from another replica may hold what is deleted.
 func CheckResynchronising(h *History) error {
 	return h.each(errBrokeResynchronising, func(c *Connection) error {
 		exact, told := h.cameExact(c), c.toldAtFirst()
@@ -38,10 +38,10 @@ func CheckResynchronising(h *History) error {
 	})
 }
 
-// cameExact says whether what a subscriber came with is just what its id says. It
-// is not where it was cut off after the id, nor where deletes without a revision
-// of their own leave open whether they are behind the id or before it: then a
-// replica that lags repeats what the subscriber has.
+// cameExact reports whether a subscriber came with exactly what its id says. It did
+// not if it was cut off after the id, or if deletes without a revision of their own
+// may be before or after the id: then a lagging replica repeats what the subscriber
+// has.
 func (h *History) cameExact(c *Connection) bool {
 	if c.From == nil {
 		return true
@@ -59,8 +59,8 @@ func (c *Connection) toldAtFirst() uint64 {
 	return c.From.Position.AsOf
 }
 
-// completeTo is the revision up to which a subscriber has everything after an id
-// or an event; 0 if it says nothing of that.
+// completeTo is the revision up to which a subscriber has everything after an id or
+// an event; 0 if that says nothing about it.
 func (s *step) completeTo() uint64 {
 	switch {
 	case s.mark != nil && !s.mark.Position.Partial():
@@ -71,10 +71,10 @@ func (s *step) completeTo() uint64 {
 	return 0
 }
 
-// deletedSince says whether an event is a delete that the upstream made after a
-// revision. What a snapshot did not have any more was deleted at the latest there;
-// a delete without a revision of its own may share the revision, and shows another;
-// and what vanishes each replica finds by itself, whatever others knew.
+// deletedSince reports whether an event is a delete that the upstream made after a
+// revision. What a snapshot no longer had was deleted there at the latest. A delete
+// without a revision of its own may share the revision, and shows another. What
+// vanishes each replica finds by itself, whatever others knew.
 func (h *History) deletedSince(revision uint64, s *step) bool {
 	r := s.event.Resource
 	if s.event.Type != stream.Delete {
@@ -113,7 +113,7 @@ func (h *History) reallyDeleted(s *step) error {
 	}
 	versions := h.Truth.Versions(s.epoch, s.event.Resource.Key)
 	if a, leads := s.lead[s.event.Resource.Key]; leads && a.upTo > s.asOf && a.notOlder(Version{}, versions) {
-		return nil // the replica knows nothing of what is held
+		return nil // the replica knows nothing about what is held
 	}
 	if at := place(versions, 0, held); at < 0 || deletion(versions, at) < 0 {
 		return fmt.Errorf("%q is deleted, and upstream it never was", s.event.Resource.Key)

@@ -33,7 +33,7 @@ func Commit(revision uint64) Step {
 	return func(_ context.Context, sink stream.Sink) error { return sink.Commit(revision) }
 }
 
-// Status passes on what the upstream says of its own freshness.
+// Status passes on what the upstream reports of its own freshness.
 func Status(state stream.State, reason string) Step {
 	return func(_ context.Context, sink stream.Sink) error { return sink.Status(state, reason) }
 }
@@ -50,8 +50,8 @@ func Await(c <-chan struct{}) Step {
 	}
 }
 
-// Hang waits for the end of the Watch call, as an upstream does that has
-// nothing to say.
+// Hang waits for the end of the Watch call, like an upstream that has nothing to
+// send.
 func Hang() Step { return Await(nil) }
 
 // Fail ends the Watch call with err.
@@ -60,8 +60,8 @@ func Fail(err error) Step {
 }
 
 // Scripted is a source that plays one list of steps for each Watch call. A call
-// whose list is over returns nil, as an upstream does that ends in an orderly
-// way; a call for which there is no list hangs. Safe for concurrent use.
+// whose list is over returns nil, like an upstream that ends in an orderly way; a
+// call for which there is no list hangs. Safe for concurrent use.
 type Scripted struct {
 	mu      sync.Mutex
 	scripts [][]Step

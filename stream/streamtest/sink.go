@@ -9,9 +9,9 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// SinkRecorder is a [stream.Sink] that keeps what a source says: the committed
-// state, how many snapshots and commits there were, and each breach of the
-// contract of Sink. For tests of a source without ingest and log.
+// SinkRecorder is a [stream.Sink] that records what a source sends: the committed
+// state, how many snapshots and commits there were, and each breach of the contract
+// of Sink. For tests of a source without ingest and log.
 //
 // The source calls the Sink methods; any goroutine may call the others.
 type SinkRecorder struct {
@@ -45,14 +45,14 @@ type CommitRecord struct {
 	Snapshot bool  // it ended a snapshot
 }
 
-// witness remembers the bytes that a source handed over.
+// witness records the bytes that a source handed over.
 type witness struct {
 	resource stream.Resource
 	copy     string
 }
 
-// NewSinkRecorder returns a recorder for one Watch call. resume is what Watch
-// is given, and state what stood at that place.
+// NewSinkRecorder returns a recorder for one Watch call. resume is what Watch is
+// given, and state the state at that place.
 func NewSinkRecorder(resume stream.Resume, state State) *SinkRecorder {
 	return &SinkRecorder{
 		changed:   make(chan struct{}),
@@ -164,7 +164,7 @@ func (r *SinkRecorder) Fail(err error) {
 	r.fail = err
 }
 
-// End says that Watch has returned: a call from now on is a breach.
+// End records that Watch has returned: a call from now on is a breach.
 func (r *SinkRecorder) End() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -207,8 +207,9 @@ func (r *SinkRecorder) Commits() []CommitRecord {
 	return append([]CommitRecord(nil), r.commits...)
 }
 
-// CaughtUp returns what was committed when the source said first that it had caught
-// up: with a snapshot, or with InSync where it goes on without one; false: it did not.
+// CaughtUp returns what was committed when the source first reported that it had
+// caught up: with a snapshot, or with InSync if it continues without one. It returns
+// false if it did not.
 func (r *SinkRecorder) CaughtUp() (CommitRecord, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -218,15 +219,15 @@ func (r *SinkRecorder) CaughtUp() (CommitRecord, bool) {
 	return *r.caughtUp, true
 }
 
-// Statuses returns what the source said of the upstream's freshness.
+// Statuses returns what the source reported of the upstream's freshness.
 func (r *SinkRecorder) Statuses() []stream.Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]stream.Status(nil), r.status...)
 }
 
-// Err returns every breach of the contract so far, values that were changed
-// after they were handed over included; nil if there was none.
+// Err returns every breach of the contract so far, including values modified after
+// they were handed over; nil if there was none.
 func (r *SinkRecorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

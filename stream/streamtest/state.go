@@ -22,7 +22,7 @@ const longValue = 64
 
 var valueSeed = maphash.MakeSeed()
 
-// valueText is what stands in a Version for a value.
+// valueText is what a Version holds for a value.
 func valueText[T string | []byte](value T) string {
 	if len(value) <= longValue {
 		return string(value)
@@ -36,8 +36,8 @@ func valueText[T string | []byte](value T) string {
 // State is a collection, by key.
 type State map[string]Version
 
-// Apply does what a client of four lines does: reset clears, upsert puts,
-// delete removes, everything else leaves the state as it is.
+// Apply does what a four-line client does: reset clears, upsert puts, delete
+// removes, everything else leaves the state as it is.
 func (s State) Apply(e stream.Event) { s.apply(&e, versionOf) }
 
 func (s State) apply(e *stream.Event, version func(stream.Resource) Version) {
@@ -72,8 +72,8 @@ func (s State) Narrow(prefix string) State {
 	return out
 }
 
-// Diff says in words how s differs from want, at most five keys; empty if it
-// does not.
+// Diff describes how s differs from want, with at most five keys; empty if it does
+// not.
 func (s State) Diff(want State) string {
 	if s.equal(want) {
 		return "" // nearly always, and much faster

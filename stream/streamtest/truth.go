@@ -17,11 +17,12 @@ type Truth struct {
 	traceless bool
 }
 
-// epoch is one revision order. The states are immutable once they are there.
+// epoch is one revision order. Its states are immutable once added.
 type epoch struct {
 	name string // as the source says it
 	// again: an earlier order had this name, as after a restore that the upstream
-	// does not tell. Who serves it as its own order gives it a name of its own.
+	// does not report. A gateway that serves it as an order of its own gives it its
+	// own name.
 	again bool
 	txns  []Transaction
 	keys  map[string][]Version // what each was, in order; append only
@@ -29,15 +30,15 @@ type epoch struct {
 
 // Transaction is what an upstream changed at one revision.
 type Transaction struct {
-	// Revision is that of its upserts and, where the upstream gives them one,
-	// of its deletes. The same as that of the transaction before where it
-	// holds nothing but deletes without a revision of their own.
+	// Revision is that of its upserts and, where the upstream gives them one, of its
+	// deletes. It is that of the previous transaction if the transaction holds only
+	// deletes without a revision of their own.
 	Revision uint64
 	Changes  []stream.Change
-	// After is the whole state that it left. Not to be changed.
+	// After is the whole state that it left. It must not be modified.
 	After State
-	// Vanished says that the changes are deletes that stand in no order: every
-	// replica finds them by itself, sooner or later.
+	// Vanished means that the changes are unordered deletes: every replica finds
+	// them by itself, sooner or later.
 	Vanished bool
 
 	resources map[string]stream.Resource // After, with the values in full
@@ -51,9 +52,9 @@ func NewTruth(epoch string, revision uint64) *Truth {
 	return t
 }
 
-// begin begins another revision order where a transaction ended, as a restore
-// does. The name may be the one of an earlier order: a broken promise that must
-// be survived.
+// begin starts another revision order where a transaction ended, as a restore does.
+// The name may be the one of an earlier order: a broken promise that must be
+// survived.
 func (t *Truth) begin(name string, backup Transaction) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,20 +76,20 @@ func newEpoch(name string, txns []Transaction) *epoch {
 	return e
 }
 
-// Begin begins another revision order, empty at a revision, as an upstream does
-// that lost everything.
+// Begin starts another revision order, empty at a revision, like an upstream that
+// lost everything.
 func (t *Truth) Begin(epoch string, revision uint64) {
 	t.begin(epoch, Transaction{Revision: revision})
 }
 
-// Append adds a transaction to the newest revision order. Each key may stand in
-// it once.
+// Append adds a transaction to the newest revision order. Each key may be in it
+// once.
 func (t *Truth) Append(revision uint64, changes ...stream.Change) {
 	t.add(Transaction{Revision: revision, Changes: changes})
 }
 
-// Vanish adds deletes that have no revision and stand in no order: every replica
-// finds them by itself. See [Transaction.Vanished].
+// Vanish adds unordered deletes without a revision: every replica finds them by
+// itself. See [Transaction.Vanished].
 func (t *Truth) Vanish(keys ...string) {
 	_, last := t.Newest()
 	txn := Transaction{Revision: last.Revision, Vanished: true}
@@ -122,7 +123,7 @@ func (t *Truth) add(txn Transaction) {
 	e.note(txn)
 }
 
-// Now returns what the truth is, which no longer changes: a history is not to be
+// Now returns a copy of the truth that no longer changes: a history must not be
 // compared with one that forgets meanwhile.
 func (t *Truth) Now() *Truth {
 	t.mu.Lock()
@@ -135,9 +136,9 @@ func (t *Truth) Now() *Truth {
 	return now
 }
 
-// Keep forgets all but the newest n transactions, so that a long run can go on:
-// what is older can no longer be checked. Revision orders of which nothing is left
-// are forgotten as a whole, but for the newest.
+// Keep forgets all but the newest n transactions, so that a long run can go on: what
+// is older can no longer be checked. Revision orders of which nothing is left are
+// forgotten as a whole, except the newest.
 func (t *Truth) Keep(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -155,8 +156,9 @@ func (t *Truth) Keep(n int) {
 	}
 }
 
-// Traceless says that a list of the upstream has no revision but those of what is
-// in it: a state from which the newest was deleted looks like an earlier one.
+// Traceless declares that a list of the upstream has no revisions except those of
+// its resources: a state from which the newest was deleted looks like an earlier
+// one.
 func (t *Truth) Traceless() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -183,8 +185,8 @@ func (t *Truth) At(served string, revision uint64) []State {
 	return out
 }
 
-// Versions returns everything that a key was, in order, in the orders that are
-// served by a name. A deletion is a Version without a value. Not to be changed.
+// Versions returns all versions of a key, in order, in the orders served under a
+// name. A deletion is a Version without a value. The result must not be modified.
 func (t *Truth) Versions(served, key string) []Version {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -199,9 +201,8 @@ func (t *Truth) Versions(served, key string) []Version {
 	return out
 }
 
-// Changes returns how many changes lie between two revisions of an epoch, the
-// first excluded and the second included; of several orders with one name, the
-// most.
+// Changes returns how many changes are between two revisions of an epoch, the first
+// excluded and the second included; of several orders with one name, the most.
 func (t *Truth) Changes(served string, after, upTo uint64) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -218,10 +219,10 @@ func (t *Truth) Changes(served string, after, upTo uint64) int {
 	return most
 }
 
-// named returns the orders that may be meant by an epoch in a position: the
-// name, for the first order that had it, or the name with what the gateway adds
-// when an upstream went back without a new name, for any of them; and both with
-// what is added for the part of a watch that a prefix narrows it to.
+// named returns the orders that may be meant by an epoch in a position: the name,
+// for the first order that had it, or the name with what the gateway adds when an
+// upstream went back without a new name, for any of them; and both with the suffix
+// for a watch narrowed to a prefix.
 func (t *Truth) named(served string) []*epoch {
 	return slices.DeleteFunc(slices.Clone(t.epochs), func(e *epoch) bool {
 		return !e.servedAs(served)

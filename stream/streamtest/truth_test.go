@@ -9,7 +9,7 @@ import (
 )
 
 // A truth that forgets answers as before for what it still has, and not at all for
-// what it has not.
+// the rest.
 func TestTruthKeepsTheNewest(t *testing.T) {
 	whole, kept := handTruth(), handTruth()
 	kept.Keep(3) // 4, 5 and 6
@@ -45,7 +45,7 @@ func TestTruthForgetsOrders(t *testing.T) {
 	}
 }
 
-// TestTruthNow stays what it is, whatever is forgotten and added.
+// TestTruthNow stays the same, whatever is forgotten and added.
 func TestTruthNow(t *testing.T) {
 	truth, want := handTruth(), handTruth()
 	now := truth.Now()

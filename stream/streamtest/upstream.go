@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// DeleteRevisions says what revision an upstream gives a delete.
+// DeleteRevisions is the kind of revision that an upstream gives a delete.
 type DeleteRevisions uint8
 
 // The ways of upstreams.
@@ -22,7 +22,7 @@ const (
 	LastSeen
 	// Vanishing: a delete has the revision of its transaction, but resources may
 	// vanish as well, without a trace in the upstream's order. Each endpoint finds
-	// them by a look at what is there; see [Upstream.Vanish] and [Replica.Poll]
+	// them by listing the current keys; see [Upstream.Vanish] and [Replica.Poll]
 	// (NATS).
 	Vanishing
 )
@@ -67,9 +67,9 @@ func (u *Upstream) Oldest() uint64 {
 	return txns[0].Revision
 }
 
-// Commit makes one transaction, and returns its revision: step after the one
-// before, unless it holds only deletes and deletes have no revision. A delete
-// of what is not there is left out. Each key may stand in it once.
+// Commit makes one transaction, and returns its revision: step after the previous
+// one, unless it holds only deletes and deletes have no revision. A delete of a key
+// that does not exist is left out. Each key may be in it once.
 func (u *Upstream) Commit(step uint64, writes ...Write) uint64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -108,7 +108,7 @@ func (u *Upstream) change(w Write, revision uint64, before State) (stream.Change
 	return stream.Change{Resource: r, Deleted: true}, ok
 }
 
-// Vanish lets resources go that are there, and returns how many were.
+// Vanish makes existing resources vanish, and returns how many did.
 func (u *Upstream) Vanish(keys ...string) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -128,9 +128,9 @@ func (u *Upstream) named(epoch string) string {
 	return stream.UnnumberedEpoch + epoch
 }
 
-// Restore takes the upstream back to a backup: the state as it was at a
-// revision of the newest order, or at its oldest, in an order of that name that
-// goes on from there. Replicas go over to it by [Replica.Move].
+// Restore takes the upstream back to a backup: the state as it was at a revision of
+// the newest order, or at its oldest, in an order of that name that continues from
+// there. Replicas switch to it by [Replica.Move].
 func (u *Upstream) Restore(epoch string, revision uint64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -139,8 +139,8 @@ func (u *Upstream) Restore(epoch string, revision uint64) {
 	u.truth.begin(u.named(epoch), txns[len(txns)-1])
 }
 
-// Replica returns a source that follows the upstream through an endpoint of its
-// own, which shows everything that there is now and what [Replica.Catch] adds.
+// Replica returns a source that follows the upstream through an endpoint of its own,
+// which shows everything that exists now and what [Replica.Catch] adds.
 func (u *Upstream) Replica() *Replica {
 	r := &Replica{upstream: u, changed: make(chan struct{}), cut: -1}
 	r.epoch, r.shown = u.truth.end()
@@ -171,5 +171,5 @@ func (t *Truth) find(epoch int, revision uint64) int {
 	return t.epochs[epoch].count(revision)
 }
 
-// ValueOf returns JSON text that is another one for each n.
+// ValueOf returns JSON text that is different for each n.
 func ValueOf(n int) string { return fmt.Sprintf(`{"n":%d}`, n) }

@@ -7,7 +7,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// phase is where in a connection an event stands.
+// phase is where in a connection an event is.
 type phase uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 	lagging
 )
 
-// step is one event of a connection, or one id, and what is known there.
+// step is one event or one id of a connection, and what is known there.
 type step struct {
 	flush *Flush
 	index int           // of the event in its flush
@@ -32,33 +32,33 @@ type step struct {
 	mark  *Mark         // set for an id
 	last  bool          // the last event of its flush
 
-	// epoch is the revision order that the event belongs to; "" where the
-	// connection ended before an id told.
+	// epoch is the revision order that the event belongs to; "" if the connection
+	// ended before an id showed it.
 	epoch string
 	// phase is the one that the event is part of; for an event that begins or
 	// ends a phase, the phase that it begins or ends.
 	phase phase
-	// before is what the subscriber held before the event. Not to be kept.
+	// before is what the subscriber held before the event. It must not be kept.
 	before State
 	// lead is what the subscriber holds beyond its id.
 	lead lead
-	// asOf is how far the replica was when it made what the event is part of: where
-	// a snapshot, a resume or a catch-up began, else what the subscriber was told of.
+	// asOf is how far the replica was when it made what the event is part of: where a
+	// snapshot, a resume or a catch-up began, else what the subscriber was told.
 	asOf uint64
-	// seen is the last id, or the one that the connection came with, that does not
-	// stand in the middle of something; nil: none since the last reset.
+	// seen is the last id, or the one that the connection came with, that is not
+	// partial; nil: none since the last reset.
 	seen *stream.Position
-	// renewed says that the snapshot, the resume or the catch-up was too slow for
-	// the state that it began with, and went on with a newer one: a status
-	// (catching_up) stood within it.
+	// renewed means that the snapshot, the resume or the catch-up was too slow for
+	// the state that it began with, and continued with a newer one: it contained a
+	// status (catching_up).
 	renewed bool
 }
 
 // version is what an upsert brought.
 func (s *step) version() Version { return s.flush.version(s.index) }
 
-// walk calls f for each event and id of a connection in order, until f returns
-// an error, and says where that was.
+// walk calls f for each event and id of a connection in order, until f returns an
+// error, to which it adds where that was.
 func (c *Connection) walk(f func(*step) error) error {
 	w := newWalker(c)
 	for i := range c.Flushes {
@@ -175,9 +175,9 @@ func nextPhase(p phase, e *stream.Event) phase {
 	return p
 }
 
-// epochAt is the epoch of what is in flush i: that of the next id, since a new
-// epoch begins with a reset, and an id follows. Where the connection ended before
-// that, it is the epoch from before, unless there was a reset.
+// epochAt is the epoch of the events in flush i: that of the next id, since a new
+// epoch begins with a reset, and an id follows. If the connection ended before that,
+// it is the previous epoch, unless there was a reset.
 func (w *walker) epochAt(i int) string {
 	flushes := w.connection.Flushes
 	for _, f := range flushes[i:] {
@@ -210,8 +210,8 @@ func (h *History) each(guarantee error, check func(*Connection) error) error {
 	return nil
 }
 
-// differs says how what the subscriber holds differs from what the upstream was
-// at a revision; empty if it does not, or if the epoch is unknown.
+// differs describes how the subscriber's state differs from the upstream's at a
+// revision; empty if it does not, or if the epoch is unknown.
 func (h *History) differs(c *Connection, s *step, revision uint64) string {
 	if s.epoch == "" {
 		return ""
@@ -232,7 +232,7 @@ func (h *History) claimed(c *Connection, s *step, revision uint64) []claimed {
 	return h.claimedAt(c, s, revision, s.swept(revision))
 }
 
-// claimedAt is claimed where it is known how far deletes are complete.
+// claimedAt is claimed for a known revision up to which deletes are complete.
 func (h *History) claimedAt(c *Connection, s *step, revision, swept uint64) []claimed {
 	out := h.Truth.claimed(claim{epoch: s.epoch, revision: revision, swept: swept, mixed: c.mixed()})
 	for i := range out {
@@ -241,8 +241,8 @@ func (h *History) claimedAt(c *Connection, s *step, revision, swept uint64) []cl
 	return out
 }
 
-// wanted is a state that is claimed, with what is left open, or is beyond the id,
-// as the subscriber holds it.
+// wanted is a claimed state, with what it leaves open, or what is beyond the id, as
+// the subscriber holds it.
 func (h *History) wanted(s *step, c claimed, revision uint64) State {
 	want, copied := c.toward(s.before), false
 	for key := range s.lead {
@@ -260,9 +260,9 @@ func (h *History) wanted(s *step, c claimed, revision uint64) State {
 	return want
 }
 
-// swept is the revision up to which deletes are complete that stand in no order, as
-// the id says that stands with the event, or the one before it where changes come in
-// between; 0 if there is none for the revision.
+// swept is the revision up to which unordered deletes are complete, according to the
+// id on the event, or the previous one if changes come in between; 0 if there is
+// none for the revision.
 func (s *step) swept(revision uint64) uint64 {
 	id := s.seen
 	if m := s.flush.Mark; m != nil && !s.changesFollow() {
@@ -274,7 +274,7 @@ func (s *step) swept(revision uint64) uint64 {
 	return id.Swept()
 }
 
-// changesFollow says whether there are changes between an event and the id of its
+// changesFollow reports whether there are changes between an event and the id of its
 // flush.
 func (s *step) changesFollow() bool {
 	if s.event == nil {
@@ -283,7 +283,7 @@ func (s *step) changesFollow() bool {
 	return slices.ContainsFunc(s.flush.Events[s.index+1:], func(e stream.Event) bool { return isChange(&e) })
 }
 
-// mixed says whether what a subscriber holds may have been made at two replicas.
+// mixed reports whether what a subscriber holds may have been made at two replicas.
 func (c *Connection) mixed() bool {
 	return c.Mixed || c.From != nil && c.From.Position.Partial()
 }

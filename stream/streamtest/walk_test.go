@@ -6,8 +6,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// What was cut off before its id belongs to the order from before, unless there was
-// a reset.
+// What was cut off before its id belongs to the previous order, unless there was a
+// reset.
 func TestEpochOfWhatWasCutOff(t *testing.T) {
 	came := &Mark{Position: stream.Position{Watch: "w", Epoch: "e", Upserts: 3, AsOf: 3}}
 	change, anew := []stream.Event{upsert("a", 6, "6")}, []stream.Event{reset(stream.ResetEpochChanged)}

@@ -38,7 +38,7 @@ func (s *scene) check(ctx context.Context) error {
 	return nil
 }
 
-// told adds to an error what its first named connection was told about freshness,
+// told returns what the first connection named in an error was told about freshness,
 // and what all others were.
 func (s *scene) told(err error) error {
 	var named string

@@ -1,8 +1,8 @@
-// Package figures measures what a source costs beside the client library that it
-// is made of: the time and the memory until a collection is primed, the changes
-// that it carries in a second, and by how much they are later than with the
-// library alone. Each source has a benchmark that gives [Run] a way to load its
-// upstream and to read it without the gateway:
+// Package figures measures what a source costs compared to the client library that
+// it is built on: the time and memory until a collection is primed, the changes that
+// it carries in a second, and how much later they are than with the library alone.
+// Each source has a benchmark that gives [Run] a way to load its upstream and to
+// read it without the gateway:
 //
 //	func BenchmarkUpstream(b *testing.B) { figures.Run(b, figures.Rig{…}) }
 //

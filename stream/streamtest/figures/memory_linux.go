@@ -7,8 +7,8 @@ import (
 	"runtime/debug"
 )
 
-// resetPeak gives back what is free and forgets the peak of the process's
-// resident memory; it returns what is resident now, in bytes. 0: it cannot.
+// resetPeak releases free memory and resets the peak of the process's resident
+// memory. It returns what is resident now, in bytes, or 0 if it cannot.
 func resetPeak() int64 {
 	debug.FreeOSMemory()
 	if os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) != nil {

@@ -2,7 +2,7 @@
 
 package figures
 
-// resetPeak says that peaks are not known here.
+// resetPeak returns 0: peaks are not known here.
 func resetPeak() int64 { return 0 }
 
 func peakMemory() int64 { return 0 }

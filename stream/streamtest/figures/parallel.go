@@ -6,11 +6,11 @@ import (
 	"sync/atomic"
 )
 
-// writers is how many write at a time.
+// writers is the number of concurrent writers.
 const writers = 16
 
-// Parallel calls do for 0 … n-1, several at a time, and returns the first error,
-// at which it stops.
+// Parallel calls do for 0 … n-1, several at a time. It stops at the first error and
+// returns it.
 func Parallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -24,7 +24,7 @@ func newArrivals(first int64, n int) *arrivals {
 	return a
 }
 
-// note takes a value, and says whether it was the last one.
+// note takes a value, and reports whether it was the last one.
 func (a *arrivals) note(value []byte) bool {
 	stamp, err := stampOf(value)
 	i := stamp - a.first
@@ -63,8 +63,8 @@ func (m *measurement) race(n int, write func(first int64) error) (raw, ours *arr
 	return raw, ours, errors.Join(err, <-read, library.close())
 }
 
-// late is how long after the last write a change may arrive: only one that was
-// lost takes longer.
+// late is how long after the last write a change may arrive: only a lost one takes
+// longer.
 const late = time.Minute
 
 // await waits until a reader has seen everything.
@@ -80,8 +80,8 @@ func (m *measurement) await(who string, a *arrivals) error {
 	return fmt.Errorf("%d changes did not come by way of %s", a.left.Load(), who)
 }
 
-// latency writes at a steady rate, each resource once, and notes by how much the
-// watch is later than the library.
+// latency writes at a steady rate, each resource once, and records how much later
+// the watch is than the library.
 func (m *measurement) latency() error {
 	n := min(2_000, m.rig.Resources)
 	raw, ours, err := m.race(n, func(first int64) error {
@@ -109,7 +109,7 @@ func (m *measurement) latency() error {
 	return nil
 }
 
-// throughput writes as fast as the upstream takes it, each resource once.
+// throughput writes as fast as the upstream accepts it, each resource once.
 func (m *measurement) throughput() error {
 	n := min(m.rig.Writes, m.rig.Resources)
 	var acknowledged atomic.Pointer[time.Time]

@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// rawReader is the client library at work. Its goroutine ends with close.
+// rawReader reads with the client library alone. Its goroutine ends with close.
 type rawReader struct {
 	cancel context.CancelFunc
 	ended  chan error

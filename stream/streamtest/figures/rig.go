@@ -13,7 +13,7 @@ import (
 type Rig struct {
 	// Resources is how many the collection has; 100,000 by default.
 	Resources int
-	// Writes is how many changes are made as fast as the upstream takes them;
+	// Writes is how many changes are made as fast as the upstream accepts them;
 	// 20,000 by default.
 	Writes int
 
@@ -43,7 +43,7 @@ func (r *Rig) load(ctx context.Context) error {
 // valueBytes is the size of each value.
 const valueBytes = 300
 
-// A name that nothing has in it that is wrapped around a value.
+// A name that occurs in nothing that is wrapped around a value.
 const (
 	stampName  = "stampnumber"
 	stampField = `{"` + stampName + `":`
@@ -57,8 +57,7 @@ func stamped(n int64) []byte {
 	return append(v, `"}`...)
 }
 
-// stampOf finds the number in whatever is wrapped around a value, which may have
-// put it into a JSON string.
+// stampOf finds the number in a wrapped value, which may be in a JSON string.
 func stampOf(value []byte) (int64, error) {
 	_, rest, _ := bytes.Cut(value, []byte(stampName))
 	rest = bytes.TrimLeft(rest, `\": `)

@@ -89,8 +89,8 @@ func (m *measurement) prime() error {
 	return nil
 }
 
-// timed notes the time that a way to read the collection takes, in seconds, and
-// its peak of memory.
+// timed records the time that a way to read the collection takes, in seconds, and
+// its peak memory.
 func (m *measurement) timed(time, memory string, read func() (seconds float64, done func() error, err error)) (float64, error) {
 	before := resetPeak()
 	took, done, err := read()

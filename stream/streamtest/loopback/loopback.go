@@ -1,11 +1,10 @@
 // Package loopback gives tests addresses on this machine that stay theirs.
 //
-// A listener on port 0 gets a port out of the range from which outgoing
-// connections get theirs too. If the listener is closed for a while (a server is
-// restarted, a proxy refuses), an outgoing connection may take the port; worse, a
-// client that dials the closed port again and again is one day given that very
-// port as its own, and is then connected to itself. The ports of this package lie
-// below that range.
+// A listener on port 0 gets a port from the range that outgoing connections use too.
+// If the listener is closed for a while (a server is restarted, a proxy refuses), an
+// outgoing connection may take the port; worse, a client that keeps dialing the
+// closed port is eventually given that same port as its own, and is then connected
+// to itself. The ports of this package are below that range.
 package loopback
 
 import (
@@ -32,7 +31,7 @@ func Listen() (net.Listener, error) {
 	return nil, fmt.Errorf("no free port between %d and %d after 100 attempts: %w", lowest, highest, last)
 }
 
-// FreePort returns a port of 127.0.0.1 on which nobody listened just now.
+// FreePort returns a port of 127.0.0.1 on which nothing listened just now.
 func FreePort() (int, error) {
 	l, err := Listen()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // builds is what this process has built or is building: module folder → *build.
 var builds sync.Map
 
-// build is one attempt, which is made once.
+// build is the single attempt to build a module.
 type build struct {
 	once   sync.Once
 	binary string
@@ -24,10 +24,10 @@ type build struct {
 
 // Build builds the nested module upstreams/<name>, whose module path ends in that
 // name too, or the program that its go.mod names with a line "tool". It returns the
-// path of the binary, which stays in the user's cache: a build of what has not
-// changed only asks the go command whether it is so. It runs once in a process; any
-// number of processes may build at once, and wait for each other. The test fails if
-// it does not build.
+// path of the binary, which stays in the user's cache: if nothing has changed, a
+// build only has the go command check that. It runs once in a process; any number of
+// processes may build at once, and wait for each other. The test fails if it does
+// not build.
 func Build(t testing.TB, name string) (binary string) {
 	t.Helper()
 	root, err := repository()
@@ -48,8 +48,8 @@ func buildModule(t testing.TB, module string) string {
 	return b.binary
 }
 
-// goBuild holds a lock on a file meanwhile, which the system takes back if the
-// process dies.
+// goBuild holds a lock on a file meanwhile, which the system releases if the process
+// dies.
 func goBuild(module string) (string, error) {
 	program, err := programOf(module)
 	if err != nil {
@@ -64,7 +64,7 @@ func goBuild(module string) (string, error) {
 		return "", err
 	}
 	defer unlock()
-	// Unlike go build -o, go install leaves a binary that is fresh as it is.
+	// Unlike go build -o, go install leaves an up-to-date binary alone.
 	cmd := exec.Command("go", "install", "-buildvcs=false", "-ldflags=-s -w", program)
 	cmd.Dir = module
 	// A go.work around the repository does not know of this module.
@@ -75,9 +75,9 @@ func goBuild(module string) (string, error) {
 	return binary, nil
 }
 
-// programOf returns the package that is built of a module: its own, or the one that
-// a line "tool" of its go.mod names, where the server is somebody else's program as
-// it is.
+// programOf returns the package of a module to build: its own, or the one that a
+// line "tool" of its go.mod names, if the server is an unmodified third-party
+// program.
 func programOf(module string) (string, error) {
 	mod, err := os.ReadFile(filepath.Join(module, "go.mod"))
 	if err != nil {
@@ -91,8 +91,8 @@ func programOf(module string) (string, error) {
 	return ".", nil
 }
 
-// binaryOf returns where the binary of a module stands: the same place for the
-// same checkout, in a folder that is made.
+// binaryOf returns the path of the binary of a module: the same one for the same
+// checkout, in a folder that it creates.
 func binaryOf(module, program string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -16,7 +16,7 @@ func module(t *testing.T, source string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("GOCACHE", strings.TrimSpace(string(cache))) // or the library is compiled anew
+	t.Setenv("GOCACHE", strings.TrimSpace(string(cache))) // or the library is compiled again
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	dir := filepath.Join(t.TempDir(), "server")
 	for name, text := range map[string]string{"go.mod": "module server\n\ngo 1.26\n", "main.go": source} {
@@ -36,7 +36,7 @@ func TestBuildByManyAtOnce(t *testing.T) {
 	paths := make([]string, 4)
 	for i := range paths {
 		all.Go(func() {
-			binary, err := goBuild(dir) // as processes do that know nothing of each other
+			binary, err := goBuild(dir) // as from independent processes
 			if err != nil {
 				t.Error(err)
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/loopback"
 )
 
-// Patience is how long a server may take until it is ready. It is only reached
-// by one that fails: a large server on a busy machine needs a while.
+// Patience is how long a server may take until it is ready. Only a failing one takes
+// so long: a large server on a busy machine needs a while.
 const Patience = 2 * time.Minute
 
 // Command says how a server is started.
@@ -61,8 +61,8 @@ func (c Command) start() (*Server, error) {
 // String names the command in an error.
 func (c Command) String() string { return fmt.Sprint(append([]string{c.Path}, c.Args...)) }
 
-// FreePort returns a port of 127.0.0.1 for a server that is to be found there
-// again after a restart.
+// FreePort returns a port of 127.0.0.1 for a server that must keep it across a
+// restart.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	port, err := loopback.FreePort()

@@ -37,7 +37,7 @@
 //
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(realserver.Main(m)) }
 //
-// A program that says nothing of being ready, such as the etcd of a Linux
-// distribution ([Installed]), is a [Command] with an Address: it is ready when
-// that can be connected to.
+// A program that does not report that it is ready, such as the etcd of a Linux
+// distribution ([Installed]), is a [Command] with an Address: it is ready when that
+// can be connected to.
 package realserver

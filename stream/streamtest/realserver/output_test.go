@@ -29,7 +29,7 @@ func TestReadyLineMayComeInPieces(t *testing.T) {
 	}
 }
 
-// readyIn returns what stands behind "ready" in what was printed; nil: nothing.
+// readyIn returns what follows "ready" in the output; nil: nothing.
 func readyIn(pieces ...string) []string {
 	o := newOutput()
 	for _, piece := range pieces {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// process is one run of a server. Static after construction, but for what its
+// process is one run of a server. Static after construction, except for what its
 // parts guard themselves.
 type process struct {
 	cmd     *exec.Cmd

@@ -11,11 +11,11 @@ import (
 // stopPatience is how long a server may take to end at SIGTERM.
 const stopPatience = 20 * time.Second
 
-// errNotRunning is what a server that was never started gives.
+// errNotRunning is the error of a server that was never started.
 var errNotRunning = errors.New("it is not running")
 
-// Server is a server that runs, or ran. What acts on it is called by one
-// goroutine at a time; what asks, by any.
+// Server is a server that runs, or ran. Methods that act on it are called by one
+// goroutine at a time; those that query it, by any.
 type Server struct {
 	// Static after construction.
 	command Command
@@ -27,7 +27,7 @@ type Server struct {
 // Addr returns the address of the line "ready", or of the command.
 func (s *Server) Addr() string { return s.process.Load().address }
 
-// Fields returns what else the line "ready" said.
+// Fields returns the rest of the line "ready".
 func (s *Server) Fields() []string { return s.process.Load().fields }
 
 // Output returns what the newest run printed last.
@@ -36,7 +36,7 @@ func (s *Server) Output() string { return s.process.Load().output.String() }
 // Pid returns the id of the newest run's process.
 func (s *Server) Pid() int { return s.process.Load().cmd.Process.Pid }
 
-// Alive says whether the process is there, paused or not.
+// Alive reports whether the process exists, paused or not.
 func (s *Server) Alive() bool {
 	p := s.process.Load()
 	return p != nil && p.alive()

@@ -61,7 +61,7 @@ func TestKillAndRestart(t *testing.T) {
 	s := command(t, "well", address).Start(t)
 	first := s.Pid()
 	s.Kill()
-	s.Kill() // as often as one likes
+	s.Kill() // any number of times
 	if _, err := ask(address, patience); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("killed, it answers %v: want it to be gone", err)
 	}
@@ -109,7 +109,8 @@ func TestEndsWithItsStdin(t *testing.T) {
 	}
 }
 
-// TestAddressWithoutReadyLine is how a program runs that was not written for this.
+// TestAddressWithoutReadyLine runs a server like a program that was not written for
+// this.
 func TestAddressWithoutReadyLine(t *testing.T) {
 	c := command(t, "mute", FreeAddress(t))
 	c.Address = c.Args[0]

@@ -12,7 +12,7 @@ var shared struct {
 }
 
 // Shared returns a server that all tests of a package use, each with a prefix,
-// bucket or namespace of its own: it is started by the first who asks for these
+// bucket or namespace of its own: it is started by the first call with these
 // arguments, and started again if it died. It ends with the process: see [Main].
 // Whatever a server keeps it must remove itself at SIGTERM, since the folder of a
 // test does not live as long.
@@ -35,11 +35,11 @@ func Shared(t testing.TB, path string, args ...string) *Server {
 	return s
 }
 
-// Main returns m with an end at which all shared servers are stopped, so that
-// what looks for goroutines after the tests finds none of theirs.
+// Main returns m with an end at which all shared servers are stopped, so that a
+// check for goroutines after the tests finds none of theirs.
 func Main(m *testing.M) TestingM { return main{m} }
 
-// TestingM is what goleak.VerifyTestMain wants.
+// TestingM is what goleak.VerifyTestMain requires.
 type TestingM interface{ Run() int }
 
 type main struct{ *testing.M }
@@ -54,7 +54,7 @@ func stopShared() {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	for name, s := range shared.servers {
-		s.Stop() // the tests are over: whether it was killed is all the same
+		s.Stop() // the tests are over: it does not matter whether it was killed
 		delete(shared.servers, name)
 	}
 }
