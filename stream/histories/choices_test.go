@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// choices are the decisions that make a history: numbers, in the order in which
-// they were asked for. The same numbers make the same history, as far as the
-// scheduler of the runtime has no say in it.
+// choices are the decisions that make a history: numbers, in the order in which they
+// were requested. The same numbers make the same history, except for the influence
+// of the runtime's scheduler.
 //
 // Owned by one history.
 type choices struct {
-	random *rand.Rand // nil: what is beyond made is 0
+	random *rand.Rand // nil: choices beyond made are 0
 	made   []int
 	next   int
 }

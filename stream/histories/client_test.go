@@ -9,21 +9,21 @@ type client struct {
 	world        *world
 	name, prefix string
 	slow         bool
-	// holds: it applies events when an id comes, and drops those that have none when
-	// its connection ends. Else it applies each at once.
+	// holds: it applies events when an id comes, and drops those without one when
+	// its connection ends. Otherwise it applies each at once.
 	holds bool
 
 	conn  *streamtest.Connection
 	at    *node
 	last  *streamtest.Mark // its last id
-	held  streamtest.State // what it held when it hung up, if that is not what it held at its last id
-	ahead uint64           // the head of the replica that it had that from
+	held  streamtest.State // what it held when it hung up, unless that is what it held at its last id
+	ahead uint64           // the head of the replica that it got that from
 }
 
 func (c *client) up() bool { return c.conn != nil && c.conn.Live() }
 
-// dial connects from an id, with what was held at that id, or, as the client comes
-// from its last connection, with what it holds.
+// dial connects from an id, with the state held at that id or, after the client's
+// last connection, the state that it holds.
 func (c *client) dial(n *node, from *streamtest.Mark, held streamtest.State) {
 	c.at, c.last, c.held = n, from, nil
 	d := streamtest.Dial{Client: c.name, Replica: n.replica(), Prefix: c.prefix, Slow: c.slow, From: from, Mixed: n.mixed()}
@@ -53,7 +53,7 @@ func (c *client) hangUp() {
 	c.conn.Close()
 }
 
-// cut ends the connection in the middle of a flush, of which n events arrive.
+// cut ends the connection during a flush, of which n events arrive.
 func (c *client) cut(n int) {
 	c.conn.Mixed = c.conn.Mixed || c.at.mixed()
 	c.conn.CutAfter(n)
@@ -61,7 +61,7 @@ func (c *client) cut(n int) {
 	c.keep()
 }
 
-// keep is what a client does when its connection has ended.
+// keep records the client's state when its connection has ended.
 func (c *client) keep() {
 	c.held = nil
 	if !c.holds {

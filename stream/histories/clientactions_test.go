@@ -23,8 +23,8 @@ func (w *world) connect() error {
 	return nil
 }
 
-// move brings a client to any node, with its own last id and what it holds, or with
-// any id that was ever given.
+// move brings a client to any node, with its own last id and state, or with any id
+// that was ever issued.
 func (w *world) move() error {
 	c := w.client()
 	if c == nil {
@@ -43,7 +43,7 @@ func (w *world) move() error {
 	return nil
 }
 
-// cut breaks the connection of a client in the middle of a flush.
+// cut breaks the connection of a client during a flush.
 func (w *world) cut() error {
 	c := w.client()
 	if c == nil {
@@ -51,8 +51,8 @@ func (w *world) cut() error {
 	}
 	after := w.pick(6)
 	if !c.up() || !c.slow {
-		// It reads what there is at once, so that there is something to cut only
-		// behind a transaction.
+		// It reads everything at once, so there is something to cut only after a
+		// transaction.
 		if !c.up() {
 			c.dial(w.node(), c.last, c.held)
 		}
@@ -64,8 +64,8 @@ func (w *world) cut() error {
 	return nil
 }
 
-// overtake breaks the connection of a client in the middle of several transactions,
-// of which another root has seen none, and brings it to any node.
+// overtake breaks the connection of a client inside several transactions, of which
+// another root has seen none, and brings it to any node.
 func (w *world) overtake() error {
 	c := w.client()
 	if c == nil {
@@ -93,7 +93,7 @@ func (w *world) overtake() error {
 }
 
 // detour brings a client from a root that has an outage to another one, which it
-// leaves in the middle of a flush, and back to the first.
+// leaves inside a flush, and back to the first.
 func (w *world) detour() error {
 	c, home, to := w.client(), w.root(), w.root()
 	if c == nil || home == to {
@@ -149,7 +149,7 @@ func (w *world) leave() error {
 	return nil
 }
 
-// client is one that came by itself; nil if there is none.
+// client returns one that came by itself; nil if there is none.
 func (w *world) client() *client {
 	if len(w.clients) == 0 {
 		return nil

@@ -23,9 +23,9 @@ var (
 	patience = flag.Duration("shrink", 20*time.Second, "how long a smaller history is looked for that fails too")
 )
 
-// TestHistories plays histories, each by its own seed. What is not part of the seed
-// is the order in which goroutines run that could run at the same moment: a history
-// that failed may need to be played some times.
+// TestHistories plays histories, each from its own seed. The order of goroutines
+// that could run at the same moment is not part of the seed: a failed history may
+// have to be played several times.
 func TestHistories(t *testing.T) {
 	if *first == 0 {
 		*first = uint64(time.Now().UnixNano()) >> 10
@@ -42,7 +42,7 @@ func TestHistories(t *testing.T) {
 	t.Log(p.summary(), &reached)
 }
 
-// players play histories at the same time.
+// players play histories concurrently.
 type players struct {
 	t     *testing.T
 	began time.Time
@@ -69,7 +69,7 @@ func (p *players) play(t *testing.T) {
 	}
 }
 
-// tell says from time to time how far it is.
+// tell reports the progress from time to time.
 func (p *players) tell() {
 	if !p.telling.CompareAndSwap(false, true) {
 		return
@@ -87,7 +87,7 @@ func (p *players) summary() string {
 		played, *first, *first+played-1, took.Round(time.Second), float64(played)/took.Minutes())
 }
 
-// smallest says what the smallest history is that fails.
+// smallest reports the smallest history that fails.
 func smallest(t *testing.T, seed uint64, made []int, report string) string {
 	kind, _, _ := strings.Cut(report, ":")
 	played := len(made)

@@ -7,7 +7,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// balance lets the balancer in front of what a node follows choose another one.
+// balance makes the balancer in front of what a node follows choose another one.
 func (w *world) balance() error {
 	n := w.other()
 	if n == nil {
@@ -70,8 +70,8 @@ func (w *world) join() error {
 	return err
 }
 
-// tear stops a transaction, or a snapshot, on its way to a node, and lets its
-// request be made again, perhaps to a root that does not have it yet.
+// tear stops a transaction or a snapshot on its way to a node, and has its request
+// repeated, perhaps to a root that does not have it yet.
 func (w *world) tear() error {
 	n := w.other()
 	if n == nil {
@@ -104,7 +104,7 @@ func (w *world) tear() error {
 	return nil
 }
 
-// other is a node that follows others; nil if there is none.
+// other returns a node that follows others; nil if there is none.
 func (w *world) other() *node {
 	others := w.nodes[len(w.roots):]
 	if len(others) == 0 {

@@ -8,8 +8,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets garbage wait: a history is small, and most of what it makes is soon
-// gone.
+// TestMain delays garbage collection: a history is small, and most of what it
+// allocates is soon gone.
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400)
 	code := m.Run()

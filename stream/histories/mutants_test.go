@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// mutant is a fault that the code once had: texts of files that are replaced by
-// others.
+// mutant is a fault that the code once had, as replacements of texts in files.
 type mutant struct {
 	name  string
 	edits []edit
@@ -22,8 +21,8 @@ type mutant struct {
 // edit is one text of a file below the module.
 type edit struct{ file, old, new string }
 
-// mutants are what the histories must find. Histories that find none of these would
-// find nothing else of the kind either.
+// mutants are what the histories must find. If they did not, they would find nothing
+// else of the kind either.
 var mutants = []mutant{
 	{
 		name: "a transaction is changed while it is applied",
@@ -124,7 +123,7 @@ var mutants = []mutant{
 	},
 }
 
-// TestMutants builds the histories with each fault, and wants them to find it.
+// TestMutants builds the histories with each fault, and checks that they find it.
 func TestMutants(t *testing.T) {
 	module, err := filepath.Abs("../..")
 	if err != nil {

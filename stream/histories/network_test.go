@@ -11,15 +11,15 @@ import (
 	"sync/atomic"
 )
 
-// links are the load balancers of all histories under way, by the host name under
-// which a gateway asks for what it follows.
+// links are the load balancers of all histories under way, by the host name that a
+// gateway dials for what it follows.
 var links sync.Map
 
-// linked counts the names that were given out.
+// linked counts the names given out.
 var linked atomic.Uint64
 
-// init takes the requests of all sources into memory: ssesource makes its
-// transport after the default one.
+// init keeps the requests of all sources in memory: ssesource derives its transport
+// from the default one.
 func init() { http.DefaultTransport = &http.Transport{DialContext: dial} }
 
 func dial(ctx context.Context, _, address string) (net.Conn, error) {
@@ -74,12 +74,12 @@ func (l *listener) connect(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// link is what a gateway finds under the name of the one that it follows: a load
+// link is what a gateway finds under the name of the gateway that it follows: a load
 // balancer in front of several, which may stall, cut and refuse.
 type link struct {
 	of, host string // static after construction
 	mixed    atomic.Bool
-	served   atomic.Pointer[node] // who answers the request for the watch; nil: nobody
+	served   atomic.Pointer[node] // answers the request for the watch; nil: none does
 
 	mu      sync.Mutex // guards the following fields
 	targets []*node
@@ -89,8 +89,8 @@ type link struct {
 	conns   []*conn
 }
 
-// dial connects to the target, and lets the next request have another one if the
-// link takes turns.
+// dial connects to the target, and switches to another one for the next request if
+// the link takes turns.
 func (l *link) dial(ctx context.Context) (net.Conn, error) {
 	l.mu.Lock()
 	at, refuses := l.targets[l.target%len(l.targets)].listener.Load(), l.refuses
@@ -122,7 +122,7 @@ func (l *link) each(f func(*conn)) {
 	}
 }
 
-// flows says that nothing is held back.
+// flows reports whether nothing is held back.
 func (l *link) flows() bool {
 	flows := true
 	l.each(func(c *conn) { flows = flows && c.flows() })
@@ -150,8 +150,8 @@ func (l *link) set(change func()) {
 	change()
 }
 
-// conn is the client's end of a connection. What the server writes passes through
-// a goroutine that can be told to hold it back.
+// conn is the client's end of a connection. What the server writes passes through a
+// goroutine that can hold it back.
 type conn struct {
 	net.Conn          // to the server
 	arrives  net.Conn // what the server wrote
@@ -193,7 +193,7 @@ func (c *conn) carry(to net.Conn) {
 	}
 }
 
-// await waits until bytes may pass, and returns how many of n; 0: the connection
+// await waits until bytes may pass, and returns how many of n; 0 if the connection
 // was closed.
 func (c *conn) await(n int) int {
 	for {

@@ -22,7 +22,7 @@ const (
 	aheadWait     = time.Second
 )
 
-// node is one gateway of a tree. Owned by the goroutine of its history, but for
+// node is one gateway of a tree. Owned by the goroutine of its history, except for
 // what links read.
 type node struct {
 	// Static after construction.
@@ -40,11 +40,11 @@ type node struct {
 	followed bool         // others follow it
 	server   *http.Server // of the listener
 
-	listener atomic.Pointer[listener] // nil: nobody can follow it now
+	listener atomic.Pointer[listener] // nil: it cannot be followed now
 	lives    int
 }
 
-// replica names the node since its last start: it knows nothing of before.
+// replica names the node since its last start: it knows nothing from before.
 func (n *node) replica() string { return fmt.Sprint(n.name, "/", n.lives) }
 
 func (n *node) start() error {
@@ -109,8 +109,8 @@ func (n *node) serve() error {
 	return nil
 }
 
-// noting notes who goes on in the middle of a snapshot or a catch-up: where deletes
-// have no revision, the next node may know others of them.
+// noting records requests that continue inside a snapshot or a catch-up: where
+// deletes have no revision, the next node may know different ones.
 func (n *node) noting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if l, ok := links.Load(r.Host); ok {
@@ -120,7 +120,7 @@ func (n *node) noting(next http.Handler) http.Handler {
 	})
 }
 
-// asked notes a request for streams, until the function that it returns is called.
+// asked records a request for streams, until the function that it returns is called.
 func (l *link) asked(n *node, r *http.Request) (answered func()) {
 	id, watches := r.Header.Get("Last-Event-ID"), r.URL.Query()["watch"]
 	n.world.say("%s asks %s for %q from %q", l.of, n.name, watches, id)
@@ -132,8 +132,8 @@ func (l *link) asked(n *node, r *http.Request) (answered func()) {
 	return func() { l.served.CompareAndSwap(n, nil) }
 }
 
-// mixed says whether what the node serves may have been made at two nodes, one after
-// the other.
+// mixed reports whether what the node serves may have been made at two nodes, one
+// after the other.
 func (n *node) mixed() bool {
 	if n.link == nil || n.world.shape.deletes == streamtest.OwnRevision {
 		return false
@@ -141,7 +141,7 @@ func (n *node) mixed() bool {
 	return n.link.mixed.Load() || slices.ContainsFunc(n.link.targets, (*node).mixed)
 }
 
-// fits says whether what there is fits into the memory of the node, and of those
+// fits reports whether everything fits into the memory of the node, and of those
 // that it follows.
 func (n *node) fits() bool {
 	if n.watch.Full() != nil {
@@ -150,8 +150,8 @@ func (n *node) fits() bool {
 	return n.link == nil || !slices.ContainsFunc(n.link.targets, func(to *node) bool { return !to.fits() })
 }
 
-// truthful says whether a node that says that it is in sync has what the one has
-// that it follows. Everything is at rest.
+// truthful checks that a node that reports to be in sync has what the one that it
+// follows has. Everything is at rest.
 func (n *node) truthful() error {
 	if n.link == nil || !n.fits() || n.watch.Status().State != stream.InSync {
 		return nil
@@ -168,7 +168,7 @@ func (n *node) truthful() error {
 	return nil
 }
 
-// lacks says whether a view has not what another one has that is newer.
+// lacks reports whether a view lacks something newer that another one has.
 func lacks(own, other stream.View) bool {
 	for r := range other.Resources("") {
 		if r.Revision > own.Revision() {
@@ -186,8 +186,8 @@ func (n *node) stop() {
 	n.registry.Close()
 }
 
-// join lets the other watch join the request that the node follows the first one
-// with, or leave it.
+// join makes the other watch join the request with which the node follows the first
+// one, or leave it.
 func (n *node) join() error {
 	n.joined = !n.joined
 	if !n.joined {

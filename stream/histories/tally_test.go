@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// tally counts what happened in all histories, so that one can see what they reach.
+// tally counts what happened in all histories, to show what they reach.
 type tally struct {
 	mu     sync.Mutex // guards the following field
 	counts map[string]int

@@ -96,7 +96,7 @@ func (w *world) compact() error {
 	return nil
 }
 
-// tell lets the upstream say how fresh it is.
+// tell makes the upstream report how fresh it is.
 func (w *world) tell() error {
 	n, state := w.root(), oneOf(w.choices, stream.InSync, stream.Stale, stream.Resyncing)
 	n.endpoint.Say(state, "says the upstream")
@@ -104,7 +104,7 @@ func (w *world) tell() error {
 	return nil
 }
 
-// vanish lets resources go without a trace.
+// vanish makes resources vanish without a trace.
 func (w *world) vanish() error {
 	if w.shape.deletes == streamtest.Vanishing {
 		key := w.keys()[w.pick(len(w.keys()))]
@@ -115,8 +115,8 @@ func (w *world) vanish() error {
 	return nil
 }
 
-// vanishApart lets something go that one root finds missing, and others do not before
-// more has happened.
+// vanishApart makes a resource vanish that one root finds missing, and others only
+// after more has happened.
 func (w *world) vanishApart() error {
 	if w.shape.deletes != streamtest.Vanishing {
 		return nil
@@ -140,7 +140,7 @@ func (w *world) vanishApart() error {
 	return nil
 }
 
-// poll lets an endpoint look what is there.
+// poll makes an endpoint list the current keys.
 func (w *world) poll() error {
 	if w.shape.deletes == streamtest.Vanishing {
 		n := w.root()
@@ -166,8 +166,8 @@ func (w *world) restore() error {
 	return nil
 }
 
-// restoreByStealth takes the upstream back under the same name, which it must not:
-// the gateway has to find out. It can, as long as the upstream stays behind what
+// restoreByStealth takes the upstream back under the same name, which is not
+// allowed: the gateway has to find out. It can, while the upstream stays behind what
 // was served.
 func (w *world) restoreByStealth() error {
 	oldest, head := w.upstream.Oldest(), w.upstream.Revision()
@@ -207,7 +207,7 @@ func (w *world) churn() error {
 	return nil
 }
 
-// rewrite changes every key in one transaction, which nobody is shown.
+// rewrite changes every key in one transaction, which is shown to no one.
 func (w *world) rewrite() {
 	var writes []streamtest.Write
 	for _, key := range w.keys() {
@@ -216,7 +216,7 @@ func (w *world) rewrite() {
 	w.say("transaction %d: all keys", w.upstream.Commit(1, writes...))
 }
 
-// outage lets a root lose the upstream, which forgets what happens meanwhile.
+// outage makes a root lose the upstream, which forgets what happens meanwhile.
 func (w *world) outage() error {
 	n := w.root()
 	n.endpoint.Refuse(errRefused)

@@ -32,38 +32,38 @@ func (w *world) keys() []string {
 	return keys
 }
 
-// world is one history under way, inside of a synctest bubble: nothing happens by
-// itself but what time brings.
+// world is one history under way, inside a synctest bubble: nothing happens by
+// itself except with time.
 type world struct {
 	*choices
 	shape    shape
 	upstream *streamtest.Upstream
 	history  *streamtest.History
 	roots    []*node
-	nodes    []*node // the roots, and then who is behind them
+	nodes    []*node // the roots, then the nodes behind them
 	clients  []*client
-	ids      map[string][]*streamtest.Mark // every id that was given, by prefix
+	ids      map[string][]*streamtest.Mark // every id that was issued, by prefix
 	seen     map[given]bool
 	began    time.Time
 	restores int
 	stealth  bool // the upstream went back without a new name
 	values   int
 	beats    int
-	untrue   error // what a node said of itself
+	untrue   error // what a node reported of itself
 
 	mu    sync.Mutex // guards the following field
 	trace []string
 }
 
-// given is an id as those who hold it came by it.
+// given is an id and how its holders got it.
 type given struct {
 	prefix string
 	at     stream.Position
-	holds  int // how many resources: where deletes have no revision, an id is not all
+	holds  int // number of resources: where deletes have no revision, an id alone does not tell
 	exact  bool
 }
 
-// shape is what is decided of a history before it begins.
+// shape is what is decided about a history before it begins.
 type shape struct {
 	deletes streamtest.DeleteRevisions
 	roots   int
@@ -222,7 +222,7 @@ func (w *world) end() {
 	}
 }
 
-// settle lets everything come to rest, and those who read at once read.
+// settle lets everything come to rest, and lets the fast readers read.
 func (w *world) settle() {
 	synctest.Wait()
 	for _, n := range w.nodes {
@@ -238,7 +238,7 @@ func (w *world) settle() {
 	}
 }
 
-// readAll lets those who read slowly read as well.
+// readAll lets the slow readers read as well.
 func (w *world) readAll() {
 	for _, c := range w.clients {
 		if c.up() {
@@ -294,7 +294,7 @@ func (w *world) level() error {
 	return nil
 }
 
-// atHead says whether every node is where the upstream is.
+// atHead reports whether every node is where the upstream is.
 func (w *world) atHead() bool {
 	return !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.watch.View().Revision() != w.upstream.Revision() })
 }
@@ -330,7 +330,7 @@ func (w *world) finish() error {
 	return w.check()
 }
 
-// tryIDs resumes from ids that were given, at each node.
+// tryIDs resumes from issued ids, at each node.
 func (w *world) tryIDs() {
 	most := 12
 	if w.shape.wide {
@@ -360,7 +360,7 @@ func (w *world) check() error {
 	return err
 }
 
-// report is everything that there is to say of a history that failed.
+// report describes a failed history in full.
 func (w *world) report(err error) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v\n\n%+v\n%s\n", err, w.shape, strings.Join(w.trace, "\n"))
@@ -373,7 +373,7 @@ func (w *world) report(err error) string {
 	return b.String()
 }
 
-// describe writes down a connection, and those that its ids came from.
+// describe writes a connection, and those that its ids came from.
 func (w *world) describe(b *strings.Builder, c *streamtest.Connection, depth int) {
 	for _, giver := range w.history.Connections() {
 		if depth < 4 && c.From != nil && slices.Contains(giver.Marks(), c.From) {
