@@ -122,7 +122,7 @@ func (s warehouseSource) next(ctx context.Context, after uint64, sink stream.Sin
 	return t.revision, send(t, sink)
 }
 
-// begin continues from resume where the warehouse can, else with a snapshot, and
+// begin goes on from resume where the warehouse can, else with a snapshot, and
 // returns the revision up to which everything was sent.
 func (s warehouseSource) begin(ctx context.Context, resume stream.Resume, sink stream.Sink) (uint64, error) {
 	if resume.Epoch == stream.CanonicalEpoch(s.warehouse.incarnation) && s.warehouse.Remembers(resume.Revision) {
@@ -144,7 +144,7 @@ func (s warehouseSource) begin(ctx context.Context, resume stream.Resume, sink s
 }
 
 // catchUp sends what is newer than a revision, up to where the warehouse is now, and
-// reports that it has caught up.
+// says so.
 func (s warehouseSource) catchUp(ctx context.Context, at uint64, sink stream.Sink) (uint64, error) {
 	err := sink.Commit(at)
 	for head := s.warehouse.Head(); at < head && err == nil; {
