@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// ErrNoDelay, as the cause of the end of Serve's context, skips Config.DrainDelay:
+// ErrNoDelay skips Config.DrainDelay if it is the cause that ends Serve's context:
 // nothing has to notice that this process leaves.
 var ErrNoDelay = errors.New("drain without delay")
 
