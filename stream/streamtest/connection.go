@@ -17,15 +17,16 @@ type Subscriber interface {
 
 // reader is the live half of a Connection; nil in a handmade history.
 type reader struct {
-	history *History
-	source  Subscriber
-	sub     *stream.Subscription
-	batch   stream.Batch
-	state   State
-	lead    lead
-	joined  bool // something came that is not a status
-	sent    []sentValue
-	broken  []error // what must never happen, whatever the upstream did
+	history  *History
+	source   Subscriber
+	sub      *stream.Subscription
+	batch    stream.Batch
+	state    State
+	lead     lead
+	joined   bool // something came that is not a status
+	caughtUp bool // it got an end_of_snapshot, or a reset
+	sent     []sentValue
+	broken   []error // what must never happen, whatever the upstream did
 }
 
 // sentValue remembers bytes that must never change.
@@ -190,8 +191,9 @@ func (c *Connection) step(next func(*stream.Batch) bool, limit int) bool {
 func (c *Connection) receive(f *Flush, i int) {
 	f.apply(c.state, i)
 	e := &f.Events[i]
-	c.lead = c.lead.told(e, !c.joined).after(e)
+	c.lead = c.lead.told(e, !c.joined).after(e, !c.joined)
 	c.joined = c.joined || e.Type != stream.StatusChange
+	c.caughtUp = c.caughtUp || e.Type == stream.Reset || e.Type == stream.EndOfSnapshot
 	if e.Type == stream.Upsert {
 		c.sent = append(c.sent, sentValue{value: e.Resource.Value, text: f.version(i).Value})
 	}
@@ -203,10 +205,21 @@ func (c *Connection) mark() *Mark {
 		c.broke("a flush ends at a boundary, and there is no position")
 		return nil
 	}
-	if !p.Partial() {
+	if !p.Partial() && (c.caughtUp || !c.repeats(p)) {
 		c.lead = c.lead.passed(p.AsOf)
 	}
 	return &Mark{Position: p, State: c.state.Clone(), lead: c.lead, mixed: c.Mixed}
+}
+
+// repeats reports whether a position is the one that the connection resumed from, of
+// whatever run.
+func (c *Connection) repeats(p stream.Position) bool {
+	if c.From == nil {
+		return false
+	}
+	from := c.From.Position
+	from.Run, p.Run = 0, 0
+	return p == from
 }
 
 func (c *Connection) broke(format string, args ...any) {

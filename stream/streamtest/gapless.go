@@ -25,6 +25,8 @@ func (h *History) nothingLost(c *Connection, s *step) error {
 	switch {
 	case s.mark != nil && s.phase == live && !s.mark.Position.Partial():
 		revision = s.mark.Position.Upserts
+	case s.event != nil && s.event.Type == stream.Bookmark && s.phase == joining:
+		return nil // it repeats the position that the subscriber came with
 	case s.event != nil && (s.event.Type == stream.Bookmark || s.event.Type == stream.EndOfSnapshot):
 		revision = s.event.Revision
 	default:

@@ -46,11 +46,14 @@ func leadOf(from *Mark, begin State, upTo uint64) lead {
 	return out
 }
 
-// after is the lead after an event.
-func (l lead) after(e *stream.Event) lead {
+// after is the lead after an event. A bookmark that comes as the subscriber joins
+// repeats its own position, and brings nothing.
+func (l lead) after(e *stream.Event, joins bool) lead {
 	switch {
 	case len(l) == 0 || e.Type == stream.Reset:
 		return nil
+	case e.Type == stream.Bookmark && joins:
+		return l
 	case e.Type == stream.Bookmark, e.Type == stream.EndOfSnapshot:
 		return l.passed(e.Revision)
 	}

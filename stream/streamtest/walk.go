@@ -125,7 +125,7 @@ func (w *walker) event(s *step, f func(*step) error) error {
 	s.phase, s.before, s.lead, s.asOf, s.seen, s.renewed = w.phase, w.state, w.lead, w.asOf, w.seen, w.renewed
 	err := f(s)
 	s.flush.apply(w.state, s.index)
-	w.lead = w.lead.after(s.event)
+	w.lead = w.lead.after(s.event, joins)
 	if s.event.Type == stream.EndOfSnapshot || s.event.Type == stream.Bookmark {
 		w.renewed = false
 	}
@@ -144,6 +144,10 @@ func (w *walker) event(s *step, f func(*step) error) error {
 // id lets f look at an id.
 func (w *walker) id(flush *Flush, f func(*step) error) error {
 	p := &flush.Mark.Position
+	if w.phase == joining && w.connection.repeats(*p) {
+		w.seen = p // it says nothing of this replica yet
+		return nil
+	}
 	if !p.Partial() {
 		w.lead = w.lead.passed(p.AsOf)
 		if w.phase == live {
