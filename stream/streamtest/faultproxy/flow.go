@@ -88,9 +88,10 @@ func (f *flow) trickle(b []byte) error {
 			return net.ErrClosed
 		}
 		w := f.link.proxy.weather.Load()
-		n, pause := w.piece(len(b))
-		n, err := f.to.Write(b[:n])
-		f.count.Add(int64(n))
+		piece, pause := w.piece(len(b))
+		f.count.Add(int64(piece)) // before: the receiver may look as soon as it has them
+		n, err := f.to.Write(b[:piece])
+		f.count.Add(int64(n - piece))
 		if err != nil {
 			return err
 		}
