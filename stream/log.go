@@ -205,12 +205,16 @@ func (l *Log) publish() {
 	holds, sorted := l.allocated+l.index.bytes()+l.deletes.memory(), l.sortedBytes()
 	v.bytes = holds + sorted
 	l.passOn(&v)
+	old := l.head.Load()
+	if old != nil && old.generation != v.generation {
+		// Nobody continues in the old generation. From here on nobody can pin it, and
+		// nobody can yet pin the new one.
+		l.pins.takeAll()
+	}
 	l.account.setLog(holds-l.dead, l.dead) // without sorted: a listing must not make a watch stale
-	if old := l.head.Swap(&v); old != nil {
+	l.head.Store(&v)
+	if old != nil {
 		close(old.changed)
-		if old.generation != v.generation {
-			l.pins.takeAll() // nobody continues in the old generation
-		}
 	}
 	l.account.relieve(l.pins, v.bytes)
 	l.pages.expire(l.pins)

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -275,6 +276,31 @@ func TestWalkThatIsGivenUp(t *testing.T) {
 	}
 	if len(r.state) != 99 || r.state["k2"] != 101 || r.state["new"] != 102 || !r.s.Resting() {
 		t.Errorf("%d resources, k2 as of %d", len(r.state), r.state["k2"])
+	}
+}
+
+// TestPinOfANewGeneration: a reader that begins as soon as a generation is published
+// keeps its version, although the readers of the old generation lose theirs then.
+func TestPinOfANewGeneration(t *testing.T) {
+	l := NewLog(LogConfig{Watch: "w"})
+	for i := range 2000 {
+		before := l.View().Epoch()
+		var reader sync.WaitGroup
+		reader.Go(func() {
+			for l.View().Epoch() == before {
+				runtime.Gosched()
+			}
+			r := &follower{s: l.Subscribe(SubscribeOptions{}), state: map[string]uint64{}}
+			defer r.s.Close()
+			r.flush() // the reset
+			r.flush()
+			runtime.Gosched()
+			if r.s.pin.version() == nil {
+				t.Errorf("generation %d: no version is pinned after %q and %d resources", i, r.events, len(r.state))
+			}
+		})
+		mustReplace(t, l, fmt.Sprint("e", i), 100, larges(40, 4000)...)
+		reader.Wait()
 	}
 }
 
