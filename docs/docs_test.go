@@ -18,10 +18,10 @@ import (
 	yamlparser "github.com/goccy/go-yaml/parser"
 
 	"github.com/watchtide/watchtide/cmd/gateway/config"
-	"github.com/watchtide/watchtide/stream/consulsource"
-	"github.com/watchtide/watchtide/stream/filesource"
-	"github.com/watchtide/watchtide/stream/grpcsource"
-	"github.com/watchtide/watchtide/stream/hostsource"
+	"github.com/watchtide/watchtide/stream/source/consul"
+	"github.com/watchtide/watchtide/stream/source/files"
+	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
+	"github.com/watchtide/watchtide/stream/source/host"
 	"github.com/watchtide/watchtide/stream/store"
 )
 
@@ -154,13 +154,13 @@ func TestDefaults(t *testing.T) {
 	for key, want := range map[string][]string{
 		"listen":            {"`" + c.HTTP.Listen + "`", "`" + c.GRPC.Listen + "`", "`" + c.Operations.Listen + "`"},
 		"enabled":           {fmt.Sprintf("`%t`", c.Metrics.Enabled)},
-		"max_value_bytes":   {mib(store.DefaultMaxValueBytes), mib(filesource.DefaultMaxValueBytes)},
-		"rescan":            {"`" + strings.TrimSuffix(filesource.DefaultRescan.String(), "0s") + "`"},
-		"interval":          {"`" + hostsource.DefaultInterval.String() + "`"},
+		"max_value_bytes":   {mib(store.DefaultMaxValueBytes), mib(files.DefaultMaxValueBytes)},
+		"rescan":            {"`" + strings.TrimSuffix(files.DefaultRescan.String(), "0s") + "`"},
+		"interval":          {"`" + host.DefaultInterval.String() + "`"},
 		"keepalive":         {"`" + strings.TrimSuffix(grpcsource.DefaultKeepalive.String(), "0s") + "`"},
-		"max_message_bytes": {mib(grpcsource.DefaultMaxMessageBytes), mib(consulsource.DefaultMaxMessageBytes)},
-		"probe_interval":    {"`" + consulsource.DefaultProbe.String() + "`"},
-		"list_interval":     {"`" + strings.TrimSuffix(consulsource.DefaultRelist.String(), "0s") + "`"},
+		"max_message_bytes": {mib(grpcsource.DefaultMaxMessageBytes), mib(consul.DefaultMaxMessageBytes)},
+		"probe_interval":    {"`" + consul.DefaultProbe.String() + "`"},
+		"list_interval":     {"`" + strings.TrimSuffix(consul.DefaultRelist.String(), "0s") + "`"},
 	} {
 		if !slices.Equal(defaults[key], want) {
 			t.Errorf("%s: the default of %s is %v, want %v", configuration, key, defaults[key], want)

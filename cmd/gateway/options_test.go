@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/config"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/grpcsource"
-	"github.com/watchtide/watchtide/stream/hostsource"
+	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
+	"github.com/watchtide/watchtide/stream/source/host"
 	"github.com/watchtide/watchtide/stream/store"
 )
 
@@ -44,7 +44,7 @@ func TestEveryOptionArrives(t *testing.T) {
 			History: stream.History{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6},
 		}},
 		{storeConfig(config.StoreSource{MaxValueBytes: 1, MaxBytes: 2}), store.Config{MaxValueBytes: 1, MaxBytes: 2}},
-		{hostConfig(config.HostSource{Interval: 1}, w), hostsource.Config{Collection: "mounts", Interval: 1}},
+		{hostConfig(config.HostSource{Interval: 1}, w), host.Config{Collection: "mounts", Interval: 1}},
 		{grpcConfig(g, w), grpcsource.Config{
 			Address: "a:1", Watch: "up", Prefix: "p/", TLS: secure, Metadata: map[string]string{"k": "v"},
 			Keepalive: 1, StallAfter: 2, MaxMessageBytes: 3,

@@ -2,12 +2,12 @@ package main
 
 import (
 	"github.com/watchtide/watchtide/cmd/gateway/config"
-	"github.com/watchtide/watchtide/stream/consulsource"
+	"github.com/watchtide/watchtide/stream/source/consul"
 )
 
-func consulConfig(c config.ConsulSource, w config.Watch) consulsource.Config {
+func consulConfig(c config.ConsulSource, w config.Watch) consul.Config {
 	of := w.Consul
-	return consulsource.Config{
+	return consul.Config{
 		Address: c.Address, TLS: c.TLS, TokenFile: c.TokenFile,
 		Type: of.ResourceType, Partition: of.Partition, Namespace: of.Namespace, NamePrefix: of.NamePrefix,
 		Probe: c.ProbeInterval, Relist: c.ListInterval, MaxMessageBytes: c.MaxMessageBytes,

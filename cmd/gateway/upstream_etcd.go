@@ -2,11 +2,11 @@ package main
 
 import (
 	"github.com/watchtide/watchtide/cmd/gateway/config"
-	"github.com/watchtide/watchtide/stream/etcdsource"
+	"github.com/watchtide/watchtide/stream/source/etcd"
 )
 
-func etcdConfig(e config.EtcdSource, w config.Watch) etcdsource.Config {
-	return etcdsource.Config{
+func etcdConfig(e config.EtcdSource, w config.Watch) etcd.Config {
+	return etcd.Config{
 		Endpoints: e.Endpoints, Prefix: w.Prefix, TLS: e.TLS,
 		Username: e.Username, Password: string(e.Password),
 		ConnectTimeout: e.ConnectTimeout, RequestTimeout: e.RequestTimeout, StallAfter: e.StallAfter,

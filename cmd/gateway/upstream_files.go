@@ -2,9 +2,9 @@ package main
 
 import (
 	"github.com/watchtide/watchtide/cmd/gateway/config"
-	"github.com/watchtide/watchtide/stream/filesource"
+	"github.com/watchtide/watchtide/stream/source/files"
 )
 
-func filesConfig(f config.FilesSource) filesource.Config {
-	return filesource.Config{Dir: f.Dir, MaxValueBytes: f.MaxValueBytes, MaxBytes: f.MaxBytes, Rescan: f.Rescan}
+func filesConfig(f config.FilesSource) files.Config {
+	return files.Config{Dir: f.Dir, MaxValueBytes: f.MaxValueBytes, MaxBytes: f.MaxBytes, Rescan: f.Rescan}
 }

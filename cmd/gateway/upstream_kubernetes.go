@@ -4,12 +4,12 @@ import (
 	"log/slog"
 
 	"github.com/watchtide/watchtide/cmd/gateway/config"
-	"github.com/watchtide/watchtide/stream/kubesource"
+	"github.com/watchtide/watchtide/stream/source/kubernetes"
 )
 
-func kubernetesConfig(k config.KubernetesSource, w config.Watch, logger *slog.Logger) kubesource.Config {
+func kubernetesConfig(k config.KubernetesSource, w config.Watch, logger *slog.Logger) kubernetes.Config {
 	of := w.Kubernetes
-	return kubesource.Config{
+	return kubernetes.Config{
 		Kubeconfig: k.Kubeconfig, Context: k.Context, StallAfter: k.StallAfter,
 		Group: of.Group, Version: of.Version, Resource: of.Resource, Namespace: of.Namespace,
 		LabelSelector: of.LabelSelector, FieldSelector: of.FieldSelector,

@@ -2,11 +2,11 @@ package main
 
 import (
 	"github.com/watchtide/watchtide/cmd/gateway/config"
-	"github.com/watchtide/watchtide/stream/natssource"
+	"github.com/watchtide/watchtide/stream/source/nats"
 )
 
-func natsConfig(n config.NATSSource, w config.Watch) natssource.Config {
-	return natssource.Config{
+func natsConfig(n config.NATSSource, w config.Watch) nats.Config {
+	return nats.Config{
 		URL: n.URL, Bucket: w.Bucket, Keys: w.Keys, Domain: n.Domain, InboxPrefix: n.InboxPrefix, TLS: n.TLS,
 		CredentialsFile: n.CredentialsFile, NKeyFile: n.NKeyFile, TokenFile: n.TokenFile,
 		User: n.Username, PasswordFile: n.PasswordFile,

@@ -6,14 +6,14 @@ import (
 
 	"github.com/watchtide/watchtide/cmd/gateway/config"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/consulsource"
-	"github.com/watchtide/watchtide/stream/etcdsource"
-	"github.com/watchtide/watchtide/stream/filesource"
-	"github.com/watchtide/watchtide/stream/grpcsource"
-	"github.com/watchtide/watchtide/stream/hostsource"
-	"github.com/watchtide/watchtide/stream/kubesource"
-	"github.com/watchtide/watchtide/stream/natssource"
-	"github.com/watchtide/watchtide/stream/ssesource"
+	"github.com/watchtide/watchtide/stream/source/consul"
+	"github.com/watchtide/watchtide/stream/source/etcd"
+	"github.com/watchtide/watchtide/stream/source/files"
+	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
+	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
+	"github.com/watchtide/watchtide/stream/source/host"
+	"github.com/watchtide/watchtide/stream/source/kubernetes"
+	"github.com/watchtide/watchtide/stream/source/nats"
 	"github.com/watchtide/watchtide/stream/store"
 )
 
@@ -27,11 +27,11 @@ type upstreams struct {
 	memory   *stream.Memory          // shared by all watches; nil: there is no ceiling
 	stores   map[string]*store.Store // by name of the source
 	open     []*grpcsource.Source
-	gateways map[string]*ssesource.Upstream // by name of the source
+	gateways map[string]*gatewaysource.Upstream // by name of the source
 }
 
 func newUpstreams(logger *slog.Logger) *upstreams {
-	return &upstreams{logger: logger, stores: map[string]*store.Store{}, gateways: map[string]*ssesource.Upstream{}}
+	return &upstreams{logger: logger, stores: map[string]*store.Store{}, gateways: map[string]*gatewaysource.Upstream{}}
 }
 
 // close closes every connection. Call it after the registry is closed, when
@@ -83,28 +83,28 @@ func (u *upstreams) source(s config.Source, w config.Watch) (stream.Source, stre
 		shared := u.store(s)
 		return shared.Source(w.Name), shared.Writer(w.Name), nil
 	case config.Host:
-		source, err := hostsource.New(hostConfig(s.Host, w))
+		source, err := host.New(hostConfig(s.Host, w))
 		return source, nil, err
 	case config.GRPCs:
 		source, err := u.grpc(s.GRPC, w)
 		return source, nil, err
 	case config.Files:
-		source, err := filesource.New(filesConfig(s.Files))
+		source, err := files.New(filesConfig(s.Files))
 		return source, nil, err
 	case config.Gateway:
 		source, err := u.gateway(s, w)
 		return source, nil, err
 	case config.Etcd:
-		source, err := etcdsource.New(etcdConfig(s.Etcd, w))
+		source, err := etcd.New(etcdConfig(s.Etcd, w))
 		return source, nil, err
 	case config.Kubernetes:
-		source, err := kubesource.New(kubernetesConfig(s.Kubernetes, w, u.logger))
+		source, err := kubernetes.New(kubernetesConfig(s.Kubernetes, w, u.logger))
 		return source, nil, err
 	case config.Consul:
-		source, err := consulsource.New(consulConfig(s.Consul, w))
+		source, err := consul.New(consulConfig(s.Consul, w))
 		return source, nil, err
 	case config.NATS:
-		source, err := natssource.New(natsConfig(s.NATS, w))
+		source, err := nats.New(natsConfig(s.NATS, w))
 		return source, nil, err
 	}
 	return nil, nil, fmt.Errorf("source %s is of type %q, which is not built in", s.Name, s.Type)
@@ -130,8 +130,8 @@ func storeConfig(s config.StoreSource) store.Config {
 	return store.Config{MaxValueBytes: int(s.MaxValueBytes), MaxBytes: s.MaxBytes}
 }
 
-func hostConfig(h config.HostSource, w config.Watch) hostsource.Config {
-	return hostsource.Config{Collection: w.Collection, Interval: h.Interval}
+func hostConfig(h config.HostSource, w config.Watch) host.Config {
+	return host.Config{Collection: w.Collection, Interval: h.Interval}
 }
 
 func grpcConfig(g config.GRPCSource, w config.Watch) grpcsource.Config {

@@ -36,7 +36,7 @@ var mutants = []mutant{
 	{
 		name: "a gateway does not learn what the one before it may have missed",
 		edits: []edit{{
-			file: "stream/ssesource/reader.go",
+			file: "stream/source/gateway/reader.go",
 			old:  "if e.Horizon != \"\" && r.phase != opening {",
 			new:  "if e.Horizon != \"\" && r.phase != opening && r.watch == \"\" {",
 		}},
@@ -44,7 +44,7 @@ var mutants = []mutant{
 	{
 		name: "half a transaction survives the request that brought it",
 		edits: []edit{{
-			file: "stream/ssesource/reader.go",
+			file: "stream/source/gateway/reader.go",
 			old:  "	if r.loose {\n",
 			new:  "	if r.loose && r.watch == \"\" {\n",
 		}, {

@@ -18,7 +18,7 @@ var links sync.Map
 // linked counts the names given out.
 var linked atomic.Uint64
 
-// init keeps the requests of all sources in memory: ssesource derives its transport
+// init keeps the requests of all sources in memory: the gateway source derives its transport
 // from the default one.
 func init() { http.DefaultTransport = &http.Transport{DialContext: dial} }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/ssesource"
+	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
@@ -35,7 +35,7 @@ type node struct {
 
 	registry *stream.Registry
 	watch    *stream.Watch
-	second   *ssesource.Source // of the other watch, which joins and leaves
+	second   *gatewaysource.Source // of the other watch, which joins and leaves
 	joined   bool
 	followed bool         // others follow it
 	server   *http.Server // of the listener
@@ -71,7 +71,7 @@ func (n *node) source() (stream.Source, error) {
 		}))
 		return n.endpoint, err
 	}
-	u, err := ssesource.New(ssesource.Config{URL: "http://" + n.link.host})
+	u, err := gatewaysource.New(gatewaysource.Config{URL: "http://" + n.link.host})
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/grpcsource"
+	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 )
 
 // Source returns a source that follows one watch of the store. The watch is created,

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/watchtide/watchtide/stream/filesource"
+	"github.com/watchtide/watchtide/stream/source/files"
 )
 
 // files returns the readers for the keys of a source of type files.
@@ -31,11 +31,11 @@ func (d *decoder) directory(into *string) field {
 
 // rescan reads a time between scans, or 0s.
 func (d *decoder) rescan(f *FilesSource) field {
-	want := fmt.Sprintf("a duration of at least %s, or 0s for none", filesource.MinRescan)
+	want := fmt.Sprintf("a duration of at least %s, or 0s for none", files.MinRescan)
 	read := d.durationFrom(want, 0, &f.Rescan)
 	return d.offAtZero(func(v value) {
 		read(v)
-		if 0 < f.Rescan && f.Rescan < filesource.MinRescan {
+		if 0 < f.Rescan && f.Rescan < files.MinRescan {
 			d.errorf(v, "want %s", want)
 		}
 	}, &f.Rescan)

@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/watchtide/watchtide/stream/ssesource"
+	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
 )
 
 // gateway returns the readers for the keys of a source of type gateway.
 func (d *decoder) gateway(g *GatewaySource) map[string]field {
 	return map[string]field{
-		"url":             d.strThat(ssesource.WantURL, ssesource.ValidURL, &g.URL),
+		"url":             d.strThat(gatewaysource.WantURL, gatewaysource.ValidURL, &g.URL),
 		"tls":             d.clientTLS(&g.TLS),
 		"token_file":      d.tokenFile(&g.TokenFile),
 		"headers":         d.headers(&g.Headers),
@@ -79,8 +79,8 @@ func (d *decoder) headerFiles(into *Metadata) field {
 func (d *decoder) addHeader(into *Metadata, e entry, text string) {
 	at := value{node: e.key, path: e.path}
 	name := http.CanonicalHeaderKey(e.name)
-	if !ssesource.ValidHeaderName(name) {
-		d.errorf(at, "want %s", ssesource.WantHeaderName)
+	if !gatewaysource.ValidHeaderName(name) {
+		d.errorf(at, "want %s", gatewaysource.WantHeaderName)
 		return
 	}
 	if _, twice := (*into)[name]; twice {

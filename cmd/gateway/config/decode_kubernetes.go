@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/watchtide/watchtide/stream/kubesource"
+	"github.com/watchtide/watchtide/stream/source/kubernetes"
 )
 
 // kubernetes returns the readers for the keys of a source of type kubernetes.
@@ -13,21 +13,21 @@ func (d *decoder) kubernetes(k *KubernetesSource) map[string]field {
 	return map[string]field{
 		"kubeconfig":  d.kubeconfig(&k.Kubeconfig),
 		"context":     d.str(&k.Context),
-		"stall_after": d.durationAtLeast(kubesource.MinStallAfter, &k.StallAfter),
+		"stall_after": d.durationAtLeast(kubernetes.MinStallAfter, &k.StallAfter),
 	}
 }
 
 // kubernetesWatch returns the readers for the keys that only watches of a
 // cluster have.
 func (d *decoder) kubernetesWatch(w *KubernetesWatch) map[string]field {
-	named := func(s string) bool { return s != "" && kubesource.ValidName(s) }
+	named := func(s string) bool { return s != "" && kubernetes.ValidName(s) }
 	return map[string]field{
-		"group":          d.strThat(kubesource.WantGroup, kubesource.ValidName, &w.Group),
-		"version":        d.strThat(kubesource.WantVersion, named, &w.Version),
-		"resource":       d.strThat(kubesource.WantResource, named, &w.Resource),
-		"namespace":      d.strThat(kubesource.WantNamespace, kubesource.ValidName, &w.Namespace),
-		"label_selector": d.checked("a label selector", kubesource.CheckLabelSelector, &w.LabelSelector),
-		"field_selector": d.checked("a field selector", kubesource.CheckFieldSelector, &w.FieldSelector),
+		"group":          d.strThat(kubernetes.WantGroup, kubernetes.ValidName, &w.Group),
+		"version":        d.strThat(kubernetes.WantVersion, named, &w.Version),
+		"resource":       d.strThat(kubernetes.WantResource, named, &w.Resource),
+		"namespace":      d.strThat(kubernetes.WantNamespace, kubernetes.ValidName, &w.Namespace),
+		"label_selector": d.checked("a label selector", kubernetes.CheckLabelSelector, &w.LabelSelector),
+		"field_selector": d.checked("a field selector", kubernetes.CheckFieldSelector, &w.FieldSelector),
 	}
 }
 
@@ -71,9 +71,9 @@ func (d *decoder) checkKubernetes(k *KubernetesSource, at value) {
 func (d *decoder) checkKubernetesWatch(entries []entry, at value) {
 	entries = slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.name == "source" })
 	if d.lacks(entries, "version") {
-		d.errorf(at, "version is missing; want %s", kubesource.WantVersion)
+		d.errorf(at, "version is missing; want %s", kubernetes.WantVersion)
 	}
 	if d.lacks(entries, "resource") {
-		d.errorf(at, "resource is missing; want %s", kubesource.WantResource)
+		d.errorf(at, "resource is missing; want %s", kubernetes.WantResource)
 	}
 }

@@ -3,31 +3,31 @@ package config
 import (
 	"path/filepath"
 
-	"github.com/watchtide/watchtide/stream/natssource"
+	"github.com/watchtide/watchtide/stream/source/nats"
 )
 
 // nats returns the readers for the keys of a source of type nats.
 func (d *decoder) nats(n *NATSSource) map[string]field {
 	return map[string]field{
-		"url":              d.strThat(natssource.WantURL, natssource.ValidURL, &n.URL),
+		"url":              d.strThat(nats.WantURL, nats.ValidURL, &n.URL),
 		"tls":              d.clientTLS(&n.TLS),
 		"credentials_file": d.presentFile(&n.CredentialsFile),
 		"nkey_file":        d.presentFile(&n.NKeyFile),
 		"token_file":       d.tokenFile(&n.TokenFile),
 		"username":         d.str(&n.Username),
 		"password_file":    d.tokenFile(&n.PasswordFile),
-		"domain":           d.strThat(natssource.WantBucket, natssource.ValidBucket, &n.Domain),
-		"inbox_prefix":     d.strThat(natssource.WantPrefix, natssource.ValidPrefix, &n.InboxPrefix),
-		"stall_after":      d.durationAtLeast(natssource.MinStallAfter, &n.StallAfter),
-		"poll_interval":    d.durationAtLeast(natssource.MinPollInterval, &n.PollInterval),
+		"domain":           d.strThat(nats.WantBucket, nats.ValidBucket, &n.Domain),
+		"inbox_prefix":     d.strThat(nats.WantPrefix, nats.ValidPrefix, &n.InboxPrefix),
+		"stall_after":      d.durationAtLeast(nats.MinStallAfter, &n.StallAfter),
+		"poll_interval":    d.durationAtLeast(nats.MinPollInterval, &n.PollInterval),
 	}
 }
 
 // natsWatch returns the readers for the keys that only watches of a bucket have.
 func (d *decoder) natsWatch(w *Watch) map[string]field {
 	return map[string]field{
-		"bucket": d.strThat(natssource.WantBucket, natssource.ValidBucket, &w.Bucket),
-		"keys":   d.strThat(natssource.WantKeys, natssource.ValidKeys, &w.Keys),
+		"bucket": d.strThat(nats.WantBucket, nats.ValidBucket, &w.Bucket),
+		"keys":   d.strThat(nats.WantKeys, nats.ValidKeys, &w.Keys),
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/grpcsource"
-	"github.com/watchtide/watchtide/stream/hostsource"
+	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
+	"github.com/watchtide/watchtide/stream/source/host"
 )
 
 // sourceFields returns, for each source type of this build, the readers for
@@ -19,7 +19,7 @@ func (d *decoder) sourceFields(s *Source) map[SourceType]map[string]field {
 			"max_bytes":       d.size(&s.Store.MaxBytes),
 		},
 		Host: {
-			"interval": d.durationAtLeast(hostsource.MinInterval, &s.Host.Interval),
+			"interval": d.durationAtLeast(host.MinInterval, &s.Host.Interval),
 		},
 		GRPCs: {
 			"address":           d.strThat(grpcsource.WantAddress, grpcsource.ValidAddress, &s.GRPC.Address),

@@ -7,13 +7,13 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/consulsource"
-	"github.com/watchtide/watchtide/stream/hostsource"
-	"github.com/watchtide/watchtide/stream/natssource"
+	"github.com/watchtide/watchtide/stream/source/consul"
+	"github.com/watchtide/watchtide/stream/source/host"
+	"github.com/watchtide/watchtide/stream/source/nats"
 )
 
 // Collections are what a source of type host can watch.
-var Collections = []string{hostsource.Interfaces, hostsource.Mounts, hostsource.Processes}
+var Collections = []string{host.Interfaces, host.Mounts, host.Processes}
 
 // watchFields returns the readers for the keys that every watch may have.
 func (d *decoder) watchFields(w *Watch) map[string]field {
@@ -110,10 +110,10 @@ func (d *decoder) watchOf(w *Watch, e entry, source SourceType, entries []entry)
 		d.checkKubernetesWatch(entries, value{node: e.key, path: e.path})
 	}
 	if source == Consul && d.lacks(entries, "resource_type") {
-		d.errorf(value{node: e.key, path: e.path}, "resource_type is missing; want %s", consulsource.WantType)
+		d.errorf(value{node: e.key, path: e.path}, "resource_type is missing; want %s", consul.WantType)
 	}
 	if source == NATS && d.lacks(entries, "bucket") {
-		d.errorf(value{node: e.key, path: e.path}, "bucket is missing; want %s", natssource.WantBucket)
+		d.errorf(value{node: e.key, path: e.path}, "bucket is missing; want %s", nats.WantBucket)
 	}
 	if (source == GRPCs || source == Gateway) && w.Watch == "" {
 		w.Watch = w.Name

@@ -1,0 +1,154 @@
+package consul
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// policyFor lets a token list all artists, and read those whose names begin with a
+// prefix.
+func policyFor(prefix string) string {
+	return `key "resource/demo.v2.Artist" { policy = "list" } key_prefix "resource/demo.v2.Artist/` + prefix + `" { policy = "read" }`
+}
+
+// policy creates a policy, or replaces its rules, and returns its id.
+func (c *consul) policy(id, name, rules string) string {
+	c.t.Helper()
+	path := "/v1/acl/policy"
+	if id != "" {
+		path += "/" + id
+	}
+	return c.callJSON(http.MethodPut, path, map[string]any{"Name": name, "Rules": rules}, "ID")
+}
+
+// newToken creates a token and returns it with the id by which it is deleted.
+func (c *consul) newToken(policy string) (secret, accessor string) {
+	c.t.Helper()
+	body := map[string]any{"Policies": []any{map[string]any{"Name": policy}}}
+	secret = c.callJSON(http.MethodPut, "/v1/acl/token", body, "SecretID")
+	c.eventually("token", func() error { // the token has to reach the server's cache
+		a := artists{client: c.client, typ: c.typ, token: secret}
+		_, err := a.list(c.t.Context(), "")
+		return err
+	})
+	return secret, c.callJSON(http.MethodGet, "/v1/acl/token/self?token="+secret, nil, "AccessorID")
+}
+
+func writeToken(t *testing.T, file, token string) {
+	t.Helper()
+	// As orchestrators do it: nobody ever reads a partial file.
+	if err := os.WriteFile(file+".new", []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTokens: a deleted token is noticed, a replaced one is used, and subscribers
+// keep what they have.
+func TestTokens(t *testing.T) {
+	eachConsul(t, "-server", aclsOn, func(t *testing.T, c *consul) {
+		c.policy("", "all", policyFor(""))
+		c.mustPut(t, "a", `"one"`)
+		first, accessor := c.newToken("all")
+		second, accessor2 := c.newToken("all")
+		file := filepath.Join(t.TempDir(), "token")
+		writeToken(t, file, first)
+		w := follow(t, texts{newSource(t, Config{Address: c.Addr(), TokenFile: file, Probe: MinProbe})})
+		w.holds("a", `"one"`)
+
+		c.call(http.MethodDelete, "/v1/acl/token/"+accessor, nil)
+		w.is(stream.Stale)
+		reason := w.Status().Full()
+		if !strings.Contains(reason, "want a token that exists in "+file) || strings.Contains(reason, first) {
+			t.Errorf("the reason is %q", reason)
+		}
+		c.mustPut(t, "a", `"two"`)
+		writeToken(t, file, second)
+		w.holds("a", `"two"`)
+		w.is(stream.InSync)
+
+		third, _ := c.newToken("all")
+		before := w.Stats()
+		writeToken(t, file, third)
+		w.eventually("use of the third token", func() error {
+			if sum(w.Stats().Resyncs) == sum(before.Resyncs) {
+				return errors.New("the watch goes on with the second")
+			}
+			return nil
+		})
+		c.call(http.MethodDelete, "/v1/acl/token/"+accessor2, nil)
+		c.mustPut(t, "a", `"three"`)
+		w.holds("a", `"three"`)
+		if n := sum(w.Stats().Reconnects) - sum(before.Reconnects); n != 0 {
+			t.Errorf("%d reconnects: a new token is no outage", n)
+		}
+		if gone := w.deleted(); len(gone) > 0 || w.count(stream.Reset) != 1 {
+			t.Errorf("%q were deleted, %d resets", gone, w.count(stream.Reset))
+		}
+	})
+}
+
+func sum(counters map[string]uint64) (n uint64) {
+	for _, c := range counters {
+		n += c
+	}
+	return n
+}
+
+// TestPolicies: what a policy hides is reported as deleted, though Consul says
+// nothing; showing what was hidden makes it another collection.
+func TestPolicies(t *testing.T) {
+	eachConsul(t, "-server", aclsOn, func(t *testing.T, c *consul) {
+		id := c.policy("", "some", policyFor(""))
+		c.mustPut(t, "open-a", `"one"`)
+		c.mustPut(t, "secret-a", `"one"`)
+		c.mustPut(t, "open-b", `"one"`)
+		token, _ := c.newToken("some")
+		file := filepath.Join(t.TempDir(), "token")
+		writeToken(t, file, token)
+		w := follow(t, texts{newSource(t, Config{Address: c.Addr(), TokenFile: file, Relist: MinRelist})})
+		w.holds("secret-a", `"one"`)
+		epoch := w.View().Epoch()
+
+		c.policy(id, "some", policyFor("open"))
+		w.holds("secret-a", "")
+		c.mustPut(t, "secret-a", `"two"`)
+		c.mustPut(t, "open-a", `"two"`)
+		w.holds("open-a", `"two"`)
+		w.holds("open-b", `"one"`)
+		if gone := w.deleted(); len(gone) != 1 || w.View().Epoch() != epoch {
+			t.Errorf("%q were deleted, the epoch became %s: want the hidden one deleted in epoch %s", gone, w.View().Epoch(), epoch)
+		}
+
+		c.policy(id, "some", policyFor(""))
+		w.holds("secret-a", `"two"`)
+		if w.View().Epoch() == epoch {
+			t.Error("the epoch stayed, though older versions came in")
+		}
+
+		c.policy(id, "some", `key_prefix "resource/" { policy = "deny" }`)
+		w.is(stream.Stale)
+		if reason := w.Status().Full(); !strings.Contains(reason, "want a token whose policy allows") {
+			t.Errorf("the reason is %q", reason)
+		}
+	})
+}
+
+// TestWithoutToken: the first mistake that a newcomer makes.
+func TestWithoutToken(t *testing.T) {
+	eachConsul(t, "-server", aclsOn, func(t *testing.T, c *consul) {
+		err := newSource(t, Config{Address: c.Addr()}).Watch(t.Context(), stream.Resume{}, streamtest.NewSinkRecorder(stream.Resume{}, nil))
+		if err == nil || !strings.Contains(err.Error(), "want token_file") {
+			t.Errorf("got %v", err)
+		}
+	})
+}

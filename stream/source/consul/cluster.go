@@ -1,0 +1,49 @@
+package consul
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/consul/proto-public/pbconnectca"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// clusterPatience is how long to wait for the id of the cluster.
+const clusterPatience = 3 * time.Second
+
+// cluster returns the id of the answering cluster: the trust domain of its
+// certificate authority, which is created with the cluster and stays the same,
+// through restores too. Any token may read it. It is empty if the server does
+// not name one, because it has no such authority.
+func (l *link) cluster() string {
+	ctx, end := context.WithTimeout(l.ctx, clusterPatience)
+	defer end()
+	for {
+		id, err := l.trustDomain(ctx)
+		if err == nil || !unborn(err) || ctx.Err() != nil {
+			return id
+		}
+		if l.pause(retryEvery) != nil {
+			return ""
+		}
+	}
+}
+
+func (l *link) trustDomain(ctx context.Context) (string, error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	roots, err := l.authority.WatchRoots(withToken(ctx, l.token), &pbconnectca.WatchRootsRequest{})
+	if err != nil {
+		return "", err
+	}
+	answer, err := roots.Recv()
+	return answer.GetTrustDomain(), err
+}
+
+// unborn reports that the cluster is so young that its authority is still being
+// created.
+func unborn(err error) bool {
+	return status.Code(err) == codes.FailedPrecondition && strings.Contains(err.Error(), "not yet initialized")
+}

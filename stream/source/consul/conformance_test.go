@@ -1,0 +1,50 @@
+package consul
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/stream/streamtest/realserver"
+)
+
+// resourceService is Consul's own resource service, in its own process. Its data
+// is gone once it is killed, and its versions start over.
+func resourceService(t *testing.T) *realserver.Server {
+	t.Helper()
+	return realserver.Start(t, realserver.Build(t, "consulresource"), "-listen", realserver.FreeAddress(t))
+}
+
+// newSource returns a source of artists.
+func newSource(t *testing.T, c Config) *Source {
+	t.Helper()
+	if c.Type == "" {
+		c.Type = artistType
+	}
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestConformance(t *testing.T) {
+	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+		server := resourceService(t)
+		proxy := faultproxy.New(t, server.Addr())
+		a := artistsAt(t, server.Addr())
+		return &streamtest.Harness{
+			Source:     texts{newSource(t, Config{Address: proxy.Addr()})},
+			Put:        func(key, value string) error { _, err := a.put(t.Context(), key, value); return err },
+			Delete:     func(key string) error { return a.delete(t.Context(), key) },
+			Disconnect: proxy.Cut,
+			Restore: func() {
+				if err := server.Restart(); err != nil {
+					t.Fatal(err)
+				}
+			},
+			Key: func(i int) string { return fmt.Sprintf("%sname-%d", inDefault, i) },
+		}
+	})
+}

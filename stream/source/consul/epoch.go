@@ -1,0 +1,79 @@
+package consul
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// epochs names the revision orders. Consul's resources have no name for theirs:
+// nothing in them shows that the server was restored or replaced. So a name
+// consists of two parts.
+//
+// The first identifies the cluster and the collection: it holds the cluster's id
+// where Consul reports it (the trust domain of its certificate authority), else
+// the address. All replicas with the same configuration agree on it.
+//
+// The second is empty until versions contradict those that were seen before.
+// Then it is derived from the previous name and from what the collection was
+// when that was noticed: replicas that see the same agree on it. The others have
+// names of their own, and clients that move between them get a reset.
+//
+// Owned by Watch.
+type epochs struct {
+	// Static after construction.
+	collection []string
+	address    string
+
+	cluster string // its id; empty: not known
+	broken  string // the second part; empty while nothing was contradicted
+}
+
+func newEpochs(c *Config) epochs {
+	return epochs{
+		collection: []string{c.Type, c.Partition, c.Namespace, c.NamePrefix},
+		address:    c.Address,
+	}
+}
+
+// name returns the name of the order that continues.
+func (e *epochs) name() string {
+	of := "cluster " + e.cluster
+	if e.cluster == "" {
+		of = "address " + e.address
+	}
+	return hash(slices.Concat(e.collection, []string{of, e.broken})...)
+}
+
+// enter records which cluster answers; "": it does not say. It reports whether it
+// is another cluster than before.
+func (e *epochs) enter(cluster string) (other bool) {
+	if cluster == "" || cluster == e.cluster {
+		return false
+	}
+	other = e.cluster != ""
+	e.cluster, e.broken = cluster, ""
+	return other
+}
+
+// renew gives the order another name, derived from what the collection is
+// now. All empty collections look alike, so an empty one gets a random name.
+func (e *epochs) renew(objects map[string]object) {
+	parts := []string{e.broken}
+	for _, key := range slices.Sorted(maps.Keys(objects)) {
+		parts = append(parts, fmt.Sprint(key, " ", objects[key].version, " ", objects[key].uid))
+	}
+	if len(objects) == 0 {
+		parts = append(parts, rand.Text())
+	}
+	e.broken = hash(parts...)
+}
+
+func hash(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:6])
+}

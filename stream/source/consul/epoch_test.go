@@ -1,0 +1,91 @@
+package consul
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// TestEpochs: the same name for equal configurations that have seen the same,
+// another one for all others.
+func TestEpochs(t *testing.T) {
+	base := Config{Address: "a:1", Type: artistType}
+	name := func(change func(*Config, *epochs)) string {
+		c := base
+		e := newEpochs(&c)
+		change(&c, &e)
+		again := newEpochs(&c)
+		again.cluster, again.broken = e.cluster, e.broken
+		return again.name()
+	}
+	state := map[string]object{"a": {5, "x"}, "b": {6, "y"}}
+	seen := map[string]string{}
+	for what, change := range map[string]func(*Config, *epochs){
+		"alike":           func(*Config, *epochs) {},
+		"another address": func(c *Config, _ *epochs) { c.Address = "b:1" },
+		"another type":    func(c *Config, _ *epochs) { c.Type = "demo.v1.Artist" },
+		"a partition":     func(c *Config, _ *epochs) { c.Partition = "x" },
+		"a namespace":     func(c *Config, _ *epochs) { c.Namespace = "x" },
+		"a prefix":        func(c *Config, _ *epochs) { c.NamePrefix = "x" },
+		"a cluster":       func(_ *Config, e *epochs) { e.enter("x.consul") },
+		"broken":          func(_ *Config, e *epochs) { e.renew(state) },
+		"broken twice":    func(_ *Config, e *epochs) { e.renew(state); e.renew(state) },
+		"empty":           func(_ *Config, e *epochs) { e.renew(nil) },
+		"empty as well":   func(_ *Config, e *epochs) { e.renew(nil) },
+		"another uid":     func(_ *Config, e *epochs) { e.renew(map[string]object{"a": {5, "z"}, "b": {6, "y"}}) },
+	} {
+		got := name(change)
+		if other, twice := seen[got]; twice {
+			t.Errorf("%s and %s are both called %s", what, other, got)
+		}
+		if got != stream.CanonicalEpoch(got) {
+			t.Errorf("%s: %s cannot stand in a position as it is", what, got)
+		}
+		seen[got] = what
+	}
+	broken := func(_ *Config, e *epochs) { e.renew(state) }
+	if a, b := name(broken), name(broken); a != b {
+		t.Error("two that saw the same have different names for it")
+	}
+	if back := name(func(_ *Config, e *epochs) { e.enter("x"); e.renew(state); e.enter("y") }); back != name(func(_ *Config, e *epochs) { e.enter("y") }) {
+		t.Error("another cluster has nothing to do with what became of the one before")
+	}
+}
+
+// refusing is a Sink that rejects a snapshot as old.
+type refusing struct {
+	lines
+	err error
+}
+
+func (r *refusing) Commit(uint64) error { return r.err }
+
+// TestSinkThatKnowsBetter: whether the source or the sink notices that the
+// order was broken, the next snapshot starts another one.
+func TestSinkThatKnowsBetter(t *testing.T) {
+	server := resourceService(t)
+	s := newSource(t, Config{Address: server.Addr()})
+	name := func(sink stream.Sink) string {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		err := s.Watch(ctx, stream.Resume{}, sink)
+		r := sink.(*refusing)
+		if !errors.Is(err, r.err) {
+			t.Errorf("ended with %v, want the sink's error", err)
+		}
+		return r.epoch[0]
+	}
+	other := errors.New("something else")
+	names := []string{
+		name(&refusing{err: other}),
+		name(&refusing{err: fmt.Errorf("%w: really", stream.ErrBehind)}),
+		name(&refusing{err: fmt.Errorf("%w: really", stream.ErrOrder)}),
+		name(&refusing{err: other}),
+	}
+	if names[0] != names[1] || names[1] == names[2] || names[2] == names[3] {
+		t.Errorf("epochs %q: want another one after each refusal of the order", names)
+	}
+}

@@ -1,0 +1,175 @@
+package consul
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/consul/proto-public/pbresource"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/streamtest/realserver"
+)
+
+// endsWith runs a source until it gives up, and requires all parts in the error.
+func endsWith(t *testing.T, c Config, parts ...string) {
+	t.Helper()
+	err := newSource(t, c).Watch(t.Context(), stream.Resume{}, streamtest.NewSinkRecorder(stream.Resume{}, nil))
+	for _, part := range parts {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("error %v\nwant %q in it", err, part)
+		}
+	}
+}
+
+// TestWhatANewcomerGetsWrong checks that errors suggest the correct setting.
+func TestWhatANewcomerGetsWrong(t *testing.T) {
+	server := realserver.Shared(t, realserver.Build(t, "consulresource"))
+	t.Run("unknown type", func(t *testing.T) {
+		endsWith(t, Config{Address: server.Addr(), Type: "demo.v2.Nope"},
+			"consul "+server.Addr(), "demo.v2.Nope not registered", "want a type that this server has")
+	})
+	t.Run("nobody there", func(t *testing.T) {
+		endsWith(t, Config{Address: realserver.FreeAddress(t)}, "connection refused")
+	})
+	t.Run("HTTP port", func(t *testing.T) {
+		web := httptest.NewServer(http.NotFoundHandler())
+		defer web.Close()
+		endsWith(t, Config{Address: web.Listener.Addr().String()}, "want the gRPC port (8502, or 8503 with TLS), not the HTTP port")
+	})
+	t.Run("TLS port", func(t *testing.T) {
+		web := httptest.NewTLSServer(http.NotFoundHandler())
+		defer web.Close()
+		endsWith(t, Config{Address: web.Listener.Addr().String()}, "want TLS if that is what the port speaks")
+	})
+	t.Run("another gRPC server", func(t *testing.T) {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := grpc.NewServer()
+		ended := make(chan error)
+		go func() { ended <- other.Serve(listener) }()
+		endsWith(t, Config{Address: listener.Addr().String()}, "want the gRPC port of Consul 1.18 or later")
+		other.Stop()
+		<-ended
+	})
+	t.Run("no file of the token", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "token")
+		endsWith(t, Config{Address: server.Addr(), TokenFile: file}, "ACL token: "+file+": no such file")
+	})
+}
+
+// TestAListThatIsTooLarge: the list is one message, and exceeds the limit.
+func TestAListThatIsTooLarge(t *testing.T) {
+	server := resourceService(t)
+	a := artistsAt(t, server.Addr())
+	a.mustPut(t, "large", `"`+strings.Repeat("x", 1<<16)+`"`)
+	endsWith(t, Config{Address: server.Addr(), MaxMessageBytes: 1 << 15}, "larger than max", "want a larger max_message_bytes, or name_prefix")
+}
+
+// TestHints covers what only a cluster reports.
+func TestHints(t *testing.T) {
+	with, without := &Config{Type: artistType, Address: "a:1", TokenFile: "file"}, &Config{Type: artistType, Address: "a:1"}
+	for _, c := range []struct {
+		config *Config
+		err    error
+		want   string
+	}{
+		{with, status.Error(codes.Internal, "failed getting authorizer: ACL not found"), "want a token that exists in file"},
+		{without, status.Error(codes.Internal, "failed getting authorizer: ACL not found"), "want token_file with a token that may read this type"},
+		{with, status.Error(codes.PermissionDenied, "lacks permission 'key:list'"), "want a token whose policy allows to list and to read this type"},
+		{without, status.Error(codes.Unauthenticated, "no token"), "want token_file"},
+		{with, status.Error(codes.Internal, "failed list: rpc error: code = ResourceExhausted desc = grpc: received message larger than max (9 vs. 8)"), "want the leader's address, or name_prefix"},
+	} {
+		got := c.config.failed(c.err, "")
+		if !strings.Contains(got.Error(), c.want) || !strings.HasPrefix(got.Error(), "consul a:1, demo.v2.Artist: ") || !errors.Is(got, c.err) {
+			t.Errorf("%v became %q, want %q in it", c.err, got, c.want)
+		}
+	}
+}
+
+// TestTokensAreNotShown, not even those that the server repeats.
+func TestTokensAreNotShown(t *testing.T) {
+	c := &Config{Type: artistType, Address: "a:1", TokenFile: "file"}
+	got := c.failed(status.Error(codes.Internal, "token 1234-5678 is no good"), "1234-5678").Error()
+	if strings.Contains(got, "1234-5678") || !strings.Contains(got, "token [hidden] is no good") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestInvalid: what a server before 1.18 sends cannot be parsed sensibly.
+func TestInvalid(t *testing.T) {
+	for name, r := range map[string]*pbresource.Resource{
+		"no version":    one("a@"),
+		"version 0":     one("a@0"),
+		"no number":     one("a@one"),
+		"no name":       one("@1#uid"),
+		"nothing":       nil,
+		"no unique id":  {Id: &pbresource.ID{Name: "a"}, Version: "1"},
+		"negative":      one("a@-1"),
+		"out of bounds": one("a@18446744073709551616"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := quiet()
+			f.watch = func(_ int, out watchStream) error {
+				tell(out, ".")
+				_ = out.Send(&pbresource.WatchEvent{Event: &pbresource.WatchEvent_Upsert_{Upsert: &pbresource.WatchEvent_Upsert{Resource: r}}})
+				return hold(out)
+			}
+			bubble(t, f, Config{}, func(t *testing.T, watch func() *running) {
+				w := watch()
+				<-w.ended
+				if !errors.Is(w.err, stream.ErrInvalid) || !strings.Contains(w.err.Error(), "as Consul sends them since 1.18") {
+					t.Errorf("error %v", w.err)
+				}
+			})
+		})
+	}
+}
+
+// TestEventsThatNobodyKnows: unknown events are ignored, since a newer server
+// may send them.
+func TestEventsThatNobodyKnows(t *testing.T) {
+	f := quiet()
+	f.watch = func(_ int, out watchStream) error {
+		_ = out.Send(&pbresource.WatchEvent{})
+		return hold(out)
+	}
+	bubble(t, f, Config{}, func(t *testing.T, watch func() *running) {
+		watch().want(t, "all", "reset +a@5 =5")
+	})
+}
+
+// TestEndOfTheStream: an orderly end is not an error.
+func TestEndOfTheStream(t *testing.T) {
+	f := quiet()
+	f.watch = func(int, watchStream) error { return nil }
+	bubble(t, f, Config{}, func(t *testing.T, watch func() *running) {
+		w := watch()
+		if <-w.ended; w.err != nil {
+			t.Errorf("error %v", w.err)
+		}
+	})
+}
+
+// TestEndWithTheContext checks that the error has the context's cause.
+func TestEndWithTheContext(t *testing.T) {
+	why := errors.New("why")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	server := realserver.Shared(t, realserver.Build(t, "consulresource"))
+	err := newSource(t, Config{Address: server.Addr()}).Watch(ctx, stream.Resume{}, &lines{})
+	if !errors.Is(err, why) {
+		t.Errorf("error %v, want the cause", err)
+	}
+}

@@ -1,0 +1,113 @@
+package consul
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// follower makes one order of what a link delivers: of the watch, which may start
+// in the past, and of lists, which never do.
+//
+// Owned by the goroutine that runs Watch.
+type follower struct {
+	// Static after construction.
+	source *Source
+	link   *link
+	sink   stream.Sink
+
+	merge    *stream.Merge
+	objects  map[string]object   // what merge holds, with what it does not need
+	dead     map[string]struct{} // uids that the watch still reports, but that are gone
+	named    bool                // the server names its cluster
+	live     bool                // the snapshot was committed: objects is the memory's
+	listing  bool                // a list is being read
+	again    bool                // and another one is wanted after it
+	heard    bool                // the watch has sent something
+	unheard  bool                // it had not when the list was requested
+	audit    *audit              // under way; nil: none
+	relist   *time.Timer
+	auditing *time.Timer     // until the audit is judged
+	ailing   [callers]string // why the server cannot answer
+	ailment  string          // what of it the sink was told
+}
+
+func newFollower(s *Source, l *link, sink stream.Sink) *follower {
+	f := &follower{
+		source: s, link: l, sink: sink,
+		merge: stream.NewMerge(), objects: map[string]object{}, dead: map[string]struct{}{},
+		relist: time.NewTimer(s.config.untilRelist()), auditing: time.NewTimer(time.Hour),
+	}
+	f.merge.CountAt(sink)
+	return f
+}
+
+// run follows the link to its end.
+func (f *follower) run() error {
+	defer f.relist.Stop()
+	defer f.auditing.Stop()
+	f.auditing.Stop()
+	f.list()
+	for {
+		if err := f.step(); err != nil {
+			return err
+		}
+		if f.link.ctx.Err() != nil {
+			return context.Cause(f.link.ctx)
+		}
+	}
+}
+
+func (f *follower) step() error {
+	select {
+	case <-f.link.ctx.Done():
+		return context.Cause(f.link.ctx)
+	case e := <-f.link.events:
+		return f.event(e)
+	case l := <-f.link.lists:
+		return f.listed(l)
+	case h := <-f.link.health:
+		return f.report(h)
+	case <-f.relist.C:
+		f.list()
+	case <-f.auditing.C:
+		return f.judge()
+	}
+	return nil
+}
+
+// list starts a list; if one is being read, after that.
+func (f *follower) list() {
+	f.again = f.listing
+	if f.listing {
+		return
+	}
+	f.listing = true
+	if f.live {
+		f.audit = newAudit(f.source.memory.revision)
+	}
+	f.link.begin(!f.live)
+}
+
+// report records whether the server can answer each of its callers. While it
+// cannot, the source cannot know whether what it holds is current.
+func (f *follower) report(h health) error {
+	f.ailing[h.caller] = h.why
+	why := cmp.Or(f.ailing[:]...)
+	if why == f.ailment {
+		return nil
+	}
+	f.ailment = why
+	if why == "" {
+		return f.sink.Status(stream.InSync, "")
+	}
+	return f.sink.Status(stream.Stale, why)
+}
+
+// untilRelist is different for each replica and each time.
+func (c *Config) untilRelist() time.Duration {
+	return c.Relist*4/5 + rand.N(c.Relist*2/5)
+}

@@ -1,0 +1,136 @@
+package consul
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// watched is a source as it runs in a gateway, with one subscriber whose events
+// are all kept.
+type watched struct {
+	*stream.Watch
+	t *testing.T
+
+	mu     sync.Mutex // guards what follows
+	state  streamtest.State
+	events []stream.Event
+}
+
+// follow starts a watch and a subscriber, and waits for the snapshot.
+func follow(t *testing.T, s stream.Source) *watched {
+	t.Helper()
+	registry := stream.NewRegistry()
+	watch, err := registry.Add(stream.WatchConfig{
+		Name: "w", SourceName: "consul", Source: s,
+		Backoff: stream.Backoff{Min: 10 * time.Millisecond, Max: 200 * time.Millisecond},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watched{Watch: watch, t: t, state: streamtest.State{}}
+	done := make(chan struct{})
+	var reading sync.WaitGroup
+	reading.Go(func() { w.read(watch.Subscribe(stream.SubscribeOptions{}), done) })
+	t.Cleanup(func() {
+		close(done)
+		reading.Wait()
+		registry.Close()
+	})
+	w.eventually("snapshot", func() error {
+		if w.count(stream.EndOfSnapshot) == 0 {
+			return fmt.Errorf("the status is %v: %s", w.Status().State, w.Status().Full())
+		}
+		return nil
+	})
+	return w
+}
+
+func (w *watched) read(s *stream.Subscription, done chan struct{}) {
+	defer s.Close()
+	var b stream.Batch
+	for {
+		for s.Next(&b) {
+			w.take(&b)
+		}
+		select {
+		case <-s.Changed():
+		case <-done:
+			return
+		}
+	}
+}
+
+func (w *watched) take(b *stream.Batch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for e := range b.Events() {
+		w.state.Apply(e)
+		w.events = append(w.events, e)
+	}
+}
+
+// count returns the number of events of a type.
+func (w *watched) count(of stream.EventType) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.events {
+		if e.Type == of {
+			n++
+		}
+	}
+	return n
+}
+
+// all returns the events so far.
+func (w *watched) all() []stream.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.events)
+}
+
+// deleted returns the keys of all deletes.
+func (w *watched) deleted() (keys []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.events {
+		if e.Type == stream.Delete {
+			keys = append(keys, e.Resource.Key)
+		}
+	}
+	return keys
+}
+
+// holds waits until the subscriber holds a text under a key; "": nothing.
+func (w *watched) holds(name, text string) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("%q of %s", text, name), func() error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if got := w.state[inDefault+name].Value; got != text {
+			return fmt.Errorf("there is %q; the status is %v: %s", got, w.Status().State, w.Status().Full())
+		}
+		return nil
+	})
+}
+
+// is waits for a state.
+func (w *watched) is(state stream.State) {
+	w.t.Helper()
+	w.eventually(state.String(), func() error {
+		if now := w.Status(); now.State != state {
+			return fmt.Errorf("the status is %v: %s", now.State, now.Full())
+		}
+		return nil
+	})
+}
+
+func (w *watched) eventually(what string, missing func() error) {
+	w.t.Helper()
+	eventually(w.t, what, missing)
+}

@@ -1,0 +1,91 @@
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+const (
+	// DefaultConnectTimeout leaves time for the other endpoints.
+	DefaultConnectTimeout = 3 * time.Second
+	// DefaultRequestTimeout is longer than an election takes.
+	DefaultRequestTimeout = 10 * time.Second
+	// DefaultStallAfter is shorter than the heartbeat of a subscriber, who is to
+	// be informed within one.
+	DefaultStallAfter = 8 * time.Second
+	// MinStallAfter leaves the member time to answer.
+	MinStallAfter = 500 * time.Millisecond
+)
+
+// Config specifies which keys of which cluster are followed, and how.
+type Config struct {
+	// Endpoints are members of one cluster, each host:port, alone or after http://
+	// or https://. One is used at a time; the first is chosen at random. Required.
+	Endpoints []string
+	// Prefix is what keys must begin with. It is not part of the resource's key.
+	Prefix string
+
+	// TLS secures the connection; with certificates in it, mutually. nil:
+	// plaintext, and for endpoints with https:// the system's authorities.
+	TLS *tls.Config
+	// Username and Password log in. Neither is ever logged. Both empty: no login.
+	Username, Password string
+
+	// ConnectTimeout is how long one endpoint may take to connect, to log in and
+	// to answer the first read. 0: DefaultConnectTimeout.
+	ConnectTimeout time.Duration
+	// RequestTimeout is how long a page of the list may take. 0: DefaultRequestTimeout.
+	RequestTimeout time.Duration
+	// StallAfter is how long a connected member may be silent, although it is asked
+	// several times in that time. 0: DefaultStallAfter; at least MinStallAfter.
+	StallAfter time.Duration
+
+	// network, if set, makes the connections: tests have one in memory.
+	network func(ctx context.Context, address string) (net.Conn, error)
+}
+
+func (c *Config) check() error {
+	switch {
+	case len(c.Endpoints) == 0:
+		return errors.New("etcd: no endpoint: want one like https://etcd-1:2379")
+	case (c.Username == "") != (c.Password == ""):
+		return errors.New("etcd: want a user name and a password, or neither")
+	case c.ConnectTimeout < 0 || c.RequestTimeout < 0:
+		return errors.New("etcd: connect timeout and request timeout: want 0 or more")
+	case c.StallAfter != 0 && c.StallAfter < MinStallAfter:
+		return fmt.Errorf("etcd: %w", &stream.InvalidError{
+			What: "stall after", Got: c.StallAfter.String(), Want: MinStallAfter.String() + " or more"})
+	}
+	return nil
+}
+
+// endpoints parses the endpoints.
+func (c *Config) endpoints() (all []endpoint, err error) {
+	for _, text := range c.Endpoints {
+		e, ok := parseEndpoint(text)
+		if !ok {
+			return nil, fmt.Errorf("etcd: %w", &stream.InvalidError{What: "endpoint", Got: text, Want: WantEndpoint})
+		}
+		if c.TLS != nil && e.scheme == "http" {
+			return nil, fmt.Errorf("etcd: %w", &stream.InvalidError{What: "endpoint", Got: text, Want: "https://, since TLS is configured"})
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+func (c *Config) setDefaults() {
+	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, DefaultConnectTimeout)
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, DefaultRequestTimeout)
+	c.StallAfter = cmp.Or(c.StallAfter, DefaultStallAfter)
+}
+
+// pulse is how often a member is asked for a sign of life.
+func (c *Config) pulse() time.Duration { return c.StallAfter / 4 }

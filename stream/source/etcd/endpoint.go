@@ -1,0 +1,58 @@
+package etcd
+
+import (
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// WantEndpoint describes what ValidEndpoint accepts, for a user who wrote
+// something else.
+const WantEndpoint = `a member's address for clients, such as "https://etcd-1:2379" or "etcd-1:2379", with a port from 1 to 65535`
+
+// ValidEndpoint reports whether a member can be at an endpoint: host:port, alone
+// or after http:// or https://.
+func ValidEndpoint(text string) bool {
+	_, ok := parseEndpoint(text)
+	return ok
+}
+
+// endpoint is where a member serves clients.
+type endpoint struct {
+	scheme  string // "http", "https", or "": depends on whether TLS is configured
+	address string // host:port
+}
+
+func parseEndpoint(text string) (e endpoint, ok bool) {
+	e.address = text
+	if scheme, rest, found := strings.Cut(text, "://"); found {
+		u, err := url.Parse(text)
+		if err != nil || scheme != "http" && scheme != "https" || u.Host != strings.TrimSuffix(rest, "/") {
+			return e, false
+		}
+		e.scheme, e.address = scheme, u.Host
+	}
+	return e, validHostPort(e.address)
+}
+
+func validHostPort(address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || host == "" || strings.ContainsAny(host, " /@?#") {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
+// url returns the endpoint as the client library expects it.
+func (e endpoint) url(secure bool) string {
+	switch {
+	case e.scheme != "":
+		return e.scheme + "://" + e.address
+	case secure:
+		return "https://" + e.address
+	default:
+		return "http://" + e.address
+	}
+}

@@ -1,0 +1,98 @@
+package etcd
+
+import (
+	"context"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+const (
+	// firstPage is how many keys are read first, before their size is known.
+	firstPage = 100
+	// pageBytes is the approximate size of a page. Requests should be few,
+	// since older servers count the rest of the range for each.
+	pageBytes = 8 << 20
+	// maxPage keeps pages of small keys from holding up the member.
+	maxPage = 20_000
+)
+
+// page is a part of the list.
+type page struct {
+	kvs      []*mvccpb.KeyValue
+	revision uint64 // as of which it was read
+	total    int64  // keys of the range at that revision
+	last     bool
+	err      error // instead of all else
+}
+
+// list reads the range page by page, each as of the newest revision at that time,
+// while the session processes the page before. It writes to pages, and leaves it
+// open.
+type list struct {
+	// Static after construction.
+	ctx   context.Context
+	on    *member
+	keys  keyRange
+	limit func(context.Context) (context.Context, context.CancelFunc) // of one request
+	pages chan page
+}
+
+// run reads until the end of the range, an error or the end of the context.
+func (l *list) run() {
+	from, size, oldest := l.keys.start, int64(firstPage), uint64(0)
+	for {
+		p, more := l.read(from, clientv3.WithLimit(size))
+		if oldest == 0 {
+			oldest = p.revision
+		}
+		p.last = p.err == nil && !more && l.on.ordered
+		if !l.send(p) || p.last {
+			return
+		}
+		if !more {
+			break
+		}
+		from, size = string(p.kvs[len(p.kvs)-1].Key)+"\x00", nextSize(p.kvs)
+	}
+	l.again(oldest)
+}
+
+// again reads what changed since the first page, or since the position from which a
+// watch resumes, and the number of keys: for a member that cannot be asked how far
+// its watch is.
+func (l *list) again(since uint64, options ...clientv3.OpOption) {
+	p, _ := l.read(l.keys.start, append(options, clientv3.WithMinModRev(int64(since)+1))...)
+	p.last = p.err == nil
+	l.send(p)
+}
+
+func (l *list) read(from string, options ...clientv3.OpOption) (p page, more bool) {
+	ctx, cancel := l.limit(l.ctx)
+	defer cancel()
+	answer, err := l.on.client.Get(ctx, from, append(options, clientv3.WithRange(l.keys.end))...)
+	if err != nil {
+		return page{err: because(ctx, err)}, false
+	}
+	p = page{kvs: answer.Kvs, revision: uint64(answer.Header.GetRevision()), total: answer.Count}
+	return p, answer.More && len(p.kvs) > 0
+}
+
+// send reports whether the page was taken, and another one is wanted.
+func (l *list) send(p page) bool {
+	select {
+	case l.pages <- p:
+		return p.err == nil
+	case <-l.ctx.Done():
+		return false
+	}
+}
+
+// nextSize is how many keys of this size fill a page.
+func nextSize(kvs []*mvccpb.KeyValue) int64 {
+	bytes := 0
+	for _, kv := range kvs {
+		bytes += len(kv.Key) + len(kv.Value) + 64
+	}
+	return int64(min(max(pageBytes*len(kvs)/bytes, 1), maxPage))
+}

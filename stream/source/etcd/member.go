@@ -1,0 +1,95 @@
+package etcd
+
+import (
+	"context"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+)
+
+// member is a connection to one member of a cluster. Static after construction.
+type member struct {
+	client   *clientv3.Client
+	cluster  uint64
+	revision uint64 // of the cluster, when the connection was made
+	ordered  bool   // see version.ordered
+}
+
+// connect connects to a member, logs in, and makes sure that it can report what
+// its whole cluster agrees on.
+func (s *Source) connect(ctx context.Context, e endpoint) (*member, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.config.ConnectTimeout,
+		fmt.Errorf("no answer within %v", s.config.ConnectTimeout))
+	defer cancel()
+	client, err := clientv3.New(s.config.client(ctx, e))
+	if err != nil {
+		return nil, because(ctx, err)
+	}
+	m := &member{client: client}
+	if err := m.identify(ctx, s.keys); err != nil {
+		m.close()
+		return nil, because(ctx, err)
+	}
+	return m, nil
+}
+
+// client is the configuration of the client library for one endpoint. The context
+// is that of the login alone.
+func (c *Config) client(ctx context.Context, e endpoint) clientv3.Config {
+	options := []grpc.DialOption{grpc.WithChainUnaryInterceptor(failFast)}
+	if c.TLS != nil && c.TLS.ServerName != "" {
+		// The library verifies the name of the endpoint, whatever this says.
+		options = append(options, grpc.WithAuthority(c.TLS.ServerName))
+	}
+	if c.network != nil {
+		options = append(options, grpc.WithContextDialer(c.network))
+	}
+	return clientv3.Config{
+		Endpoints: []string{e.url(c.TLS != nil)}, TLS: c.TLS,
+		Username: c.Username, Password: c.Password,
+		Context: ctx,
+		// One for the request, one after a token was renewed, one to spare.
+		MaxUnaryRetries: 3,
+		DialOptions:     options, Logger: zap.NewNop(),
+	}
+}
+
+// failFast makes a request to an unreachable member fail at once, with the
+// reason. The library would wait for the timeout, and not know the reason.
+func failFast(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	return invoke(ctx, method, request, reply, conn, append(options, grpc.WaitForReady(false))...)
+}
+
+// identify reads the cluster's id and revision, and what the member supports.
+func (m *member) identify(ctx context.Context, keys keyRange) error {
+	header, err := m.read(ctx, keys)
+	if err != nil {
+		return err
+	}
+	m.cluster, m.revision = header.GetClusterId(), uint64(header.GetRevision())
+	status, err := etcdserverpb.NewMaintenanceClient(m.client.ActiveConnection()).Status(ctx, &etcdserverpb.StatusRequest{})
+	if err != nil {
+		return err
+	}
+	v, ok := parseVersion(status.GetVersion())
+	if !ok || !v.supported() {
+		return fmt.Errorf("it is etcd %q: want 3.4 or newer", status.GetVersion())
+	}
+	m.ordered = v.ordered()
+	return nil
+}
+
+// read asks for the present revision of the cluster, as its majority knows it. It
+// needs no permission that the watch does not need too.
+func (m *member) read(ctx context.Context, keys keyRange) (*etcdserverpb.ResponseHeader, error) {
+	answer, err := m.client.Get(ctx, keys.start, clientv3.WithKeysOnly())
+	if err != nil {
+		return nil, err
+	}
+	return answer.Header, nil
+}
+
+func (m *member) close() { _ = m.client.Close() }

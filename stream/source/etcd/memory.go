@@ -1,0 +1,168 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// memory is what is remembered of a cluster's history, to recognise it: a
+// cluster that was restored from a backup has the same id, and may by now have
+// as many revisions as before.
+type memory struct {
+	cluster  uint64
+	revision uint64   // everything up to here was committed; 0: nothing was
+	count    int64    // keys of the range at that revision; below 0: not known
+	traces   [8]trace // of the most recently changed keys
+}
+
+// trace is one key's last change.
+type trace struct {
+	key                       string
+	revision, create, version int64 // revision 0: there is no trace
+	value                     uint64
+	deleted                   bool
+}
+
+var valueSeed = maphash.MakeSeed()
+
+func traceOf(kv *mvccpb.KeyValue, deleted bool) trace {
+	return trace{
+		key: string(kv.Key), deleted: deleted, value: maphash.Bytes(valueSeed, kv.Value),
+		revision: kv.ModRevision, create: kv.CreateRevision, version: kv.Version,
+	}
+}
+
+// newMemory remembers only the position.
+func newMemory(cluster, revision uint64) memory {
+	return memory{cluster: cluster, revision: revision, count: -1}
+}
+
+// knownAt returns what is remembered of the position from which a watch resumes.
+// The number of keys is queried where the member cannot say how far its watch is.
+func (s *Source) knownAt(ctx context.Context, on *member, from uint64) (memory, error) {
+	m := s.memory
+	if m.cluster != on.cluster || m.revision != from {
+		m = newMemory(on.cluster, from)
+	}
+	if from == 0 || on.ordered || m.count >= 0 {
+		return m, nil
+	}
+	answer, err := on.client.Get(ctx, s.keys.start, clientv3.WithRange(s.keys.end), clientv3.WithCountOnly(), clientv3.WithRev(int64(from)))
+	if err != nil {
+		return m, err
+	}
+	m.count = answer.Count
+	return m, nil
+}
+
+// see records a key as a list or a change shows it.
+func (m *memory) see(kv *mvccpb.KeyValue, deleted bool) {
+	at := 0
+	for i := range m.traces {
+		if m.traces[i].revision < m.traces[at].revision {
+			at = i
+		}
+	}
+	if kv.ModRevision <= m.traces[at].revision {
+		return
+	}
+	for i := range m.traces {
+		if m.traces[i].key == string(kv.Key) && m.traces[i].revision != 0 {
+			at = i
+			break
+		}
+	}
+	if m.traces[at].revision < kv.ModRevision {
+		m.traces[at] = traceOf(kv, deleted)
+	}
+}
+
+// change counts what an event changes; while a list is being read, the count
+// comes later.
+func (m *memory) change(e *clientv3.Event) {
+	deleted := e.Type == clientv3.EventTypeDelete
+	m.see(e.Kv, deleted)
+	switch {
+	case m.count < 0:
+	case deleted:
+		m.count--
+	case e.IsCreate():
+		m.count++
+	}
+}
+
+// verdict is the result of comparing a cluster with a memory.
+type verdict uint8
+
+const (
+	same     verdict = iota // it is as remembered
+	replaced                // it is another store
+	unknown                 // that revision was compacted
+)
+
+// verify asks a member whether its store is the remembered one.
+func (m *memory) verify(ctx context.Context, on *member, keys keyRange) (verdict, error) {
+	if on.revision < m.revision {
+		return replaced, nil
+	}
+	asked := m.asked()
+	questions := m.questions(asked, keys)
+	answer, err := on.client.Txn(ctx).Then(questions...).Commit()
+	switch {
+	case errors.Is(err, rpctypes.ErrCompacted):
+		return unknown, nil
+	case errors.Is(err, rpctypes.ErrFutureRev):
+		return replaced, nil
+	case err != nil:
+		return unknown, err
+	case len(answer.Responses) != len(questions):
+		return unknown, fmt.Errorf("%w: %d answers to %d questions", stream.ErrInvalid, len(answer.Responses), len(questions))
+	}
+	for i, t := range asked {
+		if !t.fits(answer.Responses[i].GetResponseRange().Kvs) {
+			return replaced, nil
+		}
+	}
+	if n := len(asked); m.count >= 0 && answer.Responses[n].GetResponseRange().Count != m.count {
+		return replaced, nil
+	}
+	return same, nil
+}
+
+// asked are the traces in use.
+func (m *memory) asked() (asked []trace) {
+	for _, t := range m.traces {
+		if t.revision != 0 {
+			asked = append(asked, t)
+		}
+	}
+	return asked
+}
+
+// questions reads each key as of the remembered revision, and counts.
+func (m *memory) questions(asked []trace, keys keyRange) (ops []clientv3.Op) {
+	at := clientv3.WithRev(int64(m.revision))
+	for _, t := range asked {
+		ops = append(ops, clientv3.OpGet(t.key, at))
+	}
+	if m.count >= 0 {
+		ops = append(ops, clientv3.OpGet(keys.start, clientv3.WithRange(keys.end), clientv3.WithCountOnly(), at))
+	}
+	return ops
+}
+
+// fits reports whether a read of the key agrees with the trace.
+func (t trace) fits(kvs []*mvccpb.KeyValue) bool {
+	if t.deleted {
+		return len(kvs) == 0
+	}
+	return len(kvs) == 1 && traceOf(kvs[0], false) == t
+}

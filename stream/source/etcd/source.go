@@ -1,0 +1,165 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// attempts is how often a watch that was overtaken by a compaction before its
+// first commit is reopened immediately.
+const attempts = 5
+
+// Source follows the keys of one cluster that begin with a prefix. It is a
+// [stream.Source].
+//
+// Watch is called by one goroutine at a time.
+type Source struct {
+	// Static after construction.
+	config    Config
+	endpoints []endpoint
+	keys      keyRange
+
+	// Owned by Watch.
+	at     int // endpoint to try next
+	epochs epochs
+	memory memory // as of the last commit
+}
+
+var _ stream.Source = (*Source)(nil)
+
+// New returns a Source; it connects when Watch is called. The error reports what
+// is wrong with the configuration.
+func New(c Config) (*Source, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	endpoints, err := c.endpoints()
+	if err != nil {
+		return nil, err
+	}
+	c.setDefaults()
+	return &Source{
+		config: c, endpoints: endpoints, keys: newKeyRange(c.Prefix),
+		at: rand.IntN(len(endpoints)), epochs: newEpochs(c.Prefix),
+	}, nil
+}
+
+// Watch implements [stream.Source]. It follows the first member that answers.
+func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
+	var failures []error
+	for range s.endpoints {
+		e := s.endpoints[s.at]
+		on, err := s.connect(ctx, e)
+		if err == nil {
+			err = s.visit(ctx, on, resume, sink)
+			on.close()
+			return s.ended(ctx, e, err)
+		}
+		if err = s.ended(ctx, e, err); ctx.Err() != nil || refused(err) {
+			return err
+		}
+		failures = append(failures, err)
+	}
+	return noneOf(failures)
+}
+
+// ended returns the error of Watch after the context ended or a member failed.
+// After a failure the next endpoint is used.
+func (s *Source) ended(ctx context.Context, e endpoint, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	s.at = (s.at + 1) % len(s.endpoints)
+	return s.failed(e, err)
+}
+
+// visit follows a member until that ends.
+func (s *Source) visit(ctx context.Context, on *member, resume stream.Resume, sink stream.Sink) error {
+	epoch, from, err := s.recall(ctx, on, resume)
+	if err != nil {
+		return err
+	}
+	for range attempts {
+		var committed bool
+		committed, err = s.follow(ctx, on, epoch, from, sink)
+		if !errors.Is(err, rpctypes.ErrCompacted) {
+			return err
+		}
+		if committed {
+			break
+		}
+		from = 0
+	}
+	return fmt.Errorf("%w: %w", stream.ErrUnresumable, err)
+}
+
+// recall determines whether the cluster's store is the known one, and from where
+// to resume; 0: nowhere.
+func (s *Source) recall(ctx context.Context, on *member, resume stream.Resume) (epoch string, from uint64, err error) {
+	known := same
+	if s.memory.revision != 0 && s.memory.cluster == on.cluster {
+		ctx, cancel := s.limit(ctx)
+		defer cancel()
+		if known, err = s.memory.verify(ctx, on, s.keys); err != nil {
+			return "", 0, because(ctx, err)
+		}
+	}
+	ours := resume.Revision != 0 && resume.Epoch == s.epochs.of(on.cluster)
+	if known == replaced || ours && resume.Revision > on.revision {
+		s.replace(on.cluster)
+		ours = false
+	}
+	if ours && known == same {
+		from = resume.Revision
+	}
+	return s.epochs.of(on.cluster), from, nil
+}
+
+// replace records that the cluster's store was replaced.
+func (s *Source) replace(cluster uint64) {
+	s.epochs.replace(cluster)
+	s.memory = memory{}
+}
+
+// follow runs one session to its end.
+func (s *Source) follow(ctx context.Context, on *member, epoch string, from uint64, sink stream.Sink) (committed bool, err error) {
+	x, err := s.open(ctx, on, epoch, from, sink)
+	if err != nil {
+		return false, err
+	}
+	defer x.close()
+	err = x.run()
+	return x.committed, err
+}
+
+// limit bounds one request.
+func (s *Source) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.config.RequestTimeout, s.late())
+}
+
+func (s *Source) late() error {
+	return fmt.Errorf("%w: no answer to a request within %v", stream.ErrStalled, s.config.RequestTimeout)
+}
+
+// because returns why the context ended, if it did, instead of an error that
+// only reports that it did.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return err
+}
+
+// refused reports whether every member would answer the same.
+func refused(err error) bool {
+	return slices.ContainsFunc([]error{
+		rpctypes.ErrPermissionDenied, rpctypes.ErrAuthFailed, rpctypes.ErrUserEmpty,
+	}, func(known error) bool { return errors.Is(err, known) })
+}

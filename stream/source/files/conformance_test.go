@@ -1,0 +1,44 @@
+package files
+
+import (
+	"os"
+	"testing"
+
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// TestConformance runs the suite of every source against a real directory. It
+// does not claim to resume: only the newest place can be resumed from.
+func TestConformance(t *testing.T) {
+	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+		d := newDisk(t)
+		return &streamtest.Harness{
+			Source: d.source(Config{}),
+			Put:    func(key, value string) error { return d.replace(key+".json", value) },
+			Delete: func(key string) error { return os.RemoveAll(d.path(key + ".json")) },
+		}
+	})
+}
+
+// TestConformanceOfGenerations is the same where the directory is a link that is
+// moved from one complete directory to the next: each move is a transaction.
+func TestConformanceOfGenerations(t *testing.T) {
+	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
+		g := newGenerations(t)
+		transaction := func(writes ...streamtest.Write) error {
+			for _, w := range writes {
+				g.files[w.Key+".json"] = w.Value
+				if w.Delete {
+					delete(g.files, w.Key+".json")
+				}
+			}
+			return g.publish()
+		}
+		return &streamtest.Harness{
+			Source:      g.source(Config{}),
+			Put:         func(key, value string) error { return transaction(streamtest.Write{Key: key, Value: value}) },
+			Delete:      func(key string) error { return transaction(streamtest.Write{Key: key, Delete: true}) },
+			Transaction: func(writes []streamtest.Write) error { return transaction(writes...) },
+		}
+	})
+}

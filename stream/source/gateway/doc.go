@@ -1,0 +1,42 @@
+// Package gateway follows watches of another gateway, over its streams of
+// server-sent events. So gateways form trees: a few near the upstream, and behind
+// them as many as the readers need.
+//
+// # Shared connections
+//
+// The watches of one [Upstream] share one request, /v1/events?watch=a&watch=b.
+// When one joins or leaves, the request is repeated with the known positions, so
+// that only a new watch gets a snapshot; the others do not notice. There is more
+// than one request where one cannot hold them all: an id may have 1,024 bytes,
+// which is room for about 14 watches, and one stream names a watch once. A watch
+// that the upstream refused, or that ended by its own fault, retries on a request
+// of its own, so that it does not disturb the others.
+//
+// # Positions
+//
+// A position names the epoch and the revision of the gateway at the root, so it is
+// valid at every gateway of the tree. Nothing is translated: a watch that is
+// narrowed by a prefix has the epoch that its upstream gives it, which includes
+// the prefix. Flushes are commits: what the upstream shows together becomes
+// visible together. What came since the last position is dropped when a request is
+// repeated: its answer may come from a replica that is behind. What the upstream
+// may itself have missed it reports in a bookmark, which is passed on with
+// [stream.RaiseHorizon].
+//
+// # What ends a stream
+//
+//   - goodbye: in good order. Its retry_ms is the least time until the next
+//     request, up to five minutes; so is Retry-After of a refusal. It is ignored
+//     for max_age: that upstream is healthy, and waiting would make the watches
+//     stale for nothing.
+//   - Silence for more than two and a half of the heartbeats that hello announces,
+//     or for longer than Config.StallAfter: [stream.ErrStalled].
+//   - A violation of the protocol: [stream.ErrInvalid], which says what it was and
+//     what would be right. It ends the watch that it concerns, or, if it concerns
+//     none, the request.
+//   - A request that is cut off is repeated immediately, subject to ingest's
+//     back-off; one that fails before hello, not before the time that the field
+//     retry gave.
+//
+// Package sseclient makes the connections.
+package gateway

@@ -1,0 +1,90 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/sseclient"
+)
+
+// lost returns the error of Watch when the request has ended for all its members:
+// nil after an orderly goodbye, unless the upstream does not want to serve us.
+func (s *Source) lost(end sseclient.Ending) error {
+	if end.Goodbye == nil {
+		return s.failed(end.Err)
+	}
+	switch reason := stream.GoodbyeReason(end.Goodbye.Reason); reason {
+	case stream.GoodbyeOverloaded, stream.GoodbyeTokenExpired, stream.GoodbyeRevoked, stream.GoodbyeWatchRemoved:
+		return fmt.Errorf("%s: goodbye, %s", s.where(), reason)
+	}
+	return nil
+}
+
+// failed adds the upstream to an error. The upstream's own words are in it.
+func (s *Source) failed(err error) error {
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err // without the whole URL
+	}
+	text := s.upstream.config.withoutSecrets(err.Error())
+	return &failure{err, fmt.Sprintf("%s: %s%s", s.where(), text, hint(err))}
+}
+
+// where names the watch at its upstream.
+func (s *Source) where() string {
+	return fmt.Sprintf("gateway %s, watch %q", s.upstream.config.URL, s.watch)
+}
+
+// failure is an error with another text.
+type failure struct {
+	cause error
+	text  string
+}
+
+func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.cause }
+
+// hints suggest what would be right, by the status of a refusal.
+var hints = map[int]string{
+	http.StatusUnauthorized:      "want a token in token_file, or a header, that it accepts",
+	http.StatusForbidden:         "want a token, or a header, that may read this watch",
+	http.StatusMethodNotAllowed:  "want the URL of a gateway, without /v1",
+	http.StatusNotAcceptable:     "want the URL of a gateway, which answers with text/event-stream",
+	http.StatusProxyAuthRequired: "want a proxy that lets this request pass, or none (NO_PROXY)",
+}
+
+func hint(err error) string {
+	var refused *sseclient.Problem
+	switch {
+	case errors.As(err, &refused) && refused.Status == http.StatusNotFound && refused.Watch == "":
+		return "; want the URL of a gateway, without /v1"
+	case refused != nil && hints[refused.Status] != "":
+		return "; " + hints[refused.Status]
+	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return "; want a URL that begins with http: if that is what the server speaks"
+	case strings.Contains(err.Error(), "an event has more than"):
+		return "; want a larger max_event_bytes, or smaller values"
+	}
+	return ""
+}
+
+// withoutSecrets hides request headers in a text that the upstream may have
+// written: a refusal may repeat the very token that it refuses. Of "Bearer x" it
+// hides x as well. Anything shorter than a secret stays, or it would be hidden
+// everywhere.
+func (c *Config) withoutSecrets(text string) string {
+	const shortest = 6
+	header, _ := c.header() // what cannot be read was not sent
+	for _, value := range header {
+		for _, secret := range []string{value, value[strings.LastIndexByte(value, ' ')+1:]} {
+			if len(secret) >= shortest {
+				text = strings.ReplaceAll(text, secret, "[hidden]")
+			}
+		}
+	}
+	return text
+}

@@ -1,0 +1,65 @@
+package gateway
+
+import (
+	"sync"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/sseclient"
+)
+
+// member is one running Watch call, on a connection that it may share.
+type member struct {
+	// Static after construction.
+	source *Source
+	alone  bool          // does not share its connection
+	ended  chan struct{} // closed by end
+
+	mu     sync.Mutex // guards the following field; held during calls of the sink
+	reader *reader    // nil: it has ended
+
+	// Written before ended is closed, read after.
+	err error // what Watch returns
+	own bool  // it is the fault of this watch alone
+}
+
+// receive handles one event of the watch.
+func (m *member) receive(e sseclient.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reader == nil {
+		return
+	}
+	if err := m.reader.receive(e); err != nil {
+		m.endLocked(err, true)
+	}
+}
+
+// begins notes that a request starts, and returns the position at which this
+// watch resumes; false: at none.
+func (m *member) begins() (p stream.Position, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reader == nil {
+		return p, false
+	}
+	p, ok, err := m.reader.begins()
+	if err != nil {
+		m.endLocked(err, false)
+	}
+	return p, ok
+}
+
+// end ends the call; there is no call of its sink afterwards. Only the
+// first end counts.
+func (m *member) end(err error, own bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reader != nil {
+		m.endLocked(err, own)
+	}
+}
+
+func (m *member) endLocked(err error, own bool) {
+	m.reader, m.err, m.own = nil, err, own
+	close(m.ended)
+}

@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/sseclient"
+)
+
+// request makes one request for its members, and hands them their events.
+func (c *connection) request(ctx context.Context, members []*member) sseclient.Ending {
+	config := &c.upstream.config
+	header, err := config.header()
+	if err != nil {
+		return sseclient.Ending{Err: err}
+	}
+	byWatch := make(map[string]*member, len(members))
+	for _, m := range members {
+		byWatch[m.source.watch] = m
+	}
+	s := &sseclient.Stream{
+		URL: config.eventsURL(members), Client: c.upstream.client, Header: header,
+		LastEventID: positions(members), MaxEventBytes: config.MaxEventBytes, StallAfter: config.StallAfter,
+		Handle: func(e sseclient.Event) error {
+			if m := byWatch[e.Watch]; m != nil {
+				m.receive(e)
+			}
+			return nil
+		},
+	}
+	return s.Run(ctx)
+}
+
+// positions is where a request resumes: an id as the upstream sends it.
+func positions(members []*member) string {
+	var id []byte
+	for _, m := range members {
+		p, ok := m.begins()
+		if !ok {
+			continue
+		}
+		if len(id) > 0 {
+			id = append(id, ',')
+		}
+		id = p.Append(id)
+	}
+	return string(id)
+}
+
+// eventsURL is the URL of a stream of the watches.
+func (c *Config) eventsURL(members []*member) string {
+	query := url.Values{}
+	for _, m := range members {
+		query.Add("watch", m.source.watch)
+		if m.source.prefix != "" {
+			query.Set("prefix."+m.source.watch, m.source.prefix)
+		}
+	}
+	return strings.TrimRight(c.URL, "/") + "/v1/events?" + query.Encode()
+}
+
+// anyType requests a stream as text/event-stream would, since that is a
+// gateway's default. But a refusal is then a problem, which names the watch,
+// and not a goodbye as for an EventSource, which does not.
+const anyType = "*/*"
+
+// header is what is sent along. The token is read again each time: it may rotate.
+func (c *Config) header() (map[string]string, error) {
+	header := make(map[string]string, len(c.Header)+2)
+	for name, value := range c.Header {
+		header[name] = value
+	}
+	header["Accept"] = anyType
+	if c.TokenFile == "" {
+		return header, nil
+	}
+	token, err := os.ReadFile(c.TokenFile)
+	if err != nil {
+		return nil, fmt.Errorf("token file: %w", err)
+	}
+	text := strings.TrimRight(string(token), "\r\n")
+	if !validHeaderValue(text) {
+		return nil, fmt.Errorf("token file %s: want one line of text", c.TokenFile)
+	}
+	header["Authorization"] = "Bearer " + text
+	return header, nil
+}
+
+// patience is how long the upstream wants to be left alone after a request has
+// ended. The retry value applies from the second attempt on: a stream that was
+// cut off is often back immediately. u.mu is held.
+func (u *Upstream) patience(end sseclient.Ending) time.Duration {
+	var refused *sseclient.Problem
+	switch {
+	case end.Goodbye != nil && end.Goodbye.Reason == string(stream.GoodbyeMaxAge):
+		return 0
+	case end.Goodbye != nil:
+		return time.Duration(min(end.Goodbye.RetryMS, maxRetryWait.Milliseconds())) * time.Millisecond
+	case errors.As(end.Err, &refused) && refused.RetryAfter > 0:
+		return min(refused.RetryAfter, maxRetryWait)
+	case end.Greeted:
+		return 0
+	}
+	return min(u.retry, maxRetryWait)
+}

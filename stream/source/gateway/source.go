@@ -1,0 +1,39 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Source follows one watch of a gateway. It is a [stream.Source], for one
+// goroutine at a time.
+type Source struct {
+	// Static after construction.
+	upstream *Upstream
+	watch    string
+	prefix   string
+
+	// Owned by Watch.
+	faulty bool // the last call ended by a fault of this watch alone
+}
+
+var _ stream.Source = (*Source)(nil)
+
+// Watch implements [stream.Source].
+func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
+	r := newReader(s, resume, sink)
+	if err := s.upstream.wait(ctx, r); err != nil {
+		return err
+	}
+	m := &member{source: s, alone: s.faulty, ended: make(chan struct{}), reader: r}
+	c := s.upstream.join(m)
+	select {
+	case <-m.ended:
+	case <-ctx.Done():
+		m.end(context.Cause(ctx), false)
+	}
+	c.leave(m)
+	s.faulty = m.own && ctx.Err() == nil // a sink also fails when ctx ends
+	return m.err
+}

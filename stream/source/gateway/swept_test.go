@@ -1,0 +1,58 @@
+package gateway
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/sseclient"
+)
+
+// sweeps is a Sink that records how far each commit was swept.
+type sweeps struct {
+	calls
+	said    uint64
+	commits [][2]uint64 // revision, and how far it was swept
+}
+
+func (s *sweeps) Swept(revision uint64) { s.said = revision }
+
+func (s *sweeps) Commit(revision uint64) error {
+	s.commits = append(s.commits, [2]uint64{revision, s.said})
+	return nil
+}
+
+// What the upstream's ids say about deletes without a revision is passed on, and is
+// in the position with which the next request resumes.
+func TestSweptIsPassedOn(t *testing.T) {
+	sink := &sweeps{}
+	u, err := New(Config{URL: "http://upstream:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sourceOf(t, u, "w")
+	r := newReader(s, stream.Resume{}, sink)
+	for _, e := range []sseclient.Event{
+		{Type: "reset", ID: "w@_e-0/3!2"},
+		{Type: "upsert", Resource: sseclient.Resource{Key: "a", Revision: "3", Value: []byte("1")}},
+		{Type: "end_of_snapshot", Resource: sseclient.Resource{Revision: "3"}, Count: 1, ID: "w@_e-3!2"},
+		{Type: "upsert", Resource: sseclient.Resource{Key: "a", Revision: "4", Value: []byte("1")}, ID: "w@_e-4!3"},
+		{Type: "bookmark", Resource: sseclient.Resource{Revision: "5"}},
+		{Type: "bookmark", Resource: sseclient.Resource{Revision: "5"}, ID: "w@_e-5"},
+		{Type: "bookmark", Resource: sseclient.Resource{Revision: "7"}, ID: "w@_e-7!1"},
+	} {
+		if err := r.receive(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := [][2]uint64{{3, 1}, {4, 1}, {5, 1}, {5, 5}, {7, 6}}; !slices.Equal(sink.commits, want) {
+		t.Errorf("commits %v, want %v", sink.commits, want)
+	}
+	if r.position.String() != "w@_e-7!1" {
+		t.Errorf("goes on at %v, want w@_e-7!1", r.position)
+	}
+	resumed := newReader(s, stream.Resume{Epoch: "_e", Revision: 9, Unswept: 4}, sink)
+	if got := resumed.position.String(); got != "w@_e-9!4" {
+		t.Errorf("resumes at %s, want w@_e-9!4", got)
+	}
+}

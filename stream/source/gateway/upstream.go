@@ -1,0 +1,117 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+const (
+	// maxRetryWait bounds how long an upstream may ask to be left alone.
+	maxRetryWait = 5 * time.Minute
+	// sayWaitAfter is the shortest wait that is reported to subscribers.
+	sayWaitAfter = 5 * time.Second
+)
+
+// Upstream is another gateway. The sources of its watches share its connections.
+//
+// Source may be called by any goroutine, and each source be watched by one.
+type Upstream struct {
+	// Static after construction.
+	config Config
+	client *http.Client
+
+	mu          sync.Mutex // guards the following fields, and those of connections
+	connections []*connection
+	sources     int           // that were made
+	newest      time.Time     // when the last of them was made
+	retry       time.Duration // last value of the field retry
+	notBefore   time.Time     // the upstream asked not to be called before
+}
+
+// New returns the gateway at a URL. It connects when one of its sources is
+// watched. The error reports what is wrong with the configuration.
+func New(c Config) (*Upstream, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return &Upstream{config: c, client: c.client()}, nil
+}
+
+// Source returns the source of one watch of the gateway, by its name there,
+// narrowed to keys that begin with prefix.
+func (u *Upstream) Source(watch, prefix string) (*Source, error) {
+	if err := stream.CheckWatchName(watch); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	if !utf8.ValidString(prefix) {
+		return nil, fmt.Errorf("gateway: %w", &stream.InvalidError{What: "prefix", Got: prefix, Want: "UTF-8"})
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sources, u.newest = u.sources+1, time.Now()
+	return &Source{upstream: u, watch: watch, prefix: prefix}, nil
+}
+
+// wait honors the upstream's request. It waits before a request and not at the
+// end of the previous one, because by now ingest knows, and reports, that the
+// upstream is lost.
+func (u *Upstream) wait(ctx context.Context, r *reader) error {
+	u.mu.Lock()
+	until := u.notBefore
+	u.mu.Unlock()
+	pause := time.Until(until)
+	if pause <= 0 {
+		return context.Cause(ctx)
+	}
+	if pause > sayWaitAfter {
+		reason := "it wants to be left alone until " + until.UTC().Format(time.RFC3339)
+		if err := r.passOn(stream.Stale, reason); err != nil {
+			return err
+		}
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return context.Cause(ctx)
+}
+
+// join adds a member to a connection that has room, or to a new one.
+func (u *Upstream) join(m *member) *connection {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	at := slices.IndexFunc(u.connections, func(c *connection) bool { return c.takes(m) })
+	if at >= 0 {
+		c := u.connections[at]
+		c.add(m)
+		return c
+	}
+	c := newConnection(u, m)
+	u.connections = append(u.connections, c)
+	go c.run()
+	return c
+}
+
+// completeLocked reports whether no more members can join. Sources are made
+// one after the other, each to be watched immediately. u.mu is held.
+func (u *Upstream) completeLocked() bool {
+	joined := 0
+	for _, c := range u.connections {
+		joined += len(c.members)
+	}
+	return joined == u.sources && time.Since(u.newest) >= gatherFor
+}
+
+// forgetLocked removes a connection that is over. u.mu is held.
+func (u *Upstream) forgetLocked(c *connection) {
+	u.connections = slices.DeleteFunc(u.connections, func(o *connection) bool { return o == c })
+}

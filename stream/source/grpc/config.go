@@ -1,0 +1,130 @@
+package grpc
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/grpc"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+const (
+	// DefaultMaxMessageBytes leaves room for values well above those that the
+	// embedded store accepts.
+	DefaultMaxMessageBytes = 16 << 20
+	// DefaultKeepalive is longer than the five minutes that gRPC servers
+	// require between pings by default.
+	DefaultKeepalive = 6 * time.Minute
+	// MinKeepalive is the shortest interval that gRPC clients may use (gRFC A8).
+	MinKeepalive = 10 * time.Second
+)
+
+// Config specifies which watch of which server is followed, and how.
+type Config struct {
+	// Address of the server in gRPC's notation, for instance
+	// "dns:///backend:9000" or "127.0.0.1:9000". Not needed with Conn.
+	Address string
+	// Watch is the upstream's name of the watch.
+	Watch string
+	// Prefix narrows the watch to keys that begin with it. An upstream that
+	// does not narrow is narrowed here.
+	Prefix string
+
+	// TLS secures the connection; with certificates in it, mutually. nil: plaintext.
+	TLS *tls.Config
+	// Metadata is sent with each call, for instance authorization. It is
+	// never logged.
+	Metadata map[string]string
+	// Keepalive is how long the connection may be silent before an HTTP/2 ping
+	// asks whether the server is still there. The answer must come within 20
+	// seconds. 0: DefaultKeepalive; at least MinKeepalive; negative: no pings.
+	// Servers end connections that ping more often than they allow.
+	Keepalive time.Duration
+	// StallAfter is how long a connected upstream may send nothing. It needs an
+	// upstream that sends bookmarks at shorter intervals. 0: forever.
+	StallAfter time.Duration
+	// MaxMessageBytes is the size of the largest event accepted. 0: DefaultMaxMessageBytes.
+	MaxMessageBytes int
+
+	// Conn is used instead of a connection to Address, for servers in the same
+	// process. It stays open when the Source is closed. TLS, Keepalive and
+	// MaxMessageBytes belong to the connection and are not used with it.
+	Conn grpc.ClientConnInterface
+
+	// network, if set, makes the connections: tests have one in memory.
+	network func(ctx context.Context, address string) (net.Conn, error)
+}
+
+func (c *Config) check() error {
+	if c.Address == "" && c.Conn == nil {
+		return errors.New("grpc: no address: want one like dns:///backend:9000")
+	}
+	if c.Conn == nil && !ValidAddress(c.Address) {
+		return fmt.Errorf("grpc: %w", &stream.InvalidError{What: "address", Got: c.Address, Want: WantAddress})
+	}
+	if err := stream.CheckWatchName(c.Watch); err != nil {
+		return fmt.Errorf("grpc: %w", err)
+	}
+	if !utf8.ValidString(c.Prefix) {
+		return fmt.Errorf("grpc: %w", &stream.InvalidError{What: "prefix", Got: c.Prefix, Want: "UTF-8"})
+	}
+	if 0 < c.Keepalive && c.Keepalive < MinKeepalive {
+		return fmt.Errorf("grpc: %w", &stream.InvalidError{
+			What: "keepalive", Got: c.Keepalive.String(), Want: MinKeepalive.String() + " or more"})
+	}
+	if c.StallAfter < 0 || c.MaxMessageBytes < 0 {
+		return errors.New("grpc: stall after and maximum message size: want 0 or more")
+	}
+	return c.checkMetadata()
+}
+
+// checkMetadata names a key, never a value: values are secrets.
+func (c *Config) checkMetadata() error {
+	for key := range c.Metadata {
+		lower := strings.ToLower(key)
+		if key == "" || strings.HasPrefix(lower, "grpc-") || strings.HasPrefix(lower, ":") {
+			return fmt.Errorf("grpc: %w", &stream.InvalidError{
+				What: "metadata key", Got: key, Want: "a name that gRPC does not reserve"})
+		}
+	}
+	return nil
+}
+
+// withoutSecrets hides metadata in a text that the upstream may have written: a
+// rejection may repeat the very token that it rejects. Of "Bearer x" it hides x as
+// well. Anything shorter than a secret stays, or it would be hidden everywhere.
+func (c *Config) withoutSecrets(text string) string {
+	const shortest = 6
+	for _, value := range c.Metadata {
+		for _, secret := range []string{value, value[strings.LastIndexByte(value, ' ')+1:]} {
+			if len(secret) >= shortest {
+				text = strings.ReplaceAll(text, secret, "[hidden]")
+			}
+		}
+	}
+	return text
+}
+
+func (c *Config) setDefaults() {
+	if c.MaxMessageBytes == 0 {
+		c.MaxMessageBytes = DefaultMaxMessageBytes
+	}
+	if c.Keepalive == 0 {
+		c.Keepalive = DefaultKeepalive
+	}
+}
+
+// target is the upstream as messages name it.
+func (c *Config) target() string {
+	if c.Conn != nil {
+		return "in process"
+	}
+	return c.Address
+}

@@ -1,0 +1,184 @@
+package grpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// maxRetryWait bounds what an upstream may request with goodbye's retry_ms.
+const maxRetryWait = 30 * time.Second
+
+var errClosed = errors.New("grpc: the source is closed")
+
+// Source follows one watch of one server. It is a [stream.Source].
+//
+// Watch is called by one goroutine at a time; Close by any, at any time.
+type Source struct {
+	// Static after construction.
+	config Config
+	epochs epochs
+	closed context.Context
+	close  context.CancelFunc
+
+	// Held by Watch while it runs, so that Close can wait for it.
+	running sync.Mutex
+
+	// Owned by Watch.
+	notBefore time.Time // the upstream asked not to be called before
+}
+
+var _ stream.Source = (*Source)(nil)
+
+// New returns a Source; it connects when Watch is called. The error reports
+// what is wrong with the configuration.
+func New(c Config) (*Source, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	c.setDefaults()
+	_, end, err := c.connect()
+	if err != nil {
+		return nil, fmt.Errorf("grpc: address %q: %w", c.Address, err)
+	}
+	end()
+	s := &Source{config: c, epochs: newEpochs(&c)}
+	s.closed, s.close = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Close ends a running Watch call and waits for it. Later ones fail. A Conn
+// that the Source was given stays open.
+func (s *Source) Close() {
+	s.close()
+	s.running.Lock()
+	defer s.running.Unlock()
+}
+
+// Watch implements [stream.Source].
+func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
+	s.running.Lock()
+	defer s.running.Unlock()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(s.closed, func() { end(errClosed) })()
+
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	conn, disconnect, err := s.config.connect()
+	if err != nil {
+		return s.failed(err)
+	}
+	defer disconnect()
+	return s.follow(ctx, end, conn, newReader(s, resume, sink))
+}
+
+// wait honors the previous goodbye's request. It waits here and not at the
+// end of the previous Watch call, because by now ingest knows, and reports,
+// that the upstream is lost.
+func (s *Source) wait(ctx context.Context) error {
+	if pause := time.Until(s.notBefore); pause > 0 {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// follow makes the call and reads it to its end.
+func (s *Source) follow(ctx context.Context, end context.CancelCauseFunc, conn grpc.ClientConnInterface, r *reader) error {
+	stall := s.startStall(end)
+	defer stall.stop()
+	codec := newCodec()
+	call, err := s.call(ctx, conn, r.position, codec)
+	if err != nil {
+		return s.ended(ctx, err, r, codec)
+	}
+	for {
+		stall.begin()
+		m, err := call.Recv()
+		stall.stop()
+		if err != nil {
+			return s.ended(ctx, err, r, codec)
+		}
+		if err := r.receive(m); err != nil {
+			return s.finish(r, err)
+		}
+	}
+}
+
+func (s *Source) call(ctx context.Context, conn grpc.ClientConnInterface, position string, codec *codec) (grpc.ServerStreamingClient[watchtidev1.WatchListResponse], error) {
+	ctx = metadata.NewOutgoingContext(ctx, metadata.New(s.config.Metadata))
+	return watchtidev1.NewWatchServiceClient(conn).WatchList(ctx, &watchtidev1.WatchListRequest{
+		Watch: s.config.Watch, Position: position, Prefix: s.config.Prefix,
+	}, grpc.ForceCodecV2(codec))
+}
+
+// finish returns the error of Watch once the reader is done: nil after an
+// orderly goodbye.
+func (s *Source) finish(r *reader, err error) error {
+	s.notBefore = time.Now().Add(min(r.retry, maxRetryWait))
+	if errors.Is(err, errGoodbye) {
+		return nil
+	}
+	return err
+}
+
+// ended returns the error of Watch when there is nothing more to receive.
+func (s *Source) ended(ctx context.Context, err error, r *reader, codec *codec) error {
+	switch cause := context.Cause(ctx); {
+	case cause != nil:
+		return cause
+	case errors.Is(err, io.EOF):
+		return nil
+	case codec.bad != nil:
+		return r.invalid("%v", codec.bad)
+	case r.refusedResume(status.Code(err)):
+		return fmt.Errorf("%w: %w", stream.ErrUnresumable, s.failed(err))
+	}
+	return s.failed(err)
+}
+
+// failed adds the upstream to a gRPC error. The upstream's own words are in it.
+func (s *Source) failed(err error) error {
+	message := s.config.withoutSecrets(err.Error())
+	return &failure{err, fmt.Sprintf("grpc %s, watch %q: %s%s", s.config.target(), s.config.Watch, message, s.config.hint(err))}
+}
+
+// failure is an error with another text.
+type failure struct {
+	cause error
+	text  string
+}
+
+func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.cause }
+
+// hint suggests what would be right, where the error shows it.
+func (c *Config) hint(err error) string {
+	switch code := status.Code(err); {
+	case code == codes.Unimplemented:
+		return "; want a server of watchtide.v1.WatchService"
+	case code == codes.ResourceExhausted:
+		return "; want a larger maximum message size if it is an event that is too large"
+	case c.TLS == nil && strings.Contains(err.Error(), "error reading server preface"):
+		return "; want TLS if that is what the server speaks"
+	}
+	return ""
+}

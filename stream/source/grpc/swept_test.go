@@ -1,0 +1,52 @@
+package grpc
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// sweeps is a Sink that records how far each commit was swept.
+type sweeps struct {
+	calls
+	said    uint64
+	commits [][2]uint64 // revision, and how far it was swept
+}
+
+func (s *sweeps) Swept(revision uint64) { s.said = revision }
+
+func (s *sweeps) Commit(revision uint64) error {
+	s.commits = append(s.commits, [2]uint64{revision, s.said})
+	return nil
+}
+
+// What the upstream's positions say about deletes without a revision is passed on,
+// and is in the position with which the next call resumes.
+func TestSweptIsPassedOn(t *testing.T) {
+	s, err := New(Config{Address: "upstream:1", Watch: "services"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink := &sweeps{}
+	r := newReader(s, stream.Resume{}, sink)
+	for _, m := range []*message{
+		at("services@_e-0/3!2", reset()), upsert("a", 3, "1"), at("services@_e-3!2", endOfSnapshot(3, 1)),
+		at("services@_e-4!3", upsert("a", 4, "1")), bookmark(5), at("services@_e-5", bookmark(5)),
+	} {
+		if err := r.receive(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := [][2]uint64{{3, 1}, {4, 1}, {5, 1}, {5, 5}}; !slices.Equal(sink.commits, want) {
+		t.Errorf("commits %v, want %v", sink.commits, want)
+	}
+	resumed := newReader(s, stream.Resume{Epoch: "_e", Revision: 9, Unswept: 4}, sink)
+	if want := "services@_e-9!4"; resumed.position != want {
+		t.Errorf("resumes at %s, want %s", resumed.position, want)
+	}
+	sink.commits = nil
+	if err := resumed.receive(caughtUp(9)); err != nil || !slices.Equal(sink.commits, [][2]uint64{{9, 5}}) {
+		t.Errorf("commits %v, %v; want what was known when it resumed", sink.commits, err)
+	}
+}

@@ -1,0 +1,144 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// silence is how long the server may keep a request waiting, or pause within an
+// answer, except for a watch.
+const silence = time.Minute
+
+// client makes requests to one API server, for one Watch call.
+type client struct {
+	// Static after construction.
+	config *Config
+	base   *url.URL // root of the server's paths
+	ca     string   // the authority that the server is trusted by: a file name, or its content
+	http   http.Client
+	close  func()
+
+	// Atomic: written by requests. The last answer came over HTTP/2.
+	http2 atomic.Bool
+}
+
+func newClient(c *Config) (*client, error) {
+	loaded, err := c.load()
+	if err != nil {
+		return nil, err
+	}
+	base, _, err := rest.DefaultServerUrlFor(loaded)
+	if err != nil {
+		return nil, fmt.Errorf("address %q: want a URL like https://127.0.0.1:6443: %w", loaded.Host, err)
+	}
+	rt, end, err := newTransport(loaded, c.StallAfter)
+	if err != nil {
+		return nil, err
+	}
+	return &client{
+		config: c, base: base, ca: authority(loaded),
+		http: http.Client{Transport: rt}, close: end,
+	}, nil
+}
+
+// authority returns what must have signed the server's certificate.
+func authority(c *rest.Config) string {
+	if len(c.CAData) > 0 {
+		return string(c.CAData)
+	}
+	return c.CAFile
+}
+
+// collection is the path of the followed objects.
+func (c *client) collection() string {
+	path := groupPath(c.config.Group, c.config.Version)
+	if c.config.Namespace != "" {
+		path += "/namespaces/" + c.config.Namespace
+	}
+	return path + "/" + c.config.Resource
+}
+
+func groupPath(group, version string) string {
+	if group == "" {
+		return "/api/" + version
+	}
+	return "/apis/" + group + "/" + version
+}
+
+// query returns parameters from names and values, with the selectors; empty ones
+// are left out.
+func (c *client) query(pairs ...string) url.Values {
+	pairs = append(pairs, "labelSelector", c.config.LabelSelector, "fieldSelector", c.config.FieldSelector)
+	q := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return q
+}
+
+// get decodes the answer to one request.
+func (c *client) get(ctx context.Context, path string, query url.Values, into any) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	timer := time.AfterFunc(silence, func() { end(errNoAnswer) })
+	defer timer.Stop()
+	body, err := c.open(ctx, path, query)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	all, err := io.ReadAll(&attentive{body, timer})
+	if err != nil {
+		return because(ctx, err)
+	}
+	if err := json.Unmarshal(all, into); err != nil {
+		return invalid("the answer to %s is not what Kubernetes answers: %v", path, err)
+	}
+	return nil
+}
+
+// open makes a request and returns the body of a successful answer.
+func (c *client) open(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
+	target := *c.base
+	target.Path = strings.TrimSuffix(target.Path, "/") + path
+	target.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json")
+	answer, err := c.http.Do(request)
+	if err != nil {
+		return nil, because(ctx, err)
+	}
+	c.http2.Store(answer.ProtoMajor >= 2)
+	if answer.StatusCode != http.StatusOK {
+		defer answer.Body.Close()
+		return nil, refusal(answer)
+	}
+	return answer.Body, nil
+}
+
+// attentive postpones a timer while bytes arrive.
+type attentive struct {
+	body  io.Reader
+	timer *time.Timer
+}
+
+// Read implements io.Reader.
+func (a *attentive) Read(p []byte) (int, error) {
+	n, err := a.body.Read(p)
+	a.timer.Reset(silence)
+	return n, err
+}

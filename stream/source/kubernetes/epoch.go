@@ -1,0 +1,87 @@
+package kubernetes
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// epochs names the revision order that a server is in. See the package comment.
+//
+// Owned by Watch.
+type epochs struct {
+	endings map[string]string // suffixes of names, by the name without
+	reached map[string]uint64 // the newest revision that was committed, by name
+}
+
+// name returns the name of the server's order.
+func (e *epochs) name(ctx context.Context, c *client) (string, error) {
+	cluster, err := c.cluster(ctx)
+	if err != nil {
+		return "", err
+	}
+	f := c.config
+	name := shortHash(cluster, f.Group, f.Version, f.Resource, f.Namespace, f.LabelSelector, f.FieldSelector)
+	return name + e.endings[name], nil
+}
+
+// wentBack handles a server that is behind its earlier answers in an order: it
+// is the same cluster, but in another order, which nothing in it names. It
+// returns a new name.
+func (e *epochs) wentBack(name string) string {
+	name, _, _ = strings.Cut(name, "~")
+	if e.endings == nil {
+		e.endings = map[string]string{}
+	}
+	e.endings[name] = fmt.Sprintf("~%06x", rand.IntN(1<<24))
+	return name + e.endings[name]
+}
+
+// reach remembers how far an order has come.
+func (e *epochs) reach(name string, revision uint64) {
+	if e.reached == nil {
+		e.reached = map[string]uint64{}
+	}
+	e.reached[name] = max(e.reached[name], revision)
+}
+
+// cluster returns what identifies the cluster, by the best readable means.
+func (c *client) cluster(ctx context.Context) (string, error) {
+	paths := []string{"/api/v1/namespaces/kube-system"}
+	if c.config.Group != "" {
+		paths = append(paths, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"+c.config.Resource+"."+c.config.Group)
+	}
+	for _, path := range paths {
+		uid, err := c.uid(ctx, path)
+		if uid != "" || err != nil {
+			return uid, err
+		}
+	}
+	return "at " + c.base.Host + c.base.Path + " " + c.ca, nil
+}
+
+// uid returns the uid of one object; "" if it may not be read or does not exist.
+func (c *client) uid(ctx context.Context, path string) (string, error) {
+	var of struct {
+		Metadata struct {
+			UID string `json:"uid"`
+		} `json:"metadata"`
+	}
+	err := c.get(ctx, path, nil, &of)
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	return of.Metadata.UID, err
+}
+
+// shortHash is so short that a view's name, which is this with a suffix, is
+// short enough too and need not be hashed.
+func shortHash(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:4])
+}

@@ -1,0 +1,65 @@
+package kubernetes
+
+import (
+	"encoding/json"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// reached is where the watch is after an event.
+type reached struct {
+	revision uint64
+	bookmark bool // nothing but a position
+	initial  bool // ends the initial events
+}
+
+// apply passes one event to the sink, and does not commit it.
+func (f *follower) apply(e event) (reached, error) {
+	switch e.Type {
+	case bookmark:
+		return parseBookmark(e.Object)
+	case failed:
+		return reached{}, parseStatus(e.Object)
+	case added, modified, deleted:
+	default:
+		return reached{}, invalid("an event of type %.40q: want %s, %s, %s, %s or %s",
+			e.Type, added, modified, deleted, bookmark, failed)
+	}
+	r, err := parseObject(e.Object, typeMeta{})
+	if err != nil {
+		return reached{}, err
+	}
+	if e.Type == deleted {
+		err = f.sink.Delete(r.Key, r.Revision)
+	} else {
+		err = f.sink.Upsert(r)
+	}
+	return reached{revision: r.Revision}, f.told(err)
+}
+
+// parseBookmark reads an object that has only a resourceVersion, and
+// perhaps the mark that ends the initial events.
+func parseBookmark(raw []byte) (reached, error) {
+	var of struct {
+		Metadata struct {
+			ResourceVersion string            `json:"resourceVersion"`
+			Annotations     map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(raw, &of); err != nil {
+		return reached{}, invalid("a bookmark: %v", err)
+	}
+	revision, err := parseRevision(of.Metadata.ResourceVersion)
+	initial := of.Metadata.Annotations[metav1.InitialEventsAnnotationKey] == "true"
+	return reached{revision: revision, bookmark: true, initial: initial}, err
+}
+
+// parseStatus converts an event of type ERROR to an error.
+func parseStatus(raw []byte) error {
+	var status metav1.Status
+	if err := json.Unmarshal(raw, &status); err != nil || status.Message == "" && status.Reason == "" {
+		return invalid("an event of type ERROR without a reason: %.80q", raw)
+	}
+	return &apierrors.StatusError{ErrStatus: status}
+}

@@ -1,0 +1,109 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// maxRetryWait bounds what a server may request with Retry-After.
+const maxRetryWait = 30 * time.Second
+
+// Source follows the objects of one resource. It is a [stream.Source].
+//
+// Watch is called by one goroutine at a time; Close by any, at any time.
+type Source struct {
+	// Static after construction.
+	config Config
+	closed context.Context
+	close  context.CancelFunc
+
+	// Held by Watch while it runs, so that Close can wait for it.
+	running sync.Mutex
+
+	// Owned by Watch.
+	epochs    epochs
+	paged     bool      // the server has no streaming list
+	notBefore time.Time // the server asked not to be called before
+}
+
+var _ stream.Source = (*Source)(nil)
+
+// New returns a Source; it reads the kubeconfig and connects when Watch is
+// called. The error reports what is wrong with the configuration.
+func New(c Config) (*Source, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	c.setDefaults()
+	s := &Source{config: c}
+	s.closed, s.close = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Close ends a running Watch call and waits for it. Later ones fail.
+func (s *Source) Close() {
+	s.close()
+	s.running.Lock()
+	defer s.running.Unlock()
+}
+
+// Watch implements [stream.Source].
+func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
+	s.running.Lock()
+	defer s.running.Unlock()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(s.closed, func() { end(errClosed) })()
+
+	if err := s.wait(ctx); err != nil {
+		return err
+	}
+	c, err := newClient(&s.config)
+	if err != nil {
+		return fmt.Errorf("kubernetes: %w", err)
+	}
+	defer c.close()
+	f := &follower{source: s, client: c, sink: sink, place: resume}
+	return s.ended(ctx, f, f.run(ctx))
+}
+
+// wait honors the server's request of the previous call. It waits here and not
+// at the end of that call, because by now ingest knows, and reports, that the
+// upstream is lost.
+func (s *Source) wait(ctx context.Context) error {
+	if pause := time.Until(s.notBefore); pause > 0 {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// ended returns the error of Watch.
+func (s *Source) ended(ctx context.Context, f *follower, err error) error {
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+		return nil
+	case f.refused != nil:
+		if errors.Is(f.refused, stream.ErrBehind) {
+			s.epochs.wentBack(f.place.Epoch)
+		}
+		return f.refused
+	case cause != nil:
+		return cause
+	}
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		s.notBefore = time.Now().Add(min(time.Duration(seconds)*time.Second, maxRetryWait))
+	}
+	return &failure{err, fmt.Sprintf("kubernetes %s, %s: %v%s", f.client.base.Redacted(), s.config.name(), err, hint(err))}
+}

@@ -1,0 +1,98 @@
+package kubernetes
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+)
+
+// newTransport returns a connection of our own, with client-go's TLS and
+// credentials around it. client-go's own transports are shared in the process,
+// and ping after 30 s of silence. end closes all connections.
+func newTransport(c *rest.Config, stallAfter time.Duration) (rt http.RoundTripper, end func(), err error) {
+	tc, err := c.TransportConfig()
+	if err != nil {
+		return nil, nil, fmt.Errorf("credentials: %w", err)
+	}
+	tls, err := transport.TLSConfigFor(tc)
+	if err != nil {
+		return nil, nil, fmt.Errorf("TLS: %w", err)
+	}
+	open := &connections{dial: (&net.Dialer{Timeout: stallAfter}).DialContext, open: map[net.Conn]struct{}{}}
+	if tc.DialHolder != nil {
+		open.dial = tc.DialHolder.Dial
+	}
+	proxy := http.ProxyFromEnvironment
+	if tc.Proxy != nil {
+		proxy = tc.Proxy
+	}
+	t := &http.Transport{
+		Proxy: proxy, DialContext: open.connect, TLSClientConfig: tls,
+		TLSHandshakeTimeout: stallAfter,
+		DisableCompression:  tc.DisableCompression,
+		ForceAttemptHTTP2:   true,
+		HTTP2:               &http.HTTP2Config{SendPingTimeout: stallAfter / 2, PingTimeout: stallAfter / 2},
+	}
+	tc.UserAgent = cmp.Or(tc.UserAgent, "watchtide-gateway")
+	rt, err = transport.HTTPWrappersForConfig(tc, t)
+	if err != nil {
+		return nil, nil, fmt.Errorf("credentials: %w", err)
+	}
+	return rt, open.close, nil
+}
+
+// connections are those of one client. http.Transport closes idle connections, and
+// a connection becomes idle only some time after its last request was abandoned.
+type connections struct {
+	// Static after construction.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	mu   sync.Mutex // guards what follows
+	open map[net.Conn]struct{}
+}
+
+func (c *connections) connect(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := c.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		conn.Close()
+		return nil, net.ErrClosed
+	}
+	c.open[conn] = struct{}{}
+	return &connection{conn, c}, nil
+}
+
+// close closes the open connections, and those that are still being made.
+func (c *connections) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn := range c.open {
+		conn.Close()
+	}
+	c.open = nil
+}
+
+// connection is one of them.
+type connection struct {
+	net.Conn
+	of *connections
+}
+
+// Close implements net.Conn.
+func (c *connection) Close() error {
+	c.of.mu.Lock()
+	delete(c.of.open, c.Conn)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}

@@ -1,0 +1,121 @@
+package nats
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// delivery is one message that the consumer sent.
+type delivery struct {
+	kind     kind
+	number   uint64 // 1, 2, 3, … for each connection; of a heartbeat: the last one's
+	sequence uint64 // in the stream
+	pending  uint64 // how many were left to send
+	time     int64  // when the stream stored it, in nanoseconds since 1970
+	part     bool   // of a batch that is published as a whole, and not its last message
+
+	key      string
+	value    []byte
+	encoding string
+
+	err error // of kind broken
+}
+
+// kind is the meaning of a delivery.
+type kind uint8
+
+const (
+	written   kind = iota // a key has a value
+	deleted               // a key is deleted
+	heartbeat             // the consumer is alive
+	broken                // the delivery cannot be read
+)
+
+const (
+	headerOperation = "KV-Operation"
+	headerMarker    = "Nats-Marker-Reason" // left by the server for an expired key
+	headerBatch     = "Nats-Batch-Id"
+	headerBatchEnd  = "Nats-Batch-Commit"
+	headerStatus    = "Status"
+	headerLast      = "Nats-Last-Consumer"
+	headerStalled   = "Nats-Consumer-Stalled"
+)
+
+// read converts a message to a delivery. prefix is that of the subjects of keys.
+func read(m *nats.Msg, prefix string) delivery {
+	if m.Header.Get(headerStatus) != "" && len(m.Data) == 0 {
+		return readStatus(m)
+	}
+	meta, err := m.Metadata()
+	if err != nil {
+		return invalid("a message on %q that no consumer sent: %w", m.Subject, err)
+	}
+	key, ok := strings.CutPrefix(m.Subject, prefix)
+	if !ok || key == "" || meta.Sequence.Stream == 0 {
+		return invalid("a message on %q at sequence %d: want subjects that begin with %q, and sequences from 1",
+			m.Subject, meta.Sequence.Stream, prefix)
+	}
+	d := delivery{
+		kind: operation(m.Header), key: key, number: meta.Sequence.Consumer, sequence: meta.Sequence.Stream,
+		pending: meta.NumPending, time: meta.Timestamp.UnixNano(),
+		part: m.Header.Get(headerBatch) != "" && m.Header.Get(headerBatchEnd) == "",
+	}
+	if d.kind == written {
+		d.value, d.encoding = stream.ValueFromBytes(m.Data)
+	}
+	return d
+}
+
+// operation returns what a message does to its key.
+func operation(h nats.Header) kind {
+	if len(h) == 0 {
+		return written
+	}
+	switch h.Get(headerOperation) {
+	case "DEL", "PURGE":
+		return deleted
+	case "":
+		if h.Get(headerMarker) != "" {
+			return deleted
+		}
+	}
+	return written
+}
+
+// readStatus reads a status message of the server.
+func readStatus(m *nats.Msg) delivery {
+	status, text := m.Header.Get(headerStatus), m.Header.Get("Description")
+	if status != "100" {
+		return delivery{kind: broken, err: fmt.Errorf("the server ended the consumer: %s %s", status, text)}
+	}
+	last := m.Header.Get(headerLast)
+	if last == "" {
+		return delivery{kind: heartbeat} // a flow control request
+	}
+	number, err := strconv.ParseUint(last, 10, 64)
+	if err != nil {
+		return invalid("a heartbeat with %s %q: want a number", headerLast, last)
+	}
+	return delivery{kind: heartbeat, number: number}
+}
+
+// flow returns the subject on which the server waits for the confirmation that
+// everything sent so far was processed; empty if it does not.
+func flow(m *nats.Msg) string {
+	if m.Header.Get(headerStatus) != "100" {
+		return ""
+	}
+	if m.Reply != "" {
+		return m.Reply
+	}
+	return m.Header.Get(headerStalled)
+}
+
+func invalid(format string, args ...any) delivery {
+	return delivery{kind: broken, err: fmt.Errorf("%w: "+format, append([]any{stream.ErrInvalid}, args...)...)}
+}

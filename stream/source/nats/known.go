@@ -1,0 +1,79 @@
+package nats
+
+import "time"
+
+// known is what was read of a bucket so far. It outlives connections, so that the
+// next one can tell whether the bucket is the same, and what vanished from it.
+//
+// Owned by Watch.
+type known struct {
+	epoch string
+	keys  map[string]version // of all keys that have a message, including deleted ones
+
+	// Positions from which the keys are all that a reader may hold: a reader at
+	// an older one may hold a key that vanished.
+	from uint64
+	// committed is the position up to which everything was passed on.
+	committed uint64
+
+	// witness is the newest message that was read, by which the bucket is
+	// recognised.
+	witness message
+	// youngest is the time of the youngest message: nothing with an older
+	// sequence is younger.
+	youngest int64
+}
+
+// version is what is known of a key.
+type version struct {
+	sequence uint64
+	deleted  bool
+}
+
+func newKnown(epoch string) *known { return &known{epoch: epoch, keys: map[string]version{}} }
+
+// note remembers a message.
+func (k *known) note(d delivery) {
+	k.keys[d.key] = version{sequence: d.sequence, deleted: d.kind == deleted}
+	k.witness = message{sequence: d.sequence, time: time.Unix(0, d.time)}
+	k.youngest = max(k.youngest, d.time)
+}
+
+// contradicts reports that a message is impossible: nothing at or below a
+// sequence that was read is younger than everything read, unless the bucket was
+// restored from a backup and written to since.
+func (k *known) contradicts(d delivery) bool {
+	return k != nil && d.sequence <= k.witness.sequence && d.time > k.youngest
+}
+
+// resumes reports whether a reader at a position can be sent only what came after
+// it.
+func (k *known) resumes(epoch string, position uint64) bool {
+	return k != nil && k.epoch == epoch && k.from <= position && position <= k.committed && k.witness.sequence > 0
+}
+
+// replaces takes over since when the keys are all that a reader may hold, from
+// what was known before the snapshot that is now complete.
+func (k *known) replaces(old *known) {
+	k.from = k.committed
+	if old == nil || old.epoch != k.epoch {
+		return
+	}
+	for key := range old.keys {
+		if _, still := k.keys[key]; !still {
+			return
+		}
+	}
+	k.from = old.from
+}
+
+// vanished returns the keys up to a sequence for which the server has no message.
+func (k *known) vanished(present map[string]uint64, prefix string, sequence uint64) []string {
+	var gone []string
+	for key, v := range k.keys {
+		if _, there := present[prefix+key]; !there && v.sequence <= sequence {
+			gone = append(gone, key)
+		}
+	}
+	return gone
+}

@@ -1,0 +1,146 @@
+package nats
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Source follows one bucket. It is a [stream.Source].
+//
+// Watch is called by one goroutine at a time.
+type Source struct {
+	// Static after construction.
+	config Config
+
+	// Owned by Watch.
+	known    *known // nil: nothing yet
+	restored string // see epochOf; of the bucket with this creation time:
+	made     time.Time
+	lot      string // see epochOf; random for each reader that starts from nothing
+}
+
+var (
+	_ stream.Source            = (*Source)(nil)
+	_ stream.DeletesUnnumbered = (*Source)(nil)
+)
+
+// New returns a Source; it connects when Watch is called. The error reports what
+// is wrong with the configuration.
+func New(c Config) (*Source, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	c.setDefaults()
+	return &Source{config: c}, nil
+}
+
+// DeletesUnnumbered implements [stream.DeletesUnnumbered]: a key that vanishes
+// without a message has no revision.
+func (s *Source) DeletesUnnumbered() bool { return true }
+
+// Watch implements [stream.Source].
+func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	conn, err := s.config.connect(ctx, end)
+	if err != nil {
+		return err
+	}
+	defer conn.close()
+	defer end(nil) // before close: it waits for those that wait for the context
+	return s.ended(ctx, conn, s.follow(ctx, conn, resume, sink))
+}
+
+// ended returns the error of Watch: why the context ended, if it did. A request
+// may have failed a moment before the library reports why the connection did.
+func (s *Source) ended(ctx context.Context, conn *connection, err error) error {
+	if conn.conn.IsClosed() {
+		<-conn.closed
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return s.config.failed(err)
+}
+
+// follow reads the bucket until something ends it.
+func (s *Source) follow(ctx context.Context, conn *connection, resume stream.Resume, sink stream.Sink) error {
+	b, now, err := s.config.open(ctx, conn)
+	if err != nil {
+		return err
+	}
+	r, err := s.begin(ctx, b, now, resume, sink)
+	if err != nil {
+		return err
+	}
+	c, err := b.consume(ctx, now, r.from())
+	conn.ended = c.ended
+	if err != nil {
+		return err
+	}
+	err = r.read(ctx, c.deliveries, s.config.PollInterval)
+	if errors.Is(err, errRestored) {
+		s.restore(now)
+	}
+	return err
+}
+
+// begin continues from resume where nothing is missing, else with a snapshot.
+func (s *Source) begin(ctx context.Context, b *bucket, now state, resume stream.Resume, sink stream.Sink) (*reader, error) {
+	if resume.Epoch == "" {
+		s.lot = rand.Text()[:8]
+	}
+	if s.known != nil && s.known.epoch == s.epoch(now) && now.last < s.known.witness.sequence {
+		s.restore(now)
+	}
+	r := &reader{
+		bucket: b, sink: sink, begin: now, filter: b.filter(now), stall: s.config.StallAfter, floor: now.last,
+		meter: b.meter, swept: now.last,
+	}
+	epoch := s.epoch(now)
+	if s.known != nil && s.known.epoch == epoch {
+		r.old = s.known
+	}
+	if resume.Epoch == epoch && resume.Revision <= now.last && s.known.resumes(epoch, resume.Revision) {
+		same, err := s.recognises(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		if same {
+			r.known, r.resume, r.at = s.known, true, resume.Revision
+			r.swept = resume.Revision - min(resume.Revision, resume.Unswept)
+			return r, nil
+		}
+	}
+	r.known = newKnown(epoch)
+	r.complete = func() { s.known = r.known }
+	return r, sink.Reset(epoch)
+}
+
+// recognises reports whether the message that was read last still exists.
+func (s *Source) recognises(ctx context.Context, b *bucket) (bool, error) {
+	m, err := b.at(ctx, s.known.witness.sequence)
+	return m.sequence > 0 && m.time.Equal(s.known.witness.time), err
+}
+
+// epoch names the current revision order of the bucket.
+func (s *Source) epoch(now state) string {
+	restored, lot := "", ""
+	if s.made.Equal(now.created) {
+		restored = s.restored
+	}
+	if now.forgets {
+		lot = s.lot
+	}
+	return epochOf(&s.config, now.created, restored, lot)
+}
+
+// restore records that the bucket is now an older one.
+func (s *Source) restore(now state) {
+	s.made, s.restored = now.created, fmt.Sprintf("%d@%d", now.last, now.time.UnixNano())
+}

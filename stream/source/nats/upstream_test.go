@@ -1,0 +1,156 @@
+package nats
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// purge removes a key from the stream without leaving a message.
+func (h *handle) purge(key string) {
+	h.t.Helper()
+	s, err := h.js.Stream(within(h.t), "KV_"+h.config.Bucket)
+	h.must(err)
+	h.must(s.Purge(within(h.t), jetstream.WithPurgeSubject("$KV."+h.config.Bucket+"."+key)))
+}
+
+// shared makes a bucket on the shared server, and a source of it.
+func shared(t *testing.T, c jetstream.KeyValueConfig, options ...func(*Config)) (*handle, *Source) {
+	s := server(t)
+	b := newClient(t, s.Addr()).bucket(c)
+	return b, source(t, s.Addr(), b.config.Bucket, options...)
+}
+
+func TestHistoryAndPurge(t *testing.T) {
+	for _, history := range []uint8{1, 10} {
+		t.Run(fmt.Sprint(history), func(t *testing.T) {
+			b, s := shared(t, jetstream.KeyValueConfig{History: history})
+			for n := range 5 {
+				b.must(b.put("a", strconv.Itoa(n)))
+				b.must(b.put("b", strconv.Itoa(n)))
+			}
+			b.must(b.remove("b"))
+			b.must(b.Purge(within(t), "c"))
+			first := start(t, s, nil).has("a", "4").resets(1)
+			b.must(b.put("b", "5"))
+			first.has("a", "4", "b", "5")
+			b.must(b.Purge(within(t), "a"))
+			first.has("b", "5").resets(1).stop()
+			for n := range 5 {
+				b.must(b.put("a", strconv.Itoa(n)))
+			}
+			b.must(b.Purge(within(t), "b"))
+			b.must(b.put("c", "6"))
+			start(t, s, first).has("a", "4", "c", "6")
+		})
+	}
+}
+
+// A key that an administrator removes from the stream leaves no message.
+func TestPurgeFromTheStream(t *testing.T) {
+	b, s := shared(t, jetstream.KeyValueConfig{})
+	for _, key := range []string{"a", "b", "c", "d"} {
+		b.must(b.put(key, "1"))
+	}
+	first := start(t, s, nil).has("a", "1", "b", "1", "c", "1", "d", "1")
+	b.purge("a")
+	first.has("b", "1", "c", "1", "d", "1").resets(1).stop()
+	b.purge("b")
+	second := start(t, s, first).has("c", "1", "d", "1").resets(0)
+	b.purge("d") // the newest message, which identifies the bucket
+	second.has("c", "1").stop()
+	third := start(t, s, second).has("c", "1")
+	b.must(b.put("e", "1"))
+	third.has("c", "1", "e", "1")
+	if a, b := first.Resume().Epoch, third.Resume().Epoch; a != b {
+		t.Errorf("the epoch was %s and is %s", a, b)
+	}
+}
+
+// A reader that left before a key vanished is informed of it.
+func TestMarkersThatVanish(t *testing.T) {
+	b, s := shared(t, jetstream.KeyValueConfig{})
+	b.must(b.put("a", "1"))
+	b.must(b.put("b", "1"))
+	first := start(t, s, nil).has("a", "1", "b", "1").stop()
+	b.must(b.remove("a"))
+	b.must(b.PurgeDeletes(within(t), jetstream.DeleteMarkersOlderThan(-1)))
+	b.must(b.put("c", "1"))
+	start(t, s, first).has("b", "1", "c", "1")
+}
+
+func TestTTL(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	b, s := shared(t, jetstream.KeyValueConfig{TTL: 1500 * time.Millisecond})
+	b.must(b.put("a", "1"))
+	r := start(t, s, nil).has("a", "1")
+	r.has().resets(1)
+	b.must(b.put("b", "1"))
+	r.has("b", "1").stop()
+	other := start(t, source(t, server(t).Addr(), b.config.Bucket), nil).has("b", "1")
+	if a, b := r.Resume().Epoch, other.Resume().Epoch; a == b {
+		t.Errorf("two processes name the order %s, though a sequence does not say which keys there were", a)
+	}
+	again := start(t, s, r)
+	again.has().stop()
+	if a, b := r.Resume().Epoch, again.Resume().Epoch; a != b {
+		t.Errorf("the epoch was %s and is %s for the same process", a, b)
+	}
+}
+
+// With markers an expired key leaves a message, so all agree.
+func TestTTLWithMarkers(t *testing.T) {
+	t.Parallel() // it waits most of the time
+	b, s := shared(t, jetstream.KeyValueConfig{LimitMarkerTTL: time.Second}, func(c *Config) { c.PollInterval = time.Hour })
+	b.must(b.put("stays", "1"))
+	_, err := b.Create(within(t), "goes", []byte("1"), jetstream.KeyTTL(time.Second))
+	b.must(err)
+	r := start(t, s, nil).has("stays", "1", "goes", "1")
+	r.has("stays", "1")
+	if got := r.Resume().Revision; got != 3 {
+		t.Errorf("revision %d, want 3, that of the marker", got)
+	}
+	other := start(t, source(t, server(t).Addr(), b.config.Bucket), nil).has("stays", "1")
+	if a, b := r.Resume().Epoch, other.Resume().Epoch; a != b {
+		t.Errorf("the epoch is %s for one process and %s for another", a, b)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	b, s := shared(t, jetstream.KeyValueConfig{}, func(c *Config) { c.Keys = "eu.*.price" })
+	b.must(b.put("eu.a.price", "1"))
+	b.must(b.put("eu.a.name", "1"))
+	b.must(b.put("us.a.price", "1"))
+	r := start(t, s, nil).has("eu.a.price", "1")
+	b.must(b.put("eu.b.price", "2"))
+	b.must(b.remove("us.a.price"))
+	r.has("eu.a.price", "1", "eu.b.price", "2")
+	r.until(func() string { // writes to other keys are progress
+		if got := r.Resume().Revision; got != 5 {
+			return fmt.Sprintf("revision %d, want 5", got)
+		}
+		return ""
+	})
+	b.purge("eu.a.price")
+	r.has("eu.b.price", "2").resets(1).stop()
+	b.must(b.put("us.b.price", "3"))
+	b.must(b.remove("eu.b.price"))
+	start(t, s, r).has()
+}
+
+// A mirror has the keys, under the subjects of its origin.
+func TestMirror(t *testing.T) {
+	origin, _ := shared(t, jetstream.KeyValueConfig{})
+	origin.must(origin.put("a", "1"))
+	mirror := origin.client.bucket(jetstream.KeyValueConfig{
+		Bucket: bucketName(t), Mirror: &jetstream.StreamSource{Name: origin.config.Bucket},
+	})
+	r := start(t, source(t, server(t).Addr(), mirror.config.Bucket), nil).has("a", "1")
+	origin.must(origin.put("b", "2"))
+	r.has("a", "1", "b", "2")
+	origin.must(origin.remove("a"))
+	r.has("b", "2").resets(1)
+}

@@ -1,0 +1,88 @@
+package nats
+
+import (
+	"context"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// vanished is keys of which the server no longer has a message, and that are still
+// to be deleted. A key may have vanished at any moment until the server had named
+// all others. So it is deleted together with everything that the bucket had stored
+// by then, or a reader that saw that state at another replica would miss it.
+//
+// Static after construction.
+type vanished struct {
+	keys   []string
+	bound  uint64 // of the sequences that they had
+	before uint64 // last sequence before the search for them
+	last   uint64 // last sequence after that
+	newest uint64 // newest message after that
+}
+
+// due reports whether everything has come that the bucket had when the keys were
+// missing.
+func (v *vanished) due(at uint64) bool { return v != nil && at >= v.newest }
+
+// sweep requests the names of all keys, and so finds those that vanished without a
+// message. before is a sequence that was the last one before.
+func (r *reader) sweep(ctx context.Context, before uint64) error {
+	now, present, err := r.bucket.keys(ctx, r.filter)
+	if err != nil {
+		return err
+	}
+	v := &vanished{bound: min(now.last, r.at), before: before}
+	v.keys = r.known.vanished(present, now.prefix, v.bound)
+	if len(v.keys) == 0 {
+		r.vanished = nil
+		r.sweptTo(before)
+		return nil
+	}
+	v.last, v.newest, err = r.head(ctx)
+	r.vanished = v
+	return err
+}
+
+// sweptTo records that everything was passed on that vanished while the last
+// sequence was below one.
+func (r *reader) sweptTo(sequence uint64) {
+	if sequence > r.swept {
+		r.swept, r.dirty = sequence, true
+	}
+}
+
+// deleteVanished passes on the keys that vanished, once that is due.
+func (r *reader) deleteVanished() error {
+	v := r.vanished
+	if !v.due(r.at) {
+		return nil
+	}
+	r.vanished, r.floor = nil, max(r.floor, v.last)
+	r.sweptTo(v.before)
+	for _, key := range v.keys {
+		was, still := r.known.keys[key]
+		if !still || was.sequence > v.bound {
+			continue // written again meanwhile
+		}
+		delete(r.known.keys, key)
+		r.known.from = max(r.at, r.floor)
+		if was.deleted {
+			continue
+		}
+		if err := r.sink.Delete(key, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// admit reports that a resumed reader may have missed keys that were written and
+// vanished while nothing was read, if sequences are missing: another replica may
+// have passed them on. Where keys vanish by themselves no other replica has the
+// same epoch.
+func (r *reader) admit(now state) error {
+	if now.forgets || !r.missed && now.last == r.at {
+		return nil
+	}
+	return stream.RaiseHorizon(r.sink, now.last+1)
+}
