@@ -19,9 +19,9 @@ MODULES := $(sort $(patsubst ./%/go.mod,%,$(shell find . -mindepth 2 -name node_
 
 # The real servers that sources are tested against; they are heavy, so each is a
 # module of its own. FULL_CONSUL are used only with WATCHTIDE_FULL_CONSUL=1.
-FULL_CONSUL := upstreams/consul upstreams/consul119
-SERVERS     := $(filter-out $(if $(WATCHTIDE_FULL_CONSUL),,$(FULL_CONSUL)),$(filter upstreams/%,$(MODULES)))
-OURS        := $(filter-out upstreams/%,$(MODULES))
+FULL_CONSUL := stream/streamtest/upstreams/consul stream/streamtest/upstreams/consul119
+SERVERS     := $(filter-out $(if $(WATCHTIDE_FULL_CONSUL),,$(FULL_CONSUL)),$(filter stream/streamtest/upstreams/%,$(MODULES)))
+OURS        := $(filter-out stream/streamtest/upstreams/%,$(MODULES))
 
 # Installing a package never runs its scripts.
 NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error

@@ -61,7 +61,7 @@ var imports = []struct {
 	{"bench/*", []string{"bench/load", "bench/load/*", "bench/peers"}, "it measures from outside, through sockets and /proc"},
 	{"docs", nil, "documentation; only its test is Go"},
 	{"deploy", nil, "manifests and proxy configurations; only their test is Go"},
-	{"upstreams/*", nil, "a real server for tests, in a module of its own, that must not know who follows it"},
+	{"stream/streamtest/upstreams/*", nil, "a real server for tests, in a module of its own, that must not know who follows it"},
 	{"tools/*", nil, "the tools make files of the product and never run in it"},
 }
 

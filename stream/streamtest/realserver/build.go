@@ -22,19 +22,19 @@ type build struct {
 	err    error
 }
 
-// Build builds the nested module upstreams/<name>, whose module path ends in that
-// name too, or the program that its go.mod names with a line "tool". It returns the
-// path of the binary, which stays in the user's cache: if nothing has changed, a
-// build only has the go command check that. It runs once in a process; any number of
-// processes may build at once, and wait for each other. The test fails if it does
-// not build.
+// Build builds the nested module stream/streamtest/upstreams/<name>, whose module
+// path ends in that name too, or the program that its go.mod names with a line
+// "tool". It returns the path of the binary, which stays in the user's cache: if
+// nothing has changed, a build only has the go command check that. It runs once in a
+// process; any number of processes may build at once, and wait for each other. The
+// test fails if it does not build.
 func Build(t testing.TB, name string) (binary string) {
 	t.Helper()
 	root, err := repository()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return buildModule(t, filepath.Join(root, "upstreams", name))
+	return buildModule(t, filepath.Join(root, "stream/streamtest/upstreams", name))
 }
 
 func buildModule(t testing.TB, module string) string {

@@ -5,7 +5,7 @@
 //
 // # A server
 //
-// A server is a nested module upstreams/<name> with a main package in its root.
+// A server is a nested module stream/streamtest/upstreams/<name> with a main package in its root.
 // It
 //
 //   - takes its settings from flags. Those that a restart must find again (the

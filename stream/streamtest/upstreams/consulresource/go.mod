@@ -1,4 +1,4 @@
-module github.com/watchtide/watchtide/upstreams/consulresource
+module github.com/watchtide/watchtide/stream/streamtest/upstreams/consulresource
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-module github.com/watchtide/watchtide/upstreams/nats
+module github.com/watchtide/watchtide/stream/streamtest/upstreams/nats
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-module github.com/watchtide/watchtide/upstreams/etcd
+module github.com/watchtide/watchtide/stream/streamtest/upstreams/etcd
 
 go 1.26.0
 

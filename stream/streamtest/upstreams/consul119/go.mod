@@ -1,4 +1,4 @@
-module github.com/watchtide/watchtide/upstreams/consul119
+module github.com/watchtide/watchtide/stream/streamtest/upstreams/consul119
 
 go 1.26.0
 

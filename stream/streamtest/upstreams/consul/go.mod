@@ -1,4 +1,4 @@
-module github.com/watchtide/watchtide/upstreams/consul
+module github.com/watchtide/watchtide/stream/streamtest/upstreams/consul
 
 go 1.26.0
 

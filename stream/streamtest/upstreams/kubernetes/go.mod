@@ -1,4 +1,4 @@
-module github.com/watchtide/watchtide/upstreams/kubernetes
+module github.com/watchtide/watchtide/stream/streamtest/upstreams/kubernetes
 
 go 1.26.0
 
