@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/sseclient"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
@@ -48,7 +48,7 @@ func (c *eventSource) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if refused := new(sseclient.Problem); errors.As(ending.Err, &refused) || errors.Is(ending.Err, stream.ErrInvalid) {
+		if refused := new(client.Problem); errors.As(ending.Err, &refused) || errors.Is(ending.Err, stream.ErrInvalid) {
 			c.dead.Store(&ending.Err)
 			return
 		}
@@ -67,7 +67,7 @@ func (c *eventSource) run(ctx context.Context) {
 }
 
 // connect follows one stream to its end.
-func (c *eventSource) connect(ctx context.Context) sseclient.Ending {
+func (c *eventSource) connect(ctx context.Context) client.Ending {
 	c.opened++
 	c.pending = nil
 	c.connection = &streamtest.Connection{
@@ -75,7 +75,7 @@ func (c *eventSource) connect(ctx context.Context) sseclient.Ending {
 		Client: c.name, Replica: fmt.Sprintf("that of connection %d of %s", c.opened, c.name), Slow: true,
 		From: c.mark, Opened: time.Now(),
 	}
-	s := sseclient.Stream{URL: c.url, Client: c.client, Handle: c.receive}
+	s := client.Stream{URL: c.url, Client: c.client, Handle: c.receive}
 	if c.mark != nil {
 		c.mark.State = c.state.Clone()
 		c.connection.Begin = c.mark.State
@@ -93,7 +93,7 @@ func (c *eventSource) connect(ctx context.Context) sseclient.Ending {
 	return ending
 }
 
-func (c *eventSource) receive(e sseclient.Event) error {
+func (c *eventSource) receive(e client.Event) error {
 	if event, ok := eventOf(e); ok {
 		c.pending = append(c.pending, event)
 		if event.Type == stream.StatusChange && e.ID == "" && len(c.pending) == 1 {
@@ -126,7 +126,7 @@ func (c *eventSource) flush(mark *streamtest.Mark, cut bool) {
 }
 
 // eventOf returns the event of a watch; false: it is about the stream.
-func eventOf(e sseclient.Event) (stream.Event, bool) {
+func eventOf(e client.Event) (stream.Event, bool) {
 	for t := stream.Reset; t <= stream.StatusChange; t++ {
 		if t.String() != e.Type {
 			continue

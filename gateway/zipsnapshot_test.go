@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	gatewayclient "github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
 // manyResources returns resources that are similar but not equal.
@@ -121,22 +121,22 @@ func TestCompressionThatIsTurnedOff(t *testing.T) {
 func TestClientOfTheRepository(t *testing.T) {
 	r := newRealGateway(t, Config{}, nil)
 	defer http.DefaultClient.CloseIdleConnections()
-	events := make(chan sseclient.Event, 100)
-	s := &sseclient.Stream{URL: "http://" + r.address + "/v1/events?watch=a", Client: &http.Client{Transport: http.DefaultTransport},
-		Handle: func(e sseclient.Event) error { events <- e; return nil }}
-	ended := make(chan sseclient.Ending, 1)
+	events := make(chan gatewayclient.Event, 100)
+	s := &gatewayclient.Stream{URL: "http://" + r.address + "/v1/events?watch=a", Client: &http.Client{Transport: http.DefaultTransport},
+		Handle: func(e gatewayclient.Event) error { events <- e; return nil }}
+	ended := make(chan gatewayclient.Ending, 1)
 	go func() { ended <- s.Run(t.Context()) }()
-	until := func(done func(sseclient.Event) bool) {
+	until := func(done func(gatewayclient.Event) bool) {
 		for e := range events {
 			if done(e) {
 				return
 			}
 		}
 	}
-	until(func(e sseclient.Event) bool { return e.Type == "end_of_snapshot" })
+	until(func(e gatewayclient.Event) bool { return e.Type == "end_of_snapshot" })
 	for revision := uint64(2); revision < 12; revision++ {
 		r.write("k", revision, `"`+strings.Repeat("news ", int(revision*20))+`"`)
-		until(func(e sseclient.Event) bool { return e.Type == "upsert" && e.Revision == fmt.Sprint(revision) })
+		until(func(e gatewayclient.Event) bool { return e.Type == "upsert" && e.Revision == fmt.Sprint(revision) })
 	}
 	r.registry.Remove("a")
 	if end := <-ended; end.Err != nil || end.Goodbye == nil {

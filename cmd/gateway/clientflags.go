@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/watchtide/watchtide/cmd/gateway/client"
+	"github.com/watchtide/watchtide/client"
 )
 
 // clientOptions are those of every command that talks to a gateway.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/watchtide/watchtide/cmd/gateway/client"
+	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/waitfor"
 )
 

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/watchtide/watchtide/cmd/gateway/client"
+	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/waitfor"
 )
 

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/watchtide/watchtide/cmd/gateway/client"
+	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/table"
 )
 

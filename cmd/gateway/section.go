@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/cmd/gateway/client"
+	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/table"
 )
 

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/watchtide/watchtide/cmd/gateway/client"
+	"github.com/watchtide/watchtide/client"
 )
 
 // viewer shows the followed watches.

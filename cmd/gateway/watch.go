@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/watchtide/watchtide/cmd/gateway/client"
+	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/cmd/gateway/waitfor"
 )
 

@@ -31,7 +31,7 @@ type Config struct {
 	// stalled. 0: two and a half of its heartbeats.
 	StallAfter time.Duration
 	// MaxEventBytes is the size of the largest event accepted. 0:
-	// sseclient.MaxEventBytes.
+	// client.MaxEventBytes.
 	MaxEventBytes int
 
 	// network, if set, makes the connections: tests have one in memory.

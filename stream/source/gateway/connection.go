@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
 const (
@@ -173,9 +173,9 @@ func (c *connection) begin() (context.Context, []*member) {
 
 // settle examines how a request has ended: the connection continues without
 // the member at fault, or is over for all of them.
-func (c *connection) settle(members []*member, end sseclient.Ending) {
+func (c *connection) settle(members []*member, end client.Ending) {
 	c.finish(end)
-	var refused *sseclient.Problem
+	var refused *client.Problem
 	if errors.As(end.Err, &refused) {
 		if m := memberOf(members, refused.Watch); m != nil {
 			c.expel(m, end.Err)
@@ -192,7 +192,7 @@ func (c *connection) settle(members []*member, end sseclient.Ending) {
 }
 
 // finish cleans up after the request.
-func (c *connection) finish(end sseclient.Ending) {
+func (c *connection) finish(end client.Ending) {
 	c.upstream.mu.Lock()
 	defer c.upstream.mu.Unlock()
 	if c.redo != nil {
@@ -220,7 +220,7 @@ func (c *connection) expel(m *member, err error) {
 }
 
 // fail ends every member: the upstream is lost.
-func (c *connection) fail(end sseclient.Ending) {
+func (c *connection) fail(end client.Ending) {
 	c.upstream.mu.Lock()
 	members := c.members
 	c.members = nil

@@ -38,5 +38,5 @@
 //     back-off; one that fails before hello, not before the time that the field
 //     retry gave.
 //
-// Package sseclient makes the connections.
+// Package client makes the connections.
 package gateway

@@ -5,11 +5,11 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
-func (r *reader) upsert(m sseclient.Resource) error {
+func (r *reader) upsert(m client.Resource) error {
 	key, err := r.key(m)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func textOf(value []byte) (text []byte, ok bool) {
 	return bytes.TrimSpace(value), len(value) > 0 && utf8.Valid(value)
 }
 
-func (r *reader) delete(m sseclient.Resource) error {
+func (r *reader) delete(m client.Resource) error {
 	key, err := r.key(m)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func (r *reader) delete(m sseclient.Resource) error {
 }
 
 // key reads the key of a change, which can only come after a reset or a position.
-func (r *reader) key(m sseclient.Resource) (string, error) {
+func (r *reader) key(m client.Resource) (string, error) {
 	key, err := stream.KeyFromWire(m.Key, m.KeyEncoding)
 	switch {
 	case err != nil:
@@ -76,7 +76,7 @@ func (r *reader) revision(text string) (uint64, error) {
 
 // status passes on the upstream's freshness. Catching up is that of a subscriber,
 // in this case ours: it only marks the start of a transaction.
-func (r *reader) status(e sseclient.Event) error {
+func (r *reader) status(e client.Event) error {
 	state, known := stream.ParseState(e.State)
 	switch {
 	case !known:
@@ -99,7 +99,7 @@ func (r *reader) passOn(state stream.State, reason string) error {
 }
 
 // commitAt ends the snapshot or the transaction if the event does.
-func (r *reader) commitAt(e sseclient.Event, place *stream.Position) error {
+func (r *reader) commitAt(e client.Event, place *stream.Position) error {
 	if e.Type == "end_of_snapshot" {
 		return r.endOfSnapshot(e)
 	}
@@ -116,7 +116,7 @@ func (r *reader) commitAt(e sseclient.Event, place *stream.Position) error {
 
 // progress ends a transaction, or a catch-up. The id may be in an event that
 // follows, or be missing.
-func (r *reader) progress(e sseclient.Event) error {
+func (r *reader) progress(e client.Event) error {
 	revision, err := r.revision(e.Revision)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (r *reader) horizon(text string) error {
 }
 
 // endOfSnapshot ends a snapshot, or what was newer than the position asked for.
-func (r *reader) endOfSnapshot(e sseclient.Event) error {
+func (r *reader) endOfSnapshot(e client.Event) error {
 	revision, err := r.revision(e.Revision)
 	switch {
 	case err != nil:

@@ -7,13 +7,13 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
 // lost returns the error of Watch when the request has ended for all its members:
 // nil after an orderly goodbye, unless the upstream does not want to serve us.
-func (s *Source) lost(end sseclient.Ending) error {
+func (s *Source) lost(end client.Ending) error {
 	if end.Goodbye == nil {
 		return s.failed(end.Err)
 	}
@@ -58,7 +58,7 @@ var hints = map[int]string{
 }
 
 func hint(err error) string {
-	var refused *sseclient.Problem
+	var refused *client.Problem
 	switch {
 	case errors.As(err, &refused) && refused.Status == http.StatusNotFound && refused.Watch == "":
 		return "; want the URL of a gateway, without /v1"

@@ -3,8 +3,8 @@ package gateway
 import (
 	"sync"
 
+	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
 // member is one running Watch call, on a connection that it may share.
@@ -23,7 +23,7 @@ type member struct {
 }
 
 // receive handles one event of the watch.
-func (m *member) receive(e sseclient.Event) {
+func (m *member) receive(e client.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.reader == nil {

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
 // phase is the upstream's position in the protocol.
@@ -75,7 +75,7 @@ func (r *reader) begins() (stream.Position, bool, error) {
 
 // receive handles one event. A reset is passed on before its position is
 // processed, since that belongs to the new order.
-func (r *reader) receive(e sseclient.Event) error {
+func (r *reader) receive(e client.Event) error {
 	r.events++
 	if e.Type == "reset" {
 		return r.reset(e)
@@ -111,7 +111,7 @@ func (r *reader) mark() {
 }
 
 // apply applies one event, except for ending a transaction.
-func (r *reader) apply(e sseclient.Event) error {
+func (r *reader) apply(e client.Event) error {
 	switch e.Type {
 	case "upsert":
 		return r.upsert(e.Resource)
@@ -126,7 +126,7 @@ func (r *reader) apply(e sseclient.Event) error {
 }
 
 // reset begins a snapshot.
-func (r *reader) reset(e sseclient.Event) error {
+func (r *reader) reset(e client.Event) error {
 	r.phase, r.position = snapshot, stream.Position{}
 	r.upserts, r.marked, r.loose, r.catchUp = 0, 0, false, false
 	place, err := r.place(e.ID)

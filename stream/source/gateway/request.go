@@ -9,25 +9,25 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
 // request makes one request for its members, and hands them their events.
-func (c *connection) request(ctx context.Context, members []*member) sseclient.Ending {
+func (c *connection) request(ctx context.Context, members []*member) client.Ending {
 	config := &c.upstream.config
 	header, err := config.header()
 	if err != nil {
-		return sseclient.Ending{Err: err}
+		return client.Ending{Err: err}
 	}
 	byWatch := make(map[string]*member, len(members))
 	for _, m := range members {
 		byWatch[m.source.watch] = m
 	}
-	s := &sseclient.Stream{
+	s := &client.Stream{
 		URL: config.eventsURL(members), Client: c.upstream.client, Header: header,
 		LastEventID: positions(members), MaxEventBytes: config.MaxEventBytes, StallAfter: config.StallAfter,
-		Handle: func(e sseclient.Event) error {
+		Handle: func(e client.Event) error {
 			if m := byWatch[e.Watch]; m != nil {
 				m.receive(e)
 			}
@@ -95,8 +95,8 @@ func (c *Config) header() (map[string]string, error) {
 // patience is how long the upstream wants to be left alone after a request has
 // ended. The retry value applies from the second attempt on: a stream that was
 // cut off is often back immediately. u.mu is held.
-func (u *Upstream) patience(end sseclient.Ending) time.Duration {
-	var refused *sseclient.Problem
+func (u *Upstream) patience(end client.Ending) time.Duration {
+	var refused *client.Problem
 	switch {
 	case end.Goodbye != nil && end.Goodbye.Reason == string(stream.GoodbyeMaxAge):
 		return 0

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
 // sweeps is a Sink that records how far each commit was swept.
@@ -32,14 +32,14 @@ func TestSweptIsPassedOn(t *testing.T) {
 	}
 	s := sourceOf(t, u, "w")
 	r := newReader(s, stream.Resume{}, sink)
-	for _, e := range []sseclient.Event{
+	for _, e := range []client.Event{
 		{Type: "reset", ID: "w@_e-0/3!2"},
-		{Type: "upsert", Resource: sseclient.Resource{Key: "a", Revision: "3", Value: []byte("1")}},
-		{Type: "end_of_snapshot", Resource: sseclient.Resource{Revision: "3"}, Count: 1, ID: "w@_e-3!2"},
-		{Type: "upsert", Resource: sseclient.Resource{Key: "a", Revision: "4", Value: []byte("1")}, ID: "w@_e-4!3"},
-		{Type: "bookmark", Resource: sseclient.Resource{Revision: "5"}},
-		{Type: "bookmark", Resource: sseclient.Resource{Revision: "5"}, ID: "w@_e-5"},
-		{Type: "bookmark", Resource: sseclient.Resource{Revision: "7"}, ID: "w@_e-7!1"},
+		{Type: "upsert", Resource: client.Resource{Key: "a", Revision: "3", Value: []byte("1")}},
+		{Type: "end_of_snapshot", Resource: client.Resource{Revision: "3"}, Count: 1, ID: "w@_e-3!2"},
+		{Type: "upsert", Resource: client.Resource{Key: "a", Revision: "4", Value: []byte("1")}, ID: "w@_e-4!3"},
+		{Type: "bookmark", Resource: client.Resource{Revision: "5"}},
+		{Type: "bookmark", Resource: client.Resource{Revision: "5"}, ID: "w@_e-5"},
+		{Type: "bookmark", Resource: client.Resource{Revision: "7"}, ID: "w@_e-7!1"},
 	} {
 		if err := r.receive(e); err != nil {
 			t.Fatal(err)

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"time"
-
-	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
 // FollowOptions specify what is followed, and the callbacks.
@@ -71,7 +69,7 @@ type follower struct {
 // attempt makes one connection and returns why it ended, and how long to wait
 // before the next one, or stop.
 func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
-	connection := &sseclient.Stream{
+	connection := &Stream{
 		URL: f.url(), Client: &http.Client{Transport: f.server.transport}, LastEventID: f.id, Handle: f.event,
 	}
 	end := connection.Run(ctx)

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-
-	"github.com/watchtide/watchtide/stream/sseclient"
 )
 
 // readBuffer is how much is read from a connection at a time: a snapshot comes
@@ -31,7 +29,7 @@ func NewServer(address string) (*Server, error) {
 		return nil, fmt.Errorf("server %q: want a URL such as http://127.0.0.1:8080", address)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.ResponseHeaderTimeout = sseclient.AnswerWithin
+	transport.ResponseHeaderTimeout = AnswerWithin
 	transport.ReadBufferSize = readBuffer
 	return &Server{base: u, transport: transport}, nil
 }
@@ -65,7 +63,7 @@ func (s *Server) get(ctx context.Context, into any, address string) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return sseclient.ReadProblem(response)
+		return ReadProblem(response)
 	}
 	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
 		return fmt.Errorf("the answer of %s is not what a gateway answers: %w", s.base.Redacted(), err)

@@ -1,9 +1,13 @@
-// Package sseclient reads one stream of events of a gateway over HTTP: from the
-// request to the end of the response. The caller decides whether and when to make
-// another request, and from which position.
+// Package client follows and reads the watches of a gateway over HTTP.
 //
-// The response is read by the r3labs/sse client, one for each stream. Where
-// it differs from what such a stream needs, this package corrects it:
+// Server is a gateway. Its Follow is one stream that survives: it reconnects with a
+// back-off, resumes from the newest id, obeys retry and goodbye, and notices a silent
+// connection. Replica holds the state of one watch as a stream reports it.
+//
+// Stream is a single connection, from the request to the end of the response. Its
+// caller decides whether and when to make another request, and from which position.
+// The response is read by the r3labs/sse client, one for each stream. Where it
+// differs from what such a stream needs, this package corrects it:
 //
 //   - A clean end of the response is final for it, and its own back-off gives up
 //     after 15 minutes, or not at all when a context ends. Its back-off is
@@ -17,4 +21,4 @@
 //     event. Events without data are ignored, and an id counts only if the
 //     event contained it.
 //   - It has no notion of silence. Here the bytes of the response are watched.
-package sseclient
+package client

@@ -1,4 +1,4 @@
-package sseclient
+package client
 
 import (
 	"context"
@@ -10,12 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/watchtide/watchtide/stream"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // answer is a server that answers every request with the same body.
 type answer struct {
