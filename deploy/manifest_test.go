@@ -18,7 +18,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/goccy/go-yaml"
 
-	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/openapi"
 	"github.com/watchtide/watchtide/stream"

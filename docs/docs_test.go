@@ -17,7 +17,7 @@ import (
 
 	yamlparser "github.com/goccy/go-yaml/parser"
 
-	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/stream/source/consul"
 	"github.com/watchtide/watchtide/stream/source/files"
 	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
@@ -96,7 +96,7 @@ func TestConfigurationsLoad(t *testing.T) {
 // key to its reader.
 func knownKeys(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("../cmd/gateway/config/decode*.go")
+	files, err := filepath.Glob("../internal/config/decode*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no loader: %v", err)
 	}

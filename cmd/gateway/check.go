@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/internal/config"
 )
 
 func (a *app) configCommand() *cobra.Command {

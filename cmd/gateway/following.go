@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/cmd/gateway/waitfor"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/waitfor"
 )
 
 // errMet ends a watch: the condition of --wait-for holds.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/cmd/gateway/waitfor"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/waitfor"
 )
 
 // The condition is evaluated only where the upstream had that state: not between

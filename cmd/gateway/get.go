@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/cmd/gateway/table"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/table"
 )
 
 func (a *app) getCommand() *cobra.Command {

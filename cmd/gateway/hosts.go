@@ -4,8 +4,8 @@ import (
 	"crypto/tls"
 	"slices"
 
-	"github.com/watchtide/watchtide/cmd/gateway/config"
 	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/internal/config"
 )
 
 // hostsOf returns the names under which the gateway may be addressed: the

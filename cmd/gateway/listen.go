@@ -10,8 +10,8 @@ import (
 	"net/http/pprof"
 	"syscall"
 
-	"github.com/watchtide/watchtide/cmd/gateway/config"
 	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/internal/config"
 )
 
 // listen opens all ports before any upstream is contacted.

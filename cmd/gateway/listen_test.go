@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/internal/config"
 )
 
 // TestOperationsListener has the operators' endpoints; a public listener that

@@ -6,7 +6,7 @@ import (
 	"os"
 	"runtime/debug"
 
-	"github.com/watchtide/watchtide/cmd/gateway/cgroup"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/cgroup"
 )
 
 // limitMemory tells the runtime how much memory the container allows, less a tenth

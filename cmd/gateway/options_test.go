@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/cmd/gateway/config"
 	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/stream"
 	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/stream/source/host"

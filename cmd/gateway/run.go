@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/internal/config"
 )
 
 // The exit codes, as in the help. A command that was ended by a signal exits with

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/cmd/gateway/table"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/table"
 )
 
 const (

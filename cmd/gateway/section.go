@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/cmd/gateway/table"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/table"
 )
 
 // section is the part of a screen that shows one watch: a line with its

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/watchtide/watchtide/cmd/gateway/config"
 	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/stream"
 )
 

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/stream/source/etcd"
 )
 

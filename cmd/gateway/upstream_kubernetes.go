@@ -3,7 +3,7 @@ package main
 import (
 	"log/slog"
 
-	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/stream/source/kubernetes"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/watchtide/watchtide/cmd/gateway/config"
+	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/consul"
 	"github.com/watchtide/watchtide/stream/source/etcd"

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/cmd/gateway/waitfor"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/waitfor"
 )
 
 type watchOptions struct {
