@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -23,7 +24,7 @@ func (g *Gateway) unknownWatch(name string) *problem {
 		names = append(names, w.Name())
 	}
 	p := newProblem(http.StatusNotFound, "there is no watch %q; GET /v1/watches lists them", name).onWatch(name)
-	if near := nearest(name, names); near != "" {
+	if near := suggest.Nearest(name, names); near != "" {
 		p = newProblem(http.StatusNotFound, "there is no watch %q: did you mean %q?", name, near).onWatch(name)
 	}
 	return p

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/watchtide/watchtide/internal/suggest"
 )
 
 // notYet are the parameters of the contract that narrow a watch to a view but that no
@@ -55,7 +57,7 @@ func refusedParameter(name string, known []string) *problem {
 	if slices.Contains(notYet, base) {
 		return badParameter(name, "parameter %q is not available yet", name)
 	}
-	if near := nearest(name, known); near != "" {
+	if near := suggest.Nearest(name, known); near != "" {
 		return badParameter(name, "unknown parameter %q: did you mean %q?", name, near)
 	}
 	if len(known) == 0 {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/watchtide/watchtide/internal/accept"
+	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -49,7 +51,7 @@ func parseStreamRequest(query string, header http.Header, name string) (streamRe
 	if req.format, p = chooseFormat(q.Get("format"), q.Has("format"), header.Values("Accept")); p != nil {
 		return req, p
 	}
-	req.gzip = acceptsGzip(header.Values("Accept-Encoding"))
+	req.gzip = accept.Gzip(header.Values("Accept-Encoding"))
 	req.eventSource = req.format == formatSSE && namesEventStream(header.Values("Accept"))
 	if req.until, p = parseUntil(q); p != nil {
 		return req, p
@@ -87,7 +89,7 @@ func parseQuery(query string, inPath bool) (url.Values, *problem) {
 }
 
 func unknownParameter(name string) *problem {
-	if near := nearest(name, streamParameters); near != "" {
+	if near := suggest.Nearest(name, streamParameters); near != "" {
 		return badParameter(name, "unknown parameter %q: did you mean %q?", name, near)
 	}
 	return badParameter(name, "unknown parameter %q: want watch, last_event_id, until, prefix or format", name)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/watchtide/watchtide/internal/accept"
 )
 
 // policy lets the page load and request only what its own origin serves, and lets no
@@ -48,7 +50,7 @@ func Handler() http.Handler {
 		h.Set("Cache-Control", "no-cache")
 		h.Add("Vary", "Accept-Encoding") // beside what the gateway sets for Origin
 		content, tag := f.content, f.tag
-		if zipped := f.zipped(); zipped != nil && acceptsGzip(r.Header) {
+		if zipped := f.zipped(); zipped != nil && accept.Gzip(r.Header.Values("Accept-Encoding")) {
 			content, tag = zipped, strings.TrimSuffix(tag, `"`)+`-gzip"`
 			h.Set("Content-Encoding", "gzip")
 		}
@@ -108,15 +110,4 @@ func zip(content []byte) []byte {
 		return nil
 	}
 	return b.Bytes()
-}
-
-// acceptsGzip reports whether a client accepts gzip in the form that browsers
-// send: one that gives a quality (q) gets the plain file.
-func acceptsGzip(h http.Header) bool {
-	for field := range strings.SplitSeq(h.Get("Accept-Encoding"), ",") {
-		if strings.TrimSpace(field) == "gzip" {
-			return true
-		}
-	}
-	return false
 }

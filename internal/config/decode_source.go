@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/stream"
 	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/stream/source/host"
@@ -72,7 +73,7 @@ func (d *decoder) name(e entry) bool {
 // source reads one source, and reports whether it has a type of this build.
 // The keys of other types are not checked.
 func (d *decoder) source(s *Source, e entry) bool {
-	entries, typ, ok := d.leading(e, "type", suggest("", d.sourceTypes(s)))
+	entries, typ, ok := d.leading(e, "type", suggest.Sentence("", d.sourceTypes(s)))
 	if !ok {
 		return false
 	}
@@ -131,7 +132,7 @@ func (d *decoder) lacks(entries []entry, key string) bool {
 }
 
 func (d *decoder) unknownType(s *Source, given scalar) {
-	d.errorf(given.value, "this build has no source type %q; %s", given.written, suggest(given.written, d.sourceTypes(s)))
+	d.errorf(given.value, "this build has no source type %q; %s", given.written, suggest.Sentence(given.written, d.sourceTypes(s)))
 }
 
 func (d *decoder) sourceTypes(s *Source) []string {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/consul"
 	"github.com/watchtide/watchtide/stream/source/host"
@@ -76,7 +77,7 @@ func (d *decoder) watch(w *Watch, e entry, declared map[string]SourceType) {
 	case !known && len(declared) == 0:
 		d.errorf(name.value, "there is no source %q; the section sources has none", name.written)
 	case !known:
-		d.errorf(name.value, "there is no source %q; %s", name.written, suggest(name.written, names(declared)))
+		d.errorf(name.value, "there is no source %q; %s", name.written, suggest.Sentence(name.written, names(declared)))
 	case sourceType == "": // reported where it is declared; its type determines the keys
 	default:
 		d.watchOf(w, e, sourceType, entries)
@@ -150,7 +151,7 @@ func (d *decoder) collection(into *string) field {
 			return
 		}
 		if !slices.Contains(Collections, s.expanded) {
-			d.errorf(s.value, "this machine has no collection %q; %s", s.written, suggest(s.written, Collections))
+			d.errorf(s.value, "this machine has no collection %q; %s", s.written, suggest.Sentence(s.written, Collections))
 			return
 		}
 		*into = s.expanded

@@ -7,6 +7,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+	"github.com/watchtide/watchtide/internal/suggest"
 )
 
 // decoder walks one document and collects its errors. Owned by Parse.
@@ -111,7 +112,7 @@ func (d *decoder) object(v value, fields map[string]field) {
 }
 
 func (d *decoder) unknownKey(e entry, in string, right []string) {
-	advice := suggest(e.name, right)
+	advice := suggest.Sentence(e.name, right)
 	if in == "" {
 		in = "the configuration"
 		if section := homeOf(e.node); section != "" {
@@ -137,7 +138,7 @@ func homeOf(n ast.Node) string {
 // misspelled returns the entry whose key was probably meant to be the given one.
 func misspelled(key string, entries []entry) (entry, bool) {
 	for _, e := range entries {
-		if _, near := nearest(e.name, []string{key}); near {
+		if suggest.Nearest(e.name, []string{key}) != "" {
 			return e, true
 		}
 	}

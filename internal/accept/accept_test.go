@@ -1,11 +1,11 @@
-package gateway
+package accept
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestAcceptsGzip(t *testing.T) {
+func TestGzip(t *testing.T) {
 	for header, want := range map[string]bool{
 		"":                                 false,
 		"gzip":                             true,
@@ -35,31 +35,31 @@ func TestAcceptsGzip(t *testing.T) {
 		"br;q=1.0, gzip;q=0.8, *;q=0.1":    true,
 		"compress, gzip;level=9;q=0.0, br": false,
 	} {
-		if got := acceptsGzip([]string{header}); got != want {
+		if got := Gzip([]string{header}); got != want {
 			t.Errorf("%q: %t, want %t", header, got, want)
 		}
 	}
 }
 
-// FuzzAcceptsGzip checks that splitting a list into headers, its case and its spaces
+// FuzzGzip checks that splitting a list into headers, its case and its spaces
 // do not matter, and that a client that neither names gzip nor accepts everything
 // does not get it.
-func FuzzAcceptsGzip(f *testing.F) {
+func FuzzGzip(f *testing.F) {
 	for _, header := range []string{"gzip", "gzip;q=0.5, identity;q=0.4", "*;q=0", "br, , gzip ; q=1"} {
 		f.Add(header)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
-		got := acceptsGzip([]string{header})
-		if cut := acceptsGzip(strings.Split(header, ",")); cut != got {
+		got := Gzip([]string{header})
+		if cut := Gzip(strings.Split(header, ",")); cut != got {
 			t.Errorf("%q: %t, in several headers %t", header, got, cut)
 		}
-		if spaced := acceptsGzip([]string{" " + strings.ReplaceAll(header, ",", " , ")}); spaced != got {
+		if spaced := Gzip([]string{" " + strings.ReplaceAll(header, ",", " , ")}); spaced != got {
 			t.Errorf("%q: %t, with spaces %t", header, got, spaced)
 		}
 		if got && !strings.Contains(strings.ToLower(header), "gzip") && !strings.Contains(header, "*") {
 			t.Errorf("%q does not ask for gzip", header)
 		}
-		if acceptsGzip([]string{header, "identity;q=1"}) && !acceptsGzip([]string{header}) {
+		if Gzip([]string{header, "identity;q=1"}) && !Gzip([]string{header}) {
 			t.Errorf("%q asks for gzip only if identity is preferred", header)
 		}
 	})
