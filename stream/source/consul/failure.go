@@ -4,25 +4,14 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/watchtide/watchtide/stream/source/internal/failure"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
-// failure is a gRPC error with a text that names the culprit, and the remedy.
-type failure struct {
-	cause error
-	text  string
-}
-
-// Error returns the text.
-func (f *failure) Error() string { return f.text }
-
-// Unwrap returns the error that gRPC returned.
-func (f *failure) Unwrap() error { return f.cause }
-
-// failed converts a gRPC error to a failure; the token is hidden in it.
+// failed adds the upstream to a gRPC error, and the remedy; the token is hidden in it.
 func (c *Config) failed(err error, token string) error {
-	var already *failure
+	var already *failure.Error
 	if errors.As(err, &already) {
 		return err
 	}
@@ -30,7 +19,7 @@ func (c *Config) failed(err error, token string) error {
 	if token != "" {
 		text = strings.ReplaceAll(text, token, "[hidden]")
 	}
-	return &failure{err, text}
+	return failure.New(err, text)
 }
 
 // hint suggests what would be right, where the error shows it.

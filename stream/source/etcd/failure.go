@@ -6,18 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/watchtide/watchtide/stream/source/internal/failure"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/status"
 )
-
-// failure is an error with another text.
-type failure struct {
-	cause error
-	text  string
-}
-
-func (f *failure) Error() string { return f.text }
-func (f *failure) Unwrap() error { return f.cause }
 
 // failed adds to an error where it happened, and what would be right.
 func (s *Source) failed(e endpoint, err error) error {
@@ -25,7 +17,7 @@ func (s *Source) failed(e endpoint, err error) error {
 		return nil
 	}
 	err = rpctypes.Error(err)
-	return &failure{err, fmt.Sprintf("etcd %s, prefix %q: %s%s", e.address, s.keys.prefix, words(err), s.hint(e, err))}
+	return failure.New(err, fmt.Sprintf("etcd %s, prefix %q: %s%s", e.address, s.keys.prefix, words(err), s.hint(e, err)))
 }
 
 // noneOf is the error if no endpoint answered.
@@ -37,7 +29,7 @@ func noneOf(failures []error) error {
 	for i, err := range failures {
 		texts[i] = err.Error()
 	}
-	return &failure{errors.Join(failures...), "no endpoint answers: " + strings.Join(texts, "; ")}
+	return failure.New(errors.Join(failures...), "no endpoint answers: "+strings.Join(texts, "; "))
 }
 
 // words is the text of the error, without gRPC's wrapping: of

@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/failure"
 )
 
 // lost returns the error of Watch when the request has ended for all its members:
@@ -31,22 +32,13 @@ func (s *Source) failed(err error) error {
 		err = request.Err // without the whole URL
 	}
 	text := s.upstream.config.withoutSecrets(err.Error())
-	return &failure{err, fmt.Sprintf("%s: %s%s", s.where(), text, hint(err))}
+	return failure.New(err, fmt.Sprintf("%s: %s%s", s.where(), text, hint(err)))
 }
 
 // where names the watch at its upstream.
 func (s *Source) where() string {
 	return fmt.Sprintf("gateway %s, watch %q", s.upstream.config.URL, s.watch)
 }
-
-// failure is an error with another text.
-type failure struct {
-	cause error
-	text  string
-}
-
-func (f *failure) Error() string { return f.text }
-func (f *failure) Unwrap() error { return f.cause }
 
 // hints suggest what would be right, by the status of a refusal.
 var hints = map[int]string{

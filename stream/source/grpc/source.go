@@ -16,6 +16,7 @@ import (
 
 	"github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/failure"
 )
 
 // maxRetryWait bounds what an upstream may request with goodbye's retry_ms.
@@ -158,17 +159,8 @@ func (s *Source) ended(ctx context.Context, err error, r *reader, codec *codec) 
 // failed adds the upstream to a gRPC error. The upstream's own words are in it.
 func (s *Source) failed(err error) error {
 	message := s.config.withoutSecrets(err.Error())
-	return &failure{err, fmt.Sprintf("grpc %s, watch %q: %s%s", s.config.target(), s.config.Watch, message, s.config.hint(err))}
+	return failure.New(err, fmt.Sprintf("grpc %s, watch %q: %s%s", s.config.target(), s.config.Watch, message, s.config.hint(err)))
 }
-
-// failure is an error with another text.
-type failure struct {
-	cause error
-	text  string
-}
-
-func (f *failure) Error() string { return f.text }
-func (f *failure) Unwrap() error { return f.cause }
 
 // hint suggests what would be right, where the error shows it.
 func (c *Config) hint(err error) string {

@@ -26,15 +26,6 @@ var (
 	errOverdue  = fmt.Errorf("%w: the watch did not end when it should have", stream.ErrStalled)
 )
 
-// failure is an error with another text.
-type failure struct {
-	cause error
-	text  string
-}
-
-func (f *failure) Error() string { return f.text }
-func (f *failure) Unwrap() error { return f.cause }
-
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", stream.ErrInvalid, fmt.Sprintf(format, args...))
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/failure"
 )
 
 // maxRetryWait bounds what a server may request with Retry-After.
@@ -105,5 +106,5 @@ func (s *Source) ended(ctx context.Context, f *follower, err error) error {
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		s.notBefore = time.Now().Add(min(time.Duration(seconds)*time.Second, maxRetryWait))
 	}
-	return &failure{err, fmt.Sprintf("kubernetes %s, %s: %v%s", f.client.base.Redacted(), s.config.name(), err, hint(err))}
+	return failure.New(err, fmt.Sprintf("kubernetes %s, %s: %v%s", f.client.base.Redacted(), s.config.name(), err, hint(err)))
 }
