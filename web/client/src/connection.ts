@@ -187,6 +187,6 @@ export class Connection {
 
   #sleep(): void {
     this.#asleep = true;
-    this.#stream?.cut('this tab was hidden for long');
+    this.#stream?.cut('this tab was hidden for too long');
   }
 }

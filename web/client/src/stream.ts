@@ -65,7 +65,7 @@ export class Stream {
   /** Cuts it off if nothing came for clearly longer than the heartbeat. */
   check(): void {
     const silent = Date.now() - this.#aliveAt;
-    if (silent >= this.#limit && !this.#mayBeSilent) this.cut(`nothing came for ${Math.round(silent / 1000)} s`);
+    if (silent >= this.#limit && !this.#mayBeSilent) this.cut(`nothing was received for ${Math.round(silent / 1000)} s`);
   }
 
   get #limit(): number {

@@ -13,7 +13,7 @@ describe('the watchdog', () => {
     expect(first.signal.aborted).toBe(false);
     await pass(1);
     expect(first.signal.aborted).toBe(true);
-    expect(store.view).toMatchObject({ state: 'offline', since: 1_000_000, reason: 'nothing came for 30 s' });
+    expect(store.view).toMatchObject({ state: 'offline', since: 1_000_000, reason: 'nothing was received for 30 s' });
   });
 
   test('takes a comment for life', async () => {
@@ -203,7 +203,7 @@ describe('a page', () => {
     f.visibility(true);
     await pass(10_000);
     expect(f.server.last.signal.aborted).toBe(true);
-    expect(store.view).toMatchObject({ state: 'offline', reason: 'this tab was hidden for long' });
+    expect(store.view).toMatchObject({ state: 'offline', reason: 'this tab was hidden for too long' });
     f.happens('online');
     await pass(600_000);
     expect(f.server.exchanges).toHaveLength(1);

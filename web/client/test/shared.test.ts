@@ -247,7 +247,7 @@ describe('a tab that is hidden for long', () => {
     const { tab, tide } = await primed({ hiddenMs: 60_000 });
     tab.hide();
     for (let s = 0; s < 130; s += 10) await alive();
-    expect(tide.store('w').view).toMatchObject({ state: 'offline', reason: 'this tab was hidden for long' });
+    expect(tide.store('w').view).toMatchObject({ state: 'offline', reason: 'this tab was hidden for too long' });
     return { tab, tide };
   }
 

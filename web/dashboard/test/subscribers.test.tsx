@@ -66,16 +66,16 @@ afterEach(() => {
 describe('the page of the subscribers', () => {
   it('shows who is connected, and how many there are in all', async () => {
     await show(<SubscribersPage />, () => Response.json(all));
-    expect(screen.getByText('the 2 with the most lag, of 9,123')).toBeTruthy();
+    expect(screen.getByText('the 2 with the highest lag, of 9,123')).toBeTruthy();
     const [first] = within(screen.getByRole('table', { name: 'Connected' })).getAllByRole('row').slice(1);
     for (const text of ['10.0.0.7', 'curl/8.5.0', 'sse, gzip', '1 min', '1,234', '2.0 KiB', '55', 'catching up']) expect(first!.textContent).toContain(text);
     expect(within(first!).getByRole('link', { name: 'notes' }).getAttribute('href')).toBe('#/watches/notes');
   });
   it('says why others left, the most frequent reason first', async () => {
     await show(<SubscribersPage />, () => Response.json(all));
-    const reasons = within(screen.getByRole('table', { name: /Why they left/ })).getAllByRole('row').slice(1).map(({ textContent }) => textContent);
-    expect(reasons).toEqual(['client_closedthe client hung up30', 'max_agethe stream had its greatest age2']);
-    const [departure] = within(screen.getByRole('table', { name: 'The last that left' })).getAllByRole('row').slice(1);
+    const reasons = within(screen.getByRole('table', { name: /Disconnects by reason/ })).getAllByRole('row').slice(1).map(({ textContent }) => textContent);
+    expect(reasons).toEqual(['client_closedthe client disconnected30', 'max_agethe stream reached its maximum age2']);
+    const [departure] = within(screen.getByRole('table', { name: 'Recent disconnects' })).getAllByRole('row').slice(1);
     expect(departure!.textContent).toContain('max_age30 s ago30 s');
   });
   it('asks for the watch that is chosen, which the URL keeps', async () => {

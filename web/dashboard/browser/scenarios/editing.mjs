@@ -22,10 +22,10 @@ scenario('a resource is created, edited against somebody else, and deleted', asy
   await tab.detail.getByRole('button', { name: 'Edit' }).click();
   await text.fill('{"text": "written over it"}');
   await tab.page.evaluate(() => history.back());
-  await dialog.getByText('Your text is not saved').waitFor();
-  await dialog.getByRole('button', { name: 'Go on writing' }).click();
+  await dialog.getByText('Your changes are not saved').waitFor();
+  await dialog.getByRole('button', { name: 'Keep editing' }).click();
   await gateway.put('notes', 'a', { text: 'written by somebody else' });
-  await dialog.getByRole('alert').getByText('It changed meanwhile').waitFor();
+  await dialog.getByRole('alert').getByText('It has changed').waitFor();
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.getByText('written by somebody else').waitFor();
   assert.deepEqual(await valueOf(gateway, 'a'), { text: 'written by somebody else' }, 'nothing is overwritten unseen');

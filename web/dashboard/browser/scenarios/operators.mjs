@@ -9,11 +9,11 @@ scenario('operators: what is for them is on their listener alone, where the othe
   const visitor = await stage.visitor();
   visitor.tolerate(/status of 404 .*\/v1\/subscribers/);
   const tab = await visitor.open(`${gateway.origin}/#/subscribers`);
-  await tab.page.getByText('This address does not tell who is connected').waitFor();
+  await tab.page.getByText('This address does not serve the list of subscribers').waitFor();
 
   const operator = await stage.visitor();
   const other = await operator.open(`${gateway.operations}/#/subscribers`);
-  await other.page.getByText('Left since the start').waitFor();
+  await other.page.getByText('Disconnects since start').waitFor();
 
   for (const [origin, status] of [[gateway.origin, 404], [gateway.operations, 200]]) {
     assert.equal((await fetch(`${origin}/metrics`)).status, status);

@@ -20,7 +20,7 @@ export function App() {
   useEffect(() => { document.title = [route.name || title(route.page), 'Watchtide'].join(' · '); }, [route.page, route.name]);
   return (
     <div className="frame">
-      <button type="button" className="skip" onClick={() => main.current?.focus()}>Skip to the content</button>
+      <button type="button" className="skip" onClick={() => main.current?.focus()}>Skip to content</button>
       <header className="top">
         <h1><a href="#/"><img src="./assets/icon.svg" alt="" width="24" height="24" /> Watchtide</a></h1>
         <nav aria-label="Pages">
@@ -45,7 +45,7 @@ function Page({ route }: { route: Route }) {
     case 'stream': return <WirePage key={route.name} watch={route.name} />;
     case 'subscribers': return <SubscribersPage />;
     case 'upstreams': return <UpstreamsPage />;
-    default: return <p>There is no page “{route.page}”. <a href="#/">To the overview</a></p>;
+    default: return <p>There is no page “{route.page}”. <a href="#/">Go to the overview</a></p>;
   }
 }
 

@@ -10,11 +10,11 @@ import './Banner.css';
 
 // The worst first.
 const says: Record<Trouble['state'], string> = {
-  offline: 'is out of reach: what you see may be out of date',
+  offline: 'is offline: what you see may be out of date',
   stale: 'may be out of date',
-  closed: 'is closed: what you see is the last that was known',
-  resyncing: 'is being loaded again: what you see may be out of date',
-  paused: 'is paused: what you see is not what there is now',
+  closed: 'is closed: what you see is its last known state',
+  resyncing: 'is being reloaded: what you see may be out of date',
+  paused: 'is paused: what you see is not the current state',
   priming: 'has not been loaded yet',
   connecting: 'is not connected yet',
 };

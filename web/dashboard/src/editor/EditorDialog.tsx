@@ -47,7 +47,7 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
           <ValueField field={field} text={text} fault={fault} verdict={verdict} readOnly={!begun} onChange={draft.setText} onFault={toFault} />
           {newer && (
             <Newer
-              loaded={newer === 'gone' ? undefined : newer} overwrite={newer === 'gone' ? 'Create it again, with my text' : 'Keep my text, to overwrite it'}
+              loaded={newer === 'gone' ? undefined : newer} overwrite={newer === 'gone' ? 'Create it again with my text' : 'Keep my text and overwrite it'}
               onLoad={() => draft.rebase('theirs')} onOverwrite={() => draft.rebase('ours')}
             />
           )}
@@ -73,7 +73,7 @@ function Meanwhile({ change, draft: { begun, newer, base, refusal, look } }: { c
     <>
       {told && (
         <p className="notice wait">
-          {sentence(change, base?.revision)} {!shown && <button type="button" onClick={look}>Show what there is now</button>}
+          {sentence(change, base?.revision)} {!shown && <button type="button" onClick={look}>Show the current value</button>}
         </p>
       )}
       {refusal && !(told && isConflict(refusal)) && <p className="notice bad">{refusal.status > 0 && `${refusal.status}: `}{refusal.reason}</p>}
@@ -83,19 +83,19 @@ function Meanwhile({ change, draft: { begun, newer, base, refusal, look } }: { c
 
 function sentence({ what, revision }: Change, base: string | undefined): string {
   switch (what) {
-    case 'created': return `A resource with this key is there already, at revision ${revision}.`;
-    case 'changed': return `It changed meanwhile: it is at revision ${revision}, your text started from ${base}.`;
-    case 'deleted': return 'It was deleted meanwhile.';
+    case 'created': return `A resource with this key already exists, at revision ${revision}.`;
+    case 'changed': return `It has changed: it is now at revision ${revision}, but your text is based on ${base}.`;
+    case 'deleted': return 'It has been deleted.';
     case '': return '';
   }
 }
 
 function Leaving({ onClose, onStay }: { onClose(): void; onStay(): void }) {
   return (
-    <div className="bar buttons" role="group" aria-label="Your text is not saved">
-      <strong>Your text is not saved.</strong>
-      <button type="button" className="danger push" onClick={onClose}>Discard it</button>
-      <button type="button" className="primary" autoFocus onClick={onStay}>Go on writing</button>
+    <div className="bar buttons" role="group" aria-label="Your changes are not saved">
+      <strong>Your changes are not saved.</strong>
+      <button type="button" className="danger push" onClick={onClose}>Discard changes</button>
+      <button type="button" className="primary" autoFocus onClick={onStay}>Keep editing</button>
     </div>
   );
 }

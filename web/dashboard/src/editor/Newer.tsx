@@ -19,7 +19,7 @@ export function Newer({ loaded, onLoad, onOverwrite, overwrite }: Props) {
       <h3>{loaded ? `In the gateway: revision ${loaded.revision}` : 'In the gateway: deleted'}</h3>
       {loaded && <pre tabIndex={0} aria-label="The newer value">{format(loaded.text)}</pre>}
       <div className="bar">
-        {loaded && onLoad && <button type="button" onClick={() => onLoad(loaded)}>Load it, and lose my text</button>}
+        {loaded && onLoad && <button type="button" onClick={() => onLoad(loaded)}>Load it and discard my text</button>}
         <button type="button" className="danger" onClick={onOverwrite}>{overwrite}</button>
       </div>
     </section>

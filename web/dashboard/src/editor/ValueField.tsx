@@ -18,7 +18,7 @@ export function ValueField({ field, text, fault, verdict, readOnly, onChange, on
   const wrong = fault !== undefined || verdict.state === 'refused';
   return (
     <div className="value">
-      <label htmlFor={id}>Value, as JSON</label>
+      <label htmlFor={id}>Value (JSON)</label>
       <textarea
         id={id} ref={field} value={text} readOnly={readOnly} rows={14} spellCheck={false} autoCapitalize="off" autoComplete="off" wrap="off"
         aria-invalid={wrong} aria-describedby={`${id}-verdict`} onChange={(event) => onChange(event.target.value)}
@@ -34,8 +34,8 @@ export function ValueField({ field, text, fault, verdict, readOnly, onChange, on
 function words({ state, refusal }: Verdict): string {
   switch (state) {
     case 'none': return '';
-    case 'asking': return 'Asking the gateway…';
-    case 'accepted': return 'The gateway would take it.';
-    case 'refused': return refusal?.status ? `Refused (${refusal.status}): ${refusal.reason}` : `Not checked: ${refusal?.reason}`;
+    case 'asking': return 'Checking…';
+    case 'accepted': return 'Valid';
+    case 'refused': return refusal?.status ? `Rejected (${refusal.status}): ${refusal.reason}` : `Not checked: ${refusal?.reason}`;
   }
 }

@@ -119,17 +119,17 @@ const afterValue = (open: readonly string[]): Expected =>
 
 const wants: Record<Expected, string> = {
   value: 'a value', 'value or ]': 'a value or ]', key: 'a name in double quotes', 'key or }': 'a name in double quotes, or }',
-  ':': 'a colon', ', or }': 'a comma or }', ', or ]': 'a comma or ]', end: 'nothing more',
+  ':': 'a colon', ', or }': 'a comma or }', ', or ]': 'a comma or ]', end: 'the end of the text',
 };
 
 function fault(text: string, at: number, expected: Expected): Fault {
   const lines = text.slice(0, at).split('\n');
-  return { at, line: lines.length, column: lines.at(-1)!.length + 1, reason: `${found(text, at)}, where JSON has ${wants[expected]}` };
+  return { at, line: lines.length, column: lines.at(-1)!.length + 1, reason: `expected ${wants[expected]}, found ${found(text, at)}` };
 }
 
 function found(text: string, at: number): string {
   const [word = ''] = /^(?:\w+|[^]?)/u.exec(text.slice(at, at + 20)) ?? [];
-  if (word === '') return 'the text ends';
-  if (word === '"') return 'a string that does not end, or has a character that must be escaped';
+  if (word === '') return 'the end of the text';
+  if (word === '"') return 'a string that is not closed, or has a character that must be escaped';
   return `“${word}”`;
 }

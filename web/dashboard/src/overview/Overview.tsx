@@ -23,7 +23,7 @@ export function Overview() {
   return (
     <div className="overview page">
       <h2>Watches</h2>
-      {!watches && <p className="soft">Waiting for the gateway’s first answer.</p>}
+      {!watches && <p className="soft">Waiting for the gateway…</p>}
       {watches?.length === 0 && <NoWatches />}
       {watches && watches.length > 0 && <Watches watches={watches} rates={changesOf(answer)} />}
     </div>
@@ -75,9 +75,9 @@ function NoWatches() {
   return (
     <div className="card none">
       <h3>This gateway has no watches</h3>
-      <p>A watch is a named collection at a source, and is named in the configuration that the gateway was started with:</p>
+      <p>A watch is a named collection at a source. Watches are defined in the gateway’s configuration:</p>
       <pre>{'sources:\n  local: { type: store }\nwatches:\n  notes: { source: local }'}</pre>
-      <p>Started with <code>--demo</code> it watches this machine’s processes, interfaces and mounts.</p>
+      <p>With <code>--demo</code>, the gateway watches this machine’s processes, interfaces and mounts.</p>
     </div>
   );
 }

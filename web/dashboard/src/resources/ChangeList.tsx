@@ -23,7 +23,7 @@ export function ChangeList({ changes }: { changes: readonly Change[] }) {
 
 function says({ kind, differences }: Change): string {
   if (kind !== 'changed') return kind;
-  return differences.length === 0 ? 'written again, nothing is different' : '';
+  return differences.length === 0 ? 'written again, unchanged' : '';
 }
 
 function Diff({ difference: { path, before, after } }: { difference: Difference }) {
@@ -36,7 +36,7 @@ function Diff({ difference: { path, before, after } }: { difference: Difference 
 }
 
 function Side({ value, was }: { value: unknown; was?: boolean }) {
-  if (value === undefined) return <em>nothing</em>;
+  if (value === undefined) return <em>absent</em>;
   const text = typeof value === 'string' ? JSON.stringify(brief(value, 120)) : brief(value, 120);
   return was ? <del>{text}</del> : <ins>{text}</ins>;
 }

@@ -35,7 +35,7 @@ export function ColumnMenu({ columns: { shown, known } }: { columns: Columns }) 
             <input type="checkbox" checked={ids.includes(id)} disabled={ids.length === 1 && ids[0] === id} onChange={() => toggle(id)} /> {column(id).title}
           </label>
         ))}
-        <button type="button" onClick={() => choose(undefined)}>Choose for me</button>
+        <button type="button" onClick={() => choose(undefined)}>Choose automatically</button>
       </fieldset>
     </div>
   );

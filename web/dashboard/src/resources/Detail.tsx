@@ -36,9 +36,9 @@ export function Detail({ sheet, look, rowKey, onClose, onDialog }: Props) {
       <div className="bar">
         <h3>{key}</h3>
         {shown?.key_encoding && <span className="soft">key in base64</span>}
-        <button type="button" className="push" onClick={onClose} aria-label="Close the detail">✕</button>
+        <button type="button" className="push" onClick={onClose} aria-label="Close details">✕</button>
       </div>
-      {!resource && look.revision !== '' && <p className="missing" role="status">{last ? 'It was deleted. This is what it was last.' : 'There is no resource with this key.'}</p>}
+      {!resource && look.revision !== '' && <p className="missing" role="status">{last ? 'It was deleted. This is its last value.' : 'There is no resource with this key.'}</p>}
       {shown && <>
         <div className="bar">
           <span className="soft">revision {shown.revision}{shown.encoding && ' · value in base64'}</span>
@@ -48,7 +48,7 @@ export function Detail({ sheet, look, rowKey, onClose, onDialog }: Props) {
           </>}
         </div>
         <Tree value={shown.value} label="Value" />
-        <h4>Last changes</h4>
+        <h4>Recent changes</h4>
         <ChangeList changes={changes} />
       </>}
     </section>

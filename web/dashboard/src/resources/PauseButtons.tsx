@@ -8,7 +8,7 @@ export function PauseButtons({ sheet, look: { paused, waiting } }: { sheet: Shee
       <button type="button" aria-pressed={paused > 0} onClick={() => (paused > 0 ? sheet.resume() : sheet.pause())}>Pause</button>
       {paused > 0 && <>
         <button type="button" disabled={waiting === 0} onClick={() => sheet.step()}>Step</button>
-        <span className="soft">{count(waiting)} {waiting === 1 ? 'change waits' : 'changes wait'}</span>
+        <span className="soft">{count(waiting)} {waiting === 1 ? 'change waiting' : 'changes waiting'}</span>
       </>}
     </div>
   );

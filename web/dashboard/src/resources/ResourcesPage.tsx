@@ -46,7 +46,7 @@ function Unknown({ watch, onAppear }: { watch: string; onAppear: () => void }) {
   return (
     <div className="card unknown-watch">
       <h2>There is no watch “{watch}”</h2>
-      <p>The gateway does not know it. <a href="#/">The overview</a> has those that it serves.</p>
+      <p>The gateway does not serve it. <a href="#/">The overview</a> lists the watches that it serves.</p>
     </div>
   );
 }

@@ -18,7 +18,7 @@ export function Summary({ name, watch, sheet, look: { view, total, revision } }:
         <Fact name="revision">{revision || '–'}</Fact>
         <Rate sheet={sheet} />
       </dl>
-      <a className="push" href={href('stream', name)}>The raw stream</a>
+      <a className="push" href={href('stream', name)}>Raw stream</a>
     </div>
   );
 }

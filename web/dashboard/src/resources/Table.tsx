@@ -82,8 +82,8 @@ function phase({ born, gone }: Row): Phase {
 }
 
 function nothing({ state, revision, total, arranging }: Look): string {
-  if (arranging) return 'One moment…';
-  if (total > 0) return `No resource of ${count(total)} has this text.`;
+  if (arranging) return 'Loading…';
+  if (total > 0) return `None of ${count(total)} resources contains this text.`;
   if (revision !== '') return 'This watch has no resources.';
   return state === 'closed' ? 'Nothing was loaded.' : 'Not loaded yet.';
 }

@@ -14,8 +14,8 @@ export function Left({ left, reasons }: { left: readonly Departure[]; reasons: R
     <>
       <Reasons reasons={reasons} />
       <section aria-labelledby="left">
-        <h3 id="left">The last that left</h3>
-        {left.length === 0 && <p className="soft">Nobody yet.</p>}
+        <h3 id="left">Recent disconnects</h3>
+        {left.length === 0 && <p className="soft">None yet.</p>}
         {left.length > 0 && (narrow ? <Cards left={left} /> : <Table left={left} />)}
       </section>
     </>
@@ -26,12 +26,12 @@ function Reasons({ reasons }: { reasons: Readonly<Record<string, number>> }) {
   const sorted = (Object.entries(reasons) as [Departure['reason'], number][]).toSorted(([, a], [, b]) => b - a);
   return (
     <section aria-labelledby="reasons">
-      <h3 id="reasons">Why they left, of all watches since the gateway’s start</h3>
-      {sorted.length === 0 && <p className="soft">Nobody has left.</p>}
+      <h3 id="reasons">Disconnects by reason, for all watches since the gateway started</h3>
+      {sorted.length === 0 && <p className="soft">None yet.</p>}
       {sorted.length > 0 && (
         <div className="card scroll">
           <table className="plain reasons" aria-labelledby="reasons">
-            <thead><tr><th scope="col">Reason</th><th scope="col">Meaning</th><th scope="col" className="number">Times</th></tr></thead>
+            <thead><tr><th scope="col">Reason</th><th scope="col">Meaning</th><th scope="col" className="number">Count</th></tr></thead>
             <tbody>{sorted.map(([reason, times]) => (
               <tr key={reason}><th scope="row"><code>{reason}</code></th><td>{meaning(reason)}</td><td className="number">{count(times)}</td></tr>
             ))}</tbody>
@@ -51,8 +51,8 @@ function Table({ left }: { left: readonly Departure[] }) {
             <th scope="col">Client</th>
             <th scope="col">Watches, position</th>
             <th scope="col">Reason</th>
-            <th scope="col" className="number">Left</th>
-            <th scope="col" className="number">Stayed for</th>
+            <th scope="col" className="number">Disconnected</th>
+            <th scope="col" className="number">Connected for</th>
             <th scope="col" className="number">Events</th>
             <th scope="col" className="number">Bytes</th>
             <th scope="col" className="number">Skipped</th>
@@ -87,7 +87,7 @@ function Cards({ left }: { left: readonly Departure[] }) {
           <div className="head"><Client subscriber={departure} /> <span><code>{departure.reason}</code><br /><span className="soft"><Age of={departure.left} /> ago</span></span></div>
           <dl>
             <Figure name="Watches, position" wide><Subscribed subscriber={departure} /></Figure>
-            <Figure name="Stayed for">{stay(departure)}</Figure>
+            <Figure name="Connected for">{stay(departure)}</Figure>
             <Figure name="Events">{count(departure.events)}</Figure>
             <Figure name="Bytes">{bytes(departure.bytes)}</Figure>
           </dl>

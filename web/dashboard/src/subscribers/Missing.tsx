@@ -2,7 +2,7 @@ import { setOptions } from '../app/route';
 import '../app/cards.css';
 
 interface Asked {
-  /** What it would tell: `who is connected`. */
+  /** What is not served: `the list of subscribers`. */
   readonly what: string;
   readonly watch: string;
   readonly known: boolean;
@@ -20,8 +20,8 @@ export function Missing({ what, watch, known }: Asked) {
   }
   return (
     <div className="card none">
-      <h3>This address does not tell {what}</h3>
-      <p>That is for operators. Open the dashboard at the gateway’s operations listener, which is in its configuration, unless metrics are switched off:</p>
+      <h3>This address does not serve {what}</h3>
+      <p>Only operators can see this. Open the dashboard on the operations listener, which is set in the gateway’s configuration; metrics must be enabled:</p>
       <pre>{'operations:\n  listen: "127.0.0.1:8081"\nmetrics:\n  enabled: true'}</pre>
     </div>
   );

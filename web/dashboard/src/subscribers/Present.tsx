@@ -12,9 +12,9 @@ export function Present({ subscribers, of }: { subscribers: readonly Subscriber[
     <section aria-labelledby="present">
       <div className="bar">
         <h3 id="present">Connected</h3>
-        {subscribers.length < of && <span className="soft">the {count(subscribers.length)} with the most lag, of {count(of)}</span>}
+        {subscribers.length < of && <span className="soft">the {count(subscribers.length)} with the highest lag, of {count(of)}</span>}
       </div>
-      {subscribers.length === 0 && <p className="soft">Nobody.</p>}
+      {subscribers.length === 0 && <p className="soft">None.</p>}
       {subscribers.length > 0 && (narrow ? <Cards subscribers={subscribers} /> : <Table subscribers={subscribers} />)}
     </section>
   );

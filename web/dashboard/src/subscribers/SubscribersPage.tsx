@@ -25,8 +25,8 @@ export function SubscribersPage() {
   return (
     <div className="page" data-testid="subscribers">
       <div className="bar"><h2>Subscribers</h2> <span className="push"><WatchChoice watch={watch} names={names} /></span></div>
-      {answer.status === 404 && watches.data && <Missing what="who is connected" watch={watch} known={names.includes(watch)} />}
-      {answer.status !== 404 && !answer.data && <p className="soft">Waiting for the gateway’s first answer.</p>}
+      {answer.status === 404 && watches.data && <Missing what="the list of subscribers" watch={watch} known={names.includes(watch)} />}
+      {answer.status !== 404 && !answer.data && <p className="soft">Waiting for the gateway…</p>}
       {answer.status !== 404 && answer.data && (
         <>
           <Totals all={answer.data} />
@@ -46,7 +46,7 @@ function Totals({ all: { count: connected, subscribers, left_reasons: reasons } 
       <div><dt>Connected</dt><dd>{count(connected)}</dd></div>
       <div><dt>Highest lag</dt><dd>{count(subscribers[0]?.lag ?? 0)} <small>changes</small></dd></div>
       <div className={behind > 0 ? 'bad' : ''}><dt>Catching up</dt><dd>{count(behind)}{subscribers.length < connected && behind === subscribers.length && ' or more'}</dd></div>
-      <div><dt>Left since the start</dt><dd>{count(Object.values(reasons).reduce((all, n) => all + n, 0))}</dd></div>
+      <div><dt>Disconnects since start</dt><dd>{count(Object.values(reasons).reduce((all, n) => all + n, 0))}</dd></div>
     </dl>
   );
 }
@@ -60,7 +60,7 @@ function Charts({ watch, watches, answer }: { watch: string; watches: Answer<Lis
       <Chart title="Subscribers per watch" whole format={count} data={curvesOf(shown.map(({ name }) => name), (name) => history.of(name))}
         summary={shown.map(({ name, subscribers }) => `${name} ${subscribers}`).join(', ')} />
       <Chart title="Lag" whole format={count} data={curvesOf([highest], () => lags.of(highest))}
-        summary={`the subscriber that is furthest behind lacks ${answer.data?.subscribers[0]?.lag ?? 0} changes`} />
+        summary={`the subscriber furthest behind lacks ${answer.data?.subscribers[0]?.lag ?? 0} changes`} />
     </div>
   );
 }

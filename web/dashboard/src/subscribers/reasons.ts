@@ -1,16 +1,16 @@
 import type { Departure } from '../gateway/contract';
 
 const meanings: Readonly<Record<Departure['reason'], string>> = {
-  client_closed: 'the client hung up',
-  write_timeout: 'the client did not read',
-  aborted: 'the gateway gave up on it',
-  max_age: 'the stream had its greatest age',
-  draining: 'the gateway was stopped',
-  complete: 'the client wanted the snapshot only',
+  client_closed: 'the client disconnected',
+  write_timeout: 'the client did not read its stream',
+  aborted: 'the gateway aborted the stream',
+  max_age: 'the stream reached its maximum age',
+  draining: 'the gateway was shutting down',
+  complete: 'the client requested only the snapshot',
   watch_removed: 'the watch was removed',
-  overloaded: 'the gateway had too much to do',
-  token_expired: 'the client’s token had expired',
-  revoked: 'the client’s right to it was taken away',
+  overloaded: 'the gateway was overloaded',
+  token_expired: 'the client’s token expired',
+  revoked: 'the client’s access was revoked',
 };
 
 /** Why a subscriber left, in words. */

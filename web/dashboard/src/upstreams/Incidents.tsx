@@ -17,7 +17,7 @@ export function Incidents({ incidents }: { incidents: readonly Happened[] }) {
         <h3 id="incidents">Incidents</h3>
         {shown.length < incidents.length && <span className="soft">the newest {count(most)} of {count(incidents.length)}</span>}
       </div>
-      {shown.length === 0 && <p className="soft">Nothing has happened.</p>}
+      {shown.length === 0 && <p className="soft">No incidents.</p>}
       {shown.length > 0 && (narrow ? <Cards incidents={shown} /> : <Table incidents={shown} />)}
     </section>
   );
@@ -31,7 +31,7 @@ function Table({ incidents }: { incidents: readonly Happened[] }) {
           <tr>
             <th scope="col">When</th>
             <th scope="col">Watch</th>
-            <th scope="col">What, and why</th>
+            <th scope="col">Kind, reason</th>
             <th scope="col">Detail</th>
           </tr>
         </thead>

@@ -27,9 +27,9 @@ export function UpstreamsPage() {
   return (
     <div className="page" data-testid="upstreams">
       <div className="bar"><h2>Upstreams</h2> <span className="push"><WatchChoice watch={watch} names={all.map(({ name }) => name)} /></span></div>
-      {!watches.data && <p className="soft">Waiting for the gateway’s first answer.</p>}
+      {!watches.data && <p className="soft">Waiting for the gateway…</p>}
       {shown.length > 0 && <Totals watches={shown} histories={histories} />}
-      {off && watches.data && <Missing what="how often it reconnected" watch={watch} known={shown.length > 0} />}
+      {off && watches.data && <Missing what="reconnects and incidents" watch={watch} known={shown.length > 0} />}
       {shown.length > 0 && <Charts watches={shown} answer={watches} histories={histories} />}
       {shown.length > 0 && <UpstreamList watches={shown} histories={histories} />}
       {!off && answer.data && <Incidents incidents={newest(histories)} />}
@@ -47,8 +47,8 @@ function Totals({ watches, histories }: Shown) {
   return (
     <dl className="totals">
       <div className={connected < watches.length ? 'bad' : ''}><dt>Connected</dt><dd>{count(connected)} <small>of {count(watches.length)}</small></dd></div>
-      {histories.length > 0 && <div><dt>Reconnects since the start</dt><dd>{count(sum(histories.map(({ reconnects }) => total(reconnects))))}</dd></div>}
-      {histories.length > 0 && <div><dt>Resyncs since the start</dt><dd>{count(sum(histories.map(({ resyncs }) => total(resyncs))))}</dd></div>}
+      {histories.length > 0 && <div><dt>Reconnects since start</dt><dd>{count(sum(histories.map(({ reconnects }) => total(reconnects))))}</dd></div>}
+      {histories.length > 0 && <div><dt>Resyncs since start</dt><dd>{count(sum(histories.map(({ resyncs }) => total(resyncs))))}</dd></div>}
     </dl>
   );
 }

@@ -23,7 +23,7 @@ export function Answer({ connection }: { connection: Connection }) {
         {status && <code className="status">{status}</code>}
         {since > 0 && <span className="soft">for <Age since={since} /></span>}
         <span className="soft"><b>{count(events)}</b> {events === 1 ? 'event' : 'events'}, <b>{bytes(kept.bytes)}</b></span>
-        {kept.dropped > 0 && <span className="soft">the oldest {count(kept.dropped)} lines below are gone</span>}
+        {kept.dropped > 0 && <span className="soft">the oldest {count(kept.dropped)} frames were dropped</span>}
         {headers.length > 0 && (
           <details>
             <summary>Response headers</summary>

@@ -17,15 +17,15 @@ export function AskForm({ ask, connection: { state, position }, onChange, onConn
   return (
     <form className="ask card" onSubmit={(event) => { event.preventDefault(); onConnect(ask); }}>
       <Watches ask={ask} onChange={(watches) => change({ watches })} />
-      <label>Prefix of the keys <input value={ask.prefix} spellCheck={false} autoCapitalize="off" autoComplete="off" onChange={(event) => change({ prefix: event.target.value })} /></label>
+      <label>Key prefix <input value={ask.prefix} spellCheck={false} autoCapitalize="off" autoComplete="off" onChange={(event) => change({ prefix: event.target.value })} /></label>
       <label>Format <select value={ask.format} onChange={(event) => change({ format: event.target.value as Ask['format'] })}>
         <option value="sse">Server-Sent Events</option><option value="ndjson">NDJSON</option>
       </select></label>
-      <label className="position">From position <input value={ask.position} placeholder="none: a snapshot first" spellCheck={false} autoCapitalize="off" autoComplete="off" onChange={(event) => change({ position: event.target.value })} /></label>
+      <label className="position">From position <input value={ask.position} placeholder="none: start with a snapshot" spellCheck={false} autoCapitalize="off" autoComplete="off" onChange={(event) => change({ position: event.target.value })} /></label>
       <div className="bar">
-        <button type="submit" className={live ? '' : 'primary'}>{live ? 'Connect anew' : 'Connect'}</button>
+        <button type="submit" className={live ? '' : 'primary'}>{live ? 'Reconnect' : 'Connect'}</button>
         {live && <button type="button" onClick={onDisconnect}>Disconnect</button>}
-        {!live && position !== '' && <button type="button" onClick={() => onConnect({ ...ask, position })}>Go on from the last position</button>}
+        {!live && position !== '' && <button type="button" onClick={() => onConnect({ ...ask, position })}>Resume from the last position</button>}
       </div>
     </form>
   );
@@ -40,8 +40,8 @@ function Watches({ ask: { watches }, onChange }: { ask: Ask; onChange(watches: r
   return (
     <details className="also">
       <summary>{watches.length === 1 ? 'One watch' : `${watches.length} watches in one response`}</summary>
-      <div role="group" aria-label={`Besides ${watches[0]}`}>
-        <p className="soft">Besides {watches[0]}</p>
+      <div role="group" aria-label={`In addition to ${watches[0]}`}>
+        <p className="soft">In addition to {watches[0]}</p>
         {names.map((name) => <label key={name}><input type="checkbox" checked={watches.includes(name)} onChange={() => onChange(toggle(name))} /> {name}</label>)}
       </div>
     </details>

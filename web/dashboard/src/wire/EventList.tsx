@@ -49,8 +49,8 @@ export function EventList({ kept, newest, held, hidden, onHold, onGo }: Props) {
   return (
     <div className="events card">
       <div className="event-row columns" aria-hidden="true"><span>type</span><span>watch</span><span>key</span><span>position or revision</span><span className="number">size</span><span className="number">after</span></div>
-      <div className="scroller" ref={box} onScroll={scrolled} tabIndex={0} role="region" aria-label="What came on the wire">
-        {frames.length === 0 && <p className="soft empty">{kept.types.size === 0 ? 'Nothing yet.' : 'All that came is hidden.'}</p>}
+      <div className="scroller" ref={box} onScroll={scrolled} tabIndex={0} role="region" aria-label="Received frames">
+        {frames.length === 0 && <p className="soft empty">{kept.types.size === 0 ? 'Nothing yet.' : 'All received frames are hidden.'}</p>}
         <div role="list" aria-label="Frames, oldest first" data-testid="wire" style={{ height: rows.getTotalSize() }} className="rows">
           {rows.getVirtualItems().map(({ index, key, start }) => {
             const frame = frames[index]!;
@@ -65,7 +65,7 @@ export function EventList({ kept, newest, held, hidden, onHold, onGo }: Props) {
           })}
         </div>
       </div>
-      {held && <button type="button" className="more" onClick={onGo}>Held still{more > 0 && `, ${count(more)} newer`}: to the newest ↓</button>}
+      {held && <button type="button" className="more" onClick={onGo}>Paused{more > 0 && `, ${count(more)} newer`}: jump to the newest ↓</button>}
     </div>
   );
 }

@@ -38,7 +38,7 @@ function Raw({ frame: { raw, number, bytes: size } }: { frame: Frame }) {
     <div className="raw" ref={box}>
       <p className="soft">frame {count(number)}, {count(size)} {size === 1 ? 'byte' : 'bytes'}, as on the wire</p>
       <pre tabIndex={0} aria-label={`Frame ${number}`}>{lines(raw.slice(0, shownChars))}</pre>
-      {raw.length > shownChars && <p className="soft">and {count(raw.length - shownChars)} characters more</p>}
+      {raw.length > shownChars && <p className="soft">and {count(raw.length - shownChars)} more characters</p>}
     </div>
   );
 }

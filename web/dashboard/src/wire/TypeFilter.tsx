@@ -17,7 +17,7 @@ export function TypeFilter({ types, hidden, onHide, children }: Props) {
   };
   return (
     <div className="bar types">
-      <div className="bar" role="group" aria-label="Types that are shown">
+      <div className="bar" role="group" aria-label="Event types">
         {[...types].map(([type, n]) => (
           <button key={type} type="button" className="pill" data-type={type} aria-pressed={!hidden.has(type)} onClick={() => toggle(type)}>{type} <b>{count(n)}</b></button>
         ))}

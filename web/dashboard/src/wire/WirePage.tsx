@@ -36,7 +36,7 @@ function Stream({ watch }: { watch: string }) {
   }
   return (
     <div className="wire">
-      <div className="bar"><h2>Stream of {watch}</h2><a href={href('watches', watch)}>its resources</a></div>
+      <div className="bar"><h2>Stream of {watch}</h2><a href={href('watches', watch)}>Resources</a></div>
       <AskForm ask={ask} connection={connection} onChange={setAsk} onConnect={connect} onDisconnect={() => wire.disconnect()} />
       <Answer connection={connection} />
       <TypeFilter types={connection.kept.types} hidden={hidden} onHide={setHidden}>

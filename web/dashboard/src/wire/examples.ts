@@ -22,7 +22,7 @@ export function eventSourceExample(ask: Ask): string {
   const of = one ? '' : 'watch, ';
   const names = ask.watches.map((name) => `${text(name)}: new Map()`).join(', ');
   return [
-    ...(ask.position ? ['// From a position on: only what changed since then comes.'] : []),
+    ...(ask.position ? ['// Resumes from a position: only later changes are sent.'] : []),
     one ? 'const resources = new Map();' : `const watches = { ${names} };`,
     `const source = new EventSource(${text(url.href)});`,
     'const on = (type, take) =>',

@@ -73,7 +73,7 @@ export class Wire {
   }
 
   disconnect(): void {
-    this.#leave('left', 'disconnected here');
+    this.#leave('left', 'by you');
   }
 
   /** Forgets what was kept and counted. */
@@ -91,7 +91,7 @@ export class Wire {
       if (response.status !== 200 || !response.body) return this.#end('refused', await refusal(response));
       this.#become({ ...this.#now, state: 'open', since: Date.now() });
       await this.#read(response.body, ask.format, signal);
-      this.#end('ended', `the gateway ended it${this.#goodbye && ` (${this.#goodbye})`}`);
+      this.#end('ended', `the gateway ended the stream${this.#goodbye && ` (${this.#goodbye})`}`);
     } catch (error) {
       if (!signal.aborted) this.#end('lost', error instanceof Error ? error.message : String(error));
     }

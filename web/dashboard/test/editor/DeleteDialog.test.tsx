@@ -49,16 +49,16 @@ it('shows what somebody else wrote meanwhile before it deletes that', async () =
 
 it('says at once that it changed, or was deleted', () => {
   act(() => store.show('2', { a: '2' }));
-  expect(screen.getByRole('alert').textContent).toContain('It changed meanwhile: it is at revision 2.');
+  expect(screen.getByRole('alert').textContent).toContain('It has changed: it is now at revision 2.');
   act(() => store.show('3', {}));
-  expect(screen.getByRole('alert').textContent).toBe('It is gone already: somebody else deleted it.');
+  expect(screen.getByRole('alert').textContent).toBe('Somebody else has already deleted it.');
   expect(screen.queryByRole('button', { name: 'Delete' })).toBeNull();
 });
 
 it('says so where somebody else deleted it first', async () => {
   gateway.resources.delete('a');
   press('Delete');
-  await screen.findByText(/It is gone already/);
+  await screen.findByText(/has already deleted it/);
 });
 
 it('says why it was refused', async () => {

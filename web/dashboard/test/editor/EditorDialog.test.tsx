@@ -23,7 +23,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-const field = () => screen.getByRole<HTMLTextAreaElement>('textbox', { name: 'Value, as JSON' });
+const field = () => screen.getByRole<HTMLTextAreaElement>('textbox', { name: 'Value (JSON)' });
 const type = (text: string) => fireEvent.change(field(), { target: { value: text } });
 const press = (name: string) => fireEvent.click(screen.getByRole('button', { name }));
 
@@ -53,15 +53,15 @@ describe('editing', () => {
     await edit('1');
     type('2');
     gateway.write(key, '{"theirs":true}');
-    expect(screen.queryByText(/changed meanwhile/)).toBeNull();
+    expect(screen.queryByText(/It has changed/)).toBeNull();
     act(() => store.show('2', { [key]: '2' }));
-    expect(screen.getByRole('alert').textContent).toContain('It changed meanwhile: it is at revision 2, your text started from 1.');
-    press('Show what there is now');
+    expect(screen.getByRole('alert').textContent).toContain('It has changed: it is now at revision 2, but your text is based on 1.');
+    press('Show the current value');
     await screen.findByText(/"theirs": true/);
     expect(document.activeElement).toBe(screen.getByRole('region', { name: 'The newer value' }));
-    press('Load it, and lose my text');
+    press('Load it and discard my text');
     expect(field().value).toBe('{\n  "theirs": true\n}');
-    expect(screen.queryByText(/changed meanwhile/)).toBeNull();
+    expect(screen.queryByText(/It has changed/)).toBeNull();
   });
 
   it('overwrites what somebody else wrote only knowingly', async () => {
@@ -72,7 +72,7 @@ describe('editing', () => {
     await screen.findByText('"theirs"');
     expect(screen.getByRole('alert').textContent).toContain('412: key a/b c?#% is at revision 2, 1 was expected');
     expect(gateway.resources.get(key)?.text).toBe('"theirs"');
-    press('Keep my text, to overwrite it');
+    press('Keep my text and overwrite it');
     expect(field().value).toBe('2');
     press('Save');
     await waitFor(() => expect(closed).toHaveBeenCalled());
@@ -83,10 +83,10 @@ describe('editing', () => {
     await edit('1');
     gateway.resources.delete(key);
     act(() => store.show('2', {}));
-    expect(screen.getByRole('alert').textContent).toContain('It was deleted meanwhile.');
+    expect(screen.getByRole('alert').textContent).toContain('It has been deleted.');
     press('Save');
     await screen.findByText('In the gateway: deleted');
-    press('Create it again, with my text');
+    press('Create it again with my text');
     press('Save');
     await waitFor(() => expect(closed).toHaveBeenCalled());
     expect(gateway.asked.at(-1)).toBe(`PUT ${path} * 1`);
@@ -128,7 +128,7 @@ describe('creating', () => {
     gateway.write(key, '"theirs"');
     create();
     act(() => store.show('1', { [key]: '1' }));
-    expect(screen.getByRole('alert').textContent).toContain('A resource with this key is there already, at revision 1.');
+    expect(screen.getByRole('alert').textContent).toContain('A resource with this key already exists, at revision 1.');
     type('2');
     press('Save');
     await screen.findByText('"theirs"');
@@ -159,14 +159,14 @@ describe('the text', () => {
     expect(gateway.asked).toEqual([]);
     await act(() => vi.advanceTimersByTimeAsync(1));
     expect(gateway.asked).toEqual([`PUT ${path}?validate_only=true * {"a":1}`]);
-    expect(screen.getByRole('status').textContent).toBe('Refused (400): want a name');
+    expect(screen.getByRole('status').textContent).toBe('Rejected (400): want a name');
   });
 
   it('is put to the gateway on demand', async () => {
     create();
     type('{}');
     press('Check');
-    await screen.findByText('The gateway would take it.');
+    await screen.findByText('Valid');
     expect(gateway.resources.size).toBe(0);
   });
 
@@ -181,9 +181,9 @@ describe('the text', () => {
     create();
     fireEvent.keyDown(field(), { key: 'Escape' });
     expect(closed).not.toHaveBeenCalled();
-    press('Go on writing');
+    press('Keep editing');
     fireEvent.keyDown(field(), { key: 'Escape' });
-    press('Discard it');
+    press('Discard changes');
     expect(closed).toHaveBeenCalledOnce();
   });
 

@@ -145,7 +145,7 @@ describe('the table of a watch', () => {
     await pass();
     expect(heads()).toEqual(['key▲', 't', 'revision']);
     expect(location.hash).toBe('#/watches/pods?columns=key%2Ct%2Crevision');
-    fireEvent.click(screen.getByRole('button', { name: 'Choose for me' }));
+    fireEvent.click(screen.getByRole('button', { name: 'Choose automatically' }));
     await pass();
     expect(heads()).toEqual(['key▲', 'n', 't']);
   });
@@ -156,7 +156,7 @@ describe('the table of a watch', () => {
     await change(6, { a: 2 });
     await change(7, { a: 3 });
     expect(cells('a')[1]!.textContent).toBe('1');
-    expect(screen.getByText('2 changes wait')).toBeTruthy();
+    expect(screen.getByText('2 changes waiting')).toBeTruthy();
     expect(reported).toBe('pods paused');
     fireEvent.click(screen.getByRole('button', { name: 'Step' }));
     await pass();
@@ -190,7 +190,7 @@ describe('the table of a watch', () => {
     await change(6, { a: 1 });
     fireEvent.change(screen.getByRole('searchbox', { name: 'Filter' }), { target: { value: 'zzz' } });
     await pass(300);
-    expect(grid().textContent).toContain('No resource of 1 has this text.');
+    expect(grid().textContent).toContain('None of 1 resources contains this text.');
     expect(screen.getAllByText('0 of 1')).toHaveLength(1);
     await pass(500);
     expect(within(screen.getByRole('searchbox').parentElement!).getByRole('status').textContent).toBe('0 of 1');

@@ -74,10 +74,10 @@ describe('what is asked for', () => {
   const fill = (name: RegExp, value: string) => act(async () => { fireEvent.change(screen.getByLabelText(name), { target: { value } }); });
 
   it('takes effect with the button, and stands in the URL of the page', async () => {
-    await fill(/Prefix/, 'a/');
+    await fill(/Key prefix/, 'a/');
     await fill(/Format/, 'ndjson');
     expect(stream.asked.length).toBe(1);
-    await press('Connect anew');
+    await press('Reconnect');
     expect(stream.asked[1]?.url.search).toBe('?prefix=a%2F');
     expect(location.hash).toBe('#/stream/notes?prefix=a%2F&format=ndjson');
   });
@@ -91,7 +91,7 @@ describe('what is asked for', () => {
     await write(upsert('a', 'id: notes@e-7\n'));
     await act(() => stream.break('network error'));
     expect(screen.getByText(/network error/)).toBeTruthy();
-    await press('Go on from the last position');
+    await press('Resume from the last position');
     expect(stream.asked[1]?.headers.get('Last-Event-ID')).toBe('notes@e-7');
     expect(screen.getByText('Connected')).toBeTruthy();
   });

@@ -79,7 +79,7 @@ describe('a connection', () => {
 
 describe('its end', () => {
   it.each([
-    ['ended', 'closed', () => stream.end(), 'the gateway ended it'],
+    ['ended', 'closed', () => stream.end(), 'the gateway ended the stream'],
     ['lost', 'offline', () => stream.break('network error'), 'network error'],
   ])('is %s, with what was left of it', async (state, trouble, happen, reason) => {
     await connected();
@@ -94,7 +94,7 @@ describe('its end', () => {
     await connected();
     await stream.write('event: goodbye\ndata: {"type":"goodbye","reason":"draining","retry_ms":4210}\n\n');
     await stream.end();
-    expect(wire.connection()).toMatchObject({ state: 'ended', reason: 'the gateway ended it (draining)' });
+    expect(wire.connection()).toMatchObject({ state: 'ended', reason: 'the gateway ended the stream (draining)' });
   });
 
   it('is a refusal, with what the problem says', async () => {
@@ -138,7 +138,7 @@ it('is suspicious where nothing comes for two heartbeats', async () => {
   await stream.write(hello);
   const now = Date.now();
   expect(troubleOf(wire.connection(), now + 29_000)).toBeUndefined();
-  expect(troubleOf(wire.connection(), now + 31_000)).toMatchObject({ state: 'offline', reason: 'nothing came, though there is a heartbeat every 15 s' });
+  expect(troubleOf(wire.connection(), now + 31_000)).toMatchObject({ state: 'offline', reason: 'nothing was received, although there is a heartbeat every 15 s' });
 });
 
 it('forgets on demand, and goes on', async () => {
