@@ -9,12 +9,24 @@ type account struct {
 	// Static after construction.
 	own, shared *Memory
 
-	pins     *pins         // of the log; static once the log exists
+	pins     Pins          // of the log; static once the log exists
 	squeezed chan struct{} // tells the watch to give up memory: others have no room
 
 	// Owned by the log's writer.
 	log  int64 // bytes that the log holds or has reserved
 	dead int64 // bytes of superseded entries, not part of log
+}
+
+// Pins are the older versions of a log that its readers hold. Its methods may be called
+// from any goroutine.
+type Pins interface {
+	// Held is how many bytes only these versions hold.
+	Held() int64
+	// TakeOldest takes the oldest version that holds memory away from its readers. It
+	// returns false if there is none.
+	TakeOldest() bool
+	// TakeAll takes all versions away from their readers.
+	TakeAll()
 }
 
 func newAccount(ceiling int64, shared *Memory) *account {
@@ -25,7 +37,7 @@ func newAccount(ceiling int64, shared *Memory) *account {
 }
 
 // join makes the pins of a log known to the shared ceiling.
-func (a *account) join(p *pins) {
+func (a *account) join(p Pins) {
 	if a != nil {
 		a.pins = p
 		a.shared.join(a)
@@ -37,7 +49,7 @@ func (a *account) leave() {
 	if a == nil {
 		return
 	}
-	a.pins.takeAll()
+	a.pins.TakeAll()
 	a.setLog(0, 0)
 	a.shared.leave(a)
 }
@@ -90,6 +102,16 @@ func (a *account) squeeze() {
 	default:
 	}
 }
+
+// squeezing is signalled when the watch should check logExceeds and stagedExceeds.
+func (a *account) squeezing() <-chan struct{} { return a.squeezed }
+
+// stagedExceeds returns why the watch must give up what it is loading; nil: it need
+// not.
+func (a *account) stagedExceeds() *MemoryError { return a.exceeds(stagedPool, "what is being loaded") }
+
+// logExceeds returns why the watch must give up its log; nil: it need not.
+func (a *account) logExceeds() *MemoryError { return a.exceeds(logsPool, "what is served") }
 
 // exceeds returns why the watch must give up what it holds of a pool: the shared
 // ceiling is exceeded, and it holds the most. If another watch holds more by now,

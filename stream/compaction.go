@@ -4,16 +4,6 @@ package stream
 // near the head get every change in the upstream's order, as one slice.
 const replayBytes = 1 << 20
 
-// tailBytes is how much of the log's tail compaction leaves alone. It is less under
-// a small ceiling: replayBytes of superseded frames, each of which may waste half a
-// slab, would use up all that the ceiling allows for superseded data.
-func (a *account) tailBytes() int64 {
-	if a == nil || a.own.ceiling == 0 {
-		return replayBytes
-	}
-	return min(replayBytes, a.own.ceiling/16)
-}
-
 // sweepBytes bounds what one commit spends on compaction.
 const sweepBytes = 1 << 20
 
@@ -34,7 +24,7 @@ func (l *Log) keepCompact(added int64) {
 // older version keep the old segments; the garbage collector does the rest.
 func (l *Log) compact() {
 	live := l.used - l.dead
-	if l.dead <= live*2/5+l.account.tailBytes() {
+	if l.dead <= live*2/5+l.account.tailBytes(replayBytes) {
 		return
 	}
 	v := &l.next
@@ -74,7 +64,7 @@ const inList = 16
 
 // sealed is how many segments precede the tail that is left alone.
 func (l *Log) sealed() int {
-	tail := l.account.tailBytes()
+	tail := l.account.tailBytes(replayBytes)
 	i, kept := len(l.next.segments)-1, int64(0)
 	for i > 0 && kept < tail {
 		kept += int64(l.next.segments[i].used)

@@ -12,7 +12,7 @@ import (
 // nothing, whatever else is remembered.
 func TestTombstonesAreBounded(t *testing.T) {
 	for _, others := range []int{0, 1, 1000} {
-		l := NewLog(LogConfig{Watch: "w", History: History{MaxDeletes: 2000, MaxAge: time.Hour}, account: newAccount(16<<20, nil)})
+		l := NewLog(LogConfig{Watch: "w", History: History{MaxDeletes: 2000, MaxAge: time.Hour}, Account: newAccount(16<<20, nil)})
 		mustReplace(t, l, "e", 1)
 		revision := uint64(1)
 		for i := range others {

@@ -20,13 +20,14 @@ import (
 // transactions.
 type ingest struct {
 	// Static after construction.
-	config WatchConfig
-	source Source
-	log    *Log
-	count  watchCounters
-	wanted func() bool     // somebody wants the watch to run
-	demand <-chan struct{} // wanted may have changed
-	logger *slog.Logger
+	config  WatchConfig
+	source  Source
+	log     *Log
+	account *account // of the log
+	count   watchCounters
+	wanted  func() bool     // somebody wants the watch to run
+	demand  <-chan struct{} // wanted may have changed
+	logger  *slog.Logger
 
 	// Atomic: written by run, read by all.
 	shown     atomic.Pointer[Upstream]    // nil before the first attempt
@@ -85,7 +86,7 @@ func (in *ingest) run(ctx context.Context) {
 		in.step(ctx)
 	}
 	in.disconnect()
-	in.log.account.leave()
+	in.account.leave()
 	for _, a := range []*alarm{&in.retry, &in.stale, &in.progress, &in.linger, &in.pace} {
 		a.stop()
 	}
@@ -106,9 +107,9 @@ func (in *ingest) step(ctx context.Context) {
 		in.onEnded(err)
 	case <-in.demand:
 		in.wake(ctx)
-	case <-in.log.account.squeezed:
+	case <-in.account.squeezing():
 		in.onSqueezed()
-	case <-in.log.pins.paced:
+	case <-in.log.slowReaders():
 		in.pace.start(paceEvery)
 	case <-in.pace.C():
 		in.onPace()
@@ -161,7 +162,7 @@ func (in *ingest) sleep() {
 
 func (in *ingest) connect(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	r := &reader{sink: newStagingSink(ctx, cancel, in.log.account), cancel: cancel, ended: make(chan error, 1)}
+	r := &reader{sink: newStagingSink(ctx, cancel, in.account), cancel: cancel, ended: make(chan error, 1)}
 	var resume Resume
 	if view := in.log.View(); view.Primed() && !in.fresh {
 		resume = Resume{Epoch: in.sourceEpoch, Revision: view.Revision(), Unswept: view.Position("").Unswept}
@@ -202,17 +203,15 @@ func (in *ingest) handle(m message) error {
 }
 
 func (in *ingest) onTransaction(m message) error {
-	before := in.log.next.status
+	before := in.log.Status()
 	if m.reset && in.upstream.State == 0 && before.State != InSync {
 		// Published together with the data that makes it true.
-		in.log.next.status = Status{State: InSync, Since: time.Now()}
+		in.log.prepareStatus(Status{State: InSync, Since: time.Now()})
 	}
 	result, err := in.apply(m)
 	in.count.events.add("duplicate", result.Duplicates)
 	if err != nil {
-		if in.log.next.status.State == InSync {
-			in.log.next.status = before
-		}
+		in.log.prepareStatus(before)
 		return err
 	}
 	in.count.events.add("upsert", result.Upserts)
@@ -354,6 +353,11 @@ func (in *ingest) canonical(epoch string) string {
 	return epoch
 }
 
+func deletesUnnumbered(s Source) bool {
+	u, ok := s.(DeletesUnnumbered)
+	return ok && u.DeletesUnnumbered()
+}
+
 // patienceOver reports whether the upstream has been behind for too long: a replica
 // that lags catches up, a restored upstream does not.
 func (in *ingest) patienceOver(err error) bool {
@@ -417,5 +421,13 @@ func reconnectReason(err error) string {
 		return "unresumable"
 	default:
 		return "error"
+	}
+}
+
+// onPace looks for readers that are too slow for their versions.
+func (in *ingest) onPace() {
+	in.pace.stop()
+	if in.log.takeSlow() {
+		in.pace.start(paceEvery)
 	}
 }

@@ -34,7 +34,12 @@ type LogConfig struct {
 	// History bounds the memory of deletes.
 	History History
 
-	account *account // of the watch; nil: no limit
+	// Account counts what the log holds; nil: nothing limits it.
+	Account *account
+	// Counted, if not nil, is called when subscriptions are opened or closed, and
+	// when the number of readers that they stand for changes, with both differences.
+	// Any goroutine may call it.
+	Counted func(subscriptions, readers int)
 }
 
 // Log is the shared primed cache of one watch: a compacting, multi-version log
@@ -62,6 +67,7 @@ type Log struct {
 	history History
 	framing framing
 	account *account
+	counted func(subscriptions, readers int)
 
 	// Published by the writer, read by all.
 	head atomic.Pointer[version]
@@ -93,9 +99,12 @@ type Log struct {
 func NewLog(c LogConfig) *Log {
 	l := &Log{
 		watch: c.Watch, history: c.History.withDefaults(),
-		framing: newFraming(c.Watch), account: c.account, pins: newPins(c.account),
+		framing: newFraming(c.Watch), account: c.Account, counted: c.Counted, pins: newPins(c.Account),
 	}
-	c.account.join(l.pins)
+	if l.counted == nil {
+		l.counted = func(int, int) {}
+	}
+	c.Account.join(l.pins)
 	l.next.number = 1
 	l.index = newIndex(0)
 	l.next.status = Status{State: Priming, Since: time.Now(), Reason: "no snapshot yet"}
@@ -159,6 +168,9 @@ func (l *Log) lookup(k wireKey) (slot int, s *segment, e *entry) {
 	return slot, s, e
 }
 
+// prepareStatus sets the freshness that the next commit or snapshot publishes.
+func (l *Log) prepareStatus(s Status) { l.next.status = s }
+
 // SetStatus publishes the freshness of the watch.
 func (l *Log) SetStatus(s Status) {
 	l.next.status = s
@@ -209,7 +221,7 @@ func (l *Log) publish() {
 	if old != nil && old.generation != v.generation {
 		// Nobody continues in the old generation. From here on nobody can pin it, and
 		// nobody can yet pin the new one.
-		l.pins.takeAll()
+		l.pins.TakeAll()
 	}
 	l.account.setLog(holds-l.dead, l.dead) // without sorted: a listing must not make a watch stale
 	l.head.Store(&v)
@@ -249,6 +261,10 @@ func (l *Log) retire(born uint64, bytes int64) {
 	}
 	l.retired = append(l.retired, retired{born, bytes})
 }
+
+// Changed is closed when there is something new: a change, or another status. Get it
+// before looking, and nothing is missed.
+func (l *Log) Changed() <-chan struct{} { return l.head.Load().changed }
 
 // Status returns the freshness of the watch.
 func (l *Log) Status() Status { return l.head.Load().status }

@@ -1,15 +1,10 @@
 package stream
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
 )
-
-// ErrMemory means that a watch does not fit into its memory ceiling, or into that of
-// all watches. See MemoryError.
-var ErrMemory = errors.New("the watch does not fit into its memory")
 
 // Memory is a ceiling for what watches hold: their logs, and what is staged on its
 // way into them. Two fifths are for what the logs serve, and two for what is staged,
@@ -93,11 +88,10 @@ func (m *Memory) all() []*account {
 }
 
 // mostPinned returns the pins that hold the most; nil if none holds anything.
-func (m *Memory) mostPinned() *pins {
-	var most *pins
+func (m *Memory) mostPinned() (most Pins) {
 	held := int64(0)
 	for _, a := range m.all() {
-		if n := a.pins.held.Load(); n > held {
+		if n := a.pins.Held(); n > held {
 			most, held = a.pins, n
 		}
 	}

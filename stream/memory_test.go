@@ -282,7 +282,7 @@ func (h *holds) Hold(n int64)                { h.bytes += n }
 // takes, and not much more.
 func TestCostIsEnough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := NewLog(LogConfig{Watch: "w", account: newAccount(0, nil)})
+		l := NewLog(LogConfig{Watch: "w", Account: newAccount(0, nil)})
 		top := rapid.SampledFrom([]int{50, 500, 10_000, 100_000}).Draw(t, "size")
 		bytes := rapid.IntRange(top/2, top).Draw(t, "bytes")
 		snapshot := larges(rapid.IntRange(1, 400).Draw(t, "n"), bytes)
@@ -309,7 +309,7 @@ func TestCostIsEnough(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const ceiling = 8 * mega
-		l := NewLog(LogConfig{Watch: "w", account: newAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
+		l := NewLog(LogConfig{Watch: "w", Account: newAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
 		revision := uint64(0)
 		draw := func(t *rapid.T) []Change {
 			var all []Change
@@ -367,7 +367,7 @@ func TestMemoryIsBounded(t *testing.T) {
 // not stay beside the current state.
 func TestLittleIsLeftUncompacted(t *testing.T) {
 	const ceiling = 8 * mega
-	l := NewLog(LogConfig{Watch: "w", account: newAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
+	l := NewLog(LogConfig{Watch: "w", Account: newAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
 	revision := uint64(0)
 	replace := func(name string, count int, sizes ...int) {
 		t.Helper()

@@ -78,23 +78,3 @@ func (l *Log) RaiseHorizon(revision uint64) error {
 	}
 	return nil
 }
-
-// HorizonRaiser is implemented by the Sink that a watch gives to its source.
-type HorizonRaiser interface {
-	// RaiseHorizon declares that changes before a revision may be missing, in the
-	// revision order of the last Reset, or of the Resume that Watch was given. Call
-	// it before sending what is newer than the last Commit.
-	RaiseHorizon(revision uint64) error
-}
-
-// RaiseHorizon passes on that an upstream may have missed changes before a revision.
-// Another gateway may have, and says so in a bookmark. A source whose upstream never
-// misses any does not need it. A sink that does not implement HorizonRaiser would
-// resume readers where it must not. The error is then ErrUnresumable, so that the
-// next Watch call begins with a snapshot.
-func RaiseHorizon(sink Sink, revision uint64) error {
-	if h, ok := sink.(HorizonRaiser); ok {
-		return h.RaiseHorizon(revision)
-	}
-	return fmt.Errorf("%w: changes before revision %d may be missing, and the sink does not remember that", ErrUnresumable, revision)
-}

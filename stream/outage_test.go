@@ -248,7 +248,7 @@ func TestOutageDuringAGivenUpWalk(t *testing.T) {
 				r.apply(&b)
 			}
 			r.take()
-			l.pins.takeAll()
+			l.pins.TakeAll()
 			mustReplace(t, l, "e", 4000, all[1:]...)
 			r.drain(r.s)
 			got := r.take()

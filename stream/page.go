@@ -124,7 +124,7 @@ func (l *Log) listing(prefix, token string) (v *version, seq uint64, t pageToken
 func fitting(resources []Resource, size int) int {
 	bytes := 0
 	for i, r := range resources {
-		bytes += r.size()
+		bytes += sizeOf(r)
 		if i == size || i > 0 && bytes > pageBytes {
 			return i
 		}
@@ -132,7 +132,7 @@ func fitting(resources []Resource, size int) int {
 	return len(resources)
 }
 
-func (r Resource) size() int { return len(r.Key) + len(r.Value) }
+func sizeOf(r Resource) int { return len(r.Key) + len(r.Value) }
 
 func prefixHash(prefix string) []byte {
 	if prefix == "" {

@@ -101,7 +101,7 @@ func (p *pager) add(s *segment, e *entry) {
 	}
 	if r := f.event(p.log.watch, s, e).Resource; p.isNext(r.Revision, r.Key) {
 		p.page = append(p.page, r)
-		p.bytes += r.size()
+		p.bytes += sizeOf(r)
 	}
 }
 

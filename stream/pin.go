@@ -211,9 +211,12 @@ func (p *pins) count(bytes int64) {
 	p.account.supersede(bytes)
 }
 
-// takeOldest takes away the pins of the oldest era that holds memory; false if none
+// Held implements memory.Pins.
+func (p *pins) Held() int64 { return p.held.Load() }
+
+// TakeOldest takes away the pins of the oldest era that holds memory; false if none
 // does.
-func (p *pins) takeOldest() bool {
+func (p *pins) TakeOldest() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var oldest *era
@@ -228,8 +231,8 @@ func (p *pins) takeOldest() bool {
 	return oldest != nil
 }
 
-// takeAll takes all pins away.
-func (p *pins) takeAll() {
+// TakeAll takes all pins away.
+func (p *pins) TakeAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, e := range slices.Clone(p.eras) {

@@ -42,7 +42,7 @@ func TestPinsAreCounted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const ceiling = 16 * mega
 		account := newAccount(ceiling, nil)
-		l := NewLog(LogConfig{Watch: "w", account: account})
+		l := NewLog(LogConfig{Watch: "w", Account: account})
 		revision := uint64(1)
 		var readers []*Subscription
 		if _, err := l.Replace("e", nil, 1); err != nil {
@@ -100,7 +100,7 @@ func TestPinsAreCounted(t *testing.T) {
 		for _, s := range readers {
 			s.Close()
 		}
-		l.pins.takeAll()
+		l.pins.TakeAll()
 		if n := l.pins.held.Load(); n != 0 || len(l.pins.eras) != 1 || len(l.pins.spans) != 0 || account.own.Superseded() != l.dead {
 			t.Fatalf("without a pin %d bytes are held, in %d eras; %d are superseded, and %d dead", n, len(l.pins.eras), account.own.Superseded(), l.dead)
 		}
@@ -156,7 +156,7 @@ func TestSlowReadersStayWithinTheCeiling(t *testing.T) {
 			account = newAccount(ceiling, nil)
 			memory = account.own
 		}
-		l := NewLog(LogConfig{Watch: "w", account: account})
+		l := NewLog(LogConfig{Watch: "w", Account: account})
 		var readers []*follower
 		revision := uint64(n)
 		before := heapInUse()
@@ -251,7 +251,7 @@ func TestWalkThatIsGivenUp(t *testing.T) {
 	inSync(l)
 	r := &follower{s: l.Subscribe(SubscribeOptions{}), state: map[string]uint64{}}
 	r.flush()
-	l.pins.takeAll() // nothing was passed: nobody notices
+	l.pins.TakeAll() // nothing was passed: nobody notices
 	r.flush()
 	r.flush()
 	passed := len(r.state)
@@ -261,7 +261,7 @@ func TestWalkThatIsGivenUp(t *testing.T) {
 	mustCommit(t, l, 101, Change{Resource: Resource{Key: "k1", Revision: 101}, Deleted: true}, large("k2", 101, 10))
 	mustCommit(t, l, 102, Change{Resource: Resource{Key: "k99", Revision: 102}, Deleted: true}, large("new", 102, 10))
 	before, _ := r.s.Position()
-	l.pins.takeAll()
+	l.pins.TakeAll()
 	if !r.flush() || r.events[len(r.events)-3] != "catching_up" {
 		t.Fatalf("after its version was taken away: %q", r.events)
 	}
@@ -315,7 +315,7 @@ func TestWalkThatCannotGoOn(t *testing.T) {
 	for i := range uint64(3) {
 		mustCommit(t, l, 101+i, Change{Resource: Resource{Key: fmt.Sprint("k", i), Revision: 101 + i}, Deleted: true}, large("new", 101+i, 10))
 	}
-	l.pins.takeAll()
+	l.pins.TakeAll()
 	for r.flush() {
 	}
 	if want := []string{"reset", "reset", "end 98 resumed false"}; !slices.Equal(r.events, want) || len(r.state) != 98 {
@@ -351,7 +351,7 @@ func TestLargeTransaction(t *testing.T) {
 			}
 			if slow && flushes == 1 {
 				mustCommit(t, l, 3, Change{Resource: Resource{Key: "k0", Revision: 3}, Deleted: true})
-				l.pins.takeAll()
+				l.pins.TakeAll()
 			}
 		}
 		want := []string(nil)
@@ -420,7 +420,7 @@ func TestReleasedBatch(t *testing.T) {
 func TestListingsStayWithinTheCeiling(t *testing.T) {
 	const n, size, ceiling = 2500, 4000, 40 * mega
 	account := newAccount(ceiling, nil)
-	l := NewLog(LogConfig{Watch: "w", account: account})
+	l := NewLog(LogConfig{Watch: "w", Account: account})
 	revision := uint64(n)
 	before := heapInUse()
 	mustReplace(t, l, "e", revision, larges(n, size)...)
@@ -456,7 +456,7 @@ func TestListingsStayWithinTheCeiling(t *testing.T) {
 // they expire.
 func TestListingsOfAStoppedWatch(t *testing.T) {
 	account := newAccount(0, nil)
-	l := NewLog(LogConfig{Watch: "w", account: account})
+	l := NewLog(LogConfig{Watch: "w", Account: account})
 	mustReplace(t, l, "e", 100, larges(100, 4000)...)
 	if _, err := l.Page("", "", 10); err != nil {
 		t.Fatal(err)

@@ -14,16 +14,16 @@ const leastPinned = 64 << 20
 // relieve takes pins away, oldest first, until what the logs hold fits, older
 // versions included. Under the shared ceiling it takes them where the most is held.
 // Without any ceiling, older versions may hold as much as the log itself.
-func (a *account) relieve(p *pins, log int64) {
+func (a *account) relieve(p Pins, log int64) {
 	if !a.limited() {
-		for p.held.Load() > max(leastPinned, log) && p.takeOldest() {
+		for p.Held() > max(leastPinned, log) && p.TakeOldest() {
 		}
 		return
 	}
-	for a.own.swollen() && p.takeOldest() {
+	for a.own.swollen() && p.TakeOldest() {
 	}
 	for a.shared.swollen() {
-		if most := a.shared.mostPinned(); most == nil || !most.takeOldest() {
+		if most := a.shared.mostPinned(); most == nil || !most.TakeOldest() {
 			return
 		}
 	}
@@ -43,4 +43,14 @@ func (a *account) eraBytes(log int64) int64 {
 		most = min(most, a.shared.ceiling)
 	}
 	return most / share
+}
+
+// tailBytes is how much of a log's tail compaction leaves alone: at most most, less
+// under a small ceiling. Superseded frames, each of which may waste half a slab, would
+// use up all that the ceiling allows for superseded data.
+func (a *account) tailBytes(most int64) int64 {
+	if a == nil || a.own.ceiling == 0 {
+		return most
+	}
+	return min(most, a.own.ceiling/16)
 }

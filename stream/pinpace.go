@@ -81,10 +81,10 @@ func (p *pins) takeSlow(newest *version) (again bool) {
 // now is the time since the pins were made.
 func (p *pins) now() time.Duration { return time.Since(p.began) }
 
-// onPace looks for readers that are too slow for their versions.
-func (in *ingest) onPace() {
-	in.pace.stop()
-	if in.log.pins.takeSlow(in.log.head.Load()) {
-		in.pace.start(paceEvery)
-	}
-}
+// slowReaders is signalled once a reader has a minimum rate. Call takeSlow every
+// paceEvery then, until it returns false.
+func (l *Log) slowReaders() <-chan struct{} { return l.pins.paced }
+
+// takeSlow takes versions away from readers below their minimum rate. It reports
+// whether to call it again.
+func (l *Log) takeSlow() (again bool) { return l.pins.takeSlow(l.head.Load()) }

@@ -54,11 +54,6 @@ type DeletesUnnumbered interface {
 	DeletesUnnumbered() bool
 }
 
-func deletesUnnumbered(s Source) bool {
-	u, ok := s.(DeletesUnnumbered)
-	return ok && u.DeletesUnnumbered()
-}
-
 // Resume is the place from which a Source may continue: everything up to Revision of
 // the revision order Epoch is known, except for deletes without a revision that
 // happened at Revision-Unswept or later; see Swept. The zero value means that nothing
@@ -112,6 +107,9 @@ var (
 	ErrOrder = errors.New("upstream went back in revision")
 	// ErrBehind: the upstream's snapshot is older than what was already served.
 	ErrBehind = errors.New("upstream is behind")
+	// ErrMemory: the watch does not fit into its memory ceiling, or into that of all
+	// watches.
+	ErrMemory = errors.New("the watch does not fit into its memory")
 	// ErrUnresumable: the upstream cannot resume; the next Watch call begins
 	// from nothing.
 	ErrUnresumable = errors.New("upstream cannot resume")

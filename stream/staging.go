@@ -58,20 +58,21 @@ func (s *stagingSink) release() {
 	s.staging.counted = 0
 }
 
-// Holder is implemented by the Sink that a watch gives to its source. A source that
-// holds much data itself, before it hands it over or in addition, must report it: it
-// counts towards the memory of the watch.
-type Holder interface {
-	// Hold reports that the source holds so many more bytes; fewer if negative. If
-	// that is too much, the context of Watch ends. It may be called where the
-	// methods of Sink may be, and counts until Watch returns.
-	Hold(bytes int64)
-}
+// Mark implements Rewinder.
+func (s *stagingSink) Mark() { s.marked = len(s.pending.changes) }
 
-// Hold tells the sink, if it is a Holder, that a source holds so many more bytes;
-// fewer if negative.
-func Hold(sink Sink, bytes int64) {
-	if h, ok := sink.(Holder); ok {
-		h.Hold(bytes)
+// Rewind implements Rewinder.
+func (s *stagingSink) Rewind() {
+	changes := s.pending.changes
+	if s.marked >= len(changes) {
+		return // what was collected may also have been released, if it was too much
 	}
+	dropped := changes[s.marked:]
+	for i := range dropped {
+		s.staging.pending -= stagedCost(&dropped[i])
+	}
+	s.received.Add(-int64(len(dropped)))
+	clear(dropped)
+	s.pending.changes = changes[:s.marked]
+	_ = s.count() // it holds less, which is always allowed
 }

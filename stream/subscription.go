@@ -52,9 +52,9 @@ type Subscription struct {
 	// Static after construction.
 	log     *Log
 	options SubscribeOptions
-	watch   *Watch // nil: of a bare log, or closed
 
 	// Owned by the pump.
+	closed     bool
 	readers    int // how many readers it stands for
 	changed    <-chan struct{}
 	begun      bool
@@ -79,25 +79,28 @@ type Subscription struct {
 // Subscribe returns a cursor. Close it.
 func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
+	l.counted(1, 1)
 	return &Subscription{log: l, options: o, told: Status{State: InSync}, changed: l.head.Load().changed, readers: 1}
 }
 
 // Close gives the subscription up. It may be called more than once.
 func (s *Subscription) Close() {
-	s.dropWalk()
-	s.StandFor(0)
-	if s.watch != nil {
-		s.watch.release()
-		s.watch = nil
+	if s.closed {
+		return
 	}
+	s.dropWalk()
+	s.closed = true
+	s.log.counted(-1, -s.readers)
+	s.readers = 0
 }
 
 // StandFor sets how many readers the subscription stands for. They count as
 // subscribers of its watch; readers at the same place can share one subscription.
 func (s *Subscription) StandFor(readers int) {
-	if s.watch != nil {
-		s.watch.subscribers.Add(int64(readers - s.readers))
+	if s.closed {
+		return
 	}
+	s.log.counted(0, readers-s.readers)
 	s.readers = readers
 }
 
@@ -127,10 +130,7 @@ func (s *Subscription) Near() bool {
 func (s *Subscription) Fork() *Subscription {
 	f := *s
 	f.readers = 1
-	if f.watch != nil {
-		f.watch.subscribers.Add(1)
-		f.watch.hold()
-	}
+	f.log.counted(1, 1)
 	return &f
 }
 

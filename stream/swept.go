@@ -19,33 +19,6 @@ import (
 // W, or the horizon is, because the delete was forgotten or a snapshot came without
 // it.
 
-// allSwept is the default of a source that never calls Swept: its upstream reports
-// deletes in the order of its revisions, so that a commit is complete.
-const allSwept = math.MaxUint64
-
-// Sweeper is implemented by the Sink that a watch gives to its source.
-type Sweeper interface {
-	// Swept declares that, with the next Commit, all deletes have been passed on
-	// that happened while the newest revision of the upstream was below this one.
-	Swept(revision uint64)
-}
-
-// Swept tells the sink, if it is a Sweeper, how far deletes without a revision are
-// complete: with the next Commit, all those have been passed on that happened while
-// the newest revision of the upstream was below revision. It holds until the next
-// call. A source whose upstream reports such deletes in the order of its revisions
-// needs no call: each Commit is then complete.
-//
-// A source that looks for them now and then by a list calls it before its first
-// Commit, with a revision that was the newest before the list began. Such a delete
-// is passed on with a Commit of a revision that was the newest after the list was
-// complete, or of a later one.
-func Swept(sink Sink, revision uint64) {
-	if s, ok := sink.(Sweeper); ok {
-		s.Swept(revision)
-	}
-}
-
 // sweptTo is called after a commit or a snapshot.
 func (l *Log) sweptTo(revision uint64) {
 	v := &l.next

@@ -37,11 +37,10 @@ func (in *ingest) full() error {
 // together hold more of it than they may, and no other holds more. The log would
 // take its room again as long as the upstream is this large.
 func (in *ingest) onSqueezed() {
-	a := in.log.account
-	if why := a.exceeds(stagedPool, "what is being loaded"); why != nil {
+	if why := in.account.stagedExceeds(); why != nil {
 		in.evict(why)
 	}
-	why := a.exceeds(logsPool, "what is served")
+	why := in.account.logExceeds()
 	if why == nil {
 		return
 	}

@@ -68,13 +68,14 @@ func (c WatchConfig) withDefaults() WatchConfig {
 // of readers can follow. All its methods may be called from any goroutine.
 type Watch struct {
 	// Static after construction.
-	config WatchConfig
-	log    *Log
-	ingest *ingest // only its atomic fields
-	count  watchCounters
-	demand chan struct{} // signals ingest: holders may have changed
-	cancel context.CancelFunc
-	done   <-chan struct{} // closed when ingest has ended
+	config  WatchConfig
+	log     *Log
+	account *account
+	ingest  *ingest // only its atomic fields
+	count   watchCounters
+	demand  chan struct{} // signals ingest: holders may have changed
+	cancel  context.CancelFunc
+	done    <-chan struct{} // closed when ingest has ended
 
 	// Atomic.
 	subscribers atomic.Int64
@@ -91,14 +92,15 @@ func newWatch(ctx context.Context, c WatchConfig) (*Watch, error) {
 	}
 	c = c.withDefaults()
 	w := &Watch{
-		config: c,
-		log:    NewLog(LogConfig{Watch: c.Name, History: c.History, account: newAccount(c.MaxBytes, c.Memory)}),
-		count:  newWatchCounters(),
-		demand: make(chan struct{}, 1),
+		config:  c,
+		account: newAccount(c.MaxBytes, c.Memory),
+		count:   newWatchCounters(),
+		demand:  make(chan struct{}, 1),
 	}
+	w.log = NewLog(LogConfig{Watch: c.Name, History: c.History, Account: w.account, Counted: w.counted})
 	ctx, w.cancel = context.WithCancel(ctx)
 	in := &ingest{
-		config: c, source: c.Source, log: w.log, count: w.count,
+		config: c, source: c.Source, log: w.log, account: w.account, count: w.count,
 		wanted: w.wanted, demand: w.demand, aliases: map[string]string{},
 		logger: c.Logger.With("watch", c.Name, "source", c.SourceName),
 	}
@@ -150,7 +152,7 @@ func (w *Watch) Upstream() Upstream {
 func (w *Watch) Full() error { return w.ingest.full() }
 
 // Memory is what the watch holds, against its own ceiling.
-func (w *Watch) Memory() *Memory { return w.log.account.own }
+func (w *Watch) Memory() *Memory { return w.account.own }
 
 // Page returns a part of the state at one revision; see Log.Page.
 func (w *Watch) Page(prefix, token string, size int) (Page, error) {
@@ -176,7 +178,7 @@ func (w *Watch) Incidents() []Incident { return w.ingest.noted() }
 
 // Changed is closed when there is something new: a change, or another status. Get it
 // before looking, and nothing is missed.
-func (w *Watch) Changed() <-chan struct{} { return w.log.head.Load().changed }
+func (w *Watch) Changed() <-chan struct{} { return w.log.Changed() }
 
 // Done is closed when the watch has been removed, or its registry closed.
 func (w *Watch) Done() <-chan struct{} { return w.done }
@@ -184,11 +186,18 @@ func (w *Watch) Done() <-chan struct{} { return w.done }
 // Subscribe returns a cursor into the watch. It starts a watch that runs on
 // demand. Close it.
 func (w *Watch) Subscribe(o SubscribeOptions) *Subscription {
-	w.subscribers.Add(1)
-	w.hold()
-	s := w.log.Subscribe(o)
-	s.watch = w
-	return s
+	return w.log.Subscribe(o)
+}
+
+// counted is told of subscriptions, and of readers for which they stand.
+func (w *Watch) counted(subscriptions, readers int) {
+	w.subscribers.Add(int64(readers))
+	switch subscriptions {
+	case 1:
+		w.hold()
+	case -1:
+		w.release()
+	}
 }
 
 func (w *Watch) hold() {
@@ -217,12 +226,12 @@ func (w *Watch) Prime(ctx context.Context) error {
 	w.hold()
 	defer w.release()
 	for {
-		v := w.log.head.Load()
-		if v.primed() {
+		changed := w.log.Changed()
+		if w.log.View().Primed() {
 			return nil
 		}
 		select {
-		case <-v.changed:
+		case <-changed:
 		case <-w.done:
 			return fmt.Errorf("watch %q: %w", w.Name(), errStopped)
 		case <-ctx.Done():
