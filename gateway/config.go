@@ -60,6 +60,13 @@ type Config struct {
 
 	// Pump selects what carries the streams. Default: PumpShards.
 	Pump Pump
+	// AfterRush is called in a goroutine of its own each time many streams have
+	// arrived, and then few for a second; only those that PumpShards carries count.
+	// Being accepted leaves behind several times the memory that a stream needs from
+	// then on, and streams that only wait make no garbage that would trigger the next
+	// collection. So a program that serves little else may call debug.FreeOSMemory
+	// here. Default: nothing is called.
+	AfterRush func()
 
 	// Compression selects how streams are sent to clients that ask for it in
 	// Accept-Encoding. Default: CompressionGzip.

@@ -15,7 +15,7 @@ func (s *shard) addLone(l *lone) {
 // needed would stay allocated after its streams became members.
 func (s *shard) removeLone(l *lone) {
 	delete(s.lones, l.slot)
-	if len(s.lones) == 0 && s.most >= rush {
+	if len(s.lones) == 0 && s.most >= rushSize {
 		s.lones, s.most = map[int32]*lone{}, 0
 	}
 }

@@ -19,11 +19,11 @@ type shards struct {
 
 	next    atomic.Uint64
 	aborted atomic.Bool
-	tidy    tidy
+	rush    rush
 }
 
 func newShards(g *Gateway, s sockets, n int) *shards {
-	out := &shards{sockets: s}
+	out := &shards{sockets: s, rush: rush{over: g.cfg.AfterRush}}
 	for range n {
 		out.all = append(out.all, newShard(g, s))
 	}
@@ -85,7 +85,7 @@ func (s *shards) arrive(h handle, head []byte, c conversation) (err error) {
 	l := &lone{conversation: c, key: c.groupKey(), handle: h, shard: one}
 	l.ticket.call = l.called
 	l.out.raw(head)
-	s.tidy.arrive()
+	s.rush.arrive()
 	c.g.metrics.streamOpened(c.transport())
 	arrived := false
 	defer func() {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
 	"strconv"
@@ -91,6 +92,7 @@ func serve(p plan, profile string) error {
 	g, err := gateway.New(gateway.Config{
 		Registry: registry, Pump: gateway.Pump(p.pump), SnapshotBudget: p.budget,
 		DrainDelay: -1, Drain: -1, MaxAge: -1, Logger: slog.New(slog.DiscardHandler),
+		AfterRush: func() { runtime.GC(); debug.FreeOSMemory() }, // as the command does
 	})
 	if err != nil {
 		return err

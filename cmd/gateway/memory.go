@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/watchtide/watchtide/cmd/gateway/internal/cgroup"
@@ -29,6 +30,12 @@ func limitMemory(logger *slog.Logger) {
 	bytes := limit.Bytes / 10 * 9
 	debug.SetMemoryLimit(bytes)
 	logger.Info("memory limit", "bytes", bytes, "of", limit.Bytes, "from", limit.File)
+}
+
+// returnMemory gives memory that is not used back to the system.
+func returnMemory() {
+	runtime.GC() // pools release their content in two steps
+	debug.FreeOSMemory()
 }
 
 // defaultMemory is how much all watches may hold together by default: three

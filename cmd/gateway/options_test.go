@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"reflect"
+	"runtime"
 	"testing"
 	"time"
 
@@ -33,8 +34,10 @@ func TestEveryOptionArrives(t *testing.T) {
 	g := config.GRPCSource{
 		Address: "a:1", TLS: secure, Metadata: config.Metadata{"k": "v"}, Keepalive: 1, StallAfter: 2, MaxMessageBytes: 3,
 	}
+	forGateway := gatewayConfig(c)
+	forGateway.AfterRush = nil // is no option, and cannot be compared
 	for _, pair := range []struct{ got, want any }{
-		{gatewayConfig(c), gateway.Config{
+		{forGateway, gateway.Config{
 			Hosts: []string{"b"}, AllowedOrigins: []string{"https://a"}, Heartbeat: 1, WriteTimeout: 2, Retry: 3, MaxAge: 4, Drain: 5,
 			AheadWait: 6, PrimeWait: 7, StaleAllowed: 8, MaxSubscribers: 9,
 			SnapshotBudget: 10, MaxConnections: 21, BodyBudget: 18, AnswerBudget: 19, MinRate: 20, Pump: "goroutines", Compression: "none", CompressionCache: 17, Metrics: true,
@@ -53,6 +56,18 @@ func TestEveryOptionArrives(t *testing.T) {
 		if !reflect.DeepEqual(pair.got, pair.want) {
 			t.Errorf("got  %+v\nwant %+v", pair.got, pair.want)
 		}
+	}
+}
+
+// TestMemoryIsReturnedAfterARush checks that the command does what the library leaves
+// to its user.
+func TestMemoryIsReturnedAfterARush(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	gatewayConfig(&config.Config{}).AfterRush()
+	runtime.ReadMemStats(&after)
+	if n := after.NumForcedGC - before.NumForcedGC; n < 2 {
+		t.Errorf("%d collections were asked for, want 2", n)
 	}
 }
 
