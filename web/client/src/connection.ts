@@ -1,6 +1,6 @@
 import { Backoff } from './backoff.js';
 import { isFatal, RefusedError, type FatalError } from './errors.js';
-import { Page } from './page.js';
+import { Page } from './page_lifecycle.js';
 import { Pause } from './pause.js';
 import { Stream, type End } from './stream.js';
 import type { Stores } from './stores.js';

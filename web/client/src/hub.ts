@@ -1,5 +1,5 @@
 import type { RefusedError } from './errors.js';
-import { Followed } from './followed.js';
+import { Followed } from './shared_watch.js';
 import type { Port } from './port.js';
 import { Tab } from './tab.js';
 import { watch, type WatchOptions, type Watches } from './watch.js';

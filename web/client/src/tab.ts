@@ -1,7 +1,7 @@
 import type { Hub } from './hub.js';
 import { dialect, type Ask, type Port, type Tell } from './port.js';
 import { TabStream } from './tab_stream.js';
-import { unique } from './unique.js';
+import { unique } from './unique_id.js';
 
 const listenMs = 40_000;
 

@@ -1,7 +1,7 @@
 import { RefusedError } from './errors.js';
 import type { Hub } from './hub.js';
 import type { Tell } from './port.js';
-import { Part } from './part.js';
+import { Part } from './subscription.js';
 import type { HelloEvent } from './protocol.js';
 
 // After twice this long without an answer the tab gives up the stream. It asks more

@@ -1,10 +1,10 @@
-import { ElectedTransport } from './elected_transport.js';
+import { ElectedTransport } from './leader_transport.js';
 import { Hub, type HubOptions } from './hub.js';
 import { dialect } from './port.js';
 import { sharedTransport } from './port_transport.js';
 import type { Transport } from './transport.js';
 import { watch, type WatchOptions, type Watches } from './watch.js';
-import { Ways, type Way } from './ways.js';
+import { Ways, type Way } from './fallback_transport.js';
 
 export interface SharedOptions<Name extends string = string> extends Omit<WatchOptions<Name>, 'transport'> {
   /**

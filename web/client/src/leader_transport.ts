@@ -1,9 +1,9 @@
 import type { Hub } from './hub.js';
 import { Leader, type Lobby } from './leader.js';
-import { Leadership } from './leadership.js';
+import { Leadership } from './leader_election.js';
 import { sharedTransport } from './port_transport.js';
 import type { Receiver, StreamRequest, Transport } from './transport.js';
-import { unique } from './unique.js';
+import { unique } from './unique_id.js';
 
 // A stream that ends is often followed by another one: for other watches, say.
 const lingerMs = 1_000;

@@ -1,6 +1,6 @@
 import type { Changes } from './replica.js';
 import type { Store } from './store.js';
-import { unique } from './unique.js';
+import { unique } from './unique_id.js';
 import type { View } from './view.js';
 import type { Watches } from './watch.js';
 

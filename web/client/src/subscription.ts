@@ -1,4 +1,4 @@
-import type { Followed } from './followed.js';
+import type { Followed } from './shared_watch.js';
 import type { HubStatusEvent } from './port.js';
 import type { BookmarkEvent, DeleteEvent, EndOfSnapshotEvent, ResetEvent } from './protocol.js';
 import type { Changes } from './replica.js';
