@@ -1,6 +1,6 @@
-// Packs the package, installs it in an empty project, and uses it there as
-// somebody else would: its own dependency comes along, every entry point resolves,
-// the types are found, and nothing is in it that nobody needs.
+// Packs the package, installs it in an empty project, and uses it there like any
+// other package: every entry point resolves, the types are found, and it contains
+// nothing that is not needed.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ try {
 }
 
 function check(packed) {
-  // Either a list of what was packed, or a map by name: that depends on npm.
+  // A list of the packages, or a map by name, depending on the version of npm.
   const [tarball] = Array.isArray(packed) ? packed : Object.values(packed);
   const files = tarball.files.map(({ path }) => path);
   for (const wanted of ['LICENSE', 'README.md', 'package.json', 'dist/index.js', 'dist/index.d.ts', 'dist/react.js', 'dist/react.d.ts', 'dist/shared.js', 'dist/shared.d.ts']) {

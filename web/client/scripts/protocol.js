@@ -1,16 +1,15 @@
-// Writes src/protocol.ts: the protocol's events as types, made of the schemas in
-// openapi/openapi.json, so that they are not written twice. With --check it only
-// says whether the file is what it would write.
+// Writes src/protocol.ts: the protocol's events as types, generated from the schemas
+// in openapi/openapi.json. With --check it only verifies that the file is up to date.
 //
-// The OpenAPI document and not the .proto, since that is what travels over HTTP:
-// revisions are strings there, and values any JSON.
+// The source is the OpenAPI document and not the .proto, because it describes what is
+// sent over HTTP: revisions are strings there, and values any JSON.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
 const document = new URL('../../../openapi/openapi.json', import.meta.url);
 const target = new URL('../src/protocol.ts', import.meta.url);
 
-// What the client reads; what these refer to comes along.
+// The types that the client reads; the types that they refer to are included.
 const read = ['Event', 'Problem'];
 
 export function generate({ components: { schemas } }, roots = read) {

@@ -1,6 +1,6 @@
 // Prints how much the client adds to a page, bundled, minified and compressed, and
-// fails if that is more than promised. What counts is what a page that uses all of
-// it loads; React is there anyway.
+// fails if that is more than promised. It measures a page that uses everything, and
+// leaves React out.
 import { gzipSync } from 'node:zlib';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';

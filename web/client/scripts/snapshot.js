@@ -1,6 +1,6 @@
-// Measures how long a tab waits for a large snapshot of a hub that has it already:
-// from asking to a consistent view, and for how long that keeps each side from
-// other work. The hub lives in another thread, as in a SharedWorker.
+// Measures how long a tab waits for a large snapshot from a hub that already has it,
+// from the request to a consistent view, and how long that blocks each side. The hub
+// runs in another thread, as in a SharedWorker.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 import { watch } from '../dist/index.js';
@@ -36,11 +36,11 @@ function stream() {
     return event({ type: 'upsert', watch: 'w', key: `default/row-${i}`, revision: String(i + 1), value });
   };
   const hello = event({ type: 'hello', heartbeat_ms: 15_000, watches: [{ watch: 'w', mode: 'snapshot' }] });
-  const begin = event({ type: 'reset', watch: 'w', reason: 'initial' });
+  const start = event({ type: 'reset', watch: 'w', reason: 'initial' });
   const end = event({ type: 'end_of_snapshot', watch: 'w', revision: String(rows), count: rows }, `w@e-${rows}`);
   let i = 0;
   return new ReadableStream({
-    start: (controller) => controller.enqueue(new TextEncoder().encode(hello + begin)),
+    start: (controller) => controller.enqueue(new TextEncoder().encode(hello + start)),
     pull(controller) {
       if (i > rows) return new Promise(() => {});
       let text = '';
@@ -66,7 +66,7 @@ async function measure() {
 }
 
 async function tab(worker) {
-  await ask(worker); // forgets what was before
+  await ask(worker); // resets the measurement
   const { port1, port2 } = new MessageChannel();
   const delay = monitorEventLoopDelay({ resolution: 1 });
   delay.enable();

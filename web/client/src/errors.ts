@@ -1,16 +1,16 @@
 import type { Problem } from './protocol.js';
 
 /**
- * The server refused the stream, with a status other than 200. `fatal` says that
- * asking again would be answered alike: 401, 403, 404, 406 and their kind. 429 and
- * 503 are not.
+ * The server refused the stream, with a status other than 200. A refusal is `fatal`
+ * if another attempt would get the same answer: 401, 403, 404 or 406 for example, but
+ * not 429 or 503.
  */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
 
   constructor(
     readonly status: number,
-    /** What the server said about it (RFC 9457), if it did. */
+    /** The server's explanation (RFC 9457), if there is one. */
     readonly problem: Problem | undefined,
     /** From `Retry-After`: the earliest moment for another attempt, in ms from now. */
     readonly retryAfterMs: number | undefined,
@@ -23,7 +23,7 @@ export class RefusedError extends Error {
   }
 }
 
-/** The answer was 200, but no event stream: there is no gateway at this URL. */
+/** The response was 200, but not an event stream: there is no gateway at this URL. */
 export class NotAStreamError extends Error {
   override readonly name = 'NotAStreamError';
   readonly fatal = true;
@@ -33,7 +33,7 @@ export class NotAStreamError extends Error {
   }
 }
 
-/** Errors after which the client does not come back by itself. */
+/** Errors after which the client does not reconnect by itself. */
 export type FatalError = RefusedError | NotAStreamError;
 
 export const isFatal = (error: unknown): error is FatalError =>

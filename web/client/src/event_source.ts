@@ -1,19 +1,19 @@
 import type { Event } from './protocol.js';
 import type { Transport } from './transport.js';
 
-// After so long without an event, what came is complete.
+// After this time without an event, what arrived is complete.
 const quietMs = 1_000;
 
 const types: Array<Event['type']> = ['hello', 'reset', 'upsert', 'delete', 'end_of_snapshot', 'bookmark', 'status', 'goodbye'];
 
 /**
- * Reads streams with the browser's own `EventSource`, for where a page must not use
- * `fetch`. It cannot send headers, so that there is no `getToken`; it hides the
- * heartbeat, so that a connection that died without a word is not noticed; and it
- * hides why it was refused, so that a refusal is a lost connection.
+ * Reads streams with the browser's own `EventSource`, for pages that must not use
+ * `fetch`. It cannot send headers, so `getToken` cannot be used; it hides the
+ * heartbeat, so a connection that died silently is not noticed; and it hides the
+ * reason of a refusal, so a refusal looks like a lost connection.
  *
- * Reconnecting is left to the client all the same: a browser's own way knows no
- * back-off, and ends at the first refusal.
+ * The client still reconnects by itself: an `EventSource` has no back-off, and gives
+ * up at the first refusal.
  */
 export const eventSourceTransport: Transport = {
   hearsHeartbeat: false,
@@ -28,8 +28,8 @@ export const eventSourceTransport: Transport = {
         clearTimeout(quiet);
         receiver.alive();
         receiver.event(data);
-        // It repeats the last id where there is none. A transaction may end with
-        // the id of the one before: then silence says that it is complete.
+        // An event without an id repeats the last one. A transaction may also end
+        // with the id of the one before: then it is complete after a silence.
         if (id !== last) receiver.id(last = id);
         else if (id) quiet = setTimeout(settle, quietMs);
         receiver.flush();

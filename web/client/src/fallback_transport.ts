@@ -1,18 +1,18 @@
 import type { Receiver, StreamRequest, Transport } from './transport.js';
 
-/** One way to read streams, or an exception; failed is called when it turns out not to work. */
-export type Way = (failed: () => void) => Transport;
+/** Creates a transport, or throws. failed is to be called when the transport turns out not to work. */
+export type TransportFactory = (failed: () => void) => Transport;
 
-/** Reads streams by the first way that works. */
-export class Ways implements Transport {
+/** Reads streams with the first transport that works. */
+export class FallbackTransport implements Transport {
   readonly hearsHeartbeat = true;
-  readonly #ways: Way[];
-  readonly #reads = new Set<AbortController>(); // by the way that is taken now
+  readonly #factories: TransportFactory[];
+  readonly #reads = new Set<AbortController>(); // with the current transport
   #transport!: Transport;
 
-  /** The last of the ways must not fail. */
-  constructor(ways: readonly Way[]) {
-    this.#ways = [...ways];
+  /** The last factory must not fail. */
+  constructor(factories: readonly TransportFactory[]) {
+    this.#factories = [...factories];
     this.#next();
   }
 
@@ -25,22 +25,22 @@ export class Ways implements Transport {
     } catch (error) {
       if (this.#reads.delete(stop)) throw error;
     }
-    await this.read(request, receiver); // another way
+    await this.read(request, receiver); // with the next transport
   }
 
   #next(): void {
-    const way = this.#ways.shift()!;
-    const before = this.#ways.length;
+    const create = this.#factories.shift()!;
+    const left = this.#factories.length;
     try {
-      this.#transport = way(() => { if (this.#ways.length === before) this.#fail(); });
+      this.#transport = create(() => { if (this.#factories.length === left) this.#fallBack(); });
     } catch (error) {
-      if (before === 0) throw error;
+      if (left === 0) throw error;
       this.#next();
     }
   }
 
-  #fail(): void {
-    if (this.#ways.length === 0) return;
+  #fallBack(): void {
+    if (this.#factories.length === 0) return;
     this.#next();
     const reads = [...this.#reads];
     this.#reads.clear();

@@ -1,61 +1,65 @@
 /**
- * Whether this tab leads those of its name: as long as it holds the Web Lock of that
- * name. The browser passes the lock on when a tab is closed or crashes.
+ * Elects one tab among those that use the same name: the leader is the tab that
+ * holds the Web Lock of that name. The browser passes the lock on when the tab is
+ * closed or crashes.
  */
-export class Leadership {
-  #queued: AbortController | undefined;
-  #end: (() => void) | undefined; // of the time in which this tab leads
+export class LeaderElection {
+  #candidacy: AbortController | undefined;
+  #stopLeading: (() => void) | undefined; // set while this tab leads
 
-  /** lead is called when this tab begins to, and returns what ends that; failed if there are no locks here. */
-  constructor(private readonly name: string, private readonly lead: () => () => void, private readonly failed: () => void) {}
+  /**
+   * elected is called when this tab becomes the leader, and returns a function that
+   * is called when it no longer is; failed is called if locks are not available.
+   */
+  constructor(private readonly name: string, private readonly elected: () => () => void, private readonly failed: () => void) {}
 
-  /** Leads as soon as nobody else does. */
-  enter(): void {
-    if (!this.#queued) void this.#request();
+  /** Becomes the leader as soon as no other tab is. */
+  campaign(): void {
+    if (!this.#candidacy) void this.#request();
   }
 
-  /** Leads now: whoever leads does not answer. */
-  seize(): void {
-    if (this.#end) return;
-    this.leave();
+  /** Becomes the leader now, in place of one that does not respond. */
+  takeOver(): void {
+    if (this.#stopLeading) return;
+    this.resign();
     void this.#request({ steal: true });
   }
 
-  /** Leads no longer, and does not want to. */
-  leave(): void {
-    this.#queued?.abort();
-    this.#queued = undefined;
-    this.#end?.();
+  /** Is no longer the leader, nor a candidate. */
+  resign(): void {
+    this.#candidacy?.abort();
+    this.#candidacy = undefined;
+    this.#stopLeading?.();
   }
 
-  async #request(how: LockOptions = {}): Promise<void> {
-    const queued = this.#queued = new AbortController();
+  async #request(options: LockOptions = {}): Promise<void> {
+    const candidacy = this.#candidacy = new AbortController();
     try {
-      await navigator.locks.request(this.name, how.steal ? how : { signal: queued.signal }, () => this.#hold(queued.signal));
+      await navigator.locks.request(this.name, options.steal ? options : { signal: candidacy.signal }, () => this.#lead(candidacy.signal));
     } catch (error) {
-      if ((error as Error).name === 'AbortError') return this.#aborted(queued);
-      this.failed(); // an origin that has no locks
+      if ((error as Error).name === 'AbortError') return this.#aborted(candidacy);
+      this.failed(); // this origin has no locks
     }
   }
 
   // The lock is held until the promise is settled.
-  #hold(left: AbortSignal): Promise<void> | undefined {
-    if (left.aborted) return undefined;
-    const end = this.lead();
+  #lead(resigned: AbortSignal): Promise<void> | undefined {
+    if (resigned.aborted) return undefined;
+    const stop = this.elected();
     return new Promise((resolve) => {
-      this.#end = () => {
-        this.#end = undefined;
-        end();
+      this.#stopLeading = () => {
+        this.#stopLeading = undefined;
+        stop();
         resolve();
       };
     });
   }
 
-  // Either it was withdrawn, or another tab seized the lock: this one had not
-  // answered, and stands in line again.
-  #aborted(queued: AbortController): void {
-    if (queued.signal.aborted) return;
-    this.leave();
-    this.enter();
+  // Either this tab resigned, or another one stole the lock because this one did not
+  // respond. In that case it becomes a candidate again.
+  #aborted(candidacy: AbortController): void {
+    if (candidacy.signal.aborted) return;
+    this.resign();
+    this.campaign();
   }
 }

@@ -1,102 +1,103 @@
 import type { Hub } from './hub.js';
-import { Leader, type Lobby } from './leader.js';
-import { Leadership } from './leader_election.js';
+import { Leader, type Announcement } from './leader.js';
+import { LeaderElection } from './leader_election.js';
 import { sharedTransport } from './port_transport.js';
 import type { Receiver, StreamRequest, Transport } from './transport.js';
-import { unique } from './unique_id.js';
+import { uniqueId } from './unique_id.js';
 
-// A stream that ends is often followed by another one: for other watches, say.
+// A stream that ends is often followed by another one, for other watches for
+// example.
 const lingerMs = 1_000;
 
 /**
- * Reads streams from a hub in one of the tabs, for where there is no SharedWorker.
- * A tab that reads is ready to lead. One that does not read any more, since it was
- * closed or hidden for long, passes that on; so does one that the browser freezes.
+ * Reads streams from a hub in one of the tabs, the leader, for browsers without
+ * SharedWorker. A tab that reads is a candidate. A tab resigns when it no longer
+ * reads, because it was closed or hidden for too long, and when the browser freezes
+ * it.
  *
- * A tab that leads may be hidden. Chrome on a desktop does not freeze who holds a
+ * The leader may be hidden. Chrome on a desktop does not freeze a tab that holds a
  * Web Lock (developer.chrome.com/blog/freezing-on-energy-saver), but on Android it
  * freezes any tab that was hidden for minutes
  * (chromium.googlesource.com: performance_manager/docs/freezing_opt_out_opt_in.md),
- * and an operating system may do so without a word. Hence the `freeze` event, and
- * hence a tab that gets no answer seizes the lead. Timers of a hidden tab are late
- * by up to a minute: the hub is reminded by who asks it.
+ * and an operating system may do so without notice. That is why there is a listener
+ * for `freeze`, and why a tab that gets no answer takes over. The timers of a hidden
+ * tab are late by up to a minute: messages from other tabs remind its hub.
  */
-export class ElectedTransport implements Transport {
+export class LeaderTransport implements Transport {
   readonly hearsHeartbeat = true;
-  readonly #leadership: Leadership;
+  readonly #election: LeaderElection;
   #reads = 0;
-  #way: Way | undefined;
-  #leaving: ReturnType<typeof setTimeout> | undefined;
+  #channel: LeaderChannel | undefined;
+  #closing: ReturnType<typeof setTimeout> | undefined;
 
   constructor(private readonly name: string, newHub: () => Hub, failed: () => void) {
-    let hub: Hub | undefined; // it goes on where it rested, when this tab leads again
-    const lead = () => {
+    let hub: Hub | undefined; // kept, to resume when this tab is elected again
+    const elected = () => {
       const leader = new Leader(name, hub ??= newHub());
       return () => leader.close();
     };
-    this.#leadership = new Leadership(name, lead, failed);
+    this.#election = new LeaderElection(name, elected, failed);
   }
 
   async read(request: StreamRequest, receiver: Receiver): Promise<void> {
-    const way = this.#enter();
-    way.greet();
+    const channel = this.#open();
+    channel.announce();
     try {
-      await way.transport.read(request, receiver);
+      await channel.transport.read(request, receiver);
     } finally {
-      if (--this.#reads === 0) this.#leaving = setTimeout(() => this.#leave(), lingerMs);
+      if (--this.#reads === 0) this.#closing = setTimeout(() => this.#close(), lingerMs);
     }
   }
 
-  #enter(): Way {
+  #open(): LeaderChannel {
     this.#reads++;
-    clearTimeout(this.#leaving);
-    if (this.#way) return this.#way;
-    globalThis.document?.addEventListener('freeze', this.#still);
-    globalThis.document?.addEventListener('resume', this.#awake);
-    globalThis.addEventListener?.('pagehide', this.#still);
-    globalThis.addEventListener?.('pageshow', this.#awake);
-    this.#leadership.enter();
-    return this.#way = new Way(this.name, () => this.#leadership.seize());
+    clearTimeout(this.#closing);
+    if (this.#channel) return this.#channel;
+    globalThis.document?.addEventListener('freeze', this.#suspend);
+    globalThis.document?.addEventListener('resume', this.#resume);
+    globalThis.addEventListener?.('pagehide', this.#suspend);
+    globalThis.addEventListener?.('pageshow', this.#resume);
+    this.#election.campaign();
+    return this.#channel = new LeaderChannel(this.name, () => this.#election.takeOver());
   }
 
-  #leave(): void {
-    globalThis.document?.removeEventListener('freeze', this.#still);
-    globalThis.document?.removeEventListener('resume', this.#awake);
-    globalThis.removeEventListener?.('pagehide', this.#still);
-    globalThis.removeEventListener?.('pageshow', this.#awake);
-    this.#leadership.leave();
-    this.#way?.close();
-    this.#way = undefined;
+  #close(): void {
+    globalThis.document?.removeEventListener('freeze', this.#suspend);
+    globalThis.document?.removeEventListener('resume', this.#resume);
+    globalThis.removeEventListener?.('pagehide', this.#suspend);
+    globalThis.removeEventListener?.('pageshow', this.#resume);
+    this.#election.resign();
+    this.#channel?.close();
+    this.#channel = undefined;
   }
 
-  readonly #still = (): void => this.#leadership.leave();
+  readonly #suspend = (): void => this.#election.resign();
 
-  readonly #awake = (): void => this.#leadership.enter();
-
+  readonly #resume = (): void => this.#election.campaign();
 }
 
-/** The way from a tab to the one that leads: a channel for the two of them, and a lobby in which they meet. */
-class Way {
+/** Connects a tab with the leader: one channel for the two of them, and one for announcements to all tabs. */
+class LeaderChannel {
   readonly transport: Transport;
-  readonly #tab = unique();
-  readonly #lobby: BroadcastChannel;
+  readonly #tab = uniqueId();
+  readonly #announcements: BroadcastChannel;
   readonly #channel: BroadcastChannel;
 
-  constructor(name: string, deaf: () => void) {
-    this.#lobby = new BroadcastChannel(name);
+  constructor(name: string, onUnresponsive: () => void) {
+    this.#announcements = new BroadcastChannel(name);
     this.#channel = new BroadcastChannel(`${name} ${this.#tab}`);
-    this.transport = sharedTransport(this.#channel, deaf);
-    this.#lobby.addEventListener('message', ({ data }: MessageEvent<Lobby>) => {
-      if ('leader' in data) this.greet();
+    this.transport = sharedTransport(this.#channel, onUnresponsive);
+    this.#announcements.addEventListener('message', ({ data }: MessageEvent<Announcement>) => {
+      if ('leader' in data) this.announce();
     });
   }
 
-  greet(): void {
-    this.#lobby.postMessage({ tab: this.#tab } satisfies Lobby);
+  announce(): void {
+    this.#announcements.postMessage({ tab: this.#tab } satisfies Announcement);
   }
 
   close(): void {
-    this.#lobby.close();
+    this.#announcements.close();
     this.#channel.close();
   }
 }

@@ -4,12 +4,12 @@ export interface PageEvents {
   online(): void;
   /** The tab is visible again. */
   shown(): void;
-  /** The tab was hidden for longer than it may. */
-  hiddenLong(): void;
+  /** The tab has been hidden for longer than hiddenMs. */
+  hiddenTooLong(): void;
 }
 
-/** Listens to the page, if there is one: in Node nothing ever happens. */
-export class Page {
+/** Listens to the page, if there is one: in Node no event ever occurs. */
+export class PageLifecycle {
   #timer: ReturnType<typeof setTimeout> | undefined;
   readonly #online: () => void;
 
@@ -29,6 +29,6 @@ export class Page {
   readonly #visibility = (): void => {
     clearTimeout(this.#timer);
     if (!document.hidden) return this.events.shown();
-    if (this.hiddenMs !== Infinity) this.#timer = setTimeout(() => this.events.hiddenLong(), this.hiddenMs);
+    if (this.hiddenMs !== Infinity) this.#timer = setTimeout(() => this.events.hiddenTooLong(), this.hiddenMs);
   };
 }

@@ -1,13 +1,13 @@
-/** A wait that can be shortened. One at a time. */
+/** A wait that can be shortened, one at a time. */
 export class Pause {
   #end: (() => void) | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #patient = false;
+  #uninterruptible = false;
   #dueAt = Infinity;
 
-  /** Waits; `to its end` only `end` ends it early, since the server asked for it. */
-  begin(ms: number, until: 'to its end' | 'until woken'): Promise<void> {
-    this.#patient = until === 'to its end';
+  /** Waits. Only `end` ends an `uninterruptible` wait early: the server asked for it. */
+  begin(ms: number, kind: 'interruptible' | 'uninterruptible'): Promise<void> {
+    this.#uninterruptible = kind === 'uninterruptible';
     return new Promise((resolve) => {
       this.#end = resolve;
       this.#dueAt = Date.now() + ms;
@@ -15,14 +15,14 @@ export class Pause {
     });
   }
 
-  /** Leaves at most so many ms of it, unless it is to be waited to its end. */
+  /** Reduces the rest of an interruptible wait to at most ms. */
   shorten(ms: number): void {
-    if (!this.#end || this.#patient) return;
+    if (!this.#end || this.#uninterruptible) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.end(), Math.max(0, ms));
   }
 
-  /** Ends it if it is over: a timer may be late. */
+  /** Ends the wait if its time is over: the timer may be late. */
   check(): void {
     if (Date.now() >= this.#dueAt) this.end();
   }

@@ -1,45 +1,45 @@
 import { RefusedError } from './errors.js';
-import { dialect, type Ask, type Port, type Tell } from './port.js';
+import { dialect, type HubMessage, type Port, type TabMessage } from './port.js';
 import type { Receiver, StreamRequest, Transport } from './transport.js';
 
-// It is the tab that asks whether the hub is alive: the timers of a tab that is
-// looked at can be relied on. Those of a hidden one, in which the hub may live, come
-// up to a minute late, but a message it answers at once.
-const askMs = 8_000;
+// The tab asks the hub whether it is alive, because the timers of a visible tab are
+// reliable. The hub may live in a hidden tab, where timers are up to a minute late,
+// but a message is answered at once.
+const pingMs = 8_000;
 
-// So many times it was asked in vain, and the hub is dead, or frozen. A tab that was
-// frozen itself has asked once when it thaws.
-const deafAfter = 2;
+// After this many unanswered pings the hub is dead or frozen. A tab that was frozen
+// itself has sent one ping when it thaws.
+const maxUnanswered = 2;
 
 /**
  * Reads streams from a hub: `watch(url, { transport: sharedTransport(worker.port) })`.
- * deaf is called when the hub does not answer, long before the stream is given up, or
- * when it is of another version.
+ * onUnresponsive is called when the hub does not answer, long before the stream is
+ * given up, or when it is of another version.
  */
-export function sharedTransport(port: Port, deaf: () => void = () => {}): Transport {
+export function sharedTransport(port: Port, onUnresponsive: () => void = () => {}): Transport {
   const readers = new Set<Reader>();
   let hub = '';
   let streams = 0;
-  // Another hub has taken over: the streams begin anew, each behind what it has.
-  port.addEventListener('message', ({ data }: MessageEvent<Tell>) => {
+  // Another hub has taken over: each stream begins again, after what it has.
+  port.addEventListener('message', ({ data }: MessageEvent<HubMessage>) => {
     if (!('hub' in data)) return;
-    if (data.dialect !== dialect) return deaf();
+    if (data.dialect !== dialect) return onUnresponsive();
     hub = data.hub;
-    for (const reader of readers) reader.ask(++streams);
+    for (const reader of readers) reader.request(++streams);
   });
   port.start?.();
   return {
     hearsHeartbeat: true,
     async read(request, receiver) {
-      const reader = new Reader(port, request, receiver, deaf);
+      const reader = new Reader(port, request, receiver, onUnresponsive);
       readers.add(reader);
-      if (hub) reader.ask(++streams);
+      if (hub) reader.request(++streams);
       await reader.ended.finally(() => readers.delete(reader));
     },
   };
 }
 
-/** One stream of a tab, until the tab has enough of it, or the hub refuses it. */
+/** One stream of a tab, until the tab ends it, or the hub refuses it. */
 class Reader {
   readonly ended: Promise<never>;
   readonly #reject: (reason: unknown) => void;
@@ -50,30 +50,30 @@ class Reader {
 
   constructor(
     private readonly port: Port,
-    private readonly request: StreamRequest,
+    private readonly streamRequest: StreamRequest,
     private readonly receiver: Receiver,
-    private readonly deaf: () => void,
+    private readonly onUnresponsive: () => void,
   ) {
     let settle: (reason: unknown) => void = () => {};
     this.ended = new Promise<never>((_, reject) => { settle = reject; });
     this.#reject = settle;
-    this.#id = request.lastEventId;
-    port.addEventListener('message', this.#hear);
-    this.#timer = setInterval(() => this.#beat(), askMs);
-    request.signal.addEventListener('abort', () => this.#end(request.signal.reason));
+    this.#id = streamRequest.lastEventId;
+    port.addEventListener('message', this.#receive);
+    this.#timer = setInterval(() => this.#ping(), pingMs);
+    streamRequest.signal.addEventListener('abort', () => this.#end(streamRequest.signal.reason));
   }
 
-  // Under a new number each time: what a hub that was replaced still has to say is
-  // not meant for this stream any more.
-  ask(stream: number): void {
+  // Each request has a new number: messages that a replaced hub still sends are not
+  // for this stream.
+  request(stream: number): void {
     this.#say('end');
     this.#stream = stream;
     this.receiver.alive();
-    const { url } = this.request;
+    const { url } = this.streamRequest;
     this.#post({ stream, query: url.slice(url.indexOf('?') + 1), lastEventId: this.#id });
   }
 
-  readonly #hear = ({ data }: MessageEvent<Tell>): void => {
+  readonly #receive = ({ data }: MessageEvent<HubMessage>): void => {
     if (!('stream' in data) || data.stream !== this.#stream) return;
     this.#unanswered = 0;
     this.receiver.alive();
@@ -84,7 +84,7 @@ class Reader {
     }
   };
 
-  #take({ events, id, refused }: Extract<Tell, { stream: number }>): void {
+  #take({ events, id, refused }: Extract<HubMessage, { stream: number }>): void {
     if (refused) return this.#end(new RefusedError(refused.status, refused.problem, undefined));
     if (!events) return;
     for (const event of events) this.receiver.event(event);
@@ -93,14 +93,14 @@ class Reader {
     this.#say('more');
   }
 
-  #beat(): void {
-    if (this.#unanswered++ >= deafAfter) this.deaf();
+  #ping(): void {
+    if (this.#unanswered++ >= maxUnanswered) this.onUnresponsive();
     this.#say('alive');
   }
 
   #end(reason: unknown): void {
     clearInterval(this.#timer);
-    this.port.removeEventListener('message', this.#hear);
+    this.port.removeEventListener('message', this.#receive);
     this.#say('end');
     this.#stream = 0;
     this.#reject(reason);
@@ -110,7 +110,7 @@ class Reader {
     if (this.#stream) this.#post({ stream: this.#stream, say });
   }
 
-  #post(ask: Ask): void {
-    this.port.postMessage(ask);
+  #post(message: TabMessage): void {
+    this.port.postMessage(message);
   }
 }

@@ -1,75 +1,74 @@
 import type { Event } from './protocol.js';
 import { mapKey, resourceOf, type Resource } from './resource.js';
 
-/** What became different from one consistent state to the next. */
+/** What changed from one consistent state to the next. */
 export interface Changes {
-  /** A new snapshot took the place of everything: any key may be different. */
+  /** A new snapshot replaced everything: any key may have changed. */
   readonly replaced: boolean;
-  /** The keys that were put or removed since; empty where all was replaced. */
+  /** The keys that were set or deleted; empty if everything was replaced. */
   readonly keys: ReadonlySet<string>;
 }
 
 /**
- * A copy of one watch, made of the events of its stream.
+ * A copy of one watch, built from the events of its stream.
  *
- * An event goes through three places. It waits in the *tail* until an `id` says
- * that what belongs together is complete. Then it is *staged*, which survives the
- * connection, since a stream resumes behind the id. And it is *shown* when the
- * state is one that the upstream had: at `end_of_snapshot`, at the `bookmark` that
- * ends a catch-up, and else at once. What is shown is never half of something, and
- * never newer than the id: the next stream, of another replica perhaps, cannot
- * begin with something older.
+ * An event passes through three stages. It is *uncommitted* until an `id` completes
+ * its transaction. Then it is *staged*, which survives the connection, since the next
+ * stream resumes after the id. It is *shown* when the state is one that the upstream
+ * had: at `end_of_snapshot`, at the `bookmark` that ends a catch-up, and otherwise at
+ * once. What is shown is never half a transaction, and never newer than the id: the
+ * next stream, perhaps of another gateway, cannot begin with something older.
  */
 export class Replica<V = unknown> {
   /** The last consistent state. The same map until a snapshot replaces it. */
   shown: Map<string, Resource<V>> = new Map();
   /** The revision of what is shown; empty before the first snapshot. */
   revision = '';
-  /** Has been consistent once. */
+  /** Whether there has been a consistent state. */
   complete = false;
 
-  // Why nothing may be shown: a snapshot or the catch-up of a resume has not
-  // ended, or the server said that it skips values.
+  // The reasons why nothing may be shown: a snapshot or the catch-up of a resume has
+  // not ended, or the server said that it skips values.
   #loading = true;
   #skipping = false;
 
-  #tail: Event[] = [];
+  #uncommitted: Event[] = [];
   #staged = new Map<string, Resource<V> | undefined>(); // undefined: deleted
-  #anew = false;                                        // #staged is all there is
-  #revision = '';                                       // of what is staged
+  #replacing = false;                                   // #staged is the whole state
+  #revision = '';                                       // of #staged
   #keys = new Set<string>();
   #replaced = false;
 
-  /** What is staged would not be a state that the upstream had. */
-  get held(): boolean {
+  /** What is staged is not a state that the upstream had. */
+  get inconsistent(): boolean {
     return this.#loading || this.#skipping;
   }
 
-  /** A stream begins: until its `end_of_snapshot` nothing is consistent. */
+  /** A stream begins: its events are not consistent before `end_of_snapshot`. */
   begin(): void {
     this.lost();
     this.#loading = true;
     this.#skipping = false;
   }
 
-  /** The stream is gone: what no id vouched for comes again. */
+  /** The stream has ended: what is uncommitted will be sent again. */
   lost(): void {
-    this.#tail = [];
+    this.#uncommitted = [];
   }
 
-  /** Takes an event of this watch; types that it does not know change nothing. */
+  /** Takes an event of this watch; unknown types are ignored. */
   take(event: Event): void {
-    this.#tail.push(event);
+    this.#uncommitted.push(event);
   }
 
-  /** An id came: the tail is complete. */
+  /** An id arrived: all events so far are complete. */
   commit(): void {
-    for (const event of this.#tail) this.#stage(event);
-    this.#tail = [];
-    if (!this.held) this.#show();
+    for (const event of this.#uncommitted) this.#stage(event);
+    this.#uncommitted = [];
+    if (!this.inconsistent) this.#show();
   }
 
-  /** What became different since it was last asked, or undefined for nothing. */
+  /** Returns what changed since the last call, or undefined if nothing did. */
   changes(): Changes | undefined {
     if (!this.#replaced && this.#keys.size === 0) return undefined;
     const changes = { replaced: this.#replaced, keys: this.#keys };
@@ -82,7 +81,7 @@ export class Replica<V = unknown> {
     switch (event.type) {
       case 'reset':
         this.#staged = new Map();
-        this.#anew = this.#loading = true;
+        this.#replacing = this.#loading = true;
         this.#skipping = false;
         return;
       case 'upsert':
@@ -105,8 +104,8 @@ export class Replica<V = unknown> {
   }
 
   #show(): void {
-    if (this.#anew) this.#replace();
-    else if (this.#staged.size > 0) this.#overlay();
+    if (this.#replacing) this.#replace();
+    else if (this.#staged.size > 0) this.#merge();
     this.revision = this.#revision;
     this.complete = true;
   }
@@ -119,10 +118,10 @@ export class Replica<V = unknown> {
     this.#replaced = true;
     this.#keys = new Set();
     this.#staged = new Map();
-    this.#anew = false;
+    this.#replacing = false;
   }
 
-  #overlay(): void {
+  #merge(): void {
     for (const [key, resource] of this.#staged) {
       if (resource) this.shown.set(key, resource);
       else this.shown.delete(key);

@@ -1,67 +1,68 @@
 import type { Changes } from './replica.js';
 import type { Store } from './store.js';
-import { unique } from './unique_id.js';
+import { uniqueId } from './unique_id.js';
 import type { View } from './view.js';
 import type { Watches } from './watch.js';
 
-// So many keys that changed lately are remembered, for tabs that come back.
-const remembered = 10_000;
+// The number of recently changed keys that are remembered, for tabs that come back.
+const maxRemembered = 10_000;
 
-type Lines = Watches<Record<string, string>>;
+type RawWatches = Watches<Record<string, string>>;
 
 /**
- * A watch that the hub follows, with what changed lately: a tab that comes back
- * gets that instead of everything.
+ * A watch that the hub follows for any number of streams, with its recent changes:
+ * a tab that comes back receives those instead of everything.
  *
- * It has positions of its own, since those of a gateway do not say to whom they
- * apply of several watches: how many changes there were since the last snapshot.
+ * It has positions of its own, which count the changes since the last snapshot: a
+ * position of the gateway does not say which of several watches it applies to.
  */
-export class Followed {
+export class SharedWatch {
   readonly #listeners = new Set<(changes: Changes) => void>();
   readonly #log = new Map<string, number>(); // key → the number of its last change, oldest first
   #epoch = '';
   #changes = 0;
-  #forgotten = 0; // changes up to this one may be missing in the log
+  #forgotten = 0; // changes up to this one may be missing from the log
   #prefix: string | undefined;
-  #store: WeakRef<Store<string>> | undefined; // the connection lets go of one that rests while others go on
+  #store: WeakRef<Store<string>> | undefined; // while idle, the connection may drop it
 
-  constructor(private readonly tide: Lines, readonly watch: string) {}
+  constructor(private readonly tide: RawWatches, readonly watch: string) {}
 
   get view(): View<string> {
-    return this.#store!.deref()!.view; // it is followed, as long as there is a listener
+    return this.#store!.deref()!.view; // followed for as long as there is a listener
   }
 
-  /** For good: it can only be followed anew. */
+  /** Closed for good: to follow the watch again takes a new one. */
   get closed(): boolean {
     return this.view.state === 'closed';
   }
 
-  get resting(): boolean {
+  /** No stream is subscribed to it. */
+  get idle(): boolean {
     return this.#listeners.size === 0;
   }
 
   /**
-   * Follows it for a tab as well, in which the keys with this prefix matter. What
-   * is followed is what all of them have in common, and each stream takes its own
-   * out of it: a watch that was followed twice would be two connections.
+   * Subscribes a stream to the keys with a prefix. What is followed is the common
+   * prefix of all streams, and each filters its own keys: the watch cannot be
+   * followed twice over one connection.
    */
-  join(prefix: string, listener: (changes: Changes) => void): () => void {
-    const wide = this.#prefix === undefined ? prefix : common(this.#prefix, prefix);
-    if (wide !== this.#prefix && !this.resting) this.tide.remove(this.watch);
+  subscribe(prefix: string, listener: (changes: Changes) => void): () => void {
+    const wide = this.#prefix === undefined ? prefix : commonPrefix(this.#prefix, prefix);
+    if (wide !== this.#prefix && !this.idle) this.tide.remove(this.watch);
     this.#prefix = wide;
-    this.#adopt(this.tide.add({ watch: this.watch, prefix: wide }));
+    this.#setStore(this.tide.add({ watch: this.watch, prefix: wide }));
     this.#listeners.add(listener);
     return () => {
-      if (this.#listeners.delete(listener) && this.resting) this.tide.remove(this.watch);
+      if (this.#listeners.delete(listener) && this.idle) this.tide.remove(this.watch);
     };
   }
 
-  /** Where a stream with this prefix is that was told everything. */
+  /** The position of a stream with this prefix that has received everything. */
   position(prefix: string): string {
     return `${this.#start}${this.#changes}:${encodeURIComponent(prefix)}`;
   }
 
-  /** The keys that changed since a position, if that is known. */
+  /** The keys that changed since a position, or undefined if that is unknown. */
   since(lastEventId: string, prefix: string): Set<string> | undefined {
     const start = this.#start;
     const position = lastEventId.split(',').find((one) => one.startsWith(start));
@@ -74,44 +75,44 @@ export class Followed {
     return `${encodeURIComponent(this.watch)}@${this.#epoch}:`;
   }
 
-  // The store of before, when it rested meanwhile: then nothing was missed, since
-  // it was listened to all the time.
-  #adopt(store: Store<string>): void {
+  // If it is the same store as before an idle time, nothing was missed: it has been
+  // listened to all the time.
+  #setStore(store: Store<string>): void {
     if (store === this.#store?.deref()) return;
     const current = this.#store = new WeakRef(store);
-    this.#take({ replaced: true, keys: new Set() });
+    this.#changed({ replaced: true, keys: new Set() });
     store.subscribe((_, changes) => {
-      if (this.#store === current) this.#take(changes);
+      if (this.#store === current) this.#changed(changes);
     });
   }
 
-  #take(changes: Changes): void {
-    if (changes.replaced) this.#begin();
-    else if (changes.keys.size > 0) this.#note(changes.keys);
+  #changed(changes: Changes): void {
+    if (changes.replaced) this.#resetLog();
+    else if (changes.keys.size > 0) this.#remember(changes.keys);
     for (const listener of this.#listeners) listener(changes);
   }
 
-  #begin(): void {
-    this.#epoch = unique();
+  #resetLog(): void {
+    this.#epoch = uniqueId();
     this.#log.clear();
     this.#changes = this.#forgotten = 0;
   }
 
-  #note(keys: ReadonlySet<string>): void {
+  #remember(keys: ReadonlySet<string>): void {
     this.#changes++;
     for (const key of keys) {
       this.#log.delete(key);
       this.#log.set(key, this.#changes);
     }
     for (const [key, change] of this.#log) {
-      if (this.#log.size <= remembered) return;
+      if (this.#log.size <= maxRemembered) return;
       this.#forgotten = change;
       this.#log.delete(key);
     }
   }
 }
 
-function common(a: string, b: string): string {
+function commonPrefix(a: string, b: string): string {
   let length = 0;
   while (length < a.length && a[length] === b[length]) length++;
   if (/[\ud800-\udbff]/.test(a[length - 1] ?? '')) length--; // not half a character

@@ -1,19 +1,19 @@
 import type { HubStatusEvent } from './port.js';
 import type { Event } from './protocol.js';
 import { Replica, type Changes } from './replica.js';
-import { freshness, type Link, type View } from './view.js';
+import { freshness, type ConnectionState, type View } from './view.js';
 
-/** Called with what is shown now, and with what became different since the call before. */
+/** Called with the current view, and with what changed since the last call. */
 export type Listener<V> = (view: View<V>, changes: Changes) => void;
 
 const none: Changes = { replaced: false, keys: new Set() };
 
 /**
- * One watch: what it holds, how fresh that is, and who wants to know.
+ * One watch: its resources, their freshness, and the listeners.
  *
  * `subscribe` follows the contract of Svelte's stores: the listener is called at
- * once, and again after each change. A change is a consistent state of the
- * resources, or another freshness; all that arrived together is one.
+ * once, and again after each change. A change is a consistent state of the resources,
+ * or another freshness; changes that arrive together are one.
  */
 export class Store<V = unknown> {
   readonly #replica = new Replica<V>();
@@ -23,11 +23,11 @@ export class Store<V = unknown> {
   #position = '';
   #renewing = false;
 
-  constructor(readonly watch: string, readonly prefix: string, link: Link) {
-    this.#view = { ...link, state: 'connecting', resources: this.#replica.shown, revision: '' };
+  constructor(readonly watch: string, readonly prefix: string, connection: ConnectionState) {
+    this.#view = { ...connection, state: 'connecting', resources: this.#replica.shown, revision: '' };
   }
 
-  /** What is shown now. The same object until something in it is different. */
+  /** The current view: the same object until something in it changes. */
   get view(): View<V> {
     return this.#view;
   }
@@ -41,25 +41,25 @@ export class Store<V = unknown> {
   }
 
   /**
-   * Where a stream would go on behind what is shown; empty before the first
-   * snapshot. Opaque. It may name other watches of the connection as well, which a
-   * server ignores that is not asked for them.
+   * The position of what is shown, from which a stream can resume; empty before the
+   * first snapshot. Opaque. It may name other watches of the connection as well, which
+   * a server ignores if they are not requested.
    */
   get position(): string {
     return this.#position;
   }
 
-  /** Calls run at once and after each change, until the function that it returns is called. */
+  /** Calls run at once and after each change, until the returned function is called. */
   subscribe(run: Listener<V>): () => void {
-    const listener: Listener<V> = (view, changes) => run(view, changes); // the same run twice is two
+    const listener: Listener<V> = (view, changes) => run(view, changes); // the same function may subscribe twice
     this.#listeners.add(listener);
     listener(this.#view, none);
     return () => void this.#listeners.delete(listener);
   }
 
   /**
-   * @internal A stream begins. renewing: it takes the place of one that was well;
-   * that short gap is no trouble to tell.
+   * @internal A stream begins. renewing: it takes the place of a healthy one, and the
+   * short gap is not reported.
    */
   begin(renewing: boolean): void {
     this.#status = undefined;
@@ -77,7 +77,7 @@ export class Store<V = unknown> {
   /** @internal */
   commit(position: string): void {
     this.#replica.commit();
-    if (this.#replica.held) return;
+    if (this.#replica.inconsistent) return;
     this.#position = position;
     this.#renewing = false;
   }
@@ -89,9 +89,9 @@ export class Store<V = unknown> {
     this.#replica.lost();
   }
 
-  /** @internal Shows what arrived, and tells the listeners if that is anything new. */
-  publish(link: Link): void {
-    const view = this.#look(link);
+  /** @internal Shows what arrived, and calls the listeners if the view changed. */
+  publish(connection: ConnectionState): void {
+    const view = this.#current(connection);
     const changes = this.#replica.changes();
     if (!changes && same(view, this.#view)) return;
     this.#view = view;
@@ -99,16 +99,16 @@ export class Store<V = unknown> {
       try {
         listener(view, changes ?? none);
       } catch (error) {
-        // The fault of one listener is neither the stream's nor another listener's.
+        // A listener that throws must not affect the stream or other listeners.
         queueMicrotask(() => { throw error; });
       }
     }
   }
 
-  #look(link: Link): View<V> {
-    if (this.#renewing && link.state === 'open') return this.#view;
+  #current(connection: ConnectionState): View<V> {
+    if (this.#renewing && connection.state === 'open') return this.#view;
     const { shown, revision } = this.#replica;
-    return { ...freshness(this.#replica, link, this.#status, this.#view), resources: shown, revision };
+    return { ...freshness(this.#replica, connection, this.#status, this.#view), resources: shown, revision };
   }
 }
 

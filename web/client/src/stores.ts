@@ -1,23 +1,23 @@
 import type { Event, HelloEvent } from './protocol.js';
 import { Store } from './store.js';
-import type { Link } from './view.js';
+import type { ConnectionState } from './view.js';
 
 /**
  * The stores of one connection, and the newest id that it received. An id holds
  * the positions of all watches of its stream, and completes them all.
  */
 export class Stores {
-  /** The newest id: a stream goes on behind it. */
+  /** The newest id, from which the next stream resumes. */
   id = '';
-  link: Link = { state: 'connecting', since: Date.now(), reason: '' };
+  connection: ConnectionState = { state: 'connecting', since: Date.now(), reason: '' };
 
   readonly #wanted = new Map<string, Store>();
-  // Watches that were removed, while the newest id still names them: whoever adds
-  // one again goes on from there, and what it held must be there as well.
+  // Watches that were removed, while the newest id still names them: one that is added
+  // again resumes from the id, and so must have its resources.
   readonly #parked = new Map<string, Store>();
-  #streamed: string[] = []; // the watches of the stream that is open
+  #streamed: string[] = []; // the watches of the open stream
 
-  /** What a request for all watches asks for: `watch=a&watch=b&prefix.b=…`. */
+  /** The query of a request for all watches: `watch=a&watch=b&prefix.b=…`. */
   get query(): URLSearchParams {
     const query = new URLSearchParams();
     for (const { watch } of this.#wanted.values()) query.append('watch', watch);
@@ -29,7 +29,7 @@ export class Stores {
     return this.#wanted.size === 0;
   }
 
-  /** The watches that came to those of the stream before; none, if it had none that is wanted still. */
+  /** The watches that the last stream did not have; none if it had none of the current ones. */
   get added(): string[] {
     const added = [...this.#wanted.keys()].filter((watch) => !this.#streamed.includes(watch));
     return added.length < this.#wanted.size ? added : [];
@@ -39,7 +39,7 @@ export class Stores {
     return this.#wanted.get(watch);
   }
 
-  /** Adds a watch, narrowed to the keys that begin with prefix; or returns its store. */
+  /** Returns the store of a watch, limited to the keys that begin with prefix; adds it if needed. */
   add(watch: string, prefix = ''): Store {
     const wanted = this.#wanted.get(watch);
     if (wanted && wanted.prefix !== prefix) {
@@ -50,14 +50,14 @@ export class Stores {
 
   #revive(watch: string, prefix: string): Store {
     const parked = this.#parked.get(watch);
-    const store = parked?.prefix === prefix ? parked : new Store(watch, prefix, this.link);
+    const store = parked?.prefix === prefix ? parked : new Store(watch, prefix, this.connection);
     this.#parked.delete(watch);
     this.#wanted.set(watch, store);
-    store.publish(this.link);
+    store.publish(this.connection);
     return store;
   }
 
-  /** Takes a watch out; error says why, if nobody asked for it. */
+  /** Removes a watch; error is the reason, unless it was asked for. */
   remove(watch: string, error?: Error): void {
     const store = this.#wanted.get(watch);
     if (!store) return;
@@ -66,10 +66,10 @@ export class Stores {
     store.publish(closed(error));
   }
 
-  /** A stream begins: the first, or in place of one that was lost, or of one that was well. */
+  /** A stream begins. It is the first one, or replaces one that was lost or healthy. */
   open({ watches }: HelloEvent): void {
-    const renewing = this.link.state === 'open';
-    this.link = { state: 'open', since: Date.now(), reason: '' };
+    const renewing = this.connection.state === 'open';
+    this.connection = { state: 'open', since: Date.now(), reason: '' };
     this.#streamed = watches.map(({ watch }) => watch);
     for (const watch of this.#streamed) this.#find(watch)?.begin(renewing);
   }
@@ -78,7 +78,7 @@ export class Stores {
     if ('watch' in event) this.#find(event.watch)?.take(event);
   }
 
-  /** An id came: everything before it is complete. */
+  /** An id arrived: everything before it is complete. */
   commit(id: string): void {
     this.id = id;
     for (const watch of this.#streamed) this.#find(watch)?.commit(id);
@@ -87,14 +87,14 @@ export class Stores {
     }
   }
 
-  /** Shows what was taken since the last time. */
+  /** Shows what arrived since the last call. */
   publish(): void {
-    for (const store of this.#wanted.values()) store.publish(this.link);
+    for (const store of this.#wanted.values()) store.publish(this.connection);
   }
 
   /** The connection is lost, or closed for good. */
-  disconnect(link: Link): void {
-    this.link = link;
+  disconnect(connection: ConnectionState): void {
+    this.connection = connection;
     for (const store of this.#all()) store.lost();
     this.publish();
   }
@@ -108,5 +108,5 @@ export class Stores {
   }
 }
 
-const closed = (error?: Error): Link =>
+const closed = (error?: Error): ConnectionState =>
   ({ state: 'closed', since: Date.now(), reason: error?.message ?? '', ...(error && { error }) });

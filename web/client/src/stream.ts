@@ -2,24 +2,24 @@ import type { Event, GoodbyeEvent } from './protocol.js';
 import type { Stores } from './stores.js';
 import type { Receiver, StreamRequest, Transport } from './transport.js';
 
-// Until hello names the heartbeat: that of a gateway that is not configured otherwise.
+// The default of the gateway, until hello names the heartbeat.
 const defaultHeartbeatMs = 15_000;
 
-/** Why a stream ended, and what the server said about coming back. */
-export interface End {
-  /** Missing where the server ended the stream cleanly. */
+/** How a stream ended, and what the server said about reconnecting. */
+export interface StreamEnd {
+  /** Missing if the server ended the stream cleanly. */
   readonly error?: unknown;
   readonly goodbye: GoodbyeEvent | undefined;
   /** From `retry:`. */
   readonly retryMs: number | undefined;
-  /** When the last byte came. */
+  /** When the last byte arrived. */
   readonly aliveAt: number;
-  /** When `hello` came; undefined if it never did. */
+  /** When `hello` arrived; undefined if it never did. */
   readonly openedAt: number | undefined;
 }
 
 /**
- * One stream, from its request to its end: hands its events to the stores, and
+ * One stream, from its request to its end: passes its events to the stores, and
  * cuts it off if it falls silent.
  */
 export class Stream {
@@ -41,12 +41,12 @@ export class Stream {
     return this.#openedAt !== undefined;
   }
 
-  async run(request: Omit<StreamRequest, 'signal'>): Promise<End> {
+  async run(request: Omit<StreamRequest, 'signal'>): Promise<StreamEnd> {
     const { signal } = this.#abort;
     this.#aliveAt = Date.now();
     this.#guard();
     try {
-      signal.throwIfAborted(); // while its token was waited for
+      signal.throwIfAborted(); // while waiting for the token
       await Promise.race([this.transport.read({ ...request, signal }, this.#receiver()), aborted(signal)]);
       return this.#end({});
     } catch (error) {
@@ -57,12 +57,12 @@ export class Stream {
     }
   }
 
-  /** Ends the stream from this side. */
+  /** Ends the stream. */
   cut(reason: string): void {
     this.#abort.abort(new Error(reason));
   }
 
-  /** Cuts it off if nothing came for clearly longer than the heartbeat. */
+  /** Cuts the stream off if nothing arrived for clearly longer than the heartbeat. */
   check(): void {
     const silent = Date.now() - this.#aliveAt;
     if (silent >= this.#limit && !this.#mayBeSilent) this.cut(`nothing was received for ${Math.round(silent / 1000)} s`);
@@ -72,7 +72,7 @@ export class Stream {
     return 2 * this.#heartbeatMs;
   }
 
-  // A transport that does not hear the heartbeat can only be late with its hello.
+  // Without the heartbeat, only the time until hello is limited.
   get #mayBeSilent(): boolean {
     return !this.transport.hearsHeartbeat && this.#openedAt !== undefined;
   }
@@ -109,7 +109,7 @@ export class Stream {
     }
   }
 
-  #end(error: { error?: unknown }): End {
+  #end(error: { error?: unknown }): StreamEnd {
     return { ...error, goodbye: this.#goodbye, retryMs: this.#retryMs, aliveAt: this.#aliveAt, openedAt: this.#openedAt };
   }
 }

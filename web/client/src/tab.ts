@@ -1,52 +1,52 @@
 import type { Hub } from './hub.js';
-import { dialect, type Ask, type Port, type Tell } from './port.js';
+import { dialect, type HubMessage, type Port, type TabMessage } from './port.js';
 import { TabStream } from './tab_stream.js';
-import { unique } from './unique_id.js';
+import { uniqueId } from './unique_id.js';
 
-const listenMs = 40_000;
+const checkMs = 40_000;
 
-// A tab that was not heard for so many times listenMs is gone, or frozen: not every
-// port says so. Even a hidden tab, whose timers are late, asks every minute. One that
-// thaws finds that its streams were silent, and asks for others.
-const patience = 4;
+// A tab that sent nothing for this many checks is gone or frozen: not every port
+// reports that. Even a hidden tab, whose timers are late, sends something every
+// minute. A tab that thaws finds its streams silent, and opens new ones.
+const maxMissed = 4;
 
-/** A tab as the hub sees it: its port and its streams, for as long as it is heard. */
+/** A tab as the hub sees it: its port and its streams, until it falls silent. */
 export class Tab {
   readonly #streams = new Map<number, TabStream>();
-  #listening: ReturnType<typeof setInterval> | undefined;
-  #unheard = 0;
+  #checking: ReturnType<typeof setInterval> | undefined;
+  #missed = 0;
 
-  constructor(private readonly hub: Hub, private readonly port: Port, private readonly silent: () => void) {
-    port.addEventListener('message', this.#hear);
+  constructor(private readonly hub: Hub, private readonly port: Port, private readonly onSilent: () => void) {
+    port.addEventListener('message', this.#receive);
     port.addEventListener('close', () => this.close());
     port.start?.();
-    this.#heard();
-    this.#tell({ hub: unique(), dialect });
+    this.#alive();
+    this.#post({ hub: uniqueId(), dialect });
   }
 
   close(): void {
-    this.port.removeEventListener('message', this.#hear);
-    this.#rest();
+    this.port.removeEventListener('message', this.#receive);
+    this.#endStreams();
   }
 
-  readonly #hear = ({ data }: MessageEvent<Ask>): void => {
+  readonly #receive = ({ data }: MessageEvent<TabMessage>): void => {
     const { stream } = data;
-    this.#heard();
+    this.#alive();
     if ('query' in data) return this.#begin(data);
-    if (data.say === 'more') return this.#streams.get(stream)?.more();
+    if (data.say === 'more') return this.#streams.get(stream)?.acknowledged();
     if (data.say === 'end') return this.#end(stream);
     this.hub.check();
     if (this.#streams.has(stream)) this.#answer(stream);
   };
 
-  #begin({ stream, query, lastEventId }: Extract<Ask, { query: string }>): void {
-    const begun = new TabStream(this.hub, new URLSearchParams(query), lastEventId, (message) => this.#tell({ stream, ...message }));
+  #begin({ stream, query, lastEventId }: Extract<TabMessage, { query: string }>): void {
+    const begun = new TabStream(this.hub, new URLSearchParams(query), lastEventId, (message) => this.#post({ stream, ...message }));
     this.#streams.set(stream, begun);
   }
 
   #answer(stream: number): void {
-    this.#tell({ stream });
-    this.#streams.get(stream)?.asked();
+    this.#post({ stream });
+    this.#streams.get(stream)?.pinged();
   }
 
   #end(stream: number): void {
@@ -54,24 +54,24 @@ export class Tab {
     this.#streams.delete(stream);
   }
 
-  #heard(): void {
-    this.#unheard = 0;
-    this.#listening ??= setInterval(() => this.#listen(), listenMs);
+  #alive(): void {
+    this.#missed = 0;
+    this.#checking ??= setInterval(() => this.#check(), checkMs);
   }
 
-  #listen(): void {
-    if (++this.#unheard < patience) return;
-    this.#rest();
-    this.silent();
+  #check(): void {
+    if (++this.#missed < maxMissed) return;
+    this.#endStreams();
+    this.onSilent();
   }
 
-  #rest(): void {
-    clearInterval(this.#listening);
-    this.#listening = undefined;
+  #endStreams(): void {
+    clearInterval(this.#checking);
+    this.#checking = undefined;
     for (const stream of this.#streams.keys()) this.#end(stream);
   }
 
-  #tell(message: Tell): void {
+  #post(message: HubMessage): void {
     this.port.postMessage(message);
   }
 }

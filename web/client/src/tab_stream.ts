@@ -1,104 +1,105 @@
 import { RefusedError } from './errors.js';
 import type { Hub } from './hub.js';
-import type { Tell } from './port.js';
-import { Part } from './subscription.js';
+import type { HubMessage } from './port.js';
 import type { HelloEvent } from './protocol.js';
+import { Subscription } from './subscription.js';
 
 // After twice this long without an answer the tab gives up the stream. It asks more
-// often, but the timers of a hidden tab may come a minute apart.
+// often, but the timers of a hidden tab may fire only once a minute.
 const heartbeatMs = 40_000;
 
-// How much goes into one message, in characters: a large snapshot must keep neither
+// The length of one message, in characters: a large snapshot must not keep either
 // side from other work for long.
 const sliceLength = 1 << 19;
 
-type Message = Omit<Extract<Tell, { stream: number }>, 'stream'>;
+type Message = Omit<Extract<HubMessage, { stream: number }>, 'stream'>;
 
 /**
- * One stream to a tab. The next message waits until the last one was taken in; what
- * changes meanwhile is told as it is then. So a tab that is slow, or frozen, costs
- * the names of some keys, and a snapshot is put together when there is room for it.
+ * One stream to a tab. The next message waits until the last one is acknowledged;
+ * what changes meanwhile is sent in its newest state. So a tab that is slow or frozen
+ * costs only the names of some keys, and a snapshot is put together only when it can
+ * be sent.
  */
 export class TabStream {
-  readonly #parts: Part[];
-  readonly #hello: string[];  // until it is sent
-  #lines: string[] = [];      // that are to be sent
-  #sent = 0;                  // of them
-  #begun: string | undefined; // the id within them, if they are a snapshot
-  #id = '';                   // behind them
-  #ready = true;              // the tab took in what it was sent
-  #quiet: boolean;            // the first moments of the hub are not told
-  #due = false;
+  readonly #subscriptions: Subscription[];
+  readonly #hello: string[];            // until it is sent
+  #lines: string[] = [];                // to be sent
+  #sent = 0;                            // the number of #lines that are sent
+  #snapshotId: string | undefined;      // the id inside #lines, if they are a snapshot
+  #id = '';                             // the id after #lines
+  #ready = true;                        // the tab has acknowledged all messages
+  #quiet: boolean;                      // the hub's initial states are not sent
+  #scheduled = false;
   #ended = false;
 
-  constructor(private readonly hub: Hub, query: URLSearchParams, lastEventId: string, private readonly tell: (message: Message) => void) {
-    this.#parts = query.getAll('watch').map((watch) =>
-      new Part(hub.follow(watch), query.get(`prefix.${watch}`) ?? '', lastEventId, () => this.#schedule()));
-    const watches = this.#parts.map(({ watch, mode }) => ({ watch, mode }));
+  constructor(private readonly hub: Hub, query: URLSearchParams, lastEventId: string, private readonly post: (message: Message) => void) {
+    this.#subscriptions = query.getAll('watch').map((watch) =>
+      new Subscription(hub.follow(watch), query.get(`prefix.${watch}`) ?? '', lastEventId, () => this.#schedule()));
+    const watches = this.#subscriptions.map(({ watch, mode }) => ({ watch, mode }));
     this.#hello = [JSON.stringify({ type: 'hello', heartbeat_ms: heartbeatMs, watches } satisfies HelloEvent)];
     this.#quiet = lastEventId !== '';
     this.#schedule();
   }
 
   /** The tab asks whether the hub is alive. */
-  asked(): void {
+  pinged(): void {
     this.#quiet = false;
     this.#schedule();
   }
 
-  /** The tab took in what it was sent. */
-  more(): void {
+  /** The tab has processed the last message. */
+  acknowledged(): void {
     this.#ready = true;
     this.#send();
   }
 
   end(): void {
     this.#ended = true;
-    for (const part of this.#parts) part.leave();
+    for (const subscription of this.#subscriptions) subscription.unsubscribe();
   }
 
-  // What the hub learns in one go becomes one change in the tab.
+  // All changes that reach the hub in one task become one change in the tab.
   #schedule(): void {
-    if (this.#due) return;
-    this.#due = true;
+    if (this.#scheduled) return;
+    this.#scheduled = true;
     queueMicrotask(() => {
-      this.#due = false;
+      this.#scheduled = false;
       this.#send();
     });
   }
 
   #send(): void {
     if (this.#ended) return;
-    const refused = this.#parts.find(({ closed }) => closed);
+    const refused = this.#subscriptions.find(({ closed }) => closed);
     if (refused) return this.#refuse(refused);
-    if (!this.#ready || this.#waits) return;
+    if (!this.#ready || this.#waiting) return;
     if (this.#sent === this.#lines.length) this.#fill();
     if (this.#sent === this.#lines.length) return;
     this.#ready = false;
     const events = this.#slice();
-    const id = this.#sent === this.#lines.length ? this.#id : this.#begun;
-    this.tell({ events, ...(id && { id }) });
+    const id = this.#sent === this.#lines.length ? this.#id : this.#snapshotId;
+    this.post({ events, ...(id && { id }) });
   }
 
-  // A tab that comes from a hub which was well is not troubled by the first moments
-  // of this one. If they last until the tab asks, it is told.
-  get #waits(): boolean {
-    return this.#quiet && this.#parts.every(({ begins }) => begins);
+  // A tab that was in sync with another hub is not told that this one is only
+  // starting, unless that lasts until the tab asks.
+  get #waiting(): boolean {
+    return this.#quiet && this.#subscriptions.every(({ starting }) => starting);
   }
 
-  // A snapshot comes alone: in the middle of it nothing is shown, so that the tab
-  // can put away what it has.
+  // A snapshot is sent alone: nothing is shown before its end, so that the tab may
+  // store each piece.
   #fill(): void {
-    const snapshot = this.#parts.find(({ owes }) => owes);
-    this.#begun = snapshot && (this.#position || '-');
-    const news = snapshot ? snapshot.news() : this.#parts.flatMap((part) => part.news());
-    this.#lines = this.#hello.splice(0).concat(news);
+    const snapshot = this.#subscriptions.find(({ hasSnapshot }) => hasSnapshot);
+    this.#snapshotId = snapshot && (this.#position || '-');
+    const events = snapshot ? snapshot.takeEvents() : this.#subscriptions.flatMap((subscription) => subscription.takeEvents());
+    this.#lines = this.#hello.splice(0).concat(events);
     this.#id = this.#position;
     this.#sent = 0;
   }
 
   get #position(): string {
-    return this.#parts.map(({ position }) => position).filter(Boolean).join();
+    return this.#subscriptions.map(({ position }) => position).filter(Boolean).join();
   }
 
   #slice(): string[] {
@@ -107,11 +108,12 @@ export class TabStream {
     return this.#lines.slice(from, this.#sent);
   }
 
-  #refuse({ watch, error }: Part): void {
+  #refuse({ watch, error }: Subscription): void {
     const refusal = error instanceof RefusedError ? error : new RefusedError(502, undefined, undefined);
     const { status, problem } = refusal;
-    // It is for this watch that there is no room: the gateway cannot know which came last.
-    this.tell({ refused: { status, problem: status === 414 ? { ...problem!, watch } : problem } });
+    // This watch has no room in the stream: the gateway cannot know which one was
+    // added last.
+    this.post({ refused: { status, problem: status === 414 ? { ...problem!, watch } : problem } });
     this.end();
     this.hub.refused(watch, refusal);
   }

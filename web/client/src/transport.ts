@@ -1,32 +1,32 @@
 import { NotAStreamError, RefusedError } from './errors.js';
 import type { Problem } from './protocol.js';
-import { parser, type Found } from './sse.js';
+import { parser, type SSEHandler } from './sse.js';
 
 /** One request for a stream. */
 export interface StreamRequest {
   readonly url: string;
-  /** The position to go on from; empty for none. */
+  /** The position to resume from; empty for none. */
   readonly lastEventId: string;
   /** Further headers, `Authorization` among them. */
   readonly headers: Readonly<Record<string, string>>;
   readonly credentials: RequestCredentials;
-  /** Ends the stream; the transport then calls the receiver no more. */
+  /** Ends the stream; the transport then no longer calls the receiver. */
   readonly signal: AbortSignal;
 }
 
-/** What a transport tells of a stream, in the order of the wire. */
-export interface Receiver extends Found {
-  /** Something came, be it a comment. */
+/** Is called by a transport, in the order of the stream. */
+export interface Receiver extends SSEHandler {
+  /** Something arrived, even if only a comment. */
   alive(): void;
-  /** All that came together was told. */
+  /** Everything that arrived together has been passed on. */
   flush(): void;
 }
 
 /** A way to read a stream. */
 export interface Transport {
-  /** Whether it notices the server's heartbeat, so that silence means something. */
+  /** Whether it notices the server's heartbeat, so that silence means a dead connection. */
   readonly hearsHeartbeat: boolean;
-  /** Reads one stream: resolves at its end, rejects where it cannot begin or is cut off. */
+  /** Reads one stream: resolves at its end, rejects if it is refused or lost. */
   read(request: StreamRequest, receiver: Receiver): Promise<void>;
 }
 

@@ -1,2 +1,2 @@
-/** A name that nothing else has. crypto.randomUUID is only there where the page came by https. */
-export const unique = (): string => Math.random().toString(36).slice(2);
+/** Returns a unique name. crypto.randomUUID exists only in pages that are served over HTTPS. */
+export const uniqueId = (): string => Math.random().toString(36).slice(2);

@@ -3,44 +3,44 @@ import { Stores } from './stores.js';
 import type { Store } from './store.js';
 import { fetchTransport, type Transport } from './transport.js';
 
-/** A watch to follow: its name, or its name and the prefix of the keys that matter. */
+/** A watch to follow: its name, or its name and a prefix that limits its keys. */
 export type WatchSpec<Name extends string = string> = Name | { readonly watch: Name; readonly prefix?: string };
 
 export interface WatchOptions<Name extends string = string> {
-  /** What to follow from the beginning; more can be added. */
+  /** The watches to follow at first; more can be added. */
   readonly watches?: ReadonlyArray<WatchSpec<Name>>;
-  /** Asked before each connection for the token to send as `Authorization: Bearer`. expired: the server refused the last one as too old. */
+  /** Returns the token to send as `Authorization: Bearer`; called before each connection. expired: the server refused the last one because it had expired. */
   readonly getToken?: ConnectionOptions['getToken'];
-  /** Further headers of each request. */
+  /** Additional headers of each request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** As of `fetch`; `include` for cookies to another origin. `same-origin` unless set. */
   readonly credentials?: RequestCredentials;
-  /** How streams are read; with `fetch` unless set. */
+  /** Reads the streams; `fetch` unless set. */
   readonly transport?: Transport;
-  /** Reads the JSON of an event. One that keeps the digits of large numbers goes here; `JSON.parse` unless set. */
+  /** Parses the JSON of an event, for instance to keep the digits of large numbers; `JSON.parse` unless set. */
   readonly parse?: (json: string) => unknown;
-  /** After how long in a hidden tab the stream is given up, until the tab is shown again, in ms; 5 minutes unless set, `Infinity` for never. */
+  /** The time after which a hidden tab closes its stream until it is shown again, in ms; 5 minutes unless set, `Infinity` for never. */
   readonly hiddenMs?: number;
 }
 
-/** The watches of one connection to a gateway. Values says which type the values of each watch have. */
+/** The watches of one connection to a gateway. Values maps the name of each watch to the type of its values. */
 export interface Watches<Values = Record<string, unknown>> {
-  /** The store of a watch that is followed. */
+  /** Returns the store of a followed watch. */
   store<Name extends keyof Values & string>(watch: Name): Store<Values[Name]>;
-  /** Follows a watch as well, from the next request on; what is known already does not travel again. */
+  /** Follows another watch, from the next request on; what is already known is not sent again. */
   add<Name extends keyof Values & string>(watch: WatchSpec<Name>): Store<Values[Name]>;
-  /** Follows a watch no longer. */
+  /** Stops following a watch. */
   remove(watch: keyof Values & string): void;
-  /** Ends the connection for good. What the stores hold stays readable. */
+  /** Closes the connection for good. The stores stay readable. */
   close(): void;
-  /** @internal Does what is due, for a hub in a hidden tab, whose timers are late. */
+  /** @internal Does what is due, in case timers are late, as in a hidden tab. */
   check(): void;
 }
 
 /**
  * Follows watches of the gateway at url, in one stream, until it is closed.
  *
- * url is where the gateway is served, for instance `/` or `https://gateway.example/live/`.
+ * url is the base URL of the gateway, for instance `/` or `https://gateway.example/live/`.
  */
 export function watch<Values = Record<string, unknown>>(
   url: string | URL,

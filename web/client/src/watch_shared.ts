@@ -1,28 +1,28 @@
-import { ElectedTransport } from './leader_transport.js';
+import { FallbackTransport, type TransportFactory } from './fallback_transport.js';
 import { Hub, type HubOptions } from './hub.js';
+import { LeaderTransport } from './leader_transport.js';
 import { dialect } from './port.js';
 import { sharedTransport } from './port_transport.js';
 import type { Transport } from './transport.js';
 import { watch, type WatchOptions, type Watches } from './watch.js';
-import { Ways, type Way } from './fallback_transport.js';
 
 export interface SharedOptions<Name extends string = string> extends Omit<WatchOptions<Name>, 'transport'> {
   /**
-   * Makes the SharedWorker in which `serveTabs` runs. It is the page that makes it,
-   * for with Trusted Types the URL of a script must come from a policy of the page.
+   * Creates the SharedWorker in which `serveTabs` runs. The page creates it because
+   * with Trusted Types the URL of a script must come from a policy of the page.
    */
   readonly worker?: () => SharedWorker;
-  /** Tabs of the same name share, where there is no SharedWorker; the URL unless set. */
+  /** Without a SharedWorker, tabs with the same name share a connection; the URL unless set. */
   readonly name?: string;
 }
 
 /**
  * Follows watches as `watch` does, over one connection for all tabs of the browser.
- * It is that of the worker; where there is none, or it does not answer, that of one
- * of the tabs; and where there are no Web Locks either, each tab has its own.
+ * The worker holds it; if there is none, or it does not answer, one of the tabs does;
+ * and without Web Locks, each tab has its own.
  *
- * getToken, headers and credentials are for a connection of this tab: those of a
- * worker are given to `serveTabs`.
+ * getToken, headers and credentials apply to a connection of this tab: those of the
+ * worker are passed to `serveTabs`.
  */
 export function watchShared<Values = Record<string, unknown>>(
   url: string | URL,
@@ -31,14 +31,14 @@ export function watchShared<Values = Record<string, unknown>>(
   const { worker, name = String(url), getToken, headers, credentials, ...tab } = options;
   const connection: HubOptions = { ...(getToken && { getToken }), ...(headers && { headers }), ...(credentials && { credentials }) };
   const newHub = () => new Hub(url, connection);
-  const ways: Way[] = [];
-  if (worker && 'SharedWorker' in globalThis) ways.push((failed) => workerTransport(worker(), failed));
-  if (globalThis.navigator?.locks) ways.push((failed) => new ElectedTransport(`watchtide ${dialect} ${name}`, newHub, failed));
-  if (ways.length === 0) return watch<Values>(url, { ...tab, ...connection });
-  return watch<Values>(url, { ...tab, transport: new Ways([...ways, () => ownTransport(newHub())]) });
+  const transports: TransportFactory[] = [];
+  if (worker && 'SharedWorker' in globalThis) transports.push((failed) => workerTransport(worker(), failed));
+  if (globalThis.navigator?.locks) transports.push((failed) => new LeaderTransport(`watchtide ${dialect} ${name}`, newHub, failed));
+  if (transports.length === 0) return watch<Values>(url, { ...tab, ...connection });
+  return watch<Values>(url, { ...tab, transport: new FallbackTransport([...transports, () => ownTransport(newHub())]) });
 }
 
-/** In a SharedWorker: serves the tabs that come, from one connection to the gateway at url. */
+/** In a SharedWorker: serves the tabs that connect, over one connection to the gateway at url. */
 export function serveTabs(url: string | URL, options?: HubOptions): void {
   const hub = new Hub(url, options);
   globalThis.addEventListener('connect', (event) => hub.serve((event as MessageEvent).ports[0]!));

@@ -5,7 +5,7 @@ import { endOfSnapshot, goodbye, hello, pass, snapshot } from './server.js';
 
 const f = following();
 
-describe('coming back', () => {
+describe('reconnecting', () => {
   test('backs off with jitter, up to half a minute', async () => {
     f.tide = watch(url, { watches: ['w'] });
     const waits = [];
@@ -64,7 +64,7 @@ describe('coming back', () => {
     expect(f.server.exchanges).toHaveLength(2);
   });
 
-  test('at once when the network is back, and no flood', async () => {
+  test('is immediate when the network is back, but no flood', async () => {
     await f.follow();
     f.server.last.cut();
     for (let i = 0; i < 5; i++) {
@@ -84,7 +84,7 @@ describe('coming back', () => {
     expect(f.server.exchanges).toHaveLength(length + 1);
   });
 
-  test('offline since the last sign of life', async () => {
+  test('reports offline since the last sign of life', async () => {
     const store = await f.follow();
     await pass(7_000);
     f.server.last.cut();

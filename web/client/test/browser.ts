@@ -3,11 +3,11 @@ import { setMaxListeners } from 'node:events';
 import { vi } from 'vitest';
 
 /**
- * A browser in fake time, as far as tabs have to do with each other: each has its
- * own window, document and timers, and all share locks, channels and workers. A tab
- * can be hidden, frozen, or killed, and then does what it does in Chrome.
+ * A browser in fake time, as far as tabs affect each other: each has its own window,
+ * document and timers, and all share locks, channels and workers. A tab can be
+ * hidden, frozen or killed, and then behaves as in Chrome.
  *
- * What runs in which tab is known by the asynchronous context.
+ * The asynchronous context tells in which tab code runs.
  */
 export class Browser {
   readonly locks = new LockManager();
@@ -33,7 +33,7 @@ export class Browser {
     return tab;
   }
 
-  /** The constructor of SharedWorkers whose script is run. */
+  /** Returns a constructor of SharedWorkers that run this script. */
   worker(script: () => void): new () => SharedWorker {
     const workers = this.#workers;
     return class extends EventTarget {
@@ -68,7 +68,7 @@ class Scope extends EventTarget {
     return context.run(this, f);
   }
 
-  /** Runs a task, when this is not frozen. */
+  /** Runs a task, as soon as this is not frozen. */
   do(task: () => void): void {
     if (this.state === 'running') this.run(task);
     else if (this.state === 'frozen') this.#waiting.push(task);
@@ -78,7 +78,7 @@ class Scope extends EventTarget {
     for (const task of this.#waiting.splice(0)) this.do(task);
   }
 
-  /** When a timer that is due at so many ms fires here. */
+  /** Returns when a timer that is due at this time fires here, in ms. */
   dueAt(at: number): number {
     return at;
   }
@@ -102,7 +102,7 @@ export class Tab extends Scope {
     this.show(true);
   }
 
-  /** Stops everything in it; quietly: without telling it before. */
+  /** Stops everything in it; quietly: without an event. */
   freeze(quietly = false): void {
     if (!quietly) this.do(() => this.document.dispatchEvent(new Event('freeze')));
     queueMicrotask(() => { this.state = 'frozen'; });
@@ -114,7 +114,7 @@ export class Tab extends Scope {
     if (!quietly) this.do(() => this.document.dispatchEvent(new Event('resume')));
   }
 
-  /** Closes or crashes it: it has no time to say so. */
+  /** Closes or crashes it, without an event. */
   kill(): void {
     this.state = 'gone';
     gone.dispatchEvent(new CustomEvent('gone', { detail: this }));
@@ -143,7 +143,7 @@ function timers() {
         if (!every) return due();
         if (scope?.state === 'gone') return;
         next();
-        if (waiting) return; // one that is late is not done twice
+        if (waiting) return; // a late one does not run twice
         waiting = true;
         due();
       }, at - Date.now());
@@ -191,7 +191,7 @@ function channelsOf(all: Set<Channel>) {
       const post = () => {
         for (const channel of all) if (channel !== this && channel.name === this.name) deliver(channel, message);
       };
-      this.owner ? this.owner.do(post) : post(); // who is frozen says nothing
+      this.owner ? this.owner.do(post) : post(); // a frozen tab sends nothing
     }
 
     close(): void {

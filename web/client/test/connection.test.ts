@@ -16,7 +16,7 @@ describe('the watchdog', () => {
     expect(store.view).toMatchObject({ state: 'offline', since: 1_000_000, reason: 'nothing was received for 30 s' });
   });
 
-  test('takes a comment for life', async () => {
+  test('counts a comment as a sign of life', async () => {
     const store = await f.follow();
     for (let i = 0; i < 20; i++) {
       await pass(15_000);
@@ -27,7 +27,7 @@ describe('the watchdog', () => {
     expect(store.state).toBe('in_sync');
   });
 
-  test('keeps the heartbeat that hello names', async () => {
+  test('uses the heartbeat that hello names', async () => {
     await f.start();
     f.server.last.accept(hello(['w'], 'snapshot', 1_000));
     await pass(2_000);
@@ -41,8 +41,8 @@ describe('the watchdog', () => {
   });
 });
 
-describe('a stream that is replaced by another', () => {
-  /** Follows w, and notes its states; at the end of that the server says goodbye. */
+describe('the replacement of a stream', () => {
+  /** Follows w for this time and records its states; then the server says goodbye. */
   async function goodbyeAfter(ms: number) {
     const store = await f.follow();
     const states: string[] = [];
@@ -54,7 +54,7 @@ describe('a stream that is replaced by another', () => {
     return { store, states };
   }
 
-  test('is no trouble to tell', async () => {
+  test('is not reported', async () => {
     const { store, states } = await goodbyeAfter(5_000);
     await pass(4_000);
     f.server.last.accept(hello(['w'], 'resume'));
@@ -65,7 +65,7 @@ describe('a stream that is replaced by another', () => {
     expect(store.view.since).toBe(1_000_000);
   });
 
-  test('is told if the other cannot be had', async () => {
+  test('is reported if it fails', async () => {
     const { store } = await goodbyeAfter(5_000);
     await pass(4_000);
     f.server.last.fail();
@@ -73,7 +73,7 @@ describe('a stream that is replaced by another', () => {
     expect(store.view).toMatchObject({ state: 'offline', since: 1_005_000, reason: 'connection refused' });
   });
 
-  test('is told if that takes long', async () => {
+  test('is reported if it takes long', async () => {
     const { store } = await goodbyeAfter(5_000);
     await pass(14_999);
     expect(store.state).toBe('in_sync');
@@ -81,7 +81,7 @@ describe('a stream that is replaced by another', () => {
     expect(store.view).toMatchObject({ state: 'offline', since: 1_005_000, reason: 'the server said goodbye: draining' });
   });
 
-  test('is told if it happens again and again', async () => {
+  test('is reported if it happens again and again', async () => {
     const { store, states } = await goodbyeAfter(5_000);
     for (let i = 0; i < 6; i++) {
       await pass(4_000);
@@ -92,7 +92,7 @@ describe('a stream that is replaced by another', () => {
     expect(store.view.since).toBe(1_005_000);
   });
 
-  test('for other watches, is told if those cannot be had', async () => {
+  test('for other watches is reported if it fails', async () => {
     const store = await f.follow();
     await pass(5_000);
     f.server.last.send(':\n\n');
@@ -103,7 +103,7 @@ describe('a stream that is replaced by another', () => {
     expect(store.view).toMatchObject({ state: 'offline', since: 1_005_000, reason: 'connection refused' });
   });
 
-  test('and is lost later, is so since then, and for its own reason', async () => {
+  test('does not hide a later loss, with its own time and reason', async () => {
     const store = await f.follow();
     await pass(5_000);
     f.tide.add('v');
@@ -120,7 +120,7 @@ describe('a stream that is replaced by another', () => {
     expect(store.view).toMatchObject(lost);
   });
 
-  test('for other watches, is told if there is no token for them', async () => {
+  test('for other watches is reported if there is no token for it', async () => {
     const getToken = vi.fn<() => Promise<string>>().mockResolvedValueOnce('t').mockReturnValue(new Promise(() => {}));
     const store = await f.follow({ getToken });
     f.tide.add('v');
@@ -130,7 +130,7 @@ describe('a stream that is replaced by another', () => {
 });
 
 describe('the set of watches', () => {
-  test('grows in one new request, with the positions known', async () => {
+  test('grows in one new request, with the known positions', async () => {
     const store = await f.follow();
     const states: string[] = [];
     store.subscribe(({ state }) => states.push(state));
@@ -149,7 +149,7 @@ describe('the set of watches', () => {
     expect(states).toEqual(['in_sync']);
   });
 
-  test('shrinks in a new request; without any there is none', async () => {
+  test('shrinks in a new request; without watches there is none', async () => {
     const store = await f.follow();
     f.tide.add('v');
     f.tide.remove('w');
@@ -163,7 +163,7 @@ describe('the set of watches', () => {
     expect(f.server.exchanges).toHaveLength(2);
   });
 
-  test('a watch that is removed and added again does not travel again', async () => {
+  test('a watch that is removed and added again is not sent again', async () => {
     const store = await f.follow();
     f.tide.remove('w');
     await pass(50);
@@ -177,7 +177,7 @@ describe('the set of watches', () => {
     expect(store.resources.size).toBe(1);
   });
 
-  test('added and removed at once changes nothing that matters', async () => {
+  test('a watch that is added and removed at once causes no request', async () => {
     await f.follow();
     f.tide.add('v');
     f.tide.remove('v');
@@ -187,7 +187,7 @@ describe('the set of watches', () => {
 });
 
 describe('a page', () => {
-  test('that was asleep checks its stream as soon as it is shown', async () => {
+  test('that was suspended checks its stream as soon as it is shown', async () => {
     await f.follow();
     vi.setSystemTime(Date.now() + 3_600_000); // timers stood still
     f.visibility(true);
@@ -198,7 +198,7 @@ describe('a page', () => {
     expect(f.server.exchanges).toHaveLength(2);
   });
 
-  test('that is hidden for long gives up its stream, and goes on by its position', async () => {
+  test('that is hidden for too long closes its stream, and resumes from its position', async () => {
     const store = await f.follow({ hiddenMs: 10_000 });
     f.visibility(true);
     await pass(10_000);
@@ -224,7 +224,7 @@ describe('a page', () => {
 });
 
 describe('closing', () => {
-  test('ends the stream, and leaves what it held', async () => {
+  test('ends the stream, and keeps the resources', async () => {
     const store = await f.follow();
     f.tide.close();
     await pass();

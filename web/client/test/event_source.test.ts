@@ -3,7 +3,7 @@ import { eventSourceTransport } from '../src/event_source.js';
 import { watch, type Watches } from '../src/watch.js';
 import { pass } from './server.js';
 
-/** A browser's EventSource, as far as it matters: it repeats the last id where there is none. */
+/** A browser's EventSource, as far as needed: an event without an id repeats the last one. */
 class FakeEventSource extends EventTarget {
   static all: FakeEventSource[] = [];
   onerror: (() => void) | undefined;
@@ -64,7 +64,7 @@ test('fills the same store', async () => {
   expect(store.view).toMatchObject({ state: 'in_sync', revision: '1' });
 });
 
-test('comes back with the newest id in the URL', async () => {
+test('reconnects with the newest id in the URL', async () => {
   const store = await follow();
   FakeEventSource.last.onerror!();
   await pass();
@@ -85,7 +85,7 @@ test('obeys goodbye', async () => {
   expect(FakeEventSource.all).toHaveLength(2);
 });
 
-test('takes silence for the end of a transaction whose id is that of the one before', async () => {
+test('takes silence for the end of a transaction whose id is the same as the last', async () => {
   const store = await follow();
   FakeEventSource.last.tell({ type: 'delete', watch: 'w', key: 'a', revision: '1' }, 'w@e-1');
   expect(store.resources.size).toBe(1);

@@ -9,7 +9,7 @@ export const url = 'http://gateway.test/live/';
 export class Following {
   server!: Server;
   tide!: Watches;
-  // Node has neither a window nor a document, so that a test brings its own.
+  // Node has neither a window nor a document, so tests bring their own.
   readonly window = new EventTarget();
   #hidden = false;
 
@@ -59,7 +59,7 @@ export class Following {
   }
 }
 
-/** One for each test of a file. */
+/** A new page for each test of a file. */
 export function following(): Following {
   const all = new Following();
   beforeEach(() => all.begin());

@@ -11,7 +11,7 @@ import { type Commit, history, response, Upstream } from './upstream.js';
 
 const url = 'http://gateway.test';
 
-/** A gateway that lets go of a response in pieces as long as the test likes. */
+/** A gateway that sends a response in pieces whose lengths the test chooses. */
 class Gateway implements Transport {
   readonly hearsHeartbeat = false;
   readonly heads: number[];
@@ -31,7 +31,7 @@ class Gateway implements Transport {
 
   #respond({ url, lastEventId }: StreamRequest): Uint8Array {
     const { searchParams } = new URL(url);
-    // A position with another prefix resumes nothing, but it does say what was seen.
+    // A position with another prefix resumes nothing, but it shows what was seen.
     for (const [i, upstream] of this.upstreams.entries()) {
       upstream.prefix = searchParams.get(`prefix.${upstream.watch}`) ?? '';
       this.has(i, upstream.find(lastEventId));
@@ -40,7 +40,7 @@ class Gateway implements Transport {
     return response(served, lastEventId, served.map((upstream) => this.heads[this.upstreams.indexOf(upstream)]!), this.choose);
   }
 
-  /** What somebody has seen, whoever answers next has as well. */
+  /** A version that a client has seen, the next gateway has as well. */
   has(upstream: number, version: number): void {
     this.heads[upstream] = Math.max(this.heads[upstream]!, version);
   }
@@ -59,7 +59,7 @@ class Gateway implements Transport {
   }
 }
 
-/** A tab that follows v, and of w the keys with a prefix. */
+/** A tab that follows v, and the keys of w with a prefix. */
 interface Visitor {
   readonly tab: Tab;
   readonly port: MessagePort;
@@ -90,10 +90,10 @@ const restore: Commit = { restored: true, changes: [['a', undefined]] };
 const sends = Array.from({ length: 15 }, () => ({ do: 'send' as const, n: 100 }));
 
 // A hub follows w with the prefix of the second tab alone. Then the first tab comes
-// back, and the hub follows w with what both prefixes have in common.
+// back, and the hub follows w with their common prefix.
 const widened = [{ do: 'hide' as const, n: 0 }, { do: 'another hub' as const, n: 0 }, { do: 'send' as const, n: 2_000 }, { do: 'show' as const, n: 0 }];
 
-test('tabs show only states that the upstream had, whatever happens to them and to the hub', async () => {
+test('tabs show only states that the upstream had, whatever happens to them or the hub', async () => {
   await fc.assert(fc.asyncProperty(history, history, fc.array(step, { maxLength: 25 }), fc.infiniteStream(fc.nat(1_000)), async (a, b, steps, random) => {
     const choose = (n: number) => (random.next().value as number) % n;
     const upstreams = [new Upstream('v', a, choose), new Upstream('w', b, choose)];
@@ -127,7 +127,7 @@ test('tabs show only states that the upstream had, whatever happens to them and 
         await pass(what === 'hide' ? 70_000 : 100);
       }
       for (const { tab } of visitors) tab.show();
-      for (let i = 0; i < 6; i++) { // so that whoever backs off is back
+      for (let i = 0; i < 6; i++) { // until every back-off is over
         await pass(10_000);
         gateway.send(Infinity);
       }
@@ -145,9 +145,9 @@ test('tabs show only states that the upstream had, whatever happens to them and 
   }), {
     numRuns: 200,
     examples: [
-      // A stream with a wider prefix does not begin before what was seen.
+      // A stream with a wider prefix does not go back in time.
       [[put], [put, restore], [...widened, ...sends], zeros()],
-      // The position with the narrower prefix does not resume it, however often it is sent.
+      // A position with the narrower prefix does not resume it, however often it is sent.
       [[put], [put], [...widened, { do: 'cut', n: 0 }, ...sends], zeros()],
     ],
   });

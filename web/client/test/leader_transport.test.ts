@@ -39,7 +39,7 @@ function open(options: SharedOptions = {}): { tab: Tab; tide: Watches } {
 
 const shown = (tide: Watches) => `${tide.store('w').state} ${[...tide.store('w').resources].map(([key, { value }]) => `${key}=${value}`)}`;
 
-/** So many tabs, of which the first leads, and all show a=1. */
+/** Opens this many tabs, of which the first is the leader, and all show a=1. */
 async function share(count: number, options: SharedOptions = {}) {
   const first = open(options);
   await pass();
@@ -52,7 +52,7 @@ async function share(count: number, options: SharedOptions = {}) {
   return [first, ...others] as const;
 }
 
-/** Passes so much time, in which the gateway does nothing but live. */
+/** Passes this much time, in which the gateway only sends heartbeats. */
 async function wait(ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 10_000) {
     await pass(Math.min(left, 10_000));
@@ -60,7 +60,7 @@ async function wait(ms: number): Promise<void> {
   }
 }
 
-/** The tab that leads now has asked, and gets another value. */
+/** Answers the request of the current leader with another value. */
 async function answer(value: number): Promise<void> {
   server.last.accept(snapshot('w', value));
   await pass();
@@ -75,21 +75,21 @@ test('six tabs are one connection', async () => {
   expect(tides.map(shown)).toEqual(Array(6).fill('in_sync a=1,b=2'));
 });
 
-test('a tab hears nothing that is meant for another', async () => {
+test('a tab receives no message for another', async () => {
   await share(3);
   const names = [...browser.channels].map(({ name }) => name);
-  expect(new Set(names).size).toBe(1 + 3); // the lobby, and one for each tab
+  expect(new Set(names).size).toBe(1 + 3); // for announcements, and one for each tab
   expect(names.filter((name) => name !== `watchtide 1 ${url}`)).toHaveLength(2 * 3);
 });
 
-test('tabs of another name have their own', async () => {
+test('tabs with another name have their own connection', async () => {
   open({ name: 'one' });
   open({ name: 'other' });
   await pass();
   expect(server.exchanges).toHaveLength(2);
 });
 
-test('the token is asked of the tab that leads', async () => {
+test('the leader is asked for the token', async () => {
   const getToken = vi.fn(() => 't');
   open({ getToken });
   open({ getToken });
@@ -98,7 +98,7 @@ test('the token is asked of the tab that leads', async () => {
   expect(getToken).toHaveBeenCalledTimes(1);
 });
 
-describe('another tab takes over from one that leads and', () => {
+describe('another tab takes over from a leader that', () => {
   test('is closed or crashes', async () => {
     const [first, second, third] = await share(3);
     first.tab.kill();
@@ -133,7 +133,7 @@ describe('another tab takes over from one that leads and', () => {
     expect(shown(second!.tide)).toBe('offline a=1');
   });
 
-  test('does not want it any more', async () => {
+  test('no longer reads', async () => {
     const [first, second] = await share(2);
     first.tide.close();
     await wait(1_000);
@@ -143,7 +143,7 @@ describe('another tab takes over from one that leads and', () => {
     expect(shown(second!.tide)).toBe('in_sync a=2');
   });
 
-  test('is hidden for long', async () => {
+  test('is hidden for too long', async () => {
     const [first, second] = await share(2, { hiddenMs: 120_000 });
     first.tab.hide();
     await wait(110_000);
@@ -177,7 +177,7 @@ describe('another tab takes over from one that leads and', () => {
     expect(server.exchanges.map(({ signal }) => signal.aborted)).toEqual([true, false]);
   });
 
-  test('does not answer, once it is looked at', async () => {
+  test('does not answer, as soon as the other is shown', async () => {
     const [first, second] = await share(2);
     second!.tab.hide();
     first.tab.freeze(true);
@@ -192,7 +192,7 @@ describe('another tab takes over from one that leads and', () => {
     first.tab.kill();
   });
 
-  test('does not answer; if it does again, it stands in line', async () => {
+  test('does not answer; when it does again, it is a candidate', async () => {
     const [first, second, third] = await share(3);
     third!.tab.hide();
     first.tab.freeze(true);
@@ -201,7 +201,7 @@ describe('another tab takes over from one that leads and', () => {
     await answer(2);
     expect([second!, third!].map(({ tide }) => shown(tide))).toEqual(['in_sync a=2', 'in_sync a=2']);
     await wait(300_000);
-    first.tab.thaw(true); // it leads no longer, and finds that out
+    first.tab.thaw(true); // it is no longer the leader, and finds that out
     await pass(2_000);
     expect(leader()).toBe(second!.tab);
     expect(shown(first.tide)).toBe('in_sync a=2');
@@ -209,14 +209,14 @@ describe('another tab takes over from one that leads and', () => {
     second!.tab.kill();
     third!.tab.kill();
     await pass();
-    expect(leader()).toBe(first.tab); // it stood in line again
+    expect(leader()).toBe(first.tab); // it was a candidate again
     await answer(3);
     expect(shown(first.tide)).toBe('in_sync a=3');
   });
 });
 
-describe('a hidden tab that leads, with timers that are late,', () => {
-  test('serves one that is shown', async () => {
+describe('a hidden leader, whose timers are late,', () => {
+  test('serves a tab that is shown', async () => {
     const [first, second] = await share(2, { hiddenMs: Infinity });
     first.tab.hide();
     const states: string[] = [];
@@ -229,7 +229,7 @@ describe('a hidden tab that leads, with timers that are late,', () => {
     expect(server.exchanges).toHaveLength(1);
   });
 
-  test('comes back to the gateway as soon as it is asked', async () => {
+  test('reconnects as soon as another tab asks', async () => {
     const [first] = await share(2);
     first.tab.hide();
     await wait(1_000);
@@ -242,7 +242,7 @@ describe('a hidden tab that leads, with timers that are late,', () => {
   });
 });
 
-describe('a tab that is alone goes on by its position after it was', () => {
+describe('a single tab resumes from its position after it was', () => {
   async function resumes() {
     await pass(1_000);
     expect(server.exchanges.map(({ signal }) => signal.aborted)).toEqual([true, false]);
@@ -252,7 +252,7 @@ describe('a tab that is alone goes on by its position after it was', () => {
     expect(shown(tides[0]!)).toBe('in_sync a=1,b=2');
   }
 
-  test('hidden for long', async () => {
+  test('hidden for too long', async () => {
     const [{ tab }] = await share(1, { hiddenMs: 60_000 });
     tab.hide();
     await wait(200_000);
@@ -275,7 +275,7 @@ describe('a tab that is alone goes on by its position after it was', () => {
   });
 });
 
-test('when all tabs are hidden for long, nobody leads; the next goes on alone', async () => {
+test('when all tabs are hidden for too long, there is no leader; the next one goes on alone', async () => {
   const [first, second] = await share(2, { hiddenMs: 60_000 });
   first.tab.hide();
   second!.tab.hide();
@@ -292,8 +292,8 @@ test('when all tabs are hidden for long, nobody leads; the next goes on alone', 
   expect(shown(second!.tide)).toBe('in_sync a=2');
 });
 
-describe('the way is', () => {
-  test('that of a worker, if it can be made', async () => {
+describe('the connection is', () => {
+  test('not that of a worker that cannot be created', async () => {
     const worker = vi.fn(() => { throw new TypeError('this document requires TrustedScriptURL'); });
     vi.stubGlobal('SharedWorker', class {});
     const { tab } = open({ worker });
@@ -302,7 +302,7 @@ describe('the way is', () => {
     expect(leader()).toBe(tab);
   });
 
-  test('another one when the script of the worker does not load', async () => {
+  test('not that of a worker whose script does not load', async () => {
     const worker = Object.assign(new EventTarget(), { port: new MessageChannel().port1 });
     vi.stubGlobal('SharedWorker', class {});
     const { tab } = open({ worker: () => worker as unknown as SharedWorker });
@@ -313,7 +313,7 @@ describe('the way is', () => {
     expect(leader()).toBe(tab);
   });
 
-  test('another one when the worker is of another version', async () => {
+  test('not that of a worker of another version', async () => {
     const { port1, port2 } = new MessageChannel();
     vi.stubGlobal('SharedWorker', class {});
     const { tab } = open({ worker: () => Object.assign(new EventTarget(), { port: port1 }) as unknown as SharedWorker });
@@ -323,7 +323,7 @@ describe('the way is', () => {
     expect(leader()).toBe(tab);
   });
 
-  test('another one when the worker does not answer', async () => {
+  test('not that of a worker that does not answer', async () => {
     const worker = Object.assign(new EventTarget(), { port: new MessageChannel().port1 });
     vi.stubGlobal('SharedWorker', class {});
     const { tab, tide } = open({ worker: () => worker as unknown as SharedWorker });
@@ -333,7 +333,7 @@ describe('the way is', () => {
     expect(shown(tide)).toBe('in_sync a=2');
   });
 
-  test('an own connection where an origin has no locks', async () => {
+  test('the tab\'s own if the origin has no locks', async () => {
     vi.stubGlobal('navigator', { locks: { request: () => Promise.reject(new DOMException('no', 'SecurityError')) } });
     const { tide } = open({ headers: { 'X-Team': 'tide' } });
     await pass();
@@ -342,7 +342,7 @@ describe('the way is', () => {
     expect(shown(tide)).toBe('in_sync a=2');
   });
 
-  test('an own connection where there is nothing to share with', async () => {
+  test('the tab\'s own if there is nothing to share it with', async () => {
     vi.stubGlobal('navigator', {});
     const { tide } = open({ headers: { 'X-Team': 'tide' }, getToken: () => 't' });
     await pass();

@@ -6,7 +6,7 @@ import { Stores } from '../src/stores.js';
 import { Seen } from './seen.js';
 import { history, response, Upstream } from './upstream.js';
 
-/** A client whose streams are cut wherever the test likes. */
+/** A client whose streams are cut where the test chooses. */
 class Follower {
   readonly stores = new Stores();
   readonly seen: Seen[];
@@ -53,7 +53,7 @@ test('shows only states that the upstream had, wherever its streams are cut', ()
       const bytes = response(upstreams, client.stores.id, heads, choose);
       client.read(bytes.subarray(0, lostAt % (bytes.length + 1)), cuts, heads);
       client.lose();
-      // What the position names, the next replica has as well, or waits for.
+      // The next replica has the version of the position as well, or waits for it.
       heads = heads.map((head, i) => Math.max(head, upstreams[i]!.find(client.stores.id)));
     }
     const bytes = response(upstreams, client.stores.id, heads, choose);

@@ -10,7 +10,7 @@ test('the types are those of the contract', () => {
   expect(written).toBe(generate(document));
 });
 
-test('a field that the contract gets is a field of the type', () => {
+test('a new field of the contract is a field of the type', () => {
   const changed = structuredClone(document);
   changed.components.schemas.GoodbyeEvent.properties.alternate = { type: 'string' };
   expect(generate(changed)).toContain('  alternate?: string;\n');

@@ -49,7 +49,7 @@ function One({ name }: { name: string }) {
   return <p>{value ?? 'none'}</p>;
 }
 
-test('shows what the store shows, and what changes', async () => {
+test('shows the store, and its changes', async () => {
   await act(() => root.render(<StrictMode><Whole /></StrictMode>));
   expect(place.textContent).toBe('connecting: ');
   await act(prime);
@@ -58,7 +58,7 @@ test('shows what the store shows, and what changes', async () => {
   expect(place.textContent).toBe('in_sync: a=3,b=2');
 });
 
-test('is rendered for what it selects alone', async () => {
+test('is rendered only when its selection changes', async () => {
   prime();
   await act(() => root.render(<One name="a" />));
   expect([place.textContent, renders]).toEqual(['1', 1]);
@@ -68,14 +68,14 @@ test('is rendered for what it selects alone', async () => {
   expect([place.textContent, renders]).toEqual(['4', 2]);
 });
 
-test('follows a selector that is another', async () => {
+test('follows another selector', async () => {
   prime();
   await act(() => root.render(<One name="a" />));
   await act(() => root.render(<One name="b" />));
   expect(place.textContent).toBe('2');
 });
 
-test('a selection that is made anew each time is no loop, and isEqual spares it', async () => {
+test('a selector that returns a new object each time causes no loop, and isEqual avoids renders', async () => {
   prime();
   const isEqual = (a: string[], b: string[]) => a.join() === b.join();
   function Keys() {

@@ -7,7 +7,7 @@ import { endOfSnapshot, goodbye, hello, pass } from './server.js';
 const f = following();
 
 describe('a refusal', () => {
-  test.each([400, 401, 403, 404, 406, 414])('%i is the end', async (code) => {
+  test.each([400, 401, 403, 404, 406, 414])('%i is final', async (code) => {
     await f.start();
     f.server.last.refuse(code);
     await pass(600_000);
@@ -18,7 +18,7 @@ describe('a refusal', () => {
     expect(error).toMatchObject({ status: code, problem: { detail: `refused with ${code}` } });
   });
 
-  test('204 is the end, as it is for an EventSource', async () => {
+  test('204 is final, as for an EventSource', async () => {
     await f.start();
     f.server.last.answer(new Response(null, { status: 204 }));
     await pass(600_000);
@@ -44,7 +44,7 @@ describe('a refusal', () => {
     expect(() => f.tide.store('gone')).toThrow('the watch gone is not followed');
   });
 
-  test('of one that was added disturbs nobody', async () => {
+  test('of a watch that was added does not affect the others', async () => {
     const store = await f.follow();
     const states: string[] = [];
     store.subscribe(({ state }) => states.push(state));
@@ -71,7 +71,7 @@ describe('a refusal', () => {
     expect(store.state).toBe('in_sync');
   });
 
-  test('of a stream that would be too long is one of what was added', async () => {
+  test('of a stream with too many watches affects only those that were added', async () => {
     const store = await f.follow();
     const long = f.tide.add('long');
     await pass(50);
@@ -98,7 +98,7 @@ describe('a refusal', () => {
       expect(f.server.exchanges).toHaveLength(2);
     });
 
-  test('an overloaded server is asked again when it said', async () => {
+  test('an overloaded server is asked again after the time that it named', async () => {
     await f.start();
     f.server.last.accept(`retry: 1500\n\n: too many\n\n${goodbye('overloaded', 9_000)}`).end();
     await pass();

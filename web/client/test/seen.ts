@@ -4,16 +4,16 @@ import type { Store } from '../src/store.js';
 import type { View } from '../src/view.js';
 import type { Upstream } from './upstream.js';
 
-/** What was shown of one watch, or of the keys with a prefix, compared with the model at every call. */
+/** Compares what a store shows, of one watch or of the keys with a prefix, with the model at every call. */
 export class Seen {
-  head = 0;           // of the watch, when the stream began
+  head = 0;           // of the watch when the stream began
   at = -1;            // the version that was shown last
   shown = new Map<string, unknown>();
   readonly faults: unknown[] = [];
 
   constructor(readonly upstream: Upstream, readonly store: Store, private readonly prefix = '') {
     store.subscribe((...call) => {
-      // A store keeps the faults of its listeners to itself.
+      // A store does not report the errors of its listeners.
       try { this.#check(...call); } catch (error) { this.faults.push(error); }
     });
   }
@@ -26,7 +26,7 @@ export class Seen {
     this.shown = now;
   }
 
-  // Never half of something, and never back in time.
+  // Never half a transaction, and never back in time.
   #find(now: Map<string, unknown>, revision: string): number {
     const { upstream } = this;
     for (let i = Math.max(0, this.at); i < upstream.versions.length; i++) {

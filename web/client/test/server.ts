@@ -1,6 +1,6 @@
 import { vi } from 'vitest';
 
-/** A request that the client made, and the other end of its answer. */
+/** A request of the client, and the server's side of the response. */
 export class Exchange {
   #controller!: ReadableStreamDefaultController<Uint8Array>;
   readonly #resolve: (response: Response) => void;
@@ -10,7 +10,7 @@ export class Exchange {
     [this.#resolve, this.#reject] = settle;
     signal.addEventListener('abort', () => {
       this.#reject(signal.reason);
-      try { this.#controller?.error(signal.reason); } catch { /* it ended before */ }
+      try { this.#controller?.error(signal.reason); } catch { /* it has ended already */ }
     });
   }
 
@@ -58,7 +58,7 @@ export class Exchange {
   }
 }
 
-/** Stands in for `fetch`, and keeps what was asked. */
+/** Replaces `fetch`, and keeps the requests. */
 export class Server {
   readonly exchanges: Exchange[] = [];
 
@@ -75,10 +75,10 @@ export class Server {
   }
 }
 
-/** Lets everything happen that is due, and passes so much time. */
+/** Passes this much time, and runs everything that is due. */
 export const pass = (ms = 0) => vi.advanceTimersByTimeAsync(ms);
 
-/** An event as it goes over the wire. */
+/** An event as text of the wire. */
 export const wire = (event: { type: string }, id?: string): string =>
   `event: ${event.type}\ndata: ${JSON.stringify(event)}\n${id === undefined ? '' : `id: ${id}\n`}\n`;
 

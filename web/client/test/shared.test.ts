@@ -25,14 +25,14 @@ beforeEach(() => {
 
 afterEach(async () => {
   for (const tide of tides) tide.close();
-  await pass(200_000); // the hub finds that nobody is there
+  await pass(200_000); // the hub finds that there are no tabs left
   browser.close();
   vi.restoreAllMocks();
   expect(vi.getTimerCount()).toBe(0);
   vi.useRealTimers();
 });
 
-// Names must differ, and waits be known.
+// Names must differ, and waits must be predictable.
 function halves(): () => number {
   let n = 0;
   return () => 0.5 + ++n / 1e9;
@@ -47,7 +47,7 @@ function open(watches: SharedOptions['watches'] = ['w'], options: SharedOptions 
 
 const shown = (tide: Watches, name = 'w') => `${tide.store(name).state} ${[...tide.store(name).resources].map(([key, { value }]) => `${key}=${value}`)}`;
 
-/** The changes that a store tells from now on. */
+/** The changes that a store reports from now on. */
 function told(tide: Watches, name = 'w'): string[] {
   const all: string[] = [];
   tide.store(name).subscribe(({ state }, { replaced, keys }) => all.push(`${state}${replaced ? ' replaced' : ''} ${[...keys]}`));
@@ -63,7 +63,7 @@ async function primed(options: SharedOptions = {}) {
   return first;
 }
 
-/** Answers a request of the hub that goes on behind w@e-5. */
+/** Answers a request of the hub that resumes from w@e-5. */
 async function resume(): Promise<void> {
   server.last.accept(hello(['w'], 'resume') + endOfSnapshot('w', 5, 1, 'w@e-5', true));
   await pass();
@@ -80,8 +80,8 @@ test('eight tabs are one connection', async () => {
   expect(server.exchanges).toHaveLength(1);
 });
 
-describe('what a tab is told', () => {
-  test('comes in whole transactions', async () => {
+describe('a tab', () => {
+  test('receives whole transactions', async () => {
     const { tide } = await primed();
     const changes = told(tide);
     server.last.send(upsert('w', 'a', 6, 2) + upsert('w', 'b', 6, 2, 'w@e-6'));
@@ -89,7 +89,7 @@ describe('what a tab is told', () => {
     expect(changes).toEqual(['in_sync a,b']);
   });
 
-  test('is as the gateway wrote it, for a parse that keeps every digit', async () => {
+  test('receives the text of the gateway, for a parse that keeps every digit', async () => {
     const big = (json: string) => JSON.parse(json.replace(/:(\d{17,})/g, ':"$1"'));
     const { tide } = open(['w'], { parse: big });
     await pass();
@@ -98,14 +98,14 @@ describe('what a tab is told', () => {
     expect(shown(tide)).toBe('in_sync a=12345678901234567890');
   });
 
-  test('has the revision of a quiet bookmark', async () => {
+  test('receives the revision of a bookmark without changes', async () => {
     const { tide } = await primed();
     server.last.send(bookmark('w', 9, 'w@e-9'));
     await pass();
     expect(tide.store('w').view.revision).toBe('9');
   });
 
-  test('that it is stale, since when and why', async () => {
+  test('is told that it is stale, since when and why', async () => {
     const { tide } = await primed();
     await pass(1_000);
     server.last.send(status('w', 'stale', 'the upstream is lost'));
@@ -120,7 +120,7 @@ describe('what a tab is told', () => {
     expect(tides.map((one) => one.store('w').state)).toEqual(['in_sync', 'in_sync']);
   });
 
-  test('that the gateway is not reached', async () => {
+  test('is told that the gateway cannot be reached', async () => {
     const { tide } = open();
     await pass();
     server.last.refuse(503);
@@ -137,7 +137,7 @@ describe('what a tab is told', () => {
     expect(tide.store('w').view).toMatchObject({ state: 'offline', reason: 'terminated' });
   });
 
-  test('that it is refused; the next tab may try again', async () => {
+  test('is told of a refusal; the next tab may try again', async () => {
     const { tide } = open(['w', 'v']);
     await pass();
     server.last.refuse(401);
@@ -148,7 +148,7 @@ describe('what a tab is told', () => {
     expect(server.exchanges).toHaveLength(2);
   });
 
-  test('that there is no room for a watch; the others go on as they were', async () => {
+  test('is told that there is no room for a watch; the others go on', async () => {
     const { tide } = await primed();
     const asked = server.exchanges.length;
     const long = open(['w', 'long']).tide;
@@ -166,7 +166,7 @@ describe('what a tab is told', () => {
     expect(server.exchanges).toHaveLength(asked + 2);
   });
 
-  test('that one watch is not there', async () => {
+  test('is told that one watch does not exist', async () => {
     const { tide } = await primed();
     const gone = tide.add('gone');
     await pass(100);
@@ -179,7 +179,7 @@ describe('what a tab is told', () => {
     expect(server.exchanges).toHaveLength(3);
   });
 
-  test('comes in pieces that both sides can digest, and is one change', async () => {
+  test('receives a large snapshot in pieces, as one change', async () => {
     const { tide } = open();
     const changes = told(tide);
     await pass();
@@ -234,7 +234,7 @@ describe('prefixes', () => {
     expect([...tide.store('w').resources.values()].map(({ key }) => atob(key))).toEqual(['\xc3\xbc\xff']);
   });
 
-  test('that begin with half of the same character have nothing in common', async () => {
+  test('that share only half a character have nothing in common', async () => {
     open([{ watch: 'w', prefix: '🌊' }]);
     open([{ watch: 'w', prefix: '🌍' }]);
     await pass(100);
@@ -242,7 +242,7 @@ describe('prefixes', () => {
   });
 });
 
-describe('a tab that is hidden for long', () => {
+describe('a tab that is hidden for too long', () => {
   async function hidden() {
     const { tab, tide } = await primed({ hiddenMs: 60_000 });
     tab.hide();
@@ -256,7 +256,7 @@ describe('a tab that is hidden for long', () => {
     if (!server.last.signal.aborted) server.last.send(':\n\n');
   }
 
-  test('goes on with what changed since', async () => {
+  test('resumes with what changed since', async () => {
     open();
     const { tab, tide } = await hidden();
     expect(server.last.signal.aborted).toBe(false);
@@ -271,7 +271,7 @@ describe('a tab that is hidden for long', () => {
     expect(tide.store('w').resources).toBe(resources);
   });
 
-  test('gets everything after a snapshot of the hub', async () => {
+  test('receives everything after a snapshot of the hub', async () => {
     open();
     const { tab, tide } = await hidden();
     const changes = told(tide);
@@ -283,7 +283,7 @@ describe('a tab that is hidden for long', () => {
     expect(shown(tide)).toBe('in_sync z=1');
   });
 
-  test('gets everything after too many changes', async () => {
+  test('receives everything after too many changes', async () => {
     open();
     const { tab, tide } = await hidden();
     server.last.send(Array.from({ length: 10_001 }, (_, i) => upsert('w', `k${i}`, 6 + i, 1, `w@e-${6 + i}`)).join(''));
@@ -295,7 +295,7 @@ describe('a tab that is hidden for long', () => {
     expect(tide.store('w').resources.size).toBe(10_002);
   });
 
-  test('ends the connection, if it is the last; which goes on by its position', async () => {
+  test('closes the connection if it is the last; which resumes from its position', async () => {
     const { tab, tide } = await hidden();
     expect(server.last.signal.aborted).toBe(true);
     await pass(600_000);
@@ -310,7 +310,7 @@ describe('a tab that is hidden for long', () => {
     expect(changes.join()).not.toContain('replaced');
   });
 
-  test('has slow timers, and is not given up before', async () => {
+  test('has late timers, and is not given up before', async () => {
     const { tab, tide } = await primed({ hiddenMs: Infinity });
     tab.hide();
     const changes = told(tide);
@@ -321,7 +321,7 @@ describe('a tab that is hidden for long', () => {
 });
 
 describe('a tab that is gone', () => {
-  test('leaves the others what they want', async () => {
+  test('does not end the streams of others', async () => {
     const { tide } = await primed();
     open();
     await pass();
@@ -333,7 +333,7 @@ describe('a tab that is gone', () => {
     expect(server.last.signal.aborted).toBe(true);
   });
 
-  test('is missed, even if it did not say so', async () => {
+  test('is noticed, even if it did not say so', async () => {
     const { tab } = await primed();
     tab.kill();
     for (let s = 0; s < 200; s += 10) {
@@ -344,7 +344,7 @@ describe('a tab that is gone', () => {
     expect(server.exchanges).toHaveLength(1);
   });
 
-  test('and was only frozen, comes back', async () => {
+  test('but was only frozen, comes back', async () => {
     const { tab, tide } = await primed();
     open();
     await pass();
@@ -363,7 +363,7 @@ describe('a tab that is gone', () => {
   });
 });
 
-test('what no tab wants is not kept, as long as they want something else', async () => {
+test('a watch without subscriptions is freed while others go on', async () => {
   const stores: Array<WeakRef<Store>> = [];
   const { add } = Stores.prototype;
   vi.spyOn(Stores.prototype, 'add').mockImplementation(function (this: Stores, ...args) {
@@ -389,7 +389,7 @@ test('what no tab wants is not kept, as long as they want something else', async
   expect(shown(tide)).toBe('in_sync ');
 });
 
-test('a tab asks when a hub is there, and once', async () => {
+test('a tab requests its stream once there is a hub, and only once', async () => {
   const asked: string[] = [];
   const port = Object.assign(new EventTarget(), { postMessage: ({ query, say }: { query?: string; say?: string }) => asked.push(query ?? say!) });
   const tide = watch(url, { watches: ['w'], transport: sharedTransport(port as unknown as Port) });
@@ -404,7 +404,7 @@ test('a tab asks when a hub is there, and once', async () => {
   expect(asked).toEqual(['watch=w', 'alive', 'end']);
 });
 
-test('a slow tab gets the newest values, and costs only their keys', async () => {
+test('a slow tab receives the newest values, and costs only their keys', async () => {
   const posted: string[] = [];
   const port = Object.assign(new EventTarget(), { postMessage: ({ events = [] }: { events?: string[] }) => posted.push(...events) });
   const ask = (data: object) => port.dispatchEvent(new MessageEvent('message', { data: { stream: 1, ...data } }));
@@ -418,7 +418,7 @@ test('a slow tab gets the newest values, and costs only their keys', async () =>
     await pass();
   }
   posted.length = 0;
-  ask({ say: 'more' }); // it has read hello, and what was there then
+  ask({ say: 'more' }); // it has read hello and the snapshot
   ask({ say: 'more' });
   await pass();
   expect(posted.filter((line) => line.includes('"upsert"'))).toEqual(['{"type":"upsert","watch":"w","key":"a","revision":"999","value":999}']);

@@ -32,12 +32,12 @@ const line = fc.oneof(
   fc.string(),
 );
 
-// Where an event has no data, the usual package forgets its id, and the standard
-// does not: each block of ours has some.
+// The usual package drops the id of an event without data, which the standard does
+// not: so each block has some.
 const block = fc.tuple(fc.array(line, { maxLength: 5 }), fc.constantFrom('\n', '\r\n', '\r')).map(([lines, end]) =>
   ['data: d', ...lines.map((one) => one.replace(/[\r\n]/g, '')).filter(Boolean), '', ''].join(end));
 
-test('finds what the usual package finds, wherever the text is cut', () => {
+test('parses like the usual package, wherever the text is cut', () => {
   fc.assert(fc.property(fc.array(block), fc.array(fc.nat(400)), (blocks, cuts) => {
     const text = `${blocks.join('')}:\n`;
     const at = [0, ...cuts.map((cut) => cut % (text.length + 1)).sort((a, b) => a - b), text.length];
@@ -46,7 +46,7 @@ test('finds what the usual package finds, wherever the text is cut', () => {
   }), { numRuns: 2_000 });
 });
 
-test('an event that is not complete is none', () => {
+test('an incomplete event is ignored', () => {
   expect(ours(['data: a\n\ndata: b\nid: 1\n'])).toEqual(['event a']);
 });
 

@@ -28,12 +28,12 @@ const bookmark = (revision: number): Event => ({ type: 'bookmark', watch: 'w', r
 const status = (state: string, since = '1970-01-01T00:10:00Z'): Event => ({ type: 'status', watch: 'w', state, since } as Event);
 
 function open(renewing = false) {
-  if (!renewing) stores.link = { state: 'offline', since: Date.now(), reason: '' };
+  if (!renewing) stores.connection = { state: 'offline', since: Date.now(), reason: '' };
   stores.open({ type: 'hello', heartbeat_ms: 1, watches: [{ watch: 'w', mode: 'snapshot' }] });
   stores.publish();
 }
 
-/** Takes events that arrive together; a string is an id. */
+/** Feeds events that arrive together; a string is an id. */
 function feed(...events: Array<Event | string>) {
   for (const event of events) typeof event === 'string' ? stores.commit(event) : stores.take(event);
   stores.publish();
@@ -58,7 +58,7 @@ test('nothing is shown before the end of the first snapshot', () => {
   expect(store.position).toBe('w@e-5');
 });
 
-test('what arrives together is one call, and transactions are whole', () => {
+test('what arrives together is one call, of whole transactions', () => {
   primed();
   feed(up('a', 6, 2), up('c', 6, 2), 'w@e-6', del('b', 7), 'w@e-7', up('a', 8, 3));
   expect(calls).toEqual([{ state: 'in_sync', keys: 'a=2,c=2', changed: 'a,c,b' }]);
@@ -66,7 +66,7 @@ test('what arrives together is one call, and transactions are whole', () => {
   expect(calls.slice(1)).toEqual([{ state: 'in_sync', keys: 'a=3,c=3', changed: 'a,c' }]);
 });
 
-test('half a transaction is no call', () => {
+test('half a transaction causes no call', () => {
   primed();
   feed(up('a', 6, 2));
   expect(calls).toEqual([]);
@@ -97,7 +97,7 @@ test('a catch-up that becomes a reset ends with the snapshot', () => {
   expect(calls).toEqual([{ state: 'in_sync', keys: 'q=1', changed: 'all' }]);
 });
 
-test('a snapshot that goes on with a newer state is shown at its end', () => {
+test('a snapshot that continues with a newer state is shown at its end', () => {
   open();
   feed(reset(), 'w@e-0/5', up('a', 3, 1), up('b', 4, 1), 'w@e-4/5');
   feed(status('catching_up'), del('a', 6), up('b', 7, 2), 'w@e-7/8');
@@ -106,7 +106,7 @@ test('a snapshot that goes on with a newer state is shown at its end', () => {
   expect(text(store.resources)).toBe('b=2,c=1');
 });
 
-test('what no id vouched for is forgotten with the connection', () => {
+test('what no id completed is dropped with the connection', () => {
   primed();
   feed(up('a', 6, 'half'));
   lose();
@@ -116,7 +116,7 @@ test('what no id vouched for is forgotten with the connection', () => {
   expect(store.resources.get('c')?.value).toBe(2);
 });
 
-test('a snapshot goes on where it was cut off', () => {
+test('a snapshot resumes where it was cut off', () => {
   open();
   feed(reset(), 'w@e-0/5', up('a', 3, 1), 'w@e-3/5', up('b', 4, 1));
   lose();
@@ -125,7 +125,7 @@ test('a snapshot goes on where it was cut off', () => {
   expect(text(store.resources)).toBe('a=1,c=1');
 });
 
-test('a snapshot that replaces another goes on where it was cut off', () => {
+test('a snapshot that replaces another resumes where it was cut off', () => {
   primed();
   feed(reset(), 'w@f-0/9', up('y', 8, 8), 'w@f-8/9');
   lose();
@@ -160,7 +160,7 @@ test('the server says that it is stale, and since when', () => {
   expect(store.view).toMatchObject({ state: 'in_sync', since: 960_000 });
 });
 
-test('a stream in place of one that was well is no trouble', () => {
+test('a stream that replaces a healthy one is not reported', () => {
   primed();
   open(true);
   feed(end(5), 'w@e-5');
@@ -170,7 +170,7 @@ test('a stream in place of one that was well is no trouble', () => {
   expect(calls).toEqual([{ state: 'stale', keys: 'a=1,b=1', changed: '' }]);
 });
 
-test('a view is the same object until something is different', () => {
+test('a view is the same object until something changes', () => {
   primed();
   const { view } = store;
   stores.publish();
@@ -180,7 +180,7 @@ test('a view is the same object until something is different', () => {
   expect(store.view).toMatchObject({ revision: '9', resources: view.resources });
 });
 
-test('keys that are not UTF-8 are others than their base64', () => {
+test('keys that are not UTF-8 differ from their base64', () => {
   open();
   feed(reset(), up('//4=', 1, 'text'), { ...up('//4=', 2, 'bytes'), key_encoding: 'base64' } as Event, end(2), 'w@e-2');
   expect([...store.resources.values()]).toEqual([
@@ -189,7 +189,7 @@ test('keys that are not UTF-8 are others than their base64', () => {
   ]);
 });
 
-test('a listener that fails disturbs no other', () => {
+test('a listener that throws does not affect others', () => {
   primed();
   const microtasks: Array<() => void> = [];
   vi.stubGlobal('queueMicrotask', (task: () => void) => microtasks.push(task));
@@ -203,7 +203,7 @@ test('a listener that fails disturbs no other', () => {
   expect(microtasks[0]).toThrow('bad');
 });
 
-test('who left is not called', () => {
+test('a listener that unsubscribed is not called', () => {
   primed();
   const run = vi.fn();
   store.subscribe(run)();
@@ -211,7 +211,7 @@ test('who left is not called', () => {
   expect(run).toHaveBeenCalledTimes(1);
 });
 
-test('a watch that is added again goes on, as long as the id names it', () => {
+test('a watch that is added again resumes as long as the id names it', () => {
   primed();
   stores.remove('w');
   expect(store.state).toBe('closed');
@@ -220,7 +220,7 @@ test('a watch that is added again goes on, as long as the id names it', () => {
   expect(text(store.resources)).toBe('a=2,b=1');
 });
 
-test('a watch that the newest id does not name begins from nothing', () => {
+test('a watch that the newest id does not name starts empty', () => {
   primed();
   stores.add('v');
   stores.remove('w');

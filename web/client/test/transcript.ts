@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 
-/** What a watch holds: key in a map → value. */
+/** The resources of a watch: key in a map → value. */
 export type State = Map<string, unknown>;
 
-/** One of the gateway's golden transcripts: what the upstreams did, and what each client read meanwhile. */
+/** One of the gateway's golden transcripts: the actions of the upstreams, and what each client read meanwhile. */
 export interface Transcript {
   clients: Client[];
-  /** Every state that a watch was ever in, by its position (`services@e1-10`). */
+  /** Every state of a watch, by its position (`services@e1-10`). */
   states: Map<string, State>;
 }
 
@@ -27,7 +27,7 @@ export interface Block {
 
 const folder = new URL('../../../gateway/testdata/', import.meta.url);
 
-// Where several clients could have read a block, this one did.
+// Where several clients could have read a block: the one that did.
 const readers: Record<string, string> = { 'reset_ahead.txt pass 1ms': 'b' };
 
 export function read(file: string): Transcript {

@@ -42,13 +42,13 @@ describe.each(files)('%s', (file) => {
       await pass();
       for (const name of names) compared += check(tide.store(name), now.get(name), prefixOf(client, name));
     }
-    // Who was turned away holds nothing; a watch that is not there never does.
+    // A client that was refused has nothing; nor has a watch that does not exist.
     const welcome = client.blocks.some(({ text }) => text.includes('event: hello'));
     expect(compared > 0).toBe(welcome);
   });
 });
 
-/** The client comes with the position that the transcript has, and with what belongs to it. */
+/** Gives the client the position of the transcript, and the state that belongs to it. */
 async function prepare({ states }: Transcript, { lastEventId }: Client, names: string[]) {
   const positions = lastEventId.split(',').filter((one) => names.includes(one.split('@')[0]!));
   if (positions.length === 0) return;
@@ -63,13 +63,13 @@ function history(position: string, states: Map<string, State>): string {
   const [, name = '', epoch = '', upTo = '', asOf] = position.match(/^(.*)@(.*)-(\d+)(?:\/(\d+))?$/)!;
   const whole = states.get(`${name}@${epoch}-${asOf ?? upTo}`) ?? new Map([['ghost', 1]]);
   let text = reset(name, `${name}@${epoch}-0/${upTo}`);
-  // In a snapshot that was cut off, the first few have arrived.
+  // Of a snapshot that was cut off, the first few resources have arrived.
   const some = asOf === undefined ? [...whole] : [...whole].slice(0, Number(upTo));
   for (const [key, value] of some) text += upsert(name, key, 1, value);
   return asOf === undefined ? text + endOfSnapshot(name, Number(upTo), some.length) : text;
 }
 
-/** Compares what is shown with the upstream, unless the store itself says that they differ. */
+/** Compares what is shown with the upstream, unless the store reports that they differ. */
 function check({ view: { state, resources } }: Store, upstream: State | undefined, prefix: string): number {
   if (!upstream) expect(state).not.toBe('in_sync');
   if (!upstream || state === 'connecting' || state === 'priming' || state === 'stale') return 0;

@@ -7,7 +7,7 @@ import { goodbye, hello, pass, reset, upsert } from './server.js';
 const f = following();
 
 describe('a request', () => {
-  test('asks for all watches at once, and says what it takes', async () => {
+  test('is one for all watches, and says what it accepts', async () => {
     f.tide = watch(url, { watches: ['a', { watch: 'b', prefix: 'x/' }], headers: { 'X-Team': 'tide' } });
     f.tide.add('c');
     await pass();
@@ -16,7 +16,7 @@ describe('a request', () => {
     expect(Object.fromEntries(f.server.last.headers)).toEqual({ accept: 'text/event-stream', 'x-team': 'tide' });
   });
 
-  test('carries the newest id, of a quiet bookmark too', async () => {
+  test('carries the newest id, even of a bookmark without changes', async () => {
     const store = await f.follow();
     f.server.last.send('event: bookmark\ndata: {"type":"bookmark","watch":"w","revision":"9"}\nid: w@e-9\n\n');
     await pass();
@@ -59,7 +59,7 @@ describe('a request', () => {
 });
 
 describe('an answer', () => {
-  test('a page in place of a stream is said to be one', async () => {
+  test('that is a page instead of a stream is reported as such', async () => {
     await f.start();
     f.server.last.answer(new Response('<!doctype html>', { headers: { 'Content-Type': 'text/html' } }));
     await pass();
@@ -67,7 +67,7 @@ describe('an answer', () => {
     expect(f.tide.store('w').view.reason).toContain('text/html');
   });
 
-  test('an event that is no JSON is a lost connection', async () => {
+  test('with an event that is not JSON is a lost connection', async () => {
     const store = await f.follow();
     f.server.last.send('data: {"type":\n\n');
     await pass();

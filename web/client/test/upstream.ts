@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { bookmark, endOfSnapshot, hello, remove, reset, status, upsert } from './server.js';
 
-/** One transaction: what it puts, and what it deletes (undefined). Or everything anew, in another epoch. */
+/** One transaction: the keys that it sets, or deletes (undefined). restored: it replaces everything, in a new epoch. */
 export interface Commit {
   restored: boolean;
   changes: Array<[key: string, value: unknown]>;
@@ -25,12 +25,12 @@ interface Version {
   deleted: Map<string, number>;
 }
 
-/** A piece of a stream that goes out together, and the position behind it if there is one. */
+/** A piece of a stream that is sent together, and the position after it if there is one. */
 export type Piece = { text: string; position: string | undefined };
 
 /**
- * A watch as the protocol's document describes it, with everything that happens to
- * it known in advance: the plain model to which the client is compared.
+ * A watch as the protocol's document describes it, whose whole history is known in
+ * advance: the plain model with which the client is compared.
  */
 export class Upstream {
   readonly versions: Version[] = [];
@@ -42,18 +42,18 @@ export class Upstream {
     for (const commit of commits) this.versions.push(version = next(version, commit));
   }
 
-  /** What the watch holds after so many commits. */
+  /** The values of the watch in a version. */
   values(index: number): Map<string, unknown> {
     return new Map([...this.versions[index]!.state].map(([key, [, value]]) => [key, value]));
   }
 
-  /** The version that an id names, of a stream with any prefix, or -1. */
+  /** Returns the version that an id names, of a stream with any prefix, or -1. */
   find(id: string): number {
     const position = parse(id.split(',').find((one) => one.startsWith(`${this.watch}@`)));
     return this.versions.findIndex(({ epoch, revision }) => epoch === position?.epoch && revision === position.asOf);
   }
 
-  /** A stream for who comes with this position when the watch is at head, up to its last version. */
+  /** A stream for a client with this position when the watch is at head, up to its last version. */
   *serve(position: string | undefined, head: number): Generator<Piece> {
     yield* this.#greet(position, this.versions[head]!);
     for (let at = head; at < this.versions.length - 1;) {
@@ -79,7 +79,7 @@ export class Upstream {
     yield this.#piece(endOfSnapshot(this.watch, version.revision, version.state.size), version);
   }
 
-  // Deletes first, then upserts by rising revision; now and then a position.
+  // Deletes first, then upserts by rising revision; sometimes a position.
   *#catchUp(upTo: number, asOf: number, version: Version): Generator<Piece> {
     for (const [key, revision] of version.deleted) {
       if (revision > asOf) yield { text: remove(this.watch, key, revision), position: undefined };
@@ -139,7 +139,7 @@ function parse(position: string | undefined) {
   return epoch === undefined ? undefined : { epoch: Number(epoch), prefix, upTo: Number(upTo), asOf: Number(asOf) };
 }
 
-/** One response for all watches: pieces in any order, and ids that hold every position. */
+/** One response for all watches: pieces in any order, and ids that contain every position. */
 export function response(upstreams: Upstream[], id: string, heads: number[], choose: (n: number) => number): Uint8Array {
   const known = new Map(id.split(',').filter(Boolean).map((position) => [position.split('@')[0]!, position]));
   const open = upstreams.map((upstream, i) => upstream.serve(known.get(upstream.watch), heads[i]!));
