@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/memory"
 )
 
 // slowReaders is a watch of n resources under a ceiling, which are rewritten in turn,
@@ -25,7 +26,7 @@ type slowReaders struct {
 
 func newSlowReaders(t *testing.T, ceiling int64, n, size int, c Config) *slowReaders {
 	r := &slowReaders{rig: newRig(t, c), n: n, value: `"` + strings.Repeat("x", size) + `"`, revision: uint64(n)}
-	r.add(stream.WatchConfig{Name: "a", Memory: stream.NewMemory(ceiling)})
+	r.add(stream.WatchConfig{Name: "a", Memory: memory.NewCeiling(ceiling)})
 	var all []stream.Resource
 	for i := range n {
 		all = append(all, r.resource(i, uint64(i+1)))

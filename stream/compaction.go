@@ -24,7 +24,7 @@ func (l *Log) keepCompact(added int64) {
 // older version keep the old segments; the garbage collector does the rest.
 func (l *Log) compact() {
 	live := l.used - l.dead
-	if l.dead <= live*2/5+l.account.tailBytes(replayBytes) {
+	if l.dead <= live*2/5+l.account.TailBytes(replayBytes) {
 		return
 	}
 	v := &l.next
@@ -64,7 +64,7 @@ const inList = 16
 
 // sealed is how many segments precede the tail that is left alone.
 func (l *Log) sealed() int {
-	tail := l.account.tailBytes(replayBytes)
+	tail := l.account.TailBytes(replayBytes)
 	i, kept := len(l.next.segments)-1, int64(0)
 	for i > 0 && kept < tail {
 		kept += int64(l.next.segments[i].used)

@@ -5,94 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/watchtide/watchtide/stream/memory"
 )
-
-// sharing returns accounts that share a ceiling of which logs may have 1,000 bytes;
-// the slack is 50.
-func sharing(n int) (*Memory, []*account) {
-	shared := NewMemory(2500)
-	var all []*account
-	for range n {
-		a := newAccount(0, shared)
-		a.join(newPins(a))
-		all = append(all, a)
-	}
-	return shared, all
-}
-
-// TestFairShare: when something does not fit, the account that holds the most is
-// refused, and none within its equal share.
-func TestFairShare(t *testing.T) {
-	type step struct {
-		who      int
-		bytes    int64
-		refused  bool
-		squeezed int // account that is told to give up memory; 0: none
-	}
-	for name, steps := range map[string][]step{
-		"the largest asks":        {{1, 600, false, 0}, {2, 400, false, 0}, {1, 1, true, 0}},
-		"the only one asks":       {{1, 1000, false, 0}, {1, 1, true, 0}},
-		"a small one asks":        {{1, 990, false, 0}, {2, 10, false, 0}, {2, 1, false, 0}, {2, 49, false, 0}, {2, 1, false, 1}},
-		"within its share":        {{1, 1000, false, 0}, {2, 333, false, 1}, {3, 333, false, 1}},
-		"neither small nor large": {{1, 500, false, 0}, {2, 450, false, 0}, {3, 50, false, 0}, {2, 40, false, 0}, {2, 5, false, 0}, {2, 6, true, 0}},
-		"it would be the largest": {{1, 600, false, 0}, {2, 300, false, 0}, {2, 301, true, 0}},
-		"both have the same":      {{1, 500, false, 0}, {2, 400, false, 0}, {2, 100, false, 0}, {2, 1, true, 0}, {1, 1, true, 0}},
-		"what is given is given":  {{1, 1000, false, 0}, {1, -500, false, 0}, {2, 500, false, 0}, {2, 1, true, 0}},
-		"it can always have less": {{1, 990, false, 0}, {2, 50, false, 0}, {1, -100, false, 0}, {2, 60, false, 0}},
-		"beyond its share":        {{1, 900, false, 0}, {2, 500, true, 0}},
-	} {
-		shared, all := sharing(3)
-		for i, s := range steps {
-			err := all[s.who-1].grow(s.bytes)
-			if refused := err != nil; refused != s.refused {
-				t.Errorf("%s: step %d: error %v", name, i, err)
-			}
-			for j, a := range all {
-				if told := len(a.squeezed) > 0; told != (s.squeezed == j+1) {
-					t.Errorf("%s: step %d: watch %d is told: %t", name, i, j+1, told)
-				} else if told {
-					<-a.squeezed
-				}
-			}
-		}
-		total := int64(0)
-		for _, a := range all {
-			total += a.log
-			if a.log != a.own.Logs() {
-				t.Errorf("%s: %d and %d bytes are counted", name, a.log, a.own.Logs())
-			}
-		}
-		if shared.Logs() != total {
-			t.Errorf("%s: %d bytes are counted, and %d held", name, shared.Logs(), total)
-		}
-	}
-}
-
-// TestReservationsAtTheSameTime: of two reservations that do not fit together, one
-// is granted.
-func TestReservationsAtTheSameTime(t *testing.T) {
-	for range 2000 {
-		shared, all := sharing(2)
-		var granted atomic.Int64
-		var both sync.WaitGroup
-		for _, a := range all {
-			both.Go(func() {
-				if a.stage(600) == nil {
-					granted.Add(1)
-				}
-			})
-		}
-		both.Wait()
-		if granted.Load() != 1 || shared.Staged() != 600 {
-			t.Fatalf("%d were granted, %d bytes are counted", granted.Load(), shared.Staged())
-		}
-	}
-}
 
 // growing is a source whose collection grows when a test says so.
 func growing(count int, size int, grow <-chan int) SourceFunc {
@@ -128,7 +46,7 @@ func growing(count int, size int, grow <-chan int) SourceFunc {
 // need it. It comes back when there is room.
 func TestSmallBesideALargeWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := NewMemory(20 * mega) // 8 MiB for logs
+		shared := memory.NewCeiling(20 * mega) // 8 MiB for logs
 		r := NewRegistry()
 		defer r.Close()
 		growLarge, growSmall := make(chan int), make(chan int)
@@ -174,7 +92,7 @@ func TestSmallBesideALargeWatch(t *testing.T) {
 // loaded, and the larger one is given up.
 func TestLoadingBesideALargeSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := NewMemory(20 * mega) // 8 MiB for what is staged
+		shared := memory.NewCeiling(20 * mega) // 8 MiB for what is staged
 		r := NewRegistry()
 		defer r.Close()
 		more := make(chan int)

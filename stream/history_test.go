@@ -6,13 +6,15 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/watchtide/watchtide/stream/memory"
 )
 
 // TestTombstonesAreBounded: a key that is deleted and created again and again costs
 // nothing, whatever else is remembered.
 func TestTombstonesAreBounded(t *testing.T) {
 	for _, others := range []int{0, 1, 1000} {
-		l := NewLog(LogConfig{Watch: "w", History: History{MaxDeletes: 2000, MaxAge: time.Hour}, Account: newAccount(16<<20, nil)})
+		l := NewLog(LogConfig{Watch: "w", History: History{MaxDeletes: 2000, MaxAge: time.Hour}, Account: memory.NewAccount(16<<20, nil)})
 		mustReplace(t, l, "e", 1)
 		revision := uint64(1)
 		for i := range others {

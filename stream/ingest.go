@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
+
+	"github.com/watchtide/watchtide/stream/memory"
 )
 
 // ingest keeps one log in step with one upstream. It is a small state machine,
@@ -23,16 +25,16 @@ type ingest struct {
 	config  WatchConfig
 	source  Source
 	log     *Log
-	account *account // of the log
+	account *memory.Account // of the log
 	count   watchCounters
 	wanted  func() bool     // somebody wants the watch to run
 	demand  <-chan struct{} // wanted may have changed
 	logger  *slog.Logger
 
 	// Atomic: written by run, read by all.
-	shown     atomic.Pointer[Upstream]    // nil before the first attempt
-	tooLarge  atomic.Pointer[MemoryError] // nil: the watch fits into its memory
-	incidents atomic.Pointer[[]Incident]  // never modified, only replaced; newest first
+	shown     atomic.Pointer[Upstream]     // nil before the first attempt
+	tooLarge  atomic.Pointer[memory.Error] // nil: the watch fits into its memory
+	incidents atomic.Pointer[[]Incident]   // never modified, only replaced; newest first
 
 	// Owned by run.
 	health    Upstream
@@ -61,7 +63,7 @@ type reader struct {
 	cancel context.CancelCauseFunc
 	ended  chan error
 
-	evicted *MemoryError // why ingest has ended it; nil: it has not
+	evicted *memory.Error // why ingest has ended it; nil: it has not
 }
 
 // healthyAfter is how long a connection must have been caught up for the back-off
@@ -86,7 +88,7 @@ func (in *ingest) run(ctx context.Context) {
 		in.step(ctx)
 	}
 	in.disconnect()
-	in.account.leave()
+	in.account.Leave()
 	for _, a := range []*alarm{&in.retry, &in.stale, &in.progress, &in.linger, &in.pace} {
 		a.stop()
 	}
@@ -107,7 +109,7 @@ func (in *ingest) step(ctx context.Context) {
 		in.onEnded(err)
 	case <-in.demand:
 		in.wake(ctx)
-	case <-in.account.squeezing():
+	case <-in.account.Squeezing():
 		in.onSqueezed()
 	case <-in.log.slowReaders():
 		in.pace.start(paceEvery)
@@ -407,7 +409,7 @@ func reconnectReason(err error) string {
 	switch {
 	case err == nil:
 		return "ended"
-	case errors.Is(err, ErrMemory):
+	case errors.Is(err, memory.ErrExceeded):
 		return "memory"
 	case errors.Is(err, ErrStalled):
 		return "stalled"

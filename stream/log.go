@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/watchtide/watchtide/stream/memory"
 )
 
 // History bounds how far back a log can resume readers. Upserts need no history:
@@ -35,7 +37,7 @@ type LogConfig struct {
 	History History
 
 	// Account counts what the log holds; nil: nothing limits it.
-	Account *account
+	Account *memory.Account
 	// Counted, if not nil, is called when subscriptions are opened or closed, and
 	// when the number of readers that they stand for changes, with both differences.
 	// Any goroutine may call it.
@@ -66,7 +68,7 @@ type Log struct {
 	watch   string
 	history History
 	framing framing
-	account *account
+	account *memory.Account
 	counted func(subscriptions, readers int)
 
 	// Published by the writer, read by all.
@@ -104,7 +106,7 @@ func NewLog(c LogConfig) *Log {
 	if l.counted == nil {
 		l.counted = func(int, int) {}
 	}
-	c.Account.join(l.pins)
+	c.Account.Join(l.pins)
 	l.next.number = 1
 	l.index = newIndex(0)
 	l.next.status = Status{State: Priming, Since: time.Now(), Reason: "no snapshot yet"}
@@ -118,7 +120,7 @@ func NewLog(c LogConfig) *Log {
 // Changes that the log already has are dropped. A new upsert that is not newer than
 // the last commit, or a revision below it, is ErrOrder: the source has broken its
 // promise. A change that is newer than revision is ErrInvalid. A transaction that
-// does not fit into the memory of the watch is ErrMemory; deletes alone always fit.
+// does not fit into the memory of the watch is memory.ErrExceeded; deletes alone always fit.
 // Nothing is changed then.
 func (l *Log) Commit(changes []Change, revision uint64) (CommitResult, error) {
 	return l.commit(changes, revision, allSwept)
@@ -142,7 +144,7 @@ func (l *Log) commit(changes []Change, revision, swept uint64) (CommitResult, er
 	}
 	result.Duplicates = duplicates
 	changes = l.place().inOrder(changes)
-	if err := l.account.grow(l.cost(changes)); err != nil {
+	if err := l.account.Grow(l.cost(changes)); err != nil {
 		return result, err
 	}
 	before := l.next.revision
@@ -223,19 +225,19 @@ func (l *Log) publish() {
 		// nobody can yet pin the new one.
 		l.pins.TakeAll()
 	}
-	l.account.setLog(holds-l.dead, l.dead) // without sorted: a listing must not make a watch stale
+	l.account.SetLog(holds-l.dead, l.dead) // without sorted: a listing must not make a watch stale
 	l.head.Store(&v)
 	if old != nil {
 		close(old.changed)
 	}
-	l.account.relieve(l.pins, v.bytes)
+	l.account.Relieve(l.pins, v.bytes)
 	l.pages.expire(l.pins)
 	l.forgetSorted()
 }
 
 // passOn counts what the version that is about to be published adds and retires.
 func (l *Log) passOn(v *version) {
-	most := l.account.eraBytes(v.bytes)
+	most := l.account.EraBytes(v.bytes)
 	if len(l.retired) > 0 || l.added >= most {
 		l.pins.pass(v.number, l.retired, l.added, most)
 		l.retired, l.added = l.retired[:0], 0

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/stream/memory"
 	"pgregory.net/rapid"
 )
 
@@ -55,7 +56,7 @@ func wantFull(t *testing.T, w *Watch, state State, text string) {
 	if s.State != state || !strings.Contains(s.Full(), text) {
 		t.Errorf("status %v %q, want %v with %q", s.State, s.Full(), state, text)
 	}
-	if err := w.Full(); !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), text) {
+	if err := w.Full(); !errors.Is(err, memory.ErrExceeded) || !strings.Contains(err.Error(), text) {
 		t.Errorf("full: %v", err)
 	}
 }
@@ -167,7 +168,7 @@ func TestChangeOfEverything(t *testing.T) {
 			if !strings.Contains(strings.Join(got, ","), "reset ") {
 				t.Errorf("epoch %s: got %.200q, want a reset", epoch, got)
 			}
-			if m := w.Memory(); m.together() > m.Ceiling() || m.Staged() > 2*mega {
+			if m := w.Memory(); m.Logs()*7/5+m.Staged() > m.Bytes() || m.Staged() > 2*mega {
 				t.Errorf("%d bytes in logs, %d staged", m.Logs(), m.Staged())
 			}
 			r.s.Close()
@@ -179,7 +180,7 @@ func TestChangeOfEverything(t *testing.T) {
 // other one continues.
 func TestSharedMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := NewMemory(10 * mega)
+		shared := memory.NewCeiling(10 * mega)
 		r := NewRegistry()
 		defer r.Close()
 		add := func(name string, n int) *Watch {
@@ -210,7 +211,7 @@ func TestSharedMemory(t *testing.T) {
 // connected.
 func TestStagedIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := NewMemory(20 * mega)
+		shared := memory.NewCeiling(20 * mega)
 		r := NewRegistry()
 		defer r.Close()
 		for i := range 20 {
@@ -282,7 +283,7 @@ func (h *holds) Hold(n int64)                { h.bytes += n }
 // takes, and not much more.
 func TestCostIsEnough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := NewLog(LogConfig{Watch: "w", Account: newAccount(0, nil)})
+		l := NewLog(LogConfig{Watch: "w", Account: memory.NewAccount(0, nil)})
 		top := rapid.SampledFrom([]int{50, 500, 10_000, 100_000}).Draw(t, "size")
 		bytes := rapid.IntRange(top/2, top).Draw(t, "bytes")
 		snapshot := larges(rapid.IntRange(1, 400).Draw(t, "n"), bytes)
@@ -298,7 +299,7 @@ func TestCostIsEnough(t *testing.T) {
 		if took > cost+2*segmentSize || cost > took*3/2+segmentSize {
 			t.Errorf("%d bytes reserved, %d taken", cost, took)
 		}
-		if n := l.account.own.Logs(); n != took {
+		if n := l.account.Own().Logs(); n != took {
 			t.Errorf("%d bytes counted, %d taken", n, took)
 		}
 	})
@@ -309,7 +310,7 @@ func TestCostIsEnough(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const ceiling = 8 * mega
-		l := NewLog(LogConfig{Watch: "w", Account: newAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
+		l := NewLog(LogConfig{Watch: "w", Account: memory.NewAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
 		revision := uint64(0)
 		draw := func(t *rapid.T) []Change {
 			var all []Change
@@ -327,11 +328,11 @@ func TestMemoryIsBounded(t *testing.T) {
 			return all
 		}
 		check := func(t *rapid.T, before View, err error) {
-			if err != nil && (!errors.Is(err, ErrMemory) || l.View().Revision() != before.Revision() || l.View().Count() != before.Count()) {
+			if err != nil && (!errors.Is(err, memory.ErrExceeded) || l.View().Revision() != before.Revision() || l.View().Count() != before.Count()) {
 				t.Fatalf("%v; %d resources up to %d before, %d up to %d now", err,
 					before.Count(), before.Revision(), l.View().Count(), l.View().Revision())
 			}
-			if n := l.account.own.Logs(); n > ceiling*3/5 {
+			if n := l.account.Own().Logs(); n > ceiling*3/5 {
 				t.Fatalf("%d bytes are counted", n)
 			}
 			if n := l.View().Bytes(); n > ceiling*3/4 {
@@ -367,7 +368,7 @@ func TestMemoryIsBounded(t *testing.T) {
 // not stay beside the current state.
 func TestLittleIsLeftUncompacted(t *testing.T) {
 	const ceiling = 8 * mega
-	l := NewLog(LogConfig{Watch: "w", Account: newAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
+	l := NewLog(LogConfig{Watch: "w", Account: memory.NewAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
 	revision := uint64(0)
 	replace := func(name string, count int, sizes ...int) {
 		t.Helper()
@@ -388,19 +389,9 @@ func TestLittleIsLeftUncompacted(t *testing.T) {
 	}
 }
 
-func TestSizeText(t *testing.T) {
-	for n, want := range map[int64]string{
-		0: "0 bytes", 1023: "1023 bytes", 1024: "1.0 KiB", 1536: "1.5 KiB", 5 << 30: "5.0 GiB", 3 << 50: "3072.0 TiB",
-	} {
-		if got := sizeText(n); got != want {
-			t.Errorf("%d: %s, want %s", n, got, want)
-		}
-	}
-}
-
 // TestCeilingThatAllowsNothing: the error still names what would be enough.
 func TestCeilingThatAllowsNothing(t *testing.T) {
-	err := newAccount(1, nil).stage(stagingStep)
+	err := memory.NewAccount(1, nil).Stage(stagingStep)
 	if err == nil || !strings.Contains(err.Error(), "raise it to more than 160.0 KiB") {
 		t.Errorf("error %v", err)
 	}

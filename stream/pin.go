@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/watchtide/watchtide/stream/memory"
 )
 
 // pin keeps one version of a log, and with it memory that newer versions do not
@@ -32,7 +34,7 @@ func (p *pin) version() *version {
 // writer when it retires memory. No reader waits for another reader's walk.
 type pins struct {
 	// Static after construction.
-	account *account
+	account *memory.Account
 	began   time.Time
 	paced   chan struct{} // a reader has a minimum rate, which must be checked
 
@@ -62,7 +64,7 @@ type retired struct {
 	bytes int64
 }
 
-func newPins(a *account) *pins {
+func newPins(a *memory.Account) *pins {
 	return &pins{account: a, began: time.Now(), paced: make(chan struct{}, 1), eras: []*era{newEra(0)}, spans: map[span]int64{}}
 }
 
@@ -208,7 +210,7 @@ func (p *pins) forget(e *era) {
 
 func (p *pins) count(bytes int64) {
 	p.held.Add(bytes)
-	p.account.supersede(bytes)
+	p.account.Supersede(bytes)
 }
 
 // Held implements memory.Pins.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/watchtide/watchtide/stream/memory"
 	"pgregory.net/rapid"
 )
 
@@ -41,7 +42,7 @@ func TestPinsAreCounted(t *testing.T) {
 	most := int64(0)
 	rapid.Check(t, func(t *rapid.T) {
 		const ceiling = 16 * mega
-		account := newAccount(ceiling, nil)
+		account := memory.NewAccount(ceiling, nil)
 		l := NewLog(LogConfig{Watch: "w", Account: account})
 		revision := uint64(1)
 		var readers []*Subscription
@@ -101,8 +102,8 @@ func TestPinsAreCounted(t *testing.T) {
 			s.Close()
 		}
 		l.pins.TakeAll()
-		if n := l.pins.held.Load(); n != 0 || len(l.pins.eras) != 1 || len(l.pins.spans) != 0 || account.own.Superseded() != l.dead {
-			t.Fatalf("without a pin %d bytes are held, in %d eras; %d are superseded, and %d dead", n, len(l.pins.eras), account.own.Superseded(), l.dead)
+		if n := l.pins.held.Load(); n != 0 || len(l.pins.eras) != 1 || len(l.pins.spans) != 0 || account.Own().Superseded() != l.dead {
+			t.Fatalf("without a pin %d bytes are held, in %d eras; %d are superseded, and %d dead", n, len(l.pins.eras), account.Own().Superseded(), l.dead)
 		}
 	})
 	if most < mega {
@@ -124,12 +125,12 @@ func checkPins(t *rapid.T, l *Log, readers []*Subscription) int64 {
 	}
 	real, counted := heldByPins(l, pinned), l.pins.held.Load()
 	lists := inList * int64(len(pinned)) * 1000
-	slack := lists + int64(len(l.pins.eras))*2*l.account.eraBytes(l.View().Bytes())
+	slack := lists + int64(len(l.pins.eras))*2*l.account.EraBytes(l.View().Bytes())
 	if counted < real || counted > real+slack {
 		t.Fatalf("%d bytes are counted, %d held by %d pins in %d eras", counted, real, len(pinned), len(l.pins.eras))
 	}
-	if l.account.own.swollen() && counted > 0 {
-		t.Fatalf("%d bytes in the log, %d superseded, and %d are pinned still", l.account.own.Logs(), l.account.own.Superseded(), counted)
+	if l.account.Own().Swollen() && counted > 0 {
+		t.Fatalf("%d bytes in the log, %d superseded, and %d are pinned still", l.account.Own().Logs(), l.account.Own().Superseded(), counted)
 	}
 	return counted
 }
@@ -150,11 +151,11 @@ func rewrite(t *testing.T, l *Log, n, size int, revision *uint64) {
 func TestSlowReadersStayWithinTheCeiling(t *testing.T) {
 	const n, size, ceiling = 2500, 4000, 40 * mega
 	for _, shared := range []bool{false, true} {
-		memory := NewMemory(ceiling)
-		account := newAccount(0, memory)
+		total := memory.NewCeiling(ceiling)
+		account := memory.NewAccount(0, total)
 		if !shared {
-			account = newAccount(ceiling, nil)
-			memory = account.own
+			account = memory.NewAccount(ceiling, nil)
+			total = account.Own()
 		}
 		l := NewLog(LogConfig{Watch: "w", Account: account})
 		var readers []*follower
@@ -171,7 +172,7 @@ func TestSlowReadersStayWithinTheCeiling(t *testing.T) {
 			}
 			readers = append(readers, r)
 			rewrite(t, l, n, size, &revision)
-			if held := memory.Logs() + memory.Superseded(); held > ceiling/5*3 {
+			if held := total.Logs() + total.Superseded(); held > ceiling/5*3 {
 				t.Errorf("%d bytes are counted", held)
 			}
 		}
@@ -191,7 +192,7 @@ func TestSlowReadersStayWithinTheCeiling(t *testing.T) {
 		if renewed < 5 {
 			t.Errorf("%d readers went on with a newer version", renewed)
 		}
-		if n := memory.Superseded(); n != l.dead {
+		if n := total.Superseded(); n != l.dead {
 			t.Errorf("%d bytes are superseded, and nobody reads; %d are in the log", n, l.dead)
 		}
 	}
@@ -419,7 +420,7 @@ func TestReleasedBatch(t *testing.T) {
 // log.
 func TestListingsStayWithinTheCeiling(t *testing.T) {
 	const n, size, ceiling = 2500, 4000, 40 * mega
-	account := newAccount(ceiling, nil)
+	account := memory.NewAccount(ceiling, nil)
 	l := NewLog(LogConfig{Watch: "w", Account: account})
 	revision := uint64(n)
 	before := heapInUse()
@@ -432,7 +433,7 @@ func TestListingsStayWithinTheCeiling(t *testing.T) {
 		}
 		tokens = append(tokens, p.Next)
 		rewrite(t, l, n, size, &revision)
-		if held := account.own.Logs() + account.own.Superseded(); held > ceiling/5*3 {
+		if held := account.Own().Logs() + account.Own().Superseded(); held > ceiling/5*3 {
 			t.Errorf("%d bytes are counted", held)
 		}
 	}
@@ -455,14 +456,14 @@ func TestListingsStayWithinTheCeiling(t *testing.T) {
 // TestListingsOfAStoppedWatch are released: no version would be published by which
 // they expire.
 func TestListingsOfAStoppedWatch(t *testing.T) {
-	account := newAccount(0, nil)
+	account := memory.NewAccount(0, nil)
 	l := NewLog(LogConfig{Watch: "w", Account: account})
 	mustReplace(t, l, "e", 100, larges(100, 4000)...)
 	if _, err := l.Page("", "", 10); err != nil {
 		t.Fatal(err)
 	}
 	l.Discard(Status{State: Priming})
-	if n := account.own.Superseded(); n != 0 {
+	if n := account.Own().Superseded(); n != 0 {
 		t.Errorf("%d bytes are held of a log that was discarded", n)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // A snapshot that is older than what the log has, as a whole or in a single key,
 // is refused with ErrBehind: taking it would go back in time. One that holds a
 // resource newer than revision is ErrInvalid, and one that does not fit into the
-// memory of the watch is ErrMemory. Nothing is changed then.
+// memory of the watch is memory.ErrExceeded. Nothing is changed then.
 func (l *Log) Replace(epoch string, snapshot []Resource, revision uint64) (CommitResult, error) {
 	return l.replace(epoch, snapshot, revision, allSwept)
 }
@@ -44,8 +44,8 @@ func (l *Log) replace(epoch string, snapshot []Resource, revision, swept uint64)
 // begin builds a log from nothing but a snapshot.
 func (l *Log) begin(epoch string, snapshot []Change, revision, swept uint64, result CommitResult) (CommitResult, error) {
 	needs := l.snapshotCost(snapshot)
-	crowded := l.account.crowded(needs)
-	if err := l.account.replace(needs); err != nil {
+	crowded := l.account.Crowded(needs)
+	if err := l.account.Replace(needs); err != nil {
 		return result, err
 	}
 	result.Reset = true
@@ -88,12 +88,12 @@ func (l *Log) resync(snapshot []Change, revision, swept uint64, result CommitRes
 		}
 		changes = append(changes, *c)
 	}
-	if l.account.crowded(l.cost(changes)) {
+	if l.account.Crowded(l.cost(changes)) {
 		// The difference does not fit beside what is served. Subscribers then begin
 		// again with the whole snapshot.
 		return l.begin(l.next.epoch, snapshot, revision, swept, result)
 	}
-	if err := l.account.replace(l.snapshotCost(snapshot)); err != nil {
+	if err := l.account.Replace(l.snapshotCost(snapshot)); err != nil {
 		return result, err
 	}
 	changes = append(changes, l.missing(present, revision)...)

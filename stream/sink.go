@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
+
+	"github.com/watchtide/watchtide/stream/memory"
 )
 
 // message is what a source's reader hands to ingest.
@@ -39,7 +41,7 @@ type stagingSink struct {
 	messages chan message // to ingest
 	replies  chan error   // from ingest, one for each message
 
-	account *account
+	account *memory.Account
 	cancel  context.CancelCauseFunc // ends the connection
 
 	// Owned by the source's reader, and by ingest once the reader has ended.
@@ -53,7 +55,7 @@ type stagingSink struct {
 	received atomic.Int64
 }
 
-func newStagingSink(ctx context.Context, cancel context.CancelCauseFunc, a *account) *stagingSink {
+func newStagingSink(ctx context.Context, cancel context.CancelCauseFunc, a *memory.Account) *stagingSink {
 	return &stagingSink{
 		ctx: ctx, messages: make(chan message), replies: make(chan error, 1), account: a, cancel: cancel,
 		swept: allSwept,
@@ -157,7 +159,7 @@ func (s *stagingSink) send(m message) error {
 		return context.Cause(s.ctx)
 	}
 	err := <-s.replies
-	if errors.Is(err, ErrMemory) {
+	if errors.Is(err, memory.ErrExceeded) {
 		s.staging.failed = err
 	}
 	return err

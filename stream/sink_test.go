@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+
+	"github.com/watchtide/watchtide/stream/memory"
 )
 
 // TestCommitWaitsForItsReply: the connection ends while ingest applies a
@@ -15,7 +17,7 @@ func TestCommitWaitsForItsReply(t *testing.T) {
 	for _, reply := range []error{nil, ErrOrder} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
-			sink := newStagingSink(ctx, cancel, newAccount(0, nil))
+			sink := newStagingSink(ctx, cancel, memory.NewAccount(0, nil))
 			result := make(chan error, 1)
 			go func() {
 				_ = sink.Upsert(Resource{Key: "a", Revision: 2, Value: []byte(`1`)})
@@ -45,7 +47,7 @@ func TestCommitWaitsForItsReply(t *testing.T) {
 func TestCommitEndsWithItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		sink := newStagingSink(ctx, cancel, newAccount(0, nil))
+		sink := newStagingSink(ctx, cancel, memory.NewAccount(0, nil))
 		result := make(chan error, 1)
 		go func() { result <- sink.Commit(2) }()
 		synctest.Wait()
@@ -73,7 +75,7 @@ func ingestTakes(sink *stagingSink) message {
 func TestRewind(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	memory := newAccount(0, nil)
+	memory := memory.NewAccount(0, nil)
 	sink := newStagingSink(ctx, cancel, memory)
 	go func() {
 		large := make([]byte, 10*stagingStep)
@@ -83,7 +85,7 @@ func TestRewind(t *testing.T) {
 		_ = sink.Upsert(Resource{Key: "dropped", Revision: 2, Value: large})
 		sink.Rewind()
 		sink.Rewind()
-		if n := memory.own.Staged(); n > 3*stagingStep {
+		if n := memory.Own().Staged(); n > 3*stagingStep {
 			t.Errorf("%d bytes are counted as staged, want about one step of %d", n, stagingStep)
 		}
 		if n := sink.received.Load(); n != 1 {

@@ -107,9 +107,6 @@ var (
 	ErrOrder = errors.New("upstream went back in revision")
 	// ErrBehind: the upstream's snapshot is older than what was already served.
 	ErrBehind = errors.New("upstream is behind")
-	// ErrMemory: the watch does not fit into its memory ceiling, or into that of all
-	// watches.
-	ErrMemory = errors.New("the watch does not fit into its memory")
 	// ErrUnresumable: the upstream cannot resume; the next Watch call begins
 	// from nothing.
 	ErrUnresumable = errors.New("upstream cannot resume")

@@ -42,7 +42,7 @@ func (s *stagingSink) count() error {
 		return nil // a step is kept: most connections need it again, but no more
 	}
 	wants := (holds + stagingStep - 1) / stagingStep * stagingStep
-	if err := s.account.stage(wants - h.counted); err != nil {
+	if err := s.account.Stage(wants - h.counted); err != nil {
 		h.failed = err
 		s.pending = message{}
 		s.cancel(err)
@@ -54,7 +54,7 @@ func (s *stagingSink) count() error {
 
 // release returns what was counted, after the source has ended.
 func (s *stagingSink) release() {
-	_ = s.account.stage(-s.staging.counted)
+	_ = s.account.Stage(-s.staging.counted)
 	s.staging.counted = 0
 }
 

@@ -3,6 +3,8 @@ package stream
 import (
 	"errors"
 	"time"
+
+	"github.com/watchtide/watchtide/stream/memory"
 )
 
 // memoryPatience is how many times longer than after another failure a watch waits
@@ -37,10 +39,10 @@ func (in *ingest) full() error {
 // together hold more of it than they may, and no other holds more. The log would
 // take its room again as long as the upstream is this large.
 func (in *ingest) onSqueezed() {
-	if why := in.account.stagedExceeds(); why != nil {
+	if why := in.account.StagedExceeds(); why != nil {
 		in.evict(why)
 	}
-	why := in.account.logExceeds()
+	why := in.account.LogExceeds()
 	if why == nil {
 		return
 	}
@@ -50,7 +52,7 @@ func (in *ingest) onSqueezed() {
 }
 
 // evict ends the connection under way for want of memory.
-func (in *ingest) evict(why *MemoryError) {
+func (in *ingest) evict(why *memory.Error) {
 	if in.reader != nil {
 		in.reader.evicted = why
 		in.reader.cancel(why)

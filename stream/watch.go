@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"github.com/watchtide/watchtide/stream/memory"
 )
 
 // WatchConfig declares a watch. Name and Source are required; the zero value of
@@ -43,11 +45,11 @@ type WatchConfig struct {
 	BehindTimeout time.Duration
 	// Backoff is the wait between attempts to reach the upstream.
 	Backoff Backoff
-	// MaxBytes is the memory ceiling of the watch; 0: none. See Memory for what
-	// is counted, and ErrMemory for what happens at it.
+	// MaxBytes is the memory ceiling of the watch; 0: none. See memory.Ceiling for what
+	// is counted, and memory.ErrExceeded for what happens at it.
 	MaxBytes int64
 	// Memory is a ceiling that the watch shares with others; nil: none.
-	Memory *Memory
+	Memory *memory.Ceiling
 	// Logger logs what happens to the upstream; nil: nothing is logged.
 	Logger *slog.Logger
 }
@@ -70,7 +72,7 @@ type Watch struct {
 	// Static after construction.
 	config  WatchConfig
 	log     *Log
-	account *account
+	account *memory.Account
 	ingest  *ingest // only its atomic fields
 	count   watchCounters
 	demand  chan struct{} // signals ingest: holders may have changed
@@ -93,7 +95,7 @@ func newWatch(ctx context.Context, c WatchConfig) (*Watch, error) {
 	c = c.withDefaults()
 	w := &Watch{
 		config:  c,
-		account: newAccount(c.MaxBytes, c.Memory),
+		account: memory.NewAccount(c.MaxBytes, c.Memory),
 		count:   newWatchCounters(),
 		demand:  make(chan struct{}, 1),
 	}
@@ -152,7 +154,7 @@ func (w *Watch) Upstream() Upstream {
 func (w *Watch) Full() error { return w.ingest.full() }
 
 // Memory is what the watch holds, against its own ceiling.
-func (w *Watch) Memory() *Memory { return w.account.own }
+func (w *Watch) Memory() *memory.Ceiling { return w.account.Own() }
 
 // Page returns a part of the state at one revision; see Log.Page.
 func (w *Watch) Page(prefix, token string, size int) (Page, error) {

@@ -8,10 +8,10 @@ import (
 	"log/slog"
 
 	"github.com/spf13/cobra"
-
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/memory"
 )
 
 type serveOptions struct {
@@ -67,7 +67,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 		a.limitMemory(logger)
 	}
 	up := newUpstreams(logger)
-	up.memory = stream.NewMemory(cmp.Or(c.Stream.Memory.Total, defaultMemory()))
+	up.memory = memory.NewCeiling(cmp.Or(c.Stream.Memory.Total, defaultMemory()))
 	defer up.close()
 	registry := stream.NewRegistry()
 	defer registry.Close() // before the upstreams, which it reads

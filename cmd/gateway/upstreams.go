@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/memory"
 	"github.com/watchtide/watchtide/stream/source/consul"
 	"github.com/watchtide/watchtide/stream/source/etcd"
 	"github.com/watchtide/watchtide/stream/source/files"
@@ -24,7 +25,7 @@ import (
 // Owned by serve.
 type upstreams struct {
 	logger   *slog.Logger
-	memory   *stream.Memory          // shared by all watches; nil: there is no ceiling
+	memory   *memory.Ceiling         // shared by all watches; nil: there is no ceiling
 	stores   map[string]*store.Store // by name of the source
 	open     []*grpcsource.Source
 	gateways map[string]*gatewaysource.Upstream // by name of the source

@@ -1,7 +1,7 @@
-package stream
+package memory
 
-// supersede counts n more bytes that only readers of older versions hold.
-func (a *account) supersede(n int64) {
+// Supersede counts n more bytes that only readers of older versions hold.
+func (a *Account) Supersede(n int64) {
 	if a != nil {
 		a.give(supersededPool, -n)
 	}
@@ -11,29 +11,29 @@ func (a *account) supersede(n int64) {
 // without a ceiling.
 const leastPinned = 64 << 20
 
-// relieve takes pins away, oldest first, until what the logs hold fits, older
+// Relieve takes pins away, oldest first, until what the logs hold fits, older
 // versions included. Under the shared ceiling it takes them where the most is held.
 // Without any ceiling, older versions may hold as much as the log itself.
-func (a *account) relieve(p Pins, log int64) {
+func (a *Account) Relieve(p Pins, log int64) {
 	if !a.limited() {
 		for p.Held() > max(leastPinned, log) && p.TakeOldest() {
 		}
 		return
 	}
-	for a.own.swollen() && p.TakeOldest() {
+	for a.own.Swollen() && p.TakeOldest() {
 	}
-	for a.shared.swollen() {
+	for a.shared.Swollen() {
 		if most := a.shared.mostPinned(); most == nil || !most.TakeOldest() {
 			return
 		}
 	}
 }
 
-func (a *account) limited() bool { return a != nil && a.own.ceiling+a.shared.ceiling > 0 }
+func (a *Account) limited() bool { return a != nil && a.own.ceiling+a.shared.ceiling > 0 }
 
-// eraBytes is how many bytes are added to and dropped from a log of size log in one
+// EraBytes is how many bytes are added to and dropped from a log of size log in one
 // era: few compared to what older versions may hold.
-func (a *account) eraBytes(log int64) int64 {
+func (a *Account) EraBytes(log int64) int64 {
 	const share = 64
 	most := max(leastPinned, log)
 	if a != nil && a.own.ceiling > 0 {
@@ -45,10 +45,10 @@ func (a *account) eraBytes(log int64) int64 {
 	return most / share
 }
 
-// tailBytes is how much of a log's tail compaction leaves alone: at most most, less
+// TailBytes is how much of a log's tail compaction leaves alone: at most most, less
 // under a small ceiling. Superseded frames, each of which may waste half a slab, would
 // use up all that the ceiling allows for superseded data.
-func (a *account) tailBytes(most int64) int64 {
+func (a *Account) TailBytes(most int64) int64 {
 	if a == nil || a.own.ceiling == 0 {
 		return most
 	}

@@ -1,13 +1,13 @@
-package stream
+package memory
 
-// account is what one watch holds, counted against its own ceiling and the ceiling
+// Account is what one watch holds, counted against its own ceiling and the ceiling
 // it shares. A nil account counts nothing and allows everything.
 //
 // Its methods for logs belong to the log's writer. Those for staged data belong to
 // the source's reader, and to ingest once the reader has ended.
-type account struct {
+type Account struct {
 	// Static after construction.
-	own, shared *Memory
+	own, shared *Ceiling
 
 	pins     Pins          // of the log; static once the log exists
 	squeezed chan struct{} // tells the watch to give up memory: others have no room
@@ -29,33 +29,36 @@ type Pins interface {
 	TakeAll()
 }
 
-func newAccount(ceiling int64, shared *Memory) *account {
+func NewAccount(ceiling int64, shared *Ceiling) *Account {
 	if shared == nil {
-		shared = NewMemory(0)
+		shared = NewCeiling(0)
 	}
-	return &account{own: NewMemory(ceiling), shared: shared, squeezed: make(chan struct{}, 1)}
+	return &Account{own: NewCeiling(ceiling), shared: shared, squeezed: make(chan struct{}, 1)}
 }
 
-// join makes the pins of a log known to the shared ceiling.
-func (a *account) join(p Pins) {
+// Own returns the ceiling of the watch alone.
+func (a *Account) Own() *Ceiling { return a.own }
+
+// Join makes the pins of a log known to the shared ceiling.
+func (a *Account) Join(p Pins) {
 	if a != nil {
 		a.pins = p
 		a.shared.join(a)
 	}
 }
 
-// leave is called at the end of a watch, which then holds nothing.
-func (a *account) leave() {
+// Leave is called at the end of a watch, which then holds nothing.
+func (a *Account) Leave() {
 	if a == nil {
 		return
 	}
 	a.pins.TakeAll()
-	a.setLog(0, 0)
+	a.SetLog(0, 0)
 	a.shared.leave(a)
 }
 
 // reserve takes n more bytes of a pool, against both ceilings.
-func (a *account) reserve(p *pool, n int64, what string) error {
+func (a *Account) reserve(p *pool, n int64, what string) error {
 	if !p.take(a.own, n) {
 		return a.refusal(p, a.own, n, what)
 	}
@@ -71,7 +74,7 @@ func (a *account) reserve(p *pool, n int64, what string) error {
 // them from its own. The watch that holds the most is refused. Any other may exceed
 // the limit a little, and if need be up to its equal share. Past that little, the
 // watch that holds the most gives up memory.
-func (a *account) borrow(p *pool, n int64) bool {
+func (a *Account) borrow(p *pool, n int64) bool {
 	most := a.shared.most(p)
 	if most == nil || p.of(most.own).Load() <= p.of(a.own).Load() {
 		return false
@@ -91,32 +94,32 @@ func (a *account) borrow(p *pool, n int64) bool {
 // slack is how far the shared ceiling may be exceeded.
 func slack(allowed int64) int64 { return allowed / 20 }
 
-func (a *account) refusal(p *pool, m *Memory, n int64, what string) *MemoryError {
-	return &MemoryError{What: what, Needs: p.of(m).Load() + n, Allowed: p.allowed(m), Ceiling: m.ceiling, Shared: m == a.shared}
+func (a *Account) refusal(p *pool, m *Ceiling, n int64, what string) *Error {
+	return &Error{What: what, Needs: p.of(m).Load() + n, Allowed: p.allowed(m), Ceiling: m.ceiling, Shared: m == a.shared}
 }
 
 // squeeze tells the watch to check whether it must give up memory.
-func (a *account) squeeze() {
+func (a *Account) squeeze() {
 	select {
 	case a.squeezed <- struct{}{}:
 	default:
 	}
 }
 
-// squeezing is signalled when the watch should check logExceeds and stagedExceeds.
-func (a *account) squeezing() <-chan struct{} { return a.squeezed }
+// Squeezing is signalled when the watch should check logExceeds and stagedExceeds.
+func (a *Account) Squeezing() <-chan struct{} { return a.squeezed }
 
-// stagedExceeds returns why the watch must give up what it is loading; nil: it need
+// StagedExceeds returns why the watch must give up what it is loading; nil: it need
 // not.
-func (a *account) stagedExceeds() *MemoryError { return a.exceeds(stagedPool, "what is being loaded") }
+func (a *Account) StagedExceeds() *Error { return a.exceeds(stagedPool, "what is being loaded") }
 
-// logExceeds returns why the watch must give up its log; nil: it need not.
-func (a *account) logExceeds() *MemoryError { return a.exceeds(logsPool, "what is served") }
+// LogExceeds returns why the watch must give up its log; nil: it need not.
+func (a *Account) LogExceeds() *Error { return a.exceeds(logsPool, "what is served") }
 
 // exceeds returns why the watch must give up what it holds of a pool: the shared
 // ceiling is exceeded, and it holds the most. If another watch holds more by now,
 // exceeds squeezes that one.
-func (a *account) exceeds(p *pool, what string) *MemoryError {
+func (a *Account) exceeds(p *pool, what string) *Error {
 	allowed := p.allowed(a.shared)
 	if p.of(a.shared).Load() <= allowed+slack(allowed) || a.shared.ceiling == 0 {
 		return nil
@@ -131,13 +134,13 @@ func (a *account) exceeds(p *pool, what string) *MemoryError {
 }
 
 // give returns n bytes to a pool.
-func (a *account) give(p *pool, n int64) {
+func (a *Account) give(p *pool, n int64) {
 	p.of(a.own).Add(-n)
 	p.of(a.shared).Add(-n)
 }
 
-// stage counts n more bytes as staged, fewer if negative.
-func (a *account) stage(n int64) error {
+// Stage counts n more bytes as staged, fewer if negative.
+func (a *Account) Stage(n int64) error {
 	switch {
 	case a == nil:
 		return nil
@@ -148,19 +151,19 @@ func (a *account) stage(n int64) error {
 	return a.reserve(stagedPool, n, "what is being loaded")
 }
 
-// grow reserves n more bytes for the log.
-func (a *account) grow(n int64) error { return a.reserveLog(n, "what is served") }
+// Grow reserves n more bytes for the log.
+func (a *Account) Grow(n int64) error { return a.reserveLog(n, "what is served") }
 
-// replace reserves the bytes of a log built from a snapshot, in place of those of
+// Replace reserves the bytes of a log built from a snapshot, in place of those of
 // the current log.
-func (a *account) replace(n int64) error {
+func (a *Account) Replace(n int64) error {
 	if a == nil {
 		return nil
 	}
 	return a.reserveLog(n-a.log, "a complete snapshot")
 }
 
-func (a *account) reserveLog(n int64, what string) error {
+func (a *Account) reserveLog(n int64, what string) error {
 	switch {
 	case a == nil:
 		return nil
@@ -175,8 +178,8 @@ func (a *account) reserveLog(n int64, what string) error {
 	return nil
 }
 
-// crowded reports whether n bytes do not fit beside everything that is held.
-func (a *account) crowded(n int64) bool {
+// Crowded reports whether n bytes do not fit beside everything that is held.
+func (a *Account) Crowded(n int64) bool {
 	if a == nil {
 		return false
 	}
@@ -188,9 +191,9 @@ func (a *account) crowded(n int64) bool {
 		a.own.together()+n > a.shared.ceiling/int64(max(1, len(a.shared.all())))
 }
 
-// setLog counts what the log holds, regardless of what was reserved for it: what is
+// SetLog counts what the log holds, regardless of what was reserved for it: what is
 // served, and what is superseded but not yet compacted.
-func (a *account) setLog(n, dead int64) {
+func (a *Account) SetLog(n, dead int64) {
 	if a == nil {
 		return
 	}

@@ -1,12 +1,19 @@
-package stream
+// Package memory counts what watches hold against ceilings: one of each watch, and one
+// that they share.
+package memory
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
 )
 
-// Memory is a ceiling for what watches hold: their logs, and what is staged on its
+// ErrExceeded means that a watch does not fit into its memory ceiling, or into that of
+// all watches. See Error.
+var ErrExceeded = errors.New("the watch does not fit into its memory")
+
+// Ceiling is a ceiling for what watches hold: their logs, and what is staged on its
 // way into them. Two fifths are for what the logs serve, and two for what is staged,
 // so that there is always room to load the upstream's current state beside what is
 // served. The last fifth, and what the logs leave of theirs, is for what was
@@ -22,53 +29,53 @@ import (
 // see debug.SetMemoryLimit.
 //
 // All methods may be called from any goroutine.
-type Memory struct {
+type Ceiling struct {
 	ceiling int64 // static after construction; 0: none
 
 	// Atomic.
 	logs, staged, superseded atomic.Int64
 
 	// Never modified, only replaced.
-	accounts atomic.Pointer[[]*account]
+	accounts atomic.Pointer[[]*Account]
 }
 
-// NewMemory returns a ceiling of so many bytes, which several watches may share.
+// NewCeiling returns a ceiling of so many bytes, which several watches may share.
 // With 0 there is no ceiling, and it only counts.
-func NewMemory(ceiling int64) *Memory { return &Memory{ceiling: ceiling} }
+func NewCeiling(ceiling int64) *Ceiling { return &Ceiling{ceiling: ceiling} }
 
-// Ceiling is the most bytes that may be held; 0: any number.
-func (m *Memory) Ceiling() int64 { return m.ceiling }
+// Bytes is the most bytes that may be held; 0: any number.
+func (m *Ceiling) Bytes() int64 { return m.ceiling }
 
 // Logs is how many bytes the logs hold of what is not superseded.
-func (m *Memory) Logs() int64 { return m.logs.Load() }
+func (m *Ceiling) Logs() int64 { return m.logs.Load() }
 
 // Staged is how many bytes are held of transactions and snapshots that are not
 // complete yet.
-func (m *Memory) Staged() int64 { return m.staged.Load() }
+func (m *Ceiling) Staged() int64 { return m.staged.Load() }
 
 // Superseded is how many bytes of superseded data are held, in the logs and by
 // readers of older versions.
-func (m *Memory) Superseded() int64 { return m.superseded.Load() }
+func (m *Ceiling) Superseded() int64 { return m.superseded.Load() }
 
-// swollen reports whether older versions must be taken away from their readers.
-func (m *Memory) swollen() bool {
+// Swollen reports whether older versions must be taken away from their readers.
+func (m *Ceiling) Swollen() bool {
 	return m.ceiling > 0 && m.logs.Load()+m.superseded.Load() > m.ceiling/5*3
 }
 
-func (m *Memory) join(a *account) {
-	m.replace(func(all []*account) []*account { return append(all, a) })
+func (m *Ceiling) join(a *Account) {
+	m.replace(func(all []*Account) []*Account { return append(all, a) })
 }
 
-func (m *Memory) leave(a *account) {
-	m.replace(func(all []*account) []*account {
-		return slices.DeleteFunc(all, func(one *account) bool { return one == a })
+func (m *Ceiling) leave(a *Account) {
+	m.replace(func(all []*Account) []*Account {
+		return slices.DeleteFunc(all, func(one *Account) bool { return one == a })
 	})
 }
 
-func (m *Memory) replace(change func([]*account) []*account) {
+func (m *Ceiling) replace(change func([]*Account) []*Account) {
 	for {
 		old := m.accounts.Load()
-		var all []*account
+		var all []*Account
 		if old != nil {
 			all = slices.Clone(*old)
 		}
@@ -80,7 +87,7 @@ func (m *Memory) replace(change func([]*account) []*account) {
 }
 
 // all returns the accounts that share the ceiling.
-func (m *Memory) all() []*account {
+func (m *Ceiling) all() []*Account {
 	if all := m.accounts.Load(); all != nil {
 		return *all
 	}
@@ -88,7 +95,7 @@ func (m *Memory) all() []*account {
 }
 
 // mostPinned returns the pins that hold the most; nil if none holds anything.
-func (m *Memory) mostPinned() (most Pins) {
+func (m *Ceiling) mostPinned() (most Pins) {
 	held := int64(0)
 	for _, a := range m.all() {
 		if n := a.pins.Held(); n > held {
@@ -98,24 +105,24 @@ func (m *Memory) mostPinned() (most Pins) {
 	return most
 }
 
-// pool is one of the counters of a Memory.
+// pool is one of the counters of a Ceiling.
 type pool struct {
-	of     func(*Memory) *atomic.Int64
+	of     func(*Ceiling) *atomic.Int64
 	fifths int64 // of the ceiling that are allowed
 }
 
 var (
-	logsPool       = &pool{func(m *Memory) *atomic.Int64 { return &m.logs }, 2}
-	stagedPool     = &pool{func(m *Memory) *atomic.Int64 { return &m.staged }, 2}
-	supersededPool = &pool{of: func(m *Memory) *atomic.Int64 { return &m.superseded }} // see swollen
+	logsPool       = &pool{func(m *Ceiling) *atomic.Int64 { return &m.logs }, 2}
+	stagedPool     = &pool{func(m *Ceiling) *atomic.Int64 { return &m.staged }, 2}
+	supersededPool = &pool{of: func(m *Ceiling) *atomic.Int64 { return &m.superseded }} // see swollen
 )
 
 // allowed is how many bytes of a ceiling the pool may have.
-func (p *pool) allowed(m *Memory) int64 { return m.ceiling / 5 * p.fifths }
+func (p *pool) allowed(m *Ceiling) int64 { return m.ceiling / 5 * p.fifths }
 
 // take counts n more bytes, if they are allowed. Of several concurrent calls, none
 // is refused because of another that is refused.
-func (p *pool) take(m *Memory, n int64) bool {
+func (p *pool) take(m *Ceiling, n int64) bool {
 	counter := p.of(m)
 	for {
 		now := counter.Load()
@@ -129,7 +136,7 @@ func (p *pool) take(m *Memory, n int64) bool {
 }
 
 // most returns the account that holds the most of a pool; nil if there is none.
-func (m *Memory) most(p *pool) (most *account) {
+func (m *Ceiling) most(p *pool) (most *Account) {
 	for _, a := range m.all() {
 		if most == nil || p.of(a.own).Load() > p.of(most.own).Load() {
 			most = a
@@ -139,10 +146,10 @@ func (m *Memory) most(p *pool) (most *account) {
 }
 
 // together is how much is held, with as much superseded data as compaction leaves.
-func (m *Memory) together() int64 { return m.logs.Load()*7/5 + m.staged.Load() }
+func (m *Ceiling) together() int64 { return m.logs.Load()*7/5 + m.staged.Load() }
 
-// MemoryError says why a watch does not fit. It is an ErrMemory.
-type MemoryError struct {
+// Error says why a watch does not fit. It is an ErrExceeded.
+type Error struct {
 	What    string // what there is too much of
 	Needs   int64  // bytes, at least
 	Allowed int64  // bytes
@@ -151,7 +158,7 @@ type MemoryError struct {
 }
 
 // Error says what is too much, and what would be enough.
-func (e *MemoryError) Error() string {
+func (e *Error) Error() string {
 	whose, remedy := "its memory ceiling", "narrow the watch"
 	if e.Shared {
 		whose, remedy = "the memory ceiling of all watches together", "narrow or remove watches"
@@ -161,8 +168,8 @@ func (e *MemoryError) Error() string {
 		e.What, sizeText(e.Needs), sizeText(e.Allowed), whose, sizeText(e.Ceiling), remedy, sizeText(int64(would)))
 }
 
-// Is makes it an ErrMemory.
-func (e *MemoryError) Is(target error) bool { return target == ErrMemory }
+// Is makes it an ErrExceeded.
+func (e *Error) Is(target error) bool { return target == ErrExceeded }
 
 // sizeText formats n bytes, for instance as 1.5 GiB.
 func sizeText(n int64) string {

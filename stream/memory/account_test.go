@@ -1,0 +1,106 @@
+package memory
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// sharing returns accounts that share a ceiling of which logs may have 1,000 bytes;
+// the slack is 50.
+func sharing(n int) (*Ceiling, []*Account) {
+	shared := NewCeiling(2500)
+	var all []*Account
+	for range n {
+		a := NewAccount(0, shared)
+		a.Join(noPins{})
+		all = append(all, a)
+	}
+	return shared, all
+}
+
+// TestFairShare: when something does not fit, the account that holds the most is
+// refused, and none within its equal share.
+func TestFairShare(t *testing.T) {
+	type step struct {
+		who      int
+		bytes    int64
+		refused  bool
+		squeezed int // account that is told to give up memory; 0: none
+	}
+	for name, steps := range map[string][]step{
+		"the largest asks":        {{1, 600, false, 0}, {2, 400, false, 0}, {1, 1, true, 0}},
+		"the only one asks":       {{1, 1000, false, 0}, {1, 1, true, 0}},
+		"a small one asks":        {{1, 990, false, 0}, {2, 10, false, 0}, {2, 1, false, 0}, {2, 49, false, 0}, {2, 1, false, 1}},
+		"within its share":        {{1, 1000, false, 0}, {2, 333, false, 1}, {3, 333, false, 1}},
+		"neither small nor large": {{1, 500, false, 0}, {2, 450, false, 0}, {3, 50, false, 0}, {2, 40, false, 0}, {2, 5, false, 0}, {2, 6, true, 0}},
+		"it would be the largest": {{1, 600, false, 0}, {2, 300, false, 0}, {2, 301, true, 0}},
+		"both have the same":      {{1, 500, false, 0}, {2, 400, false, 0}, {2, 100, false, 0}, {2, 1, true, 0}, {1, 1, true, 0}},
+		"what is given is given":  {{1, 1000, false, 0}, {1, -500, false, 0}, {2, 500, false, 0}, {2, 1, true, 0}},
+		"it can always have less": {{1, 990, false, 0}, {2, 50, false, 0}, {1, -100, false, 0}, {2, 60, false, 0}},
+		"beyond its share":        {{1, 900, false, 0}, {2, 500, true, 0}},
+	} {
+		shared, all := sharing(3)
+		for i, s := range steps {
+			err := all[s.who-1].Grow(s.bytes)
+			if refused := err != nil; refused != s.refused {
+				t.Errorf("%s: step %d: error %v", name, i, err)
+			}
+			for j, a := range all {
+				if told := len(a.squeezed) > 0; told != (s.squeezed == j+1) {
+					t.Errorf("%s: step %d: watch %d is told: %t", name, i, j+1, told)
+				} else if told {
+					<-a.squeezed
+				}
+			}
+		}
+		total := int64(0)
+		for _, a := range all {
+			total += a.log
+			if a.log != a.own.Logs() {
+				t.Errorf("%s: %d and %d bytes are counted", name, a.log, a.own.Logs())
+			}
+		}
+		if shared.Logs() != total {
+			t.Errorf("%s: %d bytes are counted, and %d held", name, shared.Logs(), total)
+		}
+	}
+}
+
+// TestReservationsAtTheSameTime: of two reservations that do not fit together, one
+// is granted.
+func TestReservationsAtTheSameTime(t *testing.T) {
+	for range 2000 {
+		shared, all := sharing(2)
+		var granted atomic.Int64
+		var both sync.WaitGroup
+		for _, a := range all {
+			both.Go(func() {
+				if a.Stage(600) == nil {
+					granted.Add(1)
+				}
+			})
+		}
+		both.Wait()
+		if granted.Load() != 1 || shared.Staged() != 600 {
+			t.Fatalf("%d were granted, %d bytes are counted", granted.Load(), shared.Staged())
+		}
+	}
+}
+
+func TestSizeText(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 bytes", 1023: "1023 bytes", 1024: "1.0 KiB", 1536: "1.5 KiB", 5 << 30: "5.0 GiB", 3 << 50: "3072.0 TiB",
+	} {
+		if got := sizeText(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// noPins is a log without readers of older versions.
+type noPins struct{}
+
+func (noPins) Held() int64      { return 0 }
+func (noPins) TakeOldest() bool { return false }
+func (noPins) TakeAll()         {}
