@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -92,23 +93,30 @@ func TestConfigurationsLoad(t *testing.T) {
 	}
 }
 
-// knownKeys reads the keys that the loader knows from its own tables: maps from a
-// key to its reader.
+// knownKeys reads the keys that the loader knows: in the tags of its structs, and in
+// maps from a key to its reader.
 func knownKeys(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("../internal/config/decode*.go")
+	files, err := filepath.Glob("../internal/config/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no loader: %v", err)
 	}
 	keys := []string{"type"} // read before anything else
 	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
+		inTables := strings.HasPrefix(filepath.Base(name), "decode_")
 		ast.Inspect(file, func(n ast.Node) bool {
-			if pair, ok := n.(*ast.KeyValueExpr); ok {
-				if key, ok := pair.Key.(*ast.BasicLit); ok && key.Kind == token.STRING {
+			switch n := n.(type) {
+			case *ast.Field:
+				keys = append(keys, keysInTag(n.Tag)...)
+			case *ast.KeyValueExpr:
+				if key, ok := n.Key.(*ast.BasicLit); ok && inTables && key.Kind == token.STRING {
 					text, _ := strconv.Unquote(key.Value)
 					keys = append(keys, text)
 				}
@@ -118,6 +126,25 @@ func knownKeys(t *testing.T) []string {
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
+}
+
+// keysInTag returns the keys that a struct tag declares: the first word, and
+// another one as an option for files.
+func keysInTag(tag *ast.BasicLit) (keys []string) {
+	if tag == nil {
+		return nil
+	}
+	text, _ := strconv.Unquote(tag.Value)
+	key, options, _ := strings.Cut(reflect.StructTag(text).Get("yaml"), ",")
+	for option := range strings.SplitSeq(options, ",") {
+		if files, ok := strings.CutPrefix(option, "files="); ok {
+			keys = append(keys, files)
+		}
+	}
+	if key != "" && key != "-" {
+		keys = append(keys, key)
+	}
+	return keys
 }
 
 var row = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]*) \\|")

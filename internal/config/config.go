@@ -18,53 +18,53 @@ const Off time.Duration = -1
 // Static after Load.
 type Config struct {
 	// HTTP is the listener for browsers, scripts and load balancers ("http").
-	HTTP HTTP
+	HTTP HTTP `yaml:"http"`
 	// GRPC is the listener for gRPC clients ("grpc").
-	GRPC GRPC
+	GRPC GRPC `yaml:"grpc"`
 	// Operations is the listener for operators ("operations").
-	Operations Operations
+	Operations Operations `yaml:"operations"`
 	// Auth specifies who may reach the listeners ("auth"): AuthNone, everybody;
 	// empty: they are on loopback.
-	Auth string
+	Auth string `yaml:"auth,is=auth"`
 	// Stream is how streams behave, for all watches ("stream").
-	Stream Stream
+	Stream Stream `yaml:"stream"`
 	// Metrics is what is measured ("metrics").
-	Metrics Metrics
+	Metrics Metrics `yaml:"metrics"`
 	// Sources are the upstreams ("sources"), in the order of the file.
-	Sources []Source
+	Sources []Source `yaml:"sources"`
 	// Watches are what clients subscribe to ("watches"), in the order of the file.
-	Watches []Watch
+	Watches []Watch `yaml:"watches"`
 }
 
 // HTTP is the section "http".
 type HTTP struct {
 	// Listen is host:port ("listen"; 127.0.0.1:8080).
-	Listen string
+	Listen string `yaml:"listen,is=listen"`
 	// TLS is made of "tls" {"cert_file", "key_file"}, both in PEM; nil: plain
 	// text. Relative file names start at the directory of the configuration.
-	TLS *tls.Config
+	TLS *tls.Config `yaml:"tls,server"`
 	// Hosts are the host names that clients may use, besides localhost and every
 	// IP address ("hosts"; none): see gateway.Config.
-	Hosts []string
+	Hosts []string `yaml:"hosts,is=host"`
 	// AllowedOrigins are the origins from which a browser may read
 	// ("allowed_origins"; none), each as a browser sends it:
 	// https://app.example.com.
-	AllowedOrigins []string
+	AllowedOrigins []string `yaml:"allowed_origins,is=origin"`
 	// TrustedProxies are the networks of proxies that are trusted to report
 	// their client ("trusted_proxies"; none).
-	TrustedProxies []netip.Prefix
+	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
 	// ForwardedHeader is the header in which they report it ("forwarded_header";
 	// one of ForwardedHeaders).
-	ForwardedHeader string
+	ForwardedHeader string `yaml:"forwarded_header,is=forwarded header"`
 	// MaxConnections is the most connections of clients at one time, of all
 	// listeners ("max_connections"; what the limit on descriptors leaves).
-	MaxConnections int
+	MaxConnections int `yaml:"max_connections"`
 	// BodyBudget is how many bytes the bodies of writes may take at a time
 	// ("body_budget"; 64 MiB).
-	BodyBudget int64
+	BodyBudget int64 `yaml:"body_budget"`
 	// AnswerBudget is how many bytes the answers to lists, reads and long polls may
 	// take at a time ("answer_budget"; 64 MiB).
-	AnswerBudget int64
+	AnswerBudget int64 `yaml:"answer_budget"`
 }
 
 // ForwardedHeaders are the headers in which proxies report their client.
@@ -73,17 +73,17 @@ var ForwardedHeaders = []string{gateway.HeaderXForwardedFor, gateway.HeaderForwa
 // GRPC is the section "grpc".
 type GRPC struct {
 	// Listen is host:port ("listen"; 127.0.0.1:9090).
-	Listen string
+	Listen string `yaml:"listen,is=listen"`
 	// TLS is as in HTTP.
-	TLS *tls.Config
+	TLS *tls.Config `yaml:"tls,server"`
 }
 
 // Operations is the section "operations".
 type Operations struct {
 	// Listen is host:port ("listen"; DefaultOperations), or OperationsOff.
-	Listen string
+	Listen string `yaml:"listen,is=listen or off"`
 	// TLS is as in HTTP.
-	TLS *tls.Config
+	TLS *tls.Config `yaml:"tls,server"`
 }
 
 // DefaultOperations is the default address for operators. If it is taken, as by
@@ -93,57 +93,57 @@ const DefaultOperations = "127.0.0.1:8081"
 // Stream is the section "stream".
 type Stream struct {
 	// Heartbeat is the silence after which a comment line is sent ("heartbeat").
-	Heartbeat time.Duration
+	Heartbeat time.Duration `yaml:"heartbeat,min=1ms"`
 	// WriteTimeout is how long a write may make no progress before the client
 	// counts as gone ("write_timeout").
-	WriteTimeout time.Duration
+	WriteTimeout time.Duration `yaml:"write_timeout,min=1ms"`
 	// MinRate is how many bytes a second a client must take, on average over 30 s
 	// ("min_rate"; 4 KiB; negative: none).
-	MinRate int64
+	MinRate int64 `yaml:"min_rate,off"`
 	// Retry is the time after which a client should come back; each connection
 	// gets it with jitter ("retry").
-	Retry time.Duration
+	Retry time.Duration `yaml:"retry,min=1ms"`
 	// MaxAge is how long a stream lasts before the client is asked to come back,
 	// so that load spreads over replicas again ("max_age").
-	MaxAge time.Duration
+	MaxAge time.Duration `yaml:"max_age,off"`
 	// DrainDelay is how long everything is still served at shutdown while
 	// /readyz already fails ("drain_delay"; Off: not at all).
-	DrainDelay time.Duration
+	DrainDelay time.Duration `yaml:"drain_delay,off"`
 	// Drain is the time over which the goodbyes are spread at shutdown
 	// ("drain"; Off: all at once).
-	Drain time.Duration
+	Drain time.Duration `yaml:"drain,off"`
 	// AheadWait is how long to wait for a position that is ahead of this
 	// replica ("ahead_wait").
-	AheadWait time.Duration
+	AheadWait time.Duration `yaml:"ahead_wait"`
 	// PrimeWait is how long a list, or a stream with until=, waits for the first
 	// snapshot before it is answered with 503 ("prime_wait").
-	PrimeWait time.Duration
+	PrimeWait time.Duration `yaml:"prime_wait"`
 	// StaleAllowed is how long a required watch may be out of sync before /readyz
 	// fails, and how long another one is waited for at start ("stale_allowed").
-	StaleAllowed time.Duration
+	StaleAllowed time.Duration `yaml:"stale_allowed"`
 	// MaxSubscribers is the most streams at one time ("max_subscribers"; no limit).
-	MaxSubscribers int
+	MaxSubscribers int `yaml:"max_subscribers"`
 	// SnapshotBudget is how many bytes of snapshots may be on their way at one time
 	// ("snapshot_budget"; 64 MiB).
-	SnapshotBudget int64
+	SnapshotBudget int64 `yaml:"snapshot_budget"`
 	// MaxSubscribersPerClient is the most of them from one address
 	// ("max_subscribers_per_client"; no limit).
-	MaxSubscribersPerClient int
+	MaxSubscribersPerClient int `yaml:"max_subscribers_per_client"`
 	// MaxSubscribersPerWatch is the most of them of one watch
 	// ("max_subscribers_per_watch"; no limit).
-	MaxSubscribersPerWatch int
+	MaxSubscribersPerWatch int `yaml:"max_subscribers_per_watch"`
 	// Memory is how much the watches may hold ("memory").
-	Memory Memory
+	Memory Memory `yaml:"memory"`
 	// Pump is what carries the streams ("pump"; one of Pumps).
-	Pump string
+	Pump string `yaml:"pump,is=pump"`
 	// Compression is how streams are sent to clients that ask for it
 	// ("compression"; one of Compressions).
-	Compression string
+	Compression string `yaml:"compression,is=compression"`
 	// CompressionCache is how many bytes of compressed events are kept
 	// ("compression_cache").
-	CompressionCache int64
+	CompressionCache int64 `yaml:"compression_cache"`
 	// History is what a watch keeps for resuming ("history").
-	History History
+	History History `yaml:"history"`
 }
 
 // Pumps are the ways to carry streams; see gateway.Pump.
@@ -156,20 +156,20 @@ var Compressions = []string{string(gateway.CompressionGzip), string(gateway.Comp
 type Memory struct {
 	// Watch is the most bytes of one watch without its own "memory"
 	// ("watch"; no limit).
-	Watch int64
+	Watch int64 `yaml:"watch,min=1MiB"`
 	// Total is the most bytes of all watches together ("total"; three quarters of
 	// the memory limit of the process, if it has one).
-	Total int64
+	Total int64 `yaml:"total,min=1MiB"`
 }
 
 // History is the section "history" of "stream", and of a watch.
 type History struct {
 	// MaxAge is how long a deletion is remembered ("max_age").
-	MaxAge time.Duration
+	MaxAge time.Duration `yaml:"max_age"`
 	// MaxDeletes is how many deletions are remembered ("max_deletes").
-	MaxDeletes int
+	MaxDeletes int `yaml:"max_deletes"`
 	// MaxBytes is how many bytes of deletions are remembered ("max_bytes").
-	MaxBytes int64
+	MaxBytes int64 `yaml:"max_bytes"`
 }
 
 // or returns h, with unset fields taken from base.
@@ -190,7 +190,7 @@ func (h History) or(base History) History {
 type Metrics struct {
 	// Enabled reports whether operators are served /metrics and
 	// /v1/subscribers ("enabled"; true).
-	Enabled bool
+	Enabled bool `yaml:"enabled"`
 }
 
 // Default is the configuration of an empty file: it listens on loopback and

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"path/filepath"
 
 	"github.com/watchtide/watchtide/stream/source/files"
@@ -13,7 +12,7 @@ func (d *decoder) files(f *FilesSource) map[string]field {
 		"dir":             d.directory(&f.Dir),
 		"max_value_bytes": d.size(&f.MaxValueBytes),
 		"max_bytes":       d.size(&f.MaxBytes),
-		"rescan":          d.rescan(f),
+		"rescan":          d.durationOf(tag{min: files.MinRescan.String(), least: int64(files.MinRescan), off: true}, &f.Rescan),
 	}
 }
 
@@ -27,16 +26,4 @@ func (d *decoder) directory(into *string) field {
 			*into = filepath.Join(d.dir, *into)
 		}
 	}
-}
-
-// rescan reads a time between scans, or 0s.
-func (d *decoder) rescan(f *FilesSource) field {
-	want := fmt.Sprintf("a duration of at least %s, or 0s for none", files.MinRescan)
-	read := d.durationFrom(want, 0, &f.Rescan)
-	return d.offAtZero(func(v value) {
-		read(v)
-		if 0 < f.Rescan && f.Rescan < files.MinRescan {
-			d.errorf(v, "want %s", want)
-		}
-	}, &f.Rescan)
 }

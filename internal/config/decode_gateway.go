@@ -50,7 +50,8 @@ func (d *decoder) tokenFile(into *string) field {
 // headers reads names and values that are not secret.
 func (d *decoder) headers(into *Metadata) field {
 	return func(v value) {
-		for _, e := range d.entries(v) {
+		entries, _ := d.entries(v)
+		for _, e := range entries {
 			if namesCredential(e.name) {
 				d.errorf(value{node: e.key, path: e.path},
 					"credentials do not stand in the configuration; put the value into a file and name the file in header_files")
@@ -66,7 +67,8 @@ func (d *decoder) headers(into *Metadata) field {
 // headerFiles reads names, and files that hold the values.
 func (d *decoder) headerFiles(into *Metadata) field {
 	return func(v value) {
-		for _, e := range d.entries(v) {
+		entries, _ := d.entries(v)
+		for _, e := range entries {
 			var text Secret
 			d.secretFile(&text)(e.value)
 			if text != "" {

@@ -17,7 +17,8 @@ func namesCredential(name string) bool {
 // metadata reads names and values that are not secret.
 func (d *decoder) metadata(into *Metadata) field {
 	return func(v value) {
-		for _, e := range d.entries(v) {
+		entries, _ := d.entries(v)
+		for _, e := range entries {
 			if namesCredential(e.name) {
 				d.errorf(value{node: e.key, path: e.path},
 					"credentials do not stand in the configuration; put the value into a file and name the file in metadata_files")
@@ -34,9 +35,10 @@ func (d *decoder) metadata(into *Metadata) field {
 // the end of a file is not part of the value.
 func (d *decoder) metadataFiles(into *Metadata) field {
 	return func(v value) {
-		for _, e := range d.entries(v) {
+		entries, _ := d.entries(v)
+		for _, e := range entries {
 			var file namedFile
-			d.read(&file)(e.value)
+			d.fileNamed(&file)(e.value)
 			if file.data == nil {
 				continue
 			}

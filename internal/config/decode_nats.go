@@ -51,7 +51,7 @@ func (d *decoder) checkNATS(n *NATSSource, at value) {
 func (d *decoder) presentFile(into *string) field {
 	return func(v value) {
 		var now namedFile
-		d.read(&now)(v)
+		d.fileNamed(&now)(v)
 		name, ok := d.text(v, "the name of a file", nil)
 		if !ok {
 			return

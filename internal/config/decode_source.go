@@ -1,9 +1,7 @@
 package config
 
 import (
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/stream"
@@ -27,7 +25,7 @@ func (d *decoder) sourceFields(s *Source) map[SourceType]map[string]field {
 			"tls":               d.clientTLS(&s.GRPC.TLS),
 			"metadata":          d.metadata(&s.GRPC.Metadata),
 			"metadata_files":    d.metadataFiles(&s.GRPC.Metadata),
-			"keepalive":         d.keepalive(&s.GRPC.Keepalive),
+			"keepalive":         d.durationOf(tag{min: grpcsource.MinKeepalive.String(), least: int64(grpcsource.MinKeepalive), off: true}, &s.GRPC.Keepalive),
 			"stall_after":       d.duration(&s.GRPC.StallAfter),
 			"max_message_bytes": d.messageSize(&s.GRPC.MaxMessageBytes),
 		},
@@ -44,21 +42,16 @@ func (d *decoder) sourceFields(s *Source) map[SourceType]map[string]field {
 // required are the mandatory keys of each source type.
 var required = map[SourceType]string{GRPCs: "address", Files: "dir", Etcd: "endpoints", Gateway: "url", NATS: "url", Consul: "address"}
 
-// sources reads the section and returns the type of every declared
-// source; empty for one that was declared with an error.
-func (d *decoder) sources(c *Config, v value) map[string]SourceType {
-	declared := map[string]SourceType{}
-	if v.node == nil {
-		return declared
-	}
-	for _, e := range d.entries(v) {
+// sources reads the section, and records the type of every declared source.
+func (d *decoder) sources(v value, into *[]Source) {
+	entries, _ := d.entries(v)
+	for _, e := range entries {
 		s := Source{Name: e.name}
 		if d.name(e) && d.source(&s, e) {
-			c.Sources = append(c.Sources, s)
+			*into = append(*into, s)
 		}
-		declared[e.name] = s.Type
+		d.declared[e.name] = s.Type
 	}
-	return declared
 }
 
 // name reports a key that cannot be the name of a source or a watch.
@@ -111,7 +104,7 @@ func (d *decoder) source(s *Source, e entry) bool {
 // determines the meaning of the others. false: an error was added.
 func (d *decoder) leading(e entry, key, advice string) (entries []entry, lead entry, ok bool) {
 	errors := len(d.errs)
-	entries = d.entries(e.value)
+	entries, _ = d.entries(e.value)
 	at := slices.IndexFunc(entries, func(e entry) bool { return e.name == key })
 	if at >= 0 {
 		return entries, entries[at], true
@@ -141,17 +134,6 @@ func (d *decoder) sourceTypes(s *Source) []string {
 		types = append(types, string(t))
 	}
 	return types
-}
-
-// keepalive reads an interval that gRPC clients may use, or 0s.
-func (d *decoder) keepalive(into *time.Duration) field {
-	read := d.durationFrom(fmt.Sprintf("a duration of at least %s, or 0s for none", grpcsource.MinKeepalive), 0, into)
-	return d.offAtZero(func(v value) {
-		read(v)
-		if 0 < *into && *into < grpcsource.MinKeepalive {
-			d.errorf(v, "want a duration of at least %s, or 0s for none", grpcsource.MinKeepalive)
-		}
-	}, into)
 }
 
 // messageSize reads a size that gRPC accepts.

@@ -14,8 +14,8 @@ type namedFile struct {
 	data []byte
 }
 
-// read reads the file that a value names, relative to the configuration.
-func (d *decoder) read(into *namedFile) field {
+// fileNamed reads the file that a value names, relative to the configuration.
+func (d *decoder) fileNamed(into *namedFile) field {
 	return func(v value) {
 		into.value = v
 		written, ok := d.text(v, "the name of a file", nil)
@@ -57,7 +57,7 @@ func reason(err error) error {
 func (d *decoder) serverTLS(into **tls.Config) field {
 	return func(v value) {
 		var cert, key namedFile
-		d.object(v, map[string]field{"cert_file": d.read(&cert), "key_file": d.read(&key)})
+		d.object(v, map[string]field{"cert_file": d.fileNamed(&cert), "key_file": d.fileNamed(&key)})
 		if cert.node == nil && key.node == nil {
 			d.errorf(v, "cert_file and key_file are missing")
 			return
@@ -73,7 +73,7 @@ func (d *decoder) clientTLS(into **tls.Config) field {
 		c := &tls.Config{MinVersion: tls.VersionTLS12}
 		var ca, cert, key namedFile
 		d.object(v, map[string]field{
-			"ca_file": d.read(&ca), "cert_file": d.read(&cert), "key_file": d.read(&key),
+			"ca_file": d.fileNamed(&ca), "cert_file": d.fileNamed(&cert), "key_file": d.fileNamed(&key),
 			"server_name": d.str(&c.ServerName),
 		})
 		if ca.data != nil {

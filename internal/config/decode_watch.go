@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,22 +47,18 @@ func (d *decoder) ownFields(w *Watch) map[SourceType]map[string]field {
 	}
 }
 
-func (d *decoder) watches(c *Config, v value, declared map[string]SourceType) {
-	if v.node == nil {
-		return
-	}
-	for _, e := range d.entries(v) {
+func (d *decoder) watches(v value, into *[]Watch) {
+	entries, _ := d.entries(v)
+	for _, e := range entries {
 		w := Watch{Name: e.name, Prime: true}
 		d.name(e)
-		d.watch(&w, e, declared)
-		w.History = w.History.or(c.Stream.History)
-		w.Memory = cmp.Or(w.Memory, c.Stream.Memory.Watch)
-		c.Watches = append(c.Watches, w)
+		d.watch(&w, e)
+		*into = append(*into, w)
 	}
 }
 
 // watch reads one watch, according to the type of its source.
-func (d *decoder) watch(w *Watch, e entry, declared map[string]SourceType) {
+func (d *decoder) watch(w *Watch, e entry) {
 	entries, source, ok := d.leading(e, "source", "want the name of an entry of sources")
 	if !ok {
 		return
@@ -72,12 +67,12 @@ func (d *decoder) watch(w *Watch, e entry, declared map[string]SourceType) {
 	if !ok {
 		return
 	}
-	sourceType, known := declared[name.expanded]
+	sourceType, known := d.declared[name.expanded]
 	switch {
-	case !known && len(declared) == 0:
+	case !known && len(d.declared) == 0:
 		d.errorf(name.value, "there is no source %q; the section sources has none", name.written)
 	case !known:
-		d.errorf(name.value, "there is no source %q; %s", name.written, suggest.Sentence(name.written, names(declared)))
+		d.errorf(name.value, "there is no source %q; %s", name.written, suggest.Sentence(name.written, names(d.declared)))
 	case sourceType == "": // reported where it is declared; its type determines the keys
 	default:
 		d.watchOf(w, e, sourceType, entries)

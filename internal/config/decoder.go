@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,25 +13,41 @@ import (
 
 // decoder walks one document and collects its errors. Owned by Parse.
 type decoder struct {
-	file    string
-	dir     string // relative file names start here
-	env     Environment
-	anchors map[string]ast.Node
-	listens map[*string]scalar // the addresses that were read
-	errs    Errors
+	file     string
+	dir      string // relative file names start here
+	env      Environment
+	anchors  map[string]ast.Node
+	given    map[any]value         // the values in the file, by a pointer to their field
+	declared map[string]SourceType // of every source; empty for one with an error
+	errs     Errors
 }
 
-// value is a YAML value and its path: for instance stream.heartbeat; empty
-// for the whole document.
+func newDecoder(file string, env Environment) *decoder {
+	return &decoder{
+		file: file, dir: filepath.Dir(file), env: env.withDefaults(),
+		given: map[any]value{}, declared: map[string]SourceType{},
+	}
+}
+
+// value is a YAML value, with its key if it is in a mapping, and its path: for
+// instance stream.heartbeat; empty for the whole document.
 type value struct {
 	node ast.Node
+	key  ast.Node
 	path string
+}
+
+// atKey returns v at the place of its key.
+func (v value) atKey() value {
+	if v.key != nil {
+		v.node = v.key
+	}
+	return v
 }
 
 // entry is one "key: value" of a mapping.
 type entry struct {
 	name string
-	key  ast.Node
 	value
 }
 
@@ -101,7 +118,8 @@ func aliasName(n *ast.AliasNode) string {
 
 // object reads a mapping with known keys. A missing value is an empty mapping.
 func (d *decoder) object(v value, fields map[string]field) {
-	for _, e := range d.entries(v) {
+	entries, _ := d.entries(v)
+	for _, e := range entries {
 		read, known := fields[e.name]
 		if !known {
 			d.unknownKey(e, v.path, names(fields))
@@ -145,17 +163,18 @@ func misspelled(key string, entries []entry) (entry, bool) {
 	return entry{}, false
 }
 
-// entries returns the keys and values of a mapping, each key once.
-func (d *decoder) entries(v value) []entry {
+// entries returns the keys and values of a mapping, each key once. A missing value
+// is an empty mapping.
+func (d *decoder) entries(v value) ([]entry, bool) {
 	v, ok := d.resolve(v)
 	if !ok {
-		return nil
+		return nil, false
 	}
 	if !isMapping(v.node) {
 		d.errorf(v, "want a mapping, not %s%s", kind(v.node), mappingAdvice(v.node))
-		return nil
+		return nil, false
 	}
-	return d.uniqueEntries(v, pairs(v.node))
+	return d.uniqueEntries(v, pairs(v.node)), true
 }
 
 // isMapping reports whether a value is a mapping, or nothing, which counts as
@@ -207,7 +226,7 @@ func (d *decoder) uniqueEntries(in value, pairs []*ast.MappingValueNode) []entry
 				name, position(out[first].key).Line)
 			continue
 		}
-		out = append(out, entry{name: name, key: p.Key, value: value{p.Value, join(in.path, name)}})
+		out = append(out, entry{name, value{p.Value, p.Key, join(in.path, name)}})
 	}
 	return out
 }

@@ -53,7 +53,7 @@ func (d *decoder) exposure(c *Config) {
 			d.errs = append(d.errs, &Error{Message: fmt.Sprintf("--%s %s: %s: --auth none", l.name, l.flag, why)})
 			continue
 		}
-		at := d.listens[l.into]
+		at, _ := d.text(d.given[l.into], wantListen, nil)
 		d.errorf(at.value, "%q: %s: auth: none", at.written, why)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -50,10 +49,10 @@ func Load(file string, env Environment) (*Config, error) {
 // Parse reads data as the content of file, and the files that it names. The
 // error is an Errors. Without a file, it reports what is wrong with the flags.
 func Parse(file string, data []byte, env Environment) (*Config, error) {
-	d := &decoder{file: file, dir: filepath.Dir(file), env: env.withDefaults(), listens: map[*string]scalar{}}
+	d := newDecoder(file, env)
 	c := Default()
 	if body := d.document(data); body != nil {
-		d.config(c, value{node: body})
+		d.section(value{node: body}, c)
 	}
 	d.env.Flags.override(c)
 	d.exposure(c)

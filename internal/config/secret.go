@@ -20,7 +20,7 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue("[hidden]") }
 func (d *decoder) secretFile(into *Secret) field {
 	return func(v value) {
 		var file namedFile
-		d.read(&file)(v)
+		d.fileNamed(&file)(v)
 		if file.data == nil {
 			return
 		}

@@ -1,0 +1,107 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// tag is what the struct tag of a field says about its key:
+//
+//	StallAfter time.Duration `yaml:"stall_after,min=500ms"`
+//
+// The name of the key comes first; "-" is a field without a key. Options follow:
+//
+//	min=500ms   the least duration or number of bytes
+//	off         0 turns it off, also below min; the field is negative then
+//	is=origin   what kind of text: one of texts
+//	server      TLS of a listener, not of a client
+type tag struct {
+	name   string
+	min    string
+	least  int64 // what min says: nanoseconds or bytes
+	off    bool
+	is     string
+	server bool
+}
+
+func parseTag(f reflect.StructField) (tag, error) {
+	text := f.Tag.Get("yaml")
+	if text == "" {
+		return tag{}, fmt.Errorf("%s has no yaml tag", f.Name)
+	}
+	parts := strings.Split(text, ",")
+	t := tag{name: parts[0]}
+	for _, option := range parts[1:] {
+		if err := t.add(option, f.Type); err != nil {
+			return tag{}, fmt.Errorf("%s: option %q: %w", f.Name, option, err)
+		}
+	}
+	return t, nil
+}
+
+// add reads one option of the tag of a field.
+func (t *tag) add(option string, field reflect.Type) (err error) {
+	name, argument, _ := strings.Cut(option, "=")
+	switch name {
+	case "min":
+		t.min = argument
+		t.least, err = parseLeast(argument, field)
+	case "off":
+		t.off = true
+	case "is":
+		t.is = argument
+		if _, ok := texts[argument]; !ok {
+			err = errors.New("no such kind of text")
+		}
+	case "server":
+		t.server = true
+	default:
+		err = errors.New("no such option")
+	}
+	return err
+}
+
+func parseLeast(text string, field reflect.Type) (int64, error) {
+	if field == reflect.TypeFor[time.Duration]() {
+		least, err := time.ParseDuration(text)
+		return int64(least), err
+	}
+	if least, ok := parseSize(text); ok {
+		return least, nil
+	}
+	return 0, errors.New("neither a duration nor a number of bytes")
+}
+
+// smallest is the least number that is accepted.
+func (t tag) smallest() int64 {
+	if t.off {
+		return 0
+	}
+	return max(1, t.least)
+}
+
+// key is one key of a section.
+type key struct {
+	tag
+	into any // a pointer to the field
+}
+
+// keysOf returns the keys of a section, which is a pointer to a struct, in the
+// order of its fields. It panics if a tag is malformed; a test reads all of them.
+func keysOf(section any) []key {
+	v := reflect.ValueOf(section).Elem()
+	var keys []key
+	for i := range v.NumField() {
+		t, err := parseTag(v.Type().Field(i))
+		if err != nil {
+			panic(fmt.Sprintf("config: %s: %v", v.Type(), err))
+		}
+		if t.name != "-" {
+			keys = append(keys, key{t, v.Field(i).Addr().Interface()})
+		}
+	}
+	return keys
+}
