@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/consul/proto-public/pbresource"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/dial"
 )
 
 const (
@@ -63,6 +64,13 @@ type Config struct {
 	// network, if set, makes the connections: tests have one in memory.
 	network func(ctx context.Context, address string) (net.Conn, error)
 }
+
+// WantAddress describes what ValidAddress accepts, for a user who wrote
+// something else.
+const WantAddress = `host:port, such as "127.0.0.1:8502" or "dns:///consul:8503", the gRPC port of a Consul server or agent`
+
+// ValidAddress reports whether a server can be at an address.
+func ValidAddress(address string) bool { return dial.ValidAddress(address) }
 
 func (c *Config) check() error {
 	if !ValidAddress(c.Address) {

@@ -4,9 +4,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/keepalive"
+
+	"github.com/watchtide/watchtide/stream/source/internal/dial"
 )
 
 const (
@@ -18,21 +17,10 @@ const (
 	pingTimeout = 10 * time.Second
 )
 
-// dial prepares a connection; the first call makes it. Each snapshot has its own:
-// a long-lived connection backs off on its own schedule, and would still fail
-// calls when the server is back already. The back-off is left to ingest.
+// dial prepares a connection, of which each snapshot has its own.
 func (c *Config) dial() (*grpc.ClientConn, error) {
-	creds := insecure.NewCredentials()
-	if c.TLS != nil {
-		creds = credentials.NewTLS(c.TLS)
-	}
-	options := []grpc.DialOption{
-		grpc.WithTransportCredentials(creds),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(c.MaxMessageBytes)),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout}),
-	}
-	if c.network != nil {
-		options = append(options, grpc.WithContextDialer(c.network))
-	}
-	return grpc.NewClient(c.Address, options...)
+	return dial.Options{
+		TLS: c.TLS, MaxMessageBytes: c.MaxMessageBytes,
+		PingAfter: pingAfter, PingTimeout: pingTimeout, Network: c.network,
+	}.Client(c.Address)
 }

@@ -1,10 +1,10 @@
 package etcd
 
 import (
-	"net"
 	"net/url"
-	"strconv"
 	"strings"
+
+	"github.com/watchtide/watchtide/stream/source/internal/dial"
 )
 
 // WantEndpoint describes what ValidEndpoint accepts, for a user who wrote
@@ -33,16 +33,7 @@ func parseEndpoint(text string) (e endpoint, ok bool) {
 		}
 		e.scheme, e.address = scheme, u.Host
 	}
-	return e, validHostPort(e.address)
-}
-
-func validHostPort(address string) bool {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil || host == "" || strings.ContainsAny(host, " /@?#") {
-		return false
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	return err == nil && n > 0
+	return e, dial.ValidHostPort(e.address) && !strings.ContainsAny(e.address, "@?#")
 }
 
 // url returns the endpoint as the client library expects it.

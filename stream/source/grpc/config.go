@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/dial"
 )
 
 const (
@@ -61,6 +62,13 @@ type Config struct {
 	// network, if set, makes the connections: tests have one in memory.
 	network func(ctx context.Context, address string) (net.Conn, error)
 }
+
+// WantAddress describes what ValidAddress accepts, for a user who wrote something
+// else.
+const WantAddress = `host:port, such as "backend:9000" or "dns:///backend:9000", with a port from 1 to 65535`
+
+// ValidAddress reports whether a server can be at an address.
+func ValidAddress(address string) bool { return dial.ValidAddress(address) }
 
 func (c *Config) check() error {
 	if c.Address == "" && c.Conn == nil {

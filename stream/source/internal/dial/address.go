@@ -1,4 +1,4 @@
-package grpc
+package dial
 
 import (
 	"net"
@@ -8,10 +8,6 @@ import (
 	"google.golang.org/grpc/resolver"
 )
 
-// WantAddress describes what ValidAddress accepts, for a user who wrote something
-// else.
-const WantAddress = `host:port, such as "backend:9000" or "dns:///backend:9000", with a port from 1 to 65535`
-
 // ValidAddress reports whether a server can be at an address: host:port, which gRPC
 // resolves by DNS, or one in gRPC's notation with a built-in scheme. A port is
 // required, since gRPC's default, 443, is hardly ever meant.
@@ -20,16 +16,17 @@ func ValidAddress(address string) bool {
 	switch {
 	case found && scheme == "dns":
 		if server, target, ok := strings.Cut(strings.TrimPrefix(rest, "//"), "/"); ok && strings.HasPrefix(rest, "//") {
-			return !strings.ContainsAny(server, " ") && validHostPort(target)
+			return !strings.ContainsAny(server, " ") && ValidHostPort(target)
 		}
-		return validHostPort(rest)
+		return ValidHostPort(rest)
 	case found && resolver.Get(scheme) != nil:
 		return rest != "" && rest != "//"
 	}
-	return validHostPort(address)
+	return ValidHostPort(address)
 }
 
-func validHostPort(address string) bool {
+// ValidHostPort reports whether a text is host:port, with a port from 1 to 65535.
+func ValidHostPort(address string) bool {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || host == "" || strings.ContainsAny(host, " /") {
 		return false
