@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
+	"github.com/watchtide/watchtide/stream/source/internal/pause"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -111,7 +112,7 @@ func (l *link) patiently(of caller, report func(health) error, call func(token s
 		if err := report(health{of, why}); err != nil {
 			return err
 		}
-		if err := l.pause(retryEvery); err != nil {
+		if err := pause.For(l.ctx, retryEvery); err != nil {
 			return err
 		}
 	}
@@ -121,17 +122,6 @@ func (l *link) patiently(of caller, report func(health) error, call func(token s
 func (l *link) report(h health) error {
 	select {
 	case l.health <- h:
-		return nil
-	case <-l.ctx.Done():
-		return context.Cause(l.ctx)
-	}
-}
-
-func (l *link) pause(d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
 		return nil
 	case <-l.ctx.Done():
 		return context.Cause(l.ctx)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/proto-public/pbconnectca"
+	"github.com/watchtide/watchtide/stream/source/internal/pause"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -25,7 +26,7 @@ func (l *link) cluster() string {
 		if err == nil || !unborn(err) || ctx.Err() != nil {
 			return id
 		}
-		if l.pause(retryEvery) != nil {
+		if pause.For(l.ctx, retryEvery) != nil {
 			return ""
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/pause"
 )
 
 // probe makes a small request again and again, since an idle Consul is as silent
@@ -23,11 +24,11 @@ func (l *link) probe() {
 			l.close(err)
 			return
 		}
-		pause := l.source.config.Probe
+		every := l.source.config.Probe
 		if why != "" {
-			pause = retryEvery
+			every = retryEvery
 		}
-		if l.pause(pause) != nil {
+		if pause.For(l.ctx, every) != nil {
 			return
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/pause"
 )
 
 const (
@@ -59,30 +60,18 @@ func (u *Upstream) Source(watch, prefix string) (*Source, error) {
 	return &Source{upstream: u, watch: watch, prefix: prefix}, nil
 }
 
-// wait honors the upstream's request. It waits before a request and not at the
-// end of the previous one, because by now ingest knows, and reports, that the
-// upstream is lost.
+// wait honors the upstream's request not to be called before some time.
 func (u *Upstream) wait(ctx context.Context, r *reader) error {
 	u.mu.Lock()
 	until := u.notBefore
 	u.mu.Unlock()
-	pause := time.Until(until)
-	if pause <= 0 {
-		return context.Cause(ctx)
-	}
-	if pause > sayWaitAfter {
+	if time.Until(until) > sayWaitAfter {
 		reason := "it wants to be left alone until " + until.UTC().Format(time.RFC3339)
 		if err := r.passOn(stream.Stale, reason); err != nil {
 			return err
 		}
 	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return context.Cause(ctx)
+	return pause.Until(ctx, until)
 }
 
 // join adds a member to a connection that has room, or to a new one.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -16,7 +15,9 @@ import (
 
 	"github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/closing"
 	"github.com/watchtide/watchtide/stream/source/internal/failure"
+	"github.com/watchtide/watchtide/stream/source/internal/pause"
 )
 
 // maxRetryWait bounds what an upstream may request with goodbye's retry_ms.
@@ -31,11 +32,7 @@ type Source struct {
 	// Static after construction.
 	config Config
 	epochs epochs
-	closed context.Context
-	close  context.CancelFunc
-
-	// Held by Watch while it runs, so that Close can wait for it.
-	running sync.Mutex
+	gate   *closing.Gate
 
 	// Owned by Watch.
 	notBefore time.Time // the upstream asked not to be called before
@@ -55,28 +52,18 @@ func New(c Config) (*Source, error) {
 		return nil, fmt.Errorf("grpc: address %q: %w", c.Address, err)
 	}
 	end()
-	s := &Source{config: c, epochs: newEpochs(&c)}
-	s.closed, s.close = context.WithCancel(context.Background())
-	return s, nil
+	return &Source{config: c, gate: closing.New(errClosed), epochs: newEpochs(&c)}, nil
 }
 
 // Close ends a running Watch call and waits for it. Later ones fail. A Conn
 // that the Source was given stays open.
-func (s *Source) Close() {
-	s.close()
-	s.running.Lock()
-	defer s.running.Unlock()
-}
+func (s *Source) Close() { s.gate.Close() }
 
 // Watch implements [stream.Source].
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
-	s.running.Lock()
-	defer s.running.Unlock()
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	defer context.AfterFunc(s.closed, func() { end(errClosed) })()
-
-	if err := s.wait(ctx); err != nil {
+	ctx, end, leave := s.gate.Enter(ctx)
+	defer leave()
+	if err := pause.Until(ctx, s.notBefore); err != nil {
 		return err
 	}
 	conn, disconnect, err := s.config.connect()
@@ -85,21 +72,6 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	}
 	defer disconnect()
 	return s.follow(ctx, end, conn, newReader(s, resume, sink))
-}
-
-// wait honors the previous goodbye's request. It waits here and not at the
-// end of the previous Watch call, because by now ingest knows, and reports,
-// that the upstream is lost.
-func (s *Source) wait(ctx context.Context) error {
-	if pause := time.Until(s.notBefore); pause > 0 {
-		timer := time.NewTimer(pause)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-	}
-	return context.Cause(ctx)
 }
 
 // follow makes the call and reads it to its end.

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/closing"
 	"github.com/watchtide/watchtide/stream/source/internal/failure"
+	"github.com/watchtide/watchtide/stream/source/internal/pause"
 )
 
 // maxRetryWait bounds what a server may request with Retry-After.
@@ -22,11 +23,7 @@ const maxRetryWait = 30 * time.Second
 type Source struct {
 	// Static after construction.
 	config Config
-	closed context.Context
-	close  context.CancelFunc
-
-	// Held by Watch while it runs, so that Close can wait for it.
-	running sync.Mutex
+	gate   *closing.Gate
 
 	// Owned by Watch.
 	epochs    epochs
@@ -43,27 +40,17 @@ func New(c Config) (*Source, error) {
 		return nil, err
 	}
 	c.setDefaults()
-	s := &Source{config: c}
-	s.closed, s.close = context.WithCancel(context.Background())
-	return s, nil
+	return &Source{config: c, gate: closing.New(errClosed)}, nil
 }
 
 // Close ends a running Watch call and waits for it. Later ones fail.
-func (s *Source) Close() {
-	s.close()
-	s.running.Lock()
-	defer s.running.Unlock()
-}
+func (s *Source) Close() { s.gate.Close() }
 
 // Watch implements [stream.Source].
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
-	s.running.Lock()
-	defer s.running.Unlock()
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	defer context.AfterFunc(s.closed, func() { end(errClosed) })()
-
-	if err := s.wait(ctx); err != nil {
+	ctx, _, leave := s.gate.Enter(ctx)
+	defer leave()
+	if err := pause.Until(ctx, s.notBefore); err != nil {
 		return err
 	}
 	c, err := newClient(&s.config)
@@ -73,21 +60,6 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	defer c.close()
 	f := &follower{source: s, client: c, sink: sink, place: resume}
 	return s.ended(ctx, f, f.run(ctx))
-}
-
-// wait honors the server's request of the previous call. It waits here and not
-// at the end of that call, because by now ingest knows, and reports, that the
-// upstream is lost.
-func (s *Source) wait(ctx context.Context) error {
-	if pause := time.Until(s.notBefore); pause > 0 {
-		timer := time.NewTimer(pause)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-	}
-	return context.Cause(ctx)
 }
 
 // ended returns the error of Watch.

@@ -1,0 +1,48 @@
+// Package closing lets a source be closed while it is watched.
+package closing
+
+import (
+	"context"
+	"sync"
+)
+
+// Gate admits one Watch call at a time, until it is closed.
+//
+// Safe for concurrent use.
+type Gate struct {
+	// Static after construction.
+	closed context.Context
+	close  context.CancelFunc
+	err    error
+
+	// Held by the call while it runs, so that Close can wait for it.
+	running sync.Mutex
+}
+
+// New returns an open gate. err is why the contexts of calls end when it is closed.
+func New(err error) *Gate {
+	g := &Gate{err: err}
+	g.closed, g.close = context.WithCancel(context.Background())
+	return g
+}
+
+// Close ends the call that runs and waits for it. The contexts of later ones have
+// already ended.
+func (g *Gate) Close() {
+	g.close()
+	g.running.Lock()
+	defer g.running.Unlock()
+}
+
+// Enter begins a call. The returned context ends with ctx, with Close, or when end is
+// called. leave ends the call.
+func (g *Gate) Enter(ctx context.Context) (_ context.Context, end context.CancelCauseFunc, leave func()) {
+	g.running.Lock()
+	ctx, end = context.WithCancelCause(ctx)
+	stop := context.AfterFunc(g.closed, func() { end(g.err) })
+	return ctx, end, func() {
+		stop()
+		end(nil)
+		g.running.Unlock()
+	}
+}
