@@ -1,11 +1,11 @@
 import { duration } from '../text/duration';
 import { moment } from '../text/moment';
-import { AllClear } from './AllClear';
+import { AllClear } from './RecoveryNotice';
 import { useNow } from './clock';
 import { useNarrow } from './narrow';
 import { href } from './route';
 import { useReported, type Trouble } from './troubles';
-import { useLasting } from './lasting';
+import { useLasting } from './delayed';
 import './Banner.css';
 
 // The worst first.

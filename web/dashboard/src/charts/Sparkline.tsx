@@ -2,7 +2,7 @@ import { useRef } from 'react';
 import { rate } from '../text/number';
 import { most, type Sample } from './samples';
 import { area, height, outlines, width } from './sparkline';
-import { useSeen } from './seen';
+import { useSeen } from './visible';
 import './Sparkline.css';
 
 // The last two minutes.

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react';
 import { useChange } from './change';
 import { Dialog } from './Dialog';
 import type { Props } from './EditorDialog';
-import { Newer } from './Newer';
+import { Newer } from './NewerValue';
 import { isConflict, load, remove, type Loaded, type Refusal, type Target } from './resource';
 
 /** Asks before it deletes a resource, and again if that is not what it was any more. */

@@ -4,10 +4,10 @@ import { useChange, type Change } from './change';
 import { Dialog } from './Dialog';
 import { useDraft, type Draft } from './draft';
 import { findFault, format } from './json';
-import { Newer } from './Newer';
+import { Newer } from './NewerValue';
 import { isConflict } from './resource';
 import { ValueField } from './ValueField';
-import { useVerdict } from './verdict';
+import { useVerdict } from './validation';
 
 export interface Props {
   watch: string;

@@ -1,6 +1,6 @@
 import { useId, type RefObject } from 'react';
 import type { Fault } from './json';
-import type { Verdict } from './verdict';
+import type { Verdict } from './validation';
 
 interface Props {
   field: RefObject<HTMLTextAreaElement | null>;

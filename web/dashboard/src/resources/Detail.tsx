@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
 import type { Resource } from '@watchtide/client';
 import { ChangeList } from './ChangeList';
-import type { Look, Sheet } from './sheet';
+import type { Look, Sheet } from './model';
 import { Tree } from './Tree';
 import { useChanges } from './useChanges';
 import './Detail.css';

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import { setOptions } from '../app/route';
 import { count } from '../text/number';
-import type { Look } from './sheet';
+import type { Look } from './model';
 
 const quietMs = 150; // a browser refuses to change the URL with every key of a fast typist
 

@@ -1,5 +1,5 @@
 import { count } from '../text/number';
-import type { Look, Sheet } from './sheet';
+import type { Look, Sheet } from './model';
 
 /** Lets what is shown stand still, and go on step by step. */
 export function PauseButtons({ sheet, look: { paused, waiting } }: { sheet: Sheet; look: Look }) {

@@ -15,7 +15,7 @@ import { Summary } from './Summary';
 import { Table } from './Table';
 import { useColumns } from './useColumns';
 import { useFreshness } from './useFreshness';
-import { useLook, useSheet } from './useSheet';
+import { useLook, useSheet } from './useTableModel';
 import './ResourcesPage.css';
 
 /** One watch: its resources. */

@@ -2,7 +2,7 @@ import { Age } from '../app/Age';
 import { href } from '../app/route';
 import type { Watch } from '../gateway/contract';
 import { count, rate } from '../text/number';
-import type { Look, Sheet } from './sheet';
+import type { Look, Sheet } from './model';
 import { useRate } from './useRate';
 
 /** What there is to say of a watch as a whole. */

@@ -4,7 +4,7 @@ import { BodyRow, type Phase } from './BodyRow';
 import { HeadRow } from './HeadRow';
 import type { Sort } from './order';
 import type { Row } from './rows';
-import type { Look, Sheet } from './sheet';
+import type { Look, Sheet } from './model';
 import { useAnchor } from './useAnchor';
 import type { ShownColumn } from './useColumns';
 import { useConsistent } from './useConsistent';

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from 'react';
-import type { Look, Sheet } from './sheet';
+import type { Look, Sheet } from './model';
 import type { Window } from './useWindow';
 
 /**

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from 'react';
 import { column, parseColumns, type Column } from './column';
 import { fieldsOf, keyWidth, pick, type Field } from './fields';
-import type { Sheet } from './sheet';
+import type { Sheet } from './model';
 
 /** A column as the table draws it. */
 export interface ShownColumn extends Column {

@@ -1,5 +1,5 @@
 import { useTroubles, type Trouble } from '../app/troubles';
-import type { Look } from './sheet';
+import type { Look } from './model';
 
 /** Reports to the banner why what the table shows may not be what there is. */
 export function useFreshness(watch: string, { view: { state, since, reason, error }, paused }: Look): void {

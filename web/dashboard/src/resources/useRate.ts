@@ -1,6 +1,6 @@
 import { useRef } from 'react';
 import { useNow } from '../app/clock';
-import type { Sheet } from './sheet';
+import type { Sheet } from './model';
 
 const overMs = 5000;
 

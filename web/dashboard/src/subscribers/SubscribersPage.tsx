@@ -7,10 +7,10 @@ import { useSubscribers } from '../gateway/subscribers';
 import { useWatches } from '../gateway/watches';
 import { count } from '../text/number';
 import { highest, lagsOf, subscribersOf } from './history';
-import { Left } from './Left';
-import { Missing } from './Missing';
-import { Present } from './Present';
-import { WatchChoice } from './WatchChoice';
+import { Left } from './Disconnects';
+import { Missing } from './NotServed';
+import { Present } from './Connected';
+import { WatchChoice } from './WatchSelect';
 import './Subscribers.css';
 
 // More than so many at once nobody reads.

@@ -1,8 +1,8 @@
 import { useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import { href, parseRoute, setOptions } from '../app/route';
 import { Answer } from './Answer';
-import { AskForm } from './AskForm';
-import { Choice } from './Choice';
+import { AskForm } from './RequestForm';
+import { Choice } from './WatchList';
 import { EventList } from './EventList';
 import { Examples } from './Examples';
 import { askOf, optionsOf, type Ask } from './request';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { fadeMs } from '../../src/resources/rows';
-import { Sheet } from '../../src/resources/sheet';
+import { Sheet } from '../../src/resources/model';
 import { parseSort } from '../../src/resources/order';
 import { Source } from './source';
 

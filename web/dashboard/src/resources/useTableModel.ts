@@ -2,7 +2,7 @@ import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import type { ResourceStore } from '../gateway/tide';
 import { filtering } from './filter';
 import { parseSort } from './order';
-import { Sheet, type Look } from './sheet';
+import { Sheet, type Look } from './model';
 
 /** The sheet of a store, arranged as the URL says. */
 export function useSheet(store: ResourceStore, sort: string | null, filter: string): Sheet {
