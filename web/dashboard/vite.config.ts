@@ -16,27 +16,27 @@ export default defineConfig({
     ],
     dedupe: ['react'],
   },
-  // The gateway that `npm run dev` shows: what `make run` starts, unless set.
+  // The gateway behind `npm run dev`: that of `make run`, unless set.
   server: { proxy: { '/v1': process.env.GATEWAY ?? 'http://127.0.0.1:8080' } },
   build: {
     outDir: '../page',
     emptyOutDir: true,
     target: 'es2022',
     cssCodeSplit: false,
-    assetsInlineLimit: 0, // a data: URL is not of the page's origin
+    assetsInlineLimit: 0, // data: URLs do not have the page's origin
     chunkSizeWarningLimit: 700,
     modulePreload: false,
     license: { fileName: 'assets/licenses.txt' },
     rolldownOptions: {
-      // The server asks for each file to be checked anew, so that its name need not
-      // change with its content.
+      // The server makes browsers revalidate each file, so its name need not change
+      // with its content.
       output: { entryFileNames: 'assets/[name].js', chunkFileNames: 'assets/[name].js', assetFileNames: 'assets/[name][extname]' },
     },
   },
   worker: {
     format: 'es',
-    // A worker lives as long as any tab of it: one of an older build must not serve
-    // the pages of a newer one, so that here the name changes with the content.
+    // A worker lives as long as any of its tabs: one of an older build must not serve
+    // the pages of a newer one, so here the name changes with the content.
     rolldownOptions: { output: { entryFileNames: 'assets/[name]-[hash].js' } },
   },
   test: {

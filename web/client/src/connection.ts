@@ -154,7 +154,8 @@ export class Connection {
   }
 
   // Only the refused watches are closed if one of them does not exist, or if there is
-  // no room for its position in the ids of a stream. A problem leaves an empty name out.
+  // no room for its position in the ids of a stream. A problem leaves out an empty
+  // name.
   #refused(error: FatalError): void {
     const { status, problem: { watch = '' } = {} } = error instanceof RefusedError ? error : {};
     const named = (status === 404 || status === 414) && this.stores.get(watch);

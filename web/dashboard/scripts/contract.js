@@ -1,13 +1,13 @@
-// Writes src/gateway/contract.ts: the answers of the gateway as types, made of
-// the schemas in openapi/openapi.json, as the client's are. With --check it only
-// says whether the file is what it would write.
+// Writes src/gateway/contract.ts: the responses of the gateway as types, generated
+// from the schemas in openapi/openapi.json, like those of the client. With --check it
+// only verifies that the file is up to date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { generate } from '../../client/scripts/protocol.js';
 
 const document = new URL('../../../openapi/openapi.json', import.meta.url);
 const target = new URL('../src/gateway/contract.ts', import.meta.url);
 
-// What the dashboard reads; what these refer to comes along.
+// The types that the dashboard reads; the types that they refer to are included.
 const roots = ['Event', 'ListWatchesResponse', 'Problem', 'Resource', 'Subscribers'];
 
 const wanted = generate(JSON.parse(readFileSync(document, 'utf8')), roots)

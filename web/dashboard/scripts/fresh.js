@@ -1,4 +1,4 @@
-// Says whether the built files in web/page are what the sources give.
+// Verifies that the built files in web/page are up to date.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -29,7 +29,7 @@ afterEach(() => {
 });
 
 describe('the banner', () => {
-  it('is not there while nothing may be stale', () => {
+  it('is empty while nothing may be stale', () => {
     show();
     expect(banner()).toBeNull();
   });
@@ -60,7 +60,7 @@ describe('the banner', () => {
     expect(lines()[0]).toContain('The gateway');
     expect(lines()[4]).toBe('and 1 more');
   });
-  it('leaves out what only begins, unless it lasts', async () => {
+  it('leaves out a first load, unless it takes long', async () => {
     show({ ...stale, state: 'priming' });
     expect(banner()).toBeNull();
     await pass(700);
@@ -68,8 +68,8 @@ describe('the banner', () => {
   });
 });
 
-describe('when all is well again', () => {
-  it('that is said once, politely, and not for long', async () => {
+describe('a recovery', () => {
+  it('is announced once, politely, and not for long', async () => {
     const report = show(stale);
     report();
     expect(banner()).toBeNull();
@@ -79,7 +79,7 @@ describe('when all is well again', () => {
     await pass(6000);
     expect(screen.getByRole('status').textContent).toBe('');
   });
-  it('nothing is said of a beginning that took long', async () => {
+  it('is not announced after a long first load', async () => {
     const become = show({ ...stale, state: 'priming' });
     await pass(5000);
     expect(banner()).not.toBeNull();
@@ -87,7 +87,7 @@ describe('when all is well again', () => {
     await pass(5000);
     expect(screen.getByRole('status').textContent).toBe('');
   });
-  it('is said once what only began is there, too', async () => {
+  it('is announced only once a first load is complete, too', async () => {
     const begins: Trouble = { ...stale, what: 'nodes', state: 'priming' };
     const become = show(stale, begins);
     await pass(1000);
@@ -98,7 +98,7 @@ describe('when all is well again', () => {
     await pass(3000);
     expect(screen.getByRole('status').textContent).not.toBe('');
   });
-  it('nothing is said if it does not last', async () => {
+  it('is not announced if it does not last', async () => {
     const report = show(stale);
     report();
     await pass(1000);
@@ -106,7 +106,7 @@ describe('when all is well again', () => {
     await pass(10_000);
     expect(screen.getByRole('status').textContent).toBe('');
   });
-  it('nothing is said on another page', async () => {
+  it('is not announced on another page', async () => {
     const report = show(stale);
     act(() => {
       location.hash = '#/subscribers';

@@ -16,12 +16,12 @@ afterEach(() => {
 });
 
 describe('a chart', () => {
-  it('is told in words, and shows the newest value of each curve', () => {
+  it('has a description, and shows the newest value of each curve', () => {
     render(chart(of(3, 7)));
     expect(screen.getByRole('img', { name: 'Subscribers: notes 7' })).toBeTruthy();
     expect(screen.getByRole('figure', { name: 'Subscribers' }).querySelector('li')?.textContent).toBe('notes 7');
   });
-  it('is made once, and takes what comes', () => {
+  it('is created once, and updated with new data', () => {
     const { rerender, unmount } = render(chart(of(3)));
     rerender(chart(of(3, 8)));
     expect(plot).toHaveBeenCalledTimes(1);

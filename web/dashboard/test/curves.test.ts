@@ -11,24 +11,24 @@ function sampled(...readings: ReadonlyArray<Record<string, number>>): Samples {
 const curves = (samples: Samples, ...names: string[]) => curvesOf(names, (name) => samples.of(name));
 
 describe('curves', () => {
-  it('have a value for each time, null where nothing is known', () => {
+  it('have a value for each time, null if unknown', () => {
     const samples = sampled({ a: 1 }, { a: 2, b: NaN }, { a: 3, b: 7 });
     expect(curves(samples, 'a', 'b')).toEqual({
       times: [1000, 2000, 3000],
       curves: [{ name: 'a', values: [1, 2, 3] }, { name: 'b', values: [null, null, 7] }],
     });
   });
-  it('are as many as there are colours, the least together', () => {
+  it('are at most as many as there are colours, with the smallest added up', () => {
     const samples = sampled({ a: 1, b: 9, c: 8, d: 2, e: 7 });
     expect(curves(samples, 'a', 'b', 'c', 'd', 'e').curves).toEqual([
       { name: 'b', values: [9] }, { name: 'c', values: [8] }, { name: 'e', values: [7] }, { name: '2 others', values: [3] },
     ]);
   });
-  it('do not turn what is unknown into nothing', () => {
+  it('do not turn unknown values into zero', () => {
     const samples = sampled({ a: 5, b: 5, c: 5, d: NaN, e: NaN }, { a: 5, b: 5, c: 5, d: NaN, e: 1 });
     expect(curves(samples, 'a', 'b', 'c', 'd', 'e').curves.at(-1)).toEqual({ name: '2 others', values: [null, 1] });
   });
-  it('of nothing are nothing', () => {
+  it('are empty without samples', () => {
     expect(curves(new Samples())).toEqual({ times: [], curves: [] });
     expect(curves(new Samples(), 'a')).toEqual({ times: [], curves: [{ name: 'a', values: [] }] });
   });

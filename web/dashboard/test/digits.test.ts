@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parse } from '../src/gateway/digits';
 
-describe('JSON that is read with all digits', () => {
+describe('JSON that is parsed with all digits', () => {
   it.each([
     ['{"id":9007199254740993}', { id: 9007199254740993n }],
     ['[-123456789012345678901234, 5]', [-123456789012345678901234n, 5]],
@@ -14,7 +14,7 @@ describe('JSON that is read with all digits', () => {
     expect(parse(json)).toEqual(value);
   });
 
-  it('is what JSON.parse reads wherever that loses nothing', () => {
+  it('equals the result of JSON.parse if that loses nothing', () => {
     fc.assert(fc.property(fc.json(), (json) => {
       const value: unknown = JSON.parse(json);
       fc.pre(JSON.stringify(value) === json && !/\d{16}/.test(json.replace(/"(?:[^"\\]|\\.)*"/g, '')));
@@ -22,7 +22,7 @@ describe('JSON that is read with all digits', () => {
     }));
   });
 
-  it('refuses what JSON.parse refuses', () => {
+  it('is invalid if JSON.parse says so', () => {
     expect(() => parse('{"a":9007199254740993')).toThrow(SyntaxError);
     expect(() => parse('[09007199254740993]')).toThrow(SyntaxError);
   });

@@ -24,11 +24,11 @@ describe('incidents per minute', () => {
     expect(happened(0, ...all)).toEqual({ '03:10': 2 });
     expect(happened(1, ...all)).toEqual({ '03:11': 1 });
   });
-  it('spread one that occurred often over its time, and lose none', () => {
+  it('spread a repeated incident over its time, without losing any', () => {
     expect(happened(0, incident('03:10:30', '03:12:30', 5))).toEqual({ '03:10': 1, '03:11': 2, '03:12': 2 });
     expect(happened(0, incident('03:10:30', '03:10:30', 3))).toEqual({ '03:10': 3 });
   });
-  it('leave out what is older, also of one that began before', () => {
+  it('leave out older ones, and the older part of a repeated incident', () => {
     expect(happened(0, incident('02:30:00'))).toEqual({});
     expect(happened(0, incident('02:58:30', '03:01:30', 4))).toEqual({ '03:00': 1, '03:01': 1 });
   });

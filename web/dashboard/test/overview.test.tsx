@@ -25,7 +25,7 @@ const names = () => screen.queryAllByTestId('watch-row').map((row) => row.datase
 
 let now = Date.parse('2026-01-02T03:04:05Z');
 beforeEach(() => {
-  vi.useFakeTimers({ now: now += 60_000 }); // what the page remembers is of before
+  vi.useFakeTimers({ now: now += 60_000 }); // after what the page remembers
   location.hash = '#/';
 });
 afterEach(() => {
@@ -49,14 +49,14 @@ describe('the overview', () => {
     const shown = screen.getAllByTestId('watch-row').map((row) => row.querySelector('.rated')?.textContent);
     expect(shown).toEqual(['0, at most 0 in the last two minutes', '20, at most 20 in the last two minutes']);
   });
-  it('sorts by state, the worst first, and remembers it in the URL', async () => {
+  it('sorts by state, the worst first, which the URL keeps', async () => {
     await show(watchOf('a'), watchOf('b', { state: 'priming' }), watchOf('c', { state: 'stale' }), watchOf('d', { state: 'resyncing' }));
     expect(names()).toEqual(['a', 'b', 'c', 'd']);
     fireEvent.click(screen.getByRole('button', { name: 'State' }));
     expect(names()).toEqual(['c', 'd', 'b', 'a']);
     expect(location.hash).toBe('#/?sort=state');
   });
-  it('offers a filter where there are many', async () => {
+  it('offers a filter if there are many watches', async () => {
     await show(...Array.from({ length: 13 }, (_, i) => watchOf(`w${i}`, { source: i < 2 ? 'machine' : 'local' })));
     fireEvent.change(screen.getByRole('searchbox', { name: 'Filter' }), { target: { value: 'MACH' } });
     expect(names()).toEqual(['w0', 'w1']);
@@ -66,7 +66,7 @@ describe('the overview', () => {
     await show(watchOf('a'), watchOf('b', { state: 'stale', reason: 'no connection' }));
     expect(reported).toBe('b stale no connection');
   });
-  it('says what to do where nothing is configured', async () => {
+  it('says what to do if nothing is configured', async () => {
     await show();
     expect(screen.getByText(/has no watches/)).toBeTruthy();
   });

@@ -11,26 +11,26 @@ function noted(...readings: ReadonlyArray<readonly [at: number, value: number]>)
 const perSecond = (rates: Rates) => rates.of('notes').map((sample) => sample.value);
 
 describe('rates', () => {
-  it('are what a counter counted, by the time that it took', () => {
+  it('are the increase of a counter divided by the time', () => {
     expect(perSecond(noted([1000, 5], [2000, 15], [4000, 15], [4500, 16]))).toEqual([NaN, 10, 0, 2]);
   });
-  it('are unknown, never negative, where the gateway was started anew', () => {
+  it('are unknown, never negative, when the gateway was restarted', () => {
     expect(perSecond(noted([1000, 900], [2000, 910], [3000, 4], [4000, 6]))).toEqual([NaN, 10, NaN, 2]);
   });
-  it('are unknown where another replica answered, whose counter has nothing to do with it', () => {
+  it('are unknown when another replica answered, whose counters are different', () => {
     const rates = new Rates();
     for (const [i, [count, instance]] of ([[5, 'one'], [15, 'one'], [900, 'two'], [910, 'two'], [940, 'one'], [941, 'one']] as const).entries()) {
       rates.note(new Map([['notes', count]]), (i + 1) * 1000, instance);
     }
     expect(perSecond(rates)).toEqual([NaN, 10, NaN, 10, NaN, 1]);
   });
-  it('take a reading once, and none that comes too soon after it', () => {
+  it('ignore a repeated reading, and one that follows too soon', () => {
     expect(perSecond(noted([1000, 5], [1000, 5], [2000, 6], [2010, 7], [3000, 8]))).toEqual([NaN, 1, 2]);
   });
-  it('begin anew where the clock was set back', () => {
+  it('start again when the clock was set back', () => {
     expect(noted([5000, 5], [6000, 6], [1000, 7], [2000, 9]).of('notes')).toEqual([{ at: 1000, value: NaN }, { at: 2000, value: 2 }]);
   });
-  it('keep ten minutes of answers that come each second', () => {
+  it('keep ten minutes of one response per second', () => {
     const rates = noted(...Array.from({ length: 700 }, (_, i) => [(i + 1) * 1000, i] as const));
     expect(rates.of('notes')).toHaveLength(600);
     expect(rates.of('notes').at(-1)).toEqual({ at: 700_000, value: 1 });
@@ -43,14 +43,14 @@ describe('rates', () => {
 });
 
 describe('the mean', () => {
-  it('weighs by time, and leaves out what is unknown', () => {
+  it('is weighted by time, and leaves out unknown values', () => {
     expect(mean(noted([1, 0], [3001, 30], [4001, 70]).of('notes'), 5000)).toBe(17.5);
     expect(mean(noted([1, 900], [1001, 0], [2001, 4]).of('notes'), 5000)).toBe(4);
   });
-  it('is of the newest only', () => {
+  it('covers only the newest', () => {
     expect(mean(noted([1, 0], [1001, 500], [2001, 501], [3001, 504]).of('notes'), 2000)).toBe(2);
   });
-  it('takes of a long sample only what is in the window', () => {
+  it('counts only the part of a long sample that is in the window', () => {
     expect(mean(noted([1, 0], [60_001, 0], [61_001, 20]).of('notes'), 5000)).toBe(4);
   });
   it('is unknown before there are two readings', () => {
@@ -59,7 +59,7 @@ describe('the mean', () => {
   });
 });
 
-it('the most is the highest in the window, whatever is unknown', () => {
+it('the highest value in the window ignores unknown ones', () => {
   const rates = noted([1000, 0], [2000, 90], [3000, 0], [4000, 7], [5000, 9]);
   expect(most(rates.of('notes'), 10_000)).toBe(90);
   expect(most(rates.of('notes'), 2500)).toBe(7);

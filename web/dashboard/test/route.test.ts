@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { href, parseRoute } from '../src/app/route';
 
 describe('the route', () => {
-  it('is read as it was written', () => {
+  it('is parsed as it was formatted', () => {
     const options = new URLSearchParams({ filter: 'a&b?c', sort: 'key' });
     const route = parseRoute(href('watches', 'a/b c', options));
     expect([route.page, route.name, route.options.toString()]).toEqual(['watches', 'a/b c', options.toString()]);
@@ -10,7 +10,7 @@ describe('the route', () => {
   it.each(['', '#', '#/'])('is the overview for %j', (hash) => {
     expect(parseRoute(hash)).toMatchObject({ page: '', name: '' });
   });
-  it('takes a name that is not encoded for what it is', () => {
+  it('accepts a name that is not encoded', () => {
     expect(parseRoute('#/watches/50%').name).toBe('50%');
   });
 });

@@ -30,7 +30,7 @@ it('a gateway that answers is no trouble', async () => {
   expect(reported).toEqual([]);
 });
 
-it('a gateway that refuses connections is out of reach since its last answer', async () => {
+it('a gateway that refuses connections is offline since its last answer', async () => {
   answers(well);
   render(<Page />);
   await pass(3000);
@@ -43,7 +43,7 @@ it('a gateway that refuses connections is out of reach since its last answer', a
   expect(reported).toEqual([]);
 });
 
-it('a gateway that takes requests and says nothing is noticed as well', async () => {
+it('a gateway that accepts requests but does not answer is noticed as well', async () => {
   answers(well);
   render(<Page />);
   await pass(1000);
@@ -53,7 +53,7 @@ it('a gateway that takes requests and says nothing is noticed as well', async ()
   expect(reported).toMatchObject([{ state: 'offline', since: last }]);
 });
 
-it('what was not asked for while the page was hidden is no silence', async () => {
+it('a pause while the page was hidden is no silence', async () => {
   answers(well);
   render(<Page />);
   await pass(1000);

@@ -10,13 +10,13 @@ describe('a sparkline', () => {
   it('draws equal rates as one line', () => {
     expect(outlines(samples(NaN, 3, 3, 3, 3), 4000, 3)).toEqual(['M0 1H120']);
   });
-  it('has a gap where nothing is known', () => {
+  it('has a gap where values are unknown', () => {
     expect(outlines(samples(NaN, 4, NaN, 4, 4), 4000, 4)).toEqual(['M0 1H30', 'M60 1H120']);
   });
-  it('begins at the left edge with what is older than the window', () => {
+  it('starts at the left edge with what is older than the window', () => {
     expect(outlines(samples(NaN, 5, 5, 5, 5), 2500, 5)).toEqual(['M0 1H120']);
   });
-  it('is nothing before there are two readings', () => {
+  it('is empty before there are two readings', () => {
     expect(outlines(samples(NaN), 2000, 1)).toEqual([]);
     expect(outlines([], 2000, 1)).toEqual([]);
   });

@@ -5,7 +5,7 @@ import { SubscribersPage } from '../src/subscribers/SubscribersPage';
 import type { Subscriber, Subscribers } from '../src/gateway/contract';
 import { UpstreamsPage } from '../src/upstreams/UpstreamsPage';
 
-// There is no canvas here; what it would draw is tested with the curves.
+// There is no canvas here; what it draws is tested with the curves.
 vi.mock('../src/charts/plot', () => ({ plot: () => ({ setData() {}, destroy() {}, redraw() {} }), drawn: () => [] }));
 
 const began = Date.parse('2026-01-02T03:00:00Z');
@@ -63,29 +63,29 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe('the page of the subscribers', () => {
-  it('shows who is connected, and how many there are in all', async () => {
+describe('the subscribers page', () => {
+  it('shows the connected subscribers, and their number', async () => {
     await show(<SubscribersPage />, () => Response.json(all));
     expect(screen.getByText('the 2 with the highest lag, of 9,123')).toBeTruthy();
     const [first] = within(screen.getByRole('table', { name: 'Connected' })).getAllByRole('row').slice(1);
     for (const text of ['10.0.0.7', 'curl/8.5.0', 'sse, gzip', '1 min', '1,234', '2.0 KiB', '55', 'catching up']) expect(first!.textContent).toContain(text);
     expect(within(first!).getByRole('link', { name: 'notes' }).getAttribute('href')).toBe('#/watches/notes');
   });
-  it('says why others left, the most frequent reason first', async () => {
+  it('shows disconnects by reason, the most frequent first', async () => {
     await show(<SubscribersPage />, () => Response.json(all));
     const reasons = within(screen.getByRole('table', { name: /Disconnects by reason/ })).getAllByRole('row').slice(1).map(({ textContent }) => textContent);
     expect(reasons).toEqual(['client_closedthe client disconnected30', 'max_agethe stream reached its maximum age2']);
     const [departure] = within(screen.getByRole('table', { name: 'Recent disconnects' })).getAllByRole('row').slice(1);
     expect(departure!.textContent).toContain('max_age30 s ago30 s');
   });
-  it('asks for the watch that is chosen, which the URL keeps', async () => {
+  it('requests the selected watch, which the URL keeps', async () => {
     await show(<SubscribersPage />, () => Response.json(all));
     fireEvent.change(screen.getByRole('combobox', { name: 'Watch' }), { target: { value: 'notes' } });
     expect(location.hash).toBe('#/subscribers?watch=notes');
     await act(() => vi.advanceTimersByTimeAsync(0));
     expect(asked.at(-1)).toBe('/v1/subscribers?limit=100&watch=notes');
   });
-  it('says which setting is missing where it is not served, and that this is no silence', async () => {
+  it('says which setting is missing if it is not served, without a warning', async () => {
     await show(<SubscribersPage />, notFound);
     await act(() => vi.advanceTimersByTimeAsync(30_000));
     expect(screen.getByText(/enabled: true/)).toBeTruthy();
@@ -104,7 +104,7 @@ describe('the page of the subscribers', () => {
   });
 });
 
-describe('the page of the upstreams', () => {
+describe('the upstreams page', () => {
   it('shows reconnects and resyncs by reason, those that are not connected first', async () => {
     await show(<UpstreamsPage />, () => Response.json(all));
     const names = within(screen.getByRole('table', { name: 'Connections' })).getAllByRole('rowheader').map(({ textContent }) => textContent);
@@ -115,7 +115,7 @@ describe('the page of the upstreams', () => {
     const [incident] = within(screen.getByRole('table', { name: 'Incidents' })).getAllByRole('row').slice(1);
     expect(incident!.textContent).toMatch(/2 min ago.*notes.*reconnect: error.*3 times since.*connection refused/);
   });
-  it('shows what the watches tell where the rest is not served', async () => {
+  it('shows what is known from the watches if the rest is not served', async () => {
     await show(<UpstreamsPage />, notFound);
     expect(row('drafts').getByText('no route')).toBeTruthy();
     expect(screen.getByText(/enabled: true/)).toBeTruthy();

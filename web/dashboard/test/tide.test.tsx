@@ -17,14 +17,14 @@ vi.mock('@watchtide/client/shared', () => ({
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => {
   cleanup();
-  vi.runAllTimers(); // what lingers
+  vi.runAllTimers(); // for watches that stay followed
   vi.useRealTimers();
   expect(followed.size).toBe(0);
 });
 
 const open = (watch: string) => renderHook(({ name }) => useStore(name), { initialProps: { name: watch } });
 
-it('a watch is followed for a moment after it was left, so that who comes back finds it', () => {
+it('a watch stays followed for a moment, in case the user comes back', () => {
   const page = open('a');
   page.rerender({ name: 'b' });
   vi.advanceTimersByTime(9_999);
@@ -35,7 +35,7 @@ it('a watch is followed for a moment after it was left, so that who comes back f
   expect([...followed]).toEqual(['a']);
 });
 
-it('of many that were left, only the last are', () => {
+it('of many visited watches, only the last stay followed', () => {
   const page = open('w0');
   for (let i = 1; i < 30; i++) page.rerender({ name: `w${i}` });
   expect([...followed]).toEqual(['w25', 'w26', 'w27', 'w28', 'w29']);

@@ -5,7 +5,7 @@ import { until } from '../stage/until.mjs';
 import { Visitor } from '../stage/visitor.mjs';
 import { Renderers } from './renderers.mjs';
 
-/** A page in a browser of its own. */
+/** A page in a separate browser. */
 async function visit(url, rows, measure) {
   const chromium = await startChromium();
   try {

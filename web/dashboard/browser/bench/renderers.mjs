@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-/** The processes in which a browser's pages and their workers run. */
+/** The processes that run the pages and workers of a browser. */
 export class Renderers {
   #cdp;
 
@@ -10,7 +10,7 @@ export class Renderers {
     return renderers;
   }
 
-  /** The CPU time that they have used, in seconds, and the memory that they hold, in bytes, with their share of what is shared. */
+  /** Returns their CPU time in seconds and their memory in bytes, with their part of shared memory. */
   async usage() {
     const { processInfo } = await this.#cdp.send('SystemInfo.getProcessInfo');
     const all = processInfo.filter(({ type }) => type === 'renderer');

@@ -45,7 +45,7 @@ scenario('axe finds nothing in a warning', async (stage) => {
   }
 });
 
-scenario('axe finds what is wrong', async (stage) => {
+scenario('axe finds a violation', async (stage) => {
   const gateway = await shared.gateway();
   const visitor = await stage.visitor();
   await visitor.context.addInitScript(axe);

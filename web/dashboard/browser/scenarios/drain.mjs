@@ -6,7 +6,7 @@ import { shared } from '../stage/shared.mjs';
 import { snapshotBytes } from '../stage/snapshot.mjs';
 import { until } from '../stage/until.mjs';
 
-scenario('a gateway drains: its visitors go on at the next one where they were', async (stage) => {
+scenario('a gateway drains: its visitors resume at the next one', async (stage) => {
   const upstream = await shared.upstream();
   const old = await Gateway.start(upstream);
   stage.own({ stop: old.kill });
@@ -26,6 +26,6 @@ scenario('a gateway drains: its visitors go on at the next one where they were',
   await upstream.put('services', 'a new one', { name: 'from the next gateway' });
   await tab.consistent({ rows: 1_001 });
   await tab.banner.waitFor({ state: 'detached' });
-  assert.ok(proxy.toBrowser < snapshot / 4, `going on took ${proxy.toBrowser} bytes, a snapshot takes ${snapshot}`);
+  assert.ok(proxy.toBrowser < snapshot / 4, `resuming took ${proxy.toBrowser} bytes, a snapshot takes ${snapshot}`);
   await upstream.delete('services', 'a new one');
 });

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { scenario } from '../stage/scenario.mjs';
 import { shared } from '../stage/shared.mjs';
 
-scenario('a resource is created, edited against somebody else, and deleted', async (stage) => {
+scenario('a resource is created, edited in conflict with somebody else, and deleted', async (stage) => {
   const gateway = await shared.gateway();
   const visitor = await stage.visitor();
-  visitor.tolerate(/status of 412/); // is shown, too
+  visitor.tolerate(/status of 412/); // which the page shows as well
   const tab = await visitor.open(`${gateway.origin}/#/watches/notes`);
   const dialog = tab.page.getByRole('dialog');
   const text = dialog.getByRole('textbox', { name: 'Value' });

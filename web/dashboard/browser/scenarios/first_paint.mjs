@@ -15,7 +15,7 @@ scenario('first paint: the overview lists every watch with its resources', async
   await tab.consistent({ rows: 50 });
 });
 
-scenario('first paint: a table shows what the gateway has, once it has all of it', async (stage) => {
+scenario('first paint: a table shows the resources of the gateway, once it has all of them', async (stage) => {
   const gateway = await shared.gateway();
   const tab = await (await stage.visitor()).open(`${gateway.origin}/#/watches/services`);
   await tab.consistent({ rows: 1_000 });

@@ -3,7 +3,7 @@ import { scenario } from '../stage/scenario.mjs';
 import { shared } from '../stage/shared.mjs';
 import { until } from '../stage/until.mjs';
 
-scenario('a tab that is hidden for long gives up its stream, and catches up when it is shown', async (stage) => {
+scenario('a tab that is hidden for too long closes its stream, and catches up when it is shown', async (stage) => {
   const upstream = await shared.upstream();
   const gateway = await Gateway.start(upstream);
   stage.own({ stop: gateway.kill });
@@ -24,8 +24,8 @@ scenario('a tab that is hidden for long gives up its stream, and catches up when
   await tab.consistent({ rows: 50 });
 });
 
-// A headless browser shows all its tabs at all times: the page is told what a
-// browser with windows would tell it.
+// A headless browser always shows all its tabs: this simulates the events of one with
+// windows.
 async function setHidden(page, hidden) {
   await page.evaluate((value) => {
     Object.defineProperty(document, 'hidden', { configurable: true, get: () => value });

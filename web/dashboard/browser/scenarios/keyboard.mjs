@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { scenario } from '../stage/scenario.mjs';
 import { shared } from '../stage/shared.mjs';
 
-/** Presses Tab until something that the selector names has the focus. */
+/** Presses Tab until an element that matches the selector has the focus. */
 async function tabTo(page, selector, limit = 60) {
   for (let i = 0; i < limit; i++) {
     await page.keyboard.press('Tab');

@@ -5,8 +5,8 @@ import { heapBytes } from '../stage/heap.mjs';
 import { scenario } from '../stage/scenario.mjs';
 import { Upstream } from '../stage/upstream.mjs';
 
-// Far above what make bench-browser finds, since tests run on machines that are
-// busy; far below what happens where the work grows faster than the rows.
+// Far above the results of make bench-browser, since tests run on busy machines; far
+// below the times of work that grows faster than the number of rows.
 const rows = 100_000;
 const limits = { consistentMs: 10_000, frameMs: 2_000, heap: 400e6 };
 

@@ -4,7 +4,7 @@ import { pages } from '../stage/pages.mjs';
 import { scenario } from '../stage/scenario.mjs';
 import { shared } from '../stage/shared.mjs';
 
-// A change that waits in a buffer waits for the next 4 KiB, which never come.
+// A change in a buffer would wait for the next 4 KiB, which never arrive.
 const promptly = 5_000;
 const skip = nginxProgram ? false : 'nginx is missing: apt-get install nginx';
 

@@ -3,7 +3,7 @@ import { Gateway } from '../stage/gateway.mjs';
 import { scenario } from '../stage/scenario.mjs';
 import { shared } from '../stage/shared.mjs';
 
-scenario('operators: what is for them is on their listener alone, where the other one is public', async (stage) => {
+scenario('operators: their pages are only on their listener, if the other one is public', async (stage) => {
   const gateway = await Gateway.start(await shared.upstream(), { hosts: ['app.example.com'] });
   stage.own({ stop: gateway.kill });
   const visitor = await stage.visitor();

@@ -4,7 +4,7 @@ import { scenario } from '../stage/scenario.mjs';
 import { shared } from '../stage/shared.mjs';
 import { until } from '../stage/until.mjs';
 
-// That no page complains is what every scenario demands; this one goes to all of them.
+// Every scenario fails on a complaint of a page; this one visits all pages.
 scenario('policy: every page is shown without a complaint, and with a strict policy', async (stage) => {
   const gateway = await shared.gateway();
   const visitor = await stage.visitor();
@@ -18,7 +18,7 @@ scenario('policy: every page is shown without a complaint, and with a strict pol
   assert.doesNotMatch(policy, /unsafe-/);
 });
 
-scenario('policy: what breaks it is noticed', async (stage) => {
+scenario('policy: violations are noticed', async (stage) => {
   const gateway = await shared.gateway();
   const { strays } = await shared.chromium();
   const visitor = await stage.visitor();

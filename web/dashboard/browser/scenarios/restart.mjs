@@ -5,7 +5,7 @@ import { scenario } from '../stage/scenario.mjs';
 import { shared } from '../stage/shared.mjs';
 import { snapshotBytes } from '../stage/snapshot.mjs';
 
-scenario('a gateway is killed and started again: a warning, then the changes alone', async (stage) => {
+scenario('a gateway is killed and restarted: a warning, then only the changes', async (stage) => {
   const upstream = await shared.upstream();
   const first = await Gateway.start(upstream);
   stage.own({ stop: first.kill });
@@ -21,7 +21,7 @@ scenario('a gateway is killed and started again: a warning, then the changes alo
   await tab.banner.waitFor();
   assert.equal(await tab.banner.getAttribute('role'), 'alert');
   assert.match(await tab.banner.innerText(), /since/, 'the warning says since when');
-  assert.equal(await tab.table.getAttribute('data-count'), '1000', 'what was known stays there to read');
+  assert.equal(await tab.table.getAttribute('data-count'), '1000', 'the last known state stays readable');
 
   proxy.reset();
   const second = await Gateway.start(upstream, { port: first.port });

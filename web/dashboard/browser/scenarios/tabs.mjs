@@ -4,8 +4,8 @@ import { scenario } from '../stage/scenario.mjs';
 import { shared } from '../stage/shared.mjs';
 import { until } from '../stage/until.mjs';
 
-// Without TLS a browser speaks HTTP/1.1, and has six connections to an origin, in
-// all tabs together.
+// Without TLS a browser speaks HTTP/1.1, and opens at most six connections to an
+// origin, for all tabs together.
 const tabs = 8;
 
 scenario('eight tabs at once share one stream, and the origin still answers', async (stage) => {
@@ -27,7 +27,7 @@ scenario('eight tabs at once share one stream, and the origin still answers', as
   await until('the stream ends with the last tab', async () => (await gateway.watch('services')).subscribers === 0);
 });
 
-// Runs in the page: asks the origin for something plain.
+// Runs in the page: sends a plain request to the origin.
 async function ask() {
   const response = await fetch('./healthz', { cache: 'no-store', signal: AbortSignal.timeout(5_000) });
   return response.status;

@@ -15,7 +15,7 @@ async function openPage(stage, gatekeeper) {
   return { page: tab.page, shows };
 }
 
-scenario('a token expires: the next one is asked for, and the stream goes on', async (stage) => {
+scenario('a token expires: the next one is requested, and the stream goes on', async (stage) => {
   const gatekeeper = new Gatekeeper();
   const { page, shows } = await openPage(stage, gatekeeper);
   await shows('values', 'before');
@@ -29,7 +29,7 @@ scenario('a token expires: the next one is asked for, and the stream goes on', a
   assert.deepEqual(await page.evaluate(() => globalThis.asked), [false, true]);
 });
 
-scenario('a token is refused: the page says so and does not ask again', async (stage) => {
+scenario('a token is refused: the page says so and does not retry', async (stage) => {
   const gatekeeper = new Gatekeeper();
   const { page, shows } = await openPage(stage, gatekeeper);
   await shows('values', 'before');

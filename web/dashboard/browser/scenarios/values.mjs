@@ -19,7 +19,7 @@ scenario('a number that is too large for JavaScript has every digit', async (sta
   assert.equal(await tab.detail.locator('del').innerText(), '9007199254740993');
 });
 
-scenario('what is deep inside of a value can be read', async (stage) => {
+scenario('a deeply nested value can be read', async (stage) => {
   const gateway = await shared.gateway();
   const depth = 60;
   await gateway.put('notes', 'deep', Array.from({ length: depth }).reduce((inner) => ({ inner }), 'the bottom'));

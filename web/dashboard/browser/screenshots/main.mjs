@@ -22,7 +22,7 @@ const wanted = process.argv.slice(2); // names of scenes; none: all
 
 await mkdir(folder, { recursive: true });
 const upstream = await Upstream.start();
-await upstream.fill('services', 600); // few enough that some of those in sight change
+await upstream.fill('services', 600); // few enough for some visible ones to change
 await upstream.fill('nodes', 50);
 await upstream.change('services', perSecond);
 await upstream.change('nodes', 2);
@@ -39,7 +39,7 @@ await chromium.stop();
 await gateway.kill();
 await upstream.stop();
 
-/** All scenes at once, so that their charts fill at the same time. */
+/** Shoots all scenes at once, so that their charts fill at the same time. */
 async function shoot(size, colorScheme, options) {
   const visitor = await Visitor.arrive(chromium.browser, { colorScheme, ...options });
   const tabs = new Map();
@@ -59,7 +59,7 @@ async function shoot(size, colorScheme, options) {
   await visitor.leave();
 }
 
-/** Lets the resource whose detail is open change, so that there is a difference to see. */
+/** Changes the resource whose detail is open, so that there is a difference to see. */
 async function change(tab) {
   await upstream.change('services', 0); // or the next one comes before this is seen
   const key = await tab.detail.getAttribute('data-key');
@@ -72,14 +72,14 @@ async function change(tab) {
   await upstream.change('services', perSecond);
 }
 
-/** Returns when so many changes have come that charts are not empty. */
+/** Waits until there are enough changes for the charts. */
 async function history() {
   const newest = async () => Number((await gateway.watch('services')).revision);
   const began = await newest();
   await until('history', async () => await newest() > began + perSecond * secondsOfHistory, 2_000 * secondsOfHistory);
 }
 
-/** With a palette it is a third of the size, and looks the same. */
+/** Converts a picture to a palette: a third of the size, without a visible difference. */
 async function shrink(file) {
   await promisify(execFile)('pngquant', ['--force', '--skip-if-larger', '--strip', '--speed', '1', '--nofs', '--output', file, '32', '--', file])
     .catch((error) => { if (error.code === 'ENOENT') console.warn('pngquant is missing: the pictures stay large'); });

@@ -4,13 +4,13 @@ import { chromium } from 'playwright-core';
 
 export const chromiumProgram = process.env.CHROMIUM || '/usr/bin/chromium';
 
-// Chromium itself asks there what the fields of a form are for.
+// Chromium itself asks this host about the fields of forms.
 const autofill = 'content-autofill.googleapis.com:443';
 
 /**
- * Debian's Chromium. Whatever a visitor's pages want from another address than
- * 127.0.0.1, their workers too, ends in strays: a proxy that notes it and refuses.
- * What Chromium itself would like to know of the world, it does not find.
+ * Starts Debian's Chromium. Requests of pages and workers to any address but 127.0.0.1
+ * go to a proxy, which refuses them and records them in strays. Chromium's own requests
+ * find no host.
  */
 export async function startChromium() {
   const strays = [];

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 
-/** A TCP proxy that counts bytes, and that can fall silent without closing anything. */
+/** A TCP proxy that counts bytes, and can fall silent without closing anything. */
 export class FaultProxy {
   /** Bytes carried since the last call of reset. */
   toBrowser = 0;
@@ -25,13 +25,13 @@ export class FaultProxy {
     this.toBrowser = this.toServer = 0;
   }
 
-  /** No byte passes any more, in connections that there are and in new ones; none is closed. */
+  /** Stops forwarding, in current and new connections, without closing any. */
   stall() {
     this.#silent = true;
     for (const pair of this.#pairs) pair.forEach((socket) => socket.pause());
   }
 
-  /** What was held back arrives. */
+  /** Goes on forwarding, from where it stopped. */
   heal() {
     this.#silent = false;
     for (const pair of this.#pairs) pair.forEach((socket) => socket.resume());

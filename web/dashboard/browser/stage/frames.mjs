@@ -1,12 +1,12 @@
-/** How long the frames of a page took, as the page itself sees it: from one animation frame to the next. */
+/** The frame times of a page, measured from one animation frame to the next. */
 export class Frames {
-  /** From the beginning of every page of a context. */
+  /** Records every page of a context from its start. */
   static async of(context) {
     await context.addInitScript(recordFrames);
     return new Frames();
   }
 
-  /** The frames since the last call, in ms: all of them, the longest, and the 99th percentile. */
+  /** Returns the frame times since the last call, in ms, and their statistics. */
   async take(page) {
     const all = await page.evaluate(() => globalThis.frameTimes.splice(0));
     const sorted = all.toSorted((a, b) => a - b);

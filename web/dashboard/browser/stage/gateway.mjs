@@ -5,10 +5,10 @@ import { build } from './build.mjs';
 import { Process } from './process.mjs';
 import { until } from './until.mjs';
 
-/** How often a quiet stream of these gateways says something, in ms: watchdogs bite in twice that. */
+/** The heartbeat of these gateways, in ms: clients give up after twice that. */
 export const heartbeatMs = 1_000;
 
-/** The gateway as it is shipped, with two watches of an upstream, and one that is its own and writable. */
+/** The real gateway, with two watches of an upstream, and a writable one of its own. */
 export class Gateway {
   #process;
 
@@ -27,7 +27,7 @@ export class Gateway {
     return gateway;
   }
 
-  /** What the gateway says of a watch. */
+  /** Returns the gateway's information about a watch. */
   async watch(name) {
     const { watches } = await (await fetch(`${this.origin}/v1/watches`)).json();
     return watches.find((watch) => watch.name === name);
@@ -38,7 +38,7 @@ export class Gateway {
     if (!response.ok) throw new Error(`PUT ${key}: ${response.status} ${await response.text()}`);
   }
 
-  /** Lets it say goodbye to everybody, and end. */
+  /** Shuts it down, with a goodbye to every client. */
   drain = () => this.#process.stop('SIGTERM');
   kill = () => this.#process.stop('SIGKILL');
 }

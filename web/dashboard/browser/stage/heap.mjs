@@ -1,4 +1,4 @@
-/** What the heap of a page holds after a garbage collection, in bytes. */
+/** Returns the heap size of a page after a garbage collection, in bytes. */
 export async function heapBytes(context, page) {
   const cdp = await context.newCDPSession(page);
   await cdp.send('HeapProfiler.collectGarbage');

@@ -8,7 +8,7 @@ import { Process } from './process.mjs';
 
 export const nginxProgram = ['/usr/sbin/nginx', '/usr/bin/nginx', '/usr/local/bin/nginx'].find(existsSync);
 
-/** Debian's nginx with its defaults, buffering among them, in front of a gateway: at / and under /tide/. */
+/** Starts Debian's nginx with its defaults, including buffering, in front of a gateway: at / and under /tide/. */
 export async function startNginx(gateway) {
   const folder = await mkdtemp(join(tmpdir(), 'watchtide-nginx-'));
   const port = await freePort();
@@ -18,7 +18,7 @@ export async function startNginx(gateway) {
   return { origin: `http://127.0.0.1:${port}`, stop: () => process.stop() };
 }
 
-// nginx must be told a port.
+// nginx cannot choose a port.
 async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

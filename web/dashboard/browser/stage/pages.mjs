@@ -1,4 +1,4 @@
-/** Every page of the dashboard, and what is there once it shows what it is for. */
+/** Every page of the dashboard, and an element that exists once it is complete. */
 export const pages = [
   { name: 'overview', hash: '#/', shows: '[data-testid=watch-row][data-watch=services]' },
   { name: 'watch', hash: '#/watches/services', shows: '[data-testid=resources][data-state=in_sync] [role=row][data-key]' },
@@ -9,7 +9,7 @@ export const pages = [
 
 const watch = pages.find(({ name }) => name === 'watch').shows;
 
-/** All that there is to see: the pages, and what opens in them. */
+/** All scenes: the pages, and the panels and dialogs in them. */
 export const scenes = [
   ...pages.map((page) => ({ ...page, pose: () => {} })),
   { name: 'detail', hash: '#/watches/services', shows: watch, async pose(tab) {
@@ -23,7 +23,7 @@ export const scenes = [
   } },
 ];
 
-/** Brings a tab, that was opened at the scene's hash, to where the scene is complete. */
+/** Completes a scene in a tab that was opened at its hash. */
 export async function enter(scene, tab) {
   await tab.page.locator(scene.shows).first().waitFor();
   await scene.pose(tab);

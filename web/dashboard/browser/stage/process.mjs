@@ -3,19 +3,19 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { patience } from './until.mjs';
 
-// Whatever ends the run, no server outlives it.
+// No server outlives the run, however it ends.
 const running = new Set();
 process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
 /** A server that runs as a child. */
 export class Process {
-  /** What it printed, for whoever has to find out why something failed. */
+  /** Its output, to debug failures. */
   lines = [];
   #child;
   #ended;
 
-  /** Starts a program; returns it with what ready, called with each line, returned first that was truthy. */
+  /** Starts a program; returns it with the first truthy result of ready, which is called with each line. */
   static async start(program, args, ready) {
     const started = new Process(program, args);
     try {
@@ -43,7 +43,7 @@ export class Process {
     return this.#child.pid;
   }
 
-  /** Asks it to end; it has when this returns. */
+  /** Ends it, and waits until it has ended. */
   async stop(signal = 'SIGTERM') {
     this.#child.kill(signal);
     const late = setTimeout(() => this.#child.kill('SIGKILL'), patience);
@@ -67,7 +67,7 @@ export class Process {
     });
   }
 
-  // It does not keep the run from ending, which ends it.
+  // The run may end, which ends the program as well.
   #letGo() {
     this.#child.unref();
     for (const pipe of this.#child.stdio) pipe.unref();
@@ -78,7 +78,7 @@ export class Process {
   }
 }
 
-/** Runs a program to its end; throws with what it printed if that is a bad one. */
+/** Runs a program to its end; if it fails, throws an error with its output. */
 export async function run(program, args, options = {}) {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
   let output = '';

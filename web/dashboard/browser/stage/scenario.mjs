@@ -5,10 +5,10 @@ import { Visitor } from './visitor.mjs';
 
 /**
  * A test with a browser. play gets a stage:
- *   visitor(options)  somebody new with a browser of his own
+ *   visitor(options)  a new visitor with a separate browser
  *   own(thing)        thing.stop() is called at the end
- * It fails, too, if any page complained in its console, broke its policy, or asked
- * anybody but its origin. What there is to see of a failure is kept in failures/.
+ * It also fails if any page logged an error, violated its policy, or sent a request to
+ * another origin. Evidence of a failure is kept in failures/.
  */
 export function scenario(name, play, { timeout = 60_000, skip = false } = {}) {
   test(name, { timeout, skip }, async () => {
@@ -28,7 +28,7 @@ export function scenario(name, play, { timeout = 60_000, skip = false } = {}) {
     try {
       await play(stage);
       for (const visitor of visitors) assert.deepEqual(visitor.complaints, [], 'what the pages complained of');
-      assert.deepEqual(strays.splice(0), [], 'requests to somebody else');
+      assert.deepEqual(strays.splice(0), [], 'requests to other origins');
     } catch (error) {
       for (const visitor of visitors) console.error(`see ${await visitor.keep(name)}`);
       throw error;

@@ -3,7 +3,7 @@ import { startChromium } from './chromium.mjs';
 import { Gateway } from './gateway.mjs';
 import { Upstream } from './upstream.mjs';
 
-// Begun when first asked for, used by every scenario of the run, ended after it.
+// Started at the first use, shared by all scenarios of the run, and stopped after it.
 const begun = new Map();
 
 function once(name, begin) {
@@ -18,7 +18,7 @@ after(async () => {
 export const shared = {
   chromium: () => once('chromium', startChromium),
 
-  /** services holds 1,000 rows and nodes 50, neither changes; whoever changes them puts that back. */
+  /** services has 1,000 rows and nodes 50, without changes; a scenario undoes its own changes. */
   upstream: () => once('upstream', async () => {
     const upstream = await Upstream.start();
     await upstream.fill('services', 1_000);
@@ -26,7 +26,7 @@ export const shared = {
     return upstream;
   }),
 
-  /** A gateway that stays well. Who wants to do it harm starts one of his own. */
+  /** A gateway that stays healthy. Scenarios that break one start their own. */
   gateway: () => once('gateway', async () => {
     const gateway = await Gateway.start(await shared.upstream());
     await gateway.put('notes', 'welcome', { text: 'The kettle is on.', by: 'Ada', pinned: true });

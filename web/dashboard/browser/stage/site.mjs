@@ -10,8 +10,8 @@ const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/cs
 export const clientFolder = fileURLToPath(new URL('../../../client/dist/', import.meta.url));
 
 /**
- * A web server for pages that are not the dashboard. folders: which path shows which folder.
- * answer(request, response) is asked for everything else.
+ * A web server for other pages than the dashboard. folders maps paths to folders;
+ * answer(request, response) handles all other requests.
  */
 export class Site {
   #server;

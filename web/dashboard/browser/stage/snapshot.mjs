@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 
-/** How many bytes a snapshot takes on the wire, compressed as for a browser, and counted by the proxy. */
+/** Returns the bytes of a snapshot on the wire, compressed as for a browser and counted by the proxy. */
 export async function snapshotBytes(proxy, watch) {
   proxy.reset();
   await new Promise((resolve, reject) => {

@@ -14,12 +14,12 @@ export class Tab {
 
   row = (key) => this.table.locator(`[role=row][data-key="${key}"]`);
 
-  /** The table holds all of a watch, and nothing older than revision. */
+  /** Waits until the table shows all of a watch, at revision or later. */
   async consistent({ rows, revision = '0', limit = patience }) {
     await this.page.waitForFunction(isConsistent, { rows, revision }, { timeout: limit, polling: 'raf' });
   }
 
-  /** How long it takes until the table shows what the gateway has now, at this revision, in ms. */
+  /** Returns the time until the table shows the gateway's current revision, in ms. */
   async delay(revision, limit = patience) {
     const began = performance.now();
     await this.consistent({ revision: String(revision), limit });
@@ -28,7 +28,7 @@ export class Tab {
 
   revision = () => this.table.getAttribute('data-revision');
 
-  /** When the first complete snapshot had been painted, in ms after the navigation began. */
+  /** Returns when the first complete snapshot was painted, in ms after the start of the navigation. */
   consistentAfter = () => this.page.evaluate(() => performance.getEntriesByName('consistent')[0]?.startTime);
 }
 

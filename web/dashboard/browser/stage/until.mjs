@@ -1,9 +1,9 @@
-/** How long anything may take, unless it is known better, in ms. */
+/** The default timeout, in ms. */
 export const patience = 20_000;
 
 /**
- * Asks until the answer is truthy, and returns it. What nobody announces, such as
- * a count that a server keeps, can only be asked for.
+ * Polls until the result is truthy, and returns it; for conditions without an event,
+ * such as a counter of a server.
  */
 export async function until(what, ask, limit = patience) {
   const end = Date.now() + limit;

@@ -1,7 +1,7 @@
 import { build } from './build.mjs';
 import { Process } from './process.mjs';
 
-/** The program of ../upstream: two watches of any size, which change at any rate. */
+/** Runs the program in ../upstream: two watches of any size, which change at any rate. */
 export class Upstream {
   #process;
   #control;
@@ -21,7 +21,7 @@ export class Upstream {
   change = (watch, per_second) => this.#order('change', { watch, per_second });
   put = (watch, key, value) => this.#order('put', { watch, key, value });
   delete = (watch, key) => this.#order('delete', { watch, key });
-  /** Cuts every stream and lets nobody connect, until comeBack. */
+  /** Cuts every stream and rejects connections, until comeBack. */
   leave = () => this.#order('leave', {});
   comeBack = () => this.#order('come-back', {});
   stop = () => this.#process.stop();

@@ -5,11 +5,11 @@ import { patience } from './until.mjs';
 
 const failures = fileURLToPath(new URL('../failures/', import.meta.url));
 
-/** Somebody with a browser of his own: nothing is shared with other visitors, everything among his tabs. */
+/** A user with a separate browser: its tabs share everything with each other, and nothing with other visitors. */
 export class Visitor {
-  /** What the console said, of all tabs. */
+  /** The console messages of all tabs. */
   log = [];
-  /** What must not be: errors, refused by the policy, requests to somebody else. */
+  /** Errors, violations of the policy, and requests to other origins. */
   #complaints = [];
   #tolerated = [];
   #tabs = [];
@@ -22,7 +22,7 @@ export class Visitor {
     return visitor;
   }
 
-  /** Opens a page and returns its tab at once; wait for what it shall show. */
+  /** Opens a page and returns its tab, without waiting for its content. */
   async open(url) {
     const page = await this.context.newPage();
     this.#listen(page, new URL(url).origin);
@@ -32,7 +32,7 @@ export class Visitor {
     return tab;
   }
 
-  /** Errors that the scenario itself brings about. */
+  /** Ignores errors that the scenario itself causes. */
   tolerate(...patterns) {
     this.#tolerated.push(...patterns);
   }
@@ -45,7 +45,7 @@ export class Visitor {
     await this.context.close();
   }
 
-  /** Keeps what there is to see of a failure; returns where. */
+  /** Keeps evidence of a failure; returns the folder. */
   async keep(name) {
     const folder = `${failures}${name.replaceAll(/\W+/g, '-')}/`;
     await mkdir(folder, { recursive: true });

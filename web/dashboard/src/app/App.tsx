@@ -49,7 +49,7 @@ function Page({ route }: { route: Route }) {
   }
 }
 
-// A watch is reached from the overview, and belongs to it.
+// The page of a watch belongs to the overview.
 const current = ({ page }: Route, link: string) => page === link || (link === '' && page === 'watches');
 
 const title = (page: string) => pages.find(([known]) => known === page)?.[1] ?? '';

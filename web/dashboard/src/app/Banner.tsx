@@ -1,15 +1,15 @@
 import { duration } from '../text/duration';
 import { moment } from '../text/moment';
-import { AllClear } from './RecoveryNotice';
 import { useNow } from './clock';
+import { useDelayed } from './delayed';
 import { useNarrow } from './narrow';
+import { RecoveryNotice } from './RecoveryNotice';
 import { href } from './route';
 import { useReported, type Trouble } from './troubles';
-import { useLasting } from './delayed';
 import './Banner.css';
 
-// The worst first.
-const says: Record<Trouble['state'], string> = {
+// In order of severity.
+const texts: Record<Trouble['state'], string> = {
   offline: 'is offline: what you see may be out of date',
   stale: 'may be out of date',
   closed: 'is closed: what you see is its last known state',
@@ -18,18 +18,18 @@ const says: Record<Trouble['state'], string> = {
   priming: 'has not been loaded yet',
   connecting: 'is not connected yet',
 };
-const worst = Object.keys(says);
+const severity = Object.keys(texts);
 
-// Those that only wait for a beginning show nothing that could be wrong.
+// With these, nothing that is shown can be wrong.
 const mild = new Set<Trouble['state']>(['priming', 'connecting', 'paused']);
 
-/** Says, on every page, that what is shown may be stale, and since when; and once that it no longer is. */
+/** Warns, on every page, that what is shown may be stale, and since when; and says once when that is over. */
 export function Banner() {
-  const troubles = useLasting(useReported()).toSorted((a, b) => worst.indexOf(a.state) - worst.indexOf(b.state));
+  const troubles = useDelayed(useReported()).toSorted((a, b) => severity.indexOf(a.state) - severity.indexOf(b.state));
   const most = useNarrow() ? 2 : 4;
   const state = troubles[0]?.state;
-  // Only what is added is read out: neither a reason that changes with each
-  // attempt, nor the whole anew for one more.
+  // A screen reader reads only additions: neither a reason that changes with each
+  // attempt, nor all lines again when there is one more.
   return (
     <>
       <div role="alert" aria-atomic="false" aria-relevant="additions"
@@ -37,7 +37,7 @@ export function Banner() {
         {troubles.slice(0, most).map((trouble) => <Line key={`${trouble.what} ${trouble.state}`} trouble={trouble} />)}
         {troubles.length > most && <p><a href={href('', '', new URLSearchParams({ sort: 'state' }))}>and {troubles.length - most} more</a></p>}
       </div>
-      <AllClear troubled={state !== undefined} begins={state === 'priming' || state === 'connecting'} />
+      <RecoveryNotice troubled={state !== undefined} starting={state === 'priming' || state === 'connecting'} />
     </>
   );
 }
@@ -45,14 +45,14 @@ export function Banner() {
 function Line({ trouble: { what, state, since, reason } }: { trouble: Trouble }) {
   return (
     <p>
-      <strong>{what}</strong> {says[state]}
-      {since > 0 && <>, since <time dateTime={new Date(since).toISOString()}>{moment(since)}</time> <Lasted since={since} /></>}
+      <strong>{what}</strong> {texts[state]}
+      {since > 0 && <>, since <time dateTime={new Date(since).toISOString()}>{moment(since)}</time> <Elapsed since={since} /></>}
       {reason && <>: {reason}</>}
     </p>
   );
 }
 
-// Not read out every second: the time above says the same.
-function Lasted({ since }: { since: number }) {
+// Hidden from screen readers, which would read it every second.
+function Elapsed({ since }: { since: number }) {
   return <span aria-hidden="true">({duration(Math.max(0, useNow() - since))})</span>;
 }

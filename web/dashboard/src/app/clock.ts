@@ -1,12 +1,12 @@
 import { useSyncExternalStore } from 'react';
 
-// One clock for all that shows an age, so that they tick together, and none while
-// nothing shows one.
+// One clock for all components, so that they tick together. It stops while none is
+// shown.
 const listeners = new Set<() => void>();
 let now = Date.now();
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** The time in ms as of Date.now, renewed every second. */
+/** Returns Date.now(), updated every second. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }
@@ -23,8 +23,8 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-// A hidden page asks for nothing, so that all in it would seem to be silent when
-// it is shown again.
+// A hidden page requests nothing, so everything would seem silent when it is shown
+// again.
 function tick(): void {
   if (document.hidden) return;
   const next = Date.now();

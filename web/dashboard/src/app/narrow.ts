@@ -1,9 +1,9 @@
 import { useSyncExternalStore } from 'react';
 
-// The width below which a table of many columns cannot be read; as in theme.css.
+// The width below which wide tables become cards; as in theme.css.
 const query = matchMedia('(max-width: 700px)');
 
-/** Whether the page is as narrow as a phone. */
+/** Reports whether the page is as narrow as a phone. */
 export function useNarrow(): boolean {
   return useSyncExternalStore(subscribe, () => query.matches);
 }

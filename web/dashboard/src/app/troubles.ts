@@ -1,22 +1,22 @@
 import { useEffect, useId, useSyncExternalStore } from 'react';
 
-/** Why something that is shown may not be what the upstream has. */
+/** A reason why what is shown may differ from the upstream. */
 export interface Trouble {
-  /** What it is about: the name of a watch, or 'the gateway'. */
+  /** The name of a watch, or 'The gateway'. */
   readonly what: string;
   readonly state: 'stale' | 'offline' | 'closed' | 'priming' | 'resyncing' | 'connecting' | 'paused';
-  /** Since when, in ms as of Date.now. */
+  /** When it began, in ms as of Date.now. */
   readonly since: number;
-  /** A sentence for a person; may be empty. */
+  /** A sentence for people; may be empty. */
   readonly reason: string;
 }
 
-// What the components that are shown have reported, by reporter.
+// The reports of the mounted components, by component.
 const reported = new Map<string, readonly Trouble[]>();
 const listeners = new Set<() => void>();
 let all: readonly Trouble[] = [];
 
-/** Reports what may be stale in what the component shows, for as long as it is shown. The banner says it. */
+/** Reports troubles to the banner for as long as the component is mounted. */
 export function useTroubles(troubles: readonly Trouble[]): void {
   const id = useId();
   const text = JSON.stringify(troubles); // equal reports are one
@@ -24,7 +24,7 @@ export function useTroubles(troubles: readonly Trouble[]): void {
   useEffect(() => () => report(id, []), [id]);
 }
 
-/** All that is reported, without repetition. */
+/** Returns all reported troubles, without duplicates. */
 export function useReported(): readonly Trouble[] {
   return useSyncExternalStore(subscribe, () => all);
 }

@@ -2,12 +2,12 @@ import { useEffect, useId, useMemo, useRef, useState } from 'react';
 import type uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import type { Curves } from './curves';
-import { drawn, plot, type Look } from './plot';
+import { drawn, plot, type ChartOptions } from './plot';
 import './Chart.css';
 
 interface Shown {
   readonly title: string;
-  /** What the picture says, for who does not see it. */
+  /** A description of the chart for screen readers. */
   readonly summary: string;
   readonly data: Curves;
   readonly format: (value: number) => string;
@@ -15,10 +15,10 @@ interface Shown {
   readonly bars?: boolean;
 }
 
-/** Numbers over time. It is as wide as there is room, and follows the theme. */
+/** Draws numbers over time, as wide as there is room and in the colours of the theme. */
 export function Chart({ title, summary, data, format, whole = false, bars = false }: Shown) {
   const id = useId();
-  const look = useMemo<Look>(() => ({ format, whole, bars }), [format, whole, bars]);
+  const options = useMemo<ChartOptions>(() => ({ format, whole, bars }), [format, whole, bars]);
   const names = data.curves.map(({ name }) => name).join('\n');
   const canvas = useRef<HTMLDivElement>(null);
   const drawing = useRef<uPlot>(undefined);
@@ -26,15 +26,15 @@ export function Chart({ title, summary, data, format, whole = false, bars = fals
 
   useEffect(() => {
     const into = canvas.current!;
-    const chart = plot(into, names ? names.split('\n') : [], look, setUnder);
+    const chart = plot(into, names ? names.split('\n') : [], options, setUnder);
     drawing.current = chart;
     const ended = follow(into, chart);
     return () => {
       ended();
       chart.destroy();
     };
-  }, [names, look]);
-  useEffect(() => drawing.current?.setData(drawn(data, look)), [data, look]);
+  }, [names, options]);
+  useEffect(() => drawing.current?.setData(drawn(data, options)), [data, options]);
 
   return (
     <figure className="chart card" aria-labelledby={id}>
@@ -51,7 +51,7 @@ export function Chart({ title, summary, data, format, whole = false, bars = fals
 
 const label = (value: number | null | undefined, format: (value: number) => string) => (value === null || value === undefined ? '' : format(value));
 
-/** Keeps a chart as wide as the element, and in the colours of the theme. */
+/** Keeps a chart as wide as its element, and in the colours of the theme. */
 function follow(into: HTMLElement, chart: uPlot): () => void {
   const sized = new ResizeObserver(() => {
     if (into.clientWidth !== chart.width) chart.setSize({ width: into.clientWidth, height: chart.height });

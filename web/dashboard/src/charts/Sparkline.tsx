@@ -2,18 +2,18 @@ import { useRef } from 'react';
 import { rate } from '../text/number';
 import { most, type Sample } from './samples';
 import { area, height, outlines, width } from './sparkline';
-import { useSeen } from './visible';
+import { useVisible } from './visible';
 import './Sparkline.css';
 
 // The last two minutes.
 const windowMs = 120_000;
 
-/** A small picture of the last two minutes, and the same in words for who does not see it. */
+/** A small chart of the last two minutes, with a description for screen readers. */
 export function Sparkline({ samples }: { samples: readonly Sample[] }) {
   const place = useRef<HTMLSpanElement>(null);
-  const seen = useSeen(place);
+  const visible = useVisible(place);
   const max = most(samples, windowMs);
-  const runs = seen ? outlines(samples, windowMs, Math.max(1, max || 0)) : [];
+  const runs = visible ? outlines(samples, windowMs, Math.max(1, max || 0)) : [];
   return (
     <span className="sparkline" ref={place}>
       <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" aria-hidden="true">

@@ -12,12 +12,12 @@ export interface Curves {
   readonly curves: readonly Curve[];
 }
 
-/** As many as there are colours, --series-1 and so on. */
+/** The number of colours: --series-1 and so on. */
 export const colours = 4;
 
 /**
- * What was sampled together under several names as curves, in the order of the
- * names. Where there are more names than colours, those with the least become one.
+ * Returns one curve for each name, in their order. If there are more names than
+ * colours, the curves with the smallest sums are added up to one.
  */
 export function curvesOf(names: readonly string[], samples: (name: string) => readonly Sample[]): Curves {
   const lists = names.map((name) => ({ name, samples: samples(name), sum: sum(samples(name)) }));
@@ -31,7 +31,7 @@ export function curvesOf(names: readonly string[], samples: (name: string) => re
   return { times, curves: [...lists.filter(({ name }) => shown.has(name)).map(curve), others] };
 }
 
-// Names that came later have samples of the newest times only.
+// Names that were added later have samples of the newest times only.
 function aligned(samples: readonly Sample[], length: number): (number | null)[] {
   const missing = new Array<null>(length - samples.length).fill(null);
   return [...missing, ...samples.map(({ value }) => (Number.isNaN(value) ? null : value))];

@@ -1,13 +1,13 @@
 import uPlot from 'uplot';
 import type { Curves } from './curves';
 
-/** How a chart is drawn, whatever its curves. */
-export interface Look {
-  /** The label of a value; '' where the axis needs none. */
+/** The style of a chart, independent of its data. */
+export interface ChartOptions {
+  /** Returns the label of a value; '' for none. */
   readonly format: (value: number) => string;
-  /** Only whole numbers occur. */
+  /** All values are whole numbers. */
   readonly whole: boolean;
-  /** Bars on top of each other, each as wide as the time to the next, instead of lines. */
+  /** Stacked bars, each as wide as the time to the next, instead of lines. */
   readonly bars: boolean;
 }
 
@@ -15,8 +15,8 @@ const height = 170;
 const shortestMs = 60_000;
 const wholeSteps = [1, 2, 5].flatMap((n) => Array.from({ length: 9 }, (_, e) => n * 10 ** e)).sort((a, b) => a - b);
 
-/** Draws curves into an element, in the colours of the theme. at is told the index under the pointer. */
-export function plot(into: HTMLElement, names: readonly string[], look: Look, at: (index: number | null) => void): uPlot {
+/** Draws curves into an element, in the colours of the theme. at is called with the index under the pointer. */
+export function plot(into: HTMLElement, names: readonly string[], options: ChartOptions, at: (index: number | null) => void): uPlot {
   const axis: uPlot.Axis = {
     stroke: () => colour('--soft'), font: '12px system-ui, sans-serif',
     grid: { stroke: () => colour('--line'), width: 1 }, ticks: { show: false },
@@ -26,35 +26,35 @@ export function plot(into: HTMLElement, names: readonly string[], look: Look, at
     padding: [8, 28, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false, setScale: false }, points: { size: 7 } },
-    scales: { x: { time: true, range: ({ data: [times] }) => period(times, look.bars) }, y: { range: (_, from, to) => [Math.min(0, from ?? 0), Math.max(1, to ?? 1) * 1.1] } },
+    scales: { x: { time: true, range: ({ data: [times] }) => period(times, options.bars) }, y: { range: (_, from, to) => [Math.min(0, from ?? 0), Math.max(1, to ?? 1) * 1.1] } },
     axes: [
       { ...axis, size: 30, space: 80, values: (_, seconds) => seconds.map(clock) },
-      { ...axis, size: 54, space: 34, values: (_, values) => values.map(look.format), ...look.whole && { incrs: wholeSteps } },
+      { ...axis, size: 54, space: 34, values: (_, values) => values.map(options.format), ...options.whole && { incrs: wholeSteps } },
     ],
-    series: [{}, ...names.map((_, i) => series(i + 1, look))],
+    series: [{}, ...names.map((_, i) => series(i + 1, options))],
     hooks: { setCursor: [({ cursor }) => at(cursor.idx ?? null)] },
   }, undefined, into);
 }
 
-/** The data as it is drawn: seconds, and bars that stand on those before. */
-export function drawn({ times, curves }: Curves, { bars }: Look): uPlot.AlignedData {
+/** Converts curves to the data that uPlot draws: in seconds, and with bars stacked. */
+export function drawn({ times, curves }: Curves, { bars }: ChartOptions): uPlot.AlignedData {
   const seconds = times.map((ms) => ms / 1000);
   const values = curves.map((curve) => curve.values as (number | null)[]);
   if (!bars) return [seconds, ...values];
-  // The highest is drawn first, so that the others are seen in front of it.
+  // The tallest is drawn first, so that the others are in front of it.
   const stacked = values.map((_, i) => seconds.map((__, at) => values.slice(i).reduce((all, list) => all + (list[at] ?? 0), 0)));
   return [seconds, ...stacked];
 }
 
-function series(number: number, { bars }: Look): uPlot.Series {
+function series(number: number, { bars }: ChartOptions): uPlot.Series {
   const stroke = () => colour(`--series-${number}`);
   const paths = bars ? uPlot.paths.bars?.({ size: [0.75, 22], align: 1 }) : undefined;
   return { stroke, width: bars ? 0 : 1.75, points: { show: false }, ...paths && { paths, fill: stroke } };
 }
 
 /**
- * The seconds from the left of a chart to its right. What has just begun is not
- * stretched over the whole width, nor a single time over a day; the last bar has room.
+ * The period that a chart shows, in seconds: at least a minute, so that few samples
+ * are not stretched over the whole width, and with room for the last bar.
  */
 export function period(times: ArrayLike<number>, bars: boolean): [number, number] {
   const first = times[0] ?? Date.now() / 1000;

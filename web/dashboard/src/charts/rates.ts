@@ -1,10 +1,10 @@
 import { end, Samples, type Sample } from './samples';
 
-// Two answers so close together, such as those that two pages ask for one after the
-// other, are one: by such a time a single count is a lot per second.
-const least = 0.5;
+// Responses that follow sooner are ignored: over such a short time a single change is
+// a high rate.
+const minSeconds = 0.5;
 
-/** How many per second counters that are read again and again count: each sample from the one before. */
+/** Computes rates per second from successive readings of counters. */
 export class Rates {
   private readonly samples = new Samples();
   private last: ReadonlyMap<string, number> = new Map();
@@ -12,14 +12,14 @@ export class Rates {
   private instance = '';
 
   /**
-   * Takes what all counters of an instance read at a time. One that comes too soon
-   * after another adds nothing. Nothing is subtracted from the counters of another
-   * instance: behind a load balancer, answers may be those of several.
+   * Adds a reading of all counters of an instance. A reading that follows too soon is
+   * ignored. Readings of different instances are never compared: behind a load
+   * balancer, responses may come from several.
    */
   note(counters: ReadonlyMap<string, number>, at: number, instance: string): void {
     const seconds = (at - this.lastAt) / 1000;
-    if (seconds >= 0 && seconds < least) return;
-    // A clock that was set back begins from nothing, as Samples do.
+    if (seconds >= 0 && seconds < minSeconds) return;
+    // If the clock was set back, it starts again, as Samples does.
     if (seconds < 0 || instance !== this.instance) this.last = new Map();
     this.instance = instance;
     const rates = [...counters].map(([name, count]) => [name, increase(this.last.get(name), count) / seconds] as const);
@@ -28,17 +28,17 @@ export class Rates {
     this.lastAt = at;
   }
 
-  /** The rates of a counter, the oldest first. */
+  /** Returns the rates of a counter, the oldest first. */
   of(name: string): readonly Sample[] {
     return this.samples.of(name);
   }
 }
 
-// A counter that went back belongs to a gateway that was started anew: nobody
-// knows how much it counted in between.
+// A counter goes back when the gateway is restarted: how much it counted in between
+// is unknown.
 const increase = (before: number | undefined, now: number) => (before === undefined || now < before ? NaN : now - before);
 
-/** The mean rate in the newest windowMs, so that a number can be read; NaN if nothing is known. */
+/** The mean rate over the last windowMs, steady enough to be read; NaN if unknown. */
 export function mean(rates: readonly Sample[], windowMs: number): number {
   const from = end(rates) - windowMs;
   let sum = 0;

@@ -1,26 +1,26 @@
-/** A number at a time, in ms as of Date.now; NaN where it cannot be known. */
+/** A number at a time, in ms as of Date.now; NaN if it is unknown. */
 export interface Sample {
   readonly at: number;
   readonly value: number;
 }
 
-// Ten minutes of answers that come each second.
-const kept = 600;
+// Ten minutes of responses, one per second.
+const maxSamples = 600;
 
 /**
- * What numbers were over time, by name. It lives longer than the page that shows
- * it, so that who comes back finds what was.
+ * Numbers over time, by name. They outlive the page that shows them, so that the
+ * charts have a history when the page is shown again.
  */
 export class Samples {
   private readonly byName = new Map<string, Sample[]>();
 
-  /** Takes the numbers of a time, of all the names that there are. The same time twice adds nothing. */
+  /** Adds the numbers of all names at a time. A time that is already known is ignored. */
   note(values: ReadonlyMap<string, number>, at: number): void {
     for (const name of this.byName.keys()) if (!values.has(name)) this.byName.delete(name);
     for (const [name, value] of values) this.add(name, { at, value });
   }
 
-  /** The samples of a name, the oldest first. */
+  /** Returns the samples of a name, the oldest first. */
   of(name: string): readonly Sample[] {
     return this.byName.get(name) ?? [];
   }
@@ -30,15 +30,15 @@ export class Samples {
     if (sample.at === samples.at(-1)?.at) return;
     if (sample.at < end(samples)) samples = []; // the clock was set back
     samples.push(sample);
-    if (samples.length > kept) samples.shift();
+    if (samples.length > maxSamples) samples.shift();
     this.byName.set(name, samples);
   }
 }
 
-/** The time of the newest. */
+/** The time of the newest sample. */
 export const end = (samples: readonly Sample[]): number => samples.at(-1)?.at ?? 0;
 
-/** The most in the newest windowMs; NaN if nothing is known. */
+/** The highest value in the last windowMs; NaN if unknown. */
 export function most(samples: readonly Sample[], windowMs: number): number {
   const from = end(samples) - windowMs;
   let max = NaN;

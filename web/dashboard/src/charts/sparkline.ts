@@ -1,12 +1,12 @@
 import { end, type Sample } from './samples';
 
-/** The size of what is drawn; the page stretches it. */
+/** The size of the drawing; the page stretches it. */
 export const width = 120;
 export const height = 24;
 
 /**
- * The outline of samples over the newest windowMs as SVG path data: one run of
- * steps for each time without a gap, to be closed along the bottom.
+ * Returns the outline of samples over the last windowMs as SVG path data: one stepped
+ * line for each stretch without a gap, to be closed along the bottom.
  */
 export function outlines(samples: readonly Sample[], windowMs: number, top: number): readonly string[] {
   const newest = end(samples);
@@ -14,7 +14,7 @@ export function outlines(samples: readonly Sample[], windowMs: number, top: numb
   const y = (value: number) => round(height - 1 - value / top * (height - 2));
   const runs: string[] = [];
   let run = '';
-  let level = NaN; // of the step that is being drawn
+  let level = NaN; // of the current step
   for (let i = 1; i < samples.length; i++) {
     const { at, value } = samples[i]!;
     if (at <= newest - windowMs) continue;
@@ -32,7 +32,7 @@ export function outlines(samples: readonly Sample[], windowMs: number, top: numb
   return runs;
 }
 
-/** The area under an outline. */
+/** Returns the area under an outline. */
 export const area = (outline: string): string => {
   const [from = 0] = outline.slice(1).split(' ', 1).map(Number);
   return `${outline}V${height}H${from}Z`;

@@ -2,13 +2,13 @@ import { useEffect, useRef, useState } from 'react';
 import { useChange } from './change';
 import { Dialog } from './Dialog';
 import type { Props } from './EditorDialog';
-import { Newer } from './NewerValue';
+import { NewerValue } from './NewerValue';
 import { isConflict, load, remove, type Loaded, type Refusal, type Target } from './resource';
 
-/** Asks before it deletes a resource, and again if that is not what it was any more. */
+/** Asks before it deletes a resource, and again if it has changed meanwhile. */
 export function DeleteDialog({ watch, resource, onClose }: Props & { resource: NonNullable<Props['resource']> }) {
   const target: Target = { watch, key: resource.key, ...(resource.key_encoding && { key_encoding: resource.key_encoding }) };
-  const [revision, setRevision] = useState(resource.revision); // that is known to be lost
+  const [revision, setRevision] = useState(resource.revision); // the revision that the user has seen
   const [refusal, setRefusal] = useState<Refusal>();
   const [newer, setNewer] = useState<Loaded>();
   const [gone, setGone] = useState(false);
@@ -20,20 +20,20 @@ export function DeleteDialog({ watch, resource, onClose }: Props & { resource: N
     return () => ended.current.abort();
   }, []);
 
-  async function look(): Promise<void> {
+  async function loadCurrent(): Promise<void> {
     const found = await load(target, ended.current.signal);
     if (!found) return setGone(true);
     if ('status' in found) return setRefusal(found);
     setNewer(found);
   }
-  async function erase(known: string): Promise<void> {
+  async function deleteAt(seen: string): Promise<void> {
     setBusy(true);
-    setRevision(known);
+    setRevision(seen);
     setNewer(undefined);
-    const outcome = await remove(target, { revision: known, signal: ended.current.signal });
+    const outcome = await remove(target, { revision: seen, signal: ended.current.signal });
     if (!outcome) return onClose();
     setRefusal(outcome);
-    if (isConflict(outcome)) await look();
+    if (isConflict(outcome)) await loadCurrent();
     setBusy(false);
   }
   const changed = change.what === 'changed' && newer?.revision !== change.revision;
@@ -43,18 +43,18 @@ export function DeleteDialog({ watch, resource, onClose }: Props & { resource: N
       <div role="alert">
         {deleted && <p className="notice wait">Somebody else has already deleted it.</p>}
         {changed && !deleted && (
-          <p className="notice wait">It has changed: it is now at revision {change.revision}. <button type="button" onClick={() => void look().catch(ignore)}>Show the current value</button></p>
+          <p className="notice wait">It has changed: it is now at revision {change.revision}. <button type="button" onClick={() => void loadCurrent().catch(ignore)}>Show the current value</button></p>
         )}
         {refusal && !deleted && <p className="notice bad">{refusal.status > 0 && `${refusal.status}: `}{refusal.reason}</p>}
       </div>
-      {newer && !deleted && <Newer loaded={newer} overwrite="Delete this newer value" onOverwrite={() => void erase(newer.revision).catch(ignore)} />}
+      {newer && !deleted && <NewerValue loaded={newer} overwrite="Delete this newer value" onOverwrite={() => void deleteAt(newer.revision).catch(ignore)} />}
       <div className="bar buttons">
         <button type="button" className="push" autoFocus onClick={onClose}>{deleted ? 'Close' : 'Cancel'}</button>
-        {!deleted && !newer && <button type="button" className="danger" disabled={busy} onClick={() => void erase(revision).catch(ignore)}>Delete</button>}
+        {!deleted && !newer && <button type="button" className="danger" disabled={busy} onClick={() => void deleteAt(revision).catch(ignore)}>Delete</button>}
       </div>
     </Dialog>
   );
 }
 
-// Only what was taken back throws: the dialog is gone.
+// Only aborted requests throw: the dialog has been closed.
 const ignore = () => {};

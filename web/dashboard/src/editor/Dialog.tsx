@@ -3,16 +3,16 @@ import './editor.css';
 
 interface Props {
   title: string;
-  /** What lies beside the title. */
+  /** Shown beside the title. */
   aside?: ReactNode;
-  /** For a question, which needs less room than a text. */
+  /** For a question, which needs less room than an editor. */
   small?: boolean;
-  /** Somebody wants to leave, with Escape for instance. */
+  /** The user wants to close it, with Escape for instance. */
   onLeave(): void;
   children: ReactNode;
 }
 
-/** A modal dialog of the browser, which keeps the focus inside, and gives it back. */
+/** A modal dialog of the browser, which traps the focus and restores it afterwards. */
 export function Dialog({ title, aside, small = false, onLeave, children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -26,7 +26,7 @@ export function Dialog({ title, aside, small = false, onLeave, children }: Props
     event.preventDefault();
     onLeave();
   };
-  // A browser asks with `cancel` only once, and then closes the dialog whatever is answered.
+  // A browser dispatches `cancel` only once, and then closes the dialog in any case.
   const escape = (event: KeyboardEvent) => {
     if (event.key === 'Escape' && !event.nativeEvent.isComposing) leave(event);
   };

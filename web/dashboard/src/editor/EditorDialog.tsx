@@ -4,10 +4,10 @@ import { useChange, type Change } from './change';
 import { Dialog } from './Dialog';
 import { useDraft, type Draft } from './draft';
 import { findFault, format } from './json';
-import { Newer } from './NewerValue';
+import { NewerValue } from './NewerValue';
 import { isConflict } from './resource';
 import { ValueField } from './ValueField';
-import { useVerdict } from './validation';
+import { useValidation } from './validation';
 
 export interface Props {
   watch: string;
@@ -15,14 +15,14 @@ export interface Props {
   onClose(): void;
 }
 
-/** Writes a new resource, or another value of one. */
+/** Creates a resource, or edits the value of one. */
 export function EditorDialog({ watch, resource, onClose }: Props) {
   const draft = useDraft(watch, resource, onClose);
   const { target, text, base, begun, saving, newer } = draft;
   const change = useChange(target, base?.revision);
   const fault = text === '' ? undefined : findFault(text);
   const ready = begun && !saving && !newer && !fault && text !== '' && target.key !== '';
-  const [verdict, check] = useVerdict(target, text, base?.revision, ready);
+  const [validation, check] = useValidation(target, text, base?.revision, ready);
   const [leaving, setLeaving] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);
   useUnsaved(draft.dirty, setLeaving);
@@ -42,17 +42,17 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
         {!resource && (
           <label className="key">Key <input value={target.key} required autoFocus={!base} readOnly={base !== undefined} autoCapitalize="off" autoComplete="off" spellCheck={false} onChange={(event) => draft.setKey(event.target.value)} /></label>
         )}
-        <div role="alert"><Meanwhile change={change} draft={draft} /></div>
+        <div role="alert"><ConflictNotice change={change} draft={draft} /></div>
         <div className={newer ? 'sides two' : 'sides'}>
-          <ValueField field={field} text={text} fault={fault} verdict={verdict} readOnly={!begun} onChange={draft.setText} onFault={toFault} />
+          <ValueField field={field} text={text} fault={fault} validation={validation} readOnly={!begun} onChange={draft.setText} onFault={toFault} />
           {newer && (
-            <Newer
+            <NewerValue
               loaded={newer === 'gone' ? undefined : newer} overwrite={newer === 'gone' ? 'Create it again with my text' : 'Keep my text and overwrite it'}
               onLoad={() => draft.rebase('theirs')} onOverwrite={() => draft.rebase('ours')}
             />
           )}
         </div>
-        {leaving && draft.dirty ? <Leaving onClose={onClose} onStay={() => setLeaving(false)} /> : (
+        {leaving && draft.dirty ? <UnsavedPrompt onClose={onClose} onStay={() => setLeaving(false)} /> : (
           <div className="bar buttons">
             <button type="button" disabled={!text || fault !== undefined} onClick={() => draft.setText(format(text))}>Format</button>
             <button type="button" disabled={!ready} onClick={check}>Check</button>
@@ -65,15 +65,15 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
   );
 }
 
-// What happened in the gateway while somebody was writing here.
-function Meanwhile({ change, draft: { begun, newer, base, refusal, look } }: { change: Change; draft: Draft }) {
+// Says what happened at the gateway while the user was editing.
+function ConflictNotice({ change, draft: { begun, newer, base, refusal, loadCurrent } }: { change: Change; draft: Draft }) {
   const shown = newer === 'gone' ? change.what === 'deleted' : newer !== undefined && newer.revision === change.revision;
   const told = begun && change.what !== '';
   return (
     <>
       {told && (
         <p className="notice wait">
-          {sentence(change, base?.revision)} {!shown && <button type="button" onClick={look}>Show the current value</button>}
+          {sentence(change, base?.revision)} {!shown && <button type="button" onClick={loadCurrent}>Show the current value</button>}
         </p>
       )}
       {refusal && !(told && isConflict(refusal)) && <p className="notice bad">{refusal.status > 0 && `${refusal.status}: `}{refusal.reason}</p>}
@@ -90,7 +90,7 @@ function sentence({ what, revision }: Change, base: string | undefined): string 
   }
 }
 
-function Leaving({ onClose, onStay }: { onClose(): void; onStay(): void }) {
+function UnsavedPrompt({ onClose, onStay }: { onClose(): void; onStay(): void }) {
   return (
     <div className="bar buttons" role="group" aria-label="Your changes are not saved">
       <strong>Your changes are not saved.</strong>
@@ -100,8 +100,8 @@ function Leaving({ onClose, onStay }: { onClose(): void; onStay(): void }) {
   );
 }
 
-// Leaving the page would lose the text as well: then the browser asks. On the way
-// back to another view of the page it does not, so that we do, where it lets us.
+// Leaving the page would lose the text as well: then the browser asks. It does not ask
+// within the page, when the user goes back for example, so we do if we can.
 function useUnsaved(dirty: boolean, ask: (leaving: true) => void): void {
   useEffect(() => {
     if (!dirty) return;

@@ -3,17 +3,17 @@ import { format } from './json';
 import type { Loaded } from './resource';
 
 interface Props {
-  /** undefined: the resource is gone. */
+  /** undefined: the resource was deleted. */
   loaded: Loaded | undefined;
   onLoad?(loaded: Loaded): void;
   onOverwrite(): void;
   overwrite: string;
 }
 
-/** The value that somebody else wrote meanwhile, and what can be done about it. */
-export function Newer({ loaded, onLoad, onOverwrite, overwrite }: Props) {
+/** Shows the value that somebody else wrote meanwhile, and the choices. */
+export function NewerValue({ loaded, onLoad, onOverwrite, overwrite }: Props) {
   const section = useRef<HTMLElement>(null);
-  useEffect(() => { section.current?.focus(); }, []); // the button that asked for it may not be there any more
+  useEffect(() => { section.current?.focus(); }, []); // the button that was clicked may be gone
   return (
     <section ref={section} tabIndex={-1} className="newer" aria-label="The newer value">
       <h3>{loaded ? `In the gateway: revision ${loaded.revision}` : 'In the gateway: deleted'}</h3>

@@ -1,21 +1,21 @@
 import { useId, type RefObject } from 'react';
 import type { Fault } from './json';
-import type { Verdict } from './validation';
+import type { Validation } from './validation';
 
 interface Props {
   field: RefObject<HTMLTextAreaElement | null>;
   text: string;
   fault: Fault | undefined;
-  verdict: Verdict;
+  validation: Validation;
   readOnly: boolean;
   onChange(text: string): void;
   onFault(): void;
 }
 
-/** The text of a value, and below it what is wrong with it. */
-export function ValueField({ field, text, fault, verdict, readOnly, onChange, onFault }: Props) {
+/** The text of a value, with its errors below. */
+export function ValueField({ field, text, fault, validation, readOnly, onChange, onFault }: Props) {
   const id = useId();
-  const wrong = fault !== undefined || verdict.state === 'refused';
+  const wrong = fault !== undefined || validation.state === 'refused';
   return (
     <div className="value">
       <label htmlFor={id}>Value (JSON)</label>
@@ -25,13 +25,13 @@ export function ValueField({ field, text, fault, verdict, readOnly, onChange, on
       />
       <div id={`${id}-verdict`} className={wrong ? 'verdict wrong' : 'verdict'} role="status">
         {fault && <><button type="button" onClick={onFault}>line {fault.line}, column {fault.column}</button> {fault.reason}</>}
-        {!fault && words(verdict)}
+        {!fault && textOf(validation)}
       </div>
     </div>
   );
 }
 
-function words({ state, refusal }: Verdict): string {
+function textOf({ state, refusal }: Validation): string {
   switch (state) {
     case 'none': return '';
     case 'asking': return 'Checking…';

@@ -3,7 +3,7 @@ import { mapKey, type View } from '@watchtide/client';
 import { useStore } from '../gateway/tide';
 import type { Target } from './resource';
 
-/** What became of a resource since it was loaded, as far as the stream says; and its revision now, unless it is gone. */
+/** How a resource changed since it was loaded, according to the stream; and its revision, unless it was deleted. */
 export interface Change {
   readonly what: '' | 'created' | 'changed' | 'deleted';
   readonly revision: string;
@@ -11,7 +11,7 @@ export interface Change {
 
 const none: Change = { what: '', revision: '' };
 
-/** Follows a resource that was loaded at a revision (undefined: that was not there) while the component is shown. */
+/** Follows a resource that was loaded at a revision (undefined: it did not exist) while the component is mounted. */
 export function useChange({ watch, key, key_encoding }: Target, loaded: string | undefined): Change {
   const store = useStore(watch);
   const [change, setChange] = useState(none);
@@ -26,11 +26,11 @@ export function useChange({ watch, key, key_encoding }: Target, loaded: string |
   return change;
 }
 
-/** What the difference is between what was loaded and what a view holds at `revision`. */
+/** Compares the revision that was loaded with that in a view. */
 export function changeSince(loaded: string | undefined, revision: string | undefined, view: Pick<View, 'revision'>): Change {
   if (view.revision === '') return none;
   if (loaded === undefined) return revision === undefined ? none : { what: 'created', revision };
-  // The stream may be a moment behind what was loaded.
+  // The stream may be behind what was loaded.
   if (revision === undefined) return later(view.revision, loaded) ? { what: 'deleted', revision: '' } : none;
   return later(revision, loaded) ? { what: 'changed', revision } : none;
 }

@@ -3,37 +3,37 @@ import type { Resource } from '@watchtide/client';
 import { format } from './json';
 import { isConflict, load, put, type Loaded, type Outcome, type Refusal, type Target } from './resource';
 
-/** What is being written, and what it started from. */
+/** The text that is being edited, and what it is based on. */
 export interface Draft {
   readonly target: Target;
   readonly text: string;
-  /** What the text started from; undefined for a new resource. */
+  /** What the text is based on; undefined for a new resource. */
   readonly base: Loaded | undefined;
-  /** Something would be lost if it was left. */
+  /** Closing the dialog would lose something. */
   readonly dirty: boolean;
-  /** There is something to write: what there was has been loaded. */
+  /** The text can be edited: the current value has been loaded. */
   readonly begun: boolean;
   readonly saving: boolean;
-  /** Why the last thing that was tried did not succeed. */
+  /** The reason why the last request failed. */
   readonly refusal: Refusal | undefined;
-  /** What somebody else wrote meanwhile, once it was asked for; gone if they deleted it. */
+  /** What somebody else wrote meanwhile, once it is loaded; 'gone' if they deleted it. */
   readonly newer: Loaded | 'gone' | undefined;
 
   setKey(key: string): void;
   setText(text: string): void;
-  /** Asks for what there is now. */
-  look(): void;
-  /** Goes on from what somebody else wrote, with their text or with ours. */
+  /** Loads the current value. */
+  loadCurrent(): void;
+  /** Bases the draft on what somebody else wrote, with their text or with ours. */
   rebase(text: 'theirs' | 'ours'): void;
   save(): void;
 }
 
-/** The draft of a new resource, or of a change to one. done is called once it is saved. */
+/** Returns the draft of a new or changed resource. done is called once it is saved. */
 export function useDraft(watch: string, resource: Resource | undefined, done: () => void): Draft {
   const [target, setTarget] = useState<Target>(() => ({ watch, key: '', ...(resource && keyOf(resource)) }));
   const [base, setBase] = useState<Loaded>();
   const [text, setText] = useState('');
-  const [saved, setSaved] = useState(''); // the text that is not ours
+  const [saved, setSaved] = useState(''); // the text as it was loaded
   const [begun, setBegun] = useState(!resource);
   const [saving, setSaving] = useState(false);
   const [refusal, setRefusal] = useState<Outcome>();
@@ -57,7 +57,7 @@ export function useDraft(watch: string, resource: Resource | undefined, done: ()
   useEffect(() => {
     if (!resource) return;
     void ask((found) => found === 'gone' ? setNewer(found) : begin(found)).catch(ignore);
-  }, []); // the dialog is made anew for another resource
+  }, []); // another resource has another dialog
 
   async function save(): Promise<void> {
     setSaving(true);
@@ -81,7 +81,7 @@ export function useDraft(watch: string, resource: Resource | undefined, done: ()
     target, text, base, dirty: text !== saved || (!resource && !base && target.key !== ''), begun, saving, refusal, newer,
     setKey: (key) => setTarget({ watch, key }),
     setText,
-    look: () => void ask(setNewer).catch(ignore),
+    loadCurrent: () => void ask(setNewer).catch(ignore),
     rebase,
     save: () => void save().catch(ignore),
   };
@@ -89,10 +89,10 @@ export function useDraft(watch: string, resource: Resource | undefined, done: ()
 
 const keyOf = ({ key, key_encoding }: Resource) => ({ key, ...(key_encoding && { key_encoding }) });
 
-// Only what was taken back throws: the dialog is gone.
+// Only aborted requests throw: the dialog has been closed.
 const ignore = () => {};
 
-// Returns what gives the signal that ends with the component.
+// Returns a getter of the signal that aborts when the component is unmounted.
 function useLifetime(): () => AbortSignal {
   const ended = useRef(new AbortController());
   useEffect(() => {

@@ -1,7 +1,7 @@
-// JSON as text: where it is wrong, and how it is laid out, without making numbers
-// of its digits.
+// JSON as text: finds errors and formats it, without converting numbers, which would
+// lose digits.
 
-/** Where a text stops being JSON, and what would be right there. */
+/** The place where a text is not JSON, and what was expected there. */
 export interface Fault {
   readonly at: number;
   /** Both from 1; the column counts characters. */
@@ -15,20 +15,20 @@ interface Token {
   readonly text: string;
 }
 
-// The grammar of RFC 8259, with the blanks in front of each token.
+// The tokens of RFC 8259, each with the whitespace before it.
 const pattern = /[\t\n\r ]*([{}[\],:]|"[^"\\\u0000-\u001f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\u0000-\u001f]*)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
 
-/** Says where text is wrong, or undefined if it is JSON. */
+/** Returns the first fault of a text, or undefined if it is JSON. */
 export function findFault(text: string): Fault | undefined {
   try {
-    JSON.parse(text); // much faster, but browsers do not agree on how to say where
+    JSON.parse(text); // much faster, but browsers report the position differently
     return undefined;
   } catch {
     return faultOf(text);
   }
 }
 
-/** The same JSON, one member a line. Every token stays as it is written. */
+/** Formats JSON with one member per line. Every token stays as it is written. */
 export function format(text: string): string {
   const tokens = tokensOf(text);
   const out: string[] = [];
@@ -45,7 +45,7 @@ export function format(text: string): string {
   return out.join('');
 }
 
-/** The text of a member of the object that text is, as it is written; undefined if there is none. */
+/** Returns a member of a JSON object as it is written, or undefined if there is none. */
 export function member(text: string, name: string): string | undefined {
   const tokens = tokensOf(text);
   let depth = 0;
@@ -98,7 +98,7 @@ function faultOf(text: string): Fault {
   return fault(text, rest + text.slice(rest).search(/[^\t\n\r ]|$/), expected);
 }
 
-// What is expected after a token, or undefined if it must not stand there.
+// Returns what is expected after a token, or undefined if the token is not allowed.
 function step(expected: Expected, token: string, open: string[]): Expected | undefined {
   if (token === '}' || token === ']') {
     if (!expected.endsWith(`or ${token}`)) return undefined;

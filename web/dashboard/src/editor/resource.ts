@@ -3,30 +3,30 @@ import { refusal } from '../gateway/answer';
 import { at } from '../gateway/base';
 import { member } from './json';
 
-/** A resource of a watch, whether it is there or not. */
+/** Identifies a resource of a watch, which may not exist. */
 export interface Target extends Pick<Resource, 'key' | 'key_encoding'> {
   readonly watch: string;
 }
 
-/** A resource as the gateway has it: its value is text, with every digit. */
+/** A resource at the gateway. Its value is text, to keep every digit. */
 export interface Loaded {
   readonly revision: string;
   readonly text: string;
 }
 
-/** Why the gateway did not do what it was asked for; status is 0 if it did not answer. */
+/** Why a request failed; status is 0 if the gateway did not answer. */
 export interface Refusal {
   readonly status: number;
   readonly reason: string;
 }
 
-/** undefined if it was done. */
+/** undefined for success. */
 export type Outcome = Refusal | undefined;
 
-/** Whether somebody else was faster. */
+/** Reports whether somebody else has changed the resource meanwhile. */
 export const isConflict = (outcome: Outcome) => outcome?.status === 412;
 
-/** What there is now: undefined if the resource is not there. */
+/** Loads a resource; undefined if it does not exist. */
 export async function load(target: Target, signal: AbortSignal): Promise<Loaded | Refusal | undefined> {
   const response = await ask(target, { signal, cache: 'no-store' });
   if (!(response instanceof Response)) return response;
@@ -37,14 +37,14 @@ export async function load(target: Target, signal: AbortSignal): Promise<Loaded 
   return { revision, text: member(text, 'value') ?? 'null' };
 }
 
-/** How a write is meant: on which revision (undefined: on none, as a new resource), and whether it is only a question. */
+/** The conditions of a write: on which revision (undefined: only if the resource does not exist), and whether it is only validated. */
 export interface Intent {
   readonly revision: string | undefined;
   readonly validateOnly?: boolean;
   readonly signal: AbortSignal;
 }
 
-/** Puts a value, which is sent as it is written. */
+/** Puts a value, sent as it is written. */
 export const put = (target: Target, text: string, intent: Intent): Promise<Outcome> => write(target, { method: 'PUT', body: text }, intent);
 
 /** Deletes the resource. */
@@ -58,7 +58,7 @@ async function write(target: Target, request: RequestInit, { revision, validateO
   return response.ok ? undefined : { status: response.status, reason: await refusal(response) };
 }
 
-// A request that was taken back throws, since there is nobody left to tell.
+// An aborted request throws, since its result is no longer needed.
 async function ask(target: Target, request: RequestInit, query = ''): Promise<Response | Refusal> {
   try {
     return await fetch(address(target, query), request);
@@ -68,9 +68,9 @@ async function ask(target: Target, request: RequestInit, query = ''): Promise<Re
   }
 }
 
-/** The URL of a resource. */
+/** Returns the URL of a resource. */
 export function address({ watch, key, key_encoding }: Target, query = ''): URL {
-  // URLs take a step up, or none, for these two keys, however they are escaped.
+  // In a URL these two keys mean a relative path, even if they are escaped.
   const dots = key === '.' || key === '..';
   const encoding = dots ? 'base64' : key_encoding;
   const url = at(`v1/watches/${encodeURIComponent(watch)}/resources/${encodeURIComponent(dots ? btoa(key) : key)}`);

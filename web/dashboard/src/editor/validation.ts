@@ -1,46 +1,46 @@
 import { useEffect, useRef, useState } from 'react';
 import { put, type Refusal, type Target } from './resource';
 
-/** What the gateway says of a text that is not saved yet. */
-export interface Verdict {
+/** The gateway's verdict on a text that is not saved yet. */
+export interface Validation {
   readonly state: 'none' | 'asking' | 'accepted' | 'refused';
   readonly refusal?: Refusal;
 }
 
-const none: Verdict = { state: 'none' };
+const none: Validation = { state: 'none' };
 
-// Nobody wants a word about what they are in the middle of typing.
-const quietMs = 500;
+// A text is not validated while it is being typed.
+const debounceMs = 500;
 
 /**
- * Asks the gateway whether it would take the text, once the typing stopped, as
- * long as it is ready to be asked about. The function that is returned asks at once.
+ * Asks the gateway whether it would accept the text, once the user stops typing and
+ * if it is ready. The returned function asks at once.
  */
-export function useVerdict({ watch, key, key_encoding }: Target, text: string, revision: string | undefined, ready: boolean): [Verdict, () => void] {
-  const [verdict, setVerdict] = useState(none);
+export function useValidation({ watch, key, key_encoding }: Target, text: string, revision: string | undefined, ready: boolean): [Validation, () => void] {
+  const [validation, setValidation] = useState(none);
   const ask = useRef(() => {});
   useEffect(() => {
-    setVerdict(none);
+    setValidation(none);
     if (!ready) return;
     const ended = new AbortController();
     ask.current = () => {
       clearTimeout(timer);
-      setVerdict({ state: 'asking' });
+      setValidation({ state: 'asking' });
       const target = { watch, key, ...(key_encoding && { key_encoding }) };
-      void judge(put(target, text, { revision, validateOnly: true, signal: ended.signal })).then((found) => found && setVerdict(found));
+      void judge(put(target, text, { revision, validateOnly: true, signal: ended.signal })).then((found) => found && setValidation(found));
     };
-    const timer = setTimeout(() => ask.current(), quietMs);
+    const timer = setTimeout(() => ask.current(), debounceMs);
     return () => {
       ask.current = () => {};
       clearTimeout(timer);
       ended.abort();
     };
   }, [watch, key, key_encoding, text, revision, ready]);
-  return [verdict, () => ask.current()];
+  return [validation, () => ask.current()];
 }
 
-// undefined: the question was taken back.
-async function judge(asked: ReturnType<typeof put>): Promise<Verdict | undefined> {
+// Returns undefined if the request was aborted.
+async function judge(asked: ReturnType<typeof put>): Promise<Validation | undefined> {
   try {
     const refusal = await asked;
     return refusal ? { state: 'refused', refusal } : { state: 'accepted' };

@@ -2,22 +2,22 @@ import { useEffect, useState } from 'react';
 import { at } from './base';
 import type { Problem } from './contract';
 
-/** What the gateway last answered, when, and why the last request failed if it did. */
+/** The last response of the gateway, its time, and the error of the last request, if any. */
 export interface Answer<T> {
   readonly data: T | undefined;
-  /** When data came, in ms as of Date.now; 0 before the first. */
+  /** When data arrived, in ms as of Date.now; 0 before the first. */
   readonly at: number;
   readonly error: string;
-  /** The status of the refusal that error is about; 0 if there was no answer at all. */
+  /** The status of the last response; 0 if there was none. */
   readonly status: number;
 }
 
 const nothing = { data: undefined, at: 0, error: '', status: 0 };
 
-// A gateway that does not answer for so long is not there.
-const patienceMs = 10_000;
+// After this time without an answer, a request has failed.
+const timeoutMs = 10_000;
 
-/** Asks the gateway for a path again and again, everyMs after the last answer, while the tab is visible. */
+/** Polls a path of the gateway, everyMs after the last response, while the tab is visible. */
 export function useAnswer<T>(path: string, everyMs: number): Answer<T> {
   const [answer, setAnswer] = useState<Answer<T>>(nothing);
   useEffect(() => {
@@ -27,7 +27,7 @@ export function useAnswer<T>(path: string, everyMs: number): Answer<T> {
   return answer;
 }
 
-/** Asks until the function that it returns is called. */
+/** Polls until the returned function is called. */
 export function poll<T>(path: string, everyMs: number, tell: (change: Partial<Answer<T>>) => void): () => void {
   const ended = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -54,7 +54,7 @@ export function poll<T>(path: string, everyMs: number, tell: (change: Partial<An
 
 async function request<T>(path: string, ended: AbortSignal): Promise<Partial<Answer<T>>> {
   try {
-    const response = await fetch(at(path), { signal: AbortSignal.any([ended, AbortSignal.timeout(patienceMs)]) });
+    const response = await fetch(at(path), { signal: AbortSignal.any([ended, AbortSignal.timeout(timeoutMs)]) });
     if (!response.ok) return { error: await refusal(response), status: response.status };
     return { data: await response.json() as T, at: Date.now(), error: '', status: 200 };
   } catch (error) {
@@ -62,7 +62,7 @@ async function request<T>(path: string, ended: AbortSignal): Promise<Partial<Ans
   }
 }
 
-/** What a refusal says: the problem's detail, or at least the status. */
+/** Returns the text of a refusal: the problem's detail, or at least the status. */
 export async function refusal(response: Response): Promise<string> {
   const problem = await response.json().catch(() => undefined) as Partial<Problem> | undefined;
   return problem?.detail || problem?.title || `${response.status} ${response.statusText}`.trim();

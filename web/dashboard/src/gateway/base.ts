@@ -1,5 +1,5 @@
-/** Where the gateway is: where the page came from. */
+/** The base URL of the gateway, which is that of the page. */
 export const base = new URL('.', document.baseURI);
 
-/** The URL of a path of the gateway, without a slash in front. */
+/** Returns the URL of a path of the gateway; the path has no leading slash. */
 export const at = (path: string): URL => new URL(path, base);

@@ -5,11 +5,11 @@ import { useSilence } from './watches';
 
 const everyMs = 2000;
 
-/** Who is connected, of one watch or of all (''), and how upstreams fare, renewed every two seconds. */
+/** Returns the subscribers of one watch or of all (''), and the state of the upstreams, updated every two seconds. */
 export function useSubscribers(watch: string, limit: number): Answer<Subscribers> {
   const query = new URLSearchParams({ limit: String(limit), ...watch && { watch } });
   const answer = useAnswer<Subscribers>(`v1/subscribers?${query}`, everyMs);
   const silence = useSilence(answer, everyMs);
-  useTroubles(answer.status === 404 ? [] : silence); // that is an answer: see Missing
+  useTroubles(answer.status === 404 ? [] : silence); // a 404 is handled by NotServed
   return answer;
 }

@@ -5,23 +5,23 @@ import { base } from './base';
 import { parse } from './digits';
 import { sharedWorker } from './worker';
 
-/** What the table shows of a resource is any JSON. */
+/** The table shows any JSON. */
 export type ResourceStore = Store<unknown>;
 
-// Who goes from one page to the next and back shall find the watch still followed.
+// A watch stays followed for a while, in case the user comes back to its page.
 const lingerMs = 10_000;
 
-// But who goes through many shall not follow them all: one stream has room for some
-// twenty.
-const mostLingering = 4;
+// A user who visits many pages must not follow all their watches: one stream has room
+// for some twenty.
+const maxLingering = 4;
 
-// A browser opens six connections to an origin that speaks HTTP/1.1, for all of its
+// A browser opens at most six connections to an origin that speaks HTTP/1.1, for all
 // tabs together: they share one.
 const tide = watchShared<Record<string, unknown>>(base, { worker: sharedWorker, parse });
 const users = new Map<string, number>();
-const lingering = new Map<ReturnType<typeof setTimeout>, string>(); // the first to go comes first
+const lingering = new Map<ReturnType<typeof setTimeout>, string>(); // the oldest first
 
-/** Follows a watch for as long as the component is shown; undefined at its first rendering. */
+/** Follows a watch while the component is mounted; undefined in the first render. */
 export function useStore(name: string): ResourceStore | undefined {
   const [store, setStore] = useState<ResourceStore>();
   useEffect(() => {
@@ -43,7 +43,7 @@ function linger(name: string): void {
   const timer = setTimeout(() => end(timer), lingerMs);
   lingering.set(timer, name);
   const [first] = lingering.keys();
-  if (lingering.size > mostLingering) end(first!);
+  if (lingering.size > maxLingering) end(first!);
 }
 
 function end(timer: ReturnType<typeof setTimeout>): void {

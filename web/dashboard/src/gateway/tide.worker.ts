@@ -1,5 +1,5 @@
-// One connection to the gateway for all tabs of the browser. It is told where the
-// gateway is by its name, so that two gateways on one origin have two of them.
+// Holds one connection to the gateway for all tabs of the browser. Its name is the URL
+// of the gateway, so that two gateways on one origin have two workers.
 import { serveTabs } from '@watchtide/client/shared';
 
 serveTabs(self.name);

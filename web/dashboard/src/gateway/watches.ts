@@ -6,14 +6,14 @@ import type { ListWatchesResponse } from './contract';
 
 const everyMs = 1000;
 
-/** The watches of the gateway, renewed every second. A gateway that does not answer is reported. */
+/** Returns the watches of the gateway, updated every second. A gateway that does not answer is reported. */
 export function useWatches(): Answer<ListWatchesResponse> {
   const answer = useAnswer<ListWatchesResponse>('v1/watches', everyMs);
   useTroubles(useSilence(answer, everyMs));
   return answer;
 }
 
-/** What is to be reported of an answer that should have been renewed every everyMs. */
+/** Returns the troubles to report if an answer is not updated every everyMs. */
 export function useSilence({ at, error, status }: Answer<unknown>, everyMs: number): readonly Trouble[] {
   const silent = useNow() - at > 5000 + 2 * everyMs;
   if (!error && !(silent && at > 0)) return [];

@@ -1,7 +1,7 @@
 import script from './tide.worker.ts?worker&url';
 import { base } from './base';
 
-/** The worker that holds the connection of all tabs, for `watchShared`. */
+/** Creates the worker that holds the connection of all tabs, for `watchShared`. */
 export function sharedWorker(): SharedWorker {
   return new SharedWorker(trusted(script), { type: 'module', name: base.href });
 }
@@ -10,9 +10,9 @@ interface TrustedTypes {
   createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): unknown };
 }
 
-// The Content Security Policy takes no plain text for the URL of a script, and
-// names this policy, which trusts that one file and nothing else. Firefox and
-// Safari may not know of it.
+// The Content Security Policy does not accept a string as the URL of a script, and
+// names this policy, which trusts that one file only. Firefox and Safari may not
+// support it.
 function trusted(url: string): string {
   const types = (globalThis as { trustedTypes?: TrustedTypes }).trustedTypes;
   const policy = types?.createPolicy('watchtide-worker', { createScriptURL: only });

@@ -3,10 +3,10 @@ import type { Sample } from '../charts/samples';
 import { Sparkline } from '../charts/Sparkline';
 import { rate } from '../text/number';
 
-// Long enough that the number can be read while it changes.
+// Long enough for the number to be readable while it changes.
 const windowMs = 5000;
 
-/** How many changes per second a watch has, now and in the last two minutes. */
+/** Shows the changes per second of a watch, now and over the last two minutes. */
 export function Changes({ samples }: { samples: readonly Sample[] }) {
   const now = mean(samples, windowMs);
   return (

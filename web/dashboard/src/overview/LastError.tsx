@@ -3,7 +3,7 @@ import { href } from '../app/route';
 import type { Watch } from '../gateway/contract';
 import { count } from '../text/number';
 
-/** Whether the upstream of a watch is connected, and the last error it had. */
+/** Shows whether the upstream of a watch is connected, and its last error. */
 export function LastError({ watch: { name, upstream } }: { watch: Watch }) {
   const { connected, since, attempts, last_error: error, last_error_at: at } = upstream;
   if (connected && !error) return <span className="soft">none</span>;

@@ -12,10 +12,10 @@ import { WatchTable } from './WatchTable';
 import '../app/cards.css';
 import './Overview.css';
 
-// More than so many are not found at a glance.
+// With more watches than this, there is a filter.
 const few = 12;
 
-/** Every watch, and how it fares. */
+/** Shows every watch and its state. */
 export function Overview() {
   const answer = useWatches();
   const watches = answer.data?.watches;

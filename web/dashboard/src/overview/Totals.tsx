@@ -3,7 +3,7 @@ import { mean, type Rates } from '../charts/rates';
 import type { Watch } from '../gateway/contract';
 import { count, rate } from '../text/number';
 
-/** What all watches have together. */
+/** Shows the totals of all watches. */
 export function Totals({ watches, rates }: { watches: readonly Watch[]; rates: Rates }) {
   const inSync = watches.filter(({ state }) => state === 'in_sync').length;
   const known = watches.map(({ name }) => mean(rates.of(name), 5000)).filter((perSecond) => !Number.isNaN(perSecond));

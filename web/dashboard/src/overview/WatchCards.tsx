@@ -7,7 +7,7 @@ import { LastError } from './LastError';
 import { State } from './State';
 import { Names } from './WatchTable';
 
-/** The watches as cards, for a page that is too narrow for a table. */
+/** Shows the watches as cards, on a page that is too narrow for a table. */
 export function WatchCards({ watches, rates }: { watches: readonly Watch[]; rates: Rates }) {
   return (
     <ul className="cards" aria-label="Watches">

@@ -12,10 +12,10 @@ interface Shown {
   readonly rates: Rates;
 }
 
-// Their widths are fixed, so that they stay where they are while the numbers change.
+// The widths are fixed, so that columns do not move while the numbers change.
 const columns = ['of-name', 'of-state', 'of-count', 'of-changes', 'of-subscribers', 'of-position', 'of-bytes', 'of-error'];
 
-/** The watches as a table, for a page that is wide enough. */
+/** Shows the watches as a table, on a page that is wide enough. */
 export function WatchTable({ watches, rates, order }: Shown & { order: Order }) {
   return (
     <div className="card scroll">
@@ -63,7 +63,7 @@ function Row({ watch, rates }: { watch: Watch; rates: Rates }) {
   );
 }
 
-/** What leads to the pages of a watch, and where it comes from. */
+/** Shows the source of a watch, and links to its pages. */
 export function Names({ watch: { name, source } }: { watch: Watch }) {
   return (
     <span className="names">

@@ -2,13 +2,13 @@ import type { Watch } from '../gateway/contract';
 
 export type Order = 'name' | 'state';
 
-/** The order that an option of the URL names; by name unless it says so. */
+/** Parses the order in the URL; by name unless it says otherwise. */
 export const parseOrder = (option: string | null): Order => (option === 'state' ? 'state' : 'name');
 
-// What needs a look comes first.
+// What needs attention comes first.
 const urgency: ReadonlyArray<Watch['state']> = ['stale', 'resyncing', 'priming', 'in_sync'];
 
-/** The watches that have the text in their name, source or state, in order. */
+/** Returns the watches with the text in their name, source or state, in order. */
 export function arrange(watches: readonly Watch[], order: Order, filter: string): Watch[] {
   const text = filter.toLowerCase();
   const found = watches.filter((watch) => searched(watch).includes(text));
@@ -17,12 +17,12 @@ export function arrange(watches: readonly Watch[], order: Order, filter: string)
 
 const searched = ({ name, source, state }: Watch) => `${name} ${source} ${stateText(state)} ${state}`.toLowerCase();
 
-/** A state as it is read: `in sync`. */
+/** Returns a state in plain words: `in sync`. */
 export const stateText = (state: Watch['state']): string => state.replace('_', ' ');
 
 function rank({ state }: Watch): number {
   const known = urgency.indexOf(state);
-  return known < 0 ? 0 : known; // a state that this page does not know needs a look
+  return known < 0 ? 0 : known; // an unknown state needs attention
 }
 
 const compare = new Intl.Collator('en', { numeric: true }).compare;

@@ -4,7 +4,7 @@ import { brief } from './brief';
 import { Cell } from './Cell';
 import type { ShownColumn } from './useColumns';
 
-/** Whether a row was just created, or deleted. */
+/** Marks a row that was just created or deleted. */
 export type Phase = 'new' | 'gone' | undefined;
 
 interface Props {
@@ -21,7 +21,7 @@ interface Props {
   readonly onOpen: (key: string, index: number) => void;
 }
 
-/** One resource. It is drawn again only when it is another, or stands elsewhere. */
+/** One resource. It is rendered again only when it or its place changes. */
 export const BodyRow = memo(function BodyRow({ id, rowKey, index, y, resource, columns, phase, active, opened, onOpen }: Props) {
   return (
     <div

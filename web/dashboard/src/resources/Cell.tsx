@@ -1,13 +1,13 @@
 import { memo, useRef } from 'react';
 
-/** What a row has in a column. It flashes when that becomes different. */
+/** The value of a row in a column. It flashes when the value changes. */
 export const Cell = memo(function Cell({ text, kind }: { text: string; kind: string }) {
   return <div role="gridcell" className={`cell ${kind}`} data-flash={useFlash(text)}>{text}</div>;
 });
 
 /**
- * Two values in turn, for two animations that are the same: another name lets it
- * begin anew. undefined before the first change.
+ * Alternates between two values, for two equal animations: an animation only starts
+ * again under another name. undefined before the first change.
  */
 export function useFlash(shown: unknown): 'odd' | 'even' | undefined {
   const last = useRef({ shown, changes: 0 });

@@ -4,24 +4,24 @@ import { brief } from './brief';
 import type { Change } from './changes';
 import type { Difference } from './diff';
 
-const most = 12; // differences of one change that are shown
+const maxDifferences = 12; // of one change
 
-/** What became different in a resource, the newest first. */
+/** Shows the changes of a resource, the newest first. */
 export function ChangeList({ changes }: { changes: readonly Change[] }) {
   if (changes.length === 0) return <p className="soft">None since this was opened.</p>;
   return (
     <ol className="change-list">{changes.map((change, i) => (
       <li key={`${changes.length - i} ${change.at}`}>
         <time dateTime={new Date(change.at).toISOString()}>{moment(change.at)}</time>{' '}
-        <span className="soft">{change.revision ? `revision ${change.revision}` : ''}</span> {says(change)}
-        <ul>{change.differences.slice(0, most).map((difference) => <Diff key={difference.path.join('\0')} difference={difference} />)}</ul>
-        {change.differences.length > most && <span className="soft">and {count(change.differences.length - most)} more</span>}
+        <span className="soft">{change.revision ? `revision ${change.revision}` : ''}</span> {textOf(change)}
+        <ul>{change.differences.slice(0, maxDifferences).map((difference) => <Diff key={difference.path.join('\0')} difference={difference} />)}</ul>
+        {change.differences.length > maxDifferences && <span className="soft">and {count(change.differences.length - maxDifferences)} more</span>}
       </li>
     ))}</ol>
   );
 }
 
-function says({ kind, differences }: Change): string {
+function textOf({ kind, differences }: Change): string {
   if (kind !== 'changed') return kind;
   return differences.length === 0 ? 'written again, unchanged' : '';
 }

@@ -3,7 +3,7 @@ import { setOptions } from '../app/route';
 import { column } from './column';
 import type { Columns } from './useColumns';
 
-/** Lets choose the columns. The choice is kept in the URL. */
+/** A menu to choose the columns, which are kept in the URL. */
 export function ColumnMenu({ columns: { shown, known } }: { columns: Columns }) {
   const [open, setOpen] = useState(false);
   const id = useId();

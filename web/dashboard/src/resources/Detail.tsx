@@ -1,17 +1,17 @@
 import { useEffect, useRef, useState, type KeyboardEvent } from 'react';
 import type { Resource } from '@watchtide/client';
 import { ChangeList } from './ChangeList';
-import type { Look, Sheet } from './model';
+import type { TableStatus, TableModel } from './model';
 import { Tree } from './Tree';
 import { useChanges } from './useChanges';
 import './Detail.css';
 
-/** What somebody wants to do with a resource; without one, to create it. */
+/** The dialog to open for a resource; without one, it creates a resource. */
 export type Dialog = { readonly kind: 'edit'; readonly resource: Resource | undefined } | { readonly kind: 'delete'; readonly resource: Resource };
 
 interface Props {
-  readonly sheet: Sheet;
-  readonly look: Look;
+  readonly model: TableModel;
+  readonly status: TableStatus;
   /** As in the store's map. */
   readonly rowKey: string;
   readonly onClose: () => void;
@@ -19,11 +19,11 @@ interface Props {
   readonly onDialog: ((dialog: Dialog) => void) | undefined;
 }
 
-/** One resource: its value as a tree, and what became different since it was opened. */
-export function Detail({ sheet, look, rowKey, onClose, onDialog }: Props) {
-  const resource = sheet.rows.get(rowKey)?.resource;
+/** Shows one resource: its value as a tree, and its changes since it was opened. */
+export function Detail({ model, status, rowKey, onClose, onDialog }: Props) {
+  const resource = model.rows.get(rowKey)?.resource;
   const last = useLast(resource);
-  const changes = useChanges(resource, look.revision !== '');
+  const changes = useChanges(resource, status.revision !== '');
   const panel = useRef<HTMLElement>(null);
   useEffect(() => panel.current?.focus({ preventScroll: true }), []);
   const onKeyDown = (event: KeyboardEvent) => {
@@ -38,7 +38,7 @@ export function Detail({ sheet, look, rowKey, onClose, onDialog }: Props) {
         {shown?.key_encoding && <span className="soft">key in base64</span>}
         <button type="button" className="push" onClick={onClose} aria-label="Close details">✕</button>
       </div>
-      {!resource && look.revision !== '' && <p className="missing" role="status">{last ? 'It was deleted. This is its last value.' : 'There is no resource with this key.'}</p>}
+      {!resource && status.revision !== '' && <p className="missing" role="status">{last ? 'It was deleted. This is its last value.' : 'There is no resource with this key.'}</p>}
       {shown && <>
         <div className="bar">
           <span className="soft">revision {shown.revision}{shown.encoding && ' · value in base64'}</span>
@@ -55,7 +55,7 @@ export function Detail({ sheet, look, rowKey, onClose, onDialog }: Props) {
   );
 }
 
-// What was deleted stays to be read.
+// A deleted resource stays readable.
 function useLast(resource: Resource | undefined): Resource | undefined {
   const [last, setLast] = useState(resource);
   if (resource && resource !== last) setLast(resource);

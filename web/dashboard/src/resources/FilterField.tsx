@@ -1,15 +1,15 @@
 import { useEffect, useRef, useState } from 'react';
 import { setOptions } from '../app/route';
 import { count } from '../text/number';
-import type { Look } from './model';
+import type { TableStatus } from './model';
 
-const quietMs = 150; // a browser refuses to change the URL with every key of a fast typist
+const debounceMs = 150; // browsers limit how often the URL may change
 
-/** The text that keys or values must have, and how many have it. */
-export function FilterField({ filter, look: { arranging, matching, total } }: { filter: string; look: Look }) {
+/** A text filter for keys and values, and the number of matches. */
+export function FilterField({ filter, status: { arranging, matching, total } }: { filter: string; status: TableStatus }) {
   const [typed, setTyped] = useState(filter);
   const written = useRef(filter);
-  useEffect(() => { // somebody else changed the URL
+  useEffect(() => { // the URL was changed elsewhere
     if (filter !== written.current) setTyped(filter);
     written.current = filter;
   }, [filter]);
@@ -17,7 +17,7 @@ export function FilterField({ filter, look: { arranging, matching, total } }: { 
     const timer = setTimeout(() => {
       written.current = typed;
       setOptions({ filter: typed || undefined });
-    }, quietMs);
+    }, debounceMs);
     return () => clearTimeout(timer);
   }, [typed]);
   const found = filter && `${count(matching)} of ${count(total)}`;
@@ -28,21 +28,22 @@ export function FilterField({ filter, look: { arranging, matching, total } }: { 
         value={typed} onChange={({ target }) => setTyped(target.value)}
       />
       <span className="soft">{filter && arranging ? 'Searching…' : found}</span>
-      <span role="status" className="visually-hidden">{useSaid(found, filter)}</span>
+      <span role="status" className="visually-hidden">{useAnnounced(found, filter)}</span>
     </div>
   );
 }
 
-const sayMs = 500;
+const announceMs = 500;
 
-// The number may change with each frame. It is read out only after the filter did.
-function useSaid(text: string, cause: string): string {
-  const [said, setSaid] = useState('');
+// The number may change with each frame. A screen reader reads it only after the
+// filter changed.
+function useAnnounced(text: string, cause: string): string {
+  const [announced, setAnnounced] = useState('');
   const newest = useRef(text);
   useEffect(() => { newest.current = text; });
   useEffect(() => {
-    const timer = setTimeout(() => setSaid(newest.current), sayMs);
+    const timer = setTimeout(() => setAnnounced(newest.current), announceMs);
     return () => clearTimeout(timer);
   }, [cause]);
-  return said;
+  return announced;
 }

@@ -2,7 +2,7 @@ import { setOptions } from '../app/route';
 import { sortText, type Sort } from './order';
 import type { ShownColumn } from './useColumns';
 
-/** The columns' names. A click sorts by one, another the other way round. */
+/** The column headers. A click sorts by a column, a second one in reverse. */
 export function HeadRow({ columns, sort }: { columns: readonly ShownColumn[]; sort: Sort }) {
   return (
     <div role="rowgroup" className="head">

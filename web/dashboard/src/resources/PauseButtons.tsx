@@ -1,13 +1,13 @@
 import { count } from '../text/number';
-import type { Look, Sheet } from './model';
+import type { TableStatus, TableModel } from './model';
 
-/** Lets what is shown stand still, and go on step by step. */
-export function PauseButtons({ sheet, look: { paused, waiting } }: { sheet: Sheet; look: Look }) {
+/** Buttons to pause the table, and to continue step by step. */
+export function PauseButtons({ model, status: { paused, waiting } }: { model: TableModel; status: TableStatus }) {
   return (
     <div className="bar pause">
-      <button type="button" aria-pressed={paused > 0} onClick={() => (paused > 0 ? sheet.resume() : sheet.pause())}>Pause</button>
+      <button type="button" aria-pressed={paused > 0} onClick={() => (paused > 0 ? model.resume() : model.pause())}>Pause</button>
       {paused > 0 && <>
-        <button type="button" disabled={waiting === 0} onClick={() => sheet.step()}>Step</button>
+        <button type="button" disabled={waiting === 0} onClick={() => model.step()}>Step</button>
         <span className="soft">{count(waiting)} {waiting === 1 ? 'change waiting' : 'changes waiting'}</span>
       </>}
     </div>

@@ -15,13 +15,13 @@ import { Summary } from './Summary';
 import { Table } from './Table';
 import { useColumns } from './useColumns';
 import { useFreshness } from './useFreshness';
-import { useLook, useSheet } from './useTableModel';
+import { useTableStatus, useTableModel } from './useTableModel';
 import './ResourcesPage.css';
 
-/** One watch: its resources. */
+/** Shows the resources of a watch. */
 export function ResourcesPage({ watch }: { watch: string }) {
-  const [times, setTimes] = useState(0); // it appeared after all
-  return <Followed key={times} watch={watch} onAppear={() => setTimes(times + 1)} />;
+  const [attempt, setAttempt] = useState(0); // another one once the watch appears
+  return <Followed key={attempt} watch={watch} onAppear={() => setAttempt(attempt + 1)} />;
 }
 
 function Followed({ watch, onAppear }: { watch: string; onAppear: () => void }) {
@@ -37,12 +37,12 @@ function Known({ watch, store, onAppear }: { watch: string; store: ResourceStore
 }
 
 function Unknown({ watch, onAppear }: { watch: string; onAppear: () => void }) {
-  const there = useWatches().data?.watches.some(({ name }) => name === watch);
-  const missed = useRef(false); // a list that has it although its stream is refused is no reason to ask again
+  const listed = useWatches().data?.watches.some(({ name }) => name === watch);
+  const missed = useRef(false); // if the list has it from the start, another attempt is of no use
   useEffect(() => {
-    if (there === false) missed.current = true;
-    if (there && missed.current) onAppear();
-  }, [there, onAppear]);
+    if (listed === false) missed.current = true;
+    if (listed && missed.current) onAppear();
+  }, [listed, onAppear]);
   return (
     <div className="card unknown-watch">
       <h2>There is no watch “{watch}”</h2>
@@ -54,13 +54,13 @@ function Unknown({ watch, onAppear }: { watch: string; onAppear: () => void }) {
 function Resources({ watch, store }: { watch: string; store: ResourceStore }) {
   const { options } = useRoute();
   const filter = options.get('filter') ?? '';
-  const sheet = useSheet(store, options.get('sort'), filter);
-  const look = useLook(sheet);
-  const columns = useColumns(sheet, options.get('columns'));
+  const model = useTableModel(store, options.get('sort'), filter);
+  const status = useTableStatus(model);
+  const columns = useColumns(model, options.get('columns'));
   const opened = openedKey(options);
   const facts = useWatches().data?.watches.find(({ name }) => name === watch);
   const writable = facts?.writable ?? false;
-  useFreshness(watch, look);
+  useFreshness(watch, status);
 
   const [dialog, setDialog] = useState<Dialog>();
   const isOpen = opened !== undefined;
@@ -71,16 +71,16 @@ function Resources({ watch, store }: { watch: string; store: ResourceStore }) {
   }, []);
   return (
     <div className="resources">
-      <Summary name={watch} watch={facts} sheet={sheet} look={look} />
+      <Summary name={watch} watch={facts} model={model} status={status} />
       <div className="bar">
-        <FilterField filter={filter} look={look} />
+        <FilterField filter={filter} status={status} />
         <ColumnMenu columns={columns} />
-        <PauseButtons sheet={sheet} look={look} />
+        <PauseButtons model={model} status={status} />
         {writable && <button type="button" className="primary push" onClick={() => setDialog({ kind: 'edit', resource: undefined })}>New resource</button>}
       </div>
       <div className="workspace" data-opened={isOpen || undefined}>
-        <Table watch={watch} sheet={sheet} look={look} columns={columns.shown} sort={parseSort(options.get('sort'))} opened={opened} onOpen={open} onClose={close} />
-        {isOpen && <Detail key={opened} sheet={sheet} look={look} rowKey={opened} onClose={close} onDialog={writable ? setDialog : undefined} />}
+        <Table watch={watch} model={model} status={status} columns={columns.shown} sort={parseSort(options.get('sort'))} opened={opened} onOpen={open} onClose={close} />
+        {isOpen && <Detail key={opened} model={model} status={status} rowKey={opened} onClose={close} onDialog={writable ? setDialog : undefined} />}
       </div>
       {dialog?.kind === 'edit' && <EditorDialog watch={watch} resource={dialog.resource} onClose={() => setDialog(undefined)} />}
       {dialog?.kind === 'delete' && <DeleteDialog watch={watch} resource={dialog.resource} onClose={() => setDialog(undefined)} />}

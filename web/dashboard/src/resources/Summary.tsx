@@ -2,11 +2,11 @@ import { Age } from '../app/Age';
 import { href } from '../app/route';
 import type { Watch } from '../gateway/contract';
 import { count, rate } from '../text/number';
-import type { Look, Sheet } from './model';
+import type { TableStatus, TableModel } from './model';
 import { useRate } from './useRate';
 
-/** What there is to say of a watch as a whole. */
-export function Summary({ name, watch, sheet, look: { view, total, revision } }: { name: string; watch: Watch | undefined; sheet: Sheet; look: Look }) {
+/** Shows a summary of a watch. */
+export function Summary({ name, watch, model, status: { view, total, revision } }: { name: string; watch: Watch | undefined; model: TableModel; status: TableStatus }) {
   return (
     <div className="bar resource-summary">
       <h2>{name}</h2>
@@ -16,7 +16,7 @@ export function Summary({ name, watch, sheet, look: { view, total, revision } }:
         {watch && <Fact name="source">{watch.source}</Fact>}
         <Fact name="resources">{count(total)}</Fact>
         <Fact name="revision">{revision || '–'}</Fact>
-        <Rate sheet={sheet} />
+        <Rate model={model} />
       </dl>
       <a className="push" href={href('stream', name)}>Raw stream</a>
     </div>
@@ -27,6 +27,6 @@ function Fact({ name, children }: { name: string; children: string }) {
   return <div><dt>{name}</dt> <dd>{children}</dd></div>;
 }
 
-function Rate({ sheet }: { sheet: Sheet }) {
-  return <Fact name="changes/s">{rate(useRate(sheet))}</Fact>;
+function Rate({ model }: { model: TableModel }) {
+  return <Fact name="changes/s">{rate(useRate(model))}</Fact>;
 }

@@ -4,7 +4,7 @@ import { BodyRow, type Phase } from './BodyRow';
 import { HeadRow } from './HeadRow';
 import type { Sort } from './order';
 import type { Row } from './rows';
-import type { Look, Sheet } from './model';
+import type { TableStatus, TableModel } from './model';
 import { useAnchor } from './useAnchor';
 import type { ShownColumn } from './useColumns';
 import { useConsistent } from './useConsistent';
@@ -14,8 +14,8 @@ import './Table.css';
 
 interface Props {
   readonly watch: string;
-  readonly sheet: Sheet;
-  readonly look: Look;
+  readonly model: TableModel;
+  readonly status: TableStatus;
   readonly columns: readonly ShownColumn[];
   readonly sort: Sort;
   /** The key of the resource whose detail is open. */
@@ -24,34 +24,35 @@ interface Props {
   readonly onClose: () => void;
 }
 
-// So long a resource that was created is marked.
+// The time for which a new resource is marked.
 const newMs = 2000;
 
-// The keys stay in sight: on a phone they must leave room for the rest.
-const mostOfKey = '45vw';
+// The keys stay in view when the table is scrolled sideways: on a phone they must
+// leave room for the rest.
+const maxKeyWidth = '45vw';
 
-/** The resources of a watch, of which only the rows on the screen are in the document. */
-export function Table({ watch, sheet, look, columns, sort, opened, onOpen, onClose }: Props) {
+/** The resources of a watch. Only the rows on the screen are in the document. */
+export function Table({ watch, model, status, columns, sort, opened, onOpen, onClose }: Props) {
   const grid = useRef<HTMLDivElement>(null);
   const id = useId();
-  const rows = sheet.rows.shown;
+  const rows = model.rows.shown;
   const seen = useWindow(grid, rows.length);
   const { first, last } = seen;
   const drawn = rows.slice(first, last);
-  useEffect(() => { sheet.visible = new Set(drawn.map(({ key }) => key)); });
-  useAnchor(sheet, look, seen, sort.column === 'key');
-  useConsistent(look.state);
+  useEffect(() => { model.visible = new Set(drawn.map(({ key }) => key)); });
+  useAnchor(model, status, seen, sort.column === 'key');
+  useConsistent(status.state);
   useSorted(seen.toTop, sort);
-  const cursor = useCursor(sheet.rows, {
+  const cursor = useCursor(model.rows, {
     page: Math.max(1, seen.whole - 1), reveal: seen.reveal, onOpen, onClose: opened === undefined ? undefined : onClose,
   });
   const active = drawn.findIndex(({ key }) => key === cursor.key);
   return (
     <div
       ref={grid} role="grid" className="resource-grid card" tabIndex={0} aria-label={`Resources of ${watch}`}
-      aria-rowcount={look.matching + 1} aria-colcount={columns.length} aria-busy={look.arranging}
+      aria-rowcount={status.matching + 1} aria-colcount={columns.length} aria-busy={status.arranging}
       aria-activedescendant={active >= 0 ? `${id}${first + active}` : undefined} onKeyDown={cursor.onKeyDown}
-      data-testid="resources" data-state={look.state} data-count={look.total} data-revision={look.revision} style={layout(columns)}
+      data-testid="resources" data-state={status.state} data-count={status.total} data-revision={status.revision} style={layout(columns)}
     >
       <HeadRow columns={columns} sort={sort} />
       <div role="rowgroup" className="body" style={{ height: seen.height }}>
@@ -62,12 +63,12 @@ export function Table({ watch, sheet, look, columns, sort, opened, onOpen, onClo
           />
         ))}
       </div>
-      {rows.length === 0 && <p className="none">{nothing(look)}</p>}
+      {rows.length === 0 && <p className="none">{emptyText(status)}</p>}
     </div>
   );
 }
 
-// Another order is read from its beginning.
+// Scrolls to the top when the order changes.
 function useSorted(toTop: () => void, { column, descending }: Sort): void {
   const first = useRef(true);
   useEffect(() => {
@@ -76,21 +77,21 @@ function useSorted(toTop: () => void, { column, descending }: Sort): void {
   }, [toTop, column, descending]);
 }
 
-function phase({ born, gone }: Row): Phase {
-  if (gone > 0) return 'gone';
-  return born > 0 && performance.now() - born < newMs ? 'new' : undefined;
+function phase({ createdAt, deletedAt }: Row): Phase {
+  if (deletedAt > 0) return 'gone';
+  return createdAt > 0 && performance.now() - createdAt < newMs ? 'new' : undefined;
 }
 
-function nothing({ state, revision, total, arranging }: Look): string {
+function emptyText({ state, revision, total, arranging }: TableStatus): string {
   if (arranging) return 'Loading…';
   if (total > 0) return `None of ${count(total)} resources contains this text.`;
   if (revision !== '') return 'This watch has no resources.';
   return state === 'closed' ? 'Nothing was loaded.' : 'Not loaded yet.';
 }
 
-// Each row is a grid of its own: the widths must not depend on what is in it.
+// Each row is a grid of its own, so the widths must not depend on its content.
 function layout(columns: readonly ShownColumn[]): CSSProperties {
-  const widths = columns.map(({ id, width }) => (id === 'key' && columns.length > 1 ? `min(${width}ch, ${mostOfKey})` : `${width}ch`));
+  const widths = columns.map(({ id, width }) => (id === 'key' && columns.length > 1 ? `min(${width}ch, ${maxKeyWidth})` : `${width}ch`));
   return {
     '--columns': columns.map(({ width }, i) => `minmax(${widths[i]}, ${width}fr)`).join(' '),
     '--width': `calc(${widths.join(' + ')})`,

@@ -4,7 +4,7 @@ import { brief } from './brief';
 import { useFlash } from './Cell';
 import { linesOf, longText, type Folds, type Line } from './lines';
 
-/** A value as a tree whose branches fold. */
+/** Shows a value as a tree with branches that fold. */
 export function Tree({ value, label }: { value: unknown; label: string }) {
   const [folds, setFolds] = useState<Folds>({ open: new Map(), whole: new Set() });
   const [chosen, setChosen] = useState('');
@@ -61,15 +61,15 @@ function Branch({ id, line, active, onAct }: { id: string; line: Line; active: b
   );
 }
 
-// Where values are deep, there must be room left for them.
+// Deeply nested values must still have room.
 const indent = (level: number) => `min(${level * 1.1 - 0.6}rem, 45%)`;
 
-const longest = 20_000; // characters of a text that is unfolded
+const maxText = 20_000; // characters of an unfolded text
 
 function Leaf({ value, members, open }: Pick<Line, 'value' | 'members' | 'open'>) {
   if (members !== undefined) return <span className="soft">{Array.isArray(value) ? `[${count(members)}]` : `{${count(members)}}`}</span>;
   if (typeof value !== 'string') return <span>{brief(value)}</span>;
-  const most = open ? longest : longText;
+  const most = open ? maxText : longText;
   if (value.length <= most) return <span className="text">"{value}"</span>;
   return <><span className="text">"{value.slice(0, most)}…</span> <em>{count(value.length)} characters</em></>;
 }

@@ -1,11 +1,11 @@
-/** A value in one line of at most limit characters: text as it is, all else as JSON. */
+/** Formats a value in one line of at most limit characters: text as it is, everything else as JSON. */
 export function brief(value: unknown, limit = 200): string {
   if (value === undefined) return '';
   if (typeof value === 'string') return clip(value, limit);
   return clip(json(value, limit), limit);
 }
 
-// JSON.stringify would write out all of a large value before it is cut.
+// JSON.stringify would serialise all of a large value before it is cut.
 function json(value: unknown, room: number): string {
   if (typeof value === 'string') return JSON.stringify(clip(value, room));
   if (typeof value !== 'object' || value === null) return String(value);

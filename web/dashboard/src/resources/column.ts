@@ -1,12 +1,12 @@
 import type { Resource } from '@watchtide/client';
 import { at, parsePath, pathText, split, type Path } from './path';
 
-/** What a column shows of each resource. */
+/** A column of the table. */
 export interface Column {
-  /** Its name in the URL: a path, or `key`, `revision`, `value` for what every resource has. */
+  /** Its name in the URL: a path, or a built-in column: `key`, `revision` or `value`. */
   readonly id: string;
   readonly title: string;
-  /** What it shows. */
+  /** Returns the value to show. */
   get(resource: Resource): unknown;
 }
 
@@ -16,20 +16,20 @@ const builtIn: Readonly<Record<string, Column>> = {
   value: { id: 'value', title: 'value', get: ({ value }) => value },
 };
 
-/** The name of a field's column. A field that is called like what every resource has gets a backslash in front. */
+/** Returns the name of a field's column. A backslash is put before a field with the name of a built-in column. */
 export function columnID(path: Path): string {
   const text = pathText(path);
   return Object.hasOwn(builtIn, text) ? `\\${text}` : text;
 }
 
-/** The column of a name. Every text names one. */
+/** Returns the column with a name. Every text is a name. */
 export function column(id: string): Column {
   if (Object.hasOwn(builtIn, id)) return builtIn[id]!;
   const path = parsePath(id);
   return { id, title: path.join('.'), get: ({ value }) => at(value, path) };
 }
 
-/** The columns of a list in the URL, each once. */
+/** Parses the list of columns in the URL; each occurs once. */
 export function parseColumns(text: string): string[] {
   return [...new Set(split(text, ',').filter((id) => id !== ''))];
 }

@@ -4,27 +4,27 @@ import { columnID } from './column';
 import { isNumber } from './number';
 import { isObject, type Path } from './path';
 
-/** A field that some resources have. */
+/** A field of some resources. */
 export interface Field {
   readonly id: string;
-  /** Numbers stand at the right. */
+  /** Numbers are aligned to the right. */
   readonly numeric: boolean;
-  /** How many characters it takes, for all but the longest of the sample. */
+  /** The width in characters, for all but the longest values of the sample. */
   readonly width: number;
-  /** How much it tells of a resource, to compare with others. */
+  /** How informative it is, compared with other fields. */
   readonly worth: number;
 }
 
-const deepest = 4;
-const mostFields = 200;
-const mostColumns = 6;
+const maxDepth = 4;
+const maxFields = 200;
+const maxColumns = 6;
 
-/** What is known of one field while resources are looked at. */
+/** Statistics of one field, collected from a sample. */
 class Tally {
   count = 0;
   numbers = 0;
   characters = 0;
-  keys = 0; // how often it is the key once more
+  keys = 0; // how often the value equals the key
   readonly widths: number[] = [];
   readonly texts = new Set<string>();
 
@@ -44,15 +44,15 @@ class Tally {
     return {
       id: this.path.length === 0 ? 'value' : columnID(this.path),
       numeric: this.numbers * 2 > this.count,
-      width: usual(this.widths),
+      width: usualWidth(this.widths),
       worth: this.#worth(of),
     };
   }
 
-  // A column that is empty, or the same in every row, or the key once more, or too
-  // long to be read in passing, or deep inside, tells less.
+  // A column is less informative if it is often empty, the same in every row, equal to
+  // the key, too long to be read at a glance, or deeply nested.
   #worth(of: number): number {
-    if (this.path.length === 0) return 1; // else there would be rows that show nothing
+    if (this.path.length === 0) return 1; // or some rows would show nothing
     const present = this.count / of;
     const differs = this.keys === this.count ? 0.1 : this.texts.size > 1 || of < 3 ? 1 : 0.4;
     const short = this.characters / this.count <= 40 ? 1 : 0.4;
@@ -60,7 +60,7 @@ class Tally {
   }
 }
 
-/** The fields of a sample of resources, in the order in which they come. */
+/** Returns the fields of a sample of resources, in order of appearance. */
 export function fieldsOf(sample: readonly Resource[]): Field[] {
   const tallies = new Map<string, Tally>();
   for (const { key, value } of sample) collect(value, [], key, tallies);
@@ -68,31 +68,31 @@ export function fieldsOf(sample: readonly Resource[]): Field[] {
 }
 
 function collect(value: unknown, path: Path, key: string, tallies: Map<string, Tally>): void {
-  if (isObject(value) && path.length < deepest && Object.keys(value).length > 0) {
+  if (isObject(value) && path.length < maxDepth && Object.keys(value).length > 0) {
     for (const [name, inner] of Object.entries(value)) collect(inner, [...path, name], key, tallies);
     return;
   }
   const id = columnID(path);
   let tally = tallies.get(id);
   if (!tally) {
-    if (tallies.size >= mostFields) return;
+    if (tallies.size >= maxFields) return;
     tallies.set(id, tally = new Tally(path));
   }
   tally.add(value, key);
 }
 
-/** How many characters the keys of the sample take, for all but the longest. */
+/** Returns the width of the keys in characters, for all but the longest of the sample. */
 export function keyWidth(sample: readonly Resource[]): number {
-  return usual(sample.map(({ key }) => key.length));
+  return usualWidth(sample.map(({ key }) => key.length));
 }
 
-function usual(widths: readonly number[]): number {
+function usualWidth(widths: readonly number[]): number {
   const sorted = [...widths].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length * 0.95)] ?? 0;
 }
 
-/** The columns to begin with: the key, and the fields that tell most, in their own order. */
+/** Returns the initial columns: the key, and the most informative fields, in their own order. */
 export function pick(fields: readonly Field[]): string[] {
-  const best = [...fields].sort((a, b) => b.worth - a.worth).slice(0, mostColumns);
+  const best = [...fields].sort((a, b) => b.worth - a.worth).slice(0, maxColumns);
   return ['key', ...fields.filter((field) => best.includes(field)).map(({ id }) => id)];
 }

@@ -1,22 +1,22 @@
 import type { Resource } from '@watchtide/client';
 
-/** Says whether a resource is to be shown. */
+/** Reports whether a resource is shown. */
 export type Filter = (resource: Resource) => boolean;
 
-/** Lets pass what has the text in its key or somewhere in its value, in capitals or not; undefined lets all pass. */
-export function filtering(text: string): Filter | undefined {
+/** Returns a filter for resources with the text in their key or value, ignoring case; undefined for no filter. */
+export function parseFilter(text: string): Filter | undefined {
   const wanted = text.trim();
   if (wanted === '') return undefined;
   const pattern = new RegExp(wanted.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), 'iu');
-  return ({ key, value }) => pattern.test(key) || within(value, pattern);
+  return ({ key, value }) => pattern.test(key) || contains(value, pattern);
 }
 
-// Asks each text by itself, which takes a fraction of the time of the JSON of it all.
-function within(value: unknown, pattern: RegExp): boolean {
+// Tests each text separately, which is much faster than testing the JSON of the value.
+function contains(value: unknown, pattern: RegExp): boolean {
   if (typeof value === 'string') return pattern.test(value);
   if (typeof value !== 'object' || value === null) return pattern.test(String(value));
   for (const name in value) {
-    if (within((value as Record<string, unknown>)[name], pattern)) return true;
+    if (contains((value as Record<string, unknown>)[name], pattern)) return true;
   }
   return false;
 }

@@ -1,40 +1,40 @@
 import { pathText, type Path } from './path';
 
-/** One line of a value that is shown as a tree. */
+/** One line of a value in a tree. */
 export interface Line {
   /** Unique in the tree. */
   readonly id: string;
-  /** The line of what it is in; undefined at the top. */
+  /** The id of its parent; undefined at the top. */
   readonly parent: string | undefined;
   readonly level: number; // from 1
-  /** undefined: it has none, since it is in nothing. */
+  /** undefined: it is not a member, and has no name. */
   readonly name: string | undefined;
   readonly value: unknown;
-  /** How many members it has; undefined for none. */
+  /** The number of its members; undefined for none. */
   readonly members: number | undefined;
-  /** Whether what can be unfolded is: members, or the rest of a long text. undefined: nothing can. */
+  /** Whether it is unfolded, to show its members or all of a long text; undefined: it has neither. */
   readonly open: boolean | undefined;
-  /** Which one it is among how many of the same parent, from 1. */
+  /** Its position among its siblings, from 1. */
   readonly position: number;
   readonly siblings: number;
-  /** So many members follow which are not shown; the line stands for them. */
+  /** The number of hidden members that the line stands for. */
   readonly more: number;
 }
 
-/** Which lines somebody has folded or unfolded, and of which parents all members are wanted. */
+/** The lines that the user has folded or unfolded, and the parents whose members are all shown. */
 export interface Folds {
   readonly open: ReadonlyMap<string, boolean>;
   readonly whole: ReadonlySet<string>;
 }
 
-const atOnce = 100; // members of one parent, and what is open unless somebody says so
-const openLevels = 3;
-const mostLines = 5000;
+const pageSize = 100; // members of one parent that are shown at first
+const openLevels = 3; // that are unfolded at first
+const maxLines = 5000;
 
-/** So many characters of a text are shown while it is folded. */
+/** The number of characters of a folded text. */
 export const longText = 300;
 
-/** The lines of a value, as far as they are unfolded. */
+/** Returns the visible lines of a value. */
 export function linesOf(value: unknown, folds: Folds): Line[] {
   const lines: Line[] = [];
   if (hasMembers(value)) addMembers(lines, value, [], undefined, folds);
@@ -46,9 +46,9 @@ const single = { members: undefined, open: undefined, position: 1, siblings: 1, 
 
 function addMembers(lines: Line[], value: object, path: Path, parent: string | undefined, folds: Folds): void {
   const names = Object.keys(value);
-  const shown = folds.whole.has(parent ?? '') ? names.length : Math.min(names.length, atOnce);
+  const shown = folds.whole.has(parent ?? '') ? names.length : Math.min(names.length, pageSize);
   const siblings = shown < names.length ? shown + 1 : shown;
-  for (let i = 0; i < shown && lines.length < mostLines; i++) {
+  for (let i = 0; i < shown && lines.length < maxLines; i++) {
     const name = names[i]!;
     addLine(lines, (value as Record<string, unknown>)[name], [...path, name], { parent, position: i + 1, siblings }, folds);
   }
@@ -67,7 +67,7 @@ function addLine(lines: Line[], value: unknown, path: Path, place: Pick<Line, 'p
 function openness(value: unknown, id: string, level: number, folds: Folds): boolean | undefined {
   if (typeof value === 'string') return value.length > longText ? folds.open.get(id) ?? false : undefined;
   if (!hasMembers(value)) return undefined;
-  return folds.open.get(id) ?? (level < openLevels && Object.keys(value).length <= atOnce);
+  return folds.open.get(id) ?? (level < openLevels && Object.keys(value).length <= pageSize);
 }
 
 function hasMembers(value: unknown): value is object {

@@ -3,61 +3,61 @@ import { Pending, type Flush } from './pending';
 import { Rows, type Arrangement } from './rows';
 import { inSlices } from './slices';
 
-/** What a table shows beside its rows, at one moment. A new object whenever it or a row is different. */
-export interface Look {
-  /** Of the store. A component takes it from here, since all that it is rendered from must be of one moment. */
+/** The state of a table at one moment, except for its rows. A new object whenever it or a row changes. */
+export interface TableStatus {
+  /** The view of the store. Components use this one, so that all they render is of one moment. */
   readonly view: View;
-  /** That of the rows: they are in sync when they are there to be read. */
+  /** The state of the rows, which are in sync once they are shown. */
   readonly state: View['state'];
-  /** Of what is shown; empty before the first snapshot. */
+  /** The revision of what is shown; empty before the first snapshot. */
   readonly revision: string;
-  /** How many resources there are, and how many pass the filter. */
+  /** The number of resources, and of those that match the filter. */
   readonly total: number;
   readonly matching: number;
-  /** Since when what is shown stands still, in ms as of Date.now; 0 while it does not. */
+  /** When the table was paused, in ms as of Date.now; 0 if it is not. */
   readonly paused: number;
-  /** How many changes wait while it does. */
+  /** The number of changes that wait while it is paused. */
   readonly waiting: number;
-  /** Rows are being sorted or filtered; those before are shown. */
+  /** The rows are being sorted or filtered, and the old ones are shown. */
   readonly arranging: boolean;
 }
 
 /**
- * What the table of a watch shows of its store.
+ * The model of the table of a watch.
  *
- * The store tells of changes as they arrive, up to a thousand times a second. They
- * are gathered, and shown once in each frame that the browser draws, or step by
- * step while the sheet is paused. A tab that is not drawn only gathers.
+ * The store reports changes as they arrive, up to a thousand times a second. They are
+ * gathered and shown once per frame, or step by step while the model is paused. In a
+ * tab that is not drawn they are only gathered.
  */
-export class Sheet {
+export class TableModel {
   readonly rows = new Rows();
-  /** The keys of the rows that are on the screen: those that are deleted fade. */
+  /** The keys of the rows on the screen, which fade when they are deleted. */
   visible: ReadonlySet<string> = new Set();
-  /** How many changes came in all. */
+  /** The number of changes so far. */
   changes = 0;
 
   readonly #pending = new Pending();
   readonly #listeners = new Set<() => void>();
   #arrangement: Arrangement = { sort: { column: 'key', descending: false }, filter: undefined };
-  #snapshot: Flush | undefined; // being arranged, to be shown at once when it is
-  #arranging: (() => void) | undefined; // gives it up
+  #snapshot: Flush | undefined; // being sorted, and shown as a whole afterwards
+  #arranging: (() => void) | undefined; // cancels the current arrangement
   #revision = '';
   #paused = 0;
   #following = false;
-  #frame = 0; // asked for; 0 for none
+  #frame = 0; // the requested one; 0 for none
   #faded: ReturnType<typeof setTimeout> | undefined;
-  #look: Look;
+  #status: TableStatus;
 
   constructor(readonly store: Store<unknown>) {
-    this.#look = this.#current();
+    this.#status = this.#current();
   }
 
-  /** What is shown now. */
-  get look(): Look {
-    return this.#look;
+  /** The current state. */
+  get status(): TableStatus {
+    return this.#status;
   }
 
-  /** Follows the store until the function that it returns is called. */
+  /** Follows the store until the returned function is called. */
   follow(): () => void {
     this.#following = true;
     this.#pending.add(this.store.view, { replaced: true, keys: new Set() }, false);
@@ -73,36 +73,36 @@ export class Sheet {
     };
   }
 
-  /** Calls changed whenever there is another look, until the function that it returns is called. */
+  /** Calls changed whenever the status changes, until the returned function is called. */
   subscribe(changed: () => void): () => void {
     this.#listeners.add(changed);
     return () => void this.#listeners.delete(changed);
   }
 
-  /** Shows the rows in another order, or others of them. */
+  /** Changes the order or the filter. */
   arrange(arrangement: Arrangement): void {
     this.#arrangement = arrangement;
     this.#arrange(this.#snapshot);
-    this.#tell();
+    this.#notify();
   }
 
-  /** Lets what is shown stand still. */
+  /** Pauses the table. */
   pause(): void {
     this.#paused ||= Date.now();
-    this.#tell();
+    this.#notify();
   }
 
-  /** Shows what came meanwhile, and from now on what comes. */
+  /** Shows what arrived meanwhile, and goes on. */
   resume(): void {
     this.#paused = 0;
     this.#wake();
   }
 
-  /** Shows the next change of those that wait, with those that are one with it. */
+  /** Shows the next step of those that wait. */
   step(): void {
     if (this.#arranging) return;
     this.#show(this.#pending.next());
-    this.#tell();
+    this.#notify();
   }
 
   #take(view: View, changes: Changes): void {
@@ -122,9 +122,9 @@ export class Sheet {
   #draw(now: number): void {
     if (!this.#arranging) {
       if (!this.#paused) this.#show(this.#pending.rest());
-      this.#bury(now);
+      this.#removeFaded(now);
     }
-    this.#tell();
+    this.#notify();
   }
 
   #show(flush: Flush | undefined): void {
@@ -134,37 +134,37 @@ export class Sheet {
     this.#revision = flush.revision;
   }
 
-  // While something fades, there is a timer for the first that has faded.
-  #bury(now: number): void {
-    const next = this.rows.bury(now);
+  // While rows fade, there is a timer for the first of them.
+  #removeFaded(now: number): void {
+    const next = this.rows.removeFaded(now);
     clearTimeout(this.#faded);
     if (next < Infinity) this.#faded = setTimeout(() => this.#wake(), next - now);
   }
 
-  // What is done within a frame, the caller tells of.
+  // If it ends at once, the caller notifies the listeners.
   #arrange(snapshot: Flush | undefined): void {
     this.#arranging?.();
     this.#snapshot = snapshot;
-    let state: 'begun' | 'late' | 'ended' = 'begun';
-    const giveUp = inSlices(this.rows.arrange(this.#arrangement, snapshot?.all), () => {
-      const late = state === 'late';
-      state = 'ended';
+    let phase: 'started' | 'late' | 'ended' = 'started';
+    const cancel = inSlices(this.rows.arrange(this.#arrangement, snapshot?.all), () => {
+      const late = phase === 'late';
+      phase = 'ended';
       this.#arranging = this.#snapshot = undefined;
       if (snapshot) this.#revision = snapshot.revision;
-      if (late) this.#tell();
-      this.#wake(); // for what came meanwhile
+      if (late) this.#notify();
+      this.#wake(); // to show what arrived meanwhile
     });
-    if (state !== 'begun') return;
-    state = 'late';
-    this.#arranging = giveUp;
+    if (phase !== 'started') return;
+    phase = 'late';
+    this.#arranging = cancel;
   }
 
-  #tell(): void {
-    this.#look = this.#current();
+  #notify(): void {
+    this.#status = this.#current();
     for (const listener of this.#listeners) listener();
   }
 
-  #current(): Look {
+  #current(): TableStatus {
     const { total, matching } = this.rows;
     return {
       view: this.store.view, state: this.#state(), revision: this.#revision, total, matching,

@@ -1,14 +1,14 @@
 import { mapKey } from '@watchtide/client';
 import { setOptions } from '../app/route';
 
-/** The key in the URL, as in the store's map: `key=…`, and `key_encoding=base64` as in the events. */
+/** Returns the key in the URL, as in the store's map: `key=…`, and `key_encoding=base64` as in the events. */
 export function openedKey(options: URLSearchParams): string | undefined {
   const key = options.get('key');
   if (key === null) return undefined;
   return mapKey(options.get('key_encoding') === 'base64' ? { key, key_encoding: 'base64' } : { key });
 }
 
-/** Opens the detail of a resource. It is a step to go back from, unless another one is open. */
+/** Opens the detail of a resource. step: as a new entry in the history. */
 export function openKey(rowKey: string, step: boolean): void {
   const encoded = rowKey.startsWith('\udfff');
   setOptions({ key: encoded ? rowKey.slice(1) : rowKey, key_encoding: encoded ? 'base64' : undefined }, step);

@@ -4,31 +4,31 @@ import { column } from './column';
 import { isNumber } from './number';
 import { brief } from './brief';
 
-/** What rows are sorted by; the key where that is equal. */
+/** The order of rows; equal rows are sorted by their keys. */
 export interface Sort {
   readonly column: string;
   readonly descending: boolean;
 }
 
-/** `cpu`, or `-cpu` for the largest first. */
+/** Parses an order: `cpu`, or `-cpu` for descending. */
 export function parseSort(text: string | null): Sort {
   if (!text || text === '-') return { column: 'key', descending: false };
   return text.startsWith('-') ? { column: text.slice(1), descending: true } : { column: text, descending: false };
 }
 
-/** Reads back what parseSort reads; undefined for what is taken unless it is said. */
+/** Formats an order for parseSort; undefined for the default. */
 export function sortText({ column, descending }: Sort): string | undefined {
   if (descending) return `-${column}`;
   return column === 'key' ? undefined : column;
 }
 
-/** What a row has to be sorted by, made once and not at each comparison. undefined: nothing. */
+/** The value by which a row is sorted, computed once and not at each comparison. undefined: it has none. */
 export type Rank = number | bigint | string | undefined;
 
 const wholeNumber = /^(0|[1-9]\d{0,14})$/;
 
-/** The rank of a resource. Numbers come before text, and what has none last. */
-export function ranking({ column: id }: Sort): (resource: Resource) => Rank {
+/** Returns a function that computes the rank of a resource. Numbers come before text, and resources without a rank last. */
+export function ranker({ column: id }: Sort): (resource: Resource) => Rank {
   if (id === 'key') return ({ key }) => wholeNumber.test(key) ? Number(key) : key; // process 9 before process 10
   if (id === 'revision') return ({ revision }) => revision.padStart(20, '0'); // too large for a number
   const { get } = column(id);
@@ -43,8 +43,8 @@ function rank(value: unknown): Rank {
 
 export type Compare = (a: Row, b: Row) => number;
 
-/** The order of rows. No two rows are equal in it, since no two have the same key. */
-export function comparing({ descending }: Sort): Compare {
+/** Returns a comparison of rows. No two rows are equal, since no two have the same key. */
+export function comparator({ descending }: Sort): Compare {
   const sign = descending ? -1 : 1;
   return (a, b) => {
     const ranked = a.rank === b.rank ? 0 : compareRanks(a.rank, b.rank, sign);
@@ -53,16 +53,16 @@ export function comparing({ descending }: Sort): Compare {
   };
 }
 
-// Text in the order of its code units: a locale's order takes twenty times as long.
+// Text is compared by code units: a locale's order takes twenty times as long.
 function compareRanks(a: Rank, b: Rank, sign: number): number {
   if (a === undefined) return 1;
   if (b === undefined) return -1;
   if (isNumber(a) !== isNumber(b)) return isNumber(a) ? -sign : sign;
-  return a < b ? -sign : a > b ? sign : 0; // 0: the same number, once with all digits
+  return a < b ? -sign : a > b ? sign : 0; // 0: equal as numbers, but one is a bigint
 }
 
-/** Where a row stands, or would stand, among sorted rows. */
-export function place(rows: readonly Row[], row: Row, compare: Compare): number {
+/** Returns the index of a row among sorted rows, or the index at which to insert it. */
+export function insertionIndex(rows: readonly Row[], row: Row, compare: Compare): number {
   let low = 0;
   let high = rows.length;
   while (low < high) {
@@ -73,7 +73,7 @@ export function place(rows: readonly Row[], row: Row, compare: Compare): number 
   return low;
 }
 
-/** Two sorted lists as one. */
+/** Merges two sorted lists. */
 export function merged(a: readonly Row[], b: readonly Row[], compare: Compare): Row[] {
   const out = new Array<Row>(a.length + b.length);
   for (let i = 0, j = 0, n = 0; n < out.length; n++) {
@@ -85,7 +85,7 @@ export function merged(a: readonly Row[], b: readonly Row[], compare: Compare): 
 
 const runLength = 2000;
 
-/** Sorts in steps of some milliseconds: whoever drives it may pause after each. */
+/** Sorts in steps of some milliseconds: the caller may pause after each. */
 export function* sorted(rows: readonly Row[], compare: Compare): Generator<void, Row[]> {
   let runs: Row[][] = [];
   for (let i = 0; i < rows.length; i += runLength) {
@@ -103,9 +103,9 @@ export function* sorted(rows: readonly Row[], compare: Compare): Generator<void,
   return runs[0] ?? [];
 }
 
-// The last merges are long: they pause as well.
+// The last merges are long, so they have steps as well.
 function* joined(a: Row[], b: Row[], compare: Compare): Generator<void, Row[]> {
-  if (compare(a[a.length - 1]!, b[0]!) < 0) return a.concat(b); // as a snapshot in order has it
+  if (compare(a[a.length - 1]!, b[0]!) < 0) return a.concat(b); // already in order, as in many snapshots
   const out: Row[] = [];
   let i = 0;
   let j = 0;

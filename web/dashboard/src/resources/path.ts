@@ -1,22 +1,22 @@
-/** Where a field is in a value: the names on the way to it. */
+/** The path to a field in a value: the names of the fields that lead to it. */
 export type Path = readonly string[];
 
 /**
- * A path as the URL and a column's head have it: `spec.replicas`. What has a
- * meaning there has a backslash in front: a dot in a name, the comma between
- * columns, the minus in front of a descending sort.
+ * Formats a path for the URL: `spec.replicas`. Characters with a meaning are escaped
+ * with a backslash: a dot in a name, the comma between columns, and the minus of a
+ * descending sort.
  */
 export function pathText(path: Path): string {
   const text = path.map((name) => name.replace(/[\\.,]/g, '\\$&')).join('.');
   return text.startsWith('-') ? `\\${text}` : text;
 }
 
-/** Reads what pathText wrote. */
+/** Parses the result of pathText. */
 export function parsePath(text: string): Path {
-  return split(text, '.').map(plain);
+  return split(text, '.').map(unescape);
 }
 
-/** Splits at a separator that has no backslash in front. */
+/** Splits at separators that are not escaped with a backslash. */
 export function split(text: string, separator: '.' | ','): string[] {
   const parts = [''];
   for (const piece of text.match(/\\?[^]/gu) ?? []) {
@@ -26,9 +26,9 @@ export function split(text: string, separator: '.' | ','): string[] {
   return parts;
 }
 
-const plain = (name: string) => name.replace(/\\([^])/gu, '$1');
+const unescape = (name: string) => name.replace(/\\([^])/gu, '$1');
 
-/** What a value has at a path, or undefined. */
+/** Returns the field of a value at a path, or undefined. */
 export function at(value: unknown, path: Path): unknown {
   let inner = value;
   for (const name of path) {
@@ -38,7 +38,7 @@ export function at(value: unknown, path: Path): unknown {
   return inner;
 }
 
-/** Has named fields. A list has none: it is shown as one. */
+/** Reports whether a value is an object with named fields, and not an array. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

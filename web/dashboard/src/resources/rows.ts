@@ -1,77 +1,76 @@
 import type { Resource } from '@watchtide/client';
 import type { Filter } from './filter';
-import { comparing, place, ranking, sorted, type Compare, type Rank, type Sort } from './order';
+import { comparator, insertionIndex, ranker, sorted, type Compare, type Rank, type Sort } from './order';
 
 /** One resource in the table. */
 export interface Row {
   /** As in the store's map. */
   readonly key: string;
   resource: Resource;
-  /** What it is sorted by. */
+  /** The value by which it is sorted. */
   readonly rank: Rank;
-  /** Whether the filter lets it pass. */
+  /** Whether it matches the filter. */
   readonly listed: boolean;
-  /** When it was created, as of performance.now; 0 if it was there before. */
-  readonly born: number;
-  /** When it was deleted; 0 while it is there. */
-  gone: number;
+  /** When it was created, as of performance.now; 0 if it came with a snapshot. */
+  readonly createdAt: number;
+  /** When it was deleted; 0 while it exists. */
+  deletedAt: number;
 }
 
-/** What is shown of the resources, and in which order. */
+/** The order and the filter of the rows. */
 export interface Arrangement {
   readonly sort: Sort;
   readonly filter: Filter | undefined;
 }
 
-/** How long a row that was deleted is still shown. */
+/** The time for which a deleted row is still shown. */
 export const fadeMs = 700;
 
 const stepLength = 2000;
-const few = 64; // moves so many that copying all rows once is cheaper
+const maxSplices = 64; // for more moves, copying all rows once is cheaper
 
 /**
  * The rows of a table, sorted and filtered.
  *
- * A change costs what it moves: a row that stays where it is, is changed in place;
- * another is taken out and put in by binary search. All rows are gone through only
- * when a snapshot replaces them, or when they are arranged anew, and that in steps
- * between which the page can draw.
+ * A row that keeps its place is changed in place; others are removed and inserted by
+ * binary search. All rows are visited only when a snapshot replaces them, or the order
+ * or filter changes, and then in steps between which the page can draw.
  */
 export class Rows {
   #all = new Map<string, Row>();
   #shown: Row[] = [];
-  readonly #ghosts = new Map<string, Row>(); // deleted, and still in #shown
-  #rank = ranking({ column: 'key', descending: false });
-  #compare: Compare = comparing({ column: 'key', descending: false });
+  readonly #fading = new Map<string, Row>(); // deleted, but still in #shown
+  #rank = ranker({ column: 'key', descending: false });
+  #compare: Compare = comparator({ column: 'key', descending: false });
   #filter: Filter | undefined;
 
-  /** In their order. Changed in place. */
+  /** The visible rows in order. Changed in place. */
   get shown(): readonly Row[] {
     return this.#shown;
   }
 
-  /** How many resources there are, and how many of them the filter lets pass. */
+  /** The number of resources, and of those that match the filter. */
   get total(): number {
     return this.#all.size;
   }
 
   get matching(): number {
-    return this.#shown.length - this.#ghosts.size;
+    return this.#shown.length - this.#fading.size;
   }
 
   get(key: string): Row | undefined {
     return this.#all.get(key);
   }
 
-  /** Where the row of a key is shown; -1 if it is not. */
+  /** Returns the index of the row of a key; -1 if it is not shown. */
   indexOf(key: string): number {
     const row = this.#all.get(key);
     if (!row) return -1;
-    const index = place(this.#shown, row, this.#compare);
+    const index = insertionIndex(this.#shown, row, this.#compare);
     return this.#shown[index] === row ? index : -1;
   }
 
-  /** Some of the resources, from everywhere, to see what they are like. */
+  /** Returns a sample of the resources, evenly spread. */
   sample(size: number): Resource[] {
     const every = Math.ceil(this.#all.size / size);
     const sample: Resource[] = [];
@@ -83,16 +82,16 @@ export class Rows {
   }
 
   /**
-   * Shows the resources that there are, or others in their place, in another
-   * arrangement. Until its end the rows are as they were, and changes must wait.
+   * Sorts and filters the current resources, or new ones that replace them. The rows
+   * do not change before its end, and changes must wait until then.
    */
   *arrange({ sort, filter }: Arrangement, resources?: ReadonlyMap<string, Resource>): Generator<void, void> {
-    const rank = ranking(sort);
-    const compare = comparing(sort);
+    const rank = ranker(sort);
+    const compare = comparator(sort);
     const all = new Map<string, Row>();
     const matching: Row[] = [];
-    for (const [key, { resource, born }] of resources ? anew(resources) : this.#all) {
-      const row: Row = { key, resource, rank: rank(resource), listed: !filter || filter(resource), born, gone: 0 };
+    for (const [key, { resource, createdAt }] of resources ? newRows(resources) : this.#all) {
+      const row: Row = { key, resource, rank: rank(resource), listed: !filter || filter(resource), createdAt, deletedAt: 0 };
       all.set(key, row);
       if (row.listed) matching.push(row);
       if (all.size % stepLength === 0) yield;
@@ -100,13 +99,13 @@ export class Rows {
     const shown = yield* sorted(matching, compare);
     this.#all = all;
     this.#shown = shown;
-    this.#ghosts.clear();
+    this.#fading.clear();
     this.#rank = rank;
     this.#compare = compare;
     this.#filter = filter;
   }
 
-  /** Puts and removes resources. A row of visible that is deleted stays until it is buried. */
+  /** Sets and deletes resources. The deleted ones among visible stay until removeFaded. */
   apply(changes: ReadonlyMap<string, Resource | undefined>, now: number, visible: ReadonlySet<string>): void {
     const leaving: Row[] = [];
     const coming: Row[] = [];
@@ -117,12 +116,12 @@ export class Rows {
     this.#move(leaving, coming);
   }
 
-  /** Takes out the rows that have been deleted for long enough. Returns when the next one has been, Infinity for none. */
-  bury(now: number): number {
-    const leaving = [...this.#ghosts.values()].filter(({ gone }) => now - gone >= fadeMs);
-    for (const { key } of leaving) this.#ghosts.delete(key);
+  /** Removes the deleted rows that have faded. Returns when the next one will have, or Infinity for none. */
+  removeFaded(now: number): number {
+    const leaving = [...this.#fading.values()].filter(({ deletedAt }) => now - deletedAt >= fadeMs);
+    for (const { key } of leaving) this.#fading.delete(key);
     this.#move(leaving, []);
-    return Math.min(...[...this.#ghosts.values()].map(({ gone }) => gone + fadeMs));
+    return Math.min(...[...this.#fading.values()].map(({ deletedAt }) => deletedAt + fadeMs));
   }
 
   #put(key: string, resource: Resource, now: number, leaving: Row[], coming: Row[]): void {
@@ -133,12 +132,12 @@ export class Rows {
       before.resource = resource;
       return;
     }
-    const row: Row = { key, resource, rank, listed, born: before ? before.born : now, gone: 0 };
+    const row: Row = { key, resource, rank, listed, createdAt: before ? before.createdAt : now, deletedAt: 0 };
     this.#all.set(key, row);
     if (row.listed) coming.push(row);
     if (before?.listed) leaving.push(before);
-    const ghost = this.#ghosts.get(key);
-    if (ghost && this.#ghosts.delete(key)) leaving.push(ghost);
+    const fading = this.#fading.get(key);
+    if (fading && this.#fading.delete(key)) leaving.push(fading);
   }
 
   #remove(key: string, now: number, visible: ReadonlySet<string>, leaving: Row[]): void {
@@ -147,23 +146,23 @@ export class Rows {
     this.#all.delete(key);
     if (!row.listed) return;
     if (!visible.has(key)) return void leaving.push(row);
-    row.gone = now;
-    this.#ghosts.set(key, row);
+    row.deletedAt = now;
+    this.#fading.set(key, row);
   }
 
   #move(leaving: readonly Row[], coming: Row[]): void {
-    if (leaving.length + coming.length <= few) {
-      for (const row of leaving) this.#shown.splice(place(this.#shown, row, this.#compare), 1);
-      for (const row of coming) this.#shown.splice(place(this.#shown, row, this.#compare), 0, row);
+    if (leaving.length + coming.length <= maxSplices) {
+      for (const row of leaving) this.#shown.splice(insertionIndex(this.#shown, row, this.#compare), 1);
+      for (const row of coming) this.#shown.splice(insertionIndex(this.#shown, row, this.#compare), 0, row);
       return;
     }
-    this.#weave(leaving, coming.sort(this.#compare));
+    this.#rebuild(leaving, coming.sort(this.#compare));
   }
 
-  // Copies what stays in stretches, from one row that leaves or comes to the next.
-  #weave(leaving: readonly Row[], coming: readonly Row[]): void {
+  // Copies the rows that stay, in stretches between those that leave or come.
+  #rebuild(leaving: readonly Row[], coming: readonly Row[]): void {
     const old = this.#shown;
-    const gaps = Int32Array.from(leaving, (row) => place(old, row, this.#compare)).sort();
+    const gaps = Int32Array.from(leaving, (row) => insertionIndex(old, row, this.#compare)).sort();
     const out: Row[] = [];
     let from = 0;
     let gap = 0;
@@ -174,7 +173,7 @@ export class Rows {
       }
     };
     for (const row of coming) {
-      copy(place(old, row, this.#compare));
+      copy(insertionIndex(old, row, this.#compare));
       out.push(row);
     }
     copy(old.length);
@@ -182,6 +181,6 @@ export class Rows {
   }
 }
 
-function* anew(resources: ReadonlyMap<string, Resource>): Generator<[string, Pick<Row, 'resource' | 'born'>]> {
-  for (const [key, resource] of resources) yield [key, { resource, born: 0 }];
+function* newRows(resources: ReadonlyMap<string, Resource>): Generator<[string, Pick<Row, 'resource' | 'createdAt'>]> {
+  for (const [key, resource] of resources) yield [key, { resource, createdAt: 0 }];
 }

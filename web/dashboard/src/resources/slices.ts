@@ -1,10 +1,9 @@
-// So long the page may not answer. A frame takes 16 ms, and has other things to do.
+// The time for which the page may be blocked: half of a frame.
 const sliceMs = 8;
 
 /**
- * Drives a generator to its end, with breaks in which the page draws and answers.
- * What is done within the first slice is done when it returns. The function that
- * it returns gives the rest up.
+ * Runs a generator to its end, with breaks in which the page can draw and respond. The
+ * first slice runs before it returns. The returned function cancels the rest.
  */
 export function inSlices(steps: Iterator<void, void>, done: () => void): () => void {
   const breaks = new MessageChannel(); // a timer of 0 ms takes 4

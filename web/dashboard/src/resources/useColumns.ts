@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useState } from 'react';
 import { column, parseColumns, type Column } from './column';
 import { fieldsOf, keyWidth, pick, type Field } from './fields';
-import type { Sheet } from './model';
+import type { TableModel } from './model';
 
-/** A column as the table draws it. */
+/** A column of the table, with its layout. */
 export interface ShownColumn extends Column {
   readonly numeric: boolean;
   /** In characters. */
@@ -12,24 +12,24 @@ export interface ShownColumn extends Column {
 
 export interface Columns {
   readonly shown: readonly ShownColumn[];
-  /** The names of all columns that can be chosen. */
+  /** The names of all available columns. */
   readonly known: readonly string[];
 }
 
 const sampleSize = 200;
 const revisionWidth = 12;
 
-/** What is known of the resources from looking at some of them. */
+/** The fields of a sample of the resources. */
 interface Sample {
-  /** How many there were in all. */
+  /** The number of resources at the time. */
   readonly size: number;
   readonly fields: readonly Field[];
   readonly keyWidth: number;
 }
 
-/** The columns that the URL names, or else those that tell most. */
-export function useColumns(sheet: Sheet, chosen: string | null): Columns {
-  const sample = useSample(sheet);
+/** Returns the columns in the URL, or else the most informative ones. */
+export function useColumns(model: TableModel, chosen: string | null): Columns {
+  const sample = useSample(model);
   return useMemo(() => {
     const { fields } = sample;
     const ids = chosen === null ? pick(fields) : parseColumns(chosen);
@@ -38,27 +38,27 @@ export function useColumns(sheet: Sheet, chosen: string | null): Columns {
   }, [sample, chosen]);
 }
 
-// While there are few, the resources are looked at again when there are more or
-// fewer. Columns that come and go would be in the way: they are others only when
-// there are twice as many resources, or a field that was not known.
-function useSample(sheet: Sheet): Sample {
+// While there are few resources, the sample is taken again when their number changes.
+// Columns that come and go would be annoying: they change only if there are twice as
+// many resources, or a new field.
+function useSample(model: TableModel): Sample {
   const [sample, setSample] = useState<Sample>({ size: 0, fields: [], keyWidth: 0 });
   useEffect(() => {
     let known: Sample = { size: 0, fields: [], keyWidth: 0 };
-    let looked = 0;
-    const look = () => {
-      const { total } = sheet.rows;
-      if (total === looked || total === 0 || known.size >= sampleSize) return;
-      looked = total;
-      const some = sheet.rows.sample(sampleSize);
+    let seen = 0;
+    const update = () => {
+      const { total } = model.rows;
+      if (total === seen || total === 0 || known.size >= sampleSize) return;
+      seen = total;
+      const some = model.rows.sample(sampleSize);
       const fields = fieldsOf(some);
       if (total < 2 * known.size && fields.every(({ id }) => known.fields.some((field) => field.id === id))) return;
       known = { size: total, fields, keyWidth: keyWidth(some) };
       setSample(known);
     };
-    look();
-    return sheet.subscribe(look);
-  }, [sheet]);
+    update();
+    return model.subscribe(update);
+  }, [model]);
   return sample;
 }
 

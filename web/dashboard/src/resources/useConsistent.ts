@@ -3,7 +3,7 @@ import type { View } from '@watchtide/client';
 
 const mark = 'consistent';
 
-/** Marks the moment at which the first complete snapshot has been drawn, for who measures it. */
+/** Sets a performance mark when the first complete snapshot has been drawn, for measurements. */
 export function useConsistent(state: View['state']): void {
   useEffect(() => {
     if (state !== 'in_sync' || performance.getEntriesByName(mark).length > 0) return;

@@ -2,15 +2,15 @@ import { useCallback, useState, type KeyboardEvent } from 'react';
 import type { Rows } from './rows';
 
 interface Cursor {
-  /** The key of the row that the keyboard is at; empty before the first move. */
+  /** The key of the current row of the keyboard; empty before the first move. */
   readonly key: string;
-  /** Opens a row, and moves to it. */
+  /** Opens a row and moves to it. */
   open(key: string, index: number): void;
   onKeyDown(event: KeyboardEvent): void;
 }
 
 interface Actions {
-  /** How many rows further the next page is. */
+  /** The number of rows per page. */
   readonly page: number;
   readonly reveal: (index: number) => void;
   readonly onOpen: (key: string) => void;
@@ -18,7 +18,7 @@ interface Actions {
   readonly onClose: (() => void) | undefined;
 }
 
-/** The row that the keyboard is at. It is followed wherever it goes. */
+/** Returns the current row of the keyboard, which is followed when it moves. */
 export function useCursor(rows: Rows, { page, reveal, onOpen, onClose }: Actions): Cursor {
   const [{ key, index }, setPlace] = useState({ key: '', index: -1 });
   const open = useCallback((key: string, index: number) => {
@@ -26,7 +26,7 @@ export function useCursor(rows: Rows, { page, reveal, onOpen, onClose }: Actions
     onOpen(key);
   }, [onOpen]);
 
-  // Where the row is now; if it is gone, that which took its place.
+  // The index of the row now; if it was deleted, that of the row in its place.
   const position = () => {
     const now = rows.indexOf(key);
     return now >= 0 ? now : Math.min(index, rows.shown.length - 1);

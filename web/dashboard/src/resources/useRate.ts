@@ -1,15 +1,15 @@
 import { useRef } from 'react';
 import { useNow } from '../app/clock';
-import type { Sheet } from './model';
+import type { TableModel } from './model';
 
 const overMs = 5000;
 
-/** Changes per second, over the last five. */
-export function useRate(sheet: Sheet): number {
+/** Returns the changes per second over the last five seconds. */
+export function useRate(model: TableModel): number {
   const now = useNow();
   const samples = useRef<Array<{ at: number; changes: number }>>([]);
   if (samples.current.at(-1)?.at !== now) {
-    samples.current = [...samples.current.filter(({ at }) => now - at <= overMs), { at: now, changes: sheet.changes }];
+    samples.current = [...samples.current.filter(({ at }) => now - at <= overMs), { at: now, changes: model.changes }];
   }
   const first = samples.current[0]!;
   const last = samples.current.at(-1)!;

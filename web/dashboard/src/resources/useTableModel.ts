@@ -1,19 +1,19 @@
 import { useCallback, useEffect, useState, useSyncExternalStore } from 'react';
 import type { ResourceStore } from '../gateway/tide';
-import { filtering } from './filter';
+import { parseFilter } from './filter';
 import { parseSort } from './order';
-import { Sheet, type Look } from './model';
+import { TableModel, type TableStatus } from './model';
 
-/** The sheet of a store, arranged as the URL says. */
-export function useSheet(store: ResourceStore, sort: string | null, filter: string): Sheet {
-  const [sheet] = useState(() => new Sheet(store));
-  useEffect(() => sheet.follow(), [sheet]);
-  useEffect(() => sheet.arrange({ sort: parseSort(sort), filter: filtering(filter) }), [sheet, sort, filter]);
-  return sheet;
+/** Returns the table model of a store, with the order and filter in the URL. */
+export function useTableModel(store: ResourceStore, sort: string | null, filter: string): TableModel {
+  const [model] = useState(() => new TableModel(store));
+  useEffect(() => model.follow(), [model]);
+  useEffect(() => model.arrange({ sort: parseSort(sort), filter: parseFilter(filter) }), [model, sort, filter]);
+  return model;
 }
 
-/** What the sheet shows; the component is rendered again with each frame in which that is different. */
-export function useLook(sheet: Sheet): Look {
-  const subscribe = useCallback((changed: () => void) => sheet.subscribe(changed), [sheet]);
-  return useSyncExternalStore(subscribe, () => sheet.look);
+/** Returns the status of a model; the component is rendered again, at most once per frame, when it changes. */
+export function useTableStatus(model: TableModel): TableStatus {
+  const subscribe = useCallback((changed: () => void) => model.subscribe(changed), [model]);
+  return useSyncExternalStore(subscribe, () => model.status);
 }

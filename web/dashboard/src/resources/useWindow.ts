@@ -2,35 +2,35 @@ import { useCallback, useEffect, useRef, useState, type RefObject } from 'react'
 import { flushSync } from 'react-dom';
 import { extentOf, rowHeight } from './extent';
 
-/** Which rows are on the screen, and where they stand. */
+/** The rows on the screen, and their places. */
 export interface Window {
-  /** The first row on the screen; some before it are drawn as well. */
+  /** The first row on the screen; some before it are rendered as well. */
   readonly top: number;
-  /** How many rows are on the screen whole. */
+  /** The number of rows that are completely visible. */
   readonly whole: number;
-  /** The rows that are drawn: from first to before last. */
+  /** The rendered rows: from first to before last. */
   readonly first: number;
   readonly last: number;
-  /** Of all rows together, in px. */
+  /** The height of all rows, in px. */
   readonly height: number;
-  /** Where a row stands, in px from the first one. */
+  /** Returns the place of a row, in px from the first one. */
   y(index: number): number;
-  /** Scrolls as little as is needed for a row to be seen whole. */
+  /** Scrolls as little as needed to make a row completely visible. */
   reveal(index: number): void;
-  /** Scrolls by so many rows, before anything is painted. */
+  /** Scrolls by this many rows, before anything is painted. */
   shift(rows: number): void;
   /** Scrolls to the first row. */
   toTop(): void;
 }
 
-const more = 6;
+const overscan = 6;
 
-/** The rows that an element which scrolls them shows, below a head of the height of a row. */
+/** Returns the visible rows of an element that scrolls, below a header as tall as a row. */
 export function useWindow(scroller: RefObject<HTMLElement | null>, count: number): Window {
   const [{ scrolled, shown }, setPlace] = useState({ scrolled: 0, shown: 0 });
   const { height, ratio } = extentOf(count, shown);
   const step = useRef(1);
-  step.current = ratio === 1 ? rowHeight : 1; // in px: nothing is drawn anew in between
+  step.current = ratio === 1 ? rowHeight : 1; // in px: smaller steps cause no render
 
   const measure = useCallback(() => {
     const element = scroller.current!;
@@ -40,7 +40,7 @@ export function useWindow(scroller: RefObject<HTMLElement | null>, count: number
   }, [scroller]);
   useEffect(() => {
     const element = scroller.current!;
-    // At once: a frame later there would be a gap where the rows have gone.
+    // At once: a frame later there would be a gap.
     const onScroll = () => flushSync(measure);
     const size = new ResizeObserver(measure);
     size.observe(element);
@@ -56,11 +56,11 @@ export function useWindow(scroller: RefObject<HTMLElement | null>, count: number
     measure();
   }, [scroller, measure]);
 
-  const place = Math.min(scrolled, Math.max(0, height - shown)); // there may be fewer rows than when it was scrolled
+  const place = Math.min(scrolled, Math.max(0, height - shown)); // there may be fewer rows than at the last scroll
   const top = Math.floor(place * ratio / rowHeight);
-  const first = Math.max(0, top - more);
+  const first = Math.max(0, top - overscan);
   return {
-    top, first, whole: Math.floor(shown / rowHeight), last: Math.min(count, top + Math.ceil(shown / rowHeight) + more + 1), height,
+    top, first, whole: Math.floor(shown / rowHeight), last: Math.min(count, top + Math.ceil(shown / rowHeight) + overscan + 1), height,
     y: (index) => index * rowHeight - Math.round(place * (ratio - 1)),
     reveal(index) {
       const element = scroller.current!;

@@ -1,7 +1,7 @@
 import { href } from '../app/route';
 import type { Subscriber } from '../gateway/contract';
 
-/** Where a subscriber is, and what it says that it is. */
+/** Shows the address and the user agent of a subscriber. */
 export function Client({ subscriber: { address, user_agent: agent } }: { subscriber: Subscriber }) {
   return (
     <span className="client">
@@ -11,7 +11,7 @@ export function Client({ subscriber: { address, user_agent: agent } }: { subscri
   );
 }
 
-/** What it subscribed to, and what it has of that. */
+/** Shows the watches of a subscriber, and its position in them. */
 export function Subscribed({ subscriber: { watches, position } }: { subscriber: Subscriber }) {
   return (
     <span className="client">
@@ -21,5 +21,5 @@ export function Subscribed({ subscriber: { watches, position } }: { subscriber: 
   );
 }
 
-/** How it is sent: `sse, gzip`. */
+/** Returns the transport and encoding of a subscriber: `sse, gzip`. */
 export const transport = ({ transport: name, encoding }: Subscriber): string => (encoding ? `${name}, ${encoding}` : name);

@@ -5,8 +5,8 @@ import type { Subscriber } from '../gateway/contract';
 import { bytes, count } from '../text/number';
 import { Client, Subscribed, transport } from './Client';
 
-/** Who is connected now, with the most lag first. */
-export function Present({ subscribers, of }: { subscribers: readonly Subscriber[]; of: number }) {
+/** Shows the connected subscribers, with the highest lag first. */
+export function Connected({ subscribers, of }: { subscribers: readonly Subscriber[]; of: number }) {
   const narrow = useNarrow();
   return (
     <section aria-labelledby="present">

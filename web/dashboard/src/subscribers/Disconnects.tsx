@@ -7,8 +7,8 @@ import { bytes, count } from '../text/number';
 import { Client, Subscribed } from './Client';
 import { meaning } from './reasons';
 
-/** Who is no longer connected, and why. */
-export function Left({ left, reasons }: { left: readonly Departure[]; reasons: Readonly<Record<string, number>> }) {
+/** Shows recent disconnects, and their reasons. */
+export function Disconnects({ left, reasons }: { left: readonly Departure[]; reasons: Readonly<Record<string, number>> }) {
   const narrow = useNarrow();
   return (
     <>
@@ -71,7 +71,7 @@ function Row({ departure }: { departure: Departure }) {
       <td><Subscribed subscriber={departure} /></td>
       <td><code title={meaning(departure.reason)}>{departure.reason}</code></td>
       <td className="number"><Age of={departure.left} /> ago</td>
-      <td className="number">{stay(departure)}</td>
+      <td className="number">{lasted(departure)}</td>
       <td className="number">{count(departure.events)}</td>
       <td className="number">{bytes(departure.bytes)}</td>
       <td className="number">{count(departure.skipped)}</td>
@@ -87,7 +87,7 @@ function Cards({ left }: { left: readonly Departure[] }) {
           <div className="head"><Client subscriber={departure} /> <span><code>{departure.reason}</code><br /><span className="soft"><Age of={departure.left} /> ago</span></span></div>
           <dl>
             <Figure name="Watches, position" wide><Subscribed subscriber={departure} /></Figure>
-            <Figure name="Connected for">{stay(departure)}</Figure>
+            <Figure name="Connected for">{lasted(departure)}</Figure>
             <Figure name="Events">{count(departure.events)}</Figure>
             <Figure name="Bytes">{bytes(departure.bytes)}</Figure>
           </dl>
@@ -97,4 +97,4 @@ function Cards({ left }: { left: readonly Departure[] }) {
   );
 }
 
-const stay = ({ since, left }: Departure) => duration(Math.max(0, Date.parse(left) - Date.parse(since)));
+const lasted = ({ since, left }: Departure) => duration(Math.max(0, Date.parse(left) - Date.parse(since)));

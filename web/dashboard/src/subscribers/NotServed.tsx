@@ -1,15 +1,15 @@
 import { setOptions } from '../app/route';
 import '../app/cards.css';
 
-interface Asked {
+interface Props {
   /** What is not served: `the list of subscribers`. */
   readonly what: string;
   readonly watch: string;
   readonly known: boolean;
 }
 
-/** Says why the gateway tells nothing of that kind: it is for operators, or there is no such watch. */
-export function Missing({ what, watch, known }: Asked) {
+/** Says why the gateway serves no such data: it is only for operators, or there is no such watch. */
+export function NotServed({ what, watch, known }: Props) {
   if (watch && !known) {
     return (
       <p>

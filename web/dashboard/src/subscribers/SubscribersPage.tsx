@@ -6,17 +6,17 @@ import type { ListWatchesResponse, Subscribers } from '../gateway/contract';
 import { useSubscribers } from '../gateway/subscribers';
 import { useWatches } from '../gateway/watches';
 import { count } from '../text/number';
+import { Connected } from './Connected';
+import { Disconnects } from './Disconnects';
 import { highest, lagsOf, subscribersOf } from './history';
-import { Left } from './Disconnects';
-import { Missing } from './NotServed';
-import { Present } from './Connected';
-import { WatchChoice } from './WatchSelect';
+import { NotServed } from './NotServed';
+import { WatchSelect } from './WatchSelect';
 import './Subscribers.css';
 
-// More than so many at once nobody reads.
+// The number of subscribers that are shown at once.
 const limit = 100;
 
-/** Who is connected, to one watch or to all, and why others left. */
+/** Shows the subscribers of one watch or of all, and recent disconnects. */
 export function SubscribersPage() {
   const watch = useRoute().options.get('watch') ?? '';
   const watches = useWatches();
@@ -24,15 +24,15 @@ export function SubscribersPage() {
   const names = (watches.data?.watches ?? []).map(({ name }) => name);
   return (
     <div className="page" data-testid="subscribers">
-      <div className="bar"><h2>Subscribers</h2> <span className="push"><WatchChoice watch={watch} names={names} /></span></div>
-      {answer.status === 404 && watches.data && <Missing what="the list of subscribers" watch={watch} known={names.includes(watch)} />}
+      <div className="bar"><h2>Subscribers</h2> <span className="push"><WatchSelect watch={watch} names={names} /></span></div>
+      {answer.status === 404 && watches.data && <NotServed what="the list of subscribers" watch={watch} known={names.includes(watch)} />}
       {answer.status !== 404 && !answer.data && <p className="soft">Waiting for the gateway…</p>}
       {answer.status !== 404 && answer.data && (
         <>
           <Totals all={answer.data} />
           <Charts watch={watch} watches={watches} answer={answer} />
-          <Present subscribers={answer.data.subscribers} of={answer.data.count} />
-          <Left left={answer.data.left} reasons={answer.data.left_reasons} />
+          <Connected subscribers={answer.data.subscribers} of={answer.data.count} />
+          <Disconnects left={answer.data.left} reasons={answer.data.left_reasons} />
         </>
       )}
     </div>

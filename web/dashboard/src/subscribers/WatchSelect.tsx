@@ -1,7 +1,7 @@
 import { setOptions } from '../app/route';
 
-/** Chooses the watch that a page is about, which is kept in the URL; '' for all. */
-export function WatchChoice({ watch, names }: { watch: string; names: readonly string[] }) {
+/** Selects the watch that a page shows, which is kept in the URL; '' for all. */
+export function WatchSelect({ watch, names }: { watch: string; names: readonly string[] }) {
   const all = watch && !names.includes(watch) ? [watch, ...names] : names;
   return (
     <label>Watch{' '}

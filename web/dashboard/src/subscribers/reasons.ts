@@ -13,5 +13,5 @@ const meanings: Readonly<Record<Departure['reason'], string>> = {
   revoked: 'the client’s access was revoked',
 };
 
-/** Why a subscriber left, in words. */
+/** Explains why a subscriber disconnected. */
 export const meaning = (reason: Departure['reason']): string => meanings[reason];

@@ -2,7 +2,7 @@ const units: ReadonlyArray<readonly [ms: number, name: string]> = [
   [86_400_000, 'd'], [3_600_000, 'h'], [60_000, 'min'], [1000, 's'],
 ];
 
-/** A time in ms as a person says it, in at most two units: `3 s`, `2 min 5 s`, `4 d 1 h`. */
+/** Formats a duration in ms with at most two units: `3 s`, `2 min 5 s`, `4 d 1 h`. */
 export function duration(ms: number): string {
   const first = units.findIndex(([unit]) => ms >= unit);
   if (first < 0) return '0 s';

@@ -3,7 +3,7 @@ const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 /** 12,345 */
 export const count = (n: number): string => whole.format(n);
 
-/** Per second: two digits where there are few, none where there are many. */
+/** Formats a rate per second: with one decimal below 10, and none above. */
 export function rate(perSecond: number): string {
   if (perSecond === 0) return '0';
   return perSecond < 10 ? perSecond.toFixed(1) : whole.format(perSecond);

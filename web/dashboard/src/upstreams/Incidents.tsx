@@ -2,13 +2,13 @@ import { Age } from '../app/Age';
 import { useNarrow } from '../app/narrow';
 import { moment } from '../text/moment';
 import { count } from '../text/number';
-import type { Happened } from './incidents';
+import type { WatchIncident } from './incidents';
 
-// More than so many at once nobody reads.
+// The number of incidents that are shown at once.
 const most = 200;
 
-/** What happened to the connections, the newest first. */
-export function Incidents({ incidents }: { incidents: readonly Happened[] }) {
+/** Shows the incidents of the connections, the newest first. */
+export function Incidents({ incidents }: { incidents: readonly WatchIncident[] }) {
   const narrow = useNarrow();
   const shown = incidents.slice(0, most);
   return (
@@ -23,7 +23,7 @@ export function Incidents({ incidents }: { incidents: readonly Happened[] }) {
   );
 }
 
-function Table({ incidents }: { incidents: readonly Happened[] }) {
+function Table({ incidents }: { incidents: readonly WatchIncident[] }) {
   return (
     <div className="card scroll">
       <table className="plain incidents" aria-labelledby="incidents">
@@ -48,7 +48,7 @@ function Table({ incidents }: { incidents: readonly Happened[] }) {
   );
 }
 
-function Cards({ incidents }: { incidents: readonly Happened[] }) {
+function Cards({ incidents }: { incidents: readonly WatchIncident[] }) {
   return (
     <ul className="cards incidents" aria-labelledby="incidents">
       {incidents.map((incident) => (
@@ -61,11 +61,11 @@ function Cards({ incidents }: { incidents: readonly Happened[] }) {
   );
 }
 
-function When({ incident: { at } }: { incident: Happened }) {
+function When({ incident: { at } }: { incident: WatchIncident }) {
   return <span className="stack"><span className="number">{moment(Date.parse(at))}</span> <span className="soft"><Age of={at} /> ago</span></span>;
 }
 
-function What({ incident: { kind, reason, times, first } }: { incident: Happened }) {
+function What({ incident: { kind, reason, times, first } }: { incident: WatchIncident }) {
   return (
     <span className="stack">
       <span>{kind}: <code>{reason}</code></span>
@@ -74,5 +74,5 @@ function What({ incident: { kind, reason, times, first } }: { incident: Happened
   );
 }
 
-// The first time of an incident stays while it is counted on.
-const key = ({ watch, kind, reason, first }: Happened) => `${watch} ${kind} ${reason} ${first}`;
+// The first time of an incident stays the same while its count grows.
+const key = ({ watch, kind, reason, first }: WatchIncident) => `${watch} ${kind} ${reason} ${first}`;

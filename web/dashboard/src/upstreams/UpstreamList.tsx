@@ -12,7 +12,7 @@ interface Line {
   readonly history: WatchUpstream | undefined;
 }
 
-/** Each watch's connection to its upstream; those that have none first. */
+/** Shows the connection of each watch to its upstream, those that are down first. */
 export function UpstreamList({ watches, histories }: { watches: readonly Watch[]; histories: readonly WatchUpstream[] }) {
   const narrow = useNarrow();
   const byWatch = new Map(histories.map((history) => [history.watch, history]));
@@ -27,7 +27,7 @@ export function UpstreamList({ watches, histories }: { watches: readonly Watch[]
   );
 }
 
-/** All of them, whatever their reason. */
+/** Returns the sum over all reasons. */
 export const total = (counts: Counts): number => Object.values(counts).reduce((all, n) => all + n, 0);
 
 function Table({ lines }: { lines: readonly Line[] }) {

@@ -7,15 +7,15 @@ import type { Answer } from '../gateway/answer';
 import type { ListWatchesResponse, Watch, WatchUpstream } from '../gateway/contract';
 import { useSubscribers } from '../gateway/subscribers';
 import { useWatches } from '../gateway/watches';
-import { Missing } from '../subscribers/NotServed';
-import { WatchChoice } from '../subscribers/WatchSelect';
+import { NotServed } from '../subscribers/NotServed';
+import { WatchSelect } from '../subscribers/WatchSelect';
 import { count, rate } from '../text/number';
 import { newest, perMinute } from './incidents';
 import { Incidents } from './Incidents';
 import { total, UpstreamList } from './UpstreamList';
 import './Upstreams.css';
 
-/** How the connections of the watches to their upstreams fare, of one watch or of all. */
+/** Shows the connections to the upstreams, of one watch or of all. */
 export function UpstreamsPage() {
   const watch = useRoute().options.get('watch') ?? '';
   const watches = useWatches();
@@ -26,10 +26,10 @@ export function UpstreamsPage() {
   const histories = off ? [] : answer.data?.upstreams ?? [];
   return (
     <div className="page" data-testid="upstreams">
-      <div className="bar"><h2>Upstreams</h2> <span className="push"><WatchChoice watch={watch} names={all.map(({ name }) => name)} /></span></div>
+      <div className="bar"><h2>Upstreams</h2> <span className="push"><WatchSelect watch={watch} names={all.map(({ name }) => name)} /></span></div>
       {!watches.data && <p className="soft">Waiting for the gateway…</p>}
       {shown.length > 0 && <Totals watches={shown} histories={histories} />}
-      {off && watches.data && <Missing what="reconnects and incidents" watch={watch} known={shown.length > 0} />}
+      {off && watches.data && <NotServed what="reconnects and incidents" watch={watch} known={shown.length > 0} />}
       {shown.length > 0 && <Charts watches={shown} answer={watches} histories={histories} />}
       {shown.length > 0 && <UpstreamList watches={shown} histories={histories} />}
       {!off && answer.data && <Incidents incidents={newest(histories)} />}

@@ -1,13 +1,13 @@
 import type { Curves } from '../charts/curves';
 import type { Incident, WatchUpstream } from '../gateway/contract';
 
-/** An incident, and the watch that it happened to. */
-export interface Happened extends Incident {
+/** An incident, with its watch. */
+export interface WatchIncident extends Incident {
   readonly watch: string;
 }
 
-/** The incidents of all upstreams, the newest first. */
-export function newest(upstreams: readonly WatchUpstream[]): Happened[] {
+/** Returns the incidents of all upstreams, the newest first. */
+export function newest(upstreams: readonly WatchUpstream[]): WatchIncident[] {
   return upstreams
     .flatMap(({ watch, incidents }) => incidents.map((incident) => ({ ...incident, watch })))
     .sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
@@ -16,7 +16,7 @@ export function newest(upstreams: readonly WatchUpstream[]): Happened[] {
 const minuteMs = 60_000;
 const minutes = 60;
 
-/** How many reconnects and resyncs there were in each minute of the last hour. */
+/** Counts the reconnects and resyncs in each minute of the last hour. */
 export function perMinute(incidents: readonly Incident[], now: number): Curves {
   const start = (Math.floor(now / minuteMs) - minutes + 1) * minuteMs;
   const times = Array.from({ length: minutes }, (_, i) => start + i * minuteMs);
@@ -36,8 +36,8 @@ function tally(incidents: readonly Incident[], start: number): number[] {
   return all;
 }
 
-// Of an incident that occurred often only the first and the last time are known:
-// those between are taken to lie evenly.
+// Of a repeated incident only the first and the last time are known: the others are
+// assumed to be evenly spread.
 function until({ first, at, times }: Incident, end: number): number {
   const from = Date.parse(first);
   const to = Date.parse(at);

@@ -4,11 +4,11 @@ import { duration } from '../text/duration';
 import { isEvent } from './frame';
 import type { Connection } from './wire';
 
-const says: Record<Connection['state'], string> = {
+const texts: Record<Connection['state'], string> = {
   connecting: 'Connecting…', open: 'Connected', refused: 'Refused', ended: 'Ended', lost: 'Lost', left: 'Disconnected', hidden: 'Disconnected',
 };
 
-/** What the gateway answered, how much came, and how the connection ended. */
+/** Shows the response of the gateway, how much arrived, and how the connection ended. */
 export function Answer({ connection }: { connection: Connection }) {
   const { state, status, headers, reason, since, kept } = connection;
   const live = state === 'connecting' || state === 'open';
@@ -17,7 +17,7 @@ export function Answer({ connection }: { connection: Connection }) {
     <div className="answer">
       <div className="bar">
         <span role="status">
-          <span className="state" data-state={state === 'open' ? 'in_sync' : live ? 'connecting' : 'closed'}>{says[state]}</span>
+          <span className="state" data-state={state === 'open' ? 'in_sync' : live ? 'connecting' : 'closed'}>{texts[state]}</span>
           {!live && reason && <span className="why"> {reason}</span>}
         </span>
         {status && <code className="status">{status}</code>}

@@ -2,12 +2,12 @@ import { useEffect, useMemo, useRef, useState, type UIEvent } from 'react';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { count } from '../text/number';
 import { EventRow } from './EventRow';
-import type { Kept } from './log';
+import type { LogContents } from './log';
 
 interface Props {
-  kept: Kept;
-  /** What is kept now, where the list is held. */
-  newest: Kept;
+  kept: LogContents;
+  /** The current contents, while the list is paused. */
+  newest: LogContents;
   held: boolean;
   hidden: ReadonlySet<string>;
   onHold(): void;
@@ -17,8 +17,8 @@ interface Props {
 const rowHeight = 34;
 
 /**
- * The frames that are kept, the newest at the bottom, where it stays. Whoever
- * scrolls up or opens one wants to read: the list is held for them.
+ * Lists the kept frames, and stays at the newest, at the bottom. The list is paused
+ * when the user scrolls up or opens a frame.
  */
 export function EventList({ kept, newest, held, hidden, onHold, onGo }: Props) {
   const frames = useMemo(() => hidden.size === 0 ? kept.frames : kept.frames.filter(({ type }) => !hidden.has(type)), [kept, hidden]);
@@ -70,4 +70,4 @@ export function EventList({ kept, newest, held, hidden, onHold, onGo }: Props) {
   );
 }
 
-const lastNumber = ({ frames }: Kept) => frames.at(-1)?.number ?? 0;
+const lastNumber = ({ frames }: LogContents) => frames.at(-1)?.number ?? 0;

@@ -3,8 +3,8 @@ import { duration } from '../text/duration';
 import { bytes, count } from '../text/number';
 import { subjectOf, type Frame } from './frame';
 
-// What would take the browser long to lay out, and nobody reads.
-const shownChars = 64 << 10;
+// More text would take the browser long to lay out.
+const maxChars = 64 << 10;
 
 interface Props {
   frame: Frame;
@@ -12,7 +12,7 @@ interface Props {
   onToggle(number: number): void;
 }
 
-/** One frame; open, with the text of the wire. */
+/** One frame; if open, with its text on the wire. */
 export const EventRow = memo(function EventRow({ frame, open, onToggle }: Props) {
   const { watch, key, revision } = useMemo(() => subjectOf(frame), [frame]);
   const position = frame.id || revision;
@@ -37,16 +37,16 @@ function Raw({ frame: { raw, number, bytes: size } }: { frame: Frame }) {
   return (
     <div className="raw" ref={box}>
       <p className="soft">frame {count(number)}, {count(size)} {size === 1 ? 'byte' : 'bytes'}, as on the wire</p>
-      <pre tabIndex={0} aria-label={`Frame ${number}`}>{lines(raw.slice(0, shownChars))}</pre>
-      {raw.length > shownChars && <p className="soft">and {count(raw.length - shownChars)} more characters</p>}
+      <pre tabIndex={0} aria-label={`Frame ${number}`}>{lines(raw.slice(0, maxChars))}</pre>
+      {raw.length > maxChars && <p className="soft">and {count(raw.length - maxChars)} more characters</p>}
     </div>
   );
 }
 
-// Where lines end is part of what a client reads.
+// Line ends are part of what a client reads.
 const lines = (raw: string) => raw.replaceAll('\n', '↵\n');
 
-/** A time between two frames: exact where it is short. */
+/** Formats the time between two frames, exactly if it is short. */
 export function elapsed(ms: number): string {
   if (ms < 1) return '0 ms';
   if (ms < 1000) return `${Math.round(ms)} ms`;

@@ -1,26 +1,26 @@
 import { useState } from 'react';
 import { copy } from './clipboard';
 import { clientExample, curlLine, eventSourceExample } from './examples';
-import type { Ask } from './request';
+import type { StreamRequest } from './request';
 
-/** What is asked for above, as a line for a shell and as programs, ready to copy. */
-export function Examples({ ask }: { ask: Ask }) {
-  const [said, setSaid] = useState('');
-  const take = async (name: string, text: string) => {
+/** Shows the request as a shell command and as programs, ready to copy. */
+export function Examples({ request }: { request: StreamRequest }) {
+  const [announced, setAnnounced] = useState('');
+  const copyExample = async (name: string, text: string) => {
     const done = await copy(text);
-    setSaid(done ? `${name} copied` : 'The browser did not allow copying: select the text instead');
+    setAnnounced(done ? `${name} copied` : 'The browser did not allow copying: select the text instead');
   };
   const examples = [
-    ['curl', curlLine(ask)],
-    ['EventSource', eventSourceExample(ask)],
-    ['@watchtide/client', clientExample(ask)],
+    ['curl', curlLine(request)],
+    ['EventSource', eventSourceExample(request)],
+    ['@watchtide/client', clientExample(request)],
   ] as const;
   return (
     <section className="examples" aria-label="The same stream in your own code">
-      <div className="bar"><h3>The same stream in your own code</h3><span role="status" className="soft">{said}</span></div>
+      <div className="bar"><h3>The same stream in your own code</h3><span role="status" className="soft">{announced}</span></div>
       {examples.map(([name, text]) => (
         <figure key={name} className="card" data-example={name}>
-          <figcaption className="bar"><code>{name}</code><button type="button" className="push" aria-label={`Copy the ${name} example`} onClick={() => void take(name, text)}>Copy</button></figcaption>
+          <figcaption className="bar"><code>{name}</code><button type="button" className="push" aria-label={`Copy the ${name} example`} onClick={() => void copyExample(name, text)}>Copy</button></figcaption>
           <pre tabIndex={0} aria-label={name}>{text}</pre>
         </figure>
       ))}

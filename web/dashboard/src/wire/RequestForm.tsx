@@ -1,38 +1,38 @@
 import { useWatches } from '../gateway/watches';
-import type { Ask } from './request';
+import type { StreamRequest } from './request';
 import type { Connection } from './wire';
 
 interface Props {
-  ask: Ask;
+  request: StreamRequest;
   connection: Connection;
-  onChange(ask: Ask): void;
-  onConnect(ask: Ask): void;
+  onChange(request: StreamRequest): void;
+  onConnect(request: StreamRequest): void;
   onDisconnect(): void;
 }
 
-/** What to ask for; it takes effect with the button. */
-export function AskForm({ ask, connection: { state, position }, onChange, onConnect, onDisconnect }: Props) {
+/** The form of the request, which takes effect with the button. */
+export function RequestForm({ request, connection: { state, position }, onChange, onConnect, onDisconnect }: Props) {
   const live = state === 'open' || state === 'connecting';
-  const change = (part: Partial<Ask>) => onChange({ ...ask, ...part });
+  const change = (part: Partial<StreamRequest>) => onChange({ ...request, ...part });
   return (
-    <form className="ask card" onSubmit={(event) => { event.preventDefault(); onConnect(ask); }}>
-      <Watches ask={ask} onChange={(watches) => change({ watches })} />
-      <label>Key prefix <input value={ask.prefix} spellCheck={false} autoCapitalize="off" autoComplete="off" onChange={(event) => change({ prefix: event.target.value })} /></label>
-      <label>Format <select value={ask.format} onChange={(event) => change({ format: event.target.value as Ask['format'] })}>
+    <form className="request card" onSubmit={(event) => { event.preventDefault(); onConnect(request); }}>
+      <Watches request={request} onChange={(watches) => change({ watches })} />
+      <label>Key prefix <input value={request.prefix} spellCheck={false} autoCapitalize="off" autoComplete="off" onChange={(event) => change({ prefix: event.target.value })} /></label>
+      <label>Format <select value={request.format} onChange={(event) => change({ format: event.target.value as StreamRequest['format'] })}>
         <option value="sse">Server-Sent Events</option><option value="ndjson">NDJSON</option>
       </select></label>
-      <label className="position">From position <input value={ask.position} placeholder="none: start with a snapshot" spellCheck={false} autoCapitalize="off" autoComplete="off" onChange={(event) => change({ position: event.target.value })} /></label>
+      <label className="position">From position <input value={request.position} placeholder="none: start with a snapshot" spellCheck={false} autoCapitalize="off" autoComplete="off" onChange={(event) => change({ position: event.target.value })} /></label>
       <div className="bar">
         <button type="submit" className={live ? '' : 'primary'}>{live ? 'Reconnect' : 'Connect'}</button>
         {live && <button type="button" onClick={onDisconnect}>Disconnect</button>}
-        {!live && position !== '' && <button type="button" onClick={() => onConnect({ ...ask, position })}>Resume from the last position</button>}
+        {!live && position !== '' && <button type="button" onClick={() => onConnect({ ...request, position })}>Resume from the last position</button>}
       </div>
     </form>
   );
 }
 
-// The watch that the page is about, and those to have in the same response.
-function Watches({ ask: { watches }, onChange }: { ask: Ask; onChange(watches: readonly string[]): void }) {
+// The watches that are in the same response as that of the page.
+function Watches({ request: { watches }, onChange }: { request: StreamRequest; onChange(watches: readonly string[]): void }) {
   const { data } = useWatches();
   const names = data?.watches.map(({ name }) => name).filter((name) => name !== watches[0]) ?? [];
   if (names.length === 0) return null;

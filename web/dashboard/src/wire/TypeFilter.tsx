@@ -8,7 +8,7 @@ interface Props {
   children: ReactNode;
 }
 
-/** How many there were of each type; a press hides or shows them. */
+/** Buttons with the number of frames of each type, which hide or show them. */
 export function TypeFilter({ types, hidden, onHide, children }: Props) {
   const toggle = (type: string) => {
     const next = new Set(hidden);

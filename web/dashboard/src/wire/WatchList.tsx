@@ -1,8 +1,8 @@
 import { href } from '../app/route';
 import { useWatches } from '../gateway/watches';
 
-/** The watches whose stream can be looked at. */
-export function Choice() {
+/** Lists the watches with links to their streams. */
+export function WatchList() {
   const { data } = useWatches();
   return (
     <div className="wire">

@@ -1,14 +1,14 @@
-/** Brings text to the clipboard; false if the browser does not let us. */
+/** Copies text to the clipboard; returns false if the browser does not allow it. */
 export async function copy(text: string): Promise<boolean> {
   try {
-    await navigator.clipboard.writeText(text); // missing where the page did not come over https
+    await navigator.clipboard.writeText(text); // missing in pages that are not served over HTTPS
     return true;
   } catch {
     return copySelected(text);
   }
 }
 
-// The way from before there was a clipboard to write to.
+// The older method, which needs no clipboard API.
 function copySelected(text: string): boolean {
   const field = document.createElement('textarea');
   const focused = document.activeElement;

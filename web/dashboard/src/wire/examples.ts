@@ -1,28 +1,28 @@
 import { base } from '../gateway/base';
-import { headersOf, urlOf, type Ask } from './request';
+import { headersOf, urlOf, type StreamRequest } from './request';
 
-/** The same connection as a line for a shell. */
-export function curlLine(ask: Ask): string {
-  const headers = Object.entries(headersOf(ask)).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`);
-  return ['curl -N', ...headers, quoted(absolute(urlOf(ask)))].join(' ');
+/** Returns the request as a shell command. */
+export function curlLine(request: StreamRequest): string {
+  const headers = Object.entries(headersOf(request)).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`);
+  return ['curl -N', ...headers, quoted(absolute(urlOf(request)))].join(' ');
 }
 
-// Nothing but another quote means anything to a shell between these quotes.
+// Between single quotes, only another one has a meaning to a shell.
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;
 
-// curl takes brackets and braces for patterns.
+// curl treats brackets and braces as patterns.
 const absolute = (url: URL) => url.href.replace(/[[\]{}]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
 
-/** The same stream in a browser that has nothing but its own EventSource. */
-export function eventSourceExample(ask: Ask): string {
-  const url = urlOf(ask);
-  if (ask.position) url.searchParams.set('last_event_id', ask.position);
-  const one = ask.watches.length === 1;
+/** Returns a program for browsers that reads the stream with an EventSource. */
+export function eventSourceExample(request: StreamRequest): string {
+  const url = urlOf(request);
+  if (request.position) url.searchParams.set('last_event_id', request.position);
+  const one = request.watches.length === 1;
   const place = one ? 'resources' : 'watches[watch]';
   const of = one ? '' : 'watch, ';
-  const names = ask.watches.map((name) => `${text(name)}: new Map()`).join(', ');
+  const names = request.watches.map((name) => `${text(name)}: new Map()`).join(', ');
   return [
-    ...(ask.position ? ['// Resumes from a position: only later changes are sent.'] : []),
+    ...(request.position ? ['// Resumes from a position: only later changes are sent.'] : []),
     one ? 'const resources = new Map();' : `const watches = { ${names} };`,
     `const source = new EventSource(${text(url.href)});`,
     'const on = (type, take) =>',
@@ -36,8 +36,8 @@ export function eventSourceExample(ask: Ask): string {
   ].join('\n');
 }
 
-/** The same watches with the client, which comes back by itself and says how fresh they are. */
-export function clientExample({ watches, prefix }: Ask): string {
+/** Returns a program that follows the watches with the client, which reconnects and reports freshness. */
+export function clientExample({ watches, prefix }: StreamRequest): string {
   const specs = watches.map((name) => prefix ? `{ watch: ${text(name)}, prefix: ${text(prefix)} }` : text(name));
   return [
     "import { watch } from '@watchtide/client';",
@@ -53,5 +53,5 @@ export function clientExample({ watches, prefix }: Ask): string {
   ].join('\n');
 }
 
-// As a string of JavaScript. Every string of JSON is one.
+// Returns a JavaScript string literal. Every JSON string is one.
 const text = (value: string) => /^[^'\\\p{C}]*$/u.test(value) ? `'${value}'` : JSON.stringify(value);

@@ -1,37 +1,37 @@
-import type { Ask } from './request';
+import type { StreamRequest } from './request';
 
-/** One thing that was on the wire: an event, or a comment, a `retry:`, a position. */
+/** One frame of a stream: an event, a comment, a `retry:` or a position. */
 export interface Frame {
-  /** Counts from 1, through all connections of the page. */
+  /** From 1, across all connections of the page. */
   readonly number: number;
-  /** The type of the event; `comment` or `retry` where there is none; `cut` for what never ended. */
+  /** The type of the event; `comment` or `retry` if it is none; `cut` if it is incomplete. */
   readonly type: string;
-  /** The position that it brings; empty if it brings none. */
+  /** Its position; empty if it has none. */
   readonly id: string;
   /** As it was on the wire. */
   readonly raw: string;
   /** On the wire, before any compression. */
   readonly bytes: number;
-  /** When it came, in ms as of performance.now. */
+  /** When it arrived, in ms as of performance.now. */
   readonly at: number;
-  /** How long after the one before, in ms. */
+  /** The time since the previous frame, in ms. */
   readonly after: number;
 }
 
-const besides = new Set(['comment', 'retry', 'position', 'heartbeat', 'cut']);
+const otherTypes = new Set(['comment', 'retry', 'position', 'heartbeat', 'cut']);
 
-/** Whether a type is that of an event, and not of what lies between events. */
-export const isEvent = (type: string) => !besides.has(type);
+/** Reports whether a type is that of an event. */
+export const isEvent = (type: string) => !otherTypes.has(type);
 
-/** What an event is about, as its data says. */
+/** The subject of an event, according to its data. */
 export interface Subject {
   readonly watch: string;
   readonly key: string;
   readonly revision: string;
 }
 
-/** The type of what is on the wire, and the position that it brings. */
-export function readFrame(raw: string, format: Ask['format']): Pick<Frame, 'type' | 'id'> {
+/** Returns the type and the position of a frame. */
+export function readFrame(raw: string, format: StreamRequest['format']): Pick<Frame, 'type' | 'id'> {
   if (format === 'ndjson') return readLine(raw);
   const id = field(raw, 'id');
   const type = field(raw, 'event');
@@ -41,13 +41,13 @@ export function readFrame(raw: string, format: Ask['format']): Pick<Frame, 'type
 }
 
 function readLine(raw: string): Pick<Frame, 'type' | 'id'> {
-  const known = /^\{"type":"(\w+)"/.exec(raw)?.[1]; // of a hundred thousand lines, few are looked at
+  const known = /^\{"type":"(\w+)"/.exec(raw)?.[1]; // much faster than parsing every line
   if (known && known !== 'position') return { type: known, id: '' };
   const { type = 'message', id = '' } = parsed(raw) as { type?: string; id?: string };
   return { type, id };
 }
 
-// Data is one line of JSON, in which no line can begin.
+// The data is JSON on one line, so it cannot be mistaken for a field.
 function field(raw: string, name: string): string | undefined {
   const at = raw.startsWith(`${name}:`) ? 0 : raw.indexOf(`\n${name}:`) + 1;
   if (at === 0 && !raw.startsWith(`${name}:`)) return undefined;
@@ -55,14 +55,14 @@ function field(raw: string, name: string): string | undefined {
   return raw.slice(at + name.length + 1, end < 0 ? undefined : end).replace(/^ /, '');
 }
 
-/** What a frame is about; everything is empty where it is about nothing. */
+/** Returns the subject of a frame; empty if it has none. */
 export function subjectOf({ raw }: Pick<Frame, 'raw'>): Subject {
   const data = parsed(raw.startsWith('{') ? raw : field(raw, 'data') ?? '{}');
   const { watch = '', key = '', revision = '', watches } = data as Partial<Subject> & { watches?: Array<{ watch: string }> };
   return { watch: watches ? watches.map(({ watch }) => watch).join(', ') : watch, key, revision };
 }
 
-// What cannot be read is shown all the same, without what it is about.
+// A frame that cannot be parsed is still shown, without a subject.
 function parsed(json: string): object {
   try {
     return Object(JSON.parse(json)) as object;

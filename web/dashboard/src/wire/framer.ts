@@ -1,19 +1,18 @@
-import type { Ask } from './request';
+import type { StreamRequest } from './request';
 
 const lineEnd = 10;
 
 /**
- * Cuts the bytes of a stream where one thing ends and the next begins: SSE after an
- * empty line, NDJSON after each line. What it returns is what was on the wire, with
- * nothing left out.
+ * Cuts the bytes of a stream into frames: SSE after an empty line, NDJSON after each
+ * line. The frames together are exactly the bytes of the wire.
  */
 export class Framer {
   readonly #rest: Uint8Array[] = [];
-  #last = 0; // the byte before this chunk
+  #last = 0; // the last byte of the previous chunk
 
-  constructor(private readonly format: Ask['format']) {}
+  constructor(private readonly format: StreamRequest['format']) {}
 
-  /** What is complete now that more bytes came. */
+  /** Adds a chunk, and returns the frames that are now complete. */
   push(chunk: Uint8Array): Uint8Array[] {
     const frames: Uint8Array[] = [];
     let start = 0;
@@ -28,7 +27,7 @@ export class Framer {
     return frames;
   }
 
-  /** What came without an end, before the connection did. */
+  /** Returns the incomplete frame at the end of the connection, if any. */
   end(): Uint8Array[] {
     return this.#rest.length === 0 ? [] : [this.#complete(new Uint8Array())];
   }

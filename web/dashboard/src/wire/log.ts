@@ -1,25 +1,25 @@
 import type { Frame } from './frame';
 
-// So much is kept to look at. Values may be large: both bounds hold.
-const keepFrames = 5000;
-const keepBytes = 32 << 20;
+// Values may be large, so both limits apply.
+const maxFrames = 5000;
+const maxBytes = 32 << 20;
 
-/** What is kept of a stream at one moment, and what was counted of all of it. */
-export interface Kept {
+/** The kept frames of a stream at one moment, and the counts of all frames. */
+export interface LogContents {
   readonly frames: readonly Frame[];
-  /** How many there were that are not kept any more. */
+  /** The number of frames that are no longer kept. */
   readonly dropped: number;
   readonly bytes: number;
-  /** How many of each type there were, in the order in which they first came. */
+  /** The number of frames of each type, in order of first appearance. */
   readonly types: ReadonlyMap<string, number>;
 }
 
-export const nothing: Kept = { frames: [], dropped: 0, bytes: 0, types: new Map() };
+export const nothing: LogContents = { frames: [], dropped: 0, bytes: 0, types: new Map() };
 
-/** The newest frames of a stream, and the counts of all. */
+/** Keeps the newest frames of a stream, and counts all of them. */
 export class Log {
   #frames: Frame[] = [];
-  #first = 0; // in #frames: those before it are dropped, and cut off when they are many
+  #first = 0; // in #frames: the ones before are dropped, and removed from time to time
   #keptBytes = 0;
   #dropped = 0;
   #bytes = 0;
@@ -33,22 +33,22 @@ export class Log {
     while (this.#tooMuch) this.#drop();
   }
 
-  /** All that is known now, which later frames do not change. */
-  get kept(): Kept {
+  /** The current contents, which later frames do not change. */
+  get kept(): LogContents {
     return { frames: this.#frames.slice(this.#first), dropped: this.#dropped, bytes: this.#bytes, types: new Map(this.#types) };
   }
 
-  // The newest is kept, however large it is.
+  // The newest frame is always kept, however large it is.
   get #tooMuch(): boolean {
     const frames = this.#frames.length - this.#first;
-    return frames > keepFrames || (this.#keptBytes > keepBytes && frames > 1);
+    return frames > maxFrames || (this.#keptBytes > maxBytes && frames > 1);
   }
 
   #drop(): void {
     this.#keptBytes -= this.#frames[this.#first]!.bytes;
     this.#first++;
     this.#dropped++;
-    if (this.#first < keepFrames) return;
+    if (this.#first < maxFrames) return;
     this.#frames = this.#frames.slice(this.#first);
     this.#first = 0;
   }

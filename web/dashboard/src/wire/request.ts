@@ -1,17 +1,17 @@
 import { at } from '../gateway/base';
 
-/** What is asked for on the stream page. */
-export interface Ask {
+/** A request of the stream page. */
+export interface StreamRequest {
   readonly watches: readonly string[];
-  /** Of the keys; empty for all. */
+  /** The prefix of the keys; empty for all. */
   readonly prefix: string;
   readonly format: 'sse' | 'ndjson';
-  /** The position to go on from; empty for a snapshot. */
+  /** The position to resume from; empty for a snapshot. */
   readonly position: string;
 }
 
-/** What the URL of the page asks for: the watch that it names, and what its options say. */
-export function askOf(watch: string, options: URLSearchParams): Ask {
+/** Parses the request in the URL of the page: its watch and its options. */
+export function parseRequest(watch: string, options: URLSearchParams): StreamRequest {
   const also = (options.get('also') ?? '').split(',').filter((name) => name !== '' && name !== watch);
   return {
     watches: [watch, ...also],
@@ -21,8 +21,8 @@ export function askOf(watch: string, options: URLSearchParams): Ask {
   };
 }
 
-/** The options of the page's URL that ask for this. */
-export function optionsOf({ watches, prefix, format, position }: Ask): Record<string, string | undefined> {
+/** Returns the options of the page's URL for a request. */
+export function optionsOf({ watches, prefix, format, position }: StreamRequest): Record<string, string | undefined> {
   return {
     also: watches.slice(1).join(',') || undefined,
     prefix: prefix || undefined,
@@ -31,8 +31,8 @@ export function optionsOf({ watches, prefix, format, position }: Ask): Record<st
   };
 }
 
-/** The URL of the stream. */
-export function urlOf({ watches, prefix }: Ask): URL {
+/** Returns the URL of the stream. */
+export function urlOf({ watches, prefix }: StreamRequest): URL {
   const [first = ''] = watches;
   const url = at(watches.length === 1 ? `v1/watches/${encodeURIComponent(first)}/events` : 'v1/events');
   if (watches.length > 1) for (const name of watches) url.searchParams.append('watch', name);
@@ -40,8 +40,8 @@ export function urlOf({ watches, prefix }: Ask): URL {
   return url;
 }
 
-/** The headers of the request, those left out that say what is so anyway. */
-export function headersOf({ format, position }: Ask): Record<string, string> {
+/** Returns the headers of the request, without those that are the default. */
+export function headersOf({ format, position }: StreamRequest): Record<string, string> {
   return {
     ...(format === 'ndjson' && { Accept: 'application/x-ndjson' }),
     ...(position && { 'Last-Event-ID': position }),

@@ -9,7 +9,7 @@ export function useStreamTrouble(connection: Connection): void {
   useTroubles(trouble ? [trouble] : []);
 }
 
-/** What is to be reported at a moment. That we left it ourselves is no trouble. */
+/** Returns the trouble to report, if any. A stream that the user disconnected is none. */
 export function troubleOf({ state, since, reason, aliveAt, heartbeatMs }: Connection, now: number): Trouble | undefined {
   const what = 'The stream';
   if (state === 'lost') return { what, state: 'offline', since, reason };

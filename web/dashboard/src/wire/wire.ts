@@ -1,33 +1,35 @@
 import { refusal } from '../gateway/answer';
 import { readFrame } from './frame';
 import { Framer } from './framer';
-import { Log, nothing, type Kept } from './log';
-import { headersOf, urlOf, type Ask } from './request';
+import { Log, nothing, type LogContents } from './log';
+import { headersOf, urlOf, type StreamRequest } from './request';
 
-/** How a connection fares, and what came of it. */
+/** The state of a connection, and the frames that it received. */
 export interface Connection {
   /**
-   * `refused` before it began, `ended` by the gateway, `lost` without a word, `left`
-   * by us. `hidden`: left, since nobody looked at it for long.
+   * `refused`: not accepted by the gateway; `ended`: closed by the gateway; `lost`:
+   * broken off; `left`: disconnected by the user; `hidden`: disconnected because the
+   * tab was hidden for too long.
    */
   readonly state: 'connecting' | 'open' | 'refused' | 'ended' | 'lost' | 'left' | 'hidden';
-  /** When that began, in ms as of Date.now. */
+  /** When the state began, in ms as of Date.now. */
   readonly since: number;
-  /** When the last byte came, in ms as of Date.now. */
+  /** When the last byte arrived, in ms as of Date.now. */
   readonly aliveAt: number;
-  /** The longest silence that the gateway promised, in ms; 0 if it has not yet. */
+  /** The longest silence that the gateway promised, in ms; 0 before hello. */
   readonly heartbeatMs: number;
-  /** `200 OK`; empty before the answer. */
+  /** `200 OK`; empty before the response. */
   readonly status: string;
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>;
-  /** Why it was refused, or ended. */
+  /** The reason why it was refused, or ended. */
   readonly reason: string;
-  /** The newest position that came. */
+  /** The newest position. */
   readonly position: string;
-  readonly kept: Kept;
+  readonly kept: LogContents;
 }
 
-// A browser has six connections to an origin that speaks HTTP/1.1, for all tabs.
+// A browser opens at most six connections to an origin that speaks HTTP/1.1, for all
+// tabs together, so a hidden tab gives its own up.
 const hiddenMs = 30_000;
 
 const idle: Connection = {
@@ -35,24 +37,24 @@ const idle: Connection = {
 };
 
 /**
- * One connection to the gateway of its own, of which everything is kept as it was
- * on the wire. It does not come back by itself: how a stream ends is worth seeing.
+ * A separate connection to the gateway, whose frames are kept as they were on the
+ * wire. It does not reconnect by itself: how a stream ends is worth seeing.
  *
- * Listeners are told at most once in a frame of the screen, however much comes.
+ * Listeners are called at most once per frame of the screen.
  */
 export class Wire {
   #now = idle;
-  #shown = idle; // #now as of the last frame of the screen
+  #shown = idle; // #now at the last frame of the screen
   #log = new Log();
   #abort = new AbortController();
   #number = 0;
   #lastAt = 0;
-  #goodbye = ''; // the reason that the gateway gave
-  #told = true;
+  #goodbye = ''; // the reason in the gateway's goodbye
+  #notified = true;
   #hiding: ReturnType<typeof setTimeout> | undefined;
   readonly #listeners = new Set<() => void>();
 
-  /** What was last told. The same object until something in it is different. */
+  /** The connection at the last frame of the screen: the same object until something in it changes. */
   readonly connection = (): Connection => this.#shown;
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -60,8 +62,8 @@ export class Wire {
     return () => void this.#listeners.delete(listener);
   };
 
-  /** Leaves the connection that there is for a new one. */
-  connect(ask: Ask): void {
+  /** Replaces the current connection by a new one. */
+  connect(request: StreamRequest): void {
     this.#abort.abort();
     this.#abort = new AbortController();
     this.clear();
@@ -69,35 +71,35 @@ export class Wire {
     this.#become({ ...idle, state: 'connecting', since: Date.now() });
     document.addEventListener('visibilitychange', this.#visibility);
     this.#visibility();
-    void this.#run(ask, this.#abort.signal);
+    void this.#run(request, this.#abort.signal);
   }
 
   disconnect(): void {
     this.#leave('left', 'by you');
   }
 
-  /** Forgets what was kept and counted. */
+  /** Forgets all frames and counts. */
   clear(): void {
     this.#log = new Log();
-    this.#tell();
+    this.#notify();
   }
 
-  async #run(ask: Ask, signal: AbortSignal): Promise<void> {
+  async #run(request: StreamRequest, signal: AbortSignal): Promise<void> {
     try {
-      // The cache would keep all of a stream that never ends.
-      const response = await fetch(urlOf(ask), { headers: headersOf(ask), signal, cache: 'no-store' });
+      // The cache would store all of a stream that never ends.
+      const response = await fetch(urlOf(request), { headers: headersOf(request), signal, cache: 'no-store' });
       const status = `${response.status} ${response.statusText}`.trim();
       this.#become({ ...this.#now, status, headers: [...response.headers], aliveAt: Date.now() });
       if (response.status !== 200 || !response.body) return this.#end('refused', await refusal(response));
       this.#become({ ...this.#now, state: 'open', since: Date.now() });
-      await this.#read(response.body, ask.format, signal);
+      await this.#read(response.body, request.format, signal);
       this.#end('ended', `the gateway ended the stream${this.#goodbye && ` (${this.#goodbye})`}`);
     } catch (error) {
       if (!signal.aborted) this.#end('lost', error instanceof Error ? error.message : String(error));
     }
   }
 
-  async #read(body: ReadableStream<Uint8Array>, format: Ask['format'], signal: AbortSignal): Promise<void> {
+  async #read(body: ReadableStream<Uint8Array>, format: StreamRequest['format'], signal: AbortSignal): Promise<void> {
     const framer = new Framer(format);
     const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
     const reader = body.getReader();
@@ -115,7 +117,7 @@ export class Wire {
     }
   }
 
-  #take({ length: bytes }: Uint8Array, raw: string, format: Ask['format'] | 'cut'): void {
+  #take({ length: bytes }: Uint8Array, raw: string, format: StreamRequest['format'] | 'cut'): void {
     const at = performance.now();
     const { type, id } = format === 'cut' ? { type: 'cut', id: '' } : readFrame(raw, format);
     this.#log.add({ number: ++this.#number, type, id, raw, bytes, at, after: at - this.#lastAt });
@@ -123,7 +125,7 @@ export class Wire {
     if (id) this.#now = { ...this.#now, position: id };
     if (type === 'hello') this.#now = { ...this.#now, heartbeatMs: Number(/"heartbeat_ms":(\d+)/.exec(raw)?.[1] ?? 0) };
     if (type === 'goodbye') this.#goodbye = /"reason":"(\w+)"/.exec(raw)?.[1] ?? '';
-    this.#tell();
+    this.#notify();
   }
 
   readonly #visibility = (): void => {
@@ -144,14 +146,14 @@ export class Wire {
 
   #become(now: Connection): void {
     this.#now = now;
-    this.#tell();
+    this.#notify();
   }
 
-  #tell(): void {
-    if (!this.#told) return;
-    this.#told = false;
+  #notify(): void {
+    if (!this.#notified) return;
+    this.#notified = false;
     requestAnimationFrame(() => {
-      this.#told = true;
+      this.#notified = true;
       this.#shown = { ...this.#now, kept: this.#log.kept };
       for (const listener of this.#listeners) listener();
     });

@@ -23,7 +23,7 @@ afterEach(() => {
 
 const press = (name: string) => fireEvent.click(screen.getByRole('button', { name }));
 
-it('deletes what was shown, after a question', async () => {
+it('deletes the value that was shown, after confirmation', async () => {
   screen.getByRole('dialog', { name: 'Delete “a”?' });
   expect(gateway.asked).toEqual([]);
   press('Delete');
@@ -31,13 +31,13 @@ it('deletes what was shown, after a question', async () => {
   expect(gateway.asked).toEqual(['DELETE /v1/watches/notes/resources/a "1"']);
 });
 
-it('deletes nothing when it is left', () => {
+it('deletes nothing when it is closed', () => {
   fireEvent.keyDown(screen.getByRole('dialog'), { key: 'Escape' });
   expect(closed).toHaveBeenCalledOnce();
   expect(gateway.resources.size).toBe(1);
 });
 
-it('shows what somebody else wrote meanwhile before it deletes that', async () => {
+it('shows what somebody else wrote meanwhile before it deletes it', async () => {
   gateway.write('a', '"theirs"');
   press('Delete');
   await screen.findByText('"theirs"');
@@ -47,7 +47,7 @@ it('shows what somebody else wrote meanwhile before it deletes that', async () =
   expect(gateway.asked.at(-1)).toBe('DELETE /v1/watches/notes/resources/a "2"');
 });
 
-it('says at once that it changed, or was deleted', () => {
+it('says at once that the resource has changed or was deleted', () => {
   act(() => store.show('2', { a: '2' }));
   expect(screen.getByRole('alert').textContent).toContain('It has changed: it is now at revision 2.');
   act(() => store.show('3', {}));
@@ -55,7 +55,7 @@ it('says at once that it changed, or was deleted', () => {
   expect(screen.queryByRole('button', { name: 'Delete' })).toBeNull();
 });
 
-it('says so where somebody else deleted it first', async () => {
+it('says that somebody else has already deleted it', async () => {
   gateway.resources.delete('a');
   press('Delete');
   await screen.findByText(/has already deleted it/);

@@ -40,7 +40,7 @@ function create(): void {
 }
 
 describe('editing', () => {
-  it('sends the text as it is, on the revision that was loaded', async () => {
+  it('sends the text as it is, for the revision that was loaded', async () => {
     await edit('{"n":12345678901234567890.10}');
     expect(field().value).toBe('{\n  "n": 12345678901234567890.10\n}');
     type('{"n": 12345678901234567890.20 }');
@@ -49,7 +49,7 @@ describe('editing', () => {
     expect(gateway.asked).toEqual([`PUT ${path} "1" {"n": 12345678901234567890.20 }`]);
   });
 
-  it('says that it changed, as soon as the stream does, and shows what there is now', async () => {
+  it('says that the resource has changed, as soon as the stream does, and shows the current value', async () => {
     await edit('1');
     type('2');
     gateway.write(key, '{"theirs":true}');
@@ -64,7 +64,7 @@ describe('editing', () => {
     expect(screen.queryByText(/It has changed/)).toBeNull();
   });
 
-  it('overwrites what somebody else wrote only knowingly', async () => {
+  it('overwrites what somebody else wrote only after confirmation', async () => {
     await edit('1');
     type('2');
     gateway.write(key, '"theirs"');
@@ -79,7 +79,7 @@ describe('editing', () => {
     expect(gateway.resources.get(key)).toEqual({ revision: 3, text: '2' });
   });
 
-  it('says that it was deleted, and creates it again only knowingly', async () => {
+  it('says that the resource was deleted, and creates it again only after confirmation', async () => {
     await edit('1');
     gateway.resources.delete(key);
     act(() => store.show('2', {}));
@@ -92,7 +92,7 @@ describe('editing', () => {
     expect(gateway.asked.at(-1)).toBe(`PUT ${path} * 1`);
   });
 
-  it('does not mistake a stream that is a moment behind for a change', async () => {
+  it('does not mistake a stream that is behind for a change', async () => {
     gateway.revision = 4;
     await edit('1');
     act(() => store.show('3', { [key]: '3' }));
@@ -100,14 +100,14 @@ describe('editing', () => {
     expect(screen.getByRole('alert').textContent).toBe('');
   });
 
-  it('finds keys that have no place in a URL', async () => {
+  it('can load keys that cannot be in a URL', async () => {
     const revision = gateway.write('..', '1');
     render(<EditorDialog watch="notes" resource={{ key: '..', revision, value: null }} onClose={closed} />);
     await waitFor(() => expect(field().value).toBe('1'));
     expect(gateway.asked).toEqual(['GET /v1/watches/notes/resources/Li4%3D?key_encoding=base64']);
   });
 
-  it('says why it could not be loaded', async () => {
+  it('says why the resource could not be loaded', async () => {
     gateway.refuse = () => problem(403, 'notes are not yours');
     render(<EditorDialog watch="notes" resource={{ key, revision: '1', value: null }} onClose={closed} />);
     await screen.findByText('403: notes are not yours');
@@ -116,7 +116,7 @@ describe('editing', () => {
 });
 
 describe('creating', () => {
-  it('asks for a resource that is not there yet', async () => {
+  it('creates a resource that does not exist yet', async () => {
     create();
     type('[]');
     press('Save');
@@ -124,7 +124,7 @@ describe('creating', () => {
     expect(gateway.asked).toEqual([`PUT ${path} * []`]);
   });
 
-  it('does not overwrite one that is there', async () => {
+  it('does not overwrite an existing one', async () => {
     gateway.write(key, '"theirs"');
     create();
     act(() => store.show('1', { [key]: '1' }));
@@ -138,7 +138,7 @@ describe('creating', () => {
 });
 
 describe('the text', () => {
-  it('is said to be wrong at once, and where', async () => {
+  it('is reported as invalid at once, with the place', async () => {
     create();
     type('{\n  "a": 1,\n}');
     expect(screen.getByRole('status').textContent).toContain('line 3, column 1');
@@ -148,7 +148,7 @@ describe('the text', () => {
     expect([field().selectionStart, document.activeElement]).toEqual([12, field()]);
   });
 
-  it('is put to the gateway once the typing stopped', async () => {
+  it('is validated once the user stops typing', async () => {
     vi.useFakeTimers();
     gateway.refuse = (_, url) => url.searchParams.has('validate_only') ? problem(400, 'want a name') : undefined;
     create();
@@ -162,7 +162,7 @@ describe('the text', () => {
     expect(screen.getByRole('status').textContent).toBe('Rejected (400): want a name');
   });
 
-  it('is put to the gateway on demand', async () => {
+  it('is validated on demand', async () => {
     create();
     type('{}');
     press('Check');
@@ -170,14 +170,14 @@ describe('the text', () => {
     expect(gateway.resources.size).toBe(0);
   });
 
-  it('is laid out by a button', () => {
+  it('is formatted by a button', () => {
     create();
     type('{"a":1.0}');
     press('Format');
     expect(field().value).toBe('{\n  "a": 1.0\n}');
   });
 
-  it('is not lost by Escape without a question', () => {
+  it('is not discarded by Escape without confirmation', () => {
     create();
     fireEvent.keyDown(field(), { key: 'Escape' });
     expect(closed).not.toHaveBeenCalled();
@@ -187,13 +187,13 @@ describe('the text', () => {
     expect(closed).toHaveBeenCalledOnce();
   });
 
-  it('need not be asked about where nothing was written', async () => {
+  it('needs no confirmation if nothing was changed', async () => {
     await edit('1');
     fireEvent.keyDown(field(), { key: 'Escape' });
     expect(closed).toHaveBeenCalledOnce();
   });
 
-  it.each([[403, 'not yours'], [405, 'read-only'], [413, 'too large'], [503, 'draining']])('stays where a save is refused with %d', async (status, detail) => {
+  it.each([[403, 'not yours'], [405, 'read-only'], [413, 'too large'], [503, 'draining']])('stays if a save is refused with %d', async (status, detail) => {
     create();
     type('1');
     gateway.refuse = () => problem(status, detail);
@@ -203,7 +203,7 @@ describe('the text', () => {
     expect(screen.getByRole<HTMLButtonElement>('button', { name: 'Save' }).disabled).toBe(false);
   });
 
-  it('stays where the gateway does not answer', async () => {
+  it('stays if the gateway does not answer', async () => {
     create();
     type('1');
     vi.stubGlobal('fetch', () => Promise.reject(new TypeError('failed to fetch')));

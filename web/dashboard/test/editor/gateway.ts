@@ -1,11 +1,11 @@
 import type { Resource, Store } from '@watchtide/client';
 
-/** A gateway with one writable watch, as far as the editor asks it. Values are kept as text. */
+/** A gateway with one writable watch, as far as the editor needs it. Values are kept as text. */
 export class FakeGateway {
   readonly asked: string[] = [];
   readonly resources = new Map<string, { revision: number; text: string }>();
   revision = 0;
-  /** Answers instead, if it does. */
+  /** Replaces the response, unless it returns undefined. */
   refuse: (method: string, url: URL) => Response | undefined = () => undefined;
 
   write(key: string, text: string): string {
@@ -42,7 +42,7 @@ export function problem(status: number, detail: string): Response {
   return new Response(JSON.stringify({ type: 'about:blank', title: 'No', status, detail }), { status });
 }
 
-/** A store that shows what a test says. */
+/** A store whose view is set by the test. */
 export class FakeStore {
   #listener: (view: unknown) => void = () => {};
   #view = { resources: new Map<string, Resource>(), revision: '' };

@@ -20,7 +20,7 @@ describe('a fault', () => {
     expect(findFault(text)?.reason).toContain(reason);
   });
 
-  it('is found exactly where JSON.parse finds one, in whatever a text became', () => {
+  it('is found exactly when JSON.parse finds one, in randomly damaged text', () => {
     const random = generator(7);
     let broken = 0;
     for (let i = 0; i < 3000; i++) {
@@ -31,7 +31,7 @@ describe('a fault', () => {
       expect(fault === undefined, text).toBe(valid);
       if (!fault) continue;
       broken++;
-      // What stands before the fault must be the beginning of some JSON.
+      // The text before the fault must be the beginning of valid JSON.
       expect(findFault(text.slice(0, fault.at))?.reason ?? '', text).toMatch(/^$|, found the end of the text$/);
     }
     expect(broken).toBeGreaterThan(1000);
@@ -39,15 +39,15 @@ describe('a fault', () => {
 });
 
 describe('format', () => {
-  it('lays out members, one a line, and keeps every token', () => {
+  it('puts one member on each line, and keeps every token', () => {
     expect(format('{"n":12345678901234567890.10,"e":1E400,"s":"a\\u0041 ,{","o":{},"l":[],"m":[1,{"k":null}]}')).toBe(
       '{\n  "n": 12345678901234567890.10,\n  "e": 1E400,\n  "s": "a\\u0041 ,{",\n  "o": {},\n  "l": [],\n  "m": [\n    1,\n    {\n      "k": null\n    }\n  ]\n}');
   });
-  it.each(['1', '"a"', '[[]]', '{"a":[[],{}]}', ' [ 1 , 2 ] '])('changes nothing but blanks in %j', (text) => {
+  it.each(['1', '"a"', '[[]]', '{"a":[[],{}]}', ' [ 1 , 2 ] '])('changes only whitespace in %j', (text) => {
     expect(JSON.parse(format(text))).toEqual(JSON.parse(text));
     expect(format(format(text))).toBe(format(text));
   });
-  it('is not in the way of long strings', () => {
+  it('can handle long strings', () => {
     const long = JSON.stringify(`${'é\\"'.repeat(300_000)}`);
     expect(format(`[${long}]`)).toBe(`[\n  ${long}\n]`);
   });
@@ -55,7 +55,7 @@ describe('format', () => {
 
 describe('a member', () => {
   const text = '{"key":"value","v":{"value":2},"value":{"big":12345678901234567890,"l":[1, 2]},"encoding":"x"}';
-  it('is taken as it is written, of the object itself', () => {
+  it('is returned as it is written, of the outer object', () => {
     expect(member(text, 'value')).toBe('{"big":12345678901234567890,"l":[1, 2]}');
     expect(member('{"value" : 1.0 }', 'value')).toBe('1.0');
     expect(member('{"v\\u0061lue":[]}', 'value')).toBe('[]');

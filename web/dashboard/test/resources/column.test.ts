@@ -7,7 +7,7 @@ import { parseSort, sortText } from '../../src/resources/order';
 const resource = (value: unknown, key = 'k') => ({ key, revision: '7', value });
 
 describe('a column', () => {
-  it('is read as it was written, whatever the names on the way', () => {
+  it('is parsed as it was formatted, whatever the names in the path', () => {
     const name = fc.string({ unit: fc.constantFrom('a', '.', ',', '\\', '-', 'é'), minLength: 1 });
     fc.assert(fc.property(fc.array(name, { minLength: 1, maxLength: 4 }), fc.string(), (path, value) => {
       const id = columnID(path);
@@ -21,27 +21,27 @@ describe('a column', () => {
     }));
   });
 
-  it('of a field that is called key is not that of the key', () => {
+  it('of a field named key is not that of the key', () => {
     const id = columnID(['key']);
     expect(column(id).get(resource({ key: 'inner' }, 'outer'))).toBe('inner');
     expect(column('key').get(resource({ key: 'inner' }, 'outer'))).toBe('outer');
   });
 
-  it('shows nothing of what is not there, an inherited name least of all', () => {
+  it('is empty for fields that do not exist, inherited names included', () => {
     expect(column('a.b').get(resource('text'))).toBeUndefined();
     expect(column('constructor').get(resource({}))).toBeUndefined();
   });
 });
 
 describe('the columns that are picked', () => {
-  it('are those that tell most, in the order of the fields', () => {
+  it('are the most informative ones, in the order of the fields', () => {
     const sample = Array.from({ length: 20 }, (_, i) => resource({
       same: 'always', id: i, spec: { replicas: i % 3, rare: i === 0 ? 1 : undefined }, note: 'x'.repeat(100 + i), state: i % 2 ? 'on' : 'off', list: [i], a: i, b: -i,
     }));
     expect(pick(fieldsOf(sample))).toEqual(['key', 'id', 'spec.replicas', 'state', 'list', 'a', 'b']);
   });
 
-  it('are the value for what has no fields', () => {
+  it('are the value if there are no fields', () => {
     expect(pick(fieldsOf([resource('a'), resource(2), resource(null)]))).toEqual(['key', 'value']);
   });
 

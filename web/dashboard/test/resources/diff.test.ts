@@ -4,7 +4,7 @@ import { changeOf } from '../../src/resources/changes';
 import { diff, type Difference } from '../../src/resources/diff';
 
 describe('the difference of two values', () => {
-  it('names the deepest fields', () => {
+  it('names the innermost fields', () => {
     expect(diff({ a: 1, b: { c: [1, 2], d: 0 } }, { a: 1, b: { c: [1, 3, 4] } })).toEqual([
       { path: ['b', 'c', '1'], before: 2, after: 3 },
       { path: ['b', 'c', '2'], before: undefined, after: 4 },
@@ -12,15 +12,15 @@ describe('the difference of two values', () => {
     ]);
   });
 
-  it('is the whole where one is a list and the other is not', () => {
+  it('is the whole value if only one is an array', () => {
     expect(diff([1], { 0: 1 })).toEqual([{ path: [], before: [1], after: { 0: 1 } }]);
   });
 
-  it('ends where it is told to', () => {
+  it('ends at its limit', () => {
     expect(diff(Array(500).fill(0), Array(500).fill(1), 10)).toHaveLength(10);
   });
 
-  it('makes one of the other', () => {
+  it('turns one value into the other', () => {
     const names = fc.constantFrom('a', 'b', 'c');
     const { tree } = fc.letrec((tie) => ({
       tree: fc.oneof({ maxDepth: 3 }, fc.integer({ max: 3, min: 0 }), fc.dictionary(names, tie('tree'))),
@@ -44,10 +44,10 @@ describe('the difference of two values', () => {
 
 describe('a change of a resource', () => {
   const resource = { key: 'k', revision: '1', value: { a: 1 } };
-  it('is none where a snapshot brings the same again', () => {
+  it('is none if a snapshot contains the same again', () => {
     expect(changeOf(resource, structuredClone(resource), 0)).toBeUndefined();
   });
-  it('says that it came, changed and went', () => {
+  it('reports creation, change and deletion', () => {
     expect(changeOf(undefined, resource, 1)).toMatchObject({ kind: 'created', at: 1, revision: '1' });
     expect(changeOf(resource, { ...resource, revision: '2', value: { a: 2 } }, 1)).toMatchObject({ kind: 'changed', revision: '2', differences: [{ path: ['a'], before: 1, after: 2 }] });
     expect(changeOf(resource, undefined, 1)).toMatchObject({ kind: 'deleted' });

@@ -6,7 +6,7 @@ describe('the extent of rows', () => {
     expect(extentOf(100_000, 500)).toEqual({ height: 100_000 * rowHeight, ratio: 1 });
   });
 
-  it('is one that a browser can make, and at whose end the last row is', () => {
+  it('is limited to what browsers support, and ends with the last row', () => {
     const rows = 3_000_000;
     const { height, ratio } = extentOf(rows, 500);
     expect(height).toBeLessThan(17_000_000);

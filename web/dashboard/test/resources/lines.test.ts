@@ -5,7 +5,7 @@ import { linesOf } from '../../src/resources/lines';
 const none = { open: new Map<string, boolean>(), whole: new Set<string>() };
 
 describe('the lines of a value', () => {
-  it('are its members, and those of what is open', () => {
+  it('are its members, and those of open members', () => {
     const lines = linesOf({ a: { b: 1 }, c: [], d: 'x' }, none);
     expect(lines.map(({ name, level, members, position, siblings }) => [name, level, members, position, siblings])).toEqual([
       ['a', 1, 1, 1, 3], ['b', 2, undefined, 1, 1], ['c', 1, undefined, 2, 3], ['d', 1, undefined, 3, 3],
@@ -14,12 +14,12 @@ describe('the lines of a value', () => {
     expect(folded.map(({ name }) => name)).toEqual(['a']);
   });
 
-  it('is one where it has no members', () => {
+  it('is a single one without members', () => {
     expect(linesOf('text', none)).toMatchObject([{ name: undefined, value: 'text' }]);
     expect(linesOf({ '': 'text' }, none)).toMatchObject([{ name: '', value: 'text' }]);
   });
 
-  it('are bounded until more are asked for', () => {
+  it('are bounded until more are requested', () => {
     const value = { list: Array.from({ length: 250 }, (_, i) => i), twin: 0 };
     const [list] = linesOf(value, none);
     expect(list).toMatchObject({ open: false, members: 250 });
@@ -37,7 +37,7 @@ describe('the lines of a value', () => {
     expect(linesOf(value, { ...none, open: new Map([[folded!.id, true]]) })).toMatchObject([{ open: true }]);
   });
 
-  it('have different names where dots are in them', () => {
+  it('have distinct ids if names contain dots', () => {
     const lines = linesOf({ 'a.b': 1, a: { b: 2 } }, none);
     expect(new Set(lines.map(({ id }) => id)).size).toBe(lines.length);
   });

@@ -1,22 +1,22 @@
 import { expect, it } from 'vitest';
-import { comparing, ranking } from '../../src/resources/order';
+import { comparator, ranker } from '../../src/resources/order';
 import type { Row } from '../../src/resources/rows';
 
 function keysInOrder(keys: readonly string[], descending = false): string[] {
   const sort = { column: 'key', descending };
-  const rank = ranking(sort);
+  const rank = ranker(sort);
   const rows = keys.map((key): Row => {
     const resource = { key, revision: '1', value: null };
-    return { key, resource, rank: rank(resource), listed: true, born: 0, gone: 0 };
+    return { key, resource, rank: rank(resource), listed: true, createdAt: 0, deletedAt: 0 };
   });
-  return rows.sort(comparing(sort)).map(({ key }) => key);
+  return rows.sort(comparator(sort)).map(({ key }) => key);
 }
 
-it('puts keys that are whole numbers by their size, before text', () => {
+it('sorts whole numbers as keys by value, before text', () => {
   expect(keysInOrder(['10', 'a', '9', '007', '100', '7'])).toEqual(['7', '9', '10', '100', '007', 'a']);
   expect(keysInOrder(['10', 'a', '9'], true)).toEqual(['a', '10', '9']);
 });
 
-it('takes digits that no number can hold for text', () => {
+it('treats digits that are too many for a number as text', () => {
   expect(keysInOrder(['9007199254740993', '9007199254740992', '5'])).toEqual(['5', '9007199254740992', '9007199254740993']);
 });

@@ -14,7 +14,7 @@ function Reported() {
   return null;
 }
 
-/** Lets what is due happen: a frame, a timer of the filter, an answer. */
+/** Runs what is due: a frame, a timer of the filter, a response. */
 const pass = (ms = 20) => act(() => vi.advanceTimersByTimeAsync(ms));
 
 async function show(values?: Record<string, unknown>, options = '', writable = false) {
@@ -49,7 +49,7 @@ afterEach(() => {
 });
 
 describe('the table of a watch', () => {
-  it('shows the resources with the fields that tell most', async () => {
+  it('shows the resources with the most informative fields', async () => {
     await show({ a: { name: 'x', spec: { size: 1 }, same: 0 }, b: { name: 'y', spec: { size: 2 }, same: 0 } });
     expect(heads()).toEqual(['key▲', 'name', 'spec.size', 'same']);
     expect(cells('b').map(({ textContent }) => textContent)).toEqual(['b', 'y', '2', '0']);
@@ -57,7 +57,7 @@ describe('the table of a watch', () => {
     expect(grid().getAttribute('aria-rowcount')).toBe('3');
   });
 
-  it('finds columns for what comes later, and keeps those that it has for more of the same', async () => {
+  it('adds columns for new fields, and keeps its columns otherwise', async () => {
     await show({ a: { n: 1 }, b: { n: 2 } });
     await change(6, { c: { n: 3 } });
     expect(heads()).toEqual(['key▲', 'n']);
@@ -78,7 +78,7 @@ describe('the table of a watch', () => {
     expect(rows().at(-1)!.getAttribute('aria-rowindex')).toBe('5001');
   });
 
-  it('keeps the rows in view where they are while others come above them', async () => {
+  it('keeps the visible rows in place while others come above them', async () => {
     await show(Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`k${1e4 + i}`, { i }])));
     grid().scrollTop = 3600;
     fireEvent.scroll(grid());
@@ -91,7 +91,7 @@ describe('the table of a watch', () => {
     expect(grid().scrollTop).toBe(0);
   });
 
-  it('lets a changed cell flash anew with each change, and no other', async () => {
+  it('flashes a cell at each of its changes, and no other', async () => {
     await show({ a: { n: 1, m: 1 } });
     const flashes = () => cells('a').map((cell) => cell.dataset['flash']);
     expect(flashes()).toEqual([undefined, undefined, undefined]);
@@ -101,7 +101,7 @@ describe('the table of a watch', () => {
     expect(flashes()).toEqual([undefined, 'even', undefined]);
   });
 
-  it('marks a row that is new, and lets one that was deleted go after a moment', async () => {
+  it('marks a new row, and removes a deleted one after a moment', async () => {
     await show({ a: 1, c: 1 });
     await change(6, { b: 1, c: undefined });
     expect(rows().map((row) => `${row.dataset['key']} ${row.dataset['phase']}`)).toEqual(['a undefined', 'b new', 'c gone']);
@@ -110,7 +110,7 @@ describe('the table of a watch', () => {
     expect(keys()).toEqual(['a', 'b']);
   });
 
-  it('is sorted by a click on a head, and says so in the URL', async () => {
+  it('is sorted by a click on a header, which the URL keeps', async () => {
     await show({ a: { n: 2 }, b: { n: 10 } });
     const button = within(grid()).getByRole('button', { name: 'n' });
     fireEvent.click(button);
@@ -129,7 +129,7 @@ describe('the table of a watch', () => {
     expect(screen.getByText('2 of 3')).toBeTruthy();
   });
 
-  it('is filtered as somebody types, and remembers it in the URL', async () => {
+  it('is filtered as the user types, which the URL keeps', async () => {
     await show({ a: { t: 'yes' }, b: { t: 'no' } });
     fireEvent.change(screen.getByRole('searchbox', { name: 'Filter' }), { target: { value: 'no' } });
     await pass(300);
@@ -137,7 +137,7 @@ describe('the table of a watch', () => {
     expect(location.hash).toBe('#/watches/pods?filter=no');
   });
 
-  it('has the columns that somebody chooses', async () => {
+  it('has the columns that the user chooses', async () => {
     await show({ a: { n: 1, t: 'x' } });
     fireEvent.click(screen.getByRole('button', { name: 'Columns' }));
     fireEvent.click(screen.getByRole('checkbox', { name: 'n' }));
@@ -150,7 +150,7 @@ describe('the table of a watch', () => {
     expect(heads()).toEqual(['key▲', 'n', 't']);
   });
 
-  it('stands still while it is paused, says so, and goes on in steps', async () => {
+  it('can be paused, says so, and goes on in steps', async () => {
     await show({ a: 1 });
     fireEvent.click(screen.getByRole('button', { name: 'Pause' }));
     await change(6, { a: 2 });
@@ -177,7 +177,7 @@ describe('the table of a watch', () => {
     expect([reported, grid().dataset['state'], keys()]).toEqual(['pods offline', 'offline', ['a']]);
   });
 
-  it('says what it is that it shows nothing', async () => {
+  it('says why it is empty', async () => {
     await show();
     expect(grid().textContent).toContain('Not loaded yet.');
     act(() => source.become('closed', { error: new RefusedError(403, undefined, undefined) }));
@@ -196,7 +196,7 @@ describe('the table of a watch', () => {
     expect(within(screen.getByRole('searchbox').parentElement!).getByRole('status').textContent).toBe('0 of 1');
   });
 
-  it('says where to find watches if there is none of this name', async () => {
+  it('links to the overview if there is no watch of this name', async () => {
     await show();
     act(() => source.become('closed', { error: new RefusedError(404, undefined, undefined) }));
     await pass();
@@ -204,7 +204,7 @@ describe('the table of a watch', () => {
     expect(screen.getByRole('link', { name: 'The overview' }).getAttribute('href')).toBe('#/');
   });
 
-  it('follows a watch that appears after all', async () => {
+  it('follows a watch that appears later', async () => {
     await show();
     const serve = (...names: string[]) => vi.stubGlobal('fetch', () => Promise.resolve(Response.json({ watches: names.map((name) => ({ name })) })));
     serve('others');
@@ -218,7 +218,7 @@ describe('the table of a watch', () => {
     expect(keys()).toEqual(['a']);
   });
 
-  it('does not ask again and again for a watch that is refused although it is in the list', async () => {
+  it('does not retry a watch that is refused although it is listed', async () => {
     await show();
     act(() => source.become('closed', { error: new RefusedError(404, undefined, undefined) }));
     source = new Source();
@@ -244,7 +244,7 @@ describe('the detail of a resource', () => {
     expect([location.hash, document.activeElement]).toEqual(['#/watches/pods', grid()]);
   });
 
-  it('shows the value as a tree that folds, and what became different', async () => {
+  it('shows the value as a tree that folds, and its changes', async () => {
     await show({ a: { spec: { n: 1 }, t: 'x' } }, 'key=a');
     const tree = () => within(screen.getByRole('tree')).getAllByRole('treeitem').map(({ textContent }) => textContent);
     expect(tree()).toEqual(['▾spec: {1}', 'n: 1', 't: "x"']);
@@ -263,7 +263,7 @@ describe('the detail of a resource', () => {
     expect(screen.getByTestId('resource-detail').querySelectorAll('.change-list > li')).toHaveLength(20);
   });
 
-  it('offers to edit only what can be written', async () => {
+  it('offers editing only for writable watches', async () => {
     await show({ a: 0 }, 'key=a');
     expect(screen.queryByRole('button', { name: 'New resource' })).toBeNull();
     expect(screen.queryByRole('button', { name: 'Edit' })).toBeNull();
@@ -274,7 +274,7 @@ describe('the detail of a resource', () => {
     expect(screen.getByRole('button', { name: 'Delete' })).toBeTruthy();
   });
 
-  it('knows a key that is not text', async () => {
+  it('supports a key that is not text', async () => {
     const key = '\udfff/w==';
     await show();
     source.resources = new Map([[key, { key: '/w==', key_encoding: 'base64', revision: '1', value: 'x' }]]);

@@ -1,9 +1,9 @@
 import type { Resource, View } from '@watchtide/client';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mostSteps, Pending } from '../../src/resources/pending';
+import { maxSteps, Pending } from '../../src/resources/pending';
 
-/** A store's side of it: what a listener is told. */
+/** The store's side: the calls to a listener. */
 class Source {
   readonly resources = new Map<string, Resource>();
   revision = 0;
@@ -21,8 +21,8 @@ class Source {
 
 const everything = { replaced: true, keys: new Set<string>() };
 
-describe('what waits to be shown', () => {
-  it('is one step, with the last of each key, while it need not be apart', () => {
+describe('pending changes', () => {
+  it('are one step with the last change of each key, unless kept apart', () => {
     const source = new Source();
     const pending = new Pending();
     for (const key of ['a', 'b', 'a']) pending.add(source.view, source.change(key), false);
@@ -32,7 +32,7 @@ describe('what waits to be shown', () => {
     expect(pending.empty).toBe(true);
   });
 
-  it('is taken step by step where it was kept apart', () => {
+  it('are returned step by step if they are kept apart', () => {
     const source = new Source();
     const pending = new Pending();
     for (const key of ['a', 'b', 'a']) {
@@ -46,17 +46,17 @@ describe('what waits to be shown', () => {
     expect(pending.rest()).toBeUndefined();
   });
 
-  it('is bounded, whatever the number of changes', () => {
+  it('are bounded, whatever the number of changes', () => {
     const source = new Source();
     const pending = new Pending();
     for (let i = 0; i < 10_000; i++) {
       const changes = source.change(`k${i % 7}`);
       pending.add(source.view, changes, true);
     }
-    expect(pending.size).toBeLessThanOrEqual(mostSteps + 7);
+    expect(pending.size).toBeLessThanOrEqual(maxSteps + 7);
   });
 
-  it('does not count a revision without a change as a step', () => {
+  it('do not count a revision without a change as a step', () => {
     const source = new Source();
     const pending = new Pending();
     pending.add(source.view, source.change(), true);
@@ -66,7 +66,7 @@ describe('what waits to be shown', () => {
     expect(pending.empty).toBe(true);
   });
 
-  it('ends in what there is, however it is taken', () => {
+  it('lead to the current state, however they are returned', () => {
     const keys = fc.array(fc.constantFrom('a', 'b', 'c'), { maxLength: 3 });
     const step = fc.record({ kind: fc.constantFrom('put', 'put', 'delete', 'replace', 'take'), keys, apart: fc.boolean() });
     fc.assert(fc.property(fc.array(step, { maxLength: 40 }), (steps) => {

@@ -1,8 +1,8 @@
 import type { Resource } from '@watchtide/client';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { filtering } from '../../src/resources/filter';
-import { comparing, parseSort, ranking } from '../../src/resources/order';
+import { parseFilter } from '../../src/resources/filter';
+import { comparator, parseSort, ranker } from '../../src/resources/order';
 import { fadeMs, Rows } from '../../src/resources/rows';
 
 const resource = (key: string, value: unknown, revision = '1'): Resource => ({ key, value, revision });
@@ -15,43 +15,43 @@ function rowsOf(resources: Resource[], sort = 'key', filter = ''): Rows {
 }
 
 function arrange(rows: Rows, sort: string, filter: string, all?: ReadonlyMap<string, Resource>): void {
-  for (const _ of rows.arrange({ sort: parseSort(sort), filter: filtering(filter) }, all));
+  for (const _ of rows.arrange({ sort: parseSort(sort), filter: parseFilter(filter) }, all));
 }
 
 const keys = (rows: Rows) => rows.shown.map(({ key }) => key);
 
 describe('rows', () => {
-  it('are in the order of a field, numbers as numbers, and those without it last', () => {
+  it('are sorted by a field, numbers as numbers, and rows without it last', () => {
     const rows = rowsOf([resource('a', { n: 10 }), resource('b', { n: 9 }), resource('c', {}), resource('d', { n: 'x' })], 'n');
     expect(keys(rows)).toEqual(['b', 'a', 'd', 'c']);
     arrange(rows, '-n', '');
     expect(keys(rows)).toEqual(['d', 'a', 'b', 'c']);
   });
 
-  it('have integers in order that are too large for a number', () => {
+  it('sort integers that are too large for a number', () => {
     const rows = rowsOf([resource('a', 9007199254740994n), resource('b', 9007199254740993n), resource('c', 2.5), resource('d', 'x')], 'value');
     expect(keys(rows)).toEqual(['c', 'b', 'a', 'd']);
   });
 
-  it('are told apart where they have the same number, once with all its digits', () => {
+  it('are distinct if they have the same number, once as a bigint', () => {
     const rows = rowsOf([resource('a', 2 ** 53), resource('b', 2n ** 53n), resource('c', 2 ** 53)], 'value');
     expect(keys(rows)).toEqual(['a', 'b', 'c']);
     rows.apply(new Map([['b', undefined]]), 1, nobody);
     expect(keys(rows)).toEqual(['a', 'c']);
   });
 
-  it('have revisions in order that are too large for a number', () => {
+  it('sort revisions that are too large for a number', () => {
     const rows = rowsOf([resource('a', 0, '9007199254740994'), resource('b', 0, '9007199254740993'), resource('c', 0, '9')], 'revision');
     expect(keys(rows)).toEqual(['c', 'b', 'a']);
   });
 
-  it('are those that have the text in the key or anywhere in the value', () => {
+  it('are filtered by text in the key or anywhere in the value', () => {
     const rows = rowsOf([resource('Apple', 1), resource('b', { deep: ['an apple'] }), resource('c', 'pear'), resource('d', { apple: 1 })], 'key', 'apple');
     expect(keys(rows)).toEqual(['Apple', 'b']);
     expect([rows.matching, rows.total]).toEqual([2, 4]);
   });
 
-  it('come and go as changes let the filter pass them', () => {
+  it('come and go as they match the filter', () => {
     const rows = rowsOf([resource('a', 'x'), resource('b', 'y')], 'key', 'x');
     rows.apply(new Map([['a', resource('a', 'y')], ['b', resource('b', 'x')]]), 1, nobody);
     expect(keys(rows)).toEqual(['b']);
@@ -62,17 +62,17 @@ describe('rows', () => {
     rows.apply(new Map([['a', undefined], ['b', undefined]]), 1000, new Set(['b']));
     expect(keys(rows)).toEqual(['b', 'c']);
     expect(rows.matching).toBe(1);
-    expect(rows.bury(1000 + fadeMs - 1)).toBe(1000 + fadeMs);
-    expect(rows.bury(1000 + fadeMs)).toBe(Infinity);
+    expect(rows.removeFaded(1000 + fadeMs - 1)).toBe(1000 + fadeMs);
+    expect(rows.removeFaded(1000 + fadeMs)).toBe(Infinity);
     expect(keys(rows)).toEqual(['c']);
   });
 
-  it('are there once when they come back before they have faded', () => {
+  it('occur once when they come back before they have faded', () => {
     const rows = rowsOf([resource('a', 1)]);
     rows.apply(new Map([['a', undefined]]), 1000, new Set(['a']));
     rows.apply(new Map([['a', resource('a', 2)]]), 1001, new Set(['a']));
-    expect(rows.shown).toMatchObject([{ key: 'a', born: 1001, gone: 0 }]);
-    expect(rows.bury(9999)).toBe(Infinity);
+    expect(rows.shown).toMatchObject([{ key: 'a', createdAt: 1001, deletedAt: 0 }]);
+    expect(rows.removeFaded(9999)).toBe(Infinity);
     expect(keys(rows)).toEqual(['a']);
   });
 
@@ -85,8 +85,8 @@ describe('rows', () => {
   });
 });
 
-// What is shown after any changes and arrangements is what sorting and filtering
-// all that there is would show.
+// After any changes and arrangements, the rows are those that sorting and filtering
+// all resources gives.
 describe('rows after any changes', () => {
   const key = fc.integer({ min: 0, max: 300 }).map((n) => `k${n}`);
   const value = fc.oneof(
@@ -101,10 +101,10 @@ describe('rows after any changes', () => {
     { weight: 3, arbitrary: fc.record({ kind: fc.constant('apply' as const), changes: fc.array(change, { minLength: 80, maxLength: 400 }) }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('arrange' as const), sort, filter }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('replace' as const), changes: fc.array(change, { maxLength: 50 }) }) },
-    { weight: 1, arbitrary: fc.record({ kind: fc.constant('bury' as const) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('removeFaded' as const) }) },
   );
 
-  it('are those of a plain model', () => {
+  it('equal those of a plain model', () => {
     fc.assert(fc.property(fc.array(step, { maxLength: 30 }), fc.uniqueArray(key), (steps, visible) => {
       const rows = new Rows();
       const model = new Map<string, Resource>();
@@ -113,7 +113,7 @@ describe('rows after any changes', () => {
         target.set(key, value === undefined ? undefined : resource(key, value, String(++revision)));
       for (const step of steps) {
         if (step.kind === 'arrange') arrange(rows, sort = step.sort, filter = step.filter);
-        if (step.kind === 'bury') rows.bury(Infinity);
+        if (step.kind === 'removeFaded') rows.removeFaded(Infinity);
         if (step.kind === 'apply') {
           const changes = new Map<string, Resource | undefined>();
           step.changes.forEach(put(changes));
@@ -125,24 +125,24 @@ describe('rows after any changes', () => {
           step.changes.filter(([, value]) => value !== undefined).forEach(put(model as Map<string, Resource | undefined>));
           arrange(rows, sort, filter, new Map(model));
         }
-        const there = rows.shown.filter(({ gone }) => gone === 0);
+        const there = rows.shown.filter(({ deletedAt }) => deletedAt === 0);
         expect(there.map(({ key, resource }) => [key, resource])).toEqual(plain(model, sort, filter));
         expect(rows.total).toBe(model.size);
         expect(rows.matching).toBe(there.length);
-        expect(rows.shown.every(({ key, gone }) => gone === 0 || visible.includes(key))).toBe(true);
-        for (const [i, { key, gone }] of rows.shown.entries()) if (gone === 0) expect(rows.indexOf(key)).toBe(i);
+        expect(rows.shown.every(({ key, deletedAt }) => deletedAt === 0 || visible.includes(key))).toBe(true);
+        for (const [i, { key, deletedAt }] of rows.shown.entries()) if (deletedAt === 0) expect(rows.indexOf(key)).toBe(i);
       }
     }), { numRuns: 60 });
   });
 
   function plain(model: Map<string, Resource>, sortText: string, filterText: string): unknown {
     const sort = parseSort(sortText);
-    const rank = ranking(sort);
-    const filter = filtering(filterText);
+    const rank = ranker(sort);
+    const filter = parseFilter(filterText);
     return [...model]
       .filter(([, resource]) => !filter || filter(resource))
-      .map(([key, resource]) => ({ key, resource, rank: rank(resource), listed: true, born: 0, gone: 0 }))
-      .sort(comparing(sort))
+      .map(([key, resource]) => ({ key, resource, rank: rank(resource), listed: true, createdAt: 0, deletedAt: 0 }))
+      .sort(comparator(sort))
       .map(({ key, resource }) => [key, resource]);
   }
 });

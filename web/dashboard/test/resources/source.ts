@@ -1,13 +1,13 @@
 import type { Changes, Resource, Store, View } from '@watchtide/client';
 
-/** A store of which the test says what comes. */
+/** A store whose changes are made by the test. */
 export class Source {
   resources = new Map<string, Resource>();
   view: View = { state: 'connecting', since: 0, reason: '', resources: this.resources, revision: '' };
   readonly #listeners = new Set<(view: View, changes: Changes) => void>();
 
   get store(): Store {
-    return this as unknown as Store; // which has private members as well
+    return this as unknown as Store; // Store has private members as well
   }
 
   subscribe(listener: (view: View, changes: Changes) => void) {

@@ -9,7 +9,7 @@ beforeEach(async () => {
   vi.useFakeTimers();
   stream = new FakeStream();
   vi.stubGlobal('fetch', stream.fetch);
-  // What a list of rows needs to know of the screen.
+  // The sizes that the list of rows needs.
   vi.spyOn(HTMLElement.prototype, 'clientHeight', 'get').mockReturnValue(340);
   vi.spyOn(HTMLElement.prototype, 'offsetHeight', 'get').mockReturnValue(34);
   location.hash = '#/stream/notes';
@@ -30,13 +30,13 @@ const press = (name: string | RegExp) => act(async () => { fireEvent.click(butto
 const rows = () => [...document.querySelectorAll('[data-event]')].map((row) => row.textContent);
 
 describe('the list', () => {
-  it('shows what comes, and of what it is', async () => {
+  it('shows the frames and their subjects', async () => {
     await write(`retry: 1717\n\n${hello}${upsert('a/b', 'id: notes@e-7\n')}: heartbeat\n\n`);
     expect(rows()).toEqual(['retry13 B50 ms', 'hellonotes106 B0 ms', expect.stringMatching(/^upsertnotesa\/bnotes@e-7\d+ B0 ms$/), 'comment13 B0 ms']);
     expect(document.querySelector('.answer')?.textContent).toContain('2 events, 238 B');
   });
 
-  it('opens to the bytes of the wire, and is held still for who reads', async () => {
+  it('shows the bytes of a frame, and is paused for reading', async () => {
     await write(hello);
     await press(/^hello ?notes/);
     expect(screen.getByLabelText('Frame 1').textContent).toBe(hello.replaceAll('\n', '↵\n'));
@@ -59,7 +59,7 @@ describe('the list', () => {
     expect(screen.getByText('Nothing yet.')).toBeTruthy();
   });
 
-  it('hides types, which are counted all the same', async () => {
+  it('hides types, which are still counted', async () => {
     await write(hello + upsert('a') + upsert('b'));
     await press('upsert 2');
     expect(rows().map((text) => text?.slice(0, 5))).toEqual(['hello']);
@@ -70,10 +70,10 @@ describe('the list', () => {
   });
 });
 
-describe('what is asked for', () => {
+describe('the request', () => {
   const fill = (name: RegExp, value: string) => act(async () => { fireEvent.change(screen.getByLabelText(name), { target: { value } }); });
 
-  it('takes effect with the button, and stands in the URL of the page', async () => {
+  it('takes effect with the button, and is in the URL of the page', async () => {
     await fill(/Key prefix/, 'a/');
     await fill(/Format/, 'ndjson');
     expect(stream.asked.length).toBe(1);
@@ -82,12 +82,12 @@ describe('what is asked for', () => {
     expect(location.hash).toBe('#/stream/notes?prefix=a%2F&format=ndjson');
   });
 
-  it('is what the examples ask for, before and after', async () => {
+  it('is that of the examples, before it is sent', async () => {
     await fill(/From position/, 'notes@e-7');
     expect(document.querySelector('[data-example=curl] pre')?.textContent).toContain("-H 'Last-Event-ID: notes@e-7'");
   });
 
-  it('goes on from where a lost stream was', async () => {
+  it('can resume a lost stream', async () => {
     await write(upsert('a', 'id: notes@e-7\n'));
     await act(() => stream.break('network error'));
     expect(screen.getByText(/network error/)).toBeTruthy();
@@ -103,7 +103,7 @@ it('announces what was copied', async () => {
   expect(screen.getAllByRole('status').map(({ textContent }) => textContent)).toContain('curl copied');
 });
 
-it('leaves its connection with the page', () => {
+it('closes the connection with the page', () => {
   cleanup();
   expect(stream.signal?.aborted).toBe(true);
 });

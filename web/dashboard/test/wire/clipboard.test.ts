@@ -4,7 +4,7 @@ import { copy } from '../../src/wire/clipboard';
 afterEach(() => vi.unstubAllGlobals());
 
 describe('copying', () => {
-  it('uses the clipboard where there is one', async () => {
+  it('uses the clipboard if there is one', async () => {
     const writeText = vi.fn(() => Promise.resolve());
     vi.stubGlobal('navigator', { clipboard: { writeText } });
     expect(await copy('x')).toBe(true);
@@ -25,7 +25,7 @@ describe('copying', () => {
     expect([copied, document.querySelector('textarea')]).toEqual(["copy it's\nso", null]);
   });
 
-  it('admits that it could not', async () => {
+  it('reports a failure', async () => {
     vi.stubGlobal('navigator', {});
     document.execCommand = () => false;
     expect(await copy('x')).toBe(false);

@@ -2,20 +2,20 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
 import { clientExample, curlLine, eventSourceExample } from '../../src/wire/examples';
-import { askOf, optionsOf, type Ask } from '../../src/wire/request';
+import { parseRequest, optionsOf, type StreamRequest } from '../../src/wire/request';
 
-const plain: Ask = { watches: ['notes'], prefix: '', format: 'sse', position: '' };
-const hard: Ask = { watches: ["no'tes $HOME", 'b'], prefix: "a'/ $(x) \"?#[1]{2}\\", format: 'ndjson', position: "it's $POS@1-2/3,`b`" };
+const plain: StreamRequest = { watches: ['notes'], prefix: '', format: 'sse', position: '' };
+const hard: StreamRequest = { watches: ["no'tes $HOME", 'b'], prefix: "a'/ $(x) \"?#[1]{2}\\", format: 'ndjson', position: "it's $POS@1-2/3,`b`" };
 
-// What a shell makes of the line: the arguments that curl gets.
+// The arguments that curl receives from a shell.
 const argumentsOf = (line: string) =>
   execFileSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${line}`], { encoding: 'utf8' }).split('\0').slice(0, -1);
 
 describe('the curl line', () => {
-  it('is short where nothing is special', () => {
+  it('is short if nothing is special', () => {
     expect(curlLine(plain)).toBe("curl -N 'http://localhost:3000/v1/watches/notes/events'");
   });
-  it('survives the shell, whatever is in it', () => {
+  it('survives the shell, whatever it contains', () => {
     const [n, h1, accept, h2, position, href, ...more] = argumentsOf(curlLine(hard));
     expect([n, h1, accept, h2, position]).toEqual(['-N', '-H', 'Accept: application/x-ndjson', '-H', `Last-Event-ID: ${hard.position}`]);
     expect(more).toEqual([]);
@@ -27,13 +27,13 @@ describe('the curl line', () => {
 });
 
 describe('the example with EventSource', () => {
-  it.each([plain, hard, { ...plain, position: 'notes@a-1' }])('runs, and holds what the stream says: %j', (ask) => {
+  it.each([plain, hard, { ...plain, position: 'notes@a-1' }])('runs, and holds what the stream says: %j', (request) => {
     const source = new FakeSource();
     const logged: unknown[][] = [];
     const scope = { EventSource: source.open, console: { log: (...all: unknown[]) => logged.push(all) } };
-    new Function(...Object.keys(scope), eventSourceExample(ask))(...Object.values(scope));
+    new Function(...Object.keys(scope), eventSourceExample(request))(...Object.values(scope));
 
-    const [watch] = ask.watches;
+    const [watch] = request.watches;
     source.tell({ type: 'reset', watch });
     source.tell({ type: 'upsert', watch, key: 'a', value: 1 });
     source.tell({ type: 'upsert', watch, key: 'b', value: 2 });
@@ -42,25 +42,25 @@ describe('the example with EventSource', () => {
     expect(logged[0]?.at(-1)).toEqual(new Map([['b', 2]]));
     source.tell({ type: 'reset', watch });
     expect(logged[0]?.at(-1)).toEqual(new Map());
-    expect(source.url?.searchParams.get('last_event_id') ?? '').toBe(ask.position);
+    expect(source.url?.searchParams.get('last_event_id') ?? '').toBe(request.position);
   });
 });
 
 describe('the example with the client', () => {
-  it.each([plain, hard])('asks for the same: %j', (ask) => {
+  it.each([plain, hard])('asks for the same: %j', (request) => {
     const asked: unknown[] = [];
     const subscribe = (name: string) => ({ subscribe: (f: (view: object) => void) => f({ state: name, since: 0, resources: new Map([['k', { value: 1 }]]) }) });
     const scope = { watch: (...all: unknown[]) => (asked.push(...all), { store: subscribe }), console: { log: (...all: unknown[]) => asked.push(all[0]) } };
-    new Function(...Object.keys(scope), clientExample(ask).replace(/^import .*$/m, ''))(...Object.values(scope));
-    const specs = ask.watches.map((watch) => ask.prefix ? { watch, prefix: ask.prefix } : watch);
-    expect(asked).toEqual(['http://localhost:3000/', { watches: specs }, ...ask.watches.flatMap((name) => [name, 'k'])]);
+    new Function(...Object.keys(scope), clientExample(request).replace(/^import .*$/m, ''))(...Object.values(scope));
+    const specs = request.watches.map((watch) => request.prefix ? { watch, prefix: request.prefix } : watch);
+    expect(asked).toEqual(['http://localhost:3000/', { watches: specs }, ...request.watches.flatMap((name) => [name, 'k'])]);
   });
 });
 
-it('is read from the URL of the page as it was written there', () => {
-  for (const ask of [plain, { ...hard, watches: ['a', 'b', 'c'] }]) {
-    const options = Object.entries(optionsOf(ask)).filter((entry): entry is [string, string] => entry[1] !== undefined);
-    expect(askOf(ask.watches[0]!, new URLSearchParams(options))).toEqual(ask);
+it('is parsed from the URL of the page as it was formatted', () => {
+  for (const request of [plain, { ...hard, watches: ['a', 'b', 'c'] }]) {
+    const options = Object.entries(optionsOf(request)).filter((entry): entry is [string, string] => entry[1] !== undefined);
+    expect(parseRequest(request.watches[0]!, new URLSearchParams(options))).toEqual(request);
   }
 });
 

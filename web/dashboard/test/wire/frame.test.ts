@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readFrame, subjectOf } from '../../src/wire/frame';
 
-describe('what is on the wire', () => {
+describe('a frame', () => {
   it.each([
     ['retry: 1717\n\n', 'retry', ''],
     [': heartbeat\n\n', 'comment', ''],
@@ -22,12 +22,12 @@ describe('what is on the wire', () => {
   });
 });
 
-describe('what it is about', () => {
+describe('its subject', () => {
   const data = '{"type":"upsert","watch":"notes","key":"a/b","revision":"18446744073709551615","value":{"watch":"no"}}';
   it.each([`event: upsert\ndata: ${data}\nid: x\n\n`, `${data}\n`])('is said by its data: %j', (raw) => {
     expect(subjectOf({ raw })).toEqual({ watch: 'notes', key: 'a/b', revision: '18446744073709551615' });
   });
-  it('is all of its watches for hello', () => {
+  it('is all watches for hello', () => {
     expect(subjectOf({ raw: '{"type":"hello","watches":[{"watch":"a","mode":"snapshot"},{"watch":"b","mode":"resume"}]}\n' }).watch).toBe('a, b');
   });
   it.each([': heartbeat\n\n', 'data: nonsense\n\n', 'data: null\n\n', 'nonsense'])('is nothing for %j', (raw) => {

@@ -23,7 +23,7 @@ describe.each(['sse', 'ndjson'] as const)('%s', (format) => {
     }
   });
 
-  it('loses nothing of what breaks off', () => {
+  it('returns the incomplete frame at the end', () => {
     const framer = new Framer(format);
     expect(decode(framer.push(encode(`${frames[0]}event: de`)))).toEqual([frames[0]]);
     framer.push(encode('lete'));
@@ -31,7 +31,7 @@ describe.each(['sse', 'ndjson'] as const)('%s', (format) => {
   });
 });
 
-it('does not take the bytes of a chunk that is used again', () => {
+it('copies the bytes of a chunk that may be reused', () => {
   const framer = new Framer('sse');
   const chunk = encode('data: 1');
   framer.push(chunk);

@@ -1,11 +1,11 @@
 import { vi } from 'vitest';
 
-/** Answers every fetch with a stream that the test writes. */
+/** Responds to every fetch with a stream that the test writes. */
 export class FakeStream {
   readonly asked: Array<{ url: URL; headers: Headers }> = [];
   signal: AbortSignal | undefined;
   #body!: ReadableStreamDefaultController<Uint8Array>;
-  /** Answers instead, if there is one. */
+  /** Replaces the response, if it is set. */
   answer: Response | undefined;
 
   readonly fetch = async (url: URL | string, { headers, signal }: RequestInit = {}): Promise<Response> => {
@@ -34,7 +34,7 @@ export class FakeStream {
   }
 }
 
-/** Lets happen what the next frames of the screen show. Needs fake time. */
+/** Passes the next frames of the screen. Needs fake time. */
 export const frames = () => vi.advanceTimersByTimeAsync(50);
 
 export const upsert = (key: string, more = '') => `event: upsert\ndata: {"type":"upsert","watch":"notes","key":"${key}","revision":"7","value":1}\n${more}\n`;

@@ -12,7 +12,7 @@ it('keeps the newest, and counts all', () => {
   expect([dropped, bytes, [...types]]).toEqual([95_000, 1_000_000, [['upsert', 50_000], ['delete', 50_000]]]);
 });
 
-it('keeps few large ones, but always the newest', () => {
+it('keeps fewer large frames, but always the newest', () => {
   const log = new Log();
   for (let number = 1; number <= 10; number++) log.add(frame(number, 10 << 20));
   expect(log.kept.frames.map(({ number }) => number)).toEqual([8, 9, 10]);
@@ -21,7 +21,7 @@ it('keeps few large ones, but always the newest', () => {
   expect(log.kept.dropped).toBe(10);
 });
 
-it('does not change what was taken of it', () => {
+it('does not change contents that it has returned', () => {
   const log = new Log();
   log.add(frame(1));
   const before = log.kept;

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { troubleOf } from '../../src/wire/trouble';
 import { Wire } from '../../src/wire/wire';
-import type { Ask } from '../../src/wire/request';
+import type { StreamRequest } from '../../src/wire/request';
 import { FakeStream, frames, hello, upsert } from './gateway';
 
-const ask: Ask = { watches: ['notes'], prefix: '', format: 'sse', position: '' };
+const request: StreamRequest = { watches: ['notes'], prefix: '', format: 'sse', position: '' };
 let stream: FakeStream;
 let wire: Wire;
 
@@ -20,15 +20,15 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-async function connected(to: Partial<Ask> = {}): Promise<void> {
-  wire.connect({ ...ask, ...to });
+async function connected(to: Partial<StreamRequest> = {}): Promise<void> {
+  wire.connect({ ...request, ...to });
   await frames();
 }
 
 const seen = () => wire.connection().kept.frames.map(({ type, id, raw, bytes }) => [type, id, raw, bytes]);
 
 describe('a connection', () => {
-  it('keeps everything that is on the wire, as it is', async () => {
+  it('keeps everything as it is on the wire', async () => {
     await connected();
     expect(wire.connection()).toMatchObject({ state: 'open', status: '200 OK', headers: [['content-type', 'text/event-stream']] });
     await stream.write('retry: 1717\n\n: heartbeat\n');
@@ -40,7 +40,7 @@ describe('a connection', () => {
     expect(wire.connection().position).toBe('notes@a-7');
   });
 
-  it('says how long each came after the one before, or after the answer began', async () => {
+  it('measures the time since the previous frame, or since the response began', async () => {
     await connected();
     await stream.write(hello);
     await vi.advanceTimersByTimeAsync(950);
@@ -48,7 +48,7 @@ describe('a connection', () => {
     expect(wire.connection().kept.frames.map(({ after }) => Math.round(after))).toEqual([50, 1000, 0]);
   });
 
-  it('asks for what it shall', async () => {
+  it('sends the request', async () => {
     await connected({ watches: ['notes', 'a b'], prefix: 'x/', format: 'ndjson', position: 'notes@a-7' });
     await stream.write('{"type":"hello"}\n{"type":"position","id":"notes@a-8"}\n');
     const [{ url, headers }] = stream.asked as [FakeStream['asked'][0]];
@@ -57,7 +57,7 @@ describe('a connection', () => {
     expect([seen().length, wire.connection().position]).toEqual([2, 'notes@a-8']);
   });
 
-  it('tells once in a frame of the screen, however much comes', async () => {
+  it('notifies once per frame of the screen, however much arrives', async () => {
     await connected();
     let told = 0;
     wire.subscribe(() => told++);
@@ -67,7 +67,7 @@ describe('a connection', () => {
     expect([kept.frames.length, kept.dropped, kept.types.get('upsert')]).toEqual([5000, 15_000, 20_000]);
   });
 
-  it('begins again with nothing', async () => {
+  it('starts again empty', async () => {
     await connected();
     await stream.write(hello);
     const { signal } = stream;
@@ -90,21 +90,21 @@ describe('its end', () => {
     expect(troubleOf(wire.connection(), Date.now())).toMatchObject({ state: trouble, reason });
   });
 
-  it('is told with the reason that the gateway gave', async () => {
+  it('is reported with the reason of the gateway', async () => {
     await connected();
     await stream.write('event: goodbye\ndata: {"type":"goodbye","reason":"draining","retry_ms":4210}\n\n');
     await stream.end();
     expect(wire.connection()).toMatchObject({ state: 'ended', reason: 'the gateway ended the stream (draining)' });
   });
 
-  it('is a refusal, with what the problem says', async () => {
+  it('is a refusal, with the text of the problem', async () => {
     stream.answer = new Response('{"detail":"there is no watch"}', { status: 404, statusText: 'Not Found' });
     await connected();
     expect(wire.connection()).toMatchObject({ state: 'refused', status: '404 Not Found', reason: 'there is no watch' });
     expect(troubleOf(wire.connection(), Date.now())).toBeUndefined();
   });
 
-  it('is no trouble where it was asked for', async () => {
+  it('is no trouble if the user disconnected', async () => {
     await connected();
     wire.disconnect();
     await frames();
@@ -112,7 +112,7 @@ describe('its end', () => {
     expect(troubleOf(wire.connection(), Date.now())).toBeUndefined();
   });
 
-  it('comes when nobody looked for 30 s, and not before', async () => {
+  it('comes when the tab was hidden for 30 s, and not before', async () => {
     const hidden = vi.spyOn(document, 'hidden', 'get');
     const show = (shown: boolean) => {
       hidden.mockReturnValue(!shown);
@@ -133,7 +133,7 @@ describe('its end', () => {
   });
 });
 
-it('is suspicious where nothing comes for two heartbeats', async () => {
+it('is a trouble if nothing arrives for two heartbeats', async () => {
   await connected();
   await stream.write(hello);
   const now = Date.now();

@@ -1,5 +1,5 @@
-// What one writes first: the browser's EventSource, JSON.parse, the rows in an
-// array, and what is visible drawn again in the next frame when a row is another.
+// The obvious first version: the browser's EventSource, JSON.parse, the rows in an
+// array, and the visible ones drawn again in the next frame after a change.
 
 const visible = 40;
 const columns = ['name', 'team', 'zone', 'address', 'state', 'cpu', 'memory_mb', 'requests_per_second', 'version', 'updated'];

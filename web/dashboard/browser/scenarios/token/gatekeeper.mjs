@@ -1,9 +1,9 @@
 /**
- * Speaks the protocol for one watch, and lets in who has the token of the hour:
- * the gateway itself leaves tokens to the proxy in front of it.
+ * Speaks the protocol for one watch, and accepts only the valid token: the gateway
+ * itself leaves tokens to the proxy in front of it.
  */
 export class Gatekeeper {
-  /** The tokens that came, and the position that each asked for. */
+  /** The token and the position of each request. */
   requests = [];
   valid = 'token-1';
   #streams = new Set();
@@ -19,7 +19,7 @@ export class Gatekeeper {
     this.#begin(response, request.headers['last-event-id']);
   };
 
-  /** From now on only the next token counts; open streams are told. */
+  /** Makes another token the valid one; open streams receive a goodbye. */
   expire(next) {
     this.valid = next;
     for (const stream of this.#streams) {

@@ -2,7 +2,7 @@ import { watch } from '/client/index.js';
 
 let tokens = 0;
 
-/** Each time getToken was asked, whether the last token had expired. */
+/** For each call of getToken, whether the last token had expired. */
 globalThis.asked = [];
 
 const tide = watch('/', {
