@@ -15,7 +15,7 @@ func backlog(from, to uint64, atEnd ...State) SourceFunc {
 	return func(ctx context.Context, _ Resume, sink Sink) error {
 		for r := from; r <= to; r++ {
 			time.Sleep(time.Millisecond)
-			if err := sink.Upsert(upsert("a", r).Resource); err != nil {
+			if err := sink.Upsert(upsertW("a", r).Resource); err != nil {
 				return err
 			}
 			if err := sink.Commit(r); err != nil {
@@ -35,7 +35,7 @@ func backlog(from, to uint64, atEnd ...State) SourceFunc {
 // the backlog, however much of it was committed.
 func TestInSyncOnceCaughtUp(t *testing.T) {
 	bubble(t, WatchConfig{Backoff: Backoff{Min: 5 * time.Second, Max: 5 * time.Second}}, []SourceFunc{
-		snapshotThen("e", 10, []Change{upsert("a", 1)}, stayFor(time.Minute, errBroken)),
+		snapshotThen("e", 10, []Change{upsertW("a", 1)}, stayFor(time.Minute, errBroken)),
 		backlog(11, 2010, InSync),
 	}, func(t *testing.T, w *Watch, s *script) {
 		r := follow(w)
@@ -68,7 +68,7 @@ func TestInSyncOnceCaughtUp(t *testing.T) {
 // is reported.
 func TestCatchingUpWithinTheGrace(t *testing.T) {
 	bubble(t, WatchConfig{}, []SourceFunc{
-		snapshotThen("e", 10, []Change{upsert("a", 1)}, stayFor(time.Minute, errBroken)),
+		snapshotThen("e", 10, []Change{upsertW("a", 1)}, stayFor(time.Minute, errBroken)),
 		backlog(11, 2010, InSync),
 	}, func(t *testing.T, w *Watch, _ *script) {
 		r := follow(w)
@@ -90,7 +90,7 @@ func TestCatchingUpWithinTheGrace(t *testing.T) {
 // like a snapshot that does not end.
 func TestNeverCaughtUp(t *testing.T) {
 	bubble(t, WatchConfig{}, []SourceFunc{
-		snapshotThen("e", 10, []Change{upsert("a", 1)}, stayFor(time.Minute, errBroken)),
+		snapshotThen("e", 10, []Change{upsertW("a", 1)}, stayFor(time.Minute, errBroken)),
 		backlog(11, 20),
 	}, func(t *testing.T, w *Watch, _ *script) {
 		time.Sleep(time.Minute + 30*time.Second)
@@ -110,7 +110,7 @@ func TestNeverCaughtUp(t *testing.T) {
 // the connection is up.
 func TestCaughtUpWithAStaleUpstream(t *testing.T) {
 	bubble(t, WatchConfig{}, []SourceFunc{
-		snapshotThen("e", 10, []Change{upsert("a", 1)}, stayFor(time.Minute, errBroken)),
+		snapshotThen("e", 10, []Change{upsertW("a", 1)}, stayFor(time.Minute, errBroken)),
 		backlog(11, 20, Stale),
 	}, func(t *testing.T, w *Watch, _ *script) {
 		time.Sleep(time.Hour)
@@ -135,10 +135,10 @@ func TestInSyncIsNotSaidOfASnapshotUnderWay(t *testing.T) {
 			return err
 		}
 		time.Sleep(time.Minute)
-		return snapshotThen("e", 30, []Change{upsert("b", 30)}, stay)(ctx, resume, sink)
+		return snapshotThen("e", 30, []Change{upsertW("b", 30)}, stay)(ctx, resume, sink)
 	}
 	bubble(t, WatchConfig{}, []SourceFunc{
-		snapshotThen("e", 10, []Change{upsert("a", 1)}, stayFor(time.Minute, errBroken)),
+		snapshotThen("e", 10, []Change{upsertW("a", 1)}, stayFor(time.Minute, errBroken)),
 		again,
 	}, func(t *testing.T, w *Watch, _ *script) {
 		r := follow(w)

@@ -3,7 +3,6 @@ package stream
 import (
 	"strconv"
 	"time"
-	"unicode/utf8"
 )
 
 // A frame is an event as written in a text/event-stream:
@@ -70,7 +69,7 @@ func AppendHello(dst []byte, instance string, heartbeat time.Duration, watches [
 	dst = append(dst, `{"type":"hello","heartbeat_ms":`...)
 	dst = strconv.AppendInt(dst, heartbeat.Milliseconds(), 10)
 	dst = append(dst, `,"instance":`...)
-	dst = appendJSONString(dst, instance)
+	dst = AppendJSONString(dst, instance)
 	dst = append(dst, `,"watches":[`...)
 	for i, w := range watches {
 		if i > 0 {
@@ -81,7 +80,7 @@ func AppendHello(dst []byte, instance string, heartbeat time.Duration, watches [
 			mode = "resume"
 		}
 		dst = append(dst, `{"watch":`...)
-		dst = appendJSONString(dst, w.Watch)
+		dst = AppendJSONString(dst, w.Watch)
 		dst = append(dst, `,"mode":"`...)
 		dst = append(dst, mode...)
 		dst = append(dst, `"}`...)
@@ -105,7 +104,7 @@ func AppendEvent(dst []byte, e Event) []byte {
 	dst = append(dst, `{"type":"`...)
 	dst = append(dst, e.Type.String()...)
 	dst = append(dst, `","watch":`...)
-	dst = appendJSONString(dst, e.Watch)
+	dst = AppendJSONString(dst, e.Watch)
 	switch e.Type {
 	case Reset:
 		dst = appendField(dst, "reason", e.Reason)
@@ -169,7 +168,7 @@ func appendField(dst []byte, name, value string) []byte {
 	dst = append(dst, `,"`...)
 	dst = append(dst, name...)
 	dst = append(dst, `":`...)
-	return appendJSONString(dst, value)
+	return AppendJSONString(dst, value)
 }
 
 // appendRevision writes a revision as a string: JSON numbers lose digits beyond
@@ -178,46 +177,4 @@ func appendRevision(dst []byte, revision uint64) []byte {
 	dst = append(dst, `,"revision":"`...)
 	dst = strconv.AppendUint(dst, revision, 10)
 	return append(dst, '"')
-}
-
-// appendJSONString writes s as a JSON string (RFC 8259, section 7). Invalid UTF-8
-// becomes U+FFFD; keys and values only come here if they are UTF-8.
-func appendJSONString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	if plainText(s) {
-		dst = append(dst, s...)
-		return append(dst, '"')
-	}
-	const hex = "0123456789abcdef"
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			dst = append(dst, '\\', byte(r))
-		case r == '\n':
-			dst = append(dst, `\n`...)
-		case r == '\r':
-			dst = append(dst, `\r`...)
-		case r == '\t':
-			dst = append(dst, `\t`...)
-		case r < 0x20 || r == 0x7f:
-			dst = append(dst, `\u00`...)
-			dst = append(dst, hex[r>>4], hex[r&15])
-		default:
-			dst = utf8.AppendRune(dst, r)
-		}
-	}
-	return append(dst, '"')
-}
-
-// plainText reports whether s needs no escaping in a JSON string.
-func plainText(s string) bool {
-	ascii := true
-	for i := range len(s) {
-		c := s[i]
-		if c < 0x20 || c == '"' || c == '\\' || c == 0x7f {
-			return false
-		}
-		ascii = ascii && c < utf8.RuneSelf
-	}
-	return ascii || utf8.ValidString(s)
 }

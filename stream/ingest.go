@@ -111,8 +111,8 @@ func (in *ingest) step(ctx context.Context) {
 		in.wake(ctx)
 	case <-in.account.Squeezing():
 		in.onSqueezed()
-	case <-in.log.slowReaders():
-		in.pace.start(paceEvery)
+	case <-in.log.SlowReaders():
+		in.pace.start(PaceEvery)
 	case <-in.pace.C():
 		in.onPace()
 	case <-in.retry.C():
@@ -208,12 +208,12 @@ func (in *ingest) onTransaction(m message) error {
 	before := in.log.Status()
 	if m.reset && in.upstream.State == 0 && before.State != InSync {
 		// Published together with the data that makes it true.
-		in.log.prepareStatus(Status{State: InSync, Since: time.Now()})
+		in.log.PrepareStatus(Status{State: InSync, Since: time.Now()})
 	}
 	result, err := in.apply(m)
 	in.count.events.add("duplicate", result.Duplicates)
 	if err != nil {
-		in.log.prepareStatus(before)
+		in.log.PrepareStatus(before)
 		return err
 	}
 	in.count.events.add("upsert", result.Upserts)
@@ -309,11 +309,11 @@ func (in *ingest) onEnded(err error) {
 // apply writes a transaction or a snapshot to the log.
 func (in *ingest) apply(m message) (CommitResult, error) {
 	if !m.reset {
-		return in.log.commit(m.changes, m.revision, m.swept)
+		return in.log.CommitSwept(m.changes, m.revision, m.swept)
 	}
 	snapshot, detail := resourcesOf(m.changes), ""
 	epoch, primed := in.named(m.epoch), in.log.View().Primed()
-	result, err := in.log.replace(epoch, snapshot, m.revision, m.swept)
+	result, err := in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)
 	if errors.Is(err, ErrBehind) && in.patienceOver(err) {
 		// The upstream went back and stays there: a new order, under a name of ours
 		// since it has none. It keeps that name even if this snapshot is not taken.
@@ -321,7 +321,7 @@ func (in *ingest) apply(m message) (CommitResult, error) {
 		in.aliases[m.epoch] = epoch
 		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", epoch, "because", err)
 		detail = err.Error()
-		result, err = in.log.replace(epoch, snapshot, m.revision, m.swept)
+		result, err = in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)
 	}
 	if err != nil {
 		return result, err
@@ -350,7 +350,7 @@ func newAlias(epoch string) string {
 // canonical is an epoch of the source as written in positions.
 func (in *ingest) canonical(epoch string) string {
 	if deletesUnnumbered(in.source) {
-		return unnumberedEpoch(epoch)
+		return UnnumberedName(epoch)
 	}
 	return epoch
 }
@@ -429,7 +429,7 @@ func reconnectReason(err error) string {
 // onPace looks for readers that are too slow for their versions.
 func (in *ingest) onPace() {
 	in.pace.stop()
-	if in.log.takeSlow() {
-		in.pace.start(paceEvery)
+	if in.log.TakeSlow() {
+		in.pace.start(PaceEvery)
 	}
 }

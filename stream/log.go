@@ -123,11 +123,11 @@ func NewLog(c LogConfig) *Log {
 // does not fit into the memory of the watch is memory.ErrExceeded; deletes alone always fit.
 // Nothing is changed then.
 func (l *Log) Commit(changes []Change, revision uint64) (CommitResult, error) {
-	return l.commit(changes, revision, allSwept)
+	return l.CommitSwept(changes, revision, AllSwept)
 }
 
-// commit is Commit with what the source reported about deletes; see Swept.
-func (l *Log) commit(changes []Change, revision, swept uint64) (CommitResult, error) {
+// CommitSwept is Commit with what the source reported about deletes; see Swept.
+func (l *Log) CommitSwept(changes []Change, revision, swept uint64) (CommitResult, error) {
 	var result CommitResult
 	if !l.next.primed() {
 		return result, fmt.Errorf("%w: a commit before the first snapshot", ErrInvalid)
@@ -170,8 +170,8 @@ func (l *Log) lookup(k wireKey) (slot int, s *segment, e *entry) {
 	return slot, s, e
 }
 
-// prepareStatus sets the freshness that the next commit or snapshot publishes.
-func (l *Log) prepareStatus(s Status) { l.next.status = s }
+// PrepareStatus sets the freshness that the next commit or snapshot publishes.
+func (l *Log) PrepareStatus(s Status) { l.next.status = s }
 
 // SetStatus publishes the freshness of the watch.
 func (l *Log) SetStatus(s Status) {

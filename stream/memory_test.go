@@ -11,19 +11,18 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream/memory"
-	"pgregory.net/rapid"
 )
 
-// large is a change whose value has so many bytes.
-func large(key string, revision uint64, bytes int) Change {
+// largeW is a change whose value has so many bytes.
+func largeW(key string, revision uint64, bytes int) Change {
 	return Change{Resource: Resource{Key: key, Revision: revision, Value: []byte(`"` + strings.Repeat("x", bytes) + `"`)}}
 }
 
-// larges returns n of them, at the revisions from 1 on.
-func larges(n, bytes int) []Change {
+// largesW returns n of them, at the revisions from 1 on.
+func largesW(n, bytes int) []Change {
 	var all []Change
 	for i := range n {
-		all = append(all, large(fmt.Sprint("k", i), uint64(i+1), bytes))
+		all = append(all, largeW(fmt.Sprint("k", i), uint64(i+1), bytes))
 	}
 	return all
 }
@@ -47,7 +46,7 @@ func transact(more SourceFunc, transactions ...[]Change) SourceFunc {
 	}
 }
 
-const mega = 1 << 20
+const megaW = 1 << 20
 
 func wantFull(t *testing.T, w *Watch, state State, text string) {
 	t.Helper()
@@ -79,13 +78,13 @@ func TestSnapshotThatDoesNotFit(t *testing.T) {
 		}
 		for i := uint64(1); ; i++ {
 			sent.Store(int64(i))
-			if err := sink.Upsert(large(fmt.Sprint(i), i, 10_000).Resource); err != nil {
+			if err := sink.Upsert(largeW(fmt.Sprint(i), i, 10_000).Resource); err != nil {
 				return errors.New("something else") // as from a source that does not wrap
 			}
 		}
 	}
-	bubble(t, WatchConfig{MaxBytes: 10 * mega}, []SourceFunc{
-		endless, endless, snapshotThen("e", 9, larges(3, 10_000), stay),
+	bubble(t, WatchConfig{MaxBytes: 10 * megaW}, []SourceFunc{
+		endless, endless, snapshotThen("e", 9, largesW(3, 10_000), stay),
 	}, func(t *testing.T, w *Watch, s *script) {
 		wantFull(t, w, Priming, "too large: what is being loaded needs at least 4.")
 		if !strings.Contains(w.Status().Full(), "may have 4.0 MiB of its memory ceiling, 10.0 MiB: narrow the watch, or raise it to more than 10.") {
@@ -111,13 +110,13 @@ func TestSnapshotThatDoesNotFit(t *testing.T) {
 // TestGrowthThatDoesNotFit: the last state that fitted is shown as stale, and the
 // watch recovers from a snapshot once the upstream has shrunk.
 func TestGrowthThatDoesNotFit(t *testing.T) {
-	grows := larges(400, 9000)
+	grows := largesW(400, 9000)
 	snapshot, more := grows[:300], [][]Change{}
 	for i := 300; i < 400; i++ {
 		more = append(more, grows[i:i+1])
 	}
-	shrunk := []Change{large("k0", 1, 9000), large("k399", 400, 9000)}
-	bubble(t, WatchConfig{MaxBytes: 8 * mega}, []SourceFunc{
+	shrunk := []Change{largeW("k0", 1, 9000), largeW("k399", 400, 9000)}
+	bubble(t, WatchConfig{MaxBytes: 8 * megaW}, []SourceFunc{
 		snapshotThen("e", 300, snapshot, transact(stay, more...)),
 		snapshotThen("e", 400, grows, stay), // still too large
 		snapshotThen("e", 401, shrunk, stay),
@@ -141,7 +140,7 @@ func TestGrowthThatDoesNotFit(t *testing.T) {
 		if got := r.next(); len(r.state) != 2 || got[len(got)-1] != "status in_sync" {
 			t.Errorf("the subscriber holds %d resources, and was told %.500q", len(r.state), got)
 		}
-		if n := w.Memory().Logs(); n > mega/2 {
+		if n := w.Memory().Logs(); n > megaW/2 {
 			t.Errorf("%d bytes are counted for two resources", n)
 		}
 		r.s.Close()
@@ -151,12 +150,12 @@ func TestGrowthThatDoesNotFit(t *testing.T) {
 // TestChangeOfEverything: a snapshot that shares nothing with what is served does
 // not fit beside it. Subscribers begin again.
 func TestChangeOfEverything(t *testing.T) {
-	before, after := larges(210, 10_000), larges(210, 10_000)
+	before, after := largesW(210, 10_000), largesW(210, 10_000)
 	for i := range after {
 		after[i].Revision += 1000
 	}
 	for _, epoch := range []string{"e", "another"} {
-		bubble(t, WatchConfig{MaxBytes: 6 * mega}, []SourceFunc{
+		bubble(t, WatchConfig{MaxBytes: 6 * megaW}, []SourceFunc{
 			snapshotThen("e", 210, before, stayFor(time.Minute, nil)),
 			snapshotThen(epoch, 1210, after, stay),
 		}, func(t *testing.T, w *Watch, _ *script) {
@@ -168,7 +167,7 @@ func TestChangeOfEverything(t *testing.T) {
 			if !strings.Contains(strings.Join(got, ","), "reset ") {
 				t.Errorf("epoch %s: got %.200q, want a reset", epoch, got)
 			}
-			if m := w.Memory(); m.Logs()*7/5+m.Staged() > m.Bytes() || m.Staged() > 2*mega {
+			if m := w.Memory(); m.Logs()*7/5+m.Staged() > m.Bytes() || m.Staged() > 2*megaW {
 				t.Errorf("%d bytes in logs, %d staged", m.Logs(), m.Staged())
 			}
 			r.s.Close()
@@ -180,11 +179,11 @@ func TestChangeOfEverything(t *testing.T) {
 // other one continues.
 func TestSharedMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := memory.NewCeiling(10 * mega)
+		shared := memory.NewCeiling(10 * megaW)
 		r := NewRegistry()
 		defer r.Close()
 		add := func(name string, n int) *Watch {
-			w, err := r.Add(WatchConfig{Name: name, Memory: shared, Source: SourceFunc(snapshotThen("e", 9000, larges(n, 10_000), stay))})
+			w, err := r.Add(WatchConfig{Name: name, Memory: shared, Source: SourceFunc(snapshotThen("e", 9000, largesW(n, 10_000), stay))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -211,11 +210,11 @@ func TestSharedMemory(t *testing.T) {
 // connected.
 func TestStagedIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := memory.NewCeiling(20 * mega)
+		shared := memory.NewCeiling(20 * megaW)
 		r := NewRegistry()
 		defer r.Close()
 		for i := range 20 {
-			w, err := r.Add(WatchConfig{Name: fmt.Sprint("w", i), Memory: shared, Source: SourceFunc(snapshotThen("e", 900, larges(300, 1000), stay))})
+			w, err := r.Add(WatchConfig{Name: fmt.Sprint("w", i), Memory: shared, Source: SourceFunc(snapshotThen("e", 900, largesW(300, 1000), stay))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -234,159 +233,13 @@ func TestSourceThatHoldsTooMuch(t *testing.T) {
 		m := NewMerge()
 		m.CountAt(sink)
 		for i := uint64(1); ctx.Err() == nil; i++ {
-			m.Listed(large(fmt.Sprint(i), i, 1000).Resource)
+			m.Listed(largeW(fmt.Sprint(i), i, 1000).Resource)
 		}
 		return ctx.Err()
 	}
-	bubble(t, WatchConfig{MaxBytes: mega}, []SourceFunc{hoards}, func(t *testing.T, w *Watch, _ *script) {
+	bubble(t, WatchConfig{MaxBytes: megaW}, []SourceFunc{hoards}, func(t *testing.T, w *Watch, _ *script) {
 		wantFull(t, w, Priming, "too large: what is being loaded")
 	})
-}
-
-// TestMergeGivesBack: what was counted for a merge is returned by its end.
-func TestMergeGivesBack(t *testing.T) {
-	sink := &holds{}
-	m := NewMerge()
-	m.CountAt(sink)
-	m.Upserted(large("a", 5, 100).Resource)
-	m.Listed(large("a", 4, 100).Resource)
-	m.Listed(large("b", 2, 200).Resource)
-	m.Listed(large("c", 3, 200).Resource)
-	m.Deleted("c", 6)
-	m.Complete(4, true)
-	if sink.bytes < 300+2*int64(mergeCost) {
-		t.Errorf("%d bytes are held", sink.bytes)
-	}
-	if err := m.Commit(sink, "e", 6); err != nil {
-		t.Fatal(err)
-	}
-	if sink.bytes > 3*int64(mergeCost+1) {
-		t.Errorf("%d bytes are held after the values were handed over", sink.bytes)
-	}
-	m.Close()
-	if sink.bytes != 0 {
-		t.Errorf("%d bytes are held after the end", sink.bytes)
-	}
-}
-
-// holds is a sink that only counts.
-type holds struct{ bytes int64 }
-
-func (h *holds) Reset(string) error          { return nil }
-func (h *holds) Upsert(Resource) error       { return nil }
-func (h *holds) Delete(string, uint64) error { return nil }
-func (h *holds) Commit(uint64) error         { return nil }
-func (h *holds) Status(State, string) error  { return nil }
-func (h *holds) Hold(n int64)                { h.bytes += n }
-
-// TestCostIsEnough: what is reserved for a snapshot is at least what its log
-// takes, and not much more.
-func TestCostIsEnough(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		l := NewLog(LogConfig{Watch: "w", Account: memory.NewAccount(0, nil)})
-		top := rapid.SampledFrom([]int{50, 500, 10_000, 100_000}).Draw(t, "size")
-		bytes := rapid.IntRange(top/2, top).Draw(t, "bytes")
-		snapshot := larges(rapid.IntRange(1, 400).Draw(t, "n"), bytes)
-		resources := make([]Resource, len(snapshot))
-		for i := range snapshot {
-			resources[i] = snapshot[i].Resource
-		}
-		cost := l.snapshotCost(snapshot)
-		if _, err := l.Replace("e", resources, 9000); err != nil {
-			t.Fatal(err)
-		}
-		took := l.View().Bytes()
-		if took > cost+2*segmentSize || cost > took*3/2+segmentSize {
-			t.Errorf("%d bytes reserved, %d taken", cost, took)
-		}
-		if n := l.account.Own().Logs(); n != took {
-			t.Errorf("%d bytes counted, %d taken", n, took)
-		}
-	})
-}
-
-// TestMemoryIsBounded: whatever an upstream does, what is counted and what the log
-// really holds stay far below the ceiling, and what is refused changes nothing.
-func TestMemoryIsBounded(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		const ceiling = 8 * mega
-		l := NewLog(LogConfig{Watch: "w", Account: memory.NewAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
-		revision := uint64(0)
-		draw := func(t *rapid.T) []Change {
-			var all []Change
-			at := rapid.IntRange(0, 500).Draw(t, "at")
-			sizes := rapid.SampledFrom([][]int{{100}, {5000}, {20_000}, {50_000, 100, 20_000}}).Draw(t, "bytes")
-			deletes := rapid.SampledFrom([]int{1, 2, 7, 1000}).Draw(t, "deletes")
-			for i := range rapid.IntRange(1, 200).Draw(t, "n") {
-				revision++
-				c := large(fmt.Sprint((at+i)%600), revision, sizes[i%len(sizes)])
-				if c.Deleted = i%deletes == deletes-1; c.Deleted {
-					c.Value = nil
-				}
-				all = append(all, c)
-			}
-			return all
-		}
-		check := func(t *rapid.T, before View, err error) {
-			if err != nil && (!errors.Is(err, memory.ErrExceeded) || l.View().Revision() != before.Revision() || l.View().Count() != before.Count()) {
-				t.Fatalf("%v; %d resources up to %d before, %d up to %d now", err,
-					before.Count(), before.Revision(), l.View().Count(), l.View().Revision())
-			}
-			if n := l.account.Own().Logs(); n > ceiling*3/5 {
-				t.Fatalf("%d bytes are counted", n)
-			}
-			if n := l.View().Bytes(); n > ceiling*3/4 {
-				t.Fatalf("the log holds %d bytes", n)
-			}
-		}
-		_, err := l.Replace("e", nil, revision)
-		check(t, l.View(), err)
-		t.Repeat(map[string]func(*rapid.T){
-			"commit": func(t *rapid.T) {
-				before, changes := l.View(), draw(t)
-				_, err := l.Commit(changes, revision)
-				check(t, before, err)
-			},
-			"snapshot": func(t *rapid.T) {
-				before := l.View()
-				var snapshot []Resource
-				for _, c := range draw(t) {
-					if !c.Deleted {
-						snapshot = append(snapshot, c.Resource)
-					}
-				}
-				revision++
-				epoch := rapid.SampledFrom([]string{"e", "e", "f"}).Draw(t, "epoch")
-				_, err := l.Replace(epoch, snapshot, revision)
-				check(t, before, err)
-			},
-		})
-	})
-}
-
-// TestLittleIsLeftUncompacted: under a small ceiling, what an outage superseded does
-// not stay beside the current state.
-func TestLittleIsLeftUncompacted(t *testing.T) {
-	const ceiling = 8 * mega
-	l := NewLog(LogConfig{Watch: "w", Account: memory.NewAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
-	revision := uint64(0)
-	replace := func(name string, count int, sizes ...int) {
-		t.Helper()
-		var resources []Resource
-		for i := range count {
-			revision++
-			resources = append(resources, large(fmt.Sprint(name, i), revision, sizes[i%len(sizes)]).Resource)
-		}
-		if _, err := l.Replace("e", resources, revision); err != nil {
-			t.Fatal(err)
-		}
-	}
-	replace("a", 43, 50_000, 20_000, 100)
-	replace("b", 47, 20_000)
-	replace("c", 149, 20_000)
-	if n := l.View().Bytes(); n > ceiling*3/5 {
-		t.Errorf("the log holds %d bytes of %d", n, ceiling)
-	}
 }
 
 // TestCeilingThatAllowsNothing: the error still names what would be enough.

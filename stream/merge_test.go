@@ -209,3 +209,44 @@ func TestMergeForgetsValues(t *testing.T) {
 		t.Errorf("Len is %d", m.Len())
 	}
 }
+
+// TestMergeGivesBack: what was counted for a merge is returned by its end.
+func TestMergeGivesBack(t *testing.T) {
+	sink := &holds{}
+	m := NewMerge()
+	m.CountAt(sink)
+	m.Upserted(sized("a", 5, 100))
+	m.Listed(sized("a", 4, 100))
+	m.Listed(sized("b", 2, 200))
+	m.Listed(sized("c", 3, 200))
+	m.Deleted("c", 6)
+	m.Complete(4, true)
+	if sink.bytes < 300+2*int64(mergeCost) {
+		t.Errorf("%d bytes are held", sink.bytes)
+	}
+	if err := m.Commit(sink, "e", 6); err != nil {
+		t.Fatal(err)
+	}
+	if sink.bytes > 3*int64(mergeCost+1) {
+		t.Errorf("%d bytes are held after the values were handed over", sink.bytes)
+	}
+	m.Close()
+	if sink.bytes != 0 {
+		t.Errorf("%d bytes are held after the end", sink.bytes)
+	}
+}
+
+// sized is a resource whose value has so many bytes, and the quotes.
+func sized(key string, revision uint64, bytes int) Resource {
+	return Resource{Key: key, Revision: revision, Value: []byte(`"` + strings.Repeat("x", bytes) + `"`)}
+}
+
+// holds is a sink that only counts.
+type holds struct{ bytes int64 }
+
+func (h *holds) Reset(string) error          { return nil }
+func (h *holds) Upsert(Resource) error       { return nil }
+func (h *holds) Delete(string, uint64) error { return nil }
+func (h *holds) Commit(uint64) error         { return nil }
+func (h *holds) Status(State, string) error  { return nil }
+func (h *holds) Hold(n int64)                { h.bytes += n }

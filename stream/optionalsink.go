@@ -9,9 +9,9 @@ import (
 // well. Sources call the functions, which do nothing for another Sink unless they say
 // otherwise.
 
-// allSwept is the default of a source that never calls Swept: its upstream reports
+// AllSwept is the default of a source that never calls Swept: its upstream reports
 // deletes in the order of its revisions, so that a commit is complete.
-const allSwept = math.MaxUint64
+const AllSwept = math.MaxUint64
 
 // Sweeper is implemented by the Sink that a watch gives to its source.
 type Sweeper interface {

@@ -209,17 +209,6 @@ func TestHorizonOfAnUpstream(t *testing.T) {
 	}
 }
 
-// bare is a Sink that has nothing but the methods of one.
-type bare struct{ Sink }
-
-// TestHorizonNeedsASinkThatKeepsIt: without one, the next connection must begin with
-// a snapshot.
-func TestHorizonNeedsASinkThatKeepsIt(t *testing.T) {
-	if err := RaiseHorizon(bare{}, 7); !errors.Is(err, ErrUnresumable) {
-		t.Errorf("got %v, want %v", err, ErrUnresumable)
-	}
-}
-
 // TestOutageDuringAGivenUpWalk: a reader too slow to be sent the state of one moment
 // continues in the newest one. If an outage ended in between, only a whole snapshot
 // may span it: a catch-up would bring what is after the outage without reporting the

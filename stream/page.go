@@ -81,7 +81,7 @@ func (l *Log) Page(prefix, token string, size int) (Page, error) {
 		return Page{}, err
 	}
 	p := Page{Revision: t.AsOf, Count: t.Count}
-	p.Position = l.position(narrowEpoch(v.epoch, prefix), t.AsOf, t.AsOf, t.swept())
+	p.Position = l.position(NarrowEpoch(v.epoch, prefix), t.AsOf, t.AsOf, t.swept())
 	var more bool
 	p.Resources, more = l.page(v, seq, prefix, t, size)
 	if token == "" && !more {

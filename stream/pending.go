@@ -45,7 +45,7 @@ func (s *Subscription) begins(v *version) (from place, whole bool) {
 		return v.normal(place{}), true
 	case s.begun:
 		return s.goesOn(v)
-	case r == nil || !v.resumable(*r, narrowEpoch(v.epoch, s.options.Prefix)):
+	case r == nil || !v.resumable(*r, NarrowEpoch(v.epoch, s.options.Prefix)):
 		return v.normal(place{}), true
 	case r.AsOf > v.revision && (s.hold.IsZero() || time.Now().Before(s.hold)):
 		return place{segment: len(v.segments)}, false

@@ -376,7 +376,7 @@ func TestFlushHoldsLittle(t *testing.T) {
 		}
 	}
 	mustReplace(t, l, "e", 4000, all...)
-	for _, resume := range []*Position{nil, {Watch: "w", Epoch: narrowEpoch("e", "rare/"), Upserts: 100, AsOf: 4000}} {
+	for _, resume := range []*Position{nil, {Watch: "w", Epoch: NarrowEpoch("e", "rare/"), Upserts: 100, AsOf: 4000}} {
 		r := &follower{s: l.Subscribe(SubscribeOptions{Prefix: "rare/", Resume: resume}), state: map[string]uint64{}}
 		for r.flush() {
 			held := map[*segment]bool{}

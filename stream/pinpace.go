@@ -9,9 +9,9 @@ import (
 const (
 	// paceWindow is the time over which the rate of a reader is measured.
 	paceWindow = 30 * time.Second
-	// paceEvery is how often the readers of a watch are checked, while any of them
+	// PaceEvery is how often the readers of a watch are checked, while any of them
 	// has a minimum rate and pins a version.
-	paceEvery = 5 * time.Second
+	PaceEvery = 5 * time.Second
 )
 
 // pace compares what a reader takes with a minimum rate, without a timer for each
@@ -81,10 +81,10 @@ func (p *pins) takeSlow(newest *version) (again bool) {
 // now is the time since the pins were made.
 func (p *pins) now() time.Duration { return time.Since(p.began) }
 
-// slowReaders is signalled once a reader has a minimum rate. Call takeSlow every
-// paceEvery then, until it returns false.
-func (l *Log) slowReaders() <-chan struct{} { return l.pins.paced }
+// SlowReaders is signalled once a reader has a minimum rate. Call TakeSlow every
+// PaceEvery then, until it returns false.
+func (l *Log) SlowReaders() <-chan struct{} { return l.pins.paced }
 
-// takeSlow takes versions away from readers below their minimum rate. It reports
+// TakeSlow takes versions away from readers below their minimum rate. It reports
 // whether to call it again.
-func (l *Log) takeSlow() (again bool) { return l.pins.takeSlow(l.head.Load()) }
+func (l *Log) TakeSlow() (again bool) { return l.pins.takeSlow(l.head.Load()) }

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,8 +26,8 @@ func newPaced(t *testing.T, rate int64) *paced {
 
 // pass lets time pass, with the checks that a watch makes.
 func (r *paced) pass(d time.Duration) {
-	for ; d > 0; d -= paceEvery {
-		time.Sleep(min(d, paceEvery))
+	for ; d > 0; d -= PaceEvery {
+		time.Sleep(min(d, PaceEvery))
 		r.l.pins.takeSlow(r.l.head.Load())
 	}
 }
@@ -157,44 +156,5 @@ func TestSlowReaderOfOneValue(t *testing.T) {
 		r.keeps(true)
 		r.pass(time.Minute)
 		r.keeps(false)
-	})
-}
-
-// TestWatchLooksAtItsReaders whenever some of them pin a version.
-func TestWatchLooksAtItsReaders(t *testing.T) {
-	var more chan []Change
-	done := func(context.Context, Resume, Sink) error { return nil }
-	changes := func(ctx context.Context, resume Resume, sink Sink) error {
-		more = make(chan []Change) // of the bubble
-		for {
-			select {
-			case next := <-more:
-				if err := transact(done, next)(ctx, resume, sink); err != nil {
-					return err
-				}
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-	}
-	bubble(t, WatchConfig{}, []SourceFunc{
-		snapshotThen("e", 2000, larges(2000, 4000), changes),
-	}, func(t *testing.T, w *Watch, _ *script) {
-		for i := range uint64(2) {
-			s := w.Subscribe(SubscribeOptions{MinRate: 4 << 10})
-			synctest.Wait()
-			var b Batch
-			s.Next(&b)
-			s.Next(&b)
-			if s.pin.version() == nil {
-				t.Fatal("the reader has no version")
-			}
-			more <- []Change{large("k1", 2001+i, 10)}
-			time.Sleep(time.Minute)
-			if s.pin.version() != nil {
-				t.Error("the reader has its version, after a minute in which it took nothing")
-			}
-			s.Close()
-		}
 	})
 }

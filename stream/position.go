@@ -236,9 +236,19 @@ func CanonicalEpoch(e string) string {
 	return hash
 }
 
-// unnumberedEpoch is the epoch e of a source whose deletes have no revisions.
-func unnumberedEpoch(e string) string {
+// UnnumberedName is the epoch e of a source whose deletes have no revisions.
+func UnnumberedName(e string) string {
 	return CanonicalEpoch(UnnumberedEpoch + strings.TrimPrefix(e, UnnumberedEpoch))
+}
+
+// NarrowEpoch is the revision order of the part of a watch that has a prefix: a
+// position in one part says nothing about another.
+func NarrowEpoch(epoch, prefix string) string {
+	if prefix == "" || epoch == "" {
+		return epoch
+	}
+	sum := sha256.Sum256([]byte(prefix))
+	return CanonicalEpoch(epoch + "." + hex.EncodeToString(sum[:4]))
 }
 
 // LongestPosition returns the maximum length in bytes of a position of this watch, so

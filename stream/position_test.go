@@ -109,18 +109,18 @@ func TestCanonicalEpoch(t *testing.T) {
 // Followers of the watch read the mark, so nothing may take it away.
 func TestUnnumberedEpochKeepsItsMark(t *testing.T) {
 	for _, epoch := range []string{"e", "_e", strings.Repeat("x", maxEpochLength), "not allowed", "_not allowed", "_" + strings.Repeat("x", 40)} {
-		got := unnumberedEpoch(epoch)
-		narrow := narrowEpoch(got, strings.Repeat("prefix", 9))
+		got := UnnumberedName(epoch)
+		narrow := NarrowEpoch(got, strings.Repeat("prefix", 9))
 		for _, e := range []string{got, CanonicalEpoch(got), narrow} {
 			if !strings.HasPrefix(e, UnnumberedEpoch) || !validEpoch(e) {
 				t.Errorf("%q becomes %q, narrowed %q", epoch, got, narrow)
 			}
 		}
-		if unnumberedEpoch(got) != got {
+		if UnnumberedName(got) != got {
 			t.Errorf("%q is marked twice", got)
 		}
 	}
-	if unnumberedEpoch("a b") == unnumberedEpoch("a c") {
+	if UnnumberedName("a b") == UnnumberedName("a c") {
 		t.Error("two epochs have one name")
 	}
 }

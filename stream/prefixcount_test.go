@@ -50,7 +50,7 @@ func BenchmarkResumeWithPrefix(b *testing.B) {
 		all = append(all, upsert(fmt.Sprint("k/", i), i))
 	}
 	mustReplace(b, l, "e", 100_000, all...)
-	at := Position{Watch: "w", Epoch: narrowEpoch("e", "k/1"), Upserts: 100_000, AsOf: 100_000}
+	at := Position{Watch: "w", Epoch: NarrowEpoch("e", "k/1"), Upserts: 100_000, AsOf: 100_000}
 	var batch Batch
 	for b.Loop() {
 		s := l.Subscribe(SubscribeOptions{Prefix: "k/1", Resume: &at})

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"pgregory.net/rapid"
 )
 
 // TestGuaranteesHold plays random histories: an upstream that commits, forgets, and

@@ -8,10 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"pgregory.net/rapid"
 )
 
 // keys are few, so that they are changed, deleted and created again often.

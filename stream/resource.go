@@ -37,7 +37,7 @@ func ValueFromBytes(raw []byte) (value []byte, encoding string) {
 		return v, ""
 	}
 	if utf8.Valid(raw) {
-		return appendJSONString(make([]byte, 0, len(raw)+2), string(raw)), ""
+		return AppendJSONString(make([]byte, 0, len(raw)+2), string(raw)), ""
 	}
 	out := make([]byte, base64.StdEncoding.EncodedLen(len(raw))+2)
 	out[0], out[len(out)-1] = '"', '"'

@@ -19,11 +19,11 @@ import (
 // resource newer than revision is ErrInvalid, and one that does not fit into the
 // memory of the watch is memory.ErrExceeded. Nothing is changed then.
 func (l *Log) Replace(epoch string, snapshot []Resource, revision uint64) (CommitResult, error) {
-	return l.replace(epoch, snapshot, revision, allSwept)
+	return l.ReplaceSwept(epoch, snapshot, revision, AllSwept)
 }
 
-// replace is Replace with what the source reported about deletes; see Swept.
-func (l *Log) replace(epoch string, snapshot []Resource, revision, swept uint64) (CommitResult, error) {
+// ReplaceSwept is Replace with what the source reported about deletes; see Swept.
+func (l *Log) ReplaceSwept(epoch string, snapshot []Resource, revision, swept uint64) (CommitResult, error) {
 	var result CommitResult
 	changes := make([]Change, len(snapshot))
 	for i := range snapshot {

@@ -173,7 +173,7 @@ func quoteKey(key string) (text string, flags uint8) {
 	if encoding != "" {
 		return wire, keyBase64
 	}
-	quoted := appendJSONString(nil, key)
+	quoted := AppendJSONString(nil, key)
 	return string(quoted[1 : len(quoted)-1]), keyEscaped
 }
 

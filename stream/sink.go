@@ -58,7 +58,7 @@ type stagingSink struct {
 func newStagingSink(ctx context.Context, cancel context.CancelCauseFunc, a *memory.Account) *stagingSink {
 	return &stagingSink{
 		ctx: ctx, messages: make(chan message), replies: make(chan error, 1), account: a, cancel: cancel,
-		swept: allSwept,
+		swept: AllSwept,
 	}
 }
 

@@ -279,7 +279,7 @@ func (s *Subscription) begin(b *Batch, v *version) bool {
 		return s.start(b, v)
 	case v.generation != s.generation:
 		reason := ResetEpochChanged
-		if s.epoch == narrowEpoch(v.epoch, s.options.Prefix) {
+		if s.epoch == NarrowEpoch(v.epoch, s.options.Prefix) {
 			reason = ResetExpired
 		}
 		s.reset(b, v, reason)
@@ -303,7 +303,7 @@ func (s *Subscription) start(b *Batch, v *version) bool {
 	case r == nil:
 		s.outcome = OutcomeSnapshot
 		s.reset(b, v, ResetInitial)
-	case r.Epoch != narrowEpoch(v.epoch, s.options.Prefix):
+	case r.Epoch != NarrowEpoch(v.epoch, s.options.Prefix):
 		s.outcome = OutcomeEpochChanged
 		s.reset(b, v, ResetEpochChanged)
 	case r.AsOf > v.revision:
@@ -342,7 +342,7 @@ func (s *Subscription) join(v *version) {
 	s.begun = true
 	s.generation = v.generation
 	s.origin = v.origin
-	s.epoch = narrowEpoch(v.epoch, s.options.Prefix)
+	s.epoch = NarrowEpoch(v.epoch, s.options.Prefix)
 }
 
 // reset begins a full snapshot. It carries a position at which nothing was

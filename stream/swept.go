@@ -23,7 +23,7 @@ import (
 func (l *Log) sweptTo(revision uint64) {
 	v := &l.next
 	if !l.unnumbered {
-		revision = allSwept
+		revision = AllSwept
 	}
 	v.swept = max(v.swept, min(revision, v.revision))
 }

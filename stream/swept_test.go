@@ -1,19 +1,15 @@
 package stream
 
 import (
-	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 )
 
 func mustSweep(t *testing.T, l *Log, revision, swept uint64, changes ...Change) {
 	t.Helper()
-	if _, err := l.commit(changes, revision, swept); err != nil {
+	if _, err := l.CommitSwept(changes, revision, swept); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -23,7 +19,7 @@ func mustSweep(t *testing.T, l *Log, revision, swept uint64, changes ...Change) 
 func sweptLog(t *testing.T, remembered int) *Log {
 	t.Helper()
 	l := NewLog(LogConfig{Watch: "w", History: History{MaxDeletes: remembered}})
-	if _, err := l.replace("_e", []Resource{upsert("j", 5).Resource, upsert("x", 6).Resource}, 6, 6); err != nil {
+	if _, err := l.ReplaceSwept("_e", []Resource{upsert("j", 5).Resource, upsert("x", 6).Resource}, 6, 6); err != nil {
 		t.Fatal(err)
 	}
 	inSync(l)
@@ -147,30 +143,6 @@ func TestPagesOfWhatWasSwept(t *testing.T) {
 	}
 }
 
-// TestSourceSaysHowFarItSwept: Swept counts from the next commit on, and the next
-// connection is told.
-func TestSourceSaysHowFarItSwept(t *testing.T) {
-	bubble(t, WatchConfig{}, []SourceFunc{
-		func(_ context.Context, _ Resume, sink Sink) error {
-			Swept(sink, 9)
-			return errors.Join(sink.Reset("_e"), sink.Upsert(upsert("a", 9).Resource), sink.Commit(12))
-		},
-		func(ctx context.Context, r Resume, sink Sink) error {
-			Swept(sink, 10)
-			return errors.Join(sink.Commit(13), stay(ctx, r, sink))
-		},
-	}, func(t *testing.T, w *Watch, s *script) {
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if want := (Resume{Epoch: "_e", Revision: 12, Unswept: 3}); s.resumes[1] != want {
-			t.Errorf("resumed at %+v, want %+v", s.resumes[1], want)
-		}
-		if got := unnamed(w.View().Position("")); got != "w@_e-13!3" {
-			t.Errorf("at %s, want w@_e-13!3", got)
-		}
-	})
-}
-
 // unnamed is a position as another replica would issue it.
 func unnamed(p Position) string {
 	p.Run = 0
@@ -181,7 +153,7 @@ func unnamed(p Position) string {
 func idleLog(t *testing.T) (*Log, *client, *Position) {
 	t.Helper()
 	l := NewLog(LogConfig{Watch: "w"})
-	if _, err := l.replace("_e", []Resource{upsert("j", 5).Resource, upsert("x", 6).Resource}, 6, 6); err != nil {
+	if _, err := l.ReplaceSwept("_e", []Resource{upsert("j", 5).Resource, upsert("x", 6).Resource}, 6, 6); err != nil {
 		t.Fatal(err)
 	}
 	inSync(l)
@@ -219,7 +191,7 @@ func TestResumeInTheSameRun(t *testing.T) {
 		{"a delete at the same revision", func() { mustSweep(t, l, 6, 6, remove("j", 0)) },
 			[]string{"bookmark 6 skipped=0 horizon=7", "delete j@6", "end_of_snapshot 6 count=1 resumed=true"}},
 		{"after an outage", func() {
-			if _, err := l.replace("_e", []Resource{upsert("y", 8).Resource}, 8, 8); err != nil {
+			if _, err := l.ReplaceSwept("_e", []Resource{upsert("y", 8).Resource}, 8, 8); err != nil {
 				t.Fatal(err)
 			}
 		}, []string{"bookmark 6 skipped=0 horizon=9", "delete j@6", "delete x@8", "upsert y@8", "end_of_snapshot 8 count=1 resumed=true"}},

@@ -91,12 +91,12 @@ func (r *vanishingReplica) must(_ CommitResult, err error) {
 // restart takes a snapshot; before is the newest revision before it was begun.
 func (r *vanishingReplica) restart(before uint64) {
 	resources, revision := r.u.snapshot()
-	r.swept = allSwept
+	r.swept = AllSwept
 	if !r.u.told {
 		r.swept = before
 	}
 	r.at, r.sweep = len(r.u.events), sweep{}
-	r.must(r.replace("_e", resources, revision, r.swept))
+	r.must(r.ReplaceSwept("_e", resources, revision, r.swept))
 }
 
 // commit takes the next events as one transaction, together with the keys found
@@ -118,7 +118,7 @@ func (r *vanishingReplica) commit(events int) {
 		revision, r.swept = max(revision, w.head), max(r.swept, w.before)
 		*w = sweep{}
 	}
-	r.must(r.Log.commit(changes, revision, r.swept))
+	r.must(r.CommitSwept(changes, revision, r.swept))
 }
 
 // look continues the sweep: it begins, looks for one key after the other, and is
@@ -183,9 +183,9 @@ func (a *above) follow(r *Log, flushes int) {
 func (a *above) commit(p Position) bool {
 	var err error
 	if a.whole {
-		_, err = a.replace(p.Epoch, resourcesOf(a.changes), p.AsOf, p.Swept())
+		_, err = a.ReplaceSwept(p.Epoch, remaining(a.changes), p.AsOf, p.Swept())
 	} else {
-		_, err = a.Log.commit(a.changes, p.AsOf, p.Swept())
+		_, err = a.CommitSwept(a.changes, p.AsOf, p.Swept())
 	}
 	if err != nil && !errors.Is(err, ErrBehind) {
 		a.t.Fatalf("at %v: %v", p, err)
@@ -291,4 +291,18 @@ func vanishingHistory(t *rapid.T) {
 		}
 		t.Fatalf("the client holds %v, the upstream has %v", c.holds, want)
 	}
+}
+
+// remaining returns the resources that are left after the changes of a snapshot.
+func remaining(changes []Change) (resources []Resource) {
+	last := map[string]Change{}
+	for _, c := range changes {
+		last[c.Key] = c
+	}
+	for _, c := range changes {
+		if !c.Deleted && !last[c.Key].Deleted {
+			resources = append(resources, c.Resource)
+		}
+	}
+	return resources
 }

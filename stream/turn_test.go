@@ -48,7 +48,7 @@ func TestTurns(t *testing.T) {
 		for _, from := range []uint64{0, 1, resources - 1, resources + 1} {
 			options := SubscribeOptions{Prefix: prefix}
 			if from > 0 {
-				options.Resume = &Position{Watch: "w", Epoch: narrowEpoch("e", prefix), Upserts: from, AsOf: from}
+				options.Resume = &Position{Watch: "w", Epoch: NarrowEpoch("e", prefix), Upserts: from, AsOf: from}
 			}
 			if from > 0 && from < resources {
 				options.Resume.AsOf = resources

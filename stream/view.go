@@ -1,8 +1,6 @@
 package stream
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"iter"
 	"strings"
 	"time"
@@ -46,18 +44,8 @@ func (w View) Status() Status { return w.v.status }
 // Position is the place of a reader that has seen this view, narrowed to keys
 // that begin with prefix.
 func (w View) Position(prefix string) Position {
-	p := w.log.position(narrowEpoch(w.v.epoch, prefix), w.v.revision, w.v.revision, w.v.swept)
+	p := w.log.position(NarrowEpoch(w.v.epoch, prefix), w.v.revision, w.v.revision, w.v.swept)
 	return w.v.bind(p)
-}
-
-// narrowEpoch is the revision order of the part of a watch that has a prefix: a
-// position in one part says nothing about another.
-func narrowEpoch(epoch, prefix string) string {
-	if prefix == "" || epoch == "" {
-		return epoch
-	}
-	sum := sha256.Sum256([]byte(prefix))
-	return CanonicalEpoch(epoch + "." + hex.EncodeToString(sum[:4]))
 }
 
 // Get returns one resource.

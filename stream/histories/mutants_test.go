@@ -57,8 +57,8 @@ var mutants = []mutant{
 		name: "a snapshot that is refused takes the name of a restored order away",
 		edits: []edit{{
 			file: "stream/ingest.go",
-			old:  "		result, err = in.log.replace(epoch, snapshot, m.revision, m.swept)\n	}\n",
-			new:  "		result, err = in.log.replace(epoch, snapshot, m.revision, m.swept)\n	} else if m.epoch != in.sourceEpoch {\n		clear(in.aliases)\n	}\n",
+			old:  "		result, err = in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)\n	}\n",
+			new:  "		result, err = in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)\n	} else if m.epoch != in.sourceEpoch {\n		clear(in.aliases)\n	}\n",
 		}},
 	},
 	{

@@ -52,10 +52,13 @@ func (a *Account) Leave() {
 	if a == nil {
 		return
 	}
-	a.pins.TakeAll()
+	a.TakeVersions()
 	a.SetLog(0, 0)
 	a.shared.leave(a)
 }
+
+// TakeVersions takes all older versions of the log away from their readers.
+func (a *Account) TakeVersions() { a.pins.TakeAll() }
 
 // reserve takes n more bytes of a pool, against both ceilings.
 func (a *Account) reserve(p *pool, n int64, what string) error {
