@@ -93,15 +93,14 @@ func TestConfigurationsLoad(t *testing.T) {
 	}
 }
 
-// knownKeys reads the keys that the loader knows: in the tags of its structs, and in
-// maps from a key to its reader.
+// knownKeys reads the keys that the loader knows, in the tags of its structs.
 func knownKeys(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("../internal/config/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no loader: %v", err)
 	}
-	keys := []string{"type"} // read before anything else
+	var keys []string
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
@@ -110,16 +109,9 @@ func knownKeys(t *testing.T) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		inTables := strings.HasPrefix(filepath.Base(name), "decode_")
 		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.Field:
-				keys = append(keys, keysInTag(n.Tag)...)
-			case *ast.KeyValueExpr:
-				if key, ok := n.Key.(*ast.BasicLit); ok && inTables && key.Kind == token.STRING {
-					text, _ := strconv.Unquote(key.Value)
-					keys = append(keys, text)
-				}
+			if field, ok := n.(*ast.Field); ok {
+				keys = append(keys, keysInTag(field.Tag)...)
 			}
 			return true
 		})

@@ -38,7 +38,7 @@ func TestConsulSource(t *testing.T) {
 	}); !reflect.DeepEqual(got, want) {
 		t.Errorf("read %+v, want %+v", got, want)
 	}
-	want := ConsulWatch{ResourceType: "demo.v2.Artist", Partition: "*", Namespace: "team-a", NamePrefix: "a-"}
+	want := ConsulWatch{ResourceType: "demo.v2.Artist", ConsulTenancy: ConsulTenancy{Partition: "*", Namespace: "team-a"}, NamePrefix: "a-"}
 	if w := c.Watches[0].Consul; w != want {
 		t.Errorf("read %+v, want %+v", w, want)
 	}

@@ -51,9 +51,6 @@ type entry struct {
 	value
 }
 
-// field reads the value of one key.
-type field func(value)
-
 func (d *decoder) at(line, column int, format string, args ...any) {
 	d.errs = append(d.errs, &Error{
 		File: d.file, Line: max(line, 1), Column: max(column, 1), Message: fmt.Sprintf(format, args...),
@@ -116,19 +113,6 @@ func aliasName(n *ast.AliasNode) string {
 	return n.Value.GetToken().Value
 }
 
-// object reads a mapping with known keys. A missing value is an empty mapping.
-func (d *decoder) object(v value, fields map[string]field) {
-	entries, _ := d.entries(v)
-	for _, e := range entries {
-		read, known := fields[e.name]
-		if !known {
-			d.unknownKey(e, v.path, names(fields))
-			continue
-		}
-		read(e.value)
-	}
-}
-
 func (d *decoder) unknownKey(e entry, in string, right []string) {
 	advice := suggest.Sentence(e.name, right)
 	if in == "" {
@@ -151,16 +135,6 @@ func homeOf(n ast.Node) string {
 		}
 	}
 	return ""
-}
-
-// misspelled returns the entry whose key was probably meant to be the given one.
-func misspelled(key string, entries []entry) (entry, bool) {
-	for _, e := range entries {
-		if suggest.Nearest(e.name, []string{key}) != "" {
-			return e, true
-		}
-	}
-	return entry{}, false
 }
 
 // entries returns the keys and values of a mapping, each key once. A missing value
@@ -252,14 +226,6 @@ func join(path, name string) string {
 		return name
 	}
 	return path + "." + name
-}
-
-func names[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for name := range m {
-		out = append(out, name)
-	}
-	return out
 }
 
 // kind names the kind of a value, for a person.

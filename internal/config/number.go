@@ -82,12 +82,26 @@ func wantSize(t tag) string {
 	return "a number of bytes of at least 1, such as 65536 or 64KiB"
 }
 
-// readCount reads a whole number from 1.
-func (d *decoder) readCount(v value, into *int) {
+// readInt reads a whole number from 1.
+func (d *decoder) readInt(v value, t tag, into *int) {
+	if t.bytes {
+		d.readIntSize(v, t, into)
+		return
+	}
 	n, ok := d.number(v, "a whole number of at least 1", 1, math.MaxInt32, parseWhole)
 	if ok {
 		*into = int(n)
 	}
+}
+
+// readIntSize reads a number of bytes that fits into an int.
+func (d *decoder) readIntSize(v value, t tag, into *int) {
+	var size int64
+	if d.readSize(v, t, &size); size > math.MaxInt32 {
+		d.errorf(v, "want less than 2GiB%s", t.why)
+		return
+	}
+	*into = int(size)
 }
 
 func (d *decoder) number(v value, want string, least, most int64, parse func(string) (int64, bool)) (int64, bool) {

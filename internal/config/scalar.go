@@ -1,10 +1,12 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+	"github.com/watchtide/watchtide/internal/suggest"
 )
 
 // scalar is the text of a value, as written and with the environment filled in.
@@ -65,17 +67,34 @@ func looksLikeVariable(text string) bool {
 	return found && after != "" && validEnvName(after[:1])
 }
 
-// readText reads a kind of text.
-func (d *decoder) readText(v value, kind text, into *string) {
+// textOf returns the text of a value of a kind.
+func (d *decoder) textOf(v value, kind text) (scalar, bool) {
 	s, ok := d.text(v, kind.want, nil)
-	if !ok {
-		return
-	}
-	if !kind.valid(s.expanded) {
+	if ok && kind.valid != nil && !kind.valid(s.expanded) {
 		d.wrong(s, kind.want)
-		return
+		return s, false
 	}
-	*into = s.expanded
+	return s, ok
+}
+
+func (d *decoder) readText(v value, kind text, into *string) {
+	s, ok := d.textOf(v, kind)
+	switch {
+	case !ok:
+	case kind.use != nil:
+		*into = kind.use(d, s)
+	default:
+		*into = s.expanded
+	}
+}
+
+// checkWord reports whether a text is one of the words, and else suggests one.
+func (d *decoder) checkWord(s scalar, unknown string, words []string) bool {
+	if slices.Contains(words, s.expanded) {
+		return true
+	}
+	d.errorf(s.value, "%s %q; %s", unknown, s.written, suggest.Sentence(s.written, words))
+	return false
 }
 
 // readBool reads true or false.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/watchtide/watchtide/internal/suggest"
 )
 
 // checked is a section whose keys depend on each other. check runs after all of
@@ -20,32 +21,52 @@ type checked interface {
 
 // section reads a mapping into a struct, by the tags of its fields.
 func (d *decoder) section(v value, into any) {
-	entries, ok := d.entries(v)
-	if !ok {
-		return
-	}
-	d.readKeys(v, entries, keysOf(into))
-	if c, ok := into.(checked); ok {
-		c.check(d, v.atKey())
+	if entries, ok := d.entries(v); ok {
+		d.fill(into, v, entries, keysOf(into))
 	}
 }
 
-// readKeys reads the entries of a mapping, in the order of keys.
-func (d *decoder) readKeys(v value, entries []entry, keys []key) {
-	given := map[string]value{}
-	for _, e := range entries {
-		if !slices.ContainsFunc(keys, func(k key) bool { return k.name == e.name }) {
-			d.unknownKey(e, v.path, keyNames(keys))
-			continue
-		}
-		given[e.name] = e.value
-	}
+// fill reads the entries of a mapping in the order of keys, reports the keys that are
+// missing, and checks the struct.
+func (d *decoder) fill(into any, v value, entries []entry, keys []key) {
+	given := d.match(v, entries, keys)
 	for _, k := range keys {
 		if v, ok := given[k.name]; ok {
 			d.given[k.into] = v
 			d.read(v, k)
 		}
 	}
+	for _, k := range keys {
+		if k.required && !d.isGiven(k.into) {
+			d.errorf(v.atKey(), "%s is missing%s", k.name, k.advice)
+		}
+	}
+	if c, ok := into.(checked); ok {
+		c.check(d, v.atKey())
+	}
+}
+
+// match returns the values of the keys, and reports unknown ones. One that is
+// misspelled counts as given, so that nothing else is said about it.
+func (d *decoder) match(v value, entries []entry, keys []key) map[string]value {
+	given, names := map[string]value{}, keyNames(keys)
+	for _, e := range entries {
+		if slices.Contains(names, e.name) {
+			given[e.name] = e.value
+			continue
+		}
+		d.unknownKey(e, v.path, names)
+		if meant := slices.Index(names, suggest.Nearest(e.name, names)); meant >= 0 {
+			d.given[keys[meant].into] = e.value
+		}
+	}
+	return given
+}
+
+// isGiven reports whether the key of a field is in the file.
+func (d *decoder) isGiven(field any) bool {
+	_, ok := d.given[field]
+	return ok
 }
 
 func keyNames(keys []key) []string {
@@ -64,15 +85,21 @@ func (d *decoder) read(v value, k key) {
 	case *string:
 		d.readText(v, texts[k.is], into)
 	case *int:
-		d.readCount(v, into)
+		d.readInt(v, k.tag, into)
 	case *int64:
 		d.readSize(v, k.tag, into)
 	case *time.Duration:
 		d.readDuration(v, k.tag, into)
 	case *netip.Prefix:
 		d.readNetwork(v, into)
+	case *Secret:
+		*into = Secret(d.readLine(v, secretLine))
+	case *namedFile:
+		d.readNamedFile(v, into)
 	case **tls.Config:
-		d.serverTLS(into)(v)
+		*into = d.readTLS(v, k.server)
+	case *Metadata:
+		d.readMetadata(v, k, into)
 	case *[]Source:
 		d.sources(v, into)
 	case *[]Watch:
@@ -82,37 +109,36 @@ func (d *decoder) read(v value, k key) {
 	}
 }
 
-// readOther reads a section, or a list of anything.
+// readOther reads a section, a list of anything, or text of a named type.
 func (d *decoder) readOther(v value, k key) {
 	switch field := reflect.ValueOf(k.into).Elem(); field.Kind() {
 	case reflect.Struct:
 		d.section(v, k.into)
+	case reflect.String:
+		var text string
+		d.readText(v, texts[k.is], &text)
+		field.SetString(text)
 	case reflect.Slice:
-		d.readList(v, k.tag, field)
+		d.readList(v, k, field)
 	default:
 		panic(fmt.Sprintf("config: %s: nothing reads a %s", k.name, field.Type()))
 	}
 }
 
-func (d *decoder) readList(v value, t tag, list reflect.Value) {
-	d.readItems(v, func(v value) {
-		item := reflect.New(list.Type().Elem())
-		d.read(v, key{t, item.Interface()})
-		list.Set(reflect.Append(list, item.Elem()))
-	})
-}
-
-func (d *decoder) readItems(v value, read func(value)) {
+func (d *decoder) readList(v value, k key, list reflect.Value) {
 	v, ok := d.resolve(v)
 	if !ok {
 		return
 	}
-	list, ok := v.node.(*ast.SequenceNode)
+	seq, ok := v.node.(*ast.SequenceNode)
 	if !ok {
 		d.errorf(v, "want a list, not %s", kind(v.node))
 		return
 	}
-	for i, n := range list.Values {
-		read(value{node: n, path: v.path + "[" + strconv.Itoa(i) + "]"})
+	for i, n := range seq.Values {
+		item := reflect.New(list.Type().Elem())
+		k.into = item.Interface()
+		d.read(value{node: n, path: v.path + "[" + strconv.Itoa(i) + "]"}, k)
+		list.Set(reflect.Append(list, item.Elem()))
 	}
 }

@@ -10,28 +10,33 @@ import (
 type ConsulSource struct {
 	// Address is a gRPC target ("address"; required): the gRPC port of a server or
 	// an agent.
-	Address string
+	Address string `yaml:"address,required,is=consul address"`
 	// TLS is made of "tls", as for a source of type grpc; nil: plain text.
-	TLS *tls.Config
+	TLS *tls.Config `yaml:"tls"`
 	// TokenFile is the name of a file with the ACL token ("token_file"). It is read
 	// at start, as a check, and again for each call, so that the token may change.
-	TokenFile string
+	TokenFile string `yaml:"token_file,is=file of a secret"`
 	// ProbeInterval is the time between two small reads that show whether the server
 	// is alive ("probe_interval"; at least 1s).
-	ProbeInterval time.Duration
+	ProbeInterval time.Duration `yaml:"probe_interval,min=1s"`
 	// ListInterval is the approximate time between two lists beside the
 	// watch ("list_interval"; at least 1s).
-	ListInterval time.Duration
+	ListInterval time.Duration `yaml:"list_interval,min=1s"`
 	// MaxMessageBytes is the most bytes of one list ("max_message_bytes").
-	MaxMessageBytes int
+	MaxMessageBytes int `yaml:"max_message_bytes,bytes" why:"which is the most that gRPC takes"`
 }
 
 // ConsulWatch is how a watch of a source of type "consul" is narrowed.
 type ConsulWatch struct {
 	// ResourceType is group.version.Kind ("resource_type"; required).
-	ResourceType string
-	// Partition and Namespace are "tenancy" {"partition", "namespace"}; "*": all.
-	Partition, Namespace string
+	ResourceType  string `yaml:"resource_type,required,is=consul type"`
+	ConsulTenancy `yaml:"tenancy"`
 	// NamePrefix is what names begin with ("name_prefix").
-	NamePrefix string
+	NamePrefix string `yaml:"name_prefix,is=consul prefix"`
+}
+
+// ConsulTenancy is the section "tenancy" of a watch of resources; "*": all.
+type ConsulTenancy struct {
+	Partition string `yaml:"partition,is=consul tenancy"`
+	Namespace string `yaml:"namespace,is=consul tenancy"`
 }

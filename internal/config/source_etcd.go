@@ -9,19 +9,27 @@ import (
 type EtcdSource struct {
 	// Endpoints are members of the cluster ("endpoints"; required), each
 	// host:port, alone or after http:// or https://.
-	Endpoints []string
+	Endpoints []string `yaml:"endpoints,required,is=etcd endpoint"`
 	// TLS is made of "tls", as for a source of type grpc; nil: plain text,
 	// except for endpoints with https://.
-	TLS *tls.Config
+	TLS *tls.Config `yaml:"tls"`
 	// Username and Password log in ("username", and "password_file", the name of
 	// a file that holds it, read once at start).
-	Username string
-	Password Secret
+	Username string `yaml:"username"`
+	Password Secret `yaml:"password_file"`
 	// ConnectTimeout is how long connecting to a member may take ("connect_timeout").
-	ConnectTimeout time.Duration
+	ConnectTimeout time.Duration `yaml:"connect_timeout"`
 	// RequestTimeout is how long a member may take to answer ("request_timeout").
-	RequestTimeout time.Duration
+	RequestTimeout time.Duration `yaml:"request_timeout"`
 	// StallAfter is the silence after which a member counts as stalled
 	// ("stall_after"; at least 500ms).
-	StallAfter time.Duration
+	StallAfter time.Duration `yaml:"stall_after,min=500ms"`
+}
+
+const wantBoth = "want both username and password_file, or neither"
+
+func (e *EtcdSource) check(d *decoder, at value) {
+	if d.isGiven(&e.Username) != d.isGiven(&e.Password) {
+		d.errorf(at, wantBoth)
+	}
 }

@@ -2,25 +2,35 @@ package config
 
 import (
 	"crypto/tls"
+	"strings"
 	"time"
 )
 
 // GatewaySource is a source of type "gateway": another gateway, over HTTP.
 type GatewaySource struct {
 	// URL of the gateway ("url"; required), with a path if it is served below one.
-	URL string
+	URL string `yaml:"url,required,is=gateway url"`
 	// TLS is made of "tls", as for a source of type grpc; only for https. nil:
 	// the system's authorities are trusted.
-	TLS *tls.Config
+	TLS *tls.Config `yaml:"tls"`
 	// TokenFile is the name of a file that holds a token ("token_file"). It is
 	// read for each connection, so that the token may rotate.
-	TokenFile string
+	TokenFile string `yaml:"token_file,is=file of a secret"`
 	// Headers are sent with each request ("headers", and "header_files", whose
 	// values are names of files that hold the value, read once at start).
-	Headers Metadata
+	Headers Metadata `yaml:"headers,files=header_files,names=header"`
 	// StallAfter is the silence after which the upstream counts as stalled
 	// ("stall_after").
-	StallAfter time.Duration
+	StallAfter time.Duration `yaml:"stall_after"`
 	// MaxEventBytes is the most bytes of one event ("max_event_bytes").
-	MaxEventBytes int
+	MaxEventBytes int `yaml:"max_event_bytes,bytes"`
+}
+
+func (g *GatewaySource) check(d *decoder, at value) {
+	if g.TLS != nil && strings.HasPrefix(g.URL, "http:") {
+		d.errorf(at, "tls is given for a url that begins with http: want https, or no tls")
+	}
+	if _, given := g.Headers["Authorization"]; given && g.TokenFile != "" {
+		d.errorf(at, "want token_file, or a header Authorization, not both")
+	}
 }

@@ -6,28 +6,34 @@ import "time"
 type KubernetesSource struct {
 	// Kubeconfig is the name of a file as kubectl reads it ("kubeconfig"; the
 	// service account of the pod). It is read for each connection.
-	Kubeconfig string
+	Kubeconfig string `yaml:"kubeconfig,is=kubeconfig"`
 	// Context is the name of one of its contexts ("context"; its
 	// current-context).
-	Context string
+	Context string `yaml:"context"`
 	// StallAfter is the silence after which the server counts as stalled
 	// ("stall_after"; at least 2s).
-	StallAfter time.Duration
+	StallAfter time.Duration `yaml:"stall_after,min=2s"`
 }
 
 // KubernetesWatch specifies which objects a watch of a source of type
 // kubernetes follows.
 type KubernetesWatch struct {
 	// Group is the API group ("group"; the core group).
-	Group string
+	Group string `yaml:"group,is=kubernetes group"`
 	// Version is the version of the group ("version"; required).
-	Version string
+	Version string `yaml:"version,required,is=kubernetes version"`
 	// Resource is the plural name ("resource"; required).
-	Resource string
+	Resource string `yaml:"resource,required,is=kubernetes plural"`
 	// Namespace narrows to one namespace ("namespace"; all).
-	Namespace string
+	Namespace string `yaml:"namespace,is=namespace"`
 	// LabelSelector narrows to objects whose labels match ("label_selector"; all).
-	LabelSelector string
+	LabelSelector string `yaml:"label_selector,is=label selector"`
 	// FieldSelector narrows to objects whose fields match ("field_selector"; all).
-	FieldSelector string
+	FieldSelector string `yaml:"field_selector,is=field selector"`
+}
+
+func (k *KubernetesSource) check(d *decoder, at value) {
+	if d.isGiven(&k.Context) && !d.isGiven(&k.Kubeconfig) {
+		d.errorf(at, "context is one of a kubeconfig; want kubeconfig as well, or neither in a pod")
+	}
 }

@@ -14,17 +14,30 @@ import (
 //
 // The name of the key comes first; "-" is a field without a key. Options follow:
 //
-//	min=500ms   the least duration or number of bytes
-//	off         0 turns it off, also below min; the field is negative then
-//	is=origin   what kind of text: one of texts
-//	server      TLS of a listener, not of a client
+//	required       the key must be given
+//	min=500ms      the least duration or number of bytes
+//	off            0 turns it off, also below min; the field is negative then
+//	bytes          an int is a number of bytes, not a count
+//	is=origin      what kind of text: one of texts
+//	names=header   what kind of names Metadata has: one of nameKinds
+//	files=…        the other key of Metadata, with names of files as its values
+//	of=etcd|grpc   only watches of sources of these types have the key
+//	inline         the keys of a struct are among those around it
+//	server         TLS of a listener, not of a client
 type tag struct {
-	name   string
-	min    string
-	least  int64 // what min says: nanoseconds or bytes
-	off    bool
-	is     string
-	server bool
+	name     string
+	required bool
+	min      string
+	least    int64 // what min says: nanoseconds or bytes
+	off      bool
+	bytes    bool
+	is       string
+	names    string
+	files    string
+	of       []string
+	inline   bool
+	server   bool
+	why      string // the tag "why": what limits the number of bytes
 }
 
 func parseTag(f reflect.StructField) (tag, error) {
@@ -34,6 +47,9 @@ func parseTag(f reflect.StructField) (tag, error) {
 	}
 	parts := strings.Split(text, ",")
 	t := tag{name: parts[0]}
+	if why, ok := f.Tag.Lookup("why"); ok {
+		t.why = ", " + why
+	}
 	for _, option := range parts[1:] {
 		if err := t.add(option, f.Type); err != nil {
 			return tag{}, fmt.Errorf("%s: option %q: %w", f.Name, option, err)
@@ -46,22 +62,40 @@ func parseTag(f reflect.StructField) (tag, error) {
 func (t *tag) add(option string, field reflect.Type) (err error) {
 	name, argument, _ := strings.Cut(option, "=")
 	switch name {
+	case "required":
+		t.required = true
 	case "min":
 		t.min = argument
 		t.least, err = parseLeast(argument, field)
 	case "off":
 		t.off = true
+	case "bytes":
+		t.bytes = true
 	case "is":
 		t.is = argument
-		if _, ok := texts[argument]; !ok {
-			err = errors.New("no such kind of text")
-		}
+		err = among(texts, argument)
+	case "names":
+		t.names = argument
+		err = among(nameKinds, argument)
+	case "files":
+		t.files = argument
+	case "of":
+		t.of = strings.Split(argument, "|")
+	case "inline":
+		t.inline = true
 	case "server":
 		t.server = true
 	default:
 		err = errors.New("no such option")
 	}
 	return err
+}
+
+func among[V any](kinds map[string]V, name string) error {
+	if _, ok := kinds[name]; !ok {
+		return errors.New("no such kind")
+	}
+	return nil
 }
 
 func parseLeast(text string, field reflect.Type) (int64, error) {
@@ -85,8 +119,10 @@ func (t tag) smallest() int64 {
 
 // key is one key of a section.
 type key struct {
+	name string
 	tag
-	into any // a pointer to the field
+	into   any    // a pointer to the field
+	advice string // follows "… is missing"
 }
 
 // keysOf returns the keys of a section, which is a pointer to a struct, in the
@@ -99,9 +135,23 @@ func keysOf(section any) []key {
 		if err != nil {
 			panic(fmt.Sprintf("config: %s: %v", v.Type(), err))
 		}
-		if t.name != "-" {
-			keys = append(keys, key{t, v.Field(i).Addr().Interface()})
-		}
+		keys = append(keys, keysOfField(t, v.Field(i).Addr().Interface())...)
 	}
 	return keys
+}
+
+func keysOfField(t tag, into any) []key {
+	switch {
+	case t.inline:
+		keys := keysOf(into)
+		for i := range keys {
+			keys[i].of = t.of
+		}
+		return keys
+	case t.name == "-":
+		return nil
+	case t.files != "":
+		return []key{{t.name, t, into, ""}, {t.files, t, into, ""}}
+	}
+	return []key{{t.name, t, into, "; want " + texts[t.is].want}}
 }

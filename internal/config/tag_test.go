@@ -49,12 +49,13 @@ func TestMalformedTags(t *testing.T) {
 
 // TestTags reads the tags of every section, and finds kinds of text that no tag names.
 func TestTags(t *testing.T) {
-	used := map[string]bool{"": true, "network": true}
+	used := map[string]bool{"": true, "network": true, "printable": true}
 	var walk func(typ reflect.Type)
 	walk = func(typ reflect.Type) {
 		switch {
 		case typ.Kind() == reflect.Slice:
 			walk(typ.Elem())
+		case typ == reflect.TypeFor[namedFile]():
 		case typ.Kind() == reflect.Struct && typ.PkgPath() == reflect.TypeFor[Config]().PkgPath():
 			for i := range typ.NumField() {
 				parsed, err := parseTag(typ.Field(i))
@@ -66,10 +67,9 @@ func TestTags(t *testing.T) {
 			}
 		}
 	}
-	for _, section := range []any{HTTP{}, GRPC{}, Operations{}, Stream{}, Metrics{}} {
-		walk(reflect.TypeOf(section))
-	}
-	used["auth"] = true
+	walk(reflect.TypeFor[Config]())
+	walk(reflect.TypeFor[serverTLS]())
+	walk(reflect.TypeFor[clientTLS]())
 	for name := range texts {
 		if !used[name] {
 			t.Errorf("no tag names the kind of text %q", name)

@@ -2,41 +2,104 @@ package config
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/consul"
+	"github.com/watchtide/watchtide/stream/source/etcd"
+	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
+	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
+	"github.com/watchtide/watchtide/stream/source/kubernetes"
+	"github.com/watchtide/watchtide/stream/source/nats"
 )
 
-// text is a kind of text: what is wanted, in words that follow "want", and
-// whether a text is that.
+// text is a kind of text.
 type text struct {
-	want  string
-	valid func(string) bool
+	want  string                        // in words that follow "want"
+	valid func(string) bool             // nil: any text is valid
+	use   func(*decoder, scalar) string // what the field gets; nil: the text itself
 }
 
 // texts are the kinds of text that a tag can name; "" is one without a name.
 var texts = map[string]text{
-	"":                 {"text (in quotation marks if it looks like a number)", notEmpty},
-	"auth":             {"none, which is all that there is yet: whoever reaches a listener may do everything", isAuthNone},
+	"":                 {want: "text (in quotation marks if it looks like a number)", valid: notEmpty},
+	"auth":             {want: "none, which is all that there is yet: whoever reaches a listener may do everything", valid: isAuthNone},
+	"collection":       {want: oneOf(Collections), use: (*decoder).collection},
 	"compression":      oneOfThese(Compressions),
+	"directory":        {want: "the name of a directory", valid: notEmpty, use: (*decoder).relative},
+	"file":             {want: wantFile, valid: notEmpty, use: (*decoder).fileWithContent},
+	"file of a secret": {want: wantFile, valid: notEmpty, use: (*decoder).fileOfSecret},
 	"forwarded header": oneOfThese(ForwardedHeaders),
-	"host":             {`a host name without a port, such as app.example.com, "*.example.com", or "*" for every name`, validHost},
-	"listen":           {wantListen, ValidListen},
-	"listen or off":    {wantListen + "; off for none", validOperations},
-	"network":          {`a network such as 10.0.0.0/8 or "2001:db8::/32", or an address`, validNetwork},
-	"origin":           {"an origin as a browser sends it: https://app.example.com", validOrigin},
+	"host":             {want: `a host name without a port, such as app.example.com, "*.example.com", or "*" for every name`, valid: noError(gateway.CheckHost)},
+	"kubeconfig":       {want: "the name of a kubeconfig file", valid: notEmpty, use: (*decoder).relativeOrHome},
+	"listen":           {want: wantListen, valid: ValidListen},
+	"listen or off":    {want: wantListen + "; off for none", valid: func(s string) bool { return s == OperationsOff || ValidListen(s) }},
+	"network":          {want: `a network such as 10.0.0.0/8 or "2001:db8::/32", or an address`, valid: validNetwork},
+	"origin":           {want: "an origin as a browser sends it: https://app.example.com", valid: validOrigin},
+	"printable":        {want: "printable ASCII", valid: validMetadata},
 	"pump":             oneOfThese(Pumps),
+	"watch":            {want: "a name of 1 to 64 letters, digits, '.', '_' or '-'", valid: noError(stream.CheckWatchName)},
+
+	"consul address":     {want: consul.WantAddress, valid: consul.ValidAddress},
+	"consul prefix":      {want: consul.WantNamePrefix, valid: consul.ValidNamePrefix},
+	"consul tenancy":     {want: consul.WantTenancy, valid: consul.ValidTenancy},
+	"consul type":        {want: consul.WantType, valid: validConsulType},
+	"etcd endpoint":      {want: etcd.WantEndpoint, valid: etcd.ValidEndpoint},
+	"gateway url":        {want: gatewaysource.WantURL, valid: gatewaysource.ValidURL},
+	"grpc address":       {want: grpcsource.WantAddress, valid: grpcsource.ValidAddress},
+	"kubernetes group":   {want: kubernetes.WantGroup, valid: kubernetes.ValidName},
+	"kubernetes version": {want: kubernetes.WantVersion, valid: validKubernetesName},
+	"kubernetes plural":  {want: kubernetes.WantResource, valid: validKubernetesName},
+	"namespace":          {want: kubernetes.WantNamespace, valid: kubernetes.ValidName},
+	"label selector":     {want: "a label selector", use: checkedBy(kubernetes.CheckLabelSelector)},
+	"field selector":     {want: "a field selector", use: checkedBy(kubernetes.CheckFieldSelector)},
+	"nats bucket":        {want: nats.WantBucket, valid: nats.ValidBucket},
+	"nats keys":          {want: nats.WantKeys, valid: nats.ValidKeys},
+	"nats prefix":        {want: nats.WantPrefix, valid: nats.ValidPrefix},
+	"nats url":           {want: nats.WantURL, valid: nats.ValidURL},
 }
 
-const wantListen = `host:port, such as "127.0.0.1:8080", or ":8080" for every interface, with a port up to 65535`
+const (
+	wantListen = `host:port, such as "127.0.0.1:8080", or ":8080" for every interface, with a port up to 65535`
+	wantFile   = "the name of a file"
+)
 
 func oneOfThese(words []string) text {
-	return text{oneOf(words), func(s string) bool { return slices.Contains(words, s) }}
+	return text{want: oneOf(words), valid: func(s string) bool { return slices.Contains(words, s) }}
+}
+
+func oneOf(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 func notEmpty(s string) bool { return s != "" }
 
 func isAuthNone(s string) bool { return s == AuthNone }
 
-func validHost(s string) bool { return gateway.CheckHost(s) == nil }
+func noError(check func(string) error) func(string) bool {
+	return func(s string) bool { return check(s) == nil }
+}
 
-func validOperations(s string) bool { return s == OperationsOff || ValidListen(s) }
+// checkedBy returns a use of text that a function checks, whose error shows it.
+func checkedBy(check func(string) error) func(*decoder, scalar) string {
+	return func(d *decoder, s scalar) string {
+		if err := check(s.expanded); err != nil {
+			d.errorf(s.value, "%v", err)
+		}
+		return s.expanded
+	}
+}
+
+func (d *decoder) collection(s scalar) string {
+	d.checkWord(s, "this machine has no collection", Collections)
+	return s.expanded
+}
+
+func validConsulType(name string) bool {
+	_, err := consul.ParseType(name)
+	return err == nil
+}
+
+func validKubernetesName(s string) bool { return s != "" && kubernetes.ValidName(s) }
