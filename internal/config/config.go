@@ -17,53 +17,51 @@ const Off time.Duration = -1
 //
 // Static after Load.
 type Config struct {
-	// HTTP is the listener for browsers, scripts and load balancers ("http").
+	// HTTP is the listener for browsers, scripts and load balancers.
 	HTTP HTTP `yaml:"http"`
-	// GRPC is the listener for gRPC clients ("grpc").
+	// GRPC is the listener for gRPC clients.
 	GRPC GRPC `yaml:"grpc"`
-	// Operations is the listener for operators ("operations").
+	// Operations is the listener for operators.
 	Operations Operations `yaml:"operations"`
-	// Auth specifies who may reach the listeners ("auth"): AuthNone, everybody;
-	// empty: they are on loopback.
+	// Auth specifies who may reach the listeners: AuthNone, everybody; empty: they
+	// are on loopback.
 	Auth string `yaml:"auth,is=auth"`
-	// Stream is how streams behave, for all watches ("stream").
+	// Stream is how streams behave, for all watches.
 	Stream Stream `yaml:"stream"`
-	// Metrics is what is measured ("metrics").
+	// Metrics is what is measured.
 	Metrics Metrics `yaml:"metrics"`
-	// Sources are the upstreams ("sources"), in the order of the file.
+	// Sources are the upstreams, in the order of the file.
 	Sources []Source `yaml:"sources"`
-	// Watches are what clients subscribe to ("watches"), in the order of the file.
+	// Watches are what clients subscribe to, in the order of the file.
 	Watches []Watch `yaml:"watches"`
 }
 
 // HTTP is the section "http".
 type HTTP struct {
-	// Listen is host:port ("listen"; 127.0.0.1:8080).
+	// Listen is host:port (127.0.0.1:8080).
 	Listen string `yaml:"listen,is=listen"`
-	// TLS is made of "tls" {"cert_file", "key_file"}, both in PEM; nil: plain
-	// text. Relative file names start at the directory of the configuration.
+	// TLS is made of "tls" {"cert_file", "key_file"}, both in PEM; nil: plain text.
+	// Relative file names start at the directory of the configuration.
 	TLS *tls.Config `yaml:"tls,server"`
-	// Hosts are the host names that clients may use, besides localhost and every
-	// IP address ("hosts"; none): see gateway.Config.
+	// Hosts are the host names that clients may use, besides localhost and every IP
+	// address (none): see gateway.Config.
 	Hosts []string `yaml:"hosts,is=host"`
-	// AllowedOrigins are the origins from which a browser may read
-	// ("allowed_origins"; none), each as a browser sends it:
-	// https://app.example.com.
+	// AllowedOrigins are the origins from which a browser may read (none), each as a
+	// browser sends it: https://app.example.com.
 	AllowedOrigins []string `yaml:"allowed_origins,is=origin"`
-	// TrustedProxies are the networks of proxies that are trusted to report
-	// their client ("trusted_proxies"; none).
+	// TrustedProxies are the networks of proxies that are trusted to report their
+	// client (none).
 	TrustedProxies []netip.Prefix `yaml:"trusted_proxies"`
-	// ForwardedHeader is the header in which they report it ("forwarded_header";
-	// one of ForwardedHeaders).
+	// ForwardedHeader is the header in which they report it (one of
+	// ForwardedHeaders).
 	ForwardedHeader string `yaml:"forwarded_header,is=forwarded header"`
 	// MaxConnections is the most connections of clients at one time, of all
-	// listeners ("max_connections"; what the limit on descriptors leaves).
+	// listeners (what the limit on descriptors leaves).
 	MaxConnections int `yaml:"max_connections"`
-	// BodyBudget is how many bytes the bodies of writes may take at a time
-	// ("body_budget"; 64 MiB).
+	// BodyBudget is how many bytes the bodies of writes may take at a time (64 MiB).
 	BodyBudget int64 `yaml:"body_budget"`
 	// AnswerBudget is how many bytes the answers to lists, reads and long polls may
-	// take at a time ("answer_budget"; 64 MiB).
+	// take at a time (64 MiB).
 	AnswerBudget int64 `yaml:"answer_budget"`
 }
 
@@ -72,7 +70,7 @@ var ForwardedHeaders = []string{gateway.HeaderXForwardedFor, gateway.HeaderForwa
 
 // GRPC is the section "grpc".
 type GRPC struct {
-	// Listen is host:port ("listen"; 127.0.0.1:9090).
+	// Listen is host:port (127.0.0.1:9090).
 	Listen string `yaml:"listen,is=listen"`
 	// TLS is as in HTTP.
 	TLS *tls.Config `yaml:"tls,server"`
@@ -80,7 +78,7 @@ type GRPC struct {
 
 // Operations is the section "operations".
 type Operations struct {
-	// Listen is host:port ("listen"; DefaultOperations), or OperationsOff.
+	// Listen is host:port (DefaultOperations), or OperationsOff.
 	Listen string `yaml:"listen,is=listen or off"`
 	// TLS is as in HTTP.
 	TLS *tls.Config `yaml:"tls,server"`
@@ -92,57 +90,53 @@ const DefaultOperations = "127.0.0.1:8081"
 
 // Stream is the section "stream".
 type Stream struct {
-	// Heartbeat is the silence after which a comment line is sent ("heartbeat").
+	// Heartbeat is the silence after which a comment line is sent.
 	Heartbeat time.Duration `yaml:"heartbeat,min=1ms"`
-	// WriteTimeout is how long a write may make no progress before the client
-	// counts as gone ("write_timeout").
+	// WriteTimeout is how long a write may make no progress before the client counts
+	// as gone.
 	WriteTimeout time.Duration `yaml:"write_timeout,min=1ms"`
-	// MinRate is how many bytes a second a client must take, on average over 30 s
-	// ("min_rate"; 4 KiB; negative: none).
+	// MinRate is how many bytes a second a client must take, on average over 30 s (4
+	// KiB; negative: none).
 	MinRate int64 `yaml:"min_rate,off"`
-	// Retry is the time after which a client should come back; each connection
-	// gets it with jitter ("retry").
+	// Retry is the time after which a client should come back; each connection gets
+	// it with jitter.
 	Retry time.Duration `yaml:"retry,min=1ms"`
-	// MaxAge is how long a stream lasts before the client is asked to come back,
-	// so that load spreads over replicas again ("max_age").
+	// MaxAge is how long a stream lasts before the client is asked to come back, so
+	// that load spreads over replicas again.
 	MaxAge time.Duration `yaml:"max_age,off"`
-	// DrainDelay is how long everything is still served at shutdown while
-	// /readyz already fails ("drain_delay"; Off: not at all).
+	// DrainDelay is how long everything is still served at shutdown while /readyz
+	// already fails (Off: not at all).
 	DrainDelay time.Duration `yaml:"drain_delay,off"`
-	// Drain is the time over which the goodbyes are spread at shutdown
-	// ("drain"; Off: all at once).
+	// Drain is the time over which the goodbyes are spread at shutdown (Off: all at
+	// once).
 	Drain time.Duration `yaml:"drain,off"`
-	// AheadWait is how long to wait for a position that is ahead of this
-	// replica ("ahead_wait").
+	// AheadWait is how long to wait for a position that is ahead of this replica.
 	AheadWait time.Duration `yaml:"ahead_wait"`
 	// PrimeWait is how long a list, or a stream with until=, waits for the first
-	// snapshot before it is answered with 503 ("prime_wait").
+	// snapshot before it is answered with 503.
 	PrimeWait time.Duration `yaml:"prime_wait"`
 	// StaleAllowed is how long a required watch may be out of sync before /readyz
-	// fails, and how long another one is waited for at start ("stale_allowed").
+	// fails, and how long another one is waited for at start.
 	StaleAllowed time.Duration `yaml:"stale_allowed"`
-	// MaxSubscribers is the most streams at one time ("max_subscribers"; no limit).
+	// MaxSubscribers is the most streams at one time (no limit).
 	MaxSubscribers int `yaml:"max_subscribers"`
 	// SnapshotBudget is how many bytes of snapshots may be on their way at one time
-	// ("snapshot_budget"; 64 MiB).
+	// (64 MiB).
 	SnapshotBudget int64 `yaml:"snapshot_budget"`
-	// MaxSubscribersPerClient is the most of them from one address
-	// ("max_subscribers_per_client"; no limit).
+	// MaxSubscribersPerClient is the most of them from one address (no limit).
 	MaxSubscribersPerClient int `yaml:"max_subscribers_per_client"`
-	// MaxSubscribersPerWatch is the most of them of one watch
-	// ("max_subscribers_per_watch"; no limit).
+	// MaxSubscribersPerWatch is the most of them of one watch (no limit).
 	MaxSubscribersPerWatch int `yaml:"max_subscribers_per_watch"`
-	// Memory is how much the watches may hold ("memory").
+	// Memory is how much the watches may hold.
 	Memory Memory `yaml:"memory"`
-	// Pump is what carries the streams ("pump"; one of Pumps).
+	// Pump is what carries the streams (one of Pumps).
 	Pump string `yaml:"pump,is=pump"`
-	// Compression is how streams are sent to clients that ask for it
-	// ("compression"; one of Compressions).
+	// Compression is how streams are sent to clients that ask for it (one of
+	// Compressions).
 	Compression string `yaml:"compression,is=compression"`
-	// CompressionCache is how many bytes of compressed events are kept
-	// ("compression_cache").
+	// CompressionCache is how many bytes of compressed events are kept.
 	CompressionCache int64 `yaml:"compression_cache"`
-	// History is what a watch keeps for resuming ("history").
+	// History is what a watch keeps for resuming.
 	History History `yaml:"history"`
 }
 
@@ -154,21 +148,20 @@ var Compressions = []string{string(gateway.CompressionGzip), string(gateway.Comp
 
 // Memory is the section "memory" of "stream".
 type Memory struct {
-	// Watch is the most bytes of one watch without its own "memory"
-	// ("watch"; no limit).
+	// Watch is the most bytes of one watch without its own "memory" (no limit).
 	Watch int64 `yaml:"watch,min=1MiB"`
-	// Total is the most bytes of all watches together ("total"; three quarters of
-	// the memory limit of the process, if it has one).
+	// Total is the most bytes of all watches together (three quarters of the memory
+	// limit of the process, if it has one).
 	Total int64 `yaml:"total,min=1MiB"`
 }
 
 // History is the section "history" of "stream", and of a watch.
 type History struct {
-	// MaxAge is how long a deletion is remembered ("max_age").
+	// MaxAge is how long a deletion is remembered.
 	MaxAge time.Duration `yaml:"max_age"`
-	// MaxDeletes is how many deletions are remembered ("max_deletes").
+	// MaxDeletes is how many deletions are remembered.
 	MaxDeletes int `yaml:"max_deletes"`
-	// MaxBytes is how many bytes of deletions are remembered ("max_bytes").
+	// MaxBytes is how many bytes of deletions are remembered.
 	MaxBytes int64 `yaml:"max_bytes"`
 }
 
@@ -188,8 +181,8 @@ func (h History) or(base History) History {
 
 // Metrics is the section "metrics".
 type Metrics struct {
-	// Enabled reports whether operators are served /metrics and
-	// /v1/subscribers ("enabled"; true).
+	// Enabled reports whether operators are served /metrics and /v1/subscribers
+	// (true).
 	Enabled bool `yaml:"enabled"`
 }
 

@@ -18,9 +18,11 @@
 //	  processes: { source: machine, collection: processes }
 //	  services:  { source: backend, watch: services, prime: false, linger: 30s }
 //
-// The types of this package, starting with Config, describe each key, with the
-// key in quotation marks and its default. A default that is not given is that
-// of the package which uses the value.
+// The types of this package, starting with Config, describe each key. A new key is a
+// field with a tag that names the key, its limits and its kind of text; type tag
+// lists the options, texts the kinds. What several keys must be together is a
+// method check of their section. Defaults are in parentheses; one that is not given
+// is that of the package which uses the value.
 //
 // # Values
 //

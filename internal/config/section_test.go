@@ -24,7 +24,12 @@ type example struct {
 	Names   []string      `yaml:"names"`
 	Nested  nested        `yaml:"nested"`
 	Rules   []nested      `yaml:"rules"`
+	Strict  strict        `yaml:"strict"`
 	Derived string        `yaml:"-"`
+}
+
+type strict struct {
+	Address string `yaml:"address,required"`
 }
 
 type nested struct {
@@ -112,6 +117,10 @@ func TestSectionErrors(t *testing.T) {
 		{"a variable that is not set", `name: "${X}"`, "1:7: name: the environment variable X is not set"},
 		{"keys that contradict each other", "nested: { low: 2, high: 1 }", "1:1: nested: want low up to high"},
 		{"keys of a list that contradict each other", "rules: [{ low: 2 }]", "1:9: rules[0]: want low up to high"},
+		{"a key is missing", "strict: {}", "1:1: strict: address is missing; want text (in quotation marks if it looks like a number)"},
+		{"a key is misspelled, which is not missing", "strict: { adress: a }", `1:11: unknown key "adress" in strict; did you mean "address"?`},
+		{"a key is wrong, which is not missing", "strict: { address: 1 }", "1:20: strict.address: want text (in quotation marks if it looks like a number), not a number"},
+		{"a section is wrong, of which no key is missing", "strict: 1", "1:9: strict: want a mapping, not a number"},
 		{"an alias of nothing", "wait: *x", "1:7: wait: there is no anchor &x"},
 		{"an anchor of another type", "names: &n [a]\nwait: *n", "1:11: wait: want a duration of more than zero, such as 500ms, 15s or 10m, not a list"},
 		{"a merge key", "nested: { <<: *n }", "1:11: merge keys (<<) are not supported; write the keys out"},
@@ -122,7 +131,7 @@ func TestSectionErrors(t *testing.T) {
 4:7: wait: "1": want a duration of more than zero, such as 500ms, 15s or 10m`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, got := read(t, c.text); !strings.HasPrefix(got, c.want) {
+			if _, got := read(t, c.text); !strings.HasPrefix(got, c.want) || strings.Count(got, "\n") != strings.Count(c.want, "\n") {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 		})

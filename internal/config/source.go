@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/watchtide/watchtide/internal/suggest"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // SourceType is the "type" of a source.
@@ -29,7 +32,7 @@ const (
 type Source struct {
 	// Name is the key under "sources": letters, digits, '.', '_' and '-'.
 	Name string `yaml:"-"`
-	// Type is one of the source types of this build ("type"; required).
+	// Type is one of the source types of this build.
 	Type SourceType `yaml:"type"`
 
 	Store   StoreSource   `yaml:"-"`
@@ -55,38 +58,34 @@ func (s *Source) sections() map[SourceType]any {
 // StoreSource is a source of type "store": resources in memory, writable over
 // HTTP and gRPC.
 type StoreSource struct {
-	// MaxValueBytes is the most bytes of one value ("max_value_bytes").
+	// MaxValueBytes is the most bytes of one value.
 	MaxValueBytes int64 `yaml:"max_value_bytes"`
-	// MaxBytes is the most bytes of all keys and values ("max_bytes").
+	// MaxBytes is the most bytes of all keys and values.
 	MaxBytes int64 `yaml:"max_bytes"`
 }
 
 // HostSource is a source of type "host": the machine on which the gateway runs.
 type HostSource struct {
-	// Interval is the time between two polls of the machine ("interval"), at
-	// least 100ms.
+	// Interval is the time between two polls of the machine.
 	Interval time.Duration `yaml:"interval,min=100ms"`
 }
 
 // GRPCSource is a source of type "grpc": a server that implements WatchList.
 type GRPCSource struct {
-	// Address is a gRPC target ("address"; required): host:port or
-	// dns:///host:port.
+	// Address is a gRPC target: host:port or dns:///host:port.
 	Address string `yaml:"address,required,is=grpc address"`
-	// TLS is made of "tls" {"ca_file", "cert_file", "key_file", "server_name"};
-	// nil: plain text. Without ca_file the system's authorities are trusted;
-	// cert_file and key_file are the client's own, for mutual TLS.
+	// TLS is made of "tls" {"ca_file", "cert_file", "key_file", "server_name"}; nil:
+	// plain text. Without ca_file the system's authorities are trusted; cert_file
+	// and key_file are the client's own, for mutual TLS.
 	TLS *tls.Config `yaml:"tls"`
-	// Metadata is sent with every call ("metadata", and "metadata_files", whose
-	// values are names of files that hold the value, read once at start).
+	// Metadata is sent with every call. The values of metadata_files are read from
+	// files, once at start.
 	Metadata Metadata `yaml:"metadata,files=metadata_files,names=metadata"`
-	// Keepalive is the silence after which the connection is probed
-	// ("keepalive"; at least 10s; Off: never).
+	// Keepalive is the silence after which the connection is probed (Off: never).
 	Keepalive time.Duration `yaml:"keepalive,min=10s,off"`
-	// StallAfter is the silence after which the upstream counts as stalled
-	// ("stall_after").
+	// StallAfter is the silence after which the upstream counts as stalled.
 	StallAfter time.Duration `yaml:"stall_after"`
-	// MaxMessageBytes is the most bytes of one message ("max_message_bytes").
+	// MaxMessageBytes is the most bytes of one message.
 	MaxMessageBytes int `yaml:"max_message_bytes,bytes" why:"which is the most that gRPC takes"`
 }
 
@@ -99,3 +98,69 @@ func (m Metadata) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "[%d hidden]", le
 
 // LogValue returns how many entries there are.
 func (m Metadata) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(m)) }
+
+// sources reads the section, and records the type of every source.
+func (d *decoder) sources(v value, into *[]Source) {
+	entries, _ := d.entries(v)
+	for _, e := range entries {
+		s := Source{Name: e.name}
+		if d.name(e) && d.source(&s, e) {
+			*into = append(*into, s)
+		}
+		d.declared[e.name] = s.Type
+	}
+}
+
+// name reports a key that cannot be the name of a source or a watch.
+func (d *decoder) name(e entry) bool {
+	if stream.CheckWatchName(e.name) == nil {
+		return true
+	}
+	d.errorf(value{node: e.key}, "%q: want %s", e.name, texts["watch"].want)
+	return false
+}
+
+// source reads one source, and reports whether it has a type of this build.
+// The keys of other types are not checked.
+func (d *decoder) source(s *Source, e entry) bool {
+	sections := s.sections()
+	var types []string
+	for t := range sections {
+		types = append(types, string(t))
+	}
+	entries, typ, ok := d.leading(e, "type", text{want: "the name of a source type"}, suggest.Sentence("", types))
+	if !ok || !d.checkWord(typ, "this build has no source type", types) {
+		return false
+	}
+	s.Type = SourceType(typ.expanded)
+	section := sections[s.Type]
+	keys := keysOf(section)
+	for i := range keys {
+		keys[i].advice = fmt.Sprintf(", which a source of type %s must have", s.Type)
+	}
+	d.fill(section, e.value, entries, append(keys, keysOf(s)...))
+	return true
+}
+
+// leading returns the entries of a source or a watch, and the text of the key that
+// determines the meaning of the others. false: an error was added.
+func (d *decoder) leading(e entry, key string, kind text, advice string) (entries []entry, lead scalar, ok bool) {
+	errors := len(d.errs)
+	entries, _ = d.entries(e.value)
+	for _, e := range entries {
+		if e.name == key {
+			lead, ok = d.textOf(e.value, kind)
+			return entries, lead, ok
+		}
+	}
+	for _, other := range entries {
+		if suggest.Nearest(other.name, []string{key}) != "" {
+			d.unknownKey(other, e.path, []string{key})
+			return nil, scalar{}, false
+		}
+	}
+	if len(d.errs) == errors {
+		d.errorf(e.atKey(), "%s is missing; %s", key, advice)
+	}
+	return nil, scalar{}, false
+}

@@ -4,31 +4,29 @@ import "time"
 
 // KubernetesSource is a source of type "kubernetes": the API server of a cluster.
 type KubernetesSource struct {
-	// Kubeconfig is the name of a file as kubectl reads it ("kubeconfig"; the
-	// service account of the pod). It is read for each connection.
+	// Kubeconfig is the name of a file as kubectl reads it (the service account of
+	// the pod). It is read for each connection.
 	Kubeconfig string `yaml:"kubeconfig,is=kubeconfig"`
-	// Context is the name of one of its contexts ("context"; its
-	// current-context).
+	// Context is the name of one of its contexts (its current-context).
 	Context string `yaml:"context"`
-	// StallAfter is the silence after which the server counts as stalled
-	// ("stall_after"; at least 2s).
+	// StallAfter is the silence after which the server counts as stalled.
 	StallAfter time.Duration `yaml:"stall_after,min=2s"`
 }
 
 // KubernetesWatch specifies which objects a watch of a source of type
 // kubernetes follows.
 type KubernetesWatch struct {
-	// Group is the API group ("group"; the core group).
+	// Group is the API group (the core group).
 	Group string `yaml:"group,is=kubernetes group"`
-	// Version is the version of the group ("version"; required).
+	// Version is the version of the group.
 	Version string `yaml:"version,required,is=kubernetes version"`
-	// Resource is the plural name ("resource"; required).
+	// Resource is the plural name.
 	Resource string `yaml:"resource,required,is=kubernetes plural"`
-	// Namespace narrows to one namespace ("namespace"; all).
+	// Namespace narrows to one namespace (all).
 	Namespace string `yaml:"namespace,is=namespace"`
-	// LabelSelector narrows to objects whose labels match ("label_selector"; all).
+	// LabelSelector narrows to objects whose labels match (all).
 	LabelSelector string `yaml:"label_selector,is=label selector"`
-	// FieldSelector narrows to objects whose fields match ("field_selector"; all).
+	// FieldSelector narrows to objects whose fields match (all).
 	FieldSelector string `yaml:"field_selector,is=field selector"`
 }
 

@@ -7,32 +7,29 @@ import (
 
 // NATSSource is a source of type "nats": the key-value buckets of NATS JetStream.
 type NATSSource struct {
-	// URL is one server or several of one cluster ("url"; required), each
-	// nats://host:port or tls://host:port, separated by commas.
+	// URL is one server or several of one cluster, each nats://host:port or
+	// tls://host:port, separated by commas.
 	URL string `yaml:"url,required,is=nats url"`
 	// TLS is made of "tls", as for a source of type grpc; nil: as the server
 	// requires, with the system's authorities.
 	TLS *tls.Config `yaml:"tls"`
-	// At most one way to log in. The files are read at start, as a check, and
-	// for each connection, so that they may change: CredentialsFile holds a JWT
-	// and its seed ("credentials_file"), NKeyFile a seed ("nkey_file"),
-	// TokenFile a token ("token_file"), and PasswordFile the password of
-	// Username ("password_file", "username").
+	// At most one way to log in. The files are read at start, as a check, and for
+	// each connection, so that they may change: CredentialsFile holds a JWT and its
+	// seed, NKeyFile a seed, TokenFile a token, and PasswordFile the password of
+	// Username.
 	CredentialsFile string `yaml:"credentials_file,is=file"`
 	NKeyFile        string `yaml:"nkey_file,is=file"`
 	TokenFile       string `yaml:"token_file,is=file of a secret"`
 	Username        string `yaml:"username"`
 	PasswordFile    string `yaml:"password_file,is=file of a secret"`
-	// Domain is the JetStream domain ("domain").
+	// Domain is the JetStream domain.
 	Domain string `yaml:"domain,is=nats bucket"`
 	// InboxPrefix is what the subjects begin with on which the server answers
-	// ("inbox_prefix"; _INBOX).
+	// (_INBOX).
 	InboxPrefix string `yaml:"inbox_prefix,is=nats prefix"`
-	// StallAfter is the silence after which the server counts as stalled
-	// ("stall_after"; at least 500ms).
+	// StallAfter is the silence after which the server counts as stalled.
 	StallAfter time.Duration `yaml:"stall_after,min=500ms"`
-	// PollInterval is the time between two checks for keys that vanished
-	// ("poll_interval"; at least 100ms).
+	// PollInterval is the time between two checks for keys that vanished.
 	PollInterval time.Duration `yaml:"poll_interval,min=100ms"`
 }
 

@@ -5,6 +5,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/watchtide/watchtide/stream/source/consul"
+	"github.com/watchtide/watchtide/stream/source/etcd"
+	"github.com/watchtide/watchtide/stream/source/files"
+	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
+	"github.com/watchtide/watchtide/stream/source/host"
+	"github.com/watchtide/watchtide/stream/source/kubernetes"
+	"github.com/watchtide/watchtide/stream/source/nats"
 )
 
 func TestParseTag(t *testing.T) {
@@ -14,6 +22,9 @@ func TestParseTag(t *testing.T) {
 		Ceiling int64         `yaml:"ceiling,min=1MiB,off"`
 		Pump    string        `yaml:"pump,is=pump"`
 		None    string        `yaml:"-"`
+		Address string        `yaml:"address,required,of=etcd|nats"`
+		Bytes   int           `yaml:"bytes,bytes" why:"which is a lot"`
+		Headers Metadata      `yaml:"headers,files=header_files,names=header"`
 	}
 	for i, want := range []tag{
 		{name: "plain"},
@@ -21,6 +32,9 @@ func TestParseTag(t *testing.T) {
 		{name: "ceiling", min: "1MiB", least: 1 << 20, off: true},
 		{name: "pump", is: "pump"},
 		{name: "-"},
+		{name: "address", required: true, of: []string{"etcd", "nats"}},
+		{name: "bytes", bytes: true, why: ", which is a lot"},
+		{name: "headers", files: "header_files", names: "header"},
 	} {
 		got, err := parseTag(reflect.TypeFor[section]().Field(i))
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -36,10 +50,11 @@ func TestMalformedTags(t *testing.T) {
 		Duration time.Duration `yaml:"b,min=1MiB"`
 		Size     int64         `yaml:"c,min=1s"`
 		Kind     string        `yaml:"d,is=adress"`
+		Names    Metadata      `yaml:"e,names=heeders"`
 	}
 	for i, want := range []string{
 		"None has no yaml tag", `option "mni=1s": no such option`, `option "min=1MiB": time: `,
-		`option "min=1s": neither a duration nor a number of bytes`, `option "is=adress": no such kind`,
+		`option "min=1s": neither a duration nor a number of bytes`, `option "is=adress": no such kind`, `option "names=heeders": no such kind`,
 	} {
 		if _, err := parseTag(reflect.TypeFor[section]().Field(i)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q in it", err, want)
@@ -63,6 +78,11 @@ func TestTags(t *testing.T) {
 					t.Errorf("%s: %v", typ, err)
 				}
 				used[parsed.is] = true
+				for _, of := range parsed.of {
+					if new(Source).sections()[SourceType(of)] == nil {
+						t.Errorf("%s.%s: there is no source type %q", typ, typ.Field(i).Name, of)
+					}
+				}
 				walk(typ.Field(i).Type)
 			}
 		}
@@ -74,5 +94,36 @@ func TestTags(t *testing.T) {
 		if !used[name] {
 			t.Errorf("no tag names the kind of text %q", name)
 		}
+	}
+}
+
+// TestLeastDurationsOfSources compares the limits in tags with those of the packages
+// that read the values.
+func TestLeastDurationsOfSources(t *testing.T) {
+	limits := map[string]time.Duration{
+		"consul.list_interval":   consul.MinRelist,
+		"consul.probe_interval":  consul.MinProbe,
+		"etcd.stall_after":       etcd.MinStallAfter,
+		"files.rescan":           files.MinRescan,
+		"grpc.keepalive":         grpcsource.MinKeepalive,
+		"host.interval":          host.MinInterval,
+		"kubernetes.stall_after": kubernetes.MinStallAfter,
+		"nats.poll_interval":     nats.MinPollInterval,
+		"nats.stall_after":       nats.MinStallAfter,
+	}
+	found := 0
+	for of, section := range new(Source).sections() {
+		for _, k := range keysOf(section) {
+			name := string(of) + "." + k.name
+			if want := limits[name]; want != time.Duration(k.least) {
+				t.Errorf("the least %s is %v, want %v", name, time.Duration(k.least), want)
+			}
+			if k.least != 0 {
+				found++
+			}
+		}
+	}
+	if found != len(limits) {
+		t.Errorf("found %d limits, want %d", found, len(limits))
 	}
 }

@@ -52,8 +52,8 @@ var texts = map[string]text{
 	"kubernetes version": {want: kubernetes.WantVersion, valid: validKubernetesName},
 	"kubernetes plural":  {want: kubernetes.WantResource, valid: validKubernetesName},
 	"namespace":          {want: kubernetes.WantNamespace, valid: kubernetes.ValidName},
-	"label selector":     {want: "a label selector", use: checkedBy(kubernetes.CheckLabelSelector)},
-	"field selector":     {want: "a field selector", use: checkedBy(kubernetes.CheckFieldSelector)},
+	"label selector":     textThat("a label selector", kubernetes.CheckLabelSelector),
+	"field selector":     textThat("a field selector", kubernetes.CheckFieldSelector),
 	"nats bucket":        {want: nats.WantBucket, valid: nats.ValidBucket},
 	"nats keys":          {want: nats.WantKeys, valid: nats.ValidKeys},
 	"nats prefix":        {want: nats.WantPrefix, valid: nats.ValidPrefix},
@@ -82,14 +82,19 @@ func noError(check func(string) error) func(string) bool {
 	return func(s string) bool { return check(s) == nil }
 }
 
-// checkedBy returns a use of text that a function checks, whose error shows it.
-func checkedBy(check func(string) error) func(*decoder, scalar) string {
-	return func(d *decoder, s scalar) string {
-		if err := check(s.expanded); err != nil {
+// textThat returns text that a function checks. Its error shows the text, so it is not
+// reported if that came from the environment.
+func textThat(want string, check func(string) error) text {
+	return text{want: want, use: func(d *decoder, s scalar) string {
+		err := check(s.expanded)
+		switch {
+		case err != nil && s.written == s.expanded:
 			d.errorf(s.value, "%v", err)
+		case err != nil:
+			d.wrong(s, want)
 		}
 		return s.expanded
-	}
+	}}
 }
 
 func (d *decoder) collection(s scalar) string {

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/stream/source/host"
@@ -13,50 +16,98 @@ var Collections = []string{host.Interfaces, host.Mounts, host.Processes}
 type Watch struct {
 	// Name is the key under "watches": 1 to 64 letters, digits, '.', '_' and '-'.
 	Name string `yaml:"-"`
-	// Source is the name of an entry of "sources" ("source"; required).
+	// Source is the name of an entry of "sources".
 	Source string `yaml:"source"`
-	// Prime reports whether the watch is started at start, and /readyz waits for
-	// it ("prime"; true); else its first subscriber starts it.
+	// Prime reports whether the watch is started at start, and /readyz waits for it
+	// (true); else its first subscriber starts it.
 	Prime bool `yaml:"prime"`
-	// Required reports whether /readyz fails while the watch is out of sync for
-	// too long ("required"; false).
+	// Required reports whether /readyz fails while the watch is out of sync for too
+	// long (false).
 	Required bool `yaml:"required"`
-	// Linger is how long a watch that is not primed continues after its
-	// last subscriber ("linger").
+	// Linger is how long a watch that is not primed continues after its last
+	// subscriber.
 	Linger time.Duration `yaml:"linger"`
 	// History is "history"; unset fields are as in "stream".
 	History History `yaml:"history"`
-	// Memory is the most bytes that the watch may hold ("memory"; as in "stream").
+	// Memory is the most bytes that the watch may hold (as in "stream").
 	Memory int64 `yaml:"memory,min=1MiB"`
-	// SnapshotTimeout is how long a snapshot may take before the status of the
-	// watch says so ("snapshot_timeout").
+	// SnapshotTimeout is how long a snapshot may take before the status of the watch
+	// says so.
 	SnapshotTimeout time.Duration `yaml:"snapshot_timeout"`
 
-	// Collection is which part of the machine is watched ("collection"; required for
-	// a source of type host, and for no other): processes, interfaces or mounts.
+	// Collection is which part of the machine is watched: processes, interfaces or
+	// mounts.
 	Collection string `yaml:"collection,required,is=collection,of=host"`
-	// Watch is the upstream's name for the watch ("watch"; only for sources of
-	// type grpc and gateway; the watch's own name).
+	// Watch is the upstream's name for the watch (the watch's own name).
 	Watch string `yaml:"watch,is=watch,of=gateway|grpc"`
-	// Prefix narrows the watch to keys that begin with it ("prefix"; only for sources of
-	// type grpc, gateway and etcd; for etcd it is not part of the keys).
+	// Prefix narrows the watch to keys that begin with it; for etcd it is not part
+	// of the keys.
 	Prefix string `yaml:"prefix,of=etcd|gateway|grpc"`
-	// Bucket is the name of the bucket ("bucket"; required for a source of type
-	// nats, and for no other).
+	// Bucket is the name of the bucket.
 	Bucket string `yaml:"bucket,required,is=nats bucket,of=nats"`
-	// Keys is a pattern of the keys that are watched ("keys"; only for a source of
-	// type nats).
+	// Keys is a pattern of the keys that are watched.
 	Keys string `yaml:"keys,is=nats keys,of=nats"`
-	// Kubernetes specifies which objects are followed (required for a source of
-	// type kubernetes, and for no other).
+	// Kubernetes specifies which objects are followed.
 	Kubernetes KubernetesWatch `yaml:",inline,of=kubernetes"`
-	// Consul specifies which resources are followed (required for a source of
-	// type consul, and for no other).
+	// Consul specifies which resources are followed.
 	Consul ConsulWatch `yaml:",inline,of=consul"`
 }
 
 func (w *Watch) check(d *decoder, at value) {
 	if w.Required && !w.Prime {
 		d.errorf(at, "required is for watches that are primed at start; leave out prime: false, or required")
+	}
+}
+
+func (d *decoder) watches(v value, into *[]Watch) {
+	entries, _ := d.entries(v)
+	for _, e := range entries {
+		w := Watch{Name: e.name, Prime: true}
+		d.name(e)
+		d.watch(&w, e)
+		*into = append(*into, w)
+	}
+}
+
+// watch reads one watch, according to the type of its source.
+func (d *decoder) watch(w *Watch, e entry) {
+	kind := text{want: "the name of a source (in quotation marks if it looks like a number)"}
+	entries, source, ok := d.leading(e, "source", kind, "want the name of an entry of sources")
+	if !ok {
+		return
+	}
+	sourceType, known := d.declared[source.expanded]
+	switch {
+	case !known && len(d.declared) == 0:
+		d.errorf(source.value, "there is no source %q; the section sources has none", source.written)
+	case !known:
+		d.checkWord(source, "there is no source", slices.Collect(maps.Keys(d.declared)))
+	case sourceType == "": // reported where it is declared; its type determines the keys
+	default:
+		d.watchOf(w, e, entries, source.written, sourceType)
+	}
+}
+
+// watchOf reads a watch of a source of a type.
+func (d *decoder) watchOf(w *Watch, e entry, entries []entry, source string, of SourceType) {
+	var keys []key
+	owners := map[string]string{} // of the other keys
+	for _, k := range keysOf(w) {
+		if k.of == nil || slices.Contains(k.of, string(of)) {
+			keys = append(keys, k)
+		} else {
+			owners[k.name] = strings.Join(k.of, " or ")
+		}
+	}
+	entries = slices.DeleteFunc(entries, func(given entry) bool {
+		owner, misplaced := owners[given.name]
+		if misplaced {
+			d.errorf(value{node: given.key, path: e.path}, "%s is for watches of %s sources; %q is of type %s", given.name, owner, source, of)
+		}
+		return misplaced
+	})
+	d.fill(w, e.value, entries, keys)
+	if (of == GRPCs || of == Gateway) && w.Watch == "" {
+		w.Watch = w.Name
 	}
 }
