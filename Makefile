@@ -43,11 +43,48 @@ build: ## build bin/gateway
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/gateway ./cmd/gateway
 	@echo "bin/gateway: $$(($$(wc -c < bin/gateway) / 1000000)) MB" >&2
 
+# Build tags of tests that need more than this repository. structure_test.go checks
+# that every such test has one of them, and that test-all runs them all.
+TAGS := servers
+
+# test and its parts run only these packages of the main module if they are set.
+PACKAGES ?=
+# What a test may leave out is left out by test, and run by test-all: rounds of
+# random tests, faults in a fault injection, the second of the gateway's two pumps.
+LENGTH := -short
+GO_TEST = $(GO) test -race -shuffle=on -timeout 25m
+
 .PHONY: test
-test: servers ## run all tests with the race detector, in random order (WATCHTIDE_FULL_CONSUL=1: with full Consul servers)
-	@for m in $(OURS); do echo "==> $$m" >&2; (cd "$$m" && $(GO) test -race -shuffle=on -timeout 25m ./...); done
-	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory client dashboard-check browser; \
-	else echo "==> web: not tested, npm is missing: install Node 20 or newer" >&2; fi
+test: test-web test-go ## run the tests that need only this repository: Go with the race detector, client, dashboard (PACKAGES=./stream/...: only those)
+
+.PHONY: test-go
+test-go:
+	@for m in $(if $(PACKAGES),.,$(OURS)); do echo "==> $$m" >&2; (cd "$$m" && $(GO_TEST) $(LENGTH) $(or $(PACKAGES),./...)); done
+
+.PHONY: test-web
+test-web:
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory client dashboard-check; \
+	else echo "==> web: NOT TESTED, npm is missing: install Node 20.19 or newer" >&2; fi
+
+# The packages whose tests start real servers, unless PACKAGES are set.
+WITH_SERVERS = grep -rl --include='*_test.go' --exclude-dir=node_modules '^//go:build servers$$' . | xargs -n 1 dirname | sort -u
+
+.PHONY: test-servers
+test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS and nginx (WATCHTIDE_FULL_CONSUL=1: with full Consul servers)
+	@echo "==> with real servers" >&2
+	@$(GO_TEST) -tags servers $(or $(PACKAGES),$$($(WITH_SERVERS)))
+
+.PHONY: test-browser
+test-browser: ## run the scenarios of the dashboard in a real browser (needs chromium, and nginx for some)
+	@echo "==> web/dashboard/browser" >&2
+	@if [ -z "$(CHROMIUM)" ]; then echo "==> web/dashboard/browser: NOT TESTED, chromium is missing: apt-get install chromium" >&2; \
+	elif ! command -v npm >/dev/null; then echo "==> web/dashboard/browser: NOT TESTED, npm is missing: install Node 20.19 or newer" >&2; \
+	else $(MAKE) --no-print-directory browser-modules && $(BROWSER) npm test --silent; fi
+
+# In this order, so that the results of the Go tests end the output.
+.PHONY: test-all
+test-all: LENGTH :=
+test-all: test-browser test test-servers ## run all tests: test at full length, test-servers, test-browser; about half an hour
 
 # The number of histories, and the seed of the first (0: by the clock).
 N    ?= 100000
@@ -75,12 +112,6 @@ dashboard-check: ## check and test the dashboard, and fail if web/page is stale
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome | head -n 1)
 BROWSER   = cd web/dashboard/browser && CHROMIUM=$(CHROMIUM)
 
-.PHONY: browser
-browser: ## run the scenarios of the dashboard in a real browser (needs chromium, and nginx for some)
-	@echo "==> web/dashboard/browser" >&2
-	@if [ -z "$(CHROMIUM)" ]; then echo "==> web/dashboard/browser: NOT TESTED, chromium is missing: apt-get install chromium" >&2; \
-	else $(MAKE) --no-print-directory browser-modules && $(BROWSER) npm test --silent; fi
-
 .PHONY: screenshots
 screenshots: browser-modules ## take screenshots of every page of the dashboard into docs/images (needs chromium; smaller with pngquant)
 	@$(BROWSER) npm run --silent screenshots
@@ -102,8 +133,8 @@ servers: ## compile the real servers that tests start
 	echo "==> $$m: compiled in $$((SECONDS - began)) s" >&2; done
 
 .PHONY: cover
-cover: ## write coverage.out and print the total
-	$(GO) test -coverpkg=./... -coverprofile=coverage.out ./...
+cover: servers ## write coverage.out and print the total
+	$(GO) test -tags '$(TAGS)' -coverpkg=./... -coverprofile=coverage.out ./...
 	@$(GO) tool cover -func=coverage.out | tail -n 1
 
 .PHONY: bench
@@ -133,19 +164,19 @@ profile: ## profile a gateway under live events and under snapshots, print the t
 bench-sources: servers ## measure every source beside its client library and print the table of docs/performance.md (COUNT=3 for medians)
 	@mkdir -p profile
 	@packages=$$(grep -l 'figures\.Run(' stream/source/*/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); \
-	$(GO) test -run '^$$' -bench '^BenchmarkUpstream$$' -count $(COUNT) -p 1 -timeout 60m $$packages > profile/sources.txt 2>&1 || { cat profile/sources.txt >&2; exit 1; }; \
+	$(GO) test -run '^$$' -tags servers -bench '^BenchmarkUpstream$$' -count $(COUNT) -p 1 -timeout 60m $$packages > profile/sources.txt 2>&1 || { cat profile/sources.txt >&2; exit 1; }; \
 	awk -f stream/streamtest/figures/table.awk profile/sources.txt
 
 .PHONY: soak
 soak: servers ## run a gateway under misbehaving subscribers and failing upstreams (DURATION=30m, SUBSCRIBERS=10000, ATTACKERS=30 of them)
 	@mkdir -p profile
-	$(GO) test -count 1 -timeout 0 -run '^TestSoak$$' -v ./bench/soak -args -duration $(DURATION) -subscribers $(SUBSCRIBERS) -attackers $(ATTACKERS) -report $(CURDIR)/profile/soak.md
+	$(GO) test -tags servers -count 1 -timeout 0 -run '^TestSoak$$' -v ./bench/soak -args -duration $(DURATION) -subscribers $(SUBSCRIBERS) -attackers $(ATTACKERS) -report $(CURDIR)/profile/soak.md
 
 .PHONY: reliability
 reliability: servers ## subject every source to every fault and print the table of docs/reliability.md
 	@mkdir -p profile
 	@packages=$$(grep -l 'faults\.Run(' stream/source/*/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); status=0; \
-	$(GO) test -count 1 -p 1 -timeout 20m -run '^TestFaults' -v $$packages > profile/reliability.txt 2>&1 || status=$$?; \
+	$(GO) test -tags servers -count 1 -p 1 -timeout 20m -run '^TestFaults' -v $$packages > profile/reliability.txt 2>&1 || status=$$?; \
 	awk -f stream/streamtest/faults/table.awk profile/reliability.txt || status=1; \
 	if [ $$status != 0 ]; then grep -v ' reliability |' profile/reliability.txt >&2; exit $$status; fi
 
@@ -156,7 +187,8 @@ lint: lint-go lint-proto lint-modules ## gofmt, go vet, staticcheck, buf lint, g
 lint-go:
 	@bad=$$(find . -name node_modules -prune -o -name '*.go' -print | xargs gofmt -l); \
 	if [ -n "$$bad" ]; then echo "gofmt would change:" $$bad >&2; exit 1; fi
-	@for m in $(OURS); do echo "==> $$m: go vet, staticcheck" >&2; (cd "$$m" && $(GO) vet ./... && $(TOOL) staticcheck ./...); done
+	@for m in $(OURS); do for tags in "" $(TAGS); do echo "==> $$m: go vet, staticcheck $${tags:+-tags $$tags}" >&2; \
+	(cd "$$m" && $(GO) vet -tags "$$tags" ./... && $(TOOL) staticcheck -tags "$$tags" ./...); done; done
 
 .PHONY: lint-proto
 lint-proto:

@@ -7,13 +7,16 @@ import (
 	"encoding/json"
 	"errors"
 	"go/ast"
+	"go/build/constraint"
 	"go/parser"
 	"go/token"
 	"io"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -225,6 +228,105 @@ func isIdent(e ast.Expr, name string) bool {
 	return ok && i.Name == name
 }
 
+// serverTag is the build tag of tests that start real servers: make test leaves
+// them out, so that it needs this repository alone.
+const serverTag = "servers"
+
+// TestTestsWithServersCarryTheirTag: a test file that uses realserver for more than
+// the end of TestMain, without the tag, would have make test compile a server. Every
+// other tag needs a target too: make test-all would not run what carries it.
+func TestTestsWithServersCarryTheirTag(t *testing.T) {
+	tagged := 0
+	walk(t, func(name string) {
+		if !strings.HasSuffix(name, "_test.go") || path.Dir(name) == "stream/streamtest/realserver" {
+			return
+		}
+		syntax, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		tags := buildTags(t, syntax)
+		if slices.Contains(tags, serverTag) {
+			tagged++
+		} else if call := startsServers(syntax); call != "" {
+			t.Errorf("%s: realserver.%s: begin the file with //go:build %s", name, call, serverTag)
+		}
+		for _, tag := range tags {
+			if !slices.Contains(testTags(t), tag) && !slices.Contains([]string{"linux", "unix", "race"}, tag) {
+				t.Errorf("%s: build tag %q: name it in TAGS of the Makefile, and run it in test-all", name, tag)
+			}
+		}
+	})
+	if tagged == 0 {
+		t.Error("no test file carries the tag")
+	}
+}
+
+// TestAllTagsAreTested: test-all includes a target for each tag of the Makefile.
+func TestAllTagsAreTested(t *testing.T) {
+	for _, tag := range testTags(t) {
+		target := "test-" + tag
+		if !slices.Contains(strings.Fields(inMakefile(t, `^test-all: ([a-z -]+)`)), target) {
+			t.Errorf("test-all does not include %s", target)
+		}
+		inMakefile(t, `^`+target+`:.*(?:\n\t.*)*?\n\t@\$\(GO_TEST\) -tags `+tag+` ()`)
+	}
+}
+
+// testTags returns the build tags of tests that the Makefile names.
+func testTags(t *testing.T) []string {
+	t.Helper()
+	return strings.Fields(inMakefile(t, `^TAGS := (.+)`))
+}
+
+// inMakefile returns the first group of the only match.
+func inMakefile(t *testing.T, pattern string) string {
+	t.Helper()
+	text, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("(?m)"+pattern).FindAllStringSubmatch(string(text), -1)
+	if len(found) != 1 {
+		t.Fatalf("%d lines of the Makefile match %q, want one", len(found), pattern)
+	}
+	return found[0][1]
+}
+
+// startsServers returns a function of realserver that the file uses, other than
+// Main, or "".
+func startsServers(f *ast.File) (call string) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && isIdent(s.X, "realserver") && s.Sel.Name != "Main" {
+			call = s.Sel.Name
+		}
+		return true
+	})
+	return call
+}
+
+// buildTags returns the tags that a file must be built with.
+func buildTags(t *testing.T, f *ast.File) (tags []string) {
+	t.Helper()
+	for _, group := range f.Comments {
+		if group.Pos() > f.Package {
+			break
+		}
+		for _, c := range group.List {
+			if !constraint.IsGoBuild(c.Text) {
+				continue
+			}
+			expr, err := constraint.Parse(c.Text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			expr.Eval(func(tag string) bool { tags = append(tags, tag); return true })
+		}
+	}
+	return tags
+}
+
 // TestTheseTestsCanFail shows each matcher something that it must catch, so that
 // a slip in this file does not make all of the above pass forever.
 func TestTheseTestsCanFail(t *testing.T) {
@@ -247,6 +349,18 @@ func TestTheseTestsCanFail(t *testing.T) {
 	} {
 		if may, _, known := rule(c.of); !known || matches(may, c.imported) != c.ok {
 			t.Errorf("%s may import %s: want %t", c.of, c.imported, c.ok)
+		}
+	}
+	for source, want := range map[string]string{
+		"//go:build servers\n\npackage x\nvar _ = realserver.Start": "Start",
+		"package x\nvar _ = realserver.Main":                        "",
+	} {
+		f, err := parser.ParseFile(token.NewFileSet(), "x_test.go", source, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := startsServers(f); got != want || slices.Contains(buildTags(t, f), serverTag) != (want != "") {
+			t.Errorf("%s\nstarts servers with %q, tags %q", source, got, buildTags(t, f))
 		}
 	}
 	for _, statement := range []string{"go f()", "wg.Go(f)", "time.AfterFunc(d, f)"} {

@@ -1,3 +1,5 @@
+//go:build servers
+
 package deploy_test
 
 import (
@@ -11,12 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Two replicas behind nginx are restarted, one after the other, under browsers. No
 // browser may see an error, and all must be connected and exact afterwards.

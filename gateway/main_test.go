@@ -16,7 +16,7 @@ import (
 )
 
 // pumpVariable names the pump that this process tests; unset: both, one after the
-// other.
+// other, or with -short the shard pump.
 const pumpVariable = "WATCHTIDE_TEST_PUMP"
 
 // The requests of tests use the host name gateway.
@@ -55,8 +55,8 @@ func pumpUnderTest() Pump {
 	return PumpShards
 }
 
-// bothPumps runs all tests with the shard pump and then, in another process, with the
-// goroutine pump.
+// bothPumps runs all tests with the shard pump and then, in another process and not
+// with -short, with the goroutine pump.
 type bothPumps struct{ m *testing.M }
 
 // Run implements goleak.TestingM.
@@ -67,7 +67,7 @@ func (b bothPumps) Run() int {
 		defer fmt.Println("pump:")
 	}
 	code := b.m.Run()
-	if os.Getenv(pumpVariable) != "" || code != 0 {
+	if os.Getenv(pumpVariable) != "" || code != 0 || testing.Short() {
 		return code
 	}
 	again := exec.Command(os.Args[0], os.Args[1:]...)

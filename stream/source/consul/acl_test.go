@@ -1,9 +1,10 @@
+//go:build servers
+
 package consul
 
 import (
 	"errors"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -39,17 +40,6 @@ func (c *consul) newToken(policy string) (secret, accessor string) {
 		return err
 	})
 	return secret, c.callJSON(http.MethodGet, "/v1/acl/token/self?token="+secret, nil, "AccessorID")
-}
-
-func writeToken(t *testing.T, file, token string) {
-	t.Helper()
-	// As orchestrators do it: nobody ever reads a partial file.
-	if err := os.WriteFile(file+".new", []byte(token+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(file+".new", file); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestTokens: a deleted token is noticed, a replaced one is used, and subscribers

@@ -1,3 +1,5 @@
+//go:build servers
+
 package consul
 
 import (
@@ -5,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,13 +20,6 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/watchtide/watchtide/stream"
-)
-
-const (
-	artistType = "demo.v2.Artist"
-	artistURL  = "type.googleapis.com/hashicorp.consul.internal.demo.v2.Artist"
-	// inDefault is how keys begin in Consul's default partition and namespace.
-	inDefault = "default/default/"
 )
 
 // artists writes resources of a private type to a Consul: its messages are
@@ -48,10 +44,6 @@ func artistsAt(t *testing.T, address string) *artists {
 		t.Fatal(err)
 	}
 	return &artists{client: pbresource.NewResourceServiceClient(conn), typ: typ}
-}
-
-func artistBytes(name string) []byte {
-	return protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), name)
 }
 
 func (a *artists) id(key string) *pbresource.ID {
@@ -138,4 +130,36 @@ func (s textSink) Upsert(r stream.Resource) error {
 	}
 	r.Value = []byte(text)
 	return s.Sink.Upsert(r)
+}
+
+// all returns the events so far.
+func (w *watched) all() []stream.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.events)
+}
+
+// deleted returns the keys of all deletes.
+func (w *watched) deleted() (keys []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.events {
+		if e.Type == stream.Delete {
+			keys = append(keys, e.Resource.Key)
+		}
+	}
+	return keys
+}
+
+// holds waits until the subscriber holds a text under a key; "": nothing.
+func (w *watched) holds(name, text string) {
+	w.t.Helper()
+	w.eventually(fmt.Sprintf("%q of %s", text, name), func() error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if got := w.state[inDefault+name].Value; got != text {
+			return fmt.Errorf("there is %q; the status is %v: %s", got, w.Status().State, w.Status().Full())
+		}
+		return nil
+	})
 }

@@ -1,3 +1,5 @@
+//go:build servers
+
 package consul
 
 import (
@@ -6,28 +8,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
-	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
-
-// resourceService is Consul's own resource service, in its own process. Its data
-// is gone once it is killed, and its versions start over.
-func resourceService(t *testing.T) *realserver.Server {
-	t.Helper()
-	return realserver.Start(t, realserver.Build(t, "consulresource"), "-listen", realserver.FreeAddress(t))
-}
-
-// newSource returns a source of artists.
-func newSource(t *testing.T, c Config) *Source {
-	t.Helper()
-	if c.Type == "" {
-		c.Type = artistType
-	}
-	s, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 func TestConformance(t *testing.T) {
 	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {

@@ -1,9 +1,6 @@
 package consul
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
@@ -52,40 +49,5 @@ func TestEpochs(t *testing.T) {
 	}
 	if back := name(func(_ *Config, e *epochs) { e.enter("x"); e.renew(state); e.enter("y") }); back != name(func(_ *Config, e *epochs) { e.enter("y") }) {
 		t.Error("another cluster has nothing to do with what became of the one before")
-	}
-}
-
-// refusing is a Sink that rejects a snapshot as old.
-type refusing struct {
-	lines
-	err error
-}
-
-func (r *refusing) Commit(uint64) error { return r.err }
-
-// TestSinkThatKnowsBetter: whether the source or the sink notices that the
-// order was broken, the next snapshot starts another one.
-func TestSinkThatKnowsBetter(t *testing.T) {
-	server := resourceService(t)
-	s := newSource(t, Config{Address: server.Addr()})
-	name := func(sink stream.Sink) string {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		err := s.Watch(ctx, stream.Resume{}, sink)
-		r := sink.(*refusing)
-		if !errors.Is(err, r.err) {
-			t.Errorf("ended with %v, want the sink's error", err)
-		}
-		return r.epoch[0]
-	}
-	other := errors.New("something else")
-	names := []string{
-		name(&refusing{err: other}),
-		name(&refusing{err: fmt.Errorf("%w: really", stream.ErrBehind)}),
-		name(&refusing{err: fmt.Errorf("%w: really", stream.ErrOrder)}),
-		name(&refusing{err: other}),
-	}
-	if names[0] != names[1] || names[1] == names[2] || names[2] == names[3] {
-		t.Errorf("epochs %q: want another one after each refusal of the order", names)
 	}
 }

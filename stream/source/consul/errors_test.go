@@ -1,81 +1,16 @@
 package consul
 
 import (
-	"context"
 	"errors"
-	"net"
-	"net/http"
-	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
-	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
-
-// endsWith runs a source until it gives up, and requires all parts in the error.
-func endsWith(t *testing.T, c Config, parts ...string) {
-	t.Helper()
-	err := newSource(t, c).Watch(t.Context(), stream.Resume{}, streamtest.NewSinkRecorder(stream.Resume{}, nil))
-	for _, part := range parts {
-		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("error %v\nwant %q in it", err, part)
-		}
-	}
-}
-
-// TestWhatANewcomerGetsWrong checks that errors suggest the correct setting.
-func TestWhatANewcomerGetsWrong(t *testing.T) {
-	server := realserver.Shared(t, realserver.Build(t, "consulresource"))
-	t.Run("unknown type", func(t *testing.T) {
-		endsWith(t, Config{Address: server.Addr(), Type: "demo.v2.Nope"},
-			"consul "+server.Addr(), "demo.v2.Nope not registered", "want a type that this server has")
-	})
-	t.Run("nobody there", func(t *testing.T) {
-		endsWith(t, Config{Address: realserver.FreeAddress(t)}, "connection refused")
-	})
-	t.Run("HTTP port", func(t *testing.T) {
-		web := httptest.NewServer(http.NotFoundHandler())
-		defer web.Close()
-		endsWith(t, Config{Address: web.Listener.Addr().String()}, "want the gRPC port (8502, or 8503 with TLS), not the HTTP port")
-	})
-	t.Run("TLS port", func(t *testing.T) {
-		web := httptest.NewTLSServer(http.NotFoundHandler())
-		defer web.Close()
-		endsWith(t, Config{Address: web.Listener.Addr().String()}, "want TLS if that is what the port speaks")
-	})
-	t.Run("another gRPC server", func(t *testing.T) {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		other := grpc.NewServer()
-		ended := make(chan error)
-		go func() { ended <- other.Serve(listener) }()
-		endsWith(t, Config{Address: listener.Addr().String()}, "want the gRPC port of Consul 1.18 or later")
-		other.Stop()
-		<-ended
-	})
-	t.Run("no file of the token", func(t *testing.T) {
-		file := filepath.Join(t.TempDir(), "token")
-		endsWith(t, Config{Address: server.Addr(), TokenFile: file}, "ACL token: "+file+": no such file")
-	})
-}
-
-// TestAListThatIsTooLarge: the list is one message, and exceeds the limit.
-func TestAListThatIsTooLarge(t *testing.T) {
-	server := resourceService(t)
-	a := artistsAt(t, server.Addr())
-	a.mustPut(t, "large", `"`+strings.Repeat("x", 1<<16)+`"`)
-	endsWith(t, Config{Address: server.Addr(), MaxMessageBytes: 1 << 15}, "larger than max", "want a larger max_message_bytes, or name_prefix")
-}
 
 // TestHints covers what only a cluster reports.
 func TestHints(t *testing.T) {
@@ -160,16 +95,4 @@ func TestEndOfTheStream(t *testing.T) {
 			t.Errorf("error %v", w.err)
 		}
 	})
-}
-
-// TestEndWithTheContext checks that the error has the context's cause.
-func TestEndWithTheContext(t *testing.T) {
-	why := errors.New("why")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(why)
-	server := realserver.Shared(t, realserver.Build(t, "consulresource"))
-	err := newSource(t, Config{Address: server.Addr()}).Watch(ctx, stream.Resume{}, &lines{})
-	if !errors.Is(err, why) {
-		t.Errorf("error %v, want the cause", err)
-	}
 }

@@ -15,9 +15,18 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+const (
+	artistType = "demo.v2.Artist"
+	artistURL  = "type.googleapis.com/hashicorp.consul.internal.demo.v2.Artist"
+	// inDefault is how keys begin in Consul's default partition and namespace.
+	inDefault = "default/default/"
 )
 
 // fake is a Consul in memory whose behavior a test defines, for what the real
@@ -283,3 +292,31 @@ func (l *memoryListener) Close() error {
 }
 
 func (l *memoryListener) Addr() net.Addr { return &net.UnixAddr{Name: "memory", Net: "pipe"} }
+
+// newSource returns a source of artists.
+func newSource(t *testing.T, c Config) *Source {
+	t.Helper()
+	if c.Type == "" {
+		c.Type = artistType
+	}
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// endsWith runs a source until it gives up, and requires all parts in the error.
+func endsWith(t *testing.T, c Config, parts ...string) {
+	t.Helper()
+	err := newSource(t, c).Watch(t.Context(), stream.Resume{}, streamtest.NewSinkRecorder(stream.Resume{}, nil))
+	for _, part := range parts {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("error %v\nwant %q in it", err, part)
+		}
+	}
+}
+
+func artistBytes(name string) []byte {
+	return protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), name)
+}

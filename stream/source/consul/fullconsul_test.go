@@ -1,3 +1,5 @@
+//go:build servers
+
 package consul
 
 import (
@@ -9,7 +11,6 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
@@ -82,22 +83,6 @@ func (c *consul) elect() {
 func (c *consul) eventually(what string, missing func() error) {
 	c.t.Helper()
 	eventually(c.t, what, missing)
-}
-
-func eventually(t *testing.T, what string, missing func() error) {
-	t.Helper()
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	const patience = 60 * time.Second
-	for began := time.Now(); ; <-ticker.C {
-		err := missing()
-		if err == nil {
-			return
-		}
-		if time.Since(began) > patience {
-			t.Fatalf("no %s after %v: %v", what, patience, err)
-		}
-	}
 }
 
 // again restarts the server with its data on disk.

@@ -214,3 +214,14 @@ func TestClusterID(t *testing.T) {
 		}
 	})
 }
+
+func writeToken(t *testing.T, file, token string) {
+	t.Helper()
+	// As orchestrators do it: nobody ever reads a partial file.
+	if err := os.WriteFile(file+".new", []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		t.Fatal(err)
+	}
+}

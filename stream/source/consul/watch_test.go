@@ -2,7 +2,6 @@ package consul
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -87,38 +86,6 @@ func (w *watched) count(of stream.EventType) (n int) {
 	return n
 }
 
-// all returns the events so far.
-func (w *watched) all() []stream.Event {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.events)
-}
-
-// deleted returns the keys of all deletes.
-func (w *watched) deleted() (keys []string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, e := range w.events {
-		if e.Type == stream.Delete {
-			keys = append(keys, e.Resource.Key)
-		}
-	}
-	return keys
-}
-
-// holds waits until the subscriber holds a text under a key; "": nothing.
-func (w *watched) holds(name, text string) {
-	w.t.Helper()
-	w.eventually(fmt.Sprintf("%q of %s", text, name), func() error {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if got := w.state[inDefault+name].Value; got != text {
-			return fmt.Errorf("there is %q; the status is %v: %s", got, w.Status().State, w.Status().Full())
-		}
-		return nil
-	})
-}
-
 // is waits for a state.
 func (w *watched) is(state stream.State) {
 	w.t.Helper()
@@ -133,4 +100,20 @@ func (w *watched) is(state stream.State) {
 func (w *watched) eventually(what string, missing func() error) {
 	w.t.Helper()
 	eventually(w.t, what, missing)
+}
+
+func eventually(t *testing.T, what string, missing func() error) {
+	t.Helper()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	const patience = 60 * time.Second
+	for began := time.Now(); ; <-ticker.C {
+		err := missing()
+		if err == nil {
+			return
+		}
+		if time.Since(began) > patience {
+			t.Fatalf("no %s after %v: %v", what, patience, err)
+		}
+	}
 }

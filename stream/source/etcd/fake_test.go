@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -203,3 +204,7 @@ func put(key string, revision int64) *mvccpb.Event { return &mvccpb.Event{Kv: st
 func del(key string, revision int64) *mvccpb.Event {
 	return &mvccpb.Event{Type: mvccpb.Event_DELETE, Kv: &mvccpb.KeyValue{Key: []byte("p/" + key), ModRevision: revision}}
 }
+
+// patience is how long something may take that should be immediate. Only
+// failures reach it.
+const patience = 20 * time.Second

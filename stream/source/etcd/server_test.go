@@ -1,3 +1,5 @@
+//go:build servers
+
 package etcd
 
 import (
@@ -16,10 +18,6 @@ import (
 
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
-
-// patience is how long something may take that should be immediate. Only
-// failures reach it.
-const patience = 20 * time.Second
 
 // server is a real member, of a cluster of its own, and a separate client.
 type server struct {

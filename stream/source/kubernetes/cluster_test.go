@@ -1,3 +1,5 @@
+//go:build servers
+
 package kubernetes
 
 import (
@@ -68,15 +70,6 @@ current-context: this
 }
 
 const admin = `{token: admin}`
-
-func writeFile(t testing.TB, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // do makes a request as admin, and fails unless the answer has a code below 300
 // or one of also.
@@ -161,14 +154,4 @@ func (c *cluster) backup() (dir string) {
 	}
 	c.restart()
 	return dir
-}
-
-func mustNew(t testing.TB, c Config) *Source {
-	t.Helper()
-	s, err := New(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return s
 }

@@ -1,12 +1,11 @@
 package kubernetes
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"k8s.io/client-go/rest"
 )
 
 func TestConfigurationThatIsWrong(t *testing.T) {
@@ -100,18 +99,11 @@ func TestNoPod(t *testing.T) {
 	}
 }
 
-// TestPod uses what a pod has: an address, an authority and a token in a file.
-func TestPod(t *testing.T) {
-	k := sharedKind(t)
-	token := writeFile(t, "token", "admin")
-	c := k.config()
-	c.Kubeconfig = ""
-	c.inCluster = func() (*rest.Config, error) {
-		return &rest.Config{
-			Host: "https://" + k.server.Addr(), BearerTokenFile: token,
-			TLSClientConfig: rest.TLSClientConfig{CAFile: k.certificate()},
-		}, nil
+func writeFile(t testing.TB, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	k.mustPut("one", "a", `1`)
-	record(t, mustNew(t, c), nil).untilKeys("one/a")
+	return path
 }

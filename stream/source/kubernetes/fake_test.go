@@ -229,3 +229,13 @@ func listOf(revision int, next string, items ...string) string {
 	return fmt.Sprintf(`{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"%d","continue":%q},"items":[%s]}`,
 		revision, next, strings.Join(items, ","))
 }
+
+func mustNew(t testing.TB, c Config) *Source {
+	t.Helper()
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}

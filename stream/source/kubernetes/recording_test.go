@@ -2,7 +2,6 @@ package kubernetes
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -90,20 +89,6 @@ func (r *recording) until(what string, so func() bool) {
 			r.t.Fatalf("still no %s; there are %v", what, r.State())
 		}
 	}
-}
-
-// untilKeys waits until exactly these keys exist, as of a Commit.
-func (r *recording) untilKeys(keys ...string) {
-	r.t.Helper()
-	r.until(fmt.Sprintf("state of %v", keys), func() bool {
-		state := r.State()
-		for _, key := range keys {
-			if _, ok := state[key]; !ok {
-				return false
-			}
-		}
-		return len(state) == len(keys) && len(r.Commits()) > 0
-	})
 }
 
 // failure waits until Watch returns, and returns its error.

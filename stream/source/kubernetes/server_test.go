@@ -1,3 +1,5 @@
+//go:build servers
+
 package kubernetes
 
 import (
@@ -12,6 +14,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"k8s.io/client-go/rest"
 )
 
 // The tests of this file use the real API server.
@@ -264,4 +267,34 @@ func TestCloseEndsWatch(t *testing.T) {
 	if err := record(t, s, nil).failure(); !errors.Is(err, errClosed) {
 		t.Errorf("a closed source gives %v, want %v", err, errClosed)
 	}
+}
+
+// TestPod uses what a pod has: an address, an authority and a token in a file.
+func TestPod(t *testing.T) {
+	k := sharedKind(t)
+	token := writeFile(t, "token", "admin")
+	c := k.config()
+	c.Kubeconfig = ""
+	c.inCluster = func() (*rest.Config, error) {
+		return &rest.Config{
+			Host: "https://" + k.server.Addr(), BearerTokenFile: token,
+			TLSClientConfig: rest.TLSClientConfig{CAFile: k.certificate()},
+		}, nil
+	}
+	k.mustPut("one", "a", `1`)
+	record(t, mustNew(t, c), nil).untilKeys("one/a")
+}
+
+// untilKeys waits until exactly these keys exist, as of a Commit.
+func (r *recording) untilKeys(keys ...string) {
+	r.t.Helper()
+	r.until(fmt.Sprintf("state of %v", keys), func() bool {
+		state := r.State()
+		for _, key := range keys {
+			if _, ok := state[key]; !ok {
+				return false
+			}
+		}
+		return len(state) == len(keys) && len(r.Commits()) > 0
+	})
 }
