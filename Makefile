@@ -200,6 +200,19 @@ lint-proto:
 lint-modules:
 	@for m in $(OURS); do echo "==> $$m: go mod tidy" >&2; (cd "$$m" && $(GO) mod tidy -diff); done
 
+# The web packages with a lock file.
+WEB := web/client web/dashboard web/dashboard/browser
+
+# No answer from a database is a failure too: both tools then end with an error, npm
+# unless it is configured to be offline.
+.PHONY: audit
+audit: ## look for known vulnerabilities in what is used: govulncheck, npm audit (needs the network, and fails without it)
+	@failed=; \
+	for m in $(OURS); do echo "==> $$m: govulncheck" >&2; (cd "$$m" && $(TOOL) govulncheck ./...) || failed+=" $$m"; done; \
+	for w in $(WEB); do echo "==> $$w: npm audit" >&2; (cd "$$w" && npm audit --offline=false) || failed+=" $$w"; done; \
+	if [ -n "$$failed" ]; then echo "audit: FAILED in$$failed: vulnerabilities, or no answer from the network; see above" >&2; exit 1; fi; \
+	echo "audit: nothing found in $(OURS) $(WEB)" >&2
+
 .PHONY: generate
 generate: ## regenerate the generated files (OUT=dir: into another directory)
 	$(BUF) generate ../openapi --template ../openapi/buf.gen.yaml -o $(OUT)
