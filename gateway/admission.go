@@ -39,8 +39,8 @@ type admission struct {
 	mu      sync.Mutex // guards the following fields
 	open    int
 	drained bool // drain was called
-	clients tally[client]
-	parties tally[string] // names of watches, separated by commas
+	clients internTable[client]
+	parties internTable[string] // names of watches, separated by commas
 	watches map[string]int
 }
 
@@ -119,7 +119,7 @@ func (a *admission) count() int {
 func (a *admission) clientCount() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.clients.keys
+	return a.clients.keys()
 }
 
 // drain refuses new streams from now on and tells the open ones to leave. It returns

@@ -281,8 +281,8 @@ func TestComingAndGoing(t *testing.T) {
 		<-time.After(10 * time.Millisecond)
 	}
 	o := r.gateway.overview("a", 10, nil)
-	if kept := r.gateway.subscribers; o.Count != 0 || len(kept.standings) > 0 || kept.agents.keys != 0 {
-		t.Errorf("%d are listed, %d stand, %d user agents are remembered", o.Count, len(kept.standings), kept.agents.keys)
+	if kept := r.gateway.subscribers; o.Count != 0 || len(kept.standings) > 0 || kept.agents.keys() != 0 {
+		t.Errorf("%d are listed, %d stand, %d user agents are remembered", o.Count, len(kept.standings), kept.agents.keys())
 	}
 	if o.LeftReasons["max_age"] < 100 || o.LeftReasons["client_closed"] < 100 || o.LeftReasons["aborted"] != 0 {
 		t.Errorf("they left for %v", o.LeftReasons)

@@ -16,7 +16,7 @@ import (
 type subscribers struct {
 	mu        sync.Mutex // guards the following fields
 	stamp     int64      // the last one that was assigned
-	agents    tally[string]
+	agents    internTable[string]
 	standings map[*standing]struct{}
 	newest    []departure // a ring
 	next      int         // where in the ring the next one goes

@@ -6,17 +6,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTally compares random arrivals and departures with a map. A number belongs to
-// one key at a time, and without streams nothing remains.
-func TestTally(t *testing.T) {
+// TestInternTable compares random arrivals and departures with a map. A number
+// belongs to one key at a time, and without streams nothing remains.
+func TestInternTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var tally tally[uint8]
+		var table internTable[uint8]
 		model, numbers := map[uint8]int{}, map[uint8]int32{}
 		var open []uint8
 		for range rapid.IntRange(1, 500).Draw(t, "steps") {
 			if len(open) == 0 || rapid.IntRange(0, 2).Draw(t, "enter") > 0 {
 				key := rapid.Uint8().Draw(t, "key")
-				at := tally.enter(key)
+				at := table.enter(key)
 				if before, known := numbers[key]; known && before != at {
 					t.Fatalf("key %d is number %d and %d", key, before, at)
 				}
@@ -27,7 +27,7 @@ func TestTally(t *testing.T) {
 				key := open[i]
 				open[i] = open[len(open)-1]
 				open = open[:len(open)-1]
-				if got := tally.leave(numbers[key]); got != key {
+				if got := table.leave(numbers[key]); got != key {
 					t.Fatalf("number %d was of %d, not of %d", numbers[key], key, got)
 				}
 				if model[key]--; model[key] == 0 {
@@ -36,18 +36,18 @@ func TestTally(t *testing.T) {
 				}
 			}
 			for key := range 256 {
-				if got := tally.streams(uint8(key)); got != model[uint8(key)] {
+				if got := table.streams(uint8(key)); got != model[uint8(key)] {
 					t.Fatalf("key %d has %d streams, want %d", key, got, model[uint8(key)])
 				}
 			}
-			if tally.keys != len(model) || len(model) > 0 && tally.key(numbers[open[0]]) != open[0] {
-				t.Fatalf("%d keys, want %d", tally.keys, len(model))
+			if table.keys() != len(model) || len(model) > 0 && table.key(numbers[open[0]]) != open[0] {
+				t.Fatalf("%d keys, want %d", table.keys(), len(model))
 			}
 		}
 		for _, key := range open {
-			tally.leave(numbers[key])
+			table.leave(numbers[key])
 		}
-		if len(tally.rows)+len(tally.numbers)+len(tally.free) > 0 {
+		if len(table.rows)+len(table.numbers)+len(table.free) > 0 {
 			t.Fatal("something is left")
 		}
 	})

@@ -1,0 +1,72 @@
+package gateway
+
+// internTable counts streams by a key, and assigns a small number to each key that
+// has a stream; the owner of a stream remembers the number instead of the key. A key
+// without streams takes no room, and its number is reused.
+//
+// Owned by the holder of the lock around it.
+type internTable[K comparable] struct {
+	numbers map[K]int32
+	rows    []internRow[K] // by number
+	free    []int32        // numbers of rows without a key
+}
+
+type internRow[K comparable] struct {
+	key     K
+	streams int32
+}
+
+// keys returns how many keys have a stream.
+func (t *internTable[K]) keys() int { return len(t.numbers) }
+
+// streams returns how many streams a key has.
+func (t *internTable[K]) streams(key K) int {
+	at, known := t.numbers[key]
+	if !known {
+		return 0
+	}
+	return int(t.rows[at].streams)
+}
+
+// enter counts a stream in, and returns the number of its key.
+func (t *internTable[K]) enter(key K) int32 {
+	at, known := t.numbers[key]
+	if !known {
+		at = t.add(key)
+	}
+	t.rows[at].streams++
+	return at
+}
+
+func (t *internTable[K]) add(key K) int32 {
+	if t.numbers == nil {
+		t.numbers = map[K]int32{}
+	}
+	at := int32(len(t.rows))
+	if n := len(t.free); n > 0 {
+		at, t.free = t.free[n-1], t.free[:n-1]
+	} else {
+		t.rows = append(t.rows, internRow[K]{})
+	}
+	t.numbers[key], t.rows[at].key = at, key
+	return at
+}
+
+// key returns the key of a number.
+func (t *internTable[K]) key(at int32) K { return t.rows[at].key }
+
+// leave counts a stream out, and returns its key.
+func (t *internTable[K]) leave(at int32) K {
+	row := &t.rows[at]
+	key := row.key
+	if row.streams--; row.streams > 0 {
+		return key
+	}
+	delete(t.numbers, key)
+	*row = internRow[K]{}
+	t.free = append(t.free, at)
+	if len(t.numbers) == 0 {
+		*t = internTable[K]{} // neither maps nor slices shrink
+	}
+	return key
+}
