@@ -49,8 +49,8 @@ TAGS := servers
 
 # test and its parts run only these packages of the main module if they are set.
 PACKAGES ?=
-# What a test may leave out is left out by test, and run by test-all: rounds of
-# random tests, faults in a fault injection, the second of the gateway's two pumps.
+# What tests leave out with -short, test-all runs: the second of the gateway's two
+# pumps, most mutants of the histories, the servers that the bench compares with.
 LENGTH := -short
 GO_TEST = $(GO) test -race -shuffle=on -timeout 25m
 
