@@ -31,9 +31,9 @@ type Config struct {
 	// Metrics is what is measured.
 	Metrics Metrics `yaml:"metrics"`
 	// Sources are the upstreams, in the order of the file.
-	Sources []Source `yaml:"sources"`
+	Sources []Source `yaml:"sources,named"`
 	// Watches are what clients subscribe to, in the order of the file.
-	Watches []Watch `yaml:"watches"`
+	Watches []Watch `yaml:"watches,named"`
 }
 
 // HTTP is the section "http".

@@ -32,9 +32,9 @@ var nameKinds = map[string]nameKind{
 	},
 }
 
-// readMetadata reads names, with values that are not secret or with names of files
+// read reads names, with values that are not secret or with names of files
 // that hold the values.
-func (d *decoder) readMetadata(v value, k key, into *Metadata) {
+func (m *Metadata) read(d *decoder, v value, k key) {
 	entries, _ := d.entries(v)
 	for _, e := range entries {
 		var content string
@@ -47,25 +47,25 @@ func (d *decoder) readMetadata(v value, k key, into *Metadata) {
 		default:
 			d.readText(e.value, texts["printable"], &content)
 		}
-		d.addMetadata(e, content, k, into)
+		m.add(d, e, content, k)
 	}
 }
 
-func (d *decoder) addMetadata(e entry, content string, k key, into *Metadata) {
+func (m *Metadata) add(d *decoder, e entry, content string, k key) {
 	kind := nameKinds[k.names]
 	name := kind.canonical(e.name)
 	if !kind.valid(name) {
 		d.errorf(e.atKey(), "want %s", kind.want)
 		return
 	}
-	if _, twice := (*into)[name]; twice {
+	if _, twice := (*m)[name]; twice {
 		d.errorf(e.atKey(), "%q stands in %s or %s already", name, k.tag.name, k.files)
 		return
 	}
-	if *into == nil {
-		*into = Metadata{}
+	if *m == nil {
+		*m = Metadata{}
 	}
-	(*into)[name] = content
+	(*m)[name] = content
 }
 
 // credentialWords are in the names of metadata that carries credentials.

@@ -17,3 +17,8 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue("[hidden]") }
 
 // secretLine is the content of a file with a secret.
 var secretLine = text{want: "one line", valid: func(s string) bool { return s != "" && !strings.ContainsAny(s, "\r\n\x00") }}
+
+// read reads the file that v names.
+func (s *Secret) read(d *decoder, v value, _ key) {
+	*s = Secret(d.readLine(v, secretLine))
+}

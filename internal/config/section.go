@@ -11,7 +11,13 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/watchtide/watchtide/internal/suggest"
+	"github.com/watchtide/watchtide/stream"
 )
+
+// reader is a type that reads its own values.
+type reader interface {
+	read(d *decoder, v value, k key)
+}
 
 // checked is a section whose keys depend on each other. check runs after all of
 // them were read; at is the place of the section's own key.
@@ -92,18 +98,10 @@ func (d *decoder) read(v value, k key) {
 		d.readDuration(v, k.tag, into)
 	case *netip.Prefix:
 		d.readNetwork(v, into)
-	case *Secret:
-		*into = Secret(d.readLine(v, secretLine))
-	case *namedFile:
-		d.readNamedFile(v, into)
 	case **tls.Config:
 		*into = d.readTLS(v, k.server)
-	case *Metadata:
-		d.readMetadata(v, k, into)
-	case *[]Source:
-		d.sources(v, into)
-	case *[]Watch:
-		d.watches(v, into)
+	case reader:
+		into.read(d, v, k)
 	default:
 		d.readOther(v, k)
 	}
@@ -111,14 +109,17 @@ func (d *decoder) read(v value, k key) {
 
 // readOther reads a section, a list of anything, or text of a named type.
 func (d *decoder) readOther(v value, k key) {
-	switch field := reflect.ValueOf(k.into).Elem(); field.Kind() {
-	case reflect.Struct:
+	field := reflect.ValueOf(k.into).Elem()
+	switch kind := field.Kind(); {
+	case kind == reflect.Struct:
 		d.section(v, k.into)
-	case reflect.String:
+	case kind == reflect.String:
 		var text string
 		d.readText(v, texts[k.is], &text)
 		field.SetString(text)
-	case reflect.Slice:
+	case kind == reflect.Slice && k.named:
+		d.readNamed(v, k, field)
+	case kind == reflect.Slice:
 		d.readList(v, k, field)
 	default:
 		panic(fmt.Sprintf("config: %s: nothing reads a %s", k.name, field.Type()))
@@ -139,6 +140,21 @@ func (d *decoder) readList(v value, k key, list reflect.Value) {
 		item := reflect.New(list.Type().Elem())
 		k.into = item.Interface()
 		d.read(value{node: n, path: v.path + "[" + strconv.Itoa(i) + "]"}, k)
+		list.Set(reflect.Append(list, item.Elem()))
+	}
+}
+
+// readNamed reads a mapping from names, in the order of the file.
+func (d *decoder) readNamed(v value, k key, list reflect.Value) {
+	entries, _ := d.entries(v)
+	for _, e := range entries {
+		if stream.CheckWatchName(e.name) != nil {
+			d.errorf(value{node: e.key}, "%q: want %s", e.name, texts["watch"].want)
+		}
+		item := reflect.New(list.Type().Elem())
+		item.Elem().FieldByName("Name").SetString(e.name)
+		k.into = item.Interface()
+		d.read(e.value, k)
 		list.Set(reflect.Append(list, item.Elem()))
 	}
 }

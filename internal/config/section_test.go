@@ -24,8 +24,24 @@ type example struct {
 	Names   []string      `yaml:"names"`
 	Nested  nested        `yaml:"nested"`
 	Rules   []nested      `yaml:"rules"`
+	Roles   []role        `yaml:"roles,named"`
+	Grade   grade         `yaml:"grade"`
 	Strict  strict        `yaml:"strict"`
 	Derived string        `yaml:"-"`
+}
+
+type role struct {
+	Name  string `yaml:"-"`
+	Count int    `yaml:"count"`
+}
+
+// grade reads itself.
+type grade int
+
+func (g *grade) read(d *decoder, v value, _ key) {
+	if s, ok := d.text(v, "a letter", nil); ok {
+		*g = grade(s.expanded[0] - 'a')
+	}
 }
 
 type strict struct {
@@ -74,6 +90,8 @@ rules:
   - *n
   - { high: 3 }
   -
+roles: { b: { count: 2 }, a: }
+grade: c
 `)
 	if errs != "" {
 		t.Fatal(errs)
@@ -82,6 +100,7 @@ rules:
 		Name: "at 127.0.0.1", Pump: "shards", Enabled: true, Count: 1000, Size: 64 << 10, Rate: -1, Memory: 1 << 20,
 		Wait: 1, Pulse: time.Millisecond, Stall: 90 * time.Minute, Age: Off, Rescan: Off, Names: []string{"a", "1"},
 		Nested: nested{1, 2}, Rules: []nested{{1, 2}, {0, 3}, {}},
+		Roles: []role{{"b", 2}, {"a", 0}}, Grade: 2,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("read\n%+v, want\n%+v", got, want)
@@ -117,6 +136,10 @@ func TestSectionErrors(t *testing.T) {
 		{"a variable that is not set", `name: "${X}"`, "1:7: name: the environment variable X is not set"},
 		{"keys that contradict each other", "nested: { low: 2, high: 1 }", "1:1: nested: want low up to high"},
 		{"keys of a list that contradict each other", "rules: [{ low: 2 }]", "1:9: rules[0]: want low up to high"},
+		{"a name is no name", "roles: { \"a b\": { cuont: 1 } }", "1:10: \"a b\": want a name of 1 to 64 letters, digits, '.', '_' or '-'\n1:19: unknown key \"cuont\" in roles.a b; did you mean \"count\"?"},
+		{"a name twice", "roles: { a: {}, a: {} }", `1:17: roles: "a" stands here twice, first on line 1`},
+		{"a list of what has names", "roles:\n  - a: {}", `2:3: roles: want a mapping, not a list: write the names without "-"`},
+		{"a type that reads itself", "grade: 1", "1:8: grade: want a letter, not a number"},
 		{"a key is missing", "strict: {}", "1:1: strict: address is missing; want text (in quotation marks if it looks like a number)"},
 		{"a key is misspelled, which is not missing", "strict: { adress: a }", `1:11: unknown key "adress" in strict; did you mean "address"?`},
 		{"a key is wrong, which is not missing", "strict: { address: 1 }", "1:20: strict.address: want text (in quotation marks if it looks like a number), not a number"},

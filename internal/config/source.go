@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/suggest"
-	"github.com/watchtide/watchtide/stream"
 )
 
 // SourceType is the "type" of a source.
@@ -99,54 +98,33 @@ func (m Metadata) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "[%d hidden]", le
 // LogValue returns how many entries there are.
 func (m Metadata) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(m)) }
 
-// sources reads the section, and records the type of every source.
-func (d *decoder) sources(v value, into *[]Source) {
-	entries, _ := d.entries(v)
-	for _, e := range entries {
-		s := Source{Name: e.name}
-		if d.name(e) && d.source(&s, e) {
-			*into = append(*into, s)
-		}
-		d.declared[e.name] = s.Type
-	}
-}
-
-// name reports a key that cannot be the name of a source or a watch.
-func (d *decoder) name(e entry) bool {
-	if stream.CheckWatchName(e.name) == nil {
-		return true
-	}
-	d.errorf(value{node: e.key}, "%q: want %s", e.name, texts["watch"].want)
-	return false
-}
-
-// source reads one source, and reports whether it has a type of this build.
-// The keys of other types are not checked.
-func (d *decoder) source(s *Source, e entry) bool {
+// read reads the keys of the type, and records it. Those of other types are not checked.
+func (s *Source) read(d *decoder, v value, _ key) {
+	d.declared[s.Name] = ""
 	sections := s.sections()
 	var types []string
 	for t := range sections {
 		types = append(types, string(t))
 	}
-	entries, typ, ok := d.leading(e, "type", text{want: "the name of a source type"}, suggest.Sentence("", types))
+	entries, typ, ok := d.leading(v, "type", text{want: "the name of a source type"}, suggest.Sentence("", types))
 	if !ok || !d.checkWord(typ, "this build has no source type", types) {
-		return false
+		return
 	}
 	s.Type = SourceType(typ.expanded)
+	d.declared[s.Name] = s.Type
 	section := sections[s.Type]
 	keys := keysOf(section)
 	for i := range keys {
 		keys[i].advice = fmt.Sprintf(", which a source of type %s must have", s.Type)
 	}
-	d.fill(section, e.value, entries, append(keys, keysOf(s)...))
-	return true
+	d.fill(section, v, entries, append(keys, keysOf(s)...))
 }
 
 // leading returns the entries of a source or a watch, and the text of the key that
 // determines the meaning of the others. false: an error was added.
-func (d *decoder) leading(e entry, key string, kind text, advice string) (entries []entry, lead scalar, ok bool) {
+func (d *decoder) leading(v value, key string, kind text, advice string) (entries []entry, lead scalar, ok bool) {
 	errors := len(d.errs)
-	entries, _ = d.entries(e.value)
+	entries, _ = d.entries(v)
 	for _, e := range entries {
 		if e.name == key {
 			lead, ok = d.textOf(e.value, kind)
@@ -155,12 +133,12 @@ func (d *decoder) leading(e entry, key string, kind text, advice string) (entrie
 	}
 	for _, other := range entries {
 		if suggest.Nearest(other.name, []string{key}) != "" {
-			d.unknownKey(other, e.path, []string{key})
+			d.unknownKey(other, v.path, []string{key})
 			return nil, scalar{}, false
 		}
 	}
 	if len(d.errs) == errors {
-		d.errorf(e.atKey(), "%s is missing; %s", key, advice)
+		d.errorf(v.atKey(), "%s is missing; %s", key, advice)
 	}
 	return nil, scalar{}, false
 }

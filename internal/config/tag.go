@@ -22,6 +22,7 @@ import (
 //	names=header   what kind of names Metadata has: one of nameKinds
 //	files=…        the other key of Metadata, with names of files as its values
 //	of=etcd|grpc   only watches of sources of these types have the key
+//	named          a list of structs is a mapping from their Name
 //	inline         the keys of a struct are among those around it
 //	server         TLS of a listener, not of a client
 type tag struct {
@@ -35,6 +36,7 @@ type tag struct {
 	names    string
 	files    string
 	of       []string
+	named    bool
 	inline   bool
 	server   bool
 	why      string // the tag "why": what limits the number of bytes
@@ -81,6 +83,8 @@ func (t *tag) add(option string, field reflect.Type) (err error) {
 		t.files = argument
 	case "of":
 		t.of = strings.Split(argument, "|")
+	case "named":
+		t.named = true
 	case "inline":
 		t.inline = true
 	case "server":

@@ -11,10 +11,10 @@ type namedFile struct {
 	data []byte
 }
 
-func (d *decoder) readNamedFile(v value, into *namedFile) {
-	into.value = v
+func (f *namedFile) read(d *decoder, v value, _ key) {
+	f.value = v
 	if name, ok := d.textOf(v, text{want: wantFile, valid: notEmpty}); ok {
-		into.data = d.content(name)
+		f.data = d.content(name)
 	}
 }
 

@@ -59,20 +59,11 @@ func (w *Watch) check(d *decoder, at value) {
 	}
 }
 
-func (d *decoder) watches(v value, into *[]Watch) {
-	entries, _ := d.entries(v)
-	for _, e := range entries {
-		w := Watch{Name: e.name, Prime: true}
-		d.name(e)
-		d.watch(&w, e)
-		*into = append(*into, w)
-	}
-}
-
-// watch reads one watch, according to the type of its source.
-func (d *decoder) watch(w *Watch, e entry) {
+// read reads the keys of a watch according to the type of its source.
+func (w *Watch) read(d *decoder, v value, _ key) {
+	w.Prime = true
 	kind := text{want: "the name of a source (in quotation marks if it looks like a number)"}
-	entries, source, ok := d.leading(e, "source", kind, "want the name of an entry of sources")
+	entries, source, ok := d.leading(v, "source", kind, "want the name of an entry of sources")
 	if !ok {
 		return
 	}
@@ -84,12 +75,12 @@ func (d *decoder) watch(w *Watch, e entry) {
 		d.checkWord(source, "there is no source", slices.Collect(maps.Keys(d.declared)))
 	case sourceType == "": // reported where it is declared; its type determines the keys
 	default:
-		d.watchOf(w, e, entries, source.written, sourceType)
+		w.readOf(d, v, entries, source.written, sourceType)
 	}
 }
 
-// watchOf reads a watch of a source of a type.
-func (d *decoder) watchOf(w *Watch, e entry, entries []entry, source string, of SourceType) {
+// readOf reads the keys of a watch of a source of a type.
+func (w *Watch) readOf(d *decoder, v value, entries []entry, source string, of SourceType) {
 	var keys []key
 	owners := map[string]string{} // of the other keys
 	for _, k := range keysOf(w) {
@@ -102,11 +93,11 @@ func (d *decoder) watchOf(w *Watch, e entry, entries []entry, source string, of 
 	entries = slices.DeleteFunc(entries, func(given entry) bool {
 		owner, misplaced := owners[given.name]
 		if misplaced {
-			d.errorf(value{node: given.key, path: e.path}, "%s is for watches of %s sources; %q is of type %s", given.name, owner, source, of)
+			d.errorf(value{node: given.key, path: v.path}, "%s is for watches of %s sources; %q is of type %s", given.name, owner, source, of)
 		}
 		return misplaced
 	})
-	d.fill(w, e.value, entries, keys)
+	d.fill(w, v, entries, keys)
 	if (of == GRPCs || of == Gateway) && w.Watch == "" {
 		w.Watch = w.Name
 	}
