@@ -36,17 +36,17 @@ var mutants = []mutant{
 	{
 		name: "a gateway does not learn what the one before it may have missed",
 		edits: []edit{{
-			file: "stream/source/gateway/reader.go",
-			old:  "if e.Horizon != \"\" && r.phase != opening {",
-			new:  "if e.Horizon != \"\" && r.phase != opening && r.watch == \"\" {",
+			file: "stream/source/internal/protocol/reader.go",
+			old:  "if e.Horizon > 0 && r.begun {",
+			new:  "if e.Horizon > 0 && r.begun && r.Watch == \"\" {",
 		}},
 	},
 	{
 		name: "half a transaction survives the request that brought it",
 		edits: []edit{{
-			file: "stream/source/gateway/reader.go",
+			file: "stream/source/internal/protocol/reader.go",
 			old:  "	if r.loose {\n",
-			new:  "	if r.loose && r.watch == \"\" {\n",
+			new:  "	if r.loose && r.Watch == \"\" {\n",
 		}, {
 			file: "stream/log.go",
 			old:  "	if err := check(changes, revision); err != nil {\n",

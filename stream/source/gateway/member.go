@@ -42,7 +42,7 @@ func (m *member) begins() (p stream.Position, ok bool) {
 	if m.reader == nil {
 		return p, false
 	}
-	p, ok, err := m.reader.begins()
+	p, ok, err := m.reader.Begin()
 	if err != nil {
 		m.endLocked(err, false)
 	}

@@ -48,11 +48,11 @@ func TestSweptIsPassedOn(t *testing.T) {
 	if want := [][2]uint64{{3, 1}, {4, 1}, {5, 1}, {5, 5}, {7, 6}}; !slices.Equal(sink.commits, want) {
 		t.Errorf("commits %v, want %v", sink.commits, want)
 	}
-	if r.position.String() != "w@_e-7!1" {
-		t.Errorf("goes on at %v, want w@_e-7!1", r.position)
+	if at, _, _ := r.Begin(); at.String() != "w@_e-7!1" {
+		t.Errorf("goes on at %v, want w@_e-7!1", at)
 	}
 	resumed := newReader(s, stream.Resume{Epoch: "_e", Revision: 9, Unswept: 4}, sink)
-	if got := resumed.position.String(); got != "w@_e-9!4" {
-		t.Errorf("resumes at %s, want w@_e-9!4", got)
+	if at, _, _ := resumed.Begin(); at.String() != "w@_e-9!4" {
+		t.Errorf("resumes at %v, want w@_e-9!4", at)
 	}
 }

@@ -67,7 +67,7 @@ func (u *Upstream) wait(ctx context.Context, r *reader) error {
 	u.mu.Unlock()
 	if time.Until(until) > sayWaitAfter {
 		reason := "it wants to be left alone until " + until.UTC().Format(time.RFC3339)
-		if err := r.passOn(stream.Stale, reason); err != nil {
+		if err := r.Report(stream.Stale, reason); err != nil {
 			return err
 		}
 	}

@@ -121,7 +121,7 @@ func (s *Source) ended(ctx context.Context, err error, r *reader, codec *codec) 
 	case errors.Is(err, io.EOF):
 		return nil
 	case codec.bad != nil:
-		return r.invalid("%v", codec.bad)
+		return r.Invalid("%v", codec.bad)
 	case r.refusedResume(status.Code(err)):
 		return fmt.Errorf("%w: %w", stream.ErrUnresumable, s.failed(err))
 	}

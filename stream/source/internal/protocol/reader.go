@@ -1,0 +1,234 @@
+// Package protocol reads a watch of a server that speaks Watchtide's protocol, over
+// whatever transport: it turns decoded events into the calls of a Sink. The protocol
+// is described in docs/protocol.md.
+package protocol
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Config specifies what a Reader reads.
+type Config struct {
+	Sink  stream.Sink
+	Watch string // the upstream's name of the watch
+	Where string // the upstream and the watch, for messages
+	// Prefix is what keys must begin with: what does not is left out.
+	Prefix string
+	// Unnamed is the name of a revision order that the upstream has not named.
+	// Empty: a reset without a position is refused.
+	Unnamed string
+	// Enter is called when it is known which epoch the upstream is in; "": one that
+	// has no name. It returns ours. nil: they are the same.
+	Enter func(upstream string) string
+}
+
+// phase is the upstream's place in the protocol.
+type phase uint8
+
+const (
+	opening  phase = iota // nothing that belongs to a phase has come yet
+	resuming              // what is newer than the position; no reset came
+	snapshot              // after reset
+	live                  // after end_of_snapshot
+)
+
+// Reader turns the events of a watch into the calls of a Sink. It may outlive a
+// connection: the next one completes what the previous one staged up to its last
+// position.
+//
+// Owned by the goroutine that runs Watch, or guarded by a lock.
+type Reader struct {
+	Config // static after construction
+
+	phase     phase
+	events    uint64          // received so far
+	position  stream.Position // up to which everything has come; Epoch "": the upstream named none
+	begun     bool            // the Sink has the start of the snapshot, so it takes changes
+	said      []Event         // changes of a snapshot whose epoch is unknown yet: to be repeated
+	upserts   uint64          // received in this snapshot
+	marked    uint64          // of these, up to the position
+	loose     bool            // changes came since the position
+	open      bool            // changes came since the last commit
+	committed uint64          // revision of the last commit
+	catchUp   bool            // from catching_up to the next bookmark
+	told      stream.State    // the last one that was passed on; 0: none
+	heard     bool            // this connection reported how fresh the watch is
+}
+
+// New returns a Reader that resumes at a position; the zero one: at none.
+func New(c Config, from stream.Position) *Reader {
+	return &Reader{Config: c, position: from, committed: from.Upserts}
+}
+
+// Begin notes that another connection starts, and returns the position at which it
+// resumes; false: at none. An interrupted snapshot or catch-up continues as one. What
+// came since the position is discarded, and will come again, unless a replica that is
+// behind answers, which must then not complete it.
+func (r *Reader) Begin() (stream.Position, bool, error) {
+	r.catchUp, r.heard = false, false
+	if r.loose {
+		if err := stream.Rewind(r.Sink); err != nil {
+			return r.position, false, fmt.Errorf("%s: %w", r.Where, err)
+		}
+		r.upserts, r.loose = r.marked, false
+	}
+	if r.position.Epoch == "" {
+		r.phase, r.begun = opening, false
+		return r.position, false, nil
+	}
+	r.begun = true
+	if r.phase != snapshot {
+		r.phase = resuming
+	}
+	return r.position, true, nil
+}
+
+// Events is how many have been received.
+func (r *Reader) Events() uint64 { return r.events }
+
+// Receive handles one event; err is why it could not be decoded. A reset is passed on
+// before its position is processed, since that belongs to the new order. Any other
+// event is passed on after it, since a snapshot's first position says into which
+// order its resources go.
+func (r *Reader) Receive(e Event, err error) error {
+	r.events++
+	if err != nil {
+		return r.Invalid("%v", err)
+	}
+	if e.Type == Reset {
+		r.reset()
+	}
+	place, err := r.place(e.Position)
+	switch {
+	case err != nil:
+		return err
+	case e.Type == Reset && place == nil && r.Unnamed == "":
+		return r.Invalid("reset without a position: want an id that names the epoch")
+	case e.Type == Reset:
+		return nil
+	case e.Type == Status: // the position covers the events before it
+		if err := r.arrive(&e, place); err != nil {
+			return err
+		}
+		return r.status(&e)
+	}
+	if err := r.apply(&e); err != nil {
+		return err
+	}
+	return r.arrive(&e, place)
+}
+
+// apply applies one event, except for ending a transaction.
+func (r *Reader) apply(e *Event) error {
+	switch e.Type {
+	case Upsert, Delete:
+		return r.change(e)
+	case Bookmark:
+		if e.Horizon > 0 && r.begun {
+			return stream.RaiseHorizon(r.Sink, e.Horizon)
+		}
+	}
+	return nil
+}
+
+// arrive notes that everything that belongs to a place was passed on, and ends the
+// snapshot or the transaction if the event does.
+func (r *Reader) arrive(e *Event, place *stream.Position) error {
+	if place != nil {
+		r.marked, r.loose = r.upserts, false
+		stream.Mark(r.Sink)
+	}
+	return r.commitAt(e, place)
+}
+
+// reset begins a snapshot.
+func (r *Reader) reset() {
+	r.phase, r.position, r.begun, r.said = snapshot, stream.Position{}, false, nil
+	r.upserts, r.marked, r.loose, r.catchUp = 0, 0, false, false
+}
+
+// place reads the position of an event; nil if it has none, or none that matters.
+// The next connection resumes there.
+func (r *Reader) place(text string) (*stream.Position, error) {
+	epoch := r.position.Epoch
+	if text == "" || r.phase == opening || r.phase == live && epoch == "" {
+		return nil, nil
+	}
+	p, err := stream.ParsePosition(text)
+	switch {
+	case err != nil:
+		return nil, r.Invalid("%v", err)
+	case p.Watch != r.Watch:
+		return nil, r.Invalid("position %q: want one of watch %q", text, r.Watch)
+	case epoch != "" && p.Epoch != epoch:
+		return nil, r.Invalid("position %q: want epoch %q, or a reset before", text, epoch)
+	}
+	r.position = p
+	if epoch == "" {
+		return &p, r.begin(r.enter(p.Epoch))
+	}
+	return &p, nil
+}
+
+// begin starts a snapshot in the Sink. While its epoch is unknown it starts under the
+// name that it has if no position comes at all, so that its progress is visible, and
+// starts again when a position does come.
+func (r *Reader) begin(epoch string) error {
+	if err := r.Sink.Reset(epoch); err != nil {
+		return err
+	}
+	said := r.said
+	r.begun, r.said = true, nil
+	for i := range said {
+		if err := r.pass(&said[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reader) enter(epoch string) string {
+	if r.Enter == nil {
+		return epoch
+	}
+	return r.Enter(epoch)
+}
+
+// change passes a change on, and stores it while the epoch is unknown. An upstream
+// need not narrow: keys outside the prefix are left out.
+func (r *Reader) change(e *Event) error {
+	if r.phase == opening {
+		return r.Invalid("a change of key %q before reset: want reset first", e.Resource.Key)
+	}
+	r.open, r.loose = true, true
+	if e.Type == Upsert {
+		r.upserts++
+	}
+	if !strings.HasPrefix(e.Resource.Key, r.Prefix) {
+		return nil
+	}
+	if !r.begun {
+		if err := r.begin(r.Unnamed); err != nil {
+			return err
+		}
+	}
+	if r.phase == snapshot && r.position.Epoch == "" {
+		r.said = append(r.said, *e)
+	}
+	return r.pass(e)
+}
+
+func (r *Reader) pass(e *Event) error {
+	if e.Type == Delete {
+		return r.Sink.Delete(e.Resource.Key, e.Resource.Revision)
+	}
+	return r.Sink.Upsert(e.Resource)
+}
+
+// Invalid is the error for an event that violates the protocol.
+func (r *Reader) Invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s, event %d: %s", stream.ErrInvalid, r.Where, r.events, fmt.Sprintf(format, args...))
+}
