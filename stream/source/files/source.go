@@ -3,7 +3,6 @@ package files
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +14,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/poll"
 )
 
 // Source follows the files of one directory. It is a stream.Source.
@@ -46,12 +46,6 @@ type version struct {
 	revision uint64
 }
 
-// change is what happened to one key.
-type change struct {
-	key   string
-	value []byte // nil: it is gone
-}
-
 // New returns a source, or a *stream.InvalidError. Whether the directory exists
 // is checked by Watch.
 func New(c Config) (*Source, error) {
@@ -60,9 +54,8 @@ func New(c Config) (*Source, error) {
 		return nil, err
 	}
 	return &Source{
-		config: c,
-		// 12 letters of 32: 60 bits, so that no two sources share an epoch.
-		epoch:    rand.Text()[:12],
+		config:   c,
+		epoch:    poll.NewEpoch(),
 		quiet:    50 * time.Millisecond,
 		longest:  time.Second,
 		open:     openHints,
@@ -127,12 +120,12 @@ func (s *Source) unusable(err error) error {
 
 // fold makes the changed values of the tree the served ones, at the next revision
 // if there are any.
-func (s *Source) fold() []change {
-	var changes []change
+func (s *Source) fold() []poll.Change {
+	var changes []poll.Change
 	for _, key := range slices.Sorted(maps.Keys(s.tree.changed)) {
 		value, old := s.tree.served(key), s.served[key].value
 		if !bytes.Equal(value, old) {
-			changes = append(changes, change{key, value})
+			changes = append(changes, poll.Change{Key: key, Value: value})
 		}
 	}
 	clear(s.tree.changed)
@@ -140,11 +133,11 @@ func (s *Source) fold() []change {
 		s.revision++
 	}
 	for _, c := range changes {
-		if c.value == nil {
-			delete(s.served, c.key)
+		if c.Value == nil {
+			delete(s.served, c.Key)
 			continue
 		}
-		s.served[c.key] = version{c.value, s.revision}
+		s.served[c.Key] = version{c.Value, s.revision}
 	}
 	return changes
 }
@@ -161,21 +154,4 @@ func (s *Source) snapshot(sink stream.Sink) error {
 		}
 	}
 	return sink.Commit(s.revision)
-}
-
-// send sends what changed, as one transaction.
-func (s *Source) send(sink stream.Sink, changes []change) error {
-	for _, c := range changes {
-		if err := c.send(sink, s.revision); err != nil {
-			return err
-		}
-	}
-	return sink.Commit(s.revision)
-}
-
-func (c change) send(sink stream.Sink, revision uint64) error {
-	if c.value == nil {
-		return sink.Delete(c.key, revision)
-	}
-	return sink.Upsert(stream.Resource{Key: c.key, Revision: revision, Value: c.value})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/poll"
 )
 
 // watching is one running Watch call. Owned by it.
@@ -48,7 +49,7 @@ func (w *watching) begin(resume stream.Resume) error {
 	if !continues {
 		return w.snapshot(w.sink)
 	}
-	if err := w.send(w.sink, changes); err != nil || w.said != "" {
+	if err := poll.Send(w.sink, changes, w.revision); err != nil || w.said != "" {
 		return err
 	}
 	return w.sink.Status(stream.InSync, "")
@@ -180,7 +181,7 @@ func (w *watching) publish() error {
 		return err
 	}
 	if len(changes) > 0 {
-		if err := w.send(w.sink, changes); err != nil {
+		if err := poll.Send(w.sink, changes, w.revision); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/internal/failure"
+	"github.com/watchtide/watchtide/stream/source/internal/secret"
 )
 
 // lost returns the error of Watch when the request has ended for all its members:
@@ -31,7 +33,8 @@ func (s *Source) failed(err error) error {
 	if errors.As(err, &request) {
 		err = request.Err // without the whole URL
 	}
-	text := s.upstream.config.withoutSecrets(err.Error())
+	header, _ := s.upstream.config.header() // what cannot be read was not sent
+	text := secret.Hide(err.Error(), maps.Values(header))
 	return failure.New(err, fmt.Sprintf("%s: %s%s", s.where(), text, hint(err)))
 }
 
@@ -62,21 +65,4 @@ func hint(err error) string {
 		return "; want a larger max_event_bytes, or smaller values"
 	}
 	return ""
-}
-
-// withoutSecrets hides request headers in a text that the upstream may have
-// written: a refusal may repeat the very token that it refuses. Of "Bearer x" it
-// hides x as well. Anything shorter than a secret stays, or it would be hidden
-// everywhere.
-func (c *Config) withoutSecrets(text string) string {
-	const shortest = 6
-	header, _ := c.header() // what cannot be read was not sent
-	for _, value := range header {
-		for _, secret := range []string{value, value[strings.LastIndexByte(value, ' ')+1:]} {
-			if len(secret) >= shortest {
-				text = strings.ReplaceAll(text, secret, "[hidden]")
-			}
-		}
-	}
-	return text
 }

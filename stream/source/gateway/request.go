@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/secret"
 )
 
 // request makes one request for its members, and hands them their events.
@@ -80,15 +80,14 @@ func (c *Config) header() (map[string]string, error) {
 	if c.TokenFile == "" {
 		return header, nil
 	}
-	token, err := os.ReadFile(c.TokenFile)
+	token, err := secret.Read(c.TokenFile)
 	if err != nil {
 		return nil, fmt.Errorf("token file: %w", err)
 	}
-	text := strings.TrimRight(string(token), "\r\n")
-	if !validHeaderValue(text) {
+	if !validHeaderValue(token) {
 		return nil, fmt.Errorf("token file %s: want one line of text", c.TokenFile)
 	}
-	header["Authorization"] = "Bearer " + text
+	header["Authorization"] = "Bearer " + token
 	return header, nil
 }
 

@@ -105,21 +105,6 @@ func (c *Config) checkMetadata() error {
 	return nil
 }
 
-// withoutSecrets hides metadata in a text that the upstream may have written: a
-// rejection may repeat the very token that it rejects. Of "Bearer x" it hides x as
-// well. Anything shorter than a secret stays, or it would be hidden everywhere.
-func (c *Config) withoutSecrets(text string) string {
-	const shortest = 6
-	for _, value := range c.Metadata {
-		for _, secret := range []string{value, value[strings.LastIndexByte(value, ' ')+1:]} {
-			if len(secret) >= shortest {
-				text = strings.ReplaceAll(text, secret, "[hidden]")
-			}
-		}
-	}
-	return text
-}
-
 func (c *Config) setDefaults() {
 	if c.MaxMessageBytes == 0 {
 		c.MaxMessageBytes = DefaultMaxMessageBytes

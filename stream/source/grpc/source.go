@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/watchtide/watchtide/stream/source/internal/closing"
 	"github.com/watchtide/watchtide/stream/source/internal/failure"
 	"github.com/watchtide/watchtide/stream/source/internal/pause"
+	"github.com/watchtide/watchtide/stream/source/internal/secret"
 )
 
 // maxRetryWait bounds what an upstream may request with goodbye's retry_ms.
@@ -130,7 +132,7 @@ func (s *Source) ended(ctx context.Context, err error, r *reader, codec *codec) 
 
 // failed adds the upstream to a gRPC error. The upstream's own words are in it.
 func (s *Source) failed(err error) error {
-	message := s.config.withoutSecrets(err.Error())
+	message := secret.Hide(err.Error(), maps.Values(s.config.Metadata))
 	return failure.New(err, fmt.Sprintf("grpc %s, watch %q: %s%s", s.config.target(), s.config.Watch, message, s.config.hint(err)))
 }
 

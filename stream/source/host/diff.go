@@ -5,29 +5,15 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/poll"
 )
-
-// change is what happened to one key.
-type change struct {
-	key   string
-	value []byte // nil: it is gone
-}
-
-// send passes the change on at a revision.
-func (c change) send(sink stream.Sink, revision uint64) error {
-	if c.value == nil {
-		return sink.Delete(c.key, revision)
-	}
-	return sink.Upsert(stream.Resource{Key: c.key, Revision: revision, Value: c.value})
-}
 
 // diff returns what turns before into now: first what vanished, by key, then
 // what is new or different, in the order of now. after is now by key; before is
 // left unchanged.
-func diff(before map[string][]byte, now []item) (after map[string][]byte, changes []change) {
+func diff(before map[string][]byte, now []item) (after map[string][]byte, changes []poll.Change) {
 	after = make(map[string][]byte, len(now))
-	var upserts []change
+	var upserts []poll.Change
 	for _, i := range now {
 		old, known := before[i.key]
 		if known && bytes.Equal(old, i.value) {
@@ -35,11 +21,11 @@ func diff(before map[string][]byte, now []item) (after map[string][]byte, change
 			continue
 		}
 		after[i.key] = i.value
-		upserts = append(upserts, change(i))
+		upserts = append(upserts, poll.Change{Key: i.key, Value: i.value})
 	}
 	for _, key := range slices.Sorted(maps.Keys(before)) {
 		if _, still := after[key]; !still {
-			changes = append(changes, change{key: key})
+			changes = append(changes, poll.Change{Key: key})
 		}
 	}
 	return after, append(changes, upserts...)

@@ -2,11 +2,11 @@ package host
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/poll"
 )
 
 // The collections.
@@ -96,8 +96,7 @@ func newReader(collection string) (reader, error) {
 }
 
 func newSource(r reader, interval time.Duration) *Source {
-	// 12 letters of 32: 60 bits, so that no two sources share an epoch.
-	return &Source{interval: interval, epoch: rand.Text()[:12], reader: r}
+	return &Source{interval: interval, epoch: poll.NewEpoch(), reader: r}
 }
 
 // Watch polls until ctx ends, the operating system cannot be read, or the sink
@@ -167,14 +166,9 @@ func (s *Source) poll(ctx context.Context, sink stream.Sink) error {
 
 // send sends one transaction, and takes after as sent once the sink accepted
 // it. A revision is used once, even if the sink failed halfway.
-func (s *Source) send(sink stream.Sink, after map[string][]byte, changes []change) error {
+func (s *Source) send(sink stream.Sink, after map[string][]byte, changes []poll.Change) error {
 	s.revision++
-	for _, c := range changes {
-		if err := c.send(sink, s.revision); err != nil {
-			return err
-		}
-	}
-	if err := sink.Commit(s.revision); err != nil {
+	if err := poll.Send(sink, changes, s.revision); err != nil {
 		return err
 	}
 	s.last, s.committed = after, s.revision

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/source/internal/secret"
 )
 
 // connection is one connection to one server, for one Watch call. The library
@@ -83,19 +84,13 @@ func (c *Config) login() ([]nats.Option, error) {
 		nkey, err := nats.NkeyOptionFromSeed(c.NKeyFile)
 		return append(options, nkey), err
 	case c.TokenFile != "":
-		token, err := secret(c.TokenFile)
+		token, err := secret.Read(c.TokenFile)
 		return append(options, nats.Token(token)), err
 	case c.User != "":
-		password, err := secret(c.PasswordFile)
+		password, err := secret.Read(c.PasswordFile)
 		return append(options, nats.UserInfo(c.User, password)), err
 	}
 	return options, nil
-}
-
-// secret reads a file. A line break at its end is ignored.
-func secret(file string) (string, error) {
-	data, err := os.ReadFile(file)
-	return strings.TrimRight(string(data), "\r\n"), err
 }
 
 func readable(file string) error {

@@ -1,0 +1,36 @@
+// Package poll is for sources whose upstream is looked at again and again, and has no
+// revisions: they send what changed since the last look, and count.
+package poll
+
+import (
+	"crypto/rand"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// NewEpoch names the revision order of one source: no other has the same. It has 12
+// letters of 32, which is 60 bits.
+func NewEpoch() string { return rand.Text()[:12] }
+
+// Change is what happened to one key.
+type Change struct {
+	Key   string
+	Value []byte // JSON on one line; nil: it is gone
+}
+
+// Send sends changes as one transaction.
+func Send(sink stream.Sink, changes []Change, revision uint64) error {
+	for _, c := range changes {
+		if err := c.send(sink, revision); err != nil {
+			return err
+		}
+	}
+	return sink.Commit(revision)
+}
+
+func (c Change) send(sink stream.Sink, revision uint64) error {
+	if c.Value == nil {
+		return sink.Delete(c.Key, revision)
+	}
+	return sink.Upsert(stream.Resource{Key: c.Key, Revision: revision, Value: c.Value})
+}
