@@ -70,7 +70,7 @@ func TestAttackAllConnectionsTaken(t *testing.T) {
 	for range limit / 2 {
 		taken = append(taken, openRaw(t, r, rawGet("/v1/events?watch=a")))
 	}
-	waitIdle(r)
+	waitIdle()
 	for range limit/2 + 3*reservedConnections { // these send nothing
 		c, err := net.Dial("tcp", r.address)
 		if err != nil {

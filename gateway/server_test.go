@@ -49,8 +49,8 @@ func newRealGateway(t *testing.T, c Config, secure *tls.Config) *realGateway {
 	r.source.steps <- func(s stream.Sink) error {
 		return errors.Join(s.Reset("e1"), s.Upsert(resource("k", 1, "1")), s.Commit(1))
 	}
-	for r.watch.Status().State != stream.InSync {
-		<-time.After(time.Millisecond)
+	if err := r.watch.Prime(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	c.Pump = pumpUnderTest()
 	if r.gateway, err = New(c); err != nil {
