@@ -14,16 +14,16 @@ import (
 // begin starts a list. It waits at least until the watch has sent something, since
 // what happens between a list and the start of the watch would be lost. A server
 // without the end marker may have nothing to send: such a list is early.
-func (l *link) begin(first bool) {
-	l.running.Go(func() {
-		list, err := l.list(first)
+func (c *connection) begin(first bool) {
+	c.running.Go(func() {
+		list, err := c.list(first)
 		if err != nil {
-			l.close(err)
+			c.close(err)
 			return
 		}
 		select {
-		case l.lists <- list:
-		case <-l.ctx.Done():
+		case c.lists <- list:
+		case <-c.ctx.Done():
 		}
 	})
 }
@@ -34,18 +34,18 @@ const speechPatience = time.Second
 // listPatience is how long one list may take.
 const listPatience = 2 * time.Minute
 
-func (l *link) list(first bool) (list listing, err error) {
-	if list.early, err = l.hear(); err != nil {
+func (c *connection) list(first bool) (list listing, err error) {
+	if list.early, err = c.hear(); err != nil {
 		return list, err
 	}
 	if first {
-		list.cluster = l.cluster()
+		list.cluster = c.cluster()
 	}
-	err = l.patiently(lister, l.report, func(token string) error {
-		ctx, end := context.WithTimeout(l.ctx, listPatience)
+	err = c.patiently(lister, c.report, func(token string) error {
+		ctx, end := context.WithTimeout(c.ctx, listPatience)
 		defer end()
-		answer, err := l.resources.List(consistent(withToken(ctx, token)), &pbresource.ListRequest{
-			Type: l.source.ofType(), Tenancy: l.source.config.tenancy(), NamePrefix: l.source.config.NamePrefix,
+		answer, err := c.resources.List(consistent(withToken(ctx, token)), &pbresource.ListRequest{
+			Type: c.source.ofType(), Tenancy: c.source.config.tenancy(), NamePrefix: c.source.config.NamePrefix,
 		})
 		list.resources = answer.GetResources()
 		return err
@@ -54,16 +54,16 @@ func (l *link) list(first bool) (list listing, err error) {
 }
 
 // hear waits until the watch has sent something, but not forever.
-func (l *link) hear() (silent bool, err error) {
+func (c *connection) hear() (silent bool, err error) {
 	timer := time.NewTimer(speechPatience)
 	defer timer.Stop()
 	select {
-	case <-l.speaks:
+	case <-c.speaks:
 		return false, nil
 	case <-timer.C:
 		return true, nil
-	case <-l.ctx.Done():
-		return false, context.Cause(l.ctx)
+	case <-c.ctx.Done():
+		return false, context.Cause(c.ctx)
 	}
 }
 
@@ -71,12 +71,12 @@ func (l *link) hear() (silent bool, err error) {
 const readPatience = 5 * time.Second
 
 // lives reports whether the resource with this key and unique id still exists.
-func (l *link) lives(key, uid string, report func(health) error) (lives bool, err error) {
-	err = l.patiently(reader, report, func(token string) error {
-		ctx, end := context.WithTimeout(l.ctx, readPatience)
+func (c *connection) lives(key, uid string, report func(health) error) (lives bool, err error) {
+	err = c.patiently(reader, report, func(token string) error {
+		ctx, end := context.WithTimeout(c.ctx, readPatience)
 		defer end()
-		answer, err := l.resources.Read(consistent(withToken(ctx, token)), &pbresource.ReadRequest{
-			Id: l.source.idOf(key),
+		answer, err := c.resources.Read(consistent(withToken(ctx, token)), &pbresource.ReadRequest{
+			Id: c.source.idOf(key),
 		})
 		lives = err == nil && answer.GetResource().GetId().GetUid() == uid
 		switch status.Code(err) {
@@ -93,37 +93,37 @@ const retryEvery = 250 * time.Millisecond
 
 // patiently repeats a call until it is answered. Temporary failures are
 // reported and waited out.
-func (l *link) patiently(of caller, report func(health) error, call func(token string) error) error {
+func (c *connection) patiently(of caller, report func(health) error, call func(token string) error) error {
 	for {
-		token, err := l.source.config.token()
+		token, err := c.source.config.token()
 		if err != nil {
-			return fmt.Errorf("%s: %w", l.source.config.where(), err)
+			return fmt.Errorf("%s: %w", c.source.config.where(), err)
 		}
 		err = call(token)
 		why := passing(err)
 		switch {
-		case context.Cause(l.ctx) != nil:
-			return context.Cause(l.ctx)
+		case context.Cause(c.ctx) != nil:
+			return context.Cause(c.ctx)
 		case err == nil:
 			return report(health{of, ""})
 		case why == "":
-			return l.source.config.failed(err, token)
+			return c.source.config.failed(err, token)
 		}
 		if err := report(health{of, why}); err != nil {
 			return err
 		}
-		if err := pause.For(l.ctx, retryEvery); err != nil {
+		if err := pause.For(c.ctx, retryEvery); err != nil {
 			return err
 		}
 	}
 }
 
 // report has the follower report why the server cannot answer.
-func (l *link) report(h health) error {
+func (c *connection) report(h health) error {
 	select {
-	case l.health <- h:
+	case c.health <- h:
 		return nil
-	case <-l.ctx.Done():
-		return context.Cause(l.ctx)
+	case <-c.ctx.Done():
+		return context.Cause(c.ctx)
 	}
 }

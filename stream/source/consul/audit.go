@@ -49,15 +49,15 @@ func (a *audit) read(c *Config, l listing) error {
 
 // judge compares the list with what is known by now, if the watch has passed it.
 func (f *follower) judge() error {
-	a, memory := f.audit, &f.source.memory
-	if memory.revision < a.newest {
+	a, checkpoint := f.audit, &f.source.checkpoint
+	if checkpoint.revision < a.newest {
 		return f.await(a)
 	}
 	for key, o := range a.objects {
 		if f.objects[key].version >= o.version || a.dropped[key] >= o.version {
 			continue
 		}
-		if err := memory.fits(&f.source.config, told{object: o, key: key}); err != nil {
+		if err := checkpoint.fits(&f.source.config, told{object: o, key: key}); err != nil {
 			return err
 		}
 	}
@@ -105,5 +105,5 @@ func (f *follower) drop(keys []string) error {
 			return err
 		}
 	}
-	return f.sink.Commit(f.source.memory.revision)
+	return f.sink.Commit(f.source.checkpoint.revision)
 }

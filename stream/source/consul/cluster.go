@@ -18,24 +18,24 @@ const clusterPatience = 3 * time.Second
 // certificate authority, which is created with the cluster and stays the same,
 // through restores too. Any token may read it. It is empty if the server does
 // not name one, because it has no such authority.
-func (l *link) cluster() string {
-	ctx, end := context.WithTimeout(l.ctx, clusterPatience)
+func (c *connection) cluster() string {
+	ctx, end := context.WithTimeout(c.ctx, clusterPatience)
 	defer end()
 	for {
-		id, err := l.trustDomain(ctx)
+		id, err := c.trustDomain(ctx)
 		if err == nil || !unborn(err) || ctx.Err() != nil {
 			return id
 		}
-		if pause.For(l.ctx, retryEvery) != nil {
+		if pause.For(c.ctx, retryEvery) != nil {
 			return ""
 		}
 	}
 }
 
-func (l *link) trustDomain(ctx context.Context) (string, error) {
+func (c *connection) trustDomain(ctx context.Context) (string, error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	roots, err := l.authority.WatchRoots(withToken(ctx, l.token), &pbconnectca.WatchRootsRequest{})
+	roots, err := c.authority.WatchRoots(withToken(ctx, c.token), &pbconnectca.WatchRootsRequest{})
 	if err != nil {
 		return "", err
 	}

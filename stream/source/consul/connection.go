@@ -12,12 +12,12 @@ import (
 	"google.golang.org/grpc"
 )
 
-// link is one connection: the watch that runs on it from its start to its end,
-// the lists that are read beside it, and the probes. What arrives is handed to
-// the follower; any failure ends the link.
+// connection is one to a server: the watch that runs on it from its start to its
+// end, the lists that are read beside it, and the probes. What arrives is handed to
+// the follower; any failure ends the connection.
 //
 // Safe for concurrent use.
-type link struct {
+type connection struct {
 	// Static after construction.
 	source    *Source
 	ctx       context.Context
@@ -58,56 +58,56 @@ type listing struct {
 }
 
 // open opens the watch.
-func (s *Source) open(ctx context.Context, conn grpc.ClientConnInterface) (*link, error) {
+func (s *Source) open(ctx context.Context, conn grpc.ClientConnInterface) (*connection, error) {
 	token, err := s.config.token()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.config.where(), err)
 	}
-	l := &link{
+	c := &connection{
 		source: s, token: token,
 		resources: pbresource.NewResourceServiceClient(conn),
 		authority: pbconnectca.NewConnectCAServiceClient(conn),
 		events:    make(chan event), lists: make(chan listing),
 		health: make(chan health), speaks: make(chan struct{}),
 	}
-	l.ctx, l.close = context.WithCancelCause(ctx)
-	watch, err := l.resources.WatchList(withToken(l.ctx, token), &pbresource.WatchListRequest{
+	c.ctx, c.close = context.WithCancelCause(ctx)
+	watch, err := c.resources.WatchList(withToken(c.ctx, token), &pbresource.WatchListRequest{
 		Type: s.ofType(), Tenancy: s.config.tenancy(), NamePrefix: s.config.NamePrefix,
 	})
 	if err != nil {
-		defer l.close(nil)
-		return nil, l.ended(err)
+		defer c.close(nil)
+		return nil, c.ended(err)
 	}
-	l.running.Go(func() { l.close(l.receive(watch)) })
-	l.running.Go(l.probe)
-	return l, nil
+	c.running.Go(func() { c.close(c.receive(watch)) })
+	c.running.Go(c.probe)
+	return c, nil
 }
 
 // receive passes on the events of the watch until it ends.
-func (l *link) receive(watch grpc.ServerStreamingClient[pbresource.WatchEvent]) error {
+func (c *connection) receive(watch grpc.ServerStreamingClient[pbresource.WatchEvent]) error {
 	for first := true; ; first = false {
 		e, err := watch.Recv()
 		if err != nil {
-			return l.ended(err)
+			return c.ended(err)
 		}
 		if first {
-			close(l.speaks)
+			close(c.speaks)
 		}
 		select {
-		case l.events <- e:
-		case <-l.ctx.Done():
-			return context.Cause(l.ctx)
+		case c.events <- e:
+		case <-c.ctx.Done():
+			return context.Cause(c.ctx)
 		}
 	}
 }
 
 // ended returns why a call ended.
-func (l *link) ended(err error) error {
-	if cause := context.Cause(l.ctx); cause != nil {
+func (c *connection) ended(err error) error {
+	if cause := context.Cause(c.ctx); cause != nil {
 		return cause
 	}
 	if errors.Is(err, io.EOF) {
 		return errEnded
 	}
-	return l.source.config.failed(err, l.token)
+	return c.source.config.failed(err, c.token)
 }

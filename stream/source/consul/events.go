@@ -69,7 +69,7 @@ func (f *follower) collect(t told) error {
 
 // settle asks the server about what is in doubt.
 func (f *follower) settle(t told) (lives bool, err error) {
-	lives, err = f.link.lives(t.key, t.uid, f.report)
+	lives, err = f.conn.lives(t.key, t.uid, f.report)
 	switch {
 	case err != nil:
 		return false, err
@@ -83,8 +83,8 @@ func (f *follower) settle(t told) (lives bool, err error) {
 
 // pass passes on an upsert if it is newer than everything before.
 func (f *follower) pass(t told) error {
-	memory := &f.source.memory
-	if err := memory.fits(&f.source.config, t); err != nil {
+	checkpoint := &f.source.checkpoint
+	if err := checkpoint.fits(&f.source.config, t); err != nil {
 		return err
 	}
 	r, err := t.resource()
@@ -95,8 +95,8 @@ func (f *follower) pass(t told) error {
 		return err
 	}
 	f.objects[t.key] = t.object
-	memory.revision = t.version
-	return f.sink.Commit(memory.revision)
+	checkpoint.revision = t.version
+	return f.sink.Commit(checkpoint.revision)
 }
 
 // delete handles a deletion, which is reported under the resource's last version.
@@ -118,5 +118,5 @@ func (f *follower) delete(t told) error {
 	if err := f.sink.Delete(t.key, t.version); err != nil {
 		return err
 	}
-	return f.sink.Commit(f.source.memory.revision)
+	return f.sink.Commit(f.source.checkpoint.revision)
 }

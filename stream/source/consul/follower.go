@@ -9,21 +9,21 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// follower makes one order of what a link delivers: of the watch, which may start
-// in the past, and of lists, which never do.
+// follower makes one order of what a connection delivers: of the watch, which may
+// start in the past, and of lists, which never do.
 //
 // Owned by the goroutine that runs Watch.
 type follower struct {
 	// Static after construction.
 	source *Source
-	link   *link
+	conn   *connection
 	sink   stream.Sink
 
 	merge    *stream.Merge
 	objects  map[string]object   // what merge holds, with what it does not need
 	dead     map[string]struct{} // uids that the watch still reports, but that are gone
 	named    bool                // the server names its cluster
-	live     bool                // the snapshot was committed: objects is the memory's
+	live     bool                // the snapshot was committed: objects is the checkpoint's
 	listing  bool                // a list is being read
 	again    bool                // and another one is wanted after it
 	heard    bool                // the watch has sent something
@@ -35,9 +35,9 @@ type follower struct {
 	ailment  string          // what of it the sink was told
 }
 
-func newFollower(s *Source, l *link, sink stream.Sink) *follower {
+func newFollower(s *Source, c *connection, sink stream.Sink) *follower {
 	f := &follower{
-		source: s, link: l, sink: sink,
+		source: s, conn: c, sink: sink,
 		merge: stream.NewMerge(), objects: map[string]object{}, dead: map[string]struct{}{},
 		relist: time.NewTimer(s.config.untilRelist()), auditing: time.NewTimer(time.Hour),
 	}
@@ -45,7 +45,7 @@ func newFollower(s *Source, l *link, sink stream.Sink) *follower {
 	return f
 }
 
-// run follows the link to its end.
+// run follows the connection to its end.
 func (f *follower) run() error {
 	defer f.relist.Stop()
 	defer f.auditing.Stop()
@@ -55,21 +55,21 @@ func (f *follower) run() error {
 		if err := f.step(); err != nil {
 			return err
 		}
-		if f.link.ctx.Err() != nil {
-			return context.Cause(f.link.ctx)
+		if f.conn.ctx.Err() != nil {
+			return context.Cause(f.conn.ctx)
 		}
 	}
 }
 
 func (f *follower) step() error {
 	select {
-	case <-f.link.ctx.Done():
-		return context.Cause(f.link.ctx)
-	case e := <-f.link.events:
+	case <-f.conn.ctx.Done():
+		return context.Cause(f.conn.ctx)
+	case e := <-f.conn.events:
 		return f.event(e)
-	case l := <-f.link.lists:
+	case l := <-f.conn.lists:
 		return f.listed(l)
-	case h := <-f.link.health:
+	case h := <-f.conn.health:
 		return f.report(h)
 	case <-f.relist.C:
 		f.list()
@@ -87,9 +87,9 @@ func (f *follower) list() {
 	}
 	f.listing = true
 	if f.live {
-		f.audit = newAudit(f.source.memory.revision)
+		f.audit = newAudit(f.source.checkpoint.revision)
 	}
-	f.link.begin(!f.live)
+	f.conn.begin(!f.live)
 }
 
 // report records whether the server can answer each of its callers. While it

@@ -14,46 +14,46 @@ import (
 
 // probe makes a small request again and again, since an idle Consul is as silent
 // as one that is gone.
-func (l *link) probe() {
+func (c *connection) probe() {
 	for {
-		why, err := l.probeOnce()
+		why, err := c.probeOnce()
 		if err == nil {
-			err = l.report(health{prober, why})
+			err = c.report(health{prober, why})
 		}
 		if err != nil {
-			l.close(err)
+			c.close(err)
 			return
 		}
-		every := l.source.config.Probe
+		every := c.source.config.Probe
 		if why != "" {
 			every = retryEvery
 		}
-		if pause.For(l.ctx, every) != nil {
+		if pause.For(c.ctx, every) != nil {
 			return
 		}
 	}
 }
 
 // probeOnce returns why the server cannot answer, if it reports that.
-func (l *link) probeOnce() (why string, err error) {
-	token, err := l.source.config.token()
+func (c *connection) probeOnce() (why string, err error) {
+	token, err := c.source.config.token()
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%s: %w", l.source.config.where(), err)
-	case token != l.token:
+		return "", fmt.Errorf("%s: %w", c.source.config.where(), err)
+	case token != c.token:
 		return "", errRotated
 	}
-	limit := l.source.config.Probe
-	ctx, end := context.WithTimeout(l.ctx, limit)
+	limit := c.source.config.Probe
+	ctx, end := context.WithTimeout(c.ctx, limit)
 	defer end()
-	_, err = l.resources.Read(consistent(withToken(ctx, token)), &pbresource.ReadRequest{Id: l.source.probeID()})
+	_, err = c.resources.Read(consistent(withToken(ctx, token)), &pbresource.ReadRequest{Id: c.source.probeID()})
 	switch {
-	case context.Cause(l.ctx) != nil:
-		return "", context.Cause(l.ctx)
+	case context.Cause(c.ctx) != nil:
+		return "", context.Cause(c.ctx)
 	case ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded: // the server may notice first
-		return "", fmt.Errorf("%w: %s: no answer to a small read within %v", stream.ErrStalled, l.source.config.where(), limit)
+		return "", fmt.Errorf("%w: %s: no answer to a small read within %v", stream.ErrStalled, c.source.config.where(), limit)
 	case unknownToken(err):
-		return "", l.source.config.failed(err, token)
+		return "", c.source.config.failed(err, token)
 	}
 	// It answers, if only that there is no such resource. Other errors are left to
 	// the calls that matter.

@@ -32,7 +32,7 @@ func (f *follower) listedAll() {
 func (f *follower) snapshot(l listing) error {
 	f.named = l.cluster != ""
 	if f.source.epochs.enter(l.cluster) {
-		f.source.memory.forget()
+		f.source.checkpoint.forget()
 	}
 	newest := uint64(0)
 	for _, r := range l.resources {
@@ -73,7 +73,7 @@ func (f *follower) complete(newest uint64) error {
 	_, doubtful := f.merge.Complete(newest, false)
 	for _, r := range doubtful {
 		uid := f.objects[r.Key].uid
-		lives, err := f.link.lives(r.Key, uid, f.report)
+		lives, err := f.conn.lives(r.Key, uid, f.report)
 		switch {
 		case err != nil:
 			return err
@@ -92,18 +92,18 @@ func (f *follower) commit() error {
 	if err := f.merge.Commit(&state, "", 0); err != nil {
 		return err
 	}
-	memory := &f.source.memory
-	next := newMemory(state, f.objects)
-	if memory.contradiction(next.objects, f.named) != "" {
+	checkpoint := &f.source.checkpoint
+	next := newCheckpoint(state, f.objects)
+	if checkpoint.contradiction(next.objects, f.named) != "" {
 		f.source.epochs.renew(next.objects)
 	} else {
 		// The newest resource may have been deleted since.
-		next.revision = max(next.revision, memory.revision)
+		next.revision = max(next.revision, checkpoint.revision)
 	}
 	if err := f.send(state, next.revision); err != nil {
 		return err
 	}
-	*memory, f.objects, f.live = next, next.objects, true
+	*checkpoint, f.objects, f.live = next, next.objects, true
 	return nil
 }
 

@@ -26,8 +26,8 @@ type Source struct {
 	typ    *pbresource.Type // never handed out: see Source.ofType
 
 	// Owned by Watch.
-	epochs epochs
-	memory memory
+	epochs     epochs
+	checkpoint checkpoint
 }
 
 var (
@@ -64,7 +64,7 @@ func (s *Source) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink) e
 		err := s.connect(ctx, sink)
 		if errors.Is(err, stream.ErrBehind) || errors.Is(err, stream.ErrOrder) {
 			// Whether the source or the sink noticed it: the present state is another order.
-			s.memory.broken = true
+			s.checkpoint.broken = true
 		}
 		switch {
 		case errors.Is(err, errRotated):
@@ -82,16 +82,16 @@ func (s *Source) connect(ctx context.Context, sink stream.Sink) error {
 	if err != nil {
 		return s.config.failed(err, "")
 	}
-	link, err := s.open(ctx, conn)
+	c, err := s.open(ctx, conn)
 	if err != nil {
 		_ = conn.Close()
 		return err
 	}
-	f := newFollower(s, link, sink)
+	f := newFollower(s, c, sink)
 	err = f.run()
-	link.close(err)
+	c.close(err)
 	_ = conn.Close()
-	link.running.Wait()
+	c.running.Wait()
 	return err
 }
 

@@ -13,10 +13,10 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// memory is what is remembered of a cluster's history, to recognise it: a
-// cluster that was restored from a backup has the same id, and may by now have
-// as many revisions as before.
-type memory struct {
+// checkpoint is what is remembered of a cluster's history, to recognise it: a
+// cluster that was restored from a backup has the same id, and may by now have as many
+// revisions as before. It outlives connections.
+type checkpoint struct {
 	cluster  uint64
 	revision uint64   // everything up to here was committed; 0: nothing was
 	count    int64    // keys of the range at that revision; below 0: not known
@@ -40,66 +40,66 @@ func traceOf(kv *mvccpb.KeyValue, deleted bool) trace {
 	}
 }
 
-// newMemory remembers only the position.
-func newMemory(cluster, revision uint64) memory {
-	return memory{cluster: cluster, revision: revision, count: -1}
+// newCheckpoint remembers only the position.
+func newCheckpoint(cluster, revision uint64) checkpoint {
+	return checkpoint{cluster: cluster, revision: revision, count: -1}
 }
 
 // knownAt returns what is remembered of the position from which a watch resumes.
 // The number of keys is queried where the member cannot say how far its watch is.
-func (s *Source) knownAt(ctx context.Context, on *member, from uint64) (memory, error) {
-	m := s.memory
-	if m.cluster != on.cluster || m.revision != from {
-		m = newMemory(on.cluster, from)
+func (s *Source) knownAt(ctx context.Context, on *connection, from uint64) (checkpoint, error) {
+	k := s.checkpoint
+	if k.cluster != on.cluster || k.revision != from {
+		k = newCheckpoint(on.cluster, from)
 	}
-	if from == 0 || on.ordered || m.count >= 0 {
-		return m, nil
+	if from == 0 || on.ordered || k.count >= 0 {
+		return k, nil
 	}
 	answer, err := on.client.Get(ctx, s.keys.start, clientv3.WithRange(s.keys.end), clientv3.WithCountOnly(), clientv3.WithRev(int64(from)))
 	if err != nil {
-		return m, err
+		return k, err
 	}
-	m.count = answer.Count
-	return m, nil
+	k.count = answer.Count
+	return k, nil
 }
 
 // see records a key as a list or a change shows it.
-func (m *memory) see(kv *mvccpb.KeyValue, deleted bool) {
+func (k *checkpoint) see(kv *mvccpb.KeyValue, deleted bool) {
 	at := 0
-	for i := range m.traces {
-		if m.traces[i].revision < m.traces[at].revision {
+	for i := range k.traces {
+		if k.traces[i].revision < k.traces[at].revision {
 			at = i
 		}
 	}
-	if kv.ModRevision <= m.traces[at].revision {
+	if kv.ModRevision <= k.traces[at].revision {
 		return
 	}
-	for i := range m.traces {
-		if m.traces[i].key == string(kv.Key) && m.traces[i].revision != 0 {
+	for i := range k.traces {
+		if k.traces[i].key == string(kv.Key) && k.traces[i].revision != 0 {
 			at = i
 			break
 		}
 	}
-	if m.traces[at].revision < kv.ModRevision {
-		m.traces[at] = traceOf(kv, deleted)
+	if k.traces[at].revision < kv.ModRevision {
+		k.traces[at] = traceOf(kv, deleted)
 	}
 }
 
 // change counts what an event changes; while a list is being read, the count
 // comes later.
-func (m *memory) change(e *clientv3.Event) {
+func (k *checkpoint) change(e *clientv3.Event) {
 	deleted := e.Type == clientv3.EventTypeDelete
-	m.see(e.Kv, deleted)
+	k.see(e.Kv, deleted)
 	switch {
-	case m.count < 0:
+	case k.count < 0:
 	case deleted:
-		m.count--
+		k.count--
 	case e.IsCreate():
-		m.count++
+		k.count++
 	}
 }
 
-// verdict is the result of comparing a cluster with a memory.
+// verdict is the result of comparing a cluster with a checkpoint.
 type verdict uint8
 
 const (
@@ -109,12 +109,12 @@ const (
 )
 
 // verify asks a member whether its store is the remembered one.
-func (m *memory) verify(ctx context.Context, on *member, keys keyRange) (verdict, error) {
-	if on.revision < m.revision {
+func (k *checkpoint) verify(ctx context.Context, on *connection, keys keyRange) (verdict, error) {
+	if on.revision < k.revision {
 		return replaced, nil
 	}
-	asked := m.asked()
-	questions := m.questions(asked, keys)
+	asked := k.asked()
+	questions := k.questions(asked, keys)
 	answer, err := on.client.Txn(ctx).Then(questions...).Commit()
 	switch {
 	case errors.Is(err, rpctypes.ErrCompacted):
@@ -131,15 +131,15 @@ func (m *memory) verify(ctx context.Context, on *member, keys keyRange) (verdict
 			return replaced, nil
 		}
 	}
-	if n := len(asked); m.count >= 0 && answer.Responses[n].GetResponseRange().Count != m.count {
+	if n := len(asked); k.count >= 0 && answer.Responses[n].GetResponseRange().Count != k.count {
 		return replaced, nil
 	}
 	return same, nil
 }
 
 // asked are the traces in use.
-func (m *memory) asked() (asked []trace) {
-	for _, t := range m.traces {
+func (k *checkpoint) asked() (asked []trace) {
+	for _, t := range k.traces {
 		if t.revision != 0 {
 			asked = append(asked, t)
 		}
@@ -148,12 +148,12 @@ func (m *memory) asked() (asked []trace) {
 }
 
 // questions reads each key as of the remembered revision, and counts.
-func (m *memory) questions(asked []trace, keys keyRange) (ops []clientv3.Op) {
-	at := clientv3.WithRev(int64(m.revision))
+func (k *checkpoint) questions(asked []trace, keys keyRange) (ops []clientv3.Op) {
+	at := clientv3.WithRev(int64(k.revision))
 	for _, t := range asked {
 		ops = append(ops, clientv3.OpGet(t.key, at))
 	}
-	if m.count >= 0 {
+	if k.count >= 0 {
 		ops = append(ops, clientv3.OpGet(keys.start, clientv3.WithRange(keys.end), clientv3.WithCountOnly(), at))
 	}
 	return ops

@@ -10,8 +10,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// member is a connection to one member of a cluster. Static after construction.
-type member struct {
+// connection is one to a member of a cluster. Static after construction.
+type connection struct {
 	client   *clientv3.Client
 	cluster  uint64
 	revision uint64 // of the cluster, when the connection was made
@@ -20,7 +20,7 @@ type member struct {
 
 // connect connects to a member, logs in, and makes sure that it can report what
 // its whole cluster agrees on.
-func (s *Source) connect(ctx context.Context, e endpoint) (*member, error) {
+func (s *Source) connect(ctx context.Context, e endpoint) (*connection, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.config.ConnectTimeout,
 		fmt.Errorf("no answer within %v", s.config.ConnectTimeout))
 	defer cancel()
@@ -28,12 +28,12 @@ func (s *Source) connect(ctx context.Context, e endpoint) (*member, error) {
 	if err != nil {
 		return nil, because(ctx, err)
 	}
-	m := &member{client: client}
-	if err := m.identify(ctx, s.keys); err != nil {
-		m.close()
+	c := &connection{client: client}
+	if err := c.identify(ctx, s.keys); err != nil {
+		c.close()
 		return nil, because(ctx, err)
 	}
-	return m, nil
+	return c, nil
 }
 
 // client is the configuration of the client library for one endpoint. The context
@@ -64,13 +64,13 @@ func failFast(ctx context.Context, method string, request, reply any, conn *grpc
 }
 
 // identify reads the cluster's id and revision, and what the member supports.
-func (m *member) identify(ctx context.Context, keys keyRange) error {
-	header, err := m.read(ctx, keys)
+func (c *connection) identify(ctx context.Context, keys keyRange) error {
+	header, err := c.read(ctx, keys)
 	if err != nil {
 		return err
 	}
-	m.cluster, m.revision = header.GetClusterId(), uint64(header.GetRevision())
-	status, err := etcdserverpb.NewMaintenanceClient(m.client.ActiveConnection()).Status(ctx, &etcdserverpb.StatusRequest{})
+	c.cluster, c.revision = header.GetClusterId(), uint64(header.GetRevision())
+	status, err := etcdserverpb.NewMaintenanceClient(c.client.ActiveConnection()).Status(ctx, &etcdserverpb.StatusRequest{})
 	if err != nil {
 		return err
 	}
@@ -78,18 +78,18 @@ func (m *member) identify(ctx context.Context, keys keyRange) error {
 	if !ok || !v.supported() {
 		return fmt.Errorf("it is etcd %q: want 3.4 or newer", status.GetVersion())
 	}
-	m.ordered = v.ordered()
+	c.ordered = v.ordered()
 	return nil
 }
 
 // read asks for the present revision of the cluster, as its majority knows it. It
 // needs no permission that the watch does not need too.
-func (m *member) read(ctx context.Context, keys keyRange) (*etcdserverpb.ResponseHeader, error) {
-	answer, err := m.client.Get(ctx, keys.start, clientv3.WithKeysOnly())
+func (c *connection) read(ctx context.Context, keys keyRange) (*etcdserverpb.ResponseHeader, error) {
+	answer, err := c.client.Get(ctx, keys.start, clientv3.WithKeysOnly())
 	if err != nil {
 		return nil, err
 	}
 	return answer.Header, nil
 }
 
-func (m *member) close() { _ = m.client.Close() }
+func (c *connection) close() { _ = c.client.Close() }

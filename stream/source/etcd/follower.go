@@ -22,16 +22,16 @@ const unknownTarget = math.MaxUint64
 // member every 100 ms.
 const settleEvery = 20 * time.Millisecond
 
-// session is one watch of one member: with a list beside it, or from a known
+// follower follows one watch of one member: with a list beside it, or from a known
 // revision.
 //
 // It knows the exact state from two revisions: the one up to which the watch has
 // reported everything (told), and the one at which that makes the state complete
 // (target).
-type session struct {
+type follower struct {
 	// Static after construction.
 	source *Source
-	on     *member
+	on     *connection
 	sink   stream.Sink
 	epoch  string
 	ctx    context.Context
@@ -43,21 +43,21 @@ type session struct {
 	running sync.WaitGroup // receive, list and reads
 
 	// Owned by run.
-	merge     *stream.Merge // nil once, or where, changes go to the sink
-	target    uint64
-	told      uint64
-	oldest    uint64 // revision of the list's first page
-	total     int64  // keys at target, as the last page says
-	newest    uint64 // newest revision of these keys; of a resumed watch
-	committed bool
-	memory    memory    // of what was passed on, and partly not committed
-	asked     time.Time // when the unanswered request was made; zero: all are answered
-	reading   bool      // a read of the revision is running
-	timer     *time.Timer
+	merge      *stream.Merge // nil once, or where, changes go to the sink
+	target     uint64
+	told       uint64
+	oldest     uint64 // revision of the list's first page
+	total      int64  // keys at target, as the last page says
+	newest     uint64 // newest revision of these keys; of a resumed watch
+	committed  bool
+	checkpoint checkpoint // of what was passed on, and partly not committed
+	asked      time.Time  // when the unanswered request was made; zero: all are answered
+	reading    bool       // a read of the revision is running
+	timer      *time.Timer
 }
 
-// open starts a session; from 0 with a list.
-func (s *Source) open(ctx context.Context, on *member, epoch string, from uint64, sink stream.Sink) (*session, error) {
+// open starts a follower; from 0 with a list.
+func (s *Source) open(ctx context.Context, on *connection, epoch string, from uint64, sink stream.Sink) (*follower, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	tooLate := time.AfterFunc(s.config.RequestTimeout, func() { cancel(s.late()) })
 	known, err := s.knownAt(ctx, on, from)
@@ -69,89 +69,89 @@ func (s *Source) open(ctx context.Context, on *member, epoch string, from uint64
 		cancel(nil)
 		return nil, because(ctx, err)
 	}
-	x := &session{
+	f := &follower{
 		source: s, on: on, sink: sink, epoch: epoch, ctx: ctx, cancel: cancel, watch: w,
 		pages: make(chan page), reads: make(chan read, 1),
-		target: on.revision, told: from, memory: known,
+		target: on.revision, told: from, checkpoint: known,
 		timer: time.NewTimer(s.config.pulse()),
 	}
 	if from == 0 {
-		x.merge, x.target = stream.NewMerge(), unknownTarget
-		x.merge.CountAt(sink)
+		f.merge, f.target = stream.NewMerge(), unknownTarget
+		f.merge.CountAt(sink)
 	}
-	x.running.Go(func() { w.receive(ctx) })
-	return x, nil
+	f.running.Go(func() { w.receive(ctx) })
+	return f, nil
 }
 
-// close ends what the session started, and waits for it.
-func (x *session) close() {
-	x.cancel(nil)
-	x.timer.Stop()
-	x.running.Wait()
+// close ends what the follower started, and waits for it.
+func (f *follower) close() {
+	f.cancel(nil)
+	f.timer.Stop()
+	f.running.Wait()
 }
 
 // run follows the watch to its end.
-func (x *session) run() error {
+func (f *follower) run() error {
 	for {
-		if err := x.step(); err != nil {
+		if err := f.step(); err != nil {
 			return err
 		}
 	}
 }
 
 // step waits for the next event and handles it.
-func (x *session) step() error {
+func (f *follower) step() error {
 	select {
-	case <-x.ctx.Done():
-		return context.Cause(x.ctx)
-	case r := <-x.watch.responses:
-		x.asked = time.Time{}
-		return x.receive(r)
-	case p := <-x.pages:
-		return x.list(p)
-	case r := <-x.reads:
-		return x.read(r)
-	case <-x.timer.C:
-		return x.pulse()
+	case <-f.ctx.Done():
+		return context.Cause(f.ctx)
+	case r := <-f.watch.responses:
+		f.asked = time.Time{}
+		return f.receive(r)
+	case p := <-f.pages:
+		return f.list(p)
+	case r := <-f.reads:
+		return f.read(r)
+	case <-f.timer.C:
+		return f.pulse()
 	}
 }
 
 // receive handles a response of the watch.
-func (x *session) receive(r response) error {
+func (f *follower) receive(r response) error {
 	switch {
 	case r.err != nil:
 		return r.err
 	case r.GetCanceled() || r.GetCompactRevision() != 0:
 		return canceled(r.WatchResponse)
 	case r.GetCreated():
-		return x.begin()
+		return f.begin()
 	case len(r.GetEvents()) > 0:
-		return x.events(r.GetEvents())
+		return f.events(r.GetEvents())
 	}
-	return x.progress(r.GetHeader())
+	return f.progress(r.GetHeader())
 }
 
 // begin handles the opening of the watch.
-func (x *session) begin() error {
-	l := &list{ctx: x.ctx, on: x.on, keys: x.source.keys, limit: x.source.limit, pages: x.pages}
-	switch from := x.told; {
-	case x.merge != nil:
-		x.running.Go(l.run)
+func (f *follower) begin() error {
+	l := &list{ctx: f.ctx, on: f.on, keys: f.source.keys, limit: f.source.limit, pages: f.pages}
+	switch from := f.told; {
+	case f.merge != nil:
+		f.running.Go(l.run)
 		return nil
-	case !x.on.ordered:
-		x.target = unknownTarget
-		x.running.Go(func() { l.again(from, clientv3.WithKeysOnly()) })
+	case !f.on.ordered:
+		f.target = unknownTarget
+		f.running.Go(func() { l.again(from, clientv3.WithKeysOnly()) })
 		return nil
 	}
-	x.timer.Reset(0)
-	return x.advance()
+	f.timer.Reset(0)
+	return f.advance()
 }
 
 // events handles whole transactions: a member never spreads one over two
 // responses, except in fragments.
-func (x *session) events(events []*mvccpb.Event) error {
+func (f *follower) events(events []*mvccpb.Event) error {
 	for _, e := range events {
-		if err := x.source.keys.check(e.GetKv()); err != nil {
+		if err := f.source.keys.check(e.GetKv()); err != nil {
 			return err
 		}
 	}
@@ -160,7 +160,7 @@ func (x *session) events(events []*mvccpb.Event) error {
 		for n < len(events) && events[n].Kv.ModRevision == revision {
 			n++
 		}
-		if err := x.transaction(uint64(revision), events[:n]); err != nil {
+		if err := f.transaction(uint64(revision), events[:n]); err != nil {
 			return err
 		}
 		events = events[n:]
@@ -170,131 +170,131 @@ func (x *session) events(events []*mvccpb.Event) error {
 
 // transaction handles one. The watch starts at a known revision, so some
 // events are known, too.
-func (x *session) transaction(revision uint64, events []*mvccpb.Event) error {
-	if revision <= x.told {
+func (f *follower) transaction(revision uint64, events []*mvccpb.Event) error {
+	if revision <= f.told {
 		return nil
 	}
 	for _, e := range events {
-		if err := x.change(e); err != nil {
+		if err := f.change(e); err != nil {
 			return err
 		}
 	}
-	x.told = revision
-	return x.advance()
+	f.told = revision
+	return f.advance()
 }
 
-func (x *session) change(e *mvccpb.Event) error {
-	x.memory.change(e)
+func (f *follower) change(e *mvccpb.Event) error {
+	f.checkpoint.change(e)
 	if e.Type == mvccpb.Event_DELETE {
-		key, revision := x.source.keys.key(e.Kv.Key), uint64(e.Kv.ModRevision)
-		if x.merge != nil {
-			x.merge.Deleted(key, revision)
+		key, revision := f.source.keys.key(e.Kv.Key), uint64(e.Kv.ModRevision)
+		if f.merge != nil {
+			f.merge.Deleted(key, revision)
 			return nil
 		}
-		return x.sink.Delete(key, revision)
+		return f.sink.Delete(key, revision)
 	}
-	r := x.source.keys.resource(e.Kv)
-	if x.merge != nil {
-		x.merge.Upserted(r)
+	r := f.source.keys.resource(e.Kv)
+	if f.merge != nil {
+		f.merge.Upserted(r)
 		return nil
 	}
-	return x.sink.Upsert(r)
+	return f.sink.Upsert(r)
 }
 
 // progress handles the answer to a request for progress. The revision in the
 // header of other responses proves nothing.
-func (x *session) progress(h *etcdserverpb.ResponseHeader) error {
+func (f *follower) progress(h *etcdserverpb.ResponseHeader) error {
 	revision := uint64(h.GetRevision())
-	if !x.on.ordered || revision <= x.told {
+	if !f.on.ordered || revision <= f.told {
 		return nil
 	}
-	x.told = revision
-	return x.advance()
+	f.told = revision
+	return f.advance()
 }
 
 // list handles a page.
-func (x *session) list(p page) error {
+func (f *follower) list(p page) error {
 	if p.err != nil {
 		return p.err
 	}
-	if x.merge == nil {
-		return x.behind(p)
+	if f.merge == nil {
+		return f.behind(p)
 	}
 	for _, kv := range p.kvs {
-		if err := x.source.keys.check(kv); err != nil {
+		if err := f.source.keys.check(kv); err != nil {
 			return err
 		}
-		x.memory.see(kv, false)
-		x.merge.Listed(x.source.keys.resource(kv))
+		f.checkpoint.see(kv, false)
+		f.merge.Listed(f.source.keys.resource(kv))
 	}
-	if x.oldest == 0 {
-		x.oldest = p.revision
+	if f.oldest == 0 {
+		f.oldest = p.revision
 	}
 	if !p.last {
 		return nil
 	}
 	// The revisions of pages rise, since each is read by a majority.
-	x.merge.Complete(x.oldest, true)
-	x.target, x.total = p.revision, p.total
-	x.timer.Reset(0)
-	return x.advance()
+	f.merge.Complete(f.oldest, true)
+	f.target, f.total = p.revision, p.total
+	f.timer.Reset(0)
+	return f.advance()
 }
 
 // behind handles what changed since the position from which the watch resumes.
-func (x *session) behind(p page) error {
-	x.newest = x.told
+func (f *follower) behind(p page) error {
+	f.newest = f.told
 	for _, kv := range p.kvs {
-		x.newest = max(x.newest, uint64(kv.ModRevision))
+		f.newest = max(f.newest, uint64(kv.ModRevision))
 	}
-	x.target, x.total = p.revision, p.total
-	x.timer.Reset(0)
-	return x.advance()
+	f.target, f.total = p.revision, p.total
+	f.timer.Reset(0)
+	return f.advance()
 }
 
 // reached reports whether what was passed on is the state at the target, where the
 // member cannot be asked how far its watch is: nothing in that state is newer than
 // what was reported, or what the last page showed, and the number of known keys
 // matches, so that none of them was deleted since.
-func (x *session) reached() bool {
-	if x.on.ordered || x.committed || x.target == unknownTarget {
+func (f *follower) reached() bool {
+	if f.on.ordered || f.committed || f.target == unknownTarget {
 		return false
 	}
-	if x.merge != nil {
-		return int64(x.merge.Len()) == x.total
+	if f.merge != nil {
+		return int64(f.merge.Len()) == f.total
 	}
-	return x.told >= x.newest && x.memory.count == x.total
+	return f.told >= f.newest && f.checkpoint.count == f.total
 }
 
 // advance commits, if the changes so far make a complete state.
-func (x *session) advance() error {
-	if x.told < x.target && x.reached() {
-		x.told = x.target
+func (f *follower) advance() error {
+	if f.told < f.target && f.reached() {
+		f.told = f.target
 	}
-	if x.told < x.target {
+	if f.told < f.target {
 		return nil
 	}
-	if err := x.commit(); err != nil {
+	if err := f.commit(); err != nil {
 		return err
 	}
-	x.committed, x.memory.revision = true, x.told
-	x.source.memory = x.memory
+	f.committed, f.checkpoint.revision = true, f.told
+	f.source.checkpoint = f.checkpoint
 	return nil
 }
 
-func (x *session) commit() error {
-	if x.merge == nil {
-		err := x.sink.Commit(x.told)
-		if err == nil && !x.committed {
-			err = x.sink.Status(stream.InSync, "") // it resumes, and has caught up
+func (f *follower) commit() error {
+	if f.merge == nil {
+		err := f.sink.Commit(f.told)
+		if err == nil && !f.committed {
+			err = f.sink.Status(stream.InSync, "") // it resumes, and has caught up
 		}
 		return err
 	}
-	x.memory.count = int64(x.merge.Len())
-	err := x.merge.Commit(x.sink, x.epoch, x.told)
-	x.merge.Close()
-	x.merge, x.target = nil, 0
+	f.checkpoint.count = int64(f.merge.Len())
+	err := f.merge.Commit(f.sink, f.epoch, f.told)
+	f.merge.Close()
+	f.merge, f.target = nil, 0
 	if errors.Is(err, stream.ErrBehind) {
-		x.source.replace(x.on.cluster)
+		f.source.replace(f.on.cluster)
 	}
 	return err
 }

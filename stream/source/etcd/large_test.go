@@ -177,7 +177,7 @@ func TestCatchingUpIsOneTransaction(t *testing.T) {
 		s.fill("/a/", 2000)
 		second := record(t, source, first.Resume(), first.State())
 		if second.Resets() != 0 {
-			t.Error("it began anew, although nothing was compacted")
+			t.Error("it started over, although nothing was compacted")
 		}
 		// A server whose progress reports mean nothing is taken to have sent
 		// everything after a moment.

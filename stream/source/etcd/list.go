@@ -27,12 +27,12 @@ type page struct {
 }
 
 // list reads the range page by page, each as of the newest revision at that time,
-// while the session processes the page before. It writes to pages, and leaves it
+// while the follower processes the page before. It writes to pages, and leaves it
 // open.
 type list struct {
 	// Static after construction.
 	ctx   context.Context
-	on    *member
+	on    *connection
 	keys  keyRange
 	limit func(context.Context) (context.Context, context.CancelFunc) // of one request
 	pages chan page

@@ -27,9 +27,9 @@ type Source struct {
 	keys      keyRange
 
 	// Owned by Watch.
-	at     int // endpoint to try next
-	epochs epochs
-	memory memory // as of the last commit
+	at         int // endpoint to try next
+	epochs     epochs
+	checkpoint checkpoint // as of the last commit
 }
 
 var _ stream.Source = (*Source)(nil)
@@ -81,7 +81,7 @@ func (s *Source) ended(ctx context.Context, e endpoint, err error) error {
 }
 
 // visit follows a member until that ends.
-func (s *Source) visit(ctx context.Context, on *member, resume stream.Resume, sink stream.Sink) error {
+func (s *Source) visit(ctx context.Context, on *connection, resume stream.Resume, sink stream.Sink) error {
 	epoch, from, err := s.recall(ctx, on, resume)
 	if err != nil {
 		return err
@@ -102,12 +102,12 @@ func (s *Source) visit(ctx context.Context, on *member, resume stream.Resume, si
 
 // recall determines whether the cluster's store is the known one, and from where
 // to resume; 0: nowhere.
-func (s *Source) recall(ctx context.Context, on *member, resume stream.Resume) (epoch string, from uint64, err error) {
+func (s *Source) recall(ctx context.Context, on *connection, resume stream.Resume) (epoch string, from uint64, err error) {
 	known := same
-	if s.memory.revision != 0 && s.memory.cluster == on.cluster {
+	if s.checkpoint.revision != 0 && s.checkpoint.cluster == on.cluster {
 		ctx, cancel := s.limit(ctx)
 		defer cancel()
-		if known, err = s.memory.verify(ctx, on, s.keys); err != nil {
+		if known, err = s.checkpoint.verify(ctx, on, s.keys); err != nil {
 			return "", 0, because(ctx, err)
 		}
 	}
@@ -125,18 +125,18 @@ func (s *Source) recall(ctx context.Context, on *member, resume stream.Resume) (
 // replace records that the cluster's store was replaced.
 func (s *Source) replace(cluster uint64) {
 	s.epochs.replace(cluster)
-	s.memory = memory{}
+	s.checkpoint = checkpoint{}
 }
 
-// follow runs one session to its end.
-func (s *Source) follow(ctx context.Context, on *member, epoch string, from uint64, sink stream.Sink) (committed bool, err error) {
-	x, err := s.open(ctx, on, epoch, from, sink)
+// follow follows one watch to its end.
+func (s *Source) follow(ctx context.Context, on *connection, epoch string, from uint64, sink stream.Sink) (committed bool, err error) {
+	f, err := s.open(ctx, on, epoch, from, sink)
 	if err != nil {
 		return false, err
 	}
-	defer x.close()
-	err = x.run()
-	return x.committed, err
+	defer f.close()
+	err = f.run()
+	return f.committed, err
 }
 
 // limit bounds one request.

@@ -37,7 +37,7 @@ var errEnded = errors.New("the member ended the watch")
 //
 // The revision must not be one that the cluster has not reached: the member
 // would accept it, and be silent until then.
-func openWatch(ctx context.Context, on *member, keys keyRange, from uint64) (*watch, error) {
+func openWatch(ctx context.Context, on *connection, keys keyRange, from uint64) (*watch, error) {
 	// A member that has lost the others would know of nothing new, and not report it.
 	ctx = clientv3.WithRequireLeader(ctx)
 	call, err := etcdserverpb.NewWatchClient(on.client.ActiveConnection()).Watch(ctx, grpc.MaxCallRecvMsgSize(math.MaxInt32))

@@ -35,7 +35,7 @@ func TestYAML(t *testing.T) {
 		{"blocks of text", "a: |\n  x\n   y\nb: >\n  p\n  q\nc: |-\n  z\n", `{"a":"x\n y\n","b":"p q\n","c":"z"}`},
 		{"keys of other types", "80: a\ntrue: b\n1.50: c\n0x10: d\n? k\n: e\n'80 ': f\n!!str g: h\n", `{"80":"a","true":"b","1.50":"c","16":"d","k":"e","80 ":"f","g":"h"}`},
 		{"anchors", "a: &x {b: &y [1, 2]}\nc: *x\nd: [*y, &z 3, *z]\n", `{"a":{"b":[1,2]},"c":{"b":[1,2]},"d":[[1,2],3,3]}`},
-		{"an anchor that is set anew", "[&a 1, *a, &a 2, *a]", "[1,1,2,2]"},
+		{"an anchor that is set again", "[&a 1, *a, &a 2, *a]", "[1,1,2,2]"},
 		{"merge keys", "a: &a {x: 1, y: 1}\nb: &b {y: 2, z: 2}\nc:\n  w: 0\n  <<: [*a, *b]\n  x: 9\nd: {<<: *b}\n",
 			`{"a":{"x":1,"y":1},"b":{"y":2,"z":2},"c":{"w":0,"y":1,"z":2,"x":9},"d":{"y":2,"z":2}}`},
 		{"merged twice", "a: &a {x: 1}\nb: &b {<<: *a, y: 2}\nc: {<<: *b, z: 3}\n", `{"a":{"x":1},"b":{"x":1,"y":2},"c":{"x":1,"y":2,"z":3}}`},

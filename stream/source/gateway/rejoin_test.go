@@ -14,7 +14,7 @@ import (
 
 // A repeated request continues where the previous one was, whatever that had
 // started.
-func TestRequestIsMadeAnew(t *testing.T) {
+func TestRequestIsRepeated(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after string
 		id            string

@@ -13,18 +13,18 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// session is one Watch call of a random history.
-type session struct {
+// call is one Watch call of a random history.
+type call struct {
 	listings []map[string]string // what the polls find; then the reader fails
 	failAt   int                 // the sink fails this call; 0: none
 	resume   string              // where it resumes: newest, older, zero, foreign
 }
 
-func drawSession(t *rapid.T) session {
+func drawCall(t *rapid.T) call {
 	listing := rapid.MapOfN(
 		rapid.SampledFrom([]string{"a", "b", "c", "d"}),
 		rapid.SampledFrom([]string{"1", "2", "3"}), 0, 4)
-	return session{
+	return call{
 		listings: rapid.SliceOfN(listing, 0, 5).Draw(t, "listings"),
 		failAt:   rapid.IntRange(0, 12).Draw(t, "failAt"),
 		resume:   rapid.SampledFrom([]string{"newest", "newest", "newest", "older", "zero", "foreign"}).Draw(t, "resume"),
@@ -36,11 +36,11 @@ func drawSession(t *rapid.T) session {
 // what the reader listed, at every Commit and at the end of each poll.
 func TestReplayYieldsTheListing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		sessions := rapid.SliceOfN(rapid.Custom(drawSession), 1, 6).Draw(rt, "sessions")
+		calls := rapid.SliceOfN(rapid.Custom(drawCall), 1, 6).Draw(rt, "calls")
 		var err error
 		// The bubble only computes: rapid fails by panicking, which must not
 		// happen on another goroutine.
-		synctest.Test(t, func(*testing.T) { err = replay(sessions) })
+		synctest.Test(t, func(*testing.T) { err = replay(calls) })
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func (s *modelSink) Commit(revision uint64) error {
 
 func (s *modelSink) Status(stream.State, string) error { return s.call() }
 
-// place is where a session resumes.
+// place is where a call resumes.
 func (s *modelSink) place(kind string) stream.Resume {
 	at := stream.Resume{Epoch: s.epoch, Revision: s.revision}
 	switch kind {
@@ -176,11 +176,11 @@ func (s *modelSink) place(kind string) stream.Resume {
 	return at
 }
 
-// replay runs the sessions on one source, and returns what went wrong.
-func replay(sessions []session) error {
+// replay runs the calls on one source, and returns what went wrong.
+func replay(calls []call) error {
 	model := &modelSink{history: map[uint64]map[string]string{}}
 	source := newSource(nil, DefaultInterval)
-	for _, se := range sessions {
+	for _, se := range calls {
 		reader := &listingReader{listings: se.listings, model: model}
 		source.reader = reader
 		place := model.place(se.resume)

@@ -166,7 +166,7 @@ func TestWatchGoesOnWhereItStopped(t *testing.T) {
 	})
 }
 
-func TestWatchBeginsAnewFromAnyOtherPlace(t *testing.T) {
+func TestWatchStartsOverFromAnyOtherPlace(t *testing.T) {
 	for name, place := range map[string]func(newest stream.Resume) stream.Resume{
 		"nowhere":       func(stream.Resume) stream.Resume { return stream.Resume{} },
 		"older":         func(r stream.Resume) stream.Resume { r.Revision--; return r },

@@ -99,7 +99,7 @@ func (f *follower) locate(ctx context.Context, head uint64) error {
 	}
 	if known := max(f.place.Revision, epochs.reached[epoch]); head < known {
 		f.place = stream.Resume{Epoch: epochs.wentBack(epoch)}
-		f.source.config.Logger.Warn("the Kubernetes server was restored or replaced: beginning anew",
+		f.source.config.Logger.Warn("the Kubernetes server was restored or replaced: starting over",
 			"resource", f.source.config.name(), "served", known, "now", head)
 	}
 	return nil

@@ -2,11 +2,11 @@ package nats
 
 import "time"
 
-// known is what was read of a bucket so far. It outlives connections, so that the
-// next one can tell whether the bucket is the same, and what vanished from it.
+// checkpoint is what was read of a bucket so far. It outlives connections, so that
+// the next one can tell whether the bucket is the same, and what vanished from it.
 //
 // Owned by Watch.
-type known struct {
+type checkpoint struct {
 	epoch string
 	keys  map[string]version // of all keys that have a message, including deleted ones
 
@@ -30,10 +30,12 @@ type version struct {
 	deleted  bool
 }
 
-func newKnown(epoch string) *known { return &known{epoch: epoch, keys: map[string]version{}} }
+func newCheckpoint(epoch string) *checkpoint {
+	return &checkpoint{epoch: epoch, keys: map[string]version{}}
+}
 
 // note remembers a message.
-func (k *known) note(d delivery) {
+func (k *checkpoint) note(d delivery) {
 	k.keys[d.key] = version{sequence: d.sequence, deleted: d.kind == deleted}
 	k.witness = message{sequence: d.sequence, time: time.Unix(0, d.time)}
 	k.youngest = max(k.youngest, d.time)
@@ -42,19 +44,19 @@ func (k *known) note(d delivery) {
 // contradicts reports that a message is impossible: nothing at or below a
 // sequence that was read is younger than everything read, unless the bucket was
 // restored from a backup and written to since.
-func (k *known) contradicts(d delivery) bool {
+func (k *checkpoint) contradicts(d delivery) bool {
 	return k != nil && d.sequence <= k.witness.sequence && d.time > k.youngest
 }
 
 // resumes reports whether a reader at a position can be sent only what came after
 // it.
-func (k *known) resumes(epoch string, position uint64) bool {
+func (k *checkpoint) resumes(epoch string, position uint64) bool {
 	return k != nil && k.epoch == epoch && k.from <= position && position <= k.committed && k.witness.sequence > 0
 }
 
 // replaces takes over since when the keys are all that a reader may hold, from
 // what was known before the snapshot that is now complete.
-func (k *known) replaces(old *known) {
+func (k *checkpoint) replaces(old *checkpoint) {
 	k.from = k.committed
 	if old == nil || old.epoch != k.epoch {
 		return
@@ -68,7 +70,7 @@ func (k *known) replaces(old *known) {
 }
 
 // vanished returns the keys up to a sequence for which the server has no message.
-func (k *known) vanished(present map[string]uint64, prefix string, sequence uint64) []string {
+func (k *checkpoint) vanished(present map[string]uint64, prefix string, sequence uint64) []string {
 	var gone []string
 	for key, v := range k.keys {
 		if _, there := present[prefix+key]; !there && v.sequence <= sequence {

@@ -19,7 +19,7 @@ func newBench(t *testing.T, b *fakeBucket) *bench {
 	sink := &calls{}
 	return &bench{t: t, bucket: b, sink: sink, reader: &reader{
 		bucket: b, sink: sink, begin: b.now, stall: DefaultStallAfter, meter: new(meter), floor: b.now.last, swept: b.now.last,
-		known: newKnown("e"), complete: func() {},
+		checkpoint: newCheckpoint("e"), complete: func() {},
 	}}
 }
 
@@ -38,7 +38,7 @@ func live(t *testing.T) *bench {
 func (n *bench) resuming() *bench {
 	next := newBench(n.t, n.bucket)
 	r := next.reader
-	r.known, r.old, r.resume, r.at = n.reader.known, n.reader.known, true, n.reader.known.committed
+	r.checkpoint, r.old, r.resume, r.at = n.reader.checkpoint, n.reader.checkpoint, true, n.reader.checkpoint.committed
 	r.swept = n.sink.sweptTo()
 	return next
 }

@@ -155,8 +155,8 @@ func TestManyKeys(t *testing.T) {
 	t.Logf("%d keys in %v", keys, time.Since(began))
 	cancel()
 	<-ended
-	if len(s.known.keys) != keys || sink.upserts != keys {
-		t.Errorf("%d upserts, %d keys known, want %d", sink.upserts, len(s.known.keys), keys)
+	if len(s.checkpoint.keys) != keys || sink.upserts != keys {
+		t.Errorf("%d upserts, %d keys known, want %d", sink.upserts, len(s.checkpoint.keys), keys)
 	}
 }
 

@@ -17,7 +17,7 @@ func TestVanishedKey(t *testing.T) {
 	n.told("-a@0", "commit 2")
 	n.poll()
 	n.told()
-	if n.reader.known.resumes("e", 1) || !n.reader.known.resumes("e", 2) {
+	if n.reader.checkpoint.resumes("e", 1) || !n.reader.checkpoint.resumes("e", 2) {
 		t.Error("who was told of a key may resume behind it, although nothing says that it is gone")
 	}
 }
@@ -44,8 +44,8 @@ func TestVanishedMarker(t *testing.T) {
 	n.bucket.vanish("a")
 	n.poll()
 	n.told("commit 2")
-	if len(n.reader.known.keys) != 0 {
-		t.Errorf("still known: %v", n.reader.known.keys)
+	if len(n.reader.checkpoint.keys) != 0 {
+		t.Errorf("still known: %v", n.reader.checkpoint.keys)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestRestoredBucket(t *testing.T) {
 	before := live(t)
 	before.send(before.bucket.write("b"), 0)
 	n := newBench(t, before.bucket)
-	n.reader.old = before.reader.known
+	n.reader.old = before.reader.checkpoint
 	same := delivery{key: "a", sequence: 1, time: 1, value: []byte("1")}
 	n.must(n.try(same, 1))
 	other := delivery{key: "c", sequence: 2, time: 99, value: []byte("1")}
@@ -198,14 +198,14 @@ func TestPositionsFromBeforeASnapshot(t *testing.T) {
 			b.vanish("x")
 		}
 		n := newBench(t, b)
-		n.reader.old = before.reader.known
+		n.reader.old = before.reader.checkpoint
 		n.ask()
 		n.send(delivery{key: "a", sequence: 1, time: 1, value: []byte("1")}, 2)
 		if !vanishes {
 			n.send(x, 1)
 		}
 		n.send(y, 0)
-		if got := n.reader.known.resumes("e", 1); got == vanishes {
+		if got := n.reader.checkpoint.resumes("e", 1); got == vanishes {
 			t.Errorf("vanishes: %v; resumes from before: %v", vanishes, got)
 		}
 	}

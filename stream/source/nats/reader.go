@@ -16,23 +16,23 @@ type reader struct {
 	// Static after construction.
 	bucket asked
 	sink   stream.Sink
-	begin  state  // the bucket when it was first read
-	old    *known // what was known before; nil: nothing
-	filter string // the subjects that are watched
-	resume bool   // starts behind a position, not with the last message of each key
+	begin  state       // the bucket when it was first read
+	old    *checkpoint // what was known before; nil: nothing
+	filter string      // the subjects that are watched
+	resume bool        // starts behind a position, not with the last message of each key
 	stall  time.Duration
 	meter  *meter // of the connection
 	// complete is called when a snapshot is complete.
 	complete func()
 
-	known  *known
-	number uint64 // of the last delivery
-	at     uint64 // sequence of the last message
-	floor  uint64 // nothing up to here will come any longer
-	live   bool   // something was committed
-	dirty  bool   // something is to be committed
-	whole  bool   // of a snapshot: the server was asked what came while it was read
-	missed bool   // sequences are missing between what was known and the first commit
+	checkpoint *checkpoint
+	number     uint64 // of the last delivery
+	at         uint64 // sequence of the last message
+	floor      uint64 // nothing up to here will come any longer
+	live       bool   // something was committed
+	dirty      bool   // something is to be committed
+	whole      bool   // of a snapshot: the server was asked what came while it was read
+	missed     bool   // sequences are missing between what was known and the first commit
 
 	swept    uint64    // what vanished while a lower sequence was the last was passed on
 	vanished *vanished // and not passed on yet; nil: nothing
@@ -91,8 +91,8 @@ func (r *reader) take(d delivery) error {
 // apply passes a change on. In a snapshot only the newest version of a key counts.
 func (r *reader) apply(d delivery) error {
 	r.judge(d)
-	before := r.known.keys[d.key]
-	r.known.note(d)
+	before := r.checkpoint.keys[d.key]
+	r.checkpoint.note(d)
 	r.at, r.dirty = d.sequence, true
 	switch {
 	case d.kind == written:
@@ -140,7 +140,7 @@ func (r *reader) commit(ctx context.Context) error {
 	if err := r.sink.Commit(r.floor); err != nil {
 		return err
 	}
-	r.known.committed = r.floor
+	r.checkpoint.committed = r.floor
 	caughtUp := !r.live
 	r.live, r.dirty = true, false
 	if caughtUp {
@@ -156,7 +156,7 @@ func (r *reader) caughtUp() error {
 	if r.resume {
 		return r.sink.Status(stream.InSync, "")
 	}
-	r.known.replaces(old)
+	r.checkpoint.replaces(old)
 	r.complete()
 	return nil
 }
@@ -271,7 +271,7 @@ func (r *reader) compareFirst(ctx context.Context) error {
 	if err := r.admit(now); err != nil {
 		return err
 	}
-	if now.alone && now.last <= max(r.at, r.floor) && now.keys == len(r.known.keys) {
+	if now.alone && now.last <= max(r.at, r.floor) && now.keys == len(r.checkpoint.keys) {
 		r.sweptTo(now.last)
 		return nil
 	}
@@ -282,11 +282,11 @@ func (r *reader) compareFirst(ctx context.Context) error {
 func (r *reader) compare(ctx context.Context, now state) error {
 	if now.alone {
 		switch {
-		case now.keys == len(r.known.keys):
+		case now.keys == len(r.checkpoint.keys):
 			r.sweptTo(now.last)
 			return nil
-		case now.keys > len(r.known.keys):
-			return fmt.Errorf("%w: the bucket has %d keys and %d came", stream.ErrUnresumable, now.keys, len(r.known.keys))
+		case now.keys > len(r.checkpoint.keys):
+			return fmt.Errorf("%w: the bucket has %d keys and %d came", stream.ErrUnresumable, now.keys, len(r.checkpoint.keys))
 		}
 	}
 	return r.sweep(ctx, now.last)

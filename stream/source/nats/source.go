@@ -18,10 +18,10 @@ type Source struct {
 	config Config
 
 	// Owned by Watch.
-	known    *known // nil: nothing yet
-	restored string // see epochOf; of the bucket with this creation time:
-	made     time.Time
-	lot      string // see epochOf; random for each reader that starts from nothing
+	checkpoint *checkpoint // nil: nothing yet
+	restored   string      // see epochOf; of the bucket with this creation time:
+	made       time.Time
+	lot        string // see epochOf; random for each reader that starts from nothing
 }
 
 var (
@@ -95,7 +95,7 @@ func (s *Source) begin(ctx context.Context, b *bucket, now state, resume stream.
 	if resume.Epoch == "" {
 		s.lot = rand.Text()[:8]
 	}
-	if s.known != nil && s.known.epoch == s.epoch(now) && now.last < s.known.witness.sequence {
+	if s.checkpoint != nil && s.checkpoint.epoch == s.epoch(now) && now.last < s.checkpoint.witness.sequence {
 		s.restore(now)
 	}
 	r := &reader{
@@ -103,29 +103,29 @@ func (s *Source) begin(ctx context.Context, b *bucket, now state, resume stream.
 		meter: b.meter, swept: now.last,
 	}
 	epoch := s.epoch(now)
-	if s.known != nil && s.known.epoch == epoch {
-		r.old = s.known
+	if s.checkpoint != nil && s.checkpoint.epoch == epoch {
+		r.old = s.checkpoint
 	}
-	if resume.Epoch == epoch && resume.Revision <= now.last && s.known.resumes(epoch, resume.Revision) {
+	if resume.Epoch == epoch && resume.Revision <= now.last && s.checkpoint.resumes(epoch, resume.Revision) {
 		same, err := s.recognises(ctx, b)
 		if err != nil {
 			return nil, err
 		}
 		if same {
-			r.known, r.resume, r.at = s.known, true, resume.Revision
+			r.checkpoint, r.resume, r.at = s.checkpoint, true, resume.Revision
 			r.swept = resume.Revision - min(resume.Revision, resume.Unswept)
 			return r, nil
 		}
 	}
-	r.known = newKnown(epoch)
-	r.complete = func() { s.known = r.known }
+	r.checkpoint = newCheckpoint(epoch)
+	r.complete = func() { s.checkpoint = r.checkpoint }
 	return r, sink.Reset(epoch)
 }
 
 // recognises reports whether the message that was read last still exists.
 func (s *Source) recognises(ctx context.Context, b *bucket) (bool, error) {
-	m, err := b.at(ctx, s.known.witness.sequence)
-	return m.sequence > 0 && m.time.Equal(s.known.witness.time), err
+	m, err := b.at(ctx, s.checkpoint.witness.sequence)
+	return m.sequence > 0 && m.time.Equal(s.checkpoint.witness.time), err
 }
 
 // epoch names the current revision order of the bucket.

@@ -32,7 +32,7 @@ func (r *reader) sweep(ctx context.Context, before uint64) error {
 		return err
 	}
 	v := &vanished{bound: min(now.last, r.at), before: before}
-	v.keys = r.known.vanished(present, now.prefix, v.bound)
+	v.keys = r.checkpoint.vanished(present, now.prefix, v.bound)
 	if len(v.keys) == 0 {
 		r.vanished = nil
 		r.sweptTo(before)
@@ -60,12 +60,12 @@ func (r *reader) deleteVanished() error {
 	r.vanished, r.floor = nil, max(r.floor, v.last)
 	r.sweptTo(v.before)
 	for _, key := range v.keys {
-		was, still := r.known.keys[key]
+		was, still := r.checkpoint.keys[key]
 		if !still || was.sequence > v.bound {
 			continue // written again meanwhile
 		}
-		delete(r.known.keys, key)
-		r.known.from = max(r.at, r.floor)
+		delete(r.checkpoint.keys, key)
+		r.checkpoint.from = max(r.at, r.floor)
 		if was.deleted {
 			continue
 		}
