@@ -13,6 +13,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // measureCurl measures the gateway over loopback, with curl as the client:
@@ -61,15 +62,15 @@ type server struct {
 	committed time.Time
 	stop      context.CancelFunc
 	ended     chan error
-	watches   *stream.Registry
+	watches   *watch.Registry
 }
 
 func serve(names []string) (*server, error) {
 	s := &server{
 		names: names, commits: make(chan []stream.Resource), done: make(chan uint64),
-		ended: make(chan error, 1), watches: stream.NewRegistry(),
+		ended: make(chan error, 1), watches: watch.NewRegistry(),
 	}
-	w, err := s.watches.Add(stream.WatchConfig{Name: "services", SourceName: "bench", Source: stream.SourceFunc(s.source)})
+	w, err := s.watches.Add(watch.Config{Name: "services", SourceName: "bench", Source: stream.SourceFunc(s.source)})
 	if err != nil {
 		return nil, err
 	}

@@ -17,11 +17,10 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/goccy/go-yaml"
-
-	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/openapi"
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // object is the part of a Kubernetes object that the tests read.
@@ -151,7 +150,7 @@ func TestPortsAreThoseOfTheConfiguration(t *testing.T) {
 // TestHostsAreThoseOfTheService: the gateway answers under each name that the
 // cluster's DNS gives the Service, and under no foreign one.
 func TestHostsAreThoseOfTheService(t *testing.T) {
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	defer registry.Close()
 	g, err := gateway.New(gateway.Config{Registry: registry, Hosts: configuration(t).HTTP.Hosts})
 	if err != nil {

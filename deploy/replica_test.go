@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/streamtest/loopback"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // patience is how long a test waits for what must happen. Only failing tests wait
@@ -98,10 +98,10 @@ func (r *replica) restart() {
 
 func (r *replica) serve(l net.Listener) {
 	r.t.Helper()
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	endpoint, closeEndpoint := r.backend.endpoint()
 	quiet := slog.New(slog.DiscardHandler)
-	if _, err := registry.Add(stream.WatchConfig{Name: "services", SourceName: "backend", Source: endpoint, Logger: quiet}); err != nil {
+	if _, err := registry.Add(watch.Config{Name: "services", SourceName: "backend", Source: endpoint, Logger: quiet}); err != nil {
 		r.t.Fatal(err)
 	}
 	g, err := gateway.New(gateway.Config{

@@ -9,10 +9,10 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
-	"google.golang.org/protobuf/proto"
-
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
+	"google.golang.org/protobuf/proto"
 )
 
 // apiHandler serves the unary API: the methods of WatchService over HTTP, called
@@ -198,7 +198,7 @@ func (a *unaryAPI) listResources(w http.ResponseWriter, r *http.Request) {
 // first belong to a revision of their own and are always answered. So is a watch
 // whose deletes have no revision: a delete may change the state without changing the
 // position.
-func notModified(w http.ResponseWriter, r *http.Request, query url.Values, watch *stream.Watch) bool {
+func notModified(w http.ResponseWriter, r *http.Request, query url.Values, watch *watch.Watch) bool {
 	v := watch.View()
 	if query.Get("page_token") != "" || !v.Primed() || strings.HasPrefix(v.Epoch(), stream.UnnumberedEpoch) {
 		return false
@@ -214,7 +214,7 @@ func notModified(w http.ResponseWriter, r *http.Request, query url.Values, watch
 }
 
 // watchOf returns the watch that the path names, unless there is already a problem.
-func (a *unaryAPI) watchOf(r *http.Request, before *problem) (*stream.Watch, *problem) {
+func (a *unaryAPI) watchOf(r *http.Request, before *problem) (*watch.Watch, *problem) {
 	if before != nil {
 		return nil, before
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 func TestListWatches(t *testing.T) {
@@ -197,7 +198,7 @@ func TestNoHeaderIsForwarded(t *testing.T) {
 func TestResourcesETagWhereDeletesHaveNoRevision(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	gone := make(chan struct{})
-	r.add(stream.WatchConfig{Name: "bus", SourceName: "bus", Source: stream.SourceFunc(
+	r.add(watch.Config{Name: "bus", SourceName: "bus", Source: stream.SourceFunc(
 		func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
 			if err := errors.Join(sink.Reset("_e"), sink.Upsert(resource("a", 5, "1")), sink.Upsert(resource("b", 6, "1")), sink.Commit(6)); err != nil {
 				return err

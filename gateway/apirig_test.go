@@ -15,12 +15,12 @@ import (
 	"testing"
 	"time"
 
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
-
-	api "github.com/watchtide/watchtide/openapi/watchtidev1"
-	"github.com/watchtide/watchtide/stream"
 )
 
 // apiRig is a gateway, as operators see it, behind a real HTTP server on its own port
@@ -29,7 +29,7 @@ import (
 type apiRig struct {
 	t        *testing.T
 	gateway  *Gateway
-	registry *stream.Registry
+	registry *watch.Registry
 	notes    *notebook
 	url      string
 	grpc     api.WatchServiceClient
@@ -37,13 +37,13 @@ type apiRig struct {
 
 func newAPIRig(t *testing.T, c Config) *apiRig {
 	t.Helper()
-	r := &apiRig{t: t, registry: stream.NewRegistry(), notes: newNotebook()}
+	r := &apiRig{t: t, registry: watch.NewRegistry(), notes: newNotebook()}
 	t.Cleanup(r.registry.Close)
 	r.add(streamConfig("notes", r.notes))
-	r.add(stream.WatchConfig{Name: "hosts", SourceName: "machine", Source: fixed(
+	r.add(watch.Config{Name: "hosts", SourceName: "machine", Source: fixed(
 		resource("default/a", 5, `{"n":1}`), resource("default/b", 6, `{"n":2}`), resource("other/c", 7, `{"n":3}`),
 	)})
-	r.add(stream.WatchConfig{Name: "silent", SourceName: "broken", Source: stream.SourceFunc(
+	r.add(watch.Config{Name: "silent", SourceName: "broken", Source: stream.SourceFunc(
 		func(ctx context.Context, _ stream.Resume, _ stream.Sink) error { <-ctx.Done(); return ctx.Err() },
 	)})
 	c.Registry = r.registry
@@ -94,11 +94,11 @@ func dialGRPC(t *testing.T, g *Gateway, options ...grpc.DialOption) api.WatchSer
 }
 
 // streamConfig declares a watch that can be written.
-func streamConfig(name string, n *notebook) stream.WatchConfig {
-	return stream.WatchConfig{Name: name, SourceName: "local", Source: n, Writer: n}
+func streamConfig(name string, n *notebook) watch.Config {
+	return watch.Config{Name: name, SourceName: "local", Source: n, Writer: n}
 }
 
-func (r *apiRig) add(c stream.WatchConfig) *stream.Watch {
+func (r *apiRig) add(c watch.Config) *watch.Watch {
 	r.t.Helper()
 	w, err := r.registry.Add(c)
 	if err != nil {

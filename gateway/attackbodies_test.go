@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/store"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // heap returns how many bytes of the heap are in use or not yet collected.
@@ -26,7 +26,7 @@ func heap() int64 {
 func (r *rig) addStore(name string, c store.Config) {
 	r.t.Helper()
 	s := store.New(c)
-	w, err := r.registry.Add(stream.WatchConfig{Name: name, SourceName: "embedded", Source: s.Source(name), Writer: s.Writer(name)})
+	w, err := r.registry.Add(watch.Config{Name: name, SourceName: "embedded", Source: s.Source(name), Writer: s.Writer(name)})
 	if err == nil {
 		err = w.Prime(r.t.Context())
 	}

@@ -3,7 +3,7 @@ package gateway
 import (
 	"sync/atomic"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // bell notifies a shard of news on a watch. Its goroutine ends when stop is closed.
@@ -16,13 +16,13 @@ type bell struct {
 	groups  map[*group]struct{}
 }
 
-func startBell(w *stream.Watch, ring, alarm func()) *bell {
+func startBell(w *watch.Watch, ring, alarm func()) *bell {
 	b := &bell{stop: make(chan struct{}), groups: map[*group]struct{}{}}
 	go b.run(w, ring, alarm)
 	return b
 }
 
-func (b *bell) run(w *stream.Watch, ring, alarm func()) {
+func (b *bell) run(w *watch.Watch, ring, alarm func()) {
 	for {
 		changed := w.Changed() // before the shard looks, so that it misses nothing
 		b.rung.Store(true)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // How long a long poll waits for a change: by default, and at most.
@@ -93,7 +94,7 @@ func parseChanges(r *http.Request) (changesRequest, *problem) {
 type poll struct {
 	// Static after construction.
 	g     *Gateway
-	watch *stream.Watch
+	watch *watch.Watch
 	after *stream.Position
 	until time.Time // when to answer in any case
 	limit time.Time // when to give up if there is nothing to answer with
@@ -110,7 +111,7 @@ type poll struct {
 	ended  bool            // the answer is complete
 }
 
-func newPoll(g *Gateway, w *stream.Watch, ask changesRequest, who identity, out *writer) *poll {
+func newPoll(g *Gateway, w *watch.Watch, ask changesRequest, who identity, out *writer) *poll {
 	sub := w.Subscribe(stream.SubscribeOptions{
 		Resume: ask.after, Invalid: ask.invalid, Prefix: ask.prefix, AheadWait: g.cfg.AheadWait,
 	})

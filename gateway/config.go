@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // Config says what a Gateway serves, and how. The zero value of every field except
@@ -20,7 +20,7 @@ import (
 type Config struct {
 	// Registry holds the watches. Required. The gateway neither adds watches
 	// nor closes it.
-	Registry *stream.Registry
+	Registry *watch.Registry
 	// Logger receives messages for an operator. Default: slog.Default().
 	Logger *slog.Logger
 

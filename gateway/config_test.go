@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 func TestConfigDefaults(t *testing.T) {
@@ -20,7 +20,7 @@ func TestConfigDefaults(t *testing.T) {
 }
 
 func TestConfigThatCannotBeMeant(t *testing.T) {
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	defer registry.Close()
 	for _, test := range []struct {
 		config Config

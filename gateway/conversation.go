@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/deflate"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // conversation is everything that is said on one stream, regardless of what carries
@@ -50,7 +51,7 @@ type conversation struct {
 // flush of the pump, but no longer.
 type outlet interface{ write(p []byte) }
 
-func (g *Gateway) newConversation(req streamRequest, watches []*stream.Watch) conversation {
+func (g *Gateway) newConversation(req streamRequest, watches []*watch.Watch) conversation {
 	now := time.Now()
 	c := conversation{
 		g: g, framing: req.format.framing(), until: req.until, watches: req.watches,

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // handleEvents streams the watches that the query names.
@@ -56,7 +56,7 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 
 // stream answers a request that was counted in. Whatever happens to it, it is counted
 // out exactly once.
-func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamRequest, watches []*stream.Watch, as guest, from netip.AddrPort) {
+func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamRequest, watches []*watch.Watch, as guest, from netip.AddrPort) {
 	carried := false
 	defer func() {
 		if !carried {
@@ -98,8 +98,8 @@ func canStream(w http.ResponseWriter) *problem {
 }
 
 // chosen returns the watches of a request.
-func (g *Gateway) chosen(choices []watchChoice) ([]*stream.Watch, *problem) {
-	watches := make([]*stream.Watch, 0, len(choices))
+func (g *Gateway) chosen(choices []watchChoice) ([]*watch.Watch, *problem) {
+	watches := make([]*watch.Watch, 0, len(choices))
 	for _, choice := range choices {
 		w, p := g.watch(choice.name)
 		if p != nil {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // refused reads the problem with which a request was refused.
@@ -130,9 +131,9 @@ func TestLargeValue(t *testing.T) {
 
 // A middleware that hides the deadlines must not cause streams that never end.
 func TestResponseWithoutDeadlines(t *testing.T) {
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	defer registry.Close()
-	if _, err := registry.Add(stream.WatchConfig{Name: "a", Source: &script{steps: make(chan func(stream.Sink) error)}}); err != nil {
+	if _, err := registry.Add(watch.Config{Name: "a", Source: &script{steps: make(chan func(stream.Sink) error)}}); err != nil {
 		t.Fatal(err)
 	}
 	log := make(chan string, 1)

@@ -12,6 +12,7 @@ import (
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/store"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // colours is a source of two resources that never change: enough to try a gateway.
@@ -36,9 +37,9 @@ var colours = stream.SourceFunc(func(ctx context.Context, _ stream.Resume, sink 
 // A gateway in your own server: the registry, a watch and the handler. At the end the
 // streams stop first, then the server.
 func ExampleNew() {
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	defer registry.Close()
-	watch, err := registry.Add(stream.WatchConfig{Name: "colours", SourceName: "memory", Source: colours})
+	watch, err := registry.Add(watch.Config{Name: "colours", SourceName: "memory", Source: colours})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -83,10 +84,10 @@ func ExampleNew() {
 // A gateway that serves HTTP and gRPC on its own until the context ends. The watch is
 // a store, which can be written to.
 func ExampleGateway_Serve() {
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	defer registry.Close()
 	notes := store.New(store.Config{MaxBytes: 1 << 20})
-	if _, err := registry.Add(stream.WatchConfig{
+	if _, err := registry.Add(watch.Config{
 		Name: "notes", SourceName: "local", Source: notes.Source("notes"), Writer: notes.Writer("notes"),
 	}); err != nil {
 		fmt.Println(err)

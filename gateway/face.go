@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // operatorKey is the context key of requests that came to the operators' face. The
@@ -38,7 +39,7 @@ func reasonFor(ctx context.Context, s stream.Status) string {
 
 // lastErrorFor returns as much of the last error of an upstream as the caller may
 // know.
-func lastErrorFor(ctx context.Context, u stream.Upstream) string {
+func lastErrorFor(ctx context.Context, u watch.Upstream) string {
 	if isOperator(ctx) {
 		return u.LastError
 	}

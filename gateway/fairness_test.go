@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
+	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
 
 // turnPoller takes all bytes at once, slowly, and records the writes to each handle.
@@ -73,7 +73,7 @@ func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (firs
 		if p != nil {
 			s.t.Fatal(p)
 		}
-		c := s.g.newConversation(req, []*stream.Watch{w})
+		c := s.g.newConversation(req, []*streamwatch.Watch{w})
 		c.guest = guest
 		l := &lone{conversation: c, key: c.groupKey(), handle: s.streams, shard: s.shard}
 		l.ticket.call = l.called

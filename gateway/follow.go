@@ -4,13 +4,14 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // follow is one watch of a stream: a subscription, and what its pump remembers about
 // it. Owned by the pump.
 type follow struct {
 	// Static after construction.
-	watch *stream.Watch
+	watch *watch.Watch
 	sub   *stream.Subscription
 	// came is the position that the client came with. It appears in the ids of the
 	// other watches' events until the subscription has a position of its own.
@@ -28,7 +29,7 @@ type follow struct {
 	skipped    uint64 // changes that were counted as conflated
 }
 
-func (g *Gateway) follow(w *stream.Watch, choice watchChoice) follow {
+func (g *Gateway) follow(w *watch.Watch, choice watchChoice) follow {
 	return follow{
 		watch: w,
 		sub: w.Subscribe(stream.SubscribeOptions{

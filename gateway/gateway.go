@@ -8,9 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
-
 	"github.com/watchtide/watchtide/gateway/deflate"
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 	"github.com/watchtide/watchtide/web"
 )
 
@@ -20,7 +19,7 @@ import (
 type Gateway struct {
 	// Static after construction.
 	cfg       Config // with every default filled in
-	registry  *stream.Registry
+	registry  *watch.Registry
 	log       *slog.Logger
 	metrics   *metrics
 	admission *admission // safe for use by several goroutines

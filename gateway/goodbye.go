@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // retryHint returns when one client should come back: from half to one and a half of
@@ -27,7 +28,7 @@ func (g *Gateway) maxAge() time.Duration {
 }
 
 // admit counts a stream in, or returns why it must be refused.
-func (g *Gateway) admit(c client, watches ...*stream.Watch) (guest, *refusal) {
+func (g *Gateway) admit(c client, watches ...*watch.Watch) (guest, *refusal) {
 	names := make([]string, len(watches))
 	for i, w := range watches {
 		names[i] = w.Name()

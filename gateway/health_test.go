@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 func TestHealthz(t *testing.T) {
@@ -58,8 +59,8 @@ func wantReadiness(t *testing.T, r *rig, draining bool, watches ...string) {
 func TestReadyzOfRequired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{StaleAllowed: time.Minute}, "services")
-		r.add(stream.WatchConfig{Name: "nodes", Required: true})
-		r.add(stream.WatchConfig{Name: "lazy", OnDemand: true}) // does not count
+		r.add(watch.Config{Name: "nodes", Required: true})
+		r.add(watch.Config{Name: "lazy", OnDemand: true}) // does not count
 		wantReadiness(t, r, false, "nodes priming", "services priming")
 		r.prime("nodes", 1)
 		wantReadiness(t, r, false, "services priming")
@@ -89,7 +90,7 @@ func TestReadyzOfRequired(t *testing.T) {
 func TestReadyzOfOneBadWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{StaleAllowed: time.Minute}, "files", "never")
-		r.add(stream.WatchConfig{Name: "nodes", Required: true})
+		r.add(watch.Config{Name: "nodes", Required: true})
 		r.prime("files", 1)
 		r.prime("nodes", 1)
 		wantReadiness(t, r, false, "never priming")
@@ -105,7 +106,7 @@ func TestReadyzOfOneBadWatch(t *testing.T) {
 func TestReadyzOfRequiredThatIsNeverPrimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{StaleAllowed: time.Minute})
-		r.add(stream.WatchConfig{Name: "nodes", Required: true})
+		r.add(watch.Config{Name: "nodes", Required: true})
 		time.Sleep(time.Hour)
 		wantReadiness(t, r, false, "nodes priming")
 	})

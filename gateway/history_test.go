@@ -21,6 +21,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // Random histories as browsers see them: two gateways over one upstream, and clients
@@ -86,7 +87,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 func (w *world) addReplica() {
 	r := newRig(w.t, Config{Heartbeat: worldHeartbeat, MaxAge: 5 * time.Minute, Drain: -1})
 	replica := w.upstream.Replica()
-	_, err := r.registry.Add(stream.WatchConfig{
+	_, err := r.registry.Add(watch.Config{
 		Name: "a", Source: replica, StaleAfter: worldStaleAfter, Logger: slog.New(slog.DiscardHandler),
 		History: stream.History{MaxDeletes: 5},
 	})

@@ -12,13 +12,12 @@ import (
 	"strings"
 	"testing"
 
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
-
-	api "github.com/watchtide/watchtide/openapi/watchtidev1"
-	"github.com/watchtide/watchtide/stream"
 )
 
 func TestHostsAllow(t *testing.T) {
@@ -62,7 +61,7 @@ func TestCheckHost(t *testing.T) {
 			t.Errorf("%q: %v, want %q", name, err, want)
 		}
 	}
-	if _, err := New(Config{Registry: stream.NewRegistry(), Hosts: []string{"a:80"}}); err == nil || !strings.Contains(err.Error(), "Hosts") {
+	if _, err := New(Config{Registry: watch.NewRegistry(), Hosts: []string{"a:80"}}); err == nil || !strings.Contains(err.Error(), "Hosts") {
 		t.Errorf("New takes a host with a port: %v", err)
 	}
 }
@@ -172,7 +171,7 @@ func wantMisdirected(t *testing.T, answer, host string) {
 // TestForeignAuthorityIsRefused checks HTTP/2 and gRPC, where the name is in
 // :authority.
 func TestForeignAuthorityIsRefused(t *testing.T) {
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	t.Cleanup(registry.Close)
 	g, err := New(Config{Registry: registry, Hosts: []string{"backend"}, Drain: -1})
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // TestInstance checks that the instance is named wherever figures are, and where a
@@ -26,7 +26,7 @@ func TestInstance(t *testing.T) {
 
 // TestInstancesDiffer checks that instances differ unless they are given a name.
 func TestInstancesDiffer(t *testing.T) {
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	defer registry.Close()
 	one, two := Config{Registry: registry}.withDefaults(), Config{Registry: registry}.withDefaults()
 	if one.Instance == two.Instance || len(one.Instance) != 12 || one.check() != nil {

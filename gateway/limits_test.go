@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // behindProxy is a configuration for the in-memory network, whose clients all come
@@ -110,7 +110,7 @@ func TestEveryEndIsCounted(t *testing.T) {
 }
 
 func TestConfigOfLimits(t *testing.T) {
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	defer registry.Close()
 	for want, c := range map[string]Config{
 		"MaxSubscribersPerClient is -1":  {MaxSubscribersPerClient: -1},
@@ -130,7 +130,7 @@ func TestConfigOfLimits(t *testing.T) {
 func TestWatchOverItsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{StaleAllowed: time.Nanosecond})
-		r.add(stream.WatchConfig{Name: "a", Required: true, MaxBytes: 1 << 20})
+		r.add(watch.Config{Name: "a", Required: true, MaxBytes: 1 << 20})
 		r.prime("a", 1, resource("k", 1, `"old"`))
 		x := r.get("/v1/events?watch=a")
 		synctest.Wait()

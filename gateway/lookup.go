@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/suggest"
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // watch returns the watch of that name, or a 404 that names the nearest one.
-func (g *Gateway) watch(name string) (*stream.Watch, *problem) {
+func (g *Gateway) watch(name string) (*watch.Watch, *problem) {
 	if w, ok := g.registry.Watch(name); ok {
 		return w, nil
 	}
@@ -32,7 +32,7 @@ func (g *Gateway) unknownWatch(name string) *problem {
 
 // primedWatch returns the watch of that name once it is primed. An on-demand watch is
 // started. After waiting PrimeWait it returns a 503 with Retry-After.
-func (g *Gateway) primedWatch(ctx context.Context, name string) (*stream.Watch, *problem) {
+func (g *Gateway) primedWatch(ctx context.Context, name string) (*watch.Watch, *problem) {
 	w, p := g.watch(name)
 	if p != nil {
 		return nil, p
@@ -54,7 +54,7 @@ func (g *Gateway) primedWatch(ctx context.Context, name string) (*stream.Watch, 
 var errNotPrimed = errors.New("the watch was not primed in time")
 
 // notPrimed returns a 503 that says why there is nothing to serve yet.
-func (g *Gateway) notPrimed(w *stream.Watch) *problem {
+func (g *Gateway) notPrimed(w *watch.Watch) *problem {
 	why := ""
 	if reason := w.View().Status().Reason; reason != "" {
 		why = ": " + reason

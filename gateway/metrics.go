@@ -7,9 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"github.com/watchtide/watchtide/gateway/deflate"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // The values of the label transport: the ways in which events leave.
@@ -62,7 +62,7 @@ type transportMetrics struct {
 }
 
 // newMetrics makes the metrics of a gateway that serves the watches of reg.
-func newMetrics(reg *stream.Registry) *metrics {
+func newMetrics(reg *watch.Registry) *metrics {
 	m := &metrics{
 		registry:  prometheus.NewRegistry(),
 		transport: make(map[string]*transportMetrics, len(transports)),

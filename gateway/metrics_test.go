@@ -8,8 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
-
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // TestMetricsFollowConventions runs the linter of promtool over everything that is
@@ -171,7 +171,7 @@ func TestMetricsAreServed(t *testing.T) {
 
 // TestHotPathAllocatesNothing checks the methods that are called for each flush.
 func TestHotPathAllocatesNothing(t *testing.T) {
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	defer registry.Close()
 	m := newMetrics(registry)
 	allocs := testing.AllocsPerRun(100, func() {

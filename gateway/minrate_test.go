@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // trickle reads n bytes per second from each client, and keeps them to be read again.
@@ -77,7 +78,7 @@ func TestMinRateCountsTheWholeStream(t *testing.T) {
 			all = append(all, r.resource(i, uint64(i+1)))
 		}
 		for _, name := range []string{"b", "c", "d"} {
-			r.add(stream.WatchConfig{Name: name})
+			r.add(watch.Config{Name: name})
 			r.prime(name, uint64(len(all)), all...)
 		}
 		r.begin(rawGet("/v1/events?watch=a&watch=b&watch=c&watch=d"))

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 const (
@@ -36,12 +36,12 @@ type upstream struct {
 
 // incident is a stream.Incident as it is served.
 type incident struct {
-	At     time.Time           `json:"at"`
-	First  time.Time           `json:"first"`
-	Times  int                 `json:"times"`
-	Kind   stream.IncidentKind `json:"kind"`
-	Reason string              `json:"reason"`
-	Detail string              `json:"detail,omitempty"`
+	At     time.Time          `json:"at"`
+	First  time.Time          `json:"first"`
+	Times  int                `json:"times"`
+	Kind   watch.IncidentKind `json:"kind"`
+	Reason string             `json:"reason"`
+	Detail string             `json:"detail,omitempty"`
 }
 
 // handleSubscribers serves the overview.
@@ -73,15 +73,15 @@ func listed(query url.Values, before *problem) (int, *problem) {
 }
 
 // upstreamsOf returns the watches whose upstreams are listed.
-func (g *Gateway) upstreamsOf(query url.Values, before *problem) ([]*stream.Watch, *problem) {
+func (g *Gateway) upstreamsOf(query url.Values, before *problem) ([]*watch.Watch, *problem) {
 	if before != nil || !query.Has("watch") {
 		return g.registry.Watches(), before
 	}
 	w, p := g.watch(query.Get("watch"))
-	return []*stream.Watch{w}, p
+	return []*watch.Watch{w}, p
 }
 
-func (g *Gateway) overview(watch string, limit int, watches []*stream.Watch) overview {
+func (g *Gateway) overview(watch string, limit int, watches []*watch.Watch) overview {
 	r := roll{watch: watch, limit: limit}
 	r.call(g)
 	out := overview{Instance: g.cfg.Instance, Count: r.count, Subscribers: r.list(g), Upstreams: []upstream{}}
@@ -92,7 +92,7 @@ func (g *Gateway) overview(watch string, limit int, watches []*stream.Watch) ove
 	return out
 }
 
-func upstreamOf(w *stream.Watch) upstream {
+func upstreamOf(w *watch.Watch) upstream {
 	stats := w.Stats()
 	out := upstream{
 		Watch: w.Name(), Source: w.SourceName(), Connected: w.Upstream().Connected,

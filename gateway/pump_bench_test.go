@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // BenchmarkSnapshot measures a request for 100,000 resources of 300 bytes over
@@ -90,10 +91,10 @@ func BenchmarkLiveEvent(b *testing.B) {
 
 func benchmarkGateway(b *testing.B, revision uint64, all ...stream.Resource) (address string, source *script) {
 	b.Helper()
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	b.Cleanup(registry.Close)
 	source = &script{steps: make(chan func(stream.Sink) error)}
-	w, err := registry.Add(stream.WatchConfig{Name: "a", Source: source})
+	w, err := registry.Add(watch.Config{Name: "a", Source: source})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
-
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 const eventStream = "Accept: text/event-stream"
@@ -348,9 +348,9 @@ func TestHangUpOnManyWatches(t *testing.T) {
 
 // Waiting for the next event allocates nothing.
 func TestWaitingAllocatesNothing(t *testing.T) {
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	defer registry.Close()
-	w, err := registry.Add(stream.WatchConfig{Name: "a", Source: &script{steps: make(chan func(stream.Sink) error)}})
+	w, err := registry.Add(watch.Config{Name: "a", Source: &script{steps: make(chan func(stream.Sink) error)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +392,7 @@ func TestUntilOnAWatchThatIsNotPrimed(t *testing.T) {
 func TestOnDemandWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{})
-		r.add(stream.WatchConfig{Name: "a", OnDemand: true, Linger: time.Second})
+		r.add(watch.Config{Name: "a", OnDemand: true, Linger: time.Second})
 		synctest.Wait()
 		x := r.get("/v1/events?watch=a")
 		r.prime("a", 1, resource("k", 1, "1"))

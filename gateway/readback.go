@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // readBackWait is how long a write waits until reads show it. The write is answered
@@ -13,7 +14,7 @@ const readBackWait = time.Second
 
 // readBack waits until seen reports that the watch shows what was just written, so
 // that a client that reads here after the answer to its write sees it.
-func readBack(ctx context.Context, w *stream.Watch, seen func(stream.View) bool) {
+func readBack(ctx context.Context, w *watch.Watch, seen func(stream.View) bool) {
 	if seen(w.View()) {
 		return
 	}

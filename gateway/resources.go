@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 func (a *unaryAPI) getResource(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +53,7 @@ func (a *unaryAPI) deleteResource(w http.ResponseWriter, r *http.Request) {
 
 // resourceCall is a request for one resource.
 type resourceCall struct {
-	watch *stream.Watch
+	watch *watch.Watch
 	key   string // as the source knows it
 	query url.Values
 }

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // rig is a gateway behind the real net/http server on an in-memory network, with
@@ -26,7 +27,7 @@ import (
 type rig struct {
 	t        *testing.T
 	gateway  *Gateway
-	registry *stream.Registry
+	registry *watch.Registry
 	sources  map[string]*script
 	network  *memoryListener
 	rpc      *memoryListener
@@ -41,9 +42,9 @@ type rig struct {
 // newRig starts a gateway that serves the named watches.
 func newRig(t *testing.T, c Config, watches ...string) *rig {
 	t.Helper()
-	r := &rig{t: t, registry: stream.NewRegistry(), sources: map[string]*script{}, network: newMemoryListener(), rpc: newMemoryListener(), private: newMemoryListener(), served: make(chan error, 1)}
+	r := &rig{t: t, registry: watch.NewRegistry(), sources: map[string]*script{}, network: newMemoryListener(), rpc: newMemoryListener(), private: newMemoryListener(), served: make(chan error, 1)}
 	for _, name := range watches {
-		r.add(stream.WatchConfig{Name: name})
+		r.add(watch.Config{Name: name})
 	}
 	c.Registry, c.DrainDelay = r.registry, cmp.Or(c.DrainDelay, -1)
 	if c.Logger == nil {
@@ -77,7 +78,7 @@ func newRig(t *testing.T, c Config, watches ...string) *rig {
 }
 
 // add adds a watch with a scripted source.
-func (r *rig) add(c stream.WatchConfig) {
+func (r *rig) add(c watch.Config) {
 	r.t.Helper()
 	s := &script{steps: make(chan func(stream.Sink) error)}
 	c.SourceName, c.Source, c.Logger = "scripted", s, slog.New(slog.DiscardHandler)

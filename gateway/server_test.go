@@ -22,13 +22,14 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // realGateway serves one watch, primed with one resource, on port 0.
 type realGateway struct {
 	gateway  *Gateway
-	registry *stream.Registry
-	watch    *stream.Watch
+	registry *watch.Registry
+	watch    *watch.Watch
 	source   *script
 	address  string
 	stop     context.CancelFunc // begins the shutdown
@@ -37,13 +38,13 @@ type realGateway struct {
 
 func newRealGateway(t *testing.T, c Config, secure *tls.Config) *realGateway {
 	t.Helper()
-	c.Registry, c.Drain, c.DrainDelay = stream.NewRegistry(), -1, -1
+	c.Registry, c.Drain, c.DrainDelay = watch.NewRegistry(), -1, -1
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	r := &realGateway{registry: c.Registry, source: &script{steps: make(chan func(stream.Sink) error)}}
 	var err error
-	if r.watch, err = c.Registry.Add(stream.WatchConfig{Name: "a", Source: r.source}); err != nil {
+	if r.watch, err = c.Registry.Add(watch.Config{Name: "a", Source: r.source}); err != nil {
 		t.Fatal(err)
 	}
 	r.source.steps <- func(s stream.Sink) error {
@@ -285,7 +286,7 @@ var errBroken = errors.New("broken")
 func (brokenListener) Accept() (net.Conn, error) { return nil, errBroken }
 
 func TestServeReturnsTheErrorOfAListener(t *testing.T) {
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	defer registry.Close()
 	g, err := New(Config{Registry: registry})
 	if err != nil {
@@ -297,7 +298,7 @@ func TestServeReturnsTheErrorOfAListener(t *testing.T) {
 }
 
 func TestServeNeedsAListener(t *testing.T) {
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	defer registry.Close()
 	g, err := New(Config{Registry: registry})
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"time"
 
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // service is watchtide.v1.WatchService: over gRPC, and in this process behind the
@@ -42,7 +42,7 @@ func (s *service) GetWatch(ctx context.Context, r *api.GetWatchRequest) (*api.Wa
 	return watchMessage(ctx, w), nil
 }
 
-func watchMessage(ctx context.Context, w *stream.Watch) *api.Watch {
+func watchMessage(ctx context.Context, w *watch.Watch) *api.Watch {
 	v := w.View()
 	status := v.Status()
 	return &api.Watch{
@@ -62,7 +62,7 @@ func watchMessage(ctx context.Context, w *stream.Watch) *api.Watch {
 	}
 }
 
-func upstreamMessage(ctx context.Context, u stream.Upstream) *api.Upstream {
+func upstreamMessage(ctx context.Context, u watch.Upstream) *api.Upstream {
 	return &api.Upstream{
 		Connected:   u.Connected,
 		Since:       moment(u.Since),
@@ -215,7 +215,7 @@ func (s *service) DeleteResource(ctx context.Context, r *api.DeleteResourceReque
 }
 
 // writable returns the watch and the key of a write.
-func (s *service) writable(watch, wireKey, encoding string) (*stream.Watch, string, *problem) {
+func (s *service) writable(watch, wireKey, encoding string) (*watch.Watch, string, *problem) {
 	key, err := stream.KeyFromWire(wireKey, encoding)
 	if err != nil {
 		return nil, "", keyProblem(wireKey, err)
@@ -229,7 +229,7 @@ func (s *service) writable(watch, wireKey, encoding string) (*stream.Watch, stri
 
 // writeError turns an error of a Writer into one that names the resource. An error
 // that is not part of the contract keeps its text for the log only.
-func writeError(w *stream.Watch, key string, err error) error {
+func writeError(w *watch.Watch, key string, err error) error {
 	p := problemOf(err)
 	if p.Status == http.StatusInternalServerError {
 		return err

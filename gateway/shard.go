@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // shard is the shard pump: one goroutine that carries the streams of very many
@@ -56,7 +56,7 @@ type carried struct {
 	due     []*group // groups that may have something to say
 	before  []*group // reused for due
 	quiet   quietGroups
-	bells   map[*stream.Watch]*bell
+	bells   map[*watch.Watch]*bell
 	wheel   *wheel
 	drains  bool // the members know when they must leave
 	notices []notice
@@ -66,7 +66,7 @@ type carried struct {
 
 func newCarried(p poller) carried {
 	return carried{
-		p: p, lones: map[int32]*lone{}, named: map[string]*group{}, bells: map[*stream.Watch]*bell{},
+		p: p, lones: map[int32]*lone{}, named: map[string]*group{}, bells: map[*watch.Watch]*bell{},
 		wheel: newWheel(time.Now()),
 	}
 }
@@ -276,14 +276,14 @@ func (s *shard) welcome(l *lone) {
 	}
 }
 
-func (s *shard) follow(w *stream.Watch) {
+func (s *shard) follow(w *watch.Watch) {
 	if s.bells[w] == nil {
 		s.bells[w] = startBell(w, s.ring, s.alarm)
 	}
 	s.bells[w].streams++
 }
 
-func (s *shard) unfollow(w *stream.Watch) {
+func (s *shard) unfollow(w *watch.Watch) {
 	b := s.bells[w]
 	if b.streams--; b.streams == 0 {
 		close(b.stop)

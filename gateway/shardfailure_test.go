@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // failOnce makes one call of a poller panic: the first one with that name whose bytes
@@ -187,7 +187,7 @@ func TestNoStreamAfterAbort(t *testing.T) {
 			t.Fatal("refused")
 		}
 		sockets := newCountingSockets()
-		c := r.gateway.newConversation(streamRequest{format: formatSSE, watches: []watchChoice{{name: "a"}}}, []*stream.Watch{w})
+		c := r.gateway.newConversation(streamRequest{format: formatSSE, watches: []watchChoice{{name: "a"}}}, []*watch.Watch{w})
 		c.guest = as
 		late := &shards{sockets: sockets, all: []*shard{newShard(r.gateway, sockets)}}
 		late.all[0].abort()

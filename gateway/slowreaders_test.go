@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // slowReaders is a watch of n resources under a ceiling, which are rewritten in turn,
@@ -26,7 +27,7 @@ type slowReaders struct {
 
 func newSlowReaders(t *testing.T, ceiling int64, n, size int, c Config) *slowReaders {
 	r := &slowReaders{rig: newRig(t, c), n: n, value: `"` + strings.Repeat("x", size) + `"`, revision: uint64(n)}
-	r.add(stream.WatchConfig{Name: "a", Memory: memory.NewCeiling(ceiling)})
+	r.add(watch.Config{Name: "a", Memory: memory.NewCeiling(ceiling)})
 	var all []stream.Resource
 	for i := range n {
 		all = append(all, r.resource(i, uint64(i+1)))

@@ -11,9 +11,9 @@ import (
 	measure "runtime/metrics"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
+	"golang.org/x/sys/unix"
 )
 
 // BenchmarkIdleStream measures the cost of a waiting stream of the goroutine pump:
@@ -74,9 +74,9 @@ func idleClient(b *testing.B, address string, roots *x509.CertPool) (fd int) {
 
 // idleGateway serves one watch through the goroutine pump.
 func idleGateway(b *testing.B, secure *tls.Config) (address string) {
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	source := &script{steps: make(chan func(stream.Sink) error)}
-	w, err := registry.Add(stream.WatchConfig{Name: "a", Source: source})
+	w, err := registry.Add(watch.Config{Name: "a", Source: source})
 	if err != nil {
 		b.Fatal(err)
 	}

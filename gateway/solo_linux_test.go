@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
 
 // onSolos runs a test over TLS, and also in plain text when the goroutine pump is
@@ -275,9 +276,9 @@ func (broken) write([]byte) { panic("broken") }
 
 // TestPanicOfASolo checks that a panic ends its stream, and no other.
 func TestPanicOfASolo(t *testing.T) {
-	registry := stream.NewRegistry()
+	registry := streamwatch.NewRegistry()
 	defer registry.Close()
-	watch, err := registry.Add(stream.WatchConfig{Name: "a", Source: &script{steps: make(chan func(stream.Sink) error)}})
+	watch, err := registry.Add(streamwatch.Config{Name: "a", Source: &script{steps: make(chan func(stream.Sink) error)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +296,7 @@ func TestPanicOfASolo(t *testing.T) {
 	if refused != nil {
 		t.Fatal("refused")
 	}
-	c := g.newConversation(streamRequest{watches: []watchChoice{{name: "a"}}}, []*stream.Watch{watch})
+	c := g.newConversation(streamRequest{watches: []watchChoice{{name: "a"}}}, []*streamwatch.Watch{watch})
 	c.guest = as
 	one.run(newPump(c, broken{&chunkWriter{conn: near}}, nil))
 	if _, err := far.Read(make([]byte, 1)); err != io.EOF {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // countingSockets simulate very many connections that take everything at once: they
@@ -95,7 +96,7 @@ func (p *countingPoller) shut()                            {}
 type crowd struct {
 	gateway  *Gateway
 	sockets  *countingSockets
-	watches  []*stream.Watch
+	watches  []*watch.Watch
 	sources  []*script
 	size     int
 	revision uint64
@@ -104,7 +105,7 @@ type crowd struct {
 // newCrowd opens the streams, and waits until all have their snapshots.
 func newCrowd(tb testing.TB, size, watches int) *crowd {
 	tb.Helper()
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	c := &crowd{sockets: newCountingSockets(), size: size, revision: 1}
 	for i := range watches {
 		c.add(tb, registry, fmt.Sprint("watch-", i))
@@ -125,9 +126,9 @@ func newCrowd(tb testing.TB, size, watches int) *crowd {
 	return c
 }
 
-func (c *crowd) add(tb testing.TB, registry *stream.Registry, name string) {
+func (c *crowd) add(tb testing.TB, registry *watch.Registry, name string) {
 	source := &script{steps: make(chan func(stream.Sink) error)}
-	w, err := registry.Add(stream.WatchConfig{Name: name, Source: source, Logger: slog.New(slog.DiscardHandler)})
+	w, err := registry.Add(watch.Config{Name: name, Source: source, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -7,21 +7,20 @@ import (
 	"strings"
 	"testing"
 
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream/store"
+	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
-
-	api "github.com/watchtide/watchtide/openapi/watchtidev1"
-	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/store"
 )
 
 // addStore adds a watch of the embedded store.
 func (r *apiRig) addStore(name string) {
 	r.t.Helper()
 	s := store.New(store.Config{})
-	r.add(stream.WatchConfig{Name: name, SourceName: "embedded", Source: s.Source(name), Writer: s.Writer(name)})
+	r.add(watch.Config{Name: name, SourceName: "embedded", Source: s.Source(name), Writer: s.Writer(name)})
 	r.primed(name)
 }
 
@@ -80,7 +79,7 @@ func TestStoreWriteThenRead(t *testing.T) {
 // TestServeGRPC checks that the server that Serve runs has the options of the
 // service: its message limit is not gRPC's own of 4 MiB.
 func TestServeGRPC(t *testing.T) {
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	t.Cleanup(registry.Close)
 	g, err := New(Config{Registry: registry, DrainDelay: -1, Drain: -1})
 	if err != nil {

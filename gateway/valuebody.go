@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // maxValue is the largest value that a write may carry, in bytes, over HTTP and over
@@ -15,7 +16,7 @@ import (
 const maxValue = 16 << 20
 
 // valueLimit returns the largest value that a write to a watch may carry, in bytes.
-func valueLimit(w *stream.Watch) int64 {
+func valueLimit(w *watch.Watch) int64 {
 	if l, limits := w.Writer().(stream.ValueLimiter); limits {
 		return min(l.MaxValueBytes(), maxValue)
 	}
@@ -37,7 +38,7 @@ func (*valueBody) Close() error { return nil }
 
 // readValue reads the body, which must be one JSON value in UTF-8. A body that is too
 // large, or for which the budget has no room, is refused unread.
-func (a *unaryAPI) readValue(r *http.Request, watch *stream.Watch) (*valueBody, *problem) {
+func (a *unaryAPI) readValue(r *http.Request, watch *watch.Watch) (*valueBody, *problem) {
 	limit := valueLimit(watch)
 	if r.ContentLength > limit {
 		return nil, problemOf(&stream.TooLargeError{What: "body", Size: r.ContentLength, Limit: limit})

@@ -4,13 +4,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // watchCollector reads the watches' own figures at each scrape: they cost nothing in
 // between, and a removed watch is gone from the answer.
-type watchCollector struct{ registry *stream.Registry }
+type watchCollector struct{ registry *watch.Registry }
 
 var (
 	descState       = watchDesc("watch_state", "1 for the state that the watch is in, 0 for the others.", "state")

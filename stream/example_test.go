@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // warehouse is a typical upstream: it lists what it has, as of a revision, and it
@@ -198,9 +199,9 @@ func ExampleSource() {
 	w.write(streamtest.Write{Key: "bolt", Value: `{ "size": 8 }`})
 	w.write(streamtest.Write{Key: "nut", Value: `{"size":6}`})
 
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	defer registry.Close()
-	watch, err := registry.Add(stream.WatchConfig{Name: "articles", Source: warehouseSource{w}})
+	watch, err := registry.Add(watch.Config{Name: "articles", Source: warehouseSource{w}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/stream"
+	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
 
 // watch is the name of the only watch.
@@ -24,13 +25,13 @@ type server struct {
 	commits chan stream.Resource
 	stop    context.CancelFunc
 	ended   chan error
-	watches *stream.Registry
+	watches *streamwatch.Registry
 }
 
 // serve starts a gateway whose watch has so many resources of 300 bytes.
 func serve(ctx context.Context, resources int) (*server, error) {
-	s := &server{keys: resources, commits: make(chan stream.Resource), ended: make(chan error, 1), watches: stream.NewRegistry()}
-	w, err := s.watches.Add(stream.WatchConfig{Name: watch, SourceName: "hotpath", Source: stream.SourceFunc(s.source)})
+	s := &server{keys: resources, commits: make(chan stream.Resource), ended: make(chan error, 1), watches: streamwatch.NewRegistry()}
+	w, err := s.watches.Add(streamwatch.Config{Name: watch, SourceName: "hotpath", Source: stream.SourceFunc(s.source)})
 	if err != nil {
 		return nil, err
 	}

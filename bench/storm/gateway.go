@@ -18,6 +18,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // gatewayProcess is the gateway that is measured.
@@ -83,9 +84,9 @@ type storm struct {
 // serve is the gateway: it obeys the orders that it reads until there are no more.
 func serve(p plan, profile string) error {
 	s := &storm{plan: p, orders: make(chan func(stream.Sink) error)}
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	defer registry.Close()
-	w, err := registry.Add(stream.WatchConfig{Name: "storm", SourceName: "storm", Source: stream.SourceFunc(s.watch)})
+	w, err := registry.Add(watch.Config{Name: "storm", SourceName: "storm", Source: stream.SourceFunc(s.watch)})
 	if err != nil {
 		return err
 	}

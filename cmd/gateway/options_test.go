@@ -13,6 +13,7 @@ import (
 	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/stream/source/host"
 	"github.com/watchtide/watchtide/stream/store"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // Every option of the configuration arrives where it is used.
@@ -42,7 +43,7 @@ func TestEveryOptionArrives(t *testing.T) {
 			AheadWait: 6, PrimeWait: 7, StaleAllowed: 8, MaxSubscribers: 9,
 			SnapshotBudget: 10, MaxConnections: 21, BodyBudget: 18, AnswerBudget: 19, MinRate: 20, Pump: "goroutines", Compression: "none", CompressionCache: 17, Metrics: true,
 		}},
-		{watchConfig(w), stream.WatchConfig{
+		{watchConfig(w), watch.Config{
 			Name: "w", SourceName: "s", OnDemand: true, Required: true, Linger: 1, SnapshotTimeout: 2,
 			History: stream.History{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6},
 		}},

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 type serveOptions struct {
@@ -69,7 +69,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	up := newUpstreams(logger)
 	up.memory = memory.NewCeiling(cmp.Or(c.Stream.Memory.Total, defaultMemory()))
 	defer up.close()
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	defer registry.Close() // before the upstreams, which it reads
 
 	listeners, err := listen(ctx, c, logger)
@@ -92,7 +92,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 }
 
 // gateway declares every watch and makes the gateway that serves them.
-func (a *app) gateway(c *config.Config, registry *stream.Registry, up *upstreams, logger *slog.Logger) (*gateway.Gateway, error) {
+func (a *app) gateway(c *config.Config, registry *watch.Registry, up *upstreams, logger *slog.Logger) (*gateway.Gateway, error) {
 	for _, w := range c.Watches {
 		if err := up.add(registry, c, w); err != nil {
 			return nil, fmt.Errorf("watch %s: %w", w.Name, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/watchtide/watchtide/stream/source/kubernetes"
 	"github.com/watchtide/watchtide/stream/source/nats"
 	"github.com/watchtide/watchtide/stream/store"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // upstreams makes the sources of watches: the one place that knows every source.
@@ -44,7 +45,7 @@ func (u *upstreams) close() {
 }
 
 // add declares a watch and its source.
-func (u *upstreams) add(registry *stream.Registry, c *config.Config, w config.Watch) error {
+func (u *upstreams) add(registry *watch.Registry, c *config.Config, w config.Watch) error {
 	s, err := sourceOf(c, w)
 	if err != nil {
 		return err
@@ -61,8 +62,8 @@ func (u *upstreams) add(registry *stream.Registry, c *config.Config, w config.Wa
 
 // watchConfig is the part of a watch's configuration that is independent of its
 // source.
-func watchConfig(w config.Watch) stream.WatchConfig {
-	return stream.WatchConfig{
+func watchConfig(w config.Watch) watch.Config {
+	return watch.Config{
 		Name: w.Name, SourceName: w.Source, OnDemand: !w.Prime, Required: w.Required, Linger: w.Linger,
 		SnapshotTimeout: w.SnapshotTimeout, MaxBytes: w.Memory, History: stream.History(w.History),
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 const (
@@ -33,8 +34,8 @@ type node struct {
 	history  stream.History
 	maxBytes int64
 
-	registry *stream.Registry
-	watch    *stream.Watch
+	registry *watch.Registry
+	watch    *watch.Watch
 	second   *gatewaysource.Source // of the other watch, which joins and leaves
 	joined   bool
 	followed bool         // others follow it
@@ -48,7 +49,7 @@ type node struct {
 func (n *node) replica() string { return fmt.Sprint(n.name, "/", n.lives) }
 
 func (n *node) start() error {
-	n.registry = stream.NewRegistry()
+	n.registry = watch.NewRegistry()
 	source, err := n.source()
 	if err != nil {
 		return err
@@ -82,11 +83,11 @@ func (n *node) source() (stream.Source, error) {
 	return u.Source("w", "")
 }
 
-func (n *node) add(name string, s stream.Source) (*stream.Watch, error) {
-	c := stream.WatchConfig{
+func (n *node) add(name string, s stream.Source) (*watch.Watch, error) {
+	c := watch.Config{
 		Name: name, SourceName: "upstream", Source: s, History: n.history,
 		StaleAfter: staleAfter, BehindTimeout: behindTimeout,
-		Backoff: stream.Backoff{Min: 100 * time.Millisecond, Max: 800 * time.Millisecond},
+		Backoff: watch.Backoff{Min: 100 * time.Millisecond, Max: 800 * time.Millisecond},
 	}
 	if name == "w" {
 		c.MaxBytes = n.maxBytes

@@ -11,23 +11,23 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
+	streamwatch "github.com/watchtide/watchtide/stream/watch"
+	"google.golang.org/grpc"
 )
 
 // served is a watch that follows the store's watch notes, until the test ends.
-func served(t testing.TB, s *Store) *stream.Watch {
+func served(t testing.TB, s *Store) *streamwatch.Watch {
 	t.Helper()
-	r := stream.NewRegistry()
+	r := streamwatch.NewRegistry()
 	t.Cleanup(r.Close)
 	return servedBy(t, r, s)
 }
 
-func servedBy(t testing.TB, r *stream.Registry, s *Store) *stream.Watch {
+func servedBy(t testing.TB, r *streamwatch.Registry, s *Store) *streamwatch.Watch {
 	t.Helper()
-	w, err := r.Add(stream.WatchConfig{Name: "memos", SourceName: "local", Source: s.Source("notes"), Writer: s.Writer("notes")})
+	w, err := r.Add(streamwatch.Config{Name: "memos", SourceName: "local", Source: s.Source("notes"), Writer: s.Writer("notes")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ type subscriber struct {
 	batch stream.Batch
 }
 
-func subscribe(t testing.TB, w *stream.Watch) *subscriber {
+func subscribe(t testing.TB, w *streamwatch.Watch) *subscriber {
 	s := &subscriber{t: t, sub: w.Subscribe(stream.SubscribeOptions{})}
 	t.Cleanup(s.sub.Close)
 	return s
@@ -177,7 +177,7 @@ func BenchmarkPrime(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		r := stream.NewRegistry()
+		r := streamwatch.NewRegistry()
 		servedBy(b, r, s)
 		r.Close()
 	}

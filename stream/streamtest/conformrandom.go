@@ -5,17 +5,18 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // conformRandom runs the source as a gateway does, with ingest and a log, under
 // random writes, cuts and restarts. A subscriber must end up with what the upstream
 // holds.
 func conformRandom(f *fixture) {
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	defer registry.Close()
-	watch, err := registry.Add(stream.WatchConfig{
+	watch, err := registry.Add(watch.Config{
 		Name: "w", SourceName: "upstream", Source: f.Source,
-		Backoff: stream.Backoff{Min: time.Millisecond, Max: 10 * time.Millisecond},
+		Backoff: watch.Backoff{Min: time.Millisecond, Max: 10 * time.Millisecond},
 	})
 	if err != nil {
 		f.t.Fatal(err)
@@ -56,7 +57,7 @@ func (f *fixture) randomly(random *rand.Rand, n int) {
 }
 
 // awaitInSync waits until the watch reports that it is in sync.
-func (f *fixture) awaitInSync(w *stream.Watch) {
+func (f *fixture) awaitInSync(w *watch.Watch) {
 	f.t.Helper()
 	timeout := time.NewTimer(ConformanceTimeout)
 	defer timeout.Stop()

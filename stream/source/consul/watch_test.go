@@ -8,12 +8,13 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // watched is a source as it runs in a gateway, with one subscriber whose events
 // are all kept.
 type watched struct {
-	*stream.Watch
+	*watch.Watch
 	t *testing.T
 
 	mu     sync.Mutex // guards what follows
@@ -24,10 +25,10 @@ type watched struct {
 // follow starts a watch and a subscriber, and waits for the snapshot.
 func follow(t *testing.T, s stream.Source) *watched {
 	t.Helper()
-	registry := stream.NewRegistry()
-	watch, err := registry.Add(stream.WatchConfig{
+	registry := watch.NewRegistry()
+	watch, err := registry.Add(watch.Config{
 		Name: "w", SourceName: "consul", Source: s,
-		Backoff: stream.Backoff{Min: 10 * time.Millisecond, Max: 200 * time.Millisecond},
+		Backoff: watch.Backoff{Min: 10 * time.Millisecond, Max: 200 * time.Millisecond},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/watchtide/watchtide/stream"
+	streamwatch "github.com/watchtide/watchtide/stream/watch"
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // subscriber runs a source as a gateway does, and holds what a client would.
 type subscriber struct {
 	t     *testing.T
-	watch *stream.Watch
+	watch *streamwatch.Watch
 	sub   *stream.Subscription
 	batch stream.Batch
 
@@ -28,11 +28,11 @@ type subscriber struct {
 // subscribe follows a source from nothing.
 func subscribe(t *testing.T, source stream.Source) *subscriber {
 	t.Helper()
-	r := stream.NewRegistry()
+	r := streamwatch.NewRegistry()
 	t.Cleanup(r.Close)
-	w, err := r.Add(stream.WatchConfig{
+	w, err := r.Add(streamwatch.Config{
 		Name: "w", SourceName: "etcd", Source: source, StaleAfter: 50 * time.Millisecond,
-		Backoff: stream.Backoff{Min: 5 * time.Millisecond, Max: 50 * time.Millisecond},
+		Backoff: streamwatch.Backoff{Min: 5 * time.Millisecond, Max: 50 * time.Millisecond},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
-
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // TestUnusableDirectory: Watch reports immediately what is wrong, and the name.
@@ -122,13 +122,13 @@ func TestHintsThatBreakOff(t *testing.T) {
 }
 
 // newWatch follows a directory with a registry that retries soon.
-func newWatch(t *testing.T, s stream.Source) *stream.Watch {
+func newWatch(t *testing.T, s stream.Source) *watch.Watch {
 	t.Helper()
-	r := stream.NewRegistry()
+	r := watch.NewRegistry()
 	t.Cleanup(r.Close)
-	w, err := r.Add(stream.WatchConfig{
+	w, err := r.Add(watch.Config{
 		Name: "pages", SourceName: "disk", Source: s,
-		Backoff: stream.Backoff{Min: time.Millisecond, Max: 4 * time.Millisecond}, StaleAfter: time.Millisecond,
+		Backoff: watch.Backoff{Min: time.Millisecond, Max: 4 * time.Millisecond}, StaleAfter: time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ type subscriber struct {
 	resets int
 }
 
-func subscribe(t *testing.T, w *stream.Watch) *subscriber {
+func subscribe(t *testing.T, w *watch.Watch) *subscriber {
 	s := &subscriber{t: t, sub: w.Subscribe(stream.SubscribeOptions{}), state: map[string]string{}}
 	t.Cleanup(s.sub.Close)
 	return s

@@ -8,6 +8,7 @@ import (
 	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // TestConformance runs the suite against a gateway.
@@ -22,7 +23,7 @@ func TestConformance(t *testing.T) {
 type origin struct {
 	*node
 	store *store.Store
-	watch *stream.Watch
+	watch *watch.Watch
 }
 
 func newOrigin(t *testing.T) *origin {
@@ -37,7 +38,7 @@ func (o *origin) wipe() {
 	o.t.Helper()
 	o.kill()
 	o.store = store.New(store.Config{})
-	r := stream.NewRegistry()
+	r := watch.NewRegistry()
 	o.watch = add(o.t, r, "notes", o.store.Source("notes"))
 	o.start(r)
 	prime(o.t, o.watch)
@@ -91,7 +92,7 @@ func transactional(t *testing.T, deletes streamtest.DeleteRevisions) *streamtest
 	upstream := streamtest.NewUpstream("e", deletes)
 	endpoint := upstream.Replica()
 	n := newNode(t)
-	r := stream.NewRegistry()
+	r := watch.NewRegistry()
 	w := add(t, r, "w", endpoint)
 	n.start(r)
 	caughtUp := func() {

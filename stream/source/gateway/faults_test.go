@@ -11,6 +11,7 @@ import (
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/stream/streamtest/faults"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // TestFaults subjects the source to every fault of a gateway. Writes go to that
@@ -34,7 +35,7 @@ func TestFaults(t *testing.T) {
 // restart starts a gateway that knows only where its own upstream is.
 func (o *origin) restart() error {
 	o.kill()
-	r := stream.NewRegistry()
+	r := watch.NewRegistry()
 	o.watch = add(o.t, r, "notes", o.store.Source("notes"))
 	o.start(r)
 	prime(o.t, o.watch)

@@ -9,12 +9,12 @@ import (
 	"testing"
 
 	"github.com/r3labs/sse/v2"
-
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/stream"
 	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/streamtest/figures"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // BenchmarkUpstream measures the source beside the r3labs client alone: see
@@ -47,9 +47,9 @@ func storeServed(b *testing.B) (writer stream.Writer, url string) {
 	b.Helper()
 	notes := store.New(store.Config{})
 	writer = notes.Writer("notes")
-	r := stream.NewRegistry()
+	r := watch.NewRegistry()
 	b.Cleanup(r.Close)
-	if _, err := r.Add(stream.WatchConfig{Name: "notes", Source: notes.Source("notes")}); err != nil {
+	if _, err := r.Add(watch.Config{Name: "notes", Source: notes.Source("notes")}); err != nil {
 		b.Fatal(err)
 	}
 	g, err := gateway.New(gateway.Config{Registry: r, Logger: slog.New(slog.DiscardHandler)})

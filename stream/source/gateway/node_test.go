@@ -15,6 +15,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
 	"github.com/watchtide/watchtide/stream/streamtest/loopback"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // node is a gateway on a port of its own that can be killed and started again.
@@ -22,7 +23,7 @@ import (
 type node struct {
 	t        *testing.T
 	address  string
-	registry *stream.Registry
+	registry *watch.Registry
 	http     *http.Server
 	served   chan error
 
@@ -45,7 +46,7 @@ func newNode(t *testing.T) *node {
 func (n *node) url() string { return "http://" + n.address }
 
 // start serves a registry, which belongs to the node from now on.
-func (n *node) start(r *stream.Registry) {
+func (n *node) start(r *watch.Registry) {
 	n.t.Helper()
 	n.registry = r
 	n.serve()
@@ -129,11 +130,11 @@ func source(t *testing.T, u *gatewaysource.Upstream, watch, prefix string) *gate
 }
 
 // add declares a watch with short waits.
-func add(t *testing.T, r *stream.Registry, name string, s stream.Source) *stream.Watch {
+func add(t *testing.T, r *watch.Registry, name string, s stream.Source) *watch.Watch {
 	t.Helper()
-	w, err := r.Add(stream.WatchConfig{
+	w, err := r.Add(watch.Config{
 		Name: name, SourceName: "upstream", Source: s,
-		Backoff: stream.Backoff{Min: 2 * time.Millisecond, Max: 50 * time.Millisecond},
+		Backoff: watch.Backoff{Min: 2 * time.Millisecond, Max: 50 * time.Millisecond},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // replicas are two gateways that follow endpoints of one upstream, and a third one
@@ -16,8 +17,8 @@ type replicas struct {
 	upstream *streamtest.Upstream
 	history  *streamtest.History
 	ends     [2]*streamtest.Replica
-	roots    [2]*stream.Watch
-	behind   *stream.Watch
+	roots    [2]*watch.Watch
+	behind   *watch.Watch
 }
 
 func newReplicas(t *testing.T, deletes streamtest.DeleteRevisions) *replicas {
@@ -25,13 +26,13 @@ func newReplicas(t *testing.T, deletes streamtest.DeleteRevisions) *replicas {
 	r.history = &streamtest.History{Truth: r.upstream.Truth(), DeletesUnnumbered: deletes != streamtest.OwnRevision}
 	r.put("base")
 	for i := range r.roots {
-		registry := stream.NewRegistry()
+		registry := watch.NewRegistry()
 		r.ends[i] = r.upstream.Replica()
 		r.roots[i] = add(t, registry, "w", r.ends[i])
 		n := newNode(t)
 		n.start(registry)
 		if i == 1 {
-			registry := stream.NewRegistry()
+			registry := watch.NewRegistry()
 			t.Cleanup(registry.Close)
 			r.behind = add(t, registry, "w", source(t, n.upstream(), "w", ""))
 		}
@@ -45,7 +46,7 @@ func (r *replicas) put(key string) { r.upstream.Commit(1, streamtest.Write{Key: 
 func (r *replicas) delete(key string) { r.upstream.Commit(1, streamtest.Write{Key: key, Delete: true}) }
 
 // reaches waits until watches have everything.
-func (r *replicas) reaches(watches ...*stream.Watch) {
+func (r *replicas) reaches(watches ...*watch.Watch) {
 	r.t.Helper()
 	for _, w := range watches {
 		await(r.t, w, func() bool {
@@ -55,7 +56,7 @@ func (r *replicas) reaches(watches ...*stream.Watch) {
 }
 
 // visit reads what a watch has for a client, from a mark, and returns the last mark.
-func (r *replicas) visit(w *stream.Watch, replica string, from *streamtest.Mark) (*streamtest.Connection, *streamtest.Mark) {
+func (r *replicas) visit(w *watch.Watch, replica string, from *streamtest.Mark) (*streamtest.Connection, *streamtest.Mark) {
 	c := r.history.Connect(w, streamtest.Dial{Client: "c", Replica: replica, Slow: true, From: from})
 	c.Drain()
 	c.Close()
@@ -83,7 +84,7 @@ func TestOutageIsToldDownTheTree(t *testing.T) {
 			r.ends[1].Compact()
 			r.ends[1].Refuse(nil)
 			r.reaches(r.roots[1], r.behind)
-			for name, w := range map[string]*stream.Watch{"R1": r.roots[1], "behind R1": r.behind} {
+			for name, w := range map[string]*watch.Watch{"R1": r.roots[1], "behind R1": r.behind} {
 				c, _ := r.visit(w, name, mark)
 				if c.Outcome() != stream.OutcomeExpired {
 					t.Errorf("%v is answered with %q by the one %s, want expired: %s", mark.Position, c.Outcome(), name, c.Describe())

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/r3labs/sse/v2"
-
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/stream"
 	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 const (
@@ -47,9 +47,9 @@ func many(n int) stream.Source {
 // manyServed is a gateway that has them.
 func manyServed(b *testing.B) (url string) {
 	b.Helper()
-	r := stream.NewRegistry()
+	r := watch.NewRegistry()
 	b.Cleanup(r.Close)
-	w, err := r.Add(stream.WatchConfig{Name: "w", Source: many(benchResources)})
+	w, err := r.Add(watch.Config{Name: "w", Source: many(benchResources)})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -76,8 +76,8 @@ func BenchmarkPrime(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		r := stream.NewRegistry()
-		w, err := r.Add(stream.WatchConfig{Name: "w", Source: s})
+		r := watch.NewRegistry()
+		w, err := r.Add(watch.Config{Name: "w", Source: s})
 		if err != nil {
 			b.Fatal(err)
 		}

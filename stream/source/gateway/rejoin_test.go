@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // A repeated request continues where the previous one was, whatever that had
@@ -175,16 +176,16 @@ func TestWatchesComeBackTogether(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}, holds(hello, bookmarks))
 		defer stop()
-		registry := stream.NewRegistry()
+		registry := watch.NewRegistry()
 		defer registry.Close()
-		var watches []*stream.Watch
+		var watches []*watch.Watch
 		for i := range n {
 			name := fmt.Sprint("w", i)
 			s, err := u.Source(name, "")
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, err := registry.Add(stream.WatchConfig{Name: name, Source: s})
+			w, err := registry.Add(watch.Config{Name: name, Source: s})
 			if err != nil {
 				t.Fatal(err)
 			}

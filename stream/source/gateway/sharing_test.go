@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // origins is a gateway with several watches, each with its own upstream.
@@ -23,7 +24,7 @@ type origins struct {
 func newOrigins(t *testing.T, watches ...string) *origins {
 	t.Helper()
 	o := &origins{node: newNode(t), upstreams: map[string]*streamtest.Upstream{}, endpoints: map[string]*streamtest.Replica{}}
-	r := stream.NewRegistry()
+	r := watch.NewRegistry()
 	o.registry = r
 	for _, name := range watches {
 		o.declare(name)
@@ -46,13 +47,13 @@ func (o *origins) write(name, key string, n int) {
 	o.endpoints[name].Catch(-1)
 }
 
-func prime(t *testing.T, w *stream.Watch) {
+func prime(t *testing.T, w *watch.Watch) {
 	t.Helper()
 	await(t, w, func() bool { return w.View().Primed() })
 }
 
 // await waits until a watch is in a state.
-func await(t *testing.T, w *stream.Watch, ok func() bool) {
+func await(t *testing.T, w *watch.Watch, ok func() bool) {
 	t.Helper()
 	timeout := time.NewTimer(10 * time.Second)
 	defer timeout.Stop()
@@ -69,7 +70,7 @@ func await(t *testing.T, w *stream.Watch, ok func() bool) {
 }
 
 // follow declares a watch that follows the one of the same name.
-func (o *origins) follow(r *stream.Registry, name string, s stream.Source) *stream.Watch {
+func (o *origins) follow(r *watch.Registry, name string, s stream.Source) *watch.Watch {
 	o.t.Helper()
 	w := add(o.t, r, name, s)
 	o.caughtUp(w, name)
@@ -77,13 +78,13 @@ func (o *origins) follow(r *stream.Registry, name string, s stream.Source) *stre
 }
 
 // caughtUp waits until a watch has everything.
-func (o *origins) caughtUp(w *stream.Watch, name string) {
+func (o *origins) caughtUp(w *watch.Watch, name string) {
 	o.t.Helper()
 	await(o.t, w, func() bool { return w.View().Revision() == o.upstreams[name].Revision() })
 }
 
-func newRegistry(t *testing.T) *stream.Registry {
-	r := stream.NewRegistry()
+func newRegistry(t *testing.T) *watch.Registry {
+	r := watch.NewRegistry()
 	t.Cleanup(r.Close)
 	return r
 }
@@ -95,7 +96,7 @@ func watchesOf(r *http.Request) string {
 
 // undisturbed fails if a watch has lost its upstream, or was given a second
 // snapshot.
-func undisturbed(t *testing.T, w *stream.Watch) {
+func undisturbed(t *testing.T, w *watch.Watch) {
 	t.Helper()
 	s := w.Stats()
 	reconnects := uint64(0)
@@ -133,7 +134,7 @@ func TestWatchesShareOneRequest(t *testing.T) {
 			o.write(name, fmt.Sprint("k", n), n)
 		}
 	}
-	for _, w := range []*stream.Watch{a, b, c} {
+	for _, w := range []*watch.Watch{a, b, c} {
 		o.caughtUp(w, w.Name())
 		undisturbed(t, w)
 	}
@@ -199,7 +200,7 @@ func TestUnknownWatchDisturbsNobody(t *testing.T) {
 	}
 	o.declare("nosuch")
 	o.caughtUp(nosuch, "nosuch")
-	for _, w := range []*stream.Watch{a, b} {
+	for _, w := range []*watch.Watch{a, b} {
 		o.write(w.Name(), "second", 2)
 		o.caughtUp(w, w.Name())
 		undisturbed(t, w)
@@ -216,7 +217,7 @@ func TestRefusedWatchDisturbsNobody(t *testing.T) {
 		}
 		return sink.Upsert(stream.Resource{Key: "k", Revision: 1, Value: make([]byte, 1<<20)})
 	})
-	full, err := o.registry.Add(stream.WatchConfig{Name: "full", Source: large, MaxBytes: 1 << 20})
+	full, err := o.registry.Add(watch.Config{Name: "full", Source: large, MaxBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,14 +268,14 @@ func TestTwoViewsOfOneWatch(t *testing.T) {
 	o.caughtUp(y, "a")
 }
 
-func (o *origins) follow2(r *stream.Registry, name string, s stream.Source) *stream.Watch {
+func (o *origins) follow2(r *watch.Registry, name string, s stream.Source) *watch.Watch {
 	o.t.Helper()
 	w := add(o.t, r, name, s)
 	o.caughtUp(w, "a")
 	return w
 }
 
-func (o *origins) watch(name string) *stream.Watch {
+func (o *origins) watch(name string) *watch.Watch {
 	w, _ := o.registry.Watch(name)
 	return w
 }
@@ -287,7 +288,7 @@ func TestMoreWatchesThanOneRequestCanName(t *testing.T) {
 	}
 	o := newOrigins(t, names...)
 	u, r := o.upstream(), newRegistry(t)
-	var watches []*stream.Watch
+	var watches []*watch.Watch
 	var sources []stream.Source
 	for _, name := range names {
 		sources = append(sources, source(t, u, name, ""))

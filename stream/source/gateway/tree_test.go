@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // tree is gateways in three levels: one that follows the upstream, three that
@@ -35,7 +36,7 @@ type branch struct {
 	*node
 	name   string
 	parent *branch // nil: the root
-	watch  *stream.Watch
+	watch  *watch.Watch
 	lives  int // how often it was started
 }
 
@@ -78,7 +79,7 @@ func (tr *tree) grow(parent *branch, name string) *branch {
 // start starts a gateway without any state.
 func (tr *tree) start(b *branch) {
 	tr.t.Helper()
-	r := stream.NewRegistry()
+	r := watch.NewRegistry()
 	var s stream.Source = tr.endpoint
 	if b.parent != nil {
 		s = source(tr.t, b.parent.upstream(), "w", "")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // Trees of gateways over upstreams that give deletes no revision.
@@ -25,13 +26,13 @@ func TestUnnumberedDeleteWhileAGatewayIsCutOff(t *testing.T) {
 				endpoint.Catch(-1)
 			}
 			write(streamtest.Write{Key: "j", Value: streamtest.ValueOf(1)})
-			registry := stream.NewRegistry()
+			registry := watch.NewRegistry()
 			add(t, registry, "w", endpoint)
 			root := newNode(t)
 			root.start(registry)
 			one, _ := follower(t, registry)
 			two, door := follower(t, registry)
-			reach := func(w *stream.Watch) {
+			reach := func(w *watch.Watch) {
 				t.Helper()
 				await(t, w, func() bool {
 					return w.View().Revision() >= upstream.Revision() && w.View().Count() == len(upstream.State())
@@ -66,11 +67,11 @@ func TestUnnumberedDeleteWhileAGatewayIsCutOff(t *testing.T) {
 
 // follower is a gateway that follows a registry through its own port, by which it
 // can be cut off.
-func follower(t *testing.T, upstream *stream.Registry) (*stream.Watch, *node) {
+func follower(t *testing.T, upstream *watch.Registry) (*watch.Watch, *node) {
 	t.Helper()
 	door := newNode(t)
 	door.start(upstream)
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	t.Cleanup(func() {
 		registry.Close()
 		door.cut()
@@ -118,9 +119,9 @@ func put(key string, revision uint64) func(stream.Sink) error {
 // Two gateways look for deletes at different moments. A client above them moves
 // from the one that has not looked to the one that has.
 func TestUnnumberedDeletesFoundOutOfPhase(t *testing.T) {
-	roots, registries := []scripted{make(scripted), make(scripted)}, []*stream.Registry{}
+	roots, registries := []scripted{make(scripted), make(scripted)}, []*watch.Registry{}
 	for _, s := range roots {
-		r := stream.NewRegistry()
+		r := watch.NewRegistry()
 		t.Cleanup(r.Close)
 		w := add(t, r, "w", s)
 		registries = append(registries, r)

@@ -9,25 +9,25 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/stream"
+	streamwatch "github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 // declare follows an upstream with a watch of a registry with short timeouts.
-func declare(t *testing.T, u *upstream, c Config) *stream.Watch {
+func declare(t *testing.T, u *upstream, c Config) *streamwatch.Watch {
 	t.Helper()
 	c.Address, c.Watch = u.address, "services"
 	source, err := New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := stream.NewRegistry()
+	r := streamwatch.NewRegistry()
 	t.Cleanup(r.Close)
-	w, err := r.Add(stream.WatchConfig{
+	w, err := r.Add(streamwatch.Config{
 		Name: "services", SourceName: "backend", Source: source,
-		Backoff:    stream.Backoff{Min: time.Millisecond, Max: 4 * time.Millisecond},
+		Backoff:    streamwatch.Backoff{Min: time.Millisecond, Max: 4 * time.Millisecond},
 		StaleAfter: time.Millisecond, SnapshotTimeout: 20 * time.Millisecond, BehindTimeout: time.Millisecond,
 	})
 	if err != nil {
@@ -45,7 +45,7 @@ type subscriber struct {
 	state  map[string]string
 }
 
-func subscribe(t *testing.T, w *stream.Watch) *subscriber {
+func subscribe(t *testing.T, w *streamwatch.Watch) *subscriber {
 	s := &subscriber{t: t, sub: w.Subscribe(stream.SubscribeOptions{}), state: map[string]string{}}
 	t.Cleanup(s.sub.Close)
 	return s
@@ -209,7 +209,7 @@ func TestFaultsAreReportedAndOutlived(t *testing.T) {
 			w := declare(t, u, test.config)
 			s := subscribe(t, w)
 			s.untilStatus(stream.Stale, "the upstream ")
-			if !slices.ContainsFunc(w.Incidents(), func(i stream.Incident) bool { return strings.Contains(i.Detail, test.reason) }) {
+			if !slices.ContainsFunc(w.Incidents(), func(i streamwatch.Incident) bool { return strings.Contains(i.Detail, test.reason) }) {
 				t.Errorf("incidents %+v, want %q", w.Incidents(), test.reason)
 			}
 			if got := <-positions; got != test.position {
@@ -242,7 +242,7 @@ func (s *subscriber) wantState(want map[string]string) {
 }
 
 // wantResyncs waits, since a resync is counted right after it became visible.
-func wantResyncs(t *testing.T, w *stream.Watch, reason string, n uint64) {
+func wantResyncs(t *testing.T, w *streamwatch.Watch, reason string, n uint64) {
 	t.Helper()
 	for began := time.Now(); w.Stats().Resyncs[reason] < n && time.Since(began) < 10*time.Second; {
 		runtime.Gosched()

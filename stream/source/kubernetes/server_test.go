@@ -15,6 +15,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"k8s.io/client-go/rest"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // The tests of this file use the real API server.
@@ -201,11 +202,11 @@ func TestResourceIsDeletedAndMadeAgain(t *testing.T) {
 	t.Parallel()
 	k := sharedKind(t)
 	k.mustPut("one", "a", `1`)
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	defer registry.Close()
-	watch, err := registry.Add(stream.WatchConfig{
+	watch, err := registry.Add(watch.Config{
 		Name: "w", SourceName: "cluster", Source: mustNew(t, k.config()),
-		Backoff: stream.Backoff{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}, StaleAfter: 50 * time.Millisecond,
+		Backoff: watch.Backoff{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}, StaleAfter: 50 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,23 +9,23 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // replica is one gateway that follows a bucket, with the log that it serves.
 type replica struct {
-	*stream.Watch
+	*watch.Watch
 	t *testing.T
 }
 
 func newReplica(t *testing.T, s stream.Source) replica {
 	t.Helper()
-	registry := stream.NewRegistry()
+	registry := watch.NewRegistry()
 	t.Cleanup(registry.Close)
-	w, err := registry.Add(stream.WatchConfig{
-		Name: "w", Source: s, Backoff: stream.Backoff{Min: 5 * time.Millisecond, Max: 20 * time.Millisecond},
+	w, err := registry.Add(watch.Config{
+		Name: "w", Source: s, Backoff: watch.Backoff{Min: 5 * time.Millisecond, Max: 20 * time.Millisecond},
 	})
 	if err != nil {
 		t.Fatal(err)

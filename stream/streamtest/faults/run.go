@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/watch"
+	"go.uber.org/goleak"
 )
 
 const (
@@ -32,8 +32,8 @@ const (
 // run is one run: a watch, and what is written upstream.
 type run struct {
 	rig      *Rig
-	registry *stream.Registry
-	watch    *stream.Watch
+	registry *watch.Registry
+	watch    *watch.Watch
 	upstream *upstream
 	ids      *ids
 	patience time.Duration // added to each time that is checked
@@ -65,7 +65,7 @@ func Run(t *testing.T, rig *Rig) {
 // newRun starts the watch on the upstream, and fills the upstream.
 func newRun(ctx context.Context, rig *Rig) (*run, error) {
 	r := &run{
-		rig: rig, registry: stream.NewRegistry(), upstream: newUpstream(rig),
+		rig: rig, registry: watch.NewRegistry(), upstream: newUpstream(rig),
 		ids: &ids{marks: map[string][]*streamtest.Mark{}}, patience: slack,
 	}
 	if err := r.begin(ctx); err != nil {
@@ -80,9 +80,9 @@ func (r *run) begin(ctx context.Context) (err error) {
 	if r.rig.Counts {
 		source = r.upstream.claims.of(source)
 	}
-	r.watch, err = r.registry.Add(stream.WatchConfig{
+	r.watch, err = r.registry.Add(watch.Config{
 		Name: watchName, SourceName: r.rig.Name, Source: source, StaleAfter: staleAfter,
-		Backoff: stream.Backoff{Min: 20 * time.Millisecond, Max: 200 * time.Millisecond},
+		Backoff: watch.Backoff{Min: 20 * time.Millisecond, Max: 200 * time.Millisecond},
 	})
 	if err != nil {
 		return err

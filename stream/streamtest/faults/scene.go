@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // scene is one fault under way.
@@ -20,7 +21,7 @@ type scene struct {
 	witness     *streamtest.Connection // owned by the goroutine that plays the scene
 	began       time.Time
 	injected    time.Time // zero before
-	before      stream.Stats
+	before      watch.Stats
 	delayed     time.Duration // by the machine, at worst
 	row         Row
 }

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // subscriber is one of the ten. Owned by its goroutine until that has ended.
@@ -17,7 +17,7 @@ type subscriber struct {
 	name, prefix string
 	habit        func(*subscriber, context.Context)
 	slow         bool
-	watch        *stream.Watch
+	watch        *watch.Watch
 	history      *streamtest.History
 	ids          *ids
 
@@ -28,7 +28,7 @@ type subscriber struct {
 }
 
 // subscribers returns the ten.
-func subscribers(w *stream.Watch, h *streamtest.History, known *ids, prefix string) []*subscriber {
+func subscribers(w *watch.Watch, h *streamtest.History, known *ids, prefix string) []*subscriber {
 	var out []*subscriber
 	add := func(n int, name string, slow bool, habit func(*subscriber, context.Context)) {
 		for i := range n {

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // rawReader reads with the client library alone. Its goroutine ends with close.
@@ -44,16 +45,16 @@ func (r *rawReader) close() error {
 
 // follower is a watch over the source, with one subscriber.
 type follower struct {
-	registry *stream.Registry
-	watch    *stream.Watch
+	registry *watch.Registry
+	watch    *watch.Watch
 	sub      *stream.Subscription
 	batch    stream.Batch
 }
 
 // follow returns once the watch is primed, and its subscriber has the snapshot.
 func (m *measurement) follow() (*follower, error) {
-	f := &follower{registry: stream.NewRegistry()}
-	w, err := f.registry.Add(stream.WatchConfig{Name: "figures", Source: m.rig.Source})
+	f := &follower{registry: watch.NewRegistry()}
+	w, err := f.registry.Add(watch.Config{Name: "figures", Source: m.rig.Source})
 	if err != nil {
 		return nil, err
 	}

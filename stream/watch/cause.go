@@ -1,0 +1,29 @@
+package watch
+
+import "github.com/watchtide/watchtide/stream"
+
+// cause is why a watch is not in sync: reason for every subscriber, detail for
+// operators.
+type cause struct{ reason, detail string }
+
+// everybody is a cause that may be shown to everybody.
+func everybody(reason string) cause { return cause{reason: reason} }
+
+// saysOfItself is the cause of a watch whose upstream reports that it is itself not
+// in sync. The reason that the upstream gives may name its own upstream.
+func saysOfItself(up stream.Status) cause {
+	return cause{"the upstream says that it is " + up.State.String(), "the upstream says: " + up.Reason}
+}
+
+// reasons are what subscribers are told about a lost upstream, by the keys of
+// Stats.Reconnects.
+var reasons = map[string]string{
+	"ended":       "the upstream ended the stream",
+	"memory":      "too large for the memory ceiling",
+	"stalled":     "the upstream stalled",
+	"invalid":     "the upstream sent something invalid",
+	"order":       "the upstream went back in revision",
+	"behind":      "the upstream is behind what was served already",
+	"unresumable": "the upstream cannot go on from the last revision",
+	"error":       "the upstream is unreachable or refuses the watch",
+}

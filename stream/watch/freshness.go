@@ -1,0 +1,137 @@
+package watch
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// publishFreshness is called after a commit, or when the upstream reports its own
+// status: a watch is no fresher than its upstream.
+func (in *ingest) publishFreshness() {
+	up := in.upstream
+	switch {
+	case !in.log.View().Primed():
+		if up.State != 0 {
+			in.setStatus(stream.Priming, saysOfItself(up))
+		}
+	case up.State != 0:
+		in.setLostAt(time.Now())
+		in.setStatus(max(up.State, stream.Resyncing), saysOfItself(up))
+		if in.committed {
+			in.settle() // the upstream itself reports what is missing
+		}
+	case in.current:
+		in.setStatus(stream.InSync, cause{})
+	}
+}
+
+// onFreshness passes on the upstream's own status. A snapshot under way becomes in
+// sync only by its commit, and nothing does before the connection's first commit.
+func (in *ingest) onFreshness(m message) error {
+	switch m.state {
+	case stream.InSync:
+		in.upstream = stream.Status{}
+		if in.committed && !m.reset {
+			in.onCaughtUp()
+			return nil
+		}
+	case stream.Priming, stream.Resyncing, stream.Stale:
+		in.upstream = stream.Status{State: m.state, Reason: m.reason}
+	default:
+		return fmt.Errorf("%w: a watch cannot be %v", stream.ErrInvalid, m.state)
+	}
+	in.publishFreshness()
+	return nil
+}
+
+// loadingAgain is the cause of Resyncing.
+var loadingAgain = everybody("the upstream is back, loading what changed")
+
+// setLost reports that the watch is not fresh: the grace period is over.
+func (in *ingest) setLost() {
+	if in.speaking && in.reader != nil && in.tooLarge.Load() == nil {
+		in.setStatus(stream.Resyncing, loadingAgain)
+		return
+	}
+	in.setStatus(stream.Stale, in.lastError)
+}
+
+// setLostAt remembers when the watch was last in sync.
+func (in *ingest) setLostAt(now time.Time) {
+	if in.log.Status().State == stream.InSync && !in.stale.set() {
+		in.lost = now
+	}
+}
+
+// onProgress reports how far a long snapshot is, and when it takes too long.
+func (in *ingest) onProgress() {
+	took := time.Since(in.connected).Round(time.Second)
+	in.progress.start(in.progressEvery(took))
+	if in.tooLarge.Load() != nil {
+		return // memory is what holds the watch up, whatever the progress
+	}
+	why := everybody(in.soFar(took))
+	if in.upstream.State != 0 {
+		says := saysOfItself(in.upstream)
+		why = cause{why.reason + "; " + says.reason, why.reason + "; " + says.detail}
+	}
+	switch in.log.Status().State {
+	case stream.InSync: // the grace is not over
+	case stream.Stale:
+		in.setStatus(stream.Stale, why)
+	default:
+		in.setStatus(in.log.Status().State, why)
+	}
+}
+
+// soFar describes the progress of a connection that has not caught up.
+func (in *ingest) soFar(took time.Duration) string {
+	received, revision := in.reader.sink.received.Load(), in.log.View().Revision()
+	late := took >= in.config.SnapshotTimeout
+	switch {
+	case in.committed && late:
+		in.logger.Warn("upstream does not say that it has caught up", "after", took, "revision", revision)
+		return fmt.Sprintf("not caught up after %v, at revision %d so far", took, revision)
+	case in.committed:
+		return fmt.Sprintf("catching up, at revision %d so far", revision)
+	case late:
+		in.logger.Warn("upstream sends no end_of_snapshot", "after", took, "resources", received)
+		return fmt.Sprintf("no end_of_snapshot after %v, %d resources so far", took, received)
+	}
+	return fmt.Sprintf("loading, %d resources so far", received)
+}
+
+// progressEvery is the time until the next report on a snapshot that has taken so
+// long. It grows, since every subscriber gets the report.
+func (in *ingest) progressEvery(took time.Duration) time.Duration {
+	every := min(max(5*time.Second, took), 5*time.Minute)
+	if left := in.config.SnapshotTimeout - took; left > 0 {
+		every = min(every, left)
+	}
+	return every
+}
+
+// setStatus publishes a change of freshness. A watch that is not in sync keeps the
+// time since when it is not, however often it was nearly back.
+func (in *ingest) setStatus(state stream.State, why cause) {
+	old := in.log.Status()
+	if old.State == state && old.Reason == why.reason && old.Detail == why.detail {
+		return
+	}
+	since := time.Now()
+	switch {
+	case state == old.State:
+		since = old.Since
+	case (state == stream.Stale || state == stream.Resyncing) && (old.State == stream.Stale || old.State == stream.Resyncing):
+		since = old.Since
+	case (state == stream.Stale || state == stream.Resyncing) && old.State == stream.InSync:
+		since = in.lost
+	}
+	now := stream.Status{State: state, Since: since, Reason: why.reason, Detail: why.detail}
+	if state != old.State {
+		in.logger.Info("watch", "state", state.String(), "reason", now.Full())
+	}
+	in.log.SetStatus(now)
+}

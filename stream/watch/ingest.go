@@ -1,0 +1,436 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/memory"
+)
+
+// ingest keeps one log in step with one upstream. It is a small state machine,
+//
+//	idle ─► connecting ─► snapshot ─► live ─► lost ─► connecting …
+//
+// run by a single goroutine, the log's writer. The source's reader is a second
+// goroutine that lives for one Watch call; what it reads reaches ingest as whole
+// transactions.
+type ingest struct {
+	// Static after construction.
+	config  Config
+	source  stream.Source
+	log     *stream.Log
+	account *memory.Account // of the log
+	count   watchCounters
+	wanted  func() bool     // somebody wants the watch to run
+	demand  <-chan struct{} // wanted may have changed
+	logger  *slog.Logger
+
+	// Atomic: written by run, read by all.
+	shown     atomic.Pointer[Upstream]     // nil before the first attempt
+	tooLarge  atomic.Pointer[memory.Error] // nil: the watch fits into its memory
+	incidents atomic.Pointer[[]Incident]   // never modified, only replaced; newest first
+
+	// Owned by run.
+	health    Upstream
+	reader    *reader
+	connected time.Time // of the reader
+	committed bool      // by the reader
+	current   bool      // the reader has caught up
+	speaking  bool      // the reader has received something
+	failures  int       // connections that failed in a row
+	fresh     bool      // the next connection begins from nothing
+
+	sourceEpoch string            // as the source names its revision order
+	aliases     map[string]string // names in the log of orders that the source broke
+	behind      time.Time
+
+	lost      time.Time // when the watch was last in sync
+	lastError cause
+	upstream  stream.Status // what the upstream reports of itself; State 0: nothing
+
+	retry, stale, progress, linger, pace alarm
+}
+
+// reader is one Watch call under way.
+type reader struct {
+	sink   *stagingSink
+	cancel context.CancelCauseFunc
+	ended  chan error
+
+	evicted *memory.Error // why ingest has ended it; nil: it has not
+}
+
+// healthyAfter is how long a connection must have been caught up for the back-off
+// to start again from its minimum. A shorter one may be part of the same outage.
+const healthyAfter = 10 * time.Second
+
+var errStopped = errors.New("the watch was stopped")
+
+// start runs ingest until ctx ends; the channel is closed when ingest has ended.
+func (in *ingest) start(ctx context.Context) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		in.run(ctx)
+	}()
+	return done
+}
+
+func (in *ingest) run(ctx context.Context) {
+	in.wake(ctx)
+	for ctx.Err() == nil {
+		in.step(ctx)
+	}
+	in.disconnect()
+	in.account.Leave()
+	for _, a := range []*alarm{&in.retry, &in.stale, &in.progress, &in.linger, &in.pace} {
+		a.stop()
+	}
+}
+
+// step waits for the next event and handles it.
+func (in *ingest) step(ctx context.Context) {
+	var messages <-chan message
+	var ended <-chan error
+	if in.reader != nil {
+		messages, ended = in.reader.sink.messages, in.reader.ended
+	}
+	select {
+	case <-ctx.Done():
+	case m := <-messages:
+		in.reader.sink.replies <- in.handle(m)
+	case err := <-ended:
+		in.onEnded(err)
+	case <-in.demand:
+		in.wake(ctx)
+	case <-in.account.Squeezing():
+		in.onSqueezed()
+	case <-in.log.SlowReaders():
+		in.pace.start(stream.PaceEvery)
+	case <-in.pace.C():
+		in.onPace()
+	case <-in.retry.C():
+		in.retry.stop()
+		in.connect(ctx)
+	case <-in.stale.C():
+		in.stale.stop()
+		in.setLost()
+	case <-in.progress.C():
+		in.onProgress()
+	case <-in.linger.C():
+		in.linger.stop()
+		in.sleep()
+	}
+}
+
+// wake connects a watch that is wanted, and lets one that is no longer wanted
+// linger.
+func (in *ingest) wake(ctx context.Context) {
+	wanted := in.wanted()
+	switch {
+	case wanted && in.reader == nil && !in.retry.set():
+		in.linger.stop()
+		in.connect(ctx)
+	case wanted:
+		in.linger.stop()
+	case (in.reader != nil || in.retry.set()) && !in.linger.set():
+		in.linger.start(in.config.Linger)
+	}
+}
+
+// sleep stops a watch that nobody wants, and frees its memory.
+func (in *ingest) sleep() {
+	if in.wanted() {
+		return
+	}
+	in.disconnect()
+	in.retry.stop()
+	in.stale.stop()
+	in.progress.stop()
+	in.failures, in.fresh, in.behind = 0, false, time.Time{}
+	in.sourceEpoch = "" // the aliases stay: positions of the order before are still around
+	in.tooLarge.Store(nil)
+	in.health.Connected, in.health.Since, in.health.Attempts = false, time.Time{}, 0
+	in.publishHealth()
+	in.logger.Info("watch stopped: no subscribers")
+	in.log.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: "stopped: no subscribers"})
+}
+
+func (in *ingest) connect(ctx context.Context) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	r := &reader{sink: newStagingSink(ctx, cancel, in.account), cancel: cancel, ended: make(chan error, 1)}
+	var resume stream.Resume
+	if view := in.log.View(); view.Primed() && !in.fresh {
+		resume = stream.Resume{Epoch: in.sourceEpoch, Revision: view.Revision(), Unswept: view.Position("").Unswept}
+	}
+	in.reader, in.connected = r, time.Now()
+	in.committed, in.current, in.speaking, in.upstream = false, false, false, stream.Status{}
+	in.progress.start(in.progressEvery(0))
+	in.tried(in.connected)
+	go func() { r.ended <- in.source.Watch(ctx, resume, r.sink) }()
+}
+
+// disconnect ends the Watch call under way and waits for it.
+func (in *ingest) disconnect() {
+	if in.reader == nil {
+		return
+	}
+	in.reader.cancel(errStopped)
+	<-in.reader.ended
+	in.reader.sink.release()
+	in.reader = nil
+}
+
+func (in *ingest) handle(m message) error {
+	switch m.kind {
+	case began:
+		in.speaking = true
+		if in.log.Status().State == stream.Stale && in.tooLarge.Load() == nil && in.upstream.State == 0 {
+			in.setStatus(stream.Resyncing, loadingAgain)
+		}
+		return nil
+	case freshness:
+		return in.onFreshness(m)
+	case outage:
+		return in.log.RaiseHorizon(m.revision)
+	default:
+		return in.onTransaction(m)
+	}
+}
+
+func (in *ingest) onTransaction(m message) error {
+	before := in.log.Status()
+	if m.reset && in.upstream.State == 0 && before.State != stream.InSync {
+		// Published together with the data that makes it true.
+		in.log.PrepareStatus(stream.Status{State: stream.InSync, Since: time.Now()})
+	}
+	result, err := in.apply(m)
+	in.count.events.add("duplicate", result.Duplicates)
+	if err != nil {
+		in.log.PrepareStatus(before)
+		return err
+	}
+	in.count.events.add("upsert", result.Upserts)
+	in.count.events.add("delete", result.Deletes)
+	if !result.Reset {
+		in.count.changes.Add(uint64(result.Upserts + result.Deletes))
+	}
+	if len(m.changes) == 0 && !m.reset {
+		in.count.events.add("bookmark", 1)
+	}
+	in.onCommitted()
+	if m.reset {
+		if before.State != in.log.Status().State {
+			in.logger.Info("watch", "state", in.log.Status().State.String())
+		}
+		in.onCaughtUp()
+	}
+	return nil
+}
+
+// onCommitted is called after each commit. The first of a connection shows that it
+// works, and says nothing about what is still to come.
+func (in *ingest) onCommitted() {
+	if in.committed {
+		return
+	}
+	in.committed, in.fresh = true, false
+	in.behind = time.Time{}
+	in.tooLarge.Store(nil)
+	if in.upstream.State != 0 {
+		in.publishFreshness()
+	}
+}
+
+// onCaughtUp is called after a snapshot, and when a source that continues without
+// one reports InSync: everything that the upstream had when the connection was made
+// is committed.
+func (in *ingest) onCaughtUp() {
+	in.current = true
+	in.lastError = cause{}
+	in.settle()
+	in.publishFreshness()
+}
+
+// settle ends the wait for the connection to catch up.
+func (in *ingest) settle() {
+	in.reached()
+	in.stale.stop()
+	in.progress.stop()
+}
+
+// onEnded is called at the end of a connection.
+func (in *ingest) onEnded(err error) {
+	in.reader.cancel(errStopped)
+	in.reader.sink.release()
+	err = in.noteTooLarge(err)
+	in.reader = nil
+	in.progress.stop()
+	in.setLostAt(time.Now())
+	reason := reconnectReason(err)
+	in.count.reconnects.add(reason, 1)
+	in.fresh = in.fresh || reason == "order" || reason == "behind" || reason == "unresumable" || reason == "memory"
+	if in.health.Connected && time.Since(in.health.Since) >= healthyAfter {
+		in.failures = 0
+	}
+	in.failures++
+	wait := in.config.Backoff.wait(in.failures)
+	if reason == "memory" {
+		wait *= memoryPatience
+	}
+	in.lastError = cause{reasons[reason], reasons["ended"]}
+	if err != nil {
+		in.lastError.detail = err.Error()
+	}
+	in.failed(in.lastError)
+	in.note(IncidentReconnect, reason, in.lastError.detail)
+	in.logger.Warn("upstream lost", "reason", reason, "error", in.lastError.detail, "retry_in", wait.Round(time.Millisecond).String())
+	in.retry.start(wait)
+	switch state := in.log.Status().State; {
+	case state == stream.InSync && reason != "memory":
+		// An upstream that is back at once is not worth a status. One that comes and
+		// goes is: the alarm is not postponed.
+		if !in.stale.set() {
+			in.stale.start(in.config.StaleAfter)
+		}
+	case state == stream.Priming:
+		in.setStatus(stream.Priming, in.lastError)
+	default:
+		in.setLost()
+	}
+}
+
+// apply writes a transaction or a snapshot to the log.
+func (in *ingest) apply(m message) (stream.CommitResult, error) {
+	if !m.reset {
+		return in.log.CommitSwept(m.changes, m.revision, m.swept)
+	}
+	snapshot, detail := resourcesOf(m.changes), ""
+	epoch, primed := in.named(m.epoch), in.log.View().Primed()
+	result, err := in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)
+	if errors.Is(err, stream.ErrBehind) && in.patienceOver(err) {
+		// The upstream went back and stays there: a new order, under a name of ours
+		// since it has none. It keeps that name even if this snapshot is not taken.
+		epoch = newAlias(in.canonical(m.epoch))
+		in.aliases[m.epoch] = epoch
+		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", epoch, "because", err)
+		detail = err.Error()
+		result, err = in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)
+	}
+	if err != nil {
+		return result, err
+	}
+	if err := in.log.RaiseHorizon(m.horizon); err != nil {
+		return result, err
+	}
+	in.sourceEpoch = m.epoch
+	reason := resyncReason(primed, result.Reset)
+	in.count.resyncs.add(reason, 1)
+	in.note(IncidentResync, reason, detail)
+	return result, nil
+}
+
+// named is the log's name for an epoch of the source. A source that went back gives
+// its new order the old name; from then on the log does not.
+func (in *ingest) named(epoch string) string {
+	return cmp.Or(in.aliases[epoch], in.canonical(epoch))
+}
+
+// newAlias makes up the name of a revision order that has none of its own.
+func newAlias(epoch string) string {
+	return fmt.Sprintf("%.12s~%06x", epoch, rand.IntN(1<<24))
+}
+
+// canonical is an epoch of the source as written in positions.
+func (in *ingest) canonical(epoch string) string {
+	if deletesUnnumbered(in.source) {
+		return stream.UnnumberedName(epoch)
+	}
+	return epoch
+}
+
+func deletesUnnumbered(s stream.Source) bool {
+	u, ok := s.(stream.DeletesUnnumbered)
+	return ok && u.DeletesUnnumbered()
+}
+
+// patienceOver reports whether the upstream has been behind for too long: a replica
+// that lags catches up, a restored upstream does not.
+func (in *ingest) patienceOver(err error) bool {
+	if in.behind.IsZero() {
+		in.behind = time.Now()
+	}
+	if time.Since(in.behind) >= in.config.BehindTimeout {
+		return true
+	}
+	in.lastError = cause{reasons["behind"], err.Error()}
+	in.setLostAt(time.Now())
+	in.setStatus(stream.Stale, in.lastError)
+	return false
+}
+
+// resourcesOf returns the resources of a snapshot: those deleted while it was being
+// read are not among them.
+func resourcesOf(changes []stream.Change) []stream.Resource {
+	deleted := map[string]int{}
+	for i := range changes {
+		if changes[i].Deleted {
+			deleted[changes[i].Key] = i
+		}
+	}
+	resources := make([]stream.Resource, 0, len(changes))
+	for i := range changes {
+		at, gone := deleted[changes[i].Key]
+		if !gone || i > at {
+			resources = append(resources, changes[i].Resource)
+		}
+	}
+	return resources
+}
+
+func resyncReason(primed, reset bool) string {
+	switch {
+	case !primed:
+		return "initial"
+	case reset:
+		return "epoch_changed"
+	default:
+		return "reconnect"
+	}
+}
+
+func reconnectReason(err error) string {
+	switch {
+	case err == nil:
+		return "ended"
+	case errors.Is(err, memory.ErrExceeded):
+		return "memory"
+	case errors.Is(err, stream.ErrStalled):
+		return "stalled"
+	case errors.Is(err, stream.ErrInvalid):
+		return "invalid"
+	case errors.Is(err, stream.ErrOrder):
+		return "order"
+	case errors.Is(err, stream.ErrBehind):
+		return "behind"
+	case errors.Is(err, stream.ErrUnresumable):
+		return "unresumable"
+	default:
+		return "error"
+	}
+}
+
+// onPace looks for readers that are too slow for their versions.
+func (in *ingest) onPace() {
+	in.pace.stop()
+	if in.log.TakeSlow() {
+		in.pace.start(stream.PaceEvery)
+	}
+}

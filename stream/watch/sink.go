@@ -1,0 +1,167 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/memory"
+)
+
+// message is what a source's reader hands to ingest.
+type message struct {
+	kind     messageKind
+	reset    bool // the changes are a whole snapshot; of freshness: one is under way
+	epoch    string
+	changes  []stream.Change
+	revision uint64
+	horizon  uint64 // of a snapshot, the revision of RaiseHorizon; 0: none
+	swept    uint64 // see Swept
+	state    stream.State
+	reason   string
+}
+
+type messageKind uint8
+
+const (
+	began       messageKind = iota // something arrives, a transaction is being read
+	transaction                    // Commit
+	freshness                      // Status
+	outage                         // RaiseHorizon
+)
+
+// stagingSink collects a transaction or a snapshot and hands it to ingest as a
+// whole: one that is half read is never seen. It belongs to the source's reader;
+// only received is shared. What it holds is counted, and the connection is ended if
+// that is too much.
+type stagingSink struct {
+	// Static after construction.
+	ctx      context.Context
+	messages chan message // to ingest
+	replies  chan error   // from ingest, one for each message
+
+	account *memory.Account
+	cancel  context.CancelCauseFunc // ends the connection
+
+	// Owned by the source's reader, and by ingest once the reader has ended.
+	pending message
+	marked  int // of the pending changes, how many Rewind keeps
+	begun   bool
+	swept   uint64 // see Swept
+	staging staging
+
+	// Resources of the snapshot under way; written by the reader, read by ingest.
+	received atomic.Int64
+}
+
+func newStagingSink(ctx context.Context, cancel context.CancelCauseFunc, a *memory.Account) *stagingSink {
+	return &stagingSink{
+		ctx: ctx, messages: make(chan message), replies: make(chan error, 1), account: a, cancel: cancel,
+		swept: stream.AllSwept,
+	}
+}
+
+// Reset implements Sink.
+func (s *stagingSink) Reset(epoch string) error {
+	s.clear()
+	s.pending.reset, s.pending.epoch = true, stream.CanonicalEpoch(epoch)
+	return s.begin()
+}
+
+// Upsert implements Sink.
+func (s *stagingSink) Upsert(r stream.Resource) error {
+	return s.add(stream.Change{Resource: r})
+}
+
+// Delete implements Sink.
+func (s *stagingSink) Delete(key string, revision uint64) error {
+	return s.add(stream.Change{Resource: stream.Resource{Key: key, Revision: revision}, Deleted: true})
+}
+
+func (s *stagingSink) add(c stream.Change) error {
+	if changes := s.pending.changes; len(changes) == cap(changes) {
+		// append alone would copy a large snapshot many times.
+		s.pending.changes = slices.Grow(changes, len(changes)+1)
+	}
+	s.pending.changes = append(s.pending.changes, c)
+	s.received.Add(1)
+	s.staging.pending += stagedCost(&c)
+	if err := s.count(); err != nil {
+		return err
+	}
+	return s.begin()
+}
+
+// Commit implements Sink.
+func (s *stagingSink) Commit(revision uint64) error {
+	m := s.pending
+	m.kind, m.revision, m.swept = transaction, revision, s.swept
+	err := s.send(m)
+	s.clear()
+	return err
+}
+
+// Swept implements Sweeper.
+func (s *stagingSink) Swept(revision uint64) { s.swept = revision }
+
+// Status implements Sink.
+func (s *stagingSink) Status(state stream.State, reason string) error {
+	return s.send(message{kind: freshness, reset: s.pending.reset, state: state, reason: reason})
+}
+
+// RaiseHorizon implements HorizonRaiser. It takes effect at once, before what is
+// staged, except in a snapshot, which is of another order or makes one whole again.
+func (s *stagingSink) RaiseHorizon(revision uint64) error {
+	if s.pending.reset {
+		s.pending.horizon = max(s.pending.horizon, revision)
+		return nil
+	}
+	return s.send(message{kind: outage, revision: revision})
+}
+
+// begin tells ingest, once for each connection, that the upstream has sent
+// something.
+func (s *stagingSink) begin() error {
+	if s.begun {
+		return s.ctx.Err()
+	}
+	s.begun = true
+	return s.send(message{kind: began})
+}
+
+// clear discards what was collected. Ingest has copied the changes to the log, so
+// the slice is reused, unless it is large.
+func (s *stagingSink) clear() {
+	const keep = 1024
+	changes := s.pending.changes
+	clear(changes)
+	if cap(changes) > keep {
+		changes = nil
+	}
+	s.pending, s.marked = message{changes: changes[:0]}, 0
+	s.received.Store(0)
+	s.staging.pending = 0
+	_ = s.count() // it holds less, which is always allowed
+}
+
+// send hands a message to ingest and returns its reply. Once ingest has taken the
+// message, only the reply ends the wait: until then ingest reads the changes. It
+// always replies, without waiting for the reader.
+func (s *stagingSink) send(m message) error {
+	if s.staging.failed != nil {
+		return s.staging.failed // what was collected is gone: a commit would be a gap
+	}
+	s.begun = s.begun || m.kind != freshness
+	select {
+	case s.messages <- m:
+	case <-s.ctx.Done():
+		return context.Cause(s.ctx)
+	}
+	err := <-s.replies
+	if errors.Is(err, memory.ErrExceeded) {
+		s.staging.failed = err
+	}
+	return err
+}

@@ -1,0 +1,55 @@
+package watch
+
+import (
+	"maps"
+	"sync/atomic"
+)
+
+// Stats are the counters of a watch since the start of the process.
+type Stats struct {
+	// Reconnects counts upstream connections that ended, by reason: ended,
+	// error, stalled, invalid, order, behind, unresumable, memory.
+	Reconnects map[string]uint64
+	// Resyncs counts complete snapshots taken over, by reason: initial,
+	// reconnect, epoch_changed.
+	Resyncs map[string]uint64
+	// Events counts what came from the upstream, by type: upsert, delete, bookmark;
+	// and duplicate, for what was already known and dropped.
+	Events map[string]uint64
+}
+
+// counters is a fixed set of named counters: written by ingest, read by all.
+type counters map[string]*atomic.Uint64
+
+func newCounters(names ...string) counters {
+	c := make(counters, len(names))
+	for _, n := range names {
+		c[n] = new(atomic.Uint64)
+	}
+	return c
+}
+
+func (c counters) add(name string, n int) { c[name].Add(uint64(n)) }
+
+func (c counters) values() map[string]uint64 {
+	out := make(map[string]uint64, len(c))
+	for n, v := range maps.All(c) {
+		out[n] = v.Load()
+	}
+	return out
+}
+
+// watchCounters are the counters of one watch.
+type watchCounters struct {
+	reconnects, resyncs, events counters
+	changes                     *atomic.Uint64
+}
+
+func newWatchCounters() watchCounters {
+	return watchCounters{
+		reconnects: newCounters("ended", "error", "stalled", "invalid", "order", "behind", "unresumable", "memory"),
+		resyncs:    newCounters("initial", "reconnect", "epoch_changed"),
+		events:     newCounters("upsert", "delete", "bookmark", "duplicate"),
+		changes:    new(atomic.Uint64),
+	}
+}

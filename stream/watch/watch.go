@@ -1,0 +1,244 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/memory"
+)
+
+// Config declares a watch. Name and Source are required; the zero value of
+// any other field is its default.
+type Config struct {
+	// Name is what clients subscribe to; see CheckWatchName.
+	Name string
+	// SourceName is what the source is called in the configuration.
+	SourceName string
+	// Source is what the watch follows. It belongs to this watch alone.
+	Source stream.Source
+	// Writer is set for a watch that can be written to.
+	Writer stream.Writer
+	// OnDemand: the first subscriber starts the watch, and it stops a while after
+	// the last. Otherwise it is primed at once and kept.
+	OnDemand bool
+	// Required means that a process without this watch, or with an old state of it,
+	// should not get requests: readiness counts it.
+	Required bool
+	// Linger is how long an on-demand watch goes on without subscribers; 30 s
+	// by default.
+	Linger time.Duration
+	// History bounds how far back readers can resume.
+	History stream.History
+	// SnapshotTimeout is how long the upstream may take to complete a snapshot
+	// before the status complains; 60 s by default. The snapshot goes on.
+	SnapshotTimeout time.Duration
+	// StaleAfter is how long a lost upstream may take to come back before the
+	// status says so; 1 s by default.
+	StaleAfter time.Duration
+	// BehindTimeout is how long snapshots older than what was served are refused, as
+	// from a lagging replica, before they are taken as a new epoch, as from a
+	// restored upstream; 30 s by default.
+	BehindTimeout time.Duration
+	// Backoff is the wait between attempts to reach the upstream.
+	Backoff Backoff
+	// MaxBytes is the memory ceiling of the watch; 0: none. See memory.Ceiling for what
+	// is counted, and memory.ErrExceeded for what happens at it.
+	MaxBytes int64
+	// Memory is a ceiling that the watch shares with others; nil: none.
+	Memory *memory.Ceiling
+	// Logger logs what happens to the upstream; nil: nothing is logged.
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	c.Linger = cmp.Or(c.Linger, 30*time.Second)
+	c.SnapshotTimeout = cmp.Or(c.SnapshotTimeout, time.Minute)
+	c.StaleAfter = cmp.Or(c.StaleAfter, time.Second)
+	c.BehindTimeout = cmp.Or(c.BehindTimeout, 30*time.Second)
+	c.Backoff = c.Backoff.withDefaults()
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// Watch is one named collection, kept in step with its upstream, that any number
+// of readers can follow. All its methods may be called from any goroutine.
+type Watch struct {
+	// Static after construction.
+	config  Config
+	log     *stream.Log
+	account *memory.Account
+	ingest  *ingest // only its atomic fields
+	count   watchCounters
+	demand  chan struct{} // signals ingest: holders may have changed
+	cancel  context.CancelFunc
+	done    <-chan struct{} // closed when ingest has ended
+
+	// Atomic.
+	subscribers atomic.Int64
+	holders     atomic.Int64 // subscribers, and callers that wait for the first snapshot
+}
+
+// newWatch returns a watch whose ingest runs until ctx ends.
+func newWatch(ctx context.Context, c Config) (*Watch, error) {
+	if err := stream.CheckWatchName(c.Name); err != nil {
+		return nil, err
+	}
+	if c.Source == nil {
+		return nil, fmt.Errorf("watch %q has no source", c.Name)
+	}
+	c = c.withDefaults()
+	w := &Watch{
+		config:  c,
+		account: memory.NewAccount(c.MaxBytes, c.Memory),
+		count:   newWatchCounters(),
+		demand:  make(chan struct{}, 1),
+	}
+	w.log = stream.NewLog(stream.LogConfig{Watch: c.Name, History: c.History, Account: w.account, Counted: w.counted})
+	ctx, w.cancel = context.WithCancel(ctx)
+	in := &ingest{
+		config: c, source: c.Source, log: w.log, account: w.account, count: w.count,
+		wanted: w.wanted, demand: w.demand, aliases: map[string]string{},
+		logger: c.Logger.With("watch", c.Name, "source", c.SourceName),
+	}
+	w.ingest, w.done = in, in.start(ctx)
+	return w, nil
+}
+
+func (w *Watch) wanted() bool { return !w.config.OnDemand || w.holders.Load() > 0 }
+
+func (w *Watch) close() {
+	w.cancel()
+	<-w.done
+}
+
+// Name is what clients subscribe to.
+func (w *Watch) Name() string { return w.config.Name }
+
+// SourceName is what the source is called in the configuration.
+func (w *Watch) SourceName() string { return w.config.SourceName }
+
+// OnDemand reports whether the watch runs only while it has subscribers.
+func (w *Watch) OnDemand() bool { return w.config.OnDemand }
+
+// Required reports whether a process without the watch is not ready.
+func (w *Watch) Required() bool { return w.config.Required }
+
+// Writer is nil for a watch that can only be read.
+func (w *Watch) Writer() stream.Writer { return w.config.Writer }
+
+// Subscribers is how many subscriptions are open.
+func (w *Watch) Subscribers() int { return int(w.subscribers.Load()) }
+
+// View returns the newest committed state.
+func (w *Watch) View() stream.View { return w.log.View() }
+
+// Status returns the freshness.
+func (w *Watch) Status() stream.Status { return w.log.Status() }
+
+// Upstream returns the state of the connection to the upstream.
+func (w *Watch) Upstream() Upstream {
+	if u := w.ingest.shown.Load(); u != nil {
+		return *u
+	}
+	return Upstream{}
+}
+
+// Full returns why the watch takes no more subscribers: it does not fit into its
+// memory, and shows an older state, if any. It returns nil if the watch takes them.
+func (w *Watch) Full() error { return w.ingest.full() }
+
+// Memory is what the watch holds, against its own ceiling.
+func (w *Watch) Memory() *memory.Ceiling { return w.account.Own() }
+
+// Page returns a part of the state at one revision; see Log.Page.
+func (w *Watch) Page(prefix, token string, size int) (stream.Page, error) {
+	return w.log.Page(prefix, token, size)
+}
+
+// Stats returns the counters.
+func (w *Watch) Stats() Stats {
+	return Stats{
+		Reconnects: w.count.reconnects.values(),
+		Resyncs:    w.count.resyncs.values(),
+		Events:     w.count.events.values(),
+	}
+}
+
+// Changes counts what was committed since the start of the process. The first
+// snapshot, and one that begins another revision order, are not changes.
+func (w *Watch) Changes() uint64 { return w.count.changes.Load() }
+
+// Incidents returns the last hundred incidents of the connection to the upstream,
+// newest first. They must not be modified.
+func (w *Watch) Incidents() []Incident { return w.ingest.noted() }
+
+// Changed is closed when there is something new: a change, or another status. Get it
+// before looking, and nothing is missed.
+func (w *Watch) Changed() <-chan struct{} { return w.log.Changed() }
+
+// Done is closed when the watch has been removed, or its registry closed.
+func (w *Watch) Done() <-chan struct{} { return w.done }
+
+// Subscribe returns a cursor into the watch. It starts a watch that runs on
+// demand. Close it.
+func (w *Watch) Subscribe(o stream.SubscribeOptions) *stream.Subscription {
+	return w.log.Subscribe(o)
+}
+
+// counted is told of subscriptions, and of readers for which they stand.
+func (w *Watch) counted(subscriptions, readers int) {
+	w.subscribers.Add(int64(readers))
+	switch subscriptions {
+	case 1:
+		w.hold()
+	case -1:
+		w.release()
+	}
+}
+
+func (w *Watch) hold() {
+	if w.holders.Add(1) == 1 {
+		w.poke()
+	}
+}
+
+func (w *Watch) release() {
+	if w.holders.Add(-1) == 0 {
+		w.poke()
+	}
+}
+
+// poke tells ingest to look at the holders again.
+func (w *Watch) poke() {
+	select {
+	case w.demand <- struct{}{}:
+	default:
+	}
+}
+
+// Prime waits until the watch has a complete snapshot, and meanwhile starts a watch
+// that runs on demand. The error says why there is none yet.
+func (w *Watch) Prime(ctx context.Context) error {
+	w.hold()
+	defer w.release()
+	for {
+		changed := w.log.Changed()
+		if w.log.View().Primed() {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-w.done:
+			return fmt.Errorf("watch %q: %w", w.Name(), errStopped)
+		case <-ctx.Done():
+			return fmt.Errorf("watch %q is not primed: %s", w.Name(), w.Status().Full())
+		}
+	}
+}
