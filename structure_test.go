@@ -33,7 +33,9 @@ var imports = []struct {
 	why string
 }{
 	{"stream/memory", nil, "memory counts bytes, and knows no log"},
-	{"stream", []string{"stream/memory"}, "stream is the domain: sources, transports and encodings depend on it, never the other way round"},
+	{"stream/log", []string{"stream", "stream/memory"}, "a log knows no source and no watch: it is written by one"},
+	{"stream/watch", []string{"stream", "stream/memory", "stream/log"}, "a watch feeds a log from any source"},
+	{"stream", nil, "stream is the domain: sources, transports and encodings depend on it, never the other way round"},
 	{"stream/streamtest", []string{"stream"}, "streamtest proves any Source, so that it must know none"},
 	{"stream/streamtest/loopback", nil, "addresses for tests; a leaf"},
 	{"stream/streamtest/realserver", []string{"stream/streamtest/loopback"}, "it runs processes, and knows no source"},

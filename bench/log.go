@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // measureLog measures the log alone: writes, a full read, and memory.
@@ -36,8 +37,8 @@ func measureLog(n, runs int) []row {
 	return []row{upserts, batched, read, loaded, churned}
 }
 
-func load(names []string) *stream.Log {
-	l := stream.NewLog(stream.LogConfig{Watch: "services"})
+func load(names []string) *log.Log {
+	l := log.New(log.Config{Watch: "services"})
 	all := make([]stream.Resource, len(names))
 	for i, k := range names {
 		all[i] = stream.Resource{Key: k, Revision: uint64(i + 1), Value: value}
@@ -51,10 +52,10 @@ func load(names []string) *stream.Log {
 
 // readAll walks a full snapshot, as a pump does without a socket, and returns
 // its bytes.
-func readAll(l *stream.Log) int {
-	s := l.Subscribe(stream.SubscribeOptions{})
+func readAll(l *log.Log) int {
+	s := l.Subscribe(log.SubscribeOptions{})
 	defer s.Close()
-	var b stream.Batch
+	var b log.Batch
 	var parts [][]byte
 	n := 0
 	for s.Next(&b) {
@@ -67,7 +68,7 @@ func readAll(l *stream.Log) int {
 }
 
 type writer struct {
-	log      *stream.Log
+	log      *log.Log
 	names    []string
 	revision uint64
 	random   uint64
@@ -82,7 +83,7 @@ func (w *writer) rate(n, inCommit int) float64 {
 		w.random = w.random*6364136223846793005 + 1442695040888963407
 		keys[i] = strings.Clone(w.names[(w.random>>33)%uint64(len(w.names))])
 	}
-	changes := make([]stream.Change, inCommit)
+	changes := make([]log.Change, inCommit)
 	start := time.Now()
 	for range n / inCommit {
 		for i := range changes {

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // measureWake measures one commit that wakes 10,000 waiting subscriptions, each
@@ -21,9 +21,9 @@ func measureWake(runs int) []row {
 	ready.Add(subscribers)
 	for range subscribers {
 		go func() {
-			s := l.Subscribe(stream.SubscribeOptions{})
+			s := l.Subscribe(log.SubscribeOptions{})
 			defer s.Close()
-			var b stream.Batch
+			var b log.Batch
 			for s.Next(&b) {
 			}
 			ready.Done()

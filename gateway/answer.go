@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // answerWait is how long a request waits for room for its answer.
@@ -143,11 +144,11 @@ const (
 
 // expectedPage is the most bytes that a page of a watch takes, except for large
 // resources.
-func expectedPage(v stream.View, size int) int64 {
+func expectedPage(v log.View, size int) int64 {
 	return min(pageBytes, v.Bytes()) + resourceBytes*int64(min(size, v.Count()))
 }
 
-func bytesOfPage(p stream.Page) int64 {
+func bytesOfPage(p log.Page) int64 {
 	n := int64(0)
 	for i := range p.Resources {
 		n += bytesOfResource(p.Resources[i])

@@ -17,6 +17,7 @@ import (
 
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -219,9 +220,9 @@ type notebook struct {
 	mu        sync.Mutex // guards the following fields
 	revision  uint64
 	resources map[string]stream.Resource
-	changes   []stream.Change // all changes so far
-	changed   chan struct{}   // closed at the next change, then replaced
-	broken    error           // what writes return, if not nil
+	changes   []log.Change  // all changes so far
+	changed   chan struct{} // closed at the next change, then replaced
+	broken    error         // what writes return, if not nil
 }
 
 const notebookLimit = 2 << 20
@@ -262,7 +263,7 @@ func (n *notebook) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink)
 	}
 }
 
-func pass(sink stream.Sink, c stream.Change) error {
+func pass(sink stream.Sink, c log.Change) error {
 	err := error(nil)
 	if c.Deleted {
 		err = sink.Delete(c.Key, c.Revision)
@@ -293,7 +294,7 @@ func (n *notebook) Put(_ context.Context, r stream.PutRequest) (stream.Resource,
 	stored := stream.Resource{Key: r.Key, Revision: n.revision + 1, Value: value}
 	if !r.ValidateOnly {
 		n.resources[r.Key] = stored
-		n.commit(stream.Change{Resource: stored})
+		n.commit(log.Change{Resource: stored})
 	}
 	return stored, old == 0, nil
 }
@@ -308,7 +309,7 @@ func (n *notebook) Delete(_ context.Context, r stream.DeleteRequest) (bool, erro
 	}
 	if old > 0 && !r.ValidateOnly {
 		delete(n.resources, r.Key)
-		n.commit(stream.Change{Resource: stream.Resource{Key: r.Key, Revision: n.revision + 1}, Deleted: true})
+		n.commit(log.Change{Resource: stream.Resource{Key: r.Key, Revision: n.revision + 1}, Deleted: true})
 	}
 	return old > 0, nil
 }
@@ -324,7 +325,7 @@ func (n *notebook) check(key string, want *uint64) (uint64, error) {
 	return got, nil
 }
 
-func (n *notebook) commit(c stream.Change) {
+func (n *notebook) commit(c log.Change) {
 	n.revision++
 	n.changes = append(n.changes, c)
 	close(n.changed)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -112,7 +113,7 @@ type poll struct {
 }
 
 func newPoll(g *Gateway, w *watch.Watch, ask changesRequest, who identity, out *writer) *poll {
-	sub := w.Subscribe(stream.SubscribeOptions{
+	sub := w.Subscribe(log.SubscribeOptions{
 		Resume: ask.after, Invalid: ask.invalid, Prefix: ask.prefix, AheadWait: g.cfg.AheadWait,
 	})
 	p := &poll{g: g, watch: w, after: ask.after, out: out, progress: newProgress(g, transportPoll, who, w.Name(), sub)}
@@ -205,7 +206,7 @@ func (p *poll) enter(ctx context.Context) bool {
 
 func (p *poll) setAside() {
 	for e := range p.batch.Events() {
-		p.aside = append(stream.AppendEvent(p.aside, e), ',')
+		p.aside = append(log.AppendEvent(p.aside, e), ',')
 		p.status = p.status || e.Type == stream.StatusChange
 	}
 	p.wrote(0)

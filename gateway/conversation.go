@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/deflate"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -34,17 +35,17 @@ type conversation struct {
 	turns   bool   // others share its goroutine: a turn also ends if it finds nothing
 
 	// Reused from flush to flush.
-	batch  stream.Batch
+	batch  log.Batch
 	slices [][]byte
 	id     []byte
 
-	quietSince time.Time            // of the last flush
-	drains     bool                 // it was noticed that the gateway drains
-	leaveAt    time.Time            // zero: the gateway does not drain
-	farewell   stream.GoodbyeReason // "": not said
-	committed  time.Time            // of the oldest change said but not yet flushed
-	counted    int                  // bytes already reported to the metrics
-	delivered  delivered            // to one stream
+	quietSince time.Time         // of the last flush
+	drains     bool              // it was noticed that the gateway drains
+	leaveAt    time.Time         // zero: the gateway does not drain
+	farewell   log.GoodbyeReason // "": not said
+	committed  time.Time         // of the oldest change said but not yet flushed
+	counted    int               // bytes already reported to the metrics
+	delivered  delivered         // to one stream
 }
 
 // outlet takes the bytes of a conversation, in order. It may keep them until the next
@@ -73,14 +74,14 @@ func (c *conversation) transport() string { return c.framing.transport() }
 // hello says hello before anything that may wait. Then the watches that are not in
 // sync say so, before the snapshot of another watch begins.
 func (c *conversation) hello(out outlet) {
-	hellos := make([]stream.HelloWatch, 0, len(c.watches))
+	hellos := make([]log.HelloWatch, 0, len(c.watches))
 	for _, w := range c.watches {
-		hellos = append(hellos, stream.HelloWatch{Watch: w.name, Resume: w.resume != nil})
+		hellos = append(hellos, log.HelloWatch{Watch: w.name, Resume: w.resume != nil})
 	}
 	if c.gzip {
 		out.write([]byte(deflate.Head))
 	}
-	data := stream.AppendHello(nil, c.g.cfg.Instance, c.g.cfg.Heartbeat, hellos)
+	data := log.AppendHello(nil, c.g.cfg.Instance, c.g.cfg.Heartbeat, hellos)
 	head := c.framing.appendRetry(nil, c.retry)
 	c.put(c.framing.appendData(head, stream.Hello, data), out)
 	c.g.metrics.eventsOut(c.transport(), stream.Hello, 1)
@@ -225,16 +226,16 @@ func (c *conversation) flushed(now time.Time, bytes int, err error) {
 }
 
 // reasonToEnd returns why the server must end the stream now, or "".
-func (c *conversation) reasonToEnd(now time.Time) stream.GoodbyeReason {
+func (c *conversation) reasonToEnd(now time.Time) log.GoodbyeReason {
 	switch {
 	case c.until && c.synced():
-		return stream.GoodbyeComplete
+		return log.GoodbyeComplete
 	case c.removed():
-		return stream.GoodbyeWatchRemoved
+		return log.GoodbyeWatchRemoved
 	case c.mustLeave(now):
-		return stream.GoodbyeDraining
+		return log.GoodbyeDraining
 	case !c.tooOld.IsZero() && !now.Before(c.tooOld):
-		return stream.GoodbyeMaxAge
+		return log.GoodbyeMaxAge
 	}
 	return ""
 }
@@ -273,13 +274,13 @@ const farewellPatience = 2 * time.Second
 
 // overdue returns why the stream must be cut off now although its client takes no
 // bytes, or "" if it need not be.
-func (c *conversation) overdue(now time.Time) stream.GoodbyeReason {
+func (c *conversation) overdue(now time.Time) log.GoodbyeReason {
 	before := now.Add(-farewellPatience)
 	switch {
 	case c.mustLeave(now) && !before.Before(c.leaveAt):
-		return stream.GoodbyeDraining
+		return log.GoodbyeDraining
 	case !c.tooOld.IsZero() && !before.Before(c.tooOld):
-		return stream.GoodbyeMaxAge
+		return log.GoodbyeMaxAge
 	}
 	return ""
 }
@@ -297,7 +298,7 @@ func (c *conversation) overdueAt() time.Time {
 func (c *conversation) breakSilence() { c.quietSince = time.Time{} }
 
 // goodbye ends the stream deliberately.
-func (c *conversation) goodbye(reason stream.GoodbyeReason, out outlet) {
+func (c *conversation) goodbye(reason log.GoodbyeReason, out outlet) {
 	c.farewell = reason
 	c.put(appendGoodbye(nil, c.framing, reason, c.retry), out)
 	if c.zipper != nil {
@@ -359,7 +360,7 @@ func (c *conversation) fork() conversation {
 	for i := range f.follows {
 		f.follows[i].sub = c.follows[i].sub.Fork()
 	}
-	f.batch, f.slices, f.id, f.zipper = stream.Batch{}, nil, nil, nil
+	f.batch, f.slices, f.id, f.zipper = log.Batch{}, nil, nil, nil
 	f.ticket = ticket{budget: c.g.snapshots}
 	f.stands, f.counted, f.committed = 1, 0, time.Time{}
 	f.tooOld, f.leaveAt, f.drains = time.Time{}, time.Time{}, false

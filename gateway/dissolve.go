@@ -3,7 +3,7 @@ package gateway
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // dissolve lets the members of a group continue on their own: a large amount comes
@@ -65,7 +65,7 @@ func (g *group) mayGo() bool {
 }
 
 // needy returns a subscription that needs a seat, or nil if there is none.
-func (g *group) needy() *stream.Subscription {
+func (g *group) needy() *log.Subscription {
 	for i := range g.follows {
 		if sub := g.follows[i].sub; isMuch(sub) {
 			return sub

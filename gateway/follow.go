@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -12,7 +13,7 @@ import (
 type follow struct {
 	// Static after construction.
 	watch *watch.Watch
-	sub   *stream.Subscription
+	sub   *log.Subscription
 	// came is the position that the client came with. It appears in the ids of the
 	// other watches' events until the subscription has a position of its own.
 	came *stream.Position
@@ -32,7 +33,7 @@ type follow struct {
 func (g *Gateway) follow(w *watch.Watch, choice watchChoice) follow {
 	return follow{
 		watch: w,
-		sub: w.Subscribe(stream.SubscribeOptions{
+		sub: w.Subscribe(log.SubscribeOptions{
 			Resume:    choice.resume,
 			Invalid:   choice.invalid,
 			Prefix:    choice.prefix,
@@ -91,7 +92,7 @@ func (c *conversation) countBatch(f *follow) {
 		f.synced = true
 		m.timeToEndOfSnapshot(time.Since(c.began))
 	}
-	if outcome := f.sub.Outcome(); !f.told && outcome != stream.OutcomePending {
+	if outcome := f.sub.Outcome(); !f.told && outcome != log.OutcomePending {
 		f.told = true
 		m.resumed(transport, string(outcome))
 	}

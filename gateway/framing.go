@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // framing is the form in which events appear in the body of a response. The data of
@@ -20,7 +21,7 @@ type framing interface {
 	appendData(dst []byte, t stream.EventType, data []byte) []byte
 	// appendBatch appends the bytes of b, to be written one after the other.
 	// They alias the log and id.
-	appendBatch(dst [][]byte, b *stream.Batch, id []byte) [][]byte
+	appendBatch(dst [][]byte, b *log.Batch, id []byte) [][]byte
 }
 
 func (f format) framing() framing {
@@ -46,10 +47,10 @@ func (sseFraming) appendRetry(dst []byte, retry time.Duration) []byte {
 }
 
 func (sseFraming) appendData(dst []byte, t stream.EventType, data []byte) []byte {
-	return stream.AppendFrame(dst, t, data, nil)
+	return log.AppendFrame(dst, t, data, nil)
 }
 
-func (sseFraming) appendBatch(dst [][]byte, b *stream.Batch, id []byte) [][]byte {
+func (sseFraming) appendBatch(dst [][]byte, b *log.Batch, id []byte) [][]byte {
 	return b.AppendSSE(dst, id)
 }
 
@@ -68,6 +69,6 @@ func (ndjsonFraming) appendData(dst []byte, _ stream.EventType, data []byte) []b
 	return append(append(dst, data...), '\n')
 }
 
-func (ndjsonFraming) appendBatch(dst [][]byte, b *stream.Batch, id []byte) [][]byte {
+func (ndjsonFraming) appendBatch(dst [][]byte, b *log.Batch, id []byte) [][]byte {
 	return b.AppendNDJSON(dst, id)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchtide/watchtide/openapi"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // handleHealthz reports that the process is alive, and its version.
@@ -78,7 +79,7 @@ func (g *Gateway) readiness(now time.Time) readiness {
 // a watch that cannot be primed must not keep all others from their clients forever.
 // Resyncing counts as stale: it is not in sync either, and its Since is when it last
 // was.
-func servable(v stream.View, required bool, now time.Time, allowed time.Duration) bool {
+func servable(v log.View, required bool, now time.Time, allowed time.Duration) bool {
 	s := v.Status()
 	late := now.Sub(s.Since) > allowed
 	if required {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -89,7 +90,7 @@ func (w *world) addReplica() {
 	replica := w.upstream.Replica()
 	_, err := r.registry.Add(watch.Config{
 		Name: "a", Source: replica, StaleAfter: worldStaleAfter, Logger: slog.New(slog.DiscardHandler),
-		History: stream.History{MaxDeletes: 5},
+		History: log.History{MaxDeletes: 5},
 	})
 	if err != nil {
 		w.t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/watchtide/watchtide/gateway/deflate"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -57,7 +58,7 @@ type transportMetrics struct {
 	snapshots     prometheus.Counter
 	conflated     prometheus.Counter
 	writeTimeouts prometheus.Counter
-	goodbyes      map[stream.GoodbyeReason]prometheus.Counter
+	goodbyes      map[log.GoodbyeReason]prometheus.Counter
 	refusals      map[refusalReason]prometheus.Counter
 }
 
@@ -136,7 +137,7 @@ func (m *metrics) makeTransports() {
 			snapshots:     snapshots.WithLabelValues(name),
 			conflated:     conflated.WithLabelValues(name),
 			writeTimeouts: timeouts.WithLabelValues(name),
-			goodbyes:      make(map[stream.GoodbyeReason]prometheus.Counter, len(goodbyeReasons)),
+			goodbyes:      make(map[log.GoodbyeReason]prometheus.Counter, len(goodbyeReasons)),
 			refusals:      make(map[refusalReason]prometheus.Counter, len(refusalReasons)),
 		}
 		for e := stream.Hello; e <= stream.Goodbye; e++ {
@@ -152,10 +153,10 @@ func (m *metrics) makeTransports() {
 	}
 }
 
-var goodbyeReasons = [...]stream.GoodbyeReason{
-	stream.GoodbyeDraining, stream.GoodbyeMaxAge, stream.GoodbyeOverloaded,
-	stream.GoodbyeTokenExpired, stream.GoodbyeRevoked, stream.GoodbyeWatchRemoved,
-	stream.GoodbyeComplete,
+var goodbyeReasons = [...]log.GoodbyeReason{
+	log.GoodbyeDraining, log.GoodbyeMaxAge, log.GoodbyeOverloaded,
+	log.GoodbyeTokenExpired, log.GoodbyeRevoked, log.GoodbyeWatchRemoved,
+	log.GoodbyeComplete,
 }
 
 // handler serves the registry in the Prometheus text formats.
@@ -200,14 +201,14 @@ func (m *metrics) conflated(transport string, n uint64) {
 func (m *metrics) writeTimeout(transport string) { m.transport[transport].writeTimeouts.Inc() }
 
 // goodbye counts a stream that was ended, or refused, deliberately.
-func (m *metrics) goodbye(transport string, reason stream.GoodbyeReason) {
+func (m *metrics) goodbye(transport string, reason log.GoodbyeReason) {
 	m.transport[transport].goodbyes[reason].Inc()
 }
 
 // refused counts a stream that was not let in, which is also a goodbye.
 func (m *metrics) refused(transport string, reason refusalReason) {
 	m.transport[transport].refusals[reason].Inc()
-	m.goodbye(transport, stream.GoodbyeOverloaded)
+	m.goodbye(transport, log.GoodbyeOverloaded)
 }
 
 // timeToEndOfSnapshot observes the time from a stream's start to its first

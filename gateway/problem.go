@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 // problem is the one error type at the edge: problem+json (RFC 9457) over HTTP, a
@@ -155,7 +155,7 @@ func problemOf(err error) *problem {
 		return conflictProblem(conflict)
 	case errors.As(err, &tooLarge):
 		return newProblem(http.StatusRequestEntityTooLarge, "%s", tooLarge.Error())
-	case errors.Is(err, stream.ErrPageGone):
+	case errors.Is(err, log.ErrPageGone):
 		p := newProblem(http.StatusGone, "the revision that page_token belongs to is gone: begin again without page_token")
 		p.Parameter = "page_token"
 		return p

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 func TestWriteProblem(t *testing.T) {
@@ -51,7 +51,7 @@ func TestProblemOf(t *testing.T) {
 		"conflict":      {&stream.ConflictError{Key: "k", Want: 1, Got: 2}, 412, codes.Aborted, "If-Match"},
 		"must not be":   {&stream.ConflictError{Key: "k", Got: 2}, 412, codes.Aborted, "If-None-Match"},
 		"too large":     {&stream.TooLargeError{What: "value", Size: 2, Limit: 1}, 413, codes.ResourceExhausted, ""},
-		"page gone":     {stream.ErrPageGone, 410, codes.OutOfRange, "page_token"},
+		"page gone":     {log.ErrPageGone, 410, codes.OutOfRange, "page_token"},
 		"canceled":      {context.Canceled, statusClientClosedRequest, codes.Canceled, ""},
 		"deadline":      {context.DeadlineExceeded, 504, codes.DeadlineExceeded, ""},
 		"status":        {status.Error(codes.InvalidArgument, "x"), 400, codes.InvalidArgument, ""},

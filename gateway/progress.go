@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // progress is one subscription as it is read for gRPC and for the long poll, with the
@@ -13,17 +14,17 @@ type progress struct {
 	metrics   *metrics
 	transport string
 	began     time.Time
-	sub       *stream.Subscription
+	sub       *log.Subscription
 	ticket    ticket // permission to read much
 	standing  *standing
 
-	batch      stream.Batch
+	batch      log.Batch
 	delivered  delivered
 	quietSince time.Time // of the last write
 	synced     bool      // the first end_of_snapshot was counted
 }
 
-func newProgress(g *Gateway, transport string, who identity, watch string, sub *stream.Subscription) progress {
+func newProgress(g *Gateway, transport string, who identity, watch string, sub *log.Subscription) progress {
 	now := time.Now()
 	p := progress{
 		metrics: g.metrics, transport: transport, began: now, sub: sub,
@@ -37,7 +38,7 @@ func newProgress(g *Gateway, transport string, who identity, watch string, sub *
 
 // show publishes how far the subscription is.
 func (p *progress) show() {
-	p.standing.show(p.delivered, func(int) stream.Progress { return p.sub.Progress() })
+	p.standing.show(p.delivered, func(int) log.Progress { return p.sub.Progress() })
 }
 
 // next fills the batch with the next flush. It returns false if there is nothing now.
@@ -93,7 +94,7 @@ func (p *progress) countSynced() {
 	p.synced = true
 	p.metrics.resumed(p.transport, string(p.sub.Outcome()))
 	p.metrics.timeToEndOfSnapshot(p.quietSince.Sub(p.began))
-	if p.sub.Outcome() != stream.OutcomeExact {
+	if p.sub.Outcome() != log.OutcomeExact {
 		p.metrics.snapshot(p.transport)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // pump is the goroutine pump: it moves the bytes of one stream from the logs to one
@@ -151,11 +151,11 @@ func (p *pump) flush() {
 func (p *pump) show() {
 	d := p.delivered
 	d.bytes += uint64(p.out.sent() - p.counted)
-	p.standing.show(d, func(i int) stream.Progress { return p.follows[i].sub.Progress() })
+	p.standing.show(d, func(i int) log.Progress { return p.follows[i].sub.Progress() })
 }
 
 // leave ends the stream deliberately.
-func (p *pump) leave(reason stream.GoodbyeReason) {
+func (p *pump) leave(reason log.GoodbyeReason) {
 	p.goodbye(reason, p.out)
 	p.out.end()
 	if p.out.failure() == nil {

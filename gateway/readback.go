@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -14,15 +14,15 @@ const readBackWait = time.Second
 
 // readBack waits until seen reports that the watch shows what was just written, so
 // that a client that reads here after the answer to its write sees it.
-func readBack(ctx context.Context, w *watch.Watch, seen func(stream.View) bool) {
+func readBack(ctx context.Context, w *watch.Watch, seen func(log.View) bool) {
 	if seen(w.View()) {
 		return
 	}
-	sub := w.Subscribe(stream.SubscribeOptions{})
+	sub := w.Subscribe(log.SubscribeOptions{})
 	defer sub.Close()
 	timer := time.NewTimer(readBackWait)
 	defer timer.Stop()
-	var batch stream.Batch
+	var batch log.Batch
 	for {
 		sub.Next(&batch) // Changed refers to the version that Next saw
 		if seen(w.View()) {

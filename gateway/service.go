@@ -7,6 +7,7 @@ import (
 
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
@@ -97,7 +98,7 @@ func (s *service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	if p != nil {
 		return nil, p
 	}
-	var page stream.Page
+	var page log.Page
 	answer := answerOf(ctx)
 	err := answer.hold(ctx, expectedPage(w.View(), size), func() (n int64, err error) {
 		read := func() { page, err = w.Page(r.GetPrefix(), r.GetPageToken(), size) }
@@ -117,7 +118,7 @@ func (s *service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	return pageMessage(w.Name(), page), nil
 }
 
-func pageMessage(watch string, p stream.Page) *api.ListResourcesResponse {
+func pageMessage(watch string, p log.Page) *api.ListResourcesResponse {
 	out := &api.ListResourcesResponse{
 		Watch:         watch,
 		Position:      p.Position.String(),
@@ -152,7 +153,7 @@ func (s *service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	if p != nil {
 		return nil, p
 	}
-	var v stream.View
+	var v log.View
 	var found stream.Resource
 	ok := false
 	err = answerOf(ctx).hold(ctx, resourceBytes, func() (int64, error) {
@@ -187,7 +188,7 @@ func (s *service) PutResource(ctx context.Context, r *api.PutResourceRequest) (*
 		return nil, writeError(w, key, err)
 	}
 	if !r.GetValidateOnly() {
-		readBack(ctx, w, func(v stream.View) bool { return v.Revision() >= stored.Revision })
+		readBack(ctx, w, func(v log.View) bool { return v.Revision() >= stored.Revision })
 	}
 	return &api.PutResourceResponse{Resource: resourceMessage(stored), Created: created}, nil
 }
@@ -206,7 +207,7 @@ func (s *service) DeleteResource(ctx context.Context, r *api.DeleteResourceReque
 		return nil, writeError(w, key, err)
 	}
 	if deleted && !r.GetValidateOnly() {
-		readBack(ctx, w, func(v stream.View) bool {
+		readBack(ctx, w, func(v log.View) bool {
 			now, there := v.Get(key)
 			return !there || now.Revision != before.Revision
 		})

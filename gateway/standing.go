@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // standing is what a stream with its own goroutine shows to others: how far it was at
@@ -18,18 +18,18 @@ type standing struct {
 
 	mu        sync.Mutex // guards the following fields
 	delivered delivered
-	progress  []stream.Progress // for each of its watches
+	progress  []log.Progress // for each of its watches
 }
 
 func newStanding(who identity, transport string, gzip bool, names ...string) *standing {
 	return &standing{
 		who: who, transport: transport, gzip: gzip, names: names,
-		progress: make([]stream.Progress, len(names)),
+		progress: make([]log.Progress, len(names)),
 	}
 }
 
 // show records how far the stream is.
-func (s *standing) show(d delivered, progress func(i int) stream.Progress) {
+func (s *standing) show(d delivered, progress func(i int) log.Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.delivered = d

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // subscriber is one open stream, as GET /v1/subscribers shows it.
@@ -33,7 +34,7 @@ func (s *subscriber) count(d delivered) {
 }
 
 // follow adds one watch of the stream.
-func (s *subscriber) follow(watch string, p stream.Progress) {
+func (s *subscriber) follow(watch string, p log.Progress) {
 	s.Watches = append(s.Watches, watch)
 	s.Lag += p.Lag()
 	s.CatchingUp = s.CatchingUp || p.CatchingUp

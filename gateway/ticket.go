@@ -3,7 +3,7 @@ package gateway
 import (
 	"fmt"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // ticket lets one stream read much only while it has a seat in the snapshot budget.
@@ -20,14 +20,14 @@ type ticket struct {
 }
 
 // isMuch reports whether so much is pending that a seat is needed.
-func isMuch(sub *stream.Subscription) bool {
+func isMuch(sub *log.Subscription) bool {
 	bytes, _ := sub.Pending(smallSnapshot)
 	return bytes >= smallSnapshot
 }
 
 // check is called before each Next, and decides whether it may read. It reports
 // whether a seat is needed.
-func (t *ticket) check(sub *stream.Subscription) bool {
+func (t *ticket) check(sub *log.Subscription) bool {
 	if !isMuch(sub) {
 		sub.Release()
 		return false
@@ -45,7 +45,7 @@ func (t *ticket) reason() string {
 	return fmt.Sprintf("the snapshot waits for its turn; about %d are before it", t.seat.before)
 }
 
-func (t *ticket) ask(streams int, sub *stream.Subscription) bool {
+func (t *ticket) ask(streams int, sub *log.Subscription) bool {
 	if t.seat == nil {
 		t.seat = t.newSeat()
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -61,7 +62,7 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-func collectView(out chan<- prometheus.Metric, watch string, v stream.View) {
+func collectView(out chan<- prometheus.Metric, watch string, v log.View) {
 	now := v.Status().State
 	for s := stream.Priming; s <= stream.Stale; s++ {
 		value := 0.0

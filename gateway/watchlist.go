@@ -8,6 +8,7 @@ import (
 
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -68,11 +69,11 @@ type listPump struct {
 	draining <-chan struct{} // nil once noticed
 	leaveAt  time.Time       // zero: the gateway does not drain
 	timer    *time.Timer
-	farewell stream.GoodbyeReason // the one that was sent
+	farewell log.GoodbyeReason // the one that was sent
 }
 
 func newListPump(g *Gateway, w *watch.Watch, r *api.WatchListRequest, who identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
-	options := stream.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: g.cfg.AheadWait, MinRate: g.cfg.MinRate}
+	options := log.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: g.cfg.AheadWait, MinRate: g.cfg.MinRate}
 	options.Resume, options.Invalid = resumeFrom(w.Name(), r.GetPosition())
 	p := &listPump{
 		g: g, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: g.retryHint(),
@@ -186,7 +187,7 @@ func (p *listPump) wait() error {
 }
 
 // reasonToEnd returns why the server must end the stream now, or "".
-func (p *listPump) reasonToEnd() stream.GoodbyeReason {
+func (p *listPump) reasonToEnd() log.GoodbyeReason {
 	if p.draining != nil && closed(p.draining) {
 		p.draining = nil
 		p.leaveAt = time.Now().Add(p.g.admission.goodbyeDelay())
@@ -194,13 +195,13 @@ func (p *listPump) reasonToEnd() stream.GoodbyeReason {
 	now := time.Now()
 	switch {
 	case p.until && p.sub.Synced():
-		return stream.GoodbyeComplete
+		return log.GoodbyeComplete
 	case closed(p.watch.Done()):
-		return stream.GoodbyeWatchRemoved
+		return log.GoodbyeWatchRemoved
 	case !p.leaveAt.IsZero() && !now.Before(p.leaveAt):
-		return stream.GoodbyeDraining
+		return log.GoodbyeDraining
 	case !p.tooOld.IsZero() && !now.Before(p.tooOld):
-		return stream.GoodbyeMaxAge
+		return log.GoodbyeMaxAge
 	}
 	return ""
 }
@@ -247,7 +248,7 @@ func (p *listPump) send(messages []*api.WatchListResponse, sent *int) error {
 }
 
 // goodbye ends the stream deliberately. The call itself ends without an error.
-func (p *listPump) goodbye(reason stream.GoodbyeReason) error {
+func (p *listPump) goodbye(reason log.GoodbyeReason) error {
 	p.watchdog.Reset(p.g.cfg.WriteTimeout)
 	defer p.watchdog.Stop()
 	err := p.out.Send(&api.WatchListResponse{Event: &api.WatchListResponse_Goodbye{

@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"github.com/watchtide/watchtide/gateway/deflate"
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // zipper makes a gzip stream of what a conversation says. Data in the log is
@@ -39,7 +39,7 @@ func (z *zipper) own(p []byte, out outlet) {
 }
 
 // batch writes a batch that was appended as slices.
-func (z *zipper) batch(b *stream.Batch, slices [][]byte, out outlet) {
+func (z *zipper) batch(b *log.Batch, slices [][]byte, out outlet) {
 	for s := range b.Stretches(slices) {
 		if s.Place == 0 {
 			z.own(s.Slices[0], out)

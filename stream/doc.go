@@ -1,16 +1,19 @@
-// Package stream keeps one versioned copy of an upstream collection, followed by any
-// number of readers. It does no networking: sources bring changes in, pumps take
-// bytes out.
+// Package stream is the vocabulary of watches: resources, events, positions, the
+// freshness of a state; and the ports through which changes come in, Source, Sink and
+// Writer. The packages below it keep one versioned copy of an upstream collection,
+// followed by any number of readers: stream/log is the copy and its readers,
+// stream/watch keeps it in step with a source, stream/memory bounds what both hold. None
+// of them does any networking: sources bring changes in, pumps take bytes out.
 //
 // # Vocabulary
 //
-// A [Source] is one upstream collection. A [Watch] is what clients subscribe to: a
-// name, a source, and the [Log] that holds its copy. A [Resource] is one member:
+// A [Source] is one upstream collection. A watch (watch.Watch) is what clients subscribe to: a
+// name, a source, and the log (log.Log) that holds its copy. A [Resource] is one member:
 // key, revision, value. A revision is a place in the upstream's own order; an epoch
 // names one such order. A [Position] names a place in a watch that any replica
 // understands. A snapshot is the complete state at one revision; a watch is primed
-// once it has received its first. A [Subscription] is one reader's cursor, a [Batch]
-// is one flush of it, and a [View] is the state at one revision.
+// once it has received its first. A log.Subscription is one reader's cursor, a
+// log.Batch is one flush of it, and a log.View is the state at one revision.
 //
 // # Guarantees
 //
@@ -64,7 +67,7 @@
 //	pump, one for each           the caller       the stream ends       its Subscription and its Batch
 //	subscriber
 //
-// Nothing else in this package starts a goroutine. A log is written by one
+// Nothing else in these packages starts a goroutine. A log is written by one
 // goroutine, which publishes immutable versions through one atomic pointer;
 // everything else reads those. To wait is to wait for a channel that is closed when
 // there is a newer version. The one mutex of a log guards the list of readers that

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -210,9 +211,9 @@ func ExampleSource() {
 		fmt.Println(err)
 		return
 	}
-	subscription := watch.Subscribe(stream.SubscribeOptions{})
+	subscription := watch.Subscribe(log.SubscribeOptions{})
 	defer subscription.Close()
-	var batch stream.Batch
+	var batch log.Batch
 	show := func(events int) {
 		for events > 0 {
 			if !subscription.Next(&batch) {
@@ -220,7 +221,7 @@ func ExampleSource() {
 				continue
 			}
 			for e := range batch.Events() {
-				fmt.Println(string(stream.AppendEvent(nil, e)))
+				fmt.Println(string(log.AppendEvent(nil, e)))
 				events--
 			}
 		}

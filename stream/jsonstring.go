@@ -6,7 +6,7 @@ import "unicode/utf8"
 // becomes U+FFFD; keys and values only come here if they are UTF-8.
 func AppendJSONString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	if plainText(s) {
+	if PlainText(s) {
 		dst = append(dst, s...)
 		return append(dst, '"')
 	}
@@ -31,8 +31,8 @@ func AppendJSONString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// plainText reports whether s needs no escaping in a JSON string.
-func plainText(s string) bool {
+// PlainText reports whether s needs no escaping in a JSON string.
+func PlainText(s string) bool {
 	ascii := true
 	for i := range len(s) {
 		c := s[i]

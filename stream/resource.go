@@ -51,7 +51,7 @@ func CompactJSON(raw []byte) ([]byte, bool) {
 	if !json.Valid(raw) || !utf8.Valid(raw) {
 		return nil, false
 	}
-	if oneLine(raw) {
+	if OneLine(raw) {
 		return bytes.TrimSpace(raw), true
 	}
 	var out bytes.Buffer
@@ -62,9 +62,9 @@ func CompactJSON(raw []byte) ([]byte, bool) {
 	return out.Bytes(), true
 }
 
-// oneLine reports whether b has no line break, so that it fits in one line of an
+// OneLine reports whether b has no line break, so that it fits in one line of an
 // event stream. In valid JSON a raw line break can only be between tokens.
-func oneLine(b []byte) bool {
+func OneLine(b []byte) bool {
 	return bytes.IndexByte(b, '\n') < 0 && bytes.IndexByte(b, '\r') < 0
 }
 

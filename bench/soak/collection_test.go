@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 )
@@ -115,7 +116,7 @@ func (c *collection) writes(n int) (out []write) {
 
 // note records the writes. mu is held.
 func (c *collection) note(revision uint64, writes []write) {
-	var changes []stream.Change
+	var changes []log.Change
 	for _, w := range writes {
 		changes = append(changes, w.change(revision))
 		c.state[w.key] = w.value != nil
@@ -146,9 +147,9 @@ func (c *collection) begin(ctx context.Context, epoch string) error {
 		c.truth.Begin(epoch, 0)
 	}
 	clear(c.state)
-	var changes []stream.Change
+	var changes []log.Change
 	for _, r := range resources {
-		changes = append(changes, stream.Change{Resource: r})
+		changes = append(changes, log.Change{Resource: r})
 		c.state[r.Key] = true
 	}
 	c.truth.Append(revision, changes...)

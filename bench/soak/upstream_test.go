@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // upstream is the origin of a watch. Its methods are called by one goroutine at a
@@ -30,7 +31,7 @@ type write struct {
 }
 
 // change is a write at a revision.
-func (w write) change(revision uint64) stream.Change {
+func (w write) change(revision uint64) log.Change {
 	r := stream.Resource{Key: w.key, Revision: revision, Value: w.value}
-	return stream.Change{Resource: r, Deleted: w.value == nil}
+	return log.Change{Resource: r, Deleted: w.value == nil}
 }

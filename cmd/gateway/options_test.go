@@ -9,7 +9,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/stream/source/host"
 	"github.com/watchtide/watchtide/stream/store"
@@ -45,7 +45,7 @@ func TestEveryOptionArrives(t *testing.T) {
 		}},
 		{watchConfig(w), watch.Config{
 			Name: "w", SourceName: "s", OnDemand: true, Required: true, Linger: 1, SnapshotTimeout: 2,
-			History: stream.History{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6},
+			History: log.History{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6},
 		}},
 		{storeConfig(config.StoreSource{MaxValueBytes: 1, MaxBytes: 2}), store.Config{MaxValueBytes: 1, MaxBytes: 2}},
 		{hostConfig(config.HostSource{Interval: 1}, w), host.Config{Collection: "mounts", Interval: 1}},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/memory"
 	"github.com/watchtide/watchtide/stream/source/consul"
 	"github.com/watchtide/watchtide/stream/source/etcd"
@@ -65,7 +66,7 @@ func (u *upstreams) add(registry *watch.Registry, c *config.Config, w config.Wat
 func watchConfig(w config.Watch) watch.Config {
 	return watch.Config{
 		Name: w.Name, SourceName: w.Source, OnDemand: !w.Prime, Required: w.Required, Linger: w.Linger,
-		SnapshotTimeout: w.SnapshotTimeout, MaxBytes: w.Memory, History: stream.History(w.History),
+		SnapshotTimeout: w.SnapshotTimeout, MaxBytes: w.Memory, History: log.History(w.History),
 	}
 }
 

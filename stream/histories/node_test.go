@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -31,7 +32,7 @@ type node struct {
 	world    *world
 	endpoint *streamtest.Replica // what a root follows; nil: the node follows others
 	link     *link               // what any other node follows; nil for a root
-	history  stream.History
+	history  log.History
 	maxBytes int64
 
 	registry *watch.Registry
@@ -170,7 +171,7 @@ func (n *node) truthful() error {
 }
 
 // lacks reports whether a view lacks something newer that another one has.
-func lacks(own, other stream.View) bool {
+func lacks(own, other log.View) bool {
 	for r := range other.Resources("") {
 		if r.Revision > own.Revision() {
 			return true

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
@@ -137,7 +138,7 @@ func (w *world) say(format string, args ...any) {
 
 // grow starts the tree.
 func (w *world) grow() error {
-	limits := stream.History{
+	limits := log.History{
 		MaxAge:     oneOf(w.choices, time.Hour, 3*time.Second),
 		MaxDeletes: oneOf(w.choices, 1000, 1, 2, 5),
 	}

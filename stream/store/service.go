@@ -6,12 +6,12 @@ import (
 	"maps"
 	"slices"
 
+	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
-
-	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
-	"github.com/watchtide/watchtide/stream"
 )
 
 const (
@@ -152,7 +152,7 @@ func withCode(err error) error {
 		return status.Error(codes.InvalidArgument, err.Error())
 	case errors.As(err, &tooLarge):
 		return status.Error(codes.ResourceExhausted, err.Error())
-	case errors.Is(err, stream.ErrPageGone):
+	case errors.Is(err, log.ErrPageGone):
 		return status.Error(codes.OutOfRange, err.Error())
 	}
 	return status.FromContextError(err).Err()

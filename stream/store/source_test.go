@@ -13,6 +13,7 @@ import (
 
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc"
 )
@@ -42,12 +43,12 @@ func servedBy(t testing.TB, r *streamwatch.Registry, s *Store) *streamwatch.Watc
 // subscriber follows a watch.
 type subscriber struct {
 	t     testing.TB
-	sub   *stream.Subscription
-	batch stream.Batch
+	sub   *log.Subscription
+	batch log.Batch
 }
 
 func subscribe(t testing.TB, w *streamwatch.Watch) *subscriber {
-	s := &subscriber{t: t, sub: w.Subscribe(stream.SubscribeOptions{})}
+	s := &subscriber{t: t, sub: w.Subscribe(log.SubscribeOptions{})}
 	t.Cleanup(s.sub.Close)
 	return s
 }

@@ -7,6 +7,7 @@ import (
 
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 const (
@@ -51,7 +52,7 @@ type watch struct {
 	// Static after construction. The log's writing side belongs to the holder of the
 	// store's mu; any goroutine may read it.
 	name string
-	log  *stream.Log
+	log  *log.Log
 }
 
 // New returns an empty store.
@@ -75,7 +76,7 @@ func (s *Store) open(name string) (*watch, error) {
 	if w := s.watches[name]; w != nil {
 		return w, nil
 	}
-	w := &watch{name: name, log: stream.NewLog(stream.LogConfig{Watch: name})}
+	w := &watch{name: name, log: log.New(log.Config{Watch: name})}
 	if _, err := w.log.Replace(newEpoch(), nil, s.revision); err != nil {
 		return nil, err
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // WatchList implements pb.WatchServiceServer. Only watches that were given a
@@ -24,10 +24,10 @@ func (s *Store) WatchList(r *pb.WatchListRequest, out grpc.ServerStreamingServer
 	return f.run(out.Context())
 }
 
-func subscribeOptions(r *pb.WatchListRequest) stream.SubscribeOptions {
+func subscribeOptions(r *pb.WatchListRequest) log.SubscribeOptions {
 	// No other replica can have been faster, so there is no wait for a position that
 	// is ahead.
-	o := stream.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: time.Nanosecond}
+	o := log.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: time.Nanosecond}
 	if r.GetPosition() == "" {
 		return o
 	}
@@ -43,8 +43,8 @@ func subscribeOptions(r *pb.WatchListRequest) stream.SubscribeOptions {
 // feed moves the events of one subscription to one caller. Owned by the
 // goroutine of the call.
 type feed struct {
-	sub   *stream.Subscription
-	batch stream.Batch
+	sub   *log.Subscription
+	batch log.Batch
 	out   grpc.ServerStreamingServer[pb.WatchListResponse]
 	until bool // end at end_of_snapshot
 }
@@ -58,7 +58,7 @@ func (f *feed) run(ctx context.Context) error {
 			}
 		}
 		if f.until && f.sub.Synced() {
-			return f.out.Send(goodbye(stream.GoodbyeComplete))
+			return f.out.Send(goodbye(log.GoodbyeComplete))
 		}
 		if err := f.wait(ctx); err != nil {
 			return err
@@ -142,7 +142,7 @@ func message(e stream.Event) *pb.WatchListResponse {
 	return &m
 }
 
-func goodbye(reason stream.GoodbyeReason) *pb.WatchListResponse {
+func goodbye(reason log.GoodbyeReason) *pb.WatchListResponse {
 	return &pb.WatchListResponse{Event: &pb.WatchListResponse_Goodbye{Goodbye: &pb.Goodbye{Reason: string(reason)}}}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // Writer returns a writer to one watch. The watch is created, empty, if it does not
@@ -101,7 +102,7 @@ func (s *Store) put(w *watch, r stream.PutRequest, value []byte) (stored stream.
 		stored.Value = bytes.Clone(value)
 		return stored, !exists, nil
 	}
-	if err := s.commit(w, stream.Change{Resource: stored}, grows); err != nil {
+	if err := s.commit(w, log.Change{Resource: stored}, grows); err != nil {
 		return stream.Resource{}, false, err
 	}
 	stored, _ = w.log.View().Get(r.Key) // the log's copy, not the writer's
@@ -119,13 +120,13 @@ func (s *Store) delete(w *watch, r stream.DeleteRequest) (deleted bool, err erro
 		return exists, nil
 	}
 	gone := stream.Resource{Key: r.Key, Revision: s.revision + 1}
-	err = s.commit(w, stream.Change{Resource: gone, Deleted: true}, -int64(len(r.Key)+len(old.Value)))
+	err = s.commit(w, log.Change{Resource: gone, Deleted: true}, -int64(len(r.Key)+len(old.Value)))
 	return err == nil, err
 }
 
 // commit makes one change at the next revision. The caller holds mu.
-func (s *Store) commit(w *watch, c stream.Change, grows int64) error {
-	if _, err := w.log.Commit([]stream.Change{c}, c.Revision); err != nil {
+func (s *Store) commit(w *watch, c log.Change, grows int64) error {
+	if _, err := w.log.Commit([]log.Change{c}, c.Revision); err != nil {
 		return err
 	}
 	s.revision = c.Revision

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // The histories of this file are written by hand. One is right, and passes all
@@ -20,12 +21,12 @@ func at(seconds int) time.Time { return epochStart.Add(time.Duration(seconds) * 
 // 5; a and c in one transaction at 6.
 func handTruth() *Truth {
 	t := NewTruth("e", 1)
-	put := func(key string, revision uint64, value string) stream.Change {
-		return stream.Change{Resource: stream.Resource{Key: key, Revision: revision, Value: []byte(value)}}
+	put := func(key string, revision uint64, value string) log.Change {
+		return log.Change{Resource: stream.Resource{Key: key, Revision: revision, Value: []byte(value)}}
 	}
 	t.Append(2, put("a", 2, "1"), put("b", 2, "2"))
 	t.Append(3, put("a", 3, "3"))
-	t.Append(4, stream.Change{Resource: stream.Resource{Key: "b", Revision: 4}, Deleted: true})
+	t.Append(4, log.Change{Resource: stream.Resource{Key: "b", Revision: 4}, Deleted: true})
 	t.Append(5, put("c", 5, "5"))
 	t.Append(6, put("a", 6, "6"), put("c", 6, "7"))
 	return t

@@ -3,7 +3,7 @@ package streamtest
 import (
 	"slices"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // claim is what an id or an event says about what a subscriber holds.
@@ -64,7 +64,7 @@ func (e *epoch) claimed(c claim) []claimed {
 
 // still allows deleted keys to be held as they were before, except for keys that
 // were changed since.
-func (c *claimed) still(deleted []stream.Change, before State, since map[string]bool) {
+func (c *claimed) still(deleted []log.Change, before State, since map[string]bool) {
 	for _, d := range deleted {
 		v, was := before[d.Key]
 		if !was || since[d.Key] {
@@ -96,7 +96,7 @@ func (e *epoch) unswept(c claim, end int) State {
 func (t *Truth) vanished(served, key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	of := func(c stream.Change) bool { return c.Key == key }
+	of := func(c log.Change) bool { return c.Key == key }
 	return slices.ContainsFunc(t.named(served), func(e *epoch) bool {
 		return slices.ContainsFunc(e.txns, func(txn Transaction) bool {
 			return txn.Vanished && slices.ContainsFunc(txn.Changes, of)

@@ -6,21 +6,22 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // Subscriber is what a [Connection] reads from: a [stream.Watch] or a
 // [stream.Log].
 type Subscriber interface {
-	Subscribe(stream.SubscribeOptions) *stream.Subscription
-	View() stream.View
+	Subscribe(log.SubscribeOptions) *log.Subscription
+	View() log.View
 }
 
 // reader is the live half of a Connection; nil in a handmade history.
 type reader struct {
 	history  *History
 	source   Subscriber
-	sub      *stream.Subscription
-	batch    stream.Batch
+	sub      *log.Subscription
+	batch    log.Batch
 	state    State
 	lead     lead
 	joined   bool // something came that is not a status
@@ -56,7 +57,7 @@ func (h *History) Connect(s Subscriber, d Dial) *Connection {
 		Client: d.Client, Replica: d.Replica, Prefix: d.Prefix, Slow: d.Slow,
 		From: d.From, Begin: d.Begin, Ahead: d.Ahead, Mixed: d.Mixed, Opened: time.Now(),
 	}
-	o := stream.SubscribeOptions{Prefix: d.Prefix}
+	o := log.SubscribeOptions{Prefix: d.Prefix}
 	if d.From != nil {
 		if c.Begin == nil {
 			c.Begin = d.From.State
@@ -148,7 +149,7 @@ func (c *Connection) Live() bool { return c.Closed.IsZero() }
 func (c *Connection) Synced() bool { return c.sub.Synced() }
 
 // Outcome says how the connection began.
-func (c *Connection) Outcome() stream.ResumeOutcome { return c.sub.Outcome() }
+func (c *Connection) Outcome() log.ResumeOutcome { return c.sub.Outcome() }
 
 // Marks returns the ids received so far.
 func (c *Connection) Marks() []*Mark {
@@ -163,7 +164,7 @@ func (c *Connection) Marks() []*Mark {
 
 // step reads one flush, of which only limit events arrive if limit is not
 // negative.
-func (c *Connection) step(next func(*stream.Batch) bool, limit int) bool {
+func (c *Connection) step(next func(*log.Batch) bool, limit int) bool {
 	view := c.source.View()
 	horizon, _ := view.Horizon()
 	c.Read = time.Now()

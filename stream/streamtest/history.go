@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // History is what an upstream was and what its subscribers were told: the input of
@@ -190,7 +191,7 @@ func (c *Connection) Describe() string {
 }
 
 func describe(e stream.Event) string {
-	data := stream.AppendEvent(nil, e)
+	data := log.AppendEvent(nil, e)
 	if len(data) > 130 {
 		data = append(data[:130], "…"...)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // listing is what an upstream in which resources vanish held at one moment, as it
@@ -30,7 +31,7 @@ type known struct {
 	swept    bool              // the newest listing was compared
 }
 
-func (k *known) note(c stream.Change) {
+func (k *known) note(c log.Change) {
 	switch {
 	case k.keys == nil:
 	case c.Deleted:

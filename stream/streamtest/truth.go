@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // Truth is everything that an upstream ever was: its revision orders, and in
@@ -34,7 +35,7 @@ type Transaction struct {
 	// deletes. It is that of the previous transaction if the transaction holds only
 	// deletes without a revision of their own.
 	Revision uint64
-	Changes  []stream.Change
+	Changes  []log.Change
 	// After is the whole state that it left. It must not be modified.
 	After State
 	// Vanished means that the changes are unordered deletes: every replica finds
@@ -84,7 +85,7 @@ func (t *Truth) Begin(epoch string, revision uint64) {
 
 // Append adds a transaction to the newest revision order. Each key may be in it
 // once.
-func (t *Truth) Append(revision uint64, changes ...stream.Change) {
+func (t *Truth) Append(revision uint64, changes ...log.Change) {
 	t.add(Transaction{Revision: revision, Changes: changes})
 }
 
@@ -94,7 +95,7 @@ func (t *Truth) Vanish(keys ...string) {
 	_, last := t.Newest()
 	txn := Transaction{Revision: last.Revision, Vanished: true}
 	for _, key := range keys {
-		txn.Changes = append(txn.Changes, stream.Change{Resource: stream.Resource{Key: key}, Deleted: true})
+		txn.Changes = append(txn.Changes, log.Change{Resource: stream.Resource{Key: key}, Deleted: true})
 	}
 	t.add(txn)
 }

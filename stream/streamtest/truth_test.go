@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // A truth that forgets answers as before for what it still has, and not at all for
@@ -49,7 +50,7 @@ func TestTruthForgetsOrders(t *testing.T) {
 func TestTruthNow(t *testing.T) {
 	truth, want := handTruth(), handTruth()
 	now := truth.Now()
-	truth.Append(100, stream.Change{Resource: stream.Resource{Key: "a", Revision: 100, Value: []byte("100")}})
+	truth.Append(100, log.Change{Resource: stream.Resource{Key: "a", Revision: 100, Value: []byte("100")}})
 	truth.Keep(1)
 	truth.Begin("f", 0)
 	for revision := uint64(0); revision <= 100; revision++ {

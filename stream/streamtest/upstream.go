@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // DeleteRevisions is the kind of revision that an upstream gives a delete.
@@ -78,7 +79,7 @@ func (u *Upstream) Commit(step uint64, writes ...Write) uint64 {
 	if u.raises(writes) {
 		revision += step
 	}
-	var changes []stream.Change
+	var changes []log.Change
 	for _, w := range writes {
 		if c, ok := u.change(w, revision, last.After); ok {
 			changes = append(changes, c)
@@ -92,10 +93,10 @@ func (u *Upstream) raises(writes []Write) bool {
 	return u.deletes == OwnRevision || u.deletes == Vanishing || slices.ContainsFunc(writes, func(w Write) bool { return !w.Delete })
 }
 
-func (u *Upstream) change(w Write, revision uint64, before State) (stream.Change, bool) {
+func (u *Upstream) change(w Write, revision uint64, before State) (log.Change, bool) {
 	r := stream.Resource{Key: w.Key, Revision: revision, Value: []byte(w.Value)}
 	if !w.Delete {
-		return stream.Change{Resource: r}, true
+		return log.Change{Resource: r}, true
 	}
 	old, ok := before[w.Key]
 	r.Value = nil
@@ -105,7 +106,7 @@ func (u *Upstream) change(w Write, revision uint64, before State) (stream.Change
 	case LastSeen:
 		r.Revision = old.Revision
 	}
-	return stream.Change{Resource: r, Deleted: true}, ok
+	return log.Change{Resource: r, Deleted: true}, ok
 }
 
 // Vanish makes existing resources vanish, and returns how many did.

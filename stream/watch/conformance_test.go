@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -61,7 +62,7 @@ func TestReadersAtOnce(t *testing.T) {
 	endpoint := upstream.Replica()
 	registry := watch.NewRegistry()
 	defer registry.Close()
-	watch, err := registry.Add(watch.Config{Name: "w", Source: endpoint, History: stream.History{MaxDeletes: 50}})
+	watch, err := registry.Add(watch.Config{Name: "w", Source: endpoint, History: log.History{MaxDeletes: 50}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,13 +105,13 @@ func TestReadersAtOnce(t *testing.T) {
 // TestSlowReaderCostsNoMemory leaves a reader behind by an eighth of a gigabyte. The log
 // may hold what it needs for itself, and no more.
 func TestSlowReaderCostsNoMemory(t *testing.T) {
-	l := stream.NewLog(stream.LogConfig{Watch: "w"})
+	l := log.New(log.Config{Watch: "w"})
 	if _, err := l.Replace("e", nil, 1); err != nil {
 		t.Fatal(err)
 	}
-	slow := l.Subscribe(stream.SubscribeOptions{})
+	slow := l.Subscribe(log.SubscribeOptions{})
 	defer slow.Close()
-	var b stream.Batch
+	var b log.Batch
 	for slow.Next(&b) {
 	}
 	value := []byte(`"` + strings.Repeat("x", 16<<10) + `"`)
@@ -118,7 +119,7 @@ func TestSlowReaderCostsNoMemory(t *testing.T) {
 	before := heap()
 	for n := range commits {
 		r := stream.Resource{Key: fmt.Sprint(n % keys), Revision: uint64(n + 2), Value: value}
-		if _, err := l.Commit([]stream.Change{{Resource: r}}, r.Revision); err != nil {
+		if _, err := l.Commit([]log.Change{{Resource: r}}, r.Revision); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // said returns the incidents without their times.
@@ -68,13 +69,13 @@ func TestIncidentsAreBounded(t *testing.T) {
 }
 
 func TestChangesAreCounted(t *testing.T) {
-	upsert := func(key string, revision uint64) stream.Change {
-		return stream.Change{Resource: stream.Resource{Key: key, Revision: revision, Value: []byte("1")}}
+	upsert := func(key string, revision uint64) log.Change {
+		return log.Change{Resource: stream.Resource{Key: key, Revision: revision, Value: []byte("1")}}
 	}
 	bubble(t, Config{}, []stream.SourceFunc{
-		snapshotThen("e", 2, []stream.Change{upsert("a", 1), upsert("b", 2)}, stayFor(time.Minute, nil)),
-		snapshotThen("e", 4, []stream.Change{upsert("a", 3), upsert("c", 4)}, stayFor(time.Minute, nil)),
-		snapshotThen("f", 1, []stream.Change{upsert("a", 1)}, stay),
+		snapshotThen("e", 2, []log.Change{upsert("a", 1), upsert("b", 2)}, stayFor(time.Minute, nil)),
+		snapshotThen("e", 4, []log.Change{upsert("a", 3), upsert("c", 4)}, stayFor(time.Minute, nil)),
+		snapshotThen("f", 1, []log.Change{upsert("a", 1)}, stay),
 	}, func(t *testing.T, w *Watch, _ *script) {
 		for _, want := range []uint64{0, 3, 3} { // a and c changed, b is gone
 			synctest.Wait()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/memory"
 )
 
@@ -25,7 +26,7 @@ type ingest struct {
 	// Static after construction.
 	config  Config
 	source  stream.Source
-	log     *stream.Log
+	log     *log.Log
 	account *memory.Account // of the log
 	count   watchCounters
 	wanted  func() bool     // somebody wants the watch to run
@@ -113,7 +114,7 @@ func (in *ingest) step(ctx context.Context) {
 	case <-in.account.Squeezing():
 		in.onSqueezed()
 	case <-in.log.SlowReaders():
-		in.pace.start(stream.PaceEvery)
+		in.pace.start(log.PaceEvery)
 	case <-in.pace.C():
 		in.onPace()
 	case <-in.retry.C():
@@ -308,7 +309,7 @@ func (in *ingest) onEnded(err error) {
 }
 
 // apply writes a transaction or a snapshot to the log.
-func (in *ingest) apply(m message) (stream.CommitResult, error) {
+func (in *ingest) apply(m message) (log.CommitResult, error) {
 	if !m.reset {
 		return in.log.CommitSwept(m.changes, m.revision, m.swept)
 	}
@@ -378,7 +379,7 @@ func (in *ingest) patienceOver(err error) bool {
 
 // resourcesOf returns the resources of a snapshot: those deleted while it was being
 // read are not among them.
-func resourcesOf(changes []stream.Change) []stream.Resource {
+func resourcesOf(changes []log.Change) []stream.Resource {
 	deleted := map[string]int{}
 	for i := range changes {
 		if changes[i].Deleted {
@@ -431,6 +432,6 @@ func reconnectReason(err error) string {
 func (in *ingest) onPace() {
 	in.pace.stop()
 	if in.log.TakeSlow() {
-		in.pace.start(stream.PaceEvery)
+		in.pace.start(log.PaceEvery)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // script is a Source whose every connection is the next function of a list; the
@@ -29,7 +30,7 @@ func (s *script) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 }
 
 // snapshotThen sends a snapshot, then runs more.
-func snapshotThen(epoch string, revision uint64, changes []stream.Change, more stream.SourceFunc) stream.SourceFunc {
+func snapshotThen(epoch string, revision uint64, changes []log.Change, more stream.SourceFunc) stream.SourceFunc {
 	return func(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 		if err := sink.Reset(epoch); err != nil {
 			return err
@@ -84,7 +85,7 @@ func bubble(t *testing.T, c Config, connections []stream.SourceFunc, f func(*tes
 // reader collects what a subscriber sees.
 type statusReader struct {
 	clientW
-	s *stream.Subscription
+	s *log.Subscription
 }
 
 func (r *statusReader) next() []string {
@@ -94,7 +95,7 @@ func (r *statusReader) next() []string {
 }
 
 func follow(w *Watch) *statusReader {
-	return &statusReader{s: w.Subscribe(stream.SubscribeOptions{})}
+	return &statusReader{s: w.Subscribe(log.SubscribeOptions{})}
 }
 
 func expect(t *testing.T, what string, got []string, want ...string) {
@@ -109,7 +110,7 @@ var errBroken = errors.New("connection refused")
 func TestPrimingBeforeServing(t *testing.T) {
 	bubble(t, Config{}, []stream.SourceFunc{
 		fail(errBroken),
-		snapshotThen("e", 3, []stream.Change{upsertW("a", 1)}, stay),
+		snapshotThen("e", 3, []log.Change{upsertW("a", 1)}, stay),
 	}, func(t *testing.T, w *Watch, _ *script) {
 		r := follow(w)
 		expect(t, "unprimed", r.next(), "status priming")
@@ -127,8 +128,8 @@ func TestPrimingBeforeServing(t *testing.T) {
 
 func TestShortOutageIsNotReported(t *testing.T) {
 	bubble(t, Config{}, []stream.SourceFunc{
-		snapshotThen("e", 3, []stream.Change{upsertW("a", 1), upsertW("b", 2)}, stayFor(time.Minute, nil)),
-		snapshotThen("e", 9, []stream.Change{upsertW("a", 1), upsertW("c", 7)}, stay),
+		snapshotThen("e", 3, []log.Change{upsertW("a", 1), upsertW("b", 2)}, stayFor(time.Minute, nil)),
+		snapshotThen("e", 9, []log.Change{upsertW("a", 1), upsertW("c", 7)}, stay),
 	}, func(t *testing.T, w *Watch, s *script) {
 		r := follow(w)
 		r.next()
@@ -143,7 +144,7 @@ func TestShortOutageIsNotReported(t *testing.T) {
 
 func TestOutage(t *testing.T) {
 	bubble(t, Config{}, []stream.SourceFunc{
-		snapshotThen("e", 3, []stream.Change{upsertW("a", 1)}, stayFor(time.Minute, errBroken)),
+		snapshotThen("e", 3, []log.Change{upsertW("a", 1)}, stayFor(time.Minute, errBroken)),
 		fail(errBroken), fail(errBroken), fail(errBroken), fail(errBroken), fail(errBroken), fail(errBroken),
 		func(_ context.Context, _ stream.Resume, sink stream.Sink) error {
 			if err := sink.Reset("e"); err != nil {
@@ -152,7 +153,7 @@ func TestOutage(t *testing.T) {
 			time.Sleep(time.Second)
 			return errBroken
 		},
-		snapshotThen("e", 4, []stream.Change{upsertW("a", 4)}, stay),
+		snapshotThen("e", 4, []log.Change{upsertW("a", 4)}, stay),
 	}, func(t *testing.T, w *Watch, _ *script) {
 		r := follow(w)
 		r.next()
@@ -184,7 +185,7 @@ func TestOutage(t *testing.T) {
 func TestFlappingUpstreamIsReported(t *testing.T) {
 	flap := stayFor(time.Millisecond, errBroken)
 	bubble(t, Config{Backoff: Backoff{Min: 50 * time.Millisecond, Max: 100 * time.Millisecond}}, []stream.SourceFunc{
-		snapshotThen("e", 3, []stream.Change{upsertW("a", 1)}, stayFor(time.Minute, errBroken)), flap,
+		snapshotThen("e", 3, []log.Change{upsertW("a", 1)}, stayFor(time.Minute, errBroken)), flap,
 	}, func(t *testing.T, w *Watch, _ *script) {
 		r := follow(w)
 		r.next()
@@ -220,13 +221,13 @@ func TestNoEndOfSnapshotIsReported(t *testing.T) {
 
 func TestBrokenOrderIsAnsweredWithASnapshot(t *testing.T) {
 	bubble(t, Config{}, []stream.SourceFunc{
-		snapshotThen("e", 10, []stream.Change{upsertW("a", 1)}, func(_ context.Context, _ stream.Resume, sink stream.Sink) error {
+		snapshotThen("e", 10, []log.Change{upsertW("a", 1)}, func(_ context.Context, _ stream.Resume, sink stream.Sink) error {
 			if err := sink.Upsert(upsertW("b", 5).Resource); err != nil {
 				return err
 			}
 			return sink.Commit(11)
 		}),
-		snapshotThen("e", 12, []stream.Change{upsertW("a", 1), upsertW("b", 12)}, stay),
+		snapshotThen("e", 12, []log.Change{upsertW("a", 1), upsertW("b", 12)}, stay),
 	}, func(t *testing.T, w *Watch, s *script) {
 		r := follow(w)
 		r.next()
@@ -245,10 +246,10 @@ func TestBrokenOrderIsAnsweredWithASnapshot(t *testing.T) {
 // TestUpstreamBehind: the watch waits for a lagging replica; one that stays behind
 // was restored.
 func TestUpstreamBehind(t *testing.T) {
-	old := snapshotThen("e", 5, []stream.Change{upsertW("a", 5)}, stay)
-	first := snapshotThen("e", 10, []stream.Change{upsertW("a", 9)}, stayFor(time.Minute, errBroken))
+	old := snapshotThen("e", 5, []log.Change{upsertW("a", 5)}, stay)
+	first := snapshotThen("e", 10, []log.Change{upsertW("a", 9)}, stayFor(time.Minute, errBroken))
 	t.Run("for a while", func(t *testing.T) {
-		bubble(t, Config{}, []stream.SourceFunc{first, old, old, snapshotThen("e", 11, []stream.Change{upsertW("a", 11)}, stay)},
+		bubble(t, Config{}, []stream.SourceFunc{first, old, old, snapshotThen("e", 11, []log.Change{upsertW("a", 11)}, stay)},
 			func(t *testing.T, w *Watch, _ *script) {
 				r := follow(w)
 				r.next()
@@ -286,7 +287,7 @@ func TestUpstreamBehind(t *testing.T) {
 }
 
 func TestOnDemandWatch(t *testing.T) {
-	bubble(t, Config{OnDemand: true}, []stream.SourceFunc{snapshotThen("e", 10, []stream.Change{upsertW("a", 9)}, stay)},
+	bubble(t, Config{OnDemand: true}, []stream.SourceFunc{snapshotThen("e", 10, []log.Change{upsertW("a", 9)}, stay)},
 		func(t *testing.T, w *Watch, s *script) {
 			time.Sleep(time.Hour)
 			if len(s.resumes) != 0 {

@@ -11,17 +11,18 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/memory"
 )
 
 // largeW is a change whose value has so many bytes.
-func largeW(key string, revision uint64, bytes int) stream.Change {
-	return stream.Change{Resource: stream.Resource{Key: key, Revision: revision, Value: []byte(`"` + strings.Repeat("x", bytes) + `"`)}}
+func largeW(key string, revision uint64, bytes int) log.Change {
+	return log.Change{Resource: stream.Resource{Key: key, Revision: revision, Value: []byte(`"` + strings.Repeat("x", bytes) + `"`)}}
 }
 
 // largesW returns n of them, at the revisions from 1 on.
-func largesW(n, bytes int) []stream.Change {
-	var all []stream.Change
+func largesW(n, bytes int) []log.Change {
+	var all []log.Change
 	for i := range n {
 		all = append(all, largeW(fmt.Sprint("k", i), uint64(i+1), bytes))
 	}
@@ -29,7 +30,7 @@ func largesW(n, bytes int) []stream.Change {
 }
 
 // transact sends a transaction for each of the lists, then runs more.
-func transact(more stream.SourceFunc, transactions ...[]stream.Change) stream.SourceFunc {
+func transact(more stream.SourceFunc, transactions ...[]log.Change) stream.SourceFunc {
 	return func(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 		for _, changes := range transactions {
 			last := uint64(0)
@@ -112,11 +113,11 @@ func TestSnapshotThatDoesNotFit(t *testing.T) {
 // watch recovers from a snapshot once the upstream has shrunk.
 func TestGrowthThatDoesNotFit(t *testing.T) {
 	grows := largesW(400, 9000)
-	snapshot, more := grows[:300], [][]stream.Change{}
+	snapshot, more := grows[:300], [][]log.Change{}
 	for i := 300; i < 400; i++ {
 		more = append(more, grows[i:i+1])
 	}
-	shrunk := []stream.Change{largeW("k0", 1, 9000), largeW("k399", 400, 9000)}
+	shrunk := []log.Change{largeW("k0", 1, 9000), largeW("k399", 400, 9000)}
 	bubble(t, Config{MaxBytes: 8 * megaW}, []stream.SourceFunc{
 		snapshotThen("e", 300, snapshot, transact(stay, more...)),
 		snapshotThen("e", 400, grows, stay), // still too large

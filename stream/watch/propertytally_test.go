@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
@@ -89,7 +90,7 @@ func (w *world) count() {
 }
 
 func (w *world) countOutcome(c *streamtest.Connection) {
-	if o := c.Outcome(); o != stream.OutcomePending {
+	if o := c.Outcome(); o != log.OutcomePending {
 		w.tally.add("outcome " + string(o))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 	"pgregory.net/rapid"
@@ -59,7 +60,7 @@ func newWorld(t *rapid.T, tally *tally) *world {
 		Freshness:         map[string][]streamtest.Freshness{},
 		DeletesUnnumbered: deletes != streamtest.OwnRevision,
 	}
-	limits := stream.History{
+	limits := log.History{
 		MaxAge:     rapid.SampledFrom([]time.Duration{5 * time.Second, time.Hour}).Draw(t, "max age"),
 		MaxDeletes: rapid.SampledFrom([]int{2, 5, 1000}).Draw(t, "max deletes"),
 	}
@@ -95,7 +96,7 @@ type gateway struct {
 	name     string
 	world    *world
 	endpoint *streamtest.Replica
-	limits   stream.History
+	limits   log.History
 	registry *watch.Registry
 	watch    *watch.Watch
 

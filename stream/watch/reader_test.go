@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 func valueW(s string) []byte { return []byte(`{"v":"` + s + `"}`) }
 
-func upsertW(key string, revision uint64) stream.Change {
-	return stream.Change{Resource: stream.Resource{Key: key, Revision: revision, Value: valueW(fmt.Sprint(key, revision))}}
+func upsertW(key string, revision uint64) log.Change {
+	return log.Change{Resource: stream.Resource{Key: key, Revision: revision, Value: valueW(fmt.Sprint(key, revision))}}
 }
 
 // clientW applies events as a correct clientW does.
@@ -18,7 +19,7 @@ type clientW struct {
 	log   []string
 }
 
-func (c *clientW) apply(b *stream.Batch) {
+func (c *clientW) apply(b *log.Batch) {
 	for e := range b.Events() {
 		line := e.Type.String()
 		switch e.Type {
@@ -46,8 +47,8 @@ func (c *clientW) apply(b *stream.Batch) {
 }
 
 // drain reads until there is nothing left.
-func (c *clientW) drain(s *stream.Subscription) {
-	var b stream.Batch
+func (c *clientW) drain(s *log.Subscription) {
+	var b log.Batch
 	for s.Next(&b) {
 		c.apply(&b)
 	}

@@ -6,18 +6,19 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
 // The histories of this file once broke a guarantee, or would have. Each is as short
 // as possible.
 
-func put(key string, revision uint64) stream.Change {
-	return stream.Change{Resource: stream.Resource{Key: key, Revision: revision, Value: []byte("1")}}
+func put(key string, revision uint64) log.Change {
+	return log.Change{Resource: stream.Resource{Key: key, Revision: revision, Value: []byte("1")}}
 }
 
 // logAt5 returns a log with one resource, x, at revision 5.
-func logAt5(t *testing.T, c stream.LogConfig) *stream.Log {
+func logAt5(t *testing.T, c log.Config) *log.Log {
 	t.Helper()
 	c.Watch = "w"
 	l := newLog(c)
@@ -26,18 +27,18 @@ func logAt5(t *testing.T, c stream.LogConfig) *stream.Log {
 	return l
 }
 
-func newLog(c stream.LogConfig) *stream.Log {
-	l := stream.NewLog(c)
+func newLog(c log.Config) *log.Log {
+	l := log.New(c)
 	l.SetStatus(stream.Status{State: stream.InSync, Since: time.Now()})
 	return l
 }
 
-func mustReplace(t *testing.T, l *stream.Log, revision uint64, snapshot ...stream.Change) {
+func mustReplace(t *testing.T, l *log.Log, revision uint64, snapshot ...log.Change) {
 	t.Helper()
 	mustBegin(t, l, "e", revision, snapshot...)
 }
 
-func mustBegin(t *testing.T, l *stream.Log, epoch string, revision uint64, snapshot ...stream.Change) {
+func mustBegin(t *testing.T, l *log.Log, epoch string, revision uint64, snapshot ...log.Change) {
 	t.Helper()
 	resources := make([]stream.Resource, len(snapshot))
 	for i, c := range snapshot {
@@ -48,7 +49,7 @@ func mustBegin(t *testing.T, l *stream.Log, epoch string, revision uint64, snaps
 	}
 }
 
-func mustCommit(t *testing.T, l *stream.Log, revision uint64, changes ...stream.Change) {
+func mustCommit(t *testing.T, l *log.Log, revision uint64, changes ...log.Change) {
 	t.Helper()
 	if _, err := l.Commit(changes, revision); err != nil {
 		t.Fatal(err)
@@ -57,7 +58,7 @@ func mustCommit(t *testing.T, l *stream.Log, revision uint64, changes ...stream.
 
 // follow connects and reads everything. It returns the connection, and the last
 // id of it.
-func follow(h *streamtest.History, l *stream.Log, d streamtest.Dial) (*streamtest.Connection, *streamtest.Mark) {
+func follow(h *streamtest.History, l *log.Log, d streamtest.Dial) (*streamtest.Connection, *streamtest.Mark) {
 	c := h.Connect(l, d)
 	c.Drain()
 	marks := c.Marks()
@@ -67,8 +68,8 @@ func follow(h *streamtest.History, l *stream.Log, d streamtest.Dial) (*streamtes
 // A replica that cannot resume an id sends reset. The subscriber clears its state
 // and is cut off; the next replica could resume its previous id.
 func TestResetTakesTheOldIDAway(t *testing.T) {
-	a := logAt5(t, stream.LogConfig{})
-	fresh := newLog(stream.LogConfig{Watch: "w"})
+	a := logAt5(t, log.Config{})
+	fresh := newLog(log.Config{Watch: "w"})
 	mustReplace(t, fresh, 6, put("x", 5), put("y", 6))
 	h := &streamtest.History{}
 	_, id := follow(h, a, streamtest.Dial{})
@@ -88,7 +89,7 @@ func TestResetTakesTheOldIDAway(t *testing.T) {
 // deleted, which is still 5; a fresh replica takes its snapshot there.
 func TestSnapshotAtTheRevisionOfAnUnnumberedDelete(t *testing.T) {
 	const epoch = stream.UnnumberedEpoch + "e"
-	first, fresh := newLog(stream.LogConfig{Watch: "w"}), newLog(stream.LogConfig{Watch: "w"})
+	first, fresh := newLog(log.Config{Watch: "w"}), newLog(log.Config{Watch: "w"})
 	mustBegin(t, first, epoch, 1)
 	mustCommit(t, first, 5, put("x", 5))
 	h := &streamtest.History{}
@@ -104,7 +105,7 @@ func TestSnapshotAtTheRevisionOfAnUnnumberedDelete(t *testing.T) {
 // flush, with k at 7 and the id of 5. Then k is deleted, while the other replica is
 // without its upstream from 5 to 10, so that it never hears of k.
 func TestCutInsideOfAFlushThenAReplicaWithAGap(t *testing.T) {
-	a, b := logAt5(t, stream.LogConfig{}), logAt5(t, stream.LogConfig{})
+	a, b := logAt5(t, log.Config{}), logAt5(t, log.Config{})
 	h := &streamtest.History{}
 	cut, id := follow(h, a, streamtest.Dial{})
 	mustCommit(t, a, 7, put("k", 7), put("y", 7))
@@ -120,7 +121,7 @@ func TestCutInsideOfAFlushThenAReplicaWithAGap(t *testing.T) {
 // large and more follows. The subscriber holds the state at 10: what was there at 8
 // and gone at 10 was never known here.
 func TestIDAfterAResyncIsThatOfItsEnd(t *testing.T) {
-	l := logAt5(t, stream.LogConfig{})
+	l := logAt5(t, log.Config{})
 	c, _ := follow(&streamtest.History{}, l, streamtest.Dial{})
 	large := put("x", 8)
 	large.Value = []byte(`"` + strings.Repeat("x", 100<<10) + `"`)
@@ -137,7 +138,7 @@ func TestIDAfterAResyncIsThatOfItsEnd(t *testing.T) {
 // therefore older than what the other one has given out.
 func TestPositionOfWhatWasDeletedBeforeASnapshot(t *testing.T) {
 	const epoch = stream.UnnumberedEpoch + "e"
-	first, fresh := newLog(stream.LogConfig{Watch: "w"}), newLog(stream.LogConfig{Watch: "w"})
+	first, fresh := newLog(log.Config{Watch: "w"}), newLog(log.Config{Watch: "w"})
 	mustBegin(t, first, epoch, 1)
 	mustCommit(t, first, 5, put("x", 5))
 	h := &streamtest.History{}

@@ -8,21 +8,22 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // TestRestoredOrderKeepsItsName: an upstream was restored without another name for
 // its revisions, so that the log gave it one. Whatever happens in between, a
 // position from before the restore must never be taken for one from after it.
 func TestRestoredOrderKeepsItsName(t *testing.T) {
-	before := snapshotThen("e", 60, []stream.Change{upsertW("x", 50)}, stayFor(time.Minute, nil))
-	restored := snapshotThen("e", 20, []stream.Change{upsertW("y", 10)}, stayFor(3*time.Minute, stream.ErrUnresumable))
-	invalid := stream.Change{Resource: stream.Resource{Key: "z", Revision: 5, Value: []byte("1\n2")}}
-	grown := snapshotThen("e", 70, []stream.Change{upsertW("y", 70)}, stay)
+	before := snapshotThen("e", 60, []log.Change{upsertW("x", 50)}, stayFor(time.Minute, nil))
+	restored := snapshotThen("e", 20, []log.Change{upsertW("y", 10)}, stayFor(3*time.Minute, stream.ErrUnresumable))
+	invalid := log.Change{Resource: stream.Resource{Key: "z", Revision: 5, Value: []byte("1\n2")}}
+	grown := snapshotThen("e", 70, []log.Change{upsertW("y", 70)}, stay)
 	for name, between := range map[string][]stream.SourceFunc{
 		"nothing":            nil,
-		"a refused snapshot": {snapshotThen("e2", 5, []stream.Change{invalid}, stay)},
+		"a refused snapshot": {snapshotThen("e2", 5, []log.Change{invalid}, stay)},
 		"a cut snapshot":     {snapshotThen("e2", 5, nil, fail(errBroken))},
-		"another order":      {snapshotThen("e2", 5, []stream.Change{upsertW("z", 5)}, stayFor(time.Second, stream.ErrUnresumable))},
+		"another order":      {snapshotThen("e2", 5, []log.Change{upsertW("z", 5)}, stayFor(time.Second, stream.ErrUnresumable))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			connections := append([]stream.SourceFunc{before, restored, restored}, between...)
@@ -40,7 +41,7 @@ func TestRestoredOrderKeepsItsName(t *testing.T) {
 				if got := w.View().Position("").String(); got != "w@"+alias+"-70" {
 					t.Errorf("the watch is at %s after %d connections, want w@%s-70", got, len(s.resumes), alias)
 				}
-				wantOutcome(t, w, old, stream.OutcomeEpochChanged)
+				wantOutcome(t, w, old, log.OutcomeEpochChanged)
 			})
 		})
 	}
@@ -51,9 +52,9 @@ func TestRestoredOrderKeepsItsName(t *testing.T) {
 func TestRestoredOrderThatDoesNotFit(t *testing.T) {
 	restored := snapshotThen("e", 400, largesW(330, 9500), stay)
 	bubble(t, Config{BehindTimeout: time.Nanosecond, MaxBytes: 8 * megaW}, []stream.SourceFunc{
-		snapshotThen("e", 500, []stream.Change{upsertW("x", 450)}, stayFor(time.Minute, nil)),
+		snapshotThen("e", 500, []log.Change{upsertW("x", 450)}, stayFor(time.Minute, nil)),
 		restored, restored,
-		snapshotThen("e", 700, []stream.Change{upsertW("y", 700)}, stay),
+		snapshotThen("e", 700, []log.Change{upsertW("y", 700)}, stay),
 	}, func(t *testing.T, w *Watch, s *script) {
 		old := positionOf(t, w)
 		time.Sleep(10 * time.Minute)
@@ -64,7 +65,7 @@ func TestRestoredOrderThatDoesNotFit(t *testing.T) {
 		if got := w.View().Position("").String(); !strings.HasPrefix(got, "w@e~") || !strings.HasSuffix(got, "-700") {
 			t.Errorf("the watch is at %s, want w@e~…-700", got)
 		}
-		wantOutcome(t, w, old, stream.OutcomeEpochChanged)
+		wantOutcome(t, w, old, log.OutcomeEpochChanged)
 	})
 }
 
@@ -72,10 +73,10 @@ func TestRestoredOrderThatDoesNotFit(t *testing.T) {
 // forgotten its state, but not its name for the upstream's order.
 func TestRestoredOrderKeepsItsNameOnDemand(t *testing.T) {
 	connections := []stream.SourceFunc{
-		snapshotThen("e", 60, []stream.Change{upsertW("x", 50)}, stayFor(time.Second, errors.New("restored"))),
-		snapshotThen("e", 20, []stream.Change{upsertW("y", 10)}, stay),
-		snapshotThen("e", 20, []stream.Change{upsertW("y", 10)}, stay),
-		snapshotThen("e", 70, []stream.Change{upsertW("y", 70)}, stay),
+		snapshotThen("e", 60, []log.Change{upsertW("x", 50)}, stayFor(time.Second, errors.New("restored"))),
+		snapshotThen("e", 20, []log.Change{upsertW("y", 10)}, stay),
+		snapshotThen("e", 20, []log.Change{upsertW("y", 10)}, stay),
+		snapshotThen("e", 70, []log.Change{upsertW("y", 70)}, stay),
 	}
 	c := Config{BehindTimeout: time.Nanosecond, OnDemand: true}
 	bubble(t, c, connections, func(t *testing.T, w *Watch, _ *script) {
@@ -96,7 +97,7 @@ func TestRestoredOrderKeepsItsNameOnDemand(t *testing.T) {
 		if got := w.View().Epoch(); got != alias {
 			t.Errorf("epoch %q after a stop, want %q as before", got, alias)
 		}
-		wantOutcome(t, w, old, stream.OutcomeEpochChanged)
+		wantOutcome(t, w, old, log.OutcomeEpochChanged)
 	})
 }
 
@@ -114,9 +115,9 @@ func positionOf(t *testing.T, w *Watch) stream.Position {
 }
 
 // wantOutcome fails unless resuming the position has this outcome.
-func wantOutcome(t *testing.T, w *Watch, p stream.Position, want stream.ResumeOutcome) {
+func wantOutcome(t *testing.T, w *Watch, p stream.Position, want log.ResumeOutcome) {
 	t.Helper()
-	r := &statusReader{s: w.Subscribe(stream.SubscribeOptions{Resume: &p})}
+	r := &statusReader{s: w.Subscribe(log.SubscribeOptions{Resume: &p})}
 	defer r.s.Close()
 	events := r.next()
 	if got := r.s.Outcome(); got != want {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/memory"
 )
 
@@ -15,7 +16,7 @@ type message struct {
 	kind     messageKind
 	reset    bool // the changes are a whole snapshot; of freshness: one is under way
 	epoch    string
-	changes  []stream.Change
+	changes  []log.Change
 	revision uint64
 	horizon  uint64 // of a snapshot, the revision of RaiseHorizon; 0: none
 	swept    uint64 // see Swept
@@ -72,15 +73,15 @@ func (s *stagingSink) Reset(epoch string) error {
 
 // Upsert implements Sink.
 func (s *stagingSink) Upsert(r stream.Resource) error {
-	return s.add(stream.Change{Resource: r})
+	return s.add(log.Change{Resource: r})
 }
 
 // Delete implements Sink.
 func (s *stagingSink) Delete(key string, revision uint64) error {
-	return s.add(stream.Change{Resource: stream.Resource{Key: key, Revision: revision}, Deleted: true})
+	return s.add(log.Change{Resource: stream.Resource{Key: key, Revision: revision}, Deleted: true})
 }
 
-func (s *stagingSink) add(c stream.Change) error {
+func (s *stagingSink) add(c log.Change) error {
 	if changes := s.pending.changes; len(changes) == cap(changes) {
 		// append alone would copy a large snapshot many times.
 		s.pending.changes = slices.Grow(changes, len(changes)+1)

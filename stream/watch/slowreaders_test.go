@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // TestWatchLooksAtItsReaders whenever some of them pin a version: one that takes
 // nothing loses it, and goes on with the newest.
 func TestWatchLooksAtItsReaders(t *testing.T) {
-	var more chan []stream.Change
+	var more chan []log.Change
 	done := func(context.Context, stream.Resume, stream.Sink) error { return nil }
 	changes := func(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
-		more = make(chan []stream.Change) // of the bubble
+		more = make(chan []log.Change) // of the bubble
 		for {
 			select {
 			case next := <-more:
@@ -31,12 +32,12 @@ func TestWatchLooksAtItsReaders(t *testing.T) {
 		snapshotThen("e", 2000, largesW(2000, 4000), changes),
 	}, func(t *testing.T, w *Watch, _ *script) {
 		for i := range uint64(2) {
-			s := w.Subscribe(stream.SubscribeOptions{MinRate: 4 << 10})
+			s := w.Subscribe(log.SubscribeOptions{MinRate: 4 << 10})
 			synctest.Wait()
-			var b stream.Batch
+			var b log.Batch
 			s.Next(&b)
 			s.Next(&b)
-			more <- []stream.Change{largeW("k1", 2001+i, 10)}
+			more <- []log.Change{largeW("k1", 2001+i, 10)}
 			time.Sleep(time.Minute)
 			s.Next(&b)
 			if e := firstEvent(&b); e.Type != stream.StatusChange || e.State != stream.CatchingUp {
@@ -47,7 +48,7 @@ func TestWatchLooksAtItsReaders(t *testing.T) {
 	})
 }
 
-func firstEvent(b *stream.Batch) (first stream.Event) {
+func firstEvent(b *log.Batch) (first stream.Event) {
 	for e := range b.Events() {
 		return e
 	}

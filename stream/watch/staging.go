@@ -3,7 +3,7 @@ package watch
 import (
 	"unsafe"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // staging is what a connection holds on its way into the log, in bytes.
@@ -21,8 +21,8 @@ const stagingStep = 64 << 10
 // stagedCost is how many bytes a change takes until it is in the log: itself, in a
 // slice that is copied when it grows, its key and its value; and at the commit a
 // place in two more slices, in the order of revisions and in a map of keys.
-func stagedCost(c *stream.Change) int64 {
-	const copies = 5*int64(unsafe.Sizeof(stream.Change{})) + 64
+func stagedCost(c *log.Change) int64 {
+	const copies = 5*int64(unsafe.Sizeof(log.Change{})) + 64
 	return copies + int64(len(c.Key)+len(c.Value))
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // errSecret is what a source says when its upstream is gone: an address, a file
@@ -39,7 +40,7 @@ func TestReasonsAreForEverybody(t *testing.T) {
 			bubble(t, Config{}, []stream.SourceFunc{
 				snapshotThen("e", 1, nil, stayFor(time.Minute, err)), fail(err), stay,
 			}, func(t *testing.T, w *Watch, _ *script) {
-				sub := w.Subscribe(stream.SubscribeOptions{})
+				sub := w.Subscribe(log.SubscribeOptions{})
 				defer sub.Close()
 				time.Sleep(time.Minute + 2*time.Second)
 				synctest.Wait()
@@ -51,7 +52,7 @@ func TestReasonsAreForEverybody(t *testing.T) {
 					t.Errorf("upstream %+v, want %q", u, want)
 				}
 				told := 0
-				for b := new(stream.Batch); sub.Next(b); {
+				for b := new(log.Batch); sub.Next(b); {
 					for e := range b.Events() {
 						wantSecretFree(t, e.Reason)
 						if e.Type == stream.StatusChange && e.Reason == want {

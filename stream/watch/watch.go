@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/memory"
 )
 
@@ -33,7 +34,7 @@ type Config struct {
 	// by default.
 	Linger time.Duration
 	// History bounds how far back readers can resume.
-	History stream.History
+	History log.History
 	// SnapshotTimeout is how long the upstream may take to complete a snapshot
 	// before the status complains; 60 s by default. The snapshot goes on.
 	SnapshotTimeout time.Duration
@@ -72,7 +73,7 @@ func (c Config) withDefaults() Config {
 type Watch struct {
 	// Static after construction.
 	config  Config
-	log     *stream.Log
+	log     *log.Log
 	account *memory.Account
 	ingest  *ingest // only its atomic fields
 	count   watchCounters
@@ -100,7 +101,7 @@ func newWatch(ctx context.Context, c Config) (*Watch, error) {
 		count:   newWatchCounters(),
 		demand:  make(chan struct{}, 1),
 	}
-	w.log = stream.NewLog(stream.LogConfig{Watch: c.Name, History: c.History, Account: w.account, Counted: w.counted})
+	w.log = log.New(log.Config{Watch: c.Name, History: c.History, Account: w.account, Counted: w.counted})
 	ctx, w.cancel = context.WithCancel(ctx)
 	in := &ingest{
 		config: c, source: c.Source, log: w.log, account: w.account, count: w.count,
@@ -137,7 +138,7 @@ func (w *Watch) Writer() stream.Writer { return w.config.Writer }
 func (w *Watch) Subscribers() int { return int(w.subscribers.Load()) }
 
 // View returns the newest committed state.
-func (w *Watch) View() stream.View { return w.log.View() }
+func (w *Watch) View() log.View { return w.log.View() }
 
 // Status returns the freshness.
 func (w *Watch) Status() stream.Status { return w.log.Status() }
@@ -158,7 +159,7 @@ func (w *Watch) Full() error { return w.ingest.full() }
 func (w *Watch) Memory() *memory.Ceiling { return w.account.Own() }
 
 // Page returns a part of the state at one revision; see Log.Page.
-func (w *Watch) Page(prefix, token string, size int) (stream.Page, error) {
+func (w *Watch) Page(prefix, token string, size int) (log.Page, error) {
 	return w.log.Page(prefix, token, size)
 }
 
@@ -188,7 +189,7 @@ func (w *Watch) Done() <-chan struct{} { return w.done }
 
 // Subscribe returns a cursor into the watch. It starts a watch that runs on
 // demand. Close it.
-func (w *Watch) Subscribe(o stream.SubscribeOptions) *stream.Subscription {
+func (w *Watch) Subscribe(o log.SubscribeOptions) *log.Subscription {
 	return w.log.Subscribe(o)
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -36,7 +37,7 @@ func follow(t *testing.T, s stream.Source) *watched {
 	w := &watched{Watch: watch, t: t, state: streamtest.State{}}
 	done := make(chan struct{})
 	var reading sync.WaitGroup
-	reading.Go(func() { w.read(watch.Subscribe(stream.SubscribeOptions{}), done) })
+	reading.Go(func() { w.read(watch.Subscribe(log.SubscribeOptions{}), done) })
 	t.Cleanup(func() {
 		close(done)
 		reading.Wait()
@@ -51,9 +52,9 @@ func follow(t *testing.T, s stream.Source) *watched {
 	return w
 }
 
-func (w *watched) read(s *stream.Subscription, done chan struct{}) {
+func (w *watched) read(s *log.Subscription, done chan struct{}) {
 	defer s.Close()
-	var b stream.Batch
+	var b log.Batch
 	for {
 		for s.Next(&b) {
 			w.take(&b)
@@ -66,7 +67,7 @@ func (w *watched) read(s *stream.Subscription, done chan struct{}) {
 	}
 }
 
-func (w *watched) take(b *stream.Batch) {
+func (w *watched) take(b *log.Batch) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for e := range b.Events() {

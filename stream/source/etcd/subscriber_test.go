@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -18,8 +19,8 @@ import (
 type subscriber struct {
 	t     *testing.T
 	watch *streamwatch.Watch
-	sub   *stream.Subscription
-	batch stream.Batch
+	sub   *log.Subscription
+	batch log.Batch
 
 	held   map[string]uint64 // revision by key
 	resets []string          // reasons
@@ -37,7 +38,7 @@ func subscribe(t *testing.T, source stream.Source) *subscriber {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &subscriber{t: t, watch: w, sub: w.Subscribe(stream.SubscribeOptions{}), held: map[string]uint64{}}
+	s := &subscriber{t: t, watch: w, sub: w.Subscribe(log.SubscribeOptions{}), held: map[string]uint64{}}
 	t.Cleanup(s.sub.Close)
 	return s
 }

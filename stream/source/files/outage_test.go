@@ -9,6 +9,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -139,15 +140,15 @@ func newWatch(t *testing.T, s stream.Source) *watch.Watch {
 // subscriber receives a watch.
 type subscriber struct {
 	t      *testing.T
-	sub    *stream.Subscription
-	batch  stream.Batch
+	sub    *log.Subscription
+	batch  log.Batch
 	state  map[string]string
 	status stream.Status
 	resets int
 }
 
 func subscribe(t *testing.T, w *watch.Watch) *subscriber {
-	s := &subscriber{t: t, sub: w.Subscribe(stream.SubscribeOptions{}), state: map[string]string{}}
+	s := &subscriber{t: t, sub: w.Subscribe(log.SubscribeOptions{}), state: map[string]string{}}
 	t.Cleanup(s.sub.Close)
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -86,7 +87,7 @@ func TestOutageIsToldDownTheTree(t *testing.T) {
 			r.reaches(r.roots[1], r.behind)
 			for name, w := range map[string]*watch.Watch{"R1": r.roots[1], "behind R1": r.behind} {
 				c, _ := r.visit(w, name, mark)
-				if c.Outcome() != stream.OutcomeExpired {
+				if c.Outcome() != log.OutcomeExpired {
 					t.Errorf("%v is answered with %q by the one %s, want expired: %s", mark.Position, c.Outcome(), name, c.Describe())
 				}
 				if diff := c.State().Diff(r.upstream.State()); diff != "" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -210,7 +211,7 @@ func (tr *tree) resumeEverywhere(leaf *branch) {
 	tr.converge() // the state may have advanced by now, or not
 	for _, other := range tr.leaves() {
 		c := tr.visit(other, mark, "bringer")
-		if got := c.Outcome(); got != stream.OutcomeExact {
+		if got := c.Outcome(); got != log.OutcomeExact {
 			tr.t.Errorf("%v of %s at %s: %s, want it resumed with the changes alone", mark.Position, leaf.name, other.name, got)
 		}
 	}

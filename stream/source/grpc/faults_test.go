@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -39,14 +40,14 @@ func declare(t *testing.T, u *upstream, c Config) *streamwatch.Watch {
 // subscriber follows a watch and keeps what it received.
 type subscriber struct {
 	t      *testing.T
-	sub    *stream.Subscription
-	batch  stream.Batch
+	sub    *log.Subscription
+	batch  log.Batch
 	events []stream.Event
 	state  map[string]string
 }
 
 func subscribe(t *testing.T, w *streamwatch.Watch) *subscriber {
-	s := &subscriber{t: t, sub: w.Subscribe(stream.SubscribeOptions{}), state: map[string]string{}}
+	s := &subscriber{t: t, sub: w.Subscribe(log.SubscribeOptions{}), state: map[string]string{}}
 	t.Cleanup(s.sub.Close)
 	return s
 }

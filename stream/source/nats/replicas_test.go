@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -34,13 +35,13 @@ func newReplica(t *testing.T, s stream.Source) replica {
 }
 
 // until waits for a state of the watch.
-func (r replica) until(what string, reached func(v stream.View) bool) {
+func (r replica) until(what string, reached func(v log.View) bool) {
 	r.t.Helper()
-	s := r.Subscribe(stream.SubscribeOptions{})
+	s := r.Subscribe(log.SubscribeOptions{})
 	defer s.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	var b stream.Batch
+	var b log.Batch
 	for {
 		for s.Next(&b) {
 		}
@@ -57,11 +58,11 @@ func (r replica) until(what string, reached func(v stream.View) bool) {
 
 func (r replica) has(keys int) replica {
 	r.t.Helper()
-	r.until("so many keys", func(v stream.View) bool { return v.Primed() && v.Count() == keys })
+	r.until("so many keys", func(v log.View) bool { return v.Primed() && v.Count() == keys })
 	return r
 }
 
-func keysOf(v stream.View) map[string]uint64 {
+func keysOf(v log.View) map[string]uint64 {
 	keys := map[string]uint64{}
 	for r := range v.Resources("") {
 		keys[r.Key] = r.Revision
@@ -76,11 +77,11 @@ type visitor struct {
 }
 
 // visit reads everything available. The position goes over the wire.
-func (c *visitor) visit(r replica) stream.ResumeOutcome {
+func (c *visitor) visit(r replica) log.ResumeOutcome {
 	r.t.Helper()
-	s := r.Subscribe(stream.SubscribeOptions{Resume: c.position, AheadWait: 20 * time.Second})
+	s := r.Subscribe(log.SubscribeOptions{Resume: c.position, AheadWait: 20 * time.Second})
 	defer s.Close()
-	var b stream.Batch
+	var b log.Batch
 	for !s.Synced() {
 		for s.Next(&b) {
 			c.apply(&b)
@@ -99,7 +100,7 @@ func (c *visitor) visit(r replica) stream.ResumeOutcome {
 	return s.Outcome()
 }
 
-func (c *visitor) apply(b *stream.Batch) {
+func (c *visitor) apply(b *log.Batch) {
 	for e := range b.Events() {
 		switch e.Type {
 		case stream.Reset:
@@ -140,15 +141,15 @@ func TestReplicasPollOutOfPhase(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, one, two, _ := pair(t)
 	b.must(b.put("k", "1"))
-	one.has(3).until("a poll", func(v stream.View) bool { return v.Position("").Swept() >= 3 })
+	one.has(3).until("a poll", func(v log.View) bool { return v.Position("").Swept() >= 3 })
 	b.purge("j")
 	two.has(2)
 	b.must(b.put("y", "1"))
-	one.until("y", func(v stream.View) bool { return v.Revision() >= 4 })
+	one.until("y", func(v log.View) bool { return v.Revision() >= 4 })
 	two.has(3)
 	c := &visitor{}
 	c.visit(one)
-	if outcome := c.visit(two); outcome != stream.OutcomeExact {
+	if outcome := c.visit(two); outcome != log.OutcomeExact {
 		t.Errorf("%s, want exact: the second replica remembers what the first one did not know", outcome)
 	}
 	c.agrees(two)
@@ -163,7 +164,7 @@ func TestReplicaThatWasCutOff(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, one, two, proxy := pair(t)
 	b.must(b.put("y", "1"))
-	one.has(3).until("a poll", func(v stream.View) bool { return v.Position("").Swept() >= 3 })
+	one.has(3).until("a poll", func(v log.View) bool { return v.Position("").Swept() >= 3 })
 	two.has(3)
 	proxy.Refuse()
 	proxy.Cut()
@@ -173,8 +174,8 @@ func TestReplicaThatWasCutOff(t *testing.T) {
 	c.visit(one)
 	b.purge("j")
 	proxy.Heal()
-	two.until("all of it", func(v stream.View) bool { return v.Count() == 3 && v.Revision() >= 4 })
-	if outcome := c.visit(two); outcome != stream.OutcomeExact {
+	two.until("all of it", func(v log.View) bool { return v.Count() == 3 && v.Revision() >= 4 })
+	if outcome := c.visit(two); outcome != log.OutcomeExact {
 		t.Errorf("%s, want exact: the second replica missed nothing", outcome)
 	}
 	c.agrees(two)
@@ -185,7 +186,7 @@ func TestKeyThatAReplicaNeverHeardOf(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, one, two, proxy := pair(t)
 	b.must(b.put("y", "1"))
-	one.has(3).until("a poll", func(v stream.View) bool { return v.Position("").Swept() >= 3 })
+	one.has(3).until("a poll", func(v log.View) bool { return v.Position("").Swept() >= 3 })
 	two.has(3)
 	proxy.Refuse()
 	proxy.Cut()
@@ -196,8 +197,8 @@ func TestKeyThatAReplicaNeverHeardOf(t *testing.T) {
 	b.purge("k")
 	b.must(b.put("z", "1"))
 	proxy.Heal()
-	two.until("z", func(v stream.View) bool { return v.Revision() >= 5 })
-	if outcome := c.visit(two); outcome != stream.OutcomeExpired {
+	two.until("z", func(v log.View) bool { return v.Revision() >= 5 })
+	if outcome := c.visit(two); outcome != log.OutcomeExpired {
 		t.Errorf("%s, want expired: the second replica cannot know of k", outcome)
 	}
 	c.agrees(two)
@@ -210,7 +211,7 @@ func TestReplicaThatIsStarted(t *testing.T) {
 	c.visit(one)
 	b.purge("j")
 	started := newReplica(t, source(t, server(t).Addr(), b.config.Bucket)).has(1)
-	if outcome := c.visit(started); outcome != stream.OutcomeExpired {
+	if outcome := c.visit(started); outcome != log.OutcomeExpired {
 		t.Errorf("%s, want expired", outcome)
 	}
 	c.agrees(started)
@@ -222,12 +223,12 @@ func TestReplicaOfAnIdleBucket(t *testing.T) {
 	b, _, two, _ := pair(t)
 	c := &visitor{}
 	c.visit(two)
-	if outcome := c.visit(two); outcome != stream.OutcomeExact {
+	if outcome := c.visit(two); outcome != log.OutcomeExact {
 		t.Errorf("%s, want exact: nothing has happened", outcome)
 	}
 	b.purge("j")
 	two.has(1)
-	if outcome := c.visit(two); outcome != stream.OutcomeExact {
+	if outcome := c.visit(two); outcome != log.OutcomeExact {
 		t.Errorf("%s, want exact: the replica knows what vanished", outcome)
 	}
 	c.agrees(two)
@@ -236,17 +237,17 @@ func TestReplicaOfAnIdleBucket(t *testing.T) {
 // logSink commits to a log, as a watch does.
 type logSink struct {
 	stream.Sink
-	log     *stream.Log
-	changes []stream.Change
+	log     *log.Log
+	changes []log.Change
 }
 
 func (s *logSink) Upsert(r stream.Resource) error {
-	s.changes = append(s.changes, stream.Change{Resource: r})
+	s.changes = append(s.changes, log.Change{Resource: r})
 	return nil
 }
 
 func (s *logSink) Delete(key string, revision uint64) error {
-	s.changes = append(s.changes, stream.Change{Resource: stream.Resource{Key: key, Revision: revision}, Deleted: true})
+	s.changes = append(s.changes, log.Change{Resource: stream.Resource{Key: key, Revision: revision}, Deleted: true})
 	return nil
 }
 
@@ -267,7 +268,7 @@ func TestKeyVanishesInTheTransactionThatBringsIt(t *testing.T) {
 	before := live(t)
 	k := before.bucket.write("k")
 	n := before.resuming()
-	log := stream.NewLog(stream.LogConfig{Watch: "w"})
+	log := log.New(log.Config{Watch: "w"})
 	if _, err := log.Replace("_e", []stream.Resource{{Key: "a", Revision: 1, Value: []byte("1")}}, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
@@ -30,7 +31,7 @@ func (c *claims) of(source stream.Source) stream.Source {
 type claiming struct {
 	stream.Sink
 	claims  *claims
-	changes []stream.Change
+	changes []log.Change
 	epoch   string // of the snapshot under way; "": there is none
 }
 
@@ -40,12 +41,12 @@ func (s *claiming) Reset(epoch string) error {
 }
 
 func (s *claiming) Upsert(r stream.Resource) error {
-	s.changes = append(s.changes, stream.Change{Resource: r})
+	s.changes = append(s.changes, log.Change{Resource: r})
 	return s.Sink.Upsert(r)
 }
 
 func (s *claiming) Delete(key string, revision uint64) error {
-	s.changes = append(s.changes, stream.Change{Resource: stream.Resource{Key: key, Revision: revision}, Deleted: true})
+	s.changes = append(s.changes, log.Change{Resource: stream.Resource{Key: key, Revision: revision}, Deleted: true})
 	return s.Sink.Delete(key, revision)
 }
 
@@ -63,7 +64,7 @@ func (s *claiming) Commit(revision uint64) error {
 }
 
 // take notes a transaction; with an epoch, a snapshot. mu is held.
-func (c *claims) take(epoch string, revision uint64, changes []stream.Change) {
+func (c *claims) take(epoch string, revision uint64, changes []log.Change) {
 	last := len(c.orders) - 1
 	switch {
 	case epoch != "" && (last < 0 || c.orders[last].epoch != epoch):
@@ -78,7 +79,7 @@ func (c *claims) take(epoch string, revision uint64, changes []stream.Change) {
 }
 
 // difference is what a snapshot within the same order changes.
-func (o *order) difference(snapshot []stream.Change, revision uint64) (changes []stream.Change) {
+func (o *order) difference(snapshot []log.Change, revision uint64) (changes []log.Change) {
 	there := map[string]bool{}
 	for _, c := range snapshot {
 		there[c.Key] = true
@@ -88,7 +89,7 @@ func (o *order) difference(snapshot []stream.Change, revision uint64) (changes [
 	}
 	for key := range o.state {
 		if !there[key] {
-			changes = append(changes, stream.Change{Resource: stream.Resource{Key: key, Revision: revision}, Deleted: true})
+			changes = append(changes, log.Change{Resource: stream.Resource{Key: key, Revision: revision}, Deleted: true})
 		}
 	}
 	return changes

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
@@ -17,11 +18,11 @@ func upstreamOfThree() *upstream {
 		key, value string
 		revision   uint64
 	}{{"a", "1", 1}, {"a", "2", 2}, {"b", "3", 3}, {"b", "", 4}, {"c", "5", 5}} {
-		c := stream.Change{Resource: stream.Resource{Key: w.key, Revision: w.revision, Value: []byte(w.value)}, Deleted: w.value == ""}
+		c := log.Change{Resource: stream.Resource{Key: w.key, Revision: w.revision, Value: []byte(w.value)}, Deleted: w.value == ""}
 		u.orders[0].add(w.revision, c)
 	}
 	u.orders = append(u.orders, &order{epoch: "f", state: streamtest.State{}})
-	u.now().add(9, stream.Change{Resource: stream.Resource{Key: "a", Revision: 9, Value: []byte("9")}})
+	u.now().add(9, log.Change{Resource: stream.Resource{Key: "a", Revision: 9, Value: []byte("9")}})
 	return u
 }
 

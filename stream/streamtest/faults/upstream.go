@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
@@ -38,10 +39,10 @@ type order struct {
 // transaction is one write, or what a counting source found changed together.
 type transaction struct {
 	revision uint64
-	changes  []stream.Change
+	changes  []log.Change
 }
 
-func (o *order) add(revision uint64, changes ...stream.Change) {
+func (o *order) add(revision uint64, changes ...log.Change) {
 	o.txns = append(o.txns, transaction{revision: revision, changes: changes})
 	for _, c := range changes {
 		e := stream.Event{Type: stream.Upsert, Resource: c.Resource}
@@ -86,7 +87,7 @@ func (u *upstream) write(ctx context.Context, stop <-chan struct{}) (stream.Reso
 		if err != nil {
 			return stream.Resource{}, u.reconcile(ctx, stop, key, err)
 		}
-		u.note(revision, stream.Change{Resource: stream.Resource{Key: key, Revision: revision}, Deleted: true})
+		u.note(revision, log.Change{Resource: stream.Resource{Key: key, Revision: revision}, Deleted: true})
 		return stream.Resource{}, nil
 	}
 	return u.put(ctx, stop, key)
@@ -114,13 +115,13 @@ func (u *upstream) put(ctx context.Context, stop <-chan struct{}, key string) (s
 	if err != nil {
 		return stream.Resource{}, u.reconcile(ctx, stop, key, err)
 	}
-	u.note(r.Revision, stream.Change{Resource: r})
+	u.note(r.Revision, log.Change{Resource: r})
 	return r, nil
 }
 
 func (u *upstream) now() *order { return u.orders[len(u.orders)-1] }
 
-func (u *upstream) note(revision uint64, c stream.Change) {
+func (u *upstream) note(revision uint64, c log.Change) {
 	o := u.now()
 	if c.Deleted && revision == 0 && len(o.txns) > 0 {
 		revision = o.txns[len(o.txns)-1].revision // it moves nothing forward
@@ -161,9 +162,9 @@ func (u *upstream) compare(resources []stream.Resource, revision uint64, key str
 	switch {
 	case listed[key] == known[key]:
 	case one.Key == "":
-		u.note(revision, stream.Change{Resource: stream.Resource{Key: key, Revision: revision}, Deleted: true})
+		u.note(revision, log.Change{Resource: stream.Resource{Key: key, Revision: revision}, Deleted: true})
 	default:
-		u.note(one.Revision, stream.Change{Resource: one})
+		u.note(one.Revision, log.Change{Resource: one})
 	}
 	if diff := listed.Diff(known); diff != "" {
 		return fmt.Errorf("asked directly the upstream has not what was written (it lost what it had acknowledged, or a write of the rig that was given up was made later): %s", diff)
@@ -198,9 +199,9 @@ func (u *upstream) wipe(ctx context.Context, inject func() error) error {
 	if err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
-	var changes []stream.Change
+	var changes []log.Change
 	for _, r := range resources {
-		changes = append(changes, stream.Change{Resource: r})
+		changes = append(changes, log.Change{Resource: r})
 	}
 	o := &order{state: streamtest.State{}}
 	if len(changes) > 0 {
@@ -259,7 +260,7 @@ func (u *upstream) truth() *streamtest.Truth {
 }
 
 // versionOf is what a change leaves; for a delete nothing.
-func versionOf(c stream.Change) streamtest.Version {
+func versionOf(c log.Change) streamtest.Version {
 	if c.Deleted {
 		return streamtest.Version{}
 	}

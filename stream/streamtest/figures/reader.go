@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -47,8 +48,8 @@ func (r *rawReader) close() error {
 type follower struct {
 	registry *watch.Registry
 	watch    *watch.Watch
-	sub      *stream.Subscription
-	batch    stream.Batch
+	sub      *log.Subscription
+	batch    log.Batch
 }
 
 // follow returns once the watch is primed, and its subscriber has the snapshot.
@@ -63,7 +64,7 @@ func (m *measurement) follow() (*follower, error) {
 		f.registry.Close()
 		return nil, err
 	}
-	f.sub = w.Subscribe(stream.SubscribeOptions{})
+	f.sub = w.Subscribe(log.SubscribeOptions{})
 	for f.sub.Next(&f.batch) {
 	}
 	return f, nil

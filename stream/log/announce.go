@@ -1,0 +1,53 @@
+package log
+
+import "github.com/watchtide/watchtide/stream"
+
+// tell adds a status event if the freshness is not what the subscriber was told.
+// InSync is told only once the subscriber has everything: before, it would not be
+// true.
+func (s *Subscription) tell(b *Batch, v *version, atHead bool) {
+	now := v.status
+	if s.own.State != 0 {
+		now = s.own
+	}
+	if now.State == s.told.State && now.Reason == s.told.Reason || now.State == stream.InSync && !atHead {
+		return
+	}
+	s.told = now
+	b.addEvent(stream.Event{Type: stream.StatusChange, State: now.State, Since: now.Since, Reason: now.Reason})
+}
+
+// tellHorizon adds a bookmark at the reader's place if v is the first version that
+// it sees after an outage, or after part of one. It precedes the changes after the
+// outage: a gateway that follows this watch must never resume a position inside the
+// outage, and has given out none of those yet.
+func (s *Subscription) tellHorizon(b *Batch, v *version) {
+	if v.origin == s.origin {
+		return
+	}
+	s.origin = v.origin
+	b.addEvent(stream.Event{Type: stream.Bookmark, Revision: s.position.AsOf, Horizon: v.origin})
+	b.boundary = true
+}
+
+// Bookmark fills b with progress: the position has moved on, without data, since
+// the last one that was sent. It returns false if it has not, or if Next has
+// something.
+func (s *Subscription) Bookmark(b *Batch) bool {
+	b.reset(s.log)
+	v := s.log.head.Load()
+	if !s.begun || s.walking() || v.generation != s.generation || v.seq != s.cursor {
+		return false
+	}
+	s.place(v.revision, v)
+	s.tellHorizon(b, v)
+	if s.position == s.announced && b.Empty() {
+		return false
+	}
+	if b.Empty() {
+		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: v.revision})
+	}
+	b.boundary = true
+	s.announced = s.position
+	return true
+}

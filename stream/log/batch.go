@@ -1,0 +1,223 @@
+package log
+
+import (
+	"iter"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Batch is one flush of one subscription: events that belong together, in order.
+// Events from the log are not copied: a batch only refers to runs of entries, and
+// their frames are sent as they are.
+//
+// A Batch belongs to the goroutine that fills it with Subscription.Next, and may be
+// reused. What it returns aliases the log and the batch: it is valid until the next
+// fill and must not be modified.
+type Batch struct {
+	log       *Log
+	parts     []part
+	counts    [stream.Goodbye + 1]int
+	bytes     int
+	holds     int // bytes of the segments that parts refer to
+	boundary  bool
+	final     bool // nothing may follow in this batch
+	committed time.Time
+	scratch   []byte // frames of this subscriber's own events, and ids
+
+	stretches []stretch // of the slices appended last
+	runs      []byte    // of stretches
+}
+
+// part is a run of adjacent entries of a segment, or one of the subscriber's own
+// events.
+type part struct {
+	segment  *segment
+	from, to int
+	event    stream.Event
+}
+
+// heldBytes is how many bytes of segments a batch holds before its flush ends at the
+// next place where it may. The batch may need little of each segment.
+const heldBytes = 4 * segmentSize
+
+// scratchKept is how large scratch may be to be reused: a longer text of the
+// subscriber's own belongs to its holder, like one of the log.
+const scratchKept = 4 << 10
+
+func (b *Batch) reset(l *Log) {
+	clear(b.parts) // release the segments
+	if cap(b.scratch) > scratchKept {
+		b.scratch = nil
+	}
+	*b = Batch{log: l, parts: b.parts[:0], scratch: b.scratch[:0], stretches: b.stretches[:0], runs: b.runs[:0]}
+}
+
+// Empty reports whether there is nothing to send.
+func (b *Batch) Empty() bool { return len(b.parts) == 0 }
+
+// full reports whether the flush should end at the next place where it may.
+func (b *Batch) full() bool { return b.bytes >= flushBytes || b.holds >= heldBytes }
+
+// Held is how many bytes of the log the batch keeps in memory until its Release.
+// What was appended from it keeps them while it is used. They are whole segments, of
+// which the batch may need little.
+func (b *Batch) Held() int { return b.holds }
+
+// Release releases the log. Call it once what was appended from the batch is no
+// longer needed, or was copied. The batch is empty then, except for its counters.
+func (b *Batch) Release() {
+	clear(b.parts)
+	b.parts = b.parts[:0]
+}
+
+// Boundary reports whether the flush ends where a client may resume. Its last event
+// then carries an id, made of the Position of every subscription of the stream.
+func (b *Batch) Boundary() bool { return b.boundary }
+
+// Count is how many events of a type the batch holds.
+func (b *Batch) Count(t stream.EventType) int { return b.counts[t] }
+
+// Bytes is roughly how many bytes the batch takes on the wire.
+func (b *Batch) Bytes() int { return b.bytes }
+
+// Committed is when the newest change in the batch became visible; zero if the batch
+// is not live.
+func (b *Batch) Committed() time.Time { return b.committed }
+
+// addEvent appends one of the subscriber's own events.
+func (b *Batch) addEvent(e stream.Event) {
+	e.Watch = b.log.watch
+	b.parts = append(b.parts, part{event: e})
+	b.counts[e.Type]++
+	b.bytes += 128
+}
+
+// addEntry appends the j-th entry of a segment, to the previous run if the two are
+// adjacent.
+func (b *Batch) addEntry(s *segment, j int) {
+	e := &s.entries[j]
+	b.bytes += int(e.size)
+	if e.is(isDelete) {
+		b.counts[stream.Delete]++
+	} else {
+		b.counts[stream.Upsert]++
+	}
+	if n := len(b.parts); n > 0 && b.parts[n-1].segment == s && b.parts[n-1].to == j {
+		b.parts[n-1].to++
+		return
+	}
+	b.addRun(s, j, j+1)
+}
+
+// addUpserts appends the entries from up to to of a segment, all of them upserts.
+func (b *Batch) addUpserts(s *segment, from, to int) {
+	first, last := &s.entries[from], &s.entries[to-1]
+	b.bytes += int(last.off + last.size - first.off)
+	b.counts[stream.Upsert] += to - from
+	b.addRun(s, from, to)
+}
+
+func (b *Batch) addRun(s *segment, from, to int) {
+	if n := len(b.parts); n == 0 || b.parts[n-1].segment != s {
+		b.holds += int(s.bytes())
+	}
+	b.parts = append(b.parts, part{segment: s, from: from, to: to})
+}
+
+// Events returns the events as values.
+func (b *Batch) Events() iter.Seq[stream.Event] {
+	return func(yield func(stream.Event) bool) {
+		for i := range b.parts {
+			p := &b.parts[i]
+			if p.segment == nil {
+				if !yield(p.event) {
+					return
+				}
+				continue
+			}
+			for j := p.from; j < p.to; j++ {
+				if !yield(b.log.framing.event(b.log.watch, p.segment, &p.segment.entries[j])) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// AppendSSE appends the slices that together are the batch in a text/event-stream.
+// The last event carries the id, if there is one.
+func (b *Batch) AppendSSE(dst [][]byte, id []byte) [][]byte {
+	b.beginStretches()
+	for i := range b.parts {
+		p := &b.parts[i]
+		last := i == len(b.parts)-1 && len(id) > 0
+		if p.segment == nil {
+			b.ownStretch()
+			dst = append(dst, b.ownFrame(p.event, id, last))
+			continue
+		}
+		run := p.run()
+		if !last {
+			b.stretch(p, 1, inSSE)
+			dst = append(dst, run)
+			continue
+		}
+		b.stretch(p, 1, inSSEUpToID)
+		b.ownStretch()
+		// The id goes before the empty line that ends the frame.
+		from := len(b.scratch)
+		b.scratch = append(appendID(b.scratch, id), '\n')
+		dst = append(dst, run[:len(run)-1], b.scratch[from:])
+	}
+	return dst
+}
+
+// run returns the bytes of a run of entries: their frames are adjacent.
+func (p *part) run() []byte {
+	first, last := &p.segment.entries[p.from], &p.segment.entries[p.to-1]
+	return p.segment.slab[first.off : last.off+last.size]
+}
+
+func (b *Batch) ownFrame(e stream.Event, id []byte, last bool) []byte {
+	if !last {
+		id = nil
+	}
+	from := len(b.scratch)
+	b.scratch = append(b.scratch, "event: "...)
+	b.scratch = append(b.scratch, e.Type.String()...)
+	b.scratch = append(b.scratch, dataField...)
+	b.scratch = append(AppendEvent(b.scratch, e), '\n')
+	b.scratch = append(appendID(b.scratch, id), '\n')
+	return b.scratch[from:]
+}
+
+// AppendNDJSON appends the slices that together are the batch as newline-delimited
+// JSON: the data objects, and a line with the id, if there is one.
+func (b *Batch) AppendNDJSON(dst [][]byte, id []byte) [][]byte {
+	b.beginStretches()
+	for i := range b.parts {
+		p := &b.parts[i]
+		if p.segment == nil {
+			b.ownStretch()
+			from := len(b.scratch)
+			b.scratch = append(AppendEvent(b.scratch, p.event), '\n')
+			dst = append(dst, b.scratch[from:])
+			continue
+		}
+		b.stretch(p, p.to-p.from, inNDJSON)
+		for j := p.from; j < p.to; j++ {
+			e := &p.segment.entries[j]
+			frame := p.segment.frame(e)
+			// The frame ends with two line ends; the line needs one.
+			dst = append(dst, frame[b.log.framing.jsonAt(e):len(frame)-1])
+		}
+	}
+	if len(id) > 0 {
+		b.ownStretch()
+		from := len(b.scratch)
+		b.scratch = AppendPositionLine(b.scratch, id)
+		dst = append(dst, b.scratch[from:])
+	}
+	return dst
+}

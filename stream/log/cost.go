@@ -1,0 +1,58 @@
+package log
+
+import "unsafe"
+
+// cost is an upper estimate of the bytes that the upserts of a transaction add to
+// the log. Deletes are bounded by the history.
+func (l *Log) cost(changes []Change) int64 {
+	if l.account == nil {
+		return 0
+	}
+	p := packing{used: l.used}
+	if n := len(l.next.segments); n > 0 {
+		last := l.next.segments[n-1]
+		p.room, p.entries = len(last.slab)-last.used, len(last.entries)-last.n
+	}
+	return p.of(&l.framing, changes)
+}
+
+// snapshotCost is how many bytes a log built from a snapshot takes.
+func (l *Log) snapshotCost(snapshot []Change) int64 {
+	if l.account == nil {
+		return 0
+	}
+	var p packing
+	return p.of(&l.framing, snapshot)
+}
+
+// packing simulates how the log will fill segments.
+type packing struct {
+	used    int64 // bytes of frames so far
+	room    int   // in the last slab
+	entries int   // free in the last segment
+	bytes   int64 // added
+}
+
+// inIndex is the most bytes that a key takes in the index.
+const inIndex = 24
+
+func (p *packing) of(f *framing, changes []Change) int64 {
+	around := len(f.upsert) + len(afterKey) + 20 + len(valueField) + len(encodingField) + len(frameEnd)
+	for i := range changes {
+		if c := &changes[i]; !c.Deleted {
+			p.add(around + len(c.Key) + len(c.Value))
+		}
+	}
+	return p.bytes
+}
+
+func (p *packing) add(frame int) {
+	if p.room < frame || p.entries == 0 {
+		p.room, p.entries = segmentFor(frame, p.used)
+		p.bytes += int64(p.room) + int64(p.entries)*int64(unsafe.Sizeof(entry{}))
+	}
+	p.room -= frame
+	p.entries--
+	p.used += int64(frame)
+	p.bytes += inIndex
+}

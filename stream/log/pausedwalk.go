@@ -1,0 +1,104 @@
+package log
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// pausedWalk is the place of a walk between two flushes, in terms that are valid in
+// any newer version of the log. The version itself is pinned meanwhile, or was taken
+// away.
+type pausedWalk struct {
+	passed  uint64 // seq of the last entry passed
+	upserts uint64 // seq of the last entry before the upserts, in a catch-up that is still at the deletes
+	asOf    uint64 // seq of the newest entry of the version
+	count   int    // resources of the version
+}
+
+// walking reports whether a walk is under way.
+func (s *Subscription) walking() bool { return s.walk.under }
+
+// pauseWalk is called after a flush that did not end the walk under way. From now on
+// its pin holds the version, not the walk itself. Most walks end in the flush in
+// which they begin, and never have a pin.
+func (s *Subscription) pauseWalk(b *Batch) {
+	w := &s.walk
+	if !w.under || w.v == nil {
+		return
+	}
+	if s.pin == nil {
+		s.pin = s.log.pins.add(w.v, s.options.MinRate)
+	}
+	if s.pin != nil && s.options.MinRate > 0 {
+		s.pin.pace.hand(s.log.pins.now(), b.bytes)
+	}
+	w.paused = pausedWalk{passed: w.v.seqBefore(w.at), asOf: w.v.seq, count: w.v.count}
+	if w.deletes {
+		w.paused.upserts = w.v.seqBefore(w.upserts)
+	}
+	w.v = nil
+}
+
+// takeUpWalk continues a paused walk, unless it is of no further use. If its version
+// was taken away, it continues in the newest one.
+func (s *Subscription) takeUpWalk(b *Batch, newest *version) {
+	switch {
+	case !s.walk.under:
+	case s.generation != newest.generation:
+		s.dropWalk()
+	case s.held:
+		if s.pin != nil {
+			s.pin.pace.rest()
+		}
+	default:
+		if s.walk.v = s.pin.version(); s.walk.v == nil {
+			s.giveUpWalk(b, newest)
+		}
+	}
+}
+
+// dropWalk ends the walk under way, if there is one.
+func (s *Subscription) dropWalk() {
+	s.log.pins.release(s.pin)
+	s.walk, s.pin = walk{}, nil
+}
+
+// giveUpWalk continues a walk whose version was taken away in the newest version,
+// with what is newer than what was passed. What was passed may have changed since,
+// so a key may come twice, the second time newer.
+func (s *Subscription) giveUpWalk(b *Batch, v *version) {
+	w := s.walk
+	outage := v.origin != s.origin && w.purpose != snapshot
+	s.dropWalk()
+	switch {
+	case w.replay && !w.torn:
+		return // the cursor says where to continue
+	case w.purpose == snapshot && w.revision == 0:
+		s.walk = snapshotWalk(v) // nothing was passed
+		return
+	case w.replay:
+		w.purpose, w.replay, w.began = catching, false, s.cursor
+		w.paused = pausedWalk{passed: s.cursor, asOf: s.cursor}
+		w.revision, w.complete, w.delivered = s.position.AsOf, s.position.AsOf, 0
+	case w.purpose == snapshot:
+		w.purpose = resuming
+	}
+	deletes, upserts := w.paused.asOf, w.paused.passed
+	if w.deletes {
+		deletes, upserts = w.paused.passed, w.paused.upserts
+	}
+	if deletes < v.forgotten || outage {
+		// A gateway that follows must be told of an outage before it gets anything
+		// from after it, and a bookmark would end what it has received so far.
+		s.reset(b, v, stream.ResetExpired)
+		return
+	}
+	w.under, w.torn = true, false
+	s.cursor = min(deletes, upserts)
+	w.v, w.deletes, w.at, w.upserts = v, true, v.after(deletes), v.after(upserts)
+	s.walk = w
+	s.own = stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too slow to be sent the state of one moment: going on with the newest"}
+	s.told = stream.Status{}
+	s.tell(b, v, false)
+}

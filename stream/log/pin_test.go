@@ -1,0 +1,470 @@
+package log
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/memory"
+	"pgregory.net/rapid"
+)
+
+// heldByPins is what the pinned versions of a log hold and its head does not.
+func heldByPins(l *Log, pinned []*version) (held int64) {
+	head := l.head.Load()
+	segments, indexes := map[*segment]bool{}, map[*index]bool{head.index: true}
+	for _, s := range head.segments {
+		segments[s] = true
+	}
+	for _, v := range pinned {
+		for _, s := range v.segments {
+			if !segments[s] {
+				segments[s] = true
+				held += s.bytes()
+			}
+		}
+		if !indexes[v.index] {
+			indexes[v.index] = true
+			held += v.index.bytes()
+		}
+	}
+	return held
+}
+
+// TestPinsAreCounted: whatever versions readers pin, and however the log changes,
+// what is counted as pinned is what is held, and little more.
+func TestPinsAreCounted(t *testing.T) {
+	most := int64(0)
+	rapid.Check(t, func(t *rapid.T) {
+		const ceiling = 16 * mega
+		account := memory.NewAccount(ceiling, nil)
+		l := New(Config{Watch: "w", Account: account})
+		revision := uint64(1)
+		var readers []*Subscription
+		if _, err := l.Replace("e", nil, 1); err != nil {
+			t.Fatal(err)
+		}
+		draw := func(t *rapid.T) (all []Change) {
+			at := rapid.IntRange(0, 100).Draw(t, "at")
+			for i := range rapid.IntRange(1, 100).Draw(t, "n") {
+				revision++
+				all = append(all, large(fmt.Sprint((at+i)%120), revision, 20_000))
+			}
+			return all
+		}
+		for range 2 {
+			t.Repeat(map[string]func(*rapid.T){
+				"commit": func(t *rapid.T) {
+					if _, err := l.Commit(draw(t), revision); err != nil {
+						t.Fatal(err)
+					}
+				},
+				"replace": func(t *rapid.T) {
+					var resources []stream.Resource
+					for _, c := range draw(t) {
+						resources = append(resources, c.Resource)
+					}
+					epoch := rapid.SampledFrom([]string{"e", "e", "e", "f"}).Draw(t, "epoch")
+					if _, err := l.Replace(epoch, resources, revision); err != nil {
+						t.Fatal(err)
+					}
+				},
+				"join": func(*rapid.T) { readers = append(readers, l.Subscribe(SubscribeOptions{})) },
+				"read": func(t *rapid.T) {
+					for _, s := range readers {
+						var b Batch
+						for range rapid.IntRange(0, 3).Draw(t, "flushes") {
+							s.Next(&b)
+						}
+					}
+				},
+				"leave": func(t *rapid.T) {
+					if len(readers) > 0 {
+						i := rapid.IntRange(0, len(readers)-1).Draw(t, "who")
+						readers[i].Close()
+						readers = slices.Delete(readers, i, i+1)
+					}
+				},
+				"page": func(t *rapid.T) {
+					if _, err := l.Page("", "", 3); err != nil {
+						t.Fatal(err)
+					}
+				},
+				"": func(t *rapid.T) { most = max(most, checkPins(t, l, readers)) },
+			})
+		}
+		for _, s := range readers {
+			s.Close()
+		}
+		l.pins.TakeAll()
+		if n := l.pins.held.Load(); n != 0 || len(l.pins.eras) != 1 || len(l.pins.spans) != 0 || account.Own().Superseded() != l.dead {
+			t.Fatalf("without a pin %d bytes are held, in %d eras; %d are superseded, and %d dead", n, len(l.pins.eras), account.Own().Superseded(), l.dead)
+		}
+	})
+	if most < mega {
+		t.Errorf("%d bytes were pinned at most: the test shows nothing", most)
+	}
+}
+
+func checkPins(t *rapid.T, l *Log, readers []*Subscription) int64 {
+	var pinned []*version
+	for _, s := range readers {
+		if v := s.pin.version(); v != nil {
+			pinned = append(pinned, v)
+		}
+	}
+	for i := range l.pages.slots {
+		if v := l.pages.slots[i].Load().version(); v != nil {
+			pinned = append(pinned, v)
+		}
+	}
+	real, counted := heldByPins(l, pinned), l.pins.held.Load()
+	lists := inList * int64(len(pinned)) * 1000
+	slack := lists + int64(len(l.pins.eras))*2*l.account.EraBytes(l.View().Bytes())
+	if counted < real || counted > real+slack {
+		t.Fatalf("%d bytes are counted, %d held by %d pins in %d eras", counted, real, len(pinned), len(l.pins.eras))
+	}
+	if l.account.Own().Swollen() && counted > 0 {
+		t.Fatalf("%d bytes in the log, %d superseded, and %d are pinned still", l.account.Own().Logs(), l.account.Own().Superseded(), counted)
+	}
+	return counted
+}
+
+// rewrite changes all n resources, each in a transaction of its own.
+func rewrite(t *testing.T, l *Log, n, size int, revision *uint64) {
+	t.Helper()
+	for i := range n {
+		*revision++
+		if _, err := l.Commit([]Change{large(fmt.Sprint("k", i), *revision, size)}, *revision); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSlowReadersStayWithinTheCeiling: the versions that readers pin are within the
+// ceiling, however often everything changes. The readers still get to the end.
+func TestSlowReadersStayWithinTheCeiling(t *testing.T) {
+	const n, size, ceiling = 2500, 4000, 40 * mega
+	for _, shared := range []bool{false, true} {
+		total := memory.NewCeiling(ceiling)
+		account := memory.NewAccount(0, total)
+		if !shared {
+			account = memory.NewAccount(ceiling, nil)
+			total = account.Own()
+		}
+		l := New(Config{Watch: "w", Account: account})
+		var readers []*follower
+		revision := uint64(n)
+		before := heapInUse()
+		mustReplace(t, l, "e", revision, larges(n, size)...)
+		inSync(l)
+		for range 10 {
+			r := &follower{s: l.Subscribe(SubscribeOptions{}), state: map[string]uint64{}}
+			r.flush()
+			r.flush()
+			if !r.s.walking() {
+				t.Fatal("the reader is through already")
+			}
+			readers = append(readers, r)
+			rewrite(t, l, n, size, &revision)
+			if held := total.Logs() + total.Superseded(); held > ceiling/5*3 {
+				t.Errorf("%d bytes are counted", held)
+			}
+		}
+		if used := heapInUse() - before; used > ceiling {
+			t.Errorf("10 readers that read little hold the heap at %d MiB under a ceiling of %d MiB", used>>20, ceiling>>20)
+		}
+		renewed := 0
+		for i, r := range readers {
+			for r.flush() {
+			}
+			renewed += r.renewed
+			if len(r.state) != n || r.state["k0"] != revision-n+1 || !r.s.Resting() {
+				t.Errorf("reader %d has %d resources, k0 as of %d", i, len(r.state), r.state["k0"])
+			}
+			r.s.Close()
+		}
+		if renewed < 5 {
+			t.Errorf("%d readers went on with a newer version", renewed)
+		}
+		if n := total.Superseded(); n != l.dead {
+			t.Errorf("%d bytes are superseded, and nobody reads; %d are in the log", n, l.dead)
+		}
+	}
+}
+
+// follower is a reader that records what it is sent.
+type follower struct {
+	s       *Subscription
+	b       Batch
+	state   map[string]uint64
+	events  []string
+	renewed int
+}
+
+func (r *follower) flush() bool {
+	if !r.s.Next(&r.b) {
+		return false
+	}
+	for e := range r.b.Events() {
+		switch e.Type {
+		case stream.Reset:
+			clear(r.state)
+			r.events = append(r.events, "reset")
+		case stream.Upsert:
+			r.state[e.Resource.Key] = e.Resource.Revision
+		case stream.Delete:
+			delete(r.state, e.Resource.Key)
+			r.events = append(r.events, "delete "+e.Resource.Key)
+		case stream.EndOfSnapshot:
+			r.events = append(r.events, fmt.Sprintf("end %d resumed %t", e.Count, e.Resumed))
+		case stream.StatusChange:
+			r.events = append(r.events, e.State.String())
+			if e.State == stream.CatchingUp {
+				r.renewed++
+			}
+		case stream.Bookmark:
+			r.events = append(r.events, "bookmark")
+		}
+	}
+	return true
+}
+
+func heapInUse() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapInuse)
+}
+
+// TestWalkThatIsGivenUp: after its version was taken away, a snapshot continues in
+// the newest one: deletes first, then what is newer than what was passed.
+func TestWalkThatIsGivenUp(t *testing.T) {
+	l := New(Config{Watch: "w"})
+	revision := uint64(100)
+	mustReplace(t, l, "e", revision, larges(100, 4000)...)
+	inSync(l)
+	r := &follower{s: l.Subscribe(SubscribeOptions{}), state: map[string]uint64{}}
+	r.flush()
+	l.pins.TakeAll() // nothing was passed: nobody notices
+	r.flush()
+	r.flush()
+	passed := len(r.state)
+	if passed == 0 || passed > 50 {
+		t.Fatalf("%d resources were passed", passed)
+	}
+	mustCommit(t, l, 101, Change{Resource: stream.Resource{Key: "k1", Revision: 101}, Deleted: true}, large("k2", 101, 10))
+	mustCommit(t, l, 102, Change{Resource: stream.Resource{Key: "k99", Revision: 102}, Deleted: true}, large("new", 102, 10))
+	before, _ := r.s.Position()
+	l.pins.TakeAll()
+	if !r.flush() || r.events[len(r.events)-3] != "catching_up" {
+		t.Fatalf("after its version was taken away: %q", r.events)
+	}
+	if after, _ := r.s.Position(); after.AsOf != 102 || after.Upserts < before.Upserts {
+		t.Errorf("position %v after %v", after, before)
+	}
+	for r.flush() {
+	}
+	want := []string{"reset", "catching_up", "delete k1", "delete k99", "end 99 resumed true", "in_sync"}
+	if !slices.Equal(r.events, want) {
+		t.Errorf("got %q, want %q", r.events, want)
+	}
+	if len(r.state) != 99 || r.state["k2"] != 101 || r.state["new"] != 102 || !r.s.Resting() {
+		t.Errorf("%d resources, k2 as of %d", len(r.state), r.state["k2"])
+	}
+}
+
+// TestPinOfANewGeneration: a reader that begins as soon as a generation is published
+// keeps its version, although the readers of the old generation lose theirs then.
+func TestPinOfANewGeneration(t *testing.T) {
+	l := New(Config{Watch: "w"})
+	for i := range 2000 {
+		before := l.View().Epoch()
+		var reader sync.WaitGroup
+		reader.Go(func() {
+			for l.View().Epoch() == before {
+				runtime.Gosched()
+			}
+			r := &follower{s: l.Subscribe(SubscribeOptions{}), state: map[string]uint64{}}
+			defer r.s.Close()
+			r.flush() // the reset
+			r.flush()
+			runtime.Gosched()
+			if r.s.pin.version() == nil {
+				t.Errorf("generation %d: no version is pinned after %q and %d resources", i, r.events, len(r.state))
+			}
+		})
+		mustReplace(t, l, fmt.Sprint("e", i), 100, larges(40, 4000)...)
+		reader.Wait()
+	}
+}
+
+// TestWalkThatCannotGoOn begins again: what was deleted meanwhile is forgotten.
+func TestWalkThatCannotGoOn(t *testing.T) {
+	l := New(Config{Watch: "w", History: History{MaxDeletes: 1}})
+	mustReplace(t, l, "e", 100, larges(100, 4000)...)
+	inSync(l)
+	r := &follower{s: l.Subscribe(SubscribeOptions{}), state: map[string]uint64{}}
+	r.flush()
+	r.flush()
+	for i := range uint64(3) {
+		mustCommit(t, l, 101+i, Change{Resource: stream.Resource{Key: fmt.Sprint("k", i), Revision: 101 + i}, Deleted: true}, large("new", 101+i, 10))
+	}
+	l.pins.TakeAll()
+	for r.flush() {
+	}
+	if want := []string{"reset", "reset", "end 98 resumed false"}; !slices.Equal(r.events, want) || len(r.state) != 98 {
+		t.Errorf("got %q and %d resources, want %q", r.events, len(r.state), want)
+	}
+}
+
+// TestLargeTransaction: one that is larger than a reader may hold takes several
+// flushes, with an id only at its end. A reader that is too slow for it catches up.
+func TestLargeTransaction(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		l := New(Config{Watch: "w"})
+		mustReplace(t, l, "e", 1)
+		inSync(l)
+		r := &follower{s: l.Subscribe(SubscribeOptions{}), state: map[string]uint64{}}
+		for r.flush() {
+		}
+		r.events = nil
+		transaction := larges(1000, 4000)
+		for i := range transaction {
+			transaction[i].Revision = 2
+		}
+		mustCommit(t, l, 2, transaction...)
+		flushes := 0
+		for r.flush() {
+			flushes++
+			if r.b.bytes > 2*replayBytes {
+				t.Errorf("a flush of %d bytes", r.b.bytes)
+			}
+			position, _ := r.s.Position()
+			if whole := len(r.state) == 1000; !slow && (r.b.Boundary() != whole || position.Partial()) {
+				t.Errorf("after %d resources: boundary %t, position %v", len(r.state), r.b.Boundary(), position)
+			}
+			if slow && flushes == 1 {
+				mustCommit(t, l, 3, Change{Resource: stream.Resource{Key: "k0", Revision: 3}, Deleted: true})
+				l.pins.TakeAll()
+			}
+		}
+		want := []string(nil)
+		if slow {
+			want = []string{"catching_up", "delete k0", "bookmark", "in_sync"}
+		}
+		if flushes < 4 || !slices.Equal(r.events, want) || len(r.state) != 1000 && !slow {
+			t.Errorf("slow %t: %d flushes, %q, %d resources", slow, flushes, r.events, len(r.state))
+		}
+	}
+}
+
+// TestFlushHoldsLittle: however few of its resources begin with the prefix, a flush
+// refers to few segments.
+func TestFlushHoldsLittle(t *testing.T) {
+	l := New(Config{Watch: "w"})
+	all := larges(4000, 1000)
+	for i := range all {
+		if i%50 == 0 {
+			all[i].Key = "rare/" + all[i].Key
+		}
+	}
+	mustReplace(t, l, "e", 4000, all...)
+	for _, resume := range []*stream.Position{nil, {Watch: "w", Epoch: stream.NarrowEpoch("e", "rare/"), Upserts: 100, AsOf: 4000}} {
+		r := &follower{s: l.Subscribe(SubscribeOptions{Prefix: "rare/", Resume: resume}), state: map[string]uint64{}}
+		for r.flush() {
+			held := map[*segment]bool{}
+			bytes := int64(0)
+			for _, p := range r.b.parts {
+				if p.segment != nil && !held[p.segment] {
+					held[p.segment] = true
+					bytes += p.segment.bytes()
+				}
+			}
+			if bytes > heldBytes+2*segmentSize {
+				t.Fatalf("a flush of %d bytes holds %d", r.b.Bytes(), bytes)
+			}
+		}
+		if len(r.state) < 78 {
+			t.Errorf("%d resources", len(r.state))
+		}
+	}
+}
+
+// TestReleasedBatch holds nothing of the log, and keeps its counts.
+func TestReleasedBatch(t *testing.T) {
+	l := New(Config{Watch: "w"})
+	mustReplace(t, l, "e", 2, upsert("a", 1), upsert("b", 2))
+	s, b := l.Subscribe(SubscribeOptions{}), new(Batch)
+	s.Next(b)
+	s.Next(b)
+	b.Release()
+	if !b.Empty() || b.Count(stream.Upsert) != 2 || len(bytes.Join(b.AppendSSE(nil, nil), nil)) != 0 {
+		t.Errorf("empty %t, %d upserts", b.Empty(), b.Count(stream.Upsert))
+	}
+	for _, p := range b.parts[:cap(b.parts)] {
+		if p.segment != nil {
+			t.Error("a segment is held")
+		}
+	}
+}
+
+// TestListingsStayWithinTheCeiling: the versions of listings are within the ceiling.
+// The token of a listing that was taken away fails, or the page can be read from the
+// log.
+func TestListingsStayWithinTheCeiling(t *testing.T) {
+	const n, size, ceiling = 2500, 4000, 40 * mega
+	account := memory.NewAccount(ceiling, nil)
+	l := New(Config{Watch: "w", Account: account})
+	revision := uint64(n)
+	before := heapInUse()
+	mustReplace(t, l, "e", revision, larges(n, size)...)
+	var tokens []string
+	for range 5 {
+		p, err := l.Page("", "", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens = append(tokens, p.Next)
+		rewrite(t, l, n, size, &revision)
+		if held := account.Own().Logs() + account.Own().Superseded(); held > ceiling/5*3 {
+			t.Errorf("%d bytes are counted", held)
+		}
+	}
+	if used := heapInUse() - before; used > ceiling {
+		t.Errorf("5 listings hold the heap at %d MiB under a ceiling of %d MiB", used>>20, ceiling>>20)
+	}
+	if _, err := l.Page("", tokens[0], 10); !errors.Is(err, ErrPageGone) {
+		t.Errorf("the oldest listing: %v, want ErrPageGone", err)
+	}
+	p, err := l.Page("", "", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, l, revision+1, large("k0", revision+1, 10))
+	if next, err := l.Page("", p.Next, 10); err != nil || next.Revision != revision || strings.Contains(string(next.Resources[0].Value), "new") {
+		t.Errorf("a listing that is read: %v", err)
+	}
+}
+
+// TestListingsOfAStoppedWatch are released: no version would be published by which
+// they expire.
+func TestListingsOfAStoppedWatch(t *testing.T) {
+	account := memory.NewAccount(0, nil)
+	l := New(Config{Watch: "w", Account: account})
+	mustReplace(t, l, "e", 100, larges(100, 4000)...)
+	if _, err := l.Page("", "", 10); err != nil {
+		t.Fatal(err)
+	}
+	l.Discard(stream.Status{State: stream.Priming})
+	if n := account.Own().Superseded(); n != 0 {
+		t.Errorf("%d bytes are held of a log that was discarded", n)
+	}
+}

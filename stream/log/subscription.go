@@ -1,0 +1,445 @@
+package log
+
+import (
+	"cmp"
+	"runtime"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// SubscribeOptions specify where a subscription begins, and what it wants of the
+// watch.
+type SubscribeOptions struct {
+	// Resume is the position after which to continue; nil: from nothing.
+	Resume *stream.Position
+	// Invalid: there was a position, but it could not be read. The reset says so.
+	Invalid bool
+	// Prefix narrows the watch to the keys that begin with it.
+	Prefix string
+	// AheadWait is how long a position that is ahead of this log is held for the log
+	// to catch up; 3 seconds by default.
+	AheadWait time.Duration
+	// MinRate is how many bytes a second the reader must take, on average over 30 s,
+	// to keep the version that it is walking through. A slower one continues in the
+	// newest, as when memory is needed. If not positive, there is no minimum.
+	MinRate int64
+}
+
+// ResumeOutcome is what became of the position that a subscription came with.
+type ResumeOutcome string
+
+// What may become of a position.
+const (
+	OutcomePending      ResumeOutcome = ""              // not decided yet
+	OutcomeSnapshot     ResumeOutcome = "snapshot"      // there was none
+	OutcomeExact        ResumeOutcome = "exact"         // the changes alone
+	OutcomeExpired      ResumeOutcome = "expired"       // full snapshot, as in all that follow
+	OutcomeAhead        ResumeOutcome = "ahead"         //
+	OutcomeEpochChanged ResumeOutcome = "epoch_changed" //
+	OutcomeInvalid      ResumeOutcome = "invalid_position"
+)
+
+// Subscription is a cursor into a log: a few numbers and a pointer. Snapshot,
+// resume, live and catching up after being slow are one operation: give what is
+// newer than the cursor, as of the head.
+//
+// A slow reader costs the log nothing: superseded values are simply gone when it
+// comes back. During a walk it pins the version that it walks through. If the memory
+// is needed, or the reader is slower than its minimum rate, the version is taken
+// away, and the reader continues in the newest one.
+//
+// A Subscription belongs to one goroutine, its pump.
+type Subscription struct {
+	// Static after construction.
+	log     *Log
+	options SubscribeOptions
+
+	// Owned by the pump.
+	closed     bool
+	readers    int // how many readers it stands for
+	changed    <-chan struct{}
+	begun      bool
+	generation uint64
+	epoch      string // as written in positions
+	native     bool   // all that the reader has came from this log
+	hold       time.Time
+	own        stream.Status // this subscriber's own, if its State is not 0
+	held       bool          // Next must not read
+	told       stream.Status
+	origin     uint64 // that the subscriber was told
+	walk       walk
+	pin        *pin            // of the walk, once it took more than one flush
+	cursor     uint64          // everything up to this seq was delivered
+	position   stream.Position // everything up to it was delivered
+	announced  stream.Position // the last one that a batch carried
+	synced     bool
+	outcome    ResumeOutcome
+	skipped    uint64
+}
+
+// Subscribe returns a cursor. Close it.
+func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
+	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
+	l.counted(1, 1)
+	return &Subscription{log: l, options: o, told: stream.Status{State: stream.InSync}, changed: l.head.Load().changed, readers: 1}
+}
+
+// Close gives the subscription up. It may be called more than once.
+func (s *Subscription) Close() {
+	if s.closed {
+		return
+	}
+	s.dropWalk()
+	s.closed = true
+	s.log.counted(-1, -s.readers)
+	s.readers = 0
+}
+
+// StandFor sets how many readers the subscription stands for. They count as
+// subscribers of its watch; readers at the same place can share one subscription.
+func (s *Subscription) StandFor(readers int) {
+	if s.closed {
+		return
+	}
+	s.log.counted(0, readers-s.readers)
+	s.readers = readers
+}
+
+// Resting reports whether everything that existed at the last Next was delivered,
+// the first snapshot included, and nothing is held back: what comes next is the next
+// change.
+func (s *Subscription) Resting() bool {
+	return s.synced && !s.walking() && s.hold.IsZero() && s.own.State == 0 && !s.held
+}
+
+// Beside reports whether two resting subscriptions of one watch are at the same
+// place and have told their readers the same: from here on they deliver the same.
+func (s *Subscription) Beside(o *Subscription) bool {
+	return s.log == o.log && s.options.Prefix == o.options.Prefix && s.generation == o.generation &&
+		s.cursor == o.cursor && s.position == o.position && s.origin == o.origin && s.Resting() && o.Resting() &&
+		s.told.State == o.told.State && s.told.Reason == o.told.Reason
+}
+
+// Near reports whether little is new for a resting subscription: the changes
+// themselves, and not a snapshot or a catch-up.
+func (s *Subscription) Near() bool {
+	v := s.log.head.Load()
+	return v.generation == s.generation && (v.seq == s.cursor || v.replayable(s.cursor, v.after(s.cursor)))
+}
+
+// Fork returns a subscription of its own, beside a resting one. Close it.
+func (s *Subscription) Fork() *Subscription {
+	f := *s
+	f.readers = 1
+	f.log.counted(1, 1)
+	return &f
+}
+
+// Changed is closed when Next may have more, after it returned false. Get it again
+// after each Next.
+func (s *Subscription) Changed() <-chan struct{} { return s.changed }
+
+// Deadline is when Next must be called even if nothing changed; zero: never.
+func (s *Subscription) Deadline() time.Time {
+	if s.held {
+		return time.Time{}
+	}
+	return s.hold
+}
+
+// Position is the place after what was delivered; false before the first delivery.
+func (s *Subscription) Position() (stream.Position, bool) { return s.position, s.position.Watch != "" }
+
+// Synced reports whether the first end_of_snapshot was delivered.
+func (s *Subscription) Synced() bool { return s.synced }
+
+// Outcome is what became of the position that the subscription came with.
+func (s *Subscription) Outcome() ResumeOutcome { return s.outcome }
+
+// Skipped is how many changes this subscriber has not seen one by one so far. It is
+// an upper bound for one that is narrowed to a prefix.
+func (s *Subscription) Skipped() uint64 { return s.skipped }
+
+// Next fills b with the next flush. It returns false if there is none now; then
+// wait for Changed, and for Deadline if there is one.
+func (s *Subscription) Next(b *Batch) bool {
+	for !s.NextTurn(b) {
+		if !s.Busy() {
+			return false
+		}
+		runtime.Gosched() // let others run
+	}
+	return true
+}
+
+// Busy reports whether the last NextTurn found nothing but has not seen everything:
+// call it again, rather than waiting.
+func (s *Subscription) Busy() bool { return s.walking() && !s.held }
+
+// NextTurn is Next for a goroutine that many readers share: it examines a bounded
+// number of entries, even if the reader wants none of them. If it returns false,
+// Busy reports whether there is more to examine.
+func (s *Subscription) NextTurn(b *Batch) bool {
+	b.reset(s.log)
+	v := s.log.head.Load()
+	s.changed = v.changed
+	s.takeUpWalk(b, v)
+	if !b.final {
+		s.tell(b, v, false)
+	}
+	for !s.held && !b.full() && (s.walking() || s.begin(b, v)) {
+		if b.final {
+			break
+		}
+		s.advance(b)
+		if s.walking() && (!b.Empty() || s.walk.tired()) {
+			break
+		}
+	}
+	if !b.final {
+		s.tell(b, v, !s.walking() && s.cursor == v.seq && s.begun)
+	}
+	s.pauseWalk(b)
+	if b.boundary {
+		s.announced = s.position
+	}
+	return !b.Empty()
+}
+
+// advance takes one turn of the walk under way.
+func (s *Subscription) advance(b *Batch) {
+	w := &s.walk
+	w.fill(b, s.options.Prefix)
+	done := w.done() && s.counted()
+	w.torn = w.torn && !done
+	switch {
+	case done:
+		s.cursor = w.v.seq
+		s.place(w.v.revision, w.v)
+	case w.replay:
+		// Deletes that were found since may be before the head.
+		s.cursor = w.seq
+		s.position = s.named(w.v, s.log.position(s.epoch, w.complete, w.complete, s.position.Swept()))
+	case !w.deletes:
+		s.place(w.complete, w.v)
+	}
+	if done {
+		s.end(b)
+	}
+	b.boundary = !b.Empty() && !w.torn
+}
+
+// place sets the position of a reader that has seen v except for upserts beyond a
+// revision.
+func (s *Subscription) place(upserts uint64, v *version) {
+	s.position = s.named(v, s.log.position(s.epoch, upserts, v.revision, v.swept))
+}
+
+// named returns a position with the name of the run, if the reader has nothing but
+// what this log gave it. One that came from elsewhere may hold more than its position
+// said, of which this log need not know.
+func (s *Subscription) named(v *version, p stream.Position) stream.Position {
+	if !s.native {
+		return p
+	}
+	return v.bind(p)
+}
+
+// end adds what ends the walk under way.
+func (s *Subscription) end(b *Batch) {
+	w, gaveUp := s.walk, s.own.State == stream.CatchingUp
+	s.dropWalk()
+	s.own = stream.Status{}
+	switch w.purpose {
+	case following:
+		b.committed = w.v.committed
+	case snapshot:
+		s.synced = true
+		b.addEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.revision, Count: w.delivered})
+	case resuming:
+		s.synced = true
+		b.addEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.revision, Count: w.count(), Resumed: true})
+		if gaveUp {
+			s.tell(b, w.v, true)
+		}
+	case catching:
+		skipped := w.v.seq - w.began - uint64(w.delivered)
+		s.skipped += skipped
+		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.revision, Skipped: skipped})
+		// It has caught up, even if there is more by now.
+		s.tell(b, w.v, true)
+	}
+}
+
+// begin starts the walk that v calls for; false if there is nothing to do.
+func (s *Subscription) begin(b *Batch, v *version) bool {
+	switch {
+	case !v.primed():
+		return false
+	case !s.begun:
+		return s.start(b, v)
+	case v.generation != s.generation:
+		reason := stream.ResetEpochChanged
+		if s.epoch == stream.NarrowEpoch(v.epoch, s.options.Prefix) {
+			reason = stream.ResetExpired
+		}
+		s.reset(b, v, reason)
+	case v.seq == s.cursor:
+		s.place(v.revision, v)
+		s.tellHorizon(b, v)
+		return false
+	default:
+		s.follow(b, v)
+	}
+	return true
+}
+
+// start decides what becomes of the position that the subscriber came with.
+func (s *Subscription) start(b *Batch, v *version) bool {
+	r := s.options.Resume
+	switch {
+	case r == nil && s.options.Invalid:
+		s.outcome = OutcomeInvalid
+		s.reset(b, v, stream.ResetInvalidPosition)
+	case r == nil:
+		s.outcome = OutcomeSnapshot
+		s.reset(b, v, stream.ResetInitial)
+	case r.Epoch != stream.NarrowEpoch(v.epoch, s.options.Prefix):
+		s.outcome = OutcomeEpochChanged
+		s.reset(b, v, stream.ResetEpochChanged)
+	case r.AsOf > v.revision:
+		return s.ahead(b, v)
+	case !v.knows(*r):
+		s.outcome = OutcomeExpired
+		s.reset(b, v, stream.ResetExpired)
+	default:
+		s.outcome = OutcomeExact
+		s.resume(b, v, *r)
+	}
+	s.hold = time.Time{}
+	return true
+}
+
+// ahead holds a position from a faster replica until this one has caught up, but not
+// for long.
+func (s *Subscription) ahead(b *Batch, v *version) bool {
+	now := time.Now()
+	if s.hold.IsZero() {
+		s.hold = now.Add(s.options.AheadWait)
+	}
+	if now.Before(s.hold) {
+		s.own = stream.Status{State: stream.Resyncing, Since: s.hold.Add(-s.options.AheadWait), Reason: "this replica is behind the position"}
+		s.tell(b, v, false)
+		return false
+	}
+	s.outcome = OutcomeAhead
+	s.reset(b, v, stream.ResetAhead)
+	s.hold = time.Time{}
+	return true
+}
+
+// join takes the subscriber into the version's revision order.
+func (s *Subscription) join(v *version) {
+	s.begun = true
+	s.generation = v.generation
+	s.origin = v.origin
+	s.epoch = stream.NarrowEpoch(v.epoch, s.options.Prefix)
+}
+
+// reset begins a full snapshot. It carries a position at which nothing was
+// delivered: a client that is cut off right after it must not come back with its
+// previous position, since it has cleared its state.
+func (s *Subscription) reset(b *Batch, v *version, reason stream.ResetReason) {
+	s.join(v)
+	s.native = true
+	s.own = stream.Status{}
+	s.place(0, v)
+	b.addEvent(stream.Event{Type: stream.Reset, Reason: string(reason)})
+	// The id is on the reset itself: if the flush had more events, some might arrive
+	// without the id.
+	b.boundary, b.final = true, true
+	s.dropWalk()
+	s.walk = snapshotWalk(v)
+}
+
+func snapshotWalk(v *version) walk {
+	return walk{under: true, v: v, purpose: snapshot, at: v.normal(place{})}
+}
+
+// resume continues after a position, always by catching up. A client that was cut
+// off inside a flush has values newer than its position. A replay would take them
+// back for a moment, the newest values do not.
+func (s *Subscription) resume(b *Batch, v *version, r stream.Position) {
+	s.join(v)
+	s.native = v.issued(r)
+	s.position = r
+	switch {
+	case r.AsOf < v.origin:
+		s.origin = 0 // the reader may have left before the outage, or its end
+		s.tellHorizon(b, v)
+	case r.Run != 0 && r.Run != v.run.name:
+		// As with a reset, the id is on the event: what follows is from this
+		// replica, and the other one must not take it for its own.
+		s.position.Run = 0
+		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: r.AsOf})
+		b.boundary, b.final = true, true
+	}
+	from := v.newerThan(r.Swept())
+	s.cursor = v.seqBefore(from)
+	upserts := v.newerThan(r.Upserts)
+	if r.Upserts == 0 {
+		upserts = v.normal(place{})
+	}
+	s.walk = walk{
+		under: true, v: v, purpose: resuming, deletes: true, at: from, upserts: upserts,
+		began: s.cursor, revision: r.Upserts, complete: r.Upserts,
+	}
+}
+
+// follow continues from the cursor: change by change if it is near enough, else by
+// catching up.
+func (s *Subscription) follow(b *Batch, v *version) {
+	from := v.after(s.cursor)
+	revision := s.position.AsOf
+	replayable := v.replayable(s.cursor, from)
+	if !replayable && s.cursor < v.forgotten {
+		// So far behind that deletes have been forgotten meanwhile.
+		s.reset(b, v, stream.ResetExpired)
+		return
+	}
+	s.tellHorizon(b, v)
+	if replayable {
+		s.walk = walk{under: true, v: v, replay: true, at: from, seq: s.cursor, complete: revision}
+		return
+	}
+	s.walk = walk{
+		under: true, v: v, purpose: catching, deletes: true, at: from, upserts: from,
+		began: s.cursor, revision: revision, complete: revision,
+	}
+	s.own = stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too far behind to get every value"}
+	s.tell(b, v, false)
+}
+
+// replayable reports whether a reader at seq, whose next entry is at from, can be
+// given all entries as they are: they are all there, and they are not too many or
+// are one transaction.
+func (v *version) replayable(seq uint64, from place) bool {
+	if seq < v.intact {
+		return false
+	}
+	return v.bytesFrom(from, replayBytes) < replayBytes || v.oneCommit(from)
+}
+
+// oneCommit reports whether everything from p on is a single transaction.
+func (v *version) oneCommit(p place) bool {
+	w := walk{v: v, at: p}
+	for w.at.segment < len(v.segments) {
+		e := w.entry()
+		w.step()
+		if e.is(endsCommit) {
+			return w.at.segment >= len(v.segments)
+		}
+	}
+	return true
+}
