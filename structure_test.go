@@ -36,20 +36,20 @@ var imports = []struct {
 	{"stream/log", []string{"stream", "stream/memory"}, "a log knows no source and no watch: it is written by one"},
 	{"stream/watch", []string{"stream", "stream/memory", "stream/log"}, "a watch feeds a log from any source"},
 	{"stream", nil, "stream is the domain: sources, transports and encodings depend on it, never the other way round"},
-	{"stream/streamtest", []string{"stream"}, "streamtest proves any Source, so that it must know none"},
+	{"stream/streamtest", []string{"stream", "stream/log", "stream/watch"}, "streamtest proves any Source, so that it must know none"},
 	{"stream/streamtest/loopback", nil, "addresses for tests; a leaf"},
 	{"stream/streamtest/realserver", []string{"stream/streamtest/loopback"}, "it runs processes, and knows no source"},
 	{"stream/streamtest/faultproxy", []string{"stream/streamtest/loopback"}, "it carries bytes, and knows no source"},
-	{"stream/streamtest/faults", []string{"stream", "stream/streamtest", "stream/streamtest/faultproxy"}, "the harness proves any Source through any fault, so that it must know none"},
-	{"stream/streamtest/*", []string{"stream", "stream/streamtest", "stream/streamtest/*"}, "the test kit knows no source: each brings its own rig"},
+	{"stream/streamtest/faults", []string{"stream", "stream/log", "stream/watch", "stream/streamtest", "stream/streamtest/faultproxy"}, "the harness proves any Source through any fault, so that it must know none"},
+	{"stream/streamtest/*", []string{"stream", "stream/log", "stream/watch", "stream/streamtest", "stream/streamtest/*"}, "the test kit knows no source: each brings its own rig"},
 	{"stream/histories", nil, "all of it is tests, which make trees of real gateways"},
-	{"stream/store", []string{"stream", "openapi/watchtidev1", "stream/source/grpc"}, "the store is a WatchList server in this process, and is followed like any other"},
+	{"stream/store", []string{"stream", "stream/log", "openapi/watchtidev1", "stream/source/grpc"}, "the store is a WatchList server in this process, and is followed like any other"},
 	{"stream/source/internal/*", []string{"stream"}, "what several sources share knows no upstream and no source"},
 	{"stream/source/gateway", []string{"stream", "client", "stream/source/internal/*"}, "a gateway's streams are read by the client, for the command line too"},
 	{"client", []string{"stream"}, "a client knows the wire and the vocabulary of stream, and no log"},
 	{"stream/source/*", []string{"stream", "openapi/watchtidev1", "stream/source/internal/*"}, "a source knows the domain and its one upstream; neither the gateway nor another source"},
 	{"gateway/deflate", nil, "compression knows bytes, and no events"},
-	{"gateway", []string{"internal/accept", "internal/suggest", "stream", "openapi", "openapi/watchtidev1", "web", "gateway/deflate"}, "the gateway is handed its sources by cmd/gateway and knows none"},
+	{"gateway", []string{"internal/accept", "internal/suggest", "stream", "stream/log", "stream/watch", "openapi", "openapi/watchtidev1", "web", "gateway/deflate"}, "the gateway is handed its sources by cmd/gateway and knows none"},
 	{"openapi", nil, "the contract is a leaf"},
 	{"openapi/*", nil, "the contract is a leaf"},
 	{"web", []string{"internal/accept"}, "the web client is a leaf"},
@@ -65,8 +65,8 @@ var imports = []struct {
 	{"bench/peers", []string{"openapi/watchtidev1", "bench/peers/feed"}, "servers are processes of their own, and not linked in"},
 	{"bench/load", nil, "it speaks HTTP to any server, and knows none"},
 	{"bench/load/*", []string{"bench/load", "bench/load/child"}, "the load generator as a process of its own"},
-	{"bench/hotpath", []string{"stream", "gateway", "bench/load"}, "it profiles the gateway in its own process"},
-	{"bench/storm", []string{"bench/load", "gateway", "stream"}, "it starts a gateway of its own, in a process of its own"},
+	{"bench/hotpath", []string{"stream", "stream/watch", "gateway", "bench/load"}, "it profiles the gateway in its own process"},
+	{"bench/storm", []string{"bench/load", "gateway", "stream", "stream/watch"}, "it starts a gateway of its own, in a process of its own"},
 	{"bench/*", []string{"bench/load", "bench/load/*", "bench/peers"}, "it measures from outside, through sockets and /proc"},
 	{"docs", nil, "documentation; only its test is Go"},
 	{"deploy", nil, "manifests and proxy configurations; only their test is Go"},
@@ -111,24 +111,31 @@ func TestTestKitStaysInTests(t *testing.T) {
 }
 
 // TestStreamNeedsOnlyTheStandardLibrary, and of it no transport, not even
-// indirectly.
+// indirectly; nor do the log and its watch.
 func TestStreamNeedsOnlyTheStandardLibrary(t *testing.T) {
-	packages := list(t, ".", "-deps", "-json=ImportPath,Standard,Deps", "./stream")
+	core := []string{"stream", "stream/memory", "stream/log", "stream/watch"}
+	packages := list(t, ".", "-deps", "-json=ImportPath,Standard,Deps", "./stream", "./stream/memory", "./stream/log", "./stream/watch")
 	standard := map[string]bool{}
+	seen := 0
 	for _, p := range packages {
 		standard[p.ImportPath] = p.Standard
 	}
-	stream := packages[len(packages)-1] // go list -deps names dependencies first
-	if stream.name() != "stream" {
-		t.Fatalf("go list -deps ./stream ends with %s", stream.ImportPath)
+	for _, p := range packages {
+		if !slices.Contains(core, p.name()) {
+			continue
+		}
+		seen++
+		for _, dep := range p.Deps {
+			if !standard[dep] && !slices.Contains(core, strings.TrimPrefix(dep, module+"/")) {
+				t.Errorf("%s depends on %s: want the standard library alone; put what needs more into a package beside it", p.name(), dep)
+			}
+			if slices.Contains(transports, dep) {
+				t.Errorf("%s depends on %s: want no transport; the gateway speaks, stream does not", p.name(), dep)
+			}
+		}
 	}
-	for _, dep := range stream.Deps {
-		if !standard[dep] && dep != module+"/stream/memory" {
-			t.Errorf("stream depends on %s: want the standard library alone; put what needs more into a package beside it", dep)
-		}
-		if slices.Contains(transports, dep) {
-			t.Errorf("stream depends on %s: want no transport; the gateway speaks, stream does not", dep)
-		}
+	if seen != len(core) {
+		t.Fatalf("go list names %d of the packages %v", seen, core)
 	}
 }
 

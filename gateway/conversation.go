@@ -39,13 +39,13 @@ type conversation struct {
 	slices [][]byte
 	id     []byte
 
-	quietSince time.Time         // of the last flush
-	drains     bool              // it was noticed that the gateway drains
-	leaveAt    time.Time         // zero: the gateway does not drain
-	farewell   log.GoodbyeReason // "": not said
-	committed  time.Time         // of the oldest change said but not yet flushed
-	counted    int               // bytes already reported to the metrics
-	delivered  delivered         // to one stream
+	quietSince time.Time            // of the last flush
+	drains     bool                 // it was noticed that the gateway drains
+	leaveAt    time.Time            // zero: the gateway does not drain
+	farewell   stream.GoodbyeReason // "": not said
+	committed  time.Time            // of the oldest change said but not yet flushed
+	counted    int                  // bytes already reported to the metrics
+	delivered  delivered            // to one stream
 }
 
 // outlet takes the bytes of a conversation, in order. It may keep them until the next
@@ -226,16 +226,16 @@ func (c *conversation) flushed(now time.Time, bytes int, err error) {
 }
 
 // reasonToEnd returns why the server must end the stream now, or "".
-func (c *conversation) reasonToEnd(now time.Time) log.GoodbyeReason {
+func (c *conversation) reasonToEnd(now time.Time) stream.GoodbyeReason {
 	switch {
 	case c.until && c.synced():
-		return log.GoodbyeComplete
+		return stream.GoodbyeComplete
 	case c.removed():
-		return log.GoodbyeWatchRemoved
+		return stream.GoodbyeWatchRemoved
 	case c.mustLeave(now):
-		return log.GoodbyeDraining
+		return stream.GoodbyeDraining
 	case !c.tooOld.IsZero() && !now.Before(c.tooOld):
-		return log.GoodbyeMaxAge
+		return stream.GoodbyeMaxAge
 	}
 	return ""
 }
@@ -274,13 +274,13 @@ const farewellPatience = 2 * time.Second
 
 // overdue returns why the stream must be cut off now although its client takes no
 // bytes, or "" if it need not be.
-func (c *conversation) overdue(now time.Time) log.GoodbyeReason {
+func (c *conversation) overdue(now time.Time) stream.GoodbyeReason {
 	before := now.Add(-farewellPatience)
 	switch {
 	case c.mustLeave(now) && !before.Before(c.leaveAt):
-		return log.GoodbyeDraining
+		return stream.GoodbyeDraining
 	case !c.tooOld.IsZero() && !before.Before(c.tooOld):
-		return log.GoodbyeMaxAge
+		return stream.GoodbyeMaxAge
 	}
 	return ""
 }
@@ -298,7 +298,7 @@ func (c *conversation) overdueAt() time.Time {
 func (c *conversation) breakSilence() { c.quietSince = time.Time{} }
 
 // goodbye ends the stream deliberately.
-func (c *conversation) goodbye(reason log.GoodbyeReason, out outlet) {
+func (c *conversation) goodbye(reason stream.GoodbyeReason, out outlet) {
 	c.farewell = reason
 	c.put(appendGoodbye(nil, c.framing, reason, c.retry), out)
 	if c.zipper != nil {

@@ -57,7 +57,7 @@ func (g *Gateway) refuseStream(w http.ResponseWriter, r *http.Request, req strea
 	setStreamHeaders(w.Header(), req)
 	out := newWriter(w, r, g.cfg.WriteTimeout)
 	out.write(appendComment(f.appendRetry(nil, p.retryAfter), p.Detail))
-	out.write(appendGoodbye(nil, f, log.GoodbyeOverloaded, p.retryAfter))
+	out.write(appendGoodbye(nil, f, stream.GoodbyeOverloaded, p.retryAfter))
 	out.end()
 }
 
@@ -74,6 +74,6 @@ func appendComment(dst []byte, text string) []byte {
 }
 
 // appendGoodbye appends the last event of a stream.
-func appendGoodbye(dst []byte, f framing, reason log.GoodbyeReason, retry time.Duration) []byte {
+func appendGoodbye(dst []byte, f framing, reason stream.GoodbyeReason, retry time.Duration) []byte {
 	return f.appendData(dst, stream.Goodbye, log.AppendGoodbye(nil, reason, retry))
 }

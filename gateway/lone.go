@@ -3,7 +3,7 @@ package gateway
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // lone is a stream of a shard that is not, or not yet, a member of a group: it
@@ -57,7 +57,7 @@ func (l *lone) speak(now time.Time) bool {
 }
 
 // leave ends the stream deliberately.
-func (l *lone) leave(reason log.GoodbyeReason) {
+func (l *lone) leave(reason stream.GoodbyeReason) {
 	l.goodbye(reason, &l.out)
 	l.out.seal()
 	l.out.raw([]byte(lastChunk))

@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/watchtide/watchtide/gateway/deflate"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -58,7 +57,7 @@ type transportMetrics struct {
 	snapshots     prometheus.Counter
 	conflated     prometheus.Counter
 	writeTimeouts prometheus.Counter
-	goodbyes      map[log.GoodbyeReason]prometheus.Counter
+	goodbyes      map[stream.GoodbyeReason]prometheus.Counter
 	refusals      map[refusalReason]prometheus.Counter
 }
 
@@ -137,7 +136,7 @@ func (m *metrics) makeTransports() {
 			snapshots:     snapshots.WithLabelValues(name),
 			conflated:     conflated.WithLabelValues(name),
 			writeTimeouts: timeouts.WithLabelValues(name),
-			goodbyes:      make(map[log.GoodbyeReason]prometheus.Counter, len(goodbyeReasons)),
+			goodbyes:      make(map[stream.GoodbyeReason]prometheus.Counter, len(goodbyeReasons)),
 			refusals:      make(map[refusalReason]prometheus.Counter, len(refusalReasons)),
 		}
 		for e := stream.Hello; e <= stream.Goodbye; e++ {
@@ -153,10 +152,10 @@ func (m *metrics) makeTransports() {
 	}
 }
 
-var goodbyeReasons = [...]log.GoodbyeReason{
-	log.GoodbyeDraining, log.GoodbyeMaxAge, log.GoodbyeOverloaded,
-	log.GoodbyeTokenExpired, log.GoodbyeRevoked, log.GoodbyeWatchRemoved,
-	log.GoodbyeComplete,
+var goodbyeReasons = [...]stream.GoodbyeReason{
+	stream.GoodbyeDraining, stream.GoodbyeMaxAge, stream.GoodbyeOverloaded,
+	stream.GoodbyeTokenExpired, stream.GoodbyeRevoked, stream.GoodbyeWatchRemoved,
+	stream.GoodbyeComplete,
 }
 
 // handler serves the registry in the Prometheus text formats.
@@ -201,14 +200,14 @@ func (m *metrics) conflated(transport string, n uint64) {
 func (m *metrics) writeTimeout(transport string) { m.transport[transport].writeTimeouts.Inc() }
 
 // goodbye counts a stream that was ended, or refused, deliberately.
-func (m *metrics) goodbye(transport string, reason log.GoodbyeReason) {
+func (m *metrics) goodbye(transport string, reason stream.GoodbyeReason) {
 	m.transport[transport].goodbyes[reason].Inc()
 }
 
 // refused counts a stream that was not let in, which is also a goodbye.
 func (m *metrics) refused(transport string, reason refusalReason) {
 	m.transport[transport].refusals[reason].Inc()
-	m.goodbye(transport, log.GoodbyeOverloaded)
+	m.goodbye(transport, stream.GoodbyeOverloaded)
 }
 
 // timeToEndOfSnapshot observes the time from a stream's start to its first

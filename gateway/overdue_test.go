@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // requests holds a request for each way to carry a stream over the in-memory network.
@@ -32,7 +32,7 @@ func TestAttackUnreadStreamOutlivesItsAge(t *testing.T) {
 						t.Fatalf("%d streams before it is due", n)
 					}
 					time.Sleep(age/5 + farewellPatience + 2*lookEvery)
-					wantGone(t, r, log.GoodbyeMaxAge)
+					wantGone(t, r, stream.GoodbyeMaxAge)
 					time.Sleep(every) // the client notices
 				})
 			})
@@ -56,7 +56,7 @@ func TestAttackUnreadStreamHoldsUpTheDrain(t *testing.T) {
 				if err := <-r.served; err != nil {
 					t.Error(err)
 				}
-				wantGone(t, r, log.GoodbyeDraining)
+				wantGone(t, r, stream.GoodbyeDraining)
 				if took := time.Since(began); took > drain+farewellPatience+2*lookEvery {
 					t.Errorf("the shutdown took %s", took)
 				}
@@ -80,7 +80,7 @@ func readBytes(c *rawConn, every time.Duration) {
 	}()
 }
 
-func wantGone(t *testing.T, r *rig, why log.GoodbyeReason) {
+func wantGone(t *testing.T, r *rig, why stream.GoodbyeReason) {
 	t.Helper()
 	synctest.Wait()
 	o := r.gateway.overview("a", 10, nil)

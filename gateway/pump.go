@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 )
 
@@ -155,7 +156,7 @@ func (p *pump) show() {
 }
 
 // leave ends the stream deliberately.
-func (p *pump) leave(reason log.GoodbyeReason) {
+func (p *pump) leave(reason stream.GoodbyeReason) {
 	p.goodbye(reason, p.out)
 	p.out.end()
 	if p.out.failure() == nil {

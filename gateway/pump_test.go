@@ -12,7 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -451,8 +450,8 @@ func TestStreamMetrics(t *testing.T) {
 			"upserts by SSE":     testutil.ToFloat64(sse.events[stream.Upsert]) - 1,
 			"hellos by SSE":      testutil.ToFloat64(sse.events[stream.Hello]) - 2,
 			"goodbyes by SSE":    testutil.ToFloat64(sse.events[stream.Goodbye]) - 2,
-			"complete by SSE":    testutil.ToFloat64(sse.goodbyes[log.GoodbyeComplete]) - 2,
-			"complete by NDJSON": testutil.ToFloat64(ndjson.goodbyes[log.GoodbyeComplete]),
+			"complete by SSE":    testutil.ToFloat64(sse.goodbyes[stream.GoodbyeComplete]) - 2,
+			"complete by NDJSON": testutil.ToFloat64(ndjson.goodbyes[stream.GoodbyeComplete]),
 			"snapshots by SSE":   testutil.ToFloat64(sse.snapshots) - 1,
 			"streams by SSE":     testutil.ToFloat64(sse.subscribers),
 			"streams by NDJSON":  testutil.ToFloat64(ndjson.subscribers) - 1,

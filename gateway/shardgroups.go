@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream"
 )
 
 // hearBells gives a turn to the groups whose watches may have news.
@@ -55,7 +55,7 @@ func (s *shard) serveGroups(now time.Time) (busy bool) {
 func (s *shard) serveGroup(g *group, now time.Time) (busy bool) {
 	switch {
 	case g.removed():
-		s.each(g, func(at int32) { s.farewellFor(at, log.GoodbyeWatchRemoved) })
+		s.each(g, func(at int32) { s.farewellFor(at, stream.GoodbyeWatchRemoved) })
 		return true
 	case g.dissolves || !g.near():
 		return s.dissolve(g, now)
@@ -207,13 +207,13 @@ func (s *shard) leave(at int32, why departureReason) {
 
 // farewell sends away a member whose time has come.
 func (s *shard) farewell(at int32) {
-	reason := log.GoodbyeMaxAge
+	reason := stream.GoodbyeMaxAge
 	if s.table.slots[at].drains() {
-		reason = log.GoodbyeDraining
+		reason = stream.GoodbyeDraining
 	}
 	s.farewellFor(at, reason)
 }
 
-func (s *shard) farewellFor(at int32, reason log.GoodbyeReason) {
+func (s *shard) farewellFor(at int32, reason stream.GoodbyeReason) {
 	s.secede(at).leave(reason)
 }

@@ -69,7 +69,7 @@ type listPump struct {
 	draining <-chan struct{} // nil once noticed
 	leaveAt  time.Time       // zero: the gateway does not drain
 	timer    *time.Timer
-	farewell log.GoodbyeReason // the one that was sent
+	farewell stream.GoodbyeReason // the one that was sent
 }
 
 func newListPump(g *Gateway, w *watch.Watch, r *api.WatchListRequest, who identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
@@ -187,7 +187,7 @@ func (p *listPump) wait() error {
 }
 
 // reasonToEnd returns why the server must end the stream now, or "".
-func (p *listPump) reasonToEnd() log.GoodbyeReason {
+func (p *listPump) reasonToEnd() stream.GoodbyeReason {
 	if p.draining != nil && closed(p.draining) {
 		p.draining = nil
 		p.leaveAt = time.Now().Add(p.g.admission.goodbyeDelay())
@@ -195,13 +195,13 @@ func (p *listPump) reasonToEnd() log.GoodbyeReason {
 	now := time.Now()
 	switch {
 	case p.until && p.sub.Synced():
-		return log.GoodbyeComplete
+		return stream.GoodbyeComplete
 	case closed(p.watch.Done()):
-		return log.GoodbyeWatchRemoved
+		return stream.GoodbyeWatchRemoved
 	case !p.leaveAt.IsZero() && !now.Before(p.leaveAt):
-		return log.GoodbyeDraining
+		return stream.GoodbyeDraining
 	case !p.tooOld.IsZero() && !now.Before(p.tooOld):
-		return log.GoodbyeMaxAge
+		return stream.GoodbyeMaxAge
 	}
 	return ""
 }
@@ -248,7 +248,7 @@ func (p *listPump) send(messages []*api.WatchListResponse, sent *int) error {
 }
 
 // goodbye ends the stream deliberately. The call itself ends without an error.
-func (p *listPump) goodbye(reason log.GoodbyeReason) error {
+func (p *listPump) goodbye(reason stream.GoodbyeReason) error {
 	p.watchdog.Reset(p.g.cfg.WriteTimeout)
 	defer p.watchdog.Stop()
 	err := p.out.Send(&api.WatchListResponse{Event: &api.WatchListResponse_Goodbye{

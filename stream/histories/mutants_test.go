@@ -48,7 +48,7 @@ var mutants = []mutant{
 			old:  "	if r.loose {\n",
 			new:  "	if r.loose && r.Watch == \"\" {\n",
 		}, {
-			file: "stream/log.go",
+			file: "stream/log/log.go",
 			old:  "	if err := check(changes, revision); err != nil {\n",
 			new:  "	for _, c := range changes {\n		revision = max(revision, c.Revision)\n	}\n	if err := check(changes, revision); err != nil {\n",
 		}},
@@ -56,7 +56,7 @@ var mutants = []mutant{
 	{
 		name: "a snapshot that is refused takes the name of a restored order away",
 		edits: []edit{{
-			file: "stream/ingest.go",
+			file: "stream/watch/ingest.go",
 			old:  "		result, err = in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)\n	}\n",
 			new:  "		result, err = in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)\n	} else if m.epoch != in.sourceEpoch {\n		clear(in.aliases)\n	}\n",
 		}},
@@ -64,7 +64,7 @@ var mutants = []mutant{
 	{
 		name: "a position vouches at every replica for deletes that have no revision",
 		edits: []edit{{
-			file: "stream/subscription.go",
+			file: "stream/log/subscription.go",
 			old:  "	from := v.newerThan(r.Swept())\n",
 			new:  "	from := v.newerThan(r.AsOf)\n",
 		}},
@@ -72,7 +72,7 @@ var mutants = []mutant{
 	{
 		name: "a run vouches for the positions of all of them",
 		edits: []edit{{
-			file: "stream/swept.go",
+			file: "stream/log/swept.go",
 			old:  "p.Run == v.run.name && p.AsOf",
 			new:  "p.AsOf",
 		}},
@@ -80,7 +80,7 @@ var mutants = []mutant{
 	{
 		name: "a run vouches for what it has forgotten",
 		edits: []edit{{
-			file: "stream/swept.go",
+			file: "stream/log/swept.go",
 			old:  " && p.AsOf >= v.run.horizon",
 			new:  "",
 		}},
@@ -88,7 +88,7 @@ var mutants = []mutant{
 	{
 		name: "another replica does not take the name of the run away",
 		edits: []edit{{
-			file: "stream/subscription.go",
+			file: "stream/log/subscription.go",
 			old:  "	case r.Run != 0 && r.Run != v.run.name:\n",
 			new:  "	case r.Run != 0 && r.Run != v.run.name && r.Watch == \"\":\n",
 		}},
@@ -96,11 +96,11 @@ var mutants = []mutant{
 	{
 		name: "a delete without a revision stands before its transaction",
 		edits: []edit{{
-			file: "stream/transaction.go",
+			file: "stream/log/transaction.go",
 			old:  "		return math.MaxUint64\n",
 			new:  "		_ = uint64(math.MaxUint64)\n		return p.before\n",
 		}, {
-			file: "stream/append.go",
+			file: "stream/log/append.go",
 			old:  "		e.revision = revision\n",
 			new:  "		e.revision = l.next.revision\n",
 		}},
@@ -108,7 +108,7 @@ var mutants = []mutant{
 	{
 		name: "a delete without a revision loses against an upsert before it",
 		edits: []edit{{
-			file: "stream/transaction.go",
+			file: "stream/log/transaction.go",
 			old:  "	if !c.Deleted && !k.deleted && c.Revision < k.upsert {\n",
 			new:  "	if c.Revision < k.upsert {\n",
 		}},

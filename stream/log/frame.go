@@ -15,20 +15,6 @@ import (
 // The data line is the same object that NDJSON carries, so one slab of frames serves
 // both. An id goes between the data line and the empty line.
 
-// GoodbyeReason is why the server ends a stream on purpose.
-type GoodbyeReason string
-
-// Why a stream ends.
-const (
-	GoodbyeDraining     GoodbyeReason = "draining"
-	GoodbyeMaxAge       GoodbyeReason = "max_age"
-	GoodbyeOverloaded   GoodbyeReason = "overloaded"
-	GoodbyeTokenExpired GoodbyeReason = "token_expired"
-	GoodbyeRevoked      GoodbyeReason = "revoked"
-	GoodbyeWatchRemoved GoodbyeReason = "watch_removed"
-	GoodbyeComplete     GoodbyeReason = "complete"
-)
-
 // HelloWatch is one watch of a stream, as named in hello.
 type HelloWatch struct {
 	Watch string
@@ -92,7 +78,7 @@ func AppendHello(dst []byte, instance string, heartbeat time.Duration, watches [
 
 // AppendGoodbye appends the data of goodbye: the last event of a stream that
 // the server ends on purpose. The client should come back after retry.
-func AppendGoodbye(dst []byte, reason GoodbyeReason, retry time.Duration) []byte {
+func AppendGoodbye(dst []byte, reason stream.GoodbyeReason, retry time.Duration) []byte {
 	dst = append(dst, `{"type":"goodbye","reason":"`...)
 	dst = append(dst, reason...)
 	dst = append(dst, `","retry_ms":`...)

@@ -152,7 +152,7 @@ func TestEventData(t *testing.T) {
 	if want := `{"type":"hello","heartbeat_ms":15000,"instance":"k3v9","watches":[{"watch":"services","mode":"snapshot"},{"watch":"nodes","mode":"resume"}]}`; hello != want {
 		t.Errorf("got %s", hello)
 	}
-	goodbye := string(AppendGoodbye(nil, GoodbyeDraining, 4210*time.Millisecond))
+	goodbye := string(AppendGoodbye(nil, stream.GoodbyeDraining, 4210*time.Millisecond))
 	if want := `{"type":"goodbye","reason":"draining","retry_ms":4210}`; goodbye != want {
 		t.Errorf("got %s", goodbye)
 	}

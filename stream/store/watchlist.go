@@ -58,7 +58,7 @@ func (f *feed) run(ctx context.Context) error {
 			}
 		}
 		if f.until && f.sub.Synced() {
-			return f.out.Send(goodbye(log.GoodbyeComplete))
+			return f.out.Send(goodbye(stream.GoodbyeComplete))
 		}
 		if err := f.wait(ctx); err != nil {
 			return err
@@ -142,7 +142,7 @@ func message(e stream.Event) *pb.WatchListResponse {
 	return &m
 }
 
-func goodbye(reason log.GoodbyeReason) *pb.WatchListResponse {
+func goodbye(reason stream.GoodbyeReason) *pb.WatchListResponse {
 	return &pb.WatchListResponse{Event: &pb.WatchListResponse_Goodbye{Goodbye: &pb.Goodbye{Reason: string(reason)}}}
 }
 

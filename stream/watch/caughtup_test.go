@@ -18,7 +18,7 @@ func backlog(from, to uint64, atEnd ...stream.State) stream.SourceFunc {
 	return func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
 		for r := from; r <= to; r++ {
 			time.Sleep(time.Millisecond)
-			if err := sink.Upsert(upsertW("a", r).Resource); err != nil {
+			if err := sink.Upsert(upsert("a", r).Resource); err != nil {
 				return err
 			}
 			if err := sink.Commit(r); err != nil {
@@ -38,7 +38,7 @@ func backlog(from, to uint64, atEnd ...stream.State) stream.SourceFunc {
 // the backlog, however much of it was committed.
 func TestInSyncOnceCaughtUp(t *testing.T) {
 	bubble(t, Config{Backoff: Backoff{Min: 5 * time.Second, Max: 5 * time.Second}}, []stream.SourceFunc{
-		snapshotThen("e", 10, []log.Change{upsertW("a", 1)}, stayFor(time.Minute, errBroken)),
+		snapshotThen("e", 10, []log.Change{upsert("a", 1)}, stayFor(time.Minute, errBroken)),
 		backlog(11, 2010, stream.InSync),
 	}, func(t *testing.T, w *Watch, s *script) {
 		r := follow(w)
@@ -71,7 +71,7 @@ func TestInSyncOnceCaughtUp(t *testing.T) {
 // is reported.
 func TestCatchingUpWithinTheGrace(t *testing.T) {
 	bubble(t, Config{}, []stream.SourceFunc{
-		snapshotThen("e", 10, []log.Change{upsertW("a", 1)}, stayFor(time.Minute, errBroken)),
+		snapshotThen("e", 10, []log.Change{upsert("a", 1)}, stayFor(time.Minute, errBroken)),
 		backlog(11, 2010, stream.InSync),
 	}, func(t *testing.T, w *Watch, _ *script) {
 		r := follow(w)
@@ -93,7 +93,7 @@ func TestCatchingUpWithinTheGrace(t *testing.T) {
 // like a snapshot that does not end.
 func TestNeverCaughtUp(t *testing.T) {
 	bubble(t, Config{}, []stream.SourceFunc{
-		snapshotThen("e", 10, []log.Change{upsertW("a", 1)}, stayFor(time.Minute, errBroken)),
+		snapshotThen("e", 10, []log.Change{upsert("a", 1)}, stayFor(time.Minute, errBroken)),
 		backlog(11, 20),
 	}, func(t *testing.T, w *Watch, _ *script) {
 		time.Sleep(time.Minute + 30*time.Second)
@@ -113,7 +113,7 @@ func TestNeverCaughtUp(t *testing.T) {
 // the connection is up.
 func TestCaughtUpWithAStaleUpstream(t *testing.T) {
 	bubble(t, Config{}, []stream.SourceFunc{
-		snapshotThen("e", 10, []log.Change{upsertW("a", 1)}, stayFor(time.Minute, errBroken)),
+		snapshotThen("e", 10, []log.Change{upsert("a", 1)}, stayFor(time.Minute, errBroken)),
 		backlog(11, 20, stream.Stale),
 	}, func(t *testing.T, w *Watch, _ *script) {
 		time.Sleep(time.Hour)
@@ -138,10 +138,10 @@ func TestInSyncIsNotSaidOfASnapshotUnderWay(t *testing.T) {
 			return err
 		}
 		time.Sleep(time.Minute)
-		return snapshotThen("e", 30, []log.Change{upsertW("b", 30)}, stay)(ctx, resume, sink)
+		return snapshotThen("e", 30, []log.Change{upsert("b", 30)}, stay)(ctx, resume, sink)
 	}
 	bubble(t, Config{}, []stream.SourceFunc{
-		snapshotThen("e", 10, []log.Change{upsertW("a", 1)}, stayFor(time.Minute, errBroken)),
+		snapshotThen("e", 10, []log.Change{upsert("a", 1)}, stayFor(time.Minute, errBroken)),
 		again,
 	}, func(t *testing.T, w *Watch, _ *script) {
 		r := follow(w)

@@ -20,7 +20,7 @@ func growing(count int, size int, grow <-chan int) stream.SourceFunc {
 		if err := sink.Reset("e"); err != nil {
 			return err
 		}
-		for _, c := range largesW(count, size) {
+		for _, c := range larges(count, size) {
 			if err := sink.Upsert(c.Resource); err != nil {
 				return err
 			}
@@ -32,7 +32,7 @@ func growing(count int, size int, grow <-chan int) stream.SourceFunc {
 			select {
 			case n := <-grow:
 				revision++
-				if err := errors.Join(sink.Upsert(largeW(fmt.Sprint("g", revision), revision, n).Resource), sink.Commit(revision)); err != nil {
+				if err := errors.Join(sink.Upsert(large(fmt.Sprint("g", revision), revision, n).Resource), sink.Commit(revision)); err != nil {
 					return err
 				}
 			case <-ctx.Done():
@@ -47,7 +47,7 @@ func growing(count int, size int, grow <-chan int) stream.SourceFunc {
 // need it. It comes back when there is room.
 func TestSmallBesideALargeWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := memory.NewCeiling(20 * megaW) // 8 MiB for logs
+		shared := memory.NewCeiling(20 * mega) // 8 MiB for logs
 		r := NewRegistry()
 		defer r.Close()
 		growLarge, growSmall := make(chan int), make(chan int)
@@ -78,7 +78,7 @@ func TestSmallBesideALargeWatch(t *testing.T) {
 		}
 		wantInSync(t, little, 216)
 		wantFull(t, lot, stream.Priming, "of the memory ceiling of all watches together")
-		if n := shared.Logs(); n > 3*megaW {
+		if n := shared.Logs(); n > 3*mega {
 			t.Errorf("%d bytes are counted", n)
 		}
 		time.Sleep(10 * time.Minute)
@@ -93,7 +93,7 @@ func TestSmallBesideALargeWatch(t *testing.T) {
 // loaded, and the larger one is given up.
 func TestLoadingBesideALargeSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := memory.NewCeiling(20 * megaW) // 8 MiB for what is staged
+		shared := memory.NewCeiling(20 * mega) // 8 MiB for what is staged
 		r := NewRegistry()
 		defer r.Close()
 		more := make(chan int)
@@ -104,7 +104,7 @@ func TestLoadingBesideALargeSnapshot(t *testing.T) {
 			for i := uint64(1); ; i++ {
 				select {
 				case n := <-more:
-					if err := sink.Upsert(largeW(fmt.Sprint(i), i, n).Resource); err != nil {
+					if err := sink.Upsert(large(fmt.Sprint(i), i, n).Resource); err != nil {
 						return err
 					}
 				case <-ctx.Done():
@@ -123,7 +123,7 @@ func TestLoadingBesideALargeSnapshot(t *testing.T) {
 			if err := sink.Reset("e"); err != nil {
 				return err
 			}
-			for _, c := range largesW(50, 60_000) {
+			for _, c := range larges(50, 60_000) {
 				if err := sink.Upsert(c.Resource); err != nil {
 					return err
 				}

@@ -84,7 +84,7 @@ func bubble(t *testing.T, c Config, connections []stream.SourceFunc, f func(*tes
 
 // reader collects what a subscriber sees.
 type statusReader struct {
-	clientW
+	client
 	s *log.Subscription
 }
 
@@ -110,7 +110,7 @@ var errBroken = errors.New("connection refused")
 func TestPrimingBeforeServing(t *testing.T) {
 	bubble(t, Config{}, []stream.SourceFunc{
 		fail(errBroken),
-		snapshotThen("e", 3, []log.Change{upsertW("a", 1)}, stay),
+		snapshotThen("e", 3, []log.Change{upsert("a", 1)}, stay),
 	}, func(t *testing.T, w *Watch, _ *script) {
 		r := follow(w)
 		expect(t, "unprimed", r.next(), "status priming")
@@ -128,8 +128,8 @@ func TestPrimingBeforeServing(t *testing.T) {
 
 func TestShortOutageIsNotReported(t *testing.T) {
 	bubble(t, Config{}, []stream.SourceFunc{
-		snapshotThen("e", 3, []log.Change{upsertW("a", 1), upsertW("b", 2)}, stayFor(time.Minute, nil)),
-		snapshotThen("e", 9, []log.Change{upsertW("a", 1), upsertW("c", 7)}, stay),
+		snapshotThen("e", 3, []log.Change{upsert("a", 1), upsert("b", 2)}, stayFor(time.Minute, nil)),
+		snapshotThen("e", 9, []log.Change{upsert("a", 1), upsert("c", 7)}, stay),
 	}, func(t *testing.T, w *Watch, s *script) {
 		r := follow(w)
 		r.next()
@@ -144,7 +144,7 @@ func TestShortOutageIsNotReported(t *testing.T) {
 
 func TestOutage(t *testing.T) {
 	bubble(t, Config{}, []stream.SourceFunc{
-		snapshotThen("e", 3, []log.Change{upsertW("a", 1)}, stayFor(time.Minute, errBroken)),
+		snapshotThen("e", 3, []log.Change{upsert("a", 1)}, stayFor(time.Minute, errBroken)),
 		fail(errBroken), fail(errBroken), fail(errBroken), fail(errBroken), fail(errBroken), fail(errBroken),
 		func(_ context.Context, _ stream.Resume, sink stream.Sink) error {
 			if err := sink.Reset("e"); err != nil {
@@ -153,7 +153,7 @@ func TestOutage(t *testing.T) {
 			time.Sleep(time.Second)
 			return errBroken
 		},
-		snapshotThen("e", 4, []log.Change{upsertW("a", 4)}, stay),
+		snapshotThen("e", 4, []log.Change{upsert("a", 4)}, stay),
 	}, func(t *testing.T, w *Watch, _ *script) {
 		r := follow(w)
 		r.next()
@@ -185,7 +185,7 @@ func TestOutage(t *testing.T) {
 func TestFlappingUpstreamIsReported(t *testing.T) {
 	flap := stayFor(time.Millisecond, errBroken)
 	bubble(t, Config{Backoff: Backoff{Min: 50 * time.Millisecond, Max: 100 * time.Millisecond}}, []stream.SourceFunc{
-		snapshotThen("e", 3, []log.Change{upsertW("a", 1)}, stayFor(time.Minute, errBroken)), flap,
+		snapshotThen("e", 3, []log.Change{upsert("a", 1)}, stayFor(time.Minute, errBroken)), flap,
 	}, func(t *testing.T, w *Watch, _ *script) {
 		r := follow(w)
 		r.next()
@@ -199,7 +199,7 @@ func TestNoEndOfSnapshotIsReported(t *testing.T) {
 	bubble(t, Config{}, []stream.SourceFunc{
 		func(ctx context.Context, r stream.Resume, sink stream.Sink) error {
 			_ = sink.Reset("e")
-			_ = sink.Upsert(upsertW("a", 1).Resource)
+			_ = sink.Upsert(upsert("a", 1).Resource)
 			return stay(ctx, r, sink)
 		},
 	}, func(t *testing.T, w *Watch, _ *script) {
@@ -221,13 +221,13 @@ func TestNoEndOfSnapshotIsReported(t *testing.T) {
 
 func TestBrokenOrderIsAnsweredWithASnapshot(t *testing.T) {
 	bubble(t, Config{}, []stream.SourceFunc{
-		snapshotThen("e", 10, []log.Change{upsertW("a", 1)}, func(_ context.Context, _ stream.Resume, sink stream.Sink) error {
-			if err := sink.Upsert(upsertW("b", 5).Resource); err != nil {
+		snapshotThen("e", 10, []log.Change{upsert("a", 1)}, func(_ context.Context, _ stream.Resume, sink stream.Sink) error {
+			if err := sink.Upsert(upsert("b", 5).Resource); err != nil {
 				return err
 			}
 			return sink.Commit(11)
 		}),
-		snapshotThen("e", 12, []log.Change{upsertW("a", 1), upsertW("b", 12)}, stay),
+		snapshotThen("e", 12, []log.Change{upsert("a", 1), upsert("b", 12)}, stay),
 	}, func(t *testing.T, w *Watch, s *script) {
 		r := follow(w)
 		r.next()
@@ -246,10 +246,10 @@ func TestBrokenOrderIsAnsweredWithASnapshot(t *testing.T) {
 // TestUpstreamBehind: the watch waits for a lagging replica; one that stays behind
 // was restored.
 func TestUpstreamBehind(t *testing.T) {
-	old := snapshotThen("e", 5, []log.Change{upsertW("a", 5)}, stay)
-	first := snapshotThen("e", 10, []log.Change{upsertW("a", 9)}, stayFor(time.Minute, errBroken))
+	old := snapshotThen("e", 5, []log.Change{upsert("a", 5)}, stay)
+	first := snapshotThen("e", 10, []log.Change{upsert("a", 9)}, stayFor(time.Minute, errBroken))
 	t.Run("for a while", func(t *testing.T) {
-		bubble(t, Config{}, []stream.SourceFunc{first, old, old, snapshotThen("e", 11, []log.Change{upsertW("a", 11)}, stay)},
+		bubble(t, Config{}, []stream.SourceFunc{first, old, old, snapshotThen("e", 11, []log.Change{upsert("a", 11)}, stay)},
 			func(t *testing.T, w *Watch, _ *script) {
 				r := follow(w)
 				r.next()
@@ -287,7 +287,7 @@ func TestUpstreamBehind(t *testing.T) {
 }
 
 func TestOnDemandWatch(t *testing.T) {
-	bubble(t, Config{OnDemand: true}, []stream.SourceFunc{snapshotThen("e", 10, []log.Change{upsertW("a", 9)}, stay)},
+	bubble(t, Config{OnDemand: true}, []stream.SourceFunc{snapshotThen("e", 10, []log.Change{upsert("a", 9)}, stay)},
 		func(t *testing.T, w *Watch, s *script) {
 			time.Sleep(time.Hour)
 			if len(s.resumes) != 0 {
@@ -429,9 +429,9 @@ func TestRegistry(t *testing.T) {
 func TestSnapshotWithRepeatedKeysAndDeletes(t *testing.T) {
 	bubble(t, Config{}, []stream.SourceFunc{func(ctx context.Context, r stream.Resume, sink stream.Sink) error {
 		_ = sink.Reset("an epoch with spaces, far too long to be sent as it is")
-		_ = sink.Upsert(upsertW("a", 1).Resource)
-		_ = sink.Upsert(upsertW("a", 2).Resource)
-		_ = sink.Upsert(upsertW("b", 3).Resource)
+		_ = sink.Upsert(upsert("a", 1).Resource)
+		_ = sink.Upsert(upsert("a", 2).Resource)
+		_ = sink.Upsert(upsert("b", 3).Resource)
 		_ = sink.Delete("b", 4)
 		if err := sink.Commit(5); err != nil {
 			return err

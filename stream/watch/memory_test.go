@@ -15,16 +15,16 @@ import (
 	"github.com/watchtide/watchtide/stream/memory"
 )
 
-// largeW is a change whose value has so many bytes.
-func largeW(key string, revision uint64, bytes int) log.Change {
+// large is a change whose value has so many bytes.
+func large(key string, revision uint64, bytes int) log.Change {
 	return log.Change{Resource: stream.Resource{Key: key, Revision: revision, Value: []byte(`"` + strings.Repeat("x", bytes) + `"`)}}
 }
 
-// largesW returns n of them, at the revisions from 1 on.
-func largesW(n, bytes int) []log.Change {
+// larges returns n of them, at the revisions from 1 on.
+func larges(n, bytes int) []log.Change {
 	var all []log.Change
 	for i := range n {
-		all = append(all, largeW(fmt.Sprint("k", i), uint64(i+1), bytes))
+		all = append(all, large(fmt.Sprint("k", i), uint64(i+1), bytes))
 	}
 	return all
 }
@@ -48,7 +48,7 @@ func transact(more stream.SourceFunc, transactions ...[]log.Change) stream.Sourc
 	}
 }
 
-const megaW = 1 << 20
+const mega = 1 << 20
 
 func wantFull(t *testing.T, w *Watch, state stream.State, text string) {
 	t.Helper()
@@ -80,13 +80,13 @@ func TestSnapshotThatDoesNotFit(t *testing.T) {
 		}
 		for i := uint64(1); ; i++ {
 			sent.Store(int64(i))
-			if err := sink.Upsert(largeW(fmt.Sprint(i), i, 10_000).Resource); err != nil {
+			if err := sink.Upsert(large(fmt.Sprint(i), i, 10_000).Resource); err != nil {
 				return errors.New("something else") // as from a source that does not wrap
 			}
 		}
 	}
-	bubble(t, Config{MaxBytes: 10 * megaW}, []stream.SourceFunc{
-		endless, endless, snapshotThen("e", 9, largesW(3, 10_000), stay),
+	bubble(t, Config{MaxBytes: 10 * mega}, []stream.SourceFunc{
+		endless, endless, snapshotThen("e", 9, larges(3, 10_000), stay),
 	}, func(t *testing.T, w *Watch, s *script) {
 		wantFull(t, w, stream.Priming, "too large: what is being loaded needs at least 4.")
 		if !strings.Contains(w.Status().Full(), "may have 4.0 MiB of its memory ceiling, 10.0 MiB: narrow the watch, or raise it to more than 10.") {
@@ -112,13 +112,13 @@ func TestSnapshotThatDoesNotFit(t *testing.T) {
 // TestGrowthThatDoesNotFit: the last state that fitted is shown as stale, and the
 // watch recovers from a snapshot once the upstream has shrunk.
 func TestGrowthThatDoesNotFit(t *testing.T) {
-	grows := largesW(400, 9000)
+	grows := larges(400, 9000)
 	snapshot, more := grows[:300], [][]log.Change{}
 	for i := 300; i < 400; i++ {
 		more = append(more, grows[i:i+1])
 	}
-	shrunk := []log.Change{largeW("k0", 1, 9000), largeW("k399", 400, 9000)}
-	bubble(t, Config{MaxBytes: 8 * megaW}, []stream.SourceFunc{
+	shrunk := []log.Change{large("k0", 1, 9000), large("k399", 400, 9000)}
+	bubble(t, Config{MaxBytes: 8 * mega}, []stream.SourceFunc{
 		snapshotThen("e", 300, snapshot, transact(stay, more...)),
 		snapshotThen("e", 400, grows, stay), // still too large
 		snapshotThen("e", 401, shrunk, stay),
@@ -142,7 +142,7 @@ func TestGrowthThatDoesNotFit(t *testing.T) {
 		if got := r.next(); len(r.state) != 2 || got[len(got)-1] != "status in_sync" {
 			t.Errorf("the subscriber holds %d resources, and was told %.500q", len(r.state), got)
 		}
-		if n := w.Memory().Logs(); n > megaW/2 {
+		if n := w.Memory().Logs(); n > mega/2 {
 			t.Errorf("%d bytes are counted for two resources", n)
 		}
 		r.s.Close()
@@ -152,12 +152,12 @@ func TestGrowthThatDoesNotFit(t *testing.T) {
 // TestChangeOfEverything: a snapshot that shares nothing with what is served does
 // not fit beside it. Subscribers begin again.
 func TestChangeOfEverything(t *testing.T) {
-	before, after := largesW(210, 10_000), largesW(210, 10_000)
+	before, after := larges(210, 10_000), larges(210, 10_000)
 	for i := range after {
 		after[i].Revision += 1000
 	}
 	for _, epoch := range []string{"e", "another"} {
-		bubble(t, Config{MaxBytes: 6 * megaW}, []stream.SourceFunc{
+		bubble(t, Config{MaxBytes: 6 * mega}, []stream.SourceFunc{
 			snapshotThen("e", 210, before, stayFor(time.Minute, nil)),
 			snapshotThen(epoch, 1210, after, stay),
 		}, func(t *testing.T, w *Watch, _ *script) {
@@ -169,7 +169,7 @@ func TestChangeOfEverything(t *testing.T) {
 			if !strings.Contains(strings.Join(got, ","), "reset ") {
 				t.Errorf("epoch %s: got %.200q, want a reset", epoch, got)
 			}
-			if m := w.Memory(); m.Logs()*7/5+m.Staged() > m.Bytes() || m.Staged() > 2*megaW {
+			if m := w.Memory(); m.Logs()*7/5+m.Staged() > m.Bytes() || m.Staged() > 2*mega {
 				t.Errorf("%d bytes in logs, %d staged", m.Logs(), m.Staged())
 			}
 			r.s.Close()
@@ -181,11 +181,11 @@ func TestChangeOfEverything(t *testing.T) {
 // other one continues.
 func TestSharedMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := memory.NewCeiling(10 * megaW)
+		shared := memory.NewCeiling(10 * mega)
 		r := NewRegistry()
 		defer r.Close()
 		add := func(name string, n int) *Watch {
-			w, err := r.Add(Config{Name: name, Memory: shared, Source: stream.SourceFunc(snapshotThen("e", 9000, largesW(n, 10_000), stay))})
+			w, err := r.Add(Config{Name: name, Memory: shared, Source: stream.SourceFunc(snapshotThen("e", 9000, larges(n, 10_000), stay))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -212,11 +212,11 @@ func TestSharedMemory(t *testing.T) {
 // connected.
 func TestStagedIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shared := memory.NewCeiling(20 * megaW)
+		shared := memory.NewCeiling(20 * mega)
 		r := NewRegistry()
 		defer r.Close()
 		for i := range 20 {
-			w, err := r.Add(Config{Name: fmt.Sprint("w", i), Memory: shared, Source: stream.SourceFunc(snapshotThen("e", 900, largesW(300, 1000), stay))})
+			w, err := r.Add(Config{Name: fmt.Sprint("w", i), Memory: shared, Source: stream.SourceFunc(snapshotThen("e", 900, larges(300, 1000), stay))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -235,11 +235,11 @@ func TestSourceThatHoldsTooMuch(t *testing.T) {
 		m := stream.NewMerge()
 		m.CountAt(sink)
 		for i := uint64(1); ctx.Err() == nil; i++ {
-			m.Listed(largeW(fmt.Sprint(i), i, 1000).Resource)
+			m.Listed(large(fmt.Sprint(i), i, 1000).Resource)
 		}
 		return ctx.Err()
 	}
-	bubble(t, Config{MaxBytes: megaW}, []stream.SourceFunc{hoards}, func(t *testing.T, w *Watch, _ *script) {
+	bubble(t, Config{MaxBytes: mega}, []stream.SourceFunc{hoards}, func(t *testing.T, w *Watch, _ *script) {
 		wantFull(t, w, stream.Priming, "too large: what is being loaded")
 	})
 }

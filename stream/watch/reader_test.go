@@ -7,19 +7,19 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-func valueW(s string) []byte { return []byte(`{"v":"` + s + `"}`) }
+func value(s string) []byte { return []byte(`{"v":"` + s + `"}`) }
 
-func upsertW(key string, revision uint64) log.Change {
-	return log.Change{Resource: stream.Resource{Key: key, Revision: revision, Value: valueW(fmt.Sprint(key, revision))}}
+func upsert(key string, revision uint64) log.Change {
+	return log.Change{Resource: stream.Resource{Key: key, Revision: revision, Value: value(fmt.Sprint(key, revision))}}
 }
 
-// clientW applies events as a correct clientW does.
-type clientW struct {
+// client applies events as a correct client does.
+type client struct {
 	state map[string]string
 	log   []string
 }
 
-func (c *clientW) apply(b *log.Batch) {
+func (c *client) apply(b *log.Batch) {
 	for e := range b.Events() {
 		line := e.Type.String()
 		switch e.Type {
@@ -47,14 +47,14 @@ func (c *clientW) apply(b *log.Batch) {
 }
 
 // drain reads until there is nothing left.
-func (c *clientW) drain(s *log.Subscription) {
+func (c *client) drain(s *log.Subscription) {
 	var b log.Batch
 	for s.Next(&b) {
 		c.apply(&b)
 	}
 }
 
-func (c *clientW) take() []string {
+func (c *client) take() []string {
 	out := c.log
 	c.log = nil
 	return out

@@ -15,15 +15,15 @@ import (
 // its revisions, so that the log gave it one. Whatever happens in between, a
 // position from before the restore must never be taken for one from after it.
 func TestRestoredOrderKeepsItsName(t *testing.T) {
-	before := snapshotThen("e", 60, []log.Change{upsertW("x", 50)}, stayFor(time.Minute, nil))
-	restored := snapshotThen("e", 20, []log.Change{upsertW("y", 10)}, stayFor(3*time.Minute, stream.ErrUnresumable))
+	before := snapshotThen("e", 60, []log.Change{upsert("x", 50)}, stayFor(time.Minute, nil))
+	restored := snapshotThen("e", 20, []log.Change{upsert("y", 10)}, stayFor(3*time.Minute, stream.ErrUnresumable))
 	invalid := log.Change{Resource: stream.Resource{Key: "z", Revision: 5, Value: []byte("1\n2")}}
-	grown := snapshotThen("e", 70, []log.Change{upsertW("y", 70)}, stay)
+	grown := snapshotThen("e", 70, []log.Change{upsert("y", 70)}, stay)
 	for name, between := range map[string][]stream.SourceFunc{
 		"nothing":            nil,
 		"a refused snapshot": {snapshotThen("e2", 5, []log.Change{invalid}, stay)},
 		"a cut snapshot":     {snapshotThen("e2", 5, nil, fail(errBroken))},
-		"another order":      {snapshotThen("e2", 5, []log.Change{upsertW("z", 5)}, stayFor(time.Second, stream.ErrUnresumable))},
+		"another order":      {snapshotThen("e2", 5, []log.Change{upsert("z", 5)}, stayFor(time.Second, stream.ErrUnresumable))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			connections := append([]stream.SourceFunc{before, restored, restored}, between...)
@@ -50,11 +50,11 @@ func TestRestoredOrderKeepsItsName(t *testing.T) {
 // TestRestoredOrderThatDoesNotFit: the snapshot by which the log would take the
 // restored order is too large. The order remains another one.
 func TestRestoredOrderThatDoesNotFit(t *testing.T) {
-	restored := snapshotThen("e", 400, largesW(330, 9500), stay)
-	bubble(t, Config{BehindTimeout: time.Nanosecond, MaxBytes: 8 * megaW}, []stream.SourceFunc{
-		snapshotThen("e", 500, []log.Change{upsertW("x", 450)}, stayFor(time.Minute, nil)),
+	restored := snapshotThen("e", 400, larges(330, 9500), stay)
+	bubble(t, Config{BehindTimeout: time.Nanosecond, MaxBytes: 8 * mega}, []stream.SourceFunc{
+		snapshotThen("e", 500, []log.Change{upsert("x", 450)}, stayFor(time.Minute, nil)),
 		restored, restored,
-		snapshotThen("e", 700, []log.Change{upsertW("y", 700)}, stay),
+		snapshotThen("e", 700, []log.Change{upsert("y", 700)}, stay),
 	}, func(t *testing.T, w *Watch, s *script) {
 		old := positionOf(t, w)
 		time.Sleep(10 * time.Minute)
@@ -73,10 +73,10 @@ func TestRestoredOrderThatDoesNotFit(t *testing.T) {
 // forgotten its state, but not its name for the upstream's order.
 func TestRestoredOrderKeepsItsNameOnDemand(t *testing.T) {
 	connections := []stream.SourceFunc{
-		snapshotThen("e", 60, []log.Change{upsertW("x", 50)}, stayFor(time.Second, errors.New("restored"))),
-		snapshotThen("e", 20, []log.Change{upsertW("y", 10)}, stay),
-		snapshotThen("e", 20, []log.Change{upsertW("y", 10)}, stay),
-		snapshotThen("e", 70, []log.Change{upsertW("y", 70)}, stay),
+		snapshotThen("e", 60, []log.Change{upsert("x", 50)}, stayFor(time.Second, errors.New("restored"))),
+		snapshotThen("e", 20, []log.Change{upsert("y", 10)}, stay),
+		snapshotThen("e", 20, []log.Change{upsert("y", 10)}, stay),
+		snapshotThen("e", 70, []log.Change{upsert("y", 70)}, stay),
 	}
 	c := Config{BehindTimeout: time.Nanosecond, OnDemand: true}
 	bubble(t, c, connections, func(t *testing.T, w *Watch, _ *script) {

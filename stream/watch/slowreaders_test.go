@@ -29,7 +29,7 @@ func TestWatchLooksAtItsReaders(t *testing.T) {
 		}
 	}
 	bubble(t, Config{}, []stream.SourceFunc{
-		snapshotThen("e", 2000, largesW(2000, 4000), changes),
+		snapshotThen("e", 2000, larges(2000, 4000), changes),
 	}, func(t *testing.T, w *Watch, _ *script) {
 		for i := range uint64(2) {
 			s := w.Subscribe(log.SubscribeOptions{MinRate: 4 << 10})
@@ -37,7 +37,7 @@ func TestWatchLooksAtItsReaders(t *testing.T) {
 			var b log.Batch
 			s.Next(&b)
 			s.Next(&b)
-			more <- []log.Change{largeW("k1", 2001+i, 10)}
+			more <- []log.Change{large("k1", 2001+i, 10)}
 			time.Sleep(time.Minute)
 			s.Next(&b)
 			if e := firstEvent(&b); e.Type != stream.StatusChange || e.State != stream.CatchingUp {

@@ -16,7 +16,7 @@ func TestSourceSaysHowFarItSwept(t *testing.T) {
 	bubble(t, Config{}, []stream.SourceFunc{
 		func(_ context.Context, _ stream.Resume, sink stream.Sink) error {
 			stream.Swept(sink, 9)
-			return errors.Join(sink.Reset("_e"), sink.Upsert(upsertW("a", 9).Resource), sink.Commit(12))
+			return errors.Join(sink.Reset("_e"), sink.Upsert(upsert("a", 9).Resource), sink.Commit(12))
 		},
 		func(ctx context.Context, r stream.Resume, sink stream.Sink) error {
 			stream.Swept(sink, 10)

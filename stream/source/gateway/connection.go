@@ -8,7 +8,6 @@ import (
 
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
 )
 
 const (
@@ -183,7 +182,7 @@ func (c *connection) settle(members []*member, end client.Ending) {
 			return
 		}
 	}
-	removed := end.Goodbye != nil && end.Goodbye.Reason == string(log.GoodbyeWatchRemoved)
+	removed := end.Goodbye != nil && end.Goodbye.Reason == string(stream.GoodbyeWatchRemoved)
 	if errors.Is(end.Err, errChanged) || removed && !c.removed && len(members) > 1 {
 		// The next request's refusal names the one that was removed.
 		c.removed = removed

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/client"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/internal/failure"
 	"github.com/watchtide/watchtide/stream/source/internal/secret"
 )
@@ -20,8 +20,8 @@ func (s *Source) lost(end client.Ending) error {
 	if end.Goodbye == nil {
 		return s.failed(end.Err)
 	}
-	switch reason := log.GoodbyeReason(end.Goodbye.Reason); reason {
-	case log.GoodbyeOverloaded, log.GoodbyeTokenExpired, log.GoodbyeRevoked, log.GoodbyeWatchRemoved:
+	switch reason := stream.GoodbyeReason(end.Goodbye.Reason); reason {
+	case stream.GoodbyeOverloaded, stream.GoodbyeTokenExpired, stream.GoodbyeRevoked, stream.GoodbyeWatchRemoved:
 		return fmt.Errorf("%s: goodbye, %s", s.where(), reason)
 	}
 	return nil

@@ -11,7 +11,6 @@ import (
 	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/internal/secret"
-	"github.com/watchtide/watchtide/stream/log"
 )
 
 // request makes one request for its members, and hands them their events.
@@ -98,7 +97,7 @@ func (c *Config) header() (map[string]string, error) {
 func (u *Upstream) patience(end client.Ending) time.Duration {
 	var refused *client.Problem
 	switch {
-	case end.Goodbye != nil && end.Goodbye.Reason == string(log.GoodbyeMaxAge):
+	case end.Goodbye != nil && end.Goodbye.Reason == string(stream.GoodbyeMaxAge):
 		return 0
 	case end.Goodbye != nil:
 		return time.Duration(min(end.Goodbye.RetryMS, maxRetryWait.Milliseconds())) * time.Millisecond

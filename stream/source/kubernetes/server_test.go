@@ -14,8 +14,8 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
-	"k8s.io/client-go/rest"
 	"github.com/watchtide/watchtide/stream/watch"
+	"k8s.io/client-go/rest"
 )
 
 // The tests of this file use the real API server.
