@@ -98,7 +98,8 @@ func (m Metadata) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "[%d hidden]", le
 // LogValue returns how many entries there are.
 func (m Metadata) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(m)) }
 
-// read reads the keys of the type, and records it. Those of other types are not checked.
+// read reads the keys of the type, and records it. Those of other types are
+// not checked.
 func (s *Source) read(d *decoder, v value, _ key) {
 	d.declared[s.Name] = ""
 	sections := s.sections()

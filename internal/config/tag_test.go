@@ -62,7 +62,8 @@ func TestMalformedTags(t *testing.T) {
 	}
 }
 
-// TestTags reads the tags of every section, and finds kinds of text that no tag names.
+// TestTags reads the tags of every section, and finds kinds of text that no tag
+// names.
 func TestTags(t *testing.T) {
 	used := map[string]bool{"": true, "network": true, "printable": true}
 	var walk func(typ reflect.Type)

@@ -82,8 +82,8 @@ func noError(check func(string) error) func(string) bool {
 	return func(s string) bool { return check(s) == nil }
 }
 
-// textThat returns text that a function checks. Its error shows the text, so it is not
-// reported if that came from the environment.
+// textThat returns text that a function checks. Its error shows the text, so it is
+// not reported if that came from the environment.
 func textThat(want string, check func(string) error) text {
 	return text{want: want, use: func(d *decoder, s scalar) string {
 		err := check(s.expanded)
