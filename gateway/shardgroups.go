@@ -173,7 +173,7 @@ func (s *shard) secede(at int32) *lone {
 	l.retry = time.Duration(c.retryMS) * time.Millisecond
 	l.who, l.delivered = s.table.identity(at), s.table.visitors.at(at).differs.plus(g.delivered)
 	l.began = timeOf(l.who.stamp)
-	if l.drains = c.drains(); l.drains {
+	if l.drains = c.drains; l.drains {
 		l.leaveAt = c.due()
 	} else {
 		l.tooOld = c.due()
@@ -208,7 +208,7 @@ func (s *shard) leave(at int32, why departureReason) {
 // farewell sends away a member whose time has come.
 func (s *shard) farewell(at int32) {
 	reason := stream.GoodbyeMaxAge
-	if s.table.slots[at].drains() {
+	if s.table.slots[at].drains {
 		reason = stream.GoodbyeDraining
 	}
 	s.farewellFor(at, reason)

@@ -29,8 +29,9 @@ type slot struct {
 	retryMS int32
 	gap     deflate.Gap // between its sum and the group's, if gzip
 	ended   bool        // the client sends nothing more, but may still read
+	drains  bool        // it must leave because the gateway drains
 	stamp   int64       // of its identity, see nanosOf, like the following
-	leaves  int64       // when it must leave; negative since the gateway drains; 0: never
+	leaves  int64       // when it must leave; 0: never
 	looked  int64       // when the wheel will look at the slot; 0: it will not
 }
 
@@ -90,15 +91,13 @@ func (t *table) find(key uint64) (int32, bool) {
 }
 
 // due returns when a member must leave; zero: never.
-func (s *slot) due() time.Time { return timeOf(max(s.leaves, -s.leaves)) }
-
-// drains reports whether it must leave because the gateway drains.
-func (s *slot) drains() bool { return s.leaves < 0 }
+func (s *slot) due() time.Time { return timeOf(s.leaves) }
 
 // drain makes a member leave at the given time, unless it reaches its maximum age
 // first.
 func (s *slot) drain(at time.Time) {
-	if nanos := nanosOf(at); s.leaves == 0 || nanos < s.leaves {
-		s.leaves = -nanos
+	nanos := nanosOf(at)
+	if !s.drains && (s.leaves == 0 || nanos < s.leaves) {
+		s.leaves, s.drains = nanos, true
 	}
 }
