@@ -39,12 +39,12 @@ var colours = stream.SourceFunc(func(ctx context.Context, _ stream.Resume, sink 
 func ExampleNew() {
 	registry := watch.NewRegistry()
 	defer registry.Close()
-	watch, err := registry.Add(watch.Config{Name: "colours", SourceName: "memory", Source: colours})
+	w, err := registry.Add(watch.Config{Name: "colours", SourceName: "memory", Source: colours})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if err := watch.Prime(context.Background()); err != nil { // or serve at once: streams say "priming"
+	if err := w.Prime(context.Background()); err != nil { // or serve at once: streams say "priming"
 		fmt.Println(err)
 		return
 	}

@@ -27,7 +27,7 @@ var mutants = []mutant{
 	{
 		name: "a transaction is changed while it is applied",
 		edits: []edit{{
-			file: "stream/sink.go",
+			file: "stream/watch/sink.go",
 			old:  "	err := <-s.replies\n",
 			new:  "	var err error\n	select {\n	case err = <-s.replies:\n	case <-s.ctx.Done():\n		return context.Cause(s.ctx)\n	}\n",
 		}},
