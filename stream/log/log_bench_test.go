@@ -79,6 +79,31 @@ func BenchmarkUpsert(b *testing.B) {
 	}
 }
 
+// BenchmarkTransaction makes commits of 64 upserts of random keys.
+func BenchmarkTransaction(b *testing.B) {
+	const size = 64
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
+			keys := benchKeys(n)
+			l := benchLog(b, keys)
+			revision := uint64(n)
+			random := randomKeys(keys, 1<<19)
+			changes := make([]Change, size)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i += size {
+				for c := range changes {
+					revision++
+					changes[c].Resource = stream.Resource{Key: random[(i+c)%len(random)], Revision: revision, Value: benchValue}
+				}
+				if _, err := l.Commit(changes, revision); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(size*b.N)/b.Elapsed().Seconds(), "upserts/s")
+		})
+	}
+}
+
 // BenchmarkSnapshotRead reads a full snapshot, walking the frames, without a socket.
 func BenchmarkSnapshotRead(b *testing.B) {
 	for _, n := range benchSizes {
