@@ -25,7 +25,6 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
-
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
@@ -54,7 +53,7 @@ func configured(t *testing.T, config string, options ...nats.Option) (*handle, s
 // documented are the permissions that the page of this source asks for.
 func documented(t *testing.T) string {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/sources/nats.md")
+	page, err := os.ReadFile("../../../docs/sources/nats.md")
 	if err != nil {
 		t.Fatal(err)
 	}
