@@ -12,14 +12,13 @@ import (
 	"testing"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
+	"github.com/watchtide/watchtide/stream"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/anypb"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 // artists writes resources of a private type to a Consul: its messages are

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
-
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 )

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
-
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/internal/dial"
 )

@@ -3,9 +3,8 @@ package consul
 import (
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/watchtide/watchtide/stream/source/internal/dial"
+	"google.golang.org/grpc"
 )
 
 const (

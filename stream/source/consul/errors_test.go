@@ -6,10 +6,9 @@ import (
 	"testing"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
+	"github.com/watchtide/watchtide/stream"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 // TestHints covers what only a cluster reports.

@@ -9,14 +9,13 @@ import (
 	"testing"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
+	"github.com/watchtide/watchtide/stream/streamtest/figures"
+	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/anypb"
-
-	"github.com/watchtide/watchtide/stream/streamtest/figures"
-	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
 // BenchmarkUpstream measures the source beside Consul's gRPC client alone: see

@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
+	"github.com/watchtide/watchtide/stream"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 // after waits, in the time of a bubble.

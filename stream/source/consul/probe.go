@@ -5,11 +5,10 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/internal/pause"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // probe makes a small request again and again, since an idle Consul is as silent

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
-
 	"github.com/watchtide/watchtide/stream"
 )
 

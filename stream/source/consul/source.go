@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
-
 	"github.com/watchtide/watchtide/stream"
 )
 

@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
+	"github.com/watchtide/watchtide/stream"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 // quiet is a server that holds a@5, and has nothing more to send.

@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
+	"github.com/watchtide/watchtide/stream"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 // selfSigned makes a certificate for the loopback address, which is its own

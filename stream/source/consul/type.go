@@ -4,7 +4,6 @@ import (
 	"regexp"
 
 	"github.com/hashicorp/consul/proto-public/pbresource"
-
 	"github.com/watchtide/watchtide/stream"
 )
 

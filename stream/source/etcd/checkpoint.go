@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"hash/maphash"
 
+	"github.com/watchtide/watchtide/stream"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 // checkpoint is what is remembered of a cluster's history, to recognise it: a

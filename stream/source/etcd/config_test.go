@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/stream"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 func TestConfig(t *testing.T) {

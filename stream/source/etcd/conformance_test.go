@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 func TestConformance(t *testing.T)    { conformance(t, newServer) }

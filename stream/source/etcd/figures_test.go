@@ -7,9 +7,8 @@ import (
 	"fmt"
 	"testing"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/watchtide/watchtide/stream/streamtest/figures"
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 const measured = "/figures/"

@@ -7,11 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/watchtide/watchtide/stream"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 // unknownTarget means that a list is still being read.

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/watchtide/watchtide/stream"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 // keyRange is etcd's form of the keys that begin with a prefix: those from start

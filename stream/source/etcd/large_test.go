@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // many is the number of keys where a test needs many pages.

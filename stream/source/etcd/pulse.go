@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
-
 	"github.com/watchtide/watchtide/stream"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 )
 
 // read is the result of reading the cluster's revision.

@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/stream/streamtest/faults"
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 func TestFaults(t *testing.T) {

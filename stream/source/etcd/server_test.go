@@ -10,13 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-
-	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
 // server is a real member, of a cluster of its own, and a separate client.

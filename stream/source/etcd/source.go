@@ -7,9 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-
 	"github.com/watchtide/watchtide/stream"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 )
 
 // attempts is how often a watch that was overtaken by a compaction before its

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/fsnotify/fsnotify"
-
 	"github.com/watchtide/watchtide/stream/streamtest/figures"
 )
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/lexer"
-
 	"github.com/watchtide/watchtide/stream"
 )
 

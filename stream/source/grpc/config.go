@@ -10,10 +10,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"google.golang.org/grpc"
-
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/internal/dial"
+	"google.golang.org/grpc"
 )
 
 const (

@@ -3,9 +3,8 @@ package grpc
 import (
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/watchtide/watchtide/stream/source/internal/dial"
+	"google.golang.org/grpc"
 )
 
 // pingTimeout is how long a keepalive ping may go without an answer.

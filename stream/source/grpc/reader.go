@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/grpc/codes"
-
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/internal/protocol"
+	"google.golang.org/grpc/codes"
 )
 
 // reader turns the messages of one call into the calls of a Sink.

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 var errSink = errors.New("the sink refuses")

@@ -7,14 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
-
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	grpcsource "github.com/watchtide/watchtide/stream/source/grpc"
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/stream/streamtest/faults"
+	"google.golang.org/grpc"
 )
 
 const watched = "services"

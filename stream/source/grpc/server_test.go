@@ -6,10 +6,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
-
-	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
 // upstream is a server of WatchList that follows a test's scripts, call by call.

@@ -10,10 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/stream"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 // Time is virtual in these tests: real gRPC over a network in memory, in a bubble.

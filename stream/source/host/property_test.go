@@ -8,9 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"pgregory.net/rapid"
-
 	"github.com/watchtide/watchtide/stream"
+	"pgregory.net/rapid"
 )
 
 // call is one Watch call of a random history.

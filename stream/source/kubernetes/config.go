@@ -6,11 +6,10 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/watchtide/watchtide/stream"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 const (

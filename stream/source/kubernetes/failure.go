@@ -13,11 +13,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/watchtide/watchtide/stream"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/watchtide/watchtide/stream"
 )
 
 var (

@@ -8,14 +8,13 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/watchtide/watchtide/stream/streamtest/figures"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-
-	"github.com/watchtide/watchtide/stream/streamtest/figures"
 )
 
 // BenchmarkUpstream measures the source beside client-go's dynamic client alone:

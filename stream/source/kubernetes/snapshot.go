@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/watchtide/watchtide/stream"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // markerPatience is how long a streaming list may pause. A server without

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/internal/closing"
 	"github.com/watchtide/watchtide/stream/source/internal/failure"
 	"github.com/watchtide/watchtide/stream/source/internal/pause"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // maxRetryWait bounds what a server may request with Retry-After.

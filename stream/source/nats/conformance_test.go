@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
-
 	"github.com/watchtide/watchtide/stream"
 )
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-
 	"github.com/watchtide/watchtide/stream"
 )
 

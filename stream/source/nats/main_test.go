@@ -3,9 +3,8 @@ package nats
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
+	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(realserver.Main(m)) }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 	"github.com/watchtide/watchtide/stream/streamtest/faults"
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
