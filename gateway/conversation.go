@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
-	"github.com/watchtide/watchtide/gateway/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/stream/watch"
 	"github.com/watchtide/watchtide/web"
 )

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/deflate"
 )
 
 // group is many streams of the same watches, in the same format, that are all up to

@@ -3,7 +3,7 @@ package gateway
 import (
 	"time"
 
-	"github.com/watchtide/watchtide/gateway/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/deflate"
 )
 
 // table holds the connections of a shard, without pointers, so that the garbage

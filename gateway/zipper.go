@@ -1,7 +1,7 @@
 package gateway
 
 import (
-	"github.com/watchtide/watchtide/gateway/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/stream/log"
 )
 

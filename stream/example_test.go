@@ -202,16 +202,16 @@ func ExampleSource() {
 
 	registry := watch.NewRegistry()
 	defer registry.Close()
-	watch, err := registry.Add(watch.Config{Name: "articles", Source: warehouseSource{w}})
+	articles, err := registry.Add(watch.Config{Name: "articles", Source: warehouseSource{w}})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	if err := watch.Prime(context.Background()); err != nil {
+	if err := articles.Prime(context.Background()); err != nil {
 		fmt.Println(err)
 		return
 	}
-	subscription := watch.Subscribe(log.SubscribeOptions{})
+	subscription := articles.Subscribe(log.SubscribeOptions{})
 	defer subscription.Close()
 	var batch log.Batch
 	show := func(events int) {
