@@ -59,7 +59,7 @@ test: test-web test-go ## run the tests that need only this repository: Go with 
 
 .PHONY: test-go
 test-go:
-	@for m in $(if $(PACKAGES),.,$(OURS)); do echo "==> $$m" >&2; (cd "$$m" && $(GO_TEST) $(LENGTH) $(or $(PACKAGES),./...)); done
+	@for m in $(if $(PACKAGES),.,$(OURS)); do echo "==> $$m" >&2; (cd "$$m" && $(GO_TEST) $(LENGTH) $(TAGGED) $(or $(PACKAGES),./...)); done
 
 .PHONY: test-web
 test-web:
@@ -81,10 +81,10 @@ test-browser: ## run the scenarios of the dashboard in a real browser (needs chr
 	elif ! command -v npm >/dev/null; then echo "==> web/dashboard/browser: NOT TESTED, npm is missing: install Node 20.19 or newer" >&2; \
 	else $(MAKE) --no-print-directory browser-modules && $(BROWSER) npm test --silent; fi
 
-# In this order, so that the results of the Go tests end the output.
+# The Go tests last, so that their results end the output.
 .PHONY: test-all
-test-all: LENGTH :=
-test-all: test-browser test test-servers ## run all tests: test at full length, test-servers, test-browser; about half an hour
+test-all: servers test-browser test-web ## run all tests at full length, those with servers and browser among them; about half an hour
+	@$(MAKE) --no-print-directory test-go LENGTH= TAGGED='-tags $(TAGS)'
 
 # The number of histories, and the seed of the first (0: by the clock).
 N    ?= 100000
