@@ -83,8 +83,8 @@ test-browser: ## run the scenarios of the dashboard in a real browser (needs chr
 
 # The Go tests last, so that their results end the output.
 .PHONY: test-all
-test-all: servers test-browser test-web ## run all tests at full length, those with servers and browser among them; about half an hour
-	@$(MAKE) --no-print-directory test-go LENGTH= TAGGED='-tags $(TAGS)'
+test-all: servers test-browser ## run all tests at full length, those with servers and browser among them; about half an hour
+	@$(MAKE) --no-print-directory test LENGTH= TAGGED='-tags $(TAGS)'
 
 # The number of histories, and the seed of the first (0: by the clock).
 N    ?= 100000

@@ -278,7 +278,7 @@ func TestAllTagsAreTested(t *testing.T) {
 	for _, tag := range testTags(t) {
 		inMakefile(t, `^test-`+tag+`:.*(?:\n\t.*)*?\n\t@\$\(GO_TEST\) -tags `+tag+` ()`)
 	}
-	inMakefile(t, `^test-all: .*\n\t@.* test-go LENGTH= TAGGED='-tags \$\(TAGS\)'()$`)
+	inMakefile(t, `^test-all: .*\n\t@.* test LENGTH= TAGGED='-tags \$\(TAGS\)'()$`)
 }
 
 // testTags returns the build tags of tests that the Makefile names.
