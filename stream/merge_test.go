@@ -85,7 +85,7 @@ func TestMergeInterleavings(t *testing.T) {
 		{"second list: creation beside it is kept", "La5 end5! begin La5 Ub8=new end7!", "a@5 b@8"},
 		{"second list: creation beside it is in doubt", "La5 end5 Ua6=new begin La6 Ub8=new end6?b Cb8", "a@6 b@8"},
 		{"second list: ghost in the watch behind it", "La5 end5 Ua6=new begin La6 Lc9 end9 Ub8=old", "a@6 c@9"},
-		{"second list: doubt begins anew", "La5 end5 Ua6=new begin La6 end6 Ub8=doubt", "a@6"},
+		{"second list: doubt starts over", "La5 end5 Ua6=new begin La6 end6 Ub8=doubt", "a@6"},
 		{"second list: deletion beside it", "La5 end5 begin Da5=gone La5 end5", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -226,7 +226,7 @@ func TestServeKeepsTrying(t *testing.T) {
 // What a subscriber sees when the gateway behind its gateway is lost: the changes
 // if the upstream is the same, a reset with the reason if it has started over.
 func TestWhatALeafSeesOfALostUpstream(t *testing.T) {
-	core, anew := serve(t, "--config", file(t, "core.yaml", quick)), serve(t, "--config", file(t, "core.yaml", quick))
+	core, restarted := serve(t, "--config", file(t, "core.yaml", quick)), serve(t, "--config", file(t, "core.yaml", quick))
 	core.put("a", "1")
 	core.put("b", "2")
 	p := newProxy(t, core.grpc)
@@ -242,8 +242,8 @@ func TestWhatALeafSeesOfALostUpstream(t *testing.T) {
 		`{"type":"upsert","watch":"notes","key":"c","revision":"3","value":3}`,
 		`{"type":"delete","watch":"notes","key":"a","revision":"4"}`)
 
-	anew.put("d", "4")
-	p.cut(anew.grpc)
+	restarted.put("d", "4")
+	p.cut(restarted.grpc)
 	leaf.expectOf("upsert", "delete", "reset", "end_of_snapshot")(
 		`{"type":"reset","watch":"notes","reason":"epoch_changed"}`,
 		`{"type":"upsert","watch":"notes","key":"d","revision":"1","value":4}`,

@@ -10,7 +10,7 @@ import (
 // reset.
 func TestEpochOfWhatWasCutOff(t *testing.T) {
 	came := &Mark{Position: stream.Position{Watch: "w", Epoch: "e", Upserts: 3, AsOf: 3}}
-	change, anew := []stream.Event{upsert("a", 6, "6")}, []stream.Event{reset(stream.ResetEpochChanged)}
+	change, resets := []stream.Event{upsert("a", 6, "6")}, []stream.Event{reset(stream.ResetEpochChanged)}
 	for name, c := range map[string]struct {
 		connection *Connection
 		want       string
@@ -18,7 +18,7 @@ func TestEpochOfWhatWasCutOff(t *testing.T) {
 		"an id follows":      {&Connection{Flushes: []Flush{{Events: change}, {Mark: came}}}, "e"},
 		"an id was before":   {&Connection{Flushes: []Flush{{Mark: came}, {Events: change}}}, "e"},
 		"it came with an id": {&Connection{From: came, Flushes: []Flush{{Events: change}}}, "e"},
-		"a reset":            {&Connection{From: came, Flushes: []Flush{{Events: anew}}}, ""},
+		"a reset":            {&Connection{From: came, Flushes: []Flush{{Events: resets}}}, ""},
 		"there was none":     {&Connection{Flushes: []Flush{{Events: change}}}, ""},
 	} {
 		w := walker{connection: c.connection}

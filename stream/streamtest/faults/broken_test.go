@@ -135,7 +135,7 @@ func TestTheHarnessCanFail(t *testing.T) {
 			},
 			(*memory).cut, []string{"not everything arrived", errGone.Error()},
 		},
-		"begins anew without a cause": {
+		"starts over without a cause": {
 			func(m *memory) stream.Source {
 				connection := 0
 				return stream.SourceFunc(func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {

@@ -34,7 +34,7 @@ func gone(key string, revision uint64) stream.Event {
 	return stream.Event{Type: stream.Delete, Resource: stream.Resource{Key: key, Revision: revision}}
 }
 
-func anew(reason stream.ResetReason) stream.Event {
+func resetFor(reason stream.ResetReason) stream.Event {
 	return stream.Event{Type: stream.Reset, Reason: string(reason)}
 }
 
@@ -59,7 +59,7 @@ func flush(m *streamtest.Mark, events ...stream.Event) streamtest.Flush {
 }
 
 func TestSpurious(t *testing.T) {
-	a, snapshot := put("a", "2", 2), anew(stream.ResetInitial)
+	a, snapshot := put("a", "2", 2), resetFor(stream.ResetInitial)
 	behind := func(f streamtest.Flush) streamtest.Flush { f.Horizon = 5; return f }
 	tests := map[string]struct {
 		from    *streamtest.Mark
@@ -88,22 +88,22 @@ func TestSpurious(t *testing.T) {
 			flush(id("e", 4, 4), gone("b", 4), end(4)),
 		}, ""},
 		"a delete of what came and went, after an id of another order": {id("z", 466, 466, a), []streamtest.Flush{
-			flush(id("e", 2, 5), anew(stream.ResetEpochChanged), a), flush(id("e", 5, 5), gone("b", 4), put("c", "5", 5), end(5)),
+			flush(id("e", 2, 5), resetFor(stream.ResetEpochChanged), a), flush(id("e", 5, 5), gone("b", 4), put("c", "5", 5), end(5)),
 		}, ""},
 		"a delete of what is there": {nil, []streamtest.Flush{
 			flush(id("e", 2, 2), snapshot, a, end(2)), flush(id("e", 3, 3), gone("a", 3)),
 		}, `"a" is deleted, and upstream it was not`},
 		"a reset without a cause": {nil, []streamtest.Flush{
-			flush(id("e", 2, 2), snapshot, a, end(2)), flush(id("e", 2, 2), anew(stream.ResetExpired), a, end(2)),
+			flush(id("e", 2, 2), snapshot, a, end(2)), flush(id("e", 2, 2), resetFor(stream.ResetExpired), a, end(2)),
 		}, `reset (expired) within epoch "e"`},
 		"a reset of an id that can be resumed": {id("e", 2, 2, a), []streamtest.Flush{
-			flush(id("e", 2, 2), anew(stream.ResetExpired), a, end(2)),
+			flush(id("e", 2, 2), resetFor(stream.ResetExpired), a, end(2)),
 		}, `reset (expired) within epoch "e"`},
 		"a reset of an id that is too old": {id("e", 2, 2, a), []streamtest.Flush{
-			behind(flush(id("e", 5, 5), anew(stream.ResetExpired), a, put("c", "5", 5), end(5))),
+			behind(flush(id("e", 5, 5), resetFor(stream.ResetExpired), a, put("c", "5", 5), end(5))),
 		}, ""},
 		"a reset since the upstream lost its content": {id("e", 2, 2, a), []streamtest.Flush{
-			flush(id("f", 9, 9), anew(stream.ResetEpochChanged), put("a", "9", 9), end(9)),
+			flush(id("f", 9, 9), resetFor(stream.ResetEpochChanged), put("a", "9", 9), end(9)),
 		}, ""},
 	}
 	for name, test := range tests {

@@ -1,10 +1,7 @@
 // Package closing lets a source be closed while it is watched.
 package closing
 
-import (
-	"context"
-	"sync"
-)
+import "context"
 
 // Gate admits one Watch call at a time, until it is closed.
 //
@@ -15,13 +12,13 @@ type Gate struct {
 	close  context.CancelFunc
 	err    error
 
-	// Held by the call while it runs, so that Close can wait for it.
-	running sync.Mutex
+	// Full while a call runs, so that Close can wait for it.
+	running chan struct{}
 }
 
 // New returns an open gate. err is why the contexts of calls end when it is closed.
 func New(err error) *Gate {
-	g := &Gate{err: err}
+	g := &Gate{err: err, running: make(chan struct{}, 1)}
 	g.closed, g.close = context.WithCancel(context.Background())
 	return g
 }
@@ -30,19 +27,19 @@ func New(err error) *Gate {
 // already ended.
 func (g *Gate) Close() {
 	g.close()
-	g.running.Lock()
-	defer g.running.Unlock()
+	g.running <- struct{}{}
+	<-g.running
 }
 
 // Enter begins a call. The returned context ends with ctx, with Close, or when end is
 // called. leave ends the call.
 func (g *Gate) Enter(ctx context.Context) (_ context.Context, end context.CancelCauseFunc, leave func()) {
-	g.running.Lock()
+	g.running <- struct{}{}
 	ctx, end = context.WithCancelCause(ctx)
 	stop := context.AfterFunc(g.closed, func() { end(g.err) })
 	return ctx, end, func() {
 		stop()
 		end(nil)
-		g.running.Unlock()
+		<-g.running
 	}
 }
