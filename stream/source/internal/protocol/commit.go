@@ -75,7 +75,8 @@ func (r *Reader) endOfSnapshot(e *Event) error {
 		r.enter(r.position.Epoch) // by now it would have been named
 	}
 	resumed := r.phase == resuming
-	r.phase, r.catchUp, r.said = live, false, nil
+	r.forget()
+	r.phase, r.catchUp = live, false
 	if err := r.commit(e.Revision); err != nil {
 		return err
 	}

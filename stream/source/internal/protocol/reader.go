@@ -6,6 +6,7 @@ package protocol
 import (
 	"fmt"
 	"strings"
+	"unsafe"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -146,7 +147,8 @@ func (r *Reader) arrive(e *Event, place *stream.Position) error {
 
 // reset begins a snapshot.
 func (r *Reader) reset() {
-	r.phase, r.position, r.begun, r.said = snapshot, stream.Position{}, false, nil
+	r.forget()
+	r.phase, r.position, r.begun = snapshot, stream.Position{}, false
 	r.upserts, r.marked, r.loose, r.catchUp = 0, 0, false, false
 }
 
@@ -180,14 +182,33 @@ func (r *Reader) begin(epoch string) error {
 	if err := r.Sink.Reset(epoch); err != nil {
 		return err
 	}
-	said := r.said
-	r.begun, r.said = true, nil
-	for i := range said {
-		if err := r.pass(&said[i]); err != nil {
+	r.begun = true
+	for i := range r.said {
+		if err := r.pass(&r.said[i]); err != nil {
 			return err
 		}
 	}
+	r.forget()
 	return nil
+}
+
+// saidCost is how many bytes an event takes in said, which may be copied when it grows.
+// Its key and its value are counted by the Sink, which has them as well.
+const saidCost = 2 * int64(unsafe.Sizeof(Event{}))
+
+// remember keeps a change that must be repeated once the epoch is known.
+func (r *Reader) remember(e *Event) {
+	r.said = append(r.said, *e)
+	stream.Hold(r.Sink, saidCost)
+}
+
+// forget drops what was to be repeated.
+func (r *Reader) forget() {
+	if len(r.said) == 0 {
+		return
+	}
+	stream.Hold(r.Sink, -saidCost*int64(len(r.said)))
+	r.said = nil
 }
 
 func (r *Reader) enter(epoch string) string {
@@ -216,7 +237,7 @@ func (r *Reader) change(e *Event) error {
 		}
 	}
 	if r.phase == snapshot && r.position.Epoch == "" {
-		r.said = append(r.said, *e)
+		r.remember(e)
 	}
 	return r.pass(e)
 }

@@ -206,3 +206,36 @@ func TestSinkThatCannotRewind(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// charged is a recorder that is told what a source holds.
+type charged struct {
+	recorder
+	held, most int64
+}
+
+func (c *charged) Hold(bytes int64) {
+	c.held += bytes
+	c.most = max(c.most, c.held)
+}
+
+// TestWhatIsRepeatedIsCharged: changes of a snapshot whose epoch is unknown are counted
+// while they are kept.
+func TestWhatIsRepeatedIsCharged(t *testing.T) {
+	for name, last := range map[string]Event{
+		"a position":          put("z", 9, "w@e-9"),
+		"the end":             end(9, 2, ""),
+		"another reset":       {Type: Reset},
+		"a reset with a name": {Type: Reset, Position: "w@e-0/9"},
+	} {
+		sink := &charged{}
+		r := New(Config{Sink: sink, Watch: "w", Where: "here", Unnamed: "own"}, stream.Position{})
+		for _, e := range []Event{{Type: Reset}, put("a", 1, ""), put("b", 2, ""), last} {
+			if err := r.Receive(e, nil); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		if sink.held != 0 || sink.most != 2*saidCost {
+			t.Errorf("%s: %d bytes are held, and at most %d were; want 0 and %d", name, sink.held, sink.most, 2*saidCost)
+		}
+	}
+}
