@@ -101,7 +101,7 @@ func (a *answer) refusal(ctx context.Context, err error) error {
 	}
 	a.gateway.metrics.answerRefused()
 	p := newProblem(http.StatusServiceUnavailable, "too many answers are on their way: there was no room for one more within %s; come back later", answerWait)
-	p.retryAfter = a.gateway.retryHint()
+	p.retryAfter = a.gateway.deps.retryHint()
 	return p
 }
 

@@ -25,8 +25,8 @@ import (
 func (g *Gateway) apiHandler() http.Handler {
 	a := &unaryAPI{gateway: g, mux: g.unaryMux()}
 	r := chi.NewRouter()
-	r.NotFound(g.notFound)
-	r.MethodNotAllowed(func(w http.ResponseWriter, req *http.Request) { methodNotAllowed(w, req, r) })
+	r.NotFound(notFound)
+	r.MethodNotAllowed(methodNotAllowed(r))
 	r.Get("/v1/watches", a.listWatches)
 	r.Head("/v1/watches", a.listWatches)
 	r.Get("/v1/watches/{watch}", a.getWatch)
@@ -38,29 +38,9 @@ func (g *Gateway) apiHandler() http.Handler {
 	r.Put("/v1/watches/{watch}/resources/*", a.putResource)
 	r.Delete("/v1/watches/{watch}/resources/*", a.deleteResource)
 	// GET and HEAD of these are served elsewhere; all other methods come here.
-	r.Handle("/v1/watches/{watch}/events", onlyAllowed("GET, HEAD"))
-	r.Handle("/v1/watches/{watch}/changes", onlyAllowed("GET, HEAD"))
+	r.Handle("/v1/watches/{watch}/events", onlyAllowed(http.MethodGet, http.MethodHead))
+	r.Handle("/v1/watches/{watch}/changes", onlyAllowed(http.MethodGet, http.MethodHead))
 	return r
-}
-
-// methodNotAllowed answers a method that no route of the path has.
-func methodNotAllowed(w http.ResponseWriter, r *http.Request, routes chi.Routes) {
-	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete} {
-		if routes.Match(chi.NewRouteContext(), method, r.URL.EscapedPath()) {
-			allowed = append(allowed, method)
-		}
-	}
-	onlyAllowed(strings.Join(allowed, ", "))(w, r)
-}
-
-// onlyAllowed answers 405.
-func onlyAllowed(methods string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		p := newProblem(http.StatusMethodNotAllowed, "%s is not possible here: want %s", r.Method, methods)
-		p.allow = methods
-		writeProblem(w, p)
-	}
 }
 
 // unaryMux returns grpc-gateway, set up so that it behaves as the contract says.
@@ -218,7 +198,7 @@ func (a *unaryAPI) watchOf(r *http.Request, before *problem) (*watch.Watch, *pro
 	if before != nil {
 		return nil, before
 	}
-	return a.gateway.watch(pathParameter(r, "watch"))
+	return a.gateway.lookup.watch(pathParameter(r, "watch"))
 }
 
 // pathParameter returns a part of the path, decoded. chi matches the path as it was

@@ -25,19 +25,19 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, p)
 		return
 	}
-	watch, p := g.watch(ask.watch)
+	watch, p := g.lookup.watch(ask.watch)
 	if p != nil {
 		writeProblem(w, p)
 		return
 	}
 	from := g.proxies.ofRequest(r)
-	as, refused := g.admit(clientOf(from.Addr()), watch)
+	as, refused := g.deps.admit(clientOf(from.Addr()), watch)
 	if refused != nil {
-		writeProblem(w, g.refused(transportPoll, refused).onWatch(ask.watch))
+		writeProblem(w, g.deps.refused(transportPoll, refused).onWatch(ask.watch))
 		return
 	}
 	defer g.admission.leave(as)
-	watch, p = g.primedWatch(r.Context(), ask.watch)
+	watch, p = g.lookup.primed(r.Context(), ask.watch)
 	if p != nil {
 		writeProblem(w, p)
 		return
@@ -116,7 +116,7 @@ func newPoll(g *Gateway, w *watch.Watch, ask changesRequest, who identity, out *
 	sub := w.Subscribe(log.SubscribeOptions{
 		Resume: ask.after, Invalid: ask.invalid, Prefix: ask.prefix, AheadWait: g.cfg.AheadWait,
 	})
-	p := &poll{g: g, watch: w, after: ask.after, out: out, progress: newProgress(g, transportPoll, who, w.Name(), sub)}
+	p := &poll{g: g, watch: w, after: ask.after, out: out, progress: newProgress(g.deps, transportPoll, who, w.Name(), sub)}
 	p.until = p.began.Add(ask.wait)
 	p.limit = p.began.Add(max(ask.wait, g.cfg.PrimeWait, g.cfg.AheadWait+time.Second))
 	return p
@@ -271,10 +271,10 @@ func (p *poll) wait(ctx context.Context) bool {
 func (p *poll) empty() *problem {
 	if p.sub.Held() {
 		late := newProblem(http.StatusServiceUnavailable, "too many snapshots are on their way: come back later")
-		late.retryAfter = 2 * p.g.retryHint()
+		late.retryAfter = 2 * p.g.deps.retryHint()
 		return late.onWatch(p.watch.Name())
 	}
-	return p.g.notPrimed(p.watch)
+	return p.g.lookup.notPrimed(p.watch)
 }
 
 // finish ends the answer with the position after the events or, if nothing was

@@ -17,7 +17,7 @@ import (
 // Owned by one pump.
 type conversation struct {
 	// Static after construction.
-	g       *Gateway
+	deps    *deps
 	framing framing
 	until   bool
 	retry   time.Duration
@@ -52,20 +52,20 @@ type conversation struct {
 // flush of the pump, but no longer.
 type outlet interface{ write(p []byte) }
 
-func (g *Gateway) newConversation(req streamRequest, watches []*watch.Watch) conversation {
+func (d *deps) newConversation(req streamRequest, watches []*watch.Watch) conversation {
 	now := time.Now()
 	c := conversation{
-		g: g, framing: req.format.framing(), until: req.until, watches: req.watches,
-		gzip: req.gzip, retry: g.retryHint(), began: now, quietSince: now, stands: 1,
+		deps: d, framing: req.format.framing(), until: req.until, watches: req.watches,
+		gzip: req.gzip, retry: d.retryHint(), began: now, quietSince: now, stands: 1,
 	}
 	c.zipper = c.newZipper(deflate.Sum{})
-	if age := g.maxAge(); age > 0 {
+	if age := d.drawMaxAge(); age > 0 {
 		c.tooOld = now.Add(age)
 	}
 	for i, watch := range watches {
-		c.follows = append(c.follows, g.follow(watch, req.watches[i]))
+		c.follows = append(c.follows, d.follow(watch, req.watches[i]))
 	}
-	c.ticket.budget = g.snapshots
+	c.ticket.budget = d.snapshots
 	return c
 }
 
@@ -81,10 +81,10 @@ func (c *conversation) hello(out outlet) {
 	if c.gzip {
 		out.write([]byte(deflate.Head))
 	}
-	data := log.AppendHello(nil, c.g.cfg.Instance, c.g.cfg.Heartbeat, hellos)
+	data := log.AppendHello(nil, c.deps.instance, c.deps.heartbeat, hellos)
 	head := c.framing.appendRetry(nil, c.retry)
 	c.put(c.framing.appendData(head, stream.Hello, data), out)
-	c.g.metrics.eventsOut(c.transport(), stream.Hello, 1)
+	c.deps.metrics.eventsOut(c.transport(), stream.Hello, 1)
 	c.delivered.events++
 	for i := range c.follows {
 		f := &c.follows[i]
@@ -176,7 +176,7 @@ func (c *conversation) bookmarks(now time.Time, out outlet) bool {
 	said := false
 	for i := range c.follows {
 		f := &c.follows[i]
-		if now.Sub(f.quietSince) >= c.g.cfg.Heartbeat && f.sub.Bookmark(&c.batch) {
+		if now.Sub(f.quietSince) >= c.deps.heartbeat && f.sub.Bookmark(&c.batch) {
 			c.say(f, out)
 			said = true
 		}
@@ -220,7 +220,7 @@ func (c *conversation) flushed(now time.Time, bytes int, err error) {
 	c.quietSince = now
 	c.countBytes(bytes)
 	if !c.committed.IsZero() && err == nil {
-		c.g.metrics.commitToWrite(now.Sub(c.committed))
+		c.deps.metrics.commitToWrite(now.Sub(c.committed))
 	}
 	c.committed = time.Time{}
 }
@@ -261,9 +261,9 @@ func (c *conversation) removed() bool {
 // mustLeave reports whether it is this stream's turn to leave a draining gateway. The
 // turn is drawn when the drain is noticed.
 func (c *conversation) mustLeave(now time.Time) bool {
-	if !c.drains && c.g.admission.isDraining() {
+	if !c.drains && c.deps.admission.isDraining() {
 		c.drains = true
-		c.leaveAt = now.Add(c.g.admission.goodbyeDelay())
+		c.leaveAt = now.Add(c.deps.admission.goodbyeDelay())
 	}
 	return !c.leaveAt.IsZero() && !now.Before(c.leaveAt)
 }
@@ -308,13 +308,13 @@ func (c *conversation) goodbye(reason stream.GoodbyeReason, out outlet) {
 
 // saidGoodbye counts a goodbye that was sent.
 func (c *conversation) saidGoodbye() {
-	c.g.metrics.eventsOut(c.transport(), stream.Goodbye, 1)
+	c.deps.metrics.eventsOut(c.transport(), stream.Goodbye, 1)
 	c.delivered.events++
-	c.g.metrics.goodbye(c.transport(), c.farewell)
+	c.deps.metrics.goodbye(c.transport(), c.farewell)
 }
 
 // heartbeatAt returns when the silence must be broken.
-func (c *conversation) heartbeatAt() time.Time { return c.quietSince.Add(c.g.cfg.Heartbeat) }
+func (c *conversation) heartbeatAt() time.Time { return c.quietSince.Add(c.deps.heartbeat) }
 
 // wakeAt returns the earliest time at which something is due.
 func (c *conversation) wakeAt() time.Time {
@@ -361,7 +361,7 @@ func (c *conversation) fork() conversation {
 		f.follows[i].sub = c.follows[i].sub.Fork()
 	}
 	f.batch, f.slices, f.id, f.zipper = log.Batch{}, nil, nil, nil
-	f.ticket = ticket{budget: c.g.snapshots}
+	f.ticket = ticket{budget: c.deps.snapshots}
 	f.stands, f.counted, f.committed = 1, 0, time.Time{}
 	f.tooOld, f.leaveAt, f.drains = time.Time{}, time.Time{}, false
 	return f
@@ -380,11 +380,11 @@ func (c *conversation) release() {
 func (c *conversation) close(bytes int, timedOut bool, err error) {
 	c.release()
 	c.countBytes(bytes)
-	c.g.metrics.streamClosed(c.transport())
+	c.deps.metrics.streamClosed(c.transport())
 	if timedOut {
-		c.g.metrics.writeTimeout(c.transport())
+		c.deps.metrics.writeTimeout(c.transport())
 	}
-	c.g.log.Debug("stream ended", "transport", c.transport(), "watches", len(c.follows),
+	c.deps.log.Debug("stream ended", "transport", c.transport(), "watches", len(c.follows),
 		"age", time.Since(c.began), "bytes", bytes, "goodbye", c.farewell, "error", err)
 }
 

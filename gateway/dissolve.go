@@ -40,7 +40,7 @@ func (s *shard) release(g *group) {
 	g.ticket.asked = false
 	defer func() {
 		if asked {
-			s.g.snapshots.leave(seat) // nothing took it over
+			s.deps.snapshots.leave(seat) // nothing took it over
 		}
 	}()
 	l := s.secede(g.members[len(g.members)-1])

@@ -77,12 +77,12 @@ func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
-		s.g.snapshots.size = 1
+		s.deps.snapshots.size = 1
 		s.rig.prime("a", 1)
 		s.open(12, "a")
 		s.settle()
 		slow := &seat{granted: func() {}}
-		s.g.snapshots.ask(slow, 1, 1, true)
+		s.deps.snapshots.ask(slow, 1, 1, true)
 		s.rig.do("a", func(sink stream.Sink) error {
 			return errors.Join(sink.Reset("e2"), upsertAll(sink, largeOnes(100, 7)), sink.Commit(7))
 		})
@@ -97,7 +97,7 @@ func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
 		case <-s.p.bell:
 		default:
 		}
-		s.g.snapshots.leave(slow)
+		s.deps.snapshots.leave(slow)
 		select {
 		case <-s.p.bell:
 		default:
@@ -126,7 +126,7 @@ func TestGroupIsHeardWhileOthersAreServed(t *testing.T) {
 			return errors.Join(sink.Reset("e2"), upsertAll(sink, largeOnes(100, 7)), sink.Commit(7))
 		})
 		s.turn()
-		time.Sleep(s.g.cfg.Heartbeat)
+		time.Sleep(s.deps.heartbeat)
 		n := count(s.turn(), members, lones)
 		if len(s.ready) < passMembers || len(s.groups[0].members) != 12 {
 			t.Fatalf("%d are ready, %d wait", len(s.ready), len(s.groups[0].members))

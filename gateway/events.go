@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -46,7 +47,7 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		return
 	}
 	from := g.proxies.ofRequest(r)
-	as, refused := g.admit(clientOf(from.Addr()), watches...)
+	as, refused := g.deps.admit(clientOf(from.Addr()), watches...)
 	if refused != nil {
 		g.refuseStream(w, r, req, refused)
 		return
@@ -68,7 +69,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamReque
 		return
 	}
 	setStreamHeaders(w.Header(), req)
-	c := g.newConversation(req, watches)
+	c := g.deps.newConversation(req, watches)
 	defer func() {
 		if !carried {
 			c.release()
@@ -87,6 +88,27 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamReque
 	}
 }
 
+// refuseStream refuses a stream. A browser's EventSource never reconnects after a
+// status other than 200, so it gets a stream of one goodbye, with the reason in a
+// comment for a human reader. All other clients get a problem.
+func (g *Gateway) refuseStream(w http.ResponseWriter, r *http.Request, req streamRequest, why *refusal) {
+	if why.reason == refusedDraining {
+		w.Header().Set("Connection", "close") // so that it comes back elsewhere
+	}
+	f := req.format.framing()
+	p := g.deps.refused(f.transport(), why)
+	if !req.eventSource {
+		writeProblem(w, p)
+		return
+	}
+	req.gzip = false // so few bytes are not worth it
+	setStreamHeaders(w.Header(), req)
+	out := newWriter(w, r, g.cfg.WriteTimeout)
+	out.write(appendComment(f.appendRetry(nil, p.retryAfter), p.Detail))
+	out.write(appendGoodbye(nil, f, stream.GoodbyeOverloaded, p.retryAfter))
+	out.end()
+}
+
 // canStream refuses a ResponseWriter without write deadlines: a client that does not
 // read would hold its stream forever. Serve's has them; a middleware that wraps it
 // must have an Unwrap method (see http.ResponseController).
@@ -101,7 +123,7 @@ func canStream(w http.ResponseWriter) *problem {
 func (g *Gateway) chosen(choices []watchChoice) ([]*watch.Watch, *problem) {
 	watches := make([]*watch.Watch, 0, len(choices))
 	for _, choice := range choices {
-		w, p := g.watch(choice.name)
+		w, p := g.lookup.watch(choice.name)
 		if p != nil {
 			return nil, p
 		}
@@ -117,7 +139,7 @@ func (g *Gateway) awaitPrimed(r *http.Request, req streamRequest) *problem {
 		return nil
 	}
 	for _, choice := range req.watches {
-		if _, p := g.primedWatch(r.Context(), choice.name); p != nil {
+		if _, p := g.lookup.primed(r.Context(), choice.name); p != nil {
 			return p
 		}
 	}

@@ -50,7 +50,7 @@ func newTurns(t *testing.T, watches ...string) *turns {
 	t.Helper()
 	r := newRig(t, Config{Logger: slog.New(slog.DiscardHandler), MaxAge: -1, Heartbeat: time.Hour}, watches...)
 	p := &turnPoller{countingPoller: countingPoller{countingSockets: newCountingSockets(), bell: make(chan struct{}, 1)}}
-	s := newShard(r.gateway, p.countingSockets)
+	s := newShard(r.gateway.deps, p.countingSockets)
 	s.poll, s.p, s.wheel = p, p, newWheel(time.Now())
 	t.Cleanup(s.closeAll)
 	return &turns{shard: s, t: t, p: p, rig: r}
@@ -69,17 +69,17 @@ func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (firs
 	first = s.streams
 	for i := range n {
 		req := streamRequest{format: formatSSE, watches: []watchChoice{{name: watch, prefix: prefix(i)}}}
-		guest, p := s.g.admit(distinctClient(int(s.streams)), w)
+		guest, p := s.deps.admit(distinctClient(int(s.streams)), w)
 		if p != nil {
 			s.t.Fatal(p)
 		}
-		c := s.g.newConversation(req, []*streamwatch.Watch{w})
+		c := s.deps.newConversation(req, []*streamwatch.Watch{w})
 		c.guest = guest
 		l := &lone{conversation: c, key: c.groupKey(), handle: s.streams, shard: s.shard}
 		l.ticket.call = l.called
 		l.hello(&l.out)
 		l.out.seal()
-		s.g.metrics.streamOpened(c.transport())
+		s.deps.metrics.streamOpened(c.transport())
 		s.welcome(l)
 		s.streams++
 	}
@@ -261,11 +261,11 @@ func TestMemberThatLeavesItsGroupLeavesInTime(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
-		s.g.admission.spread = time.Hour
+		s.deps.admission.spread = time.Hour
 		s.rig.prime("a", 1)
 		s.open(20, "a")
 		s.settle()
-		s.g.admission.drain()
+		s.deps.admission.drain()
 		s.turn()
 		time.Sleep(time.Minute) // some have left by then
 		s.turn()

@@ -30,15 +30,15 @@ type follow struct {
 	skipped    uint64 // changes that were counted as conflated
 }
 
-func (g *Gateway) follow(w *watch.Watch, choice watchChoice) follow {
+func (d *deps) follow(w *watch.Watch, choice watchChoice) follow {
 	return follow{
 		watch: w,
 		sub: w.Subscribe(log.SubscribeOptions{
 			Resume:    choice.resume,
 			Invalid:   choice.invalid,
 			Prefix:    choice.prefix,
-			AheadWait: g.cfg.AheadWait,
-			MinRate:   g.cfg.MinRate,
+			AheadWait: d.aheadWait,
+			MinRate:   d.minRate,
 		}),
 		came:       choice.resume,
 		quietSince: time.Now(),
@@ -78,7 +78,7 @@ func appendPositions(dst []byte, follows []follow) []byte {
 
 // countBatch counts the events of a batch that was written.
 func (c *conversation) countBatch(f *follow) {
-	b, m, transport := &c.batch, c.g.metrics, c.transport()
+	b, m, transport := &c.batch, c.deps.metrics, c.transport()
 	for t := stream.Reset; t <= stream.StatusChange; t++ {
 		m.eventsOut(transport, t, b.Count(t)*c.stands)
 		c.delivered.events += uint64(b.Count(t))
@@ -111,5 +111,5 @@ func (c *conversation) countBytes(bytes int) {
 	n := bytes - c.counted
 	c.counted = bytes
 	c.delivered.bytes += uint64(n)
-	c.g.metrics.bytesOut(c.transport(), n*c.stands)
+	c.deps.metrics.bytesOut(c.transport(), n*c.stands)
 }

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
-	"strings"
 	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
@@ -20,6 +19,7 @@ type Gateway struct {
 	// Static after construction.
 	cfg       Config // with every default filled in
 	registry  *watch.Registry
+	lookup    lookup
 	log       *slog.Logger
 	metrics   *metrics
 	admission *admission // safe for use by several goroutines
@@ -35,6 +35,7 @@ type Gateway struct {
 	pieces    *deflate.Cache // nil: streams are not compressed
 
 	subscribers *subscribers
+	deps        *deps
 
 	// Atomic.
 	leaving atomic.Bool // the gateway drains, or is about to
@@ -49,6 +50,7 @@ func New(c Config) (*Gateway, error) {
 	g := &Gateway{
 		cfg:       c,
 		registry:  c.Registry,
+		lookup:    lookup{c.Registry, c.PrimeWait, c.Retry},
 		log:       c.Logger,
 		metrics:   newMetrics(c.Registry),
 		admission: newAdmission(c.limits(), c.Drain),
@@ -76,10 +78,20 @@ func New(c Config) (*Gateway, error) {
 		g.pieces = deflate.NewCache(c.CompressionCache)
 		g.metrics.watchPieces(g.pieces)
 	}
+	g.deps = g.newDeps()
 	if s := c.sockets(g.doors); s != nil {
-		g.shards = newShards(g, s, runtime.GOMAXPROCS(0))
+		g.shards = newShards(g.deps, s, runtime.GOMAXPROCS(0), c.AfterRush)
 	}
 	return g, nil
+}
+
+// newDeps returns what streams need of the gateway.
+func (g *Gateway) newDeps() *deps {
+	return &deps{
+		instance: g.cfg.Instance, heartbeat: g.cfg.Heartbeat, writeTimeout: g.cfg.WriteTimeout, aheadWait: g.cfg.AheadWait,
+		retry: g.cfg.Retry, maxAge: g.cfg.MaxAge, minRate: g.cfg.MinRate,
+		log: g.log, metrics: g.metrics, admission: g.admission, snapshots: g.snapshots, subscribers: g.subscribers, pieces: g.pieces,
+	}
 }
 
 // Handler returns the public routes: the streams, the API, the probes and the page.
@@ -100,8 +112,8 @@ func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
 		r.Use(forOperators)
 	}
 	r.Use(noSniff, g.healthFirst, halfClose, g.checkHost, g.cors, bodies)
-	r.NotFound(g.notFound)
-	r.MethodNotAllowed(g.methodNotAllowed)
+	r.NotFound(notFound)
+	r.MethodNotAllowed(methodNotAllowed(r))
 	get := func(path string, h http.HandlerFunc) {
 		r.Get(path, h)
 		r.Head(path, h)
@@ -147,21 +159,11 @@ func skipCancelled(next http.Handler) http.Handler {
 	})
 }
 
-func (g *Gateway) notFound(w http.ResponseWriter, r *http.Request) {
-	writeProblem(w, newProblem(http.StatusNotFound, "there is nothing at %s; see /openapi.json", r.URL.Path))
-}
-
-// methodNotAllowed answers a method that the path does not have with those that it
-// has.
-func (g *Gateway) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
-	var allowed []string
-	routes := chi.RouteContext(r.Context()).Routes
-	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete} {
-		if routes.Match(chi.NewRouteContext(), method, r.URL.EscapedPath()) {
-			allowed = append(allowed, method)
-		}
-	}
-	p := newProblem(http.StatusMethodNotAllowed, "%s is not a method of %s: want %s", r.Method, r.URL.Path, strings.Join(allowed, " or "))
-	p.allow = strings.Join(allowed, ", ")
-	writeProblem(w, p)
+// noSniff keeps browsers from treating an answer as another type than it declares:
+// writers choose values and keys freely.
+func noSniff(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		next.ServeHTTP(w, r)
+	})
 }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"math/rand/v2"
-	"net/http"
 	"strings"
 	"time"
 
@@ -14,22 +13,22 @@ import (
 // retryHint returns when one client should come back: from half to one and a half of
 // the configured time, so that clients that were sent away together do not return
 // together.
-func (g *Gateway) retryHint() time.Duration {
-	return (g.cfg.Retry/2 + rand.N(g.cfg.Retry)).Round(time.Millisecond)
+func (d *deps) retryHint() time.Duration {
+	return (d.retry/2 + rand.N(d.retry)).Round(time.Millisecond)
 }
 
-// maxAge returns the age at which one stream ends: the configured one, plus or minus
+// drawMaxAge returns the age at which one stream ends: the configured one, plus or minus
 // 10 %; 0: never.
-func (g *Gateway) maxAge() time.Duration {
-	if g.cfg.MaxAge < 0 {
+func (d *deps) drawMaxAge() time.Duration {
+	if d.maxAge < 0 {
 		return 0
 	}
-	tenth := g.cfg.MaxAge / 10
-	return g.cfg.MaxAge - tenth + rand.N(2*tenth+1)
+	tenth := d.maxAge / 10
+	return d.maxAge - tenth + rand.N(2*tenth+1)
 }
 
 // admit counts a stream in, or returns why it must be refused.
-func (g *Gateway) admit(c client, watches ...*watch.Watch) (guest, *refusal) {
+func (d *deps) admit(c client, watches ...*watch.Watch) (guest, *refusal) {
 	names := make([]string, len(watches))
 	for i, w := range watches {
 		names[i] = w.Name()
@@ -37,34 +36,13 @@ func (g *Gateway) admit(c client, watches ...*watch.Watch) (guest, *refusal) {
 			return guest{}, &refusal{reason: refusedMemory, watch: names[i]}
 		}
 	}
-	return g.admission.enter(c, names)
-}
-
-// refuseStream refuses a stream. A browser's EventSource never reconnects after a
-// status other than 200, so it gets a stream of one goodbye, with the reason in a
-// comment for a human reader. All other clients get a problem.
-func (g *Gateway) refuseStream(w http.ResponseWriter, r *http.Request, req streamRequest, why *refusal) {
-	if why.reason == refusedDraining {
-		w.Header().Set("Connection", "close") // so that it comes back elsewhere
-	}
-	f := req.format.framing()
-	p := g.refused(f.transport(), why)
-	if !req.eventSource {
-		writeProblem(w, p)
-		return
-	}
-	req.gzip = false // so few bytes are not worth it
-	setStreamHeaders(w.Header(), req)
-	out := newWriter(w, r, g.cfg.WriteTimeout)
-	out.write(appendComment(f.appendRetry(nil, p.retryAfter), p.Detail))
-	out.write(appendGoodbye(nil, f, stream.GoodbyeOverloaded, p.retryAfter))
-	out.end()
+	return d.admission.enter(c, names)
 }
 
 // refused counts a refusal, and returns it as a problem.
-func (g *Gateway) refused(transport string, why *refusal) *problem {
-	g.metrics.refused(transport, why.reason)
-	return why.problem(2 * g.retryHint())
+func (d *deps) refused(transport string, why *refusal) *problem {
+	d.metrics.refused(transport, why.reason)
+	return why.problem(2 * d.retryHint())
 }
 
 // appendComment appends a line that every reader of event streams skips.

@@ -22,7 +22,7 @@ func (g *Gateway) healthFirst(next http.Handler) http.Handler {
 		case strings.HasSuffix(path, "/events") && !strings.Contains(path, "/resources/"):
 			next.ServeHTTP(w, r) // a refusal that a browser understands
 		default:
-			writeProblem(w, why.problem(2*g.retryHint()))
+			writeProblem(w, why.problem(2*g.deps.retryHint()))
 		}
 	})
 }

@@ -77,7 +77,7 @@ func (g *Gateway) upstreamsOf(query url.Values, before *problem) ([]*watch.Watch
 	if before != nil || !query.Has("watch") {
 		return g.registry.Watches(), before
 	}
-	w, p := g.watch(query.Get("watch"))
+	w, p := g.lookup.watch(query.Get("watch"))
 	return []*watch.Watch{w}, p
 }
 

@@ -107,15 +107,6 @@ func (p *problem) GRPCStatus() *status.Status {
 	return status.New(code, p.Detail)
 }
 
-// noSniff keeps browsers from treating an answer as another type than it declares:
-// writers choose values and keys freely.
-func noSniff(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		next.ServeHTTP(w, r)
-	})
-}
-
 // writeProblem answers with a problem. The response must not have begun.
 func writeProblem(w http.ResponseWriter, p *problem) {
 	h := w.Header()

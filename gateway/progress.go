@@ -24,15 +24,15 @@ type progress struct {
 	synced     bool      // the first end_of_snapshot was counted
 }
 
-func newProgress(g *Gateway, transport string, who identity, watch string, sub *log.Subscription) progress {
+func newProgress(d *deps, transport string, who identity, watch string, sub *log.Subscription) progress {
 	now := time.Now()
 	p := progress{
-		metrics: g.metrics, transport: transport, began: now, sub: sub,
-		ticket: ticket{budget: g.snapshots}, quietSince: now,
+		metrics: d.metrics, transport: transport, began: now, sub: sub,
+		ticket: ticket{budget: d.snapshots}, quietSince: now,
 		standing: newStanding(who, transport, false, watch),
 	}
 	p.show()
-	g.subscribers.stand(p.standing)
+	d.subscribers.stand(p.standing)
 	return p
 }
 

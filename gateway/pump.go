@@ -40,7 +40,7 @@ type sender interface {
 
 func newPump(c conversation, out sender, gone <-chan struct{}) *pump {
 	return &pump{
-		conversation: c, gone: gone, draining: c.g.admission.draining, out: out,
+		conversation: c, gone: gone, draining: c.deps.admission.draining, out: out,
 		waiter:   newWaiter(gone, c.until, c.follows),
 		standing: newStanding(c.who, c.transport(), c.gzip, c.names()...),
 	}
@@ -69,10 +69,10 @@ func (p *pump) stayWithNetHTTP(r *http.Request, out *writer) {
 
 // run serves the stream until its client leaves, does not read, or is sent away.
 func (p *pump) run() {
-	p.g.metrics.streamOpened(p.transport())
+	p.deps.metrics.streamOpened(p.transport())
 	defer p.end()
 	p.show()
-	p.g.subscribers.stand(p.standing)
+	p.deps.subscribers.stand(p.standing)
 
 	p.hello(p.out)
 	p.flush()
@@ -97,7 +97,7 @@ func (p *pump) end() {
 	p.waiter.close()
 	p.show()
 	why := p.reasonEnded()
-	p.g.subscribers.fall(p.standing, why)
+	p.deps.subscribers.fall(p.standing, why)
 	p.close(p.out.sent(), why == leftUnread, p.out.failure())
 }
 

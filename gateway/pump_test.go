@@ -358,7 +358,7 @@ func TestWaitingAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	follows := []follow{g.follow(w, watchChoice{name: "a"})}
+	follows := []follow{g.deps.follow(w, watchChoice{name: "a"})}
 	defer follows[0].sub.Close()
 	waiter := newWaiter(make(chan struct{}), false, follows)
 	defer waiter.close()

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -20,36 +21,41 @@ var notYet = []string{"labels", "filter", "fields"}
 // parameters once and nothing else. The error names the parameter, and the one that
 // was probably meant.
 func queryOf(r *http.Request, known ...string) (url.Values, *problem) {
-	values, err := url.ParseQuery(r.URL.RawQuery)
+	return parseQuery(r.URL.RawQuery, parameters{once: known})
+}
+
+// parameters are those that a query may have.
+type parameters struct {
+	once     []string // at most once each; one that ends in a dot is followed by any name
+	repeated []string // any number of times
+}
+
+// knows reports whether a query may have the parameter.
+func (p parameters) knows(name string) bool {
+	base, _, dotted := strings.Cut(name, ".")
+	return slices.Contains(p.repeated, name) || slices.Contains(p.once, name) || dotted && slices.Contains(p.once, base+".")
+}
+
+// names returns the parameters without those that end in a dot.
+func (p parameters) names() []string {
+	return slices.DeleteFunc(slices.Concat(p.repeated, p.once), func(name string) bool { return strings.HasSuffix(name, ".") })
+}
+
+// parseQuery is queryOf for any parameters.
+func parseQuery(query string, known parameters) (url.Values, *problem) {
+	values, err := url.ParseQuery(query)
 	if err != nil {
-		return nil, newProblem(http.StatusBadRequest, "the query of the URL cannot be read: %v", err)
+		return nil, badParameter("query", "the query of the URL cannot be read: %v", err)
 	}
-	for _, name := range sortedNames(values) {
-		if p := checkParameter(name, len(values[name]), known); p != nil {
-			return nil, p
+	for _, name := range slices.Sorted(maps.Keys(values)) { // so that the answer to several mistakes is always the same
+		if !known.knows(name) {
+			return nil, refusedParameter(name, known.names())
+		}
+		if n := len(values[name]); n > 1 && !slices.Contains(known.repeated, name) {
+			return nil, badParameter(name, "parameter %q is given %d times: want it once", name, n)
 		}
 	}
 	return values, nil
-}
-
-// sortedNames makes the answer to a query with several mistakes deterministic.
-func sortedNames(values url.Values) []string {
-	names := make([]string, 0, len(values))
-	for name := range values {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-func checkParameter(name string, times int, known []string) *problem {
-	if !slices.Contains(known, name) {
-		return refusedParameter(name, known)
-	}
-	if times > 1 {
-		return badParameter(name, "parameter %q is given %d times: want it once", name, times)
-	}
-	return nil
 }
 
 func refusedParameter(name string, known []string) *problem {

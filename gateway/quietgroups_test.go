@@ -43,7 +43,7 @@ func TestAttackManyPrefixes(t *testing.T) {
 			t.Errorf("%d are written what concerns one", n)
 		}
 		// Each breaks its silence when it is due, and none earlier.
-		time.Sleep(s.g.cfg.Heartbeat - time.Minute)
+		time.Sleep(s.deps.heartbeat - time.Minute)
 		if n := len(s.turn()); n != 0 {
 			t.Errorf("%d writes before anything is due", n)
 		}
@@ -64,11 +64,11 @@ func TestAttackManyPrefixes(t *testing.T) {
 // due, whatever happened to them meanwhile.
 func TestQuietGroups(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	g := &Gateway{cfg: Config{Heartbeat: 10 * time.Second}}
+	d := &deps{heartbeat: 10 * time.Second}
 	var q quietGroups
 	var groups []*group
 	for i := range 100 {
-		one := &group{conversation: conversation{g: g, quietSince: now.Add(time.Duration(i*37%100) * time.Second)}, index: int32(i)}
+		one := &group{conversation: conversation{deps: d, quietSince: now.Add(time.Duration(i*37%100) * time.Second)}, index: int32(i)}
 		groups = append(groups, one)
 		q.put(one)
 		q.put(one)

@@ -1,14 +1,12 @@
 package gateway
 
 import (
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/watchtide/watchtide/internal/accept"
-	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -33,18 +31,17 @@ type watchChoice struct {
 	invalid bool             // a position was given, but could not be parsed
 }
 
-// streamParameters are the parameters of a stream. Those that end in a dot are
-// followed by the name of a watch.
-var streamParameters = []string{
-	"watch", "last_event_id", "until", "format",
-	"prefix", "prefix.", "labels", "labels.", "filter", "filter.", "fields", "fields.",
+// streamParameters are the parameters of a stream whose path names no watch.
+var streamParameters = parameters{
+	once:     []string{"last_event_id", "until", "prefix", "format", "prefix."},
+	repeated: []string{"watch"},
 }
 
 // parseStreamRequest parses the query and the headers of a stream request. name is
 // the watch that the path names, or empty if the query names the watches.
 func parseStreamRequest(query string, header http.Header, name string) (streamRequest, *problem) {
 	var req streamRequest
-	q, p := parseQuery(query, name != "")
+	q, p := parseStreamQuery(query, name != "")
 	if p != nil {
 		return req, p
 	}
@@ -65,34 +62,13 @@ func parseStreamRequest(query string, header http.Header, name string) (streamRe
 	return req, applyPositions(req.watches, lastEventID(header, q))
 }
 
-// parseQuery parses the query and refuses every parameter that is unknown, not
-// available, or repeated without being repeatable. inPath says that the path names
-// the watch.
-func parseQuery(query string, inPath bool) (url.Values, *problem) {
-	q, err := url.ParseQuery(query)
-	if err != nil {
-		return nil, badParameter("query", "the query of the URL cannot be read: %s", err)
+// parseStreamQuery parses the query. inPath says that the path names the watch.
+func parseStreamQuery(query string, inPath bool) (url.Values, *problem) {
+	q, p := parseQuery(query, streamParameters)
+	if p == nil && inPath && q.Has("watch") {
+		return nil, badParameter("watch", "the path names the watch already: leave watch out, or use /v1/events")
 	}
-	for _, name := range slices.Sorted(maps.Keys(q)) {
-		switch base, _, dotted := strings.Cut(name, "."); {
-		case name == "watch" && inPath:
-			return nil, badParameter(name, "the path names the watch already: leave watch out, or use /v1/events")
-		case !slices.Contains(streamParameters, name) && !(dotted && slices.Contains(streamParameters, base+".")):
-			return nil, unknownParameter(name)
-		case base == "labels" || base == "filter" || base == "fields":
-			return nil, badParameter(name, "%s is not available yet: prefix is", base)
-		case name != "watch" && len(q[name]) > 1:
-			return nil, badParameter(name, "%s is given %d times: want once", name, len(q[name]))
-		}
-	}
-	return q, nil
-}
-
-func unknownParameter(name string) *problem {
-	if near := suggest.Nearest(name, streamParameters); near != "" {
-		return badParameter(name, "unknown parameter %q: did you mean %q?", name, near)
-	}
-	return badParameter(name, "unknown parameter %q: want watch, last_event_id, until, prefix or format", name)
+	return q, p
 }
 
 const untilEndOfSnapshot = "end_of_snapshot"

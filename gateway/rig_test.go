@@ -57,7 +57,7 @@ func newRig(t *testing.T, c Config, watches ...string) *rig {
 	}
 	r.gateway.solos = newSolos(newMemoryLookout)
 	if c.Pump == PumpShards {
-		r.gateway.shards = newShards(r.gateway, newMemorySockets(), 2)
+		r.gateway.shards = newShards(r.gateway.deps, newMemorySockets(), 2, nil)
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	r.stop, r.hurry = func() { end(nil) }, func() { end(fmt.Errorf("a test: %w", ErrNoDelay)) }

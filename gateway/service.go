@@ -36,7 +36,7 @@ func (s *service) ListWatches(ctx context.Context, _ *api.ListWatchesRequest) (*
 
 // GetWatch implements api.WatchServiceServer.
 func (s *service) GetWatch(ctx context.Context, r *api.GetWatchRequest) (*api.Watch, error) {
-	w, p := s.gateway.watch(r.GetWatch())
+	w, p := s.gateway.lookup.watch(r.GetWatch())
 	if p != nil {
 		return nil, p
 	}
@@ -94,7 +94,7 @@ func (s *service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	if size > maxPageSize {
 		return nil, badParameter("page_size", "page_size %d: want at most %d", size, maxPageSize)
 	}
-	w, p := s.gateway.primedWatch(ctx, r.GetWatch())
+	w, p := s.gateway.lookup.primed(ctx, r.GetWatch())
 	if p != nil {
 		return nil, p
 	}
@@ -113,7 +113,7 @@ func (s *service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 		return nil, problemOf(err).onWatch(w.Name())
 	}
 	if page.Position.Epoch == "" { // an on-demand watch that has just stopped
-		return nil, s.gateway.notPrimed(w)
+		return nil, s.gateway.lookup.notPrimed(w)
 	}
 	return pageMessage(w.Name(), page), nil
 }
@@ -149,7 +149,7 @@ func (s *service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	if err != nil {
 		return nil, keyProblem(r.GetKey(), err)
 	}
-	w, p := s.gateway.primedWatch(ctx, r.GetWatch())
+	w, p := s.gateway.lookup.primed(ctx, r.GetWatch())
 	if p != nil {
 		return nil, p
 	}
@@ -165,7 +165,7 @@ func (s *service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	case err != nil:
 		return nil, problemOf(err).onWatch(w.Name())
 	case !v.Primed(): // an on-demand watch that has just stopped
-		return nil, s.gateway.notPrimed(w)
+		return nil, s.gateway.lookup.notPrimed(w)
 	case !ok:
 		return nil, newProblem(http.StatusNotFound, "watch %q has no resource with the key %q", w.Name(), key).onWatch(w.Name()).onKey(key)
 	}
@@ -221,7 +221,7 @@ func (s *service) writable(watch, wireKey, encoding string) (*watch.Watch, strin
 	if err != nil {
 		return nil, "", keyProblem(wireKey, err)
 	}
-	w, p := s.gateway.watch(watch)
+	w, p := s.gateway.lookup.watch(watch)
 	if p == nil && w.Writer() == nil {
 		p = readOnly(watch)
 	}

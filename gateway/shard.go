@@ -19,7 +19,7 @@ import (
 // The goroutine runs while there is a stream.
 type shard struct {
 	// Static after construction.
-	g       *Gateway
+	deps    *deps
 	sockets sockets
 
 	mu      sync.Mutex // guards the following fields
@@ -89,8 +89,8 @@ const (
 	lingering = 2 * time.Second
 )
 
-func newShard(g *Gateway, s sockets) *shard {
-	return &shard{g: g, sockets: s, carried: newCarried(nil)}
+func newShard(d *deps, s sockets) *shard {
+	return &shard{deps: d, sockets: s, carried: newCarried(nil)}
 }
 
 // arrive hands a stream over. The error says why the shard cannot run; the caller
@@ -202,7 +202,7 @@ func (s *shard) carry() (done bool) {
 			return true
 		}
 		if err := s.listen(busy); err != nil {
-			s.g.log.Error("the shard pump lost its connections", "error", err)
+			s.deps.log.Error("the shard pump lost its connections", "error", err)
 			s.closeAll()
 			continue
 		}
@@ -271,7 +271,7 @@ func (s *shard) welcome(l *lone) {
 		s.follow(l.follows[i].watch)
 	}
 	if err := s.p.watch(l.handle, s.table.key(l.slot)); err != nil {
-		s.g.log.Error("a connection cannot be watched", "error", err)
+		s.deps.log.Error("a connection cannot be watched", "error", err)
 		s.drop(l, leftByAccident)
 	}
 }
@@ -351,7 +351,7 @@ func (s *shard) probe(at int32) {
 
 // serve gives every stream a turn, and reports whether more must be written now.
 func (s *shard) serve(now time.Time) (busy bool) {
-	if !s.drains && s.g.admission.isDraining() {
+	if !s.drains && s.deps.admission.isDraining() {
 		s.drain(now)
 	}
 	s.hearBells()
@@ -378,7 +378,7 @@ func (s *shard) look(at int32, now time.Time) {
 		s.farewell(at)
 		return
 	}
-	if due := l.due(s.g.cfg.WriteTimeout); due.After(now) {
+	if due := l.due(s.deps.writeTimeout); due.After(now) {
 		s.schedule(at, due)
 		return
 	}
@@ -415,13 +415,13 @@ func (s *shard) drain(now time.Time) {
 	s.alarmed.Store(true)
 	for at := range s.table.slots {
 		if c := &s.table.slots[at]; c.group >= 0 {
-			c.drain(now.Add(s.g.admission.goodbyeDelay()))
+			c.drain(now.Add(s.deps.admission.goodbyeDelay()))
 			s.look(int32(at), now)
 		}
 	}
 	for _, l := range s.lones {
 		if !l.blocked.IsZero() && !l.mustLeave(now) {
-			s.schedule(l.slot, l.due(s.g.cfg.WriteTimeout))
+			s.schedule(l.slot, l.due(s.deps.writeTimeout))
 		}
 	}
 }
@@ -429,7 +429,7 @@ func (s *shard) drain(now time.Time) {
 // forget closes a connection, and frees its slot and its references.
 func (s *shard) forget(l *lone) {
 	s.sockets.close(l.handle)
-	s.g.admission.leave(s.table.remove(l.slot))
+	s.deps.admission.leave(s.table.remove(l.slot))
 	for i := range l.follows {
 		s.unfollow(l.follows[i].watch)
 	}

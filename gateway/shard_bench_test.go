@@ -121,8 +121,8 @@ func BenchmarkManyPrefixes(b *testing.B) {
 	c := newCrowd(b, 1, 1)
 	s := c.gateway.shards.all[0]
 	for i := range narrow {
-		one := c.gateway.newConversation(streamRequest{format: formatSSE, watches: []watchChoice{{name: "watch-0", prefix: fmt.Sprint(i, "/")}}}, c.watches)
-		one.guest, _ = c.gateway.admit(distinctClient(i), c.watches...)
+		one := c.gateway.deps.newConversation(streamRequest{format: formatSSE, watches: []watchChoice{{name: "watch-0", prefix: fmt.Sprint(i, "/")}}}, c.watches)
+		one.guest, _ = c.gateway.deps.admit(distinctClient(i), c.watches...)
 		one.who = c.gateway.subscribers.enter(netip.AddrPort{}, "")
 		c.gateway.shards.arrive(handle(i+1), nil, one)
 	}

@@ -7,7 +7,7 @@ package gateway
 // Whatever the failure left half done must not stop it: each step is taken regardless
 // of the outcome of the others.
 func (s *shard) fail(why error) {
-	s.g.log.Error("a shard of the pump failed: its streams end, and it begins again", "streams", s.table.count, "error", why)
+	s.deps.log.Error("a shard of the pump failed: its streams end, and it begins again", "streams", s.table.count, "error", why)
 	for at := range s.table.slots {
 		if s.table.slots[at].group != vacant {
 			s.attempt(func() { s.abandon(int32(at)) })
@@ -35,7 +35,7 @@ func (s *shard) fail(why error) {
 func (s *shard) attempt(step func()) {
 	err := recovered(func() error { step(); return nil })
 	if err != nil {
-		s.g.log.Error("a stream of a shard that failed could not be ended in full", "error", err)
+		s.deps.log.Error("a stream of a shard that failed could not be ended in full", "error", err)
 	}
 }
 
@@ -44,14 +44,14 @@ func (s *shard) attempt(step func()) {
 func (s *shard) abandon(at int32) {
 	c := &s.table.slots[at]
 	s.sockets.close(c.handle)
-	s.g.admission.leave(c.guest)
+	s.deps.admission.leave(c.guest)
 	var of *conversation
 	if l := s.lones[at]; l != nil {
 		of = &l.conversation
 	} else {
 		of = &s.groups[c.group].conversation
 	}
-	s.g.metrics.streamClosed(of.transport())
+	s.deps.metrics.streamClosed(of.transport())
 	who := s.table.identity(at)
-	s.g.subscribers.leave(who, subscriber{Transport: of.transport(), Encoding: encodingName(of.gzip), Watches: of.names()}, leftByAccident)
+	s.deps.subscribers.leave(who, subscriber{Transport: of.transport(), Encoding: encodingName(of.gzip), Watches: of.names()}, leftByAccident)
 }

@@ -182,14 +182,14 @@ func TestNoStreamAfterAbort(t *testing.T) {
 		r.prime("a", 1)
 		r.gateway.shards.abort() // there was no stream yet
 		w, _ := r.registry.Watch("a")
-		as, refused := r.gateway.admit(distinctClient(1), w)
+		as, refused := r.gateway.deps.admit(distinctClient(1), w)
 		if refused != nil {
 			t.Fatal("refused")
 		}
 		sockets := newCountingSockets()
-		c := r.gateway.newConversation(streamRequest{format: formatSSE, watches: []watchChoice{{name: "a"}}}, []*watch.Watch{w})
+		c := r.gateway.deps.newConversation(streamRequest{format: formatSSE, watches: []watchChoice{{name: "a"}}}, []*watch.Watch{w})
 		c.guest = as
-		late := &shards{sockets: sockets, all: []*shard{newShard(r.gateway, sockets)}}
+		late := &shards{sockets: sockets, all: []*shard{newShard(r.gateway.deps, sockets)}}
 		late.all[0].abort()
 		if err := late.arrive(1, nil, c); err != errAborted {
 			t.Errorf("arrive: %v", err)

@@ -88,7 +88,7 @@ func (s *shard) pass(g *group) {
 		oldest := g.oldest // cleared once all have it
 		s.writeMember(g, at, c)
 		if n%sampled == 0 && !oldest.IsZero() {
-			s.g.metrics.commitToWrite(time.Since(oldest))
+			s.deps.metrics.commitToWrite(time.Since(oldest))
 		}
 	}
 }
@@ -198,11 +198,11 @@ func (s *shard) leave(at int32, why departureReason) {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]
 	l := &lone{conversation: g.conversation, handle: c.handle, slot: at}
-	s.g.subscribers.leave(s.table.identity(at), s.describeMember(at), why)
-	s.g.log.Debug("stream ended", "transport", g.transport(), "watches", len(g.follows), "age", time.Since(timeOf(c.stamp)))
+	s.deps.subscribers.leave(s.table.identity(at), s.describeMember(at), why)
+	s.deps.log.Debug("stream ended", "transport", g.transport(), "watches", len(g.follows), "age", time.Since(timeOf(c.stamp)))
 	s.dismiss(g, at)
 	s.forget(l)
-	s.g.metrics.streamClosed(g.transport())
+	s.deps.metrics.streamClosed(g.transport())
 }
 
 // farewell sends away a member whose time has come.

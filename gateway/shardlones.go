@@ -124,13 +124,13 @@ func (s *shard) block(l *lone) {
 		s.drop(l, leftByAccident)
 		return
 	}
-	s.schedule(l.slot, l.due(s.g.cfg.WriteTimeout))
+	s.schedule(l.slot, l.due(s.deps.writeTimeout))
 }
 
 // rest lets a stream that has everything join its group, or wait by itself.
 func (s *shard) rest(l *lone) {
 	if !l.settled() || !s.join(l) {
-		s.schedule(l.slot, l.due(s.g.cfg.WriteTimeout))
+		s.schedule(l.slot, l.due(s.deps.writeTimeout))
 	}
 }
 
@@ -153,7 +153,7 @@ func (s *shard) drop(l *lone, why departureReason) {
 		why = departureReason(l.farewell)
 	}
 	l.countBytes(l.out.said)
-	s.g.subscribers.leave(l.who, l.describe(l.delivered), why)
+	s.deps.subscribers.leave(l.who, l.describe(l.delivered), why)
 	l.close(l.out.said, why == leftUnread, nil)
 	s.removeLone(l)
 	s.forget(l)

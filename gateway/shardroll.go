@@ -58,7 +58,7 @@ func (s *shard) describe(all []candidate, some []int, found []subscriber) {
 			found[i] = s.describeMember(at)
 		}
 		found[i].identify(who)
-		found[i].UserAgent = s.g.subscribers.agent(who)
+		found[i].UserAgent = s.deps.subscribers.agent(who)
 	}
 }
 

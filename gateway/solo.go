@@ -144,14 +144,14 @@ func (s *solo) run(p *pump) {
 // not end all of them.
 func (s *solo) end(p *pump) {
 	if v := recover(); v != nil {
-		p.g.log.Error("a stream failed", "error", &panicError{value: v, stack: debug.Stack()})
+		p.deps.log.Error("a stream failed", "error", &panicError{value: v, stack: debug.Stack()})
 		p.release() // in case it failed before it began
 	} else if p.farewell != "" && p.out.failure() == nil {
 		s.linger()
 	}
 	s.conn.Close()
 	s.of.dismiss(s)
-	p.g.admission.leave(p.guest)
+	p.deps.admission.leave(p.guest)
 }
 
 // listenAtOnce is how many bytes of a client are read before its stream continues.

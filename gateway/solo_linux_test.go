@@ -296,7 +296,7 @@ func TestPanicOfASolo(t *testing.T) {
 	if refused != nil {
 		t.Fatal("refused")
 	}
-	c := g.newConversation(streamRequest{watches: []watchChoice{{name: "a"}}}, []*streamwatch.Watch{watch})
+	c := g.deps.newConversation(streamRequest{watches: []watchChoice{{name: "a"}}}, []*streamwatch.Watch{watch})
 	c.guest = as
 	one.run(newPump(c, broken{&chunkWriter{conn: near}}, nil))
 	if _, err := far.Read(make([]byte, 1)); err != io.EOF {

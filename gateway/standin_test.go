@@ -114,7 +114,7 @@ func newCrowd(tb testing.TB, size, watches int) *crowd {
 	if c.gateway, err = New(Config{Registry: registry, DrainDelay: -1, Drain: -1, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		tb.Fatal(err)
 	}
-	c.gateway.shards = newShards(c.gateway, c.sockets, 1)
+	c.gateway.shards = newShards(c.gateway.deps, c.sockets, 1, nil)
 	tb.Cleanup(func() {
 		c.gateway.shards.abort()
 		registry.Close()
@@ -146,8 +146,8 @@ func (c *crowd) open() {
 	}
 	c.sockets.expect(c.size, []byte(`"watch":"watch-0","revision":"1","count":0`))
 	for i := range c.size {
-		one := c.gateway.newConversation(req, c.watches)
-		one.guest, _ = c.gateway.admit(distinctClient(i), c.watches...)
+		one := c.gateway.deps.newConversation(req, c.watches)
+		one.guest, _ = c.gateway.deps.admit(distinctClient(i), c.watches...)
 		one.who = c.gateway.subscribers.enter(netip.AddrPortFrom(netip.AddrFrom16(distinctClient(i)), 1), "crowd/1")
 		c.gateway.shards.arrive(handle(i), nil, one)
 	}

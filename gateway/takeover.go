@@ -22,10 +22,10 @@ type shards struct {
 	rush    rush
 }
 
-func newShards(g *Gateway, s sockets, n int) *shards {
-	out := &shards{sockets: s, rush: rush{over: g.cfg.AfterRush}}
+func newShards(d *deps, s sockets, n int, afterRush func()) *shards {
+	out := &shards{sockets: s, rush: rush{over: afterRush}}
 	for range n {
-		out.all = append(out.all, newShard(g, s))
+		out.all = append(out.all, newShard(d, s))
 	}
 	return out
 }
@@ -70,8 +70,8 @@ func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation) b
 	}
 	conn.Close()
 	if err := s.arrive(h, responseHead(w.Header()), c); err != nil {
-		c.g.log.Error("the shard pump cannot run", "error", err)
-		c.g.admission.leave(c.guest)
+		c.deps.log.Error("the shard pump cannot run", "error", err)
+		c.deps.admission.leave(c.guest)
 		return true
 	}
 	arrived = true
@@ -86,11 +86,11 @@ func (s *shards) arrive(h handle, head []byte, c conversation) (err error) {
 	l.ticket.call = l.called
 	l.out.raw(head)
 	s.rush.arrive()
-	c.g.metrics.streamOpened(c.transport())
+	c.deps.metrics.streamOpened(c.transport())
 	arrived := false
 	defer func() {
 		if !arrived {
-			c.g.subscribers.leave(l.who, l.describe(l.delivered), leftByAccident)
+			c.deps.subscribers.leave(l.who, l.describe(l.delivered), leftByAccident)
 			l.close(0, false, err)
 		}
 	}()

@@ -70,7 +70,7 @@ func (g *Gateway) claimBody(of client, size int64) (*claim, *problem) {
 	}
 	g.metrics.bodyRefused()
 	p := newProblem(http.StatusServiceUnavailable, "too many bodies are on their way: there is no room for one of %d bytes; come back later", size)
-	p.retryAfter = g.retryHint()
+	p.retryAfter = g.deps.retryHint()
 	return nil, p
 }
 

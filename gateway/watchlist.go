@@ -26,18 +26,18 @@ import (
 // closed for being too slow: see parcel.
 func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) error {
 	g := s.gateway
-	w, p := g.watch(r.GetWatch())
+	w, p := g.lookup.watch(r.GetWatch())
 	if p != nil {
 		return p
 	}
 	from := g.proxies.ofCall(out.Context())
-	as, refused := g.admit(clientOf(from.Addr()), w)
+	as, refused := g.deps.admit(clientOf(from.Addr()), w)
 	if refused != nil {
-		return g.refused(transportGRPC, refused)
+		return g.deps.refused(transportGRPC, refused)
 	}
 	defer g.admission.leave(as)
 	if r.GetUntilEndOfSnapshot() {
-		if _, p := g.primedWatch(out.Context(), w.Name()); p != nil {
+		if _, p := g.lookup.primed(out.Context(), w.Name()); p != nil {
 			return p
 		}
 	}
@@ -76,13 +76,13 @@ func newListPump(g *Gateway, w *watch.Watch, r *api.WatchListRequest, who identi
 	options := log.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: g.cfg.AheadWait, MinRate: g.cfg.MinRate}
 	options.Resume, options.Invalid = resumeFrom(w.Name(), r.GetPosition())
 	p := &listPump{
-		g: g, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: g.retryHint(),
+		g: g, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: g.deps.retryHint(),
 		stalled: make(chan struct{}, 1), draining: g.admission.draining,
-		progress: newProgress(g, transportGRPC, who, w.Name(), w.Subscribe(options)),
+		progress: newProgress(g.deps, transportGRPC, who, w.Name(), w.Subscribe(options)),
 		timer:    time.NewTimer(g.cfg.Heartbeat),
 		parcels:  parcels{gateway: g, client: clientOf(g.proxies.ofCall(out.Context()).Addr()), out: out},
 	}
-	if age := g.maxAge(); age > 0 {
+	if age := g.deps.drawMaxAge(); age > 0 {
 		p.tooOld = p.began.Add(age)
 	}
 	p.watchdog = time.AfterFunc(g.cfg.WriteTimeout, func() {

@@ -29,7 +29,7 @@ func (c *conversation) newZipper(said deflate.Sum) *zipper {
 	if !c.gzip {
 		return nil
 	}
-	return &zipper{pieces: c.g.pieces, metrics: c.g.metrics, sum: said}
+	return &zipper{pieces: c.deps.pieces, metrics: c.deps.metrics, sum: said}
 }
 
 // own writes a text of the stream's own.

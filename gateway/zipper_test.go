@@ -220,7 +220,7 @@ func TestAttackLargeValueInAShard(t *testing.T) {
 	for r.watch.View().Revision() != 2 {
 		<-time.After(time.Millisecond)
 	}
-	c := r.gateway.newConversation(streamRequest{format: formatSSE, gzip: true, watches: []watchChoice{{name: "a"}}}, []*watch.Watch{r.watch})
+	c := r.gateway.deps.newConversation(streamRequest{format: formatSSE, gzip: true, watches: []watchChoice{{name: "a"}}}, []*watch.Watch{r.watch})
 	c.ticket.call = func() {}
 	defer c.release()
 	var out sink

@@ -1,0 +1,28 @@
+package gateway
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/deflate"
+)
+
+// deps is what a stream needs of the gateway that serves it.
+//
+// Static after construction.
+type deps struct {
+	instance     string
+	heartbeat    time.Duration
+	writeTimeout time.Duration
+	aheadWait    time.Duration
+	retry        time.Duration
+	maxAge       time.Duration // ≤ 0: none
+	minRate      int64         // bytes per second; ≤ 0: none
+
+	log         *slog.Logger
+	metrics     *metrics
+	admission   *admission
+	snapshots   *snapshotBudget
+	subscribers *subscribers
+	pieces      *deflate.Cache // nil: streams are not compressed
+}
