@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 )
@@ -100,8 +101,8 @@ func (a *answer) refusal(ctx context.Context, err error) error {
 		return err
 	}
 	a.gateway.metrics.answerRefused()
-	p := newProblem(http.StatusServiceUnavailable, "too many answers are on their way: there was no room for one more within %s; come back later", answerWait)
-	p.retryAfter = a.gateway.deps.retryHint()
+	p := problem.New(http.StatusServiceUnavailable, "too many answers are on their way: there was no room for one more within %s; come back later", answerWait)
+	p.RetryAfter = a.gateway.deps.retryHint()
 	return p
 }
 

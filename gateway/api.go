@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -25,8 +26,8 @@ import (
 func (g *Gateway) apiHandler() http.Handler {
 	a := &unaryAPI{gateway: g, mux: g.unaryMux()}
 	r := chi.NewRouter()
-	r.NotFound(notFound)
-	r.MethodNotAllowed(methodNotAllowed(r))
+	r.NotFound(problem.NotFound)
+	r.MethodNotAllowed(problem.MethodNotAllowed(r))
 	r.Get("/v1/watches", a.listWatches)
 	r.Head("/v1/watches", a.listWatches)
 	r.Get("/v1/watches/{watch}", a.getWatch)
@@ -38,8 +39,8 @@ func (g *Gateway) apiHandler() http.Handler {
 	r.Put("/v1/watches/{watch}/resources/*", a.putResource)
 	r.Delete("/v1/watches/{watch}/resources/*", a.deleteResource)
 	// GET and HEAD of these are served elsewhere; all other methods come here.
-	r.Handle("/v1/watches/{watch}/events", onlyAllowed(http.MethodGet, http.MethodHead))
-	r.Handle("/v1/watches/{watch}/changes", onlyAllowed(http.MethodGet, http.MethodHead))
+	r.Handle("/v1/watches/{watch}/events", problem.OnlyAllowed(http.MethodGet, http.MethodHead))
+	r.Handle("/v1/watches/{watch}/changes", problem.OnlyAllowed(http.MethodGet, http.MethodHead))
 	return r
 }
 
@@ -68,17 +69,17 @@ func noHeader(string) (string, bool) { return "", false }
 
 // unaryError turns an error of the service into a problem.
 func (g *Gateway) unaryError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, err error) {
-	p := problemOf(err)
+	p := problem.Of(err)
 	if p.Status == http.StatusInternalServerError {
 		g.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
 	}
-	writeProblem(w, p)
+	problem.Write(w, p)
 }
 
 // unaryRoutingError is reached only if the fronts and the generated patterns
 // disagree.
 func (g *Gateway) unaryRoutingError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, code int) {
-	writeProblem(w, newProblem(code, "%s %s: there is nothing here", r.Method, r.URL.Path))
+	problem.Write(w, problem.New(code, "%s %s: there is nothing here", r.Method, r.URL.Path))
 }
 
 // responseHeaders sets the headers that an answer derives from its message.
@@ -128,16 +129,16 @@ func (a *unaryAPI) pass(w http.ResponseWriter, r *http.Request, path string, que
 }
 
 func (a *unaryAPI) listWatches(w http.ResponseWriter, r *http.Request) {
-	query, p := queryOf(r)
+	query, p := problem.Query(r)
 	if p != nil {
-		writeProblem(w, p)
+		problem.Write(w, p)
 		return
 	}
 	a.pass(w, r, "/v1/watches", query, nil)
 }
 
 func (a *unaryAPI) getWatch(w http.ResponseWriter, r *http.Request) {
-	query, p := queryOf(r)
+	query, p := problem.Query(r)
 	watch, p := a.watchOf(r, p)
 	if p != nil {
 		refuse(w, r, p)
@@ -148,20 +149,20 @@ func (a *unaryAPI) getWatch(w http.ResponseWriter, r *http.Request) {
 
 // refuse answers a request whose path names a watch with a problem that also names
 // it.
-func refuse(w http.ResponseWriter, r *http.Request, p *problem) {
+func refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
 	if p.Watch == "" {
-		p.onWatch(pathParameter(r, "watch"))
+		p.OnWatch(pathParameter(r, "watch"))
 	}
-	writeProblem(w, p)
+	problem.Write(w, p)
 }
 
 // maxPageSize is the most resources in one page.
 const maxPageSize = 10000
 
 func (a *unaryAPI) listResources(w http.ResponseWriter, r *http.Request) {
-	query, p := queryOf(r, "prefix", "page_size", "page_token")
+	query, p := problem.Query(r, "prefix", "page_size", "page_token")
 	if p == nil {
-		_, p = uintParameter(query, "page_size", maxPageSize)
+		_, p = problem.Uint(query, "page_size", maxPageSize)
 	}
 	watch, p := a.watchOf(r, p)
 	if p != nil {
@@ -194,11 +195,11 @@ func notModified(w http.ResponseWriter, r *http.Request, query url.Values, watch
 }
 
 // watchOf returns the watch that the path names, unless there is already a problem.
-func (a *unaryAPI) watchOf(r *http.Request, before *problem) (*watch.Watch, *problem) {
+func (a *unaryAPI) watchOf(r *http.Request, before *problem.Problem) (*watch.Watch, *problem.Problem) {
 	if before != nil {
 		return nil, before
 	}
-	return a.gateway.lookup.watch(pathParameter(r, "watch"))
+	return a.gateway.lookup.Watch(pathParameter(r, "watch"))
 }
 
 // pathParameter returns a part of the path, decoded. chi matches the path as it was

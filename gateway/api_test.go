@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -405,3 +406,34 @@ func TestBodyThatBreaksOff(t *testing.T) {
 type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// TestProblemsSayWhere checks that the problem names what the path names.
+func TestProblemsSayWhere(t *testing.T) {
+	r := newAPIRig(t, Config{})
+	for _, test := range []struct{ method, path, header, watch, key string }{
+		{"GET", "/v1/watches/notes?x=1", "", "notes", ""},
+		{"GET", "/v1/watches/notes/resources?page_size=x", "", "notes", ""},
+		{"GET", "/v1/watches/notes/resources?page_token=x", "", "notes", ""},
+		{"GET", "/v1/watches/notes/resources/a?x=1", "", "notes", ""},
+		{"GET", "/v1/watches/notes/resources/a", "", "notes", "a"},
+		{"PUT", "/v1/watches/notes/resources/a%2Fb", "If-Match: x", "notes", "a/b"},
+		{"PUT", "/v1/watches/notes/resources/%FF", `If-Match: "7"`, "notes", "/w=="},
+		{"DELETE", "/v1/watches/notes/resources/a", "If-None-Match: *", "notes", "a"},
+		{"DELETE", "/v1/watches/hosts/resources/a", "", "hosts", ""},
+		{"GET", "/v1/watches/notes/changes?wait=x", "", "notes", ""},
+		{"GET", "/v1/watches/notes/events?until=x", "", "notes", ""},
+		{"GET", "/v1/watches/notes/events", "Accept: text/html", "notes", ""},
+		{"GET", "/v1/watches?x=1", "", "", ""},
+		{"GET", "/v1/events?watch=notes&until=x", "", "", ""},
+	} {
+		var headers []string
+		if test.header != "" {
+			headers = append(headers, test.header)
+		}
+		got := r.send(test.method, test.path, bodyFor(test.method, "1"), headers...)
+		var p problem.Problem
+		if err := json.Unmarshal([]byte(got.text), &p); err != nil || p.Watch != test.watch || p.Key != test.key {
+			t.Errorf("%s %s: %s (%v), want watch %q and key %q", test.method, test.path, got.text, err, test.watch, test.key)
+		}
+	}
+}

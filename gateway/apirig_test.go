@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -176,7 +177,7 @@ func (a reply) want(t *testing.T, status int, body string) {
 // wantProblem checks that the answer is a problem, and its content.
 func (a reply) wantProblem(t *testing.T, status int, parameter, detail string) {
 	t.Helper()
-	var p problem
+	var p problem.Problem
 	if err := json.Unmarshal([]byte(a.text), &p); err != nil {
 		t.Errorf("%s %s: %s: %v in %q", a.Request.Method, a.Request.URL, a.Status, err, a.text)
 		return

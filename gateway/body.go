@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
 // bodyTimeout is how long the whole body of a request may take to arrive, so that no
@@ -28,7 +30,7 @@ func bodies(next http.Handler) http.Handler {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 		if p := unwantedBody(r); p != nil {
 			closeUnread(w, r)
-			writeProblem(w, p)
+			problem.Write(w, p)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -54,7 +56,7 @@ func mayHaveTwoLengths(r *http.Request) bool {
 
 // unwantedBody refuses the body of a method that has none. A body of unknown length
 // may turn out to be empty.
-func unwantedBody(r *http.Request) *problem {
+func unwantedBody(r *http.Request) *problem.Problem {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodDelete:
 	default:
@@ -68,12 +70,12 @@ func unwantedBody(r *http.Request) *problem {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return lateBody(0)
 	case n > 0:
-		return badParameter("body", "the request has a body: want none for %s", r.Method)
+		return problem.BadParameter("body", "the request has a body: want none for %s", r.Method)
 	}
 	return nil
 }
 
 // lateBody returns the 408 for a body of which only n bytes arrived.
-func lateBody(n int) *problem {
-	return newProblem(http.StatusRequestTimeout, "the body did not arrive within %s: %d bytes did", bodyTimeout, n)
+func lateBody(n int) *problem.Problem {
+	return problem.New(http.StatusRequestTimeout, "the body did not arrive within %s: %d bytes did", bodyTimeout, n)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -22,24 +23,24 @@ const (
 func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 	ask, p := parseChanges(r)
 	if p != nil {
-		writeProblem(w, p)
+		problem.Write(w, p)
 		return
 	}
-	watch, p := g.lookup.watch(ask.watch)
+	watch, p := g.lookup.Watch(ask.watch)
 	if p != nil {
-		writeProblem(w, p)
+		problem.Write(w, p)
 		return
 	}
 	from := g.proxies.ofRequest(r)
 	as, refused := g.deps.admit(clientOf(from.Addr()), watch)
 	if refused != nil {
-		writeProblem(w, g.deps.refused(transportPoll, refused).onWatch(ask.watch))
+		problem.Write(w, g.deps.refused(transportPoll, refused).OnWatch(ask.watch))
 		return
 	}
 	defer g.admission.leave(as)
-	watch, p = g.lookup.primed(r.Context(), ask.watch)
+	watch, p = g.lookup.Primed(r.Context(), ask.watch)
 	if p != nil {
-		writeProblem(w, p)
+		problem.Write(w, p)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -68,20 +69,20 @@ type changesRequest struct {
 	prefix  string
 }
 
-func parseChanges(r *http.Request) (changesRequest, *problem) {
+func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 	ask := changesRequest{watch: pathParameter(r, "watch")}
-	query, p := queryOf(r, "after", "wait", "prefix")
+	query, p := problem.Query(r, "after", "wait", "prefix")
 	if p != nil {
-		return ask, p.onWatch(ask.watch)
+		return ask, p.OnWatch(ask.watch)
 	}
-	if ask.wait, p = durationParameter(query, "wait", defaultPollWait, maxPollWait); p != nil {
-		return ask, p.onWatch(ask.watch)
+	if ask.wait, p = problem.Duration(query, "wait", defaultPollWait, maxPollWait); p != nil {
+		return ask, p.OnWatch(ask.watch)
 	}
 	after := query.Get("after")
 	if len(after) > stream.MaxPositionLength {
-		p := newProblem(http.StatusRequestURITooLong, "after has %d bytes: want a position as it was sent, of at most %d", len(after), stream.MaxPositionLength)
+		p := problem.New(http.StatusRequestURITooLong, "after has %d bytes: want a position as it was sent, of at most %d", len(after), stream.MaxPositionLength)
 		p.Parameter = "after"
-		return ask, p.onWatch(ask.watch)
+		return ask, p.OnWatch(ask.watch)
 	}
 	ask.after, ask.invalid = resumeFrom(ask.watch, after)
 	ask.prefix = query.Get("prefix")
@@ -268,20 +269,20 @@ func (p *poll) wait(ctx context.Context) bool {
 }
 
 // empty returns why there is nothing to answer with.
-func (p *poll) empty() *problem {
+func (p *poll) empty() *problem.Problem {
 	if p.sub.Held() {
-		late := newProblem(http.StatusServiceUnavailable, "too many snapshots are on their way: come back later")
-		late.retryAfter = 2 * p.g.deps.retryHint()
-		return late.onWatch(p.watch.Name())
+		late := problem.New(http.StatusServiceUnavailable, "too many snapshots are on their way: come back later")
+		late.RetryAfter = 2 * p.g.deps.retryHint()
+		return late.OnWatch(p.watch.Name())
 	}
-	return p.g.lookup.notPrimed(p.watch)
+	return p.g.lookup.NotPrimed(p.watch)
 }
 
 // finish ends the answer with the position after the events or, if nothing was
 // delivered, the position that the client came with.
 func (p *poll) finish() {
 	if p.busy != nil {
-		writeProblem(p.out.w, problemOf(p.busy).onWatch(p.watch.Name()))
+		problem.Write(p.out.w, problem.Of(p.busy).OnWatch(p.watch.Name()))
 		return
 	}
 	position, ok := p.sub.Position()
@@ -289,7 +290,7 @@ func (p *poll) finish() {
 		position, ok = *p.after, true
 	}
 	if !ok {
-		writeProblem(p.out.w, p.empty())
+		problem.Write(p.out.w, p.empty())
 		return
 	}
 	if !p.status {

@@ -4,22 +4,24 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
 // condition reads the conditional headers of a write (RFC 9110, section 13.1):
 // If-Match: "revision" makes it a compare-and-set, If-None-Match: * a create. given
 // is false if there is neither.
-func condition(h http.Header) (revision uint64, given bool, p *problem) {
+func condition(h http.Header) (revision uint64, given bool, p *problem.Problem) {
 	match, noneMatch := h.Values("If-Match"), h.Values("If-None-Match")
 	switch {
 	case len(match) > 0 && len(noneMatch) > 0:
-		return 0, false, badParameter("If-None-Match", "both If-Match and If-None-Match are given: want one of them")
+		return 0, false, problem.BadParameter("If-None-Match", "both If-Match and If-None-Match are given: want one of them")
 	case len(match) > 0:
 		revision, p = ifMatch(match)
 		return revision, true, p
 	case len(noneMatch) > 0:
 		if strings.TrimSpace(strings.Join(noneMatch, ",")) != "*" {
-			return 0, false, badParameter("If-None-Match", "If-None-Match %q: want * for a resource that must not be there yet", strings.Join(noneMatch, ", "))
+			return 0, false, problem.BadParameter("If-None-Match", "If-None-Match %q: want * for a resource that must not be there yet", strings.Join(noneMatch, ", "))
 		}
 		return 0, true, nil
 	}
@@ -27,13 +29,13 @@ func condition(h http.Header) (revision uint64, given bool, p *problem) {
 }
 
 // ifMatch reads the one revision that the resource must have; never 0.
-func ifMatch(values []string) (uint64, *problem) {
+func ifMatch(values []string) (uint64, *problem.Problem) {
 	got := strings.TrimSpace(strings.Join(values, ","))
 	revision, quoted := strings.CutPrefix(got, `"`)
 	revision, closed := strings.CutSuffix(revision, `"`)
 	n, err := strconv.ParseUint(revision, 10, 64)
 	if !quoted || !closed || err != nil || n == 0 {
-		return 0, badParameter("If-Match", `If-Match %q: want one revision in quotes, for instance "1042"`, got)
+		return 0, problem.BadParameter("If-Match", `If-Match %q: want one revision in quotes, for instance "1042"`, got)
 	}
 	return n, nil
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -30,12 +31,12 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 	req.gzip = req.gzip && g.pieces != nil
 	watches, p := g.chosen(req.watches)
 	if p != nil {
-		writeProblem(w, p)
+		problem.Write(w, p)
 		return
 	}
 	if p := canStream(w); p != nil {
 		g.log.Error("cannot stream", "error", p)
-		writeProblem(w, p)
+		problem.Write(w, p)
 		return
 	}
 	if r.Method == http.MethodHead {
@@ -65,7 +66,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamReque
 		}
 	}()
 	if p := g.awaitPrimed(r, req); p != nil {
-		writeProblem(w, p)
+		problem.Write(w, p)
 		return
 	}
 	setStreamHeaders(w.Header(), req)
@@ -98,32 +99,32 @@ func (g *Gateway) refuseStream(w http.ResponseWriter, r *http.Request, req strea
 	f := req.format.framing()
 	p := g.deps.refused(f.transport(), why)
 	if !req.eventSource {
-		writeProblem(w, p)
+		problem.Write(w, p)
 		return
 	}
 	req.gzip = false // so few bytes are not worth it
 	setStreamHeaders(w.Header(), req)
 	out := newWriter(w, r, g.cfg.WriteTimeout)
-	out.write(appendComment(f.appendRetry(nil, p.retryAfter), p.Detail))
-	out.write(appendGoodbye(nil, f, stream.GoodbyeOverloaded, p.retryAfter))
+	out.write(appendComment(f.appendRetry(nil, p.RetryAfter), p.Detail))
+	out.write(appendGoodbye(nil, f, stream.GoodbyeOverloaded, p.RetryAfter))
 	out.end()
 }
 
 // canStream refuses a ResponseWriter without write deadlines: a client that does not
 // read would hold its stream forever. Serve's has them; a middleware that wraps it
 // must have an Unwrap method (see http.ResponseController).
-func canStream(w http.ResponseWriter) *problem {
+func canStream(w http.ResponseWriter) *problem.Problem {
 	if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
-		return newProblem(http.StatusInternalServerError, "this server cannot stream: its responses have no write deadline")
+		return problem.New(http.StatusInternalServerError, "this server cannot stream: its responses have no write deadline")
 	}
 	return nil
 }
 
 // chosen returns the watches of a request.
-func (g *Gateway) chosen(choices []watchChoice) ([]*watch.Watch, *problem) {
+func (g *Gateway) chosen(choices []watchChoice) ([]*watch.Watch, *problem.Problem) {
 	watches := make([]*watch.Watch, 0, len(choices))
 	for _, choice := range choices {
-		w, p := g.lookup.watch(choice.name)
+		w, p := g.lookup.Watch(choice.name)
 		if p != nil {
 			return nil, p
 		}
@@ -134,12 +135,12 @@ func (g *Gateway) chosen(choices []watchChoice) ([]*watch.Watch, *problem) {
 
 // awaitPrimed makes a stream that ends with the snapshot wait until there is one: its
 // client wants the state now, or to be told that there is none.
-func (g *Gateway) awaitPrimed(r *http.Request, req streamRequest) *problem {
+func (g *Gateway) awaitPrimed(r *http.Request, req streamRequest) *problem.Problem {
 	if !req.until {
 		return nil
 	}
 	for _, choice := range req.watches {
-		if _, p := g.lookup.primed(r.Context(), choice.name); p != nil {
+		if _, p := g.lookup.Primed(r.Context(), choice.name); p != nil {
 			return p
 		}
 	}

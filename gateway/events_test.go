@@ -9,12 +9,13 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // refused reads the problem with which a request was refused.
-func (x *exchange) refused(t *testing.T) (p problem) {
+func (x *exchange) refused(t *testing.T) (p problem.Problem) {
 	t.Helper()
 	body := x.text()
 	if err := json.Unmarshal([]byte(body), &p); err != nil || p.Status != x.StatusCode {
@@ -31,21 +32,21 @@ func TestRefusals(t *testing.T) {
 		r := newRig(t, Config{}, "services", "nodes")
 		for _, test := range []struct {
 			path, header string
-			want         problem
+			want         problem.Problem
 			detail       string
 		}{
-			{"/v1/events?watch=service", "", problem{Status: 404, Watch: "service"}, `did you mean "services"?`},
-			{"/v1/watches/service/events", "", problem{Status: 404, Watch: "service"}, `did you mean "services"?`},
-			{"/v1/events?watch=services&watch=zzz", "", problem{Status: 404, Watch: "zzz"}, "/v1/watches"},
-			{"/v1/watches/%2573ervices/events", "", problem{Status: 404, Watch: "%73ervices"}, `"%73ervices"`},
-			{"/v1/watches/a%2Fb/events", "", problem{Status: 404, Watch: "a/b"}, `"a/b"`},
-			{"/v1/events?watch=%ff", "", problem{Status: 404, Watch: "\uFFFD"}, "there is no watch"},
-			{"/v1/events?watch=services&wath=nodes", "", problem{Status: 400, Parameter: "wath"}, `did you mean "watch"?`},
-			{"/v1/watches/services/events?watch=nodes", "", problem{Status: 400, Watch: "services", Parameter: "watch"}, "the path names"},
-			{"/v1/events?watch=services&filter=true", "", problem{Status: 400, Parameter: "filter"}, "not available yet"},
-			{"/v1/events?watch=services", "Accept: text/html", problem{Status: 406, Parameter: "Accept"}, "text/event-stream"},
-			{"/v1/events?watch=services", "Last-Event-ID: " + strings.Repeat("x", 1025), problem{Status: 414, Parameter: "last_event_id"}, "1025 bytes"},
-			{"/v1/event", "", problem{Status: 404}, "/openapi.json"},
+			{"/v1/events?watch=service", "", problem.Problem{Status: 404, Watch: "service"}, `did you mean "services"?`},
+			{"/v1/watches/service/events", "", problem.Problem{Status: 404, Watch: "service"}, `did you mean "services"?`},
+			{"/v1/events?watch=services&watch=zzz", "", problem.Problem{Status: 404, Watch: "zzz"}, "/v1/watches"},
+			{"/v1/watches/%2573ervices/events", "", problem.Problem{Status: 404, Watch: "%73ervices"}, `"%73ervices"`},
+			{"/v1/watches/a%2Fb/events", "", problem.Problem{Status: 404, Watch: "a/b"}, `"a/b"`},
+			{"/v1/events?watch=%ff", "", problem.Problem{Status: 404, Watch: "\uFFFD"}, "there is no watch"},
+			{"/v1/events?watch=services&wath=nodes", "", problem.Problem{Status: 400, Parameter: "wath"}, `did you mean "watch"?`},
+			{"/v1/watches/services/events?watch=nodes", "", problem.Problem{Status: 400, Watch: "services", Parameter: "watch"}, "the path names"},
+			{"/v1/events?watch=services&filter=true", "", problem.Problem{Status: 400, Parameter: "filter"}, "not available yet"},
+			{"/v1/events?watch=services", "Accept: text/html", problem.Problem{Status: 406, Parameter: "Accept"}, "text/event-stream"},
+			{"/v1/events?watch=services", "Last-Event-ID: " + strings.Repeat("x", 1025), problem.Problem{Status: 414, Parameter: "last_event_id"}, "1025 bytes"},
+			{"/v1/event", "", problem.Problem{Status: 404}, "/openapi.json"},
 		} {
 			var headers []string
 			if test.header != "" {

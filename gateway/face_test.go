@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
@@ -184,7 +185,7 @@ func TestLoopbackIsForOperators(t *testing.T) {
 			if full := strings.Contains(text, "10.9.8.7"); full != (c.want == http.StatusOK) {
 				t.Errorf("in full is %t: %s", full, text)
 			}
-			var p problem
+			var p problem.Problem
 			if _, text := getText(t, public+"/debug/pprof/heap"); json.Unmarshal([]byte(text), &p) != nil || p.Status != http.StatusNotFound {
 				t.Errorf("profiles on the public listener: %s", text)
 			}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/internal/accept"
 )
 
@@ -22,7 +23,7 @@ const (
 
 // chooseFormat decides by the parameter format, if given, otherwise by the Accept
 // headers.
-func chooseFormat(parameter string, given bool, headers []string) (format, *problem) {
+func chooseFormat(parameter string, given bool, headers []string) (format, *problem.Problem) {
 	if !given {
 		return acceptedFormat(headers)
 	}
@@ -32,13 +33,13 @@ func chooseFormat(parameter string, given bool, headers []string) (format, *prob
 	case "ndjson":
 		return formatNDJSON, nil
 	}
-	return 0, badParameter("format", "format is %q: want sse or ndjson", parameter)
+	return 0, problem.BadParameter("format", "format is %q: want sse or ndjson", parameter)
 }
 
 // acceptedFormat returns the format that the client prefers. A missing or empty
 // Accept header accepts everything. Between two equally preferred formats, the one
 // named more precisely wins, then SSE.
-func acceptedFormat(headers []string) (format, *problem) {
+func acceptedFormat(headers []string) (format, *problem.Problem) {
 	if strings.TrimSpace(strings.Join(headers, "")) == "" {
 		return formatSSE, nil
 	}
@@ -49,7 +50,7 @@ func acceptedFormat(headers []string) (format, *problem) {
 	case sse.Quality > 0:
 		return formatSSE, nil
 	}
-	p := newProblem(http.StatusNotAcceptable, "Accept is %q: want %s or %s", strings.Join(headers, ", "), typeSSE, typeNDJSON)
+	p := problem.New(http.StatusNotAcceptable, "Accept is %q: want %s or %s", strings.Join(headers, ", "), typeSSE, typeNDJSON)
 	p.Parameter = "Accept"
 	return 0, p
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream/watch"
 	"github.com/watchtide/watchtide/web"
 )
@@ -19,7 +20,7 @@ type Gateway struct {
 	// Static after construction.
 	cfg       Config // with every default filled in
 	registry  *watch.Registry
-	lookup    lookup
+	lookup    problem.Lookup
 	log       *slog.Logger
 	metrics   *metrics
 	admission *admission // safe for use by several goroutines
@@ -50,7 +51,7 @@ func New(c Config) (*Gateway, error) {
 	g := &Gateway{
 		cfg:       c,
 		registry:  c.Registry,
-		lookup:    lookup{c.Registry, c.PrimeWait, c.Retry},
+		lookup:    problem.Lookup{Registry: c.Registry, PrimeWait: c.PrimeWait, Retry: c.Retry},
 		log:       c.Logger,
 		metrics:   newMetrics(c.Registry),
 		admission: newAdmission(c.limits(), c.Drain),
@@ -112,8 +113,8 @@ func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
 		r.Use(forOperators)
 	}
 	r.Use(noSniff, g.healthFirst, halfClose, g.checkHost, g.cors, bodies)
-	r.NotFound(notFound)
-	r.MethodNotAllowed(methodNotAllowed(r))
+	r.NotFound(problem.NotFound)
+	r.MethodNotAllowed(problem.MethodNotAllowed(r))
 	get := func(path string, h http.HandlerFunc) {
 		r.Get(path, h)
 		r.Head(path, h)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -40,7 +41,7 @@ func (d *deps) admit(c client, watches ...*watch.Watch) (guest, *refusal) {
 }
 
 // refused counts a refusal, and returns it as a problem.
-func (d *deps) refused(transport string, why *refusal) *problem {
+func (d *deps) refused(transport string, why *refusal) *problem.Problem {
 	d.metrics.refused(transport, why.reason)
 	return why.problem(2 * d.retryHint())
 }

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -117,7 +118,7 @@ func statusOf(err error) error {
 	if err == nil {
 		return nil
 	}
-	p := problemOf(err)
+	p := problem.Of(err)
 	if s, ok := status.FromError(err); ok && p.Status != http.StatusInternalServerError {
 		return s.Err()
 	}

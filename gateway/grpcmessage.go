@@ -10,13 +10,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-
-	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
 const (
@@ -65,7 +65,7 @@ func (in *incoming) receive(m any, other func(any) error) error {
 	case watch.late.Load():
 		return lateMessage()
 	case errors.Is(err, io.EOF) && !in.many, errors.Is(err, io.ErrUnexpectedEOF):
-		return newProblem(http.StatusBadRequest, "the message of the call broke off")
+		return problem.New(http.StatusBadRequest, "the message of the call broke off")
 	}
 	return err
 }
@@ -102,18 +102,18 @@ func (in *incoming) read(stream messageStream, watch *messageWatch, m proto.Mess
 }
 
 // admit decides on a message by its announced length.
-func (in *incoming) admit(size int64) *problem {
+func (in *incoming) admit(size int64) *problem.Problem {
 	limit := int64(maxRequest)
 	if in.writes {
 		limit = in.gateway.largestValue() + maxRequest
 	}
 	if size > limit {
-		return newProblem(http.StatusRequestEntityTooLarge, "the message has %d bytes: want at most %d", size, limit)
+		return problem.New(http.StatusRequestEntityTooLarge, "the message has %d bytes: want at most %d", size, limit)
 	}
 	if size <= maxRequest {
 		return nil
 	}
-	var p *problem
+	var p *problem.Problem
 	in.claim, p = in.gateway.claimBody(clientOf(in.gateway.proxies.ofCall(in.ctx).Addr()), size)
 	return p
 }
@@ -147,8 +147,8 @@ func newMessageWatch(stream messageStream) *messageWatch {
 	return w
 }
 
-func lateMessage() *problem {
-	return newProblem(http.StatusRequestTimeout, "the message of the call did not arrive: want something of it within %s, and all of it within %s", grpcTimeout, bodyTimeout)
+func lateMessage() *problem.Problem {
+	return problem.New(http.StatusRequestTimeout, "the message of the call did not arrive: want something of it within %s, and all of it within %s", grpcTimeout, bodyTimeout)
 }
 
 // moved records that some data has arrived.

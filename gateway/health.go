@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/openapi"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -25,13 +26,13 @@ func (g *Gateway) handleReadyz(w http.ResponseWriter, r *http.Request) {
 		writeText(w, "ready\n")
 		return
 	}
-	p := newProblem(http.StatusServiceUnavailable, "not ready: the operations listener says why")
-	p.retryAfter = max(g.cfg.Retry, time.Second)
+	p := problem.New(http.StatusServiceUnavailable, "not ready: the operations listener says why")
+	p.RetryAfter = max(g.cfg.Retry, time.Second)
 	if isOperator(r.Context()) {
 		p.Detail = "not ready: " + state.summary()
-		p.extra, _ = json.Marshal(state) // plain values: cannot fail
+		p.Extra, _ = json.Marshal(state) // plain values: cannot fail
 	}
-	writeProblem(w, p)
+	problem.Write(w, p)
 }
 
 func writeText(w http.ResponseWriter, text string) {

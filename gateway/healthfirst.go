@@ -4,6 +4,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
+
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
 // healthFirst reserves connections beyond the limit for health checks. Each serves
@@ -22,7 +24,7 @@ func (g *Gateway) healthFirst(next http.Handler) http.Handler {
 		case strings.HasSuffix(path, "/events") && !strings.Contains(path, "/resources/"):
 			next.ServeHTTP(w, r) // a refusal that a browser understands
 		default:
-			writeProblem(w, why.problem(2*g.deps.retryHint()))
+			problem.Write(w, why.problem(2*g.deps.retryHint()))
 		}
 	})
 }

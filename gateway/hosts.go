@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 )
@@ -151,11 +152,11 @@ func validPort(text string) bool {
 }
 
 // misdirected returns the answer to a request for a name that is not one of ours.
-func misdirected(authority string) *problem {
+func misdirected(authority string) *problem.Problem {
 	if len(authority) > 253 {
 		authority = authority[:253]
 	}
-	return newProblem(http.StatusMisdirectedRequest,
+	return problem.New(http.StatusMisdirectedRequest,
 		"this gateway is not served under the host %q: ask for it by its IP address or as localhost, or add the name to http.hosts in its configuration", authority)
 }
 
@@ -164,7 +165,7 @@ func misdirected(authority string) *problem {
 func (g *Gateway) checkHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.hosts.allow(r.Host) && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {
-			writeProblem(w, misdirected(r.Host))
+			problem.Write(w, misdirected(r.Host))
 			return
 		}
 		next.ServeHTTP(w, r)

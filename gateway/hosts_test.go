@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc"
@@ -158,7 +159,7 @@ func exchangeRaw(t *testing.T, address, request string) string {
 func wantMisdirected(t *testing.T, answer, host string) {
 	t.Helper()
 	head, body, _ := strings.Cut(answer, "\r\n\r\n")
-	var p problem
+	var p problem.Problem
 	if err := json.Unmarshal([]byte(body), &p); err != nil || p.Status != 421 ||
 		!strings.Contains(p.Detail, host) || !strings.Contains(p.Detail, "http.hosts") {
 		t.Errorf("%v in %.300s, want a problem 421 that names %s and http.hosts", err, answer, host)

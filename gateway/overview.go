@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -46,16 +47,16 @@ type incident struct {
 
 // handleSubscribers serves the overview.
 func (g *Gateway) handleSubscribers(w http.ResponseWriter, r *http.Request) {
-	query, p := queryOf(r, "watch", "limit")
+	query, p := problem.Query(r, "watch", "limit")
 	limit, p := listed(query, p)
 	watches, p := g.upstreamsOf(query, p)
 	if p != nil {
-		writeProblem(w, p)
+		problem.Write(w, p)
 		return
 	}
 	body, err := json.Marshal(g.overview(query.Get("watch"), limit, watches))
 	if err != nil {
-		writeProblem(w, problemOf(err)) // never: everything in it can be marshalled
+		problem.Write(w, problem.Of(err)) // never: everything in it can be marshalled
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -64,20 +65,20 @@ func (g *Gateway) handleSubscribers(w http.ResponseWriter, r *http.Request) {
 }
 
 // listed returns how many subscribers are listed.
-func listed(query url.Values, before *problem) (int, *problem) {
+func listed(query url.Values, before *problem.Problem) (int, *problem.Problem) {
 	if before != nil || !query.Has("limit") {
 		return defaultListed, before
 	}
-	n, p := uintParameter(query, "limit", maxListed)
+	n, p := problem.Uint(query, "limit", maxListed)
 	return int(n), p
 }
 
 // upstreamsOf returns the watches whose upstreams are listed.
-func (g *Gateway) upstreamsOf(query url.Values, before *problem) ([]*watch.Watch, *problem) {
+func (g *Gateway) upstreamsOf(query url.Values, before *problem.Problem) ([]*watch.Watch, *problem.Problem) {
 	if before != nil || !query.Has("watch") {
 		return g.registry.Watches(), before
 	}
-	w, p := g.lookup.watch(query.Get("watch"))
+	w, p := g.lookup.Watch(query.Get("watch"))
 	return []*watch.Watch{w}, p
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
 // refusalReason is why a stream was not let in: a label of watchtide_refusals_total.
@@ -52,15 +54,15 @@ func (r *refusal) Error() string {
 }
 
 // problem returns the answer: 429 if it is the client that has too many, else 503.
-func (r *refusal) problem(retry time.Duration) *problem {
+func (r *refusal) problem(retry time.Duration) *problem.Problem {
 	status := http.StatusServiceUnavailable
 	if r.reason == refusedClient {
 		status = http.StatusTooManyRequests
 	}
-	p := newProblem(status, "%s", r.Error())
+	p := problem.New(status, "%s", r.Error())
 	if r.watch != "" {
-		p.onWatch(r.watch)
+		p.OnWatch(r.watch)
 	}
-	p.retryAfter = retry
+	p.RetryAfter = retry
 	return p
 }

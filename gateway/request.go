@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/internal/accept"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -32,14 +33,14 @@ type watchChoice struct {
 }
 
 // streamParameters are the parameters of a stream whose path names no watch.
-var streamParameters = parameters{
-	once:     []string{"last_event_id", "until", "prefix", "format", "prefix."},
-	repeated: []string{"watch"},
+var streamParameters = problem.Parameters{
+	Once:     []string{"last_event_id", "until", "prefix", "format", "prefix."},
+	Repeated: []string{"watch"},
 }
 
 // parseStreamRequest parses the query and the headers of a stream request. name is
 // the watch that the path names, or empty if the query names the watches.
-func parseStreamRequest(query string, header http.Header, name string) (streamRequest, *problem) {
+func parseStreamRequest(query string, header http.Header, name string) (streamRequest, *problem.Problem) {
 	var req streamRequest
 	q, p := parseStreamQuery(query, name != "")
 	if p != nil {
@@ -63,44 +64,44 @@ func parseStreamRequest(query string, header http.Header, name string) (streamRe
 }
 
 // parseStreamQuery parses the query. inPath says that the path names the watch.
-func parseStreamQuery(query string, inPath bool) (url.Values, *problem) {
-	q, p := parseQuery(query, streamParameters)
+func parseStreamQuery(query string, inPath bool) (url.Values, *problem.Problem) {
+	q, p := problem.ParseQuery(query, streamParameters)
 	if p == nil && inPath && q.Has("watch") {
-		return nil, badParameter("watch", "the path names the watch already: leave watch out, or use /v1/events")
+		return nil, problem.BadParameter("watch", "the path names the watch already: leave watch out, or use /v1/events")
 	}
 	return q, p
 }
 
 const untilEndOfSnapshot = "end_of_snapshot"
 
-func parseUntil(q url.Values) (bool, *problem) {
+func parseUntil(q url.Values) (bool, *problem.Problem) {
 	if !q.Has("until") {
 		return false, nil
 	}
 	if got := q.Get("until"); got != untilEndOfSnapshot {
-		return false, badParameter("until", "until is %q: want %s", got, untilEndOfSnapshot)
+		return false, problem.BadParameter("until", "until is %q: want %s", got, untilEndOfSnapshot)
 	}
 	return true, nil
 }
 
 // chooseWatches makes the watches of the stream from their names. It refuses a stream
 // whose ids could become too long: it could not be resumed.
-func chooseWatches(names []string, inPath string) ([]watchChoice, *problem) {
+func chooseWatches(names []string, inPath string) ([]watchChoice, *problem.Problem) {
 	if inPath != "" {
 		names = []string{inPath}
 	}
 	if len(names) == 0 {
-		return nil, badParameter("watch", "no watch is named: want ?watch=NAME, once for each watch")
+		return nil, problem.BadParameter("watch", "no watch is named: want ?watch=NAME, once for each watch")
 	}
 	var choices []watchChoice
 	length := -1 // no comma before the first
 	for _, name := range names {
 		if indexOf(choices, name) >= 0 {
-			return nil, badParameter("watch", "watch %q is named twice: want each once", name).onWatch(name)
+			return nil, problem.BadParameter("watch", "watch %q is named twice: want each once", name).OnWatch(name)
 		}
 		length += 1 + stream.LongestPosition(name)
 		if length > stream.MaxPositionLength {
-			p := newProblem(http.StatusRequestURITooLong,
+			p := problem.New(http.StatusRequestURITooLong,
 				"the ids of a stream of these watches could be longer than %d bytes: name fewer watches in one stream", stream.MaxPositionLength)
 			p.Parameter = "watch"
 			return nil, p
@@ -116,10 +117,10 @@ func indexOf(choices []watchChoice, name string) int {
 
 // applyPrefixes narrows the watches: prefix for a stream of one watch, prefix.NAME
 // for any stream.
-func applyPrefixes(choices []watchChoice, q url.Values) *problem {
+func applyPrefixes(choices []watchChoice, q url.Values) *problem.Problem {
 	if q.Has("prefix") {
 		if len(choices) > 1 {
-			return badParameter("prefix", "which watch does prefix narrow? In a stream of several, want prefix.%s=…", choices[0].name)
+			return problem.BadParameter("prefix", "which watch does prefix narrow? In a stream of several, want prefix.%s=…", choices[0].name)
 		}
 		choices[0].prefix = q.Get("prefix")
 	}
@@ -130,10 +131,10 @@ func applyPrefixes(choices []watchChoice, q url.Values) *problem {
 		}
 		i := indexOf(choices, name)
 		if i < 0 {
-			return badParameter(parameter, "watch %q is not part of this stream", name).onWatch(name)
+			return problem.BadParameter(parameter, "watch %q is not part of this stream", name).OnWatch(name)
 		}
 		if q.Has("prefix") {
-			return badParameter(parameter, "both prefix and %s are given: want one of them", parameter)
+			return problem.BadParameter(parameter, "both prefix and %s are given: want one of them", parameter)
 		}
 		choices[i].prefix = q.Get(parameter)
 	}
@@ -154,9 +155,9 @@ func lastEventID(header http.Header, q url.Values) string {
 // ignored. Positions that cannot be parsed are no reason to refuse: a browser would
 // come back with them forever. The watches report that instead, and begin from
 // nothing.
-func applyPositions(choices []watchChoice, id string) *problem {
+func applyPositions(choices []watchChoice, id string) *problem.Problem {
 	if len(id) > stream.MaxPositionLength {
-		p := newProblem(http.StatusRequestURITooLong,
+		p := problem.New(http.StatusRequestURITooLong,
 			"the last event id has %d bytes: want an id as it was sent, of at most %d", len(id), stream.MaxPositionLength)
 		p.Parameter = "last_event_id"
 		return p

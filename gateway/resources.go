@@ -9,12 +9,13 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
 func (a *unaryAPI) getResource(w http.ResponseWriter, r *http.Request) {
-	query, p := queryOf(r, "key_encoding")
+	query, p := problem.Query(r, "key_encoding")
 	call, p := a.resourceCall(r, query, p)
 	if p != nil {
 		refuse(w, r, p)
@@ -32,7 +33,7 @@ func (a *unaryAPI) putResource(w http.ResponseWriter, r *http.Request) {
 	body, p := a.readValue(r, call.watch)
 	if p != nil {
 		closeUnread(w, r)
-		refuse(w, r, p.onKey(call.key))
+		refuse(w, r, p.OnKey(call.key))
 		return
 	}
 	defer body.claim.release()
@@ -42,7 +43,7 @@ func (a *unaryAPI) putResource(w http.ResponseWriter, r *http.Request) {
 func (a *unaryAPI) deleteResource(w http.ResponseWriter, r *http.Request) {
 	call, p := a.writeCall(r)
 	if p == nil && r.Header.Get("If-None-Match") != "" {
-		p = badParameter("If-None-Match", "If-None-Match has no meaning for DELETE: want If-Match").onKey(call.key)
+		p = problem.BadParameter("If-None-Match", "If-None-Match has no meaning for DELETE: want If-Match").OnKey(call.key)
 	}
 	if p != nil {
 		refuse(w, r, p)
@@ -66,7 +67,7 @@ func (c resourceCall) path() string {
 // resourceCall determines which resource a request is about, unless there is already
 // a problem. Any key can be written percent-encoded. A key that is not UTF-8 can also
 // be written in base64, with key_encoding=base64, as it appears in events.
-func (a *unaryAPI) resourceCall(r *http.Request, query url.Values, before *problem) (resourceCall, *problem) {
+func (a *unaryAPI) resourceCall(r *http.Request, query url.Values, before *problem.Problem) (resourceCall, *problem.Problem) {
 	watch, p := a.watchOf(r, before)
 	if p != nil {
 		return resourceCall{}, p
@@ -85,20 +86,20 @@ func (a *unaryAPI) resourceCall(r *http.Request, query url.Values, before *probl
 	return resourceCall{watch: watch, key: key, query: passed}, nil
 }
 
-func keyProblem(wire string, err error) *problem {
+func keyProblem(wire string, err error) *problem.Problem {
 	var invalid *stream.InvalidError
 	if errors.As(err, &invalid) {
-		return badParameter("key_encoding", "%s", invalid.Error())
+		return problem.BadParameter("key_encoding", "%s", invalid.Error())
 	}
-	return badParameter("key", "key %q is not base64, as key_encoding says: %v", wire, err)
+	return problem.BadParameter("key", "key %q is not base64, as key_encoding says: %v", wire, err)
 }
 
 // writeCall reads the parts of a PUT or DELETE other than its body. It returns a 405
 // if the watch cannot be written.
-func (a *unaryAPI) writeCall(r *http.Request) (resourceCall, *problem) {
-	query, p := queryOf(r, "key_encoding", "validate_only")
+func (a *unaryAPI) writeCall(r *http.Request) (resourceCall, *problem.Problem) {
+	query, p := problem.Query(r, "key_encoding", "validate_only")
 	if p == nil {
-		_, p = boolParameter(query, "validate_only")
+		_, p = problem.Bool(query, "validate_only")
 	}
 	call, p := a.resourceCall(r, query, p)
 	if p != nil {
@@ -109,7 +110,7 @@ func (a *unaryAPI) writeCall(r *http.Request) (resourceCall, *problem) {
 	}
 	revision, given, p := condition(r.Header)
 	if p != nil {
-		return call, p.onKey(call.key)
+		return call, p.OnKey(call.key)
 	}
 	if given {
 		call.query.Set("if_revision", strconv.FormatUint(revision, 10))
@@ -117,21 +118,21 @@ func (a *unaryAPI) writeCall(r *http.Request) (resourceCall, *problem) {
 	return call, nil
 }
 
-func readOnly(watch string) *problem {
-	p := newProblem(http.StatusMethodNotAllowed, "watch %q is read-only: its source cannot be written through the gateway", watch).onWatch(watch)
-	p.allow = "GET, HEAD"
+func readOnly(watch string) *problem.Problem {
+	p := problem.New(http.StatusMethodNotAllowed, "watch %q is read-only: its source cannot be written through the gateway", watch).OnWatch(watch)
+	p.Allow = "GET, HEAD"
 	return p
 }
 
 // checkJSON reports where raw stops being JSON in UTF-8 (RFC 8259).
-func checkJSON(raw []byte) *problem {
+func checkJSON(raw []byte) *problem.Problem {
 	if len(bytes.TrimSpace(raw)) == 0 {
-		return badParameter("body", "the body is empty: want a JSON value")
+		return problem.BadParameter("body", "the body is empty: want a JSON value")
 	}
 	if !utf8.Valid(raw) {
 		at := invalidUTF8(raw)
 		line, column := place(raw, at)
-		return badParameter("body", "the body is not UTF-8: byte 0x%02x at line %d, column %d; want JSON, with other bytes in base64 in a string", raw[at], line, column)
+		return problem.BadParameter("body", "the body is not UTF-8: byte 0x%02x at line %d, column %d; want JSON, with other bytes in base64 in a string", raw[at], line, column)
 	}
 	if json.Valid(raw) {
 		return nil
@@ -140,10 +141,10 @@ func checkJSON(raw []byte) *problem {
 	err := json.Unmarshal(raw, &ignored)
 	var syntax *json.SyntaxError
 	if !errors.As(err, &syntax) {
-		return badParameter("body", "the body is not JSON: %v", err)
+		return problem.BadParameter("body", "the body is not JSON: %v", err)
 	}
 	line, column := place(raw, int(syntax.Offset)-1)
-	return badParameter("body", "the body is not JSON: line %d, column %d: %v", line, column, syntax)
+	return problem.BadParameter("body", "the body is not JSON: line %d, column %d: %v", line, column, syntax)
 }
 
 // invalidUTF8 returns the offset of the first byte that is not UTF-8.

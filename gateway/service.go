@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -36,7 +37,7 @@ func (s *service) ListWatches(ctx context.Context, _ *api.ListWatchesRequest) (*
 
 // GetWatch implements api.WatchServiceServer.
 func (s *service) GetWatch(ctx context.Context, r *api.GetWatchRequest) (*api.Watch, error) {
-	w, p := s.gateway.lookup.watch(r.GetWatch())
+	w, p := s.gateway.lookup.Watch(r.GetWatch())
 	if p != nil {
 		return nil, p
 	}
@@ -92,9 +93,9 @@ func (s *service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 		size = defaultPageSize
 	}
 	if size > maxPageSize {
-		return nil, badParameter("page_size", "page_size %d: want at most %d", size, maxPageSize)
+		return nil, problem.BadParameter("page_size", "page_size %d: want at most %d", size, maxPageSize)
 	}
-	w, p := s.gateway.lookup.primed(ctx, r.GetWatch())
+	w, p := s.gateway.lookup.Primed(ctx, r.GetWatch())
 	if p != nil {
 		return nil, p
 	}
@@ -110,10 +111,10 @@ func (s *service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 		return bytesOfPage(page), err
 	})
 	if err != nil {
-		return nil, problemOf(err).onWatch(w.Name())
+		return nil, problem.Of(err).OnWatch(w.Name())
 	}
 	if page.Position.Epoch == "" { // an on-demand watch that has just stopped
-		return nil, s.gateway.lookup.notPrimed(w)
+		return nil, s.gateway.lookup.NotPrimed(w)
 	}
 	return pageMessage(w.Name(), page), nil
 }
@@ -149,7 +150,7 @@ func (s *service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	if err != nil {
 		return nil, keyProblem(r.GetKey(), err)
 	}
-	w, p := s.gateway.lookup.primed(ctx, r.GetWatch())
+	w, p := s.gateway.lookup.Primed(ctx, r.GetWatch())
 	if p != nil {
 		return nil, p
 	}
@@ -163,11 +164,11 @@ func (s *service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	})
 	switch {
 	case err != nil:
-		return nil, problemOf(err).onWatch(w.Name())
+		return nil, problem.Of(err).OnWatch(w.Name())
 	case !v.Primed(): // an on-demand watch that has just stopped
-		return nil, s.gateway.lookup.notPrimed(w)
+		return nil, s.gateway.lookup.NotPrimed(w)
 	case !ok:
-		return nil, newProblem(http.StatusNotFound, "watch %q has no resource with the key %q", w.Name(), key).onWatch(w.Name()).onKey(key)
+		return nil, problem.New(http.StatusNotFound, "watch %q has no resource with the key %q", w.Name(), key).OnWatch(w.Name()).OnKey(key)
 	}
 	return resourceMessage(found), nil
 }
@@ -175,7 +176,7 @@ func (s *service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 // PutResource implements api.WatchServiceServer.
 func (s *service) PutResource(ctx context.Context, r *api.PutResourceRequest) (*api.PutResourceResponse, error) {
 	if len(r.GetValue()) > maxValue {
-		return nil, newProblem(http.StatusRequestEntityTooLarge, "the value has %d bytes: want at most %d", len(r.GetValue()), maxValue)
+		return nil, problem.New(http.StatusRequestEntityTooLarge, "the value has %d bytes: want at most %d", len(r.GetValue()), maxValue)
 	}
 	w, key, p := s.writable(r.GetWatch(), r.GetKey(), r.GetKeyEncoding())
 	if p != nil {
@@ -216,12 +217,12 @@ func (s *service) DeleteResource(ctx context.Context, r *api.DeleteResourceReque
 }
 
 // writable returns the watch and the key of a write.
-func (s *service) writable(watch, wireKey, encoding string) (*watch.Watch, string, *problem) {
+func (s *service) writable(watch, wireKey, encoding string) (*watch.Watch, string, *problem.Problem) {
 	key, err := stream.KeyFromWire(wireKey, encoding)
 	if err != nil {
 		return nil, "", keyProblem(wireKey, err)
 	}
-	w, p := s.gateway.lookup.watch(watch)
+	w, p := s.gateway.lookup.Watch(watch)
 	if p == nil && w.Writer() == nil {
 		p = readOnly(watch)
 	}
@@ -231,9 +232,9 @@ func (s *service) writable(watch, wireKey, encoding string) (*watch.Watch, strin
 // writeError turns an error of a Writer into one that names the resource. An error
 // that is not part of the contract keeps its text for the log only.
 func writeError(w *watch.Watch, key string, err error) error {
-	p := problemOf(err)
+	p := problem.Of(err)
 	if p.Status == http.StatusInternalServerError {
 		return err
 	}
-	return p.onWatch(w.Name()).onKey(key)
+	return p.OnWatch(w.Name()).OnKey(key)
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -38,10 +39,10 @@ func (*valueBody) Close() error { return nil }
 
 // readValue reads the body, which must be one JSON value in UTF-8. A body that is too
 // large, or for which the budget has no room, is refused unread.
-func (a *unaryAPI) readValue(r *http.Request, watch *watch.Watch) (*valueBody, *problem) {
+func (a *unaryAPI) readValue(r *http.Request, watch *watch.Watch) (*valueBody, *problem.Problem) {
 	limit := valueLimit(watch)
 	if r.ContentLength > limit {
-		return nil, problemOf(&stream.TooLargeError{What: "body", Size: r.ContentLength, Limit: limit})
+		return nil, problem.Of(&stream.TooLargeError{What: "body", Size: r.ContentLength, Limit: limit})
 	}
 	size := r.ContentLength
 	if size < 0 {
@@ -64,18 +65,18 @@ func (a *unaryAPI) readValue(r *http.Request, watch *watch.Watch) (*valueBody, *
 }
 
 // claimBody claims the room for a body of size bytes.
-func (g *Gateway) claimBody(of client, size int64) (*claim, *problem) {
+func (g *Gateway) claimBody(of client, size int64) (*claim, *problem.Problem) {
 	if c := g.bodies.tryTake(of, size); c != nil {
 		return c, nil
 	}
 	g.metrics.bodyRefused()
-	p := newProblem(http.StatusServiceUnavailable, "too many bodies are on their way: there is no room for one of %d bytes; come back later", size)
-	p.retryAfter = g.deps.retryHint()
+	p := problem.New(http.StatusServiceUnavailable, "too many bodies are on their way: there is no room for one of %d bytes; come back later", size)
+	p.RetryAfter = g.deps.retryHint()
 	return nil, p
 }
 
 // readBody reads a body of at most limit bytes.
-func readBody(r *http.Request, limit int64) ([]byte, *problem) {
+func readBody(r *http.Request, limit int64) ([]byte, *problem.Problem) {
 	var body bytes.Buffer
 	if r.ContentLength > 0 {
 		body.Grow(int(r.ContentLength) + bytes.MinRead) // or it would grow to see the end
@@ -83,11 +84,11 @@ func readBody(r *http.Request, limit int64) ([]byte, *problem) {
 	n, err := body.ReadFrom(io.LimitReader(r.Body, limit+1))
 	switch {
 	case n > limit:
-		return nil, newProblem(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", limit)
+		return nil, problem.New(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, lateBody(int(n))
 	case err != nil:
-		return nil, newProblem(http.StatusBadRequest, "the body broke off after %d bytes: %v", n, err)
+		return nil, problem.New(http.StatusBadRequest, "the body broke off after %d bytes: %v", n, err)
 	}
 	return body.Bytes(), nil
 }

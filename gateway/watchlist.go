@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -26,7 +27,7 @@ import (
 // closed for being too slow: see parcel.
 func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) error {
 	g := s.gateway
-	w, p := g.lookup.watch(r.GetWatch())
+	w, p := g.lookup.Watch(r.GetWatch())
 	if p != nil {
 		return p
 	}
@@ -37,7 +38,7 @@ func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingSer
 	}
 	defer g.admission.leave(as)
 	if r.GetUntilEndOfSnapshot() {
-		if _, p := g.lookup.primed(out.Context(), w.Name()); p != nil {
+		if _, p := g.lookup.Primed(out.Context(), w.Name()); p != nil {
 			return p
 		}
 	}
@@ -123,7 +124,7 @@ func (p *listPump) supervise() error {
 	case <-p.stalled:
 		p.g.subscribers.fall(p.standing, leftUnread)
 		p.g.metrics.writeTimeout(transportGRPC)
-		return newProblem(http.StatusGatewayTimeout, "the client did not read for %s", p.g.cfg.WriteTimeout)
+		return problem.New(http.StatusGatewayTimeout, "the client did not read for %s", p.g.cfg.WriteTimeout)
 	}
 }
 

@@ -1,4 +1,4 @@
-package gateway
+package problem
 
 import (
 	"context"
@@ -17,12 +17,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// problem is the one error type at the edge: problem+json (RFC 9457) over HTTP, a
+// Problem is the one error type at the edge: problem+json (RFC 9457) over HTTP, a
 // status over gRPC. Type is about:blank: the status says what kind of problem it is;
 // watch, key and parameter say where.
 //
 // It must not be modified once handed over.
-type problem struct {
+type Problem struct {
 	Type        string `json:"type"`
 	Title       string `json:"title"`
 	Status      int    `json:"status"`
@@ -33,51 +33,51 @@ type problem struct {
 	Parameter   string `json:"parameter,omitempty"`
 
 	// allow is the Allow header of a 405.
-	allow string
+	Allow string `json:"-"`
 	// retryAfter is the Retry-After header, if not 0; rounded up to seconds.
-	retryAfter time.Duration
+	RetryAfter time.Duration `json:"-"`
 	// extra is a JSON object whose members are added to those of the problem.
-	extra []byte
+	Extra []byte `json:"-"`
 }
 
 // statusClientClosedRequest is what logs of HTTP servers call a request whose client
 // left before the answer (nginx's number). No client reads it.
 const statusClientClosedRequest = 499
 
-// newProblem makes a problem from an HTTP status and a sentence that says what was
+// New makes a problem from an HTTP status and a sentence that says what was
 // wrong, where, and what would be right.
-func newProblem(status int, format string, args ...any) *problem {
+func New(status int, format string, args ...any) *Problem {
 	title := http.StatusText(status)
 	if status == statusClientClosedRequest {
 		title = "Client Closed Request"
 	}
-	return &problem{
+	return &Problem{
 		Type: "about:blank", Title: title, Status: status,
 		Detail: strings.ToValidUTF8(fmt.Sprintf(format, args...), "\uFFFD"),
 	}
 }
 
-// badParameter returns a 400 that names the parameter (or the header).
-func badParameter(name, format string, args ...any) *problem {
-	p := newProblem(http.StatusBadRequest, format, args...)
+// BadParameter returns a 400 that names the parameter (or the header).
+func BadParameter(name, format string, args ...any) *Problem {
+	p := New(http.StatusBadRequest, format, args...)
 	p.Parameter = strings.ToValidUTF8(name, "\uFFFD")
 	return p
 }
 
-// onWatch names the watch that the problem is about.
-func (p *problem) onWatch(name string) *problem {
+// OnWatch names the watch that the problem is about.
+func (p *Problem) OnWatch(name string) *Problem {
 	p.Watch = strings.ToValidUTF8(name, "\uFFFD")
 	return p
 }
 
-// onKey names the resource that the problem is about.
-func (p *problem) onKey(key string) *problem {
+// OnKey names the resource that the problem is about.
+func (p *Problem) OnKey(key string) *Problem {
 	p.Key, p.KeyEncoding = stream.WireKey(key)
 	return p
 }
 
 // Error implements error.
-func (p *problem) Error() string { return p.Detail }
+func (p *Problem) Error() string { return p.Detail }
 
 // codeOf maps the gateway's HTTP statuses to gRPC codes.
 var codeOf = map[int]codes.Code{
@@ -99,7 +99,7 @@ var codeOf = map[int]codes.Code{
 
 // GRPCStatus returns the status that the client sees if a gRPC method returns the
 // problem.
-func (p *problem) GRPCStatus() *status.Status {
+func (p *Problem) GRPCStatus() *status.Status {
 	code, ok := codeOf[p.Status]
 	if !ok {
 		code = codes.InvalidArgument
@@ -107,32 +107,32 @@ func (p *problem) GRPCStatus() *status.Status {
 	return status.New(code, p.Detail)
 }
 
-// writeProblem answers with a problem. The response must not have begun.
-func writeProblem(w http.ResponseWriter, p *problem) {
+// Write answers with a problem. The response must not have begun.
+func Write(w http.ResponseWriter, p *Problem) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
 	h.Del("ETag")
-	if p.allow != "" {
-		h.Set("Allow", p.allow)
+	if p.Allow != "" {
+		h.Set("Allow", p.Allow)
 	}
-	if p.retryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(int((p.retryAfter+time.Second-1)/time.Second)))
+	if p.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int((p.RetryAfter+time.Second-1)/time.Second)))
 	}
 	body, _ := json.Marshal(p) // strings and an int: cannot fail
-	if len(p.extra) > len("{}") {
-		body = append(append(body[:len(body)-1], ','), p.extra[1:]...)
+	if len(p.Extra) > len("{}") {
+		body = append(append(body[:len(body)-1], ','), p.Extra[1:]...)
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)+1))
 	w.WriteHeader(p.Status)
 	w.Write(append(body, '\n'))
 }
 
-// problemOf maps any error to a problem. An error that it does not know becomes a 500
+// Of maps any error to a problem. An error that it does not know becomes a 500
 // whose detail reveals nothing internal: log the error itself.
-func problemOf(err error) *problem {
+func Of(err error) *Problem {
 	var (
-		known    *problem
+		known    *Problem
 		invalid  *stream.InvalidError
 		conflict *stream.ConflictError
 		tooLarge *stream.TooLargeError
@@ -141,26 +141,26 @@ func problemOf(err error) *problem {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &invalid):
-		return badParameter(strings.ReplaceAll(invalid.What, " ", "_"), "%s", invalid.Error())
+		return BadParameter(strings.ReplaceAll(invalid.What, " ", "_"), "%s", invalid.Error())
 	case errors.As(err, &conflict):
 		return conflictProblem(conflict)
 	case errors.As(err, &tooLarge):
-		return newProblem(http.StatusRequestEntityTooLarge, "%s", tooLarge.Error())
+		return New(http.StatusRequestEntityTooLarge, "%s", tooLarge.Error())
 	case errors.Is(err, log.ErrPageGone):
-		p := newProblem(http.StatusGone, "the revision that page_token belongs to is gone: begin again without page_token")
+		p := New(http.StatusGone, "the revision that page_token belongs to is gone: begin again without page_token")
 		p.Parameter = "page_token"
 		return p
 	case errors.Is(err, context.Canceled):
-		return newProblem(statusClientClosedRequest, "the client closed the request")
+		return New(statusClientClosedRequest, "the client closed the request")
 	case errors.Is(err, context.DeadlineExceeded):
-		return newProblem(http.StatusGatewayTimeout, "no answer within the deadline of the request")
+		return New(http.StatusGatewayTimeout, "no answer within the deadline of the request")
 	default:
 		return problemOfStatus(err)
 	}
 }
 
-func conflictProblem(c *stream.ConflictError) *problem {
-	p := newProblem(http.StatusPreconditionFailed, "%s", c.Error()).onKey(c.Key)
+func conflictProblem(c *stream.ConflictError) *Problem {
+	p := New(http.StatusPreconditionFailed, "%s", c.Error()).OnKey(c.Key)
 	p.Parameter = "If-Match"
 	if c.Want == 0 {
 		p.Parameter = "If-None-Match"
@@ -170,10 +170,10 @@ func conflictProblem(c *stream.ConflictError) *problem {
 
 // problemOfStatus maps a gRPC status that is not one of ours, such as what
 // grpc-gateway's generated code says about parameters.
-func problemOfStatus(err error) *problem {
+func problemOfStatus(err error) *Problem {
 	s, ok := status.FromError(err)
 	if !ok || s.Code() == codes.Unknown || s.Code() == codes.Internal {
-		return newProblem(http.StatusInternalServerError, "internal error")
+		return New(http.StatusInternalServerError, "internal error")
 	}
-	return newProblem(runtime.HTTPStatusFromCode(s.Code()), "%s", s.Message())
+	return New(runtime.HTTPStatusFromCode(s.Code()), "%s", s.Message())
 }

@@ -1,4 +1,4 @@
-package gateway
+package problem
 
 import (
 	"context"
@@ -17,12 +17,12 @@ import (
 )
 
 func TestWriteProblem(t *testing.T) {
-	p := newProblem(503, "watch %q: try later", "a").onWatch("a").onKey("k\xff")
-	p.Parameter, p.retryAfter, p.allow = "x", 1500*time.Millisecond, "GET"
-	p.extra = []byte(`{"draining":true}`)
+	p := New(503, "watch %q: try later", "a").OnWatch("a").OnKey("k\xff")
+	p.Parameter, p.RetryAfter, p.Allow = "x", 1500*time.Millisecond, "GET"
+	p.Extra = []byte(`{"draining":true}`)
 	w := httptest.NewRecorder()
 	w.Header().Set("ETag", `"1"`)
-	writeProblem(w, p)
+	Write(w, p)
 	const want = `{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"watch \"a\": try later",` +
 		`"watch":"a","key":"a/8=","key_encoding":"base64","parameter":"x","draining":true}` + "\n"
 	if w.Code != 503 || w.Body.String() != want {
@@ -46,7 +46,7 @@ func TestProblemOf(t *testing.T) {
 		code      codes.Code
 		parameter string
 	}{
-		"problem":       {newProblem(404, "x"), 404, codes.NotFound, ""},
+		"problem":       {New(404, "x"), 404, codes.NotFound, ""},
 		"invalid":       {&stream.InvalidError{What: "page token", Got: "x", Want: "y"}, 400, codes.InvalidArgument, "page_token"},
 		"conflict":      {&stream.ConflictError{Key: "k", Want: 1, Got: 2}, 412, codes.Aborted, "If-Match"},
 		"must not be":   {&stream.ConflictError{Key: "k", Got: 2}, 412, codes.Aborted, "If-None-Match"},
@@ -61,7 +61,7 @@ func TestProblemOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, err := range []error{test.err, fmt.Errorf("wrapped: %w", test.err)} {
-				p := problemOf(err)
+				p := Of(err)
 				if p.Status != test.status || p.Parameter != test.parameter || p.Title == "" || p.Detail == "secret" {
 					t.Errorf("%+v", p)
 				}
@@ -75,10 +75,10 @@ func TestProblemOf(t *testing.T) {
 
 // TestProblemsAreUTF8 checks that the answer is JSON, whatever the client sent.
 func TestProblemsAreUTF8(t *testing.T) {
-	p := badParameter("\xff", "parameter %s", "\xff\x00").onWatch("\xff").onKey("\xff")
+	p := BadParameter("\xff", "parameter %s", "\xff\x00").OnWatch("\xff").OnKey("\xff")
 	w := httptest.NewRecorder()
-	writeProblem(w, p)
-	var back problem
+	Write(w, p)
+	var back Problem
 	if err := json.Unmarshal(w.Body.Bytes(), &back); err != nil || back.Parameter != "\uFFFD" || back.KeyEncoding != "base64" {
 		t.Errorf("%v in %s", err, w.Body)
 	}
@@ -89,42 +89,11 @@ func TestProblemsAreUTF8(t *testing.T) {
 
 func TestProblemTitles(t *testing.T) {
 	for code := range codeOf {
-		if p := newProblem(code, "x"); p.Title == "" {
+		if p := New(code, "x"); p.Title == "" {
 			t.Errorf("%d has no title", code)
 		}
 	}
-	if p := newProblem(http.StatusTeapot, "x"); p.GRPCStatus().Code() != codes.InvalidArgument {
+	if p := New(http.StatusTeapot, "x"); p.GRPCStatus().Code() != codes.InvalidArgument {
 		t.Errorf("a status without a code of its own: %s", p.GRPCStatus().Code())
-	}
-}
-
-// TestProblemsSayWhere checks that the problem names what the path names.
-func TestProblemsSayWhere(t *testing.T) {
-	r := newAPIRig(t, Config{})
-	for _, test := range []struct{ method, path, header, watch, key string }{
-		{"GET", "/v1/watches/notes?x=1", "", "notes", ""},
-		{"GET", "/v1/watches/notes/resources?page_size=x", "", "notes", ""},
-		{"GET", "/v1/watches/notes/resources?page_token=x", "", "notes", ""},
-		{"GET", "/v1/watches/notes/resources/a?x=1", "", "notes", ""},
-		{"GET", "/v1/watches/notes/resources/a", "", "notes", "a"},
-		{"PUT", "/v1/watches/notes/resources/a%2Fb", "If-Match: x", "notes", "a/b"},
-		{"PUT", "/v1/watches/notes/resources/%FF", `If-Match: "7"`, "notes", "/w=="},
-		{"DELETE", "/v1/watches/notes/resources/a", "If-None-Match: *", "notes", "a"},
-		{"DELETE", "/v1/watches/hosts/resources/a", "", "hosts", ""},
-		{"GET", "/v1/watches/notes/changes?wait=x", "", "notes", ""},
-		{"GET", "/v1/watches/notes/events?until=x", "", "notes", ""},
-		{"GET", "/v1/watches/notes/events", "Accept: text/html", "notes", ""},
-		{"GET", "/v1/watches?x=1", "", "", ""},
-		{"GET", "/v1/events?watch=notes&until=x", "", "", ""},
-	} {
-		var headers []string
-		if test.header != "" {
-			headers = append(headers, test.header)
-		}
-		got := r.send(test.method, test.path, bodyFor(test.method, "1"), headers...)
-		var p problem
-		if err := json.Unmarshal([]byte(got.text), &p); err != nil || p.Watch != test.watch || p.Key != test.key {
-			t.Errorf("%s %s: %s (%v), want watch %q and key %q", test.method, test.path, got.text, err, test.watch, test.key)
-		}
 	}
 }

@@ -1,0 +1,75 @@
+package problem
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/watchtide/watchtide/internal/suggest"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// Lookup finds the watches that requests name.
+//
+// Static after construction.
+type Lookup struct {
+	Registry  *watch.Registry
+	PrimeWait time.Duration // how long a request waits for a watch that is not primed
+	Retry     time.Duration // in answers with 503
+}
+
+// Watch returns the watch of that name, or a 404 that names the nearest one.
+func (l Lookup) Watch(name string) (*watch.Watch, *Problem) {
+	if w, ok := l.Registry.Watch(name); ok {
+		return w, nil
+	}
+	return nil, l.unknown(name)
+}
+
+func (l Lookup) unknown(name string) *Problem {
+	var names []string
+	for _, w := range l.Registry.Watches() {
+		names = append(names, w.Name())
+	}
+	p := New(http.StatusNotFound, "there is no watch %q; GET /v1/watches lists them", name).OnWatch(name)
+	if near := suggest.Nearest(name, names); near != "" {
+		p = New(http.StatusNotFound, "there is no watch %q: did you mean %q?", name, near).OnWatch(name)
+	}
+	return p
+}
+
+// Primed returns the watch of that name once it is primed. An on-demand watch is
+// started. A watch that is not primed in time is answered with 503 and Retry-After.
+func (l Lookup) Primed(ctx context.Context, name string) (*watch.Watch, *Problem) {
+	w, p := l.Watch(name)
+	if p != nil {
+		return nil, p
+	}
+	if w.View().Primed() {
+		return w, nil
+	}
+	wait, cancel := context.WithTimeoutCause(ctx, l.PrimeWait, errNotPrimed)
+	defer cancel()
+	if err := w.Prime(wait); err != nil && ctx.Err() == nil {
+		return nil, l.NotPrimed(w)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, Of(err)
+	}
+	return w, nil
+}
+
+var errNotPrimed = errors.New("the watch was not primed in time")
+
+// NotPrimed returns a 503 that says why there is nothing to serve yet.
+func (l Lookup) NotPrimed(w *watch.Watch) *Problem {
+	why := ""
+	if reason := w.View().Status().Reason; reason != "" {
+		why = ": " + reason
+	}
+	p := New(http.StatusServiceUnavailable,
+		"watch %q has not received its first complete snapshot yet%s", w.Name(), why).OnWatch(w.Name())
+	p.RetryAfter = max(l.Retry, time.Second)
+	return p
+}
