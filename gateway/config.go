@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -239,7 +240,7 @@ func (c Config) checkAdmission() error {
 		return fmt.Errorf("gateway.Config: ForwardedHeader is %q: want %s or %s", h, HeaderXForwardedFor, HeaderForwarded)
 	}
 	for _, name := range c.Hosts {
-		if err := CheckHost(name); err != nil {
+		if err := hosts.Check(name); err != nil {
 			return fmt.Errorf("gateway.Config: Hosts: %w", err)
 		}
 	}

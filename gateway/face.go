@@ -4,9 +4,8 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"net/netip"
-	"strings"
 
+	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -51,25 +50,10 @@ func lastErrorFor(ctx context.Context, u watch.Upstream) string {
 // front of it: then its clients are those of the proxy.
 func (g *Gateway) faceOf(address net.Addr) http.Handler {
 	proxied := len(g.cfg.Hosts) > 0 || len(g.cfg.TrustedProxies) > 0
-	if IsLoopback(address.String()) && !proxied {
+	if hosts.IsLoopback(address.String()) && !proxied {
 		return g.handler(true, nil)
 	}
 	return g.Handler()
-}
-
-// IsLoopback reports whether an address to listen on, host:port, can be reached only
-// from this machine: its host is a loopback address, or a name of one that needs no
-// lookup.
-func IsLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	if a, err := netip.ParseAddr(host); err == nil {
-		return a.Unmap().IsLoopback()
-	}
-	host = canonicalName(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || host == "ip6-localhost" || host == "ip6-loopback"
 }
 
 // OperationsHandler returns what operators see: all that Handler serves, with the

@@ -4,11 +4,13 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream/watch"
 	"github.com/watchtide/watchtide/web"
 )
@@ -29,7 +31,7 @@ type Gateway struct {
 	answers   *budget // to unary requests
 	scans     *budget // of listings that look at every resource; each takes 1, not bytes
 	proxies   proxies
-	hosts     hosts
+	hosts     hosts.List
 	doors     *connections // that Serve accepts
 	shards    *shards      // nil: the goroutine pump carries all streams
 	solos     *solos
@@ -41,6 +43,9 @@ type Gateway struct {
 	// Atomic.
 	leaving atomic.Bool // the gateway drains, or is about to
 }
+
+// ownHosts are names that need no configuration. Only tests add some.
+var ownHosts []string
 
 // New makes a gateway. It fails if c has no Registry, or has an invalid value.
 func New(c Config) (*Gateway, error) {
@@ -59,7 +64,7 @@ func New(c Config) (*Gateway, error) {
 		answers:   newBudget(c.AnswerBudget),
 		scans:     newSharedBudget(int64(max(1, runtime.GOMAXPROCS(0)/2)), 1),
 		proxies:   proxies{c.TrustedProxies, c.ForwardedHeader},
-		hosts:     newHosts(c.Hosts),
+		hosts:     hosts.New(slices.Concat(c.Hosts, ownHosts)),
 		solos:     newSolos(newLookout),
 
 		subscribers: newSubscribers(),

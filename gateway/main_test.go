@@ -20,7 +20,7 @@ import (
 const pumpVariable = "WATCHTIDE_TEST_PUMP"
 
 // The requests of tests use the host name gateway.
-func init() { localNames = append(localNames, "gateway") }
+func init() { ownHosts = append(ownHosts, "gateway") }
 
 func TestMain(m *testing.M) {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, &grpcErrors))

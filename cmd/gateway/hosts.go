@@ -4,8 +4,8 @@ import (
 	"crypto/tls"
 	"slices"
 
-	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
+	hostnames "github.com/watchtide/watchtide/internal/hosts"
 )
 
 // hostsOf returns the names under which the gateway may be addressed: the
@@ -19,8 +19,8 @@ func hostsOf(c *config.Config) []string {
 		}
 		for _, certificate := range secure.Certificates {
 			for _, name := range certificate.Leaf.DNSNames {
-				known := slices.Contains(hosts, name) || gateway.IsLoopback(name+":0")
-				if !known && gateway.CheckHost(name) == nil {
+				known := slices.Contains(hosts, name) || hostnames.IsLoopback(name+":0")
+				if !known && hostnames.Check(name) == nil {
 					hosts = append(hosts, name)
 				}
 			}

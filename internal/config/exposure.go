@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/internal/hosts"
 )
 
 // AuthNone is the value of "auth" that lets other machines reach the
@@ -44,7 +44,7 @@ func (d *decoder) exposure(c *Config) {
 		{"grpc", d.env.Flags.GRPC, &c.GRPC.Listen, watches},
 		{"operations", d.env.Flags.Operations, &c.Operations.Listen, "do the same, and see the metrics, the addresses of clients and upstreams, and profiles"},
 	} {
-		if *l.into == OperationsOff || gateway.IsLoopback(*l.into) {
+		if *l.into == OperationsOff || hosts.IsLoopback(*l.into) {
 			continue
 		}
 		why := fmt.Sprintf("other machines can reach it, and the gateway asks nobody for credentials: "+

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/consul"
 	"github.com/watchtide/watchtide/stream/source/etcd"
@@ -31,7 +31,7 @@ var texts = map[string]text{
 	"file":             {want: wantFile, valid: notEmpty, use: (*decoder).fileWithContent},
 	"file of a secret": {want: wantFile, valid: notEmpty, use: (*decoder).fileOfSecret},
 	"forwarded header": oneOfThese(ForwardedHeaders),
-	"host":             {want: `a host name without a port, such as app.example.com, "*.example.com", or "*" for every name`, valid: noError(gateway.CheckHost)},
+	"host":             {want: `a host name without a port, such as app.example.com, "*.example.com", or "*" for every name`, valid: noError(hosts.Check)},
 	"kubeconfig":       {want: "the name of a kubeconfig file", valid: notEmpty, use: (*decoder).relativeOrHome},
 	"listen":           {want: wantListen, valid: ValidListen},
 	"listen or off":    {want: wantListen + "; off for none", valid: func(s string) bool { return s == OperationsOff || ValidListen(s) }},

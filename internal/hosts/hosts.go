@@ -1,39 +1,34 @@
-package gateway
+package hosts
 
 import (
-	"context"
 	"fmt"
-	"net/http"
+	"net"
 	"net/netip"
 	"strconv"
 	"strings"
-
-	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 )
 
 // anyHost in Config.Hosts turns the check off.
 const anyHost = "*"
 
-// hosts are the names under which the gateway may be addressed. A web page of a
+// List are the names under which the gateway may be addressed. A web page of a
 // foreign name can make that name point at an address of the gateway (DNS rebinding),
 // and its browser then treats the two as one origin. The name in the Host header
 // reveals it. An IP address needs no check, since nobody can rebind it, nor does
 // localhost, which browsers do not look up.
 //
 // Static after construction.
-type hosts struct {
+type List struct {
 	any      bool
 	names    map[string]bool // canonical
 	suffixes []string        // ".example.com" of "*.example.com"
 }
 
-// localNames are always served. Only tests add to them.
+// localNames are always served.
 var localNames = []string{"localhost", "ip6-localhost", "ip6-loopback"}
 
-func newHosts(names []string) hosts {
-	h := hosts{names: map[string]bool{}, suffixes: []string{".localhost"}}
+func New(names []string) List {
+	h := List{names: map[string]bool{}, suffixes: []string{".localhost"}}
 	for _, name := range localNames {
 		h.names[name] = true
 	}
@@ -51,9 +46,9 @@ func newHosts(names []string) hosts {
 	return h
 }
 
-// CheckHost returns an error unless name is valid in Config.Hosts: a host name, "*."
+// Check returns an error unless name is valid in Config.Hosts: a host name, "*."
 // and a host name for every name below it, or "*" for any name.
-func CheckHost(name string) error {
+func Check(name string) error {
 	rest := strings.TrimPrefix(canonicalName(name), "*.")
 	if name == anyHost || validHostName(rest) {
 		return nil
@@ -90,10 +85,10 @@ func notInLabel(r rune) bool {
 	return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
 }
 
-// allow reports whether a request for authority (a host, and a port if it is not the
+// Allow reports whether a request for authority (a host, and a port if it is not the
 // usual one) is meant for this gateway. No browser omits it: an empty authority comes
 // from an old client or a probe.
-func (h hosts) allow(authority string) bool {
+func (h List) Allow(authority string) bool {
 	if h.any || authority == "" {
 		return true
 	}
@@ -151,49 +146,17 @@ func validPort(text string) bool {
 	return port == "" || err == nil
 }
 
-// misdirected returns the answer to a request for a name that is not one of ours.
-func misdirected(authority string) *problem.Problem {
-	if len(authority) > 253 {
-		authority = authority[:253]
+// IsLoopback reports whether an address to listen on, host:port, can be reached only
+// from this machine: its host is a loopback address, or a name of one that needs no
+// lookup.
+func IsLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
 	}
-	return problem.New(http.StatusMisdirectedRequest,
-		"this gateway is not served under the host %q: ask for it by its IP address or as localhost, or add the name to http.hosts in its configuration", authority)
-}
-
-// checkHost refuses requests for a foreign host. Probes pass: they reveal little, and
-// name whatever host their load balancer is configured with.
-func (g *Gateway) checkHost(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !g.hosts.allow(r.Host) && r.URL.Path != "/healthz" && r.URL.Path != "/readyz" {
-			problem.Write(w, misdirected(r.Host))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// checkAuthority is checkHost for gRPC, whose clients name the host of their
-// target in :authority.
-func (g *Gateway) checkAuthority(ctx context.Context) error {
-	md, _ := metadata.FromIncomingContext(ctx)
-	for _, authority := range md.Get(":authority") {
-		if !g.hosts.allow(authority) {
-			return misdirected(authority).GRPCStatus().Err()
-		}
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.Unmap().IsLoopback()
 	}
-	return nil
-}
-
-func (g *Gateway) checkUnaryAuthority(ctx context.Context, r any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if err := g.checkAuthority(ctx); err != nil {
-		return nil, err
-	}
-	return handler(ctx, r)
-}
-
-func (g *Gateway) checkStreamAuthority(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if err := g.checkAuthority(s.Context()); err != nil {
-		return err
-	}
-	return handler(srv, s)
+	host = canonicalName(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || host == "ip6-localhost" || host == "ip6-loopback"
 }
