@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -21,7 +22,7 @@ const answerWait = 10 * time.Second
 type answer struct {
 	// Static after construction.
 	gateway *Gateway
-	client  client
+	client  admission.Client
 
 	claim *claim // nil: none yet
 }
@@ -30,7 +31,7 @@ type answerKey struct{}
 
 // withAnswer returns a context for a request of a client, and its answer, which must
 // be released.
-func (g *Gateway) withAnswer(ctx context.Context, of client) (context.Context, *answer) {
+func (g *Gateway) withAnswer(ctx context.Context, of admission.Client) (context.Context, *answer) {
 	a := &answer{gateway: g, client: of}
 	return context.WithValue(ctx, answerKey{}, a), a
 }

@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"golang.org/x/net/http2"
-
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/stream"
+	"golang.org/x/net/http2"
 )
 
 // pages returns resources for a page of that many bytes.
@@ -36,8 +36,8 @@ func (r *rig) framed(settings ...http2.Setting) *framed {
 }
 
 // clientHere returns the client for which the clients of a rig are counted.
-func (r *rig) clientHere() client {
-	return clientOf(peerAddress((&memoryConn{}).RemoteAddr().String()).Addr())
+func (r *rig) clientHere() admission.Client {
+	return admission.ClientOf(admission.PeerAddress((&memoryConn{}).RemoteAddr().String()).Addr())
 }
 
 // answersTaken returns how much of the answer budget is taken.

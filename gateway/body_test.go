@@ -55,7 +55,7 @@ func TestBodyWhereNoneIsWanted(t *testing.T) {
 				t.Errorf("%s: %q, %v", method, line, err)
 			}
 		}
-		if n := r.gateway.admission.count(); n != 0 {
+		if n := r.gateway.admission.Count(); n != 0 {
 			t.Errorf("%d streams are open", n)
 		}
 	})
@@ -74,7 +74,7 @@ func TestBodyOfUnknownLength(t *testing.T) {
 		readUntil(t, live, "upsert")
 		live.Close()
 		synctest.Wait()
-		if n := r.gateway.admission.count(); n != 0 {
+		if n := r.gateway.admission.Count(); n != 0 {
 			t.Errorf("%d streams are open: the client has left", n)
 		}
 		res, body, _ := r.dial(head + "5\r\nhello\r\n0\r\n\r\n").answer(t)

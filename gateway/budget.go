@@ -4,6 +4,8 @@ import (
 	"container/list"
 	"context"
 	"sync"
+
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 )
 
 // budget bounds the bytes that requests hold in memory at a time, both in total and
@@ -24,13 +26,13 @@ type budget struct {
 	mu       sync.Mutex // guards the following fields, accounts, and claims
 	taken    int64
 	waiting  int
-	accounts map[client]*account
+	accounts map[admission.Client]*account
 	queue    list.List // of the accounts that have waiting claims
 }
 
 // account is what one client has of a budget. A client without claims has none.
 type account struct {
-	client  client
+	client  admission.Client
 	taken   int64
 	waiting list.List     // of claims
 	place   *list.Element // in the queue; nil: nothing waits
@@ -57,12 +59,12 @@ func newBudget(size int64) *budget { return newSharedBudget(size, max(1, size/cl
 
 // newSharedBudget returns a budget of which one client may have at most share bytes.
 func newSharedBudget(size, share int64) *budget {
-	return &budget{size: size, share: share, accounts: map[client]*account{}}
+	return &budget{size: size, share: share, accounts: map[admission.Client]*account{}}
 }
 
 // take waits for n bytes, or for all that one client may have if that is less. It
 // fails with the error of the context. The claim must be released.
-func (b *budget) take(ctx context.Context, of client, n int64) (*claim, error) {
+func (b *budget) take(ctx context.Context, of admission.Client, n int64) (*claim, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -80,7 +82,7 @@ func (b *budget) take(ctx context.Context, of client, n int64) (*claim, error) {
 }
 
 // tryTake is take for a request that cannot wait. It returns nil if there is no room.
-func (b *budget) tryTake(of client, n int64) *claim {
+func (b *budget) tryTake(of admission.Client, n int64) *claim {
 	c := b.ask(of, n)
 	if c.granted == nil {
 		return c
@@ -89,7 +91,7 @@ func (b *budget) tryTake(of client, n int64) *claim {
 	return nil
 }
 
-func (b *budget) ask(of client, n int64) *claim {
+func (b *budget) ask(of admission.Client, n int64) *claim {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.accounts[of]

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"pgregory.net/rapid"
 )
 
@@ -15,7 +16,7 @@ func (c *claim) isGranted() bool { return c.granted == nil || closed(c.granted) 
 
 // checkBudget compares a budget with the existing claims.
 func checkBudget(t *rapid.T, b *budget, claims []*claim) {
-	taken, waiting, of := int64(0), 0, map[client]int64{}
+	taken, waiting, of := int64(0), 0, map[admission.Client]int64{}
 	for _, c := range claims {
 		if !c.isGranted() {
 			waiting++
@@ -50,7 +51,7 @@ func TestBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := newBudget(rapid.Int64Range(1, 100).Draw(t, "size"))
 		var claims []*claim
-		who := rapid.Custom(func(t *rapid.T) client { return client{15: rapid.Byte().Draw(t, "client") % 6} })
+		who := rapid.Custom(func(t *rapid.T) admission.Client { return admission.Client{15: rapid.Byte().Draw(t, "client") % 6} })
 		bytes := rapid.Int64Range(0, 40)
 		pick := func(t *rapid.T) int {
 			if len(claims) == 0 {
@@ -93,7 +94,7 @@ func TestBudget(t *testing.T) {
 // itself.
 func TestBudgetOfOneClient(t *testing.T) {
 	b := newBudget(100)
-	greedy, modest := client{15: 1}, client{15: 2}
+	greedy, modest := admission.Client{15: 1}, admission.Client{15: 2}
 	first := b.ask(greedy, 1000)
 	if !first.isGranted() || first.bytes != 25 {
 		t.Fatalf("more than the share: %d bytes", first.bytes)
@@ -117,9 +118,9 @@ func TestBudgetLargeClaim(t *testing.T) {
 	b := newBudget(8)
 	var small []*claim
 	for i := range 8 {
-		small = append(small, b.ask(client{15: byte(i)}, 1))
+		small = append(small, b.ask(admission.Client{15: byte(i)}, 1))
 	}
-	large, late := b.ask(client{15: 100}, 2), b.ask(client{15: 101}, 1)
+	large, late := b.ask(admission.Client{15: 100}, 2), b.ask(admission.Client{15: 101}, 1)
 	small[0].release()
 	if large.isGranted() || late.isGranted() {
 		t.Error("there is room for one byte, and the first that waits wants two")
@@ -135,10 +136,10 @@ func TestBudgetLargeClaim(t *testing.T) {
 func TestBudgetCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(4)
-		held, _ := b.take(t.Context(), client{}, 1)
+		held, _ := b.take(t.Context(), admission.Client{}, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
-		go func() { _, err := b.take(ctx, client{}, 1); failed <- err }()
+		go func() { _, err := b.take(ctx, admission.Client{}, 1); failed <- err }()
 		synctest.Wait()
 		if _, waiting := b.now(); waiting != 1 {
 			t.Errorf("%d wait", waiting)
@@ -148,7 +149,7 @@ func TestBudgetCancelled(t *testing.T) {
 			t.Errorf("cancelled: %v", err)
 		}
 		held.release()
-		if _, err := b.take(ctx, client{}, 1); !errors.Is(err, context.Canceled) {
+		if _, err := b.take(ctx, admission.Client{}, 1); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled before: %v", err)
 		}
 		if taken, waiting := b.now(); taken != 0 || waiting != 0 {

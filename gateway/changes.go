@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -31,13 +32,13 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	from := g.proxies.ofRequest(r)
-	as, refused := g.deps.admit(clientOf(from.Addr()), watch)
+	from := g.proxies.OfRequest(r)
+	as, refused := g.deps.admit(admission.ClientOf(from.Addr()), watch)
 	if refused != nil {
 		problem.Write(w, g.deps.refused(transportPoll, refused).OnWatch(ask.watch))
 		return
 	}
-	defer g.admission.leave(as)
+	defer g.admission.Leave(as)
 	watch, p = g.lookup.Primed(r.Context(), ask.watch)
 	if p != nil {
 		problem.Write(w, p)
@@ -52,7 +53,7 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 	defer g.metrics.streamClosed(transportPoll)
 	who := g.subscribers.enter(from, r.UserAgent())
 	poll := newPoll(g, watch, ask, who, newWriter(w, r, g.cfg.WriteTimeout))
-	poll.answer = answer{gateway: g, client: clientOf(from.Addr())}
+	poll.answer = answer{gateway: g, client: admission.ClientOf(from.Addr())}
 	defer poll.close()
 	poll.run(r.Context())
 	if !poll.ended || poll.out.err != nil {
@@ -260,7 +261,7 @@ func (p *poll) wait(ctx context.Context) bool {
 		return true
 	case <-p.watch.Done():
 		return false
-	case <-p.g.admission.draining:
+	case <-p.g.admission.Draining:
 		return false
 	case <-p.changed():
 	case <-timer.C:

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -137,6 +138,15 @@ type Config struct {
 	Version string
 }
 
+// The headers in which proxies name the client that they forward for.
+const (
+	// HeaderXForwardedFor is sent by nearly all proxies: addresses separated by
+	// commas, to which each proxy appends the one that its request came from.
+	HeaderXForwardedFor = "X-Forwarded-For"
+	// HeaderForwarded is the standard one (RFC 7239).
+	HeaderForwarded = "Forwarded"
+)
+
 // Pump is a way to carry streams.
 type Pump string
 
@@ -248,8 +258,8 @@ func (c Config) checkAdmission() error {
 }
 
 // limits returns the limits on streams.
-func (c Config) limits() limits {
-	return limits{total: c.MaxSubscribers, perClient: c.MaxSubscribersPerClient, perWatch: c.MaxSubscribersPerWatch}
+func (c Config) limits() admission.Limits {
+	return admission.Limits{Total: c.MaxSubscribers, PerClient: c.MaxSubscribersPerClient, PerWatch: c.MaxSubscribersPerWatch}
 }
 
 // checkOrigins refuses values that are not an origin as a browser sends it, and also

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -24,9 +25,9 @@ type conversation struct {
 	began   time.Time
 	tooOld  time.Time // zero: never
 	watches []watchChoice
-	guest   guest    // under which the stream was admitted; unset for a group's own
-	who     identity // identity of the stream; unset for a group's own
-	gzip    bool     // the stream is sent in gzip
+	guest   admission.Ref // under which the stream was admitted; unset for a group's own
+	who     identity      // identity of the stream; unset for a group's own
+	gzip    bool          // the stream is sent in gzip
 
 	zipper  *zipper // nil: the bytes are sent as they are, or compressed by the outlet
 	follows []follow
@@ -261,9 +262,9 @@ func (c *conversation) removed() bool {
 // mustLeave reports whether it is this stream's turn to leave a draining gateway. The
 // turn is drawn when the drain is noticed.
 func (c *conversation) mustLeave(now time.Time) bool {
-	if !c.drains && c.deps.admission.isDraining() {
+	if !c.drains && c.deps.admission.IsDraining() {
 		c.drains = true
-		c.leaveAt = now.Add(c.deps.admission.goodbyeDelay())
+		c.leaveAt = now.Add(c.deps.admission.GoodbyeDelay())
 	}
 	return !c.leaveAt.IsZero() && !now.Before(c.leaveAt)
 }

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 )
 
@@ -21,7 +22,7 @@ type deps struct {
 
 	log         *slog.Logger
 	metrics     *metrics
-	admission   *admission
+	admission   *admission.Controller
 	snapshots   *snapshotBudget
 	subscribers *subscribers
 	pieces      *deflate.Cache // nil: streams are not compressed

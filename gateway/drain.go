@@ -35,14 +35,14 @@ func (g *Gateway) awaitDrain() {
 
 // dismiss refuses new streams, sends the open ones away, and waits for them.
 func (g *Gateway) dismiss() {
-	g.admission.drain()
+	g.admission.Drain()
 	g.shards.ring()
 	patience := time.NewTimer(max(g.cfg.Drain, 0) + g.cfg.WriteTimeout)
 	defer patience.Stop()
 	select {
-	case <-g.admission.idle:
+	case <-g.admission.Idle:
 	case <-patience.C:
-		g.log.Warn("streams did not leave in time", "streams", g.admission.count())
+		g.log.Warn("streams did not leave in time", "streams", g.admission.Count())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -47,8 +48,8 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		g.refuseStream(w, r, req, p)
 		return
 	}
-	from := g.proxies.ofRequest(r)
-	as, refused := g.deps.admit(clientOf(from.Addr()), watches...)
+	from := g.proxies.OfRequest(r)
+	as, refused := g.deps.admit(admission.ClientOf(from.Addr()), watches...)
 	if refused != nil {
 		g.refuseStream(w, r, req, refused)
 		return
@@ -58,11 +59,11 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 
 // stream answers a request that was counted in. Whatever happens to it, it is counted
 // out exactly once.
-func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamRequest, watches []*watch.Watch, as guest, from netip.AddrPort) {
+func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamRequest, watches []*watch.Watch, as admission.Ref, from netip.AddrPort) {
 	carried := false
 	defer func() {
 		if !carried {
-			g.admission.leave(as)
+			g.admission.Leave(as)
 		}
 	}()
 	if p := g.awaitPrimed(r, req); p != nil {
@@ -92,8 +93,8 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamReque
 // refuseStream refuses a stream. A browser's EventSource never reconnects after a
 // status other than 200, so it gets a stream of one goodbye, with the reason in a
 // comment for a human reader. All other clients get a problem.
-func (g *Gateway) refuseStream(w http.ResponseWriter, r *http.Request, req streamRequest, why *refusal) {
-	if why.reason == refusedDraining {
+func (g *Gateway) refuseStream(w http.ResponseWriter, r *http.Request, req streamRequest, why *admission.Refusal) {
+	if why.Reason == admission.RefusedDraining {
 		w.Header().Set("Connection", "close") // so that it comes back elsewhere
 	}
 	f := req.format.framing()

@@ -58,7 +58,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%s %s: got %+v", test.path, test.header, got)
 			}
 		}
-		if n := r.gateway.admission.count(); n != 0 {
+		if n := r.gateway.admission.Count(); n != 0 {
 			t.Errorf("%d streams are open", n)
 		}
 	})

@@ -21,7 +21,7 @@ type faultyResponse struct {
 func (f *faultyResponse) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 
 func (f *faultyResponse) fault(call string) {
-	if f.at == call && f.gateway.admission.count() > 0 {
+	if f.at == call && f.gateway.admission.Count() > 0 {
 		panic("a fault of the test")
 	}
 }
@@ -87,7 +87,7 @@ func testPanicBeforeAStreamIsCarried(t *testing.T, at string) {
 		wantOpen(t, r, 0)
 	}
 	g, watch := r.gateway, r.registry.Watches()[0]
-	if n, o := g.admission.count(), g.overview("", 100, nil); n != 0 || watch.Subscribers() != 0 || o.Count != 0 {
+	if n, o := g.admission.Count(), g.overview("", 100, nil); n != 0 || watch.Subscribers() != 0 || o.Count != 0 {
 		t.Errorf("%d streams are admitted, %d subscribe, %d are listed; want none", n, watch.Subscribers(), o.Count)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -69,7 +70,7 @@ func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (firs
 	first = s.streams
 	for i := range n {
 		req := streamRequest{format: formatSSE, watches: []watchChoice{{name: watch, prefix: prefix(i)}}}
-		guest, p := s.deps.admit(distinctClient(int(s.streams)), w)
+		guest, p := s.deps.admit(clientNumber(int(s.streams)), w)
 		if p != nil {
 			s.t.Fatal(p)
 		}
@@ -261,11 +262,11 @@ func TestMemberThatLeavesItsGroupLeavesInTime(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
-		s.deps.admission.spread = time.Hour
+		s.deps.admission = admission.New(admission.Limits{}, time.Hour)
 		s.rig.prime("a", 1)
 		s.open(20, "a")
 		s.settle()
-		s.deps.admission.drain()
+		s.deps.admission.Drain()
 		s.turn()
 		time.Sleep(time.Minute) // some have left by then
 		s.turn()

@@ -2,12 +2,14 @@ package gateway
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime"
 	"slices"
 	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/internal/hosts"
@@ -25,12 +27,12 @@ type Gateway struct {
 	lookup    problem.Lookup
 	log       *slog.Logger
 	metrics   *metrics
-	admission *admission // safe for use by several goroutines
+	admission *admission.Controller // safe for use by several goroutines
 	snapshots *snapshotBudget
 	bodies    *budget // of writes
 	answers   *budget // to unary requests
 	scans     *budget // of listings that look at every resource; each takes 1, not bytes
-	proxies   proxies
+	proxies   admission.Proxies
 	hosts     hosts.List
 	doors     *connections // that Serve accepts
 	shards    *shards      // nil: the goroutine pump carries all streams
@@ -59,11 +61,11 @@ func New(c Config) (*Gateway, error) {
 		lookup:    problem.Lookup{Registry: c.Registry, PrimeWait: c.PrimeWait, Retry: c.Retry},
 		log:       c.Logger,
 		metrics:   newMetrics(c.Registry),
-		admission: newAdmission(c.limits(), c.Drain),
+		admission: admission.New(c.limits(), c.Drain),
 		bodies:    newBudget(c.BodyBudget),
 		answers:   newBudget(c.AnswerBudget),
 		scans:     newSharedBudget(int64(max(1, runtime.GOMAXPROCS(0)/2)), 1),
-		proxies:   proxies{c.TrustedProxies, c.ForwardedHeader},
+		proxies:   admission.Proxies{Trusted: c.TrustedProxies, Header: c.ForwardedHeader},
 		hosts:     hosts.New(slices.Concat(c.Hosts, ownHosts)),
 		solos:     newSolos(newLookout),
 
@@ -115,7 +117,7 @@ func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
 	r := chi.NewRouter()
 	r.Use(skipCancelled)
 	if operators {
-		r.Use(forOperators)
+		r.Use(admission.ForOperators)
 	}
 	r.Use(noSniff, g.healthFirst, halfClose, g.checkHost, g.cors, bodies)
 	r.NotFound(problem.NotFound)
@@ -172,4 +174,22 @@ func noSniff(next http.Handler) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		next.ServeHTTP(w, r)
 	})
+}
+
+// faceOf returns the handler of the public listener. A listener that only this
+// machine can reach shows everything, unless the configuration mentions a proxy in
+// front of it: then its clients are those of the proxy.
+func (g *Gateway) faceOf(address net.Addr) http.Handler {
+	proxied := len(g.cfg.Hosts) > 0 || len(g.cfg.TrustedProxies) > 0
+	if hosts.IsLoopback(address.String()) && !proxied {
+		return g.handler(true, nil)
+	}
+	return g.Handler()
+}
+
+// OperationsHandler returns what operators see: all that Handler serves, with the
+// reasons in full, and also /metrics, /v1/subscribers and /debug/pprof/. Anyone who
+// can reach it may see addresses of clients and upstreams.
+func (g *Gateway) OperationsHandler() http.Handler {
+	return g.handler(true, g.cfg.Profiles)
 }

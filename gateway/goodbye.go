@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -29,21 +30,21 @@ func (d *deps) drawMaxAge() time.Duration {
 }
 
 // admit counts a stream in, or returns why it must be refused.
-func (d *deps) admit(c client, watches ...*watch.Watch) (guest, *refusal) {
+func (d *deps) admit(c admission.Client, watches ...*watch.Watch) (admission.Ref, *admission.Refusal) {
 	names := make([]string, len(watches))
 	for i, w := range watches {
 		names[i] = w.Name()
 		if w.Full() != nil {
-			return guest{}, &refusal{reason: refusedMemory, watch: names[i]}
+			return admission.Ref{}, &admission.Refusal{Reason: admission.RefusedMemory, Watch: names[i]}
 		}
 	}
-	return d.admission.enter(c, names)
+	return d.admission.Enter(c, names)
 }
 
 // refused counts a refusal, and returns it as a problem.
-func (d *deps) refused(transport string, why *refusal) *problem.Problem {
-	d.metrics.refused(transport, why.reason)
-	return why.problem(2 * d.retryHint())
+func (d *deps) refused(transport string, why *admission.Refusal) *problem.Problem {
+	d.metrics.refused(transport, why.Reason)
+	return why.Problem(2 * d.retryHint())
 }
 
 // appendComment appends a line that every reader of event streams skips.

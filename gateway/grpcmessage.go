@@ -114,7 +114,7 @@ func (in *incoming) admit(size int64) *problem.Problem {
 		return nil
 	}
 	var p *problem.Problem
-	in.claim, p = in.gateway.claimBody(clientOf(in.gateway.proxies.ofCall(in.ctx).Addr()), size)
+	in.claim, p = in.gateway.claimBody(in.gateway.proxies.ClientOfCall(in.ctx), size)
 	return p
 }
 
@@ -167,7 +167,7 @@ func (g *Gateway) grpcService() *grpc.ServiceDesc {
 		handler, writes := m.Handler, "/"+desc.ServiceName+"/"+m.MethodName == api.WatchService_PutResource_FullMethodName
 		m.Handler = func(srv any, ctx context.Context, decode func(any) error, i grpc.UnaryServerInterceptor) (any, error) {
 			connOf(ctx).called()
-			ctx, answer := g.withAnswer(ctx, clientOf(g.proxies.ofCall(ctx).Addr()))
+			ctx, answer := g.withAnswer(ctx, g.proxies.ClientOfCall(ctx))
 			defer answer.release()
 			in := &incoming{gateway: g, ctx: ctx, writes: writes}
 			out, err := handler(srv, ctx, func(m any) error { return in.receive(m, decode) }, i)

@@ -131,7 +131,7 @@ func TestAttackHalfCloseThenLeave(t *testing.T) {
 			}
 			s.tcp.Close()
 		}
-		for r.gateway.admission.count() > 0 || r.watch.Subscribers() > 0 {
+		for r.gateway.admission.Count() > 0 || r.watch.Subscribers() > 0 {
 			<-time.After(time.Millisecond)
 		}
 	})

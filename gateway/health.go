@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/openapi"
 	"github.com/watchtide/watchtide/stream"
@@ -28,7 +29,7 @@ func (g *Gateway) handleReadyz(w http.ResponseWriter, r *http.Request) {
 	}
 	p := problem.New(http.StatusServiceUnavailable, "not ready: the operations listener says why")
 	p.RetryAfter = max(g.cfg.Retry, time.Second)
-	if isOperator(r.Context()) {
+	if admission.IsOperator(r.Context()) {
 		p.Detail = "not ready: " + state.summary()
 		p.Extra, _ = json.Marshal(state) // plain values: cannot fail
 	}
@@ -61,7 +62,7 @@ func (r readiness) ready() bool { return !r.Draining && len(r.Watches) == 0 }
 // readiness examines every watch that is primed at start; watches that are started on
 // demand do not count.
 func (g *Gateway) readiness(now time.Time) readiness {
-	state := readiness{Draining: g.leaving.Load() || g.admission.isDraining(), Watches: []unreadyWatch{}}
+	state := readiness{Draining: g.leaving.Load() || g.admission.IsDraining(), Watches: []unreadyWatch{}}
 	for _, w := range g.registry.Watches() {
 		if v := w.View(); !w.OnDemand() && !servable(v, w.Required(), now, g.cfg.StaleAllowed) {
 			s := v.Status()

@@ -15,7 +15,7 @@ func TestHealthz(t *testing.T) {
 	r := newAPIRig(t, Config{Version: "1.2.3"})
 	got := r.get("/healthz")
 	got.want(t, 200, "ok\nversion: 1.2.3\n")
-	r.gateway.admission.drain()
+	r.gateway.admission.Drain()
 	r.get("/healthz").want(t, 200, "") // a draining process is alive
 }
 
@@ -79,7 +79,7 @@ func TestReadyzOfRequired(t *testing.T) {
 		r.status("nodes", stream.InSync, "")
 		wantReadiness(t, r, false)
 
-		r.gateway.admission.drain()
+		r.gateway.admission.Drain()
 		wantReadiness(t, r, true)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
@@ -24,17 +25,17 @@ func (g *Gateway) healthFirst(next http.Handler) http.Handler {
 		case strings.HasSuffix(path, "/events") && !strings.Contains(path, "/resources/"):
 			next.ServeHTTP(w, r) // a refusal that a browser understands
 		default:
-			problem.Write(w, why.problem(2*g.deps.retryHint()))
+			problem.Write(w, why.Problem(2*g.deps.retryHint()))
 		}
 	})
 }
 
 // reserved refuses a request over a connection that is reserved for health checks. It
 // returns nil if the connection is not.
-func (g *Gateway) reserved(r *http.Request) *refusal {
+func (g *Gateway) reserved(r *http.Request) *admission.Refusal {
 	conn, _ := r.Context().Value(connKey{}).(net.Conn)
 	if p := patient(conn); p == nil || !p.reserved {
 		return nil
 	}
-	return &refusal{reason: refusedConnections, count: g.doors.count(), limit: g.doors.limit}
+	return &admission.Refusal{Reason: admission.RefusedConnections, Count: g.doors.count(), Limit: g.doors.limit}
 }

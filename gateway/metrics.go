@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -58,7 +59,7 @@ type transportMetrics struct {
 	conflated     prometheus.Counter
 	writeTimeouts prometheus.Counter
 	goodbyes      map[stream.GoodbyeReason]prometheus.Counter
-	refusals      map[refusalReason]prometheus.Counter
+	refusals      map[admission.Reason]prometheus.Counter
 }
 
 // newMetrics makes the metrics of a gateway that serves the watches of reg.
@@ -103,10 +104,10 @@ func (m *metrics) watchConnections(c *connections) {
 }
 
 // watchAdmission exports the number of clients.
-func (m *metrics) watchAdmission(a *admission) {
+func (m *metrics) watchAdmission(a *admission.Controller) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: namespace + "clients", Help: "Different client addresses that have a stream open.",
-	}, func() float64 { return float64(a.clientCount()) }))
+	}, func() float64 { return float64(a.ClientCount()) }))
 }
 
 const namespace = "watchtide_"
@@ -137,7 +138,7 @@ func (m *metrics) makeTransports() {
 			conflated:     conflated.WithLabelValues(name),
 			writeTimeouts: timeouts.WithLabelValues(name),
 			goodbyes:      make(map[stream.GoodbyeReason]prometheus.Counter, len(goodbyeReasons)),
-			refusals:      make(map[refusalReason]prometheus.Counter, len(refusalReasons)),
+			refusals:      make(map[admission.Reason]prometheus.Counter, len(admission.RefusalReasons)),
 		}
 		for e := stream.Hello; e <= stream.Goodbye; e++ {
 			t.events[e] = events.WithLabelValues(name, e.String())
@@ -145,7 +146,7 @@ func (m *metrics) makeTransports() {
 		for _, reason := range goodbyeReasons {
 			t.goodbyes[reason] = goodbyes.WithLabelValues(name, string(reason))
 		}
-		for _, reason := range refusalReasons {
+		for _, reason := range admission.RefusalReasons {
 			t.refusals[reason] = refusals.WithLabelValues(name, string(reason))
 		}
 		m.transport[name] = t
@@ -205,7 +206,7 @@ func (m *metrics) goodbye(transport string, reason stream.GoodbyeReason) {
 }
 
 // refused counts a stream that was not let in, which is also a goodbye.
-func (m *metrics) refused(transport string, reason refusalReason) {
+func (m *metrics) refused(transport string, reason admission.Reason) {
 	m.transport[transport].refusals[reason].Inc()
 	m.goodbye(transport, stream.GoodbyeOverloaded)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
-
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/openapi"
 	"github.com/watchtide/watchtide/stream/store"
 )
@@ -162,7 +162,7 @@ func (d *documented) checkNoRoom(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range clientShare {
-				other := clientOf(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}))
+				other := admission.ClientOf(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}))
 				for _, b := range []*budget{r.gateway.bodies, r.gateway.answers} {
 					defer b.tryTake(other, math.MaxInt64).release()
 				}

@@ -28,7 +28,7 @@ func TestAttackUnreadStreamOutlivesItsAge(t *testing.T) {
 					readBytes(c, every)
 					time.Sleep(age * 9 / 10)
 					synctest.Wait()
-					if n := r.gateway.admission.count(); n != 1 {
+					if n := r.gateway.admission.Count(); n != 1 {
 						t.Fatalf("%d streams before it is due", n)
 					}
 					time.Sleep(age/5 + farewellPatience + 2*lookEvery)
@@ -52,7 +52,7 @@ func TestAttackUnreadStreamHoldsUpTheDrain(t *testing.T) {
 				time.Sleep(time.Second)
 				r.stop()
 				began := time.Now()
-				<-r.gateway.admission.draining
+				<-r.gateway.admission.Draining
 				if err := <-r.served; err != nil {
 					t.Error(err)
 				}
@@ -84,7 +84,7 @@ func wantGone(t *testing.T, r *rig, why stream.GoodbyeReason) {
 	t.Helper()
 	synctest.Wait()
 	o := r.gateway.overview("a", 10, nil)
-	if n := r.gateway.admission.count(); n != 0 || o.LeftReasons[departureReason(why)] != 1 || o.Count != 0 {
+	if n := r.gateway.admission.Count(); n != 0 || o.LeftReasons[departureReason(why)] != 1 || o.Count != 0 {
 		t.Errorf("%d streams are left, %d are listed; they left for %v", n, o.Count, o.LeftReasons)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
@@ -133,7 +134,7 @@ func (c parcelCodec) Marshal(v any) (mem.BufferSlice, error) {
 type parcels struct {
 	// Static after construction.
 	gateway *Gateway
-	client  client
+	client  admission.Client
 	out     grpc.ServerStream
 
 	loose int // bytes that were sent since the last parcel

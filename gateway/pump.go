@@ -40,7 +40,7 @@ type sender interface {
 
 func newPump(c conversation, out sender, gone <-chan struct{}) *pump {
 	return &pump{
-		conversation: c, gone: gone, draining: c.deps.admission.draining, out: out,
+		conversation: c, gone: gone, draining: c.deps.admission.Draining, out: out,
 		waiter:   newWaiter(gone, c.until, c.follows),
 		standing: newStanding(c.who, c.transport(), c.gzip, c.names()...),
 	}

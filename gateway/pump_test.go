@@ -286,8 +286,8 @@ func TestClientThatHangsUp(t *testing.T) {
 		x.take()
 		x.cancel()
 		synctest.Wait()
-		if w, _ := r.registry.Watch("a"); w.Subscribers() != 0 || r.gateway.admission.count() != 0 {
-			t.Errorf("%d subscribers, %d streams", w.Subscribers(), r.gateway.admission.count())
+		if w, _ := r.registry.Watch("a"); w.Subscribers() != 0 || r.gateway.admission.Count() != 0 {
+			t.Errorf("%d subscribers, %d streams", w.Subscribers(), r.gateway.admission.Count())
 		}
 	})
 }
@@ -340,7 +340,7 @@ func TestHangUpOnManyWatches(t *testing.T) {
 		x.take()
 		x.cancel()
 		synctest.Wait()
-		if n := r.gateway.admission.count(); n != 0 {
+		if n := r.gateway.admission.Count(); n != 0 {
 			t.Errorf("%d streams are open", n)
 		}
 	})

@@ -5,17 +5,20 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -298,4 +301,12 @@ func (c *rawConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
 // rawGet returns a request head of HTTP/1.1.
 func rawGet(path string) string {
 	return "GET " + path + " HTTP/1.1\r\nHost: gateway\r\nAccept: text/event-stream\r\n\r\n"
+}
+
+// clientNumber returns a different client for each i, each in an IPv6 network of its
+// own.
+func clientNumber(i int) admission.Client {
+	a := [16]byte{0x20, 0x01, 0x0d, 0xb8}
+	binary.BigEndian.PutUint32(a[4:], uint32(i))
+	return admission.ClientOf(netip.AddrFrom16(a))
 }

@@ -81,7 +81,7 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 		running--
 	}
 	rpcDone := closeDoors(web, rpc)
-	g.log.Info("listeners closed", "streams", g.admission.count())
+	g.log.Info("listeners closed", "streams", g.admission.Count())
 	g.dismiss()
 	g.stop(rpc, rpcDone, web, operations)
 	for range running {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
@@ -52,7 +53,7 @@ func watchMessage(ctx context.Context, w *watch.Watch) *api.Watch {
 		Source:      w.SourceName(),
 		State:       status.State.String(),
 		Since:       timestamppb.New(status.Since),
-		Reason:      reasonFor(ctx, status),
+		Reason:      admission.ReasonFor(ctx, status),
 		Epoch:       v.Epoch(),
 		Revision:    v.Revision(),
 		Count:       uint64(v.Count()),
@@ -69,7 +70,7 @@ func upstreamMessage(ctx context.Context, u watch.Upstream) *api.Upstream {
 		Connected:   u.Connected,
 		Since:       moment(u.Since),
 		Attempts:    uint32(u.Attempts),
-		LastError:   lastErrorFor(ctx, u),
+		LastError:   admission.LastErrorFor(ctx, u),
 		LastErrorAt: moment(u.LastErrorAt),
 	}
 }

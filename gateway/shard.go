@@ -351,7 +351,7 @@ func (s *shard) probe(at int32) {
 
 // serve gives every stream a turn, and reports whether more must be written now.
 func (s *shard) serve(now time.Time) (busy bool) {
-	if !s.drains && s.deps.admission.isDraining() {
+	if !s.drains && s.deps.admission.IsDraining() {
 		s.drain(now)
 	}
 	s.hearBells()
@@ -415,7 +415,7 @@ func (s *shard) drain(now time.Time) {
 	s.alarmed.Store(true)
 	for at := range s.table.slots {
 		if c := &s.table.slots[at]; c.group >= 0 {
-			c.drain(now.Add(s.deps.admission.goodbyeDelay()))
+			c.drain(now.Add(s.deps.admission.GoodbyeDelay()))
 			s.look(int32(at), now)
 		}
 	}
@@ -429,7 +429,7 @@ func (s *shard) drain(now time.Time) {
 // forget closes a connection, and frees its slot and its references.
 func (s *shard) forget(l *lone) {
 	s.sockets.close(l.handle)
-	s.deps.admission.leave(s.table.remove(l.slot))
+	s.deps.admission.Leave(s.table.remove(l.slot))
 	for i := range l.follows {
 		s.unfollow(l.follows[i].watch)
 	}

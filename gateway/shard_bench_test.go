@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -25,7 +26,7 @@ func BenchmarkPass(b *testing.B) {
 	s.p = p
 	g := &group{}
 	for range members {
-		g.enroll(&s.table, s.table.add(0, guest{}))
+		g.enroll(&s.table, s.table.add(0, admission.Ref{}))
 	}
 	event := bytes.Repeat([]byte("x"), 300)
 	b.ReportAllocs()
@@ -100,11 +101,11 @@ func BenchmarkTable(b *testing.B) {
 	onShards(b)
 	var t table
 	for range 100_000 {
-		t.add(0, guest{})
+		t.add(0, admission.Ref{})
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		at := t.add(7, guest{})
+		at := t.add(7, admission.Ref{})
 		if found, there := t.find(t.key(at)); !there || found != at {
 			b.Fatalf("%d is found as %d", at, found)
 		}
@@ -122,7 +123,7 @@ func BenchmarkManyPrefixes(b *testing.B) {
 	s := c.gateway.shards.all[0]
 	for i := range narrow {
 		one := c.gateway.deps.newConversation(streamRequest{format: formatSSE, watches: []watchChoice{{name: "watch-0", prefix: fmt.Sprint(i, "/")}}}, c.watches)
-		one.guest, _ = c.gateway.deps.admit(distinctClient(i), c.watches...)
+		one.guest, _ = c.gateway.deps.admit(clientNumber(i), c.watches...)
 		one.who = c.gateway.subscribers.enter(netip.AddrPort{}, "")
 		c.gateway.shards.arrive(handle(i+1), nil, one)
 	}

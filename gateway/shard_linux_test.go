@@ -108,7 +108,7 @@ func TestMembersCostNoGoroutine(t *testing.T) {
 	if more := descriptors(t) - open; more > 0 {
 		t.Errorf("%d descriptors are still open", more)
 	}
-	if got := r.gateway.admission.count(); got != 1 {
+	if got := r.gateway.admission.Count(); got != 1 {
 		t.Errorf("%d streams are counted", got)
 	}
 }
@@ -298,12 +298,12 @@ func TestComingAndGoing(t *testing.T) {
 	close(stop)
 	others.Wait()
 	waitFor(nil, r, 0)
-	for r.gateway.admission.count() > 0 || descriptors(t) > open+2 { // the listener's may be in use
+	for r.gateway.admission.Count() > 0 || descriptors(t) > open+2 { // the listener's may be in use
 		<-time.After(10 * time.Millisecond)
 	}
 	o := r.gateway.overview("a", 10, nil)
-	if kept := r.gateway.subscribers; o.Count != 0 || len(kept.standings) > 0 || kept.agents.keys() != 0 {
-		t.Errorf("%d are listed, %d stand, %d user agents are remembered", o.Count, len(kept.standings), kept.agents.keys())
+	if kept := r.gateway.subscribers; o.Count != 0 || len(kept.standings) > 0 || kept.agents.Keys() != 0 {
+		t.Errorf("%d are listed, %d stand, %d user agents are remembered", o.Count, len(kept.standings), kept.agents.Keys())
 	}
 	if o.LeftReasons["max_age"] < 100 || o.LeftReasons["client_closed"] < 100 || o.LeftReasons["aborted"] != 0 {
 		t.Errorf("they left for %v", o.LeftReasons)

@@ -44,7 +44,7 @@ func (s *shard) attempt(step func()) {
 func (s *shard) abandon(at int32) {
 	c := &s.table.slots[at]
 	s.sockets.close(c.handle)
-	s.deps.admission.leave(c.guest)
+	s.deps.admission.Leave(c.guest)
 	var of *conversation
 	if l := s.lones[at]; l != nil {
 		of = &l.conversation

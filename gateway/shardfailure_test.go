@@ -137,11 +137,11 @@ func wantOpen(t *testing.T, r *rig, want int) {
 	sockets.mu.Lock()
 	handles := len(sockets.open)
 	sockets.mu.Unlock()
-	if n := g.admission.count(); n != want || subscribers != want || o.Count != want || counted != want || handles != want {
+	if n := g.admission.Count(); n != want || subscribers != want || o.Count != want || counted != want || handles != want {
 		t.Errorf("%d streams are admitted, %d subscribe, %d are listed, %d are in the metrics, %d handles are open; want %d of each",
 			n, subscribers, o.Count, counted, handles, want)
 	}
-	if agents := g.subscribers.agents.keys(); agents > 1 {
+	if agents := g.subscribers.agents.Keys(); agents > 1 {
 		t.Errorf("%d user agents are remembered", agents)
 	}
 	for _, s := range g.shards.all {
@@ -182,7 +182,7 @@ func TestNoStreamAfterAbort(t *testing.T) {
 		r.prime("a", 1)
 		r.gateway.shards.abort() // there was no stream yet
 		w, _ := r.registry.Watch("a")
-		as, refused := r.gateway.deps.admit(distinctClient(1), w)
+		as, refused := r.gateway.deps.admit(clientNumber(1), w)
 		if refused != nil {
 			t.Fatal("refused")
 		}
@@ -197,7 +197,7 @@ func TestNoStreamAfterAbort(t *testing.T) {
 		if n := w.Subscribers(); n != 0 {
 			t.Errorf("%d subscribers are left", n)
 		}
-		r.gateway.admission.leave(as)
+		r.gateway.admission.Leave(as)
 		x := r.get("/v1/events?watch=a")
 		if !strings.Contains(x.text(), "end_of_snapshot") || lonesOf(r) != 0 {
 			t.Error("it does not stay with net/http")

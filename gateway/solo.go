@@ -151,7 +151,7 @@ func (s *solo) end(p *pump) {
 	}
 	s.conn.Close()
 	s.of.dismiss(s)
-	p.deps.admission.leave(p.guest)
+	p.deps.admission.Leave(p.guest)
 }
 
 // listenAtOnce is how many bytes of a client are read before its stream continues.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/stream"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
@@ -87,7 +88,7 @@ func TestIdleStreamsCostOneGoroutineEach(t *testing.T) {
 		waitGoroutines(gatewayCode, before)
 		r.gateway.solos.mu.Lock()
 		defer r.gateway.solos.mu.Unlock()
-		if got := r.gateway.admission.count(); got != 1 || len(r.gateway.solos.open) != 1 {
+		if got := r.gateway.admission.Count(); got != 1 || len(r.gateway.solos.open) != 1 {
 			t.Errorf("%d streams are counted, %d are known", got, len(r.gateway.solos.open))
 		}
 	})
@@ -114,7 +115,7 @@ func TestClientOfASoloLeaves(t *testing.T) {
 					t.Fatal(err)
 				}
 				waitFor(nil, r, 0)
-				for r.gateway.admission.count() > 0 {
+				for r.gateway.admission.Count() > 0 {
 					<-time.After(time.Millisecond)
 				}
 			})
@@ -292,7 +293,7 @@ func TestPanicOfASolo(t *testing.T) {
 	if !one.of.admit(one) {
 		t.Fatal("not admitted")
 	}
-	as, refused := g.admission.enter(client{}, []string{"a"})
+	as, refused := g.admission.Enter(admission.Client{}, []string{"a"})
 	if refused != nil {
 		t.Fatal("refused")
 	}
@@ -302,7 +303,7 @@ func TestPanicOfASolo(t *testing.T) {
 	if _, err := far.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("its connection: %v", err)
 	}
-	if g.admission.count() != 0 || len(one.of.open) != 0 || watch.Subscribers() != 0 {
+	if g.admission.Count() != 0 || len(one.of.open) != 0 || watch.Subscribers() != 0 {
 		t.Error("something is left of it")
 	}
 	if !strings.Contains(logged.String(), "level=ERROR") || !strings.Contains(logged.String(), "panic: broken") {

@@ -118,7 +118,7 @@ func newCrowd(tb testing.TB, size, watches int) *crowd {
 	tb.Cleanup(func() {
 		c.gateway.shards.abort()
 		registry.Close()
-		for c.gateway.admission.count() > 0 {
+		for c.gateway.admission.Count() > 0 {
 			runtime.Gosched()
 		}
 	})
@@ -147,8 +147,8 @@ func (c *crowd) open() {
 	c.sockets.expect(c.size, []byte(`"watch":"watch-0","revision":"1","count":0`))
 	for i := range c.size {
 		one := c.gateway.deps.newConversation(req, c.watches)
-		one.guest, _ = c.gateway.deps.admit(distinctClient(i), c.watches...)
-		one.who = c.gateway.subscribers.enter(netip.AddrPortFrom(netip.AddrFrom16(distinctClient(i)), 1), "crowd/1")
+		one.guest, _ = c.gateway.deps.admit(clientNumber(i), c.watches...)
+		one.who = c.gateway.subscribers.enter(netip.AddrPortFrom(netip.AddrFrom16(clientNumber(i)), 1), "crowd/1")
 		c.gateway.shards.arrive(handle(i), nil, one)
 	}
 	<-c.sockets.done

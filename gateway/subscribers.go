@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 )
 
 // subscribers remembers what the streams themselves do not know: user agents, the
@@ -16,7 +18,7 @@ import (
 type subscribers struct {
 	mu        sync.Mutex // guards the following fields
 	stamp     int64      // the last one that was assigned
-	agents    internTable[string]
+	agents    admission.InternTable[string]
 	standings map[*standing]struct{}
 	newest    []departure // a ring
 	next      int         // where in the ring the next one goes
@@ -46,7 +48,7 @@ func (s *subscribers) enter(from netip.AddrPort, agent string) identity {
 	s.stamp = max(s.stamp+1, nanosOf(time.Now()))
 	who := identity{stamp: s.stamp, origin: originOf(from)}
 	if agent != "" {
-		who.agent = s.agents.enter(agent) + 1
+		who.agent = s.agents.Enter(agent) + 1
 	}
 	return who
 }
@@ -58,7 +60,7 @@ func (s *subscribers) agent(who identity) string {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.agents.key(who.agent - 1)
+	return s.agents.Key(who.agent - 1)
 }
 
 // agentOf is agent for a stream with its own goroutine; it is empty if the stream has
@@ -69,7 +71,7 @@ func (s *subscribers) agentOf(one *standing) string {
 	if _, there := s.standings[one]; !there || one.who.agent == 0 {
 		return ""
 	}
-	return s.agents.key(one.who.agent - 1)
+	return s.agents.Key(one.who.agent - 1)
 }
 
 // leave records the end of a stream.
@@ -99,7 +101,7 @@ func (s *subscribers) forgetLocked(who identity) (agent string) {
 	if who.agent == 0 {
 		return ""
 	}
-	return s.agents.leave(who.agent - 1)
+	return s.agents.Leave(who.agent - 1)
 }
 
 // departures returns the streams of a watch, or of all if it is empty, that left

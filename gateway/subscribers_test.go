@@ -254,8 +254,8 @@ func TestReasonsOfLeaving(t *testing.T) {
 				if left.Reason != c.reason || left.Left.Before(left.Since) || left.Events == 0 || left.Bytes == 0 || left.Address == "" {
 					t.Errorf("%+v", left)
 				}
-				if agents := r.gateway.subscribers.agents; agents.keys() != 0 {
-					t.Errorf("%d user agents are remembered of nobody", agents.keys())
+				if agents := r.gateway.subscribers.agents; agents.Keys() != 0 {
+					t.Errorf("%d user agents are remembered of nobody", agents.Keys())
 				}
 			})
 		})

@@ -3,6 +3,7 @@ package gateway
 import (
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 )
 
@@ -21,10 +22,10 @@ type table struct {
 type slot struct {
 	handle     handle
 	generation uint32
-	guest      guest  // under which the stream was admitted
-	group      int32  // index of its group; lonely, or vacant
-	place      int32  // in the group
-	sent       uint64 // how much of what the group said was written
+	guest      admission.Ref // under which the stream was admitted
+	group      int32         // index of its group; lonely, or vacant
+	place      int32         // in the group
+	sent       uint64        // how much of what the group said was written
 
 	retryMS int32
 	gap     deflate.Gap // between its sum and the group's, if gzip
@@ -41,7 +42,7 @@ const (
 )
 
 // add adds a connection.
-func (t *table) add(h handle, as guest) int32 {
+func (t *table) add(h handle, as admission.Ref) int32 {
 	t.count++
 	at := int32(len(t.slots))
 	if n := len(t.free); n > 0 {
@@ -55,7 +56,7 @@ func (t *table) add(h handle, as guest) int32 {
 }
 
 // remove removes a connection, and returns the guest of its stream.
-func (t *table) remove(at int32) guest {
+func (t *table) remove(at int32) admission.Ref {
 	t.count--
 	t.slots[at].group = vacant
 	t.free = append(t.free, at)

@@ -71,7 +71,7 @@ func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation) b
 	conn.Close()
 	if err := s.arrive(h, responseHead(w.Header()), c); err != nil {
 		c.deps.log.Error("the shard pump cannot run", "error", err)
-		c.deps.admission.leave(c.guest)
+		c.deps.admission.Leave(c.guest)
 		return true
 	}
 	arrived = true

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -48,7 +49,7 @@ func (a *unaryAPI) readValue(r *http.Request, watch *watch.Watch) (*valueBody, *
 	if size < 0 {
 		size = limit
 	}
-	claim, p := a.gateway.claimBody(a.gateway.clientOfRequest(r), size)
+	claim, p := a.gateway.claimBody(a.gateway.proxies.ClientOfRequest(r), size)
 	if p != nil {
 		return nil, p
 	}
@@ -65,7 +66,7 @@ func (a *unaryAPI) readValue(r *http.Request, watch *watch.Watch) (*valueBody, *
 }
 
 // claimBody claims the room for a body of size bytes.
-func (g *Gateway) claimBody(of client, size int64) (*claim, *problem.Problem) {
+func (g *Gateway) claimBody(of admission.Client, size int64) (*claim, *problem.Problem) {
 	if c := g.bodies.tryTake(of, size); c != nil {
 		return c, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
@@ -31,12 +32,12 @@ func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingSer
 	if p != nil {
 		return p
 	}
-	from := g.proxies.ofCall(out.Context())
-	as, refused := g.deps.admit(clientOf(from.Addr()), w)
+	from := g.proxies.OfCall(out.Context())
+	as, refused := g.deps.admit(admission.ClientOf(from.Addr()), w)
 	if refused != nil {
 		return g.deps.refused(transportGRPC, refused)
 	}
-	defer g.admission.leave(as)
+	defer g.admission.Leave(as)
 	if r.GetUntilEndOfSnapshot() {
 		if _, p := g.lookup.Primed(out.Context(), w.Name()); p != nil {
 			return p
@@ -78,10 +79,10 @@ func newListPump(g *Gateway, w *watch.Watch, r *api.WatchListRequest, who identi
 	options.Resume, options.Invalid = resumeFrom(w.Name(), r.GetPosition())
 	p := &listPump{
 		g: g, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: g.deps.retryHint(),
-		stalled: make(chan struct{}, 1), draining: g.admission.draining,
+		stalled: make(chan struct{}, 1), draining: g.admission.Draining,
 		progress: newProgress(g.deps, transportGRPC, who, w.Name(), w.Subscribe(options)),
 		timer:    time.NewTimer(g.cfg.Heartbeat),
-		parcels:  parcels{gateway: g, client: clientOf(g.proxies.ofCall(out.Context()).Addr()), out: out},
+		parcels:  parcels{gateway: g, client: g.proxies.ClientOfCall(out.Context()), out: out},
 	}
 	if age := g.deps.drawMaxAge(); age > 0 {
 		p.tooOld = p.began.Add(age)
@@ -191,7 +192,7 @@ func (p *listPump) wait() error {
 func (p *listPump) reasonToEnd() stream.GoodbyeReason {
 	if p.draining != nil && closed(p.draining) {
 		p.draining = nil
-		p.leaveAt = time.Now().Add(p.g.admission.goodbyeDelay())
+		p.leaveAt = time.Now().Add(p.g.admission.GoodbyeDelay())
 	}
 	now := time.Now()
 	switch {

@@ -1,4 +1,4 @@
-package gateway
+package admission
 
 import (
 	"testing"
@@ -10,13 +10,13 @@ import (
 // belongs to one key at a time, and without streams nothing remains.
 func TestInternTable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var table internTable[uint8]
+		var table InternTable[uint8]
 		model, numbers := map[uint8]int{}, map[uint8]int32{}
 		var open []uint8
 		for range rapid.IntRange(1, 500).Draw(t, "steps") {
 			if len(open) == 0 || rapid.IntRange(0, 2).Draw(t, "enter") > 0 {
 				key := rapid.Uint8().Draw(t, "key")
-				at := table.enter(key)
+				at := table.Enter(key)
 				if before, known := numbers[key]; known && before != at {
 					t.Fatalf("key %d is number %d and %d", key, before, at)
 				}
@@ -27,7 +27,7 @@ func TestInternTable(t *testing.T) {
 				key := open[i]
 				open[i] = open[len(open)-1]
 				open = open[:len(open)-1]
-				if got := table.leave(numbers[key]); got != key {
+				if got := table.Leave(numbers[key]); got != key {
 					t.Fatalf("number %d was of %d, not of %d", numbers[key], key, got)
 				}
 				if model[key]--; model[key] == 0 {
@@ -40,12 +40,12 @@ func TestInternTable(t *testing.T) {
 					t.Fatalf("key %d has %d streams, want %d", key, got, model[uint8(key)])
 				}
 			}
-			if table.keys() != len(model) || len(model) > 0 && table.key(numbers[open[0]]) != open[0] {
-				t.Fatalf("%d keys, want %d", table.keys(), len(model))
+			if table.Keys() != len(model) || len(model) > 0 && table.Key(numbers[open[0]]) != open[0] {
+				t.Fatalf("%d keys, want %d", table.Keys(), len(model))
 			}
 		}
 		for _, key := range open {
-			table.leave(numbers[key])
+			table.Leave(numbers[key])
 		}
 		if len(table.rows)+len(table.numbers)+len(table.free) > 0 {
 			t.Fatal("something is left")

@@ -1,40 +1,32 @@
-package gateway
+package admission
 
-import (
-	"net/http"
-	"net/netip"
-)
+import "net/netip"
 
-// client is the unit for which streams are counted: an IPv4 address, or the first 64
+// Client is the unit for which streams are counted: an IPv4 address, or the first 64
 // bits of an IPv6 address, since one household or one machine can choose all the
 // rest. It has no pointer, so that a very large table of clients costs the garbage
 // collector nothing.
-type client [16]byte
+type Client [16]byte
 
 // nameless stands for all clients together that have no IP address, such as those of
 // a Unix socket. No client has this value: it is a multicast address.
-var nameless = client{0: 0xff, 15: 0xff}
+var nameless = Client{0: 0xff, 15: 0xff}
 
-// clientOf returns the client for which an address is counted.
-func clientOf(a netip.Addr) client {
+// ClientOf returns the client for which an address is counted.
+func ClientOf(a netip.Addr) Client {
 	a = a.Unmap()
 	if !a.IsValid() {
 		return nameless
 	}
-	c := client(a.As16())
+	c := Client(a.As16())
 	if a.Is6() {
 		clear(c[8:])
 	}
 	return c
 }
 
-// clientOfRequest returns the client for which a request is counted.
-func (g *Gateway) clientOfRequest(r *http.Request) client {
-	return clientOf(g.proxies.ofRequest(r).Addr())
-}
-
 // String returns, for instance, 192.0.2.1 or 2001:db8:1:2::/64.
-func (c client) String() string {
+func (c Client) String() string {
 	if c == nameless {
 		return "without an address"
 	}
@@ -45,9 +37,9 @@ func (c client) String() string {
 	return netip.PrefixFrom(a, 64).String()
 }
 
-// peerAddress parses a network's description of the peer: an address with a port. The
+// PeerAddress parses a network's description of the peer: an address with a port. The
 // result is not valid if there is no address.
-func peerAddress(remote string) netip.AddrPort {
+func PeerAddress(remote string) netip.AddrPort {
 	if p, err := netip.ParseAddrPort(remote); err == nil {
 		return netip.AddrPortFrom(bare(p.Addr()), p.Port())
 	}

@@ -1,4 +1,4 @@
-package gateway
+package admission
 
 import (
 	"encoding/binary"
@@ -13,61 +13,61 @@ import (
 
 // distinctClient returns a different client for each i, each in an IPv6 network of
 // its own.
-func distinctClient(i int) client {
+func distinctClient(i int) Client {
 	a := [16]byte{0x20, 0x01, 0x0d, 0xb8}
 	binary.BigEndian.PutUint32(a[4:], uint32(i))
-	return clientOf(netip.AddrFrom16(a))
+	return ClientOf(netip.AddrFrom16(a))
 }
 
-func mustEnter(t *testing.T, a *admission, c client, watches ...string) guest {
+func mustEnter(t *testing.T, a *Controller, c Client, watches ...string) Ref {
 	t.Helper()
-	place, refused := a.enter(c, watches)
+	place, refused := a.Enter(c, watches)
 	if refused != nil {
 		t.Fatalf("refused: %v", refused)
 	}
 	return place
 }
 
-func wantRefused(t *testing.T, a *admission, c client, watches []string, reason refusalReason, text string) {
+func wantRefused(t *testing.T, a *Controller, c Client, watches []string, reason Reason, text string) {
 	t.Helper()
-	_, refused := a.enter(c, watches)
-	if refused == nil || refused.reason != reason || !strings.Contains(refused.Error(), text) {
+	_, refused := a.Enter(c, watches)
+	if refused == nil || refused.Reason != reason || !strings.Contains(refused.Error(), text) {
 		t.Errorf("refusal %v, want %q with %q in it", refused, reason, text)
 	}
 }
 
 func TestAdmissionLimit(t *testing.T) {
-	a := newAdmission(limits{total: 2}, 0)
+	a := New(Limits{Total: 2}, 0)
 	first := mustEnter(t, a, distinctClient(1), "a")
 	mustEnter(t, a, distinctClient(2), "a")
 	wantRefused(t, a, distinctClient(3), []string{"a"}, refusedSubscribers, "2 streams are open, of 2 at most")
-	a.leave(first)
+	a.Leave(first)
 	mustEnter(t, a, distinctClient(3), "a")
-	if a.count() != 2 {
+	if a.Count() != 2 {
 		t.Fatal("a place that was left was not given again")
 	}
 }
 
 func TestAdmissionLimitOfAClient(t *testing.T) {
-	a := newAdmission(limits{perClient: 2}, 0)
-	greedy := clientOf(netip.MustParseAddr("2001:db8:1:2:3:4:5:6"))
-	neighbour := clientOf(netip.MustParseAddr("2001:db8:1:2::1"))
+	a := New(Limits{PerClient: 2}, 0)
+	greedy := ClientOf(netip.MustParseAddr("2001:db8:1:2:3:4:5:6"))
+	neighbour := ClientOf(netip.MustParseAddr("2001:db8:1:2::1"))
 	first := mustEnter(t, a, greedy, "a")
 	mustEnter(t, a, neighbour, "a", "b")
 	wantRefused(t, a, greedy, []string{"c"}, refusedClient, "client 2001:db8:1:2::/64 has 2 streams open, of 2 at most")
 	mustEnter(t, a, nameless, "a")
-	a.leave(first)
+	a.Leave(first)
 	mustEnter(t, a, greedy, "a")
 }
 
 // TestAdmissionLimitOfAWatch checks that a stream of several watches counts for each.
 func TestAdmissionLimitOfAWatch(t *testing.T) {
-	a := newAdmission(limits{perWatch: 2}, 0)
+	a := New(Limits{PerWatch: 2}, 0)
 	both := mustEnter(t, a, nameless, "a", "b")
 	mustEnter(t, a, nameless, "b")
 	wantRefused(t, a, nameless, []string{"a", "b"}, refusedWatch, `watch "b" has 2 streams, of 2 at most`)
 	mustEnter(t, a, nameless, "a") // the refusal has counted nothing
-	a.leave(both)
+	a.Leave(both)
 	mustEnter(t, a, nameless, "b", "a")
 }
 
@@ -75,15 +75,15 @@ func TestAdmissionLimitOfAWatch(t *testing.T) {
 // and that nothing remains of the streams that left.
 func TestAdmissionForgets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := limits{
-			total:     rapid.IntRange(0, 20).Draw(t, "total"),
-			perClient: rapid.IntRange(0, 4).Draw(t, "perClient"),
-			perWatch:  rapid.IntRange(0, 8).Draw(t, "perWatch"),
+		l := Limits{
+			Total:     rapid.IntRange(0, 20).Draw(t, "total"),
+			PerClient: rapid.IntRange(0, 4).Draw(t, "perClient"),
+			PerWatch:  rapid.IntRange(0, 8).Draw(t, "perWatch"),
 		}
-		a := newAdmission(l, 0)
+		a := New(l, 0)
 		type stream struct {
-			place   guest
-			client  client
+			place   Ref
+			client  Client
 			watches []string
 		}
 		var open []stream
@@ -100,11 +100,11 @@ func TestAdmissionForgets(t *testing.T) {
 						ofWatch[w]++
 					}
 				}
-				room := !reached(len(open), l.total) && !reached(ofClient, l.perClient)
+				room := !reached(len(open), l.Total) && !reached(ofClient, l.PerClient)
 				for _, w := range s.watches {
-					room = room && !reached(ofWatch[w], l.perWatch)
+					room = room && !reached(ofWatch[w], l.PerWatch)
 				}
-				place, refused := a.enter(s.client, s.watches)
+				place, refused := a.Enter(s.client, s.watches)
 				if room != (refused == nil) {
 					t.Fatalf("room %t, refusal %v", room, refused)
 				}
@@ -117,60 +117,60 @@ func TestAdmissionForgets(t *testing.T) {
 					t.Skip("nobody")
 				}
 				i := rapid.IntRange(0, len(open)-1).Draw(t, "which")
-				a.leave(open[i].place)
+				a.Leave(open[i].place)
 				open = append(open[:i], open[i+1:]...)
 			},
 			"": func(t *rapid.T) {
-				clients := map[client]bool{}
+				clients := map[Client]bool{}
 				for _, o := range open {
 					clients[o.client] = true
 				}
-				if a.count() != len(open) || a.clientCount() != len(clients) {
-					t.Fatalf("%d streams of %d clients are counted, want %d of %d", a.count(), a.clientCount(), len(open), len(clients))
+				if a.Count() != len(open) || a.ClientCount() != len(clients) {
+					t.Fatalf("%d streams of %d clients are counted, want %d of %d", a.Count(), a.ClientCount(), len(open), len(clients))
 				}
 			},
 		})
 		for _, o := range open {
-			a.leave(o.place)
+			a.Leave(o.place)
 		}
-		if len(a.clients.rows)+len(a.parties.rows)+len(a.watches)+a.open > 0 {
-			t.Fatalf("left behind: %+v, %+v, %v, %d open", a.clients, a.parties, a.watches, a.open)
+		if len(a.clients.rows)+len(a.sets.rows)+len(a.watches)+a.open > 0 {
+			t.Fatalf("left behind: %+v, %+v, %v, %d open", a.clients, a.sets, a.watches, a.open)
 		}
 	})
 }
 
 func TestAdmissionDrain(t *testing.T) {
-	a := newAdmission(limits{}, time.Second)
+	a := New(Limits{}, time.Second)
 	first, second := mustEnter(t, a, nameless, "a"), mustEnter(t, a, nameless, "a")
-	a.drain()
-	a.drain() // a second signal changes nothing
-	if !a.isDraining() {
+	a.Drain()
+	a.Drain() // a second signal changes nothing
+	if !a.IsDraining() {
 		t.Fatal("not draining")
 	}
-	wantRefused(t, a, nameless, []string{"a"}, refusedDraining, "shutting down")
-	a.leave(first)
-	if closed(a.idle) {
+	wantRefused(t, a, nameless, []string{"a"}, RefusedDraining, "shutting down")
+	a.Leave(first)
+	if idle(a) {
 		t.Fatal("idle with one stream open")
 	}
-	a.leave(second)
-	if !closed(a.idle) {
+	a.Leave(second)
+	if !idle(a) {
 		t.Fatal("not idle with no stream open")
 	}
 }
 
 func TestAdmissionDrainOfNobody(t *testing.T) {
-	a := newAdmission(limits{}, time.Second)
-	a.drain()
-	if !closed(a.idle) {
+	a := New(Limits{}, time.Second)
+	a.Drain()
+	if !idle(a) {
 		t.Fatal("not idle with no stream open")
 	}
 }
 
 func TestGoodbyesAreSpread(t *testing.T) {
-	a := newAdmission(limits{}, 10*time.Second)
+	a := New(Limits{}, 10*time.Second)
 	var early, late int
 	for range 1000 {
-		switch d := a.goodbyeDelay(); {
+		switch d := a.GoodbyeDelay(); {
 		case d < 0 || d >= 10*time.Second:
 			t.Fatalf("%s is outside of the spread", d)
 		case d < 5*time.Second:
@@ -182,7 +182,7 @@ func TestGoodbyesAreSpread(t *testing.T) {
 	if early < 400 || late < 400 {
 		t.Errorf("%d in the first half, %d in the second: want them spread", early, late)
 	}
-	if d := newAdmission(limits{}, -1).goodbyeDelay(); d != 0 {
+	if d := New(Limits{}, -1).GoodbyeDelay(); d != 0 {
 		t.Errorf("%s with no spread", d)
 	}
 }
@@ -191,16 +191,25 @@ func TestGoodbyesAreSpread(t *testing.T) {
 func BenchmarkAdmission(b *testing.B) {
 	for _, clients := range []int{1, 50_000} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
-			a := newAdmission(limits{total: 1 << 30, perClient: 1 << 30, perWatch: 1 << 30}, 0)
+			a := New(Limits{Total: 1 << 30, PerClient: 1 << 30, PerWatch: 1 << 30}, 0)
 			watches := []string{"services"}
 			for i := range 50_000 {
-				_, _ = a.enter(distinctClient(i%clients), watches)
+				_, _ = a.Enter(distinctClient(i%clients), watches)
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				place, _ := a.enter(distinctClient(i%clients), watches)
-				a.leave(place)
+				place, _ := a.Enter(distinctClient(i%clients), watches)
+				a.Leave(place)
 			}
 		})
+	}
+}
+
+func idle(a *Controller) bool {
+	select {
+	case <-a.Idle:
+		return true
+	default:
+		return false
 	}
 }

@@ -1,11 +1,11 @@
-package gateway
+package admission
 
-// internTable counts streams by a key, and assigns a small number to each key that
+// InternTable counts streams by a key, and assigns a small number to each key that
 // has a stream; the owner of a stream remembers the number instead of the key. A key
 // without streams takes no room, and its number is reused.
 //
 // Owned by the holder of the lock around it.
-type internTable[K comparable] struct {
+type InternTable[K comparable] struct {
 	numbers map[K]int32
 	rows    []internRow[K] // by number
 	free    []int32        // numbers of rows without a key
@@ -16,11 +16,11 @@ type internRow[K comparable] struct {
 	streams int32
 }
 
-// keys returns how many keys have a stream.
-func (t *internTable[K]) keys() int { return len(t.numbers) }
+// Keys returns how many keys have a stream.
+func (t *InternTable[K]) Keys() int { return len(t.numbers) }
 
 // streams returns how many streams a key has.
-func (t *internTable[K]) streams(key K) int {
+func (t *InternTable[K]) streams(key K) int {
 	at, known := t.numbers[key]
 	if !known {
 		return 0
@@ -28,8 +28,8 @@ func (t *internTable[K]) streams(key K) int {
 	return int(t.rows[at].streams)
 }
 
-// enter counts a stream in, and returns the number of its key.
-func (t *internTable[K]) enter(key K) int32 {
+// Enter counts a stream in, and returns the number of its key.
+func (t *InternTable[K]) Enter(key K) int32 {
 	at, known := t.numbers[key]
 	if !known {
 		at = t.add(key)
@@ -38,7 +38,7 @@ func (t *internTable[K]) enter(key K) int32 {
 	return at
 }
 
-func (t *internTable[K]) add(key K) int32 {
+func (t *InternTable[K]) add(key K) int32 {
 	if t.numbers == nil {
 		t.numbers = map[K]int32{}
 	}
@@ -52,11 +52,11 @@ func (t *internTable[K]) add(key K) int32 {
 	return at
 }
 
-// key returns the key of a number.
-func (t *internTable[K]) key(at int32) K { return t.rows[at].key }
+// Key returns the key of a number.
+func (t *InternTable[K]) Key(at int32) K { return t.rows[at].key }
 
-// leave counts a stream out, and returns its key.
-func (t *internTable[K]) leave(at int32) K {
+// Leave counts a stream out, and returns its key.
+func (t *InternTable[K]) Leave(at int32) K {
 	row := &t.rows[at]
 	key := row.key
 	if row.streams--; row.streams > 0 {
@@ -66,7 +66,7 @@ func (t *internTable[K]) leave(at int32) K {
 	*row = internRow[K]{}
 	t.free = append(t.free, at)
 	if len(t.numbers) == 0 {
-		*t = internTable[K]{} // neither maps nor slices shrink
+		*t = InternTable[K]{} // neither maps nor slices shrink
 	}
 	return key
 }

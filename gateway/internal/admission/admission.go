@@ -1,0 +1,157 @@
+package admission
+
+import (
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Limits are how many streams may be open at the same time. 0 means any number.
+type Limits struct {
+	Total     int
+	PerClient int
+	PerWatch  int
+}
+
+// Ref refers to an open stream as it was counted: two numbers that only admission
+// can read, so that the last owner of the stream can count it out.
+type Ref struct {
+	client  int32
+	watches int32 // the set of watches of the stream
+}
+
+// Controller decides whether another stream may be opened, counts the open streams,
+// and makes them leave when the gateway drains. All transports share one.
+//
+// Its memory is proportional to the number of open streams, and to the number of
+// different clients and choices of watches among them.
+//
+// All methods may be called from any goroutine.
+type Controller struct {
+	// Static after construction.
+	limits Limits
+	spread time.Duration // the period over which goodbyes are spread; ≤ 0: none
+
+	Draining chan struct{} // closed by drain
+	Idle     chan struct{} // closed when the gateway drains and no stream is open
+
+	mu      sync.Mutex // guards the following fields
+	open    int
+	drained bool // drain was called
+	clients InternTable[Client]
+	sets    InternTable[string] // of watches: their names, separated by commas
+	watches map[string]int
+}
+
+func New(l Limits, spread time.Duration) *Controller {
+	return &Controller{
+		limits: l, spread: spread, watches: map[string]int{},
+		Draining: make(chan struct{}), Idle: make(chan struct{}),
+	}
+}
+
+// Enter counts a stream in and returns a reference, which must be passed to leave.
+// Otherwise it returns the reason to refuse the stream.
+func (a *Controller) Enter(c Client, watches []string) (Ref, *Refusal) {
+	set := strings.Join(watches, ",") // no name contains one
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if r := a.refusal(c, watches); r != nil {
+		return Ref{}, r
+	}
+	a.open++
+	for _, name := range watches {
+		a.watches[name]++
+	}
+	return Ref{client: a.clients.Enter(c), watches: a.sets.Enter(set)}, nil
+}
+
+// refusal returns the limit that a stream would exceed, the widest one first: another
+// replica may have room then.
+func (a *Controller) refusal(c Client, watches []string) *Refusal {
+	if a.drained {
+		return &Refusal{Reason: RefusedDraining}
+	}
+	if reached(a.open, a.limits.Total) {
+		return &Refusal{Reason: refusedSubscribers, Count: a.open, Limit: a.limits.Total}
+	}
+	for _, name := range watches {
+		if n := a.watches[name]; reached(n, a.limits.PerWatch) {
+			return &Refusal{Reason: refusedWatch, Count: n, Limit: a.limits.PerWatch, Watch: name}
+		}
+	}
+	if a.limits.PerClient == 0 {
+		return nil
+	}
+	if n := a.clients.streams(c); reached(n, a.limits.PerClient) {
+		return &Refusal{Reason: refusedClient, Count: n, Limit: a.limits.PerClient, client: c}
+	}
+	return nil
+}
+
+func reached(n, limit int) bool { return limit > 0 && n >= limit }
+
+// Leave counts a stream out. It is called once for each reference.
+func (a *Controller) Leave(r Ref) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.clients.Leave(r.client)
+	for name := range strings.SplitSeq(a.sets.Leave(r.watches), ",") {
+		if a.watches[name]--; a.watches[name] == 0 {
+			delete(a.watches, name)
+		}
+	}
+	a.open--
+	if a.drained && a.open == 0 {
+		close(a.Idle)
+	}
+}
+
+// Count returns how many streams are open.
+func (a *Controller) Count() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.open
+}
+
+// ClientCount returns the number of different clients that have a stream.
+func (a *Controller) ClientCount() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.clients.Keys()
+}
+
+// Drain refuses new streams from now on and tells the open ones to leave. It returns
+// at once; idle is closed when the last stream has left.
+func (a *Controller) Drain() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.drained {
+		return
+	}
+	a.drained = true
+	close(a.Draining)
+	if a.open == 0 {
+		close(a.Idle)
+	}
+}
+
+// IsDraining reports whether drain was called.
+func (a *Controller) IsDraining() bool {
+	select {
+	case <-a.Draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// GoodbyeDelay returns how long one stream stays after the drain began. It is random,
+// so that clients do not all move to the other replicas at once.
+func (a *Controller) GoodbyeDelay() time.Duration {
+	if a.spread <= 0 {
+		return 0
+	}
+	return rand.N(a.spread)
+}

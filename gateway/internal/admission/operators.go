@@ -1,0 +1,44 @@
+package admission
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// operatorKey is the context key of requests that came to the operators' face. The
+// other face is public: it says what kind of trouble there is, but does not reveal
+// addresses, files, clients or profiles.
+type operatorKey struct{}
+
+// ForOperators marks requests.
+func ForOperators(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), operatorKey{}, true)))
+	})
+}
+
+// IsOperator reports whether a request came to the operators' face. Calls over gRPC
+// never do.
+func IsOperator(ctx context.Context) bool {
+	return ctx.Value(operatorKey{}) != nil
+}
+
+// ReasonFor returns as much of the reason of a status as the caller may know.
+func ReasonFor(ctx context.Context, s stream.Status) string {
+	if IsOperator(ctx) {
+		return s.Full()
+	}
+	return s.Reason
+}
+
+// LastErrorFor returns as much of the last error of an upstream as the caller may
+// know.
+func LastErrorFor(ctx context.Context, u watch.Upstream) string {
+	if IsOperator(ctx) {
+		return u.LastError
+	}
+	return u.LastReason
+}

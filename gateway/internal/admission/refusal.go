@@ -1,0 +1,68 @@
+package admission
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+)
+
+// Reason is why a stream was not let in: a label of watchtide_refusals_total.
+type Reason string
+
+const (
+	RefusedDraining    Reason = "draining"    // the gateway is shutting down
+	refusedSubscribers Reason = "subscribers" // too many streams in all
+	refusedWatch       Reason = "watch"       // too many of one watch
+	refusedClient      Reason = "client"      // too many of one client
+	RefusedMemory      Reason = "memory"      // the watch does not fit into its memory
+	RefusedConnections Reason = "connections" // too many connections in all
+)
+
+var RefusalReasons = [...]Reason{
+	RefusedDraining, refusedSubscribers, refusedWatch, refusedClient, RefusedMemory, RefusedConnections,
+}
+
+// Refusal says why a stream was not let in.
+//
+// It must not be modified once handed over.
+type Refusal struct {
+	Reason Reason
+	Count  int    // open streams or connections; reason says whose
+	Limit  int    // how many may be open
+	client Client // refusedClient
+	Watch  string // refusedWatch, refusedMemory
+}
+
+// Error returns the reason for the client, with what it can do about it.
+func (r *Refusal) Error() string {
+	switch r.Reason {
+	case RefusedDraining:
+		return "the gateway is shutting down: come back, to another replica if there is one"
+	case refusedWatch:
+		return fmt.Sprintf("watch %q has %d streams, of %d at most: come back later", r.Watch, r.Count, r.Limit)
+	case refusedClient:
+		return fmt.Sprintf("client %s has %d streams open, of %d at most: close some, or follow several watches in one stream", r.client, r.Count, r.Limit)
+	case RefusedMemory:
+		return fmt.Sprintf("watch %q takes no subscribers: it is too large for its memory ceiling", r.Watch)
+	case RefusedConnections:
+		return fmt.Sprintf("%d connections are open, of %d at most: come back later, to another replica if there is one", r.Count, r.Limit)
+	default:
+		return fmt.Sprintf("%d streams are open, of %d at most: come back later", r.Count, r.Limit)
+	}
+}
+
+// Problem returns the answer: 429 if it is the client that has too many, else 503.
+func (r *Refusal) Problem(retry time.Duration) *problem.Problem {
+	status := http.StatusServiceUnavailable
+	if r.Reason == refusedClient {
+		status = http.StatusTooManyRequests
+	}
+	p := problem.New(status, "%s", r.Error())
+	if r.Watch != "" {
+		p.OnWatch(r.Watch)
+	}
+	p.RetryAfter = retry
+	return p
+}
