@@ -2,9 +2,7 @@ package gateway
 
 import (
 	"log/slog"
-	"net"
 	"net/http"
-	"time"
 )
 
 // answerPiece is how much of an answer is handed to net/http at once. The client
@@ -43,18 +41,8 @@ func (w *answerWriter) close() {
 	if w.out.bytes > 0 {
 		w.out.flush()
 	}
-	w.out.pace.stop()
+	w.out.pace.Stop()
 	if err := w.out.err; err != nil {
 		w.log.Debug("answer not taken", "method", w.out.r.Method, "path", w.out.r.URL.Path, "bytes", w.out.bytes, "error", err)
 	}
-}
-
-// cutOff ends a response while another goroutine is writing it: over HTTP/1.1 its
-// connection, over HTTP/2 its stream.
-func cutOff(w http.ResponseWriter, r *http.Request) {
-	if c, accepted := r.Context().Value(connKey{}).(net.Conn); accepted && r.ProtoMajor == 1 {
-		c.Close() // it ignores deadlines, see patientConn
-		return
-	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))
 }

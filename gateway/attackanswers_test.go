@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/stream"
 	"golang.org/x/net/http2"
 )
@@ -115,7 +116,7 @@ func TestAttackSlowAnswers(t *testing.T) {
 		for _, done := range ended {
 			<-done
 		}
-		if took := time.Since(began); took > 2*rateWindow {
+		if took := time.Since(began); took > 2*netconn.RateWindow {
 			t.Errorf("the last of them ended after %s", took)
 		}
 		if taken := r.answersTaken(); taken != 0 {
@@ -194,7 +195,7 @@ func TestAttackSlowPoll(t *testing.T) {
 		for p := make([]byte, 4<<10); err == nil; time.Sleep(4 * time.Second) {
 			_, err = io.ReadFull(res.Body, p)
 		}
-		if took := time.Since(began); err == io.EOF || took > 2*rateWindow {
+		if took := time.Since(began); err == io.EOF || took > 2*netconn.RateWindow {
 			t.Errorf("after %s: %v", took, err)
 		}
 		if taken := r.answersTaken(); taken != 0 {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 )
 
 // logLines counts the lines of a log.
@@ -71,7 +73,7 @@ func TestAttackAllConnectionsTaken(t *testing.T) {
 		taken = append(taken, openRaw(t, r, rawGet("/v1/events?watch=a")))
 	}
 	waitIdle()
-	for range limit/2 + 3*reservedConnections { // these send nothing
+	for range limit/2 + 3*netconn.ReservedConnections { // these send nothing
 		c, err := net.Dial("tcp", r.address)
 		if err != nil {
 			t.Fatal(err)
@@ -86,8 +88,8 @@ func TestAttackAllConnectionsTaken(t *testing.T) {
 			}
 		}
 	}
-	if n := r.gateway.doors.count(); n > limit+reservedConnections {
-		t.Errorf("%d connections are open, of %d and %d at most", n, limit, reservedConnections)
+	if n := r.gateway.doors.Count(); n > limit+netconn.ReservedConnections {
+		t.Errorf("%d connections are open, of %d and %d at most", n, limit, netconn.ReservedConnections)
 	}
 	res, body := ask(t, r.address, "/v1/events?watch=a")
 	if res.StatusCode != 200 || !strings.Contains(body, "connections are open, of 60 at most") || !strings.Contains(body, `"overloaded"`) {
@@ -109,9 +111,9 @@ func TestAttackAllConnectionsTaken(t *testing.T) {
 	for _, c := range taken {
 		c.Close()
 	}
-	for deadline := time.Now().Add(20 * time.Second); r.gateway.doors.count() > 0; <-time.After(time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); r.gateway.doors.Count() > 0; <-time.After(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d connections are counted", r.gateway.doors.count())
+			t.Fatalf("%d connections are counted", r.gateway.doors.Count())
 		}
 	}
 	openRaw(t, r, rawGet("/v1/events?watch=a")).Close()
@@ -156,33 +158,6 @@ func TestLongestIdleConnectionGoesFirst(t *testing.T) {
 func waitIdleConnections(t *testing.T, r *realGateway, want int) {
 	t.Helper()
 	for n := -1; n != want; <-time.After(time.Millisecond) {
-		r.gateway.doors.mu.Lock()
-		n = len(r.gateway.doors.idle.at)
-		r.gateway.doors.mu.Unlock()
-	}
-}
-
-// TestMaxConnections checks that the limit leaves room below any limit on
-// descriptors.
-func TestMaxConnections(t *testing.T) {
-	for descriptors, want := range map[int]int{256: 160, 1024: 832, 2000: 1686, 20_000: 18_912, 1 << 20: 1<<20 - 1088} {
-		if got := maxConnections(descriptors); got != want {
-			t.Errorf("%d of %d descriptors, want %d", got, descriptors, want)
-		}
-	}
-}
-
-// TestConnectionsOfGRPC checks that gRPC connections have no room beyond the limit.
-func TestConnectionsOfGRPC(t *testing.T) {
-	c := newConnections(1, slog.New(slog.DiscardHandler))
-	near, _ := net.Pipe()
-	first, second := &patientConn{Conn: near, connections: c}, &patientConn{Conn: near, connections: c}
-	if !c.enter(first, false) || c.enter(second, false) || c.count() != 1 {
-		t.Errorf("%d connections are open", c.count())
-	}
-	first.Close()
-	first.Close()
-	if c.count() != 0 || !c.enter(second, false) {
-		t.Errorf("%d connections are open", c.count())
+		n = r.gateway.doors.Waiting()
 	}
 }

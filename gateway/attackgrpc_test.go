@@ -8,12 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	api "github.com/watchtide/watchtide/openapi/watchtidev1"
+	"github.com/watchtide/watchtide/stream/store"
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
-
-	api "github.com/watchtide/watchtide/openapi/watchtidev1"
-	"github.com/watchtide/watchtide/stream/store"
 )
 
 // callRig is a rig that also serves gRPC.
@@ -27,7 +27,7 @@ func newCallRig(t *testing.T, c Config, watches ...string) *callRig {
 	r := &callRig{rig: newRig(t, c, watches...), rpc: newMemoryListener()}
 	server := r.gateway.grpcServer(nil)
 	served := make(chan error, 1)
-	go func() { served <- serveGRPC(server, listen(r.rpc, r.gateway.cfg.WriteTimeout)) }()
+	go func() { served <- serveGRPC(server, netconn.Listen(r.rpc, r.gateway.cfg.WriteTimeout)) }()
 	t.Cleanup(func() {
 		server.Stop()
 		if err := <-served; err != nil {
@@ -226,7 +226,7 @@ func TestAttackUnreadCalls(t *testing.T) {
 				if grown := heap() - before; grown > 48<<20 {
 					t.Errorf("%d calls that nobody reads took %d MiB", maxStreams, grown>>20)
 				}
-				time.Sleep(2*answerWait + rateWindow + time.Second)
+				time.Sleep(2*answerWait + netconn.RateWindow + time.Second)
 				if taken := r.answersTaken(); taken != 0 || !c.isClosed() {
 					t.Errorf("in the end, %d KiB are taken; closed: %t", taken>>10, c.isClosed())
 				}

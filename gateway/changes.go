@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -125,7 +126,7 @@ func newPoll(g *Gateway, w *watch.Watch, ask changesRequest, who identity, out *
 }
 
 func (p *poll) close() {
-	p.out.pace.stop()
+	p.out.pace.Stop()
 	p.answer.release()
 	p.metrics.bytesOut(transportPoll, p.out.bytes)
 	p.delivered.bytes = uint64(p.out.bytes)
@@ -152,7 +153,7 @@ func (p *poll) reasonEnded() departureReason {
 // run answers. Once the body has begun, only the client itself can cut it short: a
 // watch that is removed meanwhile ends the list, and the next poll gets a 404.
 func (p *poll) run(ctx context.Context) {
-	p.hurry = inputEnded(ctx)
+	p.hurry = netconn.InputEnded(ctx)
 	for p.collect(ctx) && p.wait(ctx) {
 	}
 	if p.out.err == nil && ctx.Err() == nil {

@@ -5,6 +5,8 @@ import (
 	"net"
 	"os"
 	"strconv"
+
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 )
 
 // chunkWriter writes the body of one response, in chunks, to a connection that was
@@ -36,7 +38,7 @@ const (
 // write sends p to the client, now or at the next flush. It does not retain p. Data
 // that fits into one chunk is not split.
 func (w *chunkWriter) write(p []byte) {
-	if conn, plain := w.conn.(*patientConn); plain && len(p) >= gatherSmall {
+	if conn, plain := w.conn.(*netconn.StallTimeoutConn); plain && len(p) >= gatherSmall {
 		w.writeLarge(conn, p)
 		return
 	}
@@ -54,7 +56,7 @@ func (w *chunkWriter) write(p []byte) {
 }
 
 // writeLarge sends what was written, and p without a copy. TLS would copy it anyway.
-func (w *chunkWriter) writeLarge(conn *patientConn, p []byte) {
+func (w *chunkWriter) writeLarge(conn *netconn.StallTimeoutConn, p []byte) {
 	if w.head != nil {
 		w.send(nil)
 	}
@@ -65,7 +67,7 @@ func (w *chunkWriter) writeLarge(conn *patientConn, p []byte) {
 	defer w.release()
 	front := appendChunkHead(w.sealed(), len(p))
 	w.bytes += len(p)
-	w.err = conn.writeAll(net.Buffers{front, p, chunkEnd})
+	w.err = conn.WriteAll(net.Buffers{front, p, chunkEnd})
 }
 
 // open makes sure that there is an open chunk.

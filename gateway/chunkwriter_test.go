@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"pgregory.net/rapid"
 )
 
@@ -35,7 +36,7 @@ func TestChunksAreWhatWasWritten(t *testing.T) {
 		conn := &writes{}
 		out := &chunkWriter{conn: conn, head: []byte("head")}
 		if rapid.Bool().Draw(t, "plain") {
-			out.conn = &patientConn{Conn: conn, patience: patience}
+			out.conn = &netconn.StallTimeoutConn{Conn: conn, Timeout: patienceOfTests}
 		}
 		var want []byte
 		for range rapid.IntRange(0, 8).Draw(t, "steps") {
@@ -108,7 +109,7 @@ func TestEventsAreNotCut(t *testing.T) {
 func TestChunksToAClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, _ := net.Pipe()
-		out := &chunkWriter{conn: &patientConn{Conn: near, patience: patience}}
+		out := &chunkWriter{conn: &netconn.StallTimeoutConn{Conn: near, Timeout: patienceOfTests}}
 		out.write(make([]byte, 2*gatherSize))
 		out.end()
 		if !out.timedOut() || !errors.Is(out.failure(), os.ErrDeadlineExceeded) || out.buffer != nil {
@@ -116,3 +117,5 @@ func TestChunksToAClientThatDoesNotRead(t *testing.T) {
 		}
 	})
 }
+
+const patienceOfTests = 10 * time.Second

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -169,7 +170,7 @@ const (
 )
 
 // sockets returns those of the system, unless the configuration excludes them.
-func (c Config) sockets(of *connections) sockets {
+func (c Config) sockets(of *netconn.Connections) sockets {
 	if c.Pump == PumpGoroutines {
 		return nil
 	}

@@ -44,7 +44,7 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		setStreamHeaders(w.Header(), req)
 		return
 	}
-	if p := g.reserved(r); p != nil {
+	if p := g.doors.ReservedFor(r); p != nil {
 		g.refuseStream(w, r, req, p)
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -34,8 +35,8 @@ type Gateway struct {
 	scans     *budget // of listings that look at every resource; each takes 1, not bytes
 	proxies   admission.Proxies
 	hosts     hosts.List
-	doors     *connections // that Serve accepts
-	shards    *shards      // nil: the goroutine pump carries all streams
+	doors     *netconn.Connections // that Serve accepts
+	shards    *shards              // nil: the goroutine pump carries all streams
 	solos     *solos
 	pieces    *deflate.Cache // nil: streams are not compressed
 
@@ -71,13 +72,7 @@ func New(c Config) (*Gateway, error) {
 
 		subscribers: newSubscribers(),
 	}
-	g.doors = newConnections(c.MaxConnections, c.Logger)
-	if most := maxConnections(descriptorLimit()); c.MaxConnections == 0 || c.MaxConnections > most {
-		g.doors.limit = most
-	}
-	if c.MaxConnections > g.doors.limit {
-		c.Logger.Warn("fewer connections than configured: the limit on descriptors leaves no more (ulimit -n)", "configured", c.MaxConnections, "limit", g.doors.limit)
-	}
+	g.doors = netconn.NewConnections(c.MaxConnections, c.Logger)
 	g.metrics.watchAdmission(g.admission)
 	g.metrics.watchConnections(g.doors)
 	g.metrics.watchBudgets(g.bodies, g.answers)
@@ -119,7 +114,7 @@ func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
 	if operators {
 		r.Use(admission.ForOperators)
 	}
-	r.Use(noSniff, g.healthFirst, halfClose, g.checkHost, g.cors, bodies)
+	r.Use(noSniff, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, bodies)
 	r.NotFound(problem.NotFound)
 	r.MethodNotAllowed(problem.MethodNotAllowed(r))
 	get := func(path string, h http.HandlerFunc) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"golang.org/x/sys/unix"
 )
 
@@ -47,9 +48,9 @@ func newLookout() (lookout, error) {
 
 // watch implements lookout.
 func (l *epollLookout) watch(c net.Conn, who *farSide) (key uint64, err error) {
-	bottom, ok := beneath(c).(syscall.Conn)
+	bottom, ok := netconn.Bottom(c).(syscall.Conn)
 	if !ok {
-		return 0, fmt.Errorf("a %T has no descriptor", beneath(c))
+		return 0, fmt.Errorf("a %T has no descriptor", netconn.Bottom(c))
 	}
 	raw, err := bottom.SyscallConn()
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 	"sync"
+
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 )
 
 // memoryLookout is the lookout of the in-memory network: a goroutine for each
@@ -27,7 +29,7 @@ func (l *memoryLookout) watch(c net.Conn, who *farSide) (uint64, error) {
 	go func() {
 		var err error
 		for b := make([]byte, 64); err == nil || errors.Is(err, os.ErrDeadlineExceeded); {
-			_, err = beneath(c).Read(b) // net/http's deadline, while it releases the connection
+			_, err = netconn.Bottom(c).Read(b) // net/http's deadline, while it releases the connection
 			runtime.Gosched()
 		}
 		l.leave(key)

@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 )
 
 // memorySockets are sockets over the in-memory network of the tests, so that shards
@@ -62,7 +64,7 @@ func (c *memoryConn) Close() error {
 }
 
 func (s *memorySockets) take(c net.Conn) (handle, error) {
-	if wrapper, wraps := c.(*patientConn); wraps {
+	if wrapper, wraps := c.(*netconn.StallTimeoutConn); wraps {
 		c = wrapper.NetConn()
 	}
 	mine, ok := c.(*memoryConn)

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -97,10 +98,10 @@ func newMetrics(reg *watch.Registry) *metrics {
 }
 
 // watchConnections exports the number of connections.
-func (m *metrics) watchConnections(c *connections) {
+func (m *metrics) watchConnections(c *netconn.Connections) {
 	m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: namespace + "connections", Help: "Connections of clients that are open, over all listeners.",
-	}, func() float64 { return float64(c.count()) }))
+	}, func() float64 { return float64(c.Count()) }))
 }
 
 // watchAdmission exports the number of clients.

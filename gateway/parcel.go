@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
@@ -23,7 +24,7 @@ type parcel struct {
 	// Static after construction.
 	message proto.Message
 	conn    *grpcConn // nil: not known
-	pace    *pace
+	pace    *netconn.Pace
 
 	mu    sync.Mutex // guards the following fields
 	claim *claim     // may be nil
@@ -41,7 +42,7 @@ const (
 // newParcel returns a parcel, which owns the claim.
 func (g *Gateway) newParcel(ctx context.Context, m proto.Message, c *claim) *parcel {
 	p := &parcel{message: m, conn: connOf(ctx), claim: c}
-	p.pace = newPace(max(1, g.cfg.MinRate), parcelPiece, func() {
+	p.pace = netconn.NewPace(max(1, g.cfg.MinRate), parcelPiece, func() {
 		if p.conn != nil {
 			go p.conn.Close() // in a goroutine: it stops the pace, which waits for this
 		}
@@ -88,7 +89,7 @@ func (p *parcel) Get(n int) *[]byte {
 // Put implements mem.BufferPool: a piece was written or dropped.
 func (p *parcel) Put(piece *[]byte) {
 	n := len(*piece)
-	p.pace.move(n)
+	p.pace.Move(n)
 	p.mu.Lock()
 	p.left -= n
 	left := p.left
@@ -106,7 +107,7 @@ func (p *parcel) done() {
 
 // settle gives the claim back.
 func (p *parcel) settle() {
-	p.pace.stop()
+	p.pace.Stop()
 	p.mu.Lock()
 	c := p.claim
 	p.claim = nil

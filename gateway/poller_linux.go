@@ -9,6 +9,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"golang.org/x/sys/unix"
 )
 
@@ -29,10 +30,10 @@ type epoll struct {
 type tcpSockets struct {
 	// Static after construction.
 	slabs       *slabFile
-	connections *connections // that count the handles
+	connections *netconn.Connections // that count the handles
 }
 
-func systemSockets(c *connections) sockets { return tcpSockets{newSlabFile(), c} }
+func systemSockets(c *netconn.Connections) sockets { return tcpSockets{newSlabFile(), c} }
 
 // newPoller implements sockets.
 func (s tcpSockets) newPoller() (poller, error) {
@@ -64,7 +65,7 @@ func (p *epoll) control(operation, fd int, events uint32, key uint64) error {
 // take duplicates the descriptor out of the runtime's poller. The duplicate stays
 // non-blocking: that is a property of the connection, not of the descriptor.
 func (s tcpSockets) take(c net.Conn) (handle, error) {
-	tcp, ok := beneath(c).(*net.TCPConn)
+	tcp, ok := netconn.Bottom(c).(*net.TCPConn)
 	if !ok {
 		return 0, fmt.Errorf("a %T is not plain TCP", c)
 	}
@@ -82,7 +83,7 @@ func (s tcpSockets) take(c net.Conn) (handle, error) {
 	if failed != nil {
 		return 0, os.NewSyscallError("fcntl", failed)
 	}
-	s.connections.hold()
+	s.connections.Hold()
 	return handle(fd), nil
 }
 
@@ -250,7 +251,7 @@ func (p *epoll) discard(h handle) bool {
 // close implements sockets.
 func (s tcpSockets) close(h handle) {
 	unix.Close(int(h))
-	s.connections.drop()
+	s.connections.Drop()
 }
 
 func (p *epoll) shut() {

@@ -1,10 +1,10 @@
 package gateway
 
 import (
-	"net"
 	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 )
@@ -52,13 +52,13 @@ func (p *pump) stayWithNetHTTP(r *http.Request, out *writer) {
 		p.mustLeave(time.Now())
 		return p.overdueAt()
 	}
-	if conn, accepted := r.Context().Value(connKey{}).(net.Conn); accepted && r.ProtoMajor == 1 {
-		if c := patient(conn); c != nil {
-			c.overdue = p.isOverdue
-			defer func() { c.overdue = nil }()
+	if conn, accepted := netconn.ConnOfRequest(r); accepted && r.ProtoMajor == 1 {
+		if c := netconn.Of(conn); c != nil {
+			c.Overdue = p.isOverdue
+			defer func() { c.Overdue = nil }()
 		}
 	}
-	p.waiter.input = inputEnded(r.Context())
+	p.waiter.input = netconn.InputEnded(r.Context())
 	p.waiter.listen = func() bool {
 		p.waiter.input = nil // it stays closed forever
 		p.breakSilence()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -183,7 +184,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		if n := w.Subscribers(); n != 2 {
 			t.Errorf("%d subscribers before the deadline, want 2", n)
 		}
-		time.Sleep(10 * time.Second / looks)
+		time.Sleep(10 * time.Second / netconn.ChecksPerTimeout)
 		synctest.Wait()
 		if n := w.Subscribers(); n != 1 {
 			t.Errorf("%d subscribers after the deadline, want 1", n)

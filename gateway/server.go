@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"google.golang.org/grpc"
 )
 
@@ -57,17 +58,19 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	web, rpc := g.httpServer(g.faceOf(l.HTTP.Addr())), g.grpcServer(l.GRPCTLS)
 	operations := g.httpServer(g.OperationsHandler())
 	failed := make(chan error, 3) // one for each server: none blocks
-	go func() { failed <- serveHTTP(web, listen(l.HTTP, g.cfg.WriteTimeout).counted(g.doors, true), l.HTTPTLS) }()
+	go func() {
+		failed <- serveHTTP(web, netconn.Listen(l.HTTP, g.cfg.WriteTimeout).Counted(g.doors, true), l.HTTPTLS)
+	}()
 	running := 1
 	if l.GRPC != nil {
 		running++
-		go func() { failed <- serveGRPC(rpc, listen(l.GRPC, g.cfg.WriteTimeout).counted(g.doors, false)) }()
+		go func() { failed <- serveGRPC(rpc, netconn.Listen(l.GRPC, g.cfg.WriteTimeout).Counted(g.doors, false)) }()
 	}
 
 	if l.Operations != nil {
 		running++
 		go func() {
-			failed <- serveHTTP(operations, listen(l.Operations, g.cfg.WriteTimeout), l.OperationsTLS)
+			failed <- serveHTTP(operations, netconn.Listen(l.Operations, g.cfg.WriteTimeout), l.OperationsTLS)
 		}()
 	}
 
@@ -101,8 +104,8 @@ func (g *Gateway) httpServer(h http.Handler) *http.Server {
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ConnContext:       withConn,
-		ConnState:         g.doors.state,
+		ConnContext:       netconn.WithConn,
+		ConnState:         g.doors.State,
 		// No WriteTimeout: it would end every stream. Each write has its own
 		// deadline, see writer and patientConn.
 		HTTP2: &http.HTTP2Config{

@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 )
 
 // solo is a stream of the goroutine pump that has a connection to itself, taken from
@@ -49,11 +51,11 @@ func newSolos(newLookout func() (lookout, error)) *solos {
 // carry takes a stream, with its connection, from net/http. If it returns false,
 // nothing has happened, and net/http's own goroutine can carry the stream.
 func (s *solos) carry(w http.ResponseWriter, r *http.Request, c conversation) bool {
-	conn, whole := wholeConn(r)
+	conn, whole := netconn.WholeConn(r)
 	if s.newLookout == nil || !whole {
 		return false
 	}
-	one := &solo{of: s, conn: conn, bottom: beneath(conn), far: newFarSide(r.TLS != nil)}
+	one := &solo{of: s, conn: conn, bottom: netconn.Bottom(conn), far: newFarSide(r.TLS != nil)}
 	if !s.admit(one) {
 		return false
 	}
@@ -73,7 +75,7 @@ func (s *solos) carry(w http.ResponseWriter, r *http.Request, c conversation) bo
 		return false
 	}
 	taken = true
-	p := newPump(c, &chunkWriter{conn: conn, head: responseHead(w.Header())}, nil)
+	p := newPump(c, &chunkWriter{conn: conn, head: netconn.ResponseHead(w.Header())}, nil)
 	runs = true
 	go one.run(p)
 	return true
@@ -130,10 +132,10 @@ func (s *solo) run(p *pump) {
 	defer s.end(p)
 	p.far, p.waiter.input = s.far, s.far.news
 	p.waiter.listen = func() bool { return s.listen(p) }
-	if c := patient(s.conn); c != nil {
-		c.overdue = p.isOverdue
+	if c := netconn.Of(s.conn); c != nil {
+		c.Overdue = p.isOverdue
 		if s.far.reads {
-			c.readNow = func(b []byte) (int, error) { return s.of.lookout.read(s.bottom, b) }
+			c.ReadNow = func(b []byte) (int, error) { return s.of.lookout.read(s.bottom, b) }
 			s.far.heard() // what came with the request, as far as net/http read it
 		}
 	}

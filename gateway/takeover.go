@@ -1,12 +1,10 @@
 package gateway
 
 import (
-	"bytes"
-	"context"
-	"net"
 	"net/http"
 	"sync/atomic"
-	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 )
 
 // shards are the shard pump as a whole. A nil *shards means that there is none.
@@ -30,26 +28,10 @@ func newShards(d *deps, s sockets, n int, afterRush func()) *shards {
 	return out
 }
 
-// connKey is the context key of the connection of a request that Serve accepted.
-// Elsewhere it is not known what lies beneath, and the connection stays with
-// net/http.
-type connKey struct{}
-
-func withConn(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, c)
-}
-
-// wholeConn returns the connection of a request, and whether the response may use all
-// of it, and is sent in chunks.
-func wholeConn(r *http.Request) (net.Conn, bool) {
-	c, accepted := r.Context().Value(connKey{}).(net.Conn)
-	return c, accepted && r.ProtoMajor == 1 && r.ProtoMinor >= 1
-}
-
 // carry takes a stream, with its connection, from net/http. If it returns false,
 // nothing has happened, and the goroutine pump can carry the stream.
 func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation) bool {
-	conn, whole := wholeConn(r)
+	conn, whole := netconn.WholeConn(r)
 	if s == nil || !whole || r.TLS != nil || s.aborted.Load() {
 		return false
 	}
@@ -69,7 +51,7 @@ func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation) b
 		return false
 	}
 	conn.Close()
-	if err := s.arrive(h, responseHead(w.Header()), c); err != nil {
+	if err := s.arrive(h, netconn.ResponseHead(w.Header()), c); err != nil {
 		c.deps.log.Error("the shard pump cannot run", "error", err)
 		c.deps.admission.Leave(c.guest)
 		return true
@@ -120,16 +102,4 @@ func (s *shards) abort() {
 	for _, one := range s.all {
 		one.abort()
 	}
-}
-
-// responseHead returns what net/http would have written.
-func responseHead(h http.Header) []byte {
-	h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
-	h.Set("Connection", "close")
-	h.Set("Transfer-Encoding", "chunked")
-	var head bytes.Buffer
-	head.WriteString("HTTP/1.1 200 OK\r\n")
-	_ = h.Write(&head) // a buffer takes everything
-	head.WriteString("\r\n")
-	return head.Bytes()
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 )
 
 // How much is handed to net/http at once, and so how much must move within one write
@@ -43,10 +45,10 @@ type writer struct {
 
 	overdueAt func() time.Time // when writing must end although bytes move; nil, and zero: never
 
-	pace     *pace     // nil: the client may be arbitrarily slow
-	gathered *[]byte   // nil: nothing to write yet
-	armed    time.Time // the deadline; zero: none
-	bytes    int       // handed to net/http so far
+	pace     *netconn.Pace // nil: the client may be arbitrarily slow
+	gathered *[]byte       // nil: nothing to write yet
+	armed    time.Time     // the deadline; zero: none
+	bytes    int           // handed to net/http so far
 	err      error
 }
 
@@ -62,7 +64,7 @@ func newWriter(w http.ResponseWriter, r *http.Request, timeout time.Duration) *w
 // second. The pace must be stopped.
 func (w *writer) keepPace(rate int64) {
 	w.piece = answerPiece
-	w.pace = newPace(rate, w.piece, func() { cutOff(w.w, w.r) })
+	w.pace = netconn.NewPace(rate, w.piece, func() { netconn.CutOff(w.w, w.r) })
 }
 
 // write sends p to the client, now or at the next flush. It does not retain p.
@@ -118,7 +120,7 @@ func (w *writer) writePieces(p []byte) {
 		w.arm()
 		n, err := w.w.Write(p[:min(len(p), w.piece)])
 		w.bytes += n
-		w.pace.move(n)
+		w.pace.Move(n)
 		w.err = err
 		p = p[n:]
 	}
@@ -137,7 +139,7 @@ func (w *writer) arm() {
 		}
 	}
 	if w.err == nil && !deadline.After(time.Now()) {
-		w.err = errOverdue
+		w.err = netconn.ErrOverdue
 	}
 	if w.err != nil || deadline.Sub(w.armed) < armedLongEnough {
 		return
@@ -153,5 +155,5 @@ func (w *writer) failure() error { return w.err }
 // this not by its error but by when the error comes.
 func (w *writer) timedOut() bool {
 	late := !w.armed.IsZero() && !time.Now().Before(w.armed)
-	return w.err != nil && (late || w.pace.tooSlow() || errors.Is(w.err, os.ErrDeadlineExceeded))
+	return w.err != nil && (late || w.pace.TooSlow() || errors.Is(w.err, os.ErrDeadlineExceeded))
 }

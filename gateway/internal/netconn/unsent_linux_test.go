@@ -1,4 +1,4 @@
-package gateway
+package netconn
 
 import (
 	"io"
@@ -22,12 +22,12 @@ func TestConnectionsKeepLittleUnsent(t *testing.T) {
 			c.Close()
 		}
 	}()
-	c, err := listen(plain, 0).Accept()
+	c, err := Listen(plain, 0).Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	raw, err := c.(*patientConn).NetConn().(*net.TCPConn).SyscallConn()
+	raw, err := c.(*StallTimeoutConn).NetConn().(*net.TCPConn).SyscallConn()
 	if err != nil {
 		t.Fatal(err)
 	}

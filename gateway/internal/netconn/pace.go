@@ -1,18 +1,18 @@
-package gateway
+package netconn
 
 import (
 	"sync"
 	"time"
 )
 
-// rateWindow is the time over which Config.MinRate is measured.
-const rateWindow = 30 * time.Second
+// RateWindow is the time over which Config.MinRate is measured.
+const RateWindow = 30 * time.Second
 
-// pace ends a response to a client that reads more slowly than a minimum rate: a
+// Pace ends a response to a client that reads more slowly than a minimum rate: a
 // client that takes a byte now and then never reaches the time-out of a write.
 //
 // All methods may be called from any goroutine, and on a nil *pace.
-type pace struct {
+type Pace struct {
 	// Static after construction.
 	least int // bytes in each window
 	end   func()
@@ -24,21 +24,21 @@ type pace struct {
 	slow    bool // end was called
 }
 
-// newPace begins a window. Progress is seen in steps, so a response may seem slower
+// NewPace begins a window. Progress is seen in steps, so a response may seem slower
 // than it is by one step. It returns nil if the rate is not positive.
-func newPace(rate int64, step int, end func()) *pace {
+func NewPace(rate int64, step int, end func()) *Pace {
 	if rate <= 0 {
 		return nil
 	}
-	p := &pace{least: max(1, int(rate*int64(rateWindow/time.Second))-step), end: end}
+	p := &Pace{least: max(1, int(rate*int64(RateWindow/time.Second))-step), end: end}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.timer = time.AfterFunc(rateWindow, p.look)
+	p.timer = time.AfterFunc(RateWindow, p.look)
 	return p
 }
 
-// move records that the client took n bytes.
-func (p *pace) move(n int) {
+// Move records that the client took n bytes.
+func (p *Pace) Move(n int) {
 	if p == nil {
 		return
 	}
@@ -48,7 +48,7 @@ func (p *pace) move(n int) {
 }
 
 // look ends the response, or begins another window.
-func (p *pace) look() {
+func (p *Pace) look() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -58,12 +58,12 @@ func (p *pace) look() {
 		p.end()
 	default:
 		p.moved = 0
-		p.timer.Reset(rateWindow)
+		p.timer.Reset(RateWindow)
 	}
 }
 
-// stop returns once end has returned or will not be called.
-func (p *pace) stop() {
+// Stop returns once end has returned or will not be called.
+func (p *Pace) Stop() {
 	if p == nil {
 		return
 	}
@@ -73,8 +73,8 @@ func (p *pace) stop() {
 	p.stopped = true
 }
 
-// tooSlow reports whether the response was ended.
-func (p *pace) tooSlow() bool {
+// TooSlow reports whether the response was ended.
+func (p *Pace) TooSlow() bool {
 	if p == nil {
 		return false
 	}

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package gateway
+package netconn
 
 // descriptorLimit returns how many connections and files this process may have. Here
 // the system does not report it.

@@ -1,4 +1,4 @@
-package gateway
+package netconn
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ func TestPatientConnWaitsWhileBytesMove(t *testing.T) {
 				io.ReadFull(far, one)
 			}
 		}()
-		n, err := (&patientConn{Conn: near, patience: patience}).Write(make([]byte, 20))
+		n, err := (&StallTimeoutConn{Conn: near, Timeout: patience}).Write(make([]byte, 20))
 		if n != 20 || err != nil {
 			t.Errorf("20 bytes to a reader of one byte every 9.999 s: wrote %d, %v", n, err)
 		}
@@ -34,12 +34,12 @@ func TestPatientConnEndsWhenNothingMoves(t *testing.T) {
 		near, far := net.Pipe()
 		go io.ReadFull(far, make([]byte, 7))
 		began := time.Now()
-		n, err := (&patientConn{Conn: near, patience: patience}).Write(make([]byte, 20))
+		n, err := (&StallTimeoutConn{Conn: near, Timeout: patience}).Write(make([]byte, 20))
 		if n != 7 || !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("wrote %d, %v: want 7 and a missed deadline", n, err)
 		}
-		if took := time.Since(began); took < patience || took > patience+patience/looks {
-			t.Errorf("gave up after %s, want %s and at most 1/%d more", took, patience, looks)
+		if took := time.Since(began); took < patience || took > patience+patience/ChecksPerTimeout {
+			t.Errorf("gave up after %s, want %s and at most 1/%d more", took, patience, ChecksPerTimeout)
 		}
 	})
 }
@@ -49,7 +49,7 @@ func TestPatientConnIsPatientOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe()
 		go io.ReadFull(far, make([]byte, 7))
-		conn := &patientConn{Conn: near, patience: patience}
+		conn := &StallTimeoutConn{Conn: near, Timeout: patience}
 		conn.Write(make([]byte, 20))
 		began := time.Now()
 		n, err := conn.Write(make([]byte, 13))
@@ -67,7 +67,7 @@ func TestPatientConnIsAsPatientAsItSays(t *testing.T) {
 		near, _ := net.Pipe()
 		const odd = 10*time.Second + 7
 		began := time.Now()
-		(&patientConn{Conn: near, patience: odd}).Write([]byte("x"))
+		(&StallTimeoutConn{Conn: near, Timeout: odd}).Write([]byte("x"))
 		if took := time.Since(began); took != odd {
 			t.Errorf("gave up after %s, want %s", took, odd)
 		}
@@ -77,7 +77,7 @@ func TestPatientConnIsAsPatientAsItSays(t *testing.T) {
 func TestPatientConnPassesOtherErrorsOn(t *testing.T) {
 	near, far := net.Pipe()
 	far.Close()
-	c := &patientConn{Conn: near, patience: patience}
+	c := &StallTimeoutConn{Conn: near, Timeout: patience}
 	if n, err := c.Write([]byte("x")); n != 0 || !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("got %d, %v", n, err)
 	}

@@ -1,11 +1,11 @@
 //go:build unix
 
-package gateway
+package netconn
 
 import "syscall"
 
-// descriptorLimit returns how many descriptors this process may have.
-func descriptorLimit() int {
+// DescriptorLimit returns how many descriptors this process may have.
+func DescriptorLimit() int {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
 		return 1024

@@ -1,4 +1,4 @@
-package gateway
+package netconn
 
 import (
 	"crypto/tls"
@@ -8,33 +8,33 @@ import (
 	"time"
 )
 
-// patientListener accepts patientConns.
-type patientListener struct {
+// Listener accepts patientConns.
+type Listener struct {
 	net.Listener
 	patience    time.Duration
-	connections *connections // that count them; nil: they are not counted
+	connections *Connections // that count them; nil: they are not counted
 	health      bool         // it serves health checks
 }
 
-func listen(l net.Listener, patience time.Duration) patientListener {
-	return patientListener{Listener: l, patience: patience}
+func Listen(l net.Listener, patience time.Duration) Listener {
+	return Listener{Listener: l, patience: patience}
 }
 
-// counted returns l with its connections counted.
-func (l patientListener) counted(among *connections, health bool) patientListener {
+// Counted returns l with its connections counted.
+func (l Listener) Counted(among *Connections, health bool) Listener {
 	l.connections, l.health = among, health
 	return l
 }
 
 // Accept waits for the next connection for which there is room.
-func (l patientListener) Accept() (net.Conn, error) {
+func (l Listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
 		if err != nil {
 			l.connections.accepted(err)
 			return nil, err
 		}
-		conn := &patientConn{Conn: c, patience: l.patience, connections: l.connections}
+		conn := &StallTimeoutConn{Conn: c, Timeout: l.patience, connections: l.connections}
 		if l.connections.enter(conn, l.health) {
 			limitUnsent(c)
 			return conn, nil
@@ -43,60 +43,60 @@ func (l patientListener) Accept() (net.Conn, error) {
 	}
 }
 
-// patientConn is a connection that is closed once not a single byte could be written
+// StallTimeoutConn is a connection that is closed once not a single byte could be written
 // for a while. It stays open as long as bytes move, however slowly. It lies beneath
 // TLS and HTTP, since neither can continue after a partial write failed (HTTP/2 would
 // try, and wait once more). It therefore also ends requests that have no deadline of
 // their own.
-type patientConn struct {
+type StallTimeoutConn struct {
 	// Static after construction.
 	net.Conn
-	patience    time.Duration
-	connections *connections // that count it; nil: it is not counted
+	Timeout     time.Duration
+	connections *Connections // that count it; nil: it is not counted
 	reserved    bool         // only requests for the health of the gateway are allowed
 
 	counted bool // it is still counted; guarded by connections
 
 	// readNow, if not nil, reads without waiting: nothing waits for input from this
 	// client. Owned by the reader.
-	readNow func([]byte) (int, error)
+	ReadNow func([]byte) (int, error)
 
 	// overdue, if not nil, reports whether writing must end although bytes move.
 	// Owned by the writer.
-	overdue func() bool
+	Overdue func() bool
 }
 
-// errOverdue ends a write to a client for which the stream must not wait.
-var errOverdue = errors.New("the stream had to end, and its client did not take the rest")
+// ErrOverdue ends a write to a client for which the stream must not wait.
+var ErrOverdue = errors.New("the stream had to end, and its client did not take the rest")
 
-// patient returns the patientConn beneath c, or nil if there is none.
-func patient(c net.Conn) *patientConn {
+// Of returns the patientConn beneath c, or nil if there is none.
+func Of(c net.Conn) *StallTimeoutConn {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
 	}
-	out, _ := c.(*patientConn)
+	out, _ := c.(*StallTimeoutConn)
 	return out
 }
 
 // Read reads into p.
-func (c *patientConn) Read(p []byte) (int, error) {
-	if c.readNow != nil {
-		return c.readNow(p)
+func (c *StallTimeoutConn) Read(p []byte) (int, error) {
+	if c.ReadNow != nil {
+		return c.ReadNow(p)
 	}
 	return c.Conn.Read(p)
 }
 
 const (
-	// looks is how many times a write checks, within its patience, whether bytes
+	// ChecksPerTimeout is how many times a write checks, within its patience, whether bytes
 	// moved: it ends at most 1/looks of its patience late.
-	looks = 8
-	// lookEvery is the longest time between two checks, since the stream may have to
+	ChecksPerTimeout = 8
+	// CheckEvery is the longest time between two checks, since the stream may have to
 	// end for another reason.
-	lookEvery = time.Second
+	CheckEvery = time.Second
 )
 
 // Write writes p. It overrides any write deadline that was set before.
-func (c *patientConn) Write(p []byte) (written int, err error) {
+func (c *StallTimeoutConn) Write(p []byte) (written int, err error) {
 	for a := (attempt{c, time.Now()}); ; {
 		if err := a.begin(); err != nil {
 			return written, err
@@ -106,14 +106,14 @@ func (c *patientConn) Write(p []byte) (written int, err error) {
 		if !a.again(n > 0, err) {
 			return written, err
 		}
-		if c.overdue != nil && c.overdue() {
-			return written, errOverdue
+		if c.Overdue != nil && c.Overdue() {
+			return written, ErrOverdue
 		}
 	}
 }
 
-// writeAll writes several slices as if they were one. It may modify all.
-func (c *patientConn) writeAll(all net.Buffers) error {
+// WriteAll writes several slices as if they were one. It may modify all.
+func (c *StallTimeoutConn) WriteAll(all net.Buffers) error {
 	for a := (attempt{c, time.Now()}); ; {
 		if err := a.begin(); err != nil {
 			return err
@@ -122,21 +122,21 @@ func (c *patientConn) writeAll(all net.Buffers) error {
 		if !a.again(n > 0, err) {
 			return err
 		}
-		if c.overdue != nil && c.overdue() {
-			return errOverdue
+		if c.Overdue != nil && c.Overdue() {
+			return ErrOverdue
 		}
 	}
 }
 
 // attempt is a write that may take several calls, as long as bytes move.
 type attempt struct {
-	conn  *patientConn
+	conn  *StallTimeoutConn
 	moved time.Time // when a byte last moved, or when the attempt began
 }
 
 func (a *attempt) begin() error {
 	now := time.Now()
-	look := min(a.conn.patience/looks, lookEvery, a.moved.Add(a.conn.patience).Sub(now))
+	look := min(a.conn.Timeout/ChecksPerTimeout, CheckEvery, a.moved.Add(a.conn.Timeout).Sub(now))
 	return a.conn.SetWriteDeadline(now.Add(look))
 }
 
@@ -148,7 +148,7 @@ func (a *attempt) again(moved bool, err error) bool {
 	if moved {
 		a.moved = time.Now()
 	}
-	if time.Since(a.moved) < a.conn.patience {
+	if time.Since(a.moved) < a.conn.Timeout {
 		return true
 	}
 	a.conn.Close()
@@ -156,16 +156,16 @@ func (a *attempt) again(moved bool, err error) bool {
 }
 
 // Close closes the connection and counts it out.
-func (c *patientConn) Close() error {
+func (c *StallTimeoutConn) Close() error {
 	c.connections.leave(c)
 	return c.Conn.Close()
 }
 
 // NetConn returns the connection beneath, as tls.Conn.NetConn does.
-func (c *patientConn) NetConn() net.Conn { return c.Conn }
+func (c *StallTimeoutConn) NetConn() net.Conn { return c.Conn }
 
-// beneath returns the connection at the bottom, the one that talks to the kernel.
-func beneath(c net.Conn) net.Conn {
+// Bottom returns the connection at the bottom, the one that talks to the kernel.
+func Bottom(c net.Conn) net.Conn {
 	for {
 		wrapper, wraps := c.(interface{ NetConn() net.Conn })
 		if !wraps {

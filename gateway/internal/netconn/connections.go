@@ -1,4 +1,4 @@
-package gateway
+package netconn
 
 import (
 	"container/list"
@@ -9,16 +9,18 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 )
 
-// connections bounds the number of open client connections, over all listeners, below
+// Connections bounds the number of open client connections, over all listeners, below
 // the number of descriptors that the process may have. When there are too many, the
 // HTTP connection that has waited longest for its next request is closed first. If
 // none is waiting, a few more are admitted for health checks alone: they are answered
 // as long as anything is left to answer them.
 //
 // All methods may be called from any goroutine. A nil *connections counts nothing.
-type connections struct {
+type Connections struct {
 	// Static after construction.
 	limit int
 	log   *slog.Logger
@@ -32,26 +34,36 @@ type connections struct {
 }
 
 const (
-	// reservedConnections is how many connections there may be beyond the limit.
-	reservedConnections = 32
+	// ReservedConnections is how many connections there may be beyond the limit.
+	ReservedConnections = 32
 	// warnEvery is the minimum time between two warnings that there are too many.
 	warnEvery = time.Minute
 )
 
-func newConnections(limit int, log *slog.Logger) *connections {
-	return &connections{limit: limit, log: log}
+// NewConnections returns a limiter of connections. configured is the most that may be
+// open; it is lowered to what the limit on descriptors leaves, which is also the
+// meaning of 0.
+func NewConnections(configured int, log *slog.Logger) *Connections {
+	most := maxConnections(DescriptorLimit())
+	if configured == 0 || configured > most {
+		if configured > 0 {
+			log.Warn("fewer connections than configured: the limit on descriptors leaves no more (ulimit -n)", "configured", configured, "limit", most)
+		}
+		configured = most
+	}
+	return &Connections{limit: configured, log: log}
 }
 
 // maxConnections returns how many connections that number of descriptors allows. Some
 // descriptors are kept for upstreams, files and what carries the streams, and some
 // for the connections beyond the limit.
 func maxConnections(descriptors int) int {
-	return max(descriptors-min(descriptors/8, 1024)-2*reservedConnections, descriptors/2, 1)
+	return max(descriptors-min(descriptors/8, 1024)-2*ReservedConnections, descriptors/2, 1)
 }
 
 // enter admits a connection. If it returns false the connection must be closed. A
 // connection that may only ask for the health of the gateway is marked.
-func (c *connections) enter(conn *patientConn, health bool) bool {
+func (c *Connections) enter(conn *StallTimeoutConn, health bool) bool {
 	if c == nil {
 		return true
 	}
@@ -70,7 +82,7 @@ func (c *connections) enter(conn *patientConn, health bool) bool {
 		c.leaveLocked(conn)
 		return false
 	}
-	if len(c.reserved.at) >= reservedConnections {
+	if len(c.reserved.at) >= ReservedConnections {
 		c.dropLocked(&c.reserved)
 	}
 	conn.reserved = true
@@ -79,7 +91,7 @@ func (c *connections) enter(conn *patientConn, health bool) bool {
 }
 
 // leave removes a connection from the count.
-func (c *connections) leave(conn *patientConn) {
+func (c *Connections) leave(conn *StallTimeoutConn) {
 	if c == nil {
 		return
 	}
@@ -88,7 +100,7 @@ func (c *connections) leave(conn *patientConn) {
 	c.leaveLocked(conn)
 }
 
-func (c *connections) leaveLocked(conn *patientConn) {
+func (c *Connections) leaveLocked(conn *StallTimeoutConn) {
 	if conn.counted {
 		conn.counted = false
 		c.idle.remove(conn)
@@ -97,13 +109,13 @@ func (c *connections) leaveLocked(conn *patientConn) {
 	}
 }
 
-// hold counts a duplicated descriptor, and its connection with it.
-func (c *connections) hold() { c.add(1) }
+// Hold counts a duplicated descriptor, and its connection with it.
+func (c *Connections) Hold() { c.add(1) }
 
-// drop is called after such a descriptor is closed.
-func (c *connections) drop() { c.add(-1) }
+// Drop is called after such a descriptor is closed.
+func (c *Connections) Drop() { c.add(-1) }
 
-func (c *connections) add(n int) {
+func (c *Connections) add(n int) {
 	if c == nil {
 		return
 	}
@@ -113,7 +125,7 @@ func (c *connections) add(n int) {
 }
 
 // dropLocked closes the connection in front of a list, if there is one.
-func (c *connections) dropLocked(l *connList) bool {
+func (c *Connections) dropLocked(l *connList) bool {
 	conn := l.first()
 	if conn == nil {
 		return false
@@ -123,16 +135,23 @@ func (c *connections) dropLocked(l *connList) bool {
 	return true
 }
 
-// count returns how many connections are open.
-func (c *connections) count() int {
+// Count returns how many connections are open.
+func (c *Connections) Count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.open
 }
 
-// state records the state of an HTTP connection: see http.Server.ConnState.
-func (c *connections) state(conn net.Conn, s http.ConnState) {
-	p := patient(conn)
+// Waiting returns how many HTTP connections wait for their next request.
+func (c *Connections) Waiting() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.idle.at)
+}
+
+// State records the state of an HTTP connection: see http.Server.ConnState.
+func (c *Connections) State(conn net.Conn, s http.ConnState) {
+	p := Of(conn)
 	if p == nil {
 		return
 	}
@@ -147,13 +166,13 @@ func (c *connections) state(conn net.Conn, s http.ConnState) {
 }
 
 // warn logs, at most once every warnEvery, that connections are refused.
-func (c *connections) warn(message string, args ...any) {
+func (c *Connections) warn(message string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.warnLocked(message, args...)
 }
 
-func (c *connections) warnLocked(message string, args ...any) {
+func (c *Connections) warnLocked(message string, args ...any) {
 	c.excess++
 	if now := time.Now(); c.warned.IsZero() || now.Sub(c.warned) >= warnEvery {
 		c.log.Warn(message, append(args, "open", c.open, "limit", c.limit, "came", c.excess)...)
@@ -162,7 +181,7 @@ func (c *connections) warnLocked(message string, args ...any) {
 }
 
 // accepted handles the error with which the system refused a new connection.
-func (c *connections) accepted(err error) {
+func (c *Connections) accepted(err error) {
 	if c == nil {
 		return
 	}
@@ -177,28 +196,38 @@ func (c *connections) accepted(err error) {
 // connList is an ordered list of connections with lookup by connection.
 type connList struct {
 	order list.List // of *patientConn
-	at    map[*patientConn]*list.Element
+	at    map[*StallTimeoutConn]*list.Element
 }
 
-func (l *connList) add(c *patientConn) {
+func (l *connList) add(c *StallTimeoutConn) {
 	if l.at == nil {
-		l.at = map[*patientConn]*list.Element{}
+		l.at = map[*StallTimeoutConn]*list.Element{}
 	}
 	if l.at[c] == nil {
 		l.at[c] = l.order.PushBack(c)
 	}
 }
 
-func (l *connList) remove(c *patientConn) {
+func (l *connList) remove(c *StallTimeoutConn) {
 	if e := l.at[c]; e != nil {
 		l.order.Remove(e)
 		delete(l.at, c)
 	}
 }
 
-func (l *connList) first() *patientConn {
+func (l *connList) first() *StallTimeoutConn {
 	if e := l.order.Front(); e != nil {
-		return e.Value.(*patientConn)
+		return e.Value.(*StallTimeoutConn)
 	}
 	return nil
+}
+
+// ReservedFor refuses a request over a connection that is reserved for health checks.
+// It returns nil if the connection is not.
+func (c *Connections) ReservedFor(r *http.Request) *admission.Refusal {
+	conn, _ := ConnOfRequest(r)
+	if p := Of(conn); p == nil || !p.reserved {
+		return nil
+	}
+	return &admission.Refusal{Reason: admission.RefusedConnections, Count: c.Count(), Limit: c.limit}
 }

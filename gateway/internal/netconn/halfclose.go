@@ -1,8 +1,7 @@
-package gateway
+package netconn
 
 import (
 	"context"
-	"net"
 	"net/http"
 )
 
@@ -10,21 +9,21 @@ import (
 // ended its side of a connection.
 type inputEndedKey struct{}
 
-// inputEnded returns a channel that is closed when the client of a request sends
+// InputEnded returns a channel that is closed when the client of a request sends
 // nothing more, but may still read; nil: this is not reported.
-func inputEnded(ctx context.Context) <-chan struct{} {
+func InputEnded(ctx context.Context) <-chan struct{} {
 	c, _ := ctx.Value(inputEndedKey{}).(<-chan struct{})
 	return c
 }
 
-// halfClose lets a client of HTTP/1 end its side of the connection after its request,
+// HalfClose lets a client of HTTP/1 end its side of the connection after its request,
 // and still read the answer (RFC 9112, section 9.6). net/http then cancels the
 // request, as it does when the client has left. Here the request continues unless the
 // connection was reset; a client that left resets it at the first bytes that it is
 // sent.
-func halfClose(next http.Handler) http.Handler {
+func HalfClose(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		conn, accepted := r.Context().Value(connKey{}).(net.Conn)
+		conn, accepted := ConnOfRequest(r)
 		if r.ProtoMajor != 1 || !accepted {
 			next.ServeHTTP(w, r)
 			return

@@ -1,4 +1,4 @@
-package gateway
+package netconn
 
 import (
 	"net"
@@ -10,7 +10,7 @@ import (
 // mayRead reports whether a client that has ended its side of a connection may still
 // read: the connection was not reset.
 func mayRead(c net.Conn) (may bool) {
-	bottom, ok := beneath(c).(syscall.Conn)
+	bottom, ok := Bottom(c).(syscall.Conn)
 	if !ok {
 		return false
 	}
