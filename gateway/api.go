@@ -111,8 +111,8 @@ type unaryAPI struct {
 // since grpc-gateway would split a path at an encoded slash and take apart a query
 // that it half understands. body may be nil.
 func (a *unaryAPI) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, body *valueBody) {
-	ctx, answer := a.gateway.withAnswer(r.Context(), a.gateway.proxies.ClientOfRequest(r))
-	defer answer.release()
+	ctx, answer := a.gateway.answers.Attach(r.Context(), a.gateway.proxies.ClientOfRequest(r))
+	defer answer.Release()
 	out := a.gateway.newAnswerWriter(w, r)
 	defer out.close()
 	call := r.Clone(ctx)

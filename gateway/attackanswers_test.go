@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/stream"
 	"golang.org/x/net/http2"
@@ -44,7 +45,7 @@ func (r *rig) clientHere() admission.Client {
 // answersTaken returns how much of the answer budget is taken.
 func (r *rig) answersTaken() int64 {
 	synctest.Wait()
-	taken, _ := r.gateway.answers.now()
+	taken, _ := r.gateway.answers.Bytes.Now()
 	return taken
 }
 
@@ -66,11 +67,11 @@ func TestAttackUnreadAnswers(t *testing.T) {
 		if grown := heap() - before; grown > 64<<20 {
 			t.Errorf("%d listings that nobody reads took %d MiB", maxStreams, grown>>20)
 		}
-		time.Sleep(answerWait + time.Second)
+		time.Sleep(budget.AnswerWait + time.Second)
 		if taken := r.answersTaken(); taken > 2*page {
 			t.Errorf("later, answers that nobody reads have %d KiB", taken>>10)
 		}
-		time.Sleep(answerWait + 6*time.Second)
+		time.Sleep(budget.AnswerWait + 6*time.Second)
 		if taken := r.answersTaken(); taken != 0 {
 			t.Errorf("in the end, answers have %d KiB", taken>>10)
 		}
@@ -215,7 +216,7 @@ func TestAnswerBudgetIsGivenBack(t *testing.T) {
 			"/v1/watches/a/changes", "/v1/watches/a/changes?wait=0s",
 		} {
 			r.get(path).text()
-			if taken, waiting := r.gateway.answers.now(); taken != 0 || waiting != 0 {
+			if taken, waiting := r.gateway.answers.Bytes.Now(); taken != 0 || waiting != 0 {
 				t.Errorf("%s: %d bytes of the budget are still taken, %d requests wait", path, taken, waiting)
 			}
 		}
@@ -228,7 +229,7 @@ func TestAttackScans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
 		r.prime("a", 1000, pages(64<<10)...)
-		busy, err := r.gateway.scans.take(t.Context(), r.clientHere(), 1)
+		busy, err := r.gateway.answers.Scans.Take(t.Context(), r.clientHere(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +238,7 @@ func TestAttackScans(t *testing.T) {
 			c.open("GET", fmt.Sprintf("/v1/watches/a/resources?prefix=none%d", i), true)
 		}
 		synctest.Wait()
-		if _, waiting := r.gateway.scans.now(); waiting == 0 {
+		if _, waiting := r.gateway.answers.Scans.Now(); waiting == 0 {
 			t.Error("a second listing looks at every resource")
 		}
 		for id := uint32(1); id < c.next; id += 2 {
@@ -246,16 +247,16 @@ func TestAttackScans(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if _, waiting := r.gateway.scans.now(); waiting != 0 {
+		if _, waiting := r.gateway.answers.Scans.Now(); waiting != 0 {
 			t.Errorf("%d listings that were cancelled still wait", waiting)
 		}
 		late := c.open("GET", "/v1/watches/a/resources?prefix=late", true)
-		time.Sleep(answerWait + time.Second)
+		time.Sleep(budget.AnswerWait + time.Second)
 		synctest.Wait()
 		if got := c.field(late, ":status"); got != "503" {
-			t.Errorf("a listing that waited for %s: status %q", answerWait, got)
+			t.Errorf("a listing that waited for %s: status %q", budget.AnswerWait, got)
 		}
-		busy.release()
+		busy.Release()
 		if x := r.get("/v1/watches/a/resources?prefix=k0000"); !strings.Contains(x.text(), `"count":8`) {
 			t.Errorf("a listing afterwards: %s", x.text())
 		}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream/store"
@@ -95,7 +96,7 @@ func TestAttackAnnouncedMessages(t *testing.T) {
 				t.Fatalf("16 MiB announced, for whatever call: status %q %s", got, c.field(id, "grpc-message"))
 			}
 		}
-		if taken, _ := r.gateway.bodies.now(); taken != 1<<20 {
+		if taken, _ := r.gateway.bodies.Bytes.Now(); taken != 1<<20 {
 			t.Errorf("messages that are announced have %d KiB of the body budget, want the share of one client", taken>>10)
 		}
 		if grown := heap() - before; grown > 16<<20 {
@@ -115,7 +116,7 @@ func TestAttackAnnouncedMessages(t *testing.T) {
 		if late != 1 || busy != len(held)-1 {
 			t.Errorf("of %d messages that did not arrive %d ended as late and %d found no room", len(held), late, busy)
 		}
-		if taken, _ := r.gateway.bodies.now(); taken != 0 {
+		if taken, _ := r.gateway.bodies.Bytes.Now(); taken != 0 {
 			t.Errorf("%d bytes of the body budget are still taken", taken)
 		}
 	})
@@ -226,7 +227,7 @@ func TestAttackUnreadCalls(t *testing.T) {
 				if grown := heap() - before; grown > 48<<20 {
 					t.Errorf("%d calls that nobody reads took %d MiB", maxStreams, grown>>20)
 				}
-				time.Sleep(2*answerWait + netconn.RateWindow + time.Second)
+				time.Sleep(2*budget.AnswerWait + netconn.RateWindow + time.Second)
 				if taken := r.answersTaken(); taken != 0 || !c.isClosed() {
 					t.Errorf("in the end, %d KiB are taken; closed: %t", taken>>10, c.isClosed())
 				}
@@ -281,7 +282,7 @@ func TestMessages(t *testing.T) {
 				t.Errorf("%s: status %q %q", what, got, c.field(call.id, "grpc-message"))
 			}
 		}
-		if taken, _ := r.gateway.bodies.now(); taken != 0 {
+		if taken, _ := r.gateway.bodies.Bytes.Now(); taken != 0 {
 			t.Errorf("%d bytes of the body budget are still taken", taken)
 		}
 	})

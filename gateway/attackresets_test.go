@@ -15,7 +15,7 @@ func TestAttackResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{AnswerBudget: 4 << 20}, "a")
 		r.prime("a", 1000, pages(1<<20)...)
-		busy, err := r.gateway.answers.take(t.Context(), r.clientHere(), 1<<20)
+		busy, err := r.gateway.answers.Bytes.Take(t.Context(), r.clientHere(), 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func TestAttackResets(t *testing.T) {
 				}
 			}
 			synctest.Wait()
-			if taken, waiting := r.gateway.answers.now(); taken != 1<<20 || waiting != 0 {
+			if taken, waiting := r.gateway.answers.Bytes.Now(); taken != 1<<20 || waiting != 0 {
 				t.Fatalf("after the resets %d bytes are taken, and %d requests wait", taken, waiting)
 			}
 		}
@@ -39,7 +39,7 @@ func TestAttackResets(t *testing.T) {
 		if grown := heap() - before; grown > 32<<20 {
 			t.Errorf("2,000 listings that were reset took %d MiB", grown>>20)
 		}
-		busy.release()
+		busy.Release()
 		if taken := r.answersTaken(); taken != 0 {
 			t.Errorf("%d bytes are taken in the end", taken)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
@@ -54,7 +55,7 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 	defer g.metrics.streamClosed(transportPoll)
 	who := g.subscribers.enter(from, r.UserAgent())
 	poll := newPoll(g, watch, ask, who, newWriter(w, r, g.cfg.WriteTimeout))
-	poll.answer = answer{gateway: g, client: admission.ClientOf(from.Addr())}
+	poll.answer = g.answers.Answer(admission.ClientOf(from.Addr()))
 	defer poll.close()
 	poll.run(r.Context())
 	if !poll.ended || poll.out.err != nil {
@@ -105,7 +106,7 @@ type poll struct {
 	out   *writer
 
 	progress
-	answer answer
+	answer *budget.Answer
 	busy   error // why there was no room for the answer
 	slices [][]byte
 	aside  []byte          // events that are no reason to answer, each followed by a comma
@@ -127,7 +128,7 @@ func newPoll(g *Gateway, w *watch.Watch, ask changesRequest, who identity, out *
 
 func (p *poll) close() {
 	p.out.pace.Stop()
-	p.answer.release()
+	p.answer.Release()
 	p.metrics.bytesOut(transportPoll, p.out.bytes)
 	p.delivered.bytes = uint64(p.out.bytes)
 	p.show()
@@ -197,10 +198,10 @@ const pollBytes = 64 << 10
 // enter waits for room for the answer before the first event. It returns false if
 // there was none.
 func (p *poll) enter(ctx context.Context) bool {
-	if p.answer.claim != nil {
+	if p.answer.Granted() {
 		return true
 	}
-	p.busy = p.answer.reserve(ctx, pollBytes)
+	p.busy = p.answer.Reserve(ctx, pollBytes)
 	if p.busy == nil {
 		p.out.keepPace(p.g.cfg.MinRate)
 	}

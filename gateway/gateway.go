@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
@@ -30,9 +31,8 @@ type Gateway struct {
 	metrics   *metrics
 	admission *admission.Controller // safe for use by several goroutines
 	snapshots *snapshotBudget
-	bodies    *budget // of writes
-	answers   *budget // to unary requests
-	scans     *budget // of listings that look at every resource; each takes 1, not bytes
+	bodies    *budget.Bodies
+	answers   *budget.Answers
 	proxies   admission.Proxies
 	hosts     hosts.List
 	doors     *netconn.Connections // that Serve accepts
@@ -63,9 +63,6 @@ func New(c Config) (*Gateway, error) {
 		log:       c.Logger,
 		metrics:   newMetrics(c.Registry),
 		admission: admission.New(c.limits(), c.Drain),
-		bodies:    newBudget(c.BodyBudget),
-		answers:   newBudget(c.AnswerBudget),
-		scans:     newSharedBudget(int64(max(1, runtime.GOMAXPROCS(0)/2)), 1),
 		proxies:   admission.Proxies{Trusted: c.TrustedProxies, Header: c.ForwardedHeader},
 		hosts:     hosts.New(slices.Concat(c.Hosts, ownHosts)),
 		solos:     newSolos(newLookout),
@@ -75,13 +72,15 @@ func New(c Config) (*Gateway, error) {
 	g.doors = netconn.NewConnections(c.MaxConnections, c.Logger)
 	g.metrics.watchAdmission(g.admission)
 	g.metrics.watchConnections(g.doors)
-	g.metrics.watchBudgets(g.bodies, g.answers)
 	g.snapshots = newSnapshotBudget(c.SnapshotBudget, g.metrics)
 	if c.Compression == CompressionGzip {
 		g.pieces = deflate.NewCache(c.CompressionCache)
 		g.metrics.watchPieces(g.pieces)
 	}
 	g.deps = g.newDeps()
+	g.bodies = budget.NewBodies(c.BodyBudget, g.metrics.bodyRefused, g.deps.retryHint)
+	g.answers = budget.NewAnswers(c.AnswerBudget, g.metrics.answerRefused, g.deps.retryHint)
+	g.metrics.watchBudgets(g.bodies.Bytes, g.answers.Bytes)
 	if s := c.sockets(g.doors); s != nil {
 		g.shards = newShards(g.deps, s, runtime.GOMAXPROCS(0), c.AfterRush)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"google.golang.org/grpc"
@@ -39,7 +40,7 @@ type incoming struct {
 	writes  bool // the message may be a value
 	many    bool // there may be no further message
 
-	claim *claim // nil: the message is small; it must be released
+	claim *budget.Claim // nil: the message is small; it must be released
 }
 
 // messageStream is the interface of gRPC's own transports through which a call reads
@@ -114,7 +115,7 @@ func (in *incoming) admit(size int64) *problem.Problem {
 		return nil
 	}
 	var p *problem.Problem
-	in.claim, p = in.gateway.claimBody(in.gateway.proxies.ClientOfCall(in.ctx), size)
+	in.claim, p = in.gateway.bodies.Claim(in.gateway.proxies.ClientOfCall(in.ctx), size)
 	return p
 }
 
@@ -167,15 +168,15 @@ func (g *Gateway) grpcService() *grpc.ServiceDesc {
 		handler, writes := m.Handler, "/"+desc.ServiceName+"/"+m.MethodName == api.WatchService_PutResource_FullMethodName
 		m.Handler = func(srv any, ctx context.Context, decode func(any) error, i grpc.UnaryServerInterceptor) (any, error) {
 			connOf(ctx).called()
-			ctx, answer := g.withAnswer(ctx, g.proxies.ClientOfCall(ctx))
-			defer answer.release()
+			ctx, answer := g.answers.Attach(ctx, g.proxies.ClientOfCall(ctx))
+			defer answer.Release()
 			in := &incoming{gateway: g, ctx: ctx, writes: writes}
 			out, err := handler(srv, ctx, func(m any) error { return in.receive(m, decode) }, i)
 			if err != nil {
-				in.claim.release()
+				in.claim.Release()
 				return nil, err
 			}
-			return g.newParcel(ctx, out.(proto.Message), answer.handOver(in.claim)), nil
+			return g.newParcel(ctx, out.(proto.Message), answer.HandOver(in.claim)), nil
 		}
 	}
 	return &desc

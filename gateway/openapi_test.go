@@ -21,6 +21,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/openapi"
 	"github.com/watchtide/watchtide/stream/store"
 )
@@ -161,10 +162,10 @@ func (d *documented) checkNoRoom(t *testing.T) {
 			if _, err := r.registry.Add(streamConfig("notes", newNotebook())); err != nil {
 				t.Fatal(err)
 			}
-			for i := range clientShare {
+			for i := range budget.ClientShare {
 				other := admission.ClientOf(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}))
-				for _, b := range []*budget{r.gateway.bodies, r.gateway.answers} {
-					defer b.tryTake(other, math.MaxInt64).release()
+				for _, b := range []*budget.Budget{r.gateway.bodies.Bytes, r.gateway.answers.Bytes} {
+					defer b.TryTake(other, math.MaxInt64).Release()
 				}
 			}
 			head := announced(c.method, c.path, "Content-Length: "+strconv.Itoa(len(c.body)))

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
@@ -26,9 +27,9 @@ type parcel struct {
 	conn    *grpcConn // nil: not known
 	pace    *netconn.Pace
 
-	mu    sync.Mutex // guards the following fields
-	claim *claim     // may be nil
-	left  int        // bytes that are not written yet
+	mu    sync.Mutex    // guards the following fields
+	claim *budget.Claim // may be nil
+	left  int           // bytes that are not written yet
 }
 
 const (
@@ -40,7 +41,7 @@ const (
 )
 
 // newParcel returns a parcel, which owns the claim.
-func (g *Gateway) newParcel(ctx context.Context, m proto.Message, c *claim) *parcel {
+func (g *Gateway) newParcel(ctx context.Context, m proto.Message, c *budget.Claim) *parcel {
 	p := &parcel{message: m, conn: connOf(ctx), claim: c}
 	p.pace = netconn.NewPace(max(1, g.cfg.MinRate), parcelPiece, func() {
 		if p.conn != nil {
@@ -112,7 +113,7 @@ func (p *parcel) settle() {
 	c := p.claim
 	p.claim = nil
 	p.mu.Unlock()
-	c.release()
+	c.Release()
 }
 
 // parcelCodec is gRPC's own codec, extended to parcels.
@@ -149,7 +150,7 @@ func (s *parcels) send(m proto.Message, size int, pause, resume func()) error {
 	}
 	ctx := s.out.Context()
 	pause()
-	c, err := s.gateway.answers.take(ctx, s.client, int64(s.loose))
+	c, err := s.gateway.answers.Bytes.Take(ctx, s.client, int64(s.loose))
 	resume()
 	if err != nil {
 		return fmt.Errorf("waiting for room in the answer budget: %w", err)

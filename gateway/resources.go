@@ -36,7 +36,7 @@ func (a *unaryAPI) putResource(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, p.OnKey(call.key))
 		return
 	}
-	defer body.claim.release()
+	defer body.claim.Release()
 	a.pass(w, r, call.path(), call.query, body)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
@@ -26,7 +27,7 @@ type service struct {
 // ListWatches implements api.WatchServiceServer.
 func (s *service) ListWatches(ctx context.Context, _ *api.ListWatchesRequest) (*api.ListWatchesResponse, error) {
 	watches := s.gateway.registry.Watches()
-	if err := answerOf(ctx).reserve(ctx, watchBytes*int64(len(watches))); err != nil {
+	if err := budget.AnswerOf(ctx).Reserve(ctx, watchBytes*int64(len(watches))); err != nil {
 		return nil, err
 	}
 	out := api.ListWatchesResponse{Instance: s.gateway.cfg.Instance}
@@ -101,12 +102,12 @@ func (s *service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 		return nil, p
 	}
 	var page log.Page
-	answer := answerOf(ctx)
-	err := answer.hold(ctx, expectedPage(w.View(), size), func() (n int64, err error) {
+	answer := budget.AnswerOf(ctx)
+	err := answer.Hold(ctx, expectedPage(w.View(), size), func() (n int64, err error) {
 		read := func() { page, err = w.Page(r.GetPrefix(), r.GetPageToken(), size) }
 		if r.GetPrefix() == "" {
 			read()
-		} else if err := answer.scan(ctx, read); err != nil {
+		} else if err := answer.Scan(ctx, read); err != nil {
 			return 0, err
 		}
 		return bytesOfPage(page), err
@@ -158,7 +159,7 @@ func (s *service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	var v log.View
 	var found stream.Resource
 	ok := false
-	err = answerOf(ctx).hold(ctx, resourceBytes, func() (int64, error) {
+	err = budget.AnswerOf(ctx).Hold(ctx, resourceBytes, func() (int64, error) {
 		v = w.View()
 		found, ok = v.Get(key)
 		return bytesOfResource(found), nil
@@ -238,4 +239,33 @@ func writeError(w *watch.Watch, key string, err error) error {
 		return err
 	}
 	return p.OnWatch(w.Name()).OnKey(key)
+}
+
+const (
+	// pageBytes is the most bytes of keys and values in a page, unless its only
+	// resource has more.
+	pageBytes = 3 << 20
+	// resourceBytes is what a resource takes in an answer besides its key and its
+	// value.
+	resourceBytes = 256
+	// watchBytes is what one watch takes in the list of watches.
+	watchBytes = 1 << 10
+)
+
+// expectedPage is the most bytes that a page of a watch takes, except for large
+// resources.
+func expectedPage(v log.View, size int) int64 {
+	return min(pageBytes, v.Bytes()) + resourceBytes*int64(min(size, v.Count()))
+}
+
+func bytesOfPage(p log.Page) int64 {
+	n := int64(0)
+	for i := range p.Resources {
+		n += bytesOfResource(p.Resources[i])
+	}
+	return n
+}
+
+func bytesOfResource(r stream.Resource) int64 {
+	return resourceBytes + int64(len(r.Key)+len(r.Value))
 }

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -29,7 +29,7 @@ func valueLimit(w *watch.Watch) int64 {
 // of Config.BodyBudget and must be released.
 type valueBody struct {
 	raw   []byte
-	claim *claim
+	claim *budget.Claim
 }
 
 // Read implements io.Reader. The marshaler takes the bytes directly.
@@ -49,7 +49,7 @@ func (a *unaryAPI) readValue(r *http.Request, watch *watch.Watch) (*valueBody, *
 	if size < 0 {
 		size = limit
 	}
-	claim, p := a.gateway.claimBody(a.gateway.proxies.ClientOfRequest(r), size)
+	claim, p := a.gateway.bodies.Claim(a.gateway.proxies.ClientOfRequest(r), size)
 	if p != nil {
 		return nil, p
 	}
@@ -58,22 +58,11 @@ func (a *unaryAPI) readValue(r *http.Request, watch *watch.Watch) (*valueBody, *
 		p = checkJSON(raw)
 	}
 	if p != nil {
-		claim.release()
+		claim.Release()
 		return nil, p
 	}
-	claim.shrink(int64(len(raw)))
+	claim.Shrink(int64(len(raw)))
 	return &valueBody{raw: raw, claim: claim}, nil
-}
-
-// claimBody claims the room for a body of size bytes.
-func (g *Gateway) claimBody(of admission.Client, size int64) (*claim, *problem.Problem) {
-	if c := g.bodies.tryTake(of, size); c != nil {
-		return c, nil
-	}
-	g.metrics.bodyRefused()
-	p := problem.New(http.StatusServiceUnavailable, "too many bodies are on their way: there is no room for one of %d bytes; come back later", size)
-	p.RetryAfter = g.deps.retryHint()
-	return nil, p
 }
 
 // readBody reads a body of at most limit bytes.

@@ -1,4 +1,4 @@
-package gateway
+package budget
 
 import (
 	"container/list"
@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 )
 
-// budget bounds the bytes that requests hold in memory at a time, both in total and
+// Budget bounds the bytes that requests hold in memory at a time, both in total and
 // for each client. One client may hold at most a quarter, so that it cannot leave the
 // others without room.
 //
@@ -18,7 +18,7 @@ import (
 // first, so that a large claim gets its turn among small ones.
 //
 // All methods may be called from any goroutine.
-type budget struct {
+type Budget struct {
 	// Static after construction.
 	size  int64
 	share int64 // of one client, and therefore the largest claim
@@ -38,10 +38,10 @@ type account struct {
 	place   *list.Element // in the queue; nil: nothing waits
 }
 
-// claim is a part of a budget, or waits to be one.
-type claim struct {
+// Claim is a part of a budget, or waits to be one.
+type Claim struct {
 	// Static after construction.
-	budget  *budget
+	budget  *Budget
 	account *account
 	granted chan struct{} // closed at the end of the wait; nil: there was none
 
@@ -50,21 +50,21 @@ type claim struct {
 	place *list.Element // among those that wait; nil: it does not
 }
 
-// clientShare is the number by which a budget is divided to get the part that one
+// ClientShare is the number by which a budget is divided to get the part that one
 // client may have.
-const clientShare = 4
+const ClientShare = 4
 
-// newBudget returns a budget of size bytes.
-func newBudget(size int64) *budget { return newSharedBudget(size, max(1, size/clientShare)) }
+// New returns a budget of size bytes.
+func New(size int64) *Budget { return NewShared(size, max(1, size/ClientShare)) }
 
-// newSharedBudget returns a budget of which one client may have at most share bytes.
-func newSharedBudget(size, share int64) *budget {
-	return &budget{size: size, share: share, accounts: map[admission.Client]*account{}}
+// NewShared returns a budget of which one client may have at most share bytes.
+func NewShared(size, share int64) *Budget {
+	return &Budget{size: size, share: share, accounts: map[admission.Client]*account{}}
 }
 
-// take waits for n bytes, or for all that one client may have if that is less. It
+// Take waits for n bytes, or for all that one client may have if that is less. It
 // fails with the error of the context. The claim must be released.
-func (b *budget) take(ctx context.Context, of admission.Client, n int64) (*claim, error) {
+func (b *Budget) Take(ctx context.Context, of admission.Client, n int64) (*Claim, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -76,22 +76,22 @@ func (b *budget) take(ctx context.Context, of admission.Client, n int64) (*claim
 	case <-c.granted:
 		return c, nil
 	case <-ctx.Done():
-		c.release()
+		c.Release()
 		return nil, ctx.Err()
 	}
 }
 
-// tryTake is take for a request that cannot wait. It returns nil if there is no room.
-func (b *budget) tryTake(of admission.Client, n int64) *claim {
+// TryTake is take for a request that cannot wait. It returns nil if there is no room.
+func (b *Budget) TryTake(of admission.Client, n int64) *Claim {
 	c := b.ask(of, n)
 	if c.granted == nil {
 		return c
 	}
-	c.release()
+	c.Release()
 	return nil
 }
 
-func (b *budget) ask(of admission.Client, n int64) *claim {
+func (b *Budget) ask(of admission.Client, n int64) *Claim {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.accounts[of]
@@ -99,7 +99,7 @@ func (b *budget) ask(of admission.Client, n int64) *claim {
 		a = &account{client: of}
 		b.accounts[of] = a
 	}
-	c := &claim{budget: b, account: a, bytes: min(max(n, 0), b.share)}
+	c := &Claim{budget: b, account: a, bytes: min(max(n, 0), b.share)}
 	c.place = a.waiting.PushBack(c)
 	b.waiting++
 	if a.place == nil {
@@ -113,10 +113,10 @@ func (b *budget) ask(of admission.Client, n int64) *claim {
 }
 
 // letIn grants the waiting claims for which there is room.
-func (b *budget) letIn() {
+func (b *Budget) letIn() {
 	for e := b.queue.Front(); e != nil; {
 		a := e.Value.(*account)
-		c := a.waiting.Front().Value.(*claim)
+		c := a.waiting.Front().Value.(*Claim)
 		switch {
 		case a.taken+c.bytes > b.share:
 			e = e.Next()
@@ -129,7 +129,7 @@ func (b *budget) letIn() {
 	}
 }
 
-func (b *budget) grant(c *claim) {
+func (b *Budget) grant(c *Claim) {
 	b.unqueue(c)
 	b.taken += c.bytes
 	c.account.taken += c.bytes
@@ -140,7 +140,7 @@ func (b *budget) grant(c *claim) {
 
 // unqueue ends the wait of a claim, and moves the client's next claim behind those of
 // other clients.
-func (b *budget) unqueue(c *claim) {
+func (b *Budget) unqueue(c *Claim) {
 	a := c.account
 	a.waiting.Remove(c.place)
 	c.place = nil
@@ -153,8 +153,8 @@ func (b *budget) unqueue(c *claim) {
 	a.place = nil
 }
 
-// shrink gives back all but n bytes.
-func (c *claim) shrink(n int64) {
+// Shrink gives back all but n bytes.
+func (c *Claim) Shrink(n int64) {
 	b := c.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -163,9 +163,9 @@ func (c *claim) shrink(n int64) {
 	b.giveBack(c.account, back)
 }
 
-// release gives everything back, or ends the wait. It may be called more than once,
+// Release gives everything back, or ends the wait. It may be called more than once,
 // and on a nil claim.
-func (c *claim) release() {
+func (c *Claim) Release() {
 	if c == nil {
 		return
 	}
@@ -181,7 +181,7 @@ func (c *claim) release() {
 	b.giveBack(c.account, back)
 }
 
-func (b *budget) giveBack(a *account, n int64) {
+func (b *Budget) giveBack(a *account, n int64) {
 	b.taken -= n
 	a.taken -= n
 	b.letIn()
@@ -190,8 +190,8 @@ func (b *budget) giveBack(a *account, n int64) {
 	}
 }
 
-// now returns the number of bytes taken and the number of claims that wait.
-func (b *budget) now() (taken int64, waiting int) {
+// Now returns the number of bytes taken and the number of claims that wait.
+func (b *Budget) Now() (taken int64, waiting int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.taken, b.waiting

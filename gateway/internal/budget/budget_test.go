@@ -1,4 +1,4 @@
-package gateway
+package budget
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 )
 
 // isGranted reports whether a claim no longer waits.
-func (c *claim) isGranted() bool { return c.granted == nil || closed(c.granted) }
+func (c *Claim) isGranted() bool { return c.granted == nil || isClosed(c.granted) }
 
 // checkBudget compares a budget with the existing claims.
-func checkBudget(t *rapid.T, b *budget, claims []*claim) {
+func checkBudget(t *rapid.T, b *Budget, claims []*Claim) {
 	taken, waiting, of := int64(0), 0, map[admission.Client]int64{}
 	for _, c := range claims {
 		if !c.isGranted() {
@@ -25,7 +25,7 @@ func checkBudget(t *rapid.T, b *budget, claims []*claim) {
 		taken += c.bytes
 		of[c.account.client] += c.bytes
 	}
-	if nowTaken, nowWaiting := b.now(); nowTaken != taken || nowWaiting != waiting || taken > b.size {
+	if nowTaken, nowWaiting := b.Now(); nowTaken != taken || nowWaiting != waiting || taken > b.size {
 		t.Fatalf("%d of %d bytes are taken and %d claims wait; the claims have %d, and %d wait", nowTaken, b.size, nowWaiting, taken, waiting)
 	}
 	for c, n := range of {
@@ -35,7 +35,7 @@ func checkBudget(t *rapid.T, b *budget, claims []*claim) {
 	}
 	for e := b.queue.Front(); e != nil; e = e.Next() {
 		a := e.Value.(*account)
-		c := a.waiting.Front().Value.(*claim)
+		c := a.waiting.Front().Value.(*Claim)
 		if a.taken+c.bytes > b.share {
 			continue
 		}
@@ -49,8 +49,8 @@ func checkBudget(t *rapid.T, b *budget, claims []*claim) {
 // TestBudget does at random what requests do, and ends all of them at the end.
 func TestBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := newBudget(rapid.Int64Range(1, 100).Draw(t, "size"))
-		var claims []*claim
+		b := New(rapid.Int64Range(1, 100).Draw(t, "size"))
+		var claims []*Claim
 		who := rapid.Custom(func(t *rapid.T) admission.Client { return admission.Client{15: rapid.Byte().Draw(t, "client") % 6} })
 		bytes := rapid.Int64Range(0, 40)
 		pick := func(t *rapid.T) int {
@@ -62,25 +62,25 @@ func TestBudget(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"ask": func(t *rapid.T) { claims = append(claims, b.ask(who.Draw(t, "who"), bytes.Draw(t, "bytes"))) },
 			"try": func(t *rapid.T) {
-				if c := b.tryTake(who.Draw(t, "who"), bytes.Draw(t, "bytes")); c != nil {
+				if c := b.TryTake(who.Draw(t, "who"), bytes.Draw(t, "bytes")); c != nil {
 					claims = append(claims, c)
 				}
 			},
 			"shrink": func(t *rapid.T) {
 				if c := claims[pick(t)]; c.isGranted() {
-					c.shrink(bytes.Draw(t, "to"))
+					c.Shrink(bytes.Draw(t, "to"))
 				}
 			},
 			"release": func(t *rapid.T) {
 				i := pick(t)
-				claims[i].release()
-				claims[i].release()
+				claims[i].Release()
+				claims[i].Release()
 				claims = slices.Delete(claims, i, i+1)
 			},
 			"": func(t *rapid.T) { checkBudget(t, b, claims) },
 		})
 		for len(claims) > 0 {
-			claims[0].release()
+			claims[0].Release()
 			claims = claims[1:]
 			checkBudget(t, b, claims)
 		}
@@ -93,20 +93,20 @@ func TestBudget(t *testing.T) {
 // TestBudgetOfOneClient checks that a client that has used up its share delays only
 // itself.
 func TestBudgetOfOneClient(t *testing.T) {
-	b := newBudget(100)
+	b := New(100)
 	greedy, modest := admission.Client{15: 1}, admission.Client{15: 2}
 	first := b.ask(greedy, 1000)
 	if !first.isGranted() || first.bytes != 25 {
 		t.Fatalf("more than the share: %d bytes", first.bytes)
 	}
 	second := b.ask(greedy, 1)
-	if second.isGranted() || b.tryTake(greedy, 1) != nil {
+	if second.isGranted() || b.TryTake(greedy, 1) != nil {
 		t.Error("a client has more than its share")
 	}
-	if other := b.tryTake(modest, 25); other == nil {
+	if other := b.TryTake(modest, 25); other == nil {
 		t.Error("another client waits")
 	}
-	first.release()
+	first.Release()
 	if !second.isGranted() {
 		t.Error("the next claim still waits")
 	}
@@ -115,17 +115,17 @@ func TestBudgetOfOneClient(t *testing.T) {
 // TestBudgetLargeClaim checks that small claims that come later do not pass a large
 // one forever.
 func TestBudgetLargeClaim(t *testing.T) {
-	b := newBudget(8)
-	var small []*claim
+	b := New(8)
+	var small []*Claim
 	for i := range 8 {
 		small = append(small, b.ask(admission.Client{15: byte(i)}, 1))
 	}
 	large, late := b.ask(admission.Client{15: 100}, 2), b.ask(admission.Client{15: 101}, 1)
-	small[0].release()
+	small[0].Release()
 	if large.isGranted() || late.isGranted() {
 		t.Error("there is room for one byte, and the first that waits wants two")
 	}
-	small[1].release()
+	small[1].Release()
 	if !large.isGranted() || late.isGranted() {
 		t.Errorf("granted: large %t, late %t", large.isGranted(), late.isGranted())
 	}
@@ -135,25 +135,34 @@ func TestBudgetLargeClaim(t *testing.T) {
 // takes nothing.
 func TestBudgetCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(4)
-		held, _ := b.take(t.Context(), admission.Client{}, 1)
+		b := New(4)
+		held, _ := b.Take(t.Context(), admission.Client{}, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
-		go func() { _, err := b.take(ctx, admission.Client{}, 1); failed <- err }()
+		go func() { _, err := b.Take(ctx, admission.Client{}, 1); failed <- err }()
 		synctest.Wait()
-		if _, waiting := b.now(); waiting != 1 {
+		if _, waiting := b.Now(); waiting != 1 {
 			t.Errorf("%d wait", waiting)
 		}
 		cancel()
 		if err := <-failed; !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled: %v", err)
 		}
-		held.release()
-		if _, err := b.take(ctx, admission.Client{}, 1); !errors.Is(err, context.Canceled) {
+		held.Release()
+		if _, err := b.Take(ctx, admission.Client{}, 1); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled before: %v", err)
 		}
-		if taken, waiting := b.now(); taken != 0 || waiting != 0 {
+		if taken, waiting := b.Now(); taken != 0 || waiting != 0 {
 			t.Errorf("%d bytes are taken, %d wait", taken, waiting)
 		}
 	})
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
