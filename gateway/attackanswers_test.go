@@ -13,6 +13,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/stream"
 	"golang.org/x/net/http2"
@@ -81,7 +82,7 @@ func TestAttackUnreadAnswers(t *testing.T) {
 				reset++
 			}
 		}
-		if reset == 0 || counter(t, r.gateway, namespace+"budget_refusals_total", "budget", "answers") == 0 {
+		if reset == 0 || counter(t, r.gateway, metrics.Namespace+"budget_refusals_total", "budget", "answers") == 0 {
 			t.Errorf("%d answers were ended, and none refused", reset)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -83,7 +84,7 @@ func TestAttackTrickledBodies(t *testing.T) {
 			}
 			refused++
 		}
-		if len(held) != 4 || counter(t, r.gateway, namespace+"budget_refusals_total", "budget", "bodies") != float64(refused) {
+		if len(held) != 4 || counter(t, r.gateway, metrics.Namespace+"budget_refusals_total", "budget", "bodies") != float64(refused) {
 			t.Errorf("%d bodies are being read, of four at most; %d were refused", len(held), refused)
 		}
 		for _, c := range held {

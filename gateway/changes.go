@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
@@ -37,7 +38,7 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 	from := g.proxies.OfRequest(r)
 	as, refused := g.deps.admit(admission.ClientOf(from.Addr()), watch)
 	if refused != nil {
-		problem.Write(w, g.deps.refused(transportPoll, refused).OnWatch(ask.watch))
+		problem.Write(w, g.deps.refused(metrics.Poll, refused).OnWatch(ask.watch))
 		return
 	}
 	defer g.admission.Leave(as)
@@ -51,8 +52,8 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	g.metrics.streamOpened(transportPoll)
-	defer g.metrics.streamClosed(transportPoll)
+	g.metrics.StreamOpened(metrics.Poll)
+	defer g.metrics.StreamClosed(metrics.Poll)
 	who := g.subscribers.enter(from, r.UserAgent())
 	poll := newPoll(g, watch, ask, who, newWriter(w, r, g.cfg.WriteTimeout))
 	poll.answer = g.answers.Answer(admission.ClientOf(from.Addr()))
@@ -120,7 +121,7 @@ func newPoll(g *Gateway, w *watch.Watch, ask changesRequest, who identity, out *
 	sub := w.Subscribe(log.SubscribeOptions{
 		Resume: ask.after, Invalid: ask.invalid, Prefix: ask.prefix, AheadWait: g.cfg.AheadWait,
 	})
-	p := &poll{g: g, watch: w, after: ask.after, out: out, progress: newProgress(g.deps, transportPoll, who, w.Name(), sub)}
+	p := &poll{g: g, watch: w, after: ask.after, out: out, progress: newProgress(g.deps, metrics.Poll, who, w.Name(), sub)}
 	p.until = p.began.Add(ask.wait)
 	p.limit = p.began.Add(max(ask.wait, g.cfg.PrimeWait, g.cfg.AheadWait+time.Second))
 	return p
@@ -129,13 +130,13 @@ func newPoll(g *Gateway, w *watch.Watch, ask changesRequest, who identity, out *
 func (p *poll) close() {
 	p.out.pace.Stop()
 	p.answer.Release()
-	p.metrics.bytesOut(transportPoll, p.out.bytes)
+	p.metrics.BytesOut(metrics.Poll, p.out.bytes)
 	p.delivered.bytes = uint64(p.out.bytes)
 	p.show()
 	p.g.subscribers.fall(p.standing, p.reasonEnded())
 	p.progress.close()
 	if p.out.timedOut() {
-		p.metrics.writeTimeout(transportPoll)
+		p.metrics.WriteTimeout(metrics.Poll)
 	}
 }
 

@@ -85,7 +85,7 @@ func (c *conversation) hello(out outlet) {
 	data := log.AppendHello(nil, c.deps.instance, c.deps.heartbeat, hellos)
 	head := c.framing.appendRetry(nil, c.retry)
 	c.put(c.framing.appendData(head, stream.Hello, data), out)
-	c.deps.metrics.eventsOut(c.transport(), stream.Hello, 1)
+	c.deps.metrics.EventsOut(c.transport(), stream.Hello, 1)
 	c.delivered.events++
 	for i := range c.follows {
 		f := &c.follows[i]
@@ -221,7 +221,7 @@ func (c *conversation) flushed(now time.Time, bytes int, err error) {
 	c.quietSince = now
 	c.countBytes(bytes)
 	if !c.committed.IsZero() && err == nil {
-		c.deps.metrics.commitToWrite(now.Sub(c.committed))
+		c.deps.metrics.CommitToWrite(now.Sub(c.committed))
 	}
 	c.committed = time.Time{}
 }
@@ -309,9 +309,9 @@ func (c *conversation) goodbye(reason stream.GoodbyeReason, out outlet) {
 
 // saidGoodbye counts a goodbye that was sent.
 func (c *conversation) saidGoodbye() {
-	c.deps.metrics.eventsOut(c.transport(), stream.Goodbye, 1)
+	c.deps.metrics.EventsOut(c.transport(), stream.Goodbye, 1)
 	c.delivered.events++
-	c.deps.metrics.goodbye(c.transport(), c.farewell)
+	c.deps.metrics.Goodbye(c.transport(), c.farewell)
 }
 
 // heartbeatAt returns when the silence must be broken.
@@ -381,9 +381,9 @@ func (c *conversation) release() {
 func (c *conversation) close(bytes int, timedOut bool, err error) {
 	c.release()
 	c.countBytes(bytes)
-	c.deps.metrics.streamClosed(c.transport())
+	c.deps.metrics.StreamClosed(c.transport())
 	if timedOut {
-		c.deps.metrics.writeTimeout(c.transport())
+		c.deps.metrics.WriteTimeout(c.transport())
 	}
 	c.deps.log.Debug("stream ended", "transport", c.transport(), "watches", len(c.follows),
 		"age", time.Since(c.began), "bytes", bytes, "goodbye", c.farewell, "error", err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
 )
 
 // deps is what a stream needs of the gateway that serves it.
@@ -21,7 +22,7 @@ type deps struct {
 	minRate      int64         // bytes per second; ≤ 0: none
 
 	log         *slog.Logger
-	metrics     *metrics
+	metrics     *metrics.Metrics
 	admission   *admission.Controller
 	snapshots   *snapshotBudget
 	subscribers *subscribers

@@ -80,7 +80,7 @@ func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (firs
 		l.ticket.call = l.called
 		l.hello(&l.out)
 		l.out.seal()
-		s.deps.metrics.streamOpened(c.transport())
+		s.deps.metrics.StreamOpened(c.transport())
 		s.welcome(l)
 		s.streams++
 	}

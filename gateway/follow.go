@@ -80,24 +80,24 @@ func appendPositions(dst []byte, follows []follow) []byte {
 func (c *conversation) countBatch(f *follow) {
 	b, m, transport := &c.batch, c.deps.metrics, c.transport()
 	for t := stream.Reset; t <= stream.StatusChange; t++ {
-		m.eventsOut(transport, t, b.Count(t)*c.stands)
+		m.EventsOut(transport, t, b.Count(t)*c.stands)
 		c.delivered.events += uint64(b.Count(t))
 	}
 	f.inSnapshot = f.inSnapshot || b.Count(stream.Reset) > 0
 	if b.Count(stream.EndOfSnapshot) > 0 && f.inSnapshot {
 		f.inSnapshot = false
-		m.snapshot(transport)
+		m.Snapshot(transport)
 	}
 	if !f.synced && f.sub.Synced() {
 		f.synced = true
-		m.timeToEndOfSnapshot(time.Since(c.began))
+		m.TimeToEndOfSnapshot(time.Since(c.began))
 	}
 	if outcome := f.sub.Outcome(); !f.told && outcome != log.OutcomePending {
 		f.told = true
-		m.resumed(transport, string(outcome))
+		m.Resumed(transport, string(outcome))
 	}
 	skipped := f.sub.Skipped() - f.skipped
-	m.conflated(transport, skipped)
+	m.Conflated(transport, skipped)
 	c.delivered.skipped += skipped
 	f.skipped = f.sub.Skipped()
 	if at := b.Committed(); c.committed.IsZero() || !at.IsZero() && at.Before(c.committed) {
@@ -111,5 +111,5 @@ func (c *conversation) countBytes(bytes int) {
 	n := bytes - c.counted
 	c.counted = bytes
 	c.delivered.bytes += uint64(n)
-	c.deps.metrics.bytesOut(c.transport(), n*c.stands)
+	c.deps.metrics.BytesOut(c.transport(), n*c.stands)
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 )
@@ -36,7 +37,7 @@ type sseFraming struct{}
 
 var sseHeartbeat = []byte(": heartbeat\n\n")
 
-func (sseFraming) transport() string   { return transportSSE }
+func (sseFraming) transport() string   { return metrics.SSE }
 func (sseFraming) contentType() string { return typeSSE + "; charset=utf-8" }
 func (sseFraming) heartbeat() []byte   { return sseHeartbeat }
 
@@ -59,7 +60,7 @@ type ndjsonFraming struct{}
 
 var ndjsonHeartbeat = []byte(`{"type":"heartbeat"}` + "\n")
 
-func (ndjsonFraming) transport() string   { return transportNDJSON }
+func (ndjsonFraming) transport() string   { return metrics.NDJSON }
 func (ndjsonFraming) contentType() string { return typeNDJSON }
 func (ndjsonFraming) heartbeat() []byte   { return ndjsonHeartbeat }
 

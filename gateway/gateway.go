@@ -12,6 +12,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/internal/hosts"
@@ -28,7 +29,7 @@ type Gateway struct {
 	registry  *watch.Registry
 	lookup    problem.Lookup
 	log       *slog.Logger
-	metrics   *metrics
+	metrics   *metrics.Metrics
 	admission *admission.Controller // safe for use by several goroutines
 	snapshots *snapshotBudget
 	bodies    *budget.Bodies
@@ -61,7 +62,7 @@ func New(c Config) (*Gateway, error) {
 		registry:  c.Registry,
 		lookup:    problem.Lookup{Registry: c.Registry, PrimeWait: c.PrimeWait, Retry: c.Retry},
 		log:       c.Logger,
-		metrics:   newMetrics(c.Registry),
+		metrics:   metrics.New(c.Registry),
 		admission: admission.New(c.limits(), c.Drain),
 		proxies:   admission.Proxies{Trusted: c.TrustedProxies, Header: c.ForwardedHeader},
 		hosts:     hosts.New(slices.Concat(c.Hosts, ownHosts)),
@@ -70,17 +71,17 @@ func New(c Config) (*Gateway, error) {
 		subscribers: newSubscribers(),
 	}
 	g.doors = netconn.NewConnections(c.MaxConnections, c.Logger)
-	g.metrics.watchAdmission(g.admission)
-	g.metrics.watchConnections(g.doors)
+	g.metrics.WatchAdmission(g.admission)
+	g.metrics.WatchConnections(g.doors)
 	g.snapshots = newSnapshotBudget(c.SnapshotBudget, g.metrics)
 	if c.Compression == CompressionGzip {
 		g.pieces = deflate.NewCache(c.CompressionCache)
-		g.metrics.watchPieces(g.pieces)
+		g.metrics.WatchPieces(g.pieces)
 	}
 	g.deps = g.newDeps()
-	g.bodies = budget.NewBodies(c.BodyBudget, g.metrics.bodyRefused, g.deps.retryHint)
-	g.answers = budget.NewAnswers(c.AnswerBudget, g.metrics.answerRefused, g.deps.retryHint)
-	g.metrics.watchBudgets(g.bodies.Bytes, g.answers.Bytes)
+	g.bodies = budget.NewBodies(c.BodyBudget, g.metrics.BodyRefused, g.deps.retryHint)
+	g.answers = budget.NewAnswers(c.AnswerBudget, g.metrics.AnswerRefused, g.deps.retryHint)
+	g.metrics.WatchBudgets(g.bodies.Bytes, g.answers.Bytes)
 	if s := c.sockets(g.doors); s != nil {
 		g.shards = newShards(g.deps, s, runtime.GOMAXPROCS(0), c.AfterRush)
 	}

@@ -43,7 +43,7 @@ func (d *deps) admit(c admission.Client, watches ...*watch.Watch) (admission.Ref
 
 // refused counts a refusal, and returns it as a problem.
 func (d *deps) refused(transport string, why *admission.Refusal) *problem.Problem {
-	d.metrics.refused(transport, why.Reason)
+	d.metrics.Refused(transport, why.Reason)
 	return why.Problem(2 * d.retryHint())
 }
 

@@ -71,7 +71,7 @@ func (g *group) seal() bool {
 func (g *group) compress() []byte {
 	p := deflate.Compress([][]byte{g.payload})
 	g.sum = g.sum.Then(p.Sum)
-	g.deps.metrics.compressed(len(g.payload)*len(g.members), len(p.Bytes)*len(g.members))
+	g.deps.metrics.Compressed(len(g.payload)*len(g.members), len(p.Bytes)*len(g.members))
 	return p.Bytes
 }
 

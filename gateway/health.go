@@ -113,4 +113,4 @@ func (g *Gateway) handleOpenAPI(w http.ResponseWriter, _ *http.Request) {
 }
 
 // metricsHandler serves the metrics of this gateway.
-func (g *Gateway) metricsHandler() http.Handler { return g.metrics.handler() }
+func (g *Gateway) metricsHandler() http.Handler { return g.metrics.Handler() }

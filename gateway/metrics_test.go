@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -17,7 +18,7 @@ import (
 func TestMetricsFollowConventions(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	r.get("/v1/watches/notes/changes?wait=0s").want(t, 200, "")
-	problems, err := testutil.GatherAndLint(r.gateway.metrics.registry)
+	problems, err := testutil.GatherAndLint(r.gateway.metrics.Registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func TestMetricsFollowConventions(t *testing.T) {
 	}
 	names := 0
 	for _, f := range gather(t, r.gateway) {
-		if name := f.GetName(); strings.HasPrefix(name, namespace) {
+		if name := f.GetName(); strings.HasPrefix(name, metrics.Namespace) {
 			names++
 		} else if !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") {
 			t.Errorf("%s has no prefix", name)
@@ -39,7 +40,7 @@ func TestMetricsFollowConventions(t *testing.T) {
 
 func gather(t *testing.T, g *Gateway) []*dto.MetricFamily {
 	t.Helper()
-	families, err := g.metrics.registry.Gather()
+	families, err := g.metrics.Registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,12 +174,12 @@ func TestMetricsAreServed(t *testing.T) {
 func TestHotPathAllocatesNothing(t *testing.T) {
 	registry := watch.NewRegistry()
 	defer registry.Close()
-	m := newMetrics(registry)
+	m := metrics.New(registry)
 	allocs := testing.AllocsPerRun(100, func() {
-		m.eventsOut(transportSSE, stream.Upsert, 3)
-		m.bytesOut(transportSSE, 100)
-		m.commitToWrite(time.Millisecond)
-		m.snapshot(transportSSE)
+		m.EventsOut(metrics.SSE, stream.Upsert, 3)
+		m.BytesOut(metrics.SSE, 100)
+		m.CommitToWrite(time.Millisecond)
+		m.Snapshot(metrics.SSE)
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations", allocs)

@@ -3,6 +3,7 @@ package gateway
 import (
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 )
@@ -11,7 +12,7 @@ import (
 // counts taken along the way. Owned by one goroutine.
 type progress struct {
 	// Static after construction.
-	metrics   *metrics
+	metrics   *metrics.Metrics
 	transport string
 	began     time.Time
 	sub       *log.Subscription
@@ -69,17 +70,17 @@ func (p *progress) bookmark() bool { return p.sub.Bookmark(&p.batch) }
 func (p *progress) wrote(bytes int) {
 	p.quietSince = time.Now()
 	for t := stream.Reset; t <= stream.StatusChange; t++ {
-		p.metrics.eventsOut(p.transport, t, p.batch.Count(t))
+		p.metrics.EventsOut(p.transport, t, p.batch.Count(t))
 		p.delivered.events += uint64(p.batch.Count(t))
 	}
-	p.metrics.bytesOut(p.transport, bytes)
+	p.metrics.BytesOut(p.transport, bytes)
 	p.delivered.bytes += uint64(bytes)
-	p.metrics.conflated(p.transport, p.sub.Skipped()-p.delivered.skipped)
+	p.metrics.Conflated(p.transport, p.sub.Skipped()-p.delivered.skipped)
 	p.delivered.skipped = p.sub.Skipped()
 	p.batch.Release()
 	p.show()
 	if at := p.batch.Committed(); !at.IsZero() {
-		p.metrics.commitToWrite(p.quietSince.Sub(at))
+		p.metrics.CommitToWrite(p.quietSince.Sub(at))
 	}
 	if p.sub.Synced() {
 		p.countSynced()
@@ -92,10 +93,10 @@ func (p *progress) countSynced() {
 		return
 	}
 	p.synced = true
-	p.metrics.resumed(p.transport, string(p.sub.Outcome()))
-	p.metrics.timeToEndOfSnapshot(p.quietSince.Sub(p.began))
+	p.metrics.Resumed(p.transport, string(p.sub.Outcome()))
+	p.metrics.TimeToEndOfSnapshot(p.quietSince.Sub(p.began))
 	if p.sub.Outcome() != log.OutcomeExact {
-		p.metrics.snapshot(p.transport)
+		p.metrics.Snapshot(p.transport)
 	}
 }
 

@@ -69,7 +69,7 @@ func (p *pump) stayWithNetHTTP(r *http.Request, out *writer) {
 
 // run serves the stream until its client leaves, does not read, or is sent away.
 func (p *pump) run() {
-	p.deps.metrics.streamOpened(p.transport())
+	p.deps.metrics.StreamOpened(p.transport())
 	defer p.end()
 	p.show()
 	p.deps.subscribers.stand(p.standing)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -189,7 +190,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		if n := w.Subscribers(); n != 1 {
 			t.Errorf("%d subscribers after the deadline, want 1", n)
 		}
-		if n := r.gateway.metrics.transport[transportSSE]; testutil.ToFloat64(n.writeTimeouts) != 1 || testutil.ToFloat64(n.subscribers) != 1 {
+		if n := r.gateway.metrics.Transport[metrics.SSE]; testutil.ToFloat64(n.WriteTimeouts) != 1 || testutil.ToFloat64(n.Subscribers) != 1 {
 			t.Error("the metrics do not say so")
 		}
 		r.commit("a", 3, resource("small", 3, "1"))
@@ -272,7 +273,7 @@ func TestSlowClientSkips(t *testing.T) {
 		}
 		synctest.Wait()
 		// It is counted when it happens, not when the stream ends.
-		if n := testutil.ToFloat64(r.gateway.metrics.transport[transportNDJSON].conflated); n != float64(skipped) {
+		if n := testutil.ToFloat64(r.gateway.metrics.Transport[metrics.NDJSON].Conflated); n != float64(skipped) {
 			t.Errorf("%v changes are counted as conflated, the client was told of %d", n, skipped)
 		}
 	})
@@ -446,25 +447,25 @@ func TestStreamMetrics(t *testing.T) {
 		r.commit("a", 6, resource("k", 6, "2"))
 		live.take()
 		m := r.gateway.metrics
-		sse, ndjson := m.transport[transportSSE], m.transport[transportNDJSON]
+		sse, ndjson := m.Transport[metrics.SSE], m.Transport[metrics.NDJSON]
 		for what, got := range map[string]float64{
-			"upserts by SSE":     testutil.ToFloat64(sse.events[stream.Upsert]) - 1,
-			"hellos by SSE":      testutil.ToFloat64(sse.events[stream.Hello]) - 2,
-			"goodbyes by SSE":    testutil.ToFloat64(sse.events[stream.Goodbye]) - 2,
-			"complete by SSE":    testutil.ToFloat64(sse.goodbyes[stream.GoodbyeComplete]) - 2,
-			"complete by NDJSON": testutil.ToFloat64(ndjson.goodbyes[stream.GoodbyeComplete]),
-			"snapshots by SSE":   testutil.ToFloat64(sse.snapshots) - 1,
-			"streams by SSE":     testutil.ToFloat64(sse.subscribers),
-			"streams by NDJSON":  testutil.ToFloat64(ndjson.subscribers) - 1,
-			"upserts by NDJSON":  testutil.ToFloat64(ndjson.events[stream.Upsert]) - 2,
-			"resumes: exact":     testutil.ToFloat64(m.resumes.WithLabelValues(transportSSE, "exact")) - 1,
-			"resumes: snapshot":  testutil.ToFloat64(m.resumes.WithLabelValues(transportSSE, "snapshot")) - 1,
+			"upserts by SSE":     testutil.ToFloat64(sse.Events[stream.Upsert]) - 1,
+			"hellos by SSE":      testutil.ToFloat64(sse.Events[stream.Hello]) - 2,
+			"goodbyes by SSE":    testutil.ToFloat64(sse.Events[stream.Goodbye]) - 2,
+			"complete by SSE":    testutil.ToFloat64(sse.Goodbyes[stream.GoodbyeComplete]) - 2,
+			"complete by NDJSON": testutil.ToFloat64(ndjson.Goodbyes[stream.GoodbyeComplete]),
+			"snapshots by SSE":   testutil.ToFloat64(sse.Snapshots) - 1,
+			"streams by SSE":     testutil.ToFloat64(sse.Subscribers),
+			"streams by NDJSON":  testutil.ToFloat64(ndjson.Subscribers) - 1,
+			"upserts by NDJSON":  testutil.ToFloat64(ndjson.Events[stream.Upsert]) - 2,
+			"resumes: exact":     testutil.ToFloat64(m.Resumes.WithLabelValues(metrics.SSE, "exact")) - 1,
+			"resumes: snapshot":  testutil.ToFloat64(m.Resumes.WithLabelValues(metrics.SSE, "snapshot")) - 1,
 			"end_of_snapshots":   counter(t, r.gateway, "watchtide_end_of_snapshot_seconds") - 3,
 			"commits to write":   counter(t, r.gateway, "watchtide_commit_to_write_seconds") - 1,
 			// No time passes while the gateway works.
 			"seconds to snapshot": sum(t, r.gateway, "watchtide_end_of_snapshot_seconds"),
 			"seconds to write":    sum(t, r.gateway, "watchtide_commit_to_write_seconds"),
-			"bytes by SSE, least": min(0, testutil.ToFloat64(sse.bytes)-float64(len(body))),
+			"bytes by SSE, least": min(0, testutil.ToFloat64(sse.Bytes)-float64(len(body))),
 		} {
 			if got != 0 {
 				t.Errorf("%s: off by %v", what, got)

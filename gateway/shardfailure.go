@@ -51,7 +51,7 @@ func (s *shard) abandon(at int32) {
 	} else {
 		of = &s.groups[c.group].conversation
 	}
-	s.deps.metrics.streamClosed(of.transport())
+	s.deps.metrics.StreamClosed(of.transport())
 	who := s.table.identity(at)
 	s.deps.subscribers.leave(who, subscriber{Transport: of.transport(), Encoding: encodingName(of.gzip), Watches: of.names()}, leftByAccident)
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -132,7 +133,7 @@ func wantOpen(t *testing.T, r *rig, want int) {
 		subscribers += w.Subscribers()
 	}
 	o := g.overview("", 100, nil)
-	counted := int(counter(t, g, "watchtide_subscribers", "transport", transportSSE))
+	counted := int(counter(t, g, "watchtide_subscribers", "transport", metrics.SSE))
 	sockets := g.shards.sockets.(*memorySockets)
 	sockets.mu.Lock()
 	handles := len(sockets.open)

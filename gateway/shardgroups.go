@@ -88,7 +88,7 @@ func (s *shard) pass(g *group) {
 		oldest := g.oldest // cleared once all have it
 		s.writeMember(g, at, c)
 		if n%sampled == 0 && !oldest.IsZero() {
-			s.deps.metrics.commitToWrite(time.Since(oldest))
+			s.deps.metrics.CommitToWrite(time.Since(oldest))
 		}
 	}
 }
@@ -202,7 +202,7 @@ func (s *shard) leave(at int32, why departureReason) {
 	s.deps.log.Debug("stream ended", "transport", g.transport(), "watches", len(g.follows), "age", time.Since(timeOf(c.stamp)))
 	s.dismiss(g, at)
 	s.forget(l)
-	s.deps.metrics.streamClosed(g.transport())
+	s.deps.metrics.StreamClosed(g.transport())
 }
 
 // farewell sends away a member whose time has come.

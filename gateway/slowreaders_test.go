@@ -64,7 +64,7 @@ func (r *slowReaders) begin(request string) {
 
 // superseded returns the value of the metric of that name.
 func (r *slowReaders) superseded() float64 {
-	families, err := r.gateway.metrics.registry.Gather()
+	families, err := r.gateway.metrics.Registry.Gather()
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -3,6 +3,8 @@ package gateway
 import (
 	"sync"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
 )
 
 // snapshotBudget bounds the snapshot bytes in flight: those that are written but have
@@ -23,7 +25,7 @@ import (
 type snapshotBudget struct {
 	// Static after construction.
 	size    int64
-	metrics *metrics
+	metrics *metrics.Metrics
 
 	mu      sync.Mutex // guards the following fields
 	used    int64
@@ -48,7 +50,7 @@ const (
 	reviewEvery = time.Second
 )
 
-func newSnapshotBudget(size int64, m *metrics) *snapshotBudget {
+func newSnapshotBudget(size int64, m *metrics.Metrics) *snapshotBudget {
 	return &snapshotBudget{size: size, metrics: m}
 }
 
@@ -135,11 +137,11 @@ func (b *snapshotBudget) letIn() {
 		from.remove(p)
 		b.held.add(p)
 		b.used += p.bytes
-		b.metrics.waitedForSnapshot(time.Since(p.since))
+		b.metrics.WaitedForSnapshot(time.Since(p.since))
 		p.since, p.passed = time.Now(), true
 		p.granted()
 	}
-	b.metrics.snapshotsNow(b.used, b.waiting())
+	b.metrics.SnapshotsNow(b.used, b.waiting())
 }
 
 // nextQueue returns the queue whose first seat is next.

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/stream/watch"
 	"pgregory.net/rapid"
 )
@@ -79,7 +80,7 @@ func (w *budgetWorld) check(t *rapid.T) {
 // at the end: nothing is ever lost, and no stream passes another of its kind.
 func TestSnapshotBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &budgetWorld{budget: newSnapshotBudget(rapid.Int64Range(1, 1000).Draw(t, "size"), newMetrics(watch.NewRegistry()))}
+		w := &budgetWorld{budget: newSnapshotBudget(rapid.Int64Range(1, 1000).Draw(t, "size"), metrics.New(watch.NewRegistry()))}
 		any := func(t *rapid.T) *queued {
 			if len(w.all) == 0 {
 				t.Skip("nobody is there")
@@ -134,7 +135,7 @@ func TestSnapshotBudget(t *testing.T) {
 // seat while others wait, with or without a position, and all seats if none wait.
 func TestSlowOnesTakeLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newSnapshotBudget(1, newMetrics(watch.NewRegistry()))
+		b := newSnapshotBudget(1, metrics.New(watch.NewRegistry()))
 		var order []byte
 		var last *seat
 		come := func(slow, whole bool, name byte) {
@@ -164,7 +165,7 @@ func TestSlowOnesTakeLittle(t *testing.T) {
 // has another, is no longer slow.
 func TestSeatOfWhoMovesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newSnapshotBudget(1, newMetrics(watch.NewRegistry()))
+		b := newSnapshotBudget(1, metrics.New(watch.NewRegistry()))
 		trickles, waits := &seat{granted: func() {}}, &seat{granted: func() {}}
 		b.ask(trickles, 1, 1, true)
 		b.ask(waits, 1, 1, true)
@@ -195,7 +196,7 @@ func TestSeatOfWhoMovesAgain(t *testing.T) {
 // first, do not starve them.
 func TestWholeSnapshotsAreNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newSnapshotBudget(1, newMetrics(watch.NewRegistry()))
+		b := newSnapshotBudget(1, metrics.New(watch.NewRegistry()))
 		first := &seat{granted: func() {}}
 		b.ask(first, 1, 1, true)
 		var order []byte

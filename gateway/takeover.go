@@ -68,7 +68,7 @@ func (s *shards) arrive(h handle, head []byte, c conversation) (err error) {
 	l.ticket.call = l.called
 	l.out.raw(head)
 	s.rush.arrive()
-	c.deps.metrics.streamOpened(c.transport())
+	c.deps.metrics.StreamOpened(c.transport())
 	arrived := false
 	defer func() {
 		if !arrived {

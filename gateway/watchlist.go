@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
@@ -35,7 +36,7 @@ func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingSer
 	from := g.proxies.OfCall(out.Context())
 	as, refused := g.deps.admit(admission.ClientOf(from.Addr()), w)
 	if refused != nil {
-		return g.deps.refused(transportGRPC, refused)
+		return g.deps.refused(metrics.GRPC, refused)
 	}
 	defer g.admission.Leave(as)
 	if r.GetUntilEndOfSnapshot() {
@@ -43,8 +44,8 @@ func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingSer
 			return p
 		}
 	}
-	g.metrics.streamOpened(transportGRPC)
-	defer g.metrics.streamClosed(transportGRPC)
+	g.metrics.StreamOpened(metrics.GRPC)
+	defer g.metrics.StreamClosed(metrics.GRPC)
 	who := g.subscribers.enter(from, strings.Join(metadata.ValueFromIncomingContext(out.Context(), "user-agent"), " "))
 	return newListPump(g, w, r, who, out).supervise()
 }
@@ -80,7 +81,7 @@ func newListPump(g *Gateway, w *watch.Watch, r *api.WatchListRequest, who identi
 	p := &listPump{
 		g: g, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: g.deps.retryHint(),
 		stalled: make(chan struct{}, 1), draining: g.admission.Draining,
-		progress: newProgress(g.deps, transportGRPC, who, w.Name(), w.Subscribe(options)),
+		progress: newProgress(g.deps, metrics.GRPC, who, w.Name(), w.Subscribe(options)),
 		timer:    time.NewTimer(g.cfg.Heartbeat),
 		parcels:  parcels{gateway: g, client: g.proxies.ClientOfCall(out.Context()), out: out},
 	}
@@ -124,7 +125,7 @@ func (p *listPump) supervise() error {
 		return err
 	case <-p.stalled:
 		p.g.subscribers.fall(p.standing, leftUnread)
-		p.g.metrics.writeTimeout(transportGRPC)
+		p.g.metrics.WriteTimeout(metrics.GRPC)
 		return problem.New(http.StatusGatewayTimeout, "the client did not read for %s", p.g.cfg.WriteTimeout)
 	}
 }
@@ -257,8 +258,8 @@ func (p *listPump) goodbye(reason stream.GoodbyeReason) error {
 		Goodbye: &api.Goodbye{Reason: string(reason), RetryMs: uint32(p.retry.Milliseconds())},
 	}})
 	if err == nil {
-		p.g.metrics.eventsOut(transportGRPC, stream.Goodbye, 1)
-		p.g.metrics.goodbye(transportGRPC, reason)
+		p.g.metrics.EventsOut(metrics.GRPC, stream.Goodbye, 1)
+		p.g.metrics.Goodbye(metrics.GRPC, reason)
 		p.farewell = reason
 		p.delivered.events++
 		p.show()

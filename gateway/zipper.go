@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/stream/log"
 )
 
@@ -13,7 +14,7 @@ import (
 type zipper struct {
 	// Static after construction.
 	pieces  *deflate.Cache
-	metrics *metrics
+	metrics *metrics.Metrics
 
 	sum deflate.Sum // of what was said so far
 }
@@ -48,7 +49,7 @@ func (z *zipper) batch(b *log.Batch, slices [][]byte, out outlet) {
 		if size := lengthOf(s.Slices); size > compressedAtMost {
 			sum, stored := deflate.Store(s.Slices, out.write)
 			z.sum = z.sum.Then(sum)
-			z.metrics.compressed(size, stored)
+			z.metrics.Compressed(size, stored)
 			continue
 		}
 		p := z.pieces.Piece(s.Place, s.Parts, s.Slices)
@@ -61,6 +62,6 @@ func (z *zipper) batch(b *log.Batch, slices [][]byte, out outlet) {
 func (z *zipper) end(out outlet) { z.write(0, z.sum.AppendEnd(nil), out) }
 
 func (z *zipper) write(raw int, p []byte, out outlet) {
-	z.metrics.compressed(raw, len(p))
+	z.metrics.Compressed(raw, len(p))
 	out.write(p)
 }

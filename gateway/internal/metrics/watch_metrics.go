@@ -1,4 +1,4 @@
-package gateway
+package metrics
 
 import (
 	"time"
@@ -30,7 +30,7 @@ var (
 )
 
 func watchDesc(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc(namespace+name, help, append([]string{"watch"}, labels...), nil)
+	return prometheus.NewDesc(Namespace+name, help, append([]string{"watch"}, labels...), nil)
 }
 
 // Describe implements prometheus.Collector.

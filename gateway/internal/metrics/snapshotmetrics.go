@@ -1,4 +1,4 @@
-package gateway
+package metrics
 
 import (
 	"time"
@@ -7,28 +7,28 @@ import (
 )
 
 // makeSnapshots makes the metrics of the snapshot budget.
-func (m *metrics) makeSnapshots() {
+func (m *Metrics) makeSnapshots() {
 	m.snapshotWait = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name:    namespace + "snapshot_wait_seconds",
+		Name:    Namespace + "snapshot_wait_seconds",
 		Help:    "Time for which snapshots and long catch-ups waited for their turn, those included that did not have to.",
 		Buckets: []float64{.001, .01, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300},
 	})
 	m.snapshotBytes = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: namespace + "snapshot_bytes_in_flight",
+		Name: Namespace + "snapshot_bytes_in_flight",
 		Help: "How much of the snapshot budget is taken.",
 	})
 	m.snapshotWaiting = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: namespace + "snapshots_waiting",
+		Name: Namespace + "snapshots_waiting",
 		Help: "Streams that wait for their turn to be sent a snapshot or a long catch-up.",
 	})
-	m.registry.MustRegister(m.snapshotWait, m.snapshotBytes, m.snapshotWaiting)
+	m.Registry.MustRegister(m.snapshotWait, m.snapshotBytes, m.snapshotWaiting)
 }
 
-// waitedForSnapshot observes how long a stream waited for its turn.
-func (m *metrics) waitedForSnapshot(d time.Duration) { m.snapshotWait.Observe(d.Seconds()) }
+// WaitedForSnapshot observes how long a stream waited for its turn.
+func (m *Metrics) WaitedForSnapshot(d time.Duration) { m.snapshotWait.Observe(d.Seconds()) }
 
-// snapshotsNow records how much of the budget is taken, and how many wait for it.
-func (m *metrics) snapshotsNow(taken int64, waiting int) {
+// SnapshotsNow records how much of the budget is taken, and how many wait for it.
+func (m *Metrics) SnapshotsNow(taken int64, waiting int) {
 	m.snapshotBytes.Set(float64(taken))
 	m.snapshotWaiting.Set(float64(waiting))
 }

@@ -1,27 +1,27 @@
-package gateway
+package metrics
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 )
 
-// watchBudgets exports how much of the budgets for bodies and answers is taken.
-func (m *metrics) watchBudgets(bodies, answers *budget.Budget) {
+// WatchBudgets exports how much of the budgets for bodies and answers is taken.
+func (m *Metrics) WatchBudgets(bodies, answers *budget.Budget) {
 	refused := counterVec("budget_refusals_total",
 		"Requests that were answered with 503 since a budget had no room: bodies (of writes), answers (to lists, reads and long polls).", "budget")
 	m.bodiesRefused, m.answersRefused = refused.WithLabelValues("bodies"), refused.WithLabelValues("answers")
-	m.registry.MustRegister(refused,
+	m.Registry.MustRegister(refused,
 		budgetGauge("body_bytes", "How much of the body budget is taken.", func() float64 { taken, _ := bodies.Now(); return float64(taken) }),
 		budgetGauge("answer_bytes", "How much of the answer budget is taken.", func() float64 { taken, _ := answers.Now(); return float64(taken) }),
 		budgetGauge("answers_waiting", "Requests that wait for room for their answer.", func() float64 { _, waiting := answers.Now(); return float64(waiting) }))
 }
 
 func budgetGauge(name, help string, read func() float64) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: namespace + name, Help: help}, read)
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: Namespace + name, Help: help}, read)
 }
 
-// bodyRefused counts a body that found no room.
-func (m *metrics) bodyRefused() { m.bodiesRefused.Inc() }
+// BodyRefused counts a body that found no room.
+func (m *Metrics) BodyRefused() { m.bodiesRefused.Inc() }
 
-// answerRefused counts an answer that found no room.
-func (m *metrics) answerRefused() { m.answersRefused.Inc() }
+// AnswerRefused counts an answer that found no room.
+func (m *Metrics) AnswerRefused() { m.answersRefused.Inc() }

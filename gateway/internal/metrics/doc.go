@@ -1,0 +1,2 @@
+// Package metrics counts what the gateway does, for Prometheus.
+package metrics

@@ -1,0 +1,244 @@
+package metrics
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// The values of the label transport: the ways in which events leave.
+const (
+	SSE    = "sse"
+	NDJSON = "ndjson"
+	Poll   = "poll" // GET /v1/watches/{watch}/changes
+	GRPC   = "grpc"
+)
+
+var transports = [...]string{SSE, NDJSON, Poll, GRPC}
+
+// Metrics counts what the gateway does, in a registry of its own. Figures that the
+// watches themselves know (state, revision, …) are not counted here: watchCollector
+// reads them from the watches at each scrape.
+//
+// All methods may be called from any goroutine. The counters of each transport are
+// created at construction, so that no method takes a lock or hashes labels, except
+// resumed, which is called once per stream and watch.
+type Metrics struct {
+	// Static after construction.
+	Registry  *prometheus.Registry
+	Transport map[string]*transportMetrics
+
+	Resumes   *prometheus.CounterVec // transport, outcome
+	snapshots prometheus.Histogram
+	latency   prometheus.Histogram
+
+	snapshotWait    prometheus.Histogram
+	snapshotBytes   prometheus.Gauge
+	snapshotWaiting prometheus.Gauge
+
+	bodiesRefused  prometheus.Counter
+	answersRefused prometheus.Counter
+
+	raw    prometheus.Counter // bytes of compressed streams, before compression
+	zipped prometheus.Counter // and after
+}
+
+// transportMetrics are the counters of one transport.
+type transportMetrics struct {
+	Subscribers   prometheus.Gauge
+	Events        [stream.Goodbye + 1]prometheus.Counter // by stream.EventType
+	Bytes         prometheus.Counter
+	Snapshots     prometheus.Counter
+	Conflated     prometheus.Counter
+	WriteTimeouts prometheus.Counter
+	Goodbyes      map[stream.GoodbyeReason]prometheus.Counter
+	refusals      map[admission.Reason]prometheus.Counter
+}
+
+// New makes the metrics of a gateway that serves the watches of reg.
+func New(reg *watch.Registry) *Metrics {
+	m := &Metrics{
+		Registry:  prometheus.NewRegistry(),
+		Transport: make(map[string]*transportMetrics, len(transports)),
+		Resumes: counterVec("resumes_total",
+			"Streams by how they began: exact (went on from the position given), or why a full snapshot was sent.",
+			"transport", "outcome"),
+		snapshots: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    Namespace + "end_of_snapshot_seconds",
+			Help:    "Time from the start of a stream to its end_of_snapshot.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}),
+		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    Namespace + "commit_to_write_seconds",
+			Help:    "Time from the commit of a change to its write to a subscriber that keeps up. Of those that share their bytes one in 64 is measured.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5},
+		}),
+	}
+	m.raw = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: Namespace + "compression_input_bytes_total", Help: "Bytes of events sent in compressed streams, before compression.",
+	})
+	m.zipped = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: Namespace + "compression_output_bytes_total", Help: "Bytes sent in compressed streams, before TLS and HTTP framing.",
+	})
+	m.makeTransports()
+	m.makeSnapshots()
+	m.Registry.MustRegister(m.Resumes, m.snapshots, m.latency, m.raw, m.zipped,
+		watchCollector{reg},
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// WatchConnections exports the number of connections.
+func (m *Metrics) WatchConnections(c *netconn.Connections) {
+	m.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: Namespace + "connections", Help: "Connections of clients that are open, over all listeners.",
+	}, func() float64 { return float64(c.Count()) }))
+}
+
+// WatchAdmission exports the number of clients.
+func (m *Metrics) WatchAdmission(a *admission.Controller) {
+	m.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: Namespace + "clients", Help: "Different client addresses that have a stream open.",
+	}, func() float64 { return float64(a.ClientCount()) }))
+}
+
+const Namespace = "watchtide_"
+
+func counterVec(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: Namespace + name, Help: help}, labels)
+}
+
+func (m *Metrics) makeTransports() {
+	subscribers := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: Namespace + "subscribers", Help: "Open streams.",
+	}, []string{"transport"})
+	events := counterVec("events_sent_total", "Events sent to subscribers.", "transport", "type")
+	bytes := counterVec("sent_bytes_total", "Bytes of events sent to subscribers, compressed where they are, before TLS and HTTP framing.", "transport")
+	snapshots := counterVec("snapshots_sent_total", "Complete snapshots sent to subscribers.", "transport")
+	conflated := counterVec("conflated_changes_total", "Changes that slow subscribers did not see one by one.", "transport")
+	timeouts := counterVec("write_timeouts_total", "Streams that were ended because the client stopped reading.", "transport")
+	goodbyes := counterVec("goodbyes_total", "Streams that the gateway ended, or refused as overload, on purpose.", "transport", "reason")
+	refusals := counterVec("refusals_total",
+		"Streams that were not let in, by why: draining, subscribers (too many in all), watch (too many of one), client (too many of one address), memory (the watch is over its ceiling), connections (too many connections in all).",
+		"transport", "reason")
+	m.Registry.MustRegister(subscribers, events, bytes, snapshots, conflated, timeouts, goodbyes, refusals)
+	for _, name := range transports {
+		t := &transportMetrics{
+			Subscribers:   subscribers.WithLabelValues(name),
+			Bytes:         bytes.WithLabelValues(name),
+			Snapshots:     snapshots.WithLabelValues(name),
+			Conflated:     conflated.WithLabelValues(name),
+			WriteTimeouts: timeouts.WithLabelValues(name),
+			Goodbyes:      make(map[stream.GoodbyeReason]prometheus.Counter, len(goodbyeReasons)),
+			refusals:      make(map[admission.Reason]prometheus.Counter, len(admission.RefusalReasons)),
+		}
+		for e := stream.Hello; e <= stream.Goodbye; e++ {
+			t.Events[e] = events.WithLabelValues(name, e.String())
+		}
+		for _, reason := range goodbyeReasons {
+			t.Goodbyes[reason] = goodbyes.WithLabelValues(name, string(reason))
+		}
+		for _, reason := range admission.RefusalReasons {
+			t.refusals[reason] = refusals.WithLabelValues(name, string(reason))
+		}
+		m.Transport[name] = t
+	}
+}
+
+var goodbyeReasons = [...]stream.GoodbyeReason{
+	stream.GoodbyeDraining, stream.GoodbyeMaxAge, stream.GoodbyeOverloaded,
+	stream.GoodbyeTokenExpired, stream.GoodbyeRevoked, stream.GoodbyeWatchRemoved,
+	stream.GoodbyeComplete,
+}
+
+// Handler serves the registry in the Prometheus text formats.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{})
+}
+
+// StreamOpened counts a stream in; streamClosed must follow.
+func (m *Metrics) StreamOpened(transport string) { m.Transport[transport].Subscribers.Inc() }
+
+// StreamClosed counts a stream out.
+func (m *Metrics) StreamClosed(transport string) { m.Transport[transport].Subscribers.Dec() }
+
+// EventsOut counts n written events of type t.
+func (m *Metrics) EventsOut(transport string, t stream.EventType, n int) {
+	if n > 0 {
+		m.Transport[transport].Events[t].Add(float64(n))
+	}
+}
+
+// BytesOut counts written bytes.
+func (m *Metrics) BytesOut(transport string, n int) {
+	m.Transport[transport].Bytes.Add(float64(n))
+}
+
+// Snapshot counts a snapshot that was sent up to its end_of_snapshot.
+func (m *Metrics) Snapshot(transport string) { m.Transport[transport].Snapshots.Inc() }
+
+// Resumed counts, once per stream and watch, how the stream began.
+func (m *Metrics) Resumed(transport, outcome string) {
+	m.Resumes.WithLabelValues(transport, outcome).Inc()
+}
+
+// Conflated counts n changes that a subscriber did not see one by one.
+func (m *Metrics) Conflated(transport string, n uint64) {
+	if n > 0 {
+		m.Transport[transport].Conflated.Add(float64(n))
+	}
+}
+
+// WriteTimeout counts a stream that was ended because its client did not read.
+func (m *Metrics) WriteTimeout(transport string) { m.Transport[transport].WriteTimeouts.Inc() }
+
+// Goodbye counts a stream that was ended, or refused, deliberately.
+func (m *Metrics) Goodbye(transport string, reason stream.GoodbyeReason) {
+	m.Transport[transport].Goodbyes[reason].Inc()
+}
+
+// Refused counts a stream that was not let in, which is also a goodbye.
+func (m *Metrics) Refused(transport string, reason admission.Reason) {
+	m.Transport[transport].refusals[reason].Inc()
+	m.Goodbye(transport, stream.GoodbyeOverloaded)
+}
+
+// TimeToEndOfSnapshot observes the time from a stream's start to its first
+// end_of_snapshot.
+func (m *Metrics) TimeToEndOfSnapshot(d time.Duration) { m.snapshots.Observe(d.Seconds()) }
+
+// CommitToWrite observes the time from the oldest commit of a flush to the end
+// of its write.
+func (m *Metrics) CommitToWrite(d time.Duration) { m.latency.Observe(d.Seconds()) }
+
+// Compressed counts bytes written in compressed streams.
+func (m *Metrics) Compressed(raw, zipped int) {
+	m.raw.Add(float64(raw))
+	m.zipped.Add(float64(zipped))
+}
+
+// WatchPieces exports the statistics of a cache of compressed events, read at each
+// scrape.
+func (m *Metrics) WatchPieces(c *deflate.Cache) {
+	counter := func(name, help string, read func(deflate.Stats) uint64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: Namespace + name, Help: help},
+			func() float64 { return float64(read(c.Stats())) })
+	}
+	m.Registry.MustRegister(
+		counter("compression_cache_hits_total", "Stretches of a log that were compressed already.",
+			func(s deflate.Stats) uint64 { return s.Hits }),
+		counter("compression_cache_misses_total", "Stretches of a log that had to be compressed.",
+			func(s deflate.Stats) uint64 { return s.Misses }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: Namespace + "compression_cache_bytes", Help: "Memory that the cache of compressed events takes.",
+		}, func() float64 { return float64(c.Stats().Bytes) }))
+}
