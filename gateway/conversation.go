@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -31,9 +32,9 @@ type conversation struct {
 
 	zipper  *zipper // nil: the bytes are sent as they are, or compressed by the outlet
 	follows []follow
-	ticket  ticket // permission to read much
-	stands  int    // number of streams it speaks for
-	turns   bool   // others share its goroutine: a turn also ends if it finds nothing
+	lease   snapshots.Lease // permission to read much
+	stands  int             // number of streams it speaks for
+	turns   bool            // others share its goroutine: a turn also ends if it finds nothing
 
 	// Reused from flush to flush.
 	batch  log.Batch
@@ -66,7 +67,7 @@ func (d *deps) newConversation(req streamRequest, watches []*watch.Watch) conver
 	for i, watch := range watches {
 		c.follows = append(c.follows, d.follow(watch, req.watches[i]))
 	}
-	c.ticket.budget = d.snapshots
+	c.lease = snapshots.NewLease(d.snapshots)
 	return c
 }
 
@@ -113,7 +114,7 @@ func (c *conversation) turnOf(i int, out outlet) bool {
 	if !c.next(f) {
 		return false
 	}
-	c.ticket.moved()
+	c.lease.Moved()
 	c.share(i)
 	c.say(f, out)
 	return true
@@ -129,7 +130,7 @@ func (c *conversation) next(f *follow) bool {
 		return true
 	}
 	if f.sub.Busy() {
-		c.ticket.moved() // the client is not to blame
+		c.lease.Moved() // the client is not to blame
 	}
 	return false
 }
@@ -155,16 +156,16 @@ func (c *conversation) busy() bool {
 
 // check makes a watch with much to read wait for the stream's turn.
 func (c *conversation) check(f *follow) {
-	if !c.ticket.check(f.sub) && c.ticket.asked && !c.hasMuch() {
-		c.ticket.leave()
+	if !c.lease.Check(f.sub) && c.lease.Asks() && !c.hasMuch() {
+		c.lease.Release()
 	}
-	f.granted = c.ticket.granted
+	f.granted = c.lease.Granted
 }
 
-// hasMuch reports whether a seat is still needed.
+// hasMuch reports whether a lease is still needed.
 func (c *conversation) hasMuch() bool {
 	for i := range c.follows {
-		if isMuch(c.follows[i].sub) {
+		if snapshots.IsMuch(c.follows[i].sub) {
 			return true
 		}
 	}
@@ -362,7 +363,7 @@ func (c *conversation) fork() conversation {
 		f.follows[i].sub = c.follows[i].sub.Fork()
 	}
 	f.batch, f.slices, f.id, f.zipper = log.Batch{}, nil, nil, nil
-	f.ticket = ticket{budget: c.deps.snapshots}
+	f.lease = snapshots.NewLease(c.deps.snapshots)
 	f.stands, f.counted, f.committed = 1, 0, time.Time{}
 	f.tooOld, f.leaveAt, f.drains = time.Time{}, time.Time{}, false
 	return f
@@ -370,7 +371,7 @@ func (c *conversation) fork() conversation {
 
 // release frees what the conversation held; another one continues.
 func (c *conversation) release() {
-	c.ticket.leave()
+	c.lease.Release()
 	for i := range c.follows {
 		c.follows[i].sub.Close()
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
+	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 )
 
 // deps is what a stream needs of the gateway that serves it.
@@ -24,7 +25,7 @@ type deps struct {
 	log         *slog.Logger
 	metrics     *metrics.Metrics
 	admission   *admission.Controller
-	snapshots   *snapshotBudget
+	snapshots   *snapshots.Budget
 	subscribers *subscribers
 	pieces      *deflate.Cache // nil: streams are not compressed
 }

@@ -3,18 +3,19 @@ package gateway
 import (
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/stream/log"
 )
 
 // dissolve lets the members of a group continue on their own: a large amount comes
 // next, such as a snapshot, and each takes it at its own pace. They leave as they get
-// their seats; until then they stay, and cost no more than before.
+// their leases; until then they stay, and cost no more than before.
 func (s *shard) dissolve(g *group, now time.Time) (busy bool) {
 	if !g.dissolves {
 		g.dissolves = true
 		delete(s.named, g.key) // members that are done form another group
-		g.ticket.leave()       // it may have asked for a seat, as a single stream would
-		g.ticket = ticket{budget: g.ticket.budget, call: func() { s.callGroup(g) }}
+		g.lease.Release()      // it may have asked for a lease, as a single stream would
+		g.lease = g.lease.ForMembers(func() { s.callGroup(g) })
 	}
 	for n := 0; len(g.members) > 0; n++ {
 		if n == passMembers || len(s.ready) >= passMembers {
@@ -34,40 +35,28 @@ func (s *shard) dissolve(g *group, now time.Time) (busy bool) {
 	return busy || !all || g.behind > 0
 }
 
-// release lets one member go, with the seat that its group got for it.
+// release lets one member go, with the lease that its group got for it.
 func (s *shard) release(g *group) {
-	seat, asked := g.ticket.seat, g.ticket.asked
-	g.ticket.asked = false
-	defer func() {
-		if asked {
-			s.deps.snapshots.leave(seat) // nothing took it over
-		}
-	}()
+	held := g.lease.Detach() // the group may go with its last member
+	defer held.Release()
 	l := s.secede(g.members[len(g.members)-1])
-	if asked {
-		l.ticket.take(seat)
-		asked = false
-	}
+	held.PassTo(&l.lease)
 }
 
 // mayGo reports whether one of the members can continue on its own now.
 func (g *group) mayGo() bool {
 	sub := g.needy()
 	if sub == nil {
-		g.ticket.leave()
+		g.lease.Release()
 		return true
 	}
-	if g.ticket.seat == nil {
-		g.ticket.seat = g.ticket.newSeat()
-		g.ticket.seat.group = true
-	}
-	return g.ticket.ask(len(g.members), sub)
+	return g.lease.AskForMember(len(g.members), sub)
 }
 
-// needy returns a subscription that needs a seat, or nil if there is none.
+// needy returns a subscription that needs a lease, or nil if there is none.
 func (g *group) needy() *log.Subscription {
 	for i := range g.follows {
-		if sub := g.follows[i].sub; isMuch(sub) {
+		if sub := g.follows[i].sub; snapshots.IsMuch(sub) {
 			return sub
 		}
 	}
@@ -80,7 +69,7 @@ func (g *group) wait(now time.Time) (all bool) {
 	if len(g.buffer) >= groupFull {
 		return false
 	}
-	if g.ticket.seat != nil { // else it has not come to ask yet
+	if g.lease.Came() { // else it has not come to ask yet
 		g.goOn()
 	}
 	g.publish(now)
@@ -92,13 +81,13 @@ func (g *group) wait(now time.Time) (all bool) {
 func (g *group) goOn() {
 	for i := range g.follows {
 		f := &g.follows[i]
-		if isMuch(f.sub) {
-			f.sub.Hold(g.ticket.reason())
+		if snapshots.IsMuch(f.sub) {
+			f.sub.Hold(g.lease.Reason())
 		}
 		for f.sub.Held() && f.sub.Next(&g.batch) {
 			g.say(f, g)
 		}
-		for !f.sub.Held() && !isMuch(f.sub) && g.turnOf(i, g) {
+		for !f.sub.Held() && !snapshots.IsMuch(f.sub) && g.turnOf(i, g) {
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -25,9 +26,9 @@ func TestGroupDissolvesInTurns(t *testing.T) {
 		for _, x := range members {
 			x.take()
 		}
-		// All need it at the same time; a slow stream has the only seat.
-		slow := &seat{granted: func() {}}
-		r.gateway.snapshots.ask(slow, 1, 1, true)
+		// All need it at the same time; a slow stream has the only lease.
+		slow := &snapshots.Claim{Granted: func() {}}
+		r.gateway.snapshots.Ask(slow, 1, 1, true)
 		r.do("a", func(s stream.Sink) error {
 			return errors.Join(s.Reset("e2"), upsertAll(s, largeOnes(100, 7)), s.Commit(7))
 		})
@@ -71,18 +72,18 @@ func lonesOf(r *rig) (n int) {
 }
 
 // TestGroupThatAskedBeforeItDissolves checks a snapshot that comes between the look
-// at what is next and the next turn of the group. The group then asks for a seat as a
+// at what is next and the next turn of the group. The group then asks for a lease as a
 // stream would, and must still hear when its turn has come.
 func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
-		s.deps.snapshots.size = 1
+		s.deps.snapshots.Size = 1
 		s.rig.prime("a", 1)
 		s.open(12, "a")
 		s.settle()
-		slow := &seat{granted: func() {}}
-		s.deps.snapshots.ask(slow, 1, 1, true)
+		slow := &snapshots.Claim{Granted: func() {}}
+		s.deps.snapshots.Ask(slow, 1, 1, true)
 		s.rig.do("a", func(sink stream.Sink) error {
 			return errors.Join(sink.Reset("e2"), upsertAll(sink, largeOnes(100, 7)), sink.Commit(7))
 		})
@@ -97,7 +98,7 @@ func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
 		case <-s.p.bell:
 		default:
 		}
-		s.deps.snapshots.leave(slow)
+		s.deps.snapshots.Release(slow)
 		select {
 		case <-s.p.bell:
 		default:

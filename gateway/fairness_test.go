@@ -77,7 +77,7 @@ func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (firs
 		c := s.deps.newConversation(req, []*streamwatch.Watch{w})
 		c.guest = guest
 		l := &lone{conversation: c, key: c.groupKey(), handle: s.streams, shard: s.shard}
-		l.ticket.call = l.called
+		l.lease.CallWhenGranted(l.called)
 		l.hello(&l.out)
 		l.out.seal()
 		s.deps.metrics.StreamOpened(c.transport())

@@ -15,6 +15,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream/watch"
 	"github.com/watchtide/watchtide/web"
@@ -31,7 +32,7 @@ type Gateway struct {
 	log       *slog.Logger
 	metrics   *metrics.Metrics
 	admission *admission.Controller // safe for use by several goroutines
-	snapshots *snapshotBudget
+	snapshots *snapshots.Budget
 	bodies    *budget.Bodies
 	answers   *budget.Answers
 	proxies   admission.Proxies
@@ -73,7 +74,7 @@ func New(c Config) (*Gateway, error) {
 	g.doors = netconn.NewConnections(c.MaxConnections, c.Logger)
 	g.metrics.WatchAdmission(g.admission)
 	g.metrics.WatchConnections(g.doors)
-	g.snapshots = newSnapshotBudget(c.SnapshotBudget, g.metrics)
+	g.snapshots = snapshots.New(c.SnapshotBudget, g.metrics)
 	if c.Compression == CompressionGzip {
 		g.pieces = deflate.NewCache(c.CompressionCache)
 		g.metrics.WatchPieces(g.pieces)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 )
 
 // group is many streams of the same watches, in the same format, that are all up to
@@ -80,7 +81,7 @@ func (g *group) end() uint64 { return g.base + uint64(len(g.buffer)) }
 // near reports whether the news is little enough to be said to all at once.
 func (g *group) near() bool {
 	for i := range g.follows {
-		if !g.follows[i].sub.Near() || isMuch(g.follows[i].sub) {
+		if !g.follows[i].sub.Near() || snapshots.IsMuch(g.follows[i].sub) {
 			return false
 		}
 	}

@@ -64,7 +64,7 @@ func (l *lone) leave(reason stream.GoodbyeReason) {
 	l.ending = true
 }
 
-// called ends the wait for a seat in the snapshot budget.
+// called ends the wait for a lease in the snapshot budget.
 func (l *lone) called() { l.shard.call(l) }
 
 // idles reports whether the stream ignores news: all its watches wait for their turn.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
+	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 )
@@ -16,7 +17,7 @@ type progress struct {
 	transport string
 	began     time.Time
 	sub       *log.Subscription
-	ticket    ticket // permission to read much
+	lease     snapshots.Lease // permission to read much
 	standing  *standing
 
 	batch      log.Batch
@@ -29,7 +30,7 @@ func newProgress(d *deps, transport string, who identity, watch string, sub *log
 	now := time.Now()
 	p := progress{
 		metrics: d.metrics, transport: transport, began: now, sub: sub,
-		ticket: ticket{budget: d.snapshots}, quietSince: now,
+		lease: snapshots.NewLease(d.snapshots), quietSince: now,
 		standing: newStanding(who, transport, false, watch),
 	}
 	p.show()
@@ -44,13 +45,13 @@ func (p *progress) show() {
 
 // next fills the batch with the next flush. It returns false if there is nothing now.
 func (p *progress) next() bool {
-	if !p.ticket.check(p.sub) {
-		p.ticket.leave()
+	if !p.lease.Check(p.sub) {
+		p.lease.Release()
 	}
 	if !p.sub.Next(&p.batch) {
 		return false
 	}
-	p.ticket.moved()
+	p.lease.Moved()
 	return true
 }
 
@@ -58,7 +59,7 @@ func (p *progress) next() bool {
 // false.
 func (p *progress) changed() <-chan struct{} {
 	if p.sub.Held() {
-		return p.ticket.granted
+		return p.lease.Granted
 	}
 	return p.sub.Changed()
 }
@@ -102,6 +103,6 @@ func (p *progress) countSynced() {
 
 // close releases the subscription.
 func (p *progress) close() {
-	p.ticket.leave()
+	p.lease.Release()
 	p.sub.Close()
 }

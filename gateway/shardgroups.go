@@ -168,7 +168,7 @@ func (s *shard) secede(at int32) *lone {
 	g := s.groups[c.group]
 	l := &lone{conversation: g.fork(), key: g.key, handle: c.handle, slot: at, shard: s}
 	s.addLone(l)
-	l.ticket.call = l.called
+	l.lease.CallWhenGranted(l.called)
 	l.zipper = l.newZipper(g.sum.Plus(c.gap))
 	l.retry = time.Duration(c.retryMS) * time.Millisecond
 	l.who, l.delivered = s.table.identity(at), s.table.visitors.at(at).differs.plus(g.delivered)

@@ -12,7 +12,7 @@ import (
 )
 
 // largeOnes returns resources whose snapshot is larger than may be sent without a
-// seat.
+// lease.
 func largeOnes(n int, revision uint64) (all []stream.Resource) {
 	value := `"` + strings.Repeat("x", 4<<10) + `"`
 	for i := range n {
@@ -106,10 +106,10 @@ func wantNobodyWaits(t *testing.T, r *rig) {
 	t.Helper()
 	synctest.Wait()
 	b := r.gateway.snapshots
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.waiting() != 0 || b.used != 0 {
-		t.Errorf("%d wait, and %d bytes are taken", b.waiting(), b.used)
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
+	if b.Waiting() != 0 || b.Used != 0 {
+		t.Errorf("%d wait, and %d bytes are taken", b.Waiting(), b.Used)
 	}
 }
 
@@ -163,11 +163,11 @@ func TestLeavingTheQueue(t *testing.T) {
 				if c.want != "" && !strings.Contains(x.text(), c.want) {
 					t.Errorf("got %q: want %s", x.text(), c.want)
 				}
-				r.gateway.snapshots.mu.Lock()
-				if n := r.gateway.snapshots.waiting(); n != 0 {
+				r.gateway.snapshots.Mu.Lock()
+				if n := r.gateway.snapshots.Waiting(); n != 0 {
 					t.Errorf("%d wait", n)
 				}
-				r.gateway.snapshots.mu.Unlock()
+				r.gateway.snapshots.Mu.Unlock()
 				stalled.Close()
 				wantNobodyWaits(t, r)
 			})

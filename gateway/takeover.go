@@ -65,7 +65,7 @@ func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation) b
 func (s *shards) arrive(h handle, head []byte, c conversation) (err error) {
 	one := s.all[s.next.Add(1)%uint64(len(s.all))]
 	l := &lone{conversation: c, key: c.groupKey(), handle: h, shard: one}
-	l.ticket.call = l.called
+	l.lease.CallWhenGranted(l.called)
 	l.out.raw(head)
 	s.rush.arrive()
 	c.deps.metrics.StreamOpened(c.transport())

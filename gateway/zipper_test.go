@@ -221,7 +221,7 @@ func TestAttackLargeValueInAShard(t *testing.T) {
 		<-time.After(time.Millisecond)
 	}
 	c := r.gateway.deps.newConversation(streamRequest{format: formatSSE, gzip: true, watches: []watchChoice{{name: "a"}}}, []*watch.Watch{r.watch})
-	c.ticket.call = func() {}
+	c.lease.CallWhenGranted(func() {})
 	defer c.release()
 	var out sink
 	var before, after runtime.MemStats

@@ -1,40 +1,40 @@
-package gateway
+package snapshots
 
 import (
 	"sync/atomic"
 	"time"
 )
 
-// seat is the state of one stream in the snapshot budget: it has a share of it, waits
+// Claim is the state of one stream in the snapshot budget: it has a share of it, waits
 // for one, or neither.
-type seat struct {
+type Claim struct {
 	// Static after construction.
-	granted func() // called when the wait is over; must not block or use the budget
+	Granted func() // called when the wait is over; must not block or use the budget
 	group   bool   // it is requested for the members of a group, one after the other
 
 	// Atomic.
 	moved atomic.Bool // since the last review
 
 	// Guarded by the budget.
-	in         *seatList // nil: in none
-	prev, next *seat
+	in         *claimList // nil: in none
+	prev, next *Claim
 	bytes      int64
 	streams    int       // number of streams it stands for while it waits
 	since      time.Time // when its current state began
 	passed     bool      // it was let in before
-	slow       bool      // it lost its last seat because it did not move
+	slow       bool      // it lost its last lease because it did not move
 
 	// Owned by the stream.
 	before int // how many streams were waiting before it when it came
 }
 
-// seatList is the list of taken seats, or one of the queues.
-type seatList struct {
-	first, last *seat
+// claimList is the list of leases, or one of the queues.
+type claimList struct {
+	first, last *Claim
 	streams     int
 }
 
-func (l *seatList) add(p *seat) {
+func (l *claimList) add(p *Claim) {
 	p.in, p.prev, p.next = l, l.last, nil
 	if l.last == nil {
 		l.first = p
@@ -45,9 +45,9 @@ func (l *seatList) add(p *seat) {
 	l.streams += p.streams
 }
 
-// addFirst adds the seat of a group of which other members have already passed: before
+// addFirst adds the claim of a group of which other members have already passed: before
 // those that came later than the group, and after other groups, so that they take turns.
-func (l *seatList) addFirst(p *seat) {
+func (l *claimList) addFirst(p *Claim) {
 	next := l.first
 	for next != nil && next.group {
 		next = next.next
@@ -66,7 +66,7 @@ func (l *seatList) addFirst(p *seat) {
 	l.streams += p.streams
 }
 
-func (l *seatList) remove(p *seat) {
+func (l *claimList) remove(p *Claim) {
 	if p.prev == nil {
 		l.first = p.next
 	} else {

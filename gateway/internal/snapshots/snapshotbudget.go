@@ -1,4 +1,4 @@
-package gateway
+package snapshots
 
 import (
 	"sync"
@@ -7,65 +7,65 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 )
 
-// snapshotBudget bounds the snapshot bytes in flight: those that are written but have
+// Budget bounds the snapshot bytes in flight: those that are written but have
 // not reached their clients. They are not copied, but each stream in a snapshot fills
 // the kernel buffer of its connection and holds the version that it reads. The bound
 // is therefore on how many streams read much at a time. Streams that must wait are
 // served in the order in which they came. Those with a position, which need few
-// bytes, go before those without, except for every fourth seat, so that both make
+// bytes, go before those without, except for every fourth lease, so that both make
 // progress.
 //
-// A seat is taken back from a stream that moves less than a flush in a second, if
+// A lease is taken back from a stream that moves less than a flush in a second, if
 // others wait: clients that stall must not hold up the queue until they time out.
-// From then on such a stream queues with its kind, which gets every fourth seat: many
+// From then on such a stream queues with its kind, which gets every fourth lease: many
 // trickling clients take that much from the others, but no more.
 //
-// All methods may be called from any goroutine. A seat's granted is called with the
+// All methods may be called from any goroutine. A lease's granted is called with the
 // lock held.
-type snapshotBudget struct {
+type Budget struct {
 	// Static after construction.
-	size    int64
+	Size    int64
 	metrics *metrics.Metrics
 
-	mu      sync.Mutex // guards the following fields
-	used    int64
-	held    seatList
-	resumes seatList // waiting, with a position
-	wholes  seatList // waiting, without one
-	slow    seatList // waiting, having lost their last seat
-	passed  int      // how many with a position were let in before those without
-	quick   int      // how many were let in before those that lost their last seat
+	Mu      sync.Mutex // guards the following fields
+	Used    int64
+	held    claimList
+	resumes claimList // waiting, with a position
+	wholes  claimList // waiting, without one
+	slow    claimList // waiting, having lost their last lease
+	passed  int       // how many with a position were let in before those without
+	quick   int       // how many were let in before those that lost their last lease
 	review  *time.Timer
 }
 
 const (
-	// smallSnapshot is how much may be sent without a seat.
+	// smallSnapshot is how much may be sent without a lease.
 	smallSnapshot = 64 << 10
-	// seatBytes is the most that one stream has in flight: see unsentBytes, and what
+	// claimBytes is the most that one stream has in flight: see unsentBytes, and what
 	// is written at once.
-	seatBytes = 256 << 10
+	claimBytes = 256 << 10
 	// passBefore is how many with a position pass before one without.
 	passBefore = 3
 	// reviewEvery is how often it is checked which streams move.
 	reviewEvery = time.Second
 )
 
-func newSnapshotBudget(size int64, m *metrics.Metrics) *snapshotBudget {
-	return &snapshotBudget{size: size, metrics: m}
+func New(size int64, m *metrics.Metrics) *Budget {
+	return &Budget{Size: size, metrics: m}
 }
 
-// ask gives p a seat for the given bytes, or queues it for one, on behalf of the
+// Ask gives p a lease for the given bytes, or queues it for one, on behalf of the
 // given number of streams. It returns false if p waits. It may be called repeatedly.
-func (b *snapshotBudget) ask(p *seat, streams int, bytes int64, whole bool) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (b *Budget) Ask(p *Claim, streams int, bytes int64, whole bool) bool {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
 	if p.in != nil {
 		return p.in == &b.held
 	}
-	p.streams, p.bytes, p.since = streams, min(bytes, b.size), time.Now()
+	p.streams, p.bytes, p.since = streams, min(bytes, b.Size), time.Now()
 	p.before = b.resumes.streams
 	if whole || p.slow {
-		p.before = b.waiting()
+		p.before = b.Waiting()
 	}
 	switch {
 	case p.slow:
@@ -82,11 +82,11 @@ func (b *snapshotBudget) ask(p *seat, streams int, bytes int64, whole bool) bool
 	return p.in == &b.held
 }
 
-// handOver gives the seat of one stream to another, which has none. It returns false
+// handOver gives the lease of one stream to another, which has none. It returns false
 // if from no longer has one.
-func (b *snapshotBudget) handOver(from, to *seat) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (b *Budget) handOver(from, to *Claim) bool {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
 	if from.in != &b.held {
 		return false
 	}
@@ -96,21 +96,21 @@ func (b *snapshotBudget) handOver(from, to *seat) bool {
 	return true
 }
 
-func (b *snapshotBudget) queue(whole bool) *seatList {
+func (b *Budget) queue(whole bool) *claimList {
 	if whole {
 		return &b.wholes
 	}
 	return &b.resumes
 }
 
-func (b *snapshotBudget) waiting() int {
+func (b *Budget) Waiting() int {
 	return b.resumes.streams + b.wholes.streams + b.slow.streams
 }
 
-// leave gives the seat back, or leaves the queue.
-func (b *snapshotBudget) leave(p *seat) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+// Release frees a share, or leaves the queue.
+func (b *Budget) Release(p *Claim) {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
 	if p.in == nil {
 		return
 	}
@@ -118,48 +118,48 @@ func (b *snapshotBudget) leave(p *seat) {
 	b.letIn()
 }
 
-func (b *snapshotBudget) takeBack(p *seat) {
+func (b *Budget) takeBack(p *Claim) {
 	if p.in == &b.held {
-		b.used -= p.bytes
+		b.Used -= p.bytes
 	}
 	p.in.remove(p)
 }
 
-// letIn gives seats to the streams whose turn it is, as long as there is room.
-func (b *snapshotBudget) letIn() {
+// letIn gives leases to the streams whose turn it is, as long as there is room.
+func (b *Budget) letIn() {
 	for {
 		from := b.nextQueue()
 		p := from.first
-		if p == nil || b.used > 0 && b.used+p.bytes > b.size {
+		if p == nil || b.Used > 0 && b.Used+p.bytes > b.Size {
 			break
 		}
 		b.countPassed(from)
 		from.remove(p)
 		b.held.add(p)
-		b.used += p.bytes
+		b.Used += p.bytes
 		b.metrics.WaitedForSnapshot(time.Since(p.since))
 		p.since, p.passed = time.Now(), true
-		p.granted()
+		p.Granted()
 	}
-	b.metrics.SnapshotsNow(b.used, b.waiting())
+	b.metrics.SnapshotsNow(b.Used, b.Waiting())
 }
 
-// nextQueue returns the queue whose first seat is next.
-func (b *snapshotBudget) nextQueue() *seatList {
+// nextQueue returns the queue whose first lease is next.
+func (b *Budget) nextQueue() *claimList {
 	if from := b.nextQuick(); b.slow.first == nil || from.first != nil && b.quick < passBefore {
 		return from
 	}
 	return &b.slow
 }
 
-func (b *snapshotBudget) nextQuick() *seatList {
+func (b *Budget) nextQuick() *claimList {
 	if b.resumes.first == nil || b.wholes.first != nil && b.passed >= passBefore {
 		return &b.wholes
 	}
 	return &b.resumes
 }
 
-func (b *snapshotBudget) countPassed(from *seatList) {
+func (b *Budget) countPassed(from *claimList) {
 	if b.quick++; from == &b.slow || b.slow.first == nil {
 		b.quick = 0
 	}
@@ -171,18 +171,18 @@ func (b *snapshotBudget) countPassed(from *seatList) {
 	}
 }
 
-// startReview schedules a review of the seats while a stream waits for one.
-func (b *snapshotBudget) startReview() {
+// startReview schedules a review of the leases while a stream waits for one.
+func (b *Budget) startReview() {
 	if b.review == nil {
 		b.review = time.AfterFunc(reviewEvery, b.takeBackIdle)
 	}
 }
 
-// takeBackIdle takes back the seats of streams that did not move, and remembers that
+// takeBackIdle takes back the leases of streams that did not move, and remembers that
 // about them until they do.
-func (b *snapshotBudget) takeBackIdle() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (b *Budget) takeBackIdle() {
+	b.Mu.Lock()
+	defer b.Mu.Unlock()
 	b.review = nil
 	for p := b.held.first; p != nil; {
 		next := p.next
@@ -196,7 +196,7 @@ func (b *snapshotBudget) takeBackIdle() {
 		p = next
 	}
 	b.letIn()
-	if b.waiting() > 0 {
+	if b.Waiting() > 0 {
 		b.startReview()
 	}
 }

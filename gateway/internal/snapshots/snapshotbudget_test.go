@@ -1,4 +1,4 @@
-package gateway
+package snapshots
 
 import (
 	"slices"
@@ -11,32 +11,32 @@ import (
 	"pgregory.net/rapid"
 )
 
-// queued is a stream of the model: its seat, and what it asked for.
+// queued is a stream of the model: its lease, and what it asked for.
 type queued struct {
-	seat  *seat
+	claim *Claim
 	bytes int64
 	whole bool
-	slow  bool // it lost the seat before
+	slow  bool // it lost the lease before
 	calls int
 }
 
 // budgetWorld pairs a budget with lists of its streams and of those that should wait.
 type budgetWorld struct {
-	budget  *snapshotBudget
+	budget  *Budget
 	all     []*queued
 	waiting []*queued // in the order in which they came
 }
 
 func (w *budgetWorld) held() (n int, bytes int64) {
 	for _, q := range w.all {
-		if q.seat.in == &w.budget.held {
+		if q.claim.in == &w.budget.held {
 			n, bytes = n+1, bytes+q.bytes
 		}
 	}
 	return n, bytes
 }
 
-// settle removes from the queue the streams that left or have a seat now, and checks
+// settle removes from the queue the streams that left or have a lease now, and checks
 // that none was passed by another of its kind.
 func (w *budgetWorld) settle(t *rapid.T) {
 	type kind struct{ whole, slow bool }
@@ -44,7 +44,7 @@ func (w *budgetWorld) settle(t *rapid.T) {
 	for _, q := range w.waiting {
 		of := kind{q.whole && !q.slow, q.slow}
 		waits := w.waits(q)
-		if !waits && q.seat.in != nil && still[of] {
+		if !waits && q.claim.in != nil && still[of] {
 			t.Fatal("one that came later passed")
 		}
 		still[of] = still[of] || waits
@@ -53,7 +53,7 @@ func (w *budgetWorld) settle(t *rapid.T) {
 }
 
 func (w *budgetWorld) waits(q *queued) bool {
-	return q.seat.in == &w.budget.resumes || q.seat.in == &w.budget.wholes || q.seat.in == &w.budget.slow
+	return q.claim.in == &w.budget.resumes || q.claim.in == &w.budget.wholes || q.claim.in == &w.budget.slow
 }
 
 func (w *budgetWorld) check(t *rapid.T) {
@@ -62,16 +62,16 @@ func (w *budgetWorld) check(t *rapid.T) {
 	}
 	w.settle(t)
 	n, bytes := w.held()
-	if bytes != w.budget.used {
-		t.Fatalf("%d bytes are taken, the budget says %d", bytes, w.budget.used)
+	if bytes != w.budget.Used {
+		t.Fatalf("%d bytes are taken, the budget says %d", bytes, w.budget.Used)
 	}
-	if bytes > w.budget.size && n > 1 {
-		t.Fatalf("%d bytes are taken of %d", bytes, w.budget.size)
+	if bytes > w.budget.Size && n > 1 {
+		t.Fatalf("%d bytes are taken of %d", bytes, w.budget.Size)
 	}
 	if n == 0 && len(w.waiting) > 0 {
 		t.Fatal("somebody waits for nothing")
 	}
-	if got := w.budget.waiting(); got != len(w.waiting) {
+	if got := w.budget.Waiting(); got != len(w.waiting) {
 		t.Fatalf("%d wait, the budget says %d", len(w.waiting), got)
 	}
 }
@@ -80,7 +80,7 @@ func (w *budgetWorld) check(t *rapid.T) {
 // at the end: nothing is ever lost, and no stream passes another of its kind.
 func TestSnapshotBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &budgetWorld{budget: newSnapshotBudget(rapid.Int64Range(1, 1000).Draw(t, "size"), metrics.New(watch.NewRegistry()))}
+		w := &budgetWorld{budget: New(rapid.Int64Range(1, 1000).Draw(t, "size"), metrics.New(watch.NewRegistry()))}
 		any := func(t *rapid.T) *queued {
 			if len(w.all) == 0 {
 				t.Skip("nobody is there")
@@ -90,17 +90,17 @@ func TestSnapshotBudget(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"come": func(t *rapid.T) {
 				q := &queued{bytes: rapid.Int64Range(1, 300).Draw(t, "bytes"), whole: rapid.Bool().Draw(t, "whole")}
-				q.seat = &seat{granted: func() { q.calls++ }}
-				q.bytes = min(q.bytes, w.budget.size)
+				q.claim = &Claim{Granted: func() { q.calls++ }}
+				q.bytes = min(q.bytes, w.budget.Size)
 				w.all = append(w.all, q)
 			},
 			"ask": func(t *rapid.T) {
 				q := any(t)
-				fresh, called := q.seat.in == nil, q.calls
+				fresh, called := q.claim.in == nil, q.calls
 				if fresh {
-					q.slow = q.seat.slow
+					q.slow = q.claim.slow
 				}
-				got := w.budget.ask(q.seat, 1, q.bytes, q.whole)
+				got := w.budget.Ask(q.claim, 1, q.bytes, q.whole)
 				if fresh && !got {
 					w.waiting = append(w.waiting, q)
 				}
@@ -108,8 +108,8 @@ func TestSnapshotBudget(t *testing.T) {
 					t.Fatal("the answer and the call differ")
 				}
 			},
-			"leave": func(t *rapid.T) { w.budget.leave(any(t).seat) },
-			"move":  func(t *rapid.T) { any(t).seat.moved.Store(true) },
+			"leave": func(t *rapid.T) { w.budget.Release(any(t).claim) },
+			"move":  func(t *rapid.T) { any(t).claim.moved.Store(true) },
 			"stall": func(t *rapid.T) {
 				for p := w.budget.held.first; p != nil; p = p.next {
 					p.since = p.since.Add(-reviewEvery)
@@ -119,11 +119,11 @@ func TestSnapshotBudget(t *testing.T) {
 			"": w.check,
 		})
 		for _, q := range w.all {
-			w.budget.leave(q.seat)
+			w.budget.Release(q.claim)
 			w.check(t)
 		}
-		if w.budget.used != 0 || w.budget.waiting() != 0 {
-			t.Fatalf("%d bytes and %d streams are left", w.budget.used, w.budget.waiting())
+		if w.budget.Used != 0 || w.budget.Waiting() != 0 {
+			t.Fatalf("%d bytes and %d streams are left", w.budget.Used, w.budget.Waiting())
 		}
 		if w.budget.review != nil {
 			w.budget.review.Stop()
@@ -131,17 +131,17 @@ func TestSnapshotBudget(t *testing.T) {
 	})
 }
 
-// TestSlowOnesTakeLittle checks that streams that lost their seats take every fourth
-// seat while others wait, with or without a position, and all seats if none wait.
+// TestSlowOnesTakeLittle checks that streams that lost their leases take every fourth
+// lease while others wait, with or without a position, and all leases if none wait.
 func TestSlowOnesTakeLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newSnapshotBudget(1, metrics.New(watch.NewRegistry()))
+		b := New(1, metrics.New(watch.NewRegistry()))
 		var order []byte
-		var last *seat
+		var last *Claim
 		come := func(slow, whole bool, name byte) {
-			s := &seat{slow: slow}
-			s.granted = func() { order, last = append(order, name), s }
-			b.ask(s, 1, 1, whole)
+			s := &Claim{slow: slow}
+			s.Granted = func() { order, last = append(order, name), s }
+			b.Ask(s, 1, 1, whole)
 		}
 		come(false, true, 'f')
 		for range 5 {
@@ -152,7 +152,7 @@ func TestSlowOnesTakeLittle(t *testing.T) {
 		}
 		come(false, false, 'r')
 		for range 11 {
-			b.leave(last)
+			b.Release(last)
 		}
 		if got := string(order); got != "frsstsstttt" {
 			t.Errorf("they passed as %s", got)
@@ -161,33 +161,33 @@ func TestSlowOnesTakeLittle(t *testing.T) {
 	})
 }
 
-// TestSeatOfWhoMovesAgain checks that a stream that lost its seat, and moves once it
+// TestSeatOfWhoMovesAgain checks that a stream that lost its lease, and moves once it
 // has another, is no longer slow.
 func TestSeatOfWhoMovesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newSnapshotBudget(1, metrics.New(watch.NewRegistry()))
-		trickles, waits := &seat{granted: func() {}}, &seat{granted: func() {}}
-		b.ask(trickles, 1, 1, true)
-		b.ask(waits, 1, 1, true)
+		b := New(1, metrics.New(watch.NewRegistry()))
+		trickles, waits := &Claim{Granted: func() {}}, &Claim{Granted: func() {}}
+		b.Ask(trickles, 1, 1, true)
+		b.Ask(waits, 1, 1, true)
 		time.Sleep(2 * reviewEvery)
-		is := func(p *seat) (slow, held bool) {
-			b.mu.Lock()
-			defer b.mu.Unlock()
+		is := func(p *Claim) (slow, held bool) {
+			b.Mu.Lock()
+			defer b.Mu.Unlock()
 			return p.slow, p.in == &b.held
 		}
 		if slow, held := is(trickles); !slow || held {
 			t.Fatal("the seat of one that does not move was not taken")
 		}
-		b.ask(trickles, 1, 1, true)
-		b.leave(waits)
-		b.ask(waits, 1, 1, true)
+		b.Ask(trickles, 1, 1, true)
+		b.Release(waits)
+		b.Ask(waits, 1, 1, true)
 		trickles.moved.Store(true)
 		time.Sleep(reviewEvery + reviewEvery/2)
 		if slow, held := is(trickles); slow || !held {
 			t.Error("it moves, and counts as slow")
 		}
-		b.leave(trickles)
-		b.leave(waits)
+		b.Release(trickles)
+		b.Release(waits)
 		time.Sleep(2 * reviewEvery)
 	})
 }
@@ -196,15 +196,15 @@ func TestSeatOfWhoMovesAgain(t *testing.T) {
 // first, do not starve them.
 func TestWholeSnapshotsAreNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newSnapshotBudget(1, metrics.New(watch.NewRegistry()))
-		first := &seat{granted: func() {}}
-		b.ask(first, 1, 1, true)
+		b := New(1, metrics.New(watch.NewRegistry()))
+		first := &Claim{Granted: func() {}}
+		b.Ask(first, 1, 1, true)
 		var order []byte
-		var last *seat
+		var last *Claim
 		come := func(whole bool, name byte) {
-			s := &seat{}
-			s.granted = func() { order, last = append(order, name), s }
-			b.ask(s, 1, 1, whole)
+			s := &Claim{}
+			s.Granted = func() { order, last = append(order, name), s }
+			b.Ask(s, 1, 1, whole)
 		}
 		for range 3 {
 			come(true, 's')
@@ -212,11 +212,11 @@ func TestWholeSnapshotsAreNotStarved(t *testing.T) {
 		for range 8 {
 			come(false, 'r')
 		}
-		b.leave(first)
+		b.Release(first)
 		for range 10 {
-			b.leave(last)
+			b.Release(last)
 		}
-		b.leave(last)
+		b.Release(last)
 		if got := string(order); got != "rrrsrrrsrrs" {
 			t.Errorf("they passed as %s", got)
 		}
