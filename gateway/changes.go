@@ -10,6 +10,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -54,7 +55,7 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 	}
 	g.metrics.StreamOpened(metrics.Poll)
 	defer g.metrics.StreamClosed(metrics.Poll)
-	who := g.subscribers.enter(from, r.UserAgent())
+	who := g.subscribers.Enter(from, r.UserAgent())
 	poll := newPoll(g, watch, ask, who, newWriter(w, r, g.cfg.WriteTimeout))
 	poll.answer = g.answers.Answer(admission.ClientOf(from.Addr()))
 	defer poll.close()
@@ -117,7 +118,7 @@ type poll struct {
 	ended  bool            // the answer is complete
 }
 
-func newPoll(g *Gateway, w *watch.Watch, ask changesRequest, who identity, out *writer) *poll {
+func newPoll(g *Gateway, w *watch.Watch, ask changesRequest, who subscribers.Identity, out *writer) *poll {
 	sub := w.Subscribe(log.SubscribeOptions{
 		Resume: ask.after, Invalid: ask.invalid, Prefix: ask.prefix, AheadWait: g.cfg.AheadWait,
 	})
@@ -131,9 +132,9 @@ func (p *poll) close() {
 	p.out.pace.Stop()
 	p.answer.Release()
 	p.metrics.BytesOut(metrics.Poll, p.out.bytes)
-	p.delivered.bytes = uint64(p.out.bytes)
+	p.delivered.Bytes = uint64(p.out.bytes)
 	p.show()
-	p.g.subscribers.fall(p.standing, p.reasonEnded())
+	p.g.subscribers.Remove(p.published, p.reasonEnded())
 	p.progress.close()
 	if p.out.timedOut() {
 		p.metrics.WriteTimeout(metrics.Poll)
@@ -142,14 +143,14 @@ func (p *poll) close() {
 
 // reasonEnded returns why a poll ended without an answer, or "" if it was answered,
 // which is its normal end.
-func (p *poll) reasonEnded() departureReason {
+func (p *poll) reasonEnded() subscribers.DepartureReason {
 	switch {
 	case p.out.timedOut():
-		return leftUnread
+		return subscribers.LeftUnread
 	case p.ended && p.out.err == nil:
 		return ""
 	}
-	return leftByItself
+	return subscribers.LeftByItself
 }
 
 // run answers. Once the body has begun, only the client itself can cut it short: a

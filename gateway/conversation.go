@@ -7,6 +7,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -26,9 +27,9 @@ type conversation struct {
 	began   time.Time
 	tooOld  time.Time // zero: never
 	watches []watchChoice
-	guest   admission.Ref // under which the stream was admitted; unset for a group's own
-	who     identity      // identity of the stream; unset for a group's own
-	gzip    bool          // the stream is sent in gzip
+	guest   admission.Ref        // under which the stream was admitted; unset for a group's own
+	who     subscribers.Identity // identity of the stream; unset for a group's own
+	gzip    bool                 // the stream is sent in gzip
 
 	zipper  *zipper // nil: the bytes are sent as they are, or compressed by the outlet
 	follows []follow
@@ -41,13 +42,13 @@ type conversation struct {
 	slices [][]byte
 	id     []byte
 
-	quietSince time.Time            // of the last flush
-	drains     bool                 // it was noticed that the gateway drains
-	leaveAt    time.Time            // zero: the gateway does not drain
-	farewell   stream.GoodbyeReason // "": not said
-	committed  time.Time            // of the oldest change said but not yet flushed
-	counted    int                  // bytes already reported to the metrics
-	delivered  delivered            // to one stream
+	quietSince time.Time             // of the last flush
+	drains     bool                  // it was noticed that the gateway drains
+	leaveAt    time.Time             // zero: the gateway does not drain
+	farewell   stream.GoodbyeReason  // "": not said
+	committed  time.Time             // of the oldest change said but not yet flushed
+	counted    int                   // bytes already reported to the metrics
+	delivered  subscribers.Delivered // to one stream
 }
 
 // outlet takes the bytes of a conversation, in order. It may keep them until the next
@@ -87,7 +88,7 @@ func (c *conversation) hello(out outlet) {
 	head := c.framing.appendRetry(nil, c.retry)
 	c.put(c.framing.appendData(head, stream.Hello, data), out)
 	c.deps.metrics.EventsOut(c.transport(), stream.Hello, 1)
-	c.delivered.events++
+	c.delivered.Events++
 	for i := range c.follows {
 		f := &c.follows[i]
 		if f.watch.Status().State != stream.InSync && f.sub.Tell(&c.batch) {
@@ -311,7 +312,7 @@ func (c *conversation) goodbye(reason stream.GoodbyeReason, out outlet) {
 // saidGoodbye counts a goodbye that was sent.
 func (c *conversation) saidGoodbye() {
 	c.deps.metrics.EventsOut(c.transport(), stream.Goodbye, 1)
-	c.delivered.events++
+	c.delivered.Events++
 	c.deps.metrics.Goodbye(c.transport(), c.farewell)
 }
 
@@ -337,11 +338,11 @@ func (c *conversation) names() []string {
 }
 
 // describe returns the stream's entry in the list, without its identity.
-func (c *conversation) describe(d delivered) subscriber {
-	out := subscriber{Transport: c.transport(), Encoding: encodingName(c.gzip)}
-	out.count(d)
+func (c *conversation) describe(d subscribers.Delivered) subscribers.Subscriber {
+	out := subscribers.Subscriber{Transport: c.transport(), Encoding: subscribers.EncodingName(c.gzip)}
+	out.Count(d)
 	for i := range c.follows {
-		out.follow(c.follows[i].watch.Name(), c.follows[i].sub.Progress())
+		out.Follow(c.follows[i].watch.Name(), c.follows[i].sub.Progress())
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
 // deps is what a stream needs of the gateway that serves it.
@@ -26,6 +27,6 @@ type deps struct {
 	metrics     *metrics.Metrics
 	admission   *admission.Controller
 	snapshots   *snapshots.Budget
-	subscribers *subscribers
+	subscribers *subscribers.List
 	pieces      *deflate.Cache // nil: streams are not compressed
 }

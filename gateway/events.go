@@ -77,7 +77,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamReque
 			c.release()
 		}
 	}()
-	c.guest, c.who = as, g.subscribers.enter(from, r.UserAgent())
+	c.guest, c.who = as, g.subscribers.Enter(from, r.UserAgent())
 	if g.shards.carry(w, r, c) || g.solos.carry(w, r, c) {
 		carried = true // the pump counts it out
 		return

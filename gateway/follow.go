@@ -81,7 +81,7 @@ func (c *conversation) countBatch(f *follow) {
 	b, m, transport := &c.batch, c.deps.metrics, c.transport()
 	for t := stream.Reset; t <= stream.StatusChange; t++ {
 		m.EventsOut(transport, t, b.Count(t)*c.stands)
-		c.delivered.events += uint64(b.Count(t))
+		c.delivered.Events += uint64(b.Count(t))
 	}
 	f.inSnapshot = f.inSnapshot || b.Count(stream.Reset) > 0
 	if b.Count(stream.EndOfSnapshot) > 0 && f.inSnapshot {
@@ -98,7 +98,7 @@ func (c *conversation) countBatch(f *follow) {
 	}
 	skipped := f.sub.Skipped() - f.skipped
 	m.Conflated(transport, skipped)
-	c.delivered.skipped += skipped
+	c.delivered.Skipped += skipped
 	f.skipped = f.sub.Skipped()
 	if at := b.Committed(); c.committed.IsZero() || !at.IsZero() && at.Before(c.committed) {
 		c.committed = at
@@ -110,6 +110,6 @@ func (c *conversation) countBatch(f *follow) {
 func (c *conversation) countBytes(bytes int) {
 	n := bytes - c.counted
 	c.counted = bytes
-	c.delivered.bytes += uint64(n)
+	c.delivered.Bytes += uint64(n)
 	c.deps.metrics.BytesOut(c.transport(), n*c.stands)
 }

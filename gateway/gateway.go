@@ -16,6 +16,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream/watch"
 	"github.com/watchtide/watchtide/web"
@@ -42,7 +43,7 @@ type Gateway struct {
 	solos     *solos
 	pieces    *deflate.Cache // nil: streams are not compressed
 
-	subscribers *subscribers
+	subscribers *subscribers.List
 	deps        *deps
 
 	// Atomic.
@@ -69,7 +70,7 @@ func New(c Config) (*Gateway, error) {
 		hosts:     hosts.New(slices.Concat(c.Hosts, ownHosts)),
 		solos:     newSolos(newLookout),
 
-		subscribers: newSubscribers(),
+		subscribers: subscribers.New(),
 	}
 	g.doors = netconn.NewConnections(c.MaxConnections, c.Logger)
 	g.metrics.WatchAdmission(g.admission)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -85,7 +86,7 @@ func wantGone(t *testing.T, r *rig, why stream.GoodbyeReason) {
 	t.Helper()
 	synctest.Wait()
 	o := r.gateway.overview("a", 10, nil)
-	if n := r.gateway.admission.Count(); n != 0 || o.LeftReasons[departureReason(why)] != 1 || o.Count != 0 {
+	if n := r.gateway.admission.Count(); n != 0 || o.LeftReasons[subscribers.DepartureReason(why)] != 1 || o.Count != 0 {
 		t.Errorf("%d streams are left, %d are listed; they left for %v", n, o.Count, o.LeftReasons)
 	}
 }

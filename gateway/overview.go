@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -17,12 +18,12 @@ const (
 
 // overview is who follows the watches, who left last, and the state of the upstreams.
 type overview struct {
-	Instance    string                     `json:"instance"`
-	Count       int                        `json:"count"`
-	Subscribers []subscriber               `json:"subscribers"`
-	Left        []departure                `json:"left"`
-	LeftReasons map[departureReason]uint64 `json:"left_reasons"`
-	Upstreams   []upstream                 `json:"upstreams"`
+	Instance    string                                 `json:"instance"`
+	Count       int                                    `json:"count"`
+	Subscribers []subscribers.Subscriber               `json:"subscribers"`
+	Left        []subscribers.Departure                `json:"left"`
+	LeftReasons map[subscribers.DepartureReason]uint64 `json:"left_reasons"`
+	Upstreams   []upstream                             `json:"upstreams"`
 }
 
 // upstream is the state of one watch's upstream.
@@ -83,10 +84,10 @@ func (g *Gateway) upstreamsOf(query url.Values, before *problem.Problem) ([]*wat
 }
 
 func (g *Gateway) overview(watch string, limit int, watches []*watch.Watch) overview {
-	r := roll{watch: watch, limit: limit}
-	r.call(g)
-	out := overview{Instance: g.cfg.Instance, Count: r.count, Subscribers: r.list(g), Upstreams: []upstream{}}
-	out.Left, out.LeftReasons = g.subscribers.departures(watch)
+	r := subscribers.Query{Watch: watch, Limit: limit}
+	r.Ask(g.subscribers, g.shards.carriers())
+	out := overview{Instance: g.cfg.Instance, Count: r.Count, Subscribers: r.List(g.subscribers), Upstreams: []upstream{}}
+	out.Left, out.LeftReasons = g.subscribers.Departures(watch)
 	for _, w := range watches {
 		out.Upstreams = append(out.Upstreams, upstreamOf(w))
 	}
@@ -101,7 +102,7 @@ func upstreamOf(w *watch.Watch) upstream {
 	}
 	for _, i := range w.Incidents() {
 		out.Incidents = append(out.Incidents, incident{
-			At: instant(i.At), First: instant(i.First), Times: i.Times,
+			At: subscribers.Instant(i.At), First: subscribers.Instant(i.First), Times: i.Times,
 			Kind: i.Kind, Reason: i.Reason, Detail: i.Detail,
 		})
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 )
@@ -18,29 +19,29 @@ type progress struct {
 	began     time.Time
 	sub       *log.Subscription
 	lease     snapshots.Lease // permission to read much
-	standing  *standing
+	published *subscribers.PublishedProgress
 
 	batch      log.Batch
-	delivered  delivered
+	delivered  subscribers.Delivered
 	quietSince time.Time // of the last write
 	synced     bool      // the first end_of_snapshot was counted
 }
 
-func newProgress(d *deps, transport string, who identity, watch string, sub *log.Subscription) progress {
+func newProgress(d *deps, transport string, who subscribers.Identity, watch string, sub *log.Subscription) progress {
 	now := time.Now()
 	p := progress{
 		metrics: d.metrics, transport: transport, began: now, sub: sub,
 		lease: snapshots.NewLease(d.snapshots), quietSince: now,
-		standing: newStanding(who, transport, false, watch),
+		published: subscribers.NewPublishedProgress(who, transport, false, watch),
 	}
 	p.show()
-	d.subscribers.stand(p.standing)
+	d.subscribers.Add(p.published)
 	return p
 }
 
 // show publishes how far the subscription is.
 func (p *progress) show() {
-	p.standing.show(p.delivered, func(int) log.Progress { return p.sub.Progress() })
+	p.published.Show(p.delivered, func(int) log.Progress { return p.sub.Progress() })
 }
 
 // next fills the batch with the next flush. It returns false if there is nothing now.
@@ -72,12 +73,12 @@ func (p *progress) wrote(bytes int) {
 	p.quietSince = time.Now()
 	for t := stream.Reset; t <= stream.StatusChange; t++ {
 		p.metrics.EventsOut(p.transport, t, p.batch.Count(t))
-		p.delivered.events += uint64(p.batch.Count(t))
+		p.delivered.Events += uint64(p.batch.Count(t))
 	}
 	p.metrics.BytesOut(p.transport, bytes)
-	p.delivered.bytes += uint64(bytes)
-	p.metrics.Conflated(p.transport, p.sub.Skipped()-p.delivered.skipped)
-	p.delivered.skipped = p.sub.Skipped()
+	p.delivered.Bytes += uint64(bytes)
+	p.metrics.Conflated(p.transport, p.sub.Skipped()-p.delivered.Skipped)
+	p.delivered.Skipped = p.sub.Skipped()
 	p.batch.Release()
 	p.show()
 	if at := p.batch.Committed(); !at.IsZero() {

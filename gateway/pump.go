@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 )
@@ -21,11 +22,11 @@ type pump struct {
 	gone <-chan struct{} // closed when the client left; nil: see far
 	far  *farSide        // nil: see gone
 
-	draining <-chan struct{} // nil once noticed
-	out      sender
-	waiter   *waiter
-	standing *standing
-	hungUp   bool // the client did, while nothing was written
+	draining  <-chan struct{} // nil once noticed
+	out       sender
+	waiter    *waiter
+	published *subscribers.PublishedProgress
+	hungUp    bool // the client did, while nothing was written
 }
 
 // sender is an outlet with a client at its end. After a failure it does nothing.
@@ -41,8 +42,8 @@ type sender interface {
 func newPump(c conversation, out sender, gone <-chan struct{}) *pump {
 	return &pump{
 		conversation: c, gone: gone, draining: c.deps.admission.Draining, out: out,
-		waiter:   newWaiter(gone, c.until, c.follows),
-		standing: newStanding(c.who, c.transport(), c.gzip, c.names()...),
+		waiter:    newWaiter(gone, c.until, c.follows),
+		published: subscribers.NewPublishedProgress(c.who, c.transport(), c.gzip, c.names()...),
 	}
 }
 
@@ -72,7 +73,7 @@ func (p *pump) run() {
 	p.deps.metrics.StreamOpened(p.transport())
 	defer p.end()
 	p.show()
-	p.deps.subscribers.stand(p.standing)
+	p.deps.subscribers.Add(p.published)
 
 	p.hello(p.out)
 	p.flush()
@@ -97,24 +98,24 @@ func (p *pump) end() {
 	p.waiter.close()
 	p.show()
 	why := p.reasonEnded()
-	p.deps.subscribers.fall(p.standing, why)
-	p.close(p.out.sent(), why == leftUnread, p.out.failure())
+	p.deps.subscribers.Remove(p.published, why)
+	p.close(p.out.sent(), why == subscribers.LeftUnread, p.out.failure())
 }
 
 // reasonEnded returns why the stream ended.
-func (p *pump) reasonEnded() departureReason {
+func (p *pump) reasonEnded() subscribers.DepartureReason {
 	late := p.overdue(time.Now())
 	switch {
 	case late != "" && p.out.failure() != nil:
-		return departureReason(late)
+		return subscribers.DepartureReason(late)
 	case p.out.timedOut():
-		return leftUnread
+		return subscribers.LeftUnread
 	case p.out.failure() != nil || p.hungUp:
-		return leftByItself
+		return subscribers.LeftByItself
 	case p.farewell != "":
-		return departureReason(p.farewell)
+		return subscribers.DepartureReason(p.farewell)
 	}
-	return leftByAccident
+	return subscribers.LeftByAccident
 }
 
 // left reports whether the client is no longer there.
@@ -151,8 +152,8 @@ func (p *pump) flush() {
 // show publishes how far the stream is.
 func (p *pump) show() {
 	d := p.delivered
-	d.bytes += uint64(p.out.sent() - p.counted)
-	p.standing.show(d, func(i int) log.Progress { return p.follows[i].sub.Progress() })
+	d.Bytes += uint64(p.out.sent() - p.counted)
+	p.published.Show(d, func(i int) log.Progress { return p.follows[i].sub.Progress() })
 }
 
 // leave ends the stream deliberately.

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/monotime"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -263,8 +265,8 @@ func take[T any](list *[]T) (first T) {
 
 func (s *shard) welcome(l *lone) {
 	l.slot = s.table.add(l.handle, l.guest)
-	s.table.slots[l.slot].stamp = l.who.stamp
-	s.table.visitors.at(l.slot).origin = l.who.origin
+	s.table.slots[l.slot].stamp = l.who.Stamp
+	s.table.visitors.at(l.slot).origin = l.who.Origin
 	s.addLone(l)
 	s.enqueue(l)
 	for i := range l.follows {
@@ -272,7 +274,7 @@ func (s *shard) welcome(l *lone) {
 	}
 	if err := s.p.watch(l.handle, s.table.key(l.slot)); err != nil {
 		s.deps.log.Error("a connection cannot be watched", "error", err)
-		s.drop(l, leftByAccident)
+		s.drop(l, subscribers.LeftByAccident)
 	}
 }
 
@@ -321,12 +323,12 @@ func (s *shard) notice(at int32, n notice) {
 	l := s.lones[at]
 	switch {
 	case l == nil && n.gone:
-		s.leave(at, leftByItself)
+		s.leave(at, subscribers.LeftByItself)
 		return
 	case l == nil: // if it can take bytes, so can every member
 	case n.readable && s.p.discard(l.handle) && !n.gone:
 	case n.gone || n.readable:
-		s.drop(l, leftByItself)
+		s.drop(l, subscribers.LeftByItself)
 		return
 	case n.writable:
 		l.blocked = time.Time{}
@@ -358,7 +360,7 @@ func (s *shard) serve(now time.Time) (busy bool) {
 	busy = s.serveGroups(now)
 	s.keys = s.wheel.due(s.keys[:0], now)
 	for _, key := range s.keys {
-		if at, there := s.table.find(key); there && s.table.slots[at].looked <= nanosOf(now) {
+		if at, there := s.table.find(key); there && s.table.slots[at].looked <= monotime.Nanos(now) {
 			s.table.slots[at].looked = 0
 			s.look(at, now)
 		}
@@ -383,16 +385,16 @@ func (s *shard) look(at int32, now time.Time) {
 		return
 	}
 	if !l.finished.IsZero() {
-		s.drop(l, leftByItself)
+		s.drop(l, subscribers.LeftByItself)
 		return
 	}
 	if !l.blocked.IsZero() {
 		if why := l.overdue(now); why != "" {
-			s.drop(l, departureReason(why))
+			s.drop(l, subscribers.DepartureReason(why))
 			return
 		}
 		if !s.moves(l, now) {
-			s.drop(l, leftUnread)
+			s.drop(l, subscribers.LeftUnread)
 			return
 		}
 	}
@@ -402,10 +404,10 @@ func (s *shard) look(at int32, now time.Time) {
 // schedule asks the wheel to look at a connection.
 func (s *shard) schedule(at int32, due time.Time) {
 	c := &s.table.slots[at]
-	if due.IsZero() || c.looked != 0 && c.looked <= nanosOf(due) {
+	if due.IsZero() || c.looked != 0 && c.looked <= monotime.Nanos(due) {
 		return
 	}
-	c.looked = nanosOf(s.wheel.add(s.table.key(at), due))
+	c.looked = monotime.Nanos(s.wheel.add(s.table.key(at), due))
 }
 
 // drain draws the time to leave for each member, and for each stream that is blocked.
@@ -439,9 +441,9 @@ func (s *shard) closeAll() {
 	for at := range s.table.slots {
 		switch {
 		case s.table.slots[at].group >= 0:
-			s.leave(int32(at), leftByAccident)
+			s.leave(int32(at), subscribers.LeftByAccident)
 		case s.lones[int32(at)] != nil:
-			s.drop(s.lones[int32(at)], leftByAccident)
+			s.drop(s.lones[int32(at)], subscribers.LeftByAccident)
 		}
 	}
 }

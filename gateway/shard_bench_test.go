@@ -124,7 +124,7 @@ func BenchmarkManyPrefixes(b *testing.B) {
 	for i := range narrow {
 		one := c.gateway.deps.newConversation(streamRequest{format: formatSSE, watches: []watchChoice{{name: "watch-0", prefix: fmt.Sprint(i, "/")}}}, c.watches)
 		one.guest, _ = c.gateway.deps.admit(clientNumber(i), c.watches...)
-		one.who = c.gateway.subscribers.enter(netip.AddrPort{}, "")
+		one.who = c.gateway.subscribers.Enter(netip.AddrPort{}, "")
 		c.gateway.shards.arrive(handle(i+1), nil, one)
 	}
 	for groups := 0; groups <= narrow; runtime.Gosched() {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -302,8 +303,8 @@ func TestComingAndGoing(t *testing.T) {
 		<-time.After(10 * time.Millisecond)
 	}
 	o := r.gateway.overview("a", 10, nil)
-	if kept := r.gateway.subscribers; o.Count != 0 || len(kept.standings) > 0 || kept.agents.Keys() != 0 {
-		t.Errorf("%d are listed, %d stand, %d user agents are remembered", o.Count, len(kept.standings), kept.agents.Keys())
+	if kept := r.gateway.subscribers; o.Count != 0 || len(kept.Standalone()) > 0 || kept.Agents.Keys() != 0 {
+		t.Errorf("%d are listed, %d stand, %d user agents are remembered", o.Count, len(kept.Standalone()), kept.Agents.Keys())
 	}
 	if o.LeftReasons["max_age"] < 100 || o.LeftReasons["client_closed"] < 100 || o.LeftReasons["aborted"] != 0 {
 		t.Errorf("they left for %v", o.LeftReasons)
@@ -312,7 +313,7 @@ func TestComingAndGoing(t *testing.T) {
 
 // checkListed checks properties of every list.
 func checkListed(t *testing.T, o overview) {
-	if len(o.Subscribers) > 10 || o.Count < len(o.Subscribers) || len(o.Left) > departuresKept {
+	if len(o.Subscribers) > 10 || o.Count < len(o.Subscribers) || len(o.Left) > subscribers.DeparturesKept {
 		t.Errorf("%d listed of %d, %d left", len(o.Subscribers), o.Count, len(o.Left))
 	}
 	for _, s := range o.Subscribers {

@@ -1,5 +1,7 @@
 package gateway
 
+import "github.com/watchtide/watchtide/gateway/internal/subscribers"
+
 // fail ends all streams of a shard that failed, so that nothing of them is left, and
 // lets the shard start again. Streams that have arrived but were not welcomed yet
 // continue.
@@ -53,5 +55,5 @@ func (s *shard) abandon(at int32) {
 	}
 	s.deps.metrics.StreamClosed(of.transport())
 	who := s.table.identity(at)
-	s.deps.subscribers.leave(who, subscriber{Transport: of.transport(), Encoding: encodingName(of.gzip), Watches: of.names()}, leftByAccident)
+	s.deps.subscribers.RecordEnd(who, subscribers.Subscriber{Transport: of.transport(), Encoding: subscribers.EncodingName(of.gzip), Watches: of.names()}, subscribers.LeftByAccident)
 }

@@ -142,7 +142,7 @@ func wantOpen(t *testing.T, r *rig, want int) {
 		t.Errorf("%d streams are admitted, %d subscribe, %d are listed, %d are in the metrics, %d handles are open; want %d of each",
 			n, subscribers, o.Count, counted, handles, want)
 	}
-	if agents := g.subscribers.agents.Keys(); agents > 1 {
+	if agents := g.subscribers.Agents.Keys(); agents > 1 {
 		t.Errorf("%d user agents are remembered", agents)
 	}
 	for _, s := range g.shards.all {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/monotime"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -104,7 +106,7 @@ func (s *shard) writeMember(g *group, at int32, c *slot) {
 	case errors.Is(err, errBlocked):
 		s.block(s.secede(at))
 	default:
-		s.leave(at, leftByItself)
+		s.leave(at, subscribers.LeftByItself)
 	}
 }
 
@@ -121,8 +123,8 @@ func (s *shard) join(l *lone) bool {
 	}
 	c := &s.table.slots[l.slot]
 	c.retryMS = int32(l.retry.Milliseconds())
-	c.leaves = nanosOf(l.tooOld)
-	s.table.visitors.at(l.slot).differs = l.delivered.minus(g.delivered)
+	c.leaves = monotime.Nanos(l.tooOld)
+	s.table.visitors.at(l.slot).differs = l.delivered.Minus(g.delivered)
 	if l.zipper != nil {
 		c.gap = l.zipper.sum.Less(g.sum)
 	}
@@ -171,8 +173,8 @@ func (s *shard) secede(at int32) *lone {
 	l.lease.CallWhenGranted(l.called)
 	l.zipper = l.newZipper(g.sum.Plus(c.gap))
 	l.retry = time.Duration(c.retryMS) * time.Millisecond
-	l.who, l.delivered = s.table.identity(at), s.table.visitors.at(at).differs.plus(g.delivered)
-	l.began = timeOf(l.who.stamp)
+	l.who, l.delivered = s.table.identity(at), s.table.visitors.at(at).differs.Plus(g.delivered)
+	l.began = monotime.Time(l.who.Stamp)
 	if l.drains = c.drains; l.drains {
 		l.leaveAt = c.due()
 	} else {
@@ -194,12 +196,12 @@ func (s *shard) dismiss(g *group, at int32) {
 }
 
 // leave ends a member whose connection has ended.
-func (s *shard) leave(at int32, why departureReason) {
+func (s *shard) leave(at int32, why subscribers.DepartureReason) {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]
 	l := &lone{conversation: g.conversation, handle: c.handle, slot: at}
-	s.deps.subscribers.leave(s.table.identity(at), s.describeMember(at), why)
-	s.deps.log.Debug("stream ended", "transport", g.transport(), "watches", len(g.follows), "age", time.Since(timeOf(c.stamp)))
+	s.deps.subscribers.RecordEnd(s.table.identity(at), s.describeMember(at), why)
+	s.deps.log.Debug("stream ended", "transport", g.transport(), "watches", len(g.follows), "age", time.Since(monotime.Time(c.stamp)))
 	s.dismiss(g, at)
 	s.forget(l)
 	s.deps.metrics.StreamClosed(g.transport())

@@ -3,6 +3,8 @@ package gateway
 import (
 	"errors"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
 func (s *shard) addLone(l *lone) {
@@ -86,7 +88,7 @@ func (s *shard) serveLone(l *lone, now time.Time) (busy bool) {
 			s.block(l)
 			return false
 		case err != nil:
-			s.drop(l, leftByItself)
+			s.drop(l, subscribers.LeftByItself)
 			return false
 		case l.ending:
 			s.finish(l, now)
@@ -121,7 +123,7 @@ func (s *shard) flush(l *lone, now time.Time) (int, error) {
 func (s *shard) block(l *lone) {
 	l.blocked, l.awaits = time.Now(), true
 	if s.p.await(l.handle, s.table.key(l.slot), true) != nil {
-		s.drop(l, leftByAccident)
+		s.drop(l, subscribers.LeftByAccident)
 		return
 	}
 	s.schedule(l.slot, l.due(s.deps.writeTimeout))
@@ -140,7 +142,7 @@ func (s *shard) finish(l *lone, now time.Time) {
 	l.saidGoodbye()
 	l.finished = now
 	if s.p.finish(l.handle, s.table.key(l.slot)) != nil {
-		s.drop(l, leftByItself)
+		s.drop(l, subscribers.LeftByItself)
 		return
 	}
 	s.schedule(l.slot, l.due(0))
@@ -148,13 +150,13 @@ func (s *shard) finish(l *lone, now time.Time) {
 
 // drop closes the connection of a lone stream. A stream that was sent away is
 // recorded with that reason, however its connection ends.
-func (s *shard) drop(l *lone, why departureReason) {
+func (s *shard) drop(l *lone, why subscribers.DepartureReason) {
 	if !l.finished.IsZero() {
-		why = departureReason(l.farewell)
+		why = subscribers.DepartureReason(l.farewell)
 	}
 	l.countBytes(l.out.said)
-	s.deps.subscribers.leave(l.who, l.describe(l.delivered), why)
-	l.close(l.out.said, why == leftUnread, nil)
+	s.deps.subscribers.RecordEnd(l.who, l.describe(l.delivered), why)
+	l.close(l.out.said, why == subscribers.LeftUnread, nil)
 	s.removeLone(l)
 	s.forget(l)
 }

@@ -1,19 +1,27 @@
 package gateway
 
-import "slices"
+import (
+	"slices"
 
-const (
-	// rolledAtOnce is how many connections of a shard are examined before its streams
-	// have their turn.
-	rolledAtOnce = 2048
-	// describedAtOnce is how many of them are described at once.
-	describedAtOnce = 128
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
+
+// Report implements subscribers.Carrier.
+func (s *shard) Report(q *subscribers.Query, from int32) (next int32) {
+	next = -1
+	s.ask(func() { next = s.answer(q, from) })
+	return next
+}
+
+// Detail implements subscribers.Carrier.
+func (s *shard) Detail(all []subscribers.Candidate, some []int, found []subscribers.Subscriber) {
+	s.ask(func() { s.describe(all, some, found) })
+}
 
 // answer adds the streams of a slice of the table, and returns where the next slice
 // begins; negative: there is none.
-func (s *shard) answer(r *roll, from int32) (next int32) {
-	to := min(from+rolledAtOnce, int32(len(s.table.slots)))
+func (s *shard) answer(r *subscribers.Query, from int32) (next int32) {
+	to := min(from+subscribers.ReportedAtOnce, int32(len(s.table.slots)))
 	of, wanted, lag := int32(vacant), false, uint64(0) // the group of the previous stream
 	for at := from; at < to; at++ {
 		c := &s.table.slots[at]
@@ -22,14 +30,14 @@ func (s *shard) answer(r *roll, from int32) (next int32) {
 			continue
 		case c.group == lonely:
 			l := s.lones[at]
-			wanted, lag = l.wanted(r.watch), l.lag()
+			wanted, lag = l.wanted(r.Watch), l.lag()
 		case c.group != of:
 			g := s.groups[c.group]
-			wanted, lag = g.wanted(r.watch), g.lag()
+			wanted, lag = g.wanted(r.Watch), g.lag()
 		}
 		of = c.group
 		if wanted {
-			r.add(candidate{lag: lag, stamp: c.stamp, shard: s, key: s.table.key(at)})
+			r.Add(subscribers.Candidate{Lag: lag, Stamp: c.stamp, Carrier: s, Key: s.table.key(at)})
 		}
 	}
 	if int(to) == len(s.table.slots) {
@@ -45,9 +53,9 @@ func (c *conversation) wanted(watch string) bool {
 }
 
 // describe describes those of some candidates that are still there.
-func (s *shard) describe(all []candidate, some []int, found []subscriber) {
+func (s *shard) describe(all []subscribers.Candidate, some []int, found []subscribers.Subscriber) {
 	for _, i := range some {
-		at, there := s.table.find(all[i].key)
+		at, there := s.table.find(all[i].Key)
 		if !there {
 			continue
 		}
@@ -57,12 +65,12 @@ func (s *shard) describe(all []candidate, some []int, found []subscriber) {
 		} else {
 			found[i] = s.describeMember(at)
 		}
-		found[i].identify(who)
-		found[i].UserAgent = s.deps.subscribers.agent(who)
+		found[i].Identify(who)
+		found[i].UserAgent = s.deps.subscribers.Agent(who)
 	}
 }
 
-func (s *shard) describeMember(at int32) subscriber {
+func (s *shard) describeMember(at int32) subscribers.Subscriber {
 	g := s.groups[s.table.slots[at].group]
-	return g.describe(s.table.visitors.at(at).differs.plus(g.delivered))
+	return g.describe(s.table.visitors.at(at).differs.Plus(g.delivered))
 }

@@ -148,7 +148,7 @@ func (c *crowd) open() {
 	for i := range c.size {
 		one := c.gateway.deps.newConversation(req, c.watches)
 		one.guest, _ = c.gateway.deps.admit(clientNumber(i), c.watches...)
-		one.who = c.gateway.subscribers.enter(netip.AddrPortFrom(netip.AddrFrom16(clientNumber(i)), 1), "crowd/1")
+		one.who = c.gateway.subscribers.Enter(netip.AddrPortFrom(netip.AddrFrom16(clientNumber(i)), 1), "crowd/1")
 		c.gateway.shards.arrive(handle(i), nil, one)
 	}
 	<-c.sockets.done

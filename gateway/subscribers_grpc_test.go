@@ -8,12 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
 // A gRPC call leaves as a stream does.
 func TestReasonsOfLeavingOverGRPC(t *testing.T) {
-	for reason, leave := range map[departureReason]func(r *grpcRig){
+	for reason, leave := range map[subscribers.DepartureReason]func(r *grpcRig){
 		"client_closed": func(r *grpcRig) {
 			l := r.watchList(&api.WatchListRequest{Watch: "a"})
 			l.take()
@@ -52,7 +53,7 @@ func TestReasonsOfLeavingOverGRPC(t *testing.T) {
 				leave(r)
 				synctest.Wait()
 				got := r.subscribers("")
-				if got.Count != 0 || len(got.Left) != 1 || !maps.Equal(got.LeftReasons, map[departureReason]uint64{reason: 1}) {
+				if got.Count != 0 || len(got.Left) != 1 || !maps.Equal(got.LeftReasons, map[subscribers.DepartureReason]uint64{reason: 1}) {
 					t.Fatalf("%+v", got)
 				}
 				if left := got.Left[0]; left.Reason != reason || left.Transport != "grpc" || reason != "write_timeout" && (left.Events < 3 || left.Bytes == 0) {

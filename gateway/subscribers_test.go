@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -28,7 +29,7 @@ func (r *rig) subscribers(query string) overview {
 }
 
 // only returns the only subscriber.
-func (r *rig) only() subscriber {
+func (r *rig) only() subscribers.Subscriber {
 	r.t.Helper()
 	got := r.subscribers("")
 	if got.Count != 1 || len(got.Subscribers) != 1 {
@@ -67,11 +68,11 @@ func testSubscriber(t *testing.T, format string) {
 	check := func(when, position string) {
 		t.Helper()
 		body, got := x.text(), r.only()
-		if got.ID == "" || !got.Since.Equal(instant(before)) {
+		if got.ID == "" || !got.Since.Equal(subscribers.Instant(before)) {
 			t.Errorf("%s: id %q, since %s", when, got.ID, got.Since)
 		}
 		got.ID, got.Since = "", time.Time{}
-		want := subscriber{
+		want := subscribers.Subscriber{
 			Address: "203.0.113.1:1", UserAgent: "tests/1", Transport: format, Watches: []string{"a", "b"},
 			Position: position, Events: countEvents(body), Bytes: uint64(len(body)),
 		}
@@ -199,7 +200,7 @@ func TestLagInASnapshot(t *testing.T) {
 func TestReasonsOfLeaving(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		reason departureReason
+		reason subscribers.DepartureReason
 		leave  func(r *rig)
 	}{
 		{"hangs up", "client_closed", func(r *rig) {
@@ -247,14 +248,14 @@ func TestReasonsOfLeaving(t *testing.T) {
 				synctest.Wait()
 				time.Sleep(lingering + 2*slack()) // the client may read to the end
 				got := r.subscribers("")
-				if got.Count != 0 || len(got.Left) != 1 || !maps.Equal(got.LeftReasons, map[departureReason]uint64{c.reason: 1}) {
+				if got.Count != 0 || len(got.Left) != 1 || !maps.Equal(got.LeftReasons, map[subscribers.DepartureReason]uint64{c.reason: 1}) {
 					t.Fatalf("%+v", got)
 				}
 				left := got.Left[0]
 				if left.Reason != c.reason || left.Left.Before(left.Since) || left.Events == 0 || left.Bytes == 0 || left.Address == "" {
 					t.Errorf("%+v", left)
 				}
-				if agents := r.gateway.subscribers.agents; agents.Keys() != 0 {
+				if agents := r.gateway.subscribers.Agents; agents.Keys() != 0 {
 					t.Errorf("%d user agents are remembered of nobody", agents.Keys())
 				}
 			})
@@ -269,7 +270,7 @@ func TestOnlyTheLastDeparturesAreRemembered(t *testing.T) {
 		r.prime("a", 1)
 		r.prime("b", 1)
 		r.get("/v1/events?watch=b&until=end_of_snapshot").text()
-		const others = departuresKept + 20
+		const others = subscribers.DeparturesKept + 20
 		for i := range others {
 			r.get("/v1/events?watch=a&until=end_of_snapshot", fmt.Sprintf("User-Agent: n-%d", i)).text()
 			if i == 5 {
@@ -280,7 +281,7 @@ func TestOnlyTheLastDeparturesAreRemembered(t *testing.T) {
 		}
 		time.Sleep(lingering + 2*slack())
 		got := r.subscribers("")
-		if len(got.Left) != departuresKept || got.LeftReasons["complete"] != others+1 {
+		if len(got.Left) != subscribers.DeparturesKept || got.LeftReasons["complete"] != others+1 {
 			t.Fatalf("%d left, %v", len(got.Left), got.LeftReasons)
 		}
 		for i, d := range got.Left {
@@ -312,7 +313,7 @@ func TestSubscribersOfAWatchUpToALimit(t *testing.T) {
 			if got.Count != want[0] || len(got.Subscribers) != want[1] {
 				t.Errorf("%q: %d of %d", query, len(got.Subscribers), got.Count)
 			}
-			if !slices.IsSortedFunc(got.Subscribers, func(a, b subscriber) int { return strings.Compare(a.ID, b.ID) }) {
+			if !slices.IsSortedFunc(got.Subscribers, func(a, b subscribers.Subscriber) int { return strings.Compare(a.ID, b.ID) }) {
 				t.Errorf("%q: not by age: %+v", query, got.Subscribers)
 			}
 		}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/monotime"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
 // table holds the connections of a shard, without pointers, so that the garbage
@@ -73,8 +75,8 @@ func (t *table) clear() {
 }
 
 // identity returns the identity of the connection's stream.
-func (t *table) identity(at int32) identity {
-	return identity{stamp: t.slots[at].stamp, origin: t.visitors.at(at).origin}
+func (t *table) identity(at int32) subscribers.Identity {
+	return subscribers.Identity{Stamp: t.slots[at].stamp, Origin: t.visitors.at(at).origin}
 }
 
 // key identifies the connection in a slot, and no later one.
@@ -92,12 +94,12 @@ func (t *table) find(key uint64) (int32, bool) {
 }
 
 // due returns when a member must leave; zero: never.
-func (s *slot) due() time.Time { return timeOf(s.leaves) }
+func (s *slot) due() time.Time { return monotime.Time(s.leaves) }
 
 // drain makes a member leave at the given time, unless it reaches its maximum age
 // first.
 func (s *slot) drain(at time.Time) {
-	nanos := nanosOf(at)
+	nanos := monotime.Nanos(at)
 	if !s.drains && (s.leaves == 0 || nanos < s.leaves) {
 		s.leaves, s.drains = nanos, true
 	}

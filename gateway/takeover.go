@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
 // shards are the shard pump as a whole. A nil *shards means that there is none.
@@ -72,7 +73,7 @@ func (s *shards) arrive(h handle, head []byte, c conversation) (err error) {
 	arrived := false
 	defer func() {
 		if !arrived {
-			c.deps.subscribers.leave(l.who, l.describe(l.delivered), leftByAccident)
+			c.deps.subscribers.RecordEnd(l.who, l.describe(l.delivered), subscribers.LeftByAccident)
 			l.close(0, false, err)
 		}
 	}()
@@ -81,6 +82,18 @@ func (s *shards) arrive(h handle, head []byte, c conversation) (err error) {
 	err = one.arrive(l)
 	arrived = err == nil
 	return err
+}
+
+// carriers returns all shards, for the list of subscribers.
+func (s *shards) carriers() []subscribers.Carrier {
+	if s == nil {
+		return nil
+	}
+	out := make([]subscribers.Carrier, len(s.all))
+	for i := range s.all {
+		out[i] = s.all[i]
+	}
+	return out
 }
 
 // ring makes all shards look for news.

@@ -1,11 +1,13 @@
 package gateway
 
+import "github.com/watchtide/watchtide/gateway/internal/subscribers"
+
 // visitor is what only the list of subscribers needs of one connection of a shard.
 // Nothing here changes while it is a member of a group: what was sent to it is what
 // the group said plus the difference at the time it joined.
 type visitor struct {
-	origin  origin
-	differs delivered
+	origin  subscribers.Origin
+	differs subscribers.Delivered
 }
 
 // visitors are those of a table. They are apart from the slots, since the data written

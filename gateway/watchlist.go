@@ -9,6 +9,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -46,7 +47,7 @@ func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingSer
 	}
 	g.metrics.StreamOpened(metrics.GRPC)
 	defer g.metrics.StreamClosed(metrics.GRPC)
-	who := g.subscribers.enter(from, strings.Join(metadata.ValueFromIncomingContext(out.Context(), "user-agent"), " "))
+	who := g.subscribers.Enter(from, strings.Join(metadata.ValueFromIncomingContext(out.Context(), "user-agent"), " "))
 	return newListPump(g, w, r, who, out).supervise()
 }
 
@@ -75,7 +76,7 @@ type listPump struct {
 	farewell stream.GoodbyeReason // the one that was sent
 }
 
-func newListPump(g *Gateway, w *watch.Watch, r *api.WatchListRequest, who identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
+func newListPump(g *Gateway, w *watch.Watch, r *api.WatchListRequest, who subscribers.Identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
 	options := log.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: g.cfg.AheadWait, MinRate: g.cfg.MinRate}
 	options.Resume, options.Invalid = resumeFrom(w.Name(), r.GetPosition())
 	p := &listPump{
@@ -121,25 +122,25 @@ func (p *listPump) supervise() error {
 	}()
 	select {
 	case err := <-done:
-		p.g.subscribers.fall(p.standing, p.reasonEnded(err))
+		p.g.subscribers.Remove(p.published, p.reasonEnded(err))
 		return err
 	case <-p.stalled:
-		p.g.subscribers.fall(p.standing, leftUnread)
+		p.g.subscribers.Remove(p.published, subscribers.LeftUnread)
 		p.g.metrics.WriteTimeout(metrics.GRPC)
 		return problem.New(http.StatusGatewayTimeout, "the client did not read for %s", p.g.cfg.WriteTimeout)
 	}
 }
 
 // reasonEnded returns why the stream ended; err is the result of the pump.
-func (p *listPump) reasonEnded(err error) departureReason {
+func (p *listPump) reasonEnded(err error) subscribers.DepartureReason {
 	var failed *panicError
 	switch {
 	case err == nil:
-		return departureReason(p.farewell)
+		return subscribers.DepartureReason(p.farewell)
 	case errors.As(err, &failed):
-		return leftByAccident
+		return subscribers.LeftByAccident
 	}
-	return leftByItself
+	return subscribers.LeftByItself
 }
 
 func (p *listPump) close() {
@@ -261,7 +262,7 @@ func (p *listPump) goodbye(reason stream.GoodbyeReason) error {
 		p.g.metrics.EventsOut(metrics.GRPC, stream.Goodbye, 1)
 		p.g.metrics.Goodbye(metrics.GRPC, reason)
 		p.farewell = reason
-		p.delivered.events++
+		p.delivered.Events++
 		p.show()
 	}
 	return err

@@ -1,4 +1,4 @@
-package gateway
+package subscribers
 
 import (
 	"slices"
@@ -7,29 +7,29 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-// standing is what a stream with its own goroutine shows to others: how far it was at
-// its last turn.
-type standing struct {
+// PublishedProgress is what a stream with its own goroutine publishes for readers of the list:
+// how far it was at its last turn.
+type PublishedProgress struct {
 	// Static after construction.
-	who       identity
+	who       Identity
 	transport string
 	gzip      bool
 	names     []string // of its watches
 
 	mu        sync.Mutex // guards the following fields
-	delivered delivered
+	delivered Delivered
 	progress  []log.Progress // for each of its watches
 }
 
-func newStanding(who identity, transport string, gzip bool, names ...string) *standing {
-	return &standing{
+func NewPublishedProgress(who Identity, transport string, gzip bool, names ...string) *PublishedProgress {
+	return &PublishedProgress{
 		who: who, transport: transport, gzip: gzip, names: names,
 		progress: make([]log.Progress, len(names)),
 	}
 }
 
-// show records how far the stream is.
-func (s *standing) show(d delivered, progress func(i int) log.Progress) {
+// Show records how far the stream is.
+func (s *PublishedProgress) Show(d Delivered, progress func(i int) log.Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.delivered = d
@@ -38,11 +38,11 @@ func (s *standing) show(d delivered, progress func(i int) log.Progress) {
 	}
 }
 
-func (s *standing) follows(watch string) bool {
+func (s *PublishedProgress) follows(watch string) bool {
 	return watch == "" || slices.Contains(s.names, watch)
 }
 
-func (s *standing) lag() (lag uint64) {
+func (s *PublishedProgress) lag() (lag uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.progress {
@@ -52,14 +52,14 @@ func (s *standing) lag() (lag uint64) {
 }
 
 // subscriber returns the stream's entry in the list, without its user agent.
-func (s *standing) subscriber() subscriber {
-	out := subscriber{Transport: s.transport, Encoding: encodingName(s.gzip)}
-	out.identify(s.who)
+func (s *PublishedProgress) subscriber() Subscriber {
+	out := Subscriber{Transport: s.transport, Encoding: EncodingName(s.gzip)}
+	out.Identify(s.who)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out.count(s.delivered)
+	out.Count(s.delivered)
 	for i, name := range s.names {
-		out.follow(name, s.progress[i])
+		out.Follow(name, s.progress[i])
 	}
 	return out
 }

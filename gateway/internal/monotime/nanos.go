@@ -1,4 +1,4 @@
-package gateway
+package monotime
 
 import "time"
 
@@ -10,15 +10,16 @@ var (
 	startedNanos = started.UnixNano()
 )
 
-// nanosOf returns 0 for the zero time.
-func nanosOf(t time.Time) int64 {
+// Nanos returns 0 for the zero time.
+func Nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
 	return startedNanos + int64(t.Sub(started))
 }
 
-func timeOf(nanos int64) time.Time {
+// Time is the inverse of Nanos.
+func Time(nanos int64) time.Time {
 	if nanos == 0 {
 		return time.Time{}
 	}

@@ -1,0 +1,3 @@
+// Package subscribers is the list of open streams, and of those that left last, as
+// operators see it.
+package subscribers

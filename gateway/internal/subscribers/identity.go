@@ -1,0 +1,72 @@
+package subscribers
+
+import (
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/monotime"
+)
+
+// Identity says whose stream one is, for readers of the list of subscribers. It has
+// no pointers: tables hold very many of them.
+type Identity struct {
+	Stamp int64 // when the stream began, see nanosOf; unique
+	Origin
+}
+
+// Origin says where a stream comes from.
+type Origin struct {
+	address [16]byte // all zero: unknown
+	port    uint16   // 0: unknown
+	agent   int32    // number of the user agent, counted from 1; 0: not named
+}
+
+func originOf(from netip.AddrPort) (o Origin) {
+	if from.Addr().IsValid() {
+		o.address, o.port = from.Addr().As16(), from.Port()
+	}
+	return o
+}
+
+// id names the stream within this process.
+func (i Identity) id() string { return strconv.FormatInt(i.Stamp, 36) }
+
+// since returns when the stream began, by the current wall clock. Slewing since then
+// is ignored, so that the same time is shown whenever it is asked for.
+func (i Identity) since(now time.Time) time.Time {
+	set := now.Round(0).Sub(monotime.Time(monotime.Nanos(now)).Round(0))
+	if set.Abs() < time.Second {
+		set = 0
+	}
+	return monotime.Time(i.Stamp).Add(set)
+}
+
+// from returns the address, with the port if it is known, or "" if there is none.
+func (o Origin) from() string {
+	switch a := netip.AddrFrom16(o.address).Unmap(); {
+	case o.address == [16]byte{}:
+		return ""
+	case o.port == 0:
+		return a.String()
+	default:
+		return netip.AddrPortFrom(a, o.port).String()
+	}
+}
+
+// Delivered counts what a stream was sent so far.
+type Delivered struct {
+	Events  uint64
+	Bytes   uint64 // of events
+	Skipped uint64 // changes that it did not see one by one
+}
+
+// Plus may wrap, as minus may: what a member of a group was sent is what the group
+// was sent plus a constant difference.
+func (d Delivered) Plus(o Delivered) Delivered {
+	return Delivered{d.Events + o.Events, d.Bytes + o.Bytes, d.Skipped + o.Skipped}
+}
+
+func (d Delivered) Minus(o Delivered) Delivered {
+	return Delivered{d.Events - o.Events, d.Bytes - o.Bytes, d.Skipped - o.Skipped}
+}

@@ -1,0 +1,149 @@
+package subscribers
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/monotime"
+)
+
+// List remembers what the streams themselves do not know: user agents, the
+// streams that have their own goroutine, and the streams that left last.
+//
+// All methods may be called from any goroutine.
+type List struct {
+	mu      sync.Mutex // guards the following fields
+	stamp   int64      // the last one that was assigned
+	Agents  admission.InternTable[string]
+	open    map[*PublishedProgress]struct{} // streams that have their own goroutine
+	newest  []Departure                     // a ring
+	next    int                             // where in the ring the next one goes
+	reasons map[DepartureReason]uint64
+}
+
+const (
+	// DeparturesKept is how many streams that left are remembered.
+	DeparturesKept = 100
+	// agentKept is how many bytes of a user agent are kept.
+	agentKept = 128
+)
+
+func New() *List {
+	return &List{open: map[*PublishedProgress]struct{}{}, reasons: map[DepartureReason]uint64{}}
+}
+
+// Enter registers the origin of a stream. The identity must be passed to recordEnd or
+// to forget.
+func (s *List) Enter(from netip.AddrPort, agent string) Identity {
+	if len(agent) > agentKept {
+		agent = agent[:agentKept]
+	}
+	agent = strings.Clone(strings.ToValidUTF8(agent, "")) // so that it does not retain the whole request
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stamp = max(s.stamp+1, monotime.Nanos(time.Now()))
+	who := Identity{Stamp: s.stamp, Origin: originOf(from)}
+	if agent != "" {
+		who.agent = s.Agents.Enter(agent) + 1
+	}
+	return who
+}
+
+// Agent returns the user agent of a stream that has not left yet.
+func (s *List) Agent(who Identity) string {
+	if who.agent == 0 {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Agents.Key(who.agent - 1)
+}
+
+// agentOf is agent for a stream with its own goroutine; it is empty if the stream has
+// left.
+func (s *List) agentOf(one *PublishedProgress) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, there := s.open[one]; !there || one.who.agent == 0 {
+		return ""
+	}
+	return s.Agents.Key(one.who.agent - 1)
+}
+
+// RecordEnd records the end of a stream.
+func (s *List) RecordEnd(who Identity, last Subscriber, why DepartureReason) {
+	last.Identify(who)
+	d := Departure{Subscriber: last, Left: Instant(time.Now()), Reason: why}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.UserAgent = s.forgetLocked(who)
+	s.reasons[why]++
+	if len(s.newest) < DeparturesKept {
+		s.newest = append(s.newest, d)
+		return
+	}
+	s.newest[s.next] = d
+	s.next = (s.next + 1) % DeparturesKept
+}
+
+// forget removes a stream whose end is not worth remembering.
+func (s *List) forget(who Identity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forgetLocked(who)
+}
+
+func (s *List) forgetLocked(who Identity) (agent string) {
+	if who.agent == 0 {
+		return ""
+	}
+	return s.Agents.Leave(who.agent - 1)
+}
+
+// Departures returns the streams of a watch, or of all if it is empty, that left
+// last, the newest first. It also returns how many left for which reason since the
+// start.
+func (s *List) Departures(watch string) ([]Departure, map[DepartureReason]uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	newest := make([]Departure, 0, len(s.newest))
+	for i := range s.newest {
+		d := &s.newest[(s.next+len(s.newest)-1-i)%len(s.newest)]
+		if d.watches(watch) {
+			newest = append(newest, *d)
+		}
+	}
+	return newest, maps.Clone(s.reasons)
+}
+
+// Add adds a stream with its own goroutine. It must be passed to remove.
+func (s *List) Add(one *PublishedProgress) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[one] = struct{}{}
+}
+
+// Remove records the end of such a stream; why is empty if that is not worth
+// remembering.
+func (s *List) Remove(one *PublishedProgress, why DepartureReason) {
+	s.mu.Lock()
+	delete(s.open, one)
+	s.mu.Unlock()
+	if why == "" {
+		s.forget(one.who)
+		return
+	}
+	s.RecordEnd(one.who, one.subscriber(), why)
+}
+
+// Standalone returns the streams that have their own goroutine.
+func (s *List) Standalone() []*PublishedProgress {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.open))
+}
