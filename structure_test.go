@@ -59,6 +59,7 @@ var imports = []struct {
 	{"gateway/internal/budget", []string{"gateway/internal/problem", "gateway/internal/admission"}, "memory is shared out among clients"},
 	{"gateway/internal/metrics", []string{"gateway/internal/deflate", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "stream", "stream/log", "stream/watch"}, "metrics read what is counted below, and are told of the rest"},
 	{"gateway/internal/snapshots", []string{"gateway/internal/metrics", "stream/log"}, "the snapshot budget knows how much a reader has before it, and nothing of its connection"},
+	{"gateway/internal/wire", []string{"internal/accept", "gateway/internal/problem", "gateway/internal/netconn", "gateway/internal/metrics", "stream", "stream/log"}, "bytes to one client, whatever they say"},
 	{"gateway/internal/monotime", nil, "times without pointers; a leaf"},
 	{"gateway/internal/subscribers", []string{"gateway/internal/admission", "gateway/internal/monotime", "stream", "stream/log"}, "the list asks what carries streams through an interface"},
 	{"gateway", []string{"internal/accept", "stream", "stream/log", "stream/watch", "openapi", "openapi/watchtidev1", "web", "internal/hosts", "gateway/internal/*"}, "the gateway is handed its sources by cmd/gateway and knows none"},

@@ -10,6 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -113,8 +114,8 @@ type unaryAPI struct {
 func (a *unaryAPI) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, body *valueBody) {
 	ctx, answer := a.gateway.answers.Attach(r.Context(), a.gateway.proxies.ClientOfRequest(r))
 	defer answer.Release()
-	out := a.gateway.newAnswerWriter(w, r)
-	defer out.close()
+	out := wire.NewAnswerWriter(w, r, a.gateway.cfg.WriteTimeout, a.gateway.cfg.MinRate, a.gateway.log)
+	defer out.Close()
 	call := r.Clone(ctx)
 	call.URL = &url.URL{Path: path, RawQuery: query.Encode()}
 	call.Header = http.Header{}

@@ -11,6 +11,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -56,11 +57,11 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 	g.metrics.StreamOpened(metrics.Poll)
 	defer g.metrics.StreamClosed(metrics.Poll)
 	who := g.subscribers.Enter(from, r.UserAgent())
-	poll := newPoll(g, watch, ask, who, newWriter(w, r, g.cfg.WriteTimeout))
+	poll := newPoll(g, watch, ask, who, wire.NewWriter(w, r, g.cfg.WriteTimeout))
 	poll.answer = g.answers.Answer(admission.ClientOf(from.Addr()))
 	defer poll.close()
 	poll.run(r.Context())
-	if !poll.ended || poll.out.err != nil {
+	if !poll.ended || poll.out.Failure() != nil {
 		panic(http.ErrAbortHandler) // a truncated answer must not look complete
 	}
 }
@@ -105,7 +106,7 @@ type poll struct {
 	after *stream.Position
 	until time.Time // when to answer in any case
 	limit time.Time // when to give up if there is nothing to answer with
-	out   *writer
+	out   *wire.Writer
 
 	progress
 	answer *budget.Answer
@@ -118,7 +119,7 @@ type poll struct {
 	ended  bool            // the answer is complete
 }
 
-func newPoll(g *Gateway, w *watch.Watch, ask changesRequest, who subscribers.Identity, out *writer) *poll {
+func newPoll(g *Gateway, w *watch.Watch, ask changesRequest, who subscribers.Identity, out *wire.Writer) *poll {
 	sub := w.Subscribe(log.SubscribeOptions{
 		Resume: ask.after, Invalid: ask.invalid, Prefix: ask.prefix, AheadWait: g.cfg.AheadWait,
 	})
@@ -129,14 +130,14 @@ func newPoll(g *Gateway, w *watch.Watch, ask changesRequest, who subscribers.Ide
 }
 
 func (p *poll) close() {
-	p.out.pace.Stop()
+	p.out.StopPace()
 	p.answer.Release()
-	p.metrics.BytesOut(metrics.Poll, p.out.bytes)
-	p.delivered.Bytes = uint64(p.out.bytes)
+	p.metrics.BytesOut(metrics.Poll, p.out.Sent())
+	p.delivered.Bytes = uint64(p.out.Sent())
 	p.show()
 	p.g.subscribers.Remove(p.published, p.reasonEnded())
 	p.progress.close()
-	if p.out.timedOut() {
+	if p.out.TimedOut() {
 		p.metrics.WriteTimeout(metrics.Poll)
 	}
 }
@@ -145,9 +146,9 @@ func (p *poll) close() {
 // which is its normal end.
 func (p *poll) reasonEnded() subscribers.DepartureReason {
 	switch {
-	case p.out.timedOut():
+	case p.out.TimedOut():
 		return subscribers.LeftUnread
-	case p.ended && p.out.err == nil:
+	case p.ended && p.out.Failure() == nil:
 		return ""
 	}
 	return subscribers.LeftByItself
@@ -159,7 +160,7 @@ func (p *poll) run(ctx context.Context) {
 	p.hurry = netconn.InputEnded(ctx)
 	for p.collect(ctx) && p.wait(ctx) {
 	}
-	if p.out.err == nil && ctx.Err() == nil {
+	if p.out.Failure() == nil && ctx.Err() == nil {
 		p.finish()
 		p.ended = true
 	}
@@ -179,7 +180,7 @@ func (p *poll) collect(ctx context.Context) bool {
 			p.setAside()
 		}
 		position, _ := p.sub.Position()
-		if p.out.err != nil || p.told && p.sub.Synced() && !position.Partial() {
+		if p.out.Failure() != nil || p.told && p.sub.Synced() && !position.Partial() {
 			return false
 		}
 	}
@@ -205,7 +206,7 @@ func (p *poll) enter(ctx context.Context) bool {
 	}
 	p.busy = p.answer.Reserve(ctx, pollBytes)
 	if p.busy == nil {
-		p.out.keepPace(p.g.cfg.MinRate)
+		p.out.KeepPace(p.g.cfg.MinRate)
 	}
 	return p.busy == nil
 }
@@ -224,10 +225,10 @@ func (p *poll) tell() {
 	p.slices = p.batch.AppendNDJSON(p.slices[:0], nil)
 	for _, line := range p.slices {
 		if p.told {
-			p.out.write([]byte(","))
+			p.out.Write([]byte(","))
 		}
 		p.told = true
-		p.out.write(line[:len(line)-1]) // without its newline
+		p.out.Write(line[:len(line)-1]) // without its newline
 	}
 	clear(p.slices)
 	p.wrote(0)
@@ -238,9 +239,9 @@ func (p *poll) begin() {
 	if p.told {
 		return
 	}
-	p.out.write([]byte(`{"events":[`))
+	p.out.Write([]byte(`{"events":[`))
 	if len(p.aside) > 0 {
-		p.out.write(p.aside[:len(p.aside)-1])
+		p.out.Write(p.aside[:len(p.aside)-1])
 		p.told = true
 	}
 	p.aside = nil
@@ -287,7 +288,7 @@ func (p *poll) empty() *problem.Problem {
 // delivered, the position that the client came with.
 func (p *poll) finish() {
 	if p.busy != nil {
-		problem.Write(p.out.w, problem.Of(p.busy).OnWatch(p.watch.Name()))
+		problem.Write(p.out.Response(), problem.Of(p.busy).OnWatch(p.watch.Name()))
 		return
 	}
 	position, ok := p.sub.Position()
@@ -295,7 +296,7 @@ func (p *poll) finish() {
 		position, ok = *p.after, true
 	}
 	if !ok {
-		problem.Write(p.out.w, p.empty())
+		problem.Write(p.out.Response(), p.empty())
 		return
 	}
 	if !p.status {
@@ -303,6 +304,6 @@ func (p *poll) finish() {
 	}
 	p.begin()
 	tail := position.Append([]byte(`],"position":"`))
-	p.out.write(append(tail, "\"}\n"...))
-	p.out.end()
+	p.out.Write(append(tail, "\"}\n"...))
+	p.out.End()
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -21,7 +22,7 @@ import (
 type conversation struct {
 	// Static after construction.
 	deps    *deps
-	framing framing
+	framing wire.Framing
 	until   bool
 	retry   time.Duration
 	began   time.Time
@@ -51,14 +52,10 @@ type conversation struct {
 	delivered  subscribers.Delivered // to one stream
 }
 
-// outlet takes the bytes of a conversation, in order. It may keep them until the next
-// flush of the pump, but no longer.
-type outlet interface{ write(p []byte) }
-
 func (d *deps) newConversation(req streamRequest, watches []*watch.Watch) conversation {
 	now := time.Now()
 	c := conversation{
-		deps: d, framing: req.format.framing(), until: req.until, watches: req.watches,
+		deps: d, framing: req.format.Framing(), until: req.until, watches: req.watches,
 		gzip: req.gzip, retry: d.retryHint(), began: now, quietSince: now, stands: 1,
 	}
 	c.zipper = c.newZipper(deflate.Sum{})
@@ -72,21 +69,21 @@ func (d *deps) newConversation(req streamRequest, watches []*watch.Watch) conver
 	return c
 }
 
-func (c *conversation) transport() string { return c.framing.transport() }
+func (c *conversation) transport() string { return c.framing.Transport() }
 
 // hello says hello before anything that may wait. Then the watches that are not in
 // sync say so, before the snapshot of another watch begins.
-func (c *conversation) hello(out outlet) {
+func (c *conversation) hello(out wire.Outlet) {
 	hellos := make([]log.HelloWatch, 0, len(c.watches))
 	for _, w := range c.watches {
 		hellos = append(hellos, log.HelloWatch{Watch: w.name, Resume: w.resume != nil})
 	}
 	if c.gzip {
-		out.write([]byte(deflate.Head))
+		out.Write([]byte(deflate.Head))
 	}
 	data := log.AppendHello(nil, c.deps.instance, c.deps.heartbeat, hellos)
-	head := c.framing.appendRetry(nil, c.retry)
-	c.put(c.framing.appendData(head, stream.Hello, data), out)
+	head := c.framing.AppendRetry(nil, c.retry)
+	c.put(c.framing.AppendData(head, stream.Hello, data), out)
 	c.deps.metrics.EventsOut(c.transport(), stream.Hello, 1)
 	c.delivered.Events++
 	for i := range c.follows {
@@ -98,7 +95,7 @@ func (c *conversation) hello(out outlet) {
 }
 
 // turn says one batch of each watch that has one.
-func (c *conversation) turn(out outlet) bool {
+func (c *conversation) turn(out wire.Outlet) bool {
 	said := false
 	for i := range c.follows {
 		said = c.turnOf(i, out) || said
@@ -106,7 +103,7 @@ func (c *conversation) turn(out outlet) bool {
 	return said
 }
 
-func (c *conversation) turnOf(i int, out outlet) bool {
+func (c *conversation) turnOf(i int, out wire.Outlet) bool {
 	f := &c.follows[i]
 	if c.until && f.sub.Synced() {
 		return false // its part of this response is complete
@@ -175,7 +172,7 @@ func (c *conversation) hasMuch() bool {
 
 // bookmarks tells clients their position in watches that were quiet for a heartbeat,
 // or whose changes all lie outside the prefix.
-func (c *conversation) bookmarks(now time.Time, out outlet) bool {
+func (c *conversation) bookmarks(now time.Time, out wire.Outlet) bool {
 	said := false
 	for i := range c.follows {
 		f := &c.follows[i]
@@ -189,18 +186,18 @@ func (c *conversation) bookmarks(now time.Time, out outlet) bool {
 
 // say writes the batch of one watch, with the id of the whole stream if the batch
 // ends where the client may resume.
-func (c *conversation) say(f *follow, out outlet) {
+func (c *conversation) say(f *follow, out wire.Outlet) {
 	f.quietSince = time.Now()
 	c.id = c.id[:0]
 	if c.batch.Boundary() {
 		c.id = appendPositions(c.id, c.follows)
 	}
-	c.slices = c.framing.appendBatch(c.slices[:0], &c.batch, c.id)
+	c.slices = c.framing.AppendBatch(c.slices[:0], &c.batch, c.id)
 	if c.zipper != nil {
 		c.zipper.batch(&c.batch, c.slices, out)
 	} else {
 		for _, s := range c.slices {
-			out.write(s)
+			out.Write(s)
 		}
 	}
 	clear(c.slices) // they alias the log: a waiting stream must not hold it
@@ -209,12 +206,12 @@ func (c *conversation) say(f *follow, out outlet) {
 }
 
 // put writes bytes that are in no log.
-func (c *conversation) put(p []byte, out outlet) {
+func (c *conversation) put(p []byte, out wire.Outlet) {
 	if c.zipper != nil {
 		c.zipper.own(p, out)
 		return
 	}
-	out.write(p)
+	out.Write(p)
 }
 
 // flushed is called after a flush of everything said so far, bytes in total, and
@@ -301,9 +298,9 @@ func (c *conversation) overdueAt() time.Time {
 func (c *conversation) breakSilence() { c.quietSince = time.Time{} }
 
 // goodbye ends the stream deliberately.
-func (c *conversation) goodbye(reason stream.GoodbyeReason, out outlet) {
+func (c *conversation) goodbye(reason stream.GoodbyeReason, out wire.Outlet) {
 	c.farewell = reason
-	c.put(appendGoodbye(nil, c.framing, reason, c.retry), out)
+	c.put(wire.AppendGoodbye(nil, c.framing, reason, c.retry), out)
 	if c.zipper != nil {
 		c.zipper.end(out)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -41,7 +42,7 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		return
 	}
 	if r.Method == http.MethodHead {
-		setStreamHeaders(w.Header(), req)
+		wire.SetStreamHeaders(w.Header(), req.format, req.gzip)
 		return
 	}
 	if p := g.doors.ReservedFor(r); p != nil {
@@ -70,7 +71,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamReque
 		problem.Write(w, p)
 		return
 	}
-	setStreamHeaders(w.Header(), req)
+	wire.SetStreamHeaders(w.Header(), req.format, req.gzip)
 	c := g.deps.newConversation(req, watches)
 	defer func() {
 		if !carried {
@@ -82,10 +83,10 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamReque
 		carried = true // the pump counts it out
 		return
 	}
-	out := newWriter(w, r, g.cfg.WriteTimeout)
+	out := wire.NewWriter(w, r, g.cfg.WriteTimeout)
 	p := newPump(c, out, r.Context().Done())
 	p.stayWithNetHTTP(r, out)
-	if p.farewell == "" || out.failure() != nil {
+	if p.farewell == "" || out.Failure() != nil {
 		panic(http.ErrAbortHandler) // without the end of the body
 	}
 }
@@ -97,18 +98,18 @@ func (g *Gateway) refuseStream(w http.ResponseWriter, r *http.Request, req strea
 	if why.Reason == admission.RefusedDraining {
 		w.Header().Set("Connection", "close") // so that it comes back elsewhere
 	}
-	f := req.format.framing()
-	p := g.deps.refused(f.transport(), why)
+	f := req.format.Framing()
+	p := g.deps.refused(f.Transport(), why)
 	if !req.eventSource {
 		problem.Write(w, p)
 		return
 	}
 	req.gzip = false // so few bytes are not worth it
-	setStreamHeaders(w.Header(), req)
-	out := newWriter(w, r, g.cfg.WriteTimeout)
-	out.write(appendComment(f.appendRetry(nil, p.RetryAfter), p.Detail))
-	out.write(appendGoodbye(nil, f, stream.GoodbyeOverloaded, p.RetryAfter))
-	out.end()
+	wire.SetStreamHeaders(w.Header(), req.format, req.gzip)
+	out := wire.NewWriter(w, r, g.cfg.WriteTimeout)
+	out.Write(wire.AppendComment(f.AppendRetry(nil, p.RetryAfter), p.Detail))
+	out.Write(wire.AppendGoodbye(nil, f, stream.GoodbyeOverloaded, p.RetryAfter))
+	out.End()
 }
 
 // canStream refuses a ResponseWriter without write deadlines: a client that does not
@@ -146,16 +147,4 @@ func (g *Gateway) awaitPrimed(r *http.Request, req streamRequest) *problem.Probl
 		}
 	}
 	return nil
-}
-
-// setStreamHeaders sets headers that make every cache and proxy on the way pass the
-// bytes on as they come.
-func setStreamHeaders(h http.Header, req streamRequest) {
-	h.Set("Content-Type", req.format.framing().contentType())
-	if req.gzip {
-		h.Set("Content-Encoding", "gzip")
-	}
-	h.Set("Cache-Control", "no-cache, no-store, no-transform")
-	h.Set("X-Accel-Buffering", "no") // nginx
-	h.Set("Vary", "Accept, Origin, Accept-Encoding")
 }

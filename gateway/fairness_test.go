@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -34,8 +35,8 @@ func (p *turnPoller) write(h handle, b []byte) (int, error) {
 
 func (p *turnPoller) writeAll(h handle, bs [][]byte) (int, error) {
 	time.Sleep(writeTakes)
-	p.written = append(p.written, turnTaken{h, lengthOf(bs)})
-	return lengthOf(bs), nil
+	p.written = append(p.written, turnTaken{h, wire.LengthOf(bs)})
+	return wire.LengthOf(bs), nil
 }
 
 // turns is a shard that a test runs turn by turn.
@@ -69,7 +70,7 @@ func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (firs
 	w, _ := s.rig.registry.Watch(watch)
 	first = s.streams
 	for i := range n {
-		req := streamRequest{format: formatSSE, watches: []watchChoice{{name: watch, prefix: prefix(i)}}}
+		req := streamRequest{format: wire.SSE, watches: []watchChoice{{name: watch, prefix: prefix(i)}}}
 		guest, p := s.deps.admit(clientNumber(int(s.streams)), w)
 		if p != nil {
 			s.t.Fatal(p)

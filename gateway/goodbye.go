@@ -2,13 +2,10 @@ package gateway
 
 import (
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -45,15 +42,4 @@ func (d *deps) admit(c admission.Client, watches ...*watch.Watch) (admission.Ref
 func (d *deps) refused(transport string, why *admission.Refusal) *problem.Problem {
 	d.metrics.Refused(transport, why.Reason)
 	return why.Problem(2 * d.retryHint())
-}
-
-// appendComment appends a line that every reader of event streams skips.
-func appendComment(dst []byte, text string) []byte {
-	oneLine := strings.NewReplacer("\r", " ", "\n", " ")
-	return append(append(append(dst, ": "...), oneLine.Replace(text)...), "\n\n"...)
-}
-
-// appendGoodbye appends the last event of a stream.
-func appendGoodbye(dst []byte, f framing, reason stream.GoodbyeReason, retry time.Duration) []byte {
-	return f.appendData(dst, stream.Goodbye, log.AppendGoodbye(nil, reason, retry))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
 // group is many streams of the same watches, in the same format, that are all up to
@@ -48,8 +49,8 @@ const (
 	lentFrom = 8 << 10
 )
 
-// write implements outlet.
-func (g *group) write(p []byte) { g.payload = append(g.payload, p...) }
+// Write implements outlet.
+func (g *group) Write(p []byte) { g.payload = append(g.payload, p...) }
 
 // seal makes a chunk of what was said.
 func (g *group) seal() bool {
@@ -60,8 +61,8 @@ func (g *group) seal() bool {
 	if g.gzip {
 		sent = g.compress()
 	}
-	g.buffer = appendChunkHead(g.buffer, len(sent))
-	g.buffer = append(append(g.buffer, sent...), chunkEnd...)
+	g.buffer = wire.AppendChunkHead(g.buffer, len(sent))
+	g.buffer = append(append(g.buffer, sent...), wire.ChunkEnd...)
 	g.said += len(sent)
 	g.payload = g.payload[:0]
 	g.behind = len(g.members)
@@ -104,7 +105,7 @@ func (g *group) advance(now time.Time) (all bool) {
 func (g *group) publish(now time.Time) {
 	g.bookmarks(now, g)
 	if len(g.payload) == 0 && !now.Before(g.heartbeatAt()) {
-		g.write(g.framing.heartbeat())
+		g.Write(g.framing.Heartbeat())
 	}
 	if !g.seal() {
 		return

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
 // halfClosed sends a request and ends its side of the connection at once, as "printf
@@ -192,7 +194,7 @@ func TestCutAnswerLooksCut(t *testing.T) {
 	for _, path := range []string{"/v1/events?watch=a", "/v1/watches/a/changes?after=a@e1-1"} {
 		s := halfClosed(t, listener.Addr().String(), nil, rawGet(path))
 		all, err := io.ReadAll(s.r)
-		if strings.HasSuffix(string(all), lastChunk) {
+		if strings.HasSuffix(string(all), wire.LastChunk) {
 			t.Errorf("%s: %q, %v", path, all, err)
 		}
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -49,7 +50,7 @@ func (l *lone) speak(now time.Time) bool {
 		return true
 	}
 	if l.out.empty() && !now.Before(l.heartbeatAt()) {
-		l.put(l.framing.heartbeat(), &l.out)
+		l.put(l.framing.Heartbeat(), &l.out)
 		l.out.seal()
 		return true
 	}
@@ -60,7 +61,7 @@ func (l *lone) speak(now time.Time) bool {
 func (l *lone) leave(reason stream.GoodbyeReason) {
 	l.goodbye(reason, &l.out)
 	l.out.seal()
-	l.out.raw([]byte(lastChunk))
+	l.out.raw([]byte(wire.LastChunk))
 	l.ending = true
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/openapi"
 	"github.com/watchtide/watchtide/stream/store"
 )
@@ -43,7 +44,7 @@ func loadDocument(t *testing.T) *documented {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{typeSSE, typeNDJSON, "text/html"} {
+	for _, text := range []string{wire.TypeSSE, wire.TypeNDJSON, "text/html"} {
 		openapi3filter.RegisterBodyDecoder(text, openapi3filter.PlainBodyDecoder)
 	}
 	return &documented{doc: doc, router: router, seen: map[string]bool{}}
@@ -253,13 +254,13 @@ func (d *documented) checkEvents(t *testing.T, name string, got reply) {
 	events := 0
 	for line := range strings.Lines(got.text) {
 		schema := "Line"
-		if kind == typeSSE {
+		if kind == wire.TypeSSE {
 			schema = "Event"
 			var isData bool
 			if line, isData = strings.CutPrefix(line, "data: "); !isData {
 				continue
 			}
-		} else if kind != typeNDJSON {
+		} else if kind != wire.TypeNDJSON {
 			return
 		}
 		var event any

@@ -1,5 +1,7 @@
 package gateway
 
+import "github.com/watchtide/watchtide/gateway/internal/wire"
+
 // outbox holds the bytes of one stream that its connection has not taken yet, as
 // chunks of an HTTP/1.1 body. It is an outlet: small slices are copied, large ones
 // stay where they are, in the log, which never changes them.
@@ -37,8 +39,8 @@ func (o *outbox) full() bool { return o.unsent >= outboxFull || o.holds >= outbo
 
 func (o *outbox) empty() bool { return len(o.slices) == 0 && len(o.buffer) == o.from }
 
-// write implements outlet: p becomes a part of the open chunk.
-func (o *outbox) write(p []byte) {
+// Write implements outlet: p becomes a part of the open chunk.
+func (o *outbox) Write(p []byte) {
 	o.said += len(p)
 	if len(p) <= outboxSmall {
 		o.buffer = append(o.buffer, p...)
@@ -68,10 +70,10 @@ func (o *outbox) seal() {
 		o.slices = o.slices[:o.begun]
 		return
 	}
-	o.buffer = appendChunkHead(o.buffer, o.size)
+	o.buffer = wire.AppendChunkHead(o.buffer, o.size)
 	o.slices[o.begun] = o.buffer[o.from:]
 	o.unsent += o.size + len(o.slices[o.begun])
-	o.raw(chunkEnd)
+	o.raw(wire.ChunkEnd)
 }
 
 // raw adds bytes as they are. No chunk may be open.

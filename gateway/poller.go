@@ -58,10 +58,3 @@ type notice struct {
 
 // errBlocked means that the connection takes no more bytes now.
 var errBlocked = errors.New("the connection takes no more bytes now")
-
-func lengthOf(bs [][]byte) (n int) {
-	for _, b := range bs {
-		n += len(b)
-	}
-	return n
-}

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"golang.org/x/sys/unix"
 )
 
@@ -178,7 +179,7 @@ func (p *epoll) writeSome(h handle, bs [][]byte) (n, whole int, err error) {
 	}
 	some := bs[:p.beforeSlab(bs)]
 	n, err = p.gather(h, some, len(some) < len(bs))
-	return complete(n, len(some), lengthOf(some), err)
+	return complete(n, len(some), wire.LengthOf(some), err)
 }
 
 // beforeSlab returns how many slices can go into one call: those before the next that

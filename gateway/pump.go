@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 )
@@ -23,23 +24,13 @@ type pump struct {
 	far  *farSide        // nil: see gone
 
 	draining  <-chan struct{} // nil once noticed
-	out       sender
+	out       wire.Sender
 	waiter    *waiter
 	published *subscribers.PublishedProgress
 	hungUp    bool // the client did, while nothing was written
 }
 
-// sender is an outlet with a client at its end. After a failure it does nothing.
-type sender interface {
-	outlet
-	flush()         // sends what was written
-	end()           // the last flush, which ends the body
-	sent() int      // bytes, without the framing
-	failure() error // the first one
-	timedOut() bool // the failure is that the client did not read
-}
-
-func newPump(c conversation, out sender, gone <-chan struct{}) *pump {
+func newPump(c conversation, out wire.Sender, gone <-chan struct{}) *pump {
 	return &pump{
 		conversation: c, gone: gone, draining: c.deps.admission.Draining, out: out,
 		waiter:    newWaiter(gone, c.until, c.follows),
@@ -48,11 +39,11 @@ func newPump(c conversation, out sender, gone <-chan struct{}) *pump {
 }
 
 // stayWithNetHTTP runs a stream whose connection still belongs to net/http.
-func (p *pump) stayWithNetHTTP(r *http.Request, out *writer) {
-	out.overdueAt = func() time.Time {
+func (p *pump) stayWithNetHTTP(r *http.Request, out *wire.Writer) {
+	out.EndBy(func() time.Time {
 		p.mustLeave(time.Now())
 		return p.overdueAt()
-	}
+	})
 	if conn, accepted := netconn.ConnOfRequest(r); accepted && r.ProtoMajor == 1 {
 		if c := netconn.Of(conn); c != nil {
 			c.Overdue = p.isOverdue
@@ -77,14 +68,14 @@ func (p *pump) run() {
 
 	p.hello(p.out)
 	p.flush()
-	for p.out.failure() == nil {
+	for p.out.Failure() == nil {
 		p.drain()
 		now := time.Now()
 		if reason := p.reasonToEnd(now); reason != "" {
 			p.leave(reason)
 			return
 		}
-		if p.out.failure() != nil {
+		if p.out.Failure() != nil {
 			return
 		}
 		if !p.wait(now) {
@@ -99,18 +90,18 @@ func (p *pump) end() {
 	p.show()
 	why := p.reasonEnded()
 	p.deps.subscribers.Remove(p.published, why)
-	p.close(p.out.sent(), why == subscribers.LeftUnread, p.out.failure())
+	p.close(p.out.Sent(), why == subscribers.LeftUnread, p.out.Failure())
 }
 
 // reasonEnded returns why the stream ended.
 func (p *pump) reasonEnded() subscribers.DepartureReason {
 	late := p.overdue(time.Now())
 	switch {
-	case late != "" && p.out.failure() != nil:
+	case late != "" && p.out.Failure() != nil:
 		return subscribers.DepartureReason(late)
-	case p.out.timedOut():
+	case p.out.TimedOut():
 		return subscribers.LeftUnread
-	case p.out.failure() != nil || p.hungUp:
+	case p.out.Failure() != nil || p.hungUp:
 		return subscribers.LeftByItself
 	case p.farewell != "":
 		return subscribers.DepartureReason(p.farewell)
@@ -133,7 +124,7 @@ func (p *pump) drain() {
 	for p.turn(p.out) {
 		wrote = true
 		p.show() // the next turn may take long with a slow client
-		if p.out.failure() != nil || p.left() || p.reasonToEnd(time.Now()) != "" {
+		if p.out.Failure() != nil || p.left() || p.reasonToEnd(time.Now()) != "" {
 			break
 		}
 	}
@@ -144,23 +135,23 @@ func (p *pump) drain() {
 
 // flush sends what was written, and begins a new silence.
 func (p *pump) flush() {
-	p.out.flush()
-	p.flushed(time.Now(), p.out.sent(), p.out.failure())
+	p.out.Flush()
+	p.flushed(time.Now(), p.out.Sent(), p.out.Failure())
 	p.show()
 }
 
 // show publishes how far the stream is.
 func (p *pump) show() {
 	d := p.delivered
-	d.Bytes += uint64(p.out.sent() - p.counted)
+	d.Bytes += uint64(p.out.Sent() - p.counted)
 	p.published.Show(d, func(i int) log.Progress { return p.follows[i].sub.Progress() })
 }
 
 // leave ends the stream deliberately.
 func (p *pump) leave(reason stream.GoodbyeReason) {
 	p.goodbye(reason, p.out)
-	p.out.end()
-	if p.out.failure() == nil {
+	p.out.End()
+	if p.out.Failure() == nil {
 		p.saidGoodbye()
 	}
 }
@@ -169,7 +160,7 @@ func (p *pump) leave(reason stream.GoodbyeReason) {
 // left.
 func (p *pump) wait(now time.Time) bool {
 	if !now.Before(p.heartbeatAt()) {
-		p.put(p.framing.heartbeat(), p.out)
+		p.put(p.framing.Heartbeat(), p.out)
 		p.flush()
 	}
 	if p.drains {

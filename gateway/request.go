@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/accept"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -14,7 +15,7 @@ import (
 // streamRequest is what a client asked of a stream, parsed and checked. Whether the
 // watches exist is not known yet.
 type streamRequest struct {
-	format  format
+	format  wire.Format
 	gzip    bool          // the client prefers it compressed
 	until   bool          // end after the last end_of_snapshot
 	watches []watchChoice // at least one, each name once, in the order of the request
@@ -46,11 +47,11 @@ func parseStreamRequest(query string, header http.Header, name string) (streamRe
 	if p != nil {
 		return req, p
 	}
-	if req.format, p = chooseFormat(q.Get("format"), q.Has("format"), header.Values("Accept")); p != nil {
+	if req.format, p = wire.ChooseFormat(q.Get("format"), q.Has("format"), header.Values("Accept")); p != nil {
 		return req, p
 	}
 	req.gzip = accept.Gzip(header.Values("Accept-Encoding"))
-	req.eventSource = req.format == formatSSE && namesEventStream(header.Values("Accept"))
+	req.eventSource = req.format == wire.SSE && wire.NamesEventStream(header.Values("Accept"))
 	if req.until, p = parseUntil(q); p != nil {
 		return req, p
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -15,7 +16,7 @@ func TestStreamRequest(t *testing.T) {
 	if p != nil {
 		t.Fatal(p)
 	}
-	if req.format != formatNDJSON || !req.until || len(req.watches) != 2 {
+	if req.format != wire.NDJSON || !req.until || len(req.watches) != 2 {
 		t.Fatalf("got %+v", req)
 	}
 	a, b := req.watches[0], req.watches[1]
@@ -114,7 +115,7 @@ func checkRequest(t *testing.T, req streamRequest) {
 		seen[w.name] = true
 		length += stream.LongestPosition(w.name)
 	}
-	if len(seen) == 0 || length > stream.MaxPositionLength || req.format.framing() == nil {
+	if len(seen) == 0 || length > stream.MaxPositionLength || req.format.Framing() == nil {
 		t.Fatalf("request %+v: ids of up to %d bytes", req, length)
 	}
 }

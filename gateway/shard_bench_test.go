@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -31,7 +32,7 @@ func BenchmarkPass(b *testing.B) {
 	event := bytes.Repeat([]byte("x"), 300)
 	b.ReportAllocs()
 	for b.Loop() {
-		g.write(event)
+		g.Write(event)
 		g.seal()
 		sockets.expect(members+1, nil) // nothing waits for the last
 		for g.behind > 0 {
@@ -84,9 +85,9 @@ func BenchmarkOutbox(b *testing.B) {
 			said := bytes.Repeat([]byte("x"), c.size)
 			b.ReportAllocs()
 			for b.Loop() {
-				o.write(said)
+				o.Write(said)
 				o.seal()
-				o.sent(lengthOf(o.slices))
+				o.sent(wire.LengthOf(o.slices))
 			}
 			if !o.empty() {
 				b.Fatal("something is left")
@@ -122,7 +123,7 @@ func BenchmarkManyPrefixes(b *testing.B) {
 	c := newCrowd(b, 1, 1)
 	s := c.gateway.shards.all[0]
 	for i := range narrow {
-		one := c.gateway.deps.newConversation(streamRequest{format: formatSSE, watches: []watchChoice{{name: "watch-0", prefix: fmt.Sprint(i, "/")}}}, c.watches)
+		one := c.gateway.deps.newConversation(streamRequest{format: wire.SSE, watches: []watchChoice{{name: "watch-0", prefix: fmt.Sprint(i, "/")}}}, c.watches)
 		one.guest, _ = c.gateway.deps.admit(clientNumber(i), c.watches...)
 		one.who = c.gateway.subscribers.Enter(netip.AddrPort{}, "")
 		c.gateway.shards.arrive(handle(i+1), nil, one)

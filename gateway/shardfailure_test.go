@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -188,7 +189,7 @@ func TestNoStreamAfterAbort(t *testing.T) {
 			t.Fatal("refused")
 		}
 		sockets := newCountingSockets()
-		c := r.gateway.deps.newConversation(streamRequest{format: formatSSE, watches: []watchChoice{{name: "a"}}}, []*watch.Watch{w})
+		c := r.gateway.deps.newConversation(streamRequest{format: wire.SSE, watches: []watchChoice{{name: "a"}}}, []*watch.Watch{w})
 		c.guest = as
 		late := &shards{sockets: sockets, all: []*shard{newShard(r.gateway.deps, sockets)}}
 		late.all[0].abort()

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wire is a pair of connected sockets.
-type wire struct{ in, out int }
+// socketPair is a pair of connected sockets.
+type socketPair struct{ in, out int }
 
-func newWire(t *testing.T) wire {
+func newSocketPair(t *testing.T) socketPair {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -26,11 +26,11 @@ func newWire(t *testing.T) wire {
 		unix.Close(fds[0])
 		unix.Close(fds[1])
 	})
-	return wire{fds[0], fds[1]}
+	return socketPair{fds[0], fds[1]}
 }
 
 // carried reads what was sent.
-func (w wire) carried(t *testing.T) []byte {
+func (w socketPair) carried(t *testing.T) []byte {
 	t.Helper()
 	var got []byte
 	for p := make([]byte, 64<<10); ; {
@@ -56,7 +56,7 @@ func slabOf(size int) []byte {
 // TestSlabFileSecondTime checks that a slab is sent from the file from the second
 // time on, and so is the rest of one that was sent in part.
 func TestSlabFileSecondTime(t *testing.T) {
-	f, w, slab := newSlabFile(), newWire(t), slabOf(20<<10)
+	f, w, slab := newSlabFile(), newSocketPair(t), slabOf(20<<10)
 	if _, _, there := f.send(w.in, slab); there {
 		t.Fatal("a slab was in the file the first time")
 	}
@@ -79,7 +79,7 @@ func TestSlabFileSecondTime(t *testing.T) {
 func TestSlabFileReuse(t *testing.T) {
 	f := newSlabFile()
 	f.budget = slabFilePage
-	old, young, w := slabOf(30<<10), slabOf(30<<10), newWire(t)
+	old, young, w := slabOf(30<<10), slabOf(30<<10), newSocketPair(t)
 	for range 2 {
 		f.send(w.in, old) // in flight for the second time, and unread
 	}
@@ -100,7 +100,7 @@ func TestSlabFileReuse(t *testing.T) {
 
 // TestSlabFileGivesBack checks that the memory is freed after a while without use.
 func TestSlabFileGivesBack(t *testing.T) {
-	f, w, slab := newSlabFile(), newWire(t), slabOf(60<<10)
+	f, w, slab := newSlabFile(), newSocketPair(t), slabOf(60<<10)
 	for range 2 {
 		f.send(w.in, slab)
 	}
@@ -137,7 +137,7 @@ func TestWriteAllMixed(t *testing.T) {
 	defer p.shut()
 	slabs := [][]byte{slabOf(40 << 10), slabOf(64 << 10), slabOf(9 << 10), slabOf(17 << 10)}
 	for round := range 50 {
-		w := newWire(t)
+		w := newSocketPair(t)
 		var out [][]byte
 		for range 1 + rand.IntN(20) {
 			out = append(out, slabOf(1+rand.IntN(300)), slabs[rand.IntN(len(slabs))])

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
 // solo is a stream of the goroutine pump that has a connection to itself, taken from
@@ -75,7 +76,7 @@ func (s *solos) carry(w http.ResponseWriter, r *http.Request, c conversation) bo
 		return false
 	}
 	taken = true
-	p := newPump(c, &chunkWriter{conn: conn, head: netconn.ResponseHead(w.Header())}, nil)
+	p := newPump(c, wire.NewChunkWriter(conn, netconn.ResponseHead(w.Header())), nil)
 	runs = true
 	go one.run(p)
 	return true
@@ -148,7 +149,7 @@ func (s *solo) end(p *pump) {
 	if v := recover(); v != nil {
 		p.deps.log.Error("a stream failed", "error", &panicError{value: v, stack: debug.Stack()})
 		p.release() // in case it failed before it began
-	} else if p.farewell != "" && p.out.failure() == nil {
+	} else if p.farewell != "" && p.out.Failure() == nil {
 		s.linger()
 	}
 	s.conn.Close()
@@ -177,10 +178,10 @@ func (s *solo) listen(p *pump) bool {
 // requires. It returns false if the client left. Ending one side alone is part of TLS
 // 1.3 (RFC 8446, section 6.1); before that, it ended both.
 func (s *solo) read() bool {
-	buffer := gatherBuffers.Get().(*[]byte)
-	defer gatherBuffers.Put(buffer)
+	buffer := wire.BorrowBuffer()
+	defer wire.ReturnBuffer(buffer)
 	for got := 0; got < listenAtOnce; {
-		n, err := s.conn.Read((*buffer)[:gatherSize])
+		n, err := s.conn.Read((*buffer)[:cap(*buffer)])
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return true
@@ -206,7 +207,7 @@ func (s *solo) linger() {
 	if !ok || half.CloseWrite() != nil || s.bottom.SetReadDeadline(time.Now().Add(lingering)) != nil {
 		return
 	}
-	buffer := gatherBuffers.Get().(*[]byte)
-	defer gatherBuffers.Put(buffer)
-	_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{s.bottom}, (*buffer)[:gatherSize])
+	buffer := wire.BorrowBuffer()
+	defer wire.ReturnBuffer(buffer)
+	_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{s.bottom}, (*buffer)[:cap(*buffer)])
 }

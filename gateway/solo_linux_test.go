@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
@@ -212,7 +213,7 @@ func TestShutdownOfSolos(t *testing.T) {
 		s := dialStream(t, r.address, roots, "")
 		r.stop()
 		rest, err := io.ReadAll(s.r)
-		if err != nil || !strings.Contains(string(rest), "draining") || !strings.HasSuffix(string(rest), lastChunk) {
+		if err != nil || !strings.Contains(string(rest), "draining") || !strings.HasSuffix(string(rest), wire.LastChunk) {
 			t.Errorf("%q, %v", rest, err)
 		}
 		s.Close()
@@ -271,9 +272,9 @@ func TestStreamInSomebodyElsesServer(t *testing.T) {
 }
 
 // broken is a sender that panics.
-type broken struct{ sender }
+type broken struct{ wire.Sender }
 
-func (broken) write([]byte) { panic("broken") }
+func (broken) Write([]byte) { panic("broken") }
 
 // TestPanicOfASolo checks that a panic ends its stream, and no other.
 func TestPanicOfASolo(t *testing.T) {
@@ -299,7 +300,7 @@ func TestPanicOfASolo(t *testing.T) {
 	}
 	c := g.deps.newConversation(streamRequest{watches: []watchChoice{{name: "a"}}}, []*streamwatch.Watch{watch})
 	c.guest = as
-	one.run(newPump(c, broken{&chunkWriter{conn: near}}, nil))
+	one.run(newPump(c, broken{&wire.ChunkWriter{Conn: near}}, nil))
 	if _, err := far.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("its connection: %v", err)
 	}

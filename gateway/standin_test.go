@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -140,7 +141,7 @@ func (c *crowd) add(tb testing.TB, registry *watch.Registry, name string) {
 }
 
 func (c *crowd) open() {
-	req := streamRequest{format: formatSSE}
+	req := streamRequest{format: wire.SSE}
 	for _, w := range c.watches {
 		req.watches = append(req.watches, watchChoice{name: w.Name()})
 	}

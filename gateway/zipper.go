@@ -3,6 +3,7 @@ package gateway
 import (
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream/log"
 )
 
@@ -34,34 +35,34 @@ func (c *conversation) newZipper(said deflate.Sum) *zipper {
 }
 
 // own writes a text of the stream's own.
-func (z *zipper) own(p []byte, out outlet) {
+func (z *zipper) own(p []byte, out wire.Outlet) {
 	z.sum = z.sum.Write(p)
 	z.write(len(p), deflate.AppendStored(make([]byte, 0, len(p)+deflate.StoredExtra), p), out)
 }
 
 // batch writes a batch that was appended as slices.
-func (z *zipper) batch(b *log.Batch, slices [][]byte, out outlet) {
+func (z *zipper) batch(b *log.Batch, slices [][]byte, out wire.Outlet) {
 	for s := range b.Stretches(slices) {
 		if s.Place == 0 {
 			z.own(s.Slices[0], out)
 			continue
 		}
-		if size := lengthOf(s.Slices); size > compressedAtMost {
-			sum, stored := deflate.Store(s.Slices, out.write)
+		if size := wire.LengthOf(s.Slices); size > compressedAtMost {
+			sum, stored := deflate.Store(s.Slices, out.Write)
 			z.sum = z.sum.Then(sum)
 			z.metrics.Compressed(size, stored)
 			continue
 		}
 		p := z.pieces.Piece(s.Place, s.Parts, s.Slices)
 		z.sum = z.sum.Then(p.Sum)
-		z.write(lengthOf(s.Slices), p.Bytes, out)
+		z.write(wire.LengthOf(s.Slices), p.Bytes, out)
 	}
 }
 
 // end writes the end of the gzip stream.
-func (z *zipper) end(out outlet) { z.write(0, z.sum.AppendEnd(nil), out) }
+func (z *zipper) end(out wire.Outlet) { z.write(0, z.sum.AppendEnd(nil), out) }
 
-func (z *zipper) write(raw int, p []byte, out outlet) {
+func (z *zipper) write(raw int, p []byte, out wire.Outlet) {
 	z.metrics.Compressed(raw, len(p))
-	out.write(p)
+	out.Write(p)
 }

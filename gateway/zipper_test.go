@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -209,7 +210,7 @@ func (r *zipReader) finish() error {
 // sink is an outlet that keeps only the number of bytes.
 type sink struct{ bytes int }
 
-func (s *sink) write(p []byte) { s.bytes += len(p) }
+func (s *sink) Write(p []byte) { s.bytes += len(p) }
 
 // TestAttackLargeValueInAShard checks that a value of 16 MiB is neither compressed
 // nor copied while others wait for it, nor kept in the cache of compressed pieces.
@@ -220,7 +221,7 @@ func TestAttackLargeValueInAShard(t *testing.T) {
 	for r.watch.View().Revision() != 2 {
 		<-time.After(time.Millisecond)
 	}
-	c := r.gateway.deps.newConversation(streamRequest{format: formatSSE, gzip: true, watches: []watchChoice{{name: "a"}}}, []*watch.Watch{r.watch})
+	c := r.gateway.deps.newConversation(streamRequest{format: wire.SSE, gzip: true, watches: []watchChoice{{name: "a"}}}, []*watch.Watch{r.watch})
 	c.lease.CallWhenGranted(func() {})
 	defer c.release()
 	var out sink

@@ -1,8 +1,9 @@
-package gateway
+package wire
 
 import (
 	"log/slog"
 	"net/http"
+	"time"
 )
 
 // answerPiece is how much of an answer is handed to net/http at once. The client
@@ -13,21 +14,22 @@ const answerPiece = 16 << 10
 // not read it. Owned by the goroutine of the request.
 type answerWriter struct {
 	http.ResponseWriter
-	out  *writer
+	out  *Writer
 	rate int64
 	log  *slog.Logger
 }
 
-// newAnswerWriter returns a writer that must be closed.
-func (g *Gateway) newAnswerWriter(w http.ResponseWriter, r *http.Request) *answerWriter {
-	return &answerWriter{ResponseWriter: w, out: newWriter(w, r, g.cfg.WriteTimeout), rate: g.cfg.MinRate, log: g.log}
+// NewAnswerWriter returns a writer that must be closed. The client has timeout for each
+// write, and must take rate bytes per second.
+func NewAnswerWriter(w http.ResponseWriter, r *http.Request, timeout time.Duration, rate int64, log *slog.Logger) *answerWriter {
+	return &answerWriter{ResponseWriter: w, out: NewWriter(w, r, timeout), rate: rate, log: log}
 }
 
 // Write implements http.ResponseWriter. It never returns an error: grpc-gateway would
 // write one to standard error for each client that leaves.
 func (w *answerWriter) Write(p []byte) (int, error) {
 	if w.out.bytes == 0 {
-		w.out.keepPace(w.rate)
+		w.out.KeepPace(w.rate)
 	}
 	w.out.writePieces(p)
 	return len(p), nil
@@ -36,10 +38,10 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 // Unwrap lets http.ResponseController find the wrapped writer.
 func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// close writes what net/http still buffers.
-func (w *answerWriter) close() {
+// Close writes what net/http still buffers.
+func (w *answerWriter) Close() {
 	if w.out.bytes > 0 {
-		w.out.flush()
+		w.out.Flush()
 	}
 	w.out.pace.Stop()
 	if err := w.out.err; err != nil {

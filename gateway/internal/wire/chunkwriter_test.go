@@ -1,4 +1,4 @@
-package gateway
+package wire
 
 import (
 	"bytes"
@@ -34,31 +34,31 @@ func (w *writes) Write(p []byte) (int, error) {
 func TestChunksAreWhatWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		conn := &writes{}
-		out := &chunkWriter{conn: conn, head: []byte("head")}
+		out := &ChunkWriter{Conn: conn, head: []byte("head")}
 		if rapid.Bool().Draw(t, "plain") {
-			out.conn = &netconn.StallTimeoutConn{Conn: conn, Timeout: patienceOfTests}
+			out.Conn = &netconn.StallTimeoutConn{Conn: conn, Timeout: patienceOfTests}
 		}
 		var want []byte
 		for range rapid.IntRange(0, 8).Draw(t, "steps") {
 			size := rapid.OneOf(rapid.IntRange(0, 2*gatherSmall), rapid.IntRange(gatherSize-40, 3*gatherSize)).Draw(t, "size")
 			p := bytes.Repeat([]byte{byte('a' + len(want)%26)}, size)
 			want = append(want, p...)
-			out.write(p)
+			out.Write(p)
 			if rapid.Bool().Draw(t, "flush") {
-				out.flush()
+				out.Flush()
 			}
 		}
-		out.end()
+		out.End()
 		all, headed := bytes.CutPrefix(bytes.Join(conn.each, nil), []byte("head"))
 		if !headed {
 			t.Fatalf("it begins with %.20q", all)
 		}
 		got, err := io.ReadAll(httputil.NewChunkedReader(bytes.NewReader(all)))
-		if err != nil || !bytes.Equal(got, want) || !bytes.HasSuffix(all, []byte(lastChunk)) {
+		if err != nil || !bytes.Equal(got, want) || !bytes.HasSuffix(all, []byte(LastChunk)) {
 			t.Errorf("%d bytes came of %d, %v", len(got), len(want), err)
 		}
-		if out.sent() != len(want) || out.failure() != nil {
-			t.Errorf("%d bytes are counted of %d, %v", out.sent(), len(want), out.failure())
+		if out.Sent() != len(want) || out.Failure() != nil {
+			t.Errorf("%d bytes are counted of %d, %v", out.Sent(), len(want), out.Failure())
 		}
 	})
 }
@@ -67,18 +67,18 @@ func TestChunksAreWhatWasWritten(t *testing.T) {
 // buffer is held afterwards.
 func TestOneWriteForAFlush(t *testing.T) {
 	conn := &writes{}
-	out := &chunkWriter{conn: conn, head: []byte("head\r\n\r\n")}
+	out := &ChunkWriter{Conn: conn, head: []byte("head\r\n\r\n")}
 	for range 3 {
-		out.write([]byte("data: 1\n"))
-		out.write([]byte("\n"))
-		out.flush()
+		out.Write([]byte("data: 1\n"))
+		out.Write([]byte("\n"))
+		out.Flush()
 		if out.buffer != nil {
 			t.Error("a buffer is held after a flush")
 		}
 	}
-	out.flush() // nothing to flush
-	out.write([]byte("bye"))
-	out.end()
+	out.Flush() // nothing to flush
+	out.Write([]byte("bye"))
+	out.End()
 	want := []string{"head\r\n\r\n9\r\ndata: 1\n\n\r\n", "9\r\ndata: 1\n\n\r\n", "9\r\ndata: 1\n\n\r\n", "3\r\nbye\r\n0\r\n\r\n"}
 	var got []string
 	for _, p := range conn.each {
@@ -92,12 +92,12 @@ func TestOneWriteForAFlush(t *testing.T) {
 // TestEventsAreNotCut checks that data that fits into one chunk is not split.
 func TestEventsAreNotCut(t *testing.T) {
 	conn := &writes{}
-	out := &chunkWriter{conn: conn}
+	out := &ChunkWriter{Conn: conn}
 	event := bytes.Repeat([]byte("x"), 1000)
 	for range 100 {
-		out.write(event)
+		out.Write(event)
 	}
-	out.flush()
+	out.Flush()
 	for _, p := range conn.each {
 		if n := bytes.Count(p, []byte("x")); n%len(event) != 0 || n == 0 {
 			t.Errorf("a chunk of %d bytes", n)
@@ -109,11 +109,11 @@ func TestEventsAreNotCut(t *testing.T) {
 func TestChunksToAClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, _ := net.Pipe()
-		out := &chunkWriter{conn: &netconn.StallTimeoutConn{Conn: near, Timeout: patienceOfTests}}
-		out.write(make([]byte, 2*gatherSize))
-		out.end()
-		if !out.timedOut() || !errors.Is(out.failure(), os.ErrDeadlineExceeded) || out.buffer != nil {
-			t.Errorf("timed out %t, error %v, buffer %v", out.timedOut(), out.failure(), out.buffer)
+		out := &ChunkWriter{Conn: &netconn.StallTimeoutConn{Conn: near, Timeout: patienceOfTests}}
+		out.Write(make([]byte, 2*gatherSize))
+		out.End()
+		if !out.TimedOut() || !errors.Is(out.Failure(), os.ErrDeadlineExceeded) || out.buffer != nil {
+			t.Errorf("timed out %t, error %v, buffer %v", out.TimedOut(), out.Failure(), out.buffer)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package gateway
+package wire
 
 import (
 	"errors"
@@ -9,20 +9,25 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 )
 
-// chunkWriter writes the body of one response, in chunks, to a connection that was
+// ChunkWriter writes the body of one response, in chunks, to a connection that was
 // taken over from net/http. The connection is a patient one, so no deadline is needed
 // here. Small writes are gathered, so that a chunk goes out as one slice: one system
 // call and, over TLS, as few records as possible.
 //
 // The first error sticks and turns every later call into a no-op. Not safe for
 // concurrent use: owned by one pump.
-type chunkWriter struct {
-	conn net.Conn // static after construction
+type ChunkWriter struct {
+	Conn net.Conn // static after construction
 
 	head   []byte  // of the response; nil: it has been sent
 	buffer *[]byte // the open chunk, after room for its head; nil: nothing to send
 	bytes  int     // sent so far, without the framing
 	err    error
+}
+
+// NewChunkWriter returns a writer of a response to conn that begins with head.
+func NewChunkWriter(conn net.Conn, head []byte) *ChunkWriter {
+	return &ChunkWriter{Conn: conn, head: head}
 }
 
 const (
@@ -35,28 +40,28 @@ const (
 	chunkFull = gatherSize - chunkTail
 )
 
-// write sends p to the client, now or at the next flush. It does not retain p. Data
+// Write sends p to the client, now or at the next flush. It does not retain p. Data
 // that fits into one chunk is not split.
-func (w *chunkWriter) write(p []byte) {
-	if conn, plain := w.conn.(*netconn.StallTimeoutConn); plain && len(p) >= gatherSmall {
+func (w *ChunkWriter) Write(p []byte) {
+	if conn, plain := w.Conn.(*netconn.StallTimeoutConn); plain && len(p) >= gatherSmall {
 		w.writeLarge(conn, p)
 		return
 	}
 	if w.buffer != nil && len(p) > chunkFull-len(*w.buffer) && len(p) <= chunkFull-chunkRoom {
-		w.flush()
+		w.Flush()
 	}
 	for len(p) > 0 && w.err == nil {
 		w.open()
 		n := min(len(p), chunkFull-len(*w.buffer))
 		*w.buffer = append(*w.buffer, p[:n]...)
 		if p = p[n:]; len(p) > 0 {
-			w.flush()
+			w.Flush()
 		}
 	}
 }
 
 // writeLarge sends what was written, and p without a copy. TLS would copy it anyway.
-func (w *chunkWriter) writeLarge(conn *netconn.StallTimeoutConn, p []byte) {
+func (w *ChunkWriter) writeLarge(conn *netconn.StallTimeoutConn, p []byte) {
 	if w.head != nil {
 		w.send(nil)
 	}
@@ -65,21 +70,21 @@ func (w *chunkWriter) writeLarge(conn *netconn.StallTimeoutConn, p []byte) {
 	}
 	w.open()
 	defer w.release()
-	front := appendChunkHead(w.sealed(), len(p))
+	front := AppendChunkHead(w.sealed(), len(p))
 	w.bytes += len(p)
-	w.err = conn.WriteAll(net.Buffers{front, p, chunkEnd})
+	w.err = conn.WriteAll(net.Buffers{front, p, ChunkEnd})
 }
 
 // open makes sure that there is an open chunk.
-func (w *chunkWriter) open() {
+func (w *ChunkWriter) open() {
 	if w.buffer == nil {
 		w.buffer = gatherBuffers.Get().(*[]byte)
 		*w.buffer = (*w.buffer)[:chunkRoom]
 	}
 }
 
-// flush sends what was written.
-func (w *chunkWriter) flush() {
+// Flush sends what was written.
+func (w *ChunkWriter) Flush() {
 	if w.buffer == nil {
 		return
 	}
@@ -87,19 +92,19 @@ func (w *chunkWriter) flush() {
 	w.send(w.sealed())
 }
 
-// end sends what was written, and ends the body.
-func (w *chunkWriter) end() {
+// End sends what was written, and ends the body.
+func (w *ChunkWriter) End() {
 	if w.buffer == nil {
-		w.send([]byte(lastChunk))
+		w.send([]byte(LastChunk))
 		return
 	}
 	defer w.release()
-	w.send(append(w.sealed(), lastChunk...))
+	w.send(append(w.sealed(), LastChunk...))
 }
 
 // sealed returns the open chunk with its head and its end. If the chunk is empty it
 // returns an empty slice, with room for a head.
-func (w *chunkWriter) sealed() []byte {
+func (w *ChunkWriter) sealed() []byte {
 	b := *w.buffer
 	size := len(b) - chunkRoom
 	if size == 0 {
@@ -109,25 +114,25 @@ func (w *chunkWriter) sealed() []byte {
 	var digits [chunkRoom]byte
 	head := append(strconv.AppendUint(digits[:0], uint64(size), 16), "\r\n"...)
 	copy(b[chunkRoom-len(head):], head)
-	return append(b[chunkRoom-len(head):], chunkEnd...)
+	return append(b[chunkRoom-len(head):], ChunkEnd...)
 }
 
-func (w *chunkWriter) send(p []byte) {
+func (w *ChunkWriter) send(p []byte) {
 	if w.err != nil {
 		return
 	}
 	if w.head != nil {
 		p, w.head = append(w.head, p...), nil
 	}
-	_, w.err = w.conn.Write(p)
+	_, w.err = w.Conn.Write(p)
 }
 
-func (w *chunkWriter) release() {
+func (w *ChunkWriter) release() {
 	*w.buffer = (*w.buffer)[:0]
 	gatherBuffers.Put(w.buffer)
 	w.buffer = nil
 }
 
-func (w *chunkWriter) sent() int      { return w.bytes }
-func (w *chunkWriter) failure() error { return w.err }
-func (w *chunkWriter) timedOut() bool { return errors.Is(w.err, os.ErrDeadlineExceeded) }
+func (w *ChunkWriter) Sent() int      { return w.bytes }
+func (w *ChunkWriter) Failure() error { return w.err }
+func (w *ChunkWriter) TimedOut() bool { return errors.Is(w.err, os.ErrDeadlineExceeded) }

@@ -1,4 +1,4 @@
-package gateway
+package wire
 
 import (
 	"io"
@@ -11,18 +11,18 @@ import (
 // TestWaitingWriterHoldsNothing checks that a stream has no buffer between flushes.
 func TestWaitingWriterHoldsNothing(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		out := newWriter(w, r, time.Minute)
+		out := NewWriter(w, r, time.Minute)
 		for range 3 {
-			out.write([]byte("x"))
+			out.Write([]byte("x"))
 			if out.gathered == nil {
 				t.Error("what is small is not gathered")
 			}
-			out.flush()
+			out.Flush()
 			if out.gathered != nil || !out.armed.IsZero() || out.err != nil {
 				t.Errorf("after a flush: buffer %v, deadline %v, error %v", out.gathered, out.armed, out.err)
 			}
 		}
-		out.write(make([]byte, gatherSmall))
+		out.Write(make([]byte, gatherSmall))
 		if out.gathered != nil || out.bytes != 3+gatherSmall {
 			t.Errorf("what is large goes by the buffer: buffer %v, %d bytes", out.gathered, out.bytes)
 		}

@@ -1,4 +1,4 @@
-package gateway
+package wire
 
 import (
 	"errors"
@@ -28,14 +28,20 @@ const (
 // gatherBuffers holds the buffers between flushes: a waiting stream has none.
 var gatherBuffers = sync.Pool{New: func() any { b := make([]byte, 0, gatherSize); return &b }}
 
-// writer writes the body of one response through net/http. The deadline of a write
+// BorrowBuffer returns an empty buffer for a short time, to be given back to ReturnBuffer.
+func BorrowBuffer() *[]byte { return gatherBuffers.Get().(*[]byte) }
+
+// ReturnBuffer returns a buffer to those that can be borrowed.
+func ReturnBuffer(b *[]byte) { gatherBuffers.Put(b) }
+
+// Writer writes the body of one response through net/http. The deadline of a write
 // starts with each piece, so that a client that reads slowly stays, and one that does
 // not read is ended after timeout. Between flushes no deadline is armed: HTTP/2 would
 // end a stream that only waits.
 //
 // The first error sticks and turns every later call into a no-op. Not safe for
 // concurrent use: owned by one pump.
-type writer struct {
+type Writer struct {
 	// Static after construction.
 	w       http.ResponseWriter
 	r       *http.Request
@@ -52,23 +58,34 @@ type writer struct {
 	err      error
 }
 
-func newWriter(w http.ResponseWriter, r *http.Request, timeout time.Duration) *writer {
-	out := &writer{w: w, r: r, control: http.NewResponseController(w), timeout: timeout, piece: pieceHTTP1}
+// NewWriter returns a writer of a response whose client has timeout for each write.
+func NewWriter(w http.ResponseWriter, r *http.Request, timeout time.Duration) *Writer {
+	out := &Writer{w: w, r: r, control: http.NewResponseController(w), timeout: timeout, piece: pieceHTTP1}
 	if r.ProtoMajor >= 2 {
 		out.piece = pieceHTTP2
 	}
 	return out
 }
 
-// keepPace ends the response from now on if its client takes less than rate bytes per
+// KeepPace ends the response from now on if its client takes less than rate bytes per
 // second. The pace must be stopped.
-func (w *writer) keepPace(rate int64) {
+func (w *Writer) KeepPace(rate int64) {
 	w.piece = answerPiece
 	w.pace = netconn.NewPace(rate, w.piece, func() { netconn.CutOff(w.w, w.r) })
 }
 
-// write sends p to the client, now or at the next flush. It does not retain p.
-func (w *writer) write(p []byte) {
+// StopPace ends what keepPace began.
+func (w *Writer) StopPace() { w.pace.Stop() }
+
+// Response returns the response that is written.
+func (w *Writer) Response() http.ResponseWriter { return w.w }
+
+// EndBy makes writing end at the time that overdueAt returns, although bytes move; a
+// zero time means never.
+func (w *Writer) EndBy(overdueAt func() time.Time) { w.overdueAt = overdueAt }
+
+// Write sends p to the client, now or at the next flush. It does not retain p.
+func (w *Writer) Write(p []byte) {
 	if len(p) >= gatherSmall {
 		w.writeGathered()
 		w.writePieces(p)
@@ -83,9 +100,9 @@ func (w *writer) write(p []byte) {
 	*w.gathered = append(*w.gathered, p...)
 }
 
-// flush sends what was written, and disarms the deadline.
-func (w *writer) flush() {
-	w.end()
+// Flush sends what was written, and disarms the deadline.
+func (w *Writer) Flush() {
+	w.End()
 	if w.err != nil {
 		return
 	}
@@ -93,9 +110,9 @@ func (w *writer) flush() {
 	w.err = w.control.SetWriteDeadline(w.armed)
 }
 
-// end is the last flush: the deadline stays armed for what net/http itself writes at
+// End is the last flush: the deadline stays armed for what net/http itself writes at
 // the end of a body.
-func (w *writer) end() {
+func (w *Writer) End() {
 	w.writeGathered()
 	if w.gathered != nil {
 		gatherBuffers.Put(w.gathered)
@@ -107,7 +124,7 @@ func (w *writer) end() {
 	}
 }
 
-func (w *writer) writeGathered() {
+func (w *Writer) writeGathered() {
 	if w.gathered == nil {
 		return
 	}
@@ -115,7 +132,7 @@ func (w *writer) writeGathered() {
 	*w.gathered = (*w.gathered)[:0]
 }
 
-func (w *writer) writePieces(p []byte) {
+func (w *Writer) writePieces(p []byte) {
 	for len(p) > 0 && w.err == nil {
 		w.arm()
 		n, err := w.w.Write(p[:min(len(p), w.piece)])
@@ -131,7 +148,7 @@ func (w *writer) writePieces(p []byte) {
 const armedLongEnough = time.Millisecond
 
 // arm sets a new write deadline.
-func (w *writer) arm() {
+func (w *Writer) arm() {
 	deadline := time.Now().Add(w.timeout)
 	if w.overdueAt != nil {
 		if last := w.overdueAt(); !last.IsZero() && last.Before(deadline) {
@@ -148,12 +165,12 @@ func (w *writer) arm() {
 	w.err = w.control.SetWriteDeadline(deadline)
 }
 
-func (w *writer) sent() int      { return w.bytes }
-func (w *writer) failure() error { return w.err }
+func (w *Writer) Sent() int      { return w.bytes }
+func (w *Writer) Failure() error { return w.err }
 
-// timedOut reports whether the error is that the client did not read. HTTP/2 shows
+// TimedOut reports whether the error is that the client did not read. HTTP/2 shows
 // this not by its error but by when the error comes.
-func (w *writer) timedOut() bool {
+func (w *Writer) TimedOut() bool {
 	late := !w.armed.IsZero() && !time.Now().Before(w.armed)
 	return w.err != nil && (late || w.pace.TooSlow() || errors.Is(w.err, os.ErrDeadlineExceeded))
 }

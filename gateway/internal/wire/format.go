@@ -1,0 +1,62 @@
+package wire
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/internal/accept"
+)
+
+// Format is how a stream is written.
+type Format uint8
+
+const (
+	SSE    Format = iota + 1 // text/event-stream, as in the HTML standard
+	NDJSON                   // one JSON object per line
+)
+
+const (
+	TypeSSE    = "text/event-stream"
+	TypeNDJSON = "application/x-ndjson"
+)
+
+// ChooseFormat decides by the parameter format, if given, otherwise by the Accept
+// headers.
+func ChooseFormat(parameter string, given bool, headers []string) (Format, *problem.Problem) {
+	if !given {
+		return acceptedFormat(headers)
+	}
+	switch parameter {
+	case "sse":
+		return SSE, nil
+	case "ndjson":
+		return NDJSON, nil
+	}
+	return 0, problem.BadParameter("format", "format is %q: want sse or ndjson", parameter)
+}
+
+// acceptedFormat returns the format that the client prefers. A missing or empty
+// Accept header accepts everything. Between two equally preferred formats, the one
+// named more precisely wins, then SSE.
+func acceptedFormat(headers []string) (Format, *problem.Problem) {
+	if strings.TrimSpace(strings.Join(headers, "")) == "" {
+		return SSE, nil
+	}
+	sse, ndjson := accept.MediaType(headers, TypeSSE), accept.MediaType(headers, TypeNDJSON)
+	switch {
+	case ndjson.Beats(sse) && ndjson.Quality > 0 && ndjson.Precision > 0:
+		return NDJSON, nil
+	case sse.Quality > 0:
+		return SSE, nil
+	}
+	p := problem.New(http.StatusNotAcceptable, "Accept is %q: want %s or %s", strings.Join(headers, ", "), TypeSSE, TypeNDJSON)
+	p.Parameter = "Accept"
+	return 0, p
+}
+
+// NamesEventStream reports whether Accept lists text/event-stream by name.
+func NamesEventStream(headers []string) bool {
+	p := accept.MediaType(headers, TypeSSE)
+	return p.Precision == accept.ByName && p.Quality > 0
+}
