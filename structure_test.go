@@ -62,6 +62,7 @@ var imports = []struct {
 	{"gateway/internal/wire", []string{"internal/accept", "gateway/internal/problem", "gateway/internal/netconn", "gateway/internal/metrics", "stream", "stream/log"}, "bytes to one client, whatever they say"},
 	{"gateway/internal/monotime", nil, "times without pointers; a leaf"},
 	{"gateway/internal/subscribers", []string{"gateway/internal/admission", "gateway/internal/monotime", "stream", "stream/log"}, "the list asks what carries streams through an interface"},
+	{"gateway/internal/conversation", []string{"internal/accept", "gateway/internal/deflate", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/metrics", "gateway/internal/snapshots", "gateway/internal/subscribers", "gateway/internal/wire", "stream", "stream/log", "stream/watch"}, "a stream is given what it needs of its gateway"},
 	{"gateway", []string{"internal/accept", "stream", "stream/log", "stream/watch", "openapi", "openapi/watchtidev1", "web", "internal/hosts", "gateway/internal/*"}, "the gateway is handed its sources by cmd/gateway and knows none"},
 	{"web/dashboard/browser/upstream", []string{"stream", "stream/store", "openapi/watchtidev1"}, "what the gateway follows in the browser scenarios: a process of its own"},
 	{"internal/config", []string{"stream", "stream/source/*", "gateway", "internal/suggest", "internal/hosts"}, "the configuration file declares what every source and the gateway can be told"},

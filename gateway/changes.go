@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
@@ -38,9 +39,9 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	from := g.proxies.OfRequest(r)
-	as, refused := g.deps.admit(admission.ClientOf(from.Addr()), watch)
+	as, refused := g.deps.Admit(admission.ClientOf(from.Addr()), watch)
 	if refused != nil {
-		problem.Write(w, g.deps.refused(metrics.Poll, refused).OnWatch(ask.watch))
+		problem.Write(w, g.deps.Refused(metrics.Poll, refused).OnWatch(ask.watch))
 		return
 	}
 	defer g.admission.Leave(as)
@@ -108,7 +109,7 @@ type poll struct {
 	limit time.Time // when to give up if there is nothing to answer with
 	out   *wire.Writer
 
-	progress
+	conversation.Progress
 	answer *budget.Answer
 	busy   error // why there was no room for the answer
 	slices [][]byte
@@ -123,22 +124,22 @@ func newPoll(g *Gateway, w *watch.Watch, ask changesRequest, who subscribers.Ide
 	sub := w.Subscribe(log.SubscribeOptions{
 		Resume: ask.after, Invalid: ask.invalid, Prefix: ask.prefix, AheadWait: g.cfg.AheadWait,
 	})
-	p := &poll{g: g, watch: w, after: ask.after, out: out, progress: newProgress(g.deps, metrics.Poll, who, w.Name(), sub)}
-	p.until = p.began.Add(ask.wait)
-	p.limit = p.began.Add(max(ask.wait, g.cfg.PrimeWait, g.cfg.AheadWait+time.Second))
+	p := &poll{g: g, watch: w, after: ask.after, out: out, Progress: conversation.NewProgress(g.deps, metrics.Poll, who, w.Name(), sub)}
+	p.until = p.Began.Add(ask.wait)
+	p.limit = p.Began.Add(max(ask.wait, g.cfg.PrimeWait, g.cfg.AheadWait+time.Second))
 	return p
 }
 
 func (p *poll) close() {
 	p.out.StopPace()
 	p.answer.Release()
-	p.metrics.BytesOut(metrics.Poll, p.out.Sent())
-	p.delivered.Bytes = uint64(p.out.Sent())
-	p.show()
-	p.g.subscribers.Remove(p.published, p.reasonEnded())
-	p.progress.close()
+	p.Metrics.BytesOut(metrics.Poll, p.out.Sent())
+	p.Delivered.Bytes = uint64(p.out.Sent())
+	p.Show()
+	p.g.subscribers.Remove(p.Published, p.reasonEnded())
+	p.Progress.Close()
 	if p.out.TimedOut() {
-		p.metrics.WriteTimeout(metrics.Poll)
+		p.Metrics.WriteTimeout(metrics.Poll)
 	}
 }
 
@@ -170,7 +171,7 @@ func (p *poll) run(ctx context.Context) {
 // cannot be completed. It is complete once the client was told something and is as
 // new as the watch.
 func (p *poll) collect(ctx context.Context) bool {
-	for p.next() {
+	for p.Next() {
 		if p.isNews() {
 			if !p.enter(ctx) {
 				return false
@@ -179,8 +180,8 @@ func (p *poll) collect(ctx context.Context) bool {
 		} else {
 			p.setAside()
 		}
-		position, _ := p.sub.Position()
-		if p.out.Failure() != nil || p.told && p.sub.Synced() && !position.Partial() {
+		position, _ := p.Sub.Position()
+		if p.out.Failure() != nil || p.told && p.Sub.Synced() && !position.Partial() {
 			return false
 		}
 	}
@@ -190,8 +191,8 @@ func (p *poll) collect(ctx context.Context) bool {
 // isNews reports whether the batch is a reason to answer. The freshness at the start
 // of the poll and a mere "caught up" are not.
 func (p *poll) isNews() bool {
-	b := &p.batch
-	return p.told || p.synced || b.Count(stream.Reset)+b.Count(stream.Upsert)+b.Count(stream.Delete) > 0
+	b := &p.Batch
+	return p.told || p.Synced || b.Count(stream.Reset)+b.Count(stream.Upsert)+b.Count(stream.Delete) > 0
 }
 
 // pollBytes is the memory that a long poll takes while it is answered. The events
@@ -212,17 +213,17 @@ func (p *poll) enter(ctx context.Context) bool {
 }
 
 func (p *poll) setAside() {
-	for e := range p.batch.Events() {
+	for e := range p.Batch.Events() {
 		p.aside = append(log.AppendEvent(p.aside, e), ',')
 		p.status = p.status || e.Type == stream.StatusChange
 	}
-	p.wrote(0)
+	p.Wrote(0)
 }
 
 // tell writes a batch as members of the list, after the events that were set aside.
 func (p *poll) tell() {
 	p.begin()
-	p.slices = p.batch.AppendNDJSON(p.slices[:0], nil)
+	p.slices = p.Batch.AppendNDJSON(p.slices[:0], nil)
 	for _, line := range p.slices {
 		if p.told {
 			p.out.Write([]byte(","))
@@ -231,7 +232,7 @@ func (p *poll) tell() {
 		p.out.Write(line[:len(line)-1]) // without its newline
 	}
 	clear(p.slices)
-	p.wrote(0)
+	p.Wrote(0)
 }
 
 // begin opens the list before its first event, with the events that were set aside.
@@ -252,23 +253,23 @@ func (p *poll) begin() {
 // bounded time.
 func (p *poll) wait(ctx context.Context) bool {
 	until := p.until
-	if !p.sub.Synced() {
+	if !p.Sub.Synced() {
 		until = p.limit
 	}
-	timer := time.NewTimer(time.Until(earlier(until, p.sub.Deadline())))
+	timer := time.NewTimer(time.Until(conversation.Earlier(until, p.Sub.Deadline())))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return false
 	case <-p.hurry:
 		// Answer with the events there are, without waiting for more.
-		p.hurry, p.until = nil, p.began
+		p.hurry, p.until = nil, p.Began
 		return true
 	case <-p.watch.Done():
 		return false
 	case <-p.g.admission.Draining:
 		return false
-	case <-p.changed():
+	case <-p.Changed():
 	case <-timer.C:
 	}
 	return time.Now().Before(until)
@@ -276,9 +277,9 @@ func (p *poll) wait(ctx context.Context) bool {
 
 // empty returns why there is nothing to answer with.
 func (p *poll) empty() *problem.Problem {
-	if p.sub.Held() {
+	if p.Sub.Held() {
 		late := problem.New(http.StatusServiceUnavailable, "too many snapshots are on their way: come back later")
-		late.RetryAfter = 2 * p.g.deps.retryHint()
+		late.RetryAfter = 2 * p.g.deps.RetryHint()
 		return late.OnWatch(p.watch.Name())
 	}
 	return p.g.lookup.NotPrimed(p.watch)
@@ -291,7 +292,7 @@ func (p *poll) finish() {
 		problem.Write(p.out.Response(), problem.Of(p.busy).OnWatch(p.watch.Name()))
 		return
 	}
-	position, ok := p.sub.Position()
+	position, ok := p.Sub.Position()
 	if !ok && p.after != nil {
 		position, ok = *p.after, true
 	}

@@ -14,8 +14,8 @@ func (s *shard) dissolve(g *group, now time.Time) (busy bool) {
 	if !g.dissolves {
 		g.dissolves = true
 		delete(s.named, g.key) // members that are done form another group
-		g.lease.Release()      // it may have asked for a lease, as a single stream would
-		g.lease = g.lease.ForMembers(func() { s.callGroup(g) })
+		g.Lease.Release()      // it may have asked for a lease, as a single stream would
+		g.Lease = g.Lease.ForMembers(func() { s.callGroup(g) })
 	}
 	for n := 0; len(g.members) > 0; n++ {
 		if n == passMembers || len(s.ready) >= passMembers {
@@ -37,26 +37,26 @@ func (s *shard) dissolve(g *group, now time.Time) (busy bool) {
 
 // release lets one member go, with the lease that its group got for it.
 func (s *shard) release(g *group) {
-	held := g.lease.Detach() // the group may go with its last member
+	held := g.Lease.Detach() // the group may go with its last member
 	defer held.Release()
 	l := s.secede(g.members[len(g.members)-1])
-	held.PassTo(&l.lease)
+	held.PassTo(&l.Lease)
 }
 
 // mayGo reports whether one of the members can continue on its own now.
 func (g *group) mayGo() bool {
 	sub := g.needy()
 	if sub == nil {
-		g.lease.Release()
+		g.Lease.Release()
 		return true
 	}
-	return g.lease.AskForMember(len(g.members), sub)
+	return g.Lease.AskForMember(len(g.members), sub)
 }
 
 // needy returns a subscription that needs a lease, or nil if there is none.
 func (g *group) needy() *log.Subscription {
-	for i := range g.follows {
-		if sub := g.follows[i].sub; snapshots.IsMuch(sub) {
+	for i := range g.Follows {
+		if sub := g.Follows[i].Sub; snapshots.IsMuch(sub) {
 			return sub
 		}
 	}
@@ -69,7 +69,7 @@ func (g *group) wait(now time.Time) (all bool) {
 	if len(g.buffer) >= groupFull {
 		return false
 	}
-	if g.lease.Came() { // else it has not come to ask yet
+	if g.Lease.Came() { // else it has not come to ask yet
 		g.goOn()
 	}
 	g.publish(now)
@@ -79,15 +79,15 @@ func (g *group) wait(now time.Time) (all bool) {
 // goOn tells the waiting members why nothing comes, and continues with the watches
 // that need not wait.
 func (g *group) goOn() {
-	for i := range g.follows {
-		f := &g.follows[i]
-		if snapshots.IsMuch(f.sub) {
-			f.sub.Hold(g.lease.Reason())
+	for i := range g.Follows {
+		f := &g.Follows[i]
+		if snapshots.IsMuch(f.Sub) {
+			f.Sub.Hold(g.Lease.Reason())
 		}
-		for f.sub.Held() && f.sub.Next(&g.batch) {
-			g.say(f, g)
+		for f.Sub.Held() && f.Sub.Next(&g.Batch) {
+			g.Say(f, g)
 		}
-		for !f.sub.Held() && !snapshots.IsMuch(f.sub) && g.turnOf(i, g) {
+		for !f.Sub.Held() && !snapshots.IsMuch(f.Sub) && g.TurnOf(i, g) {
 		}
 	}
 }

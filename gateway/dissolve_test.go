@@ -78,18 +78,18 @@ func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
-		s.deps.snapshots.Size = 1
+		s.deps.Snapshots.Size = 1
 		s.rig.prime("a", 1)
 		s.open(12, "a")
 		s.settle()
 		slow := &snapshots.Claim{Granted: func() {}}
-		s.deps.snapshots.Ask(slow, 1, 1, true)
+		s.deps.Snapshots.Ask(slow, 1, 1, true)
 		s.rig.do("a", func(sink stream.Sink) error {
 			return errors.Join(sink.Reset("e2"), upsertAll(sink, largeOnes(100, 7)), sink.Commit(7))
 		})
 		synctest.Wait()
 		g := s.groups[0]
-		g.turn(g)
+		g.Turn(g)
 		s.settle()
 		if len(g.members) != 12 {
 			t.Fatalf("%d of 12 wait", len(g.members))
@@ -98,7 +98,7 @@ func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
 		case <-s.p.bell:
 		default:
 		}
-		s.deps.snapshots.Release(slow)
+		s.deps.Snapshots.Release(slow)
 		select {
 		case <-s.p.bell:
 		default:
@@ -127,7 +127,7 @@ func TestGroupIsHeardWhileOthersAreServed(t *testing.T) {
 			return errors.Join(sink.Reset("e2"), upsertAll(sink, largeOnes(100, 7)), sink.Commit(7))
 		})
 		s.turn()
-		time.Sleep(s.deps.heartbeat)
+		time.Sleep(s.deps.Heartbeat)
 		n := count(s.turn(), members, lones)
 		if len(s.ready) < passMembers || len(s.groups[0].members) != 12 {
 			t.Fatalf("%d are ready, %d wait", len(s.ready), len(s.groups[0].members))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
@@ -25,13 +26,13 @@ func (g *Gateway) handleWatchEvents(w http.ResponseWriter, r *http.Request) {
 // serveEvents answers a stream request. A refusal is a problem, and everything that
 // can be refused is refused before the first byte.
 func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name string) {
-	req, p := parseStreamRequest(r.URL.RawQuery, r.Header, name)
+	req, p := conversation.ParseRequest(r.URL.RawQuery, r.Header, name)
 	if p != nil {
 		refuse(w, r, p)
 		return
 	}
-	req.gzip = req.gzip && g.pieces != nil
-	watches, p := g.chosen(req.watches)
+	req.Gzip = req.Gzip && g.pieces != nil
+	watches, p := g.chosen(req.Watches)
 	if p != nil {
 		problem.Write(w, p)
 		return
@@ -42,7 +43,7 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		return
 	}
 	if r.Method == http.MethodHead {
-		wire.SetStreamHeaders(w.Header(), req.format, req.gzip)
+		wire.SetStreamHeaders(w.Header(), req.Format, req.Gzip)
 		return
 	}
 	if p := g.doors.ReservedFor(r); p != nil {
@@ -50,7 +51,7 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		return
 	}
 	from := g.proxies.OfRequest(r)
-	as, refused := g.deps.admit(admission.ClientOf(from.Addr()), watches...)
+	as, refused := g.deps.Admit(admission.ClientOf(from.Addr()), watches...)
 	if refused != nil {
 		g.refuseStream(w, r, req, refused)
 		return
@@ -60,7 +61,7 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 
 // stream answers a request that was counted in. Whatever happens to it, it is counted
 // out exactly once.
-func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamRequest, watches []*watch.Watch, as admission.Ref, from netip.AddrPort) {
+func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req conversation.Request, watches []*watch.Watch, as admission.Ref, from netip.AddrPort) {
 	carried := false
 	defer func() {
 		if !carried {
@@ -71,14 +72,14 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamReque
 		problem.Write(w, p)
 		return
 	}
-	wire.SetStreamHeaders(w.Header(), req.format, req.gzip)
-	c := g.deps.newConversation(req, watches)
+	wire.SetStreamHeaders(w.Header(), req.Format, req.Gzip)
+	c := conversation.New(g.deps, req, watches)
 	defer func() {
 		if !carried {
-			c.release()
+			c.Release()
 		}
 	}()
-	c.guest, c.who = as, g.subscribers.Enter(from, r.UserAgent())
+	c.AdmissionRef, c.Identity = as, g.subscribers.Enter(from, r.UserAgent())
 	if g.shards.carry(w, r, c) || g.solos.carry(w, r, c) {
 		carried = true // the pump counts it out
 		return
@@ -86,7 +87,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamReque
 	out := wire.NewWriter(w, r, g.cfg.WriteTimeout)
 	p := newPump(c, out, r.Context().Done())
 	p.stayWithNetHTTP(r, out)
-	if p.farewell == "" || out.Failure() != nil {
+	if p.GoodbyeSaid == "" || out.Failure() != nil {
 		panic(http.ErrAbortHandler) // without the end of the body
 	}
 }
@@ -94,18 +95,18 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req streamReque
 // refuseStream refuses a stream. A browser's EventSource never reconnects after a
 // status other than 200, so it gets a stream of one goodbye, with the reason in a
 // comment for a human reader. All other clients get a problem.
-func (g *Gateway) refuseStream(w http.ResponseWriter, r *http.Request, req streamRequest, why *admission.Refusal) {
+func (g *Gateway) refuseStream(w http.ResponseWriter, r *http.Request, req conversation.Request, why *admission.Refusal) {
 	if why.Reason == admission.RefusedDraining {
 		w.Header().Set("Connection", "close") // so that it comes back elsewhere
 	}
-	f := req.format.Framing()
-	p := g.deps.refused(f.Transport(), why)
-	if !req.eventSource {
+	f := req.Format.Framing()
+	p := g.deps.Refused(f.Transport(), why)
+	if !req.EventSource {
 		problem.Write(w, p)
 		return
 	}
-	req.gzip = false // so few bytes are not worth it
-	wire.SetStreamHeaders(w.Header(), req.format, req.gzip)
+	req.Gzip = false // so few bytes are not worth it
+	wire.SetStreamHeaders(w.Header(), req.Format, req.Gzip)
 	out := wire.NewWriter(w, r, g.cfg.WriteTimeout)
 	out.Write(wire.AppendComment(f.AppendRetry(nil, p.RetryAfter), p.Detail))
 	out.Write(wire.AppendGoodbye(nil, f, stream.GoodbyeOverloaded, p.RetryAfter))
@@ -123,10 +124,10 @@ func canStream(w http.ResponseWriter) *problem.Problem {
 }
 
 // chosen returns the watches of a request.
-func (g *Gateway) chosen(choices []watchChoice) ([]*watch.Watch, *problem.Problem) {
+func (g *Gateway) chosen(choices []conversation.Choice) ([]*watch.Watch, *problem.Problem) {
 	watches := make([]*watch.Watch, 0, len(choices))
 	for _, choice := range choices {
-		w, p := g.lookup.Watch(choice.name)
+		w, p := g.lookup.Watch(choice.Name)
 		if p != nil {
 			return nil, p
 		}
@@ -137,12 +138,12 @@ func (g *Gateway) chosen(choices []watchChoice) ([]*watch.Watch, *problem.Proble
 
 // awaitPrimed makes a stream that ends with the snapshot wait until there is one: its
 // client wants the state now, or to be told that there is none.
-func (g *Gateway) awaitPrimed(r *http.Request, req streamRequest) *problem.Problem {
-	if !req.until {
+func (g *Gateway) awaitPrimed(r *http.Request, req conversation.Request) *problem.Problem {
+	if !req.Until {
 		return nil
 	}
-	for _, choice := range req.watches {
-		if _, p := g.lookup.Primed(r.Context(), choice.name); p != nil {
+	for _, choice := range req.Watches {
+		if _, p := g.lookup.Primed(r.Context(), choice.Name); p != nil {
 			return p
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
@@ -99,16 +100,16 @@ func getText(t *testing.T, url string) (int, string) {
 func TestPublicFaceKeepsSecrets(t *testing.T) {
 	public, _, g := facedGateway(t, proxied())
 	for path, want := range map[string]string{
-		"/v1/watches":                                        "200 the upstream is unreachable or refuses the watch",
-		"/v1/watches/lost":                                   `200 "last_error":"the upstream is unreachable or refuses the watch"`,
-		"/v1/watches/never":                                  "200 unreachable",
-		"/v1/watches/says":                                   "200 the upstream says that it is stale",
-		"/v1/watches/never/resources":                        "503 unreachable",
-		"/v1/watches/never/resources/k":                      "503 unreachable",
-		"/v1/watches/never/changes":                          "503 unreachable",
-		"/v1/events?watch=never&until=" + untilEndOfSnapshot: "503 unreachable",
-		"/v1/events?watch=lost&until=" + untilEndOfSnapshot:  `200 "reason":"the upstream is unreachable`,
-		"/v1/events?watch=says&until=" + untilEndOfSnapshot:  `200 "reason":"the upstream says that it is stale"`,
+		"/v1/watches":                   "200 the upstream is unreachable or refuses the watch",
+		"/v1/watches/lost":              `200 "last_error":"the upstream is unreachable or refuses the watch"`,
+		"/v1/watches/never":             "200 unreachable",
+		"/v1/watches/says":              "200 the upstream says that it is stale",
+		"/v1/watches/never/resources":   "503 unreachable",
+		"/v1/watches/never/resources/k": "503 unreachable",
+		"/v1/watches/never/changes":     "503 unreachable",
+		"/v1/events?watch=never&until=" + conversation.UntilEndOfSnapshot: "503 unreachable",
+		"/v1/events?watch=lost&until=" + conversation.UntilEndOfSnapshot:  `200 "reason":"the upstream is unreachable`,
+		"/v1/events?watch=says&until=" + conversation.UntilEndOfSnapshot:  `200 "reason":"the upstream says that it is stale"`,
 		"/readyz":         "503 not ready",
 		"/healthz":        "200 ok",
 		"/metrics":        "404 nothing",

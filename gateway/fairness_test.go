@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
@@ -70,18 +71,18 @@ func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (firs
 	w, _ := s.rig.registry.Watch(watch)
 	first = s.streams
 	for i := range n {
-		req := streamRequest{format: wire.SSE, watches: []watchChoice{{name: watch, prefix: prefix(i)}}}
-		guest, p := s.deps.admit(clientNumber(int(s.streams)), w)
+		req := conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: watch, Prefix: prefix(i)}}}
+		guest, p := s.deps.Admit(clientNumber(int(s.streams)), w)
 		if p != nil {
 			s.t.Fatal(p)
 		}
-		c := s.deps.newConversation(req, []*streamwatch.Watch{w})
-		c.guest = guest
-		l := &lone{conversation: c, key: c.groupKey(), handle: s.streams, shard: s.shard}
-		l.lease.CallWhenGranted(l.called)
-		l.hello(&l.out)
+		c := conversation.New(s.deps, req, []*streamwatch.Watch{w})
+		c.AdmissionRef = guest
+		l := &lone{Conversation: c, key: c.GroupKey(), handle: s.streams, shard: s.shard}
+		l.Lease.CallWhenGranted(l.called)
+		l.Hello(&l.out)
 		l.out.seal()
-		s.deps.metrics.StreamOpened(c.transport())
+		s.deps.Metrics.StreamOpened(c.Transport())
 		s.welcome(l)
 		s.streams++
 	}
@@ -263,11 +264,11 @@ func TestMemberThatLeavesItsGroupLeavesInTime(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
-		s.deps.admission = admission.New(admission.Limits{}, time.Hour)
+		s.deps.Admission = admission.New(admission.Limits{}, time.Hour)
 		s.rig.prime("a", 1)
 		s.open(20, "a")
 		s.settle()
-		s.deps.admission.Drain()
+		s.deps.Admission.Drain()
 		s.turn()
 		time.Sleep(time.Minute) // some have left by then
 		s.turn()
@@ -279,8 +280,8 @@ func TestMemberThatLeavesItsGroupLeavesInTime(t *testing.T) {
 			due := c.due()
 			l := s.secede(int32(at))
 			s.turn()
-			if !l.leaveAt.Equal(due) {
-				t.Errorf("the stream in slot %d leaves %s after its time", at, l.leaveAt.Sub(due))
+			if !l.LeaveAt.Equal(due) {
+				t.Errorf("the stream in slot %d leaves %s after its time", at, l.LeaveAt.Sub(due))
 			}
 		}
 	})

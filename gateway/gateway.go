@@ -11,6 +11,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
@@ -44,7 +45,7 @@ type Gateway struct {
 	pieces    *deflate.Cache // nil: streams are not compressed
 
 	subscribers *subscribers.List
-	deps        *deps
+	deps        *conversation.Deps
 
 	// Atomic.
 	leaving atomic.Bool // the gateway drains, or is about to
@@ -81,8 +82,8 @@ func New(c Config) (*Gateway, error) {
 		g.metrics.WatchPieces(g.pieces)
 	}
 	g.deps = g.newDeps()
-	g.bodies = budget.NewBodies(c.BodyBudget, g.metrics.BodyRefused, g.deps.retryHint)
-	g.answers = budget.NewAnswers(c.AnswerBudget, g.metrics.AnswerRefused, g.deps.retryHint)
+	g.bodies = budget.NewBodies(c.BodyBudget, g.metrics.BodyRefused, g.deps.RetryHint)
+	g.answers = budget.NewAnswers(c.AnswerBudget, g.metrics.AnswerRefused, g.deps.RetryHint)
 	g.metrics.WatchBudgets(g.bodies.Bytes, g.answers.Bytes)
 	if s := c.sockets(g.doors); s != nil {
 		g.shards = newShards(g.deps, s, runtime.GOMAXPROCS(0), c.AfterRush)
@@ -91,11 +92,11 @@ func New(c Config) (*Gateway, error) {
 }
 
 // newDeps returns what streams need of the gateway.
-func (g *Gateway) newDeps() *deps {
-	return &deps{
-		instance: g.cfg.Instance, heartbeat: g.cfg.Heartbeat, writeTimeout: g.cfg.WriteTimeout, aheadWait: g.cfg.AheadWait,
-		retry: g.cfg.Retry, maxAge: g.cfg.MaxAge, minRate: g.cfg.MinRate,
-		log: g.log, metrics: g.metrics, admission: g.admission, snapshots: g.snapshots, subscribers: g.subscribers, pieces: g.pieces,
+func (g *Gateway) newDeps() *conversation.Deps {
+	return &conversation.Deps{
+		Instance: g.cfg.Instance, Heartbeat: g.cfg.Heartbeat, WriteTimeout: g.cfg.WriteTimeout, AheadWait: g.cfg.AheadWait,
+		Retry: g.cfg.Retry, MaxAge: g.cfg.MaxAge, MinRate: g.cfg.MinRate,
+		Log: g.log, Metrics: g.metrics, Admission: g.admission, Snapshots: g.snapshots, Subscribers: g.subscribers, Pieces: g.pieces,
 	}
 }
 

@@ -2,9 +2,9 @@ package gateway
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
@@ -15,10 +15,10 @@ import (
 //
 // Owned by one shard.
 type group struct {
-	conversation // for all members; its subscriptions stand for theirs
-	index        int32
-	key          string
-	members      []int32 // slots
+	conversation.Conversation // for all members; its subscriptions stand for theirs
+	index                     int32
+	key                       string
+	members                   []int32 // slots
 
 	payload []byte      // of the chunk that is being said, uncompressed
 	said    int         // bytes of all chunks so far, without their heads
@@ -58,7 +58,7 @@ func (g *group) seal() bool {
 		return false
 	}
 	sent := g.payload
-	if g.gzip {
+	if g.Gzip {
 		sent = g.compress()
 	}
 	g.buffer = wire.AppendChunkHead(g.buffer, len(sent))
@@ -73,7 +73,7 @@ func (g *group) seal() bool {
 func (g *group) compress() []byte {
 	p := deflate.Compress([][]byte{g.payload})
 	g.sum = g.sum.Then(p.Sum)
-	g.deps.metrics.Compressed(len(g.payload)*len(g.members), len(p.Bytes)*len(g.members))
+	g.Deps.Metrics.Compressed(len(g.payload)*len(g.members), len(p.Bytes)*len(g.members))
 	return p.Bytes
 }
 
@@ -81,8 +81,8 @@ func (g *group) end() uint64 { return g.base + uint64(len(g.buffer)) }
 
 // near reports whether the news is little enough to be said to all at once.
 func (g *group) near() bool {
-	for i := range g.follows {
-		if !g.follows[i].sub.Near() || snapshots.IsMuch(g.follows[i].sub) {
+	for i := range g.Follows {
+		if !g.Follows[i].Sub.Near() || snapshots.IsMuch(g.Follows[i].Sub) {
 			return false
 		}
 	}
@@ -95,7 +95,7 @@ func (g *group) advance(now time.Time) (all bool) {
 	if len(g.buffer) >= groupFull {
 		return false
 	}
-	for g.turn(g) && g.near() {
+	for g.Turn(g) && g.near() {
 	}
 	g.publish(now)
 	return true
@@ -103,16 +103,16 @@ func (g *group) advance(now time.Time) (all bool) {
 
 // publish does for all members what a flush does for one stream.
 func (g *group) publish(now time.Time) {
-	g.bookmarks(now, g)
-	if len(g.payload) == 0 && !now.Before(g.heartbeatAt()) {
-		g.Write(g.framing.Heartbeat())
+	g.Bookmarks(now, g)
+	if len(g.payload) == 0 && !now.Before(g.HeartbeatAt()) {
+		g.Write(g.Framing.Heartbeat())
 	}
 	if !g.seal() {
 		return
 	}
-	g.oldest = earlier(g.oldest, g.committed)
-	g.committed = time.Time{} // it is measured when it is written
-	g.flushed(now, g.said, nil)
+	g.oldest = conversation.Earlier(g.oldest, g.Committed)
+	g.Committed = time.Time{} // it is measured when it is written
+	g.Flushed(now, g.said, nil)
 }
 
 // written is called once no member is behind.
@@ -130,8 +130,8 @@ func (g *group) written() {
 
 // beside reports whether a stream could join: it is as far as all members.
 func (g *group) beside(l *lone) bool {
-	for i := range g.follows {
-		if !g.follows[i].sub.Beside(l.follows[i].sub) {
+	for i := range g.Follows {
+		if !g.Follows[i].Sub.Beside(l.Follows[i].Sub) {
 			return false
 		}
 	}
@@ -165,9 +165,9 @@ func (g *group) dismiss(t *table, at int32) {
 }
 
 func (g *group) standFor(members int) {
-	g.stands = members
-	for i := range g.follows {
-		g.follows[i].sub.StandFor(members)
+	g.Stands = members
+	for i := range g.Follows {
+		g.Follows[i].Sub.StandFor(members)
 	}
 }
 
@@ -180,14 +180,4 @@ func (g *group) rest(s *slot) []byte {
 	}
 	g.lent = true
 	return rest[:len(rest):len(rest)]
-}
-
-// groupKey names what streams must have in common to be members of one group.
-func (c *conversation) groupKey() string {
-	key := strconv.AppendBool([]byte(c.transport()), c.gzip)
-	for i, w := range c.watches {
-		key = append(append(append(key, 0), w.name...), 0)
-		key = append(key, c.watches[i].prefix...)
-	}
-	return string(key)
 }

@@ -23,7 +23,7 @@ func (g *Gateway) healthFirst(next http.Handler) http.Handler {
 		case strings.HasSuffix(path, "/events") && !strings.Contains(path, "/resources/"):
 			next.ServeHTTP(w, r) // a refusal that a browser understands
 		default:
-			problem.Write(w, why.Problem(2*g.deps.retryHint()))
+			problem.Write(w, why.Problem(2*g.deps.RetryHint()))
 		}
 	})
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -12,7 +13,7 @@ import (
 //
 // Owned by the shard.
 type lone struct {
-	conversation
+	conversation.Conversation
 	key    string // of the group that it could join
 	shard  *shard
 	handle handle // until it has a slot
@@ -30,27 +31,27 @@ type lone struct {
 // speak puts the next thing to say into the outbox. It returns false if there is
 // nothing now.
 func (l *lone) speak(now time.Time) bool {
-	if reason := l.reasonToEnd(now); reason != "" {
+	if reason := l.ReasonToEnd(now); reason != "" {
 		l.leave(reason)
 		return true
 	}
-	for range l.follows {
+	for range l.Follows {
 		i := l.next
-		l.next = (l.next + 1) % len(l.follows)
-		if l.turnOf(i, &l.out) {
+		l.next = (l.next + 1) % len(l.Follows)
+		if l.TurnOf(i, &l.out) {
 			l.out.seal()
-			if l.zipper == nil {
-				l.out.holds += l.batch.Held()
+			if l.Zipper == nil {
+				l.out.holds += l.Batch.Held()
 			}
 			return true
 		}
 	}
-	if l.bookmarks(now, &l.out) {
+	if l.Bookmarks(now, &l.out) {
 		l.out.seal()
 		return true
 	}
-	if l.out.empty() && !now.Before(l.heartbeatAt()) {
-		l.put(l.framing.Heartbeat(), &l.out)
+	if l.out.empty() && !now.Before(l.HeartbeatAt()) {
+		l.Put(l.Framing.Heartbeat(), &l.out)
 		l.out.seal()
 		return true
 	}
@@ -59,7 +60,7 @@ func (l *lone) speak(now time.Time) bool {
 
 // leave ends the stream deliberately.
 func (l *lone) leave(reason stream.GoodbyeReason) {
-	l.goodbye(reason, &l.out)
+	l.Goodbye(reason, &l.out)
 	l.out.seal()
 	l.out.raw([]byte(wire.LastChunk))
 	l.ending = true
@@ -70,8 +71,8 @@ func (l *lone) called() { l.shard.call(l) }
 
 // idles reports whether the stream ignores news: all its watches wait for their turn.
 func (l *lone) idles() bool {
-	for i := range l.follows {
-		if !l.follows[i].sub.Held() {
+	for i := range l.Follows {
+		if !l.Follows[i].Sub.Held() {
 			return false
 		}
 	}
@@ -80,11 +81,11 @@ func (l *lone) idles() bool {
 
 // settled reports whether the stream has everything, and so could join a group.
 func (l *lone) settled() bool {
-	if l.until || !l.leaveAt.IsZero() {
+	if l.Until || !l.LeaveAt.IsZero() {
 		return false
 	}
-	for i := range l.follows {
-		if !l.follows[i].sub.Resting() {
+	for i := range l.Follows {
+		if !l.Follows[i].Sub.Resting() {
 			return false
 		}
 	}
@@ -97,7 +98,7 @@ func (l *lone) due(patience time.Duration) time.Time {
 	case !l.finished.IsZero():
 		return l.finished.Add(lingering)
 	case !l.blocked.IsZero():
-		return earlier(l.blocked.Add(patience), l.overdueAt())
+		return conversation.Earlier(l.blocked.Add(patience), l.OverdueAt())
 	}
-	return l.wakeAt()
+	return l.WakeAt()
 }

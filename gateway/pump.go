@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
@@ -18,7 +19,7 @@ import (
 // Owned by that goroutine: the one of a solo, or the one in which net/http runs the
 // handler.
 type pump struct {
-	conversation
+	conversation.Conversation
 	// Static after construction.
 	gone <-chan struct{} // closed when the client left; nil: see far
 	far  *farSide        // nil: see gone
@@ -30,19 +31,19 @@ type pump struct {
 	hungUp    bool // the client did, while nothing was written
 }
 
-func newPump(c conversation, out wire.Sender, gone <-chan struct{}) *pump {
+func newPump(c conversation.Conversation, out wire.Sender, gone <-chan struct{}) *pump {
 	return &pump{
-		conversation: c, gone: gone, draining: c.deps.admission.Draining, out: out,
-		waiter:    newWaiter(gone, c.until, c.follows),
-		published: subscribers.NewPublishedProgress(c.who, c.transport(), c.gzip, c.names()...),
+		Conversation: c, gone: gone, draining: c.Deps.Admission.Draining, out: out,
+		waiter:    newWaiter(gone, c.Until, c.Follows),
+		published: subscribers.NewPublishedProgress(c.Identity, c.Transport(), c.Gzip, c.Names()...),
 	}
 }
 
 // stayWithNetHTTP runs a stream whose connection still belongs to net/http.
 func (p *pump) stayWithNetHTTP(r *http.Request, out *wire.Writer) {
 	out.EndBy(func() time.Time {
-		p.mustLeave(time.Now())
-		return p.overdueAt()
+		p.MustLeave(time.Now())
+		return p.OverdueAt()
 	})
 	if conn, accepted := netconn.ConnOfRequest(r); accepted && r.ProtoMajor == 1 {
 		if c := netconn.Of(conn); c != nil {
@@ -53,7 +54,7 @@ func (p *pump) stayWithNetHTTP(r *http.Request, out *wire.Writer) {
 	p.waiter.input = netconn.InputEnded(r.Context())
 	p.waiter.listen = func() bool {
 		p.waiter.input = nil // it stays closed forever
-		p.breakSilence()
+		p.BreakSilence()
 		return true
 	}
 	p.run()
@@ -61,17 +62,17 @@ func (p *pump) stayWithNetHTTP(r *http.Request, out *wire.Writer) {
 
 // run serves the stream until its client leaves, does not read, or is sent away.
 func (p *pump) run() {
-	p.deps.metrics.StreamOpened(p.transport())
+	p.Deps.Metrics.StreamOpened(p.Transport())
 	defer p.end()
 	p.show()
-	p.deps.subscribers.Add(p.published)
+	p.Deps.Subscribers.Add(p.published)
 
-	p.hello(p.out)
+	p.Hello(p.out)
 	p.flush()
 	for p.out.Failure() == nil {
 		p.drain()
 		now := time.Now()
-		if reason := p.reasonToEnd(now); reason != "" {
+		if reason := p.ReasonToEnd(now); reason != "" {
 			p.leave(reason)
 			return
 		}
@@ -89,13 +90,13 @@ func (p *pump) end() {
 	p.waiter.close()
 	p.show()
 	why := p.reasonEnded()
-	p.deps.subscribers.Remove(p.published, why)
-	p.close(p.out.Sent(), why == subscribers.LeftUnread, p.out.Failure())
+	p.Deps.Subscribers.Remove(p.published, why)
+	p.Close(p.out.Sent(), why == subscribers.LeftUnread, p.out.Failure())
 }
 
 // reasonEnded returns why the stream ended.
 func (p *pump) reasonEnded() subscribers.DepartureReason {
-	late := p.overdue(time.Now())
+	late := p.Overdue(time.Now())
 	switch {
 	case late != "" && p.out.Failure() != nil:
 		return subscribers.DepartureReason(late)
@@ -103,32 +104,32 @@ func (p *pump) reasonEnded() subscribers.DepartureReason {
 		return subscribers.LeftUnread
 	case p.out.Failure() != nil || p.hungUp:
 		return subscribers.LeftByItself
-	case p.farewell != "":
-		return subscribers.DepartureReason(p.farewell)
+	case p.GoodbyeSaid != "":
+		return subscribers.DepartureReason(p.GoodbyeSaid)
 	}
 	return subscribers.LeftByAccident
 }
 
 // left reports whether the client is no longer there.
 func (p *pump) left() bool {
-	return closed(p.gone) || p.far != nil && p.far.gone.Load()
+	return conversation.Closed(p.gone) || p.far != nil && p.far.gone.Load()
 }
 
 // isOverdue reports whether the stream must be cut off, see overdue.
-func (p *pump) isOverdue() bool { return p.overdue(time.Now()) != "" }
+func (p *pump) isOverdue() bool { return p.Overdue(time.Now()) != "" }
 
 // drain writes everything there is, in turns of one batch for each watch, then
 // flushes. It stops early if the stream must end.
 func (p *pump) drain() {
 	wrote := false
-	for p.turn(p.out) {
+	for p.Turn(p.out) {
 		wrote = true
 		p.show() // the next turn may take long with a slow client
-		if p.out.Failure() != nil || p.left() || p.reasonToEnd(time.Now()) != "" {
+		if p.out.Failure() != nil || p.left() || p.ReasonToEnd(time.Now()) != "" {
 			break
 		}
 	}
-	if p.bookmarks(time.Now(), p.out) || wrote {
+	if p.Bookmarks(time.Now(), p.out) || wrote {
 		p.flush()
 	}
 }
@@ -136,35 +137,35 @@ func (p *pump) drain() {
 // flush sends what was written, and begins a new silence.
 func (p *pump) flush() {
 	p.out.Flush()
-	p.flushed(time.Now(), p.out.Sent(), p.out.Failure())
+	p.Flushed(time.Now(), p.out.Sent(), p.out.Failure())
 	p.show()
 }
 
 // show publishes how far the stream is.
 func (p *pump) show() {
-	d := p.delivered
-	d.Bytes += uint64(p.out.Sent() - p.counted)
-	p.published.Show(d, func(i int) log.Progress { return p.follows[i].sub.Progress() })
+	d := p.Delivered
+	d.Bytes += uint64(p.out.Sent() - p.Counted)
+	p.published.Show(d, func(i int) log.Progress { return p.Follows[i].Sub.Progress() })
 }
 
 // leave ends the stream deliberately.
 func (p *pump) leave(reason stream.GoodbyeReason) {
-	p.goodbye(reason, p.out)
+	p.Goodbye(reason, p.out)
 	p.out.End()
 	if p.out.Failure() == nil {
-		p.saidGoodbye()
+		p.SaidGoodbye()
 	}
 }
 
 // wait returns when there may be something to do. It returns false if the client
 // left.
 func (p *pump) wait(now time.Time) bool {
-	if !now.Before(p.heartbeatAt()) {
-		p.put(p.framing.Heartbeat(), p.out)
+	if !now.Before(p.HeartbeatAt()) {
+		p.Put(p.Framing.Heartbeat(), p.out)
 		p.flush()
 	}
-	if p.drains {
+	if p.Drains {
 		p.draining = nil
 	}
-	return p.waiter.wait(p.draining, p.wakeAt())
+	return p.waiter.wait(p.draining, p.WakeAt())
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/stream"
@@ -360,8 +361,8 @@ func TestWaitingAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	follows := []follow{g.deps.follow(w, watchChoice{name: "a"})}
-	defer follows[0].sub.Close()
+	follows := []conversation.Follow{g.deps.Follow(w, conversation.Choice{Name: "a"})}
+	defer follows[0].Sub.Close()
 	waiter := newWaiter(make(chan struct{}), false, follows)
 	defer waiter.close()
 	if n := testing.AllocsPerRun(100, func() { waiter.wait(nil, time.Now()) }); n != 0 {

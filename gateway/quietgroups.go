@@ -14,7 +14,7 @@ type quietGroups struct{ heap groupHeap }
 
 // put adds a group, or records that it was served.
 func (q *quietGroups) put(g *group) {
-	switch at := g.heartbeatAt(); {
+	switch at := g.HeartbeatAt(); {
 	case g.waiting == 0:
 		g.looked = at
 		priority.Push(&q.heap, g)
@@ -28,8 +28,8 @@ func (q *quietGroups) put(g *group) {
 func (q *quietGroups) due(now time.Time, f func(*group)) {
 	for len(q.heap) > 0 && !q.heap[0].looked.After(now) {
 		g := q.heap[0]
-		if g.heartbeatAt().After(now) {
-			g.looked = g.heartbeatAt()
+		if g.HeartbeatAt().After(now) {
+			g.looked = g.HeartbeatAt()
 			priority.Fix(&q.heap, 0)
 			continue
 		}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 )
 
 // TestAttackManyPrefixes checks streams that each have a prefix and are each a group.
@@ -43,7 +45,7 @@ func TestAttackManyPrefixes(t *testing.T) {
 			t.Errorf("%d are written what concerns one", n)
 		}
 		// Each breaks its silence when it is due, and none earlier.
-		time.Sleep(s.deps.heartbeat - time.Minute)
+		time.Sleep(s.deps.Heartbeat - time.Minute)
 		if n := len(s.turn()); n != 0 {
 			t.Errorf("%d writes before anything is due", n)
 		}
@@ -64,11 +66,11 @@ func TestAttackManyPrefixes(t *testing.T) {
 // due, whatever happened to them meanwhile.
 func TestQuietGroups(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	d := &deps{heartbeat: 10 * time.Second}
+	d := &conversation.Deps{Heartbeat: 10 * time.Second}
 	var q quietGroups
 	var groups []*group
 	for i := range 100 {
-		one := &group{conversation: conversation{deps: d, quietSince: now.Add(time.Duration(i*37%100) * time.Second)}, index: int32(i)}
+		one := &group{Conversation: conversation.Conversation{Deps: d, QuietSince: now.Add(time.Duration(i*37%100) * time.Second)}, index: int32(i)}
 		groups = append(groups, one)
 		q.put(one)
 		q.put(one)
@@ -78,14 +80,14 @@ func TestQuietGroups(t *testing.T) {
 			q.remove(groups[i])
 			q.remove(groups[i])
 		} else {
-			groups[i].quietSince = now.Add(time.Hour)
+			groups[i].QuietSince = now.Add(time.Hour)
 		}
 	}
 	var found []*group
 	for at := now; !q.next().IsZero() && at.Before(now.Add(time.Hour)); at = at.Add(time.Second) {
 		q.due(at, func(one *group) {
-			if one.heartbeatAt().After(at) || at.Sub(one.heartbeatAt()) >= time.Second {
-				t.Errorf("group %d is found at %s, and is due at %s", one.index, at, one.heartbeatAt())
+			if one.HeartbeatAt().After(at) || at.Sub(one.HeartbeatAt()) >= time.Second {
+				t.Errorf("group %d is found at %s, and is due at %s", one.index, at, one.HeartbeatAt())
 			}
 			found = append(found, one)
 		})

@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -228,7 +229,7 @@ func (x *exchange) over() (bool, error) {
 	synctest.Wait()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return closed(x.ended), x.err
+	return conversation.Closed(x.ended), x.err
 }
 
 // memoryListener is a network of one host: net.Pipe, without a kernel.

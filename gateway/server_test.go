@@ -21,6 +21,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -234,7 +235,7 @@ func TestSlowLoris(t *testing.T) {
 			defer close(ended)
 			io.Copy(io.Discard, c)
 		}()
-		for !closed(ended) {
+		for !conversation.Closed(ended) {
 			io.WriteString(c, "X: y\r\n")
 			time.Sleep(time.Second)
 		}

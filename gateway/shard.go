@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/monotime"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -21,7 +22,7 @@ import (
 // The goroutine runs while there is a stream.
 type shard struct {
 	// Static after construction.
-	deps    *deps
+	deps    *conversation.Deps
 	sockets sockets
 
 	mu      sync.Mutex // guards the following fields
@@ -91,7 +92,7 @@ const (
 	lingering = 2 * time.Second
 )
 
-func newShard(d *deps, s sockets) *shard {
+func newShard(d *conversation.Deps, s sockets) *shard {
 	return &shard{deps: d, sockets: s, carried: newCarried(nil)}
 }
 
@@ -204,7 +205,7 @@ func (s *shard) carry() (done bool) {
 			return true
 		}
 		if err := s.listen(busy); err != nil {
-			s.deps.log.Error("the shard pump lost its connections", "error", err)
+			s.deps.Log.Error("the shard pump lost its connections", "error", err)
 			s.closeAll()
 			continue
 		}
@@ -264,16 +265,16 @@ func take[T any](list *[]T) (first T) {
 }
 
 func (s *shard) welcome(l *lone) {
-	l.slot = s.table.add(l.handle, l.guest)
-	s.table.slots[l.slot].stamp = l.who.Stamp
-	s.table.visitors.at(l.slot).origin = l.who.Origin
+	l.slot = s.table.add(l.handle, l.AdmissionRef)
+	s.table.slots[l.slot].stamp = l.Identity.Stamp
+	s.table.visitors.at(l.slot).origin = l.Identity.Origin
 	s.addLone(l)
 	s.enqueue(l)
-	for i := range l.follows {
-		s.follow(l.follows[i].watch)
+	for i := range l.Follows {
+		s.follow(l.Follows[i].Watch)
 	}
 	if err := s.p.watch(l.handle, s.table.key(l.slot)); err != nil {
-		s.deps.log.Error("a connection cannot be watched", "error", err)
+		s.deps.Log.Error("a connection cannot be watched", "error", err)
 		s.drop(l, subscribers.LeftByAccident)
 	}
 }
@@ -312,7 +313,7 @@ func (s *shard) listen(busy bool) error {
 
 // patience returns the time until something is due; negative: nothing is.
 func (s *shard) patience() time.Duration {
-	next := earlier(s.wheel.next(), s.quiet.next())
+	next := conversation.Earlier(s.wheel.next(), s.quiet.next())
 	if next.IsZero() {
 		return -1
 	}
@@ -347,13 +348,13 @@ func (s *shard) probe(at int32) {
 	if l == nil {
 		l = s.secede(at)
 	}
-	l.breakSilence()
+	l.BreakSilence()
 	s.enqueue(l)
 }
 
 // serve gives every stream a turn, and reports whether more must be written now.
 func (s *shard) serve(now time.Time) (busy bool) {
-	if !s.drains && s.deps.admission.IsDraining() {
+	if !s.drains && s.deps.Admission.IsDraining() {
 		s.drain(now)
 	}
 	s.hearBells()
@@ -380,7 +381,7 @@ func (s *shard) look(at int32, now time.Time) {
 		s.farewell(at)
 		return
 	}
-	if due := l.due(s.deps.writeTimeout); due.After(now) {
+	if due := l.due(s.deps.WriteTimeout); due.After(now) {
 		s.schedule(at, due)
 		return
 	}
@@ -389,7 +390,7 @@ func (s *shard) look(at int32, now time.Time) {
 		return
 	}
 	if !l.blocked.IsZero() {
-		if why := l.overdue(now); why != "" {
+		if why := l.Overdue(now); why != "" {
 			s.drop(l, subscribers.DepartureReason(why))
 			return
 		}
@@ -417,13 +418,13 @@ func (s *shard) drain(now time.Time) {
 	s.alarmed.Store(true)
 	for at := range s.table.slots {
 		if c := &s.table.slots[at]; c.group >= 0 {
-			c.drain(now.Add(s.deps.admission.GoodbyeDelay()))
+			c.drain(now.Add(s.deps.Admission.GoodbyeDelay()))
 			s.look(int32(at), now)
 		}
 	}
 	for _, l := range s.lones {
-		if !l.blocked.IsZero() && !l.mustLeave(now) {
-			s.schedule(l.slot, l.due(s.deps.writeTimeout))
+		if !l.blocked.IsZero() && !l.MustLeave(now) {
+			s.schedule(l.slot, l.due(s.deps.WriteTimeout))
 		}
 	}
 }
@@ -431,9 +432,9 @@ func (s *shard) drain(now time.Time) {
 // forget closes a connection, and frees its slot and its references.
 func (s *shard) forget(l *lone) {
 	s.sockets.close(l.handle)
-	s.deps.admission.Leave(s.table.remove(l.slot))
-	for i := range l.follows {
-		s.unfollow(l.follows[i].watch)
+	s.deps.Admission.Leave(s.table.remove(l.slot))
+	for i := range l.Follows {
+		s.unfollow(l.Follows[i].Watch)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -123,9 +124,9 @@ func BenchmarkManyPrefixes(b *testing.B) {
 	c := newCrowd(b, 1, 1)
 	s := c.gateway.shards.all[0]
 	for i := range narrow {
-		one := c.gateway.deps.newConversation(streamRequest{format: wire.SSE, watches: []watchChoice{{name: "watch-0", prefix: fmt.Sprint(i, "/")}}}, c.watches)
-		one.guest, _ = c.gateway.deps.admit(clientNumber(i), c.watches...)
-		one.who = c.gateway.subscribers.Enter(netip.AddrPort{}, "")
+		one := conversation.New(c.gateway.deps, conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: "watch-0", Prefix: fmt.Sprint(i, "/")}}}, c.watches)
+		one.AdmissionRef, _ = c.gateway.deps.Admit(clientNumber(i), c.watches...)
+		one.Identity = c.gateway.subscribers.Enter(netip.AddrPort{}, "")
 		c.gateway.shards.arrive(handle(i+1), nil, one)
 	}
 	for groups := 0; groups <= narrow; runtime.Gosched() {
@@ -146,7 +147,7 @@ func BenchmarkManyPrefixes(b *testing.B) {
 			for seen := false; !seen; {
 				s.ask(func() {
 					s.serve(time.Now())
-					position, _ := s.groups[narrow].follows[0].sub.Position()
+					position, _ := s.groups[narrow].Follows[0].Sub.Position()
 					seen = position.Upserts == c.revision
 				})
 			}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -278,12 +279,12 @@ func TestComingAndGoing(t *testing.T) {
 	stop := make(chan struct{})
 	var others, clients sync.WaitGroup
 	others.Go(func() {
-		for i := uint64(2); !closed(stop); i++ {
+		for i := uint64(2); !conversation.Closed(stop); i++ {
 			r.write(fmt.Sprint("k", i%10), i, fmt.Sprint(i))
 		}
 	})
 	others.Go(func() {
-		for !closed(stop) {
+		for !conversation.Closed(stop) {
 			checkListed(t, r.gateway.overview("a", 10, nil))
 			<-time.After(time.Millisecond)
 		}

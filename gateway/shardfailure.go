@@ -1,6 +1,9 @@
 package gateway
 
-import "github.com/watchtide/watchtide/gateway/internal/subscribers"
+import (
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+)
 
 // fail ends all streams of a shard that failed, so that nothing of them is left, and
 // lets the shard start again. Streams that have arrived but were not welcomed yet
@@ -9,18 +12,18 @@ import "github.com/watchtide/watchtide/gateway/internal/subscribers"
 // Whatever the failure left half done must not stop it: each step is taken regardless
 // of the outcome of the others.
 func (s *shard) fail(why error) {
-	s.deps.log.Error("a shard of the pump failed: its streams end, and it begins again", "streams", s.table.count, "error", why)
+	s.deps.Log.Error("a shard of the pump failed: its streams end, and it begins again", "streams", s.table.count, "error", why)
 	for at := range s.table.slots {
 		if s.table.slots[at].group != vacant {
 			s.attempt(func() { s.abandon(int32(at)) })
 		}
 	}
 	for _, l := range s.lones {
-		s.attempt(l.release)
+		s.attempt(l.Release)
 	}
 	for _, g := range s.groups {
 		if g != nil {
-			s.attempt(g.release)
+			s.attempt(g.Release)
 		}
 	}
 	for _, b := range s.bells {
@@ -37,7 +40,7 @@ func (s *shard) fail(why error) {
 func (s *shard) attempt(step func()) {
 	err := recovered(func() error { step(); return nil })
 	if err != nil {
-		s.deps.log.Error("a stream of a shard that failed could not be ended in full", "error", err)
+		s.deps.Log.Error("a stream of a shard that failed could not be ended in full", "error", err)
 	}
 }
 
@@ -46,14 +49,14 @@ func (s *shard) attempt(step func()) {
 func (s *shard) abandon(at int32) {
 	c := &s.table.slots[at]
 	s.sockets.close(c.handle)
-	s.deps.admission.Leave(c.guest)
-	var of *conversation
+	s.deps.Admission.Leave(c.guest)
+	var of *conversation.Conversation
 	if l := s.lones[at]; l != nil {
-		of = &l.conversation
+		of = &l.Conversation
 	} else {
-		of = &s.groups[c.group].conversation
+		of = &s.groups[c.group].Conversation
 	}
-	s.deps.metrics.StreamClosed(of.transport())
+	s.deps.Metrics.StreamClosed(of.Transport())
 	who := s.table.identity(at)
-	s.deps.subscribers.RecordEnd(who, subscribers.Subscriber{Transport: of.transport(), Encoding: subscribers.EncodingName(of.gzip), Watches: of.names()}, subscribers.LeftByAccident)
+	s.deps.Subscribers.RecordEnd(who, subscribers.Subscriber{Transport: of.Transport(), Encoding: subscribers.EncodingName(of.Gzip), Watches: of.Names()}, subscribers.LeftByAccident)
 }

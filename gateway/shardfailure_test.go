@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -184,13 +185,13 @@ func TestNoStreamAfterAbort(t *testing.T) {
 		r.prime("a", 1)
 		r.gateway.shards.abort() // there was no stream yet
 		w, _ := r.registry.Watch("a")
-		as, refused := r.gateway.deps.admit(clientNumber(1), w)
+		as, refused := r.gateway.deps.Admit(clientNumber(1), w)
 		if refused != nil {
 			t.Fatal("refused")
 		}
 		sockets := newCountingSockets()
-		c := r.gateway.deps.newConversation(streamRequest{format: wire.SSE, watches: []watchChoice{{name: "a"}}}, []*watch.Watch{w})
-		c.guest = as
+		c := conversation.New(r.gateway.deps, conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: "a"}}}, []*watch.Watch{w})
+		c.AdmissionRef = as
 		late := &shards{sockets: sockets, all: []*shard{newShard(r.gateway.deps, sockets)}}
 		late.all[0].abort()
 		if err := late.arrive(1, nil, c); err != errAborted {

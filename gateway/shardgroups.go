@@ -56,7 +56,7 @@ func (s *shard) serveGroups(now time.Time) (busy bool) {
 // serveGroup says the news to a group, and writes it to some of the members.
 func (s *shard) serveGroup(g *group, now time.Time) (busy bool) {
 	switch {
-	case g.removed():
+	case g.Removed():
 		s.each(g, func(at int32) { s.farewellFor(at, stream.GoodbyeWatchRemoved) })
 		return true
 	case g.dissolves || !g.near():
@@ -90,7 +90,7 @@ func (s *shard) pass(g *group) {
 		oldest := g.oldest // cleared once all have it
 		s.writeMember(g, at, c)
 		if n%sampled == 0 && !oldest.IsZero() {
-			s.deps.metrics.CommitToWrite(time.Since(oldest))
+			s.deps.Metrics.CommitToWrite(time.Since(oldest))
 		}
 	}
 }
@@ -122,14 +122,14 @@ func (s *shard) join(l *lone) bool {
 		return false
 	}
 	c := &s.table.slots[l.slot]
-	c.retryMS = int32(l.retry.Milliseconds())
-	c.leaves = monotime.Nanos(l.tooOld)
-	s.table.visitors.at(l.slot).differs = l.delivered.Minus(g.delivered)
-	if l.zipper != nil {
-		c.gap = l.zipper.sum.Less(g.sum)
+	c.retryMS = int32(l.Retry.Milliseconds())
+	c.leaves = monotime.Nanos(l.TooOld)
+	s.table.visitors.at(l.slot).differs = l.Delivered.Minus(g.Delivered)
+	if l.Zipper != nil {
+		c.gap = l.Zipper.Sum.Less(g.sum)
 	}
 	g.enroll(&s.table, l.slot)
-	l.release()
+	l.Release()
 	s.removeLone(l)
 	s.schedule(l.slot, c.due())
 	return true
@@ -140,12 +140,12 @@ func (s *shard) found(l *lone) *group {
 	if len(s.free) == 0 {
 		s.free, s.groups = append(s.free, int32(len(s.groups))), append(s.groups, nil)
 	}
-	g := &group{conversation: l.fork(), key: l.key, index: s.free[len(s.free)-1]}
-	g.turns = false // it is as far as its watches, and never has much to look at
+	g := &group{Conversation: l.Fork(), key: l.key, index: s.free[len(s.free)-1]}
+	g.Turns = false // it is as far as its watches, and never has much to look at
 	s.free = s.free[:len(s.free)-1]
 	s.groups[g.index], s.named[g.key] = g, g
-	for i := range g.follows {
-		s.bells[g.follows[i].watch].groups[g] = struct{}{}
+	for i := range g.Follows {
+		s.bells[g.Follows[i].Watch].groups[g] = struct{}{}
 	}
 	s.quiet.put(g)
 	return g
@@ -153,13 +153,13 @@ func (s *shard) found(l *lone) *group {
 
 // disband forgets a group that has no members.
 func (s *shard) disband(g *group) {
-	g.release()
+	g.Release()
 	s.groups[g.index], s.free = nil, append(s.free, g.index)
 	if s.named[g.key] == g {
 		delete(s.named, g.key)
 	}
-	for i := range g.follows {
-		delete(s.bells[g.follows[i].watch].groups, g)
+	for i := range g.Follows {
+		delete(s.bells[g.Follows[i].Watch].groups, g)
 	}
 	s.quiet.remove(g)
 }
@@ -168,17 +168,17 @@ func (s *shard) disband(g *group) {
 func (s *shard) secede(at int32) *lone {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]
-	l := &lone{conversation: g.fork(), key: g.key, handle: c.handle, slot: at, shard: s}
+	l := &lone{Conversation: g.Fork(), key: g.key, handle: c.handle, slot: at, shard: s}
 	s.addLone(l)
-	l.lease.CallWhenGranted(l.called)
-	l.zipper = l.newZipper(g.sum.Plus(c.gap))
-	l.retry = time.Duration(c.retryMS) * time.Millisecond
-	l.who, l.delivered = s.table.identity(at), s.table.visitors.at(at).differs.Plus(g.delivered)
-	l.began = monotime.Time(l.who.Stamp)
-	if l.drains = c.drains; l.drains {
-		l.leaveAt = c.due()
+	l.Lease.CallWhenGranted(l.called)
+	l.Zipper = l.NewZipper(g.sum.Plus(c.gap))
+	l.Retry = time.Duration(c.retryMS) * time.Millisecond
+	l.Identity, l.Delivered = s.table.identity(at), s.table.visitors.at(at).differs.Plus(g.Delivered)
+	l.Began = monotime.Time(l.Identity.Stamp)
+	if l.Drains = c.drains; l.Drains {
+		l.LeaveAt = c.due()
 	} else {
-		l.tooOld = c.due()
+		l.TooOld = c.due()
 	}
 	if rest := g.rest(c); len(rest) > 0 {
 		l.out.raw(rest)
@@ -199,12 +199,12 @@ func (s *shard) dismiss(g *group, at int32) {
 func (s *shard) leave(at int32, why subscribers.DepartureReason) {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]
-	l := &lone{conversation: g.conversation, handle: c.handle, slot: at}
-	s.deps.subscribers.RecordEnd(s.table.identity(at), s.describeMember(at), why)
-	s.deps.log.Debug("stream ended", "transport", g.transport(), "watches", len(g.follows), "age", time.Since(monotime.Time(c.stamp)))
+	l := &lone{Conversation: g.Conversation, handle: c.handle, slot: at}
+	s.deps.Subscribers.RecordEnd(s.table.identity(at), s.describeMember(at), why)
+	s.deps.Log.Debug("stream ended", "transport", g.Transport(), "watches", len(g.Follows), "age", time.Since(monotime.Time(c.stamp)))
 	s.dismiss(g, at)
 	s.forget(l)
-	s.deps.metrics.StreamClosed(g.transport())
+	s.deps.Metrics.StreamClosed(g.Transport())
 }
 
 // farewell sends away a member whose time has come.

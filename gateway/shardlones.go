@@ -8,7 +8,7 @@ import (
 )
 
 func (s *shard) addLone(l *lone) {
-	l.turns = true
+	l.Turns = true
 	s.lones[l.slot] = l
 	s.most = max(s.most, len(s.lones))
 }
@@ -94,7 +94,7 @@ func (s *shard) serveLone(l *lone, now time.Time) (busy bool) {
 			s.finish(l, now)
 			return false
 		case !l.speak(now):
-			if l.busy() {
+			if l.Busy() {
 				return true
 			}
 			s.rest(l)
@@ -114,7 +114,7 @@ func (s *shard) flush(l *lone, now time.Time) (int, error) {
 	n, err := s.p.writeAll(l.handle, l.out.slices)
 	l.out.sent(n)
 	if err == nil {
-		l.flushed(now, l.out.said, nil)
+		l.Flushed(now, l.out.said, nil)
 	}
 	return n, err
 }
@@ -126,20 +126,20 @@ func (s *shard) block(l *lone) {
 		s.drop(l, subscribers.LeftByAccident)
 		return
 	}
-	s.schedule(l.slot, l.due(s.deps.writeTimeout))
+	s.schedule(l.slot, l.due(s.deps.WriteTimeout))
 }
 
 // rest lets a stream that has everything join its group, or wait by itself.
 func (s *shard) rest(l *lone) {
 	if !l.settled() || !s.join(l) {
-		s.schedule(l.slot, l.due(s.deps.writeTimeout))
+		s.schedule(l.slot, l.due(s.deps.WriteTimeout))
 	}
 }
 
 // finish ends a stream whose last chunk was written, and lets its client read the
 // rest: a connection that is closed with unread bytes is reset.
 func (s *shard) finish(l *lone, now time.Time) {
-	l.saidGoodbye()
+	l.SaidGoodbye()
 	l.finished = now
 	if s.p.finish(l.handle, s.table.key(l.slot)) != nil {
 		s.drop(l, subscribers.LeftByItself)
@@ -152,11 +152,11 @@ func (s *shard) finish(l *lone, now time.Time) {
 // recorded with that reason, however its connection ends.
 func (s *shard) drop(l *lone, why subscribers.DepartureReason) {
 	if !l.finished.IsZero() {
-		why = subscribers.DepartureReason(l.farewell)
+		why = subscribers.DepartureReason(l.GoodbyeSaid)
 	}
-	l.countBytes(l.out.said)
-	s.deps.subscribers.RecordEnd(l.who, l.describe(l.delivered), why)
-	l.close(l.out.said, why == subscribers.LeftUnread, nil)
+	l.CountBytes(l.out.said)
+	s.deps.Subscribers.RecordEnd(l.Identity, l.Describe(l.Delivered), why)
+	l.Close(l.out.said, why == subscribers.LeftUnread, nil)
 	s.removeLone(l)
 	s.forget(l)
 }

@@ -1,10 +1,6 @@
 package gateway
 
-import (
-	"slices"
-
-	"github.com/watchtide/watchtide/gateway/internal/subscribers"
-)
+import "github.com/watchtide/watchtide/gateway/internal/subscribers"
 
 // Report implements subscribers.Carrier.
 func (s *shard) Report(q *subscribers.Query, from int32) (next int32) {
@@ -30,10 +26,10 @@ func (s *shard) answer(r *subscribers.Query, from int32) (next int32) {
 			continue
 		case c.group == lonely:
 			l := s.lones[at]
-			wanted, lag = l.wanted(r.Watch), l.lag()
+			wanted, lag = l.Wanted(r.Watch), l.Lag()
 		case c.group != of:
 			g := s.groups[c.group]
-			wanted, lag = g.wanted(r.Watch), g.lag()
+			wanted, lag = g.Wanted(r.Watch), g.Lag()
 		}
 		of = c.group
 		if wanted {
@@ -46,12 +42,6 @@ func (s *shard) answer(r *subscribers.Query, from int32) (next int32) {
 	return to
 }
 
-// wanted reports whether a request for the streams of a watch, or of all, includes
-// this one.
-func (c *conversation) wanted(watch string) bool {
-	return watch == "" || slices.ContainsFunc(c.watches, func(w watchChoice) bool { return w.name == watch })
-}
-
 // describe describes those of some candidates that are still there.
 func (s *shard) describe(all []subscribers.Candidate, some []int, found []subscribers.Subscriber) {
 	for _, i := range some {
@@ -61,16 +51,16 @@ func (s *shard) describe(all []subscribers.Candidate, some []int, found []subscr
 		}
 		who := s.table.identity(at)
 		if l := s.lones[at]; l != nil {
-			found[i] = l.describe(l.delivered)
+			found[i] = l.Describe(l.Delivered)
 		} else {
 			found[i] = s.describeMember(at)
 		}
 		found[i].Identify(who)
-		found[i].UserAgent = s.deps.subscribers.Agent(who)
+		found[i].UserAgent = s.deps.Subscribers.Agent(who)
 	}
 }
 
 func (s *shard) describeMember(at int32) subscribers.Subscriber {
 	g := s.groups[s.table.slots[at].group]
-	return g.describe(s.table.visitors.at(at).differs.Plus(g.delivered))
+	return g.Describe(s.table.visitors.at(at).differs.Plus(g.Delivered))
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
@@ -51,7 +52,7 @@ func newSolos(newLookout func() (lookout, error)) *solos {
 
 // carry takes a stream, with its connection, from net/http. If it returns false,
 // nothing has happened, and net/http's own goroutine can carry the stream.
-func (s *solos) carry(w http.ResponseWriter, r *http.Request, c conversation) bool {
+func (s *solos) carry(w http.ResponseWriter, r *http.Request, c conversation.Conversation) bool {
 	conn, whole := netconn.WholeConn(r)
 	if s.newLookout == nil || !whole {
 		return false
@@ -147,14 +148,14 @@ func (s *solo) run(p *pump) {
 // not end all of them.
 func (s *solo) end(p *pump) {
 	if v := recover(); v != nil {
-		p.deps.log.Error("a stream failed", "error", &panicError{value: v, stack: debug.Stack()})
-		p.release() // in case it failed before it began
-	} else if p.farewell != "" && p.out.Failure() == nil {
+		p.Deps.Log.Error("a stream failed", "error", &panicError{value: v, stack: debug.Stack()})
+		p.Release() // in case it failed before it began
+	} else if p.GoodbyeSaid != "" && p.out.Failure() == nil {
 		s.linger()
 	}
 	s.conn.Close()
 	s.of.dismiss(s)
-	p.deps.admission.Leave(p.guest)
+	p.Deps.Admission.Leave(p.AdmissionRef)
 }
 
 // listenAtOnce is how many bytes of a client are read before its stream continues.
@@ -169,7 +170,7 @@ func (s *solo) listen(p *pump) bool {
 	}
 	if s.far.ended.Load() && !s.ended {
 		s.ended = true
-		p.breakSilence()
+		p.BreakSilence()
 	}
 	return true
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
@@ -298,8 +299,8 @@ func TestPanicOfASolo(t *testing.T) {
 	if refused != nil {
 		t.Fatal("refused")
 	}
-	c := g.deps.newConversation(streamRequest{watches: []watchChoice{{name: "a"}}}, []*streamwatch.Watch{watch})
-	c.guest = as
+	c := conversation.New(g.deps, conversation.Request{Watches: []conversation.Choice{{Name: "a"}}}, []*streamwatch.Watch{watch})
+	c.AdmissionRef = as
 	one.run(newPump(c, broken{&wire.ChunkWriter{Conn: near}}, nil))
 	if _, err := far.Read(make([]byte, 1)); err != io.EOF {
 		t.Errorf("its connection: %v", err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -141,15 +142,15 @@ func (c *crowd) add(tb testing.TB, registry *watch.Registry, name string) {
 }
 
 func (c *crowd) open() {
-	req := streamRequest{format: wire.SSE}
+	req := conversation.Request{Format: wire.SSE}
 	for _, w := range c.watches {
-		req.watches = append(req.watches, watchChoice{name: w.Name()})
+		req.Watches = append(req.Watches, conversation.Choice{Name: w.Name()})
 	}
 	c.sockets.expect(c.size, []byte(`"watch":"watch-0","revision":"1","count":0`))
 	for i := range c.size {
-		one := c.gateway.deps.newConversation(req, c.watches)
-		one.guest, _ = c.gateway.deps.admit(clientNumber(i), c.watches...)
-		one.who = c.gateway.subscribers.Enter(netip.AddrPortFrom(netip.AddrFrom16(clientNumber(i)), 1), "crowd/1")
+		one := conversation.New(c.gateway.deps, req, c.watches)
+		one.AdmissionRef, _ = c.gateway.deps.Admit(clientNumber(i), c.watches...)
+		one.Identity = c.gateway.subscribers.Enter(netip.AddrPortFrom(netip.AddrFrom16(clientNumber(i)), 1), "crowd/1")
 		c.gateway.shards.arrive(handle(i), nil, one)
 	}
 	<-c.sockets.done

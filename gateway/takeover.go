@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
@@ -21,7 +22,7 @@ type shards struct {
 	rush    rush
 }
 
-func newShards(d *deps, s sockets, n int, afterRush func()) *shards {
+func newShards(d *conversation.Deps, s sockets, n int, afterRush func()) *shards {
 	out := &shards{sockets: s, rush: rush{over: afterRush}}
 	for range n {
 		out.all = append(out.all, newShard(d, s))
@@ -31,7 +32,7 @@ func newShards(d *deps, s sockets, n int, afterRush func()) *shards {
 
 // carry takes a stream, with its connection, from net/http. If it returns false,
 // nothing has happened, and the goroutine pump can carry the stream.
-func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation) bool {
+func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation.Conversation) bool {
 	conn, whole := netconn.WholeConn(r)
 	if s == nil || !whole || r.TLS != nil || s.aborted.Load() {
 		return false
@@ -53,8 +54,8 @@ func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation) b
 	}
 	conn.Close()
 	if err := s.arrive(h, netconn.ResponseHead(w.Header()), c); err != nil {
-		c.deps.log.Error("the shard pump cannot run", "error", err)
-		c.deps.admission.Leave(c.guest)
+		c.Deps.Log.Error("the shard pump cannot run", "error", err)
+		c.Deps.Admission.Leave(c.AdmissionRef)
 		return true
 	}
 	arrived = true
@@ -63,21 +64,21 @@ func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation) b
 
 // arrive gives the stream to one of the shards. If it fails, the caller still owns
 // the handle and the guest.
-func (s *shards) arrive(h handle, head []byte, c conversation) (err error) {
+func (s *shards) arrive(h handle, head []byte, c conversation.Conversation) (err error) {
 	one := s.all[s.next.Add(1)%uint64(len(s.all))]
-	l := &lone{conversation: c, key: c.groupKey(), handle: h, shard: one}
-	l.lease.CallWhenGranted(l.called)
+	l := &lone{Conversation: c, key: c.GroupKey(), handle: h, shard: one}
+	l.Lease.CallWhenGranted(l.called)
 	l.out.raw(head)
 	s.rush.arrive()
-	c.deps.metrics.StreamOpened(c.transport())
+	c.Deps.Metrics.StreamOpened(c.Transport())
 	arrived := false
 	defer func() {
 		if !arrived {
-			c.deps.subscribers.RecordEnd(l.who, l.describe(l.delivered), subscribers.LeftByAccident)
-			l.close(0, false, err)
+			c.Deps.Subscribers.RecordEnd(l.Identity, l.Describe(l.Delivered), subscribers.LeftByAccident)
+			l.Close(0, false, err)
 		}
 	}()
-	l.hello(&l.out)
+	l.Hello(&l.out)
 	l.out.seal()
 	err = one.arrive(l)
 	arrived = err == nil

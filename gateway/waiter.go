@@ -3,6 +3,8 @@ package gateway
 import (
 	"reflect"
 	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 )
 
 // fewWatches is how many watches a stream waits on with an ordinary select, which
@@ -15,7 +17,7 @@ type waiter struct {
 	// Static after construction.
 	gone    <-chan struct{}
 	until   bool // watches that are in sync need no further waiting
-	follows []follow
+	follows []conversation.Follow
 	cases   []reflect.SelectCase // nil for few watches
 	input   <-chan struct{}      // the client has sent something; nil: not of interest
 	listen  func() bool          // reads it; false: the client left
@@ -23,7 +25,7 @@ type waiter struct {
 	timer *time.Timer
 }
 
-func newWaiter(gone <-chan struct{}, until bool, follows []follow) *waiter {
+func newWaiter(gone <-chan struct{}, until bool, follows []conversation.Follow) *waiter {
 	w := &waiter{gone: gone, until: until, follows: follows, timer: time.NewTimer(time.Hour)}
 	if len(follows) > fewWatches {
 		w.cases = make([]reflect.SelectCase, firstFollowCase+2*len(follows))
@@ -51,7 +53,7 @@ func (w *waiter) wait(draining <-chan struct{}, at time.Time) bool {
 func (w *waiter) waitFew(draining <-chan struct{}) bool {
 	var changed, removed [fewWatches]<-chan struct{}
 	for i := range w.follows {
-		changed[i], removed[i] = w.follows[i].changed(w.until), w.follows[i].watch.Done()
+		changed[i], removed[i] = w.follows[i].Changed(w.until), w.follows[i].Watch.Done()
 	}
 	select {
 	case <-w.gone:
@@ -89,8 +91,8 @@ func (w *waiter) waitMany(draining <-chan struct{}) bool {
 	w.cases[timerCase].Chan = reflect.ValueOf(w.timer.C)
 	for i := range w.follows {
 		at := firstFollowCase + 2*i
-		w.cases[at].Chan = reflect.ValueOf(w.follows[i].changed(w.until))
-		w.cases[at+1].Chan = reflect.ValueOf(w.follows[i].watch.Done())
+		w.cases[at].Chan = reflect.ValueOf(w.follows[i].Changed(w.until))
+		w.cases[at+1].Chan = reflect.ValueOf(w.follows[i].Watch.Done())
 	}
 	ready, _, _ := reflect.Select(w.cases)
 	if ready == inputCase {

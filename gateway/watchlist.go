@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
@@ -35,9 +36,9 @@ func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingSer
 		return p
 	}
 	from := g.proxies.OfCall(out.Context())
-	as, refused := g.deps.admit(admission.ClientOf(from.Addr()), w)
+	as, refused := g.deps.Admit(admission.ClientOf(from.Addr()), w)
 	if refused != nil {
-		return g.deps.refused(metrics.GRPC, refused)
+		return g.deps.Refused(metrics.GRPC, refused)
 	}
 	defer g.admission.Leave(as)
 	if r.GetUntilEndOfSnapshot() {
@@ -68,7 +69,7 @@ type listPump struct {
 	watchdog *time.Timer // sends to stalled
 
 	// Owned by the pumping goroutine.
-	progress
+	conversation.Progress
 	parcels  parcels
 	draining <-chan struct{} // nil once noticed
 	leaveAt  time.Time       // zero: the gateway does not drain
@@ -80,14 +81,14 @@ func newListPump(g *Gateway, w *watch.Watch, r *api.WatchListRequest, who subscr
 	options := log.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: g.cfg.AheadWait, MinRate: g.cfg.MinRate}
 	options.Resume, options.Invalid = resumeFrom(w.Name(), r.GetPosition())
 	p := &listPump{
-		g: g, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: g.deps.retryHint(),
+		g: g, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: g.deps.RetryHint(),
 		stalled: make(chan struct{}, 1), draining: g.admission.Draining,
-		progress: newProgress(g.deps, metrics.GRPC, who, w.Name(), w.Subscribe(options)),
+		Progress: conversation.NewProgress(g.deps, metrics.GRPC, who, w.Name(), w.Subscribe(options)),
 		timer:    time.NewTimer(g.cfg.Heartbeat),
 		parcels:  parcels{gateway: g, client: g.proxies.ClientOfCall(out.Context()), out: out},
 	}
-	if age := g.deps.drawMaxAge(); age > 0 {
-		p.tooOld = p.began.Add(age)
+	if age := g.deps.DrawMaxAge(); age > 0 {
+		p.tooOld = p.Began.Add(age)
 	}
 	p.watchdog = time.AfterFunc(g.cfg.WriteTimeout, func() {
 		select {
@@ -122,10 +123,10 @@ func (p *listPump) supervise() error {
 	}()
 	select {
 	case err := <-done:
-		p.g.subscribers.Remove(p.published, p.reasonEnded(err))
+		p.g.subscribers.Remove(p.Published, p.reasonEnded(err))
 		return err
 	case <-p.stalled:
-		p.g.subscribers.Remove(p.published, subscribers.LeftUnread)
+		p.g.subscribers.Remove(p.Published, subscribers.LeftUnread)
 		p.g.metrics.WriteTimeout(metrics.GRPC)
 		return problem.New(http.StatusGatewayTimeout, "the client did not read for %s", p.g.cfg.WriteTimeout)
 	}
@@ -146,13 +147,13 @@ func (p *listPump) reasonEnded(err error) subscribers.DepartureReason {
 func (p *listPump) close() {
 	p.watchdog.Stop()
 	p.timer.Stop()
-	p.progress.close()
+	p.Progress.Close()
 }
 
 // run pumps until the client leaves, or is sent away.
 func (p *listPump) run() error {
 	for {
-		for p.reasonToEnd() == "" && p.next() {
+		for p.reasonToEnd() == "" && p.Next() {
 			if err := p.sendBatch(); err != nil {
 				return err
 			}
@@ -169,22 +170,22 @@ func (p *listPump) run() error {
 // wait returns when there may be something to send. Progress without data is reported
 // once for each heartbeat; HTTP/2 itself shows that the connection is alive.
 func (p *listPump) wait() error {
-	at := p.quietSince.Add(p.g.cfg.Heartbeat)
+	at := p.QuietSince.Add(p.g.cfg.Heartbeat)
 	if !time.Now().Before(at) {
-		if p.bookmark() {
+		if p.Bookmark() {
 			return p.sendBatch()
 		}
-		p.quietSince = time.Now()
-		at = p.quietSince.Add(p.g.cfg.Heartbeat)
+		p.QuietSince = time.Now()
+		at = p.QuietSince.Add(p.g.cfg.Heartbeat)
 	}
-	at = earlier(earlier(at, p.tooOld), earlier(p.leaveAt, p.sub.Deadline()))
+	at = conversation.Earlier(conversation.Earlier(at, p.tooOld), conversation.Earlier(p.leaveAt, p.Sub.Deadline()))
 	p.timer.Reset(time.Until(at))
 	select {
 	case <-p.out.Context().Done():
 		return p.out.Context().Err()
 	case <-p.watch.Done():
 	case <-p.draining:
-	case <-p.changed():
+	case <-p.Changed():
 	case <-p.timer.C:
 	}
 	return nil
@@ -192,15 +193,15 @@ func (p *listPump) wait() error {
 
 // reasonToEnd returns why the server must end the stream now, or "".
 func (p *listPump) reasonToEnd() stream.GoodbyeReason {
-	if p.draining != nil && closed(p.draining) {
+	if p.draining != nil && conversation.Closed(p.draining) {
 		p.draining = nil
 		p.leaveAt = time.Now().Add(p.g.admission.GoodbyeDelay())
 	}
 	now := time.Now()
 	switch {
-	case p.until && p.sub.Synced():
+	case p.until && p.Sub.Synced():
 		return stream.GoodbyeComplete
-	case closed(p.watch.Done()):
+	case conversation.Closed(p.watch.Done()):
 		return stream.GoodbyeWatchRemoved
 	case !p.leaveAt.IsZero() && !now.Before(p.leaveAt):
 		return stream.GoodbyeDraining
@@ -217,7 +218,7 @@ func (p *listPump) sendBatch() error {
 	defer p.watchdog.Stop()
 	sent := 0
 	var tail []*api.WatchListResponse // the last event of the watch, and the statuses after it
-	for e := range p.batch.Events() {
+	for e := range p.Batch.Events() {
 		if e.Type != stream.StatusChange {
 			if err := p.send(tail, &sent); err != nil {
 				return err
@@ -228,14 +229,14 @@ func (p *listPump) sendBatch() error {
 	}
 	// The position goes with the event that it is the position of: a client learns
 	// the epoch of a snapshot with end_of_snapshot at the latest.
-	if position, ok := p.sub.Position(); ok && p.batch.Boundary() && len(tail) > 0 {
+	if position, ok := p.Sub.Position(); ok && p.Batch.Boundary() && len(tail) > 0 {
 		tail[0].Position = position.String()
 	}
 	if err := p.send(tail, &sent); err != nil {
 		return err
 	}
 	if sent > 0 {
-		p.wrote(sent)
+		p.Wrote(sent)
 	}
 	return nil
 }
@@ -262,8 +263,8 @@ func (p *listPump) goodbye(reason stream.GoodbyeReason) error {
 		p.g.metrics.EventsOut(metrics.GRPC, stream.Goodbye, 1)
 		p.g.metrics.Goodbye(metrics.GRPC, reason)
 		p.farewell = reason
-		p.delivered.Events++
-		p.show()
+		p.Delivered.Events++
+		p.Show()
 	}
 	return err
 }

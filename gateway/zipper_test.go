@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -221,14 +222,14 @@ func TestAttackLargeValueInAShard(t *testing.T) {
 	for r.watch.View().Revision() != 2 {
 		<-time.After(time.Millisecond)
 	}
-	c := r.gateway.deps.newConversation(streamRequest{format: wire.SSE, gzip: true, watches: []watchChoice{{name: "a"}}}, []*watch.Watch{r.watch})
-	c.lease.CallWhenGranted(func() {})
-	defer c.release()
+	c := conversation.New(r.gateway.deps, conversation.Request{Format: wire.SSE, Gzip: true, Watches: []conversation.Choice{{Name: "a"}}}, []*watch.Watch{r.watch})
+	c.Lease.CallWhenGranted(func() {})
+	defer c.Release()
 	var out sink
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	began := time.Now()
-	for c.turn(&out) {
+	for c.Turn(&out) {
 	}
 	runtime.ReadMemStats(&after)
 	t.Logf("%d bytes in %s", out.bytes, time.Since(began))

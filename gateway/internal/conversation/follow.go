@@ -1,4 +1,4 @@
-package gateway
+package conversation
 
 import (
 	"time"
@@ -8,12 +8,12 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// follow is one watch of a stream: a subscription, and what its pump remembers about
+// Follow is one watch of a stream: a subscription, and what its pump remembers about
 // it. Owned by the pump.
-type follow struct {
+type Follow struct {
 	// Static after construction.
-	watch *watch.Watch
-	sub   *log.Subscription
+	Watch *watch.Watch
+	Sub   *log.Subscription
 	// came is the position that the client came with. It appears in the ids of the
 	// other watches' events until the subscription has a position of its own.
 	came *stream.Position
@@ -30,38 +30,38 @@ type follow struct {
 	skipped    uint64 // changes that were counted as conflated
 }
 
-func (d *deps) follow(w *watch.Watch, choice watchChoice) follow {
-	return follow{
-		watch: w,
-		sub: w.Subscribe(log.SubscribeOptions{
+func (d *Deps) Follow(w *watch.Watch, choice Choice) Follow {
+	return Follow{
+		Watch: w,
+		Sub: w.Subscribe(log.SubscribeOptions{
 			Resume:    choice.resume,
 			Invalid:   choice.invalid,
-			Prefix:    choice.prefix,
-			AheadWait: d.aheadWait,
-			MinRate:   d.minRate,
+			Prefix:    choice.Prefix,
+			AheadWait: d.AheadWait,
+			MinRate:   d.MinRate,
 		}),
 		came:       choice.resume,
 		quietSince: time.Now(),
 	}
 }
 
-// changed returns a channel that signals that the subscription may have more, after a
+// Changed returns a channel that signals that the subscription may have more, after a
 // Next that had nothing. It is nil if nothing more is wanted. A subscription that
 // waits for its turn is not woken by news.
-func (f *follow) changed(until bool) <-chan struct{} {
-	if f.sub.Held() {
+func (f *Follow) Changed(until bool) <-chan struct{} {
+	if f.Sub.Held() {
 		return f.granted
 	}
-	if until && f.sub.Synced() {
+	if until && f.Sub.Synced() {
 		return nil
 	}
-	return f.sub.Changed()
+	return f.Sub.Changed()
 }
 
 // appendPositions appends the id of a stream: the position of each of its watches.
-func appendPositions(dst []byte, follows []follow) []byte {
+func appendPositions(dst []byte, follows []Follow) []byte {
 	for i := range follows {
-		position, ok := follows[i].sub.Position()
+		position, ok := follows[i].Sub.Position()
 		if !ok && follows[i].came != nil {
 			position, ok = *follows[i].came, true
 		}
@@ -77,39 +77,39 @@ func appendPositions(dst []byte, follows []follow) []byte {
 }
 
 // countBatch counts the events of a batch that was written.
-func (c *conversation) countBatch(f *follow) {
-	b, m, transport := &c.batch, c.deps.metrics, c.transport()
+func (c *Conversation) countBatch(f *Follow) {
+	b, m, transport := &c.Batch, c.Deps.Metrics, c.Transport()
 	for t := stream.Reset; t <= stream.StatusChange; t++ {
-		m.EventsOut(transport, t, b.Count(t)*c.stands)
-		c.delivered.Events += uint64(b.Count(t))
+		m.EventsOut(transport, t, b.Count(t)*c.Stands)
+		c.Delivered.Events += uint64(b.Count(t))
 	}
 	f.inSnapshot = f.inSnapshot || b.Count(stream.Reset) > 0
 	if b.Count(stream.EndOfSnapshot) > 0 && f.inSnapshot {
 		f.inSnapshot = false
 		m.Snapshot(transport)
 	}
-	if !f.synced && f.sub.Synced() {
+	if !f.synced && f.Sub.Synced() {
 		f.synced = true
-		m.TimeToEndOfSnapshot(time.Since(c.began))
+		m.TimeToEndOfSnapshot(time.Since(c.Began))
 	}
-	if outcome := f.sub.Outcome(); !f.told && outcome != log.OutcomePending {
+	if outcome := f.Sub.Outcome(); !f.told && outcome != log.OutcomePending {
 		f.told = true
 		m.Resumed(transport, string(outcome))
 	}
-	skipped := f.sub.Skipped() - f.skipped
+	skipped := f.Sub.Skipped() - f.skipped
 	m.Conflated(transport, skipped)
-	c.delivered.Skipped += skipped
-	f.skipped = f.sub.Skipped()
-	if at := b.Committed(); c.committed.IsZero() || !at.IsZero() && at.Before(c.committed) {
-		c.committed = at
+	c.Delivered.Skipped += skipped
+	f.skipped = f.Sub.Skipped()
+	if at := b.Committed(); c.Committed.IsZero() || !at.IsZero() && at.Before(c.Committed) {
+		c.Committed = at
 	}
 }
 
-// countBytes counts the bytes written since the last call. bytes is the total to each
+// CountBytes counts the bytes written since the last call. bytes is the total to each
 // of the streams for which c speaks.
-func (c *conversation) countBytes(bytes int) {
-	n := bytes - c.counted
-	c.counted = bytes
-	c.delivered.Bytes += uint64(n)
-	c.deps.metrics.BytesOut(c.transport(), n*c.stands)
+func (c *Conversation) CountBytes(bytes int) {
+	n := bytes - c.Counted
+	c.Counted = bytes
+	c.Delivered.Bytes += uint64(n)
+	c.Deps.Metrics.BytesOut(c.Transport(), n*c.Stands)
 }

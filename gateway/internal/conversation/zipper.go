@@ -1,4 +1,4 @@
-package gateway
+package conversation
 
 import (
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
@@ -17,7 +17,7 @@ type zipper struct {
 	pieces  *deflate.Cache
 	metrics *metrics.Metrics
 
-	sum deflate.Sum // of what was said so far
+	Sum deflate.Sum // of what was said so far
 }
 
 // compressedAtMost is the largest size of a text that is compressed: about a
@@ -25,18 +25,18 @@ type zipper struct {
 // large value, and is sent as it is.
 const compressedAtMost = 256 << 10
 
-// newZipper makes the zipper of a stream whose output so far has the sum said. It
+// NewZipper makes the zipper of a stream whose output so far has the sum said. It
 // returns nil if streams are not compressed.
-func (c *conversation) newZipper(said deflate.Sum) *zipper {
-	if !c.gzip {
+func (c *Conversation) NewZipper(said deflate.Sum) *zipper {
+	if !c.Gzip {
 		return nil
 	}
-	return &zipper{pieces: c.deps.pieces, metrics: c.deps.metrics, sum: said}
+	return &zipper{pieces: c.Deps.Pieces, metrics: c.Deps.Metrics, Sum: said}
 }
 
 // own writes a text of the stream's own.
 func (z *zipper) own(p []byte, out wire.Outlet) {
-	z.sum = z.sum.Write(p)
+	z.Sum = z.Sum.Write(p)
 	z.write(len(p), deflate.AppendStored(make([]byte, 0, len(p)+deflate.StoredExtra), p), out)
 }
 
@@ -49,18 +49,18 @@ func (z *zipper) batch(b *log.Batch, slices [][]byte, out wire.Outlet) {
 		}
 		if size := wire.LengthOf(s.Slices); size > compressedAtMost {
 			sum, stored := deflate.Store(s.Slices, out.Write)
-			z.sum = z.sum.Then(sum)
+			z.Sum = z.Sum.Then(sum)
 			z.metrics.Compressed(size, stored)
 			continue
 		}
 		p := z.pieces.Piece(s.Place, s.Parts, s.Slices)
-		z.sum = z.sum.Then(p.Sum)
+		z.Sum = z.Sum.Then(p.Sum)
 		z.write(wire.LengthOf(s.Slices), p.Bytes, out)
 	}
 }
 
 // end writes the end of the gzip stream.
-func (z *zipper) end(out wire.Outlet) { z.write(0, z.sum.AppendEnd(nil), out) }
+func (z *zipper) end(out wire.Outlet) { z.write(0, z.Sum.AppendEnd(nil), out) }
 
 func (z *zipper) write(raw int, p []byte, out wire.Outlet) {
 	z.metrics.Compressed(raw, len(p))

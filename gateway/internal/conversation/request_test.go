@@ -1,4 +1,4 @@
-package gateway
+package conversation
 
 import (
 	"net/http"
@@ -12,31 +12,31 @@ import (
 
 func TestStreamRequest(t *testing.T) {
 	header := http.Header{"Last-Event-Id": {"a@e1-7,elsewhere@e1-9"}}
-	req, p := parseStreamRequest("watch=a&watch=b&until=end_of_snapshot&prefix.b=x%2F&last_event_id=b@e1-8&format=ndjson", header, "")
+	req, p := ParseRequest("watch=a&watch=b&until=end_of_snapshot&prefix.b=x%2F&last_event_id=b@e1-8&format=ndjson", header, "")
 	if p != nil {
 		t.Fatal(p)
 	}
-	if req.format != wire.NDJSON || !req.until || len(req.watches) != 2 {
+	if req.Format != wire.NDJSON || !req.Until || len(req.Watches) != 2 {
 		t.Fatalf("got %+v", req)
 	}
-	a, b := req.watches[0], req.watches[1]
-	if a.name != "a" || a.prefix != "" || a.resume == nil || a.resume.Upserts != 7 {
+	a, b := req.Watches[0], req.Watches[1]
+	if a.Name != "a" || a.Prefix != "" || a.resume == nil || a.resume.Upserts != 7 {
 		t.Errorf("a: got %+v, resume %v: want the position of the header", a, a.resume)
 	}
-	if b.name != "b" || b.prefix != "x/" || b.resume != nil || b.invalid {
+	if b.Name != "b" || b.Prefix != "x/" || b.resume != nil || b.invalid {
 		t.Errorf("b: got %+v: want no position, since the header wins", b)
 	}
 }
 
 func TestPositionsThatCannotBeRead(t *testing.T) {
 	for _, id := range []string{"x", "a@", "a@e1-01", "a@e1-5/4", "a@e1-7,", "a@e1-7,a@e1-8", "a@e1-18446744073709551616", "\u00e4@e1-1", "a@e1-1\x00"} {
-		req, p := parseStreamRequest("watch=a&last_event_id="+url.QueryEscape(id), nil, "")
+		req, p := ParseRequest("watch=a&last_event_id="+url.QueryEscape(id), nil, "")
 		if p != nil {
 			t.Errorf("%q: refused: %v", id, p)
 			continue
 		}
-		if !req.watches[0].invalid || req.watches[0].resume != nil {
-			t.Errorf("%q: got %+v: want an invalid position", id, req.watches[0])
+		if !req.Watches[0].invalid || req.Watches[0].resume != nil {
+			t.Errorf("%q: got %+v: want an invalid position", id, req.Watches[0])
 		}
 	}
 }
@@ -74,7 +74,7 @@ func TestBadParameters(t *testing.T) {
 		{"watch=a&last_event_id=" + strings.Repeat("x", 1025), "", 414, "last_event_id", "at most 1024"},
 		{"watch=" + strings.Join([]string{long + "1", long + "2", long + "3", long + "4", long + "5", long + "6", long + "7", long + "8", long + "9"}, "&watch="), "", 414, "watch", "longer than 1024 bytes"},
 	} {
-		_, p := parseStreamRequest(test.query, nil, test.name)
+		_, p := ParseRequest(test.query, nil, test.name)
 		if p == nil {
 			t.Errorf("%s: not refused", test.query)
 			continue
@@ -94,7 +94,7 @@ func FuzzStreamRequest(f *testing.F) {
 	f.Add("filter.=&watch=&watch=", "application/json", ",", "")
 	f.Fuzz(func(t *testing.T, query, accept, id, name string) {
 		header := http.Header{"Accept": {accept}, "Last-Event-Id": {id}}
-		req, p := parseStreamRequest(query, header, name)
+		req, p := ParseRequest(query, header, name)
 		if p != nil {
 			if p.Status != 400 && p.Status != 406 && p.Status != 414 || p.Parameter == "" || p.Detail == "" {
 				t.Fatalf("problem %+v: want 400, 406 or 414 that names the parameter", p)
@@ -105,17 +105,17 @@ func FuzzStreamRequest(f *testing.F) {
 	})
 }
 
-func checkRequest(t *testing.T, req streamRequest) {
+func checkRequest(t *testing.T, req Request) {
 	seen := map[string]bool{}
-	length := len(req.watches) - 1
-	for _, w := range req.watches {
-		if seen[w.name] || w.resume != nil && (w.invalid || w.resume.Watch != w.name) {
+	length := len(req.Watches) - 1
+	for _, w := range req.Watches {
+		if seen[w.Name] || w.resume != nil && (w.invalid || w.resume.Watch != w.Name) {
 			t.Fatalf("watch %+v of %+v", w, req)
 		}
-		seen[w.name] = true
-		length += stream.LongestPosition(w.name)
+		seen[w.Name] = true
+		length += stream.LongestPosition(w.Name)
 	}
-	if len(seen) == 0 || length > stream.MaxPositionLength || req.format.Framing() == nil {
+	if len(seen) == 0 || length > stream.MaxPositionLength || req.Format.Framing() == nil {
 		t.Fatalf("request %+v: ids of up to %d bytes", req, length)
 	}
 }

@@ -1,4 +1,4 @@
-package gateway
+package conversation
 
 import (
 	"net/http"
@@ -12,23 +12,23 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// streamRequest is what a client asked of a stream, parsed and checked. Whether the
+// Request is what a client asked of a stream, parsed and checked. Whether the
 // watches exist is not known yet.
-type streamRequest struct {
-	format  wire.Format
-	gzip    bool          // the client prefers it compressed
-	until   bool          // end after the last end_of_snapshot
-	watches []watchChoice // at least one, each name once, in the order of the request
+type Request struct {
+	Format  wire.Format
+	Gzip    bool     // the client prefers it compressed
+	Until   bool     // end after the last end_of_snapshot
+	Watches []Choice // at least one, each name once, in the order of the request
 	// eventSource reports that the client named text/event-stream in Accept, as every
 	// browser's EventSource does: it gives up permanently on an answer other than
 	// 200.
-	eventSource bool
+	EventSource bool
 }
 
-// watchChoice is one watch of a stream.
-type watchChoice struct {
-	name    string
-	prefix  string           // only keys that begin with it
+// Choice is one watch of a stream.
+type Choice struct {
+	Name    string
+	Prefix  string           // only keys that begin with it
 	resume  *stream.Position // nil: from the beginning
 	invalid bool             // a position was given, but could not be parsed
 }
@@ -39,29 +39,29 @@ var streamParameters = problem.Parameters{
 	Repeated: []string{"watch"},
 }
 
-// parseStreamRequest parses the query and the headers of a stream request. name is
+// ParseRequest parses the query and the headers of a stream request. name is
 // the watch that the path names, or empty if the query names the watches.
-func parseStreamRequest(query string, header http.Header, name string) (streamRequest, *problem.Problem) {
-	var req streamRequest
+func ParseRequest(query string, header http.Header, name string) (Request, *problem.Problem) {
+	var req Request
 	q, p := parseStreamQuery(query, name != "")
 	if p != nil {
 		return req, p
 	}
-	if req.format, p = wire.ChooseFormat(q.Get("format"), q.Has("format"), header.Values("Accept")); p != nil {
+	if req.Format, p = wire.ChooseFormat(q.Get("format"), q.Has("format"), header.Values("Accept")); p != nil {
 		return req, p
 	}
-	req.gzip = accept.Gzip(header.Values("Accept-Encoding"))
-	req.eventSource = req.format == wire.SSE && wire.NamesEventStream(header.Values("Accept"))
-	if req.until, p = parseUntil(q); p != nil {
+	req.Gzip = accept.Gzip(header.Values("Accept-Encoding"))
+	req.EventSource = req.Format == wire.SSE && wire.NamesEventStream(header.Values("Accept"))
+	if req.Until, p = parseUntil(q); p != nil {
 		return req, p
 	}
-	if req.watches, p = chooseWatches(q["watch"], name); p != nil {
+	if req.Watches, p = chooseWatches(q["watch"], name); p != nil {
 		return req, p
 	}
-	if p := applyPrefixes(req.watches, q); p != nil {
+	if p := applyPrefixes(req.Watches, q); p != nil {
 		return req, p
 	}
-	return req, applyPositions(req.watches, lastEventID(header, q))
+	return req, applyPositions(req.Watches, lastEventID(header, q))
 }
 
 // parseStreamQuery parses the query. inPath says that the path names the watch.
@@ -73,28 +73,28 @@ func parseStreamQuery(query string, inPath bool) (url.Values, *problem.Problem) 
 	return q, p
 }
 
-const untilEndOfSnapshot = "end_of_snapshot"
+const UntilEndOfSnapshot = "end_of_snapshot"
 
 func parseUntil(q url.Values) (bool, *problem.Problem) {
 	if !q.Has("until") {
 		return false, nil
 	}
-	if got := q.Get("until"); got != untilEndOfSnapshot {
-		return false, problem.BadParameter("until", "until is %q: want %s", got, untilEndOfSnapshot)
+	if got := q.Get("until"); got != UntilEndOfSnapshot {
+		return false, problem.BadParameter("until", "until is %q: want %s", got, UntilEndOfSnapshot)
 	}
 	return true, nil
 }
 
 // chooseWatches makes the watches of the stream from their names. It refuses a stream
 // whose ids could become too long: it could not be resumed.
-func chooseWatches(names []string, inPath string) ([]watchChoice, *problem.Problem) {
+func chooseWatches(names []string, inPath string) ([]Choice, *problem.Problem) {
 	if inPath != "" {
 		names = []string{inPath}
 	}
 	if len(names) == 0 {
 		return nil, problem.BadParameter("watch", "no watch is named: want ?watch=NAME, once for each watch")
 	}
-	var choices []watchChoice
+	var choices []Choice
 	length := -1 // no comma before the first
 	for _, name := range names {
 		if indexOf(choices, name) >= 0 {
@@ -107,23 +107,23 @@ func chooseWatches(names []string, inPath string) ([]watchChoice, *problem.Probl
 			p.Parameter = "watch"
 			return nil, p
 		}
-		choices = append(choices, watchChoice{name: name})
+		choices = append(choices, Choice{Name: name})
 	}
 	return choices, nil
 }
 
-func indexOf(choices []watchChoice, name string) int {
-	return slices.IndexFunc(choices, func(c watchChoice) bool { return c.name == name })
+func indexOf(choices []Choice, name string) int {
+	return slices.IndexFunc(choices, func(c Choice) bool { return c.Name == name })
 }
 
 // applyPrefixes narrows the watches: prefix for a stream of one watch, prefix.NAME
 // for any stream.
-func applyPrefixes(choices []watchChoice, q url.Values) *problem.Problem {
+func applyPrefixes(choices []Choice, q url.Values) *problem.Problem {
 	if q.Has("prefix") {
 		if len(choices) > 1 {
-			return problem.BadParameter("prefix", "which watch does prefix narrow? In a stream of several, want prefix.%s=…", choices[0].name)
+			return problem.BadParameter("prefix", "which watch does prefix narrow? In a stream of several, want prefix.%s=…", choices[0].Name)
 		}
-		choices[0].prefix = q.Get("prefix")
+		choices[0].Prefix = q.Get("prefix")
 	}
 	for parameter := range q {
 		name, ok := strings.CutPrefix(parameter, "prefix.")
@@ -137,7 +137,7 @@ func applyPrefixes(choices []watchChoice, q url.Values) *problem.Problem {
 		if q.Has("prefix") {
 			return problem.BadParameter(parameter, "both prefix and %s are given: want one of them", parameter)
 		}
-		choices[i].prefix = q.Get(parameter)
+		choices[i].Prefix = q.Get(parameter)
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func lastEventID(header http.Header, q url.Values) string {
 // ignored. Positions that cannot be parsed are no reason to refuse: a browser would
 // come back with them forever. The watches report that instead, and begin from
 // nothing.
-func applyPositions(choices []watchChoice, id string) *problem.Problem {
+func applyPositions(choices []Choice, id string) *problem.Problem {
 	if len(id) > stream.MaxPositionLength {
 		p := problem.New(http.StatusRequestURITooLong,
 			"the last event id has %d bytes: want an id as it was sent, of at most %d", len(id), stream.MaxPositionLength)

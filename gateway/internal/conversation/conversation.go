@@ -1,0 +1,425 @@
+package conversation
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/snapshots"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// Conversation is everything that is said on one stream, regardless of what carries
+// the bytes: hello, the events of its watches, bookmarks, heartbeats, goodbye. It
+// never waits.
+//
+// Owned by one pump.
+type Conversation struct {
+	// Static after construction.
+	Deps         *Deps
+	Framing      wire.Framing
+	Until        bool
+	Retry        time.Duration
+	Began        time.Time
+	TooOld       time.Time // zero: never
+	watches      []Choice
+	AdmissionRef admission.Ref        // under which the stream was admitted; unset for a group's own
+	Identity     subscribers.Identity // identity of the stream; unset for a group's own
+	Gzip         bool                 // the stream is sent in gzip
+
+	Zipper  *zipper // nil: the bytes are sent as they are, or compressed by the outlet
+	Follows []Follow
+	Lease   snapshots.Lease // permission to read much
+	Stands  int             // number of streams it speaks for
+	Turns   bool            // others share its goroutine: a turn also ends if it finds nothing
+
+	// Reused from flush to flush.
+	Batch  log.Batch
+	slices [][]byte
+	id     []byte
+
+	QuietSince  time.Time             // of the last flush
+	Drains      bool                  // it was noticed that the gateway drains
+	LeaveAt     time.Time             // zero: the gateway does not drain
+	GoodbyeSaid stream.GoodbyeReason  // "": not said
+	Committed   time.Time             // of the oldest change said but not yet flushed
+	Counted     int                   // bytes already reported to the metrics
+	Delivered   subscribers.Delivered // to one stream
+}
+
+// New begins a stream of watches, as it was asked for.
+func New(d *Deps, req Request, watches []*watch.Watch) Conversation {
+	now := time.Now()
+	c := Conversation{
+		Deps: d, Framing: req.Format.Framing(), Until: req.Until, watches: req.Watches,
+		Gzip: req.Gzip, Retry: d.RetryHint(), Began: now, QuietSince: now, Stands: 1,
+	}
+	c.Zipper = c.NewZipper(deflate.Sum{})
+	if age := d.DrawMaxAge(); age > 0 {
+		c.TooOld = now.Add(age)
+	}
+	for i, watch := range watches {
+		c.Follows = append(c.Follows, d.Follow(watch, req.Watches[i]))
+	}
+	c.Lease = snapshots.NewLease(d.Snapshots)
+	return c
+}
+
+func (c *Conversation) Transport() string { return c.Framing.Transport() }
+
+// Hello says hello before anything that may wait. Then the watches that are not in
+// sync say so, before the snapshot of another watch begins.
+func (c *Conversation) Hello(out wire.Outlet) {
+	hellos := make([]log.HelloWatch, 0, len(c.watches))
+	for _, w := range c.watches {
+		hellos = append(hellos, log.HelloWatch{Watch: w.Name, Resume: w.resume != nil})
+	}
+	if c.Gzip {
+		out.Write([]byte(deflate.Head))
+	}
+	data := log.AppendHello(nil, c.Deps.Instance, c.Deps.Heartbeat, hellos)
+	head := c.Framing.AppendRetry(nil, c.Retry)
+	c.Put(c.Framing.AppendData(head, stream.Hello, data), out)
+	c.Deps.Metrics.EventsOut(c.Transport(), stream.Hello, 1)
+	c.Delivered.Events++
+	for i := range c.Follows {
+		f := &c.Follows[i]
+		if f.Watch.Status().State != stream.InSync && f.Sub.Tell(&c.Batch) {
+			c.Say(f, out)
+		}
+	}
+}
+
+// Turn says one batch of each watch that has one.
+func (c *Conversation) Turn(out wire.Outlet) bool {
+	said := false
+	for i := range c.Follows {
+		said = c.TurnOf(i, out) || said
+	}
+	return said
+}
+
+func (c *Conversation) TurnOf(i int, out wire.Outlet) bool {
+	f := &c.Follows[i]
+	if c.Until && f.Sub.Synced() {
+		return false // its part of this response is complete
+	}
+	c.check(f)
+	if !c.next(f) {
+		return false
+	}
+	c.Lease.Moved()
+	c.share(i)
+	c.Say(f, out)
+	return true
+}
+
+// next fills the batch with the next flush of a watch. It returns false if there is
+// nothing now.
+func (c *Conversation) next(f *Follow) bool {
+	if !c.Turns {
+		return f.Sub.Next(&c.Batch)
+	}
+	if f.Sub.NextTurn(&c.Batch) {
+		return true
+	}
+	if f.Sub.Busy() {
+		c.Lease.Moved() // the client is not to blame
+	}
+	return false
+}
+
+// share tells the other watches that the connection also carries the batch of one.
+func (c *Conversation) share(of int) {
+	for i := range c.Follows {
+		if i != of {
+			c.Follows[i].Sub.Moved(c.Batch.Bytes())
+		}
+	}
+}
+
+// Busy reports whether a watch has more to look at, although it had nothing to say.
+func (c *Conversation) Busy() bool {
+	for i := range c.Follows {
+		if c.Follows[i].Sub.Busy() {
+			return true
+		}
+	}
+	return false
+}
+
+// check makes a watch with much to read wait for the stream's turn.
+func (c *Conversation) check(f *Follow) {
+	if !c.Lease.Check(f.Sub) && c.Lease.Asks() && !c.hasMuch() {
+		c.Lease.Release()
+	}
+	f.granted = c.Lease.Granted
+}
+
+// hasMuch reports whether a lease is still needed.
+func (c *Conversation) hasMuch() bool {
+	for i := range c.Follows {
+		if snapshots.IsMuch(c.Follows[i].Sub) {
+			return true
+		}
+	}
+	return false
+}
+
+// Bookmarks tells clients their position in watches that were quiet for a heartbeat,
+// or whose changes all lie outside the prefix.
+func (c *Conversation) Bookmarks(now time.Time, out wire.Outlet) bool {
+	said := false
+	for i := range c.Follows {
+		f := &c.Follows[i]
+		if now.Sub(f.quietSince) >= c.Deps.Heartbeat && f.Sub.Bookmark(&c.Batch) {
+			c.Say(f, out)
+			said = true
+		}
+	}
+	return said
+}
+
+// Say writes the batch of one watch, with the id of the whole stream if the batch
+// ends where the client may resume.
+func (c *Conversation) Say(f *Follow, out wire.Outlet) {
+	f.quietSince = time.Now()
+	c.id = c.id[:0]
+	if c.Batch.Boundary() {
+		c.id = appendPositions(c.id, c.Follows)
+	}
+	c.slices = c.Framing.AppendBatch(c.slices[:0], &c.Batch, c.id)
+	if c.Zipper != nil {
+		c.Zipper.batch(&c.Batch, c.slices, out)
+	} else {
+		for _, s := range c.slices {
+			out.Write(s)
+		}
+	}
+	clear(c.slices) // they alias the log: a waiting stream must not hold it
+	c.Batch.Release()
+	c.countBatch(f)
+}
+
+// Put writes bytes that are in no log.
+func (c *Conversation) Put(p []byte, out wire.Outlet) {
+	if c.Zipper != nil {
+		c.Zipper.own(p, out)
+		return
+	}
+	out.Write(p)
+}
+
+// Flushed is called after a flush of everything said so far, bytes in total, and
+// begins a new silence.
+func (c *Conversation) Flushed(now time.Time, bytes int, err error) {
+	c.QuietSince = now
+	c.CountBytes(bytes)
+	if !c.Committed.IsZero() && err == nil {
+		c.Deps.Metrics.CommitToWrite(now.Sub(c.Committed))
+	}
+	c.Committed = time.Time{}
+}
+
+// ReasonToEnd returns why the server must end the stream now, or "".
+func (c *Conversation) ReasonToEnd(now time.Time) stream.GoodbyeReason {
+	switch {
+	case c.Until && c.synced():
+		return stream.GoodbyeComplete
+	case c.Removed():
+		return stream.GoodbyeWatchRemoved
+	case c.MustLeave(now):
+		return stream.GoodbyeDraining
+	case !c.TooOld.IsZero() && !now.Before(c.TooOld):
+		return stream.GoodbyeMaxAge
+	}
+	return ""
+}
+
+func (c *Conversation) synced() bool {
+	for i := range c.Follows {
+		if !c.Follows[i].Sub.Synced() {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Conversation) Removed() bool {
+	for i := range c.Follows {
+		if Closed(c.Follows[i].Watch.Done()) {
+			return true
+		}
+	}
+	return false
+}
+
+// MustLeave reports whether it is this stream's turn to leave a draining gateway. The
+// turn is drawn when the drain is noticed.
+func (c *Conversation) MustLeave(now time.Time) bool {
+	if !c.Drains && c.Deps.Admission.IsDraining() {
+		c.Drains = true
+		c.LeaveAt = now.Add(c.Deps.Admission.GoodbyeDelay())
+	}
+	return !c.LeaveAt.IsZero() && !now.Before(c.LeaveAt)
+}
+
+// FarewellPatience is how long a stream that must end may take to say goodbye. After
+// that it is cut off: a client that does not read must not stay for that.
+const FarewellPatience = 2 * time.Second
+
+// Overdue returns why the stream must be cut off now although its client takes no
+// bytes, or "" if it need not be.
+func (c *Conversation) Overdue(now time.Time) stream.GoodbyeReason {
+	before := now.Add(-FarewellPatience)
+	switch {
+	case c.MustLeave(now) && !before.Before(c.LeaveAt):
+		return stream.GoodbyeDraining
+	case !c.TooOld.IsZero() && !before.Before(c.TooOld):
+		return stream.GoodbyeMaxAge
+	}
+	return ""
+}
+
+// OverdueAt returns when the stream must be cut off; zero: never.
+func (c *Conversation) OverdueAt() time.Time {
+	at := Earlier(c.TooOld, c.LeaveAt)
+	if at.IsZero() {
+		return at
+	}
+	return at.Add(FarewellPatience)
+}
+
+// BreakSilence makes the stream say something now.
+func (c *Conversation) BreakSilence() { c.QuietSince = time.Time{} }
+
+// Goodbye ends the stream deliberately.
+func (c *Conversation) Goodbye(reason stream.GoodbyeReason, out wire.Outlet) {
+	c.GoodbyeSaid = reason
+	c.Put(wire.AppendGoodbye(nil, c.Framing, reason, c.Retry), out)
+	if c.Zipper != nil {
+		c.Zipper.end(out)
+	}
+}
+
+// SaidGoodbye counts a goodbye that was sent.
+func (c *Conversation) SaidGoodbye() {
+	c.Deps.Metrics.EventsOut(c.Transport(), stream.Goodbye, 1)
+	c.Delivered.Events++
+	c.Deps.Metrics.Goodbye(c.Transport(), c.GoodbyeSaid)
+}
+
+// HeartbeatAt returns when the silence must be broken.
+func (c *Conversation) HeartbeatAt() time.Time { return c.QuietSince.Add(c.Deps.Heartbeat) }
+
+// WakeAt returns the earliest time at which something is due.
+func (c *Conversation) WakeAt() time.Time {
+	at := Earlier(Earlier(c.HeartbeatAt(), c.TooOld), c.LeaveAt)
+	for i := range c.Follows {
+		at = Earlier(at, c.Follows[i].Sub.Deadline())
+	}
+	return at
+}
+
+// Names returns the names of its watches.
+func (c *Conversation) Names() []string {
+	names := make([]string, len(c.watches))
+	for i := range c.watches {
+		names[i] = c.watches[i].Name
+	}
+	return names
+}
+
+// Describe returns the stream's entry in the list, without its identity.
+func (c *Conversation) Describe(d subscribers.Delivered) subscribers.Subscriber {
+	out := subscribers.Subscriber{Transport: c.Transport(), Encoding: subscribers.EncodingName(c.Gzip)}
+	out.Count(d)
+	for i := range c.Follows {
+		out.Follow(c.Follows[i].Watch.Name(), c.Follows[i].Sub.Progress())
+	}
+	return out
+}
+
+// Lag returns how many changes of its watches the stream has not been told yet.
+func (c *Conversation) Lag() (lag uint64) {
+	for i := range c.Follows {
+		lag += c.Follows[i].Sub.Progress().Lag()
+	}
+	return lag
+}
+
+// Fork returns a conversation at the same position; c must be at rest. The fork has
+// no zipper.
+func (c *Conversation) Fork() Conversation {
+	f := *c
+	f.Follows = slices.Clone(c.Follows)
+	for i := range f.Follows {
+		f.Follows[i].Sub = c.Follows[i].Sub.Fork()
+	}
+	f.Batch, f.slices, f.id, f.Zipper = log.Batch{}, nil, nil, nil
+	f.Lease = snapshots.NewLease(c.Deps.Snapshots)
+	f.Stands, f.Counted, f.Committed = 1, 0, time.Time{}
+	f.TooOld, f.LeaveAt, f.Drains = time.Time{}, time.Time{}, false
+	return f
+}
+
+// Release frees what the conversation held; another one continues.
+func (c *Conversation) Release() {
+	c.Lease.Release()
+	for i := range c.Follows {
+		c.Follows[i].Sub.Close()
+	}
+}
+
+// Close frees what the conversation held, and counts what can only be counted at its
+// end.
+func (c *Conversation) Close(bytes int, timedOut bool, err error) {
+	c.Release()
+	c.CountBytes(bytes)
+	c.Deps.Metrics.StreamClosed(c.Transport())
+	if timedOut {
+		c.Deps.Metrics.WriteTimeout(c.Transport())
+	}
+	c.Deps.Log.Debug("stream ended", "transport", c.Transport(), "watches", len(c.Follows),
+		"age", time.Since(c.Began), "bytes", bytes, "goodbye", c.GoodbyeSaid, "error", err)
+}
+
+// Earlier returns the earlier of two times; the zero time means never.
+func Earlier(a, b time.Time) time.Time {
+	if b.IsZero() || !a.IsZero() && a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// Closed reports whether a channel on which nothing is sent is closed.
+func Closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wanted reports whether a request for the streams of a watch, or of all, includes
+// this one.
+func (c *Conversation) Wanted(watch string) bool {
+	return watch == "" || slices.ContainsFunc(c.watches, func(w Choice) bool { return w.Name == watch })
+}
+
+// GroupKey names what streams must have in common to be members of one group.
+func (c *Conversation) GroupKey() string {
+	key := strconv.AppendBool([]byte(c.Transport()), c.Gzip)
+	for i, w := range c.watches {
+		key = append(append(append(key, 0), w.Name...), 0)
+		key = append(key, c.watches[i].Prefix...)
+	}
+	return string(key)
+}

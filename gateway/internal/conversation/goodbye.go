@@ -1,0 +1,45 @@
+package conversation
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// RetryHint returns when one client should come back: from half to one and a half of
+// the configured time, so that clients that were sent away together do not return
+// together.
+func (d *Deps) RetryHint() time.Duration {
+	return (d.Retry/2 + rand.N(d.Retry)).Round(time.Millisecond)
+}
+
+// DrawMaxAge returns the age at which one stream ends: the configured one, plus or minus
+// 10 %; 0: never.
+func (d *Deps) DrawMaxAge() time.Duration {
+	if d.MaxAge < 0 {
+		return 0
+	}
+	tenth := d.MaxAge / 10
+	return d.MaxAge - tenth + rand.N(2*tenth+1)
+}
+
+// Admit counts a stream in, or returns why it must be refused.
+func (d *Deps) Admit(c admission.Client, watches ...*watch.Watch) (admission.Ref, *admission.Refusal) {
+	names := make([]string, len(watches))
+	for i, w := range watches {
+		names[i] = w.Name()
+		if w.Full() != nil {
+			return admission.Ref{}, &admission.Refusal{Reason: admission.RefusedMemory, Watch: names[i]}
+		}
+	}
+	return d.Admission.Enter(c, names)
+}
+
+// Refused counts a refusal, and returns it as a problem.
+func (d *Deps) Refused(transport string, why *admission.Refusal) *problem.Problem {
+	d.Metrics.Refused(transport, why.Reason)
+	return why.Problem(2 * d.RetryHint())
+}

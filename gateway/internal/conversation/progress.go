@@ -1,0 +1,109 @@
+package conversation
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
+	"github.com/watchtide/watchtide/gateway/internal/snapshots"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
+)
+
+// Progress is one subscription as it is read for gRPC and for the long poll, with the
+// counts taken along the way. Owned by one goroutine.
+type Progress struct {
+	// Static after construction.
+	Metrics   *metrics.Metrics
+	transport string
+	Began     time.Time
+	Sub       *log.Subscription
+	lease     snapshots.Lease // permission to read much
+	Published *subscribers.PublishedProgress
+
+	Batch      log.Batch
+	Delivered  subscribers.Delivered
+	QuietSince time.Time // of the last write
+	Synced     bool      // the first end_of_snapshot was counted
+}
+
+func NewProgress(d *Deps, transport string, who subscribers.Identity, watch string, sub *log.Subscription) Progress {
+	now := time.Now()
+	p := Progress{
+		Metrics: d.Metrics, transport: transport, Began: now, Sub: sub,
+		lease: snapshots.NewLease(d.Snapshots), QuietSince: now,
+		Published: subscribers.NewPublishedProgress(who, transport, false, watch),
+	}
+	p.Show()
+	d.Subscribers.Add(p.Published)
+	return p
+}
+
+// Show publishes how far the subscription is.
+func (p *Progress) Show() {
+	p.Published.Show(p.Delivered, func(int) log.Progress { return p.Sub.Progress() })
+}
+
+// Next fills the batch with the next flush. It returns false if there is nothing now.
+func (p *Progress) Next() bool {
+	if !p.lease.Check(p.Sub) {
+		p.lease.Release()
+	}
+	if !p.Sub.Next(&p.Batch) {
+		return false
+	}
+	p.lease.Moved()
+	return true
+}
+
+// Changed returns a channel that signals that there may be more, after next returned
+// false.
+func (p *Progress) Changed() <-chan struct{} {
+	if p.Sub.Held() {
+		return p.lease.Granted
+	}
+	return p.Sub.Changed()
+}
+
+// Bookmark fills the batch with a bookmark, if there was progress without data.
+func (p *Progress) Bookmark() bool { return p.Sub.Bookmark(&p.Batch) }
+
+// Wrote counts the batch as written.
+func (p *Progress) Wrote(bytes int) {
+	p.QuietSince = time.Now()
+	for t := stream.Reset; t <= stream.StatusChange; t++ {
+		p.Metrics.EventsOut(p.transport, t, p.Batch.Count(t))
+		p.Delivered.Events += uint64(p.Batch.Count(t))
+	}
+	p.Metrics.BytesOut(p.transport, bytes)
+	p.Delivered.Bytes += uint64(bytes)
+	p.Metrics.Conflated(p.transport, p.Sub.Skipped()-p.Delivered.Skipped)
+	p.Delivered.Skipped = p.Sub.Skipped()
+	p.Batch.Release()
+	p.Show()
+	if at := p.Batch.Committed(); !at.IsZero() {
+		p.Metrics.CommitToWrite(p.QuietSince.Sub(at))
+	}
+	if p.Sub.Synced() {
+		p.countSynced()
+	}
+}
+
+// countSynced counts how the stream began, once that is known.
+func (p *Progress) countSynced() {
+	if p.Synced {
+		return
+	}
+	p.Synced = true
+	p.Metrics.Resumed(p.transport, string(p.Sub.Outcome()))
+	p.Metrics.TimeToEndOfSnapshot(p.QuietSince.Sub(p.Began))
+	if p.Sub.Outcome() != log.OutcomeExact {
+		p.Metrics.Snapshot(p.transport)
+	}
+}
+
+// Close releases the subscription.
+func (p *Progress) Close() {
+	p.lease.Release()
+	p.Sub.Close()
+}
