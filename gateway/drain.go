@@ -75,7 +75,7 @@ func (g *Gateway) stop(rpc *grpc.Server, rpcDone <-chan struct{}, servers ...*ht
 		}
 	}
 	g.shards.abort()
-	g.solos.abort()
+	g.hijacked.abort()
 	<-rpcDone
 	abort()
 }

@@ -80,7 +80,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req conversatio
 		}
 	}()
 	c.AdmissionRef, c.Identity = as, g.subscribers.Enter(from, r.UserAgent())
-	if g.shards.carry(w, r, c) || g.solos.carry(w, r, c) {
+	if g.shards.carry(w, r, c) || g.hijacked.carry(w, r, c) {
 		carried = true // the pump counts it out
 		return
 	}

@@ -52,7 +52,7 @@ type turns struct {
 func newTurns(t *testing.T, watches ...string) *turns {
 	t.Helper()
 	r := newRig(t, Config{Logger: slog.New(slog.DiscardHandler), MaxAge: -1, Heartbeat: time.Hour}, watches...)
-	p := &turnPoller{countingPoller: countingPoller{countingSockets: newCountingSockets(), bell: make(chan struct{}, 1)}}
+	p := &turnPoller{countingPoller: countingPoller{countingSockets: newCountingSockets(), waker: make(chan struct{}, 1)}}
 	s := newShard(r.gateway.deps, p.countingSockets)
 	s.poll, s.p, s.wheel = p, p, newWheel(time.Now())
 	t.Cleanup(s.closeAll)
@@ -78,7 +78,7 @@ func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (firs
 		}
 		c := conversation.New(s.deps, req, []*streamwatch.Watch{w})
 		c.AdmissionRef = guest
-		l := &lone{Conversation: c, key: c.GroupKey(), handle: s.streams, shard: s.shard}
+		l := &unsharedStream{Conversation: c, key: c.GroupKey(), handle: s.streams, shard: s.shard}
 		l.Lease.CallWhenGranted(l.called)
 		l.Hello(&l.out)
 		l.out.seal()
@@ -91,7 +91,7 @@ func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (firs
 
 // turn lets the shard serve every stream once, and returns what was written.
 func (s *turns) turn() []turnTaken {
-	synctest.Wait() // for the bells
+	synctest.Wait() // for the watch wakers
 	s.p.written = nil
 	s.admit()
 	s.serve(time.Now())
@@ -179,7 +179,7 @@ func TestQuietWatchBesideABusyOne(t *testing.T) {
 	})
 }
 
-// TestManyLonesLeaveTimeForGroups checks that ten thousand lone streams are served a
+// TestManyLonesLeaveTimeForGroups checks that ten thousand unshared streams are served a
 // few milliseconds at a time, and that news of a group goes out in between.
 func TestManyLonesLeaveTimeForGroups(t *testing.T) {
 	onShards(t)
@@ -189,15 +189,15 @@ func TestManyLonesLeaveTimeForGroups(t *testing.T) {
 		s.rig.prime("b", 1)
 		members := s.open(10, "a")
 		s.settle()
-		lones := s.open(10_000, "b")
+		unshared := s.open(10_000, "b")
 		for revision := uint64(2); len(s.ready) > 0; revision++ {
 			s.rig.commit("a", revision, resource("k", revision, "1"))
 			began := time.Now()
 			written := s.turn()
-			if n := count(written, members, lones); n != 10 {
+			if n := count(written, members, unshared); n != 10 {
 				t.Fatalf("%d of 10 members were written", n)
 			}
-			if took := time.Since(began); took > lonesTurn+20*writeTakes {
+			if took := time.Since(began); took > unsharedTurn+20*writeTakes {
 				t.Fatalf("a turn took %s", took)
 			}
 		}
@@ -231,8 +231,8 @@ func TestLargeTransactionIsNotRenderedForAGroup(t *testing.T) {
 				t.Errorf("subscriber %d got %d bytes", h, n)
 			}
 		}
-		if len(s.lones) != 0 {
-			t.Error(fmt.Sprint(len(s.lones), " are still by themselves"))
+		if len(s.unshared) != 0 {
+			t.Error(fmt.Sprint(len(s.unshared), " are still by themselves"))
 		}
 	})
 }
@@ -278,7 +278,7 @@ func TestMemberThatLeavesItsGroupLeavesInTime(t *testing.T) {
 				continue
 			}
 			due := c.due()
-			l := s.secede(int32(at))
+			l := s.detachMember(int32(at))
 			s.turn()
 			if !l.LeaveAt.Equal(due) {
 				t.Errorf("the stream in slot %d leaves %s after its time", at, l.LeaveAt.Sub(due))

@@ -41,7 +41,7 @@ type Gateway struct {
 	hosts     hosts.List
 	doors     *netconn.Connections // that Serve accepts
 	shards    *shards              // nil: the goroutine pump carries all streams
-	solos     *solos
+	hijacked  *hijackedStreams
 	pieces    *deflate.Cache // nil: streams are not compressed
 
 	subscribers *subscribers.List
@@ -69,7 +69,7 @@ func New(c Config) (*Gateway, error) {
 		admission: admission.New(c.limits(), c.Drain),
 		proxies:   admission.Proxies{Trusted: c.TrustedProxies, Header: c.ForwardedHeader},
 		hosts:     hosts.New(slices.Concat(c.Hosts, ownHosts)),
-		solos:     newSolos(newLookout),
+		hijacked:  newHijackedStreams(newHangupWatcher),
 
 		subscribers: subscribers.New(),
 	}

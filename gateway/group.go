@@ -31,7 +31,7 @@ type group struct {
 
 	oldest time.Time // commit in buffer; zero: none
 
-	dissolves bool // its members continue on their own, one after the other
+	splits bool // its members continue on their own, one after the other
 
 	queued  bool      // for a turn
 	looked  time.Time // when the shard looks at it even without news
@@ -129,7 +129,7 @@ func (g *group) written() {
 }
 
 // beside reports whether a stream could join: it is as far as all members.
-func (g *group) beside(l *lone) bool {
+func (g *group) beside(l *unsharedStream) bool {
 	for i := range g.Follows {
 		if !g.Follows[i].Sub.Beside(l.Follows[i].Sub) {
 			return false
@@ -157,7 +157,7 @@ func (g *group) dismiss(t *table, at int32) {
 	g.members[s.place] = moved
 	t.slots[moved].place = s.place
 	g.members = g.members[:last]
-	s.group = lonely
+	s.group = ungrouped
 	g.standFor(last)
 	if g.behind == 0 {
 		g.written()

@@ -102,7 +102,7 @@ func (s *memorySockets) close(h handle) {
 }
 
 func (s *memorySockets) newPoller() (poller, error) {
-	return &memoryPoller{memorySockets: s, bell: make(chan struct{}, 1)}, nil
+	return &memoryPoller{memorySockets: s, waker: make(chan struct{}, 1)}, nil
 }
 
 // memorySocket is one connection that was taken. Two goroutines serve it from when it
@@ -119,7 +119,7 @@ type memorySocket struct {
 
 type memoryPoller struct {
 	*memorySockets
-	bell chan struct{}
+	waker chan struct{}
 
 	mu      sync.Mutex // guards the following field
 	notices []notice
@@ -127,7 +127,7 @@ type memoryPoller struct {
 
 func (p *memoryPoller) ring() {
 	select {
-	case p.bell <- struct{}{}:
+	case p.waker <- struct{}{}:
 	default:
 	}
 }
@@ -148,7 +148,7 @@ func (p *memoryPoller) wait(dst []notice, timeout time.Duration) ([]notice, erro
 		after = timer.C
 	}
 	select {
-	case <-p.bell:
+	case <-p.waker:
 	case <-after:
 	}
 	p.mu.Lock()

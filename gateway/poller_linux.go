@@ -18,7 +18,7 @@ import (
 type epoll struct {
 	// Static after construction.
 	fd    int
-	bell  int // eventfd(2)
+	waker int // eventfd(2)
 	slabs *slabFile
 
 	// Owned by the shard.
@@ -42,21 +42,21 @@ func (s tcpSockets) newPoller() (poller, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
-	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	waker, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		unix.Close(fd)
 		return nil, os.NewSyscallError("eventfd", err)
 	}
-	p := &epoll{fd: fd, bell: bell, slabs: s.slabs, events: make([]unix.EpollEvent, 256)}
-	if err := p.control(unix.EPOLL_CTL_ADD, bell, unix.EPOLLIN, bellKey); err != nil {
+	p := &epoll{fd: fd, waker: waker, slabs: s.slabs, events: make([]unix.EpollEvent, 256)}
+	if err := p.control(unix.EPOLL_CTL_ADD, waker, unix.EPOLLIN, wakerKey); err != nil {
 		p.shut()
 		return nil, err
 	}
 	return p, nil
 }
 
-// bellKey is the key of the bell; it stands for no connection.
-const bellKey = ^uint64(0)
+// wakerKey is the key of the waker; it stands for no connection.
+const wakerKey = ^uint64(0)
 
 func (p *epoll) control(operation, fd int, events uint32, key uint64) error {
 	e := unix.EpollEvent{Events: events, Fd: int32(uint32(key)), Pad: int32(key >> 32)}
@@ -111,7 +111,7 @@ func (p *epoll) wait(dst []notice, timeout time.Duration) ([]notice, error) {
 	}
 	for _, e := range p.events[:max(n, 0)] {
 		key := uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32
-		if key == bellKey {
+		if key == wakerKey {
 			p.silence()
 			continue
 		}
@@ -136,12 +136,12 @@ func milliseconds(d time.Duration) int {
 
 func (p *epoll) ring() {
 	anything := [8]byte{1}
-	_, _ = unix.Write(p.bell, anything[:]) // full: it is already rung
+	_, _ = unix.Write(p.waker, anything[:]) // full: it is already rung
 }
 
 func (p *epoll) silence() {
 	var count [8]byte
-	_, _ = unix.Read(p.bell, count[:])
+	_, _ = unix.Read(p.waker, count[:])
 }
 
 // write calls the kernel without notifying the scheduler: the call cannot block.
@@ -256,6 +256,6 @@ func (s tcpSockets) close(h handle) {
 }
 
 func (p *epoll) shut() {
-	unix.Close(p.bell)
+	unix.Close(p.waker)
 	unix.Close(p.fd)
 }

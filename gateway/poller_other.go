@@ -2,5 +2,7 @@
 
 package gateway
 
+import "github.com/watchtide/watchtide/gateway/internal/netconn"
+
 // systemSockets returns nil: the goroutine pump carries all streams here.
-func systemSockets(*connections) sockets { return nil }
+func systemSockets(*netconn.Connections) sockets { return nil }

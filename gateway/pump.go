@@ -16,7 +16,7 @@ import (
 // client, in its own goroutine. It writes everything there is, then flushes, then
 // waits; nothing waits for it.
 //
-// Owned by that goroutine: the one of a solo, or the one in which net/http runs the
+// Owned by that goroutine: the one of a hijacked stream, or the one in which net/http runs the
 // handler.
 type pump struct {
 	conversation.Conversation
@@ -73,7 +73,7 @@ func (p *pump) run() {
 		p.drain()
 		now := time.Now()
 		if reason := p.ReasonToEnd(now); reason != "" {
-			p.leave(reason)
+			p.sayGoodbye(reason)
 			return
 		}
 		if p.out.Failure() != nil {
@@ -149,7 +149,7 @@ func (p *pump) show() {
 }
 
 // leave ends the stream deliberately.
-func (p *pump) leave(reason stream.GoodbyeReason) {
+func (p *pump) sayGoodbye(reason stream.GoodbyeReason) {
 	p.Goodbye(reason, p.out)
 	p.out.End()
 	if p.out.Failure() == nil {

@@ -27,7 +27,7 @@ func TestAttackManyPrefixes(t *testing.T) {
 		}
 		looked := func() int {
 			synctest.Wait()
-			s.hearBells()
+			s.wakeGroups()
 			return len(s.due)
 		}
 		if n := looked(); n != 0 {

@@ -59,7 +59,7 @@ func newRig(t *testing.T, c Config, watches ...string) *rig {
 	if r.gateway, err = New(c); err != nil {
 		t.Fatal(err)
 	}
-	r.gateway.solos = newSolos(newMemoryLookout)
+	r.gateway.hijacked = newHijackedStreams(newMemoryHangupWatcher)
 	if c.Pump == PumpShards {
 		r.gateway.shards = newShards(r.gateway.deps, newMemorySockets(), 2, nil)
 	}

@@ -15,7 +15,7 @@ import (
 
 // shard is the shard pump: one goroutine that carries the streams of very many
 // connections, all of plain HTTP/1.1. A stream that needs bytes of its own (a
-// snapshot, a client that does not keep up) is a lone. A stream that has everything
+// snapshot, a client that does not keep up) is an unshared stream. A stream that has everything
 // is a member of a group: streams of the same watches at the same place, which get
 // the same bytes, rendered once.
 //
@@ -27,19 +27,19 @@ type shard struct {
 
 	mu      sync.Mutex // guards the following fields
 	poll    poller     // nil: the goroutine does not run
-	arrived []*lone
-	granted []*lone  // whose turn to read much has come
-	called  []*group // a member of which may read much
-	asked   []func() // questions about the streams
-	aborted bool     // all streams are closed abruptly, and no more are carried
+	arrived []*unsharedStream
+	granted []*unsharedStream // whose turn to read much has come
+	called  []*group          // a member of which may read much
+	asked   []func()          // questions about the streams
+	aborted bool              // all streams are closed abruptly, and no more are carried
 
 	// Atomic.
 	rung    atomic.Bool // there may be news
 	alarmed atomic.Bool // streams that wait for their turn must look too
 
 	// Owned by the goroutine.
-	arriving  []*lone  // taken from arrived, but not welcomed yet
-	questions []func() // taken from asked, but not answered yet
+	arriving  []*unsharedStream // taken from arrived, but not welcomed yet
+	questions []func()          // taken from asked, but not answered yet
 	carried
 }
 
@@ -48,28 +48,28 @@ type shard struct {
 //
 // Owned by the goroutine of its shard.
 type carried struct {
-	p       poller // poll
-	table   table
-	lones   map[int32]*lone // by slot
-	most    int             // the most lones there were at once
-	ready   []*lone         // lones that may have something to say, in this order
-	named   map[string]*group
-	groups  []*group // by index; nil: free
-	free    []int32  // indexes of groups
-	due     []*group // groups that may have something to say
-	before  []*group // reused for due
-	quiet   quietGroups
-	bells   map[*watch.Watch]*bell
-	wheel   *wheel
-	drains  bool // the members know when they must leave
-	notices []notice
-	keys    []uint64
-	slots   []int32
+	p        poller // poll
+	table    table
+	unshared map[int32]*unsharedStream // by slot
+	most     int                       // the most unshared streams there were at once
+	ready    []*unsharedStream         // unshared streams that may have something to say, in this order
+	named    map[string]*group
+	groups   []*group // by index; nil: free
+	free     []int32  // indexes of groups
+	due      []*group // groups that may have something to say
+	before   []*group // reused for due
+	quiet    quietGroups
+	wakers   map[*watch.Watch]*watchWaker
+	wheel    *wheel
+	drains   bool // the members know when they must leave
+	notices  []notice
+	keys     []uint64
+	slots    []int32
 }
 
 func newCarried(p poller) carried {
 	return carried{
-		p: p, lones: map[int32]*lone{}, named: map[string]*group{}, bells: map[*watch.Watch]*bell{},
+		p: p, unshared: map[int32]*unsharedStream{}, named: map[string]*group{}, wakers: map[*watch.Watch]*watchWaker{},
 		wheel: newWheel(time.Now()),
 	}
 }
@@ -83,8 +83,8 @@ const (
 	// passMembers is how many members of a group are written to before others have
 	// their turn.
 	passMembers = 512
-	// lonesTurn is how long lones are served before groups have their turn.
-	lonesTurn = 5 * time.Millisecond
+	// unsharedTurn is how long unshared streams are served before groups have their turn.
+	unsharedTurn = 5 * time.Millisecond
 	// sampled is the number of writes for which one measurement of latency stands.
 	sampled = 64
 	// lingering is how long a connection whose stream has ended is kept open for its
@@ -98,7 +98,7 @@ func newShard(d *conversation.Deps, s sockets) *shard {
 
 // arrive hands a stream over. The error says why the shard cannot run; the caller
 // then still owns the stream.
-func (s *shard) arrive(l *lone) error {
+func (s *shard) arrive(l *unsharedStream) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.aborted {
@@ -134,7 +134,7 @@ func (s *shard) alarm() {
 }
 
 // call tells a stream that its turn has come.
-func (s *shard) call(l *lone) {
+func (s *shard) call(l *unsharedStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.poll != nil {
@@ -239,7 +239,7 @@ func (s *shard) admit() bool {
 		s.welcome(take(&s.arriving))
 	}
 	for _, l := range granted {
-		if s.lones[l.slot] == l {
+		if s.unshared[l.slot] == l {
 			s.enqueue(l)
 		}
 	}
@@ -264,11 +264,11 @@ func take[T any](list *[]T) (first T) {
 	return first
 }
 
-func (s *shard) welcome(l *lone) {
+func (s *shard) welcome(l *unsharedStream) {
 	l.slot = s.table.add(l.handle, l.AdmissionRef)
 	s.table.slots[l.slot].stamp = l.Identity.Stamp
 	s.table.visitors.at(l.slot).origin = l.Identity.Origin
-	s.addLone(l)
+	s.addUnshared(l)
 	s.enqueue(l)
 	for i := range l.Follows {
 		s.follow(l.Follows[i].Watch)
@@ -280,17 +280,17 @@ func (s *shard) welcome(l *lone) {
 }
 
 func (s *shard) follow(w *watch.Watch) {
-	if s.bells[w] == nil {
-		s.bells[w] = startBell(w, s.ring, s.alarm)
+	if s.wakers[w] == nil {
+		s.wakers[w] = startWatchWaker(w, s.ring, s.alarm)
 	}
-	s.bells[w].streams++
+	s.wakers[w].streams++
 }
 
 func (s *shard) unfollow(w *watch.Watch) {
-	b := s.bells[w]
+	b := s.wakers[w]
 	if b.streams--; b.streams == 0 {
 		close(b.stop)
-		delete(s.bells, w)
+		delete(s.wakers, w)
 	}
 }
 
@@ -321,10 +321,10 @@ func (s *shard) patience() time.Duration {
 }
 
 func (s *shard) notice(at int32, n notice) {
-	l := s.lones[at]
+	l := s.unshared[at]
 	switch {
 	case l == nil && n.gone:
-		s.leave(at, subscribers.LeftByItself)
+		s.dropMember(at, subscribers.LeftByItself)
 		return
 	case l == nil: // if it can take bytes, so can every member
 	case n.readable && s.p.discard(l.handle) && !n.gone:
@@ -344,9 +344,9 @@ func (s *shard) notice(at int32, n notice) {
 // probe sends something to a client that has ended its side: if it has in fact left,
 // that resets the connection.
 func (s *shard) probe(at int32) {
-	l := s.lones[at]
+	l := s.unshared[at]
 	if l == nil {
-		l = s.secede(at)
+		l = s.detachMember(at)
 	}
 	l.BreakSilence()
 	s.enqueue(l)
@@ -357,7 +357,7 @@ func (s *shard) serve(now time.Time) (busy bool) {
 	if !s.drains && s.deps.Admission.IsDraining() {
 		s.drain(now)
 	}
-	s.hearBells()
+	s.wakeGroups()
 	busy = s.serveGroups(now)
 	s.keys = s.wheel.due(s.keys[:0], now)
 	for _, key := range s.keys {
@@ -366,12 +366,12 @@ func (s *shard) serve(now time.Time) (busy bool) {
 			s.look(at, now)
 		}
 	}
-	return s.serveLones(now) || busy
+	return s.serveUnshared(now) || busy
 }
 
 // look checks whether something is due for one connection.
 func (s *shard) look(at int32, now time.Time) {
-	l := s.lones[at]
+	l := s.unshared[at]
 	if l == nil {
 		due := s.table.slots[at].due()
 		if due.IsZero() || due.After(now) {
@@ -422,7 +422,7 @@ func (s *shard) drain(now time.Time) {
 			s.look(int32(at), now)
 		}
 	}
-	for _, l := range s.lones {
+	for _, l := range s.unshared {
 		if !l.blocked.IsZero() && !l.MustLeave(now) {
 			s.schedule(l.slot, l.due(s.deps.WriteTimeout))
 		}
@@ -430,7 +430,7 @@ func (s *shard) drain(now time.Time) {
 }
 
 // forget closes a connection, and frees its slot and its references.
-func (s *shard) forget(l *lone) {
+func (s *shard) forget(l *unsharedStream) {
 	s.sockets.close(l.handle)
 	s.deps.Admission.Leave(s.table.remove(l.slot))
 	for i := range l.Follows {
@@ -442,9 +442,9 @@ func (s *shard) closeAll() {
 	for at := range s.table.slots {
 		switch {
 		case s.table.slots[at].group >= 0:
-			s.leave(int32(at), subscribers.LeftByAccident)
-		case s.lones[int32(at)] != nil:
-			s.drop(s.lones[int32(at)], subscribers.LeftByAccident)
+			s.dropMember(int32(at), subscribers.LeftByAccident)
+		case s.unshared[int32(at)] != nil:
+			s.drop(s.unshared[int32(at)], subscribers.LeftByAccident)
 		}
 	}
 }

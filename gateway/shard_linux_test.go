@@ -91,7 +91,7 @@ func TestMembersCostNoGoroutine(t *testing.T) {
 		streams = append(streams, openRaw(t, r, rawGet("/v1/events?watch=a")))
 	}
 	waitIdle()
-	if more := goroutinesIn(gatewayCode) - before; more > 2*runtime.GOMAXPROCS(0) { // shards and bells that were not needed before
+	if more := goroutinesIn(gatewayCode) - before; more > 2*runtime.GOMAXPROCS(0) { // shards and watch wakers that were not needed before
 		t.Errorf("%d streams cost %d goroutines", n, more)
 	}
 	r.write("k", 2, `"news"`)

@@ -18,7 +18,7 @@ func (s *shard) fail(why error) {
 			s.attempt(func() { s.abandon(int32(at)) })
 		}
 	}
-	for _, l := range s.lones {
+	for _, l := range s.unshared {
 		s.attempt(l.Release)
 	}
 	for _, g := range s.groups {
@@ -26,7 +26,7 @@ func (s *shard) fail(why error) {
 			s.attempt(g.Release)
 		}
 	}
-	for _, b := range s.bells {
+	for _, b := range s.wakers {
 		close(b.stop)
 	}
 	// Notices for connections that are closed by now must not match later ones.
@@ -51,7 +51,7 @@ func (s *shard) abandon(at int32) {
 	s.sockets.close(c.handle)
 	s.deps.Admission.Leave(c.guest)
 	var of *conversation.Conversation
-	if l := s.lones[at]; l != nil {
+	if l := s.unshared[at]; l != nil {
 		of = &l.Conversation
 	} else {
 		of = &s.groups[c.group].Conversation

@@ -149,7 +149,7 @@ func wantOpen(t *testing.T, r *rig, want int) {
 	}
 	for _, s := range g.shards.all {
 		s.ask(func() {
-			if n := len(s.bells); n > len(r.sources) || n > 0 && s.table.count == 0 {
+			if n := len(s.wakers); n > len(r.sources) || n > 0 && s.table.count == 0 {
 				t.Errorf("%d bells for %d streams", n, s.table.count)
 			}
 		})

@@ -9,9 +9,9 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// hearBells gives a turn to the groups whose watches may have news.
-func (s *shard) hearBells() {
-	for _, b := range s.bells {
+// wakeGroups gives a turn to the groups whose watches may have news.
+func (s *shard) wakeGroups() {
+	for _, b := range s.wakers {
 		if b.rung.Swap(false) {
 			for g := range b.groups {
 				s.enqueueGroup(g)
@@ -59,8 +59,8 @@ func (s *shard) serveGroup(g *group, now time.Time) (busy bool) {
 	case g.Removed():
 		s.each(g, func(at int32) { s.farewellFor(at, stream.GoodbyeWatchRemoved) })
 		return true
-	case g.dissolves || !g.near():
-		return s.dissolve(g, now)
+	case g.splits || !g.near():
+		return s.splitForSnapshot(g, now)
 	}
 	all := g.advance(now)
 	s.pass(g)
@@ -104,19 +104,19 @@ func (s *shard) writeMember(g *group, at int32, c *slot) {
 			g.written()
 		}
 	case errors.Is(err, errBlocked):
-		s.block(s.secede(at))
+		s.block(s.detachMember(at))
 	default:
-		s.leave(at, subscribers.LeftByItself)
+		s.dropMember(at, subscribers.LeftByItself)
 	}
 }
 
-func (s *shard) join(l *lone) bool {
+func (s *shard) join(l *unsharedStream) bool {
 	g := s.named[l.key]
 	if g == nil {
 		g = s.found(l)
 	}
 	if !g.beside(l) {
-		return false // a bell is about to ring for one of them
+		return false // one of them is about to be woken
 	}
 	if l.awaits && s.p.await(l.handle, s.table.key(l.slot), false) != nil {
 		return false
@@ -130,13 +130,13 @@ func (s *shard) join(l *lone) bool {
 	}
 	g.enroll(&s.table, l.slot)
 	l.Release()
-	s.removeLone(l)
+	s.removeUnshared(l)
 	s.schedule(l.slot, c.due())
 	return true
 }
 
 // found makes a group at the position of l.
-func (s *shard) found(l *lone) *group {
+func (s *shard) found(l *unsharedStream) *group {
 	if len(s.free) == 0 {
 		s.free, s.groups = append(s.free, int32(len(s.groups))), append(s.groups, nil)
 	}
@@ -145,7 +145,7 @@ func (s *shard) found(l *lone) *group {
 	s.free = s.free[:len(s.free)-1]
 	s.groups[g.index], s.named[g.key] = g, g
 	for i := range g.Follows {
-		s.bells[g.Follows[i].Watch].groups[g] = struct{}{}
+		s.wakers[g.Follows[i].Watch].groups[g] = struct{}{}
 	}
 	s.quiet.put(g)
 	return g
@@ -159,17 +159,17 @@ func (s *shard) disband(g *group) {
 		delete(s.named, g.key)
 	}
 	for i := range g.Follows {
-		delete(s.bells[g.Follows[i].Watch].groups, g)
+		delete(s.wakers[g.Follows[i].Watch].groups, g)
 	}
 	s.quiet.remove(g)
 }
 
-// secede turns a member into a lone stream, with the bytes not yet written to it.
-func (s *shard) secede(at int32) *lone {
+// detachMember turns a member into an unshared stream, with the bytes not yet written to it.
+func (s *shard) detachMember(at int32) *unsharedStream {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]
-	l := &lone{Conversation: g.Fork(), key: g.key, handle: c.handle, slot: at, shard: s}
-	s.addLone(l)
+	l := &unsharedStream{Conversation: g.Fork(), key: g.key, handle: c.handle, slot: at, shard: s}
+	s.addUnshared(l)
 	l.Lease.CallWhenGranted(l.called)
 	l.Zipper = l.NewZipper(g.sum.Plus(c.gap))
 	l.Retry = time.Duration(c.retryMS) * time.Millisecond
@@ -196,10 +196,10 @@ func (s *shard) dismiss(g *group, at int32) {
 }
 
 // leave ends a member whose connection has ended.
-func (s *shard) leave(at int32, why subscribers.DepartureReason) {
+func (s *shard) dropMember(at int32, why subscribers.DepartureReason) {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]
-	l := &lone{Conversation: g.Conversation, handle: c.handle, slot: at}
+	l := &unsharedStream{Conversation: g.Conversation, handle: c.handle, slot: at}
 	s.deps.Subscribers.RecordEnd(s.table.identity(at), s.describeMember(at), why)
 	s.deps.Log.Debug("stream ended", "transport", g.Transport(), "watches", len(g.Follows), "age", time.Since(monotime.Time(c.stamp)))
 	s.dismiss(g, at)
@@ -217,5 +217,5 @@ func (s *shard) farewell(at int32) {
 }
 
 func (s *shard) farewellFor(at int32, reason stream.GoodbyeReason) {
-	s.secede(at).leave(reason)
+	s.detachMember(at).sayGoodbye(reason)
 }

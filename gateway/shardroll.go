@@ -24,8 +24,8 @@ func (s *shard) answer(r *subscribers.Query, from int32) (next int32) {
 		switch {
 		case c.group == vacant:
 			continue
-		case c.group == lonely:
-			l := s.lones[at]
+		case c.group == ungrouped:
+			l := s.unshared[at]
 			wanted, lag = l.Wanted(r.Watch), l.Lag()
 		case c.group != of:
 			g := s.groups[c.group]
@@ -50,7 +50,7 @@ func (s *shard) describe(all []subscribers.Candidate, some []int, found []subscr
 			continue
 		}
 		who := s.table.identity(at)
-		if l := s.lones[at]; l != nil {
+		if l := s.unshared[at]; l != nil {
 			found[i] = l.Describe(l.Delivered)
 		} else {
 			found[i] = s.describeMember(at)

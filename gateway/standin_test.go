@@ -39,7 +39,7 @@ func (s *countingSockets) expect(writes int, marker []byte) {
 }
 
 func (s *countingSockets) newPoller() (poller, error) {
-	return &countingPoller{countingSockets: s, bell: make(chan struct{}, 1)}, nil
+	return &countingPoller{countingSockets: s, waker: make(chan struct{}, 1)}, nil
 }
 
 func (s *countingSockets) take(net.Conn) (handle, error) { return 0, errors.New("not a connection") }
@@ -47,7 +47,7 @@ func (s *countingSockets) close(handle)                  {}
 
 type countingPoller struct {
 	*countingSockets
-	bell chan struct{}
+	waker chan struct{}
 }
 
 func (p *countingPoller) write(_ handle, b []byte) (int, error) {
@@ -66,7 +66,7 @@ func (p *countingPoller) writeAll(h handle, bs [][]byte) (int, error) {
 
 func (p *countingPoller) ring() {
 	select {
-	case p.bell <- struct{}{}:
+	case p.waker <- struct{}{}:
 	default:
 	}
 }
@@ -82,7 +82,7 @@ func (p *countingPoller) wait(dst []notice, timeout time.Duration) ([]notice, er
 		after = timer.C
 	}
 	select {
-	case <-p.bell:
+	case <-p.waker:
 	case <-after:
 	}
 	return dst, nil

@@ -39,8 +39,8 @@ type slot struct {
 }
 
 const (
-	lonely = -1
-	vacant = -2
+	ungrouped = -1
+	vacant    = -2
 )
 
 // add adds a connection.
@@ -53,7 +53,7 @@ func (t *table) add(h handle, as admission.Ref) int32 {
 		t.slots = append(t.slots, slot{})
 		t.visitors.grow(len(t.slots))
 	}
-	t.slots[at] = slot{handle: h, generation: t.slots[at].generation + 1, group: lonely, guest: as}
+	t.slots[at] = slot{handle: h, generation: t.slots[at].generation + 1, group: ungrouped, guest: as}
 	return at
 }
 

@@ -66,7 +66,7 @@ func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation.Co
 // the handle and the guest.
 func (s *shards) arrive(h handle, head []byte, c conversation.Conversation) (err error) {
 	one := s.all[s.next.Add(1)%uint64(len(s.all))]
-	l := &lone{Conversation: c, key: c.GroupKey(), handle: h, shard: one}
+	l := &unsharedStream{Conversation: c, key: c.GroupKey(), handle: h, shard: one}
 	l.Lease.CallWhenGranted(l.called)
 	l.out.raw(head)
 	s.rush.arrive()

@@ -44,7 +44,7 @@ const (
 // open; it is lowered to what the limit on descriptors leaves, which is also the
 // meaning of 0.
 func NewConnections(configured int, log *slog.Logger) *Connections {
-	most := maxConnections(DescriptorLimit())
+	most := maxConnections(descriptorLimit())
 	if configured == 0 || configured > most {
 		if configured > 0 {
 			log.Warn("fewer connections than configured: the limit on descriptors leaves no more (ulimit -n)", "configured", configured, "limit", most)

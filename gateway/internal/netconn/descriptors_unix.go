@@ -4,8 +4,8 @@ package netconn
 
 import "syscall"
 
-// DescriptorLimit returns how many descriptors this process may have.
-func DescriptorLimit() int {
+// descriptorLimit returns how many descriptors this process may have.
+func descriptorLimit() int {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
 		return 1024

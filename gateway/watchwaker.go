@@ -6,8 +6,8 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// bell notifies a shard of news on a watch. Its goroutine ends when stop is closed.
-type bell struct {
+// watchWaker notifies a shard of news on a watch. Its goroutine ends when stop is closed.
+type watchWaker struct {
 	stop chan struct{} // static after construction
 	rung atomic.Bool   // there may be news for the groups
 
@@ -16,13 +16,13 @@ type bell struct {
 	groups  map[*group]struct{}
 }
 
-func startBell(w *watch.Watch, ring, alarm func()) *bell {
-	b := &bell{stop: make(chan struct{}), groups: map[*group]struct{}{}}
+func startWatchWaker(w *watch.Watch, ring, alarm func()) *watchWaker {
+	b := &watchWaker{stop: make(chan struct{}), groups: map[*group]struct{}{}}
 	go b.run(w, ring, alarm)
 	return b
 }
 
-func (b *bell) run(w *watch.Watch, ring, alarm func()) {
+func (b *watchWaker) run(w *watch.Watch, ring, alarm func()) {
 	for {
 		changed := w.Changed() // before the shard looks, so that it misses nothing
 		b.rung.Store(true)

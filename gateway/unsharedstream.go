@@ -8,11 +8,11 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// lone is a stream of a shard that is not, or not yet, a member of a group: it
+// unsharedStream is a stream of a shard that is not, or not yet, a member of a group: it
 // begins, catches up, or leaves.
 //
 // Owned by the shard.
-type lone struct {
+type unsharedStream struct {
 	conversation.Conversation
 	key    string // of the group that it could join
 	shard  *shard
@@ -30,9 +30,9 @@ type lone struct {
 
 // speak puts the next thing to say into the outbox. It returns false if there is
 // nothing now.
-func (l *lone) speak(now time.Time) bool {
+func (l *unsharedStream) speak(now time.Time) bool {
 	if reason := l.ReasonToEnd(now); reason != "" {
-		l.leave(reason)
+		l.sayGoodbye(reason)
 		return true
 	}
 	for range l.Follows {
@@ -59,7 +59,7 @@ func (l *lone) speak(now time.Time) bool {
 }
 
 // leave ends the stream deliberately.
-func (l *lone) leave(reason stream.GoodbyeReason) {
+func (l *unsharedStream) sayGoodbye(reason stream.GoodbyeReason) {
 	l.Goodbye(reason, &l.out)
 	l.out.seal()
 	l.out.raw([]byte(wire.LastChunk))
@@ -67,10 +67,10 @@ func (l *lone) leave(reason stream.GoodbyeReason) {
 }
 
 // called ends the wait for a lease in the snapshot budget.
-func (l *lone) called() { l.shard.call(l) }
+func (l *unsharedStream) called() { l.shard.call(l) }
 
 // idles reports whether the stream ignores news: all its watches wait for their turn.
-func (l *lone) idles() bool {
+func (l *unsharedStream) idles() bool {
 	for i := range l.Follows {
 		if !l.Follows[i].Sub.Held() {
 			return false
@@ -80,7 +80,7 @@ func (l *lone) idles() bool {
 }
 
 // settled reports whether the stream has everything, and so could join a group.
-func (l *lone) settled() bool {
+func (l *unsharedStream) settled() bool {
 	if l.Until || !l.LeaveAt.IsZero() {
 		return false
 	}
@@ -93,7 +93,7 @@ func (l *lone) settled() bool {
 }
 
 // due returns when the shard must look at the stream; zero: when it is told to.
-func (l *lone) due(patience time.Duration) time.Time {
+func (l *unsharedStream) due(patience time.Duration) time.Time {
 	switch {
 	case !l.finished.IsZero():
 		return l.finished.Add(lingering)

@@ -16,48 +16,48 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
-// solo is a stream of the goroutine pump that has a connection to itself, taken from
+// hijackedStream is a stream of the goroutine pump that has a connection to itself, taken from
 // net/http, with TLS if there is any. While it waits, all that remains is one
 // goroutine with a small stack; net/http would keep two, and its buffers.
 //
 // Owned by that goroutine.
-type solo struct {
+type hijackedStream struct {
 	// Static after construction, except ended.
-	of     *solos
+	of     *hijackedStreams
 	conn   net.Conn // to write to
 	bottom net.Conn // of conn
-	key    uint64   // at the lookout
+	key    uint64   // at the hangup watcher
 	far    *farSide
 
 	ended bool // it was noticed that the client sends nothing more
 }
 
-// solos is the set of all solos.
+// hijackedStreams is the set of all hijacked streams.
 //
 // All methods may be called from any goroutine.
-type solos struct {
-	newLookout func() (lookout, error) // static after construction; nil: there are no solos
+type hijackedStreams struct {
+	newHangupWatcher func() (hangupWatcher, error) // static after construction; nil: there are no hijacked streams
 
 	running sync.WaitGroup
 
-	mu      sync.Mutex // guards the following fields
-	lookout lookout    // nil: there has been no solo yet
-	open    map[*solo]struct{}
-	aborted bool // no more are admitted
+	mu            sync.Mutex    // guards the following fields
+	hangupWatcher hangupWatcher // nil: there has been no hijacked stream yet
+	open          map[*hijackedStream]struct{}
+	aborted       bool // no more are admitted
 }
 
-func newSolos(newLookout func() (lookout, error)) *solos {
-	return &solos{newLookout: newLookout, open: map[*solo]struct{}{}}
+func newHijackedStreams(newHangupWatcher func() (hangupWatcher, error)) *hijackedStreams {
+	return &hijackedStreams{newHangupWatcher: newHangupWatcher, open: map[*hijackedStream]struct{}{}}
 }
 
 // carry takes a stream, with its connection, from net/http. If it returns false,
 // nothing has happened, and net/http's own goroutine can carry the stream.
-func (s *solos) carry(w http.ResponseWriter, r *http.Request, c conversation.Conversation) bool {
+func (s *hijackedStreams) carry(w http.ResponseWriter, r *http.Request, c conversation.Conversation) bool {
 	conn, whole := netconn.WholeConn(r)
-	if s.newLookout == nil || !whole {
+	if s.newHangupWatcher == nil || !whole {
 		return false
 	}
-	one := &solo{of: s, conn: conn, bottom: netconn.Bottom(conn), far: newFarSide(r.TLS != nil)}
+	one := &hijackedStream{of: s, conn: conn, bottom: netconn.Bottom(conn), far: newFarSide(r.TLS != nil)}
 	if !s.admit(one) {
 		return false
 	}
@@ -83,21 +83,21 @@ func (s *solos) carry(w http.ResponseWriter, r *http.Request, c conversation.Con
 	return true
 }
 
-// admit admits a solo. It returns false if the system does not permit it.
-func (s *solos) admit(one *solo) bool {
+// admit admits a hijacked stream. It returns false if the system does not permit it.
+func (s *hijackedStreams) admit(one *hijackedStream) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.aborted {
 		return false
 	}
 	var err error
-	if s.lookout == nil {
-		if s.lookout, err = s.newLookout(); err != nil {
-			s.lookout = nil
+	if s.hangupWatcher == nil {
+		if s.hangupWatcher, err = s.newHangupWatcher(); err != nil {
+			s.hangupWatcher = nil
 			return false
 		}
 	}
-	if one.key, err = s.lookout.watch(one.conn, one.far); err != nil {
+	if one.key, err = s.hangupWatcher.watch(one.conn, one.far); err != nil {
 		return false
 	}
 	s.open[one] = struct{}{}
@@ -105,21 +105,21 @@ func (s *solos) admit(one *solo) bool {
 	return true
 }
 
-// dismiss forgets a solo. It does not close the connection.
-func (s *solos) dismiss(one *solo) {
+// dismiss forgets a hijacked stream. It does not close the connection.
+func (s *hijackedStreams) dismiss(one *hijackedStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lookout.forget(one.key)
+	s.hangupWatcher.forget(one.key)
 	delete(s.open, one)
 	s.running.Done()
 }
 
 // abort closes all streams abruptly, and waits for their goroutines.
-func (s *solos) abort() {
+func (s *hijackedStreams) abort() {
 	s.mu.Lock()
 	s.aborted = true
-	if s.lookout != nil {
-		s.lookout.close()
+	if s.hangupWatcher != nil {
+		s.hangupWatcher.close()
 	}
 	for one := range s.open {
 		one.bottom.Close()
@@ -130,14 +130,14 @@ func (s *solos) abort() {
 
 // run carries the stream to its end. Variables on the stack here stay there while the
 // stream waits, so there is nothing large.
-func (s *solo) run(p *pump) {
+func (s *hijackedStream) run(p *pump) {
 	defer s.end(p)
 	p.far, p.waiter.input = s.far, s.far.news
 	p.waiter.listen = func() bool { return s.listen(p) }
 	if c := netconn.Of(s.conn); c != nil {
 		c.Overdue = p.isOverdue
 		if s.far.reads {
-			c.ReadNow = func(b []byte) (int, error) { return s.of.lookout.read(s.bottom, b) }
+			c.ReadNow = func(b []byte) (int, error) { return s.of.hangupWatcher.read(s.bottom, b) }
 			s.far.heard() // what came with the request, as far as net/http read it
 		}
 	}
@@ -146,7 +146,7 @@ func (s *solo) run(p *pump) {
 
 // end closes the connection, even if the stream failed: the panic of one stream must
 // not end all of them.
-func (s *solo) end(p *pump) {
+func (s *hijackedStream) end(p *pump) {
 	if v := recover(); v != nil {
 		p.Deps.Log.Error("a stream failed", "error", &panicError{value: v, stack: debug.Stack()})
 		p.Release() // in case it failed before it began
@@ -164,7 +164,7 @@ const listenAtOnce = 64 << 10
 // listen handles what the client does. It returns false if the client left. A client
 // that ends only its own side is sent something at once, which resets the connection
 // if it has in fact left.
-func (s *solo) listen(p *pump) bool {
+func (s *hijackedStream) listen(p *pump) bool {
 	if s.far.gone.Load() || s.far.reads && !s.ended && !s.read() {
 		return false
 	}
@@ -178,7 +178,7 @@ func (s *solo) listen(p *pump) bool {
 // read reads and drops what a TLS client has sent, and answers what TLS itself
 // requires. It returns false if the client left. Ending one side alone is part of TLS
 // 1.3 (RFC 8446, section 6.1); before that, it ended both.
-func (s *solo) read() bool {
+func (s *hijackedStream) read() bool {
 	buffer := wire.BorrowBuffer()
 	defer wire.ReturnBuffer(buffer)
 	for got := 0; got < listenAtOnce; {
@@ -200,7 +200,7 @@ func (s *solo) read() bool {
 
 // linger lets the client read the rest of a stream that has ended: a connection that
 // is closed with unread bytes is reset.
-func (s *solo) linger() {
+func (s *hijackedStream) linger() {
 	if c, ok := s.conn.(*tls.Conn); ok {
 		_ = c.CloseWrite() // an error means that the client left
 	}

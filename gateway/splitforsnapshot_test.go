@@ -65,7 +65,7 @@ func lonesOf(r *rig) (n int) {
 	}
 	for _, s := range r.gateway.shards.all {
 		s.mu.Lock() // it goes on only after this
-		n += len(s.lones)
+		n += len(s.unshared)
 		s.mu.Unlock()
 	}
 	return n
@@ -95,24 +95,24 @@ func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
 			t.Fatalf("%d of 12 wait", len(g.members))
 		}
 		select {
-		case <-s.p.bell:
+		case <-s.p.waker:
 		default:
 		}
 		s.deps.Snapshots.Release(slow)
 		select {
-		case <-s.p.bell:
+		case <-s.p.waker:
 		default:
 			t.Error("the shard is not told that a seat is free")
 		}
 		s.settle()
-		if len(s.lones) > 0 || len(g.members) > 0 {
-			t.Errorf("%d are by themselves, %d wait", len(s.lones), len(g.members))
+		if len(s.unshared) > 0 || len(g.members) > 0 {
+			t.Errorf("%d are by themselves, %d wait", len(s.unshared), len(g.members))
 		}
 	})
 }
 
-// TestGroupIsHeardWhileOthersAreServed checks that a group that must dissolve, but
-// cannot begin since there are already very many lone streams, is not silent for
+// TestGroupIsHeardWhileOthersAreServed checks that a group that must splits, but
+// cannot begin since there are already very many unshared streams, is not silent for
 // longer than others.
 func TestGroupIsHeardWhileOthersAreServed(t *testing.T) {
 	onShards(t)
@@ -122,13 +122,13 @@ func TestGroupIsHeardWhileOthersAreServed(t *testing.T) {
 		s.rig.prime("b", 1)
 		members := s.open(12, "a")
 		s.settle()
-		lones := s.open(5000, "b")
+		unshared := s.open(5000, "b")
 		s.rig.do("a", func(sink stream.Sink) error {
 			return errors.Join(sink.Reset("e2"), upsertAll(sink, largeOnes(100, 7)), sink.Commit(7))
 		})
 		s.turn()
 		time.Sleep(s.deps.Heartbeat)
-		n := count(s.turn(), members, lones)
+		n := count(s.turn(), members, unshared)
 		if len(s.ready) < passMembers || len(s.groups[0].members) != 12 {
 			t.Fatalf("%d are ready, %d wait", len(s.ready), len(s.groups[0].members))
 		}

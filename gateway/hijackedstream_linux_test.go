@@ -67,7 +67,7 @@ func dialStream(t testing.TB, address string, roots *x509.CertPool, behind strin
 // have ended.
 func TestIdleStreamsCostOneGoroutineEach(t *testing.T) {
 	onSolos(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
-		first := dialStream(t, r.address, roots, "") // also starts the lookout
+		first := dialStream(t, r.address, roots, "") // also starts the hangup watcher
 		waitIdle()
 		before := goroutinesIn(gatewayCode)
 		const n = 100
@@ -88,10 +88,10 @@ func TestIdleStreamsCostOneGoroutineEach(t *testing.T) {
 			s.Close()
 		}
 		waitGoroutines(gatewayCode, before)
-		r.gateway.solos.mu.Lock()
-		defer r.gateway.solos.mu.Unlock()
-		if got := r.gateway.admission.Count(); got != 1 || len(r.gateway.solos.open) != 1 {
-			t.Errorf("%d streams are counted, %d are known", got, len(r.gateway.solos.open))
+		r.gateway.hijacked.mu.Lock()
+		defer r.gateway.hijacked.mu.Unlock()
+		if got := r.gateway.admission.Count(); got != 1 || len(r.gateway.hijacked.open) != 1 {
+			t.Errorf("%d streams are counted, %d are known", got, len(r.gateway.hijacked.open))
 		}
 	})
 }
@@ -237,7 +237,7 @@ func TestAbortOfSolos(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r.gateway.solos.abort()
+		r.gateway.hijacked.abort()
 		if n := r.watch.Subscribers(); n != 0 {
 			t.Errorf("%d subscribers are left", n)
 		}
@@ -246,7 +246,7 @@ func TestAbortOfSolos(t *testing.T) {
 		}
 		// A new stream stays with net/http.
 		again := dialStream(t, r.address, roots, "")
-		if n := len(r.gateway.solos.open); n != 0 {
+		if n := len(r.gateway.hijacked.open); n != 0 {
 			t.Errorf("%d solos after the end", n)
 		}
 		again.Close()
@@ -291,7 +291,7 @@ func TestPanicOfASolo(t *testing.T) {
 		t.Fatal(err)
 	}
 	near, far := net.Pipe()
-	one := &solo{of: newSolos(newMemoryLookout), conn: near, bottom: near, far: newFarSide(false)}
+	one := &hijackedStream{of: newHijackedStreams(newMemoryHangupWatcher), conn: near, bottom: near, far: newFarSide(false)}
 	if !one.of.admit(one) {
 		t.Fatal("not admitted")
 	}

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// epollLookout is the lookout of Linux: one epoll(7) besides the runtime's own, which
+// epollHangupWatcher is the hangup watcher of Linux: one epoll(7) besides the runtime's own, which
 // in turn waits for it, so that it costs one goroutine and no thread. It forgets a
 // closed connection by itself.
-type epollLookout struct {
+type epollHangupWatcher struct {
 	// Static after construction.
 	file *os.File // of the epoll
 	raw  syscall.RawConn
@@ -26,7 +26,7 @@ type epollLookout struct {
 	clients map[uint64]*farSide // by key; nil: closed
 }
 
-func newLookout() (lookout, error) {
+func newHangupWatcher() (hangupWatcher, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
@@ -37,7 +37,7 @@ func newLookout() (lookout, error) {
 		unix.Close(fd)
 		return nil, os.NewSyscallError("fcntl", err)
 	}
-	l := &epollLookout{file: os.NewFile(uintptr(fd), "epoll"), clients: map[uint64]*farSide{}}
+	l := &epollHangupWatcher{file: os.NewFile(uintptr(fd), "epoll"), clients: map[uint64]*farSide{}}
 	if l.raw, err = l.file.SyscallConn(); err != nil {
 		l.file.Close()
 		return nil, err
@@ -46,8 +46,8 @@ func newLookout() (lookout, error) {
 	return l, nil
 }
 
-// watch implements lookout.
-func (l *epollLookout) watch(c net.Conn, who *farSide) (key uint64, err error) {
+// watch implements hangupWatcher.
+func (l *epollHangupWatcher) watch(c net.Conn, who *farSide) (key uint64, err error) {
 	bottom, ok := netconn.Bottom(c).(syscall.Conn)
 	if !ok {
 		return 0, fmt.Errorf("a %T has no descriptor", netconn.Bottom(c))
@@ -73,7 +73,7 @@ func (l *epollLookout) watch(c net.Conn, who *farSide) (key uint64, err error) {
 }
 
 // enroll assigns a key to a client. Unlike a descriptor, a key is never reused.
-func (l *epollLookout) enroll(who *farSide) (uint64, error) {
+func (l *epollHangupWatcher) enroll(who *farSide) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.clients == nil {
@@ -85,7 +85,7 @@ func (l *epollLookout) enroll(who *farSide) (uint64, error) {
 }
 
 // add makes the epoll watch a connection.
-func (l *epollLookout) add(raw syscall.RawConn, events uint32, key uint64) error {
+func (l *epollHangupWatcher) add(raw syscall.RawConn, events uint32, key uint64) error {
 	e := unix.EpollEvent{Events: events, Fd: int32(uint32(key)), Pad: int32(key >> 32)}
 	var failed error
 	err := raw.Control(func(fd uintptr) {
@@ -97,8 +97,8 @@ func (l *epollLookout) add(raw syscall.RawConn, events uint32, key uint64) error
 	return errors.Join(err, os.NewSyscallError("epoll_ctl", failed))
 }
 
-// run reports events to clients until the lookout is closed.
-func (l *epollLookout) run() {
+// run reports events to clients until the hangup watcher is closed.
+func (l *epollHangupWatcher) run() {
 	defer l.close()
 	events := make([]unix.EpollEvent, 256)
 	for {
@@ -116,7 +116,7 @@ func (l *epollLookout) run() {
 	}
 }
 
-func (l *epollLookout) tell(key uint64, events uint32) {
+func (l *epollHangupWatcher) tell(key uint64, events uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	who := l.clients[key]
@@ -133,15 +133,15 @@ func (l *epollLookout) tell(key uint64, events uint32) {
 	}
 }
 
-// forget implements lookout.
-func (l *epollLookout) forget(key uint64) {
+// forget implements hangupWatcher.
+func (l *epollHangupWatcher) forget(key uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.clients, key)
 }
 
-// close implements lookout.
-func (l *epollLookout) close() {
+// close implements hangupWatcher.
+func (l *epollHangupWatcher) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, who := range l.clients {
@@ -151,8 +151,8 @@ func (l *epollLookout) close() {
 	l.file.Close()
 }
 
-// read implements lookout.
-func (l *epollLookout) read(c net.Conn, p []byte) (n int, err error) {
+// read implements hangupWatcher.
+func (l *epollHangupWatcher) read(c net.Conn, p []byte) (n int, err error) {
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return 0, err

@@ -7,12 +7,12 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-// dissolve lets the members of a group continue on their own: a large amount comes
+// splitForSnapshot lets the members of a group continue on their own: a large amount comes
 // next, such as a snapshot, and each takes it at its own pace. They leave as they get
 // their leases; until then they stay, and cost no more than before.
-func (s *shard) dissolve(g *group, now time.Time) (busy bool) {
-	if !g.dissolves {
-		g.dissolves = true
+func (s *shard) splitForSnapshot(g *group, now time.Time) (busy bool) {
+	if !g.splits {
+		g.splits = true
 		delete(s.named, g.key) // members that are done form another group
 		g.Lease.Release()      // it may have asked for a lease, as a single stream would
 		g.Lease = g.Lease.ForMembers(func() { s.callGroup(g) })
@@ -39,7 +39,7 @@ func (s *shard) dissolve(g *group, now time.Time) (busy bool) {
 func (s *shard) release(g *group) {
 	held := g.Lease.Detach() // the group may go with its last member
 	defer held.Release()
-	l := s.secede(g.members[len(g.members)-1])
+	l := s.detachMember(g.members[len(g.members)-1])
 	held.PassTo(&l.Lease)
 }
 

@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// lookout is the operating system's side of solos: it notices what their clients do
+// hangupWatcher is the operating system's side of hijacked streams: it notices what their clients do
 // while their goroutines wait for something else or write.
 //
 // All methods may be called from any goroutine.
-type lookout interface {
+type hangupWatcher interface {
 	// watch begins to report what happens on a client's side of a connection, and
 	// ends when the connection is closed. The key is for forget.
 	watch(c net.Conn, who *farSide) (key uint64, err error)
@@ -18,7 +18,7 @@ type lookout interface {
 	read(c net.Conn, p []byte) (int, error)
 	// forget must be called when the connection is about to be closed.
 	forget(key uint64)
-	// close frees the lookout, and reports to every stream that its client left.
+	// close frees the hangup watcher, and reports to every stream that its client left.
 	close()
 }
 

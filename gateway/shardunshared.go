@@ -7,45 +7,45 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
-func (s *shard) addLone(l *lone) {
+func (s *shard) addUnshared(l *unsharedStream) {
 	l.Turns = true
-	s.lones[l.slot] = l
-	s.most = max(s.most, len(s.lones))
+	s.unshared[l.slot] = l
+	s.most = max(s.most, len(s.unshared))
 }
 
-// removeLone removes a lone. A map never shrinks: the room that a rush of arrivals
+// removeUnshared removes an unshared stream. A map never shrinks: the room that a rush of arrivals
 // needed would stay allocated after its streams became members.
-func (s *shard) removeLone(l *lone) {
-	delete(s.lones, l.slot)
-	if len(s.lones) == 0 && s.most >= rushSize {
-		s.lones, s.most = map[int32]*lone{}, 0
+func (s *shard) removeUnshared(l *unsharedStream) {
+	delete(s.unshared, l.slot)
+	if len(s.unshared) == 0 && s.most >= rushSize {
+		s.unshared, s.most = map[int32]*unsharedStream{}, 0
 	}
 }
 
-// serveLones serves the lones that may have something to say, one after the other.
-func (s *shard) serveLones(now time.Time) (busy bool) {
-	s.listenToBells()
+// serveUnshared serves the unshared streams that may have something to say, one after the other.
+func (s *shard) serveUnshared(now time.Time) (busy bool) {
+	s.wakeUnshared()
 	began := time.Now() // the groups have had their time
-	for n := len(s.ready); n > 0 && time.Since(began) < lonesTurn; n-- {
+	for n := len(s.ready); n > 0 && time.Since(began) < unsharedTurn; n-- {
 		l := s.ready[0]
 		s.ready[0], s.ready = nil, s.ready[1:]
 		l.queued = false
 		// A stream that was blocked while it waited gets its turn when its connection
 		// takes bytes.
-		if s.lones[l.slot] == l && l.blocked.IsZero() && s.serveLone(l, now) {
+		if s.unshared[l.slot] == l && l.blocked.IsZero() && s.serveStream(l, now) {
 			s.enqueue(l)
 		}
 	}
 	return len(s.ready) > 0
 }
 
-// listenToBells gives a turn to the streams that may have news.
-func (s *shard) listenToBells() {
+// wakeUnshared gives a turn to the streams that may have news.
+func (s *shard) wakeUnshared() {
 	rung, alarmed := s.rung.Swap(false), s.alarmed.Swap(false)
 	if !rung && !alarmed {
 		return
 	}
-	for _, l := range s.lones {
+	for _, l := range s.unshared {
 		if alarmed || !l.idles() {
 			s.enqueue(l)
 		}
@@ -53,7 +53,7 @@ func (s *shard) listenToBells() {
 }
 
 // enqueue queues a stream for a turn, unless its connection takes no bytes.
-func (s *shard) enqueue(l *lone) {
+func (s *shard) enqueue(l *unsharedStream) {
 	if !l.queued && l.blocked.IsZero() {
 		l.queued = true
 		s.ready = append(s.ready, l)
@@ -62,7 +62,7 @@ func (s *shard) enqueue(l *lone) {
 
 // moves reports whether a connection takes a byte after all: the system reports it
 // only when it has room for many.
-func (s *shard) moves(l *lone, now time.Time) bool {
+func (s *shard) moves(l *unsharedStream, now time.Time) bool {
 	n, err := s.flush(l, now)
 	if n == 0 || err != nil && !errors.Is(err, errBlocked) {
 		return false
@@ -75,8 +75,8 @@ func (s *shard) moves(l *lone, now time.Time) bool {
 	return true
 }
 
-// serveLone lets a lone stream say what it has, for one turn.
-func (s *shard) serveLone(l *lone, now time.Time) (busy bool) {
+// serveStream lets an unshared stream say what it has, for one turn.
+func (s *shard) serveStream(l *unsharedStream, now time.Time) (busy bool) {
 	for wrote := 0; wrote < turnBytes; {
 		if !l.finished.IsZero() {
 			return false
@@ -107,7 +107,7 @@ func (s *shard) serveLone(l *lone, now time.Time) (busy bool) {
 }
 
 // flush writes the outbox.
-func (s *shard) flush(l *lone, now time.Time) (int, error) {
+func (s *shard) flush(l *unsharedStream, now time.Time) (int, error) {
 	if l.out.empty() {
 		return 0, nil
 	}
@@ -120,7 +120,7 @@ func (s *shard) flush(l *lone, now time.Time) (int, error) {
 }
 
 // block waits until the connection takes bytes again.
-func (s *shard) block(l *lone) {
+func (s *shard) block(l *unsharedStream) {
 	l.blocked, l.awaits = time.Now(), true
 	if s.p.await(l.handle, s.table.key(l.slot), true) != nil {
 		s.drop(l, subscribers.LeftByAccident)
@@ -130,7 +130,7 @@ func (s *shard) block(l *lone) {
 }
 
 // rest lets a stream that has everything join its group, or wait by itself.
-func (s *shard) rest(l *lone) {
+func (s *shard) rest(l *unsharedStream) {
 	if !l.settled() || !s.join(l) {
 		s.schedule(l.slot, l.due(s.deps.WriteTimeout))
 	}
@@ -138,7 +138,7 @@ func (s *shard) rest(l *lone) {
 
 // finish ends a stream whose last chunk was written, and lets its client read the
 // rest: a connection that is closed with unread bytes is reset.
-func (s *shard) finish(l *lone, now time.Time) {
+func (s *shard) finish(l *unsharedStream, now time.Time) {
 	l.SaidGoodbye()
 	l.finished = now
 	if s.p.finish(l.handle, s.table.key(l.slot)) != nil {
@@ -148,15 +148,15 @@ func (s *shard) finish(l *lone, now time.Time) {
 	s.schedule(l.slot, l.due(0))
 }
 
-// drop closes the connection of a lone stream. A stream that was sent away is
+// drop closes the connection of an unshared stream. A stream that was sent away is
 // recorded with that reason, however its connection ends.
-func (s *shard) drop(l *lone, why subscribers.DepartureReason) {
+func (s *shard) drop(l *unsharedStream, why subscribers.DepartureReason) {
 	if !l.finished.IsZero() {
 		why = subscribers.DepartureReason(l.GoodbyeSaid)
 	}
 	l.CountBytes(l.out.said)
 	s.deps.Subscribers.RecordEnd(l.Identity, l.Describe(l.Delivered), why)
 	l.Close(l.out.said, why == subscribers.LeftUnread, nil)
-	s.removeLone(l)
+	s.removeUnshared(l)
 	s.forget(l)
 }

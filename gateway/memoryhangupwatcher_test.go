@@ -10,17 +10,19 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 )
 
-// memoryLookout is the lookout of the in-memory network: a goroutine for each
+// memoryHangupWatcher is the hangup watcher of the in-memory network: a goroutine for each
 // connection, which reads until its client leaves.
-type memoryLookout struct {
+type memoryHangupWatcher struct {
 	mu      sync.Mutex // guards the following fields
 	last    uint64
 	clients map[uint64]*farSide
 }
 
-func newMemoryLookout() (lookout, error) { return &memoryLookout{clients: map[uint64]*farSide{}}, nil }
+func newMemoryHangupWatcher() (hangupWatcher, error) {
+	return &memoryHangupWatcher{clients: map[uint64]*farSide{}}, nil
+}
 
-func (l *memoryLookout) watch(c net.Conn, who *farSide) (uint64, error) {
+func (l *memoryHangupWatcher) watch(c net.Conn, who *farSide) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++
@@ -37,7 +39,7 @@ func (l *memoryLookout) watch(c net.Conn, who *farSide) (uint64, error) {
 	return key, nil
 }
 
-func (l *memoryLookout) leave(key uint64) {
+func (l *memoryHangupWatcher) leave(key uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if who := l.clients[key]; who != nil {
@@ -46,13 +48,13 @@ func (l *memoryLookout) leave(key uint64) {
 	}
 }
 
-func (l *memoryLookout) forget(key uint64) {
+func (l *memoryHangupWatcher) forget(key uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.clients, key)
 }
 
-func (l *memoryLookout) close() {
+func (l *memoryHangupWatcher) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, who := range l.clients {
@@ -61,4 +63,4 @@ func (l *memoryLookout) close() {
 	}
 }
 
-func (l *memoryLookout) read(net.Conn, []byte) (int, error) { return 0, os.ErrDeadlineExceeded }
+func (l *memoryHangupWatcher) read(net.Conn, []byte) (int, error) { return 0, os.ErrDeadlineExceeded }
