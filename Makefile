@@ -189,6 +189,7 @@ lint-go:
 	if [ -n "$$bad" ]; then echo "gofmt would change:" $$bad >&2; exit 1; fi
 	@for m in $(OURS); do for tags in "" $(TAGS); do echo "==> $$m: go vet, staticcheck $${tags:+-tags $$tags}" >&2; \
 	(cd "$$m" && $(GO) vet -tags "$$tags" ./... && $(TOOL) staticcheck -tags "$$tags" ./...); done; done
+	@for os in darwin windows; do echo "==> go build for $$os" >&2; GOOS=$$os $(GO) build ./gateway/...; done
 
 .PHONY: lint-proto
 lint-proto:

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// hangupWatcher is the operating system's side of hijacked streams: it notices what their clients do
-// while their goroutines wait for something else or write.
+// hangupWatcher is the operating system's side of hijacked streams: it notices what
+// their clients do while their goroutines wait for something else or write.
 //
 // All methods may be called from any goroutine.
 type hangupWatcher interface {

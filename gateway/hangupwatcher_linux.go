@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// epollHangupWatcher is the hangup watcher of Linux: one epoll(7) besides the runtime's own, which
-// in turn waits for it, so that it costs one goroutine and no thread. It forgets a
-// closed connection by itself.
+// epollHangupWatcher is the hangup watcher of Linux: one epoll(7) besides the
+// runtime's own, which in turn waits for it, so that it costs one goroutine and no
+// thread. It forgets a closed connection by itself.
 type epollHangupWatcher struct {
 	// Static after construction.
 	file *os.File // of the epoll

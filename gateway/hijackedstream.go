@@ -16,9 +16,9 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
-// hijackedStream is a stream of the goroutine pump that has a connection to itself, taken from
-// net/http, with TLS if there is any. While it waits, all that remains is one
-// goroutine with a small stack; net/http would keep two, and its buffers.
+// hijackedStream is a stream of the goroutine pump that has a connection to itself,
+// taken from net/http, with TLS if there is any. While it waits, all that remains is
+// one goroutine with a small stack; net/http would keep two, and its buffers.
 //
 // Owned by that goroutine.
 type hijackedStream struct {

@@ -16,8 +16,8 @@ import (
 // client, in its own goroutine. It writes everything there is, then flushes, then
 // waits; nothing waits for it.
 //
-// Owned by that goroutine: the one of a hijacked stream, or the one in which net/http runs the
-// handler.
+// Owned by that goroutine: the one of a hijacked stream, or the one in which net/http
+// runs the handler.
 type pump struct {
 	conversation.Conversation
 	// Static after construction.

@@ -15,9 +15,9 @@ import (
 
 // shard is the shard pump: one goroutine that carries the streams of very many
 // connections, all of plain HTTP/1.1. A stream that needs bytes of its own (a
-// snapshot, a client that does not keep up) is an unshared stream. A stream that has everything
-// is a member of a group: streams of the same watches at the same place, which get
-// the same bytes, rendered once.
+// snapshot, a client that does not keep up) is an unshared stream. A stream that has
+// everything is a member of a group: streams of the same watches at the same place,
+// which get the same bytes, rendered once.
 //
 // The goroutine runs while there is a stream.
 type shard struct {

@@ -164,7 +164,8 @@ func (s *shard) disband(g *group) {
 	s.quiet.remove(g)
 }
 
-// detachMember turns a member into an unshared stream, with the bytes not yet written to it.
+// detachMember turns a member into an unshared stream, with the bytes not yet written
+// to it.
 func (s *shard) detachMember(at int32) *unsharedStream {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]

@@ -13,8 +13,8 @@ func (s *shard) addUnshared(l *unsharedStream) {
 	s.most = max(s.most, len(s.unshared))
 }
 
-// removeUnshared removes an unshared stream. A map never shrinks: the room that a rush of arrivals
-// needed would stay allocated after its streams became members.
+// removeUnshared removes an unshared stream. A map never shrinks: the room that a rush
+// of arrivals needed would stay allocated after its streams became members.
 func (s *shard) removeUnshared(l *unsharedStream) {
 	delete(s.unshared, l.slot)
 	if len(s.unshared) == 0 && s.most >= rushSize {
@@ -22,7 +22,8 @@ func (s *shard) removeUnshared(l *unsharedStream) {
 	}
 }
 
-// serveUnshared serves the unshared streams that may have something to say, one after the other.
+// serveUnshared serves the unshared streams that may have something to say, one after
+// the other.
 func (s *shard) serveUnshared(now time.Time) (busy bool) {
 	s.wakeUnshared()
 	began := time.Now() // the groups have had their time
