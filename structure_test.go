@@ -106,6 +106,22 @@ func TestImportDirection(t *testing.T) {
 	}
 }
 
+// TestImageIsBuiltFromAllOfTheCommand: .dockerignore lets in every folder that the
+// command is compiled from.
+func TestImageIsBuiltFromAllOfTheCommand(t *testing.T) {
+	ignore, err := os.ReadFile(".dockerignore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list(t, ".", "-deps", "-json=ImportPath", "./cmd/gateway") {
+		name, own := strings.CutPrefix(p.ImportPath, module+"/")
+		folder, _, _ := strings.Cut(name, "/")
+		if own && !slices.Contains(strings.Split(string(ignore), "\n"), "!"+folder) {
+			t.Errorf("cmd/gateway is compiled from %s, which .dockerignore keeps out of the image: want the line !%s", name, folder)
+		}
+	}
+}
+
 // TestTestKitStaysInTests: shipped packages do not import the test kit.
 func TestTestKitStaysInTests(t *testing.T) {
 	const kit = "stream/streamtest"
