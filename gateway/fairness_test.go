@@ -72,12 +72,12 @@ func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (firs
 	first = s.streams
 	for i := range n {
 		req := conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: watch, Prefix: prefix(i)}}}
-		guest, p := s.deps.Admit(clientNumber(int(s.streams)), w)
+		ref, p := s.deps.Admit(clientNumber(int(s.streams)), w)
 		if p != nil {
 			s.t.Fatal(p)
 		}
 		c := conversation.New(s.deps, req, []*streamwatch.Watch{w})
-		c.AdmissionRef = guest
+		c.AdmissionRef = ref
 		l := &unsharedStream{Conversation: c, key: c.GroupKey(), handle: s.streams, shard: s.shard}
 		l.Lease.CallWhenGranted(l.called)
 		l.Hello(&l.out)

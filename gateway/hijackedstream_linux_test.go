@@ -247,7 +247,7 @@ func TestAbortOfSolos(t *testing.T) {
 		// A new stream stays with net/http.
 		again := dialStream(t, r.address, roots, "")
 		if n := len(r.gateway.hijacked.open); n != 0 {
-			t.Errorf("%d solos after the end", n)
+			t.Errorf("%d hijacked streams after the end", n)
 		}
 		again.Close()
 		waitFor(nil, r, 0)

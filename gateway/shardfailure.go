@@ -49,7 +49,7 @@ func (s *shard) attempt(step func()) {
 func (s *shard) abandon(at int32) {
 	c := &s.table.slots[at]
 	s.sockets.close(c.handle)
-	s.deps.Admission.Leave(c.guest)
+	s.deps.Admission.Leave(c.ref)
 	var of *conversation.Conversation
 	if l := s.unshared[at]; l != nil {
 		of = &l.Conversation

@@ -150,7 +150,7 @@ func wantOpen(t *testing.T, r *rig, want int) {
 	for _, s := range g.shards.all {
 		s.ask(func() {
 			if n := len(s.wakers); n > len(r.sources) || n > 0 && s.table.count == 0 {
-				t.Errorf("%d bells for %d streams", n, s.table.count)
+				t.Errorf("%d watch wakers for %d streams", n, s.table.count)
 			}
 		})
 	}

@@ -102,7 +102,7 @@ func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
 		select {
 		case <-s.p.waker:
 		default:
-			t.Error("the shard is not told that a seat is free")
+			t.Error("the shard is not told that there is room")
 		}
 		s.settle()
 		if len(s.unshared) > 0 || len(g.members) > 0 {

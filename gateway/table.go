@@ -24,7 +24,7 @@ type table struct {
 type slot struct {
 	handle     handle
 	generation uint32
-	guest      admission.Ref // under which the stream was admitted
+	ref        admission.Ref // under which the stream was admitted
 	group      int32         // index of its group; lonely, or vacant
 	place      int32         // in the group
 	sent       uint64        // how much of what the group said was written
@@ -53,16 +53,16 @@ func (t *table) add(h handle, as admission.Ref) int32 {
 		t.slots = append(t.slots, slot{})
 		t.visitors.grow(len(t.slots))
 	}
-	t.slots[at] = slot{handle: h, generation: t.slots[at].generation + 1, group: ungrouped, guest: as}
+	t.slots[at] = slot{handle: h, generation: t.slots[at].generation + 1, group: ungrouped, ref: as}
 	return at
 }
 
-// remove removes a connection, and returns the guest of its stream.
+// remove removes a connection, and returns the admission of its stream.
 func (t *table) remove(at int32) admission.Ref {
 	t.count--
 	t.slots[at].group = vacant
 	t.free = append(t.free, at)
-	return t.slots[at].guest
+	return t.slots[at].ref
 }
 
 // clear removes all connections.

@@ -63,7 +63,7 @@ func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation.Co
 }
 
 // arrive gives the stream to one of the shards. If it fails, the caller still owns
-// the handle and the guest.
+// the handle and the reference.
 func (s *shards) arrive(h handle, head []byte, c conversation.Conversation) (err error) {
 	one := s.all[s.next.Add(1)%uint64(len(s.all))]
 	l := &unsharedStream{Conversation: c, key: c.GroupKey(), handle: h, shard: one}

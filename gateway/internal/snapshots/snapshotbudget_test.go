@@ -176,7 +176,7 @@ func TestSeatOfWhoMovesAgain(t *testing.T) {
 			return p.slow, p.in == &b.held
 		}
 		if slow, held := is(trickles); !slow || held {
-			t.Fatal("the seat of one that does not move was not taken")
+			t.Fatal("the lease of one that does not move was not taken back")
 		}
 		b.Ask(trickles, 1, 1, true)
 		b.Release(waits)
