@@ -28,8 +28,11 @@ export class Tab {
 
   revision = () => this.table.getAttribute('data-revision');
 
-  /** Returns when the first complete snapshot was painted, in ms after the start of the navigation. */
-  consistentAfter = () => this.page.evaluate(() => performance.getEntriesByName('consistent')[0]?.startTime);
+  /** Waits until the first complete snapshot is painted, and returns when that was, in ms after the start of the navigation. */
+  async consistentAfter() {
+    const mark = await this.page.waitForFunction(() => performance.getEntriesByName('consistent')[0]?.startTime, undefined, { timeout: patience });
+    return mark.jsonValue();
+  }
 }
 
 // Runs in the page.
