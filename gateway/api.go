@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -9,6 +10,9 @@ import (
 
 	"github.com/go-chi/chi/v5"
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
@@ -17,15 +21,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// apiHandler serves the unary API: the methods of WatchService over HTTP, called
+// Handler serves the unary API: the methods of WatchService over HTTP, called
 // in this process through grpc-gateway.
 //
 // Each route has a front that checks the request (parameters, conditions, body, key)
 // and hands a canonical one to grpc-gateway. Nothing that a client sent reaches
 // grpc-gateway unchecked, and no header reaches it at all, so that it forwards none
 // that belongs to a connection.
-func (g *Gateway) apiHandler() http.Handler {
-	a := &unaryAPI{gateway: g, mux: g.unaryMux()}
+func (a *unaryAPI) Handler() http.Handler {
 	r := chi.NewRouter()
 	r.NotFound(problem.NotFound)
 	r.MethodNotAllowed(problem.MethodNotAllowed(r))
@@ -45,12 +48,12 @@ func (g *Gateway) apiHandler() http.Handler {
 	return r
 }
 
-// unaryMux returns grpc-gateway, set up so that it behaves as the contract says.
-func (g *Gateway) unaryMux() *runtime.ServeMux {
+// newMux returns grpc-gateway, set up so that it behaves as the contract says.
+func newMux(s *service, log *slog.Logger) *runtime.ServeMux {
 	mux := runtime.NewServeMux(
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler{}),
-		runtime.WithErrorHandler(g.unaryError),
-		runtime.WithRoutingErrorHandler(g.unaryRoutingError),
+		runtime.WithErrorHandler(unaryError(log)),
+		runtime.WithRoutingErrorHandler(unaryRoutingError),
 		runtime.WithForwardResponseOption(responseHeaders),
 		runtime.WithIncomingHeaderMatcher(noHeader),
 		runtime.WithOutgoingHeaderMatcher(noHeader),
@@ -60,7 +63,7 @@ func (g *Gateway) unaryMux() *runtime.ServeMux {
 		runtime.WithWriteContentLength(),
 	)
 	// It keeps the context only for connections, and has none here.
-	if err := api.RegisterWatchServiceHandlerServer(context.Background(), mux, &service{gateway: g}); err != nil {
+	if err := api.RegisterWatchServiceHandlerServer(context.Background(), mux, s); err != nil {
 		panic(err) // never: the generated code returns nil
 	}
 	return mux
@@ -68,18 +71,20 @@ func (g *Gateway) unaryMux() *runtime.ServeMux {
 
 func noHeader(string) (string, bool) { return "", false }
 
-// unaryError turns an error of the service into a problem.
-func (g *Gateway) unaryError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, err error) {
-	p := problem.Of(err)
-	if p.Status == http.StatusInternalServerError {
-		g.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+// unaryError turns an error of the service into a problem, and logs one that is ours.
+func unaryError(log *slog.Logger) runtime.ErrorHandlerFunc {
+	return func(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, err error) {
+		p := problem.Of(err)
+		if p.Status == http.StatusInternalServerError {
+			log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		}
+		problem.Write(w, p)
 	}
-	problem.Write(w, p)
 }
 
 // unaryRoutingError is reached only if the fronts and the generated patterns
 // disagree.
-func (g *Gateway) unaryRoutingError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, code int) {
+func unaryRoutingError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, code int) {
 	problem.Write(w, problem.New(code, "%s %s: there is nothing here", r.Method, r.URL.Path))
 }
 
@@ -101,20 +106,39 @@ func responseHeaders(_ context.Context, w http.ResponseWriter, m proto.Message) 
 	return nil
 }
 
-// unaryAPI holds the fronts of the unary API.
+// restDeps is what the routes need of the gateway.
+//
+// Static after construction.
+type restDeps struct {
+	Streams *conversation.Deps // of the long polls, which are streams
+	Service *service
+	Proxies admission.Proxies
+	Answers *budget.Answers
+	Bodies  *budget.Bodies
+}
+
+// unaryAPI serves the requests that are answered as a whole: the unary API and the
+// long poll.
+//
+// All methods may be called from any goroutine.
 type unaryAPI struct {
 	// Static after construction.
-	gateway *Gateway
-	mux     *runtime.ServeMux
+	restDeps
+	mux *runtime.ServeMux
+}
+
+// newUnaryAPI returns the routes.
+func newUnaryAPI(d restDeps) *unaryAPI {
+	return &unaryAPI{restDeps: d, mux: newMux(d.Service, d.Streams.Log)}
 }
 
 // pass hands a checked request to grpc-gateway. It rebuilds the path and the query,
 // since grpc-gateway would split a path at an encoded slash and take apart a query
 // that it half understands. body may be nil.
 func (a *unaryAPI) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, body *valueBody) {
-	ctx, answer := a.gateway.answers.Attach(r.Context(), a.gateway.proxies.ClientOfRequest(r))
+	ctx, answer := a.Answers.Attach(r.Context(), a.Proxies.ClientOfRequest(r))
 	defer answer.Release()
-	out := wire.NewAnswerWriter(w, r, a.gateway.cfg.WriteTimeout, a.gateway.cfg.MinRate, a.gateway.log)
+	out := wire.NewAnswerWriter(w, r, a.Streams.WriteTimeout, a.Streams.MinRate, a.Streams.Log)
 	defer out.Close()
 	call := r.Clone(ctx)
 	call.URL = &url.URL{Path: path, RawQuery: query.Encode()}
@@ -142,23 +166,11 @@ func (a *unaryAPI) getWatch(w http.ResponseWriter, r *http.Request) {
 	query, p := problem.Query(r)
 	watch, p := a.watchOf(r, p)
 	if p != nil {
-		refuse(w, r, p)
+		problem.WriteForPath(w, r, p)
 		return
 	}
 	a.pass(w, r, "/v1/watches/"+watch.Name(), query, nil)
 }
-
-// refuse answers a request whose path names a watch with a problem that also names
-// it.
-func refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
-	if p.Watch == "" {
-		p.OnWatch(pathParameter(r, "watch"))
-	}
-	problem.Write(w, p)
-}
-
-// maxPageSize is the most resources in one page.
-const maxPageSize = 10000
 
 func (a *unaryAPI) listResources(w http.ResponseWriter, r *http.Request) {
 	query, p := problem.Query(r, "prefix", "page_size", "page_token")
@@ -167,7 +179,7 @@ func (a *unaryAPI) listResources(w http.ResponseWriter, r *http.Request) {
 	}
 	watch, p := a.watchOf(r, p)
 	if p != nil {
-		refuse(w, r, p)
+		problem.WriteForPath(w, r, p)
 		return
 	}
 	if notModified(w, r, query, watch) {
@@ -200,19 +212,5 @@ func (a *unaryAPI) watchOf(r *http.Request, before *problem.Problem) (*watch.Wat
 	if before != nil {
 		return nil, before
 	}
-	return a.gateway.lookup.Watch(pathParameter(r, "watch"))
-}
-
-// pathParameter returns a part of the path, decoded. chi matches the path as it was
-// sent if that differs from its usual encoding.
-func pathParameter(r *http.Request, name string) string {
-	raw := chi.URLParam(r, name)
-	if r.URL.RawPath == "" {
-		return raw
-	}
-	decoded, err := url.PathUnescape(raw)
-	if err != nil {
-		return raw // never: net/http has already decoded the whole path
-	}
-	return decoded
+	return a.Service.Lookup.Watch(problem.PathParameter(r, "watch"))
 }

@@ -74,8 +74,7 @@ func newAPIRig(t *testing.T, c Config) *apiRig {
 func dialGRPC(t *testing.T, g *Gateway, options ...grpc.DialOption) api.WatchServiceClient {
 	t.Helper()
 	listener := bufconn.Listen(1 << 20)
-	server := grpc.NewServer(g.grpcOptions(nil)...)
-	g.registerGRPC(server)
+	server := newGRPC(g.calls, nil)
 	served := make(chan error, 1)
 	go func() { served <- serveGRPC(server, listener) }()
 	conn, err := grpc.NewClient("passthrough:gateway", append(options,

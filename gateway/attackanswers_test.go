@@ -46,7 +46,7 @@ func (r *rig) clientHere() admission.Client {
 // answersTaken returns how much of the answer budget is taken.
 func (r *rig) answersTaken() int64 {
 	synctest.Wait()
-	taken, _ := r.gateway.answers.Bytes.Now()
+	taken, _ := r.gateway.unary.Answers.Bytes.Now()
 	return taken
 }
 
@@ -59,14 +59,14 @@ func TestAttackUnreadAnswers(t *testing.T) {
 		r.prime("a", 1000, pages(page)...)
 		before := heap()
 		c := r.framed(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
-		for range maxStreams {
+		for range netconn.MaxStreams {
 			c.open("GET", "/v1/watches/a/resources", true)
 		}
 		if taken := r.answersTaken(); taken < page || taken > 2*page {
 			t.Errorf("answers that nobody reads have %d KiB, of %d at most", taken>>10, 2*page>>10)
 		}
 		if grown := heap() - before; grown > 64<<20 {
-			t.Errorf("%d listings that nobody reads took %d MiB", maxStreams, grown>>20)
+			t.Errorf("%d listings that nobody reads took %d MiB", netconn.MaxStreams, grown>>20)
 		}
 		time.Sleep(budget.AnswerWait + time.Second)
 		if taken := r.answersTaken(); taken > 2*page {
@@ -217,7 +217,7 @@ func TestAnswerBudgetIsGivenBack(t *testing.T) {
 			"/v1/watches/a/changes", "/v1/watches/a/changes?wait=0s",
 		} {
 			r.get(path).text()
-			if taken, waiting := r.gateway.answers.Bytes.Now(); taken != 0 || waiting != 0 {
+			if taken, waiting := r.gateway.unary.Answers.Bytes.Now(); taken != 0 || waiting != 0 {
 				t.Errorf("%s: %d bytes of the budget are still taken, %d requests wait", path, taken, waiting)
 			}
 		}
@@ -230,16 +230,16 @@ func TestAttackScans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
 		r.prime("a", 1000, pages(64<<10)...)
-		busy, err := r.gateway.answers.Scans.Take(t.Context(), r.clientHere(), 1)
+		busy, err := r.gateway.unary.Answers.Scans.Take(t.Context(), r.clientHere(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := r.framed()
-		for i := range maxStreams {
+		for i := range netconn.MaxStreams {
 			c.open("GET", fmt.Sprintf("/v1/watches/a/resources?prefix=none%d", i), true)
 		}
 		synctest.Wait()
-		if _, waiting := r.gateway.answers.Scans.Now(); waiting == 0 {
+		if _, waiting := r.gateway.unary.Answers.Scans.Now(); waiting == 0 {
 			t.Error("a second listing looks at every resource")
 		}
 		for id := uint32(1); id < c.next; id += 2 {
@@ -248,7 +248,7 @@ func TestAttackScans(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if _, waiting := r.gateway.answers.Scans.Now(); waiting != 0 {
+		if _, waiting := r.gateway.unary.Answers.Scans.Now(); waiting != 0 {
 			t.Errorf("%d listings that were cancelled still wait", waiting)
 		}
 		late := c.open("GET", "/v1/watches/a/resources?prefix=late", true)

@@ -73,7 +73,7 @@ func TestAttackTrickledBodies(t *testing.T) {
 		for i := range 128 {
 			c := r.dial(announcedPut(fmt.Sprint(i), size))
 			synctest.Wait()
-			if taken, _ := r.gateway.bodies.Bytes.Now(); taken == int64(len(held)+1)*size {
+			if taken, _ := r.gateway.unary.Bodies.Bytes.Now(); taken == int64(len(held)+1)*size {
 				held = append(held, c)
 				trickled.Go(func() { trickle(c) })
 				continue
@@ -95,7 +95,7 @@ func TestAttackTrickledBodies(t *testing.T) {
 		}
 		trickled.Wait()
 		synctest.Wait()
-		if taken, _ := r.gateway.bodies.Bytes.Now(); taken != 0 {
+		if taken, _ := r.gateway.unary.Bodies.Bytes.Now(); taken != 0 {
 			t.Errorf("%d bytes of the budget are still taken", taken)
 		}
 		if grown := heap() - before; grown > 64<<20 {
@@ -123,7 +123,7 @@ func TestBodyBudgetIsGivenBack(t *testing.T) {
 		r.send("PUT", path, body)
 		// The end of a long answer may arrive before its handler returns.
 		for deadline := time.Now().Add(10 * time.Second); ; <-time.After(time.Millisecond) {
-			taken, _ := r.gateway.bodies.Bytes.Now()
+			taken, _ := r.gateway.unary.Bodies.Bytes.Now()
 			if taken == 0 {
 				break
 			}

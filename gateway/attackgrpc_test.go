@@ -26,7 +26,7 @@ type callRig struct {
 func newCallRig(t *testing.T, c Config, watches ...string) *callRig {
 	t.Helper()
 	r := &callRig{rig: newRig(t, c, watches...), rpc: newMemoryListener()}
-	server := r.gateway.grpcServer(nil)
+	server := newGRPC(r.gateway.calls, nil)
 	served := make(chan error, 1)
 	go func() { served <- serveGRPC(server, netconn.Listen(r.rpc, r.gateway.cfg.WriteTimeout)) }()
 	t.Cleanup(func() {
@@ -96,7 +96,7 @@ func TestAttackAnnouncedMessages(t *testing.T) {
 				t.Fatalf("16 MiB announced, for whatever call: status %q %s", got, c.field(id, "grpc-message"))
 			}
 		}
-		if taken, _ := r.gateway.bodies.Bytes.Now(); taken != 1<<20 {
+		if taken, _ := r.gateway.unary.Bodies.Bytes.Now(); taken != 1<<20 {
 			t.Errorf("messages that are announced have %d KiB of the body budget, want the share of one client", taken>>10)
 		}
 		if grown := heap() - before; grown > 16<<20 {
@@ -116,7 +116,7 @@ func TestAttackAnnouncedMessages(t *testing.T) {
 		if late != 1 || busy != len(held)-1 {
 			t.Errorf("of %d messages that did not arrive %d ended as late and %d found no room", len(held), late, busy)
 		}
-		if taken, _ := r.gateway.bodies.Bytes.Now(); taken != 0 {
+		if taken, _ := r.gateway.unary.Bodies.Bytes.Now(); taken != 0 {
 			t.Errorf("%d bytes of the body budget are still taken", taken)
 		}
 	})
@@ -218,14 +218,14 @@ func TestAttackUnreadCalls(t *testing.T) {
 				r.prime("a", 1000, append(pages(large), resource("large", 1000, `"`+strings.Repeat("x", large)+`"`))...)
 				before := heap()
 				c := r.framed(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
-				for range maxStreams {
+				for range netconn.MaxStreams {
 					c.request(method, request)
 				}
 				if taken := r.answersTaken(); taken < large || taken > 4*large {
 					t.Errorf("what nobody reads has %d KiB, of %d at most", taken>>10, 4*large>>10)
 				}
 				if grown := heap() - before; grown > 48<<20 {
-					t.Errorf("%d calls that nobody reads took %d MiB", maxStreams, grown>>20)
+					t.Errorf("%d calls that nobody reads took %d MiB", netconn.MaxStreams, grown>>20)
 				}
 				time.Sleep(2*budget.AnswerWait + netconn.RateWindow + time.Second)
 				if taken := r.answersTaken(); taken != 0 || !c.isClosed() {
@@ -282,7 +282,7 @@ func TestMessages(t *testing.T) {
 				t.Errorf("%s: status %q %q", what, got, c.field(call.id, "grpc-message"))
 			}
 		}
-		if taken, _ := r.gateway.bodies.Bytes.Now(); taken != 0 {
+		if taken, _ := r.gateway.unary.Bodies.Bytes.Now(); taken != 0 {
 			t.Errorf("%d bytes of the body budget are still taken", taken)
 		}
 	})

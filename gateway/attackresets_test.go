@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"golang.org/x/net/http2"
 )
 
@@ -15,21 +16,21 @@ func TestAttackResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{AnswerBudget: 4 << 20}, "a")
 		r.prime("a", 1000, pages(1<<20)...)
-		busy, err := r.gateway.answers.Bytes.Take(t.Context(), r.clientHere(), 1<<20)
+		busy, err := r.gateway.unary.Answers.Bytes.Take(t.Context(), r.clientHere(), 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := heap()
 		c := r.framed()
 		for range 20 {
-			for range maxStreams {
+			for range netconn.MaxStreams {
 				id := c.open("GET", "/v1/watches/a/resources", true)
 				if err := c.WriteRSTStream(id, http2.ErrCodeCancel); err != nil {
 					t.Fatal(err)
 				}
 			}
 			synctest.Wait()
-			if taken, waiting := r.gateway.answers.Bytes.Now(); taken != 1<<20 || waiting != 0 {
+			if taken, waiting := r.gateway.unary.Answers.Bytes.Now(); taken != 1<<20 || waiting != 0 {
 				t.Fatalf("after the resets %d bytes are taken, and %d requests wait", taken, waiting)
 			}
 		}

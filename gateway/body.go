@@ -9,10 +9,6 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
-// bodyTimeout is how long the whole body of a request may take to arrive, so that no
-// client holds a connection with a body that never ends.
-const bodyTimeout = 30 * time.Second
-
 // bodies bounds the time for the body of every request that has one, and refuses a
 // body where it has no meaning (RFC 9110, sections 9.3.1 and 9.3.5): net/http would
 // wait for it before the first byte of an answer.

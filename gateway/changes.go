@@ -24,28 +24,28 @@ const (
 	maxPollWait     = 5 * time.Minute
 )
 
-// handleChanges serves the long poll: the events after a position, and the new
+// Changes serves the long poll: the events after a position, and the new
 // position. It answers as soon as there is news, or with an empty list once the wait
 // is over or the gateway drains.
-func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
+func (a *unaryAPI) Changes(w http.ResponseWriter, r *http.Request) {
 	ask, p := parseChanges(r)
 	if p != nil {
 		problem.Write(w, p)
 		return
 	}
-	watch, p := g.lookup.Watch(ask.watch)
+	watch, p := a.Service.Lookup.Watch(ask.watch)
 	if p != nil {
 		problem.Write(w, p)
 		return
 	}
-	from := g.proxies.OfRequest(r)
-	as, refused := g.deps.Admit(admission.ClientOf(from.Addr()), watch)
+	from := a.Proxies.OfRequest(r)
+	as, refused := a.Streams.Admit(admission.ClientOf(from.Addr()), watch)
 	if refused != nil {
-		problem.Write(w, g.deps.Refused(metrics.Poll, refused).OnWatch(ask.watch))
+		problem.Write(w, a.Streams.Refused(metrics.Poll, refused).OnWatch(ask.watch))
 		return
 	}
-	defer g.admission.Leave(as)
-	watch, p = g.lookup.Primed(r.Context(), ask.watch)
+	defer a.Streams.Admission.Leave(as)
+	watch, p = a.Service.Lookup.Primed(r.Context(), ask.watch)
 	if p != nil {
 		problem.Write(w, p)
 		return
@@ -55,11 +55,11 @@ func (g *Gateway) handleChanges(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	g.metrics.StreamOpened(metrics.Poll)
-	defer g.metrics.StreamClosed(metrics.Poll)
-	who := g.subscribers.Enter(from, r.UserAgent())
-	poll := newPoll(g, watch, ask, who, wire.NewWriter(w, r, g.cfg.WriteTimeout))
-	poll.answer = g.answers.Answer(admission.ClientOf(from.Addr()))
+	a.Streams.Metrics.StreamOpened(metrics.Poll)
+	defer a.Streams.Metrics.StreamClosed(metrics.Poll)
+	who := a.Streams.Subscribers.Enter(from, r.UserAgent())
+	poll := newPoll(a, watch, ask, who, wire.NewWriter(w, r, a.Streams.WriteTimeout))
+	poll.answer = a.Answers.Answer(admission.ClientOf(from.Addr()))
 	defer poll.close()
 	poll.run(r.Context())
 	if !poll.ended || poll.out.Failure() != nil {
@@ -77,7 +77,7 @@ type changesRequest struct {
 }
 
 func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
-	ask := changesRequest{watch: pathParameter(r, "watch")}
+	ask := changesRequest{watch: problem.PathParameter(r, "watch")}
 	query, p := problem.Query(r, "after", "wait", "prefix")
 	if p != nil {
 		return ask, p.OnWatch(ask.watch)
@@ -91,7 +91,7 @@ func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 		p.Parameter = "after"
 		return ask, p.OnWatch(ask.watch)
 	}
-	ask.after, ask.invalid = resumeFrom(ask.watch, after)
+	ask.after, ask.invalid = conversation.ResumeFrom(ask.watch, after)
 	ask.prefix = query.Get("prefix")
 	return ask, nil
 }
@@ -102,7 +102,7 @@ func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 // the sake of one client. The position is at the end of the object.
 type poll struct {
 	// Static after construction.
-	g     *Gateway
+	api   *unaryAPI
 	watch *watch.Watch
 	after *stream.Position
 	until time.Time // when to answer in any case
@@ -120,13 +120,13 @@ type poll struct {
 	ended  bool            // the answer is complete
 }
 
-func newPoll(g *Gateway, w *watch.Watch, ask changesRequest, who subscribers.Identity, out *wire.Writer) *poll {
+func newPoll(a *unaryAPI, w *watch.Watch, ask changesRequest, who subscribers.Identity, out *wire.Writer) *poll {
 	sub := w.Subscribe(log.SubscribeOptions{
-		Resume: ask.after, Invalid: ask.invalid, Prefix: ask.prefix, AheadWait: g.cfg.AheadWait,
+		Resume: ask.after, Invalid: ask.invalid, Prefix: ask.prefix, AheadWait: a.Streams.AheadWait,
 	})
-	p := &poll{g: g, watch: w, after: ask.after, out: out, Progress: conversation.NewProgress(g.deps, metrics.Poll, who, w.Name(), sub)}
+	p := &poll{api: a, watch: w, after: ask.after, out: out, Progress: conversation.NewProgress(a.Streams, metrics.Poll, who, w.Name(), sub)}
 	p.until = p.Began.Add(ask.wait)
-	p.limit = p.Began.Add(max(ask.wait, g.cfg.PrimeWait, g.cfg.AheadWait+time.Second))
+	p.limit = p.Began.Add(max(ask.wait, a.Service.Lookup.PrimeWait, a.Streams.AheadWait+time.Second))
 	return p
 }
 
@@ -136,7 +136,7 @@ func (p *poll) close() {
 	p.Metrics.BytesOut(metrics.Poll, p.out.Sent())
 	p.Delivered.Bytes = uint64(p.out.Sent())
 	p.Show()
-	p.g.subscribers.Remove(p.Published, p.reasonEnded())
+	p.api.Streams.Subscribers.Remove(p.Published, p.reasonEnded())
 	p.Progress.Close()
 	if p.out.TimedOut() {
 		p.Metrics.WriteTimeout(metrics.Poll)
@@ -207,7 +207,7 @@ func (p *poll) enter(ctx context.Context) bool {
 	}
 	p.busy = p.answer.Reserve(ctx, pollBytes)
 	if p.busy == nil {
-		p.out.KeepPace(p.g.cfg.MinRate)
+		p.out.KeepPace(p.api.Streams.MinRate)
 	}
 	return p.busy == nil
 }
@@ -267,7 +267,7 @@ func (p *poll) wait(ctx context.Context) bool {
 		return true
 	case <-p.watch.Done():
 		return false
-	case <-p.g.admission.Draining:
+	case <-p.api.Streams.Admission.Draining:
 		return false
 	case <-p.Changed():
 	case <-timer.C:
@@ -279,10 +279,10 @@ func (p *poll) wait(ctx context.Context) bool {
 func (p *poll) empty() *problem.Problem {
 	if p.Sub.Held() {
 		late := problem.New(http.StatusServiceUnavailable, "too many snapshots are on their way: come back later")
-		late.RetryAfter = 2 * p.g.deps.RetryHint()
+		late.RetryAfter = 2 * p.api.Streams.RetryHint()
 		return late.OnWatch(p.watch.Name())
 	}
-	return p.g.lookup.NotPrimed(p.watch)
+	return p.api.Service.Lookup.NotPrimed(p.watch)
 }
 
 // finish ends the answer with the position after the events or, if nothing was

@@ -20,7 +20,7 @@ func (g *Gateway) handleEvents(w http.ResponseWriter, r *http.Request) {
 
 // handleWatchEvents streams the watch that the path names.
 func (g *Gateway) handleWatchEvents(w http.ResponseWriter, r *http.Request) {
-	g.serveEvents(w, r, pathParameter(r, "watch"))
+	g.serveEvents(w, r, problem.PathParameter(r, "watch"))
 }
 
 // serveEvents answers a stream request. A refusal is a problem, and everything that
@@ -28,7 +28,7 @@ func (g *Gateway) handleWatchEvents(w http.ResponseWriter, r *http.Request) {
 func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name string) {
 	req, p := conversation.ParseRequest(r.URL.RawQuery, r.Header, name)
 	if p != nil {
-		refuse(w, r, p)
+		problem.WriteForPath(w, r, p)
 		return
 	}
 	req.Gzip = req.Gzip && g.pieces != nil

@@ -130,7 +130,7 @@ func TestPublicFaceKeepsSecrets(t *testing.T) {
 			t.Errorf("/readyz names watches: %s", text)
 		}
 	}
-	answer, err := (&service{gateway: g}).ListWatches(t.Context(), &api.ListWatchesRequest{})
+	answer, err := g.unary.Service.ListWatches(t.Context(), &api.ListWatchesRequest{})
 	if err != nil || strings.Contains(fmt.Sprint(answer), "10.9.8.7") {
 		t.Errorf("ListWatches over gRPC: %v, %v", answer, err)
 	}

@@ -35,8 +35,6 @@ type Gateway struct {
 	metrics   *metrics.Metrics
 	admission *admission.Controller // safe for use by several goroutines
 	snapshots *snapshots.Budget
-	bodies    *budget.Bodies
-	answers   *budget.Answers
 	proxies   admission.Proxies
 	hosts     hosts.List
 	doors     *netconn.Connections // that Serve accepts
@@ -46,6 +44,8 @@ type Gateway struct {
 
 	subscribers *subscribers.List
 	deps        *conversation.Deps
+	unary       *unaryAPI
+	calls       rpcDeps
 
 	// Atomic.
 	leaving atomic.Bool // the gateway drains, or is about to
@@ -82,13 +82,22 @@ func New(c Config) (*Gateway, error) {
 		g.metrics.WatchPieces(g.pieces)
 	}
 	g.deps = g.newDeps()
-	g.bodies = budget.NewBodies(c.BodyBudget, g.metrics.BodyRefused, g.deps.RetryHint)
-	g.answers = budget.NewAnswers(c.AnswerBudget, g.metrics.AnswerRefused, g.deps.RetryHint)
-	g.metrics.WatchBudgets(g.bodies.Bytes, g.answers.Bytes)
+	g.serveUnary()
 	if s := c.sockets(g.doors); s != nil {
 		g.shards = newShards(g.deps, s, runtime.GOMAXPROCS(0), c.AfterRush)
 	}
 	return g, nil
+}
+
+// serveUnary makes what answers requests as a whole, over HTTP and over gRPC, and the
+// budgets that both share.
+func (g *Gateway) serveUnary() {
+	bodies := budget.NewBodies(g.cfg.BodyBudget, g.metrics.BodyRefused, g.deps.RetryHint)
+	answers := budget.NewAnswers(g.cfg.AnswerBudget, g.metrics.AnswerRefused, g.deps.RetryHint)
+	g.metrics.WatchBudgets(bodies.Bytes, answers.Bytes)
+	s := &service{Instance: g.cfg.Instance, Lookup: g.lookup}
+	g.unary = newUnaryAPI(restDeps{Streams: g.deps, Service: s, Proxies: g.proxies, Answers: answers, Bodies: bodies})
+	g.calls = rpcDeps{Streams: g.deps, Service: s, Proxies: g.proxies, Answers: answers, Bodies: bodies, Hosts: g.hosts}
 }
 
 // newDeps returns what streams need of the gateway.
@@ -110,7 +119,7 @@ func (g *Gateway) Handler() http.Handler { return g.handler(false, nil) }
 
 // handler has every route, on one screen. profiles may be nil.
 func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
-	api := g.apiHandler()
+	api := g.unary.Handler()
 
 	r := chi.NewRouter()
 	r.Use(skipCancelled)
@@ -130,7 +139,7 @@ func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
 	get("/v1/watches/{watch}/events", g.handleWatchEvents)
 
 	// Long poll, for clients and proxies that cannot stream.
-	get("/v1/watches/{watch}/changes", g.handleChanges)
+	get("/v1/watches/{watch}/changes", g.unary.Changes)
 
 	// Everything unary.
 	r.Handle("/v1/watches", api)

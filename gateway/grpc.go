@@ -3,13 +3,18 @@ package gateway
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
+	"errors"
 	"log/slog"
+	"net"
 	"net/http"
-	"runtime/debug"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/internal/hosts"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -19,20 +24,48 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// maxStreams is how many requests one HTTP/2 connection, and how many calls one gRPC
-// connection, may have open.
-const maxStreams = 100
-
-// registerGRPC registers what the gateway serves over gRPC: the service, and
-// reflection, so that grpcurl and the like need no proto file.
-func (g *Gateway) registerGRPC(s *grpc.Server) {
-	s.RegisterService(g.grpcService(), &service{gateway: g})
-	reflection.Register(s)
+// rpcDeps is what the calls need of the gateway.
+//
+// Static after construction.
+type rpcDeps struct {
+	Streams *conversation.Deps // of WatchList
+	Service *service
+	Proxies admission.Proxies
+	Answers *budget.Answers
+	Bodies  *budget.Bodies
+	Hosts   hosts.List
 }
 
-// grpcOptions returns the options of a server for registerGRPC: limits on clients,
-// and the interceptors. Without a configuration there is no TLS.
-func (g *Gateway) grpcOptions(c *tls.Config) []grpc.ServerOption {
+// rpcServer is watchtide.v1.WatchService over gRPC.
+//
+// All methods may be called from any goroutine.
+type rpcServer struct {
+	*service // the unary methods; static after construction
+	rpcDeps  // static after construction
+}
+
+// newGRPC returns a server of the service, and of reflection, so that grpcurl and the
+// like need no proto file. Without a configuration there is no TLS. Its connections are
+// those of grpcListener.
+func newGRPC(d rpcDeps, c *tls.Config) *grpc.Server {
+	s := &rpcServer{service: d.Service, rpcDeps: d}
+	out := grpc.NewServer(s.options(c)...)
+	out.RegisterService(s.description(), s)
+	reflection.Register(out)
+	return out
+}
+
+// serveGRPC serves until the server is stopped, which may happen before it begins.
+func serveGRPC(s *grpc.Server, l net.Listener) error {
+	err := s.Serve(grpcListener{l})
+	if errors.Is(err, grpc.ErrServerStopped) {
+		return nil
+	}
+	return err
+}
+
+// options returns the limits on clients, and the interceptors.
+func (s *rpcServer) options(c *tls.Config) []grpc.ServerOption {
 	creds := insecure.NewCredentials()
 	if c != nil {
 		creds = credentials.NewTLS(c)
@@ -42,16 +75,16 @@ func (g *Gateway) grpcOptions(c *tls.Config) []grpc.ServerOption {
 		grpc.ForceServerCodecV2(newParcelCodec()),
 		grpc.ConnectionTimeout(grpcTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
-			Time: pingAfter, Timeout: g.cfg.WriteTimeout, MaxConnectionIdle: idleTimeout,
+			Time: netconn.PingAfter, Timeout: s.Streams.WriteTimeout, MaxConnectionIdle: netconn.IdleTimeout,
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
-		grpc.MaxHeaderListSize(maxHeaderBytes),
-		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.MaxHeaderListSize(netconn.MaxHeaderBytes),
+		grpc.MaxConcurrentStreams(netconn.MaxStreams),
 		grpc.MaxRecvMsgSize(maxRequest), // larger ones are read by incoming
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
-		grpc.ChainUnaryInterceptor(g.interceptUnary, g.checkUnaryAuthority),
-		grpc.ChainStreamInterceptor(g.interceptStream, g.checkStreamAuthority),
+		grpc.ChainUnaryInterceptor(s.interceptUnary, s.checkUnaryAuthority),
+		grpc.ChainStreamInterceptor(s.interceptStream, s.checkStreamAuthority),
 	}
 }
 
@@ -64,51 +97,32 @@ const (
 )
 
 // interceptUnary turns a panic into an error, errors into statuses, and logs.
-func (g *Gateway) interceptUnary(ctx context.Context, r any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+func (s *rpcServer) interceptUnary(ctx context.Context, r any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
 	began := time.Now()
-	err = recovered(func() error {
+	err = problem.Recovered(func() error {
 		resp, err = handler(ctx, r)
 		return err
 	})
-	return resp, g.ended(ctx, info.FullMethod, began, err)
+	return resp, s.ended(ctx, info.FullMethod, began, err)
 }
 
 // interceptStream is interceptUnary for streams.
-func (g *Gateway) interceptStream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	connOf(s.Context()).called()
+func (s *rpcServer) interceptStream(srv any, call grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	connOf(call.Context()).called()
 	began := time.Now()
-	s = boundedStream{ServerStream: s, gateway: g, many: info.IsClientStream}
-	err := recovered(func() error { return handler(srv, s) })
-	return g.ended(s.Context(), info.FullMethod, began, err)
-}
-
-// panicError is a recovered panic.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-// Error implements error.
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
-
-// recovered calls f and returns its panic, if there is one, as an error.
-func recovered(f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &panicError{value: v, stack: debug.Stack()}
-		}
-	}()
-	return f()
+	bounded := boundedStream{ServerStream: call, server: s, many: info.IsClientStream}
+	err := problem.Recovered(func() error { return handler(srv, bounded) })
+	return s.ended(call.Context(), info.FullMethod, began, err)
 }
 
 // ended logs the end of a call and returns the status that the client gets.
-func (g *Gateway) ended(ctx context.Context, method string, began time.Time, err error) error {
+func (s *rpcServer) ended(ctx context.Context, method string, began time.Time, err error) error {
 	level, result := slog.LevelDebug, statusOf(err)
 	attrs := []any{"method", method, "code", status.Code(result).String(), "took", time.Since(began)}
 	if status.Code(result) == codes.Internal {
 		level, attrs = slog.LevelError, append(attrs, "error", err)
 	}
-	g.log.Log(ctx, level, "gRPC call ended", attrs...)
+	s.Streams.Log.Log(ctx, level, "gRPC call ended", attrs...)
 	return result
 }
 

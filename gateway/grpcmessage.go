@@ -35,10 +35,10 @@ const (
 // Owned by the goroutine of the call.
 type incoming struct {
 	// Static after construction.
-	gateway *Gateway
-	ctx     context.Context
-	writes  bool // the message may be a value
-	many    bool // there may be no further message
+	server *rpcServer
+	ctx    context.Context
+	writes bool // the message may be a value
+	many   bool // there may be no further message
 
 	claim *budget.Claim // nil: the message is small; it must be released
 }
@@ -106,7 +106,7 @@ func (in *incoming) read(stream messageStream, watch *messageWatch, m proto.Mess
 func (in *incoming) admit(size int64) *problem.Problem {
 	limit := int64(maxRequest)
 	if in.writes {
-		limit = in.gateway.largestValue() + maxRequest
+		limit = in.server.largestValue() + maxRequest
 	}
 	if size > limit {
 		return problem.New(http.StatusRequestEntityTooLarge, "the message has %d bytes: want at most %d", size, limit)
@@ -115,14 +115,14 @@ func (in *incoming) admit(size int64) *problem.Problem {
 		return nil
 	}
 	var p *problem.Problem
-	in.claim, p = in.gateway.bodies.Claim(in.gateway.proxies.ClientOfCall(in.ctx), size)
+	in.claim, p = in.server.Bodies.Claim(in.server.Proxies.ClientOfCall(in.ctx), size)
 	return p
 }
 
 // largestValue returns the most bytes that any watch accepts as a value.
-func (g *Gateway) largestValue() int64 {
+func (s *rpcServer) largestValue() int64 {
 	most := int64(0)
-	for _, w := range g.registry.Watches() {
+	for _, w := range s.Lookup.Registry.Watches() {
 		if w.Writer() != nil {
 			most = max(most, valueLimit(w))
 		}
@@ -159,8 +159,8 @@ func (w *messageWatch) moved() {
 
 func (w *messageWatch) stop() { w.timer.Stop() }
 
-// grpcService describes the service with methods that bound what they read.
-func (g *Gateway) grpcService() *grpc.ServiceDesc {
+// description describes the service with methods that bound what they read.
+func (s *rpcServer) description() *grpc.ServiceDesc {
 	desc := api.WatchService_ServiceDesc
 	desc.Methods = slices.Clone(desc.Methods)
 	for i := range desc.Methods {
@@ -168,15 +168,15 @@ func (g *Gateway) grpcService() *grpc.ServiceDesc {
 		handler, writes := m.Handler, "/"+desc.ServiceName+"/"+m.MethodName == api.WatchService_PutResource_FullMethodName
 		m.Handler = func(srv any, ctx context.Context, decode func(any) error, i grpc.UnaryServerInterceptor) (any, error) {
 			connOf(ctx).called()
-			ctx, answer := g.answers.Attach(ctx, g.proxies.ClientOfCall(ctx))
+			ctx, answer := s.Answers.Attach(ctx, s.Proxies.ClientOfCall(ctx))
 			defer answer.Release()
-			in := &incoming{gateway: g, ctx: ctx, writes: writes}
+			in := &incoming{server: s, ctx: ctx, writes: writes}
 			out, err := handler(srv, ctx, func(m any) error { return in.receive(m, decode) }, i)
 			if err != nil {
 				in.claim.Release()
 				return nil, err
 			}
-			return g.newParcel(ctx, out.(proto.Message), answer.HandOver(in.claim)), nil
+			return s.newParcel(ctx, out.(proto.Message), answer.HandOver(in.claim)), nil
 		}
 	}
 	return &desc
@@ -185,12 +185,12 @@ func (g *Gateway) grpcService() *grpc.ServiceDesc {
 // boundedStream is a stream that bounds the messages that it reads.
 type boundedStream struct {
 	grpc.ServerStream
-	gateway *Gateway
-	many    bool // the client sends several
+	server *rpcServer
+	many   bool // the client sends several
 }
 
 // RecvMsg implements grpc.ServerStream.
 func (s boundedStream) RecvMsg(m any) error {
-	in := &incoming{gateway: s.gateway, ctx: s.Context(), many: s.many}
+	in := &incoming{server: s.server, ctx: s.Context(), many: s.many}
 	return in.receive(m, s.ServerStream.RecvMsg)
 }

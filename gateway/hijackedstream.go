@@ -7,12 +7,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
@@ -148,7 +148,7 @@ func (s *hijackedStream) run(p *pump) {
 // not end all of them.
 func (s *hijackedStream) end(p *pump) {
 	if v := recover(); v != nil {
-		p.Deps.Log.Error("a stream failed", "error", &panicError{value: v, stack: debug.Stack()})
+		p.Deps.Log.Error("a stream failed", "error", problem.Panicked(v))
 		p.Release() // in case it failed before it began
 	} else if p.GoodbyeSaid != "" && p.out.Failure() == nil {
 		s.linger()
@@ -205,7 +205,7 @@ func (s *hijackedStream) linger() {
 		_ = c.CloseWrite() // an error means that the client left
 	}
 	half, ok := s.bottom.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil || s.bottom.SetReadDeadline(time.Now().Add(lingering)) != nil {
+	if !ok || half.CloseWrite() != nil || s.bottom.SetReadDeadline(time.Now().Add(netconn.Linger)) != nil {
 		return
 	}
 	buffer := wire.BorrowBuffer()

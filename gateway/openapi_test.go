@@ -165,7 +165,7 @@ func (d *documented) checkNoRoom(t *testing.T) {
 			}
 			for i := range budget.ClientShare {
 				other := admission.ClientOf(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}))
-				for _, b := range []*budget.Budget{r.gateway.bodies.Bytes, r.gateway.answers.Bytes} {
+				for _, b := range []*budget.Budget{r.gateway.unary.Bodies.Bytes, r.gateway.unary.Answers.Bytes} {
 					defer b.TryTake(other, math.MaxInt64).Release()
 				}
 			}

@@ -41,9 +41,9 @@ const (
 )
 
 // newParcel returns a parcel, which owns the claim.
-func (g *Gateway) newParcel(ctx context.Context, m proto.Message, c *budget.Claim) *parcel {
+func (s *rpcServer) newParcel(ctx context.Context, m proto.Message, c *budget.Claim) *parcel {
 	p := &parcel{message: m, conn: connOf(ctx), claim: c}
-	p.pace = netconn.NewPace(max(1, g.cfg.MinRate), parcelPiece, func() {
+	p.pace = netconn.NewPace(max(1, s.Streams.MinRate), parcelPiece, func() {
 		if p.conn != nil {
 			go p.conn.Close() // in a goroutine: it stops the pace, which waits for this
 		}
@@ -135,9 +135,9 @@ func (c parcelCodec) Marshal(v any) (mem.BufferSlice, error) {
 // Owned by the goroutine that sends.
 type parcels struct {
 	// Static after construction.
-	gateway *Gateway
-	client  admission.Client
-	out     grpc.ServerStream
+	server *rpcServer
+	client admission.Client
+	out    grpc.ServerStream
 
 	loose int // bytes that were sent since the last parcel
 }
@@ -150,11 +150,11 @@ func (s *parcels) send(m proto.Message, size int, pause, resume func()) error {
 	}
 	ctx := s.out.Context()
 	pause()
-	c, err := s.gateway.answers.Bytes.Take(ctx, s.client, int64(s.loose))
+	c, err := s.server.Answers.Bytes.Take(ctx, s.client, int64(s.loose))
 	resume()
 	if err != nil {
 		return fmt.Errorf("waiting for room in the answer budget: %w", err)
 	}
 	s.loose = 0
-	return s.out.SendMsg(s.gateway.newParcel(ctx, m, c))
+	return s.out.SendMsg(s.server.newParcel(ctx, m, c))
 }

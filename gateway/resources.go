@@ -18,7 +18,7 @@ func (a *unaryAPI) getResource(w http.ResponseWriter, r *http.Request) {
 	query, p := problem.Query(r, "key_encoding")
 	call, p := a.resourceCall(r, query, p)
 	if p != nil {
-		refuse(w, r, p)
+		problem.WriteForPath(w, r, p)
 		return
 	}
 	a.pass(w, r, call.path(), call.query, nil)
@@ -27,13 +27,13 @@ func (a *unaryAPI) getResource(w http.ResponseWriter, r *http.Request) {
 func (a *unaryAPI) putResource(w http.ResponseWriter, r *http.Request) {
 	call, p := a.writeCall(r)
 	if p != nil {
-		refuse(w, r, p)
+		problem.WriteForPath(w, r, p)
 		return
 	}
 	body, p := a.readValue(r, call.watch)
 	if p != nil {
 		closeUnread(w, r)
-		refuse(w, r, p.OnKey(call.key))
+		problem.WriteForPath(w, r, p.OnKey(call.key))
 		return
 	}
 	defer body.claim.Release()
@@ -46,7 +46,7 @@ func (a *unaryAPI) deleteResource(w http.ResponseWriter, r *http.Request) {
 		p = problem.BadParameter("If-None-Match", "If-None-Match has no meaning for DELETE: want If-Match").OnKey(call.key)
 	}
 	if p != nil {
-		refuse(w, r, p)
+		problem.WriteForPath(w, r, p)
 		return
 	}
 	a.pass(w, r, call.path(), call.query, nil)
@@ -72,7 +72,7 @@ func (a *unaryAPI) resourceCall(r *http.Request, query url.Values, before *probl
 	if p != nil {
 		return resourceCall{}, p
 	}
-	wire := pathParameter(r, "*")
+	wire := problem.PathParameter(r, "*")
 	key, err := stream.KeyFromWire(wire, query.Get("key_encoding"))
 	if err != nil {
 		return resourceCall{}, keyProblem(wire, err)
@@ -84,14 +84,6 @@ func (a *unaryAPI) resourceCall(r *http.Request, query url.Values, before *probl
 		}
 	}
 	return resourceCall{watch: watch, key: key, query: passed}, nil
-}
-
-func keyProblem(wire string, err error) *problem.Problem {
-	var invalid *stream.InvalidError
-	if errors.As(err, &invalid) {
-		return problem.BadParameter("key_encoding", "%s", invalid.Error())
-	}
-	return problem.BadParameter("key", "key %q is not base64, as key_encoding says: %v", wire, err)
 }
 
 // writeCall reads the parts of a PUT or DELETE other than its body. It returns a 405
@@ -116,12 +108,6 @@ func (a *unaryAPI) writeCall(r *http.Request) (resourceCall, *problem.Problem) {
 		call.query.Set("if_revision", strconv.FormatUint(revision, 10))
 	}
 	return call, nil
-}
-
-func readOnly(watch string) *problem.Problem {
-	p := problem.New(http.StatusMethodNotAllowed, "watch %q is read-only: its source cannot be written through the gateway", watch).OnWatch(watch)
-	p.Allow = "GET, HEAD"
-	return p
 }
 
 // checkJSON reports where raw stops being JSON in UTF-8 (RFC 8259).

@@ -9,21 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
-	"google.golang.org/grpc"
-)
-
-const (
-	// readHeaderTimeout ends a connection whose request head does not arrive.
-	readHeaderTimeout = 10 * time.Second
-	// idleTimeout ends a connection that waits between two requests.
-	idleTimeout = 2 * time.Minute
-	// maxHeaderBytes bounds a request head; a full set of positions is 1 KiB.
-	maxHeaderBytes = 32 << 10
-	// pingAfter is the silence after which HTTP/2 and gRPC connections are pinged.
-	pingAfter = 30 * time.Second
 )
 
 // Listeners is where a gateway serves. Serve closes them.
@@ -55,7 +42,7 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	if l.HTTP == nil {
 		return errors.New("gateway.Listeners: HTTP is missing")
 	}
-	web, rpc := g.httpServer(g.faceOf(l.HTTP.Addr())), g.grpcServer(l.GRPCTLS)
+	web, rpc := g.httpServer(g.faceOf(l.HTTP.Addr())), newGRPC(g.calls, l.GRPCTLS)
 	operations := g.httpServer(g.OperationsHandler())
 	failed := make(chan error, 3) // one for each server: none blocks
 	go func() {
@@ -101,31 +88,22 @@ func (g *Gateway) httpServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           h,
 		Protocols:         &protocols,
-		ReadHeaderTimeout: readHeaderTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
+		ReadHeaderTimeout: netconn.ReadHeaderTimeout,
+		IdleTimeout:       netconn.IdleTimeout,
+		MaxHeaderBytes:    netconn.MaxHeaderBytes,
 		ConnContext:       netconn.WithConn,
 		ConnState:         g.doors.State,
 		// No WriteTimeout: it would end every stream. Each write has its own
-		// deadline, see writer and patientConn.
+		// deadline, see wire.Writer and netconn.StallTimeoutConn.
 		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: maxStreams,
+			MaxConcurrentStreams: netconn.MaxStreams,
 
-			SendPingTimeout:  pingAfter,
+			SendPingTimeout:  netconn.PingAfter,
 			PingTimeout:      g.cfg.WriteTimeout,
 			WriteByteTimeout: g.cfg.WriteTimeout,
 		},
 		ErrorLog: log.New(serverLog{g.log}, "", 0),
 	}
-}
-
-// serveGRPC serves until the server is stopped, which may happen before it begins.
-func serveGRPC(s *grpc.Server, l net.Listener) error {
-	err := s.Serve(grpcListener{l})
-	if errors.Is(err, grpc.ErrServerStopped) {
-		return nil
-	}
-	return err
 }
 
 func serveHTTP(s *http.Server, l net.Listener, c *tls.Config) error {
@@ -140,12 +118,6 @@ func serveHTTP(s *http.Server, l net.Listener, c *tls.Config) error {
 		return nil
 	}
 	return err
-}
-
-func (g *Gateway) grpcServer(c *tls.Config) *grpc.Server {
-	s := grpc.NewServer(g.grpcOptions(c)...)
-	g.registerGRPC(s)
-	return s
 }
 
 // serverLog receives the log of net/http: faults of clients, which are many, and

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -239,7 +240,7 @@ func TestSlowLoris(t *testing.T) {
 			io.WriteString(c, "X: y\r\n")
 			time.Sleep(time.Second)
 		}
-		if took := time.Since(began); took > readHeaderTimeout+time.Second {
+		if took := time.Since(began); took > netconn.ReadHeaderTimeout+time.Second {
 			t.Errorf("held for %s", took)
 		}
 	})
@@ -251,7 +252,7 @@ func TestConnectionThatSaysNothing(t *testing.T) {
 		c := r.dial("")
 		began := time.Now()
 		io.Copy(io.Discard, c)
-		if took := time.Since(began); took != readHeaderTimeout {
+		if took := time.Since(began); took != netconn.ReadHeaderTimeout {
 			t.Errorf("held for %s", took)
 		}
 	})
@@ -263,7 +264,7 @@ func TestIdleConnection(t *testing.T) {
 		c := r.dial("GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n")
 		began := time.Now()
 		io.Copy(io.Discard, c)
-		if took := time.Since(began); took != idleTimeout {
+		if took := time.Since(began); took != netconn.IdleTimeout {
 			t.Errorf("held for %s", took)
 		}
 	})
@@ -272,7 +273,7 @@ func TestIdleConnection(t *testing.T) {
 func TestRequestHeadThatIsTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
-		x := r.get("/v1/events?watch=a", "X: "+strings.Repeat("x", 2*maxHeaderBytes))
+		x := r.get("/v1/events?watch=a", "X: "+strings.Repeat("x", 2*netconn.MaxHeaderBytes))
 		if x.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 			t.Errorf("got %s", x.Status)
 		}

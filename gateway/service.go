@@ -21,16 +21,18 @@ import (
 // All methods may be called from any goroutine.
 type service struct {
 	api.UnimplementedWatchServiceServer
-	gateway *Gateway // static after construction
+	// Static after construction.
+	Instance string
+	Lookup   problem.Lookup
 }
 
 // ListWatches implements api.WatchServiceServer.
 func (s *service) ListWatches(ctx context.Context, _ *api.ListWatchesRequest) (*api.ListWatchesResponse, error) {
-	watches := s.gateway.registry.Watches()
+	watches := s.Lookup.Registry.Watches()
 	if err := budget.AnswerOf(ctx).Reserve(ctx, watchBytes*int64(len(watches))); err != nil {
 		return nil, err
 	}
-	out := api.ListWatchesResponse{Instance: s.gateway.cfg.Instance}
+	out := api.ListWatchesResponse{Instance: s.Instance}
 	for _, w := range watches {
 		out.Watches = append(out.Watches, watchMessage(ctx, w))
 	}
@@ -39,7 +41,7 @@ func (s *service) ListWatches(ctx context.Context, _ *api.ListWatchesRequest) (*
 
 // GetWatch implements api.WatchServiceServer.
 func (s *service) GetWatch(ctx context.Context, r *api.GetWatchRequest) (*api.Watch, error) {
-	w, p := s.gateway.lookup.Watch(r.GetWatch())
+	w, p := s.Lookup.Watch(r.GetWatch())
 	if p != nil {
 		return nil, p
 	}
@@ -97,7 +99,7 @@ func (s *service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	if size > maxPageSize {
 		return nil, problem.BadParameter("page_size", "page_size %d: want at most %d", size, maxPageSize)
 	}
-	w, p := s.gateway.lookup.Primed(ctx, r.GetWatch())
+	w, p := s.Lookup.Primed(ctx, r.GetWatch())
 	if p != nil {
 		return nil, p
 	}
@@ -116,7 +118,7 @@ func (s *service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 		return nil, problem.Of(err).OnWatch(w.Name())
 	}
 	if page.Position.Epoch == "" { // an on-demand watch that has just stopped
-		return nil, s.gateway.lookup.NotPrimed(w)
+		return nil, s.Lookup.NotPrimed(w)
 	}
 	return pageMessage(w.Name(), page), nil
 }
@@ -152,7 +154,7 @@ func (s *service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	if err != nil {
 		return nil, keyProblem(r.GetKey(), err)
 	}
-	w, p := s.gateway.lookup.Primed(ctx, r.GetWatch())
+	w, p := s.Lookup.Primed(ctx, r.GetWatch())
 	if p != nil {
 		return nil, p
 	}
@@ -168,7 +170,7 @@ func (s *service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	case err != nil:
 		return nil, problem.Of(err).OnWatch(w.Name())
 	case !v.Primed(): // an on-demand watch that has just stopped
-		return nil, s.gateway.lookup.NotPrimed(w)
+		return nil, s.Lookup.NotPrimed(w)
 	case !ok:
 		return nil, problem.New(http.StatusNotFound, "watch %q has no resource with the key %q", w.Name(), key).OnWatch(w.Name()).OnKey(key)
 	}
@@ -224,7 +226,7 @@ func (s *service) writable(watch, wireKey, encoding string) (*watch.Watch, strin
 	if err != nil {
 		return nil, "", keyProblem(wireKey, err)
 	}
-	w, p := s.gateway.lookup.Watch(watch)
+	w, p := s.Lookup.Watch(watch)
 	if p == nil && w.Writer() == nil {
 		p = readOnly(watch)
 	}

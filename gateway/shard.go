@@ -2,13 +2,13 @@ package gateway
 
 import (
 	"errors"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/monotime"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -87,9 +87,6 @@ const (
 	unsharedTurn = 5 * time.Millisecond
 	// sampled is the number of writes for which one measurement of latency stands.
 	sampled = 64
-	// lingering is how long a connection whose stream has ended is kept open for its
-	// client to read the rest.
-	lingering = 2 * time.Second
 )
 
 func newShard(d *conversation.Deps, s sockets) *shard {
@@ -196,7 +193,7 @@ func (s *shard) run(p poller) {
 func (s *shard) carry() (done bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			s.fail(&panicError{value: v, stack: debug.Stack()})
+			s.fail(problem.Panicked(v))
 		}
 	}()
 	for busy := false; ; {

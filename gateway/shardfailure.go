@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
@@ -38,7 +39,7 @@ func (s *shard) fail(why error) {
 
 // attempt takes one step after a failure.
 func (s *shard) attempt(step func()) {
-	err := recovered(func() error { step(); return nil })
+	err := problem.Recovered(func() error { step(); return nil })
 	if err != nil {
 		s.deps.Log.Error("a stream of a shard that failed could not be ended in full", "error", err)
 	}

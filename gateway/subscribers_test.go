@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -246,7 +247,7 @@ func TestReasonsOfLeaving(t *testing.T) {
 				r.prime("big", 1, resource("big", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
 				c.leave(r)
 				synctest.Wait()
-				time.Sleep(lingering + 2*slack()) // the client may read to the end
+				time.Sleep(netconn.Linger + 2*slack()) // the client may read to the end
 				got := r.subscribers("")
 				if got.Count != 0 || len(got.Left) != 1 || !maps.Equal(got.LeftReasons, map[subscribers.DepartureReason]uint64{c.reason: 1}) {
 					t.Fatalf("%+v", got)
@@ -279,7 +280,7 @@ func TestOnlyTheLastDeparturesAreRemembered(t *testing.T) {
 				}
 			}
 		}
-		time.Sleep(lingering + 2*slack())
+		time.Sleep(netconn.Linger + 2*slack())
 		got := r.subscribers("")
 		if len(got.Left) != subscribers.DeparturesKept || got.LeftReasons["complete"] != others+1 {
 			t.Fatalf("%d left, %v", len(got.Left), got.LeftReasons)

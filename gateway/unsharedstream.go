@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -96,7 +97,7 @@ func (l *unsharedStream) settled() bool {
 func (l *unsharedStream) due(patience time.Duration) time.Time {
 	switch {
 	case !l.finished.IsZero():
-		return l.finished.Add(lingering)
+		return l.finished.Add(netconn.Linger)
 	case !l.blocked.IsZero():
 		return conversation.Earlier(l.blocked.Add(patience), l.OverdueAt())
 	}

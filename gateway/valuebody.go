@@ -13,18 +13,6 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// maxValue is the largest value that a write may carry, in bytes, over HTTP and over
-// gRPC. A source may accept less.
-const maxValue = 16 << 20
-
-// valueLimit returns the largest value that a write to a watch may carry, in bytes.
-func valueLimit(w *watch.Watch) int64 {
-	if l, limits := w.Writer().(stream.ValueLimiter); limits {
-		return min(l.MaxValueBytes(), maxValue)
-	}
-	return maxValue
-}
-
 // valueBody is a request body that was read and found to be JSON. Its claim is a part
 // of Config.BodyBudget and must be released.
 type valueBody struct {
@@ -49,7 +37,7 @@ func (a *unaryAPI) readValue(r *http.Request, watch *watch.Watch) (*valueBody, *
 	if size < 0 {
 		size = limit
 	}
-	claim, p := a.gateway.bodies.Claim(a.gateway.proxies.ClientOfRequest(r), size)
+	claim, p := a.Bodies.Claim(a.Proxies.ClientOfRequest(r), size)
 	if p != nil {
 		return nil, p
 	}

@@ -29,27 +29,26 @@ import (
 // is closed. There is no goodbye, since nobody would read it. What gRPC buffers is a
 // part of Config.AnswerBudget until the client reads on, or until its connection is
 // closed for being too slow: see parcel.
-func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) error {
-	g := s.gateway
-	w, p := g.lookup.Watch(r.GetWatch())
+func (s *rpcServer) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) error {
+	w, p := s.Lookup.Watch(r.GetWatch())
 	if p != nil {
 		return p
 	}
-	from := g.proxies.OfCall(out.Context())
-	as, refused := g.deps.Admit(admission.ClientOf(from.Addr()), w)
+	from := s.Proxies.OfCall(out.Context())
+	as, refused := s.Streams.Admit(admission.ClientOf(from.Addr()), w)
 	if refused != nil {
-		return g.deps.Refused(metrics.GRPC, refused)
+		return s.Streams.Refused(metrics.GRPC, refused)
 	}
-	defer g.admission.Leave(as)
+	defer s.Streams.Admission.Leave(as)
 	if r.GetUntilEndOfSnapshot() {
-		if _, p := g.lookup.Primed(out.Context(), w.Name()); p != nil {
+		if _, p := s.Lookup.Primed(out.Context(), w.Name()); p != nil {
 			return p
 		}
 	}
-	g.metrics.StreamOpened(metrics.GRPC)
-	defer g.metrics.StreamClosed(metrics.GRPC)
-	who := g.subscribers.Enter(from, strings.Join(metadata.ValueFromIncomingContext(out.Context(), "user-agent"), " "))
-	return newListPump(g, w, r, who, out).supervise()
+	s.Streams.Metrics.StreamOpened(metrics.GRPC)
+	defer s.Streams.Metrics.StreamClosed(metrics.GRPC)
+	who := s.Streams.Subscribers.Enter(from, strings.Join(metadata.ValueFromIncomingContext(out.Context(), "user-agent"), " "))
+	return newListPump(s, w, r, who, out).supervise()
 }
 
 // listPump moves the events of one watch to one gRPC client.
@@ -59,7 +58,7 @@ func (s *service) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingSer
 // one pumps.
 type listPump struct {
 	// Static after construction.
-	g        *Gateway
+	server   *rpcServer
 	watch    *watch.Watch
 	out      grpc.ServerStreamingServer[api.WatchListResponse]
 	until    bool
@@ -77,20 +76,20 @@ type listPump struct {
 	farewell stream.GoodbyeReason // the one that was sent
 }
 
-func newListPump(g *Gateway, w *watch.Watch, r *api.WatchListRequest, who subscribers.Identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
-	options := log.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: g.cfg.AheadWait, MinRate: g.cfg.MinRate}
-	options.Resume, options.Invalid = resumeFrom(w.Name(), r.GetPosition())
+func newListPump(s *rpcServer, w *watch.Watch, r *api.WatchListRequest, who subscribers.Identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
+	options := log.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: s.Streams.AheadWait, MinRate: s.Streams.MinRate}
+	options.Resume, options.Invalid = conversation.ResumeFrom(w.Name(), r.GetPosition())
 	p := &listPump{
-		g: g, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: g.deps.RetryHint(),
-		stalled: make(chan struct{}, 1), draining: g.admission.Draining,
-		Progress: conversation.NewProgress(g.deps, metrics.GRPC, who, w.Name(), w.Subscribe(options)),
-		timer:    time.NewTimer(g.cfg.Heartbeat),
-		parcels:  parcels{gateway: g, client: g.proxies.ClientOfCall(out.Context()), out: out},
+		server: s, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: s.Streams.RetryHint(),
+		stalled: make(chan struct{}, 1), draining: s.Streams.Admission.Draining,
+		Progress: conversation.NewProgress(s.Streams, metrics.GRPC, who, w.Name(), w.Subscribe(options)),
+		timer:    time.NewTimer(s.Streams.Heartbeat),
+		parcels:  parcels{server: s, client: s.Proxies.ClientOfCall(out.Context()), out: out},
 	}
-	if age := g.deps.DrawMaxAge(); age > 0 {
+	if age := s.Streams.DrawMaxAge(); age > 0 {
 		p.tooOld = p.Began.Add(age)
 	}
-	p.watchdog = time.AfterFunc(g.cfg.WriteTimeout, func() {
+	p.watchdog = time.AfterFunc(s.Streams.WriteTimeout, func() {
 		select {
 		case p.stalled <- struct{}{}:
 		default:
@@ -100,41 +99,28 @@ func newListPump(g *Gateway, w *watch.Watch, r *api.WatchListRequest, who subscr
 	return p
 }
 
-// resumeFrom parses the one position that a client came with. A position that cannot
-// be parsed, or that belongs to another watch, is answered by a reset that says so.
-func resumeFrom(watch, position string) (resume *stream.Position, invalid bool) {
-	if position == "" {
-		return nil, false
-	}
-	p, err := stream.ParsePosition(position)
-	if err != nil || p.Watch != watch {
-		return nil, true
-	}
-	return &p, false
-}
-
 // supervise returns when the stream has ended, or when the client has not read for
 // too long.
 func (p *listPump) supervise() error {
 	done := make(chan error, 1)
 	go func() {
 		defer p.close()
-		done <- recovered(p.run)
+		done <- problem.Recovered(p.run)
 	}()
 	select {
 	case err := <-done:
-		p.g.subscribers.Remove(p.Published, p.reasonEnded(err))
+		p.server.Streams.Subscribers.Remove(p.Published, p.reasonEnded(err))
 		return err
 	case <-p.stalled:
-		p.g.subscribers.Remove(p.Published, subscribers.LeftUnread)
-		p.g.metrics.WriteTimeout(metrics.GRPC)
-		return problem.New(http.StatusGatewayTimeout, "the client did not read for %s", p.g.cfg.WriteTimeout)
+		p.server.Streams.Subscribers.Remove(p.Published, subscribers.LeftUnread)
+		p.server.Streams.Metrics.WriteTimeout(metrics.GRPC)
+		return problem.New(http.StatusGatewayTimeout, "the client did not read for %s", p.server.Streams.WriteTimeout)
 	}
 }
 
 // reasonEnded returns why the stream ended; err is the result of the pump.
 func (p *listPump) reasonEnded(err error) subscribers.DepartureReason {
-	var failed *panicError
+	var failed *problem.PanicError
 	switch {
 	case err == nil:
 		return subscribers.DepartureReason(p.farewell)
@@ -170,13 +156,13 @@ func (p *listPump) run() error {
 // wait returns when there may be something to send. Progress without data is reported
 // once for each heartbeat; HTTP/2 itself shows that the connection is alive.
 func (p *listPump) wait() error {
-	at := p.QuietSince.Add(p.g.cfg.Heartbeat)
+	at := p.QuietSince.Add(p.server.Streams.Heartbeat)
 	if !time.Now().Before(at) {
 		if p.Bookmark() {
 			return p.sendBatch()
 		}
 		p.QuietSince = time.Now()
-		at = p.QuietSince.Add(p.g.cfg.Heartbeat)
+		at = p.QuietSince.Add(p.server.Streams.Heartbeat)
 	}
 	at = conversation.Earlier(conversation.Earlier(at, p.tooOld), conversation.Earlier(p.leaveAt, p.Sub.Deadline()))
 	p.timer.Reset(time.Until(at))
@@ -195,7 +181,7 @@ func (p *listPump) wait() error {
 func (p *listPump) reasonToEnd() stream.GoodbyeReason {
 	if p.draining != nil && conversation.Closed(p.draining) {
 		p.draining = nil
-		p.leaveAt = time.Now().Add(p.g.admission.GoodbyeDelay())
+		p.leaveAt = time.Now().Add(p.server.Streams.Admission.GoodbyeDelay())
 	}
 	now := time.Now()
 	switch {
@@ -214,7 +200,7 @@ func (p *listPump) reasonToEnd() stream.GoodbyeReason {
 // sendBatch sends the events of a batch. The last one carries the position, if the
 // client may resume there.
 func (p *listPump) sendBatch() error {
-	p.watchdog.Reset(p.g.cfg.WriteTimeout)
+	p.watchdog.Reset(p.server.Streams.WriteTimeout)
 	defer p.watchdog.Stop()
 	sent := 0
 	var tail []*api.WatchListResponse // the last event of the watch, and the statuses after it
@@ -244,7 +230,7 @@ func (p *listPump) sendBatch() error {
 func (p *listPump) send(messages []*api.WatchListResponse, sent *int) error {
 	for _, m := range messages {
 		size := proto.Size(m)
-		if err := p.parcels.send(m, size, func() { p.watchdog.Stop() }, func() { p.watchdog.Reset(p.g.cfg.WriteTimeout) }); err != nil {
+		if err := p.parcels.send(m, size, func() { p.watchdog.Stop() }, func() { p.watchdog.Reset(p.server.Streams.WriteTimeout) }); err != nil {
 			return err
 		}
 		*sent += size
@@ -254,14 +240,14 @@ func (p *listPump) send(messages []*api.WatchListResponse, sent *int) error {
 
 // goodbye ends the stream deliberately. The call itself ends without an error.
 func (p *listPump) goodbye(reason stream.GoodbyeReason) error {
-	p.watchdog.Reset(p.g.cfg.WriteTimeout)
+	p.watchdog.Reset(p.server.Streams.WriteTimeout)
 	defer p.watchdog.Stop()
 	err := p.out.Send(&api.WatchListResponse{Event: &api.WatchListResponse_Goodbye{
 		Goodbye: &api.Goodbye{Reason: string(reason), RetryMs: uint32(p.retry.Milliseconds())},
 	}})
 	if err == nil {
-		p.g.metrics.EventsOut(metrics.GRPC, stream.Goodbye, 1)
-		p.g.metrics.Goodbye(metrics.GRPC, reason)
+		p.server.Streams.Metrics.EventsOut(metrics.GRPC, stream.Goodbye, 1)
+		p.server.Streams.Metrics.Goodbye(metrics.GRPC, reason)
 		p.farewell = reason
 		p.Delivered.Events++
 		p.Show()

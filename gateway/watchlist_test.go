@@ -31,8 +31,7 @@ func newGRPCRig(t *testing.T, c Config, watches ...string) *grpcRig {
 	t.Helper()
 	r := &grpcRig{rig: newRig(t, c, watches...)}
 	listener := newMemoryListener()
-	server := grpc.NewServer(r.gateway.grpcOptions(nil)...)
-	r.gateway.registerGRPC(server)
+	server := newGRPC(r.gateway.calls, nil)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {
@@ -403,17 +402,6 @@ func TestWatchListSlowReader(t *testing.T) {
 			t.Errorf("%d events, then %v", events, err)
 		}
 	})
-}
-
-// TestRecovered checks that a panic ends one call, not the process.
-func TestRecovered(t *testing.T) {
-	err := recovered(func() error { panic("boom") })
-	if err == nil || !strings.Contains(err.Error(), "panic: boom") {
-		t.Errorf("got %v", err)
-	}
-	if s := status.Convert(statusOf(err)); s.Code() != codes.Internal || strings.Contains(s.Message(), "boom") {
-		t.Errorf("the client gets %v", s)
-	}
 }
 
 // watchHosts opens a call and waits for its snapshot; the returned function ends it.

@@ -177,3 +177,16 @@ func applyPositions(choices []Choice, id string) *problem.Problem {
 	}
 	return nil
 }
+
+// ResumeFrom parses the one position that a client came with. A position that cannot
+// be parsed, or that belongs to another watch, is answered by a reset that says so.
+func ResumeFrom(watch, position string) (resume *stream.Position, invalid bool) {
+	if position == "" {
+		return nil, false
+	}
+	p, err := stream.ParsePosition(position)
+	if err != nil || p.Watch != watch {
+		return nil, true
+	}
+	return &p, false
+}

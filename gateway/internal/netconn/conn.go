@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Listener accepts patientConns.
+// Listener accepts StallTimeoutConns.
 type Listener struct {
 	net.Listener
 	patience    time.Duration
@@ -16,6 +16,8 @@ type Listener struct {
 	health      bool         // it serves health checks
 }
 
+// Listen returns a listener whose connections are closed once they take no byte for the
+// timeout.
 func Listen(l net.Listener, patience time.Duration) Listener {
 	return Listener{Listener: l, patience: patience}
 }

@@ -2,6 +2,7 @@ package problem
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -33,4 +34,36 @@ func OnlyAllowed(methods ...string) http.HandlerFunc {
 		p.Allow = strings.Join(methods, ", ")
 		Write(w, p)
 	}
+}
+
+// WriteForPath answers a request whose path names a watch with a problem that also names
+// it.
+func WriteForPath(w http.ResponseWriter, r *http.Request, p *Problem) {
+	if p.Watch == "" {
+		p.OnWatch(PathParameter(r, "watch"))
+	}
+	Write(w, p)
+}
+
+// PathParameter returns a part of the path, decoded. chi matches the path as it was
+// sent if that differs from its usual encoding.
+func PathParameter(r *http.Request, name string) string {
+	raw := chi.URLParam(r, name)
+	if r.URL.RawPath == "" {
+		return raw
+	}
+	decoded, err := url.PathUnescape(raw)
+	if err != nil {
+		return raw // never: net/http has already decoded the whole path
+	}
+	return decoded
+}
+
+// Misdirected returns the answer to a request for a name that is not one of ours.
+func Misdirected(authority string) *Problem {
+	if len(authority) > 253 {
+		authority = authority[:253]
+	}
+	return New(http.StatusMisdirectedRequest,
+		"this gateway is not served under the host %q: ask for it by its IP address or as localhost, or add the name to http.hosts in its configuration", authority)
 }

@@ -1,0 +1,25 @@
+package gateway
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// keyProblem is the answer to a key that is not what key_encoding says.
+func keyProblem(wire string, err error) *problem.Problem {
+	var invalid *stream.InvalidError
+	if errors.As(err, &invalid) {
+		return problem.BadParameter("key_encoding", "%s", invalid.Error())
+	}
+	return problem.BadParameter("key", "key %q is not base64, as key_encoding says: %v", wire, err)
+}
+
+// readOnly is the answer to a write to a watch without a writer.
+func readOnly(watch string) *problem.Problem {
+	p := problem.New(http.StatusMethodNotAllowed, "watch %q is read-only: its source cannot be written through the gateway", watch).OnWatch(watch)
+	p.Allow = "GET, HEAD"
+	return p
+}
