@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/rpc"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -74,9 +75,9 @@ func newAPIRig(t *testing.T, c Config) *apiRig {
 func dialGRPC(t *testing.T, g *Gateway, options ...grpc.DialOption) api.WatchServiceClient {
 	t.Helper()
 	listener := bufconn.Listen(1 << 20)
-	server := newGRPC(g.calls, nil)
+	server := rpc.New(g.calls, nil)
 	served := make(chan error, 1)
-	go func() { served <- serveGRPC(server, listener) }()
+	go func() { served <- rpc.Serve(server, listener) }()
 	conn, err := grpc.NewClient("passthrough:gateway", append(options,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),

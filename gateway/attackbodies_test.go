@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
+	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -48,7 +49,7 @@ func TestAttackTooLargeBodies(t *testing.T) {
 		r.addStore("drafts", store.Config{MaxValueBytes: 1 << 20})
 		before := heap()
 		for i := range 128 {
-			res, body, took := r.dial(announcedPut(fmt.Sprint(i), maxValue)).answer(t)
+			res, body, took := r.dial(announcedPut(fmt.Sprint(i), unary.MaxValue)).answer(t)
 			if res.StatusCode != http.StatusRequestEntityTooLarge || !res.Close || took != 0 || !strings.Contains(body, "the limit is 1048576") {
 				t.Fatalf("16 MiB, announced for a store of 1 MiB: %s after %s: %s", res.Status, took, body)
 			}
@@ -88,7 +89,7 @@ func TestAttackTrickledBodies(t *testing.T) {
 			t.Errorf("%d bodies are being read, of four at most; %d were refused", len(held), refused)
 		}
 		for _, c := range held {
-			if res, _, took := c.answer(t); res.StatusCode != http.StatusRequestTimeout || took > bodyTimeout {
+			if res, _, took := c.answer(t); res.StatusCode != http.StatusRequestTimeout || took > unary.BodyTimeout {
 				t.Errorf("a trickled body: %s after %s", res.Status, took)
 			}
 			c.Close()

@@ -10,6 +10,8 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/rpc"
+	"github.com/watchtide/watchtide/gateway/internal/unary"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream/store"
 	"golang.org/x/net/http2"
@@ -26,9 +28,9 @@ type callRig struct {
 func newCallRig(t *testing.T, c Config, watches ...string) *callRig {
 	t.Helper()
 	r := &callRig{rig: newRig(t, c, watches...), rpc: newMemoryListener()}
-	server := newGRPC(r.gateway.calls, nil)
+	server := rpc.New(r.gateway.calls, nil)
 	served := make(chan error, 1)
-	go func() { served <- serveGRPC(server, netconn.Listen(r.rpc, r.gateway.cfg.WriteTimeout)) }()
+	go func() { served <- rpc.Serve(server, netconn.Listen(r.rpc, r.gateway.cfg.WriteTimeout)) }()
 	t.Cleanup(func() {
 		server.Stop()
 		if err := <-served; err != nil {
@@ -102,7 +104,7 @@ func TestAttackAnnouncedMessages(t *testing.T) {
 		if grown := heap() - before; grown > 16<<20 {
 			t.Errorf("calls that were never finished took %d MiB", grown>>20)
 		}
-		time.Sleep(grpcTimeout + time.Second)
+		time.Sleep(rpc.Timeout + time.Second)
 		synctest.Wait()
 		late, busy := 0, 0
 		for _, id := range held {
@@ -135,12 +137,12 @@ func TestAttackTrickledMessages(t *testing.T) {
 				break
 			}
 			time.Sleep(time.Second)
-			if err := c.WriteData(id, false, make([]byte, parcelPiece/4)); err != nil {
+			if err := c.WriteData(id, false, make([]byte, rpc.ParcelPiece/4)); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
 		}
-		if took := time.Since(began); c.field(id, "grpc-status") != "4" || took < bodyTimeout || took > bodyTimeout+2*time.Second {
+		if took := time.Since(began); c.field(id, "grpc-status") != "4" || took < unary.BodyTimeout || took > unary.BodyTimeout+2*time.Second {
 			t.Errorf("after %s: %s %s", took, c.field(id, "grpc-status"), c.field(id, "grpc-message"))
 		}
 	})
@@ -174,7 +176,7 @@ func TestAttackSilentConnections(t *testing.T) {
 				if _, err := c.Write([]byte(sent)); err != nil {
 					t.Fatal(err)
 				}
-				if took := <-closed; took > grpcTimeout+time.Second {
+				if took := <-closed; took > rpc.Timeout+time.Second {
 					t.Errorf("closed after %s", took)
 				}
 				c.Close()
@@ -195,7 +197,7 @@ func TestCallsKeepAConnection(t *testing.T) {
 			if got := c.field(id, "grpc-status"); got != "0" {
 				t.Fatalf("status %q", got)
 			}
-			time.Sleep(2 * grpcTimeout)
+			time.Sleep(2 * rpc.Timeout)
 		}
 		if c.isClosed() {
 			t.Error("the connection was closed")

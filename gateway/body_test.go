@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -69,7 +70,7 @@ func TestBodyOfUnknownLength(t *testing.T) {
 		head := announced("GET", "/v1/events?watch=a", "Transfer-Encoding: chunked")
 		live := r.dial(head + "0\r\n\r\n")
 		readUntil(t, live, "end_of_snapshot")
-		time.Sleep(2 * bodyTimeout) // its deadline does not apply to the stream
+		time.Sleep(2 * unary.BodyTimeout) // its deadline does not apply to the stream
 		r.commit("a", 2, resource("k", 2, "1"))
 		readUntil(t, live, "upsert")
 		live.Close()
@@ -82,7 +83,7 @@ func TestBodyOfUnknownLength(t *testing.T) {
 			t.Errorf("with a body: %s %s", res.Status, body)
 		}
 		res, body, took := r.dial(head).answer(t)
-		if res.StatusCode != http.StatusRequestTimeout || took != bodyTimeout || !strings.Contains(body, "did not arrive") {
+		if res.StatusCode != http.StatusRequestTimeout || took != unary.BodyTimeout || !strings.Contains(body, "did not arrive") {
 			t.Errorf("with a body that does not come: %s after %s: %s", res.Status, took, body)
 		}
 	})
@@ -104,7 +105,7 @@ func TestNoBodyHoldsAConnection(t *testing.T) {
 			c := r.dial(request)
 			began := time.Now()
 			answer, _ := io.ReadAll(c)
-			if took := time.Since(began); took > bodyTimeout || len(answer) == 0 {
+			if took := time.Since(began); took > unary.BodyTimeout || len(answer) == 0 {
 				t.Errorf("%.60q: held for %s, answer %q", request, took, answer)
 			}
 		}
@@ -126,7 +127,7 @@ func TestBodyThatNeverEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer res.Body.Close()
-		if took := time.Since(began); res.StatusCode != http.StatusRequestTimeout || took != bodyTimeout {
+		if took := time.Since(began); res.StatusCode != http.StatusRequestTimeout || took != unary.BodyTimeout {
 			t.Errorf("%s after %s", res.Status, took)
 		}
 	})
@@ -137,7 +138,7 @@ func TestSlowWriter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{})
 		c := streamConfig("notes", newNotebook())
-		c.Writer = slowWriter{c.Writer, 2 * bodyTimeout}
+		c.Writer = slowWriter{c.Writer, 2 * unary.BodyTimeout}
 		if _, err := r.registry.Add(c); err != nil {
 			t.Fatal(err)
 		}

@@ -50,14 +50,14 @@ func (g *Gateway) dismiss() {
 // that proxies and clients go elsewhere: a proxy without health checks tries its next
 // server when a connection is refused. Connections of HTTP/2 and gRPC get a GOAWAY.
 // Requests in progress continue. The channel is closed when gRPC has nothing left.
-func closeDoors(web *http.Server, rpc *grpc.Server) <-chan struct{} {
+func closeDoors(web *http.Server, calls *grpc.Server) <-chan struct{} {
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
 	_ = web.Shutdown(now) // begins the shutdown; stop waits for it
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		rpc.GracefulStop()
+		calls.GracefulStop()
 	}()
 	return done
 }
@@ -65,10 +65,10 @@ func closeDoors(web *http.Server, rpc *grpc.Server) <-chan struct{} {
 // stop lets the requests in progress finish for as long as one write may take, then
 // closes the remaining connections. It follows closeDoors; until then operators are
 // served.
-func (g *Gateway) stop(rpc *grpc.Server, rpcDone <-chan struct{}, servers ...*http.Server) {
+func (g *Gateway) stop(calls *grpc.Server, callsDone <-chan struct{}, servers ...*http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), g.cfg.WriteTimeout)
 	defer cancel()
-	abort := context.AfterFunc(ctx, rpc.Stop)
+	abort := context.AfterFunc(ctx, calls.Stop)
 	for _, s := range servers {
 		if s.Shutdown(ctx) != nil {
 			s.Close()
@@ -76,6 +76,6 @@ func (g *Gateway) stop(rpc *grpc.Server, rpcDone <-chan struct{}, servers ...*ht
 	}
 	g.shards.abort()
 	g.hijacked.abort()
-	<-rpcDone
+	<-callsDone
 	abort()
 }

@@ -16,8 +16,11 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/rest"
+	"github.com/watchtide/watchtide/gateway/internal/rpc"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream/watch"
 	"github.com/watchtide/watchtide/web"
@@ -44,8 +47,8 @@ type Gateway struct {
 
 	subscribers *subscribers.List
 	deps        *conversation.Deps
-	unary       *unaryAPI
-	calls       rpcDeps
+	unary       *rest.API
+	calls       rpc.Deps
 
 	// Atomic.
 	leaving atomic.Bool // the gateway drains, or is about to
@@ -95,9 +98,9 @@ func (g *Gateway) serveUnary() {
 	bodies := budget.NewBodies(g.cfg.BodyBudget, g.metrics.BodyRefused, g.deps.RetryHint)
 	answers := budget.NewAnswers(g.cfg.AnswerBudget, g.metrics.AnswerRefused, g.deps.RetryHint)
 	g.metrics.WatchBudgets(bodies.Bytes, answers.Bytes)
-	s := &service{Instance: g.cfg.Instance, Lookup: g.lookup}
-	g.unary = newUnaryAPI(restDeps{Streams: g.deps, Service: s, Proxies: g.proxies, Answers: answers, Bodies: bodies})
-	g.calls = rpcDeps{Streams: g.deps, Service: s, Proxies: g.proxies, Answers: answers, Bodies: bodies, Hosts: g.hosts}
+	s := &unary.Service{Instance: g.cfg.Instance, Lookup: g.lookup}
+	g.unary = rest.New(rest.Deps{Streams: g.deps, Service: s, Proxies: g.proxies, Answers: answers, Bodies: bodies})
+	g.calls = rpc.Deps{Streams: g.deps, Service: s, Proxies: g.proxies, Answers: answers, Bodies: bodies, Hosts: g.hosts}
 }
 
 // newDeps returns what streams need of the gateway.
@@ -126,7 +129,7 @@ func (g *Gateway) handler(operators bool, profiles http.Handler) http.Handler {
 	if operators {
 		r.Use(admission.ForOperators)
 	}
-	r.Use(noSniff, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, bodies)
+	r.Use(noSniff, g.healthFirst, netconn.HalfClose, g.checkHost, g.cors, rest.BoundBodies)
 	r.NotFound(problem.NotFound)
 	r.MethodNotAllowed(problem.MethodNotAllowed(r))
 	get := func(path string, h http.HandlerFunc) {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -95,10 +97,19 @@ func (r *apiRig) wantKey(t *testing.T, path, key string) {
 	got := r.get(path)
 	got.want(t, 200, "")
 	wire, encoding := stream.WireKey(key)
-	want := string(appendString([]byte(`{"key":`), wire))
+	want := `{"key":` + jsonString(wire)
 	if !strings.HasPrefix(got.text, want) || strings.Contains(got.text, `"key_encoding":"base64"`) != (encoding != "") {
 		t.Errorf("%s: %s, want %s…, encoding %q", path, got.text, want, encoding)
 	}
+}
+
+// jsonString returns text as JSON, in which <, > and & stand for themselves.
+func jsonString(text string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(text) // strings can be encoded
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // escapeAll percent-encodes every byte, as one segment.
@@ -193,7 +204,7 @@ func TestTooLargeBodies(t *testing.T) {
 	atLimit := `"` + strings.Repeat("x", notebookLimit-2) + `"`
 	r.send("PUT", "/v1/watches/notes/resources/v", atLimit).want(t, 201, "")
 	r.send("PUT", "/v1/watches/notes/resources/v", `"x`+atLimit[1:]).wantProblem(t, 413, "", "the limit is 2097152")
-	r.send("PUT", "/v1/watches/notes/resources/v", strings.Repeat(" ", maxValue+1)).wantProblem(t, 413, "", "the limit is 16777216")
+	r.send("PUT", "/v1/watches/notes/resources/v", strings.Repeat(" ", unary.MaxValue+1)).wantProblem(t, 413, "", "the limit is 16777216")
 }
 
 func TestReadOnly(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/rpc"
 )
 
 // Listeners is where a gateway serves. Serve closes them.
@@ -42,7 +43,7 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	if l.HTTP == nil {
 		return errors.New("gateway.Listeners: HTTP is missing")
 	}
-	web, rpc := g.httpServer(g.faceOf(l.HTTP.Addr())), newGRPC(g.calls, l.GRPCTLS)
+	web, calls := g.httpServer(g.faceOf(l.HTTP.Addr())), rpc.New(g.calls, l.GRPCTLS)
 	operations := g.httpServer(g.OperationsHandler())
 	failed := make(chan error, 3) // one for each server: none blocks
 	go func() {
@@ -51,7 +52,7 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	running := 1
 	if l.GRPC != nil {
 		running++
-		go func() { failed <- serveGRPC(rpc, netconn.Listen(l.GRPC, g.cfg.WriteTimeout).Counted(g.doors, false)) }()
+		go func() { failed <- rpc.Serve(calls, netconn.Listen(l.GRPC, g.cfg.WriteTimeout).Counted(g.doors, false)) }()
 	}
 
 	if l.Operations != nil {
@@ -70,10 +71,10 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	case err = <-failed:
 		running--
 	}
-	rpcDone := closeDoors(web, rpc)
+	callsDone := closeDoors(web, calls)
 	g.log.Info("listeners closed", "streams", g.admission.Count())
 	g.dismiss()
-	g.stop(rpc, rpcDone, web, operations)
+	g.stop(calls, callsDone, web, operations)
 	for range running {
 		err = errors.Join(err, <-failed)
 	}

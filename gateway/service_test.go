@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/watchtide/watchtide/gateway/internal/rpc"
+	"github.com/watchtide/watchtide/gateway/internal/unary"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
@@ -29,7 +31,7 @@ func TestGRPCUnary(t *testing.T) {
 	if err != nil || len(list.GetResources()) != 2 || list.GetCount() != 2 || list.GetNextPageToken() != "" || list.GetRevision() != 7 {
 		t.Errorf("ListResources: %v, %v", list, err)
 	}
-	if list, err = r.grpc.ListResources(ctx, &api.ListResourcesRequest{Watch: "hosts", PageSize: maxPageSize}); err != nil || len(list.GetResources()) != 3 {
+	if list, err = r.grpc.ListResources(ctx, &api.ListResourcesRequest{Watch: "hosts", PageSize: unary.MaxPageSize}); err != nil || len(list.GetResources()) != 3 {
 		t.Errorf("ListResources, the largest page: %v, %v", list, err)
 	}
 	watches, err := r.grpc.ListWatches(ctx, &api.ListWatchesRequest{})
@@ -97,8 +99,8 @@ func TestGRPCCodes(t *testing.T) {
 		"delete conflict":  {drop(&api.DeleteResourceRequest{Watch: "notes", Key: "a", IfRevision: proto.Uint64(9)}), codes.Aborted, "is at revision 2"},
 		"not JSON":         {put(&api.PutResourceRequest{Watch: "notes", Key: "a", Value: []byte("{")}), codes.InvalidArgument, "want JSON"},
 		"too large":        {put(&api.PutResourceRequest{Watch: "notes", Key: "a", Value: []byte(`"` + strings.Repeat("x", notebookLimit) + `"`)}), codes.ResourceExhausted, "the limit is"},
-		"far too large":    {put(&api.PutResourceRequest{Watch: "notes", Key: "a", Value: make([]byte, maxValue+1)}), codes.ResourceExhausted, "want at most"},
-		"message limit":    {put(&api.PutResourceRequest{Watch: "notes", Key: "a", Value: make([]byte, maxMessage+1)}), codes.ResourceExhausted, "want at most"},
+		"far too large":    {put(&api.PutResourceRequest{Watch: "notes", Key: "a", Value: make([]byte, unary.MaxValue+1)}), codes.ResourceExhausted, "want at most"},
+		"message limit":    {put(&api.PutResourceRequest{Watch: "notes", Key: "a", Value: make([]byte, rpc.MaxMessage+1)}), codes.ResourceExhausted, "want at most"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := test.call(t.Context())

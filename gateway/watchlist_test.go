@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/watchtide/watchtide/gateway/internal/rpc"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -31,7 +32,7 @@ func newGRPCRig(t *testing.T, c Config, watches ...string) *grpcRig {
 	t.Helper()
 	r := &grpcRig{rig: newRig(t, c, watches...)}
 	listener := newMemoryListener()
-	server := newGRPC(r.gateway.calls, nil)
+	server := rpc.New(r.gateway.calls, nil)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {

@@ -1,4 +1,4 @@
-package gateway
+package rest
 
 import (
 	"context"
@@ -27,7 +27,7 @@ const (
 // Changes serves the long poll: the events after a position, and the new
 // position. It answers as soon as there is news, or with an empty list once the wait
 // is over or the gateway drains.
-func (a *unaryAPI) Changes(w http.ResponseWriter, r *http.Request) {
+func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 	ask, p := parseChanges(r)
 	if p != nil {
 		problem.Write(w, p)
@@ -102,7 +102,7 @@ func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 // the sake of one client. The position is at the end of the object.
 type poll struct {
 	// Static after construction.
-	api   *unaryAPI
+	api   *API
 	watch *watch.Watch
 	after *stream.Position
 	until time.Time // when to answer in any case
@@ -120,7 +120,7 @@ type poll struct {
 	ended  bool            // the answer is complete
 }
 
-func newPoll(a *unaryAPI, w *watch.Watch, ask changesRequest, who subscribers.Identity, out *wire.Writer) *poll {
+func newPoll(a *API, w *watch.Watch, ask changesRequest, who subscribers.Identity, out *wire.Writer) *poll {
 	sub := w.Subscribe(log.SubscribeOptions{
 		Resume: ask.after, Invalid: ask.invalid, Prefix: ask.prefix, AheadWait: a.Streams.AheadWait,
 	})

@@ -1,4 +1,4 @@
-package gateway
+package rpc
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -24,40 +25,40 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// rpcDeps is what the calls need of the gateway.
+// Deps is what the calls need of the gateway.
 //
 // Static after construction.
-type rpcDeps struct {
+type Deps struct {
 	Streams *conversation.Deps // of WatchList
-	Service *service
+	Service *unary.Service
 	Proxies admission.Proxies
 	Answers *budget.Answers
 	Bodies  *budget.Bodies
 	Hosts   hosts.List
 }
 
-// rpcServer is watchtide.v1.WatchService over gRPC.
+// server is watchtide.v1.WatchService over gRPC.
 //
 // All methods may be called from any goroutine.
-type rpcServer struct {
-	*service // the unary methods; static after construction
-	rpcDeps  // static after construction
+type server struct {
+	*unary.Service // the unary methods; static after construction
+	Deps           // static after construction
 }
 
-// newGRPC returns a server of the service, and of reflection, so that grpcurl and the
+// New returns a server of the service, and of reflection, so that grpcurl and the
 // like need no proto file. Without a configuration there is no TLS. Its connections are
-// those of grpcListener.
-func newGRPC(d rpcDeps, c *tls.Config) *grpc.Server {
-	s := &rpcServer{service: d.Service, rpcDeps: d}
+// those of listener.
+func New(d Deps, c *tls.Config) *grpc.Server {
+	s := &server{Service: d.Service, Deps: d}
 	out := grpc.NewServer(s.options(c)...)
 	out.RegisterService(s.description(), s)
 	reflection.Register(out)
 	return out
 }
 
-// serveGRPC serves until the server is stopped, which may happen before it begins.
-func serveGRPC(s *grpc.Server, l net.Listener) error {
-	err := s.Serve(grpcListener{l})
+// Serve serves until the server is stopped, which may happen before it begins.
+func Serve(s *grpc.Server, l net.Listener) error {
+	err := s.Serve(listener{l})
 	if errors.Is(err, grpc.ErrServerStopped) {
 		return nil
 	}
@@ -65,7 +66,7 @@ func serveGRPC(s *grpc.Server, l net.Listener) error {
 }
 
 // options returns the limits on clients, and the interceptors.
-func (s *rpcServer) options(c *tls.Config) []grpc.ServerOption {
+func (s *server) options(c *tls.Config) []grpc.ServerOption {
 	creds := insecure.NewCredentials()
 	if c != nil {
 		creds = credentials.NewTLS(c)
@@ -73,7 +74,7 @@ func (s *rpcServer) options(c *tls.Config) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(connCredentials{creds}),
 		grpc.ForceServerCodecV2(newParcelCodec()),
-		grpc.ConnectionTimeout(grpcTimeout),
+		grpc.ConnectionTimeout(Timeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			Time: netconn.PingAfter, Timeout: s.Streams.WriteTimeout, MaxConnectionIdle: netconn.IdleTimeout,
 		}),
@@ -97,7 +98,7 @@ const (
 )
 
 // interceptUnary turns a panic into an error, errors into statuses, and logs.
-func (s *rpcServer) interceptUnary(ctx context.Context, r any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
+func (s *server) interceptUnary(ctx context.Context, r any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
 	began := time.Now()
 	err = problem.Recovered(func() error {
 		resp, err = handler(ctx, r)
@@ -107,7 +108,7 @@ func (s *rpcServer) interceptUnary(ctx context.Context, r any, info *grpc.UnaryS
 }
 
 // interceptStream is interceptUnary for streams.
-func (s *rpcServer) interceptStream(srv any, call grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (s *server) interceptStream(srv any, call grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	connOf(call.Context()).called()
 	began := time.Now()
 	bounded := boundedStream{ServerStream: call, server: s, many: info.IsClientStream}
@@ -116,7 +117,7 @@ func (s *rpcServer) interceptStream(srv any, call grpc.ServerStream, info *grpc.
 }
 
 // ended logs the end of a call and returns the status that the client gets.
-func (s *rpcServer) ended(ctx context.Context, method string, began time.Time, err error) error {
+func (s *server) ended(ctx context.Context, method string, began time.Time, err error) error {
 	level, result := slog.LevelDebug, statusOf(err)
 	attrs := []any{"method", method, "code", status.Code(result).String(), "took", time.Since(began)}
 	if status.Code(result) == codes.Internal {

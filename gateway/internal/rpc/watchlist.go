@@ -1,4 +1,4 @@
-package gateway
+package rpc
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/unary"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -29,7 +30,7 @@ import (
 // is closed. There is no goodbye, since nobody would read it. What gRPC buffers is a
 // part of Config.AnswerBudget until the client reads on, or until its connection is
 // closed for being too slow: see parcel.
-func (s *rpcServer) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) error {
+func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) error {
 	w, p := s.Lookup.Watch(r.GetWatch())
 	if p != nil {
 		return p
@@ -58,7 +59,7 @@ func (s *rpcServer) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingS
 // one pumps.
 type listPump struct {
 	// Static after construction.
-	server   *rpcServer
+	server   *server
 	watch    *watch.Watch
 	out      grpc.ServerStreamingServer[api.WatchListResponse]
 	until    bool
@@ -76,7 +77,7 @@ type listPump struct {
 	farewell stream.GoodbyeReason // the one that was sent
 }
 
-func newListPump(s *rpcServer, w *watch.Watch, r *api.WatchListRequest, who subscribers.Identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
+func newListPump(s *server, w *watch.Watch, r *api.WatchListRequest, who subscribers.Identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
 	options := log.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: s.Streams.AheadWait, MinRate: s.Streams.MinRate}
 	options.Resume, options.Invalid = conversation.ResumeFrom(w.Name(), r.GetPosition())
 	p := &listPump{
@@ -262,7 +263,7 @@ func eventMessage(e stream.Event) *api.WatchListResponse {
 	case stream.Reset:
 		m.Event = &api.WatchListResponse_Reset_{Reset_: &api.Reset{Reason: e.Reason}}
 	case stream.Upsert:
-		m.Event = &api.WatchListResponse_Upsert{Upsert: &api.Upsert{Resource: resourceMessage(e.Resource)}}
+		m.Event = &api.WatchListResponse_Upsert{Upsert: &api.Upsert{Resource: unary.ResourceMessage(e.Resource)}}
 	case stream.Delete:
 		key, encoding := stream.WireKey(e.Resource.Key)
 		m.Event = &api.WatchListResponse_Delete{Delete: &api.Delete{

@@ -1,4 +1,4 @@
-package gateway
+package unary
 
 import (
 	"context"
@@ -15,11 +15,11 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// service is watchtide.v1.WatchService: over gRPC, and in this process behind the
+// Service is watchtide.v1.WatchService: over gRPC, and in this process behind the
 // unary API. Its errors are problems, which are also gRPC statuses.
 //
 // All methods may be called from any goroutine.
-type service struct {
+type Service struct {
 	api.UnimplementedWatchServiceServer
 	// Static after construction.
 	Instance string
@@ -27,7 +27,7 @@ type service struct {
 }
 
 // ListWatches implements api.WatchServiceServer.
-func (s *service) ListWatches(ctx context.Context, _ *api.ListWatchesRequest) (*api.ListWatchesResponse, error) {
+func (s *Service) ListWatches(ctx context.Context, _ *api.ListWatchesRequest) (*api.ListWatchesResponse, error) {
 	watches := s.Lookup.Registry.Watches()
 	if err := budget.AnswerOf(ctx).Reserve(ctx, watchBytes*int64(len(watches))); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func (s *service) ListWatches(ctx context.Context, _ *api.ListWatchesRequest) (*
 }
 
 // GetWatch implements api.WatchServiceServer.
-func (s *service) GetWatch(ctx context.Context, r *api.GetWatchRequest) (*api.Watch, error) {
+func (s *Service) GetWatch(ctx context.Context, r *api.GetWatchRequest) (*api.Watch, error) {
 	w, p := s.Lookup.Watch(r.GetWatch())
 	if p != nil {
 		return nil, p
@@ -91,13 +91,13 @@ func moment(t time.Time) *timestamppb.Timestamp {
 const defaultPageSize = 1000
 
 // ListResources implements api.WatchServiceServer.
-func (s *service) ListResources(ctx context.Context, r *api.ListResourcesRequest) (*api.ListResourcesResponse, error) {
+func (s *Service) ListResources(ctx context.Context, r *api.ListResourcesRequest) (*api.ListResourcesResponse, error) {
 	size := int(r.GetPageSize())
 	if size == 0 {
 		size = defaultPageSize
 	}
-	if size > maxPageSize {
-		return nil, problem.BadParameter("page_size", "page_size %d: want at most %d", size, maxPageSize)
+	if size > MaxPageSize {
+		return nil, problem.BadParameter("page_size", "page_size %d: want at most %d", size, MaxPageSize)
 	}
 	w, p := s.Lookup.Primed(ctx, r.GetWatch())
 	if p != nil {
@@ -133,13 +133,13 @@ func pageMessage(watch string, p log.Page) *api.ListResourcesResponse {
 		NextPageToken: p.Next,
 	}
 	for i, r := range p.Resources {
-		out.Resources[i] = resourceMessage(r)
+		out.Resources[i] = ResourceMessage(r)
 	}
 	return out
 }
 
-// resourceMessage makes the message of a resource; it does not copy the value.
-func resourceMessage(r stream.Resource) *api.Resource {
+// ResourceMessage makes the message of a resource; it does not copy the value.
+func ResourceMessage(r stream.Resource) *api.Resource {
 	key, encoding := stream.WireKey(r.Key)
 	return &api.Resource{
 		Key: key, KeyEncoding: encoding,
@@ -149,10 +149,10 @@ func resourceMessage(r stream.Resource) *api.Resource {
 }
 
 // GetResource implements api.WatchServiceServer.
-func (s *service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*api.Resource, error) {
+func (s *Service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*api.Resource, error) {
 	key, err := stream.KeyFromWire(r.GetKey(), r.GetKeyEncoding())
 	if err != nil {
-		return nil, keyProblem(r.GetKey(), err)
+		return nil, KeyProblem(r.GetKey(), err)
 	}
 	w, p := s.Lookup.Primed(ctx, r.GetWatch())
 	if p != nil {
@@ -174,13 +174,13 @@ func (s *service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	case !ok:
 		return nil, problem.New(http.StatusNotFound, "watch %q has no resource with the key %q", w.Name(), key).OnWatch(w.Name()).OnKey(key)
 	}
-	return resourceMessage(found), nil
+	return ResourceMessage(found), nil
 }
 
 // PutResource implements api.WatchServiceServer.
-func (s *service) PutResource(ctx context.Context, r *api.PutResourceRequest) (*api.PutResourceResponse, error) {
-	if len(r.GetValue()) > maxValue {
-		return nil, problem.New(http.StatusRequestEntityTooLarge, "the value has %d bytes: want at most %d", len(r.GetValue()), maxValue)
+func (s *Service) PutResource(ctx context.Context, r *api.PutResourceRequest) (*api.PutResourceResponse, error) {
+	if len(r.GetValue()) > MaxValue {
+		return nil, problem.New(http.StatusRequestEntityTooLarge, "the value has %d bytes: want at most %d", len(r.GetValue()), MaxValue)
 	}
 	w, key, p := s.writable(r.GetWatch(), r.GetKey(), r.GetKeyEncoding())
 	if p != nil {
@@ -195,11 +195,11 @@ func (s *service) PutResource(ctx context.Context, r *api.PutResourceRequest) (*
 	if !r.GetValidateOnly() {
 		readBack(ctx, w, func(v log.View) bool { return v.Revision() >= stored.Revision })
 	}
-	return &api.PutResourceResponse{Resource: resourceMessage(stored), Created: created}, nil
+	return &api.PutResourceResponse{Resource: ResourceMessage(stored), Created: created}, nil
 }
 
 // DeleteResource implements api.WatchServiceServer.
-func (s *service) DeleteResource(ctx context.Context, r *api.DeleteResourceRequest) (*api.DeleteResourceResponse, error) {
+func (s *Service) DeleteResource(ctx context.Context, r *api.DeleteResourceRequest) (*api.DeleteResourceResponse, error) {
 	w, key, p := s.writable(r.GetWatch(), r.GetKey(), r.GetKeyEncoding())
 	if p != nil {
 		return nil, p
@@ -221,14 +221,14 @@ func (s *service) DeleteResource(ctx context.Context, r *api.DeleteResourceReque
 }
 
 // writable returns the watch and the key of a write.
-func (s *service) writable(watch, wireKey, encoding string) (*watch.Watch, string, *problem.Problem) {
+func (s *Service) writable(watch, wireKey, encoding string) (*watch.Watch, string, *problem.Problem) {
 	key, err := stream.KeyFromWire(wireKey, encoding)
 	if err != nil {
-		return nil, "", keyProblem(wireKey, err)
+		return nil, "", KeyProblem(wireKey, err)
 	}
 	w, p := s.Lookup.Watch(watch)
 	if p == nil && w.Writer() == nil {
-		p = readOnly(watch)
+		p = ReadOnly(watch)
 	}
 	return w, key, p
 }

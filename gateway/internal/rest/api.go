@@ -1,4 +1,4 @@
-package gateway
+package rest
 
 import (
 	"context"
@@ -14,12 +14,39 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/protobuf/proto"
 )
+
+// Deps is what the routes need of the gateway.
+//
+// Static after construction.
+type Deps struct {
+	Streams *conversation.Deps // of the long polls, which are streams
+	Service *unary.Service
+	Proxies admission.Proxies
+	Answers *budget.Answers
+	Bodies  *budget.Bodies
+}
+
+// API serves the requests that are answered as a whole: the unary API and the
+// long poll.
+//
+// All methods may be called from any goroutine.
+type API struct {
+	// Static after construction.
+	Deps
+	mux *runtime.ServeMux
+}
+
+// New returns the routes of the unary API and the long poll.
+func New(d Deps) *API {
+	return &API{Deps: d, mux: newMux(d.Service, d.Streams.Log)}
+}
 
 // Handler serves the unary API: the methods of WatchService over HTTP, called
 // in this process through grpc-gateway.
@@ -28,7 +55,7 @@ import (
 // and hands a canonical one to grpc-gateway. Nothing that a client sent reaches
 // grpc-gateway unchecked, and no header reaches it at all, so that it forwards none
 // that belongs to a connection.
-func (a *unaryAPI) Handler() http.Handler {
+func (a *API) Handler() http.Handler {
 	r := chi.NewRouter()
 	r.NotFound(problem.NotFound)
 	r.MethodNotAllowed(problem.MethodNotAllowed(r))
@@ -49,7 +76,7 @@ func (a *unaryAPI) Handler() http.Handler {
 }
 
 // newMux returns grpc-gateway, set up so that it behaves as the contract says.
-func newMux(s *service, log *slog.Logger) *runtime.ServeMux {
+func newMux(s *unary.Service, log *slog.Logger) *runtime.ServeMux {
 	mux := runtime.NewServeMux(
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler{}),
 		runtime.WithErrorHandler(unaryError(log)),
@@ -106,36 +133,10 @@ func responseHeaders(_ context.Context, w http.ResponseWriter, m proto.Message) 
 	return nil
 }
 
-// restDeps is what the routes need of the gateway.
-//
-// Static after construction.
-type restDeps struct {
-	Streams *conversation.Deps // of the long polls, which are streams
-	Service *service
-	Proxies admission.Proxies
-	Answers *budget.Answers
-	Bodies  *budget.Bodies
-}
-
-// unaryAPI serves the requests that are answered as a whole: the unary API and the
-// long poll.
-//
-// All methods may be called from any goroutine.
-type unaryAPI struct {
-	// Static after construction.
-	restDeps
-	mux *runtime.ServeMux
-}
-
-// newUnaryAPI returns the routes.
-func newUnaryAPI(d restDeps) *unaryAPI {
-	return &unaryAPI{restDeps: d, mux: newMux(d.Service, d.Streams.Log)}
-}
-
 // pass hands a checked request to grpc-gateway. It rebuilds the path and the query,
 // since grpc-gateway would split a path at an encoded slash and take apart a query
 // that it half understands. body may be nil.
-func (a *unaryAPI) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, body *valueBody) {
+func (a *API) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, body *valueBody) {
 	ctx, answer := a.Answers.Attach(r.Context(), a.Proxies.ClientOfRequest(r))
 	defer answer.Release()
 	out := wire.NewAnswerWriter(w, r, a.Streams.WriteTimeout, a.Streams.MinRate, a.Streams.Log)
@@ -153,7 +154,7 @@ func (a *unaryAPI) pass(w http.ResponseWriter, r *http.Request, path string, que
 	a.mux.ServeHTTP(out, call)
 }
 
-func (a *unaryAPI) listWatches(w http.ResponseWriter, r *http.Request) {
+func (a *API) listWatches(w http.ResponseWriter, r *http.Request) {
 	query, p := problem.Query(r)
 	if p != nil {
 		problem.Write(w, p)
@@ -162,7 +163,7 @@ func (a *unaryAPI) listWatches(w http.ResponseWriter, r *http.Request) {
 	a.pass(w, r, "/v1/watches", query, nil)
 }
 
-func (a *unaryAPI) getWatch(w http.ResponseWriter, r *http.Request) {
+func (a *API) getWatch(w http.ResponseWriter, r *http.Request) {
 	query, p := problem.Query(r)
 	watch, p := a.watchOf(r, p)
 	if p != nil {
@@ -172,10 +173,10 @@ func (a *unaryAPI) getWatch(w http.ResponseWriter, r *http.Request) {
 	a.pass(w, r, "/v1/watches/"+watch.Name(), query, nil)
 }
 
-func (a *unaryAPI) listResources(w http.ResponseWriter, r *http.Request) {
+func (a *API) listResources(w http.ResponseWriter, r *http.Request) {
 	query, p := problem.Query(r, "prefix", "page_size", "page_token")
 	if p == nil {
-		_, p = problem.Uint(query, "page_size", maxPageSize)
+		_, p = problem.Uint(query, "page_size", unary.MaxPageSize)
 	}
 	watch, p := a.watchOf(r, p)
 	if p != nil {
@@ -208,7 +209,7 @@ func notModified(w http.ResponseWriter, r *http.Request, query url.Values, watch
 }
 
 // watchOf returns the watch that the path names, unless there is already a problem.
-func (a *unaryAPI) watchOf(r *http.Request, before *problem.Problem) (*watch.Watch, *problem.Problem) {
+func (a *API) watchOf(r *http.Request, before *problem.Problem) (*watch.Watch, *problem.Problem) {
 	if before != nil {
 		return nil, before
 	}

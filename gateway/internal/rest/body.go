@@ -1,4 +1,4 @@
-package gateway
+package rest
 
 import (
 	"errors"
@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/unary"
 )
 
-// bodies bounds the time for the body of every request that has one, and refuses a
+// BoundBodies bounds the time for the body of every request that has one, and refuses a
 // body where it has no meaning (RFC 9110, sections 9.3.1 and 9.3.5): net/http would
 // wait for it before the first byte of an answer.
-func bodies(next http.Handler) http.Handler {
+func BoundBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if mayHaveTwoLengths(r) {
 			w.Header().Set("Connection", "close")
@@ -23,7 +24,7 @@ func bodies(next http.Handler) http.Handler {
 		}
 		// net/http clears the deadline at the end of the body. An error would mean
 		// that the connection has no deadlines, as in a test without one.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(unary.BodyTimeout))
 		if p := unwantedBody(r); p != nil {
 			closeUnread(w, r)
 			problem.Write(w, p)
@@ -73,5 +74,5 @@ func unwantedBody(r *http.Request) *problem.Problem {
 
 // lateBody returns the 408 for a body of which only n bytes arrived.
 func lateBody(n int) *problem.Problem {
-	return problem.New(http.StatusRequestTimeout, "the body did not arrive within %s: %d bytes did", bodyTimeout, n)
+	return problem.New(http.StatusRequestTimeout, "the body did not arrive within %s: %d bytes did", unary.BodyTimeout, n)
 }

@@ -1,4 +1,4 @@
-package gateway
+package rpc
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func TestRecovered(t *testing.T) {
 }
 
 func TestInterceptUnaryStopsPanics(t *testing.T) {
-	s := &rpcServer{rpcDeps: rpcDeps{Streams: &conversation.Deps{Log: slog.New(slog.DiscardHandler)}}}
+	s := &server{Deps: Deps{Streams: &conversation.Deps{Log: slog.New(slog.DiscardHandler)}}}
 	_, err := s.interceptUnary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/x"},
 		func(context.Context, any) (any, error) { panic("boom") })
 	if status.Code(err) != codes.Internal || strings.Contains(err.Error(), "boom") {

@@ -1,4 +1,4 @@
-package gateway
+package rpc
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // checkAuthority refuses calls to a foreign host. Clients of gRPC name the host of
 // their target in :authority.
-func (s *rpcServer) checkAuthority(ctx context.Context) error {
+func (s *server) checkAuthority(ctx context.Context) error {
 	md, _ := metadata.FromIncomingContext(ctx)
 	for _, authority := range md.Get(":authority") {
 		if !s.Hosts.Allow(authority) {
@@ -20,14 +20,14 @@ func (s *rpcServer) checkAuthority(ctx context.Context) error {
 	return nil
 }
 
-func (s *rpcServer) checkUnaryAuthority(ctx context.Context, r any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func (s *server) checkUnaryAuthority(ctx context.Context, r any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if err := s.checkAuthority(ctx); err != nil {
 		return nil, err
 	}
 	return handler(ctx, r)
 }
 
-func (s *rpcServer) checkStreamAuthority(srv any, call grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (s *server) checkStreamAuthority(srv any, call grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if err := s.checkAuthority(call.Context()); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package gateway
+package unary
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// keyProblem is the answer to a key that is not what key_encoding says.
-func keyProblem(wire string, err error) *problem.Problem {
+// KeyProblem is the answer to a key that is not what key_encoding says.
+func KeyProblem(wire string, err error) *problem.Problem {
 	var invalid *stream.InvalidError
 	if errors.As(err, &invalid) {
 		return problem.BadParameter("key_encoding", "%s", invalid.Error())
@@ -17,8 +17,8 @@ func keyProblem(wire string, err error) *problem.Problem {
 	return problem.BadParameter("key", "key %q is not base64, as key_encoding says: %v", wire, err)
 }
 
-// readOnly is the answer to a write to a watch without a writer.
-func readOnly(watch string) *problem.Problem {
+// ReadOnly is the answer to a write to a watch without a writer.
+func ReadOnly(watch string) *problem.Problem {
 	p := problem.New(http.StatusMethodNotAllowed, "watch %q is read-only: its source cannot be written through the gateway", watch).OnWatch(watch)
 	p.Allow = "GET, HEAD"
 	return p

@@ -1,4 +1,4 @@
-package gateway
+package rpc
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/unary"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -24,9 +25,9 @@ const (
 	// maxRequest is the largest message of a call that writes nothing: a key, a
 	// prefix and a page token.
 	maxRequest = 16 << 10
-	// maxMessage is the largest message of a call that writes: a value, and what
+	// MaxMessage is the largest message of a call that writes: a value, and what
 	// names it.
-	maxMessage = maxValue + maxRequest
+	MaxMessage = unary.MaxValue + maxRequest
 )
 
 // incoming reads a message of a gRPC call. gRPC itself has one limit for all methods,
@@ -35,7 +36,7 @@ const (
 // Owned by the goroutine of the call.
 type incoming struct {
 	// Static after construction.
-	server *rpcServer
+	server *server
 	ctx    context.Context
 	writes bool // the message may be a value
 	many   bool // there may be no further message
@@ -85,7 +86,7 @@ func (in *incoming) read(stream messageStream, watch *messageWatch, m proto.Mess
 	}
 	raw := bytes.NewBuffer(make([]byte, 0, size))
 	for size > 0 {
-		piece, err := stream.Read(int(min(size, parcelPiece)))
+		piece, err := stream.Read(int(min(size, ParcelPiece)))
 		if err != nil {
 			return err
 		}
@@ -120,11 +121,11 @@ func (in *incoming) admit(size int64) *problem.Problem {
 }
 
 // largestValue returns the most bytes that any watch accepts as a value.
-func (s *rpcServer) largestValue() int64 {
+func (s *server) largestValue() int64 {
 	most := int64(0)
 	for _, w := range s.Lookup.Registry.Watches() {
 		if w.Writer() != nil {
-			most = max(most, valueLimit(w))
+			most = max(most, unary.ValueLimit(w))
 		}
 	}
 	return most
@@ -140,8 +141,8 @@ type messageWatch struct {
 }
 
 func newMessageWatch(stream messageStream) *messageWatch {
-	w := &messageWatch{until: time.Now().Add(bodyTimeout)}
-	w.timer = time.AfterFunc(grpcTimeout, func() {
+	w := &messageWatch{until: time.Now().Add(unary.BodyTimeout)}
+	w.timer = time.AfterFunc(Timeout, func() {
 		w.late.Store(true)
 		_ = stream.WriteStatus(lateMessage().GRPCStatus()) // this ends the read
 	})
@@ -149,18 +150,18 @@ func newMessageWatch(stream messageStream) *messageWatch {
 }
 
 func lateMessage() *problem.Problem {
-	return problem.New(http.StatusRequestTimeout, "the message of the call did not arrive: want something of it within %s, and all of it within %s", grpcTimeout, bodyTimeout)
+	return problem.New(http.StatusRequestTimeout, "the message of the call did not arrive: want something of it within %s, and all of it within %s", Timeout, unary.BodyTimeout)
 }
 
 // moved records that some data has arrived.
 func (w *messageWatch) moved() {
-	w.timer.Reset(min(grpcTimeout, time.Until(w.until)))
+	w.timer.Reset(min(Timeout, time.Until(w.until)))
 }
 
 func (w *messageWatch) stop() { w.timer.Stop() }
 
 // description describes the service with methods that bound what they read.
-func (s *rpcServer) description() *grpc.ServiceDesc {
+func (s *server) description() *grpc.ServiceDesc {
 	desc := api.WatchService_ServiceDesc
 	desc.Methods = slices.Clone(desc.Methods)
 	for i := range desc.Methods {
@@ -185,7 +186,7 @@ func (s *rpcServer) description() *grpc.ServiceDesc {
 // boundedStream is a stream that bounds the messages that it reads.
 type boundedStream struct {
 	grpc.ServerStream
-	server *rpcServer
+	server *server
 	many   bool // the client sends several
 }
 

@@ -1,4 +1,4 @@
-package gateway
+package rest
 
 import (
 	"bytes"
@@ -10,11 +10,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-func (a *unaryAPI) getResource(w http.ResponseWriter, r *http.Request) {
+func (a *API) getResource(w http.ResponseWriter, r *http.Request) {
 	query, p := problem.Query(r, "key_encoding")
 	call, p := a.resourceCall(r, query, p)
 	if p != nil {
@@ -24,7 +25,7 @@ func (a *unaryAPI) getResource(w http.ResponseWriter, r *http.Request) {
 	a.pass(w, r, call.path(), call.query, nil)
 }
 
-func (a *unaryAPI) putResource(w http.ResponseWriter, r *http.Request) {
+func (a *API) putResource(w http.ResponseWriter, r *http.Request) {
 	call, p := a.writeCall(r)
 	if p != nil {
 		problem.WriteForPath(w, r, p)
@@ -40,7 +41,7 @@ func (a *unaryAPI) putResource(w http.ResponseWriter, r *http.Request) {
 	a.pass(w, r, call.path(), call.query, body)
 }
 
-func (a *unaryAPI) deleteResource(w http.ResponseWriter, r *http.Request) {
+func (a *API) deleteResource(w http.ResponseWriter, r *http.Request) {
 	call, p := a.writeCall(r)
 	if p == nil && r.Header.Get("If-None-Match") != "" {
 		p = problem.BadParameter("If-None-Match", "If-None-Match has no meaning for DELETE: want If-Match").OnKey(call.key)
@@ -67,7 +68,7 @@ func (c resourceCall) path() string {
 // resourceCall determines which resource a request is about, unless there is already
 // a problem. Any key can be written percent-encoded. A key that is not UTF-8 can also
 // be written in base64, with key_encoding=base64, as it appears in events.
-func (a *unaryAPI) resourceCall(r *http.Request, query url.Values, before *problem.Problem) (resourceCall, *problem.Problem) {
+func (a *API) resourceCall(r *http.Request, query url.Values, before *problem.Problem) (resourceCall, *problem.Problem) {
 	watch, p := a.watchOf(r, before)
 	if p != nil {
 		return resourceCall{}, p
@@ -75,7 +76,7 @@ func (a *unaryAPI) resourceCall(r *http.Request, query url.Values, before *probl
 	wire := problem.PathParameter(r, "*")
 	key, err := stream.KeyFromWire(wire, query.Get("key_encoding"))
 	if err != nil {
-		return resourceCall{}, keyProblem(wire, err)
+		return resourceCall{}, unary.KeyProblem(wire, err)
 	}
 	passed := url.Values{}
 	for _, name := range []string{"validate_only"} {
@@ -88,7 +89,7 @@ func (a *unaryAPI) resourceCall(r *http.Request, query url.Values, before *probl
 
 // writeCall reads the parts of a PUT or DELETE other than its body. It returns a 405
 // if the watch cannot be written.
-func (a *unaryAPI) writeCall(r *http.Request) (resourceCall, *problem.Problem) {
+func (a *API) writeCall(r *http.Request) (resourceCall, *problem.Problem) {
 	query, p := problem.Query(r, "key_encoding", "validate_only")
 	if p == nil {
 		_, p = problem.Bool(query, "validate_only")
@@ -98,7 +99,7 @@ func (a *unaryAPI) writeCall(r *http.Request) (resourceCall, *problem.Problem) {
 		return call, p
 	}
 	if call.watch.Writer() == nil {
-		return call, readOnly(call.watch.Name())
+		return call, unary.ReadOnly(call.watch.Name())
 	}
 	revision, given, p := condition(r.Header)
 	if p != nil {

@@ -1,4 +1,4 @@
-package gateway
+package rpc
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 type parcel struct {
 	// Static after construction.
 	message proto.Message
-	conn    *grpcConn // nil: not known
+	conn    *clientConn // nil: not known
 	pace    *netconn.Pace
 
 	mu    sync.Mutex    // guards the following fields
@@ -33,17 +33,17 @@ type parcel struct {
 }
 
 const (
-	// parcelPiece is the step in which the progress of a parcel is seen.
-	parcelPiece = 16 << 10
+	// ParcelPiece is the step in which the progress of a parcel is seen.
+	ParcelPiece = 16 << 10
 	// leastBuffer is the smallest size for which gRPC reports that it releases a
 	// buffer.
 	leastBuffer = 1<<10 + 1
 )
 
 // newParcel returns a parcel, which owns the claim.
-func (s *rpcServer) newParcel(ctx context.Context, m proto.Message, c *budget.Claim) *parcel {
+func (s *server) newParcel(ctx context.Context, m proto.Message, c *budget.Claim) *parcel {
 	p := &parcel{message: m, conn: connOf(ctx), claim: c}
-	p.pace = netconn.NewPace(max(1, s.Streams.MinRate), parcelPiece, func() {
+	p.pace = netconn.NewPace(max(1, s.Streams.MinRate), ParcelPiece, func() {
 		if p.conn != nil {
 			go p.conn.Close() // in a goroutine: it stops the pace, which waits for this
 		}
@@ -63,9 +63,9 @@ func (p *parcel) pack() (mem.BufferSlice, error) {
 		return nil, err
 	}
 	p.message = nil
-	pieces := make([][]byte, max(1, size/parcelPiece))
+	pieces := make([][]byte, max(1, size/ParcelPiece))
 	for i := range pieces[:len(pieces)-1] {
-		pieces[i], raw = raw[:parcelPiece:parcelPiece], raw[parcelPiece:]
+		pieces[i], raw = raw[:ParcelPiece:ParcelPiece], raw[ParcelPiece:]
 	}
 	pieces[len(pieces)-1] = raw // up to two pieces long, and never too small
 	p.mu.Lock()
@@ -135,7 +135,7 @@ func (c parcelCodec) Marshal(v any) (mem.BufferSlice, error) {
 // Owned by the goroutine that sends.
 type parcels struct {
 	// Static after construction.
-	server *rpcServer
+	server *server
 	client admission.Client
 	out    grpc.ServerStream
 
@@ -145,7 +145,7 @@ type parcels struct {
 // send sends a message of size bytes. If the transport may hold much, it first waits
 // for room in the budget, and calls pause before and resume after that wait.
 func (s *parcels) send(m proto.Message, size int, pause, resume func()) error {
-	if s.loose += size; s.loose < parcelPiece {
+	if s.loose += size; s.loose < ParcelPiece {
 		return s.out.SendMsg(m)
 	}
 	ctx := s.out.Context()

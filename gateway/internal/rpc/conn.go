@@ -1,4 +1,4 @@
-package gateway
+package rpc
 
 import (
 	"context"
@@ -10,29 +10,29 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// grpcTimeout is how long a connection may take to become a gRPC connection and open
+// Timeout is how long a connection may take to become a gRPC connection and open
 // its first call, and how long the message of a call may make no progress.
-const grpcTimeout = 10 * time.Second
+const Timeout = 10 * time.Second
 
-// grpcListener accepts grpcConns.
-type grpcListener struct{ net.Listener }
+// listener accepts grpcConns.
+type listener struct{ net.Listener }
 
 // Accept waits for the next connection.
-func (l grpcListener) Accept() (net.Conn, error) {
+func (l listener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	conn := &grpcConn{Conn: c, parcels: map[*parcel]struct{}{}}
+	conn := &clientConn{Conn: c, parcels: map[*parcel]struct{}{}}
 	conn.mu.Lock()
 	defer conn.mu.Unlock()
-	conn.silent = time.AfterFunc(grpcTimeout, func() { conn.Close() })
+	conn.silent = time.AfterFunc(Timeout, func() { conn.Close() })
 	return conn, nil
 }
 
-// grpcConn is a gRPC connection. It is closed if it opens no call for grpcTimeout,
+// clientConn is a gRPC connection. It is closed if it opens no call for Timeout,
 // and knows which bytes its transport still holds.
-type grpcConn struct {
+type clientConn struct {
 	net.Conn // static after construction
 
 	mu      sync.Mutex // guards the following fields
@@ -41,7 +41,7 @@ type grpcConn struct {
 }
 
 // called records that the connection opened a call. c may be nil.
-func (c *grpcConn) called() {
+func (c *clientConn) called() {
 	if c == nil {
 		return
 	}
@@ -51,10 +51,10 @@ func (c *grpcConn) called() {
 }
 
 // NetConn returns the connection beneath, as tls.Conn.NetConn does.
-func (c *grpcConn) NetConn() net.Conn { return c.Conn }
+func (c *clientConn) NetConn() net.Conn { return c.Conn }
 
 // Close closes the connection, and releases what its transport still holds.
-func (c *grpcConn) Close() error {
+func (c *clientConn) Close() error {
 	c.mu.Lock()
 	parcels := c.parcels
 	c.parcels = nil
@@ -67,7 +67,7 @@ func (c *grpcConn) Close() error {
 }
 
 // carry remembers a parcel. It returns false if the connection is closed.
-func (c *grpcConn) carry(p *parcel) bool {
+func (c *clientConn) carry(p *parcel) bool {
 	if c == nil {
 		return true
 	}
@@ -80,7 +80,7 @@ func (c *grpcConn) carry(p *parcel) bool {
 	return true
 }
 
-func (c *grpcConn) forget(p *parcel) {
+func (c *clientConn) forget(p *parcel) {
 	if c == nil {
 		return
 	}
@@ -97,7 +97,7 @@ type connCredentials struct {
 // ServerHandshake implements credentials.TransportCredentials.
 func (c connCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
-	if own, ok := raw.(*grpcConn); ok && err == nil {
+	if own, ok := raw.(*clientConn); ok && err == nil {
 		info = connInfo{info, own}
 	}
 	return conn, info, err
@@ -111,11 +111,11 @@ func (c connCredentials) Clone() credentials.TransportCredentials {
 // connInfo is what a call knows about its connection.
 type connInfo struct {
 	credentials.AuthInfo
-	conn *grpcConn
+	conn *clientConn
 }
 
 // connOf returns the connection of a call, or nil if it was not accepted by Serve.
-func connOf(ctx context.Context) *grpcConn {
+func connOf(ctx context.Context) *clientConn {
 	if p, known := peer.FromContext(ctx); known {
 		if info, ok := p.AuthInfo.(connInfo); ok {
 			return info.conn

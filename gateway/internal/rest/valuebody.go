@@ -1,4 +1,4 @@
-package gateway
+package rest
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -28,8 +29,8 @@ func (*valueBody) Close() error { return nil }
 
 // readValue reads the body, which must be one JSON value in UTF-8. A body that is too
 // large, or for which the budget has no room, is refused unread.
-func (a *unaryAPI) readValue(r *http.Request, watch *watch.Watch) (*valueBody, *problem.Problem) {
-	limit := valueLimit(watch)
+func (a *API) readValue(r *http.Request, watch *watch.Watch) (*valueBody, *problem.Problem) {
+	limit := unary.ValueLimit(watch)
 	if r.ContentLength > limit {
 		return nil, problem.Of(&stream.TooLargeError{What: "body", Size: r.ContentLength, Limit: limit})
 	}
