@@ -60,6 +60,7 @@ var imports = []struct {
 	{"gateway/internal/metrics", []string{"gateway/internal/deflate", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "stream", "stream/log", "stream/watch"}, "metrics read what is counted below, and are told of the rest"},
 	{"gateway/internal/snapshots", []string{"gateway/internal/metrics", "stream/log"}, "the snapshot budget knows how much a reader has before it, and nothing of its connection"},
 	{"gateway/internal/wire", []string{"internal/accept", "gateway/internal/problem", "gateway/internal/netconn", "gateway/internal/metrics", "stream", "stream/log"}, "bytes to one client, whatever they say"},
+	{"gateway/internal/poll", []string{"gateway/internal/netconn", "gateway/internal/wire"}, "file descriptors, and no streams"},
 	{"gateway/internal/monotime", nil, "times without pointers; a leaf"},
 	{"gateway/internal/subscribers", []string{"gateway/internal/admission", "gateway/internal/monotime", "stream", "stream/log"}, "the list asks what carries streams through an interface"},
 	{"gateway/internal/conversation", []string{"internal/accept", "gateway/internal/deflate", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/metrics", "gateway/internal/snapshots", "gateway/internal/subscribers", "gateway/internal/wire", "stream", "stream/log", "stream/watch"}, "a stream is given what it needs of its gateway"},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -169,12 +170,12 @@ const (
 	CompressionNone Compression = "none"
 )
 
-// sockets returns those of the system, unless the configuration excludes them.
-func (c Config) sockets(of *netconn.Connections) sockets {
+// Sockets returns those of the system, unless the configuration excludes them.
+func (c Config) sockets(of *netconn.Connections) poll.Sockets {
 	if c.Pump == PumpGoroutines {
 		return nil
 	}
-	return systemSockets(of)
+	return poll.SystemSockets(of)
 }
 
 // check returns an error that names the first invalid field.

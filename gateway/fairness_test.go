@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
@@ -21,20 +22,20 @@ type turnPoller struct {
 }
 
 type turnTaken struct {
-	handle handle
+	handle poll.Handle
 	bytes  int
 }
 
 // writeTakes is how long one write takes.
 const writeTakes = 10 * time.Microsecond
 
-func (p *turnPoller) write(h handle, b []byte) (int, error) {
+func (p *turnPoller) Write(h poll.Handle, b []byte) (int, error) {
 	time.Sleep(writeTakes)
 	p.written = append(p.written, turnTaken{h, len(b)})
 	return len(b), nil
 }
 
-func (p *turnPoller) writeAll(h handle, bs [][]byte) (int, error) {
+func (p *turnPoller) WriteAll(h poll.Handle, bs [][]byte) (int, error) {
 	time.Sleep(writeTakes)
 	p.written = append(p.written, turnTaken{h, wire.LengthOf(bs)})
 	return wire.LengthOf(bs), nil
@@ -45,7 +46,7 @@ type turns struct {
 	*shard
 	t       *testing.T
 	p       *turnPoller
-	streams handle
+	streams poll.Handle
 	rig     *rig
 }
 
@@ -60,13 +61,13 @@ func newTurns(t *testing.T, watches ...string) *turns {
 }
 
 // open lets n streams of a watch arrive.
-func (s *turns) open(n int, watch string) (first handle) {
+func (s *turns) open(n int, watch string) (first poll.Handle) {
 	s.t.Helper()
 	return s.openNarrow(n, watch, func(int) string { return "" })
 }
 
 // openNarrow is open for streams with prefixes.
-func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (first handle) {
+func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (first poll.Handle) {
 	s.t.Helper()
 	w, _ := s.rig.registry.Watch(watch)
 	first = s.streams
@@ -109,7 +110,7 @@ func (s *turns) settle() {
 	s.t.Fatal("there is no end")
 }
 
-func count(written []turnTaken, from, to handle) (n int) {
+func count(written []turnTaken, from, to poll.Handle) (n int) {
 	for _, w := range written {
 		if w.handle >= from && w.handle < to {
 			n++
@@ -126,9 +127,9 @@ func TestLongSnapshotsTakeTurns(t *testing.T) {
 		s := newTurns(t, "a")
 		s.rig.prime("a", 1, largeOnes(2000, 1)...)
 		s.open(5, "a")
-		total := map[handle]int{}
+		total := map[poll.Handle]int{}
 		for len(s.ready) > 0 || len(total) == 0 {
-			inTurn := map[handle]int{}
+			inTurn := map[poll.Handle]int{}
 			for _, w := range s.turn() {
 				inTurn[w.handle] += w.bytes
 				total[w.handle] += w.bytes
@@ -214,7 +215,7 @@ func TestLargeTransactionIsNotRenderedForAGroup(t *testing.T) {
 		s.open(600, "a")
 		s.settle()
 		s.rig.commit("a", 2, largeOnes(500, 2)...) // 2 MiB in one
-		bytes := map[handle]int{}
+		bytes := map[poll.Handle]int{}
 		for quiet := 0; quiet < 2; quiet++ {
 			for _, w := range s.turn() {
 				bytes[w.handle] += w.bytes

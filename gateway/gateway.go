@@ -15,6 +15,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/rest"
 	"github.com/watchtide/watchtide/gateway/internal/rpc"
@@ -72,7 +73,7 @@ func New(c Config) (*Gateway, error) {
 		admission: admission.New(c.limits(), c.Drain),
 		proxies:   admission.Proxies{Trusted: c.TrustedProxies, Header: c.ForwardedHeader},
 		hosts:     hosts.New(slices.Concat(c.Hosts, ownHosts)),
-		hijacked:  newHijackedStreams(newHangupWatcher),
+		hijacked:  newHijackedStreams(poll.NewHangupWatcher),
 
 		subscribers: subscribers.New(),
 	}

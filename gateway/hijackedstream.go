@@ -12,6 +12,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
@@ -27,7 +28,7 @@ type hijackedStream struct {
 	conn   net.Conn // to write to
 	bottom net.Conn // of conn
 	key    uint64   // at the hangup watcher
-	far    *farSide
+	far    *poll.FarSide
 
 	ended bool // it was noticed that the client sends nothing more
 }
@@ -36,17 +37,17 @@ type hijackedStream struct {
 //
 // All methods may be called from any goroutine.
 type hijackedStreams struct {
-	newHangupWatcher func() (hangupWatcher, error) // static after construction; nil: there are no hijacked streams
+	newHangupWatcher func() (poll.HangupWatcher, error) // static after construction; nil: there are no hijacked streams
 
 	running sync.WaitGroup
 
-	mu            sync.Mutex    // guards the following fields
-	hangupWatcher hangupWatcher // nil: there has been no hijacked stream yet
+	mu            sync.Mutex         // guards the following fields
+	hangupWatcher poll.HangupWatcher // nil: there has been no hijacked stream yet
 	open          map[*hijackedStream]struct{}
 	aborted       bool // no more are admitted
 }
 
-func newHijackedStreams(newHangupWatcher func() (hangupWatcher, error)) *hijackedStreams {
+func newHijackedStreams(newHangupWatcher func() (poll.HangupWatcher, error)) *hijackedStreams {
 	return &hijackedStreams{newHangupWatcher: newHangupWatcher, open: map[*hijackedStream]struct{}{}}
 }
 
@@ -57,7 +58,7 @@ func (s *hijackedStreams) carry(w http.ResponseWriter, r *http.Request, c conver
 	if s.newHangupWatcher == nil || !whole {
 		return false
 	}
-	one := &hijackedStream{of: s, conn: conn, bottom: netconn.Bottom(conn), far: newFarSide(r.TLS != nil)}
+	one := &hijackedStream{of: s, conn: conn, bottom: netconn.Bottom(conn), far: poll.NewFarSide(r.TLS != nil)}
 	if !s.admit(one) {
 		return false
 	}
@@ -97,7 +98,7 @@ func (s *hijackedStreams) admit(one *hijackedStream) bool {
 			return false
 		}
 	}
-	if one.key, err = s.hangupWatcher.watch(one.conn, one.far); err != nil {
+	if one.key, err = s.hangupWatcher.Watch(one.conn, one.far); err != nil {
 		return false
 	}
 	s.open[one] = struct{}{}
@@ -109,7 +110,7 @@ func (s *hijackedStreams) admit(one *hijackedStream) bool {
 func (s *hijackedStreams) dismiss(one *hijackedStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hangupWatcher.forget(one.key)
+	s.hangupWatcher.Forget(one.key)
 	delete(s.open, one)
 	s.running.Done()
 }
@@ -119,7 +120,7 @@ func (s *hijackedStreams) abort() {
 	s.mu.Lock()
 	s.aborted = true
 	if s.hangupWatcher != nil {
-		s.hangupWatcher.close()
+		s.hangupWatcher.Close()
 	}
 	for one := range s.open {
 		one.bottom.Close()
@@ -132,13 +133,13 @@ func (s *hijackedStreams) abort() {
 // stream waits, so there is nothing large.
 func (s *hijackedStream) run(p *pump) {
 	defer s.end(p)
-	p.far, p.waiter.input = s.far, s.far.news
+	p.far, p.waiter.input = s.far, s.far.News
 	p.waiter.listen = func() bool { return s.listen(p) }
 	if c := netconn.Of(s.conn); c != nil {
 		c.Overdue = p.isOverdue
-		if s.far.reads {
-			c.ReadNow = func(b []byte) (int, error) { return s.of.hangupWatcher.read(s.bottom, b) }
-			s.far.heard() // what came with the request, as far as net/http read it
+		if s.far.Reads {
+			c.ReadNow = func(b []byte) (int, error) { return s.of.hangupWatcher.Read(s.bottom, b) }
+			s.far.Heard() // what came with the request, as far as net/http read it
 		}
 	}
 	p.run()
@@ -165,10 +166,10 @@ const listenAtOnce = 64 << 10
 // that ends only its own side is sent something at once, which resets the connection
 // if it has in fact left.
 func (s *hijackedStream) listen(p *pump) bool {
-	if s.far.gone.Load() || s.far.reads && !s.ended && !s.read() {
+	if s.far.Gone.Load() || s.far.Reads && !s.ended && !s.read() {
 		return false
 	}
-	if s.far.ended.Load() && !s.ended {
+	if s.far.Ended.Load() && !s.ended {
 		s.ended = true
 		p.BreakSilence()
 	}
@@ -187,14 +188,14 @@ func (s *hijackedStream) read() bool {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return true
 		case err == io.EOF && s.conn.(*tls.Conn).ConnectionState().Version >= tls.VersionTLS13:
-			s.far.ended.Store(true)
+			s.far.Ended.Store(true)
 			return true
 		case err != nil:
 			return false
 		}
 		got += n
 	}
-	s.far.heard() // there may be more
+	s.far.Heard() // there may be more
 	return true
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
@@ -291,7 +292,7 @@ func TestPanicOfASolo(t *testing.T) {
 		t.Fatal(err)
 	}
 	near, far := net.Pipe()
-	one := &hijackedStream{of: newHijackedStreams(newMemoryHangupWatcher), conn: near, bottom: near, far: newFarSide(false)}
+	one := &hijackedStream{of: newHijackedStreams(newMemoryHangupWatcher), conn: near, bottom: near, far: poll.NewFarSide(false)}
 	if !one.of.admit(one) {
 		t.Fatal("not admitted")
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
 )
 
 // memoryHangupWatcher is the hangup watcher of the in-memory network: a goroutine for each
@@ -15,14 +16,14 @@ import (
 type memoryHangupWatcher struct {
 	mu      sync.Mutex // guards the following fields
 	last    uint64
-	clients map[uint64]*farSide
+	clients map[uint64]*poll.FarSide
 }
 
-func newMemoryHangupWatcher() (hangupWatcher, error) {
-	return &memoryHangupWatcher{clients: map[uint64]*farSide{}}, nil
+func newMemoryHangupWatcher() (poll.HangupWatcher, error) {
+	return &memoryHangupWatcher{clients: map[uint64]*poll.FarSide{}}, nil
 }
 
-func (l *memoryHangupWatcher) watch(c net.Conn, who *farSide) (uint64, error) {
+func (l *memoryHangupWatcher) Watch(c net.Conn, who *poll.FarSide) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++
@@ -43,24 +44,24 @@ func (l *memoryHangupWatcher) leave(key uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if who := l.clients[key]; who != nil {
-		who.left()
+		who.Left()
 		delete(l.clients, key)
 	}
 }
 
-func (l *memoryHangupWatcher) forget(key uint64) {
+func (l *memoryHangupWatcher) Forget(key uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.clients, key)
 }
 
-func (l *memoryHangupWatcher) close() {
+func (l *memoryHangupWatcher) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, who := range l.clients {
-		who.left()
+		who.Left()
 		delete(l.clients, key)
 	}
 }
 
-func (l *memoryHangupWatcher) read(net.Conn, []byte) (int, error) { return 0, os.ErrDeadlineExceeded }
+func (l *memoryHangupWatcher) Read(net.Conn, []byte) (int, error) { return 0, os.ErrDeadlineExceeded }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
 )
 
 // memorySockets are sockets over the in-memory network of the tests, so that shards
@@ -14,8 +15,8 @@ import (
 // until its client has read them.
 type memorySockets struct {
 	mu     sync.Mutex // guards the following fields
-	last   handle
-	open   map[handle]*memorySocket
+	last   poll.Handle
+	open   map[poll.Handle]*memorySocket
 	before func(call string, p []byte) // called first by each method of a poller; nil: nothing is called
 }
 
@@ -35,7 +36,7 @@ func (s *memorySockets) begin(call string, p []byte) {
 	}
 }
 
-func newMemorySockets() *memorySockets { return &memorySockets{open: map[handle]*memorySocket{}} }
+func newMemorySockets() *memorySockets { return &memorySockets{open: map[poll.Handle]*memorySocket{}} }
 
 // memoryTakes is the most bytes that one write takes: few, so that many writes are
 // incomplete.
@@ -63,7 +64,7 @@ func (c *memoryConn) Close() error {
 	return c.Conn.Close()
 }
 
-func (s *memorySockets) take(c net.Conn) (handle, error) {
+func (s *memorySockets) Take(c net.Conn) (poll.Handle, error) {
 	if wrapper, wraps := c.(*netconn.StallTimeoutConn); wraps {
 		c = wrapper.NetConn()
 	}
@@ -81,13 +82,13 @@ func (s *memorySockets) take(c net.Conn) (handle, error) {
 	return s.last, nil
 }
 
-func (s *memorySockets) get(h handle) *memorySocket {
+func (s *memorySockets) get(h poll.Handle) *memorySocket {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open[h]
 }
 
-func (s *memorySockets) close(h handle) {
+func (s *memorySockets) Close(h poll.Handle) {
 	one := s.get(h)
 	s.mu.Lock()
 	delete(s.open, h)
@@ -101,7 +102,7 @@ func (s *memorySockets) close(h handle) {
 	}
 }
 
-func (s *memorySockets) newPoller() (poller, error) {
+func (s *memorySockets) NewPoller() (poll.Poller, error) {
 	return &memoryPoller{memorySockets: s, waker: make(chan struct{}, 1)}, nil
 }
 
@@ -122,24 +123,24 @@ type memoryPoller struct {
 	waker chan struct{}
 
 	mu      sync.Mutex // guards the following field
-	notices []notice
+	notices []poll.Notice
 }
 
-func (p *memoryPoller) ring() {
+func (p *memoryPoller) Ring() {
 	select {
 	case p.waker <- struct{}{}:
 	default:
 	}
 }
 
-func (p *memoryPoller) tell(n notice) {
+func (p *memoryPoller) tell(n poll.Notice) {
 	p.mu.Lock()
 	p.notices = append(p.notices, n)
 	p.mu.Unlock()
-	p.ring()
+	p.Ring()
 }
 
-func (p *memoryPoller) wait(dst []notice, timeout time.Duration) ([]notice, error) {
+func (p *memoryPoller) Wait(dst []poll.Notice, timeout time.Duration) ([]poll.Notice, error) {
 	p.begin("wait", nil)
 	var after <-chan time.Time
 	if timeout >= 0 {
@@ -158,14 +159,14 @@ func (p *memoryPoller) wait(dst []notice, timeout time.Duration) ([]notice, erro
 	return dst, nil
 }
 
-func (p *memoryPoller) watch(h handle, key uint64) error {
+func (p *memoryPoller) Watch(h poll.Handle, key uint64) error {
 	p.begin("watch", nil)
 	s := p.get(h)
 	go func() {
 		var b [64]byte
 		for {
 			if _, err := s.conn.Read(b[:]); err != nil {
-				p.tell(notice{key: key, gone: true})
+				p.tell(poll.Notice{Key: key, Gone: true})
 				return
 			}
 		}
@@ -178,7 +179,7 @@ func (p *memoryPoller) watch(h handle, key uint64) error {
 			awaited := s.await
 			s.mu.Unlock()
 			if awaited {
-				p.tell(notice{key: key, writable: true})
+				p.tell(poll.Notice{Key: key, Writable: true})
 			}
 		}
 		s.conn.Close()
@@ -186,47 +187,47 @@ func (p *memoryPoller) watch(h handle, key uint64) error {
 	return nil
 }
 
-func (p *memoryPoller) await(h handle, key uint64, writable bool) error {
+func (p *memoryPoller) Await(h poll.Handle, key uint64, writable bool) error {
 	p.begin("await", nil)
 	s := p.get(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.await = writable
 	if writable && !s.busy {
-		p.tell(notice{key: key, writable: true})
+		p.tell(poll.Notice{Key: key, Writable: true})
 	}
 	return nil
 }
 
-func (p *memoryPoller) write(h handle, b []byte) (int, error) {
+func (p *memoryPoller) Write(h poll.Handle, b []byte) (int, error) {
 	p.begin("write", b)
 	s := p.get(h)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.busy || s.ended {
-		return 0, errBlocked
+		return 0, poll.ErrBlocked
 	}
 	n := min(len(b), memoryTakes)
 	s.busy = true
 	s.writes <- append([]byte(nil), b[:n]...)
 	if n < len(b) {
-		return n, errBlocked
+		return n, poll.ErrBlocked
 	}
 	return n, nil
 }
 
-// writeAll joins no more than can matter: a large value goes out in thousands of
+// WriteAll joins no more than can matter: a large value goes out in thousands of
 // writes, and the race detector looks at every byte of a copy.
-func (p *memoryPoller) writeAll(h handle, bs [][]byte) (int, error) {
+func (p *memoryPoller) WriteAll(h poll.Handle, bs [][]byte) (int, error) {
 	const most = 8 * memoryTakes
 	var all []byte
 	for _, b := range bs {
 		all = append(all, b[:min(len(b), most-len(all))]...)
 	}
-	return p.write(h, all)
+	return p.Write(h, all)
 }
 
-func (p *memoryPoller) finish(h handle, _ uint64) error {
+func (p *memoryPoller) Finish(h poll.Handle, _ uint64) error {
 	p.begin("finish", nil)
 	s := p.get(h)
 	s.mu.Lock()
@@ -236,5 +237,5 @@ func (p *memoryPoller) finish(h handle, _ uint64) error {
 	return nil
 }
 
-func (p *memoryPoller) discard(handle) bool { return true }
-func (p *memoryPoller) shut()               {}
+func (p *memoryPoller) Discard(poll.Handle) bool { return true }
+func (p *memoryPoller) Shut()                    {}

@@ -1,6 +1,9 @@
 package gateway
 
-import "github.com/watchtide/watchtide/gateway/internal/wire"
+import (
+	"github.com/watchtide/watchtide/gateway/internal/poll"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
+)
 
 // outbox holds the bytes of one stream that its connection has not taken yet, as
 // chunks of an HTTP/1.1 body. It is an outlet: small slices are copied, large ones
@@ -28,6 +31,10 @@ const outboxFull = 96 << 10
 
 // outboxKept is the largest size of a buffer that is reused.
 const outboxKept = 4 << 10
+
+// A reused buffer changes, so it must be too small for a file of the poller. This does
+// not compile unless outboxKept < SlabFileSmallest.
+const _ uint = poll.SlabFileSmallest - outboxKept - 1
 
 // outboxHolds is how many bytes of the log an outbox may retain before it counts as
 // full: it may hold little of each slab, and retains them while the connection takes

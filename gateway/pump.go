@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
@@ -22,7 +23,7 @@ type pump struct {
 	conversation.Conversation
 	// Static after construction.
 	gone <-chan struct{} // closed when the client left; nil: see far
-	far  *farSide        // nil: see gone
+	far  *poll.FarSide   // nil: see gone
 
 	draining  <-chan struct{} // nil once noticed
 	out       wire.Sender
@@ -112,7 +113,7 @@ func (p *pump) reasonEnded() subscribers.DepartureReason {
 
 // left reports whether the client is no longer there.
 func (p *pump) left() bool {
-	return conversation.Closed(p.gone) || p.far != nil && p.far.gone.Load()
+	return conversation.Closed(p.gone) || p.far != nil && p.far.Gone.Load()
 }
 
 // isOverdue reports whether the stream must be cut off, see overdue.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/monotime"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -23,10 +24,10 @@ import (
 type shard struct {
 	// Static after construction.
 	deps    *conversation.Deps
-	sockets sockets
+	sockets poll.Sockets
 
-	mu      sync.Mutex // guards the following fields
-	poll    poller     // nil: the goroutine does not run
+	mu      sync.Mutex  // guards the following fields
+	poll    poll.Poller // nil: the goroutine does not run
 	arrived []*unsharedStream
 	granted []*unsharedStream // whose turn to read much has come
 	called  []*group          // a member of which may read much
@@ -48,7 +49,7 @@ type shard struct {
 //
 // Owned by the goroutine of its shard.
 type carried struct {
-	p        poller // poll
+	p        poll.Poller // poll
 	table    table
 	unshared map[int32]*unsharedStream // by slot
 	most     int                       // the most unshared streams there were at once
@@ -62,12 +63,12 @@ type carried struct {
 	wakers   map[*watch.Watch]*watchWaker
 	wheel    *wheel
 	drains   bool // the members know when they must leave
-	notices  []notice
+	notices  []poll.Notice
 	keys     []uint64
 	slots    []int32
 }
 
-func newCarried(p poller) carried {
+func newCarried(p poll.Poller) carried {
 	return carried{
 		p: p, unshared: map[int32]*unsharedStream{}, named: map[string]*group{}, wakers: map[*watch.Watch]*watchWaker{},
 		wheel: newWheel(time.Now()),
@@ -89,7 +90,7 @@ const (
 	sampled = 64
 )
 
-func newShard(d *conversation.Deps, s sockets) *shard {
+func newShard(d *conversation.Deps, s poll.Sockets) *shard {
 	return &shard{deps: d, sockets: s, carried: newCarried(nil)}
 }
 
@@ -102,7 +103,7 @@ func (s *shard) arrive(l *unsharedStream) error {
 		return errAborted
 	}
 	if s.poll == nil {
-		p, err := s.sockets.newPoller()
+		p, err := s.sockets.NewPoller()
 		if err != nil {
 			return err
 		}
@@ -110,7 +111,7 @@ func (s *shard) arrive(l *unsharedStream) error {
 		go s.run(p)
 	}
 	s.arrived = append(s.arrived, l)
-	s.poll.ring()
+	s.poll.Ring()
 	return nil
 }
 
@@ -120,7 +121,7 @@ func (s *shard) ring() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.poll != nil {
-		s.poll.ring()
+		s.poll.Ring()
 	}
 }
 
@@ -136,7 +137,7 @@ func (s *shard) call(l *unsharedStream) {
 	defer s.mu.Unlock()
 	if s.poll != nil {
 		s.granted = append(s.granted, l)
-		s.poll.ring()
+		s.poll.Ring()
 	}
 }
 
@@ -146,7 +147,7 @@ func (s *shard) callGroup(g *group) {
 	defer s.mu.Unlock()
 	if s.poll != nil {
 		s.called = append(s.called, g)
-		s.poll.ring()
+		s.poll.Ring()
 	}
 }
 
@@ -167,7 +168,7 @@ func (s *shard) hear(question func()) bool {
 		return false
 	}
 	s.asked = append(s.asked, question)
-	s.poll.ring()
+	s.poll.Ring()
 	return true
 }
 
@@ -177,12 +178,12 @@ func (s *shard) abort() {
 	defer s.mu.Unlock()
 	s.aborted = true
 	if s.poll != nil {
-		s.poll.ring()
+		s.poll.Ring()
 	}
 }
 
 // run carries streams until there are none. After a failure it starts again.
-func (s *shard) run(p poller) {
+func (s *shard) run(p poll.Poller) {
 	s.carried = newCarried(p)
 	for !s.carry() {
 	}
@@ -218,7 +219,7 @@ func (s *shard) retire() bool {
 		return false
 	}
 	s.poll, s.granted, s.called = nil, nil, nil
-	s.p.shut()
+	s.p.Shut()
 	s.carried = carried{}
 	return true
 }
@@ -270,7 +271,7 @@ func (s *shard) welcome(l *unsharedStream) {
 	for i := range l.Follows {
 		s.follow(l.Follows[i].Watch)
 	}
-	if err := s.p.watch(l.handle, s.table.key(l.slot)); err != nil {
+	if err := s.p.Watch(l.handle, s.table.key(l.slot)); err != nil {
 		s.deps.Log.Error("a connection cannot be watched", "error", err)
 		s.drop(l, subscribers.LeftByAccident)
 	}
@@ -299,9 +300,9 @@ func (s *shard) listen(busy bool) error {
 		timeout = s.patience()
 	}
 	var err error
-	s.notices, err = s.p.wait(s.notices[:0], timeout)
+	s.notices, err = s.p.Wait(s.notices[:0], timeout)
 	for _, n := range s.notices {
-		if at, there := s.table.find(n.key); there {
+		if at, there := s.table.find(n.Key); there {
 			s.notice(at, n)
 		}
 	}
@@ -317,22 +318,22 @@ func (s *shard) patience() time.Duration {
 	return max(time.Until(next), 0)
 }
 
-func (s *shard) notice(at int32, n notice) {
+func (s *shard) notice(at int32, n poll.Notice) {
 	l := s.unshared[at]
 	switch {
-	case l == nil && n.gone:
+	case l == nil && n.Gone:
 		s.dropMember(at, subscribers.LeftByItself)
 		return
 	case l == nil: // if it can take bytes, so can every member
-	case n.readable && s.p.discard(l.handle) && !n.gone:
-	case n.gone || n.readable:
+	case n.Readable && s.p.Discard(l.handle) && !n.Gone:
+	case n.Gone || n.Readable:
 		s.drop(l, subscribers.LeftByItself)
 		return
-	case n.writable:
+	case n.Writable:
 		l.blocked = time.Time{}
 		s.enqueue(l)
 	}
-	if c := &s.table.slots[at]; n.ended && !c.ended {
+	if c := &s.table.slots[at]; n.Ended && !c.ended {
 		c.ended = true
 		s.probe(at)
 	}
@@ -428,7 +429,7 @@ func (s *shard) drain(now time.Time) {
 
 // forget closes a connection, and frees its slot and its references.
 func (s *shard) forget(l *unsharedStream) {
-	s.sockets.close(l.handle)
+	s.sockets.Close(l.handle)
 	s.deps.Admission.Leave(s.table.remove(l.slot))
 	for i := range l.Follows {
 		s.unfollow(l.Follows[i].Watch)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -20,7 +21,7 @@ func BenchmarkPass(b *testing.B) {
 	onShards(b)
 	const members = 10_000
 	sockets := newCountingSockets()
-	p, err := sockets.newPoller()
+	p, err := sockets.NewPoller()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func BenchmarkManyPrefixes(b *testing.B) {
 		one := conversation.New(c.gateway.deps, conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: "watch-0", Prefix: fmt.Sprint(i, "/")}}}, c.watches)
 		one.AdmissionRef, _ = c.gateway.deps.Admit(clientNumber(i), c.watches...)
 		one.Identity = c.gateway.subscribers.Enter(netip.AddrPort{}, "")
-		c.gateway.shards.arrive(handle(i+1), nil, one)
+		c.gateway.shards.arrive(poll.Handle(i+1), nil, one)
 	}
 	for groups := 0; groups <= narrow; runtime.Gosched() {
 		s.ask(func() { groups = len(s.named) })

@@ -49,7 +49,7 @@ func (s *shard) attempt(step func()) {
 // holds is freed elsewhere: it may be a group's.
 func (s *shard) abandon(at int32) {
 	c := &s.table.slots[at]
-	s.sockets.close(c.handle)
+	s.sockets.Close(c.handle)
 	s.deps.Admission.Leave(c.ref)
 	var of *conversation.Conversation
 	if l := s.unshared[at]; l != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/monotime"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -96,14 +97,14 @@ func (s *shard) pass(g *group) {
 }
 
 func (s *shard) writeMember(g *group, at int32, c *slot) {
-	n, err := s.p.write(c.handle, g.buffer[c.sent-g.base:])
+	n, err := s.p.Write(c.handle, g.buffer[c.sent-g.base:])
 	c.sent += uint64(n)
 	switch {
 	case err == nil:
 		if g.behind--; g.behind == 0 {
 			g.written()
 		}
-	case errors.Is(err, errBlocked):
+	case errors.Is(err, poll.ErrBlocked):
 		s.block(s.detachMember(at))
 	default:
 		s.dropMember(at, subscribers.LeftByItself)
@@ -118,7 +119,7 @@ func (s *shard) join(l *unsharedStream) bool {
 	if !g.beside(l) {
 		return false // one of them is about to be woken
 	}
-	if l.awaits && s.p.await(l.handle, s.table.key(l.slot), false) != nil {
+	if l.awaits && s.p.Await(l.handle, s.table.key(l.slot), false) != nil {
 		return false
 	}
 	c := &s.table.slots[l.slot]

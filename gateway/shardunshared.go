@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
@@ -65,7 +66,7 @@ func (s *shard) enqueue(l *unsharedStream) {
 // only when it has room for many.
 func (s *shard) moves(l *unsharedStream, now time.Time) bool {
 	n, err := s.flush(l, now)
-	if n == 0 || err != nil && !errors.Is(err, errBlocked) {
+	if n == 0 || err != nil && !errors.Is(err, poll.ErrBlocked) {
 		return false
 	}
 	if err != nil {
@@ -85,7 +86,7 @@ func (s *shard) serveStream(l *unsharedStream, now time.Time) (busy bool) {
 		n, err := s.flush(l, now)
 		wrote += n
 		switch {
-		case errors.Is(err, errBlocked):
+		case errors.Is(err, poll.ErrBlocked):
 			s.block(l)
 			return false
 		case err != nil:
@@ -112,7 +113,7 @@ func (s *shard) flush(l *unsharedStream, now time.Time) (int, error) {
 	if l.out.empty() {
 		return 0, nil
 	}
-	n, err := s.p.writeAll(l.handle, l.out.slices)
+	n, err := s.p.WriteAll(l.handle, l.out.slices)
 	l.out.sent(n)
 	if err == nil {
 		l.Flushed(now, l.out.said, nil)
@@ -123,7 +124,7 @@ func (s *shard) flush(l *unsharedStream, now time.Time) (int, error) {
 // block waits until the connection takes bytes again.
 func (s *shard) block(l *unsharedStream) {
 	l.blocked, l.awaits = time.Now(), true
-	if s.p.await(l.handle, s.table.key(l.slot), true) != nil {
+	if s.p.Await(l.handle, s.table.key(l.slot), true) != nil {
 		s.drop(l, subscribers.LeftByAccident)
 		return
 	}
@@ -142,7 +143,7 @@ func (s *shard) rest(l *unsharedStream) {
 func (s *shard) finish(l *unsharedStream, now time.Time) {
 	l.SaidGoodbye()
 	l.finished = now
-	if s.p.finish(l.handle, s.table.key(l.slot)) != nil {
+	if s.p.Finish(l.handle, s.table.key(l.slot)) != nil {
 		s.drop(l, subscribers.LeftByItself)
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -38,19 +39,21 @@ func (s *countingSockets) expect(writes int, marker []byte) {
 	s.missing.Store(int64(writes))
 }
 
-func (s *countingSockets) newPoller() (poller, error) {
+func (s *countingSockets) NewPoller() (poll.Poller, error) {
 	return &countingPoller{countingSockets: s, waker: make(chan struct{}, 1)}, nil
 }
 
-func (s *countingSockets) take(net.Conn) (handle, error) { return 0, errors.New("not a connection") }
-func (s *countingSockets) close(handle)                  {}
+func (s *countingSockets) Take(net.Conn) (poll.Handle, error) {
+	return 0, errors.New("not a connection")
+}
+func (s *countingSockets) Close(poll.Handle) {}
 
 type countingPoller struct {
 	*countingSockets
 	waker chan struct{}
 }
 
-func (p *countingPoller) write(_ handle, b []byte) (int, error) {
+func (p *countingPoller) Write(_ poll.Handle, b []byte) (int, error) {
 	if marker := p.marker.Load(); marker != nil && !bytes.Contains(b, *marker) {
 		return len(b), nil
 	}
@@ -60,18 +63,18 @@ func (p *countingPoller) write(_ handle, b []byte) (int, error) {
 	return len(b), nil
 }
 
-func (p *countingPoller) writeAll(h handle, bs [][]byte) (int, error) {
-	return p.write(h, bytes.Join(bs, nil))
+func (p *countingPoller) WriteAll(h poll.Handle, bs [][]byte) (int, error) {
+	return p.Write(h, bytes.Join(bs, nil))
 }
 
-func (p *countingPoller) ring() {
+func (p *countingPoller) Ring() {
 	select {
 	case p.waker <- struct{}{}:
 	default:
 	}
 }
 
-func (p *countingPoller) wait(dst []notice, timeout time.Duration) ([]notice, error) {
+func (p *countingPoller) Wait(dst []poll.Notice, timeout time.Duration) ([]poll.Notice, error) {
 	var after <-chan time.Time
 	switch {
 	case timeout == 0:
@@ -88,11 +91,11 @@ func (p *countingPoller) wait(dst []notice, timeout time.Duration) ([]notice, er
 	return dst, nil
 }
 
-func (p *countingPoller) watch(handle, uint64) error       { return nil }
-func (p *countingPoller) await(handle, uint64, bool) error { return nil }
-func (p *countingPoller) finish(handle, uint64) error      { return nil }
-func (p *countingPoller) discard(handle) bool              { return true }
-func (p *countingPoller) shut()                            {}
+func (p *countingPoller) Watch(poll.Handle, uint64) error       { return nil }
+func (p *countingPoller) Await(poll.Handle, uint64, bool) error { return nil }
+func (p *countingPoller) Finish(poll.Handle, uint64) error      { return nil }
+func (p *countingPoller) Discard(poll.Handle) bool              { return true }
+func (p *countingPoller) Shut()                                 {}
 
 // crowd is very many subscribers of some watches, in one shard.
 type crowd struct {
@@ -151,7 +154,7 @@ func (c *crowd) open() {
 		one := conversation.New(c.gateway.deps, req, c.watches)
 		one.AdmissionRef, _ = c.gateway.deps.Admit(clientNumber(i), c.watches...)
 		one.Identity = c.gateway.subscribers.Enter(netip.AddrPortFrom(netip.AddrFrom16(clientNumber(i)), 1), "crowd/1")
-		c.gateway.shards.arrive(handle(i), nil, one)
+		c.gateway.shards.arrive(poll.Handle(i), nil, one)
 	}
 	<-c.sockets.done
 	c.change(nil)

@@ -6,6 +6,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/gateway/internal/monotime"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
@@ -22,7 +23,7 @@ type table struct {
 
 // slot is one connection. A member of a group is nothing but its slot.
 type slot struct {
-	handle     handle
+	handle     poll.Handle
 	generation uint32
 	ref        admission.Ref // under which the stream was admitted
 	group      int32         // index of its group; lonely, or vacant
@@ -44,7 +45,7 @@ const (
 )
 
 // add adds a connection.
-func (t *table) add(h handle, as admission.Ref) int32 {
+func (t *table) add(h poll.Handle, as admission.Ref) int32 {
 	t.count++
 	at := int32(len(t.slots))
 	if n := len(t.free); n > 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
@@ -14,7 +15,7 @@ import (
 // All methods may be called from any goroutine.
 type shards struct {
 	// Static after construction.
-	sockets sockets
+	sockets poll.Sockets
 	all     []*shard
 
 	next    atomic.Uint64
@@ -22,7 +23,7 @@ type shards struct {
 	rush    rush
 }
 
-func newShards(d *conversation.Deps, s sockets, n int, afterRush func()) *shards {
+func newShards(d *conversation.Deps, s poll.Sockets, n int, afterRush func()) *shards {
 	out := &shards{sockets: s, rush: rush{over: afterRush}}
 	for range n {
 		out.all = append(out.all, newShard(d, s))
@@ -37,14 +38,14 @@ func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation.Co
 	if s == nil || !whole || r.TLS != nil || s.aborted.Load() {
 		return false
 	}
-	h, err := s.sockets.take(conn)
+	h, err := s.sockets.Take(conn)
 	if err != nil {
 		return false
 	}
 	arrived := false
 	defer func() {
 		if !arrived {
-			s.sockets.close(h)
+			s.sockets.Close(h)
 		}
 	}()
 	// Anything that the client sent after its request is not answered: the response
@@ -64,7 +65,7 @@ func (s *shards) carry(w http.ResponseWriter, r *http.Request, c conversation.Co
 
 // arrive gives the stream to one of the shards. If it fails, the caller still owns
 // the handle and the reference.
-func (s *shards) arrive(h handle, head []byte, c conversation.Conversation) (err error) {
+func (s *shards) arrive(h poll.Handle, head []byte, c conversation.Conversation) (err error) {
 	one := s.all[s.next.Add(1)%uint64(len(s.all))]
 	l := &unsharedStream{Conversation: c, key: c.GroupKey(), handle: h, shard: one}
 	l.Lease.CallWhenGranted(l.called)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -17,7 +18,7 @@ type unsharedStream struct {
 	conversation.Conversation
 	key    string // of the group that it could join
 	shard  *shard
-	handle handle // until it has a slot
+	handle poll.Handle // until it has a slot
 	slot   int32
 	queued bool // for a turn
 	next   int  // the watch whose turn it is

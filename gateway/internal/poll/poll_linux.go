@@ -1,4 +1,4 @@
-package gateway
+package poll
 
 import (
 	"errors"
@@ -34,10 +34,11 @@ type tcpSockets struct {
 	connections *netconn.Connections // that count the handles
 }
 
-func systemSockets(c *netconn.Connections) sockets { return tcpSockets{newSlabFile(), c} }
+// SystemSockets returns the sockets of the kernel. The connections count the handles.
+func SystemSockets(c *netconn.Connections) Sockets { return tcpSockets{newSlabFile(), c} }
 
-// newPoller implements sockets.
-func (s tcpSockets) newPoller() (poller, error) {
+// NewPoller implements sockets.
+func (s tcpSockets) NewPoller() (Poller, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
@@ -49,7 +50,7 @@ func (s tcpSockets) newPoller() (poller, error) {
 	}
 	p := &epoll{fd: fd, waker: waker, slabs: s.slabs, events: make([]unix.EpollEvent, 256)}
 	if err := p.control(unix.EPOLL_CTL_ADD, waker, unix.EPOLLIN, wakerKey); err != nil {
-		p.shut()
+		p.Shut()
 		return nil, err
 	}
 	return p, nil
@@ -63,9 +64,9 @@ func (p *epoll) control(operation, fd int, events uint32, key uint64) error {
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.fd, operation, fd, &e))
 }
 
-// take duplicates the descriptor out of the runtime's poller. The duplicate stays
+// Take duplicates the descriptor out of the runtime's poller. The duplicate stays
 // non-blocking: that is a property of the connection, not of the descriptor.
-func (s tcpSockets) take(c net.Conn) (handle, error) {
+func (s tcpSockets) Take(c net.Conn) (Handle, error) {
 	tcp, ok := netconn.Bottom(c).(*net.TCPConn)
 	if !ok {
 		return 0, fmt.Errorf("a %T is not plain TCP", c)
@@ -85,18 +86,18 @@ func (s tcpSockets) take(c net.Conn) (handle, error) {
 		return 0, os.NewSyscallError("fcntl", failed)
 	}
 	s.connections.Hold()
-	return handle(fd), nil
+	return Handle(fd), nil
 }
 
 // watched is what is reported about a connection, once each: a client that has ended
 // its side may keep reading for as long as it likes. Errors are always reported.
 const watched = unix.EPOLLRDHUP | unix.EPOLLET
 
-func (p *epoll) watch(h handle, key uint64) error {
+func (p *epoll) Watch(h Handle, key uint64) error {
 	return p.control(unix.EPOLL_CTL_ADD, int(h), watched, key)
 }
 
-func (p *epoll) await(h handle, key uint64, writable bool) error {
+func (p *epoll) Await(h Handle, key uint64, writable bool) error {
 	events := uint32(watched)
 	if writable {
 		events |= unix.EPOLLOUT
@@ -104,7 +105,7 @@ func (p *epoll) await(h handle, key uint64, writable bool) error {
 	return p.control(unix.EPOLL_CTL_MOD, int(h), events, key)
 }
 
-func (p *epoll) wait(dst []notice, timeout time.Duration) ([]notice, error) {
+func (p *epoll) Wait(dst []Notice, timeout time.Duration) ([]Notice, error) {
 	n, err := unix.EpollWait(p.fd, p.events, milliseconds(timeout))
 	if err != nil && !errors.Is(err, unix.EINTR) {
 		return dst, os.NewSyscallError("epoll_wait", err)
@@ -115,12 +116,12 @@ func (p *epoll) wait(dst []notice, timeout time.Duration) ([]notice, error) {
 			p.silence()
 			continue
 		}
-		dst = append(dst, notice{
-			key:      key,
-			gone:     e.Events&(unix.EPOLLHUP|unix.EPOLLERR) != 0,
-			ended:    e.Events&unix.EPOLLRDHUP != 0,
-			writable: e.Events&unix.EPOLLOUT != 0,
-			readable: e.Events&unix.EPOLLIN != 0,
+		dst = append(dst, Notice{
+			Key:      key,
+			Gone:     e.Events&(unix.EPOLLHUP|unix.EPOLLERR) != 0,
+			Ended:    e.Events&unix.EPOLLRDHUP != 0,
+			Writable: e.Events&unix.EPOLLOUT != 0,
+			Readable: e.Events&unix.EPOLLIN != 0,
 		})
 	}
 	return dst, nil
@@ -134,7 +135,7 @@ func milliseconds(d time.Duration) int {
 	return int(min((d+time.Millisecond-1)/time.Millisecond, 1<<30))
 }
 
-func (p *epoll) ring() {
+func (p *epoll) Ring() {
 	anything := [8]byte{1}
 	_, _ = unix.Write(p.waker, anything[:]) // full: it is already rung
 }
@@ -144,14 +145,14 @@ func (p *epoll) silence() {
 	_, _ = unix.Read(p.waker, count[:])
 }
 
-// write calls the kernel without notifying the scheduler: the call cannot block.
-func (p *epoll) write(h handle, b []byte) (int, error) {
+// Write calls the kernel without notifying the scheduler: the call cannot block.
+func (p *epoll) Write(h Handle, b []byte) (int, error) {
 	n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(h), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
 	if errno != 0 {
 		return 0, socketError(errno)
 	}
 	if int(n) < len(b) {
-		return int(n), errBlocked
+		return int(n), ErrBlocked
 	}
 	return int(n), nil
 }
@@ -159,8 +160,8 @@ func (p *epoll) write(h handle, b []byte) (int, error) {
 // maxVector is below IOV_MAX.
 const maxVector = 512
 
-// writeAll sends slabs that go to many connections from a file.
-func (p *epoll) writeAll(h handle, bs [][]byte) (total int, err error) {
+// WriteAll sends slabs that go to many connections from a file.
+func (p *epoll) WriteAll(h Handle, bs [][]byte) (total int, err error) {
 	for len(bs) > 0 {
 		n, whole, err := p.writeSome(h, bs)
 		total += n
@@ -173,7 +174,7 @@ func (p *epoll) writeAll(h handle, bs [][]byte) (total int, err error) {
 }
 
 // writeSome writes as much as one call can, and returns how many slices that were.
-func (p *epoll) writeSome(h handle, bs [][]byte) (n, whole int, err error) {
+func (p *epoll) writeSome(h Handle, bs [][]byte) (n, whole int, err error) {
 	if n, err, there := p.slabs.send(int(h), bs[0]); there {
 		return complete(n, 1, len(bs[0]), err)
 	}
@@ -186,7 +187,7 @@ func (p *epoll) writeSome(h handle, bs [][]byte) (n, whole int, err error) {
 // may be in the file.
 func (p *epoll) beforeSlab(bs [][]byte) int {
 	n := 1
-	for n < min(len(bs), maxVector) && len(bs[n]) < slabFileSmallest {
+	for n < min(len(bs), maxVector) && len(bs[n]) < SlabFileSmallest {
 		n++
 	}
 	return n
@@ -194,7 +195,7 @@ func (p *epoll) beforeSlab(bs [][]byte) int {
 
 // gather writes slices with one call, without notifying the scheduler: it cannot
 // block. If more follows, the kernel waits for it before it sends a partial packet.
-func (p *epoll) gather(h handle, bs [][]byte, more bool) (int, error) {
+func (p *epoll) gather(h Handle, bs [][]byte, more bool) (int, error) {
 	p.vector = p.vector[:0]
 	for _, b := range bs {
 		p.vector = append(p.vector, unix.Iovec{Base: unsafe.SliceData(b), Len: uint64(len(b))})
@@ -219,26 +220,26 @@ func complete(n, whole, want int, err error) (int, int, error) {
 	case err != nil:
 		return 0, 0, socketError(err)
 	case n < want:
-		return n, 0, errBlocked
+		return n, 0, ErrBlocked
 	}
 	return n, whole, nil
 }
 
 func socketError(err error) error {
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EINTR) {
-		return errBlocked
+		return ErrBlocked
 	}
 	return os.NewSyscallError("write", err)
 }
 
-func (p *epoll) finish(h handle, key uint64) error {
+func (p *epoll) Finish(h Handle, key uint64) error {
 	if err := unix.Shutdown(int(h), unix.SHUT_WR); err != nil {
 		return os.NewSyscallError("shutdown", err)
 	}
 	return p.control(unix.EPOLL_CTL_MOD, int(h), unix.EPOLLIN|unix.EPOLLRDHUP, key)
 }
 
-func (p *epoll) discard(h handle) bool {
+func (p *epoll) Discard(h Handle) bool {
 	var b [4096]byte
 	for range 16 {
 		n, err := unix.Read(int(h), b[:])
@@ -249,13 +250,13 @@ func (p *epoll) discard(h handle) bool {
 	return true
 }
 
-// close implements sockets.
-func (s tcpSockets) close(h handle) {
+// Close implements sockets.
+func (s tcpSockets) Close(h Handle) {
 	unix.Close(int(h))
 	s.connections.Drop()
 }
 
-func (p *epoll) shut() {
+func (p *epoll) Shut() {
 	unix.Close(p.waker)
 	unix.Close(p.fd)
 }

@@ -1,4 +1,4 @@
-package gateway
+package poll
 
 import (
 	"bytes"
@@ -130,11 +130,11 @@ func blocks(t *testing.T, f *os.File) int64 {
 // TestWriteAllMixed checks that slabs from the file and slices from elsewhere arrive
 // in order, even if the connection takes them in parts.
 func TestWriteAllMixed(t *testing.T) {
-	p, err := systemSockets(nil).newPoller()
+	p, err := SystemSockets(nil).NewPoller()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.shut()
+	defer p.Shut()
 	slabs := [][]byte{slabOf(40 << 10), slabOf(64 << 10), slabOf(9 << 10), slabOf(17 << 10)}
 	for round := range 50 {
 		w := newSocketPair(t)
@@ -143,20 +143,31 @@ func TestWriteAllMixed(t *testing.T) {
 			out = append(out, slabOf(1+rand.IntN(300)), slabs[rand.IntN(len(slabs))])
 		}
 		want := bytes.Join(out, nil)
-		box := outbox{slices: out, unsent: len(want)}
 		var got []byte
-		for !box.empty() {
-			n, err := p.writeAll(handle(w.in), box.slices)
-			if err != nil && !errors.Is(err, errBlocked) {
+		for len(out) > 0 {
+			n, err := p.WriteAll(Handle(w.in), out)
+			if err != nil && !errors.Is(err, ErrBlocked) {
 				t.Fatal(err)
 			}
-			box.sent(n)
+			out = unsent(out, n)
 			got = append(got, w.carried(t)...)
 		}
 		if !bytes.Equal(got, want) {
 			t.Fatalf("round %d: other bytes arrived than were sent", round)
 		}
 	}
+}
+
+// unsent returns what is left of the slices after n bytes.
+func unsent(slices [][]byte, n int) [][]byte {
+	for len(slices) > 0 && n >= len(slices[0]) {
+		n -= len(slices[0])
+		slices = slices[1:]
+	}
+	if n > 0 {
+		slices[0] = slices[0][n:]
+	}
+	return slices
 }
 
 // TestHugeFiles checks how the kernel's setting is read.

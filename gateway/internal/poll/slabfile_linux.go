@@ -1,4 +1,4 @@
-package gateway
+package poll
 
 import (
 	"container/list"
@@ -48,20 +48,12 @@ const (
 	slabFileBudget = 32 << 20
 	// slabFilePage is the room for one page: a full slab of the log.
 	slabFilePage = 64 << 10
-	// slabFileSmallest is the smallest size of a slice that is worth a call of its
-	// own: several compressed ones go into one call instead.
-	slabFileSmallest = 16 << 10
 	// slabFileKeeps is how long an unused page is kept, and how long it is remembered
 	// that a slice was sent once.
 	slabFileKeeps = 2 * time.Second
 	// slabFileSeen is how many slices that were sent once are remembered.
 	slabFileSeen = 4096
 )
-
-// A slice is identified by its address because its bytes never change. The buffers
-// that an outbox reuses do change: they must be too small for the file. This does not
-// compile unless outboxKept < slabFileSmallest.
-const _ uint = slabFileSmallest - outboxKept - 1
 
 func newSlabFile() *slabFile {
 	return &slabFile{budget: slabFileBudget, pages: map[uintptr]*list.Element{}, seen: map[uintptr]time.Time{}}
@@ -73,7 +65,7 @@ func lastByte(p []byte) uintptr { return uintptr(unsafe.Pointer(&p[len(p)-1])) }
 
 // send sends p to a socket from the file. It returns false if p is not there.
 func (f *slabFile) send(socket int, p []byte) (n int, err error, there bool) {
-	if len(p) < slabFileSmallest || len(p) > slabFilePage || !f.have(p, time.Now()) {
+	if len(p) < SlabFileSmallest || len(p) > slabFilePage || !f.have(p, time.Now()) {
 		return 0, nil, false
 	}
 	f.mu.RLock()

@@ -1,4 +1,4 @@
-package gateway
+package poll
 
 import (
 	"errors"
@@ -23,10 +23,10 @@ type epollHangupWatcher struct {
 
 	mu      sync.Mutex // guards the following fields
 	last    uint64
-	clients map[uint64]*farSide // by key; nil: closed
+	clients map[uint64]*FarSide // by key; nil: closed
 }
 
-func newHangupWatcher() (hangupWatcher, error) {
+func NewHangupWatcher() (HangupWatcher, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
@@ -37,7 +37,7 @@ func newHangupWatcher() (hangupWatcher, error) {
 		unix.Close(fd)
 		return nil, os.NewSyscallError("fcntl", err)
 	}
-	l := &epollHangupWatcher{file: os.NewFile(uintptr(fd), "epoll"), clients: map[uint64]*farSide{}}
+	l := &epollHangupWatcher{file: os.NewFile(uintptr(fd), "epoll"), clients: map[uint64]*FarSide{}}
 	if l.raw, err = l.file.SyscallConn(); err != nil {
 		l.file.Close()
 		return nil, err
@@ -46,8 +46,8 @@ func newHangupWatcher() (hangupWatcher, error) {
 	return l, nil
 }
 
-// watch implements hangupWatcher.
-func (l *epollHangupWatcher) watch(c net.Conn, who *farSide) (key uint64, err error) {
+// Watch implements HangupWatcher.
+func (l *epollHangupWatcher) Watch(c net.Conn, who *FarSide) (key uint64, err error) {
 	bottom, ok := netconn.Bottom(c).(syscall.Conn)
 	if !ok {
 		return 0, fmt.Errorf("a %T has no descriptor", netconn.Bottom(c))
@@ -62,18 +62,18 @@ func (l *epollHangupWatcher) watch(c net.Conn, who *farSide) (key uint64, err er
 	// Edges only: that a client has sent something, or that it left, is reported
 	// once.
 	events := uint32(unix.EPOLLRDHUP | unix.EPOLLET)
-	if who.reads {
+	if who.Reads {
 		events |= unix.EPOLLIN
 	}
 	if err := l.add(raw, events, key); err != nil {
-		l.forget(key)
+		l.Forget(key)
 		return 0, err
 	}
 	return key, nil
 }
 
 // enroll assigns a key to a client. Unlike a descriptor, a key is never reused.
-func (l *epollHangupWatcher) enroll(who *farSide) (uint64, error) {
+func (l *epollHangupWatcher) enroll(who *FarSide) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.clients == nil {
@@ -99,7 +99,7 @@ func (l *epollHangupWatcher) add(raw syscall.RawConn, events uint32, key uint64)
 
 // run reports events to clients until the hangup watcher is closed.
 func (l *epollHangupWatcher) run() {
-	defer l.close()
+	defer l.Close()
 	events := make([]unix.EpollEvent, 256)
 	for {
 		n, failed := 0, error(nil)
@@ -123,36 +123,36 @@ func (l *epollHangupWatcher) tell(key uint64, events uint32) {
 	switch {
 	case who == nil:
 	case events&(unix.EPOLLHUP|unix.EPOLLERR) != 0:
-		who.left()
+		who.Left()
 		delete(l.clients, key)
 	default:
 		if events&unix.EPOLLRDHUP != 0 {
-			who.ended.Store(true)
+			who.Ended.Store(true)
 		}
-		who.heard()
+		who.Heard()
 	}
 }
 
-// forget implements hangupWatcher.
-func (l *epollHangupWatcher) forget(key uint64) {
+// Forget implements HangupWatcher.
+func (l *epollHangupWatcher) Forget(key uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.clients, key)
 }
 
-// close implements hangupWatcher.
-func (l *epollHangupWatcher) close() {
+// Close implements HangupWatcher.
+func (l *epollHangupWatcher) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, who := range l.clients {
-		who.left()
+		who.Left()
 	}
 	l.clients = nil
 	l.file.Close()
 }
 
-// read implements hangupWatcher.
-func (l *epollHangupWatcher) read(c net.Conn, p []byte) (n int, err error) {
+// Read implements HangupWatcher.
+func (l *epollHangupWatcher) Read(c net.Conn, p []byte) (n int, err error) {
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return 0, err
