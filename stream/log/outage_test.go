@@ -165,25 +165,6 @@ func TestOutageWithoutRevisionsOfDeletes(t *testing.T) {
 	wantResumes(t, l, 16)
 }
 
-// TestReadersAreBesideEachOther only if they were told the same.
-func TestReadersAreBesideEachOther(t *testing.T) {
-	l := newSyncedLog(t, "e", 10, upsert("a", 1))
-	r := readAll(l)
-	f := r.s.Fork()
-	defer f.Close()
-	if err := l.RaiseHorizon(15); err != nil {
-		t.Fatal(err)
-	}
-	r.wants(t, "bookmark 10 skipped=0 horizon=15")
-	if r.s.Beside(f) || f.Beside(r.s) {
-		t.Error("one was told of an outage and the other was not, and they are taken for the same")
-	}
-	(&reading{s: f}).wants(t, "bookmark 10 skipped=0 horizon=15")
-	if !r.s.Beside(f) {
-		t.Error("both were told, and they are not taken for the same")
-	}
-}
-
 // TestHorizonOfAnUpstream: what the upstream may have missed, this log may have
 // missed too.
 func TestHorizonOfAnUpstream(t *testing.T) {

@@ -119,7 +119,7 @@ func TestHold(t *testing.T) {
 				t.Errorf("got %v %q", e.State, e.Reason)
 			}
 		}
-		if s.Next(b) || s.walking() || s.Resting() {
+		if s.Next(b) || s.walking() || s.CaughtUp() {
 			t.Error("it reads while it is held")
 		}
 		s.Release()
@@ -133,7 +133,7 @@ func TestHold(t *testing.T) {
 			}
 			ended += b.Count(stream.EndOfSnapshot)
 		}
-		if ended != 1 || len(states) != 1 || states[0] != stream.InSync || !s.Resting() {
+		if ended != 1 || len(states) != 1 || states[0] != stream.InSync || !s.CaughtUp() {
 			t.Errorf("after the release: %d ends, states %v", ended, states)
 		}
 	}

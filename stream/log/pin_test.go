@@ -185,7 +185,7 @@ func TestSlowReadersStayWithinTheCeiling(t *testing.T) {
 			for r.flush() {
 			}
 			renewed += r.renewed
-			if len(r.state) != n || r.state["k0"] != revision-n+1 || !r.s.Resting() {
+			if len(r.state) != n || r.state["k0"] != revision-n+1 || !r.s.CaughtUp() {
 				t.Errorf("reader %d has %d resources, k0 as of %d", i, len(r.state), r.state["k0"])
 			}
 			r.s.Close()
@@ -276,7 +276,7 @@ func TestWalkThatIsGivenUp(t *testing.T) {
 	if !slices.Equal(r.events, want) {
 		t.Errorf("got %q, want %q", r.events, want)
 	}
-	if len(r.state) != 99 || r.state["k2"] != 101 || r.state["new"] != 102 || !r.s.Resting() {
+	if len(r.state) != 99 || r.state["k2"] != 101 || r.state["new"] != 102 || !r.s.CaughtUp() {
 		t.Errorf("%d resources, k2 as of %d", len(r.state), r.state["k2"])
 	}
 }

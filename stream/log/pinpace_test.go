@@ -51,8 +51,8 @@ func TestReadersBelowTheLeastRate(t *testing.T) {
 			r.keeps(false)
 			for r.flush() {
 			}
-			if r.renewed != 1 || !r.s.Resting() {
-				r.t.Errorf("told of catching up %d times; resting: %t", r.renewed, r.s.Resting())
+			if r.renewed != 1 || !r.s.CaughtUp() {
+				r.t.Errorf("told of catching up %d times; caught up: %t", r.renewed, r.s.CaughtUp())
 			}
 		},
 		"one that takes half of the rate": func(r *paced) {
