@@ -47,7 +47,7 @@ func TestCohortIsNearHead(t *testing.T) {
 // TestCohortCountsItsMembers as subscribers, for as long as its cursor is open.
 func TestCohortCountsItsMembers(t *testing.T) {
 	subscriptions, readers := 0, 0
-	l := New(Config{Watch: "w", Counted: func(s, r int) { subscriptions, readers = subscriptions+s, readers+r }})
+	l := NewWriter(Config{Watch: "w", Counted: func(s, r int) { subscriptions, readers = subscriptions+s, readers+r }})
 	wants := func(s, r int) {
 		t.Helper()
 		if subscriptions != s || readers != r {

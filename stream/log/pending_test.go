@@ -11,8 +11,8 @@ import (
 )
 
 // pendingLog is a log of 1,000 resources of about 1,100 bytes, at revision 1,000.
-func pendingLog(t *testing.T) *Log {
-	l := New(Config{Watch: "w", History: History{MaxDeletes: 5}})
+func pendingLog(t *testing.T) *Writer {
+	l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 5}})
 	var all []Change
 	for i := uint64(1); i <= 1000; i++ {
 		all = append(all, largeChange(i))
@@ -26,7 +26,7 @@ func largeChange(i uint64) Change {
 	return Change{Resource: stream.Resource{Key: fmt.Sprint("k", i%1000), Revision: i, Value: value(strings.Repeat("x", 1000))}}
 }
 
-func changeAll(t *testing.T, l *Log, from, to uint64) {
+func changeAll(t *testing.T, l *Writer, from, to uint64) {
 	for i := from; i <= to; i++ {
 		mustCommit(t, l, i, largeChange(i))
 	}
