@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -235,6 +236,45 @@ func TestOnlyIngestStartsGoroutines(t *testing.T) {
 	}
 }
 
+// TestOnlyIngestWritesLogs: who has a log.Log cannot write it, since Writer alone has
+// the methods for that, and NewWriter never returns the writer of an existing log. So it
+// is enough that nobody else mentions them.
+func TestOnlyIngestWritesLogs(t *testing.T) {
+	allowed := []string{"stream/log", "stream/watch", "stream/store", "bench"}
+	for _, f := range code(t) {
+		if n := writesLogs(f.syntax); n != nil && !slices.Contains(allowed, path.Dir(f.path)) {
+			t.Errorf("%s: only %v may write a log: read it as a log.Log", f.at(n), allowed)
+		}
+	}
+}
+
+// writesLogs returns where a file mentions the Writer of a log; nil if it does not.
+func writesLogs(f *ast.File) (found ast.Node) {
+	name := importName(f, module+"/stream/log")
+	ast.Inspect(f, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && name != "" && isIdent(s.X, name) && strings.Contains(s.Sel.Name, "Writer") {
+			found = n
+		}
+		return found == nil
+	})
+	return found
+}
+
+// importName returns the name by which a file refers to an imported package; "" if it
+// does not import it.
+func importName(f *ast.File, of string) string {
+	for _, i := range f.Imports {
+		if i.Path.Value != strconv.Quote(of) {
+			continue
+		}
+		if i.Name != nil {
+			return i.Name.Name
+		}
+		return path.Base(of)
+	}
+	return ""
+}
+
 // startsGoroutine returns how n starts a goroutine, or "": the statement, or a
 // method of that effect (sync.WaitGroup.Go, errgroup.Group.Go, AfterFunc of time
 // and context).
@@ -399,6 +439,20 @@ func TestTheseTestsCanFail(t *testing.T) {
 		}
 		if got := startsServers(f); got != want || slices.Contains(buildTags(t, f), serverTag) != (want != "") {
 			t.Errorf("%s\nstarts servers with %q, tags %q", source, got, buildTags(t, f))
+		}
+	}
+	for source, want := range map[string]bool{
+		"package x\nimport \"" + module + "/stream/log\"\nvar _ = log.NewWriter":      true,
+		"package x\nimport old \"" + module + "/stream/log\"\ntype _ = *old.Writer":   true,
+		"package x\nimport \"" + module + "/stream/log\"\ntype _ = *log.Log":          false,
+		"package x\nimport \"example.com/other/log\"\nvar _ = log.NewWriter(nothing)": false,
+	} {
+		f, err := parser.ParseFile(token.NewFileSet(), "x.go", source, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := writesLogs(f) != nil; got != want {
+			t.Errorf("%s\nwrites a log: %t, want %t", source, got, want)
 		}
 	}
 	for _, statement := range []string{"go f()", "wg.Go(f)", "time.AfterFunc(d, f)"} {

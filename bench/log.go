@@ -22,7 +22,7 @@ func measureLog(n, runs int) []row {
 	for range runs {
 		before := heap()
 		l := load(names)
-		frames := readAll(l)
+		frames := readAll(l.Log)
 		allowed := 1.4*float64(frames) + 150*float64(n)
 		loaded.seen = append(loaded.seen, float64(heap()-before)/allowed)
 		w := writer{log: l, names: names, revision: uint64(n), random: 1}
@@ -30,15 +30,15 @@ func measureLog(n, runs int) []row {
 		batched.seen = append(batched.seen, w.rate(3*n/2, 10))
 		churned.seen = append(churned.seen, float64(heap()-before)/allowed)
 		start := time.Now()
-		readAll(l)
+		readAll(l.Log)
 		read.seen = append(read.seen, float64(time.Since(start).Microseconds())/1000)
 		runtime.KeepAlive(l)
 	}
 	return []row{upserts, batched, read, loaded, churned}
 }
 
-func load(names []string) *log.Log {
-	l := log.New(log.Config{Watch: "services"})
+func load(names []string) *log.Writer {
+	l := log.NewWriter(log.Config{Watch: "services"})
 	all := make([]stream.Resource, len(names))
 	for i, k := range names {
 		all[i] = stream.Resource{Key: k, Revision: uint64(i + 1), Value: value}
@@ -68,7 +68,7 @@ func readAll(l *log.Log) int {
 }
 
 type writer struct {
-	log      *log.Log
+	log      *log.Writer
 	names    []string
 	revision uint64
 	random   uint64

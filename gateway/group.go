@@ -8,6 +8,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/stream/log"
 )
 
 // group is many streams of the same watches, in the same format, that are all up to
@@ -15,7 +16,8 @@ import (
 //
 // Owned by one shard.
 type group struct {
-	conversation.Conversation // for all members; its subscriptions stand for theirs
+	conversation.Conversation               // for all members; its subscriptions are the cursors of cohorts
+	cohorts                   []*log.Cohort // one for each watch
 	index                     int32
 	key                       string
 	members                   []int32 // slots
@@ -48,6 +50,22 @@ const (
 	// instead of copying it: a small rest must not keep a large buffer alive.
 	lentFrom = 8 << 10
 )
+
+// newGroup returns a group without members at the position of l.
+func newGroup(l *unsharedStream) *group {
+	g := &group{key: l.key}
+	for i := range l.Follows {
+		g.cohorts = append(g.cohorts, log.NewCohort(l.Follows[i].Sub))
+	}
+	g.Conversation = l.Fork(func(i int) *log.Subscription { return g.cohorts[i].Cursor() })
+	g.Turns = false // it is as far as its watches, and never has much to look at
+	return g
+}
+
+// forkMember returns a conversation with which a member continues on its own.
+func (g *group) forkMember() conversation.Conversation {
+	return g.Fork(func(i int) *log.Subscription { return g.cohorts[i].Fork() })
+}
 
 // Write implements outlet.
 func (g *group) Write(p []byte) { g.payload = append(g.payload, p...) }
@@ -82,7 +100,7 @@ func (g *group) end() uint64 { return g.base + uint64(len(g.buffer)) }
 // near reports whether the news is little enough to be said to all at once.
 func (g *group) near() bool {
 	for i := range g.Follows {
-		if !g.Follows[i].Sub.Near() || snapshots.IsMuch(g.Follows[i].Sub) {
+		if !g.cohorts[i].NearHead() || snapshots.IsMuch(g.Follows[i].Sub) {
 			return false
 		}
 	}
@@ -130,8 +148,8 @@ func (g *group) written() {
 
 // beside reports whether a stream could join: it is as far as all members.
 func (g *group) beside(l *unsharedStream) bool {
-	for i := range g.Follows {
-		if !g.Follows[i].Sub.Beside(l.Follows[i].Sub) {
+	for i := range g.cohorts {
+		if !g.cohorts[i].Admits(l.Follows[i].Sub) {
 			return false
 		}
 	}
@@ -143,7 +161,7 @@ func (g *group) enroll(t *table, at int32) {
 	s := &t.slots[at]
 	s.group, s.place, s.sent = g.index, int32(len(g.members)), g.end()
 	g.members = append(g.members, at)
-	g.standFor(len(g.members))
+	g.setMembers(len(g.members))
 }
 
 // dismiss removes a member.
@@ -158,16 +176,16 @@ func (g *group) dismiss(t *table, at int32) {
 	t.slots[moved].place = s.place
 	g.members = g.members[:last]
 	s.group = ungrouped
-	g.standFor(last)
+	g.setMembers(last)
 	if g.behind == 0 {
 		g.written()
 	}
 }
 
-func (g *group) standFor(members int) {
+func (g *group) setMembers(members int) {
 	g.Stands = members
-	for i := range g.Follows {
-		g.Follows[i].Sub.StandFor(members)
+	for _, c := range g.cohorts {
+		c.SetMembers(members)
 	}
 }
 

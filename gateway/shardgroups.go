@@ -141,8 +141,8 @@ func (s *shard) found(l *unsharedStream) *group {
 	if len(s.free) == 0 {
 		s.free, s.groups = append(s.free, int32(len(s.groups))), append(s.groups, nil)
 	}
-	g := &group{Conversation: l.Fork(), key: l.key, index: s.free[len(s.free)-1]}
-	g.Turns = false // it is as far as its watches, and never has much to look at
+	g := newGroup(l)
+	g.index = s.free[len(s.free)-1]
 	s.free = s.free[:len(s.free)-1]
 	s.groups[g.index], s.named[g.key] = g, g
 	for i := range g.Follows {
@@ -170,7 +170,7 @@ func (s *shard) disband(g *group) {
 func (s *shard) detachMember(at int32) *unsharedStream {
 	c := &s.table.slots[at]
 	g := s.groups[c.group]
-	l := &unsharedStream{Conversation: g.Fork(), key: g.key, handle: c.handle, slot: at, shard: s}
+	l := &unsharedStream{Conversation: g.forkMember(), key: g.key, handle: c.handle, slot: at, shard: s}
 	s.addUnshared(l)
 	l.Lease.CallWhenGranted(l.called)
 	l.Zipper = l.NewZipper(g.sum.Plus(c.gap))

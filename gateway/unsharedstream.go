@@ -87,7 +87,7 @@ func (l *unsharedStream) settled() bool {
 		return false
 	}
 	for i := range l.Follows {
-		if !l.Follows[i].Sub.Resting() {
+		if !l.Follows[i].Sub.CaughtUp() {
 			return false
 		}
 	}

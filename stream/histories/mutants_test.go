@@ -48,7 +48,7 @@ var mutants = []mutant{
 			old:  "	if r.loose {\n",
 			new:  "	if r.loose && r.Watch == \"\" {\n",
 		}, {
-			file: "stream/log/log.go",
+			file: "stream/log/writer.go",
 			old:  "	if err := check(changes, revision); err != nil {\n",
 			new:  "	for _, c := range changes {\n		revision = max(revision, c.Revision)\n	}\n	if err := check(changes, revision); err != nil {\n",
 		}},
@@ -102,7 +102,7 @@ var mutants = []mutant{
 		}, {
 			file: "stream/log/append.go",
 			old:  "		e.revision = revision\n",
-			new:  "		e.revision = l.next.revision\n",
+			new:  "		e.revision = w.next.revision\n",
 		}},
 	},
 	{
@@ -148,20 +148,40 @@ func TestMutants(t *testing.T) {
 	}
 }
 
+// TestMutantsQuoteTheCode: the texts that the mutants replace are there.
+func TestMutantsQuoteTheCode(t *testing.T) {
+	for _, m := range mutants {
+		for _, e := range m.edits {
+			if _, err := e.apply("../.."); err != nil {
+				t.Errorf("mutant %q: %v", m.name, err)
+			}
+		}
+	}
+}
+
+// apply returns the edited file.
+func (e *edit) apply(module string) (string, error) {
+	source, err := os.ReadFile(filepath.Join(module, e.file))
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count(string(source), e.old); n != 1 {
+		return "", fmt.Errorf("%s holds a text of the mutant %d times, want once: the code has changed, so change the mutant too:\n%s",
+			e.file, n, e.old)
+	}
+	return strings.Replace(string(source), e.old, e.new, 1), nil
+}
+
 // build builds the test binary of this package with the fault.
 func (m *mutant) build(module, dir string) (binary string, err error) {
 	replace := map[string]string{}
 	for i, e := range m.edits {
 		path, mutated := filepath.Join(module, e.file), filepath.Join(dir, fmt.Sprint(i, ".go"))
-		source, err := os.ReadFile(path)
+		text, err := e.apply(module)
 		if err != nil {
 			return "", err
 		}
-		if n := strings.Count(string(source), e.old); n != 1 {
-			return "", fmt.Errorf("%s holds a text of the mutant %q %d times, want once: the code has changed, so change the mutant too:\n%s",
-				e.file, m.name, n, e.old)
-		}
-		if err := os.WriteFile(mutated, []byte(strings.Replace(string(source), e.old, e.new, 1)), 0o600); err != nil {
+		if err := os.WriteFile(mutated, []byte(text), 0o600); err != nil {
 			return "", err
 		}
 		replace[path] = mutated

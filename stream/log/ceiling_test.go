@@ -31,7 +31,7 @@ const mega = 1 << 20
 // takes, and not much more.
 func TestCostIsEnough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := New(Config{Watch: "w", Account: memory.NewAccount(0, nil)})
+		l := NewWriter(Config{Watch: "w", Account: memory.NewAccount(0, nil)})
 		top := rapid.SampledFrom([]int{50, 500, 10_000, 100_000}).Draw(t, "size")
 		bytes := rapid.IntRange(top/2, top).Draw(t, "bytes")
 		snapshot := larges(rapid.IntRange(1, 400).Draw(t, "n"), bytes)
@@ -58,7 +58,7 @@ func TestCostIsEnough(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const ceiling = 8 * mega
-		l := New(Config{Watch: "w", Account: memory.NewAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
+		l := NewWriter(Config{Watch: "w", Account: memory.NewAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
 		revision := uint64(0)
 		draw := func(t *rapid.T) []Change {
 			var all []Change
@@ -116,7 +116,7 @@ func TestMemoryIsBounded(t *testing.T) {
 // not stay beside the current state.
 func TestLittleIsLeftUncompacted(t *testing.T) {
 	const ceiling = 8 * mega
-	l := New(Config{Watch: "w", Account: memory.NewAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
+	l := NewWriter(Config{Watch: "w", Account: memory.NewAccount(ceiling, nil), History: History{MaxBytes: 64 << 10}})
 	revision := uint64(0)
 	replace := func(name string, count int, sizes ...int) {
 		t.Helper()

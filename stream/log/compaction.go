@@ -12,9 +12,9 @@ const sweepSegments = 512
 
 // keepCompact is called after a commit of so many bytes. A commit that supersedes
 // much must be compacted at once, or a log could hold twice what it serves for long.
-func (l *Log) keepCompact(added int64) {
+func (w *Writer) keepCompact(added int64) {
 	for ; added >= 0; added -= sweepBytes / 4 {
-		l.compact()
+		w.compact()
 	}
 }
 
@@ -22,17 +22,17 @@ func (l *Log) keepCompact(added int64) {
 // commit. It keeps superseded frames below two fifths of the live ones, not counting
 // the tail. Each pass continues where the last one stopped. Readers that hold an
 // older version keep the old segments; the garbage collector does the rest.
-func (l *Log) compact() {
-	live := l.used - l.dead
-	if l.dead <= live*2/5+l.account.TailBytes(replayBytes) {
+func (w *Writer) compact() {
+	live := w.used - w.dead
+	if w.dead <= live*2/5+w.account.TailBytes(replayBytes) {
 		return
 	}
-	v := &l.next
-	end := l.sealed()
+	v := &w.next
+	end := w.sealed()
 	if end == 0 {
 		return
 	}
-	begin := min(v.after(l.sweep).segment, end)
+	begin := min(v.after(w.sweep).segment, end)
 	if begin == end {
 		begin = 0
 	}
@@ -40,10 +40,10 @@ func (l *Log) compact() {
 	c := compaction{number: v.number, segments: v.segments[:begin:begin], first: v.first[:begin:begin]}
 	i := begin
 	for ; i < stop && c.read < sweepBytes; i++ {
-		c.add(l, v.segments[i], v.first[i], v.entries(i))
+		c.add(w, v.segments[i], v.first[i], v.entries(i))
 	}
 	if i < len(v.segments) {
-		l.sweep = v.first[i] - 1
+		w.sweep = v.first[i] - 1
 	}
 	if !c.rewrote {
 		return
@@ -51,23 +51,23 @@ func (l *Log) compact() {
 	c.close()
 	c.segments = append(c.segments, v.segments[i:]...)
 	c.first = append(c.first, v.first[i:]...)
-	l.retire(l.listed, inList*int64(len(v.segments)))
-	l.listed = v.number
+	w.retire(w.listed, inList*int64(len(v.segments)))
+	w.listed = v.number
 	v.segments, v.first = c.segments, c.first
-	l.used -= c.freed
-	l.dead -= c.freed
-	l.allocated += c.allocated
+	w.used -= c.freed
+	w.dead -= c.freed
+	w.allocated += c.allocated
 }
 
 // inList is how many bytes a segment takes in the lists of a version.
 const inList = 16
 
 // sealed is how many segments precede the tail that is left alone.
-func (l *Log) sealed() int {
-	tail := l.account.TailBytes(replayBytes)
-	i, kept := len(l.next.segments)-1, int64(0)
+func (w *Writer) sealed() int {
+	tail := w.account.TailBytes(replayBytes)
+	i, kept := len(w.next.segments)-1, int64(0)
 	for i > 0 && kept < tail {
-		kept += int64(l.next.segments[i].used)
+		kept += int64(w.next.segments[i].used)
 		i--
 	}
 	return max(i, 0)
@@ -87,7 +87,7 @@ type compaction struct {
 }
 
 // add takes over a segment, unchanged or rewritten.
-func (c *compaction) add(l *Log, s *segment, first uint64, entries []entry) {
+func (c *compaction) add(w *Writer, s *segment, first uint64, entries []entry) {
 	// If two sevenths of all are superseded, at least one segment is worth
 	// rewriting.
 	worth := s.dead*7 >= s.used*2
@@ -101,12 +101,12 @@ func (c *compaction) add(l *Log, s *segment, first uint64, entries []entry) {
 	c.read += s.used
 	c.freed += int64(s.dead)
 	c.allocated -= s.bytes()
-	l.retire(s.born, s.bytes())
+	w.retire(s.born, s.bytes())
 	for i := range entries {
 		e := &entries[i]
 		if superseded := e.superseded.Load(); superseded != 0 {
-			l.next.readable = max(l.next.readable, superseded)
-			l.next.intact = max(l.next.intact, e.seq)
+			w.next.readable = max(w.next.readable, superseded)
+			w.next.intact = max(w.next.intact, e.seq)
 			continue
 		}
 		c.take(s, e)

@@ -4,25 +4,25 @@ import "unsafe"
 
 // cost is an upper estimate of the bytes that the upserts of a transaction add to
 // the log. Deletes are bounded by the history.
-func (l *Log) cost(changes []Change) int64 {
-	if l.account == nil {
+func (w *Writer) cost(changes []Change) int64 {
+	if w.account == nil {
 		return 0
 	}
-	p := packing{used: l.used}
-	if n := len(l.next.segments); n > 0 {
-		last := l.next.segments[n-1]
+	p := packing{used: w.used}
+	if n := len(w.next.segments); n > 0 {
+		last := w.next.segments[n-1]
 		p.room, p.entries = len(last.slab)-last.used, len(last.entries)-last.n
 	}
-	return p.of(&l.framing, changes)
+	return p.of(&w.framing, changes)
 }
 
 // snapshotCost is how many bytes a log built from a snapshot takes.
-func (l *Log) snapshotCost(snapshot []Change) int64 {
-	if l.account == nil {
+func (w *Writer) snapshotCost(snapshot []Change) int64 {
+	if w.account == nil {
 		return 0
 	}
 	var p packing
-	return p.of(&l.framing, snapshot)
+	return p.of(&w.framing, snapshot)
 }
 
 // packing simulates how the log will fill segments.

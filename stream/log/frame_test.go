@@ -82,7 +82,7 @@ func frameOf(t testing.TB, key, raw string) ([]byte, stream.Resource) {
 	t.Helper()
 	value, encoding := stream.ValueFromBytes([]byte(raw))
 	r := stream.Resource{Key: key, Revision: 1<<64 - 2, Value: value, Encoding: encoding}
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	if _, err := l.Replace("e", []stream.Resource{r}, r.Revision); err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestEventData(t *testing.T) {
 }
 
 func TestBatchOnTheWire(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 2, Change{Resource: stream.Resource{Key: "a", Revision: 1, Value: []byte("1")}}, Change{Resource: stream.Resource{Key: "b", Revision: 2, Value: []byte("2")}})
 	inSync(l)
 	var b Batch

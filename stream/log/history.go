@@ -58,44 +58,44 @@ func (t *tombstones) keep(live int, keep func(seq uint64) bool) {
 // forget drops the deletes that are beyond the history, as part of the commit under
 // way: readers at or after it no longer see them, readers before it still do. A
 // reader that has not seen them can no longer resume: the horizon rises.
-func (l *Log) forget(now time.Time) {
-	oldest := now.Add(-l.history.MaxAge)
+func (w *Writer) forget(now time.Time) {
+	oldest := now.Add(-w.history.MaxAge)
 	for {
-		t, ok := l.deletes.oldest()
+		t, ok := w.deletes.oldest()
 		if !ok {
 			break
 		}
-		s, e := l.next.find(t.seq)
+		s, e := w.next.find(t.seq)
 		if e == nil || e.superseded.Load() != 0 {
-			l.deletes.pop()
+			w.deletes.pop()
 			continue
 		}
-		within := l.next.tombstones <= l.history.MaxDeletes &&
-			l.deletes.bytes <= l.history.MaxBytes && !t.at.Before(oldest)
-		if within || t.seq == l.next.seq {
+		within := w.next.tombstones <= w.history.MaxDeletes &&
+			w.deletes.bytes <= w.history.MaxBytes && !t.at.Before(oldest)
+		if within || t.seq == w.next.seq {
 			break
 		}
-		l.deletes.pop()
-		l.drop(s, e, t.at)
+		w.deletes.pop()
+		w.drop(s, e, t.at)
 	}
-	l.deletes.keep(l.next.tombstones, func(seq uint64) bool {
-		_, e := l.next.find(seq)
+	w.deletes.keep(w.next.tombstones, func(seq uint64) bool {
+		_, e := w.next.find(seq)
 		return e != nil && e.superseded.Load() == 0
 	})
 }
 
-func (l *Log) drop(s *segment, e *entry, at time.Time) {
-	slot := l.index.probe(e.hash, func(seq uint64) bool { return seq == e.seq })
-	l.index.drop(slot, e.hash, l.next.seq)
-	l.supersede(s, e, l.next.seq)
-	l.next.forgotten = max(l.next.forgotten, e.seq)
+func (w *Writer) drop(s *segment, e *entry, at time.Time) {
+	slot := w.index.probe(e.hash, func(seq uint64) bool { return seq == e.seq })
+	w.index.drop(slot, e.hash, w.next.seq)
+	w.supersede(s, e, w.next.seq)
+	w.next.forgotten = max(w.next.forgotten, e.seq)
 	horizon := e.revision
 	if e.is(isBorrowed) {
 		// A reader at this very revision may or may not have seen it.
 		horizon++
 	}
-	l.next.run.horizon = max(l.next.run.horizon, horizon)
-	if horizon > l.next.horizon {
-		l.next.horizon, l.next.horizonAge = horizon, at
+	w.next.run.horizon = max(w.next.run.horizon, horizon)
+	if horizon > w.next.horizon {
+		w.next.horizon, w.next.horizonAge = horizon, at
 	}
 }

@@ -9,7 +9,7 @@ import (
 // TestForgottenKeys: a key whose delete is forgotten is gone, but not for holders of
 // an older view.
 func TestForgottenKeys(t *testing.T) {
-	l := New(Config{Watch: "w", History: History{MaxDeletes: 10}})
+	l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 10}})
 	var all []Change
 	for i := range 1000 {
 		all = append(all, upsert(fmt.Sprint("k", i), 1))
@@ -43,7 +43,7 @@ func TestForgottenKeys(t *testing.T) {
 
 // TestForgottenKeyIsFoundMissingAtOnce: the lookup does not scan every entry.
 func TestForgottenKeyIsFoundMissingAtOnce(t *testing.T) {
-	l := New(Config{Watch: "w", History: History{MaxDeletes: 1}})
+	l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 1}})
 	var all []Change
 	for i := range 200_000 {
 		all = append(all, upsert(fmt.Sprint("k", i), 1))

@@ -30,9 +30,9 @@ func benchKeys(n int) []string {
 	return keys
 }
 
-func benchLog(b testing.TB, keys []string) *Log {
+func benchLog(b testing.TB, keys []string) *Writer {
 	b.Helper()
-	l := New(Config{Watch: "services"})
+	l := NewWriter(Config{Watch: "services"})
 	all := make([]stream.Resource, len(keys))
 	for i, k := range keys {
 		all[i] = stream.Resource{Key: k, Revision: uint64(i + 1), Value: benchValue}

@@ -26,7 +26,7 @@ func remove(key string, revision uint64) Change {
 	return Change{Resource: stream.Resource{Key: key, Revision: revision}, Deleted: true}
 }
 
-func mustCommit(t testing.TB, l *Log, revision uint64, changes ...Change) CommitResult {
+func mustCommit(t testing.TB, l *Writer, revision uint64, changes ...Change) CommitResult {
 	t.Helper()
 	r, err := l.Commit(changes, revision)
 	if err != nil {
@@ -35,7 +35,7 @@ func mustCommit(t testing.TB, l *Log, revision uint64, changes ...Change) Commit
 	return r
 }
 
-func mustReplace(t testing.TB, l *Log, epoch string, revision uint64, changes ...Change) CommitResult {
+func mustReplace(t testing.TB, l *Writer, epoch string, revision uint64, changes ...Change) CommitResult {
 	t.Helper()
 	resources := make([]stream.Resource, len(changes))
 	for i := range changes {
@@ -103,10 +103,10 @@ func viewState(v View) map[string]string {
 	return state
 }
 
-func inSync(l *Log) { l.SetStatus(stream.Status{State: stream.InSync}) }
+func inSync(l *Writer) { l.SetStatus(stream.Status{State: stream.InSync}) }
 
 func TestSnapshotThenLive(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 10, upsert("b", 3), upsert("a", 7))
 	inSync(l)
 	c, s := &client{}, l.Subscribe(SubscribeOptions{})
@@ -128,7 +128,7 @@ func TestSnapshotThenLive(t *testing.T) {
 }
 
 func TestResumeGivesTheChangesAlone(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 10, upsert("a", 1), upsert("b", 2))
 	inSync(l)
 	for r := uint64(11); r <= 110; r++ {
@@ -143,7 +143,7 @@ func TestResumeGivesTheChangesAlone(t *testing.T) {
 }
 
 func TestResumeOutcomes(t *testing.T) {
-	l := New(Config{Watch: "w", History: History{MaxDeletes: 1}})
+	l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 1}})
 	mustReplace(t, l, "e", 10, upsert("a", 1), upsert("b", 2), upsert("c", 3))
 	mustCommit(t, l, 11, remove("a", 11))
 	mustCommit(t, l, 12, remove("b", 12))
@@ -194,7 +194,7 @@ func TestInferredDelete(t *testing.T) {
 		"e":                          "end_of_snapshot 11 count=1 resumed=true",
 		stream.UnnumberedEpoch + "e": "reset expired",
 	} {
-		l := New(Config{Watch: "w"})
+		l := NewWriter(Config{Watch: "w"})
 		mustReplace(t, l, epoch, 10, upsert("a", 9), upsert("b", 10))
 		mustReplace(t, l, epoch, 11, upsert("b", 11))
 		inSync(l)
@@ -209,7 +209,7 @@ func TestInferredDelete(t *testing.T) {
 // TestBorrowedDeleteIsRepeated: where deletes have no revision of their own, a
 // reader at the head's revision may or may not have seen the last one.
 func TestBorrowedDeleteIsRepeated(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 10, upsert("a", 9), upsert("b", 10))
 	mustCommit(t, l, 10, remove("a", 9))
 	inSync(l)
@@ -222,7 +222,7 @@ func TestBorrowedDeleteIsRepeated(t *testing.T) {
 }
 
 func TestResyncGivesTheDifference(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 10, upsert("a", 1), upsert("b", 2), upsert("c", 3))
 	inSync(l)
 	c, s := &client{}, l.Subscribe(SubscribeOptions{})
@@ -258,7 +258,7 @@ func TestResyncGivesTheDifference(t *testing.T) {
 // TestReaderThatStayedThroughAnOutage: a reader that was connected all the time is
 // never reset, however much the outage brought.
 func TestReaderThatStayedThroughAnOutage(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 10, upsert("a", 1), upsert("b", 2))
 	inSync(l)
 	c, s := &client{}, l.Subscribe(SubscribeOptions{})
@@ -283,7 +283,7 @@ func TestReaderThatStayedThroughAnOutage(t *testing.T) {
 }
 
 func TestEpochChangeResets(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 10, upsert("a", 1))
 	inSync(l)
 	c, s := &client{}, l.Subscribe(SubscribeOptions{})
@@ -298,7 +298,7 @@ func TestEpochChangeResets(t *testing.T) {
 }
 
 func TestBrokenPromises(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	if _, err := l.Commit(nil, 1); err == nil {
 		t.Error("a commit before the first snapshot was taken")
 	}
@@ -335,7 +335,7 @@ func TestBrokenPromises(t *testing.T) {
 }
 
 func TestCatchUp(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	const keys = 2000
 	var first []Change
 	for i := range keys {
@@ -380,7 +380,7 @@ func TestLogAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := model{state: map[string]stream.Resource{}}
 		history := History{MaxDeletes: rapid.IntRange(1, 50).Draw(t, "deletes")}
-		l := New(Config{Watch: "w", History: history})
+		l := NewWriter(Config{Watch: "w", History: history})
 		padding := strings.Repeat("x", rapid.SampledFrom([]int{1, 300, 5000}).Draw(t, "padding"))
 		keys := rapid.IntRange(1, 400).Draw(t, "keys")
 		revision, seed := uint64(0), rapid.Uint64().Draw(t, "seed")

@@ -23,13 +23,13 @@ import (
 // new as the newest resource in it: newer ones that were deleted before it was taken
 // are missing, and another replica may have given out their revisions. So the outage
 // ends with the first upsert after it.
-func (l *Log) openOutage(snapshot uint64) {
-	if !l.unnumbered {
-		l.raise(snapshot)
+func (w *Writer) openOutage(snapshot uint64) {
+	if !w.unnumbered {
+		w.raise(snapshot)
 		return
 	}
-	l.raise(snapshot + 1)
-	l.next.open = true
+	w.raise(snapshot + 1)
+	w.next.open = true
 }
 
 // noEndWithin follows a commit at a revision that brings what an outage, which ended
@@ -43,8 +43,8 @@ func noEndWithin(last *entry, revision, origin uint64) {
 }
 
 // closeOutage is called after a commit.
-func (l *Log) closeOutage(before uint64, last *entry) {
-	v := &l.next
+func (w *Writer) closeOutage(before uint64, last *entry) {
+	v := &w.next
 	if !v.open || last == nil || v.revision <= before {
 		return
 	}
@@ -53,7 +53,7 @@ func (l *Log) closeOutage(before uint64, last *entry) {
 		e := &v.entries(first.segment)[first.entry]
 		if !e.is(isDelete) && e.revision > before {
 			v.open = false
-			l.raise(e.revision)
+			w.raise(e.revision)
 			return
 		}
 		first = v.normal(place{first.segment, first.entry + 1})
@@ -61,8 +61,8 @@ func (l *Log) closeOutage(before uint64, last *entry) {
 }
 
 // raise notes that changes before a revision may be unknown.
-func (l *Log) raise(origin uint64) {
-	v := &l.next
+func (w *Writer) raise(origin uint64) {
+	v := &w.next
 	v.origin = max(v.origin, origin)
 	if origin > v.horizon {
 		v.horizon, v.horizonAge = origin, v.committed
@@ -72,13 +72,13 @@ func (l *Log) raise(origin uint64) {
 // RaiseHorizon declares that changes before a revision may be unknown, since the
 // upstream may not know them. No position below it is resumed from now on, and
 // readers are told before they get anything else. The log must be primed.
-func (l *Log) RaiseHorizon(revision uint64) error {
-	if !l.next.primed() {
+func (w *Writer) RaiseHorizon(revision uint64) error {
+	if !w.next.primed() {
 		return fmt.Errorf("%w: a horizon before the first snapshot", stream.ErrInvalid)
 	}
-	if revision > l.next.origin {
-		l.raise(revision)
-		l.publish()
+	if revision > w.next.origin {
+		w.raise(revision)
+		w.publish()
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ type reading struct {
 	s *Subscription
 }
 
-func readAll(l *Log) *reading {
+func readAll(l *Writer) *reading {
 	r := &reading{s: l.Subscribe(SubscribeOptions{})}
 	r.drain(r.s)
 	r.take()
@@ -33,7 +33,7 @@ func (r *reading) wants(t *testing.T, want ...string) {
 
 // wantResumes fails unless positions are resumed from a revision on, and none
 // below it.
-func wantResumes(t *testing.T, l *Log, from uint64) {
+func wantResumes(t *testing.T, l *Writer, from uint64) {
 	t.Helper()
 	for revision, want := range map[uint64]ResumeOutcome{from - 1: OutcomeExpired, from: OutcomeExact} {
 		var b Batch
@@ -44,9 +44,9 @@ func wantResumes(t *testing.T, l *Log, from uint64) {
 	}
 }
 
-func newSyncedLog(t *testing.T, epoch string, revision uint64, changes ...Change) *Log {
+func newSyncedLog(t *testing.T, epoch string, revision uint64, changes ...Change) *Writer {
 	t.Helper()
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, epoch, revision, changes...)
 	inSync(l)
 	return l
@@ -90,7 +90,7 @@ func TestOutageIsToldWithAPosition(t *testing.T) {
 // TestNoIDWithinAnOutage: the upstream tells of an outage, and then what it has left
 // behind as one transaction, whose newest change is older than its end.
 func TestNoIDWithinAnOutage(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 2, upsert("a", 2))
 	s := l.Subscribe(SubscribeOptions{})
 	defer s.Close()
@@ -165,29 +165,10 @@ func TestOutageWithoutRevisionsOfDeletes(t *testing.T) {
 	wantResumes(t, l, 16)
 }
 
-// TestReadersAreBesideEachOther only if they were told the same.
-func TestReadersAreBesideEachOther(t *testing.T) {
-	l := newSyncedLog(t, "e", 10, upsert("a", 1))
-	r := readAll(l)
-	f := r.s.Fork()
-	defer f.Close()
-	if err := l.RaiseHorizon(15); err != nil {
-		t.Fatal(err)
-	}
-	r.wants(t, "bookmark 10 skipped=0 horizon=15")
-	if r.s.Beside(f) || f.Beside(r.s) {
-		t.Error("one was told of an outage and the other was not, and they are taken for the same")
-	}
-	(&reading{s: f}).wants(t, "bookmark 10 skipped=0 horizon=15")
-	if !r.s.Beside(f) {
-		t.Error("both were told, and they are not taken for the same")
-	}
-}
-
 // TestHorizonOfAnUpstream: what the upstream may have missed, this log may have
 // missed too.
 func TestHorizonOfAnUpstream(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	if err := l.RaiseHorizon(5); !errors.Is(err, stream.ErrInvalid) {
 		t.Errorf("a horizon before the first snapshot: %v, want %v", err, stream.ErrInvalid)
 	}

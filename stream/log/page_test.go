@@ -12,7 +12,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-func allPages(t *testing.T, l *Log, prefix string, size int, between func(page int)) map[string]string {
+func allPages(t *testing.T, l *Writer, prefix string, size int, between func(page int)) map[string]string {
 	t.Helper()
 	state, token := map[string]string{}, ""
 	var revision uint64
@@ -48,7 +48,7 @@ func allPages(t *testing.T, l *Log, prefix string, size int, between func(page i
 // TestPagesAreOfOneRevision: even while the watch changes so much that segments are
 // rewritten, and where many resources share a revision.
 func TestPagesAreOfOneRevision(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	var all []Change
 	for i := range 1000 {
 		c := upsert(fmt.Sprintf("%c/%d", 'a'+i%2, i), uint64(1+i/100))
@@ -83,7 +83,7 @@ func TestPagesAreOfOneRevision(t *testing.T) {
 // for, and a value that is too large for any page has one of its own.
 func TestPagesAreBounded(t *testing.T) {
 	for _, revisions := range []uint64{1, 20} { // all in one transaction, or each in its own
-		l := New(Config{Watch: "w"})
+		l := NewWriter(Config{Watch: "w"})
 		var all []Change
 		for i := range uint64(20) {
 			c := upsert(fmt.Sprintf("key-%02d", i), 1+i%revisions)
@@ -107,7 +107,7 @@ func TestPagesAreBounded(t *testing.T) {
 }
 
 func TestPageTokens(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 10, upsert("a", 1), upsert("b", 2), upsert("c", 3))
 	p, err := l.Page("", "", 2)
 	if err != nil || p.Next == "" || p.Position.String() != "w@e-10" {
@@ -122,7 +122,7 @@ func TestPageTokens(t *testing.T) {
 	if _, err := l.Page("a", p.Next, 2); !errors.As(err, &invalid) {
 		t.Errorf("token of another prefix: %v, want an InvalidError", err)
 	}
-	replica := New(Config{Watch: "w"})
+	replica := NewWriter(Config{Watch: "w"})
 	mustReplace(t, replica, "e", 10, upsert("c", 3), upsert("b", 2), upsert("a", 1))
 	mustCommit(t, replica, 11, upsert("c", 11))
 	next, err := replica.Page("", p.Next, 2)
@@ -130,7 +130,7 @@ func TestPageTokens(t *testing.T) {
 		t.Errorf("the next page on another replica: %+v, %v, want c as of revision 10", next, err)
 	}
 	mustReplace(t, l, "f", 10, upsert("a", 1))
-	fresh := New(Config{Watch: "w"})
+	fresh := NewWriter(Config{Watch: "w"})
 	mustReplace(t, fresh, "f", 10, upsert("a", 1))
 	if _, err := fresh.Page("", p.Next, 2); !errors.Is(err, ErrPageGone) {
 		t.Errorf("token of another epoch: %v, want ErrPageGone", err)
@@ -138,7 +138,7 @@ func TestPageTokens(t *testing.T) {
 }
 
 func FuzzPageToken(f *testing.F) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	mustReplace(f, l, "e", 10, upsert("a", 1), upsert("b", 2))
 	p, err := l.Page("", "", 1)
 	if err != nil {
@@ -159,7 +159,7 @@ func FuzzPageToken(f *testing.F) {
 func TestPagesAgainstTheWholeState(t *testing.T) {
 	for seed := range uint64(12) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		l := New(Config{Watch: "w", History: History{MaxDeletes: 1 + random.IntN(50)}})
+		l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 1 + random.IntN(50)}})
 		group := 1 + random.IntN(3*largeGroup)
 		revision := uint64(0)
 		transaction := func() (changes []Change) {
@@ -203,7 +203,7 @@ func TestPagesCostTheSameEverywhere(t *testing.T) {
 		"all in one transaction":      func(int) uint64 { return 1 },
 	} {
 		const n, size = 200_000, 20
-		l := New(Config{Watch: "w"})
+		l := NewWriter(Config{Watch: "w"})
 		snapshot := make([]stream.Resource, n)
 		for i := range snapshot {
 			snapshot[i] = stream.Resource{Key: fmt.Sprintf("k%07d", i), Revision: revision(i), Value: []byte(`{"v":1}`)}
@@ -234,7 +234,7 @@ func TestPagesCostTheSameEverywhere(t *testing.T) {
 }
 
 func TestPageSize(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	var all []Change
 	for i := range defaultPageSize + 1 {
 		all = append(all, upsert(fmt.Sprint("k", i), 1))

@@ -11,8 +11,8 @@ import (
 )
 
 // pendingLog is a log of 1,000 resources of about 1,100 bytes, at revision 1,000.
-func pendingLog(t *testing.T) *Log {
-	l := New(Config{Watch: "w", History: History{MaxDeletes: 5}})
+func pendingLog(t *testing.T) *Writer {
+	l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 5}})
 	var all []Change
 	for i := uint64(1); i <= 1000; i++ {
 		all = append(all, largeChange(i))
@@ -26,7 +26,7 @@ func largeChange(i uint64) Change {
 	return Change{Resource: stream.Resource{Key: fmt.Sprint("k", i%1000), Revision: i, Value: value(strings.Repeat("x", 1000))}}
 }
 
-func changeAll(t *testing.T, l *Log, from, to uint64) {
+func changeAll(t *testing.T, l *Writer, from, to uint64) {
 	for i := from; i <= to; i++ {
 		mustCommit(t, l, i, largeChange(i))
 	}
@@ -119,7 +119,7 @@ func TestHold(t *testing.T) {
 				t.Errorf("got %v %q", e.State, e.Reason)
 			}
 		}
-		if s.Next(b) || s.walking() || s.Resting() {
+		if s.Next(b) || s.walking() || s.CaughtUp() {
 			t.Error("it reads while it is held")
 		}
 		s.Release()
@@ -133,7 +133,7 @@ func TestHold(t *testing.T) {
 			}
 			ended += b.Count(stream.EndOfSnapshot)
 		}
-		if ended != 1 || len(states) != 1 || states[0] != stream.InSync || !s.Resting() {
+		if ended != 1 || len(states) != 1 || states[0] != stream.InSync || !s.CaughtUp() {
 			t.Errorf("after the release: %d ends, states %v", ended, states)
 		}
 	}

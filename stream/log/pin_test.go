@@ -16,7 +16,7 @@ import (
 )
 
 // heldByPins is what the pinned versions of a log hold and its head does not.
-func heldByPins(l *Log, pinned []*version) (held int64) {
+func heldByPins(l *Writer, pinned []*version) (held int64) {
 	head := l.head.Load()
 	segments, indexes := map[*segment]bool{}, map[*index]bool{head.index: true}
 	for _, s := range head.segments {
@@ -44,7 +44,7 @@ func TestPinsAreCounted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const ceiling = 16 * mega
 		account := memory.NewAccount(ceiling, nil)
-		l := New(Config{Watch: "w", Account: account})
+		l := NewWriter(Config{Watch: "w", Account: account})
 		revision := uint64(1)
 		var readers []*Subscription
 		if _, err := l.Replace("e", nil, 1); err != nil {
@@ -112,7 +112,7 @@ func TestPinsAreCounted(t *testing.T) {
 	}
 }
 
-func checkPins(t *rapid.T, l *Log, readers []*Subscription) int64 {
+func checkPins(t *rapid.T, l *Writer, readers []*Subscription) int64 {
 	var pinned []*version
 	for _, s := range readers {
 		if v := s.pin.version(); v != nil {
@@ -137,7 +137,7 @@ func checkPins(t *rapid.T, l *Log, readers []*Subscription) int64 {
 }
 
 // rewrite changes all n resources, each in a transaction of its own.
-func rewrite(t *testing.T, l *Log, n, size int, revision *uint64) {
+func rewrite(t *testing.T, l *Writer, n, size int, revision *uint64) {
 	t.Helper()
 	for i := range n {
 		*revision++
@@ -158,7 +158,7 @@ func TestSlowReadersStayWithinTheCeiling(t *testing.T) {
 			account = memory.NewAccount(ceiling, nil)
 			total = account.Own()
 		}
-		l := New(Config{Watch: "w", Account: account})
+		l := NewWriter(Config{Watch: "w", Account: account})
 		var readers []*follower
 		revision := uint64(n)
 		before := heapInUse()
@@ -185,7 +185,7 @@ func TestSlowReadersStayWithinTheCeiling(t *testing.T) {
 			for r.flush() {
 			}
 			renewed += r.renewed
-			if len(r.state) != n || r.state["k0"] != revision-n+1 || !r.s.Resting() {
+			if len(r.state) != n || r.state["k0"] != revision-n+1 || !r.s.CaughtUp() {
 				t.Errorf("reader %d has %d resources, k0 as of %d", i, len(r.state), r.state["k0"])
 			}
 			r.s.Close()
@@ -247,7 +247,7 @@ func heapInUse() int64 {
 // TestWalkThatIsGivenUp: after its version was taken away, a snapshot continues in
 // the newest one: deletes first, then what is newer than what was passed.
 func TestWalkThatIsGivenUp(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	revision := uint64(100)
 	mustReplace(t, l, "e", revision, larges(100, 4000)...)
 	inSync(l)
@@ -276,7 +276,7 @@ func TestWalkThatIsGivenUp(t *testing.T) {
 	if !slices.Equal(r.events, want) {
 		t.Errorf("got %q, want %q", r.events, want)
 	}
-	if len(r.state) != 99 || r.state["k2"] != 101 || r.state["new"] != 102 || !r.s.Resting() {
+	if len(r.state) != 99 || r.state["k2"] != 101 || r.state["new"] != 102 || !r.s.CaughtUp() {
 		t.Errorf("%d resources, k2 as of %d", len(r.state), r.state["k2"])
 	}
 }
@@ -284,7 +284,7 @@ func TestWalkThatIsGivenUp(t *testing.T) {
 // TestPinOfANewGeneration: a reader that begins as soon as a generation is published
 // keeps its version, although the readers of the old generation lose theirs then.
 func TestPinOfANewGeneration(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	for i := range 2000 {
 		before := l.View().Epoch()
 		var reader sync.WaitGroup
@@ -308,7 +308,7 @@ func TestPinOfANewGeneration(t *testing.T) {
 
 // TestWalkThatCannotGoOn begins again: what was deleted meanwhile is forgotten.
 func TestWalkThatCannotGoOn(t *testing.T) {
-	l := New(Config{Watch: "w", History: History{MaxDeletes: 1}})
+	l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 1}})
 	mustReplace(t, l, "e", 100, larges(100, 4000)...)
 	inSync(l)
 	r := &follower{s: l.Subscribe(SubscribeOptions{}), state: map[string]uint64{}}
@@ -329,7 +329,7 @@ func TestWalkThatCannotGoOn(t *testing.T) {
 // flushes, with an id only at its end. A reader that is too slow for it catches up.
 func TestLargeTransaction(t *testing.T) {
 	for _, slow := range []bool{false, true} {
-		l := New(Config{Watch: "w"})
+		l := NewWriter(Config{Watch: "w"})
 		mustReplace(t, l, "e", 1)
 		inSync(l)
 		r := &follower{s: l.Subscribe(SubscribeOptions{}), state: map[string]uint64{}}
@@ -369,7 +369,7 @@ func TestLargeTransaction(t *testing.T) {
 // TestFlushHoldsLittle: however few of its resources begin with the prefix, a flush
 // refers to few segments.
 func TestFlushHoldsLittle(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	all := larges(4000, 1000)
 	for i := range all {
 		if i%50 == 0 {
@@ -400,7 +400,7 @@ func TestFlushHoldsLittle(t *testing.T) {
 
 // TestReleasedBatch holds nothing of the log, and keeps its counts.
 func TestReleasedBatch(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 2, upsert("a", 1), upsert("b", 2))
 	s, b := l.Subscribe(SubscribeOptions{}), new(Batch)
 	s.Next(b)
@@ -422,7 +422,7 @@ func TestReleasedBatch(t *testing.T) {
 func TestListingsStayWithinTheCeiling(t *testing.T) {
 	const n, size, ceiling = 2500, 4000, 40 * mega
 	account := memory.NewAccount(ceiling, nil)
-	l := New(Config{Watch: "w", Account: account})
+	l := NewWriter(Config{Watch: "w", Account: account})
 	revision := uint64(n)
 	before := heapInUse()
 	mustReplace(t, l, "e", revision, larges(n, size)...)
@@ -458,7 +458,7 @@ func TestListingsStayWithinTheCeiling(t *testing.T) {
 // they expire.
 func TestListingsOfAStoppedWatch(t *testing.T) {
 	account := memory.NewAccount(0, nil)
-	l := New(Config{Watch: "w", Account: account})
+	l := NewWriter(Config{Watch: "w", Account: account})
 	mustReplace(t, l, "e", 100, larges(100, 4000)...)
 	if _, err := l.Page("", "", 10); err != nil {
 		t.Fatal(err)

@@ -83,8 +83,8 @@ func (p *pins) now() time.Duration { return time.Since(p.began) }
 
 // SlowReaders is signalled once a reader has a minimum rate. Call TakeSlow every
 // PaceEvery then, until it returns false.
-func (l *Log) SlowReaders() <-chan struct{} { return l.pins.paced }
+func (w *Writer) SlowReaders() <-chan struct{} { return w.pins.paced }
 
 // TakeSlow takes versions away from readers below their minimum rate. It reports
 // whether to call it again.
-func (l *Log) TakeSlow() (again bool) { return l.pins.takeSlow(l.head.Load()) }
+func (w *Writer) TakeSlow() (again bool) { return w.pins.takeSlow(w.head.Load()) }

@@ -10,11 +10,11 @@ import (
 type paced struct {
 	*follower
 	t *testing.T
-	l *Log
+	l *Writer
 }
 
 func newPaced(t *testing.T, rate int64) *paced {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 2000, larges(2000, 4000)...)
 	inSync(l)
 	r := &paced{&follower{s: l.Subscribe(SubscribeOptions{MinRate: rate}), state: map[string]uint64{}}, t, l}
@@ -51,8 +51,8 @@ func TestReadersBelowTheLeastRate(t *testing.T) {
 			r.keeps(false)
 			for r.flush() {
 			}
-			if r.renewed != 1 || !r.s.Resting() {
-				r.t.Errorf("told of catching up %d times; resting: %t", r.renewed, r.s.Resting())
+			if r.renewed != 1 || !r.s.CaughtUp() {
+				r.t.Errorf("told of catching up %d times; caught up: %t", r.renewed, r.s.CaughtUp())
 			}
 		},
 		"one that takes half of the rate": func(r *paced) {
@@ -145,7 +145,7 @@ func TestReadersThatMayBeSlow(t *testing.T) {
 // rate.
 func TestSlowReaderOfOneValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(Config{Watch: "w"})
+		l := NewWriter(Config{Watch: "w"})
 		mustReplace(t, l, "e", 9, larges(9, 4<<20)...)
 		r := &paced{&follower{s: l.Subscribe(SubscribeOptions{MinRate: 4 << 10}), state: map[string]uint64{}}, t, l}
 		defer r.s.Close()

@@ -11,7 +11,7 @@ import (
 // TestPrefixCountsAreOfTheirVersion: a cached count is never used for another
 // version, revision order or prefix, whatever else is counted.
 func TestPrefixCountsAreOfTheirVersion(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 1, upsert("a/1", 1), upsert("b/1", 1))
 	old := l.View()
 	var counting sync.WaitGroup
@@ -46,7 +46,7 @@ func TestPrefixCountsAreOfTheirVersion(t *testing.T) {
 // BenchmarkResumeWithPrefix resumes a reader of 100,000 resources, of which it wants
 // a few.
 func BenchmarkResumeWithPrefix(b *testing.B) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	var all []Change
 	for i := uint64(1); i <= 100_000; i++ {
 		all = append(all, upsert(fmt.Sprint("k/", i), i))

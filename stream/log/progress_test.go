@@ -10,7 +10,7 @@ import (
 
 // TestLag checks what is left to deliver at each step of a slow reader.
 func TestLag(t *testing.T) {
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	s := l.Subscribe(SubscribeOptions{})
 	defer s.Close()
 	want := func(when string, lag uint64) {

@@ -20,12 +20,12 @@ import (
 // is refused with ErrBehind: taking it would go back in time. One that holds a
 // resource newer than revision is ErrInvalid, and one that does not fit into the
 // memory of the watch is memory.ErrExceeded. Nothing is changed then.
-func (l *Log) Replace(epoch string, snapshot []stream.Resource, revision uint64) (CommitResult, error) {
-	return l.ReplaceSwept(epoch, snapshot, revision, stream.AllSwept)
+func (w *Writer) Replace(epoch string, snapshot []stream.Resource, revision uint64) (CommitResult, error) {
+	return w.ReplaceSwept(epoch, snapshot, revision, stream.AllSwept)
 }
 
 // ReplaceSwept is Replace with what the source reported about deletes; see Swept.
-func (l *Log) ReplaceSwept(epoch string, snapshot []stream.Resource, revision, swept uint64) (CommitResult, error) {
+func (w *Writer) ReplaceSwept(epoch string, snapshot []stream.Resource, revision, swept uint64) (CommitResult, error) {
 	var result CommitResult
 	changes := make([]Change, len(snapshot))
 	for i := range snapshot {
@@ -34,41 +34,41 @@ func (l *Log) ReplaceSwept(epoch string, snapshot []stream.Resource, revision, s
 	if err := check(changes, revision); err != nil {
 		return result, err
 	}
-	changes = l.place().inOrder(foldKeys(changes))
+	changes = w.place().inOrder(foldKeys(changes))
 	result.Duplicates = len(snapshot) - len(changes)
 	epoch = stream.CanonicalEpoch(epoch)
-	if epoch == l.next.epoch {
-		return l.resync(changes, revision, swept, result)
+	if epoch == w.next.epoch {
+		return w.resync(changes, revision, swept, result)
 	}
-	return l.begin(epoch, changes, revision, swept, result)
+	return w.begin(epoch, changes, revision, swept, result)
 }
 
 // begin builds a log from nothing but a snapshot.
-func (l *Log) begin(epoch string, snapshot []Change, revision, swept uint64, result CommitResult) (CommitResult, error) {
-	needs := l.snapshotCost(snapshot)
-	crowded := l.account.Crowded(needs)
-	if err := l.account.Replace(needs); err != nil {
+func (w *Writer) begin(epoch string, snapshot []Change, revision, swept uint64, result CommitResult) (CommitResult, error) {
+	needs := w.snapshotCost(snapshot)
+	crowded := w.account.Crowded(needs)
+	if err := w.account.Replace(needs); err != nil {
 		return result, err
 	}
 	result.Reset = true
 	if crowded {
-		status := l.next.status
-		l.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: "making room for a new snapshot"})
-		l.next.status = status
+		status := w.next.status
+		w.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: "making room for a new snapshot"})
+		w.next.status = status
 	}
-	l.restart(epoch)
-	l.index, l.indexed = newIndex(len(snapshot)), l.next.number
-	l.append(snapshot, revision, &result)
-	l.next.intact, l.next.readable = l.next.seq, l.next.seq
-	l.openOutage(revision)
-	l.sweptTo(swept)
-	l.publish()
+	w.restart(epoch)
+	w.index, w.indexed = newIndex(len(snapshot)), w.next.number
+	w.append(snapshot, revision, &result)
+	w.next.intact, w.next.readable = w.next.seq, w.next.seq
+	w.openOutage(revision)
+	w.sweptTo(swept)
+	w.publish()
 	return result, nil
 }
 
 // resync commits the difference between the log and a snapshot.
-func (l *Log) resync(snapshot []Change, revision, swept uint64, result CommitResult) (CommitResult, error) {
-	before := l.next.revision
+func (w *Writer) resync(snapshot []Change, revision, swept uint64, result CommitResult) (CommitResult, error) {
+	before := w.next.revision
 	if revision < before {
 		return result, fmt.Errorf("%w: its snapshot is at %d, %d was served already", stream.ErrBehind, revision, before)
 	}
@@ -76,7 +76,7 @@ func (l *Log) resync(snapshot []Change, revision, swept uint64, result CommitRes
 	present := make([]uint64, 0, len(snapshot)) // seqs of entries that are in the snapshot
 	for i := range snapshot {
 		c := &snapshot[i]
-		_, _, e := l.lookup(newWireKey(c.Key))
+		_, _, e := w.lookup(newWireKey(c.Key))
 		live := e != nil && !e.is(isDelete)
 		if live {
 			present = append(present, e.seq)
@@ -90,36 +90,36 @@ func (l *Log) resync(snapshot []Change, revision, swept uint64, result CommitRes
 		}
 		changes = append(changes, *c)
 	}
-	if l.account.Crowded(l.cost(changes)) {
+	if w.account.Crowded(w.cost(changes)) {
 		// The difference does not fit beside what is served. Subscribers then begin
 		// again with the whole snapshot.
-		return l.begin(l.next.epoch, snapshot, revision, swept, result)
+		return w.begin(w.next.epoch, snapshot, revision, swept, result)
 	}
-	if err := l.account.Replace(l.snapshotCost(snapshot)); err != nil {
+	if err := w.account.Replace(w.snapshotCost(snapshot)); err != nil {
 		return result, err
 	}
-	changes = append(changes, l.missing(present, revision)...)
-	last := l.append(changes, revision, &result)
+	changes = append(changes, w.missing(present, revision)...)
+	last := w.append(changes, revision, &result)
 	noEndWithin(last, revision, revision)
-	if revision > before+1 || l.unnumbered {
-		l.openOutage(revision)
+	if revision > before+1 || w.unnumbered {
+		w.openOutage(revision)
 	}
-	l.sweptTo(swept)
-	l.publish()
+	w.sweptTo(swept)
+	w.publish()
 	return result, nil
 }
 
 // missing returns a delete for each live resource that is not present.
-func (l *Log) missing(present []uint64, revision uint64) []Change {
+func (w *Writer) missing(present []uint64, revision uint64) []Change {
 	var deletes []Change
 	slices.Sort(present)
-	l.next.each(l.next.seq, func(s *segment, e *entry) bool {
+	w.next.each(w.next.seq, func(s *segment, e *entry) bool {
 		if len(present) > 0 && present[0] == e.seq {
 			present = present[1:]
 			return true
 		}
 		deletes = append(deletes, Change{
-			Resource: stream.Resource{Key: l.framing.key(s, e), Revision: revision}, Deleted: true,
+			Resource: stream.Resource{Key: w.framing.key(s, e), Revision: revision}, Deleted: true,
 		})
 		return true
 	})

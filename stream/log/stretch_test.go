@@ -15,7 +15,7 @@ import (
 func TestStretchesNameTheirBytes(t *testing.T) {
 	shared := 0
 	rapid.Check(t, func(t *rapid.T) {
-		l := New(Config{Watch: "a"})
+		l := NewWriter(Config{Watch: "a"})
 		if _, err := l.Replace("e", nil, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func checkStretches(t *rapid.T, r *Subscription, seen map[string]string) (shared
 // TestSnapshotsAtDifferentHeadsShareStretches: what did not change in between has
 // the same name.
 func TestSnapshotsAtDifferentHeadsShareStretches(t *testing.T) {
-	l := New(Config{Watch: "a"})
+	l := NewWriter(Config{Watch: "a"})
 	var all []Change
 	for i := range 3000 {
 		all = append(all, Change{Resource: stream.Resource{Key: fmt.Sprintf("key-%05d", i), Revision: uint64(i + 1), Value: []byte(`"` + strings.Repeat("v", 300) + `"`)}})

@@ -57,7 +57,7 @@ type Subscription struct {
 
 	// Owned by the pump.
 	closed     bool
-	readers    int // how many readers it stands for
+	readers    int // counted as subscribers; more than 1 for the cursor of a cohort
 	changed    <-chan struct{}
 	begun      bool
 	generation uint64
@@ -96,44 +96,11 @@ func (s *Subscription) Close() {
 	s.readers = 0
 }
 
-// StandFor sets how many readers the subscription stands for. They count as
-// subscribers of its watch; readers at the same place can share one subscription.
-func (s *Subscription) StandFor(readers int) {
-	if s.closed {
-		return
-	}
-	s.log.counted(0, readers-s.readers)
-	s.readers = readers
-}
-
-// Resting reports whether everything that existed at the last Next was delivered,
+// CaughtUp reports whether everything that existed at the last Next was delivered,
 // the first snapshot included, and nothing is held back: what comes next is the next
 // change.
-func (s *Subscription) Resting() bool {
+func (s *Subscription) CaughtUp() bool {
 	return s.synced && !s.walking() && s.hold.IsZero() && s.own.State == 0 && !s.held
-}
-
-// Beside reports whether two resting subscriptions of one watch are at the same
-// place and have told their readers the same: from here on they deliver the same.
-func (s *Subscription) Beside(o *Subscription) bool {
-	return s.log == o.log && s.options.Prefix == o.options.Prefix && s.generation == o.generation &&
-		s.cursor == o.cursor && s.position == o.position && s.origin == o.origin && s.Resting() && o.Resting() &&
-		s.told.State == o.told.State && s.told.Reason == o.told.Reason
-}
-
-// Near reports whether little is new for a resting subscription: the changes
-// themselves, and not a snapshot or a catch-up.
-func (s *Subscription) Near() bool {
-	v := s.log.head.Load()
-	return v.generation == s.generation && (v.seq == s.cursor || v.replayable(s.cursor, v.after(s.cursor)))
-}
-
-// Fork returns a subscription of its own, beside a resting one. Close it.
-func (s *Subscription) Fork() *Subscription {
-	f := *s
-	f.readers = 1
-	f.log.counted(1, 1)
-	return &f
 }
 
 // Changed is closed when Next may have more, after it returned false. Get it again

@@ -22,9 +22,9 @@ import (
 // it.
 
 // sweptTo is called after a commit or a snapshot.
-func (l *Log) sweptTo(revision uint64) {
-	v := &l.next
-	if !l.unnumbered {
+func (w *Writer) sweptTo(revision uint64) {
+	v := &w.next
+	if !w.unnumbered {
 		revision = stream.AllSwept
 	}
 	v.swept = max(v.swept, min(revision, v.revision))

@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-func mustSweep(t *testing.T, l *Log, revision, swept uint64, changes ...Change) {
+func mustSweep(t *testing.T, l *Writer, revision, swept uint64, changes ...Change) {
 	t.Helper()
 	if _, err := l.CommitSwept(changes, revision, swept); err != nil {
 		t.Fatal(err)
@@ -18,9 +18,9 @@ func mustSweep(t *testing.T, l *Log, revision, swept uint64, changes ...Change) 
 
 // sweptLog returns a log at revision 12, swept to 11, that noticed at 11 that j was
 // gone, and remembers so many deletes.
-func sweptLog(t *testing.T, remembered int) *Log {
+func sweptLog(t *testing.T, remembered int) *Writer {
 	t.Helper()
-	l := New(Config{Watch: "w", History: History{MaxDeletes: remembered}})
+	l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: remembered}})
 	if _, err := l.ReplaceSwept("_e", []stream.Resource{upsert("j", 5).Resource, upsert("x", 6).Resource}, 6, 6); err != nil {
 		t.Fatal(err)
 	}
@@ -108,14 +108,14 @@ func TestSweptWithTheHead(t *testing.T) {
 // have revisions, whatever Swept says.
 func TestSourceThatNeverSweeps(t *testing.T) {
 	for _, epoch := range []string{"e", "_e"} {
-		l := New(Config{Watch: "w"})
+		l := NewWriter(Config{Watch: "w"})
 		mustReplace(t, l, epoch, 10, upsert("a", 9))
 		mustCommit(t, l, 11, remove("a", 9))
 		if got := unnamed(l.View().Position("")); got != "w@"+epoch+"-11" {
 			t.Errorf("at %s", got)
 		}
 	}
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 10, upsert("a", 9))
 	mustSweep(t, l, 11, 3, upsert("a", 11))
 	if got := l.View().Position("").String(); got != "w@e-11" {
@@ -136,7 +136,7 @@ func TestPagesOfWhatWasSwept(t *testing.T) {
 	if err != nil || second.Position != first.Position || len(second.Resources) != 2 {
 		t.Errorf("the next page: %+v, %v", second, err)
 	}
-	behind := New(Config{Watch: "w"})
+	behind := NewWriter(Config{Watch: "w"})
 	mustReplace(t, behind, "_e", 6, upsert("j", 5), upsert("x", 6))
 	behind.next.swept = 0
 	mustSweep(t, behind, 12, 8, upsert("y", 9), upsert("k", 11), upsert("z", 12))
@@ -152,9 +152,9 @@ func unnamed(p stream.Position) string {
 }
 
 // idleLog returns a log at the revision of its snapshot, with a reader that has it.
-func idleLog(t *testing.T) (*Log, *client, *stream.Position) {
+func idleLog(t *testing.T) (*Writer, *client, *stream.Position) {
 	t.Helper()
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	if _, err := l.ReplaceSwept("_e", []stream.Resource{upsert("j", 5).Resource, upsert("x", 6).Resource}, 6, 6); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func idleLog(t *testing.T) (*Log, *client, *stream.Position) {
 }
 
 // visit reads everything, and returns the position after it.
-func visit(t *testing.T, l *Log, c *client, from *stream.Position) (*client, *stream.Position) {
+func visit(t *testing.T, l *Writer, c *client, from *stream.Position) (*client, *stream.Position) {
 	t.Helper()
 	s := l.Subscribe(SubscribeOptions{Resume: from})
 	defer s.Close()
@@ -214,20 +214,20 @@ func TestResumeInTheSameRun(t *testing.T) {
 // TestRunsEnd: runs end with the log, and with what it has forgotten. A position
 // inside a snapshot, or of another replica, names none.
 func TestRunsEnd(t *testing.T) {
-	for name, end := range map[string]func(l *Log, p *stream.Position) *Log{
-		"another replica": func(*Log, *stream.Position) *Log { other, _, _ := idleLog(t); return other },
-		"without a name":  func(l *Log, p *stream.Position) *Log { p.Run = 0; return l },
-		"a new log": func(l *Log, _ *stream.Position) *Log {
+	for name, end := range map[string]func(l *Writer, p *stream.Position) *Writer{
+		"another replica": func(*Writer, *stream.Position) *Writer { other, _, _ := idleLog(t); return other },
+		"without a name":  func(l *Writer, p *stream.Position) *Writer { p.Run = 0; return l },
+		"a new log": func(l *Writer, _ *stream.Position) *Writer {
 			l.Discard(stream.Status{})
 			mustReplace(t, l, "_e", 6)
 			return l
 		},
-		"another order": func(l *Log, _ *stream.Position) *Log {
+		"another order": func(l *Writer, _ *stream.Position) *Writer {
 			mustReplace(t, l, "_f", 6)
 			mustReplace(t, l, "_e", 6)
 			return l
 		},
-		"a delete that is forgotten": func(l *Log, _ *stream.Position) *Log {
+		"a delete that is forgotten": func(l *Writer, _ *stream.Position) *Writer {
 			l.history.MaxDeletes = 1
 			mustSweep(t, l, 6, 6, remove("j", 0))
 			mustSweep(t, l, 6, 6, remove("x", 0))

@@ -75,7 +75,7 @@ type sweep struct {
 
 // vanishingReplica follows the upstream.
 type vanishingReplica struct {
-	*Log
+	*Writer
 	t     *rapid.T
 	u     *vanishing
 	at    int // events that were committed
@@ -145,14 +145,14 @@ func (r *vanishingReplica) look() {
 
 // above is a gateway that follows whichever replica it gets.
 type above struct {
-	*Log
+	*Writer
 	t       *rapid.T
 	changes []Change
 	whole   bool // they are a snapshot
 }
 
 // follow makes a request, and takes some flushes.
-func (a *above) follow(r *Log, flushes int) {
+func (a *above) follow(r *Writer, flushes int) {
 	o := SubscribeOptions{AheadWait: 1}
 	if v := a.View(); v.Primed() {
 		p := v.Position("")
@@ -203,7 +203,7 @@ type wanderer struct {
 }
 
 // read takes some events from a log, and is cut off.
-func (c *wanderer) read(name string, l *Log, events int) {
+func (c *wanderer) read(name string, l *Writer, events int) {
 	s := l.Subscribe(SubscribeOptions{Resume: c.position, AheadWait: 1})
 	defer s.Close()
 	var b Batch
@@ -244,20 +244,20 @@ func vanishingHistory(t *rapid.T) {
 	u := &vanishing{state: map[string]uint64{}, told: rapid.Bool().Draw(t, "told")}
 	limits := History{MaxDeletes: rapid.SampledFrom([]int{1, 2, 100}).Draw(t, "remembered")}
 	newReplica := func() *vanishingReplica {
-		l := New(Config{Watch: "w", History: limits})
+		l := NewWriter(Config{Watch: "w", History: limits})
 		inSync(l)
-		return &vanishingReplica{Log: l, t: t, u: u}
+		return &vanishingReplica{Writer: l, t: t, u: u}
 	}
 	u.write("a")
 	u.write("b")
 	replicas := []*vanishingReplica{newReplica(), newReplica()}
-	gateway := &above{Log: New(Config{Watch: "w", History: limits}), t: t}
-	inSync(gateway.Log)
+	gateway := &above{Writer: NewWriter(Config{Watch: "w", History: limits}), t: t}
+	inSync(gateway.Writer)
 	for _, r := range replicas {
 		r.restart(u.head)
 	}
-	gateway.follow(replicas[0].Log, 100)
-	logs := []*Log{replicas[0].Log, replicas[1].Log, gateway.Log}
+	gateway.follow(replicas[0].Writer, 100)
+	logs := []*Writer{replicas[0].Writer, replicas[1].Writer, gateway.Writer}
 	c := &wanderer{holds: map[string]uint64{}}
 	replica := func(t *rapid.T) *vanishingReplica { return rapid.SampledFrom(replicas).Draw(t, "replica") }
 	visit := func(t *rapid.T, events int) {
@@ -269,7 +269,7 @@ func vanishingHistory(t *rapid.T) {
 		"drop":   func(t *rapid.T) { u.drop(keys.Draw(t, "key"), rapid.Bool().Draw(t, "shown")) },
 		"commit": func(t *rapid.T) { replica(t).commit(rapid.IntRange(0, 4).Draw(t, "events")) },
 		"look":   func(t *rapid.T) { replica(t).look() },
-		"follow": func(t *rapid.T) { gateway.follow(replica(t).Log, rapid.IntRange(1, 4).Draw(t, "flushes")) },
+		"follow": func(t *rapid.T) { gateway.follow(replica(t).Writer, rapid.IntRange(1, 4).Draw(t, "flushes")) },
 		"read":   func(t *rapid.T) { visit(t, rapid.IntRange(1, 8).Draw(t, "events")) },
 	})
 	for range 2 { // the sweep under way, and another one
@@ -282,7 +282,7 @@ func vanishingHistory(t *rapid.T) {
 			r.commit(0)
 		}
 	}
-	gateway.follow(replica(t).Log, 100)
+	gateway.follow(replica(t).Writer, 100)
 	visit(t, 100)
 	want := map[string]uint64{}
 	maps.Copy(want, u.state)

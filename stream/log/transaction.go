@@ -188,9 +188,9 @@ func repeatedInMany(changes []Change) bool {
 
 // news drops what the log already has, as happens where a snapshot and the changes
 // after it overlap.
-func (l *Log) news(changes []Change) (news []Change, duplicates int, err error) {
+func (w *Writer) news(changes []Change) (news []Change, duplicates int, err error) {
 	for i := range changes {
-		known, err := l.known(&changes[i])
+		known, err := w.known(&changes[i])
 		if err != nil {
 			return nil, 0, err
 		}
@@ -211,18 +211,18 @@ func (l *Log) news(changes []Change) (news []Change, duplicates int, err error) 
 }
 
 // known reports whether a change of a transaction is already in the log.
-func (l *Log) known(c *Change) (bool, error) {
-	head := l.next.revision
+func (w *Writer) known(c *Change) (bool, error) {
+	head := w.next.revision
 	if c.Revision > head {
 		return false, nil
 	}
-	_, s, e := l.lookup(newWireKey(c.Key))
+	_, s, e := w.lookup(newWireKey(c.Key))
 	if c.Deleted {
 		// It has no revision of its own, or it comes a second time. A key that is
 		// not live was deleted before; one that is newer was created since.
 		return e == nil || e.is(isDelete) || c.Revision != 0 && c.Revision < e.revision, nil
 	}
-	if e != nil && c.Revision <= l.framing.shownRevision(s, e) {
+	if e != nil && c.Revision <= w.framing.shownRevision(s, e) {
 		return true, nil
 	}
 	return false, fmt.Errorf("%w: key %q changed at %d, after everything up to %d was committed",

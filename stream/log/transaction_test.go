@@ -59,7 +59,7 @@ func TestLastChangeOfAKeyCounts(t *testing.T) {
 		"deleted last, the first one late": {[]Change{upsert("k", 12), upsert("k", 11), remove("k", 0)}, false, 12},
 	} {
 		for _, epoch := range []string{"e", stream.UnnumberedEpoch + "e"} {
-			l := New(Config{Watch: "w"})
+			l := NewWriter(Config{Watch: "w"})
 			mustReplace(t, l, epoch, 10, upsert("k", 5), upsert("x", 10))
 			mustCommit(t, l, 12, tt.changes...)
 			_, e := l.head.Load().get(&l.framing, newWireKey("k"))
@@ -78,8 +78,8 @@ func TestLastChangeOfAKeyCounts(t *testing.T) {
 func TestDeleteWithoutARevisionIsRepeated(t *testing.T) {
 	for _, epoch := range []string{"e", stream.UnnumberedEpoch + "e"} {
 		for _, shown := range []uint64{0, 5} {
-			begin := func() *Log {
-				l := New(Config{Watch: "w"})
+			begin := func() *Writer {
+				l := NewWriter(Config{Watch: "w"})
 				mustReplace(t, l, epoch, 6, upsert("j", 5), upsert("x", 6))
 				mustCommit(t, l, 10, upsert("x", 10))
 				inSync(l)
@@ -92,7 +92,7 @@ func TestDeleteWithoutARevisionIsRepeated(t *testing.T) {
 			position, _ := s.Position()
 			mustCommit(t, one, 11, remove("j", shown), remove("n", 0))
 			mustCommit(t, both, 11, upsert("k", 11), upsert("n", 11), remove("j", shown), remove("n", 0))
-			for _, l := range []*Log{one, both} {
+			for _, l := range []*Writer{one, both} {
 				came := &client{state: maps.Clone(c.state)}
 				s := l.Subscribe(SubscribeOptions{Resume: &position})
 				came.drain(s)

@@ -37,7 +37,7 @@ const entrySize = 48
 // by turn as at once, and no turn is long.
 func TestTurns(t *testing.T) {
 	const resources = 10 * turnEntries
-	l := New(Config{Watch: "w"})
+	l := NewWriter(Config{Watch: "w"})
 	var changes []Change
 	for i := range resources {
 		changes = append(changes, Change{Resource: stream.Resource{Key: fmt.Sprintf("k%06d", i), Revision: uint64(i + 1), Value: []byte("1")}})

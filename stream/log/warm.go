@@ -11,31 +11,31 @@ const (
 // of each key, then its entry, then its frame. One upsert of a key among a million
 // waits for memory three times in sequence. Requested together, the waits of a whole
 // transaction overlap.
-func (l *Log) warm(changes []Change) {
-	if len(changes) < warmFrom || len(l.index.slots) < warmIndex {
+func (w *Writer) warm(changes []Change) {
+	if len(changes) < warmFrom || len(w.index.slots) < warmIndex {
 		return
 	}
 	const atOnce = 16
 	for ; len(changes) > atOnce; changes = changes[atOnce:] {
-		l.warmSome(changes[:atOnce])
+		w.warmSome(changes[:atOnce])
 	}
-	l.warmSome(changes)
+	w.warmSome(changes)
 }
 
-func (l *Log) warmSome(changes []Change) {
+func (w *Writer) warmSome(changes []Change) {
 	var slots [16]uint64
 	var segments [16]*segment
 	var entries [16]*entry
-	mask := uint32(len(l.index.slots) - 1)
+	mask := uint32(len(w.index.slots) - 1)
 	for i := range changes {
-		slots[i] = l.index.slots[newWireKey(changes[i].Key).hash&mask].Load()
+		slots[i] = w.index.slots[newWireKey(changes[i].Key).hash&mask].Load()
 	}
 	for i := range changes {
-		segments[i], entries[i] = l.next.near(slots[i] & seqMask)
+		segments[i], entries[i] = w.next.near(slots[i] & seqMask)
 	}
 	for i := range changes {
 		if e := entries[i]; e != nil {
-			l.warmed += segments[i].slab[e.off+e.size/2]
+			w.warmed += segments[i].slab[e.off+e.size/2]
 		}
 	}
 }

@@ -52,7 +52,7 @@ type watch struct {
 	// Static after construction. The log's writing side belongs to the holder of the
 	// store's mu; any goroutine may read it.
 	name string
-	log  *log.Log
+	log  *log.Writer
 }
 
 // New returns an empty store.
@@ -76,7 +76,7 @@ func (s *Store) open(name string) (*watch, error) {
 	if w := s.watches[name]; w != nil {
 		return w, nil
 	}
-	w := &watch{name: name, log: log.New(log.Config{Watch: name})}
+	w := &watch{name: name, log: log.NewWriter(log.Config{Watch: name})}
 	if _, err := w.log.Replace(newEpoch(), nil, s.revision); err != nil {
 		return nil, err
 	}

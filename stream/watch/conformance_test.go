@@ -105,7 +105,7 @@ func TestReadersAtOnce(t *testing.T) {
 // TestSlowReaderCostsNoMemory leaves a reader behind by an eighth of a gigabyte. The log
 // may hold what it needs for itself, and no more.
 func TestSlowReaderCostsNoMemory(t *testing.T) {
-	l := log.New(log.Config{Watch: "w"})
+	l := log.NewWriter(log.Config{Watch: "w"})
 	if _, err := l.Replace("e", nil, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ type ingest struct {
 	// Static after construction.
 	config  Config
 	source  stream.Source
-	log     *log.Log
+	log     *log.Writer
 	account *memory.Account // of the log
 	count   watchCounters
 	wanted  func() bool     // somebody wants the watch to run

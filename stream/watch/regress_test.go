@@ -18,7 +18,7 @@ func put(key string, revision uint64) log.Change {
 }
 
 // logAt5 returns a log with one resource, x, at revision 5.
-func logAt5(t *testing.T, c log.Config) *log.Log {
+func logAt5(t *testing.T, c log.Config) *log.Writer {
 	t.Helper()
 	c.Watch = "w"
 	l := newLog(c)
@@ -27,18 +27,18 @@ func logAt5(t *testing.T, c log.Config) *log.Log {
 	return l
 }
 
-func newLog(c log.Config) *log.Log {
-	l := log.New(c)
+func newLog(c log.Config) *log.Writer {
+	l := log.NewWriter(c)
 	l.SetStatus(stream.Status{State: stream.InSync, Since: time.Now()})
 	return l
 }
 
-func mustReplace(t *testing.T, l *log.Log, revision uint64, snapshot ...log.Change) {
+func mustReplace(t *testing.T, l *log.Writer, revision uint64, snapshot ...log.Change) {
 	t.Helper()
 	mustBegin(t, l, "e", revision, snapshot...)
 }
 
-func mustBegin(t *testing.T, l *log.Log, epoch string, revision uint64, snapshot ...log.Change) {
+func mustBegin(t *testing.T, l *log.Writer, epoch string, revision uint64, snapshot ...log.Change) {
 	t.Helper()
 	resources := make([]stream.Resource, len(snapshot))
 	for i, c := range snapshot {
@@ -49,7 +49,7 @@ func mustBegin(t *testing.T, l *log.Log, epoch string, revision uint64, snapshot
 	}
 }
 
-func mustCommit(t *testing.T, l *log.Log, revision uint64, changes ...log.Change) {
+func mustCommit(t *testing.T, l *log.Writer, revision uint64, changes ...log.Change) {
 	t.Helper()
 	if _, err := l.Commit(changes, revision); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func mustCommit(t *testing.T, l *log.Log, revision uint64, changes ...log.Change
 
 // follow connects and reads everything. It returns the connection, and the last
 // id of it.
-func follow(h *streamtest.History, l *log.Log, d streamtest.Dial) (*streamtest.Connection, *streamtest.Mark) {
+func follow(h *streamtest.History, l *log.Writer, d streamtest.Dial) (*streamtest.Connection, *streamtest.Mark) {
 	c := h.Connect(l, d)
 	c.Drain()
 	marks := c.Marks()

@@ -101,10 +101,11 @@ func newWatch(ctx context.Context, c Config) (*Watch, error) {
 		count:   newWatchCounters(),
 		demand:  make(chan struct{}, 1),
 	}
-	w.log = log.New(log.Config{Watch: c.Name, History: c.History, Account: w.account, Counted: w.counted})
+	writer := log.NewWriter(log.Config{Watch: c.Name, History: c.History, Account: w.account, Counted: w.counted})
+	w.log = writer.Log
 	ctx, w.cancel = context.WithCancel(ctx)
 	in := &ingest{
-		config: c, source: c.Source, log: w.log, account: w.account, count: w.count,
+		config: c, source: c.Source, log: writer, account: w.account, count: w.count,
 		wanted: w.wanted, demand: w.demand, aliases: map[string]string{},
 		logger: c.Logger.With("watch", c.Name, "source", c.SourceName),
 	}

@@ -354,13 +354,13 @@ func (c *Conversation) Lag() (lag uint64) {
 	return lag
 }
 
-// Fork returns a conversation at the same position; c must be at rest. The fork has
-// no zipper.
-func (c *Conversation) Fork() Conversation {
+// Fork returns a conversation at the same position, in which the subscription of the
+// i-th watch is sub(i); c must have caught up. The fork has no zipper.
+func (c *Conversation) Fork(sub func(i int) *log.Subscription) Conversation {
 	f := *c
 	f.Follows = slices.Clone(c.Follows)
 	for i := range f.Follows {
-		f.Follows[i].Sub = c.Follows[i].Sub.Fork()
+		f.Follows[i].Sub = sub(i)
 	}
 	f.Batch, f.slices, f.id, f.Zipper = log.Batch{}, nil, nil, nil
 	f.Lease = snapshots.NewLease(c.Deps.Snapshots)

@@ -237,7 +237,7 @@ func TestReplicaOfAnIdleBucket(t *testing.T) {
 // logSink commits to a log, as a watch does.
 type logSink struct {
 	stream.Sink
-	log     *log.Log
+	log     *log.Writer
 	changes []log.Change
 }
 
@@ -268,7 +268,7 @@ func TestKeyVanishesInTheTransactionThatBringsIt(t *testing.T) {
 	before := live(t)
 	k := before.bucket.write("k")
 	n := before.resuming()
-	log := log.New(log.Config{Watch: "w"})
+	log := log.NewWriter(log.Config{Watch: "w"})
 	if _, err := log.Replace("_e", []stream.Resource{{Key: "a", Revision: 1, Value: []byte("1")}}, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,63 @@
+package log
+
+// Cohort is a group of readers of one watch that have all been given the same and are
+// all at the head. From there on they get the same, so that one cursor reads for all of
+// them, and what it reads has to be rendered only once. Each member counts as a
+// subscriber of its watch; otherwise the cohort knows only how many there are.
+//
+// A reader joins with a subscription for which Admits is true: it closes that and is
+// counted by SetMembers. It leaves with a Fork.
+//
+// A Cohort belongs to one goroutine, its pump, as does its cursor. A subscription that
+// is compared with the cohort, or forked off it, must belong to the same goroutine at
+// that time. There is no lock; only the log's writer works at the same time, as it does
+// for any Subscription.
+type Cohort struct {
+	cursor *Subscription
+}
+
+// NewCohort returns a cohort without members at the place of a reader that has caught
+// up. Close its cursor to give it up.
+func NewCohort(s *Subscription) *Cohort { return &Cohort{cursor: s.fork()} }
+
+// Cursor returns the subscription that reads for all members.
+func (c *Cohort) Cursor() *Subscription { return c.cursor }
+
+// SetMembers sets how many readers count as subscribers of the watch.
+func (c *Cohort) SetMembers(n int) { c.cursor.setReaders(n) }
+
+// Admits reports whether a reader could join: it and the members have caught up, are at
+// the same place, and have been told the same, so that they deliver the same from here
+// on.
+func (c *Cohort) Admits(s *Subscription) bool {
+	o := c.cursor
+	return s.log == o.log && s.options.Prefix == o.options.Prefix && s.generation == o.generation &&
+		s.cursor == o.cursor && s.position == o.position && s.origin == o.origin && s.CaughtUp() && o.CaughtUp() &&
+		s.told.State == o.told.State && s.told.Reason == o.told.Reason
+}
+
+// NearHead reports whether little is new: changes one by one, and not a snapshot or a
+// catch-up.
+func (c *Cohort) NearHead() bool {
+	s, v := c.cursor, c.cursor.log.head.Load()
+	return v.generation == s.generation && (v.seq == s.cursor || v.replayable(s.cursor, v.after(s.cursor)))
+}
+
+// Fork returns a subscription at the place of the members, which must have caught up.
+// Close it.
+func (c *Cohort) Fork() *Subscription { return c.cursor.fork() }
+
+func (s *Subscription) fork() *Subscription {
+	f := *s
+	f.readers = 1
+	f.log.counted(1, 1)
+	return &f
+}
+
+func (s *Subscription) setReaders(n int) {
+	if s.closed {
+		return
+	}
+	s.log.counted(0, n-s.readers)
+	s.readers = n
+}

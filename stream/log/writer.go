@@ -1,0 +1,200 @@
+package log
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// Writer writes a log, and is the only way to do that: readers are given its Log. It
+// has the methods of Log too.
+//
+// A Writer belongs to one goroutine at a time, the ingest of the watch.
+type Writer struct {
+	// Static after construction.
+	*Log
+	history History
+
+	// Owned by the goroutine that writes.
+	next       version // becomes the head at the next publish
+	unnumbered bool    // deletes have no revision in the epoch
+	index      *index
+	indexed    uint64 // number of the first version that holds the index
+	listed     uint64 // number of the first version that holds the list of segments
+	deletes    tombstones
+	sweep      uint64    // compaction has examined segments up to this seq
+	used, dead int64     // bytes of frames, and of the superseded ones
+	allocated  int64     // bytes of slabs and tables
+	added      int64     // of them, by the version being made
+	retired    []retired // by the version being made
+	warmed     byte      // see warm; nothing reads it
+}
+
+// NewWriter returns the writer of a new log, which is empty: not primed, with the status
+// Priming.
+func NewWriter(c Config) *Writer {
+	l := &Log{
+		watch: c.Watch, framing: newFraming(c.Watch), account: c.Account, counted: c.Counted, pins: newPins(c.Account),
+	}
+	if l.counted == nil {
+		l.counted = func(int, int) {}
+	}
+	c.Account.Join(l.pins)
+	w := &Writer{Log: l, history: c.History.withDefaults(), index: newIndex(0)}
+	w.next.number = 1
+	w.next.status = stream.Status{State: stream.Priming, Since: time.Now(), Reason: "no snapshot yet"}
+	w.publish()
+	return w
+}
+
+// Commit appends one transaction. The log must be primed. Everything up to
+// revision is then in the log; a transaction without changes is progress.
+//
+// Changes that the log already has are dropped. A new upsert that is not newer than
+// the last commit, or a revision below it, is ErrOrder: the source has broken its
+// promise. A change that is newer than revision is ErrInvalid. A transaction that
+// does not fit into the memory of the watch is memory.ErrExceeded; deletes alone always fit.
+// Nothing is changed then.
+func (w *Writer) Commit(changes []Change, revision uint64) (CommitResult, error) {
+	return w.CommitSwept(changes, revision, stream.AllSwept)
+}
+
+// CommitSwept is Commit with what the source reported about deletes; see Swept.
+func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitResult, error) {
+	var result CommitResult
+	if !w.next.primed() {
+		return result, fmt.Errorf("%w: a commit before the first snapshot", stream.ErrInvalid)
+	}
+	if revision < w.next.revision {
+		return result, fmt.Errorf("%w: commit at %d after one at %d", stream.ErrOrder, revision, w.next.revision)
+	}
+	if err := check(changes, revision); err != nil {
+		return result, err
+	}
+	changes, duplicates, err := w.news(foldKeys(changes))
+	if err != nil {
+		return result, err
+	}
+	result.Duplicates = duplicates
+	changes = w.place().inOrder(changes)
+	if err := w.account.Grow(w.cost(changes)); err != nil {
+		return result, err
+	}
+	before := w.next.revision
+	last := w.append(changes, revision, &result)
+	noEndWithin(last, revision, w.next.origin)
+	w.closeOutage(before, last)
+	w.sweptTo(swept)
+	w.publish()
+	return result, nil
+}
+
+// lookup finds the newest entry of a key, possibly a tombstone, and the slot of the
+// index where it is or belongs.
+func (w *Writer) lookup(k wireKey) (slot int, s *segment, e *entry) {
+	slot = w.index.probe(k.hash, func(seq uint64) bool {
+		s, e = w.next.find(seq)
+		if e != nil && w.framing.keyEquals(s, e, k) {
+			return true
+		}
+		s, e = nil, nil
+		return false
+	})
+	return slot, s, e
+}
+
+// PrepareStatus sets the freshness that the next commit or snapshot publishes.
+func (w *Writer) PrepareStatus(s stream.Status) { w.next.status = s }
+
+// SetStatus publishes the freshness of the watch.
+func (w *Writer) SetStatus(s stream.Status) {
+	w.next.status = s
+	w.publish()
+}
+
+// Discard forgets everything: the next Replace begins a new generation, and existing
+// subscribers wait for it.
+func (w *Writer) Discard(s stream.Status) {
+	w.restart("")
+	w.next.status = s
+	w.publish()
+}
+
+// restart begins a new, empty generation.
+func (w *Writer) restart(epoch string) {
+	v := &w.next
+	for _, s := range v.segments {
+		w.retire(s.born, s.bytes())
+	}
+	w.retire(w.indexed, w.index.bytes())
+	*v = version{
+		number:     v.number,
+		generation: v.generation + 1,
+		epoch:      epoch,
+		seq:        v.seq,
+		intact:     v.seq,
+		readable:   v.seq,
+		status:     v.status,
+	}
+	if w.unnumbered = strings.HasPrefix(epoch, stream.UnnumberedEpoch); w.unnumbered {
+		v.run = newRun()
+	}
+	w.index, w.indexed = newIndex(0), v.number
+	w.deletes = tombstones{}
+	w.sweep, w.used, w.dead, w.allocated = v.seq, 0, 0, 0
+}
+
+// publish makes what was written visible, and wakes the readers.
+func (w *Writer) publish() {
+	v := w.next
+	v.index = w.index
+	v.changed = make(chan struct{})
+	holds, sorted := w.allocated+w.index.bytes()+w.deletes.memory(), w.sortedBytes()
+	v.bytes = holds + sorted
+	w.passOn(&v)
+	old := w.head.Load()
+	if old != nil && old.generation != v.generation {
+		// Nobody continues in the old generation. From here on nobody can pin it, and
+		// nobody can yet pin the new one.
+		w.pins.TakeAll()
+	}
+	w.account.SetLog(holds-w.dead, w.dead) // without sorted: a listing must not make a watch stale
+	w.head.Store(&v)
+	if old != nil {
+		close(old.changed)
+	}
+	w.account.Relieve(w.pins, v.bytes)
+	w.pages.expire(w.pins)
+	w.forgetSorted()
+}
+
+// passOn counts what the version that is about to be published adds and retires.
+func (w *Writer) passOn(v *version) {
+	most := w.account.EraBytes(v.bytes)
+	if len(w.retired) > 0 || w.added >= most {
+		w.pins.pass(v.number, w.retired, w.added, most)
+		w.retired, w.added = w.retired[:0], 0
+		if cap(w.retired) > retiredKept {
+			w.retired = nil
+		}
+	}
+	w.next.number++
+}
+
+// retiredKept is how long the list of retired memory may be to be reused.
+const retiredKept = 1024
+
+// retire notes memory that the versions from born on held, and the one being made
+// does not.
+func (w *Writer) retire(born uint64, bytes int64) {
+	if born == w.next.number {
+		return // no version held it
+	}
+	if n := len(w.retired); n > 0 && w.retired[n-1].born == born {
+		w.retired[n-1].bytes += bytes
+		return
+	}
+	w.retired = append(w.retired, retired{born, bytes})
+}
