@@ -44,13 +44,16 @@ build: ## build bin/gateway
 	@echo "bin/gateway: $$(($$(wc -c < bin/gateway) / 1000000)) MB" >&2
 
 # Build tags of tests that need more than this repository. structure_test.go checks
-# that every such test has one of them, and that test-all runs them all.
-TAGS := servers
+# that every such test has one of them, and that each has a target. test-all runs those
+# of TAGS. Those of PEERS test other people's servers, which the bench compares with:
+# they say nothing about the gateway, and run only when they are asked for.
+TAGS  := servers
+PEERS := peers
 
 # test and its parts run only these packages of the main module if they are set.
 PACKAGES ?=
 # What tests leave out with -short, test-all runs: the second of the gateway's two
-# pumps, most mutants of the histories, the servers that the bench compares with.
+# pumps, most mutants of the histories.
 LENGTH := -short
 GO_TEST = $(GO) test -race -shuffle=on -timeout 25m
 
@@ -66,13 +69,19 @@ test-web:
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory client dashboard-check; \
 	else echo "==> web: NOT TESTED, npm is missing: install Node 20.19 or newer" >&2; fi
 
-# The packages whose tests start real servers, unless PACKAGES are set.
-WITH_SERVERS = grep -rl --include='*_test.go' --exclude-dir=node_modules '^//go:build servers$$' . | xargs -n 1 dirname | sort -u
+# The packages of the main module whose tests start real servers, unless PACKAGES are set.
+WITH_SERVERS = grep -rl --include='*_test.go' --exclude-dir=node_modules --exclude-dir=bench '^//go:build servers$$' . | xargs -n 1 dirname | sort -u
 
 .PHONY: test-servers
 test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS and nginx (WATCHTIDE_FULL_CONSUL=1: with full Consul servers)
 	@echo "==> with real servers" >&2
 	@$(GO_TEST) -tags servers $(or $(PACKAGES),$$($(WITH_SERVERS)))
+	@$(if $(PACKAGES),,cd bench && $(GO_TEST) -tags servers ./soak)
+
+.PHONY: test-peers
+test-peers: ## run the tests of the servers that the bench compares with (those that are installed: nginx, nchan, Pushpin); not part of test-all
+	@echo "==> bench: beside other servers" >&2
+	@cd bench && $(GO_TEST) -tags peers ./peers/... ./fanout
 
 .PHONY: test-browser
 test-browser: ## run the scenarios of the dashboard in a real browser (needs chromium, and nginx for some)
@@ -140,24 +149,24 @@ cover: servers ## write coverage.out and print the total
 .PHONY: bench
 bench: ## run all benchmarks and print their tables (COUNT=6 for a comparison), those of docs/performance.md among them; about two hours
 	@mkdir -p profile
-	$(GO) test -run '^$$' -bench . -skip '^BenchmarkUpstream$$' -benchmem -count $(COUNT) ./... | tee profile/bench.txt
+	for m in . bench; do $(GO) test -C $$m -run '^$$' -bench . -skip '^BenchmarkUpstream$$' -benchmem -count $(COUNT) ./...; done | tee profile/bench.txt
 	@$(TOOL) benchstat profile/bench.txt
-	$(GO) run ./bench
+	$(GO) run -C bench .
 	@$(MAKE) --no-print-directory bench-fanout bench-sources bench-browser
 
 .PHONY: bench-fanout
 bench-fanout: ## measure the gateway beside other servers and a bare write loop, with 10,000 subscribers; about an hour
-	$(GO) run ./bench/fanout
+	$(GO) run -C bench ./fanout
 
 .PHONY: bench-quick
 bench-quick: ## the essential comparisons of bench-fanout, and the log, in less than five minutes
-	$(GO) run ./bench -large=false -runs 1
-	$(GO) run ./bench/fanout -quick
+	$(GO) run -C bench . -large=false -runs 1
+	$(GO) run -C bench ./fanout -quick
 
 .PHONY: profile
 profile: ## profile a gateway under live events and under snapshots, print the top, keep profile/*.pprof
 	@mkdir -p profile
-	$(GO) build -o profile/hotpath ./bench/hotpath
+	$(GO) build -C bench -o $(CURDIR)/profile/hotpath ./hotpath
 	profile/hotpath -dir profile
 
 .PHONY: bench-sources
@@ -170,7 +179,7 @@ bench-sources: servers ## measure every source beside its client library and pri
 .PHONY: soak
 soak: servers ## run a gateway under misbehaving subscribers and failing upstreams (DURATION=30m, SUBSCRIBERS=10000, ATTACKERS=30 of them)
 	@mkdir -p profile
-	$(GO) test -tags servers -count 1 -timeout 0 -run '^TestSoak$$' -v ./bench/soak -args -duration $(DURATION) -subscribers $(SUBSCRIBERS) -attackers $(ATTACKERS) -report $(CURDIR)/profile/soak.md
+	$(GO) test -C bench -tags servers -count 1 -timeout 0 -run '^TestSoak$$' -v ./soak -args -duration $(DURATION) -subscribers $(SUBSCRIBERS) -attackers $(ATTACKERS) -report $(CURDIR)/profile/soak.md
 
 .PHONY: reliability
 reliability: servers ## subject every source to every fault and print the table of docs/reliability.md
@@ -187,7 +196,7 @@ lint: lint-go lint-proto lint-modules ## gofmt, go vet, staticcheck, buf lint, g
 lint-go:
 	@bad=$$(find . -name node_modules -prune -o -name '*.go' -print | xargs gofmt -l); \
 	if [ -n "$$bad" ]; then echo "gofmt would change:" $$bad >&2; exit 1; fi
-	@for m in $(OURS); do for tags in "" $(TAGS); do echo "==> $$m: go vet, staticcheck $${tags:+-tags $$tags}" >&2; \
+	@for m in $(OURS); do for tags in "" $(TAGS) $$([ $$m != bench ] || echo $(PEERS)); do echo "==> $$m: go vet, staticcheck $${tags:+-tags $$tags}" >&2; \
 	(cd "$$m" && $(GO) vet -tags "$$tags" ./... && $(TOOL) staticcheck -tags "$$tags" ./...); done; done
 	@for os in darwin windows; do echo "==> go build for $$os" >&2; GOOS=$$os $(GO) build ./gateway/...; done
 

@@ -111,6 +111,57 @@ func TestImportDirection(t *testing.T) {
 	}
 }
 
+// TestBenchSeesNoInternals: the path of the bench's module begins with that of the
+// gateway's, so that the go command lets it import internal packages, tests too. It
+// measures what users get.
+func TestBenchSeesNoInternals(t *testing.T) {
+	packages := list(t, "bench", "-tags", strings.Join(slices.Concat(testTags(t), peerTags(t)), ","), "-json=ImportPath,Imports,TestImports,XTestImports", "./...")
+	for _, p := range packages {
+		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			if strings.HasPrefix(imported, module+"/") && strings.Contains(imported+"/", "/internal/") {
+				t.Errorf("%s imports %s: want only what anybody can import", p.name(), imported)
+			}
+		}
+	}
+	if len(packages) == 0 {
+		t.Error("bench has no package")
+	}
+}
+
+// TestBenchHasTheVersionsOfTheProduct: what a module requires is a minimum, so that a
+// bench could measure a gateway that was built from newer libraries than the one that
+// ships.
+func TestBenchHasTheVersionsOfTheProduct(t *testing.T) {
+	shipped := map[string]string{}
+	for _, r := range requirements(t, "go.mod") {
+		shipped[r.Path] = r.Version
+	}
+	for _, r := range requirements(t, "bench/go.mod") {
+		if want, known := shipped[r.Path]; r.Path != module && (!known || r.Version != want) {
+			t.Errorf("bench/go.mod requires %s %s, go.mod %q: want the same version", r.Path, r.Version, want)
+		}
+	}
+}
+
+// requirement is a line of a go.mod.
+type requirement struct{ Path, Version string }
+
+func requirements(t *testing.T, file string) []requirement {
+	t.Helper()
+	raw, err := exec.Command("go", "mod", "edit", "-json", file).Output()
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	var mod struct{ Require []requirement }
+	if err := json.Unmarshal(raw, &mod); err != nil {
+		t.Fatal(err)
+	}
+	if len(mod.Require) == 0 {
+		t.Fatalf("%s requires nothing", file)
+	}
+	return mod.Require
+}
+
 // TestImageIsBuiltFromAllOfTheCommand: .dockerignore lets in every folder that the
 // command is compiled from.
 func TestImageIsBuiltFromAllOfTheCommand(t *testing.T) {
@@ -333,7 +384,9 @@ func TestTestsWithServersCarryTheirTag(t *testing.T) {
 			t.Errorf("%s: realserver.%s: begin the file with //go:build %s", name, call, serverTag)
 		}
 		for _, tag := range tags {
-			if !slices.Contains(testTags(t), tag) && !slices.Contains([]string{"linux", "unix", "race"}, tag) {
+			if slices.Contains(peerTags(t), tag) && !strings.HasPrefix(name, "bench/") {
+				t.Errorf("%s: build tag %q: test-all leaves it out, so only tests of other people's servers in bench may have it", name, tag)
+			} else if !slices.Contains(slices.Concat(testTags(t), peerTags(t), []string{"linux", "unix", "race"}), tag) {
 				t.Errorf("%s: build tag %q: name it in TAGS of the Makefile, and run it in test-all", name, tag)
 			}
 		}
@@ -343,19 +396,27 @@ func TestTestsWithServersCarryTheirTag(t *testing.T) {
 	}
 }
 
-// TestAllTagsAreTested: test-all runs the tests with each tag of the Makefile, and each
-// tag has a target of its own.
+// TestAllTagsAreTested: each tag of the Makefile has a target of its own, and lint
+// looks at what carries it. test-all runs the tests with each tag but those of PEERS:
+// they test other people's servers, and CI does not install those.
 func TestAllTagsAreTested(t *testing.T) {
-	for _, tag := range testTags(t) {
-		inMakefile(t, `^test-`+tag+`:.*(?:\n\t.*)*?\n\t@\$\(GO_TEST\) -tags `+tag+` ()`)
+	for _, tag := range slices.Concat(testTags(t), peerTags(t)) {
+		inMakefile(t, `^test-`+tag+`:.*(?:\n\t.*)*?\n\t@(?:cd bench && )?\$\(GO_TEST\) -tags `+tag+` ()`)
 	}
 	inMakefile(t, `^test-all: .*\n\t@.* test LENGTH= TAGGED='-tags \$\(TAGS\)'()$`)
+	inMakefile(t, `for tags in "" \$\(TAGS\) [^;]*\$\(PEERS\)([^;]*); do .*go vet`)
 }
 
-// testTags returns the build tags of tests that the Makefile names.
+// testTags returns the build tags of tests that the Makefile names, peerTags those that
+// test-all leaves out.
 func testTags(t *testing.T) []string {
 	t.Helper()
-	return strings.Fields(inMakefile(t, `^TAGS := (.+)`))
+	return strings.Fields(inMakefile(t, `^TAGS  := (.+)`))
+}
+
+func peerTags(t *testing.T) []string {
+	t.Helper()
+	return strings.Fields(inMakefile(t, `^PEERS := (.+)`))
 }
 
 // inMakefile returns the first group of the only match.
@@ -490,10 +551,11 @@ func matches(patterns []string, name string) bool {
 
 // pkg is what go list says of a package.
 type pkg struct {
-	ImportPath string
-	Standard   bool
-	Imports    []string
-	Deps       []string
+	ImportPath                string
+	Standard                  bool
+	Imports                   []string
+	TestImports, XTestImports []string
+	Deps                      []string
 }
 
 // name is the import path without the module.

@@ -1,3 +1,5 @@
+//go:build peers
+
 package main
 
 import (
@@ -39,9 +41,6 @@ func newTestBench(t *testing.T, only string) *bench {
 // TestEveryPart runs all parts on the bare loop and the gateway: nothing is
 // missed, and every figure finds its place in the tables.
 func TestEveryPart(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles and starts the servers that it measures")
-	}
 	b := newTestBench(t, "a write per event|gateway, shards")
 	if err := b.runAll(t.Context()); err != nil {
 		t.Fatal(err)
@@ -77,9 +76,6 @@ func TestEveryPart(t *testing.T) {
 // TestEachEventCountsOnce: every connection has counted each published event
 // once, however many there are to a publish.
 func TestEachEventCountsOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles and starts the servers that it measures")
-	}
 	b := newTestBench(t, "^bare|hub|^gateway")
 	for _, p := range b.peers {
 		t.Run(p.Name, func(t *testing.T) {

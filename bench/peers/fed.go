@@ -13,7 +13,7 @@ var listening = regexp.MustCompile(`listening on (\S+)`)
 // startFed builds and starts a command of this repository that serves what it
 // reads from its standard input. s defines its requests and markers.
 func startFed(ctx context.Context, o Options, pkg string, s Server, arguments ...string) (*Server, error) {
-	program, err := build(ctx, o, pkg)
+	program, err := build(ctx, o, benches, pkg)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func gateway(pump string) Peer {
 }
 
 func startGateway(ctx context.Context, o Options, pump string, up *upstream) (*Server, error) {
-	program, err := build(ctx, o, "cmd/gateway")
+	program, err := build(ctx, o, product, "cmd/gateway")
 	if err != nil {
 		return nil, err
 	}

@@ -1,3 +1,5 @@
+//go:build peers
+
 package peers
 
 import (
@@ -39,9 +41,6 @@ func startPeer(t *testing.T, p Peer) *Server {
 // TestEveryPeerDelivers: each of three subscribers gets each of ten events, and
 // no process stays behind.
 func TestEveryPeerDelivers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles and starts other servers")
-	}
 	for _, p := range All() {
 		t.Run(p.Name, func(t *testing.T) {
 			t.Parallel()

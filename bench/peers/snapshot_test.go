@@ -1,3 +1,5 @@
+//go:build peers
+
 package peers
 
 import (
@@ -12,9 +14,6 @@ import (
 // TestSnapshotsAreTheSame: the sendfile peer, the limit of snapshots, sends what
 // the gateway sends of the resources.
 func TestSnapshotsAreTheSame(t *testing.T) {
-	if testing.Short() {
-		t.Skip("compiles and starts servers")
-	}
 	limit, ours := upserts(t, sendfile()), upserts(t, gateway("shards"))
 	if limit != ours || strings.Count(ours, "event: upsert\n") != testOptions(t).Resources {
 		t.Errorf("the limit sends %q, the gateway %q", limit, ours)

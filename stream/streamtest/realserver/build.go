@@ -107,19 +107,20 @@ func binaryOf(module, program string) (string, error) {
 	return filepath.Join(dir, name), os.MkdirAll(dir, 0o755)
 }
 
-// repository returns the folder of the go.mod above the test, which go test runs
-// in its package's folder.
+// repository returns the folder of the main module, which is above the test: go test
+// runs it in its package's folder, which may be one of another module.
 func repository() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for dir := start; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && strings.HasPrefix(string(mod), "module github.com/watchtide/watchtide\n") {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("no go.mod in %s or above: want a test of the repository's root module", start)
+			return "", fmt.Errorf("no go.mod of the main module in %s or above: want a test of this repository", start)
 		}
 	}
 }

@@ -119,6 +119,10 @@ func TestRepositoryIsTheRootModule(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, "structure_test.go")); err != nil {
 		t.Errorf("%s is not the root: %v", root, err)
 	}
+	t.Chdir(filepath.Join(root, "bench", "soak"))
+	if above, err := repository(); err != nil || above != root {
+		t.Errorf("in another module %q, %v: want %s", above, err, root)
+	}
 	t.Chdir(t.TempDir())
 	if _, err := repository(); err == nil {
 		t.Error("a repository was found outside of any")
