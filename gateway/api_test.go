@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -201,7 +202,7 @@ func TestResourcesETagWhereDeletesHaveNoRevision(t *testing.T) {
 	gone := make(chan struct{})
 	r.add(watch.Config{Name: "bus", SourceName: "bus", Source: stream.SourceFunc(
 		func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
-			if err := errors.Join(sink.Reset("_e"), sink.Upsert(resource("a", 5, "1")), sink.Upsert(resource("b", 6, "1")), sink.Commit(6)); err != nil {
+			if err := errors.Join(sink.Reset("_e"), sink.Upsert(gatewaytest.Resource("a", 5, "1")), sink.Upsert(gatewaytest.Resource("b", 6, "1")), sink.Commit(6)); err != nil {
 				return err
 			}
 			<-gone

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/rpc"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
@@ -44,7 +45,7 @@ func newAPIRig(t *testing.T, c Config) *apiRig {
 	t.Cleanup(r.registry.Close)
 	r.add(streamConfig("notes", r.notes))
 	r.add(watch.Config{Name: "hosts", SourceName: "machine", Source: fixed(
-		resource("default/a", 5, `{"n":1}`), resource("default/b", 6, `{"n":2}`), resource("other/c", 7, `{"n":3}`),
+		gatewaytest.Resource("default/a", 5, `{"n":1}`), gatewaytest.Resource("default/b", 6, `{"n":2}`), gatewaytest.Resource("other/c", 7, `{"n":3}`),
 	)})
 	r.add(watch.Config{Name: "silent", SourceName: "broken", Source: stream.SourceFunc(
 		func(ctx context.Context, _ stream.Resume, _ stream.Sink) error { <-ctx.Done(); return ctx.Err() },
@@ -240,7 +241,7 @@ func (n *notebook) Watch(ctx context.Context, _ stream.Resume, sink stream.Sink)
 	n.mu.Lock()
 	snapshot, revision, seen := slices.Collect(maps.Values(n.resources)), n.revision, len(n.changes)
 	n.mu.Unlock()
-	if err := upsertAll(sink, snapshot); err != nil {
+	if err := gatewaytest.UpsertAll(sink, snapshot); err != nil {
 		return err
 	}
 	if err := sink.Commit(revision); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/stream"
@@ -23,7 +24,7 @@ import (
 func pages(bytes int) (out []stream.Resource) {
 	const value = 8 << 10
 	for i := range bytes / value {
-		out = append(out, resource(fmt.Sprintf("k%05d", i), uint64(i+1), `"`+strings.Repeat("x", value)+`"`))
+		out = append(out, gatewaytest.Resource(fmt.Sprintf("k%05d", i), uint64(i+1), `"`+strings.Repeat("x", value)+`"`))
 	}
 	return out
 }
@@ -31,7 +32,7 @@ func pages(bytes int) (out []stream.Resource) {
 // framed opens an HTTP/2 connection.
 func (r *rig) framed(settings ...http2.Setting) *framed {
 	r.t.Helper()
-	c, err := r.network.dial(context.Background(), "", "")
+	c, err := r.network.Dial(context.Background(), "", "")
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func (r *rig) framed(settings ...http2.Setting) *framed {
 
 // clientHere returns the client for which the clients of a rig are counted.
 func (r *rig) clientHere() admission.Client {
-	return admission.ClientOf(admission.PeerAddress((&memoryConn{}).RemoteAddr().String()).Addr())
+	return admission.ClientOf(admission.PeerAddress((&gatewaytest.Conn{}).RemoteAddr().String()).Addr())
 }
 
 // answersTaken returns how much of the answer budget is taken.
@@ -56,7 +57,7 @@ func TestAttackUnreadAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const page = 1 << 20
 		r := newRig(t, Config{AnswerBudget: 8 * page, WriteTimeout: 5 * time.Second}, "a")
-		r.prime("a", 1000, pages(page)...)
+		r.Prime("a", 1000, pages(page)...)
 		before := heap()
 		c := r.framed(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
 		for range netconn.MaxStreams {
@@ -93,7 +94,7 @@ func TestAttackSlowAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const page = 1 << 20
 		r := newRig(t, Config{AnswerBudget: 8 * page}, "a")
-		r.prime("a", 1000, pages(page)...)
+		r.Prime("a", 1000, pages(page)...)
 		before, began := heap(), time.Now()
 		var ended []<-chan struct{}
 		for range 100 {
@@ -133,7 +134,7 @@ func TestAttackAbortedListings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := &errorLog{}
 		r := newRig(t, Config{Logger: slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))}, "a")
-		r.prime("a", 1000, pages(1<<20)...)
+		r.Prime("a", 1000, pages(1<<20)...)
 		for range 10 {
 			c := r.dial(rawGet("/v1/watches/a/resources"))
 			if _, err := io.CopyN(io.Discard, c.Conn, 100); err != nil {
@@ -157,7 +158,7 @@ func TestSlowButSteadyAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const page = 1 << 20
 		r := newRig(t, Config{}, "a")
-		r.prime("a", 1000, pages(page)...)
+		r.Prime("a", 1000, pages(page)...)
 		for _, path := range []string{"/v1/watches/a/resources", "/v1/watches/a/changes"} {
 			c := r.dial(rawGet(path))
 			res, err := http.ReadResponse(c.Reader, nil)
@@ -187,7 +188,7 @@ func TestSlowButSteadyAnswer(t *testing.T) {
 func TestAttackSlowPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
-		r.prime("a", 1000, pages(1<<20)...)
+		r.Prime("a", 1000, pages(1<<20)...)
 		c := r.dial(rawGet("/v1/watches/a/changes"))
 		res, err := http.ReadResponse(c.Reader, nil)
 		if err != nil {
@@ -210,13 +211,13 @@ func TestAttackSlowPoll(t *testing.T) {
 func TestAnswerBudgetIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{PrimeWait: time.Second}, "a", "silent")
-		r.prime("a", 1000, pages(64<<10)...)
+		r.Prime("a", 1000, pages(64<<10)...)
 		for _, path := range []string{
 			"/v1/watches", "/v1/watches/a", "/v1/watches/a/resources", "/v1/watches/a/resources?page_token=x",
 			"/v1/watches/a/resources/k00000", "/v1/watches/a/resources/none", "/v1/watches/silent/resources",
 			"/v1/watches/a/changes", "/v1/watches/a/changes?wait=0s",
 		} {
-			r.get(path).text()
+			r.get(path).Text()
 			if taken, waiting := r.gateway.unary.Answers.Bytes.Now(); taken != 0 || waiting != 0 {
 				t.Errorf("%s: %d bytes of the budget are still taken, %d requests wait", path, taken, waiting)
 			}
@@ -229,7 +230,7 @@ func TestAnswerBudgetIsGivenBack(t *testing.T) {
 func TestAttackScans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
-		r.prime("a", 1000, pages(64<<10)...)
+		r.Prime("a", 1000, pages(64<<10)...)
 		busy, err := r.gateway.unary.Answers.Scans.Take(t.Context(), r.clientHere(), 1)
 		if err != nil {
 			t.Fatal(err)
@@ -258,8 +259,8 @@ func TestAttackScans(t *testing.T) {
 			t.Errorf("a listing that waited for %s: status %q", budget.AnswerWait, got)
 		}
 		busy.Release()
-		if x := r.get("/v1/watches/a/resources?prefix=k0000"); !strings.Contains(x.text(), `"count":8`) {
-			t.Errorf("a listing afterwards: %s", x.text())
+		if x := r.get("/v1/watches/a/resources?prefix=k0000"); !strings.Contains(x.Text(), `"count":8`) {
+			t.Errorf("a listing afterwards: %s", x.Text())
 		}
 	})
 }

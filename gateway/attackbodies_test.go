@@ -28,7 +28,7 @@ func heap() int64 {
 func (r *rig) addStore(name string, c store.Config) {
 	r.t.Helper()
 	s := store.New(c)
-	w, err := r.registry.Add(watch.Config{Name: name, SourceName: "embedded", Source: s.Source(name), Writer: s.Writer(name)})
+	w, err := r.Registry.Add(watch.Config{Name: name, SourceName: "embedded", Source: s.Source(name), Writer: s.Writer(name)})
 	if err == nil {
 		err = w.Prime(r.t.Context())
 	}

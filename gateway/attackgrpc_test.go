@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/rpc"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
@@ -22,12 +23,12 @@ import (
 // callRig is a rig that also serves gRPC.
 type callRig struct {
 	*rig
-	rpc *memoryListener
+	rpc *gatewaytest.Network
 }
 
 func newCallRig(t *testing.T, c Config, watches ...string) *callRig {
 	t.Helper()
-	r := &callRig{rig: newRig(t, c, watches...), rpc: newMemoryListener()}
+	r := &callRig{rig: newRig(t, c, watches...), rpc: gatewaytest.NewNetwork()}
 	server := rpc.New(r.gateway.calls, nil)
 	served := make(chan error, 1)
 	go func() { served <- rpc.Serve(server, netconn.Listen(r.rpc, r.gateway.cfg.WriteTimeout)) }()
@@ -43,7 +44,7 @@ func newCallRig(t *testing.T, c Config, watches ...string) *callRig {
 // framed opens a gRPC connection.
 func (r *callRig) framed(settings ...http2.Setting) *framed {
 	r.t.Helper()
-	c, err := r.rpc.dial(context.Background(), "", "")
+	c, err := r.rpc.Dial(context.Background(), "", "")
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -160,7 +161,7 @@ func TestAttackSilentConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newCallRig(t, Config{})
-				c, err := r.rpc.dial(t.Context(), "", "")
+				c, err := r.rpc.Dial(t.Context(), "", "")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -217,7 +218,7 @@ func TestAttackUnreadCalls(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const large = 1 << 20
 				r := newCallRig(t, Config{AnswerBudget: 16 * large}, "a")
-				r.prime("a", 1000, append(pages(large), resource("large", 1000, `"`+strings.Repeat("x", large)+`"`))...)
+				r.Prime("a", 1000, append(pages(large), gatewaytest.Resource("large", 1000, `"`+strings.Repeat("x", large)+`"`))...)
 				before := heap()
 				c := r.framed(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
 				for range netconn.MaxStreams {

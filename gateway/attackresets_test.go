@@ -15,7 +15,7 @@ import (
 func TestAttackResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{AnswerBudget: 4 << 20}, "a")
-		r.prime("a", 1000, pages(1<<20)...)
+		r.Prime("a", 1000, pages(1<<20)...)
 		busy, err := r.gateway.unary.Answers.Bytes.Take(t.Context(), r.clientHere(), 1<<20)
 		if err != nil {
 			t.Fatal(err)

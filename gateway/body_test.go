@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -40,7 +41,7 @@ func (c *rawConn) answer(t *testing.T) (res *http.Response, body string, took ti
 func TestBodyWhereNoneIsWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		for _, path := range []string{"/v1/events?watch=a", "/v1/watches/a/changes", "/v1/watches/a/resources", "/healthz"} {
 			for _, sent := range []string{"", "hello"} {
 				c := r.dial(announced("GET", path, "Content-Length: 5") + sent)
@@ -66,12 +67,12 @@ func TestBodyWhereNoneIsWanted(t *testing.T) {
 func TestBodyOfUnknownLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Heartbeat: time.Hour}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		head := announced("GET", "/v1/events?watch=a", "Transfer-Encoding: chunked")
 		live := r.dial(head + "0\r\n\r\n")
 		readUntil(t, live, "end_of_snapshot")
 		time.Sleep(2 * unary.BodyTimeout) // its deadline does not apply to the stream
-		r.commit("a", 2, resource("k", 2, "1"))
+		r.Commit("a", 2, gatewaytest.Resource("k", 2, "1"))
 		readUntil(t, live, "upsert")
 		live.Close()
 		synctest.Wait()
@@ -117,7 +118,7 @@ func TestBodyThatNeverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{})
 		notes := newNotebook()
-		if _, err := r.registry.Add(streamConfig("notes", notes)); err != nil {
+		if _, err := r.Registry.Add(streamConfig("notes", notes)); err != nil {
 			t.Fatal(err)
 		}
 		c := r.dial("PUT /v1/watches/notes/resources/a HTTP/1.1\r\nHost: gateway\r\nContent-Length: 100\r\n\r\n{\"a\":")
@@ -139,7 +140,7 @@ func TestSlowWriter(t *testing.T) {
 		r := newRig(t, Config{})
 		c := streamConfig("notes", newNotebook())
 		c.Writer = slowWriter{c.Writer, 2 * unary.BodyTimeout}
-		if _, err := r.registry.Add(c); err != nil {
+		if _, err := r.Registry.Add(c); err != nil {
 			t.Fatal(err)
 		}
 		conn := r.dial("PUT /v1/watches/notes/resources/a HTTP/1.1\r\nHost: gateway\r\nContent-Length: 2\r\n\r\n{}")
@@ -173,7 +174,7 @@ func (s slowWriter) Put(ctx context.Context, r stream.PutRequest) (stream.Resour
 func TestAttackTwoLengthsCloseTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		const smuggled = "GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n"
 		for _, framing := range []string{
 			"Transfer-Encoding: chunked\r\nContent-Length: 5",

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -25,12 +26,12 @@ func parsePoll(t *testing.T, text string) changes {
 	return c
 }
 
-func wantPoll(t *testing.T, x *exchange, want string) {
+func wantPoll(t *testing.T, x *gatewaytest.Exchange, want string) {
 	t.Helper()
-	if over, err := x.over(); !over || err != nil || x.StatusCode != 200 {
+	if over, err := x.Over(); !over || err != nil || x.StatusCode != 200 {
 		t.Errorf("answer %d, over %t, %v", x.StatusCode, over, err)
 	}
-	if got := x.text(); got != want {
+	if got := x.Text(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -40,7 +41,7 @@ const pollPath = "/v1/watches/services/changes"
 func TestChangesSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
-		r.prime("services", 7, resource("a", 5, `{"n": 1}`), resource("b", 6, `2`))
+		r.Prime("services", 7, gatewaytest.Resource("a", 5, `{"n": 1}`), gatewaytest.Resource("b", 6, `2`))
 		synctest.Wait()
 		wantPoll(t, r.get(pollPath), `{"events":[{"type":"reset","watch":"services","reason":"initial"},`+
 			`{"type":"upsert","watch":"services","key":"a","revision":"5","value":{"n": 1}},`+
@@ -52,8 +53,8 @@ func TestChangesSnapshot(t *testing.T) {
 func TestChangesAfterPosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
-		r.prime("services", 7, resource("a", 5, `1`))
-		r.commit("services", 8, resource("b", 8, `2`))
+		r.Prime("services", 7, gatewaytest.Resource("a", 5, `1`))
+		r.Commit("services", 8, gatewaytest.Resource("b", 8, `2`))
 		synctest.Wait()
 		wantPoll(t, r.get(pollPath+"?after=services@e1-7"), `{"events":[`+
 			`{"type":"upsert","watch":"services","key":"b","revision":"8","value":2},`+
@@ -66,9 +67,9 @@ func TestChangesAfterPosition(t *testing.T) {
 func TestChangesWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
-		r.prime("services", 7)
+		r.Prime("services", 7)
 		synctest.Wait()
-		poll := make(chan *exchange)
+		poll := make(chan *gatewaytest.Exchange)
 		go func() { poll <- r.get(pollPath + "?after=services@e1-7&wait=20s") }()
 		time.Sleep(19 * time.Second)
 		synctest.Wait()
@@ -77,7 +78,7 @@ func TestChangesWaits(t *testing.T) {
 			t.Fatal("answered before there was a change")
 		default:
 		}
-		r.commit("services", 9, resource("a", 9, `1`))
+		r.Commit("services", 9, gatewaytest.Resource("a", 9, `1`))
 		began := time.Now()
 		wantPoll(t, <-poll, `{"events":[{"type":"end_of_snapshot","watch":"services","revision":"7","count":0,"resumed":true},`+
 			`{"type":"upsert","watch":"services","key":"a","revision":"9","value":1}],"position":"services@e1-9"}`+"\n")
@@ -90,7 +91,7 @@ func TestChangesWaits(t *testing.T) {
 func TestChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
-		r.prime("services", 7)
+		r.Prime("services", 7)
 		synctest.Wait()
 		for query, wait := range map[string]time.Duration{
 			"&wait=0s": 0, "&wait=0": 0, "&wait=1500ms": 1500 * time.Millisecond, "": 30 * time.Second, "&wait=5m": 5 * time.Minute,
@@ -108,8 +109,8 @@ func TestChangesNothing(t *testing.T) {
 func TestChangesProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
-		r.prime("services", 7)
-		r.commit("services", 100)
+		r.Prime("services", 7)
+		r.Commit("services", 100)
 		synctest.Wait()
 		wantPoll(t, r.get(pollPath+"?after=services@e1-7&wait=1s"), `{"events":[],"position":"services@e1-100"}`+"\n")
 	})
@@ -126,9 +127,9 @@ func TestChangesReset(t *testing.T) {
 		t.Run(reason, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, Config{}, "services")
-				r.prime("services", 7)
+				r.Prime("services", 7)
 				synctest.Wait()
-				got := parsePoll(t, r.get(pollPath+"?wait=0s&after="+after).text())
+				got := parsePoll(t, r.get(pollPath+"?wait=0s&after="+after).Text())
 				if got.Position != "services@e1-7" {
 					t.Errorf("position %s", got.Position)
 				}
@@ -151,11 +152,11 @@ func TestChangesReset(t *testing.T) {
 func TestChangesAheadArrives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
-		r.prime("services", 7)
+		r.Prime("services", 7)
 		synctest.Wait()
-		time.AfterFunc(2*time.Second, func() { r.commit("services", 9) })
+		time.AfterFunc(2*time.Second, func() { r.Commit("services", 9) })
 		began := time.Now()
-		got := parsePoll(t, r.get(pollPath+"?wait=0s&after=services@e1-9").text())
+		got := parsePoll(t, r.get(pollPath+"?wait=0s&after=services@e1-9").Text())
 		if took := time.Since(began); took != 2*time.Second || got.Position != "services@e1-9" {
 			t.Errorf("after %s: %+v", took, got)
 		}
@@ -172,11 +173,11 @@ func TestChangesAheadArrives(t *testing.T) {
 func TestChangesOfStaleWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
-		r.prime("services", 7)
+		r.Prime("services", 7)
 		r.status("services", stream.Stale, "upstream said so")
 		synctest.Wait()
 		began := time.Now()
-		got := parsePoll(t, r.get(pollPath+"?wait=10s&after=services@e1-7").text())
+		got := parsePoll(t, r.get(pollPath+"?wait=10s&after=services@e1-7").Text())
 		if took := time.Since(began); took != 10*time.Second {
 			t.Errorf("answered after %s", took)
 		}
@@ -191,11 +192,11 @@ func TestChangesOfStaleWatch(t *testing.T) {
 func TestChangesTellsOfStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
-		r.prime("services", 7)
+		r.Prime("services", 7)
 		synctest.Wait()
 		time.AfterFunc(3*time.Second, func() { r.status("services", stream.Stale, "gone") })
 		began := time.Now()
-		got := parsePoll(t, r.get(pollPath+"?wait=10s&after=services@e1-7").text())
+		got := parsePoll(t, r.get(pollPath+"?wait=10s&after=services@e1-7").Text())
 		if took := time.Since(began); took != 3*time.Second || len(got.Events) != 2 {
 			t.Errorf("after %s: %s", took, got.Events)
 		}
@@ -204,13 +205,13 @@ func TestChangesTellsOfStatus(t *testing.T) {
 
 // status makes the source report how fresh it is.
 func (r *rig) status(watch string, state stream.State, reason string) {
-	r.do(watch, func(sink stream.Sink) error { return sink.Status(state, reason) })
+	r.Do(watch, func(sink stream.Sink) error { return sink.Status(state, reason) })
 }
 
 func TestChangesWhenDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
-		r.prime("services", 7)
+		r.Prime("services", 7)
 		synctest.Wait()
 		time.AfterFunc(time.Second, r.stop)
 		began := time.Now()
@@ -224,9 +225,9 @@ func TestChangesWhenDraining(t *testing.T) {
 func TestChangesOfRemovedWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
-		r.prime("services", 7)
+		r.Prime("services", 7)
 		synctest.Wait()
-		time.AfterFunc(time.Second, func() { r.registry.Remove("services") })
+		time.AfterFunc(time.Second, func() { r.Registry.Remove("services") })
 		wantPoll(t, r.get(pollPath+"?after=services@e1-7"), `{"events":[],"position":"services@e1-7"}`+"\n")
 		if x := r.get(pollPath); x.StatusCode != 404 {
 			t.Errorf("the next poll is answered with %d", x.StatusCode)
@@ -237,9 +238,9 @@ func TestChangesOfRemovedWatch(t *testing.T) {
 func TestChangesOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{MaxSubscribers: 1}, "services")
-		r.prime("services", 7)
+		r.Prime("services", 7)
 		synctest.Wait()
-		first := make(chan *exchange)
+		first := make(chan *gatewaytest.Exchange)
 		go func() { first <- r.get(pollPath + "?after=services@e1-7&wait=5s") }()
 		synctest.Wait()
 		if x := r.get(pollPath); x.StatusCode != 503 || x.Header.Get("Retry-After") == "" {
@@ -273,13 +274,13 @@ func TestChangesOfLargeSnapshot(t *testing.T) {
 		r := newRig(t, Config{}, "services")
 		var all []stream.Resource
 		for i := range uint64(5000) {
-			all = append(all, resource(string(rune('a'+i%26))+strings.Repeat("x", int(i/26)), i+2, `"`+strings.Repeat("v", 100)+`"`))
+			all = append(all, gatewaytest.Resource(string(rune('a'+i%26))+strings.Repeat("x", int(i/26)), i+2, `"`+strings.Repeat("v", 100)+`"`))
 		}
-		r.prime("services", 6000, all...)
+		r.Prime("services", 6000, all...)
 		synctest.Wait()
 		x := r.get(pollPath)
-		<-x.ended
-		got := parsePoll(t, x.text())
+		<-x.Ended
+		got := parsePoll(t, x.Text())
 		if len(got.Events) != 5002 || got.Position != "services@e1-6000" {
 			t.Errorf("%d events, position %s", len(got.Events), got.Position)
 		}
@@ -290,18 +291,18 @@ func TestChangesOfLargeSnapshot(t *testing.T) {
 func TestChangesPrefix(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
-		r.prime("services", 7, resource("a/1", 5, `1`), resource("b/1", 6, `1`))
+		r.Prime("services", 7, gatewaytest.Resource("a/1", 5, `1`), gatewaytest.Resource("b/1", 6, `1`))
 		synctest.Wait()
-		first := parsePoll(t, r.get(pollPath+"?prefix=a/").text())
+		first := parsePoll(t, r.get(pollPath+"?prefix=a/").Text())
 		if len(first.Events) != 3 {
 			t.Errorf("snapshot: %s", first.Events)
 		}
-		time.AfterFunc(time.Second, func() { r.commit("services", 8, resource("b/1", 8, `2`)) })
-		time.AfterFunc(2*time.Second, func() { r.commit("services", 9, resource("a/1", 9, `2`)) })
+		time.AfterFunc(time.Second, func() { r.Commit("services", 8, gatewaytest.Resource("b/1", 8, `2`)) })
+		time.AfterFunc(2*time.Second, func() { r.Commit("services", 9, gatewaytest.Resource("a/1", 9, `2`)) })
 		began := time.Now()
 		got := r.get(pollPath + "?prefix=a/&after=" + first.Position)
-		if took := time.Since(began); took != 2*time.Second || strings.Contains(got.text(), "b/1") {
-			t.Errorf("after %s: %s", took, got.text())
+		if took := time.Since(began); took != 2*time.Second || strings.Contains(got.Text(), "b/1") {
+			t.Errorf("after %s: %s", took, got.Text())
 		}
 	})
 }

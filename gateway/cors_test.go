@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 )
 
 const (
@@ -15,7 +17,7 @@ const (
 func TestCORS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{AllowedOrigins: []string{"http://localhost:5173", ours}}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		for _, test := range []struct {
 			path, origin, allow string
 		}{
@@ -38,7 +40,7 @@ func TestCORS(t *testing.T) {
 			if !varies(x.Header, "Origin") {
 				t.Errorf("%s from %s: Vary %q", test.path, test.origin, x.Header.Values("Vary"))
 			}
-			x.cancel()
+			x.Cancel()
 		}
 	})
 }
@@ -50,7 +52,7 @@ func varies(h http.Header, name string) bool {
 func TestPreflight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{AllowedOrigins: []string{ours}}, "a")
-		ask := func(origin string) *exchange {
+		ask := func(origin string) *gatewaytest.Exchange {
 			return r.request(http.MethodOptions, "/v1/events?watch=a", "Origin: "+origin,
 				"Access-Control-Request-Method: GET", "Access-Control-Request-Headers: last-event-id")
 		}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -22,7 +23,7 @@ import (
 func TestShutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		synctest.Wait()
 		if x := r.get("/readyz"); x.StatusCode != http.StatusOK {
 			t.Fatalf("before: /readyz says %s", x.Status)
@@ -41,33 +42,33 @@ func TestShutdown(t *testing.T) {
 		if n := countOver(streams); n > 0 {
 			t.Errorf("%d streams left before a load balancer could look elsewhere", n)
 		}
-		r.network.wantOpen(t)
-		r.rpc.wantOpen(t)
+		wantListening(t, r.network)
+		wantListening(t, r.rpc)
 		time.Sleep(2 * time.Millisecond)
-		r.network.wantClosed(t)
-		r.rpc.wantClosed(t)
-		r.private.wantOpen(t) // operators are served to the end
+		wantNotListening(t, r.network)
+		wantNotListening(t, r.rpc)
+		wantListening(t, r.private) // operators are served to the end
 		time.Sleep(5 * time.Second)
 		if n := countOver(streams); n < 10 || n > 40 {
 			t.Errorf("%d of %d streams left in half of the time", n, len(streams))
 		}
 		time.Sleep(5*time.Second + slack())
 		for i, x := range streams {
-			over, err := x.over()
-			if !over || err != nil || !strings.Contains(x.text(), `"reason":"draining"`) {
-				t.Errorf("stream %d: over %t, error %v: %q", i, over, err, x.text())
+			over, err := x.Over()
+			if !over || err != nil || !strings.Contains(x.Text(), `"reason":"draining"`) {
+				t.Errorf("stream %d: over %t, error %v: %q", i, over, err, x.Text())
 			}
 		}
-		r.private.wantClosed(t)
+		wantNotListening(t, r.private)
 	})
 }
 
 // openStreams opens streams and checks what each of them gets first.
-func (r *rig) openStreams(n int) (streams []*exchange) {
+func (r *rig) openStreams(n int) (streams []*gatewaytest.Exchange) {
 	r.t.Helper()
 	for range n {
 		x := r.get("/v1/events?watch=a", eventStream)
-		if got := x.text(); !strings.Contains(got, "event: end_of_snapshot") {
+		if got := x.Text(); !strings.Contains(got, "event: end_of_snapshot") {
 			r.t.Fatalf("got %q", got)
 		}
 		streams = append(streams, x)
@@ -75,9 +76,9 @@ func (r *rig) openStreams(n int) (streams []*exchange) {
 	return streams
 }
 
-func (l *memoryListener) wantOpen(t *testing.T) {
+func wantListening(t *testing.T, l *gatewaytest.Network) {
 	t.Helper()
-	c, err := l.dial(context.Background(), "", "")
+	c, err := l.Dial(context.Background(), "", "")
 	if err != nil {
 		t.Errorf("no connections are accepted: %v", err)
 		return
@@ -85,9 +86,9 @@ func (l *memoryListener) wantOpen(t *testing.T) {
 	c.Close()
 }
 
-func (l *memoryListener) wantClosed(t *testing.T) {
+func wantNotListening(t *testing.T, l *gatewaytest.Network) {
 	t.Helper()
-	if c, err := l.dial(context.Background(), "", ""); err == nil {
+	if c, err := l.Dial(context.Background(), "", ""); err == nil {
 		c.Close()
 		t.Error("connections are accepted")
 	}
@@ -98,7 +99,7 @@ func (l *memoryListener) wantClosed(t *testing.T) {
 func TestIdleConnectionsAreClosedWithTheListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: time.Hour, MaxAge: -1}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		r.get("/v1/events?watch=a")
 		idle := r.dial("GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n")
 		r.stop()
@@ -132,7 +133,7 @@ func TestShutdownWithoutDelay(t *testing.T) {
 func TestDrainInAnotherServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		synctest.Wait()
 		r.openStreams(1)
 		go r.gateway.Drain()
@@ -143,7 +144,7 @@ func TestDrainInAnotherServer(t *testing.T) {
 		r.openStreams(1)
 		time.Sleep(2*time.Second + time.Millisecond)
 		late := r.get("/v1/events?watch=a", eventStream)
-		if got := late.text(); !strings.Contains(got, `"reason":"overloaded"`) || !late.Close {
+		if got := late.Text(); !strings.Contains(got, `"reason":"overloaded"`) || !late.Close {
 			t.Errorf("a new stream gets %q, close %t: want it to come back over another connection", got, late.Close)
 		}
 		time.Sleep(10*time.Second + slack())
@@ -154,12 +155,12 @@ func TestDrainInAnotherServer(t *testing.T) {
 func TestStreamsGoOnWhileDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Drain: 1000 * time.Hour, MaxAge: -1}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		x := r.get("/v1/events?watch=a")
 		r.stop()
-		x.take()
-		r.commit("a", 2, resource("k", 2, "1"))
-		if got := x.take(); !strings.Contains(got, "event: upsert") {
+		x.Take()
+		r.Commit("a", 2, gatewaytest.Resource("k", 2, "1"))
+		if got := x.Take(); !strings.Contains(got, "event: upsert") {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -169,7 +170,7 @@ func TestStreamsGoOnWhileDraining(t *testing.T) {
 func TestShutdownWithAClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Drain: -1, WriteTimeout: 10 * time.Second}, "a")
-		r.prime("a", 1, resource("big", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
+		r.Prime("a", 1, gatewaytest.Resource("big", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
 		r.dial(rawGet("/v1/events?watch=a"))
 		synctest.Wait()
 		began := time.Now()
@@ -203,9 +204,9 @@ func TestGoodbyeInTheMiddleOfASnapshot(t *testing.T) {
 		r := newRig(t, Config{Drain: -1, WriteTimeout: time.Minute}, "a")
 		var all []stream.Resource
 		for i := range uint64(100) {
-			all = append(all, resource(fmt.Sprint(i), i+1, `"`+strings.Repeat("x", 50<<10)+`"`))
+			all = append(all, gatewaytest.Resource(fmt.Sprint(i), i+1, `"`+strings.Repeat("x", 50<<10)+`"`))
 		}
-		r.prime("a", 100, all...)
+		r.Prime("a", 100, all...)
 		slow := r.dial(rawGet("/v1/events?watch=a&format=ndjson"))
 		readUntil(t, slow, "upsert")
 		r.stop()
@@ -238,7 +239,7 @@ func TestShutdownWithARequestThatIsStuck(t *testing.T) {
 		r := newRig(t, Config{WriteTimeout: 10 * time.Second})
 		c := streamConfig("notes", newNotebook())
 		c.Writer = slowWriter{c.Writer, time.Hour}
-		if _, err := r.registry.Add(c); err != nil {
+		if _, err := r.Registry.Add(c); err != nil {
 			t.Fatal(err)
 		}
 		stuck := r.dial("PUT /v1/watches/notes/resources/a HTTP/1.1\r\nHost: gateway\r\nContent-Length: 2\r\n\r\n{}")
@@ -257,7 +258,7 @@ func TestShutdownWithARequestThatIsStuck(t *testing.T) {
 func TestShutdownOfSharedConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newServedRig(t, Config{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		synctest.Wait()
 		overHTTP2 := r.openStreams(1)[0]
 		overGRPC := r.watchList(&api.WatchListRequest{Watch: "a"})
@@ -280,8 +281,8 @@ func TestShutdownOfSharedConnections(t *testing.T) {
 		}
 
 		time.Sleep(10*time.Second + slack())
-		if over, err := overHTTP2.over(); !over || err != nil || !strings.Contains(overHTTP2.text(), `"reason":"draining"`) {
-			t.Errorf("HTTP/2: over %t, %v: %q", over, err, overHTTP2.text())
+		if over, err := overHTTP2.Over(); !over || err != nil || !strings.Contains(overHTTP2.Text(), `"reason":"draining"`) {
+			t.Errorf("HTTP/2: over %t, %v: %q", over, err, overHTTP2.Text())
 		}
 		overGRPC.want(t, "goodbye draining")
 		overGRPC.wantEnd(t, codes.OK)

@@ -9,15 +9,15 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// refused reads the problem with which a request was refused.
-func (x *exchange) refused(t *testing.T) (p problem.Problem) {
+// refusedAs reads the problem with which a request was refused.
+func refusedAs(t *testing.T, x *gatewaytest.Exchange) (p problem.Problem) {
 	t.Helper()
-	body := x.text()
+	body := x.Text()
 	if err := json.Unmarshal([]byte(body), &p); err != nil || p.Status != x.StatusCode {
 		t.Errorf("%s: body %q: %v", x.Status, body, err)
 	}
@@ -53,7 +53,7 @@ func TestRefusals(t *testing.T) {
 				headers = append(headers, test.header)
 			}
 			x := r.get(test.path, headers...)
-			got := x.refused(t)
+			got := refusedAs(t, x)
 			if got.Status != test.want.Status || got.Watch != test.want.Watch || got.Parameter != test.want.Parameter || !strings.Contains(got.Detail, test.detail) {
 				t.Errorf("%s %s: got %+v", test.path, test.header, got)
 			}
@@ -78,7 +78,7 @@ func TestWrongMethod(t *testing.T) {
 		r := newRig(t, Config{}, "a")
 		for _, path := range []string{"/v1/events?watch=a", "/v1/watches/a/events"} {
 			x := r.request(http.MethodPost, path)
-			if p := x.refused(t); p.Status != 405 || x.Header.Get("Allow") != "GET, HEAD" || !strings.Contains(p.Detail, "want GET") {
+			if p := refusedAs(t, x); p.Status != 405 || x.Header.Get("Allow") != "GET, HEAD" || !strings.Contains(p.Detail, "want GET") {
 				t.Errorf("POST %s: Allow %q, %+v", path, x.Header.Get("Allow"), p)
 			}
 		}
@@ -90,10 +90,10 @@ func TestHeadOfAStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
 		x := r.request(http.MethodHead, "/v1/events?watch=a", eventStream)
-		if x.StatusCode != 200 || x.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" || x.text() != "" {
+		if x.StatusCode != 200 || x.Header.Get("Content-Type") != "text/event-stream; charset=utf-8" || x.Text() != "" {
 			t.Errorf("got %s %v", x.Status, x.Header)
 		}
-		if over, err := x.over(); !over || err != nil {
+		if over, err := x.Over(); !over || err != nil {
 			t.Errorf("over %t, %v", over, err)
 		}
 		if x := r.request(http.MethodHead, "/v1/events?watch=b"); x.StatusCode != 404 {
@@ -106,10 +106,10 @@ func TestHeadOfAStream(t *testing.T) {
 func TestMalformedPositionIsNoRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		for _, id := range []string{"nonsense", "a@e1-99999999999999999999", "a@e1-1,a@e1-1", "%00", "a@e1-3/2"} {
 			x := r.get("/v1/events?watch=a&until=end_of_snapshot&last_event_id=" + id)
-			if got := x.text(); x.StatusCode != 200 || !strings.Contains(got, `"reason":"invalid_position"`) {
+			if got := x.Text(); x.StatusCode != 200 || !strings.Contains(got, `"reason":"invalid_position"`) {
 				t.Errorf("%s: got %s %q", id, x.Status, got)
 			}
 		}
@@ -120,9 +120,9 @@ func TestLargeValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
 		big := `"` + strings.Repeat("0123456789abcdef", 1<<16) + `"`
-		r.prime("a", 2, resource("big", 1, big), resource("small", 2, "1"))
+		r.Prime("a", 2, gatewaytest.Resource("big", 1, big), gatewaytest.Resource("small", 2, "1"))
 		for _, format := range []string{"sse", "ndjson"} {
-			got := r.get("/v1/events?watch=a&until=end_of_snapshot&format=" + format).text()
+			got := r.get("/v1/events?watch=a&until=end_of_snapshot&format=" + format).Text()
 			if strings.Count(got, `"value":`+big+"}\n") != 1 || !strings.Contains(got, `"complete"`) {
 				t.Errorf("%s: got %d bytes", format, len(got))
 			}
@@ -134,7 +134,7 @@ func TestLargeValue(t *testing.T) {
 func TestResponseWithoutDeadlines(t *testing.T) {
 	registry := watch.NewRegistry()
 	defer registry.Close()
-	if _, err := registry.Add(watch.Config{Name: "a", Source: &script{steps: make(chan func(stream.Sink) error)}}); err != nil {
+	if _, err := registry.Add(watch.Config{Name: "a", Source: gatewaytest.NewScript()}); err != nil {
 		t.Fatal(err)
 	}
 	log := make(chan string, 1)

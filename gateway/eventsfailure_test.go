@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 )
 
 // faultyResponse panics in one of its methods, once a stream is admitted.
@@ -57,7 +59,7 @@ func TestPanicBeforeAStreamIsCarried(t *testing.T) {
 
 func testPanicBeforeAStreamIsCarried(t *testing.T, at string) {
 	r := newRig(t, Config{}, "a")
-	r.prime("a", 1)
+	r.Prime("a", 1)
 	h, met := r.gateway.Handler(), new(atomic.Bool)
 	server := r.gateway.httpServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		defer func() {
@@ -69,10 +71,10 @@ func testPanicBeforeAStreamIsCarried(t *testing.T, at string) {
 		h.ServeHTTP(&faultyResponse{w, r.gateway, at}, req)
 	}))
 	server.ErrorLog = log.New(io.Discard, "", 0)
-	network := newMemoryListener()
+	network := gatewaytest.NewNetwork()
 	go server.Serve(network)
 	defer server.Close()
-	client := &http.Client{Transport: &http.Transport{DialContext: network.dial}}
+	client := &http.Client{Transport: &http.Transport{DialContext: network.Dial}}
 	defer client.CloseIdleConnections()
 	res, err := client.Get("http://gateway/v1/events?watch=a")
 	if err == nil {
@@ -86,7 +88,7 @@ func testPanicBeforeAStreamIsCarried(t *testing.T, at string) {
 	if pumpUnderTest() == PumpShards {
 		wantOpen(t, r, 0)
 	}
-	g, watch := r.gateway, r.registry.Watches()[0]
+	g, watch := r.gateway, r.Registry.Watches()[0]
 	if n, o := g.admission.Count(), g.overview("", 100, nil); n != 0 || watch.Subscribers() != 0 || o.Count != 0 {
 		t.Errorf("%d streams are admitted, %d subscribe, %d are listed; want none", n, watch.Subscribers(), o.Count)
 	}

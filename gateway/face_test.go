@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
@@ -42,7 +43,7 @@ func facedGateway(t *testing.T, c Config) (public, operations string, g *Gateway
 			return errSecret
 		}
 		primed = true
-		return errors.Join(sink.Reset("e1"), sink.Upsert(resource("k", 1, "1")), sink.Commit(1), errSecret)
+		return errors.Join(sink.Reset("e1"), sink.Upsert(gatewaytest.Resource("k", 1, "1")), sink.Commit(1), errSecret)
 	})
 	add("never", func(context.Context, stream.Resume, stream.Sink) error { return errSecret })
 	add("says", func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {

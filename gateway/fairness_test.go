@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
@@ -69,11 +70,11 @@ func (s *turns) open(n int, watch string) (first poll.Handle) {
 // openNarrow is open for streams with prefixes.
 func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (first poll.Handle) {
 	s.t.Helper()
-	w, _ := s.rig.registry.Watch(watch)
+	w, _ := s.rig.Registry.Watch(watch)
 	first = s.streams
 	for i := range n {
 		req := conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: watch, Prefix: prefix(i)}}}
-		ref, p := s.deps.Admit(clientNumber(int(s.streams)), w)
+		ref, p := s.deps.Admit(gatewaytest.ClientNumber(int(s.streams)), w)
 		if p != nil {
 			s.t.Fatal(p)
 		}
@@ -125,7 +126,7 @@ func TestLongSnapshotsTakeTurns(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
-		s.rig.prime("a", 1, largeOnes(2000, 1)...)
+		s.rig.Prime("a", 1, gatewaytest.LargeOnes(2000, 1)...)
 		s.open(5, "a")
 		total := map[poll.Handle]int{}
 		for len(s.ready) > 0 || len(total) == 0 {
@@ -159,14 +160,14 @@ func TestQuietWatchBesideABusyOne(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "wild", "quiet")
-		s.rig.prime("wild", 1)
-		s.rig.prime("quiet", 1)
+		s.rig.Prime("wild", 1)
+		s.rig.Prime("quiet", 1)
 		busy, quiet := s.open(3000, "wild"), s.open(10, "quiet")
 		s.settle()
 		for revision := uint64(2); revision < 50; revision++ {
-			s.rig.commit("wild", revision, resource("k", revision, `"`+strings.Repeat("x", 9000)+`"`))
+			s.rig.Commit("wild", revision, gatewaytest.Resource("k", revision, `"`+strings.Repeat("x", 9000)+`"`))
 			if revision%10 == 0 {
-				s.rig.commit("quiet", revision, resource("k", revision, "1"))
+				s.rig.Commit("quiet", revision, gatewaytest.Resource("k", revision, "1"))
 			}
 			written := s.turn()
 			if n := count(written, busy, quiet); n > passMembers {
@@ -186,13 +187,13 @@ func TestManyLonesLeaveTimeForGroups(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a", "b")
-		s.rig.prime("a", 1)
-		s.rig.prime("b", 1)
+		s.rig.Prime("a", 1)
+		s.rig.Prime("b", 1)
 		members := s.open(10, "a")
 		s.settle()
 		unshared := s.open(10_000, "b")
 		for revision := uint64(2); len(s.ready) > 0; revision++ {
-			s.rig.commit("a", revision, resource("k", revision, "1"))
+			s.rig.Commit("a", revision, gatewaytest.Resource("k", revision, "1"))
 			began := time.Now()
 			written := s.turn()
 			if n := count(written, members, unshared); n != 10 {
@@ -211,10 +212,10 @@ func TestLargeTransactionIsNotRenderedForAGroup(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
-		s.rig.prime("a", 1)
+		s.rig.Prime("a", 1)
 		s.open(600, "a")
 		s.settle()
-		s.rig.commit("a", 2, largeOnes(500, 2)...) // 2 MiB in one
+		s.rig.Commit("a", 2, gatewaytest.LargeOnes(500, 2)...) // 2 MiB in one
 		bytes := map[poll.Handle]int{}
 		for quiet := 0; quiet < 2; quiet++ {
 			for _, w := range s.turn() {
@@ -244,13 +245,13 @@ func TestManyGroupsLeaveTimeForLones(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "wild", "a")
-		s.rig.prime("wild", 1)
-		s.rig.prime("a", 1)
+		s.rig.Prime("wild", 1)
+		s.rig.Prime("a", 1)
 		s.open(3000, "wild")
 		s.settle()
 		began := s.open(1, "a")
 		for revision := uint64(2); revision < 10; revision++ {
-			s.rig.commit("wild", revision, resource("k", revision, `"`+strings.Repeat("x", 9000)+`"`))
+			s.rig.Commit("wild", revision, gatewaytest.Resource("k", revision, `"`+strings.Repeat("x", 9000)+`"`))
 			if n := count(s.turn(), began, began+1); n > 0 {
 				return
 			}
@@ -266,7 +267,7 @@ func TestMemberThatLeavesItsGroupLeavesInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
 		s.deps.Admission = admission.New(admission.Limits{}, time.Hour)
-		s.rig.prime("a", 1)
+		s.rig.Prime("a", 1)
 		s.open(20, "a")
 		s.settle()
 		s.deps.Admission.Drain()

@@ -10,7 +10,7 @@ import (
 func TestRoutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Metrics: true}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		synctest.Wait()
 		for path, contentType := range map[string]string{
 			"/":                         "text/html",
@@ -32,7 +32,7 @@ func TestRoutes(t *testing.T) {
 				if x.StatusCode == http.StatusNotFound || x.StatusCode == http.StatusMethodNotAllowed || !strings.HasPrefix(x.Header.Get("Content-Type"), contentType) {
 					t.Errorf("%s %s: %s, %s", method, path, x.Status, x.Header.Get("Content-Type"))
 				}
-				x.cancel()
+				x.Cancel()
 			}
 		}
 	})
@@ -42,7 +42,7 @@ func TestNoMetricsUnlessConfigured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
 		x := r.get("/metrics")
-		if p := x.refused(t); p.Status != http.StatusNotFound {
+		if p := refusedAs(t, x); p.Status != http.StatusNotFound {
 			t.Errorf("got %+v", p)
 		}
 	})

@@ -32,7 +32,7 @@ func wantReadiness(t *testing.T, r *rig, draining bool, watches ...string) {
 	t.Helper()
 	synctest.Wait()
 	x := r.get("/readyz")
-	text := x.text()
+	text := x.Text()
 	if ready := !draining && len(watches) == 0; ready {
 		if x.StatusCode != 200 || text != "ready\n" {
 			t.Errorf("%d %s, want ready", x.StatusCode, text)
@@ -59,12 +59,12 @@ func wantReadiness(t *testing.T, r *rig, draining bool, watches ...string) {
 func TestReadyzOfRequired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{StaleAllowed: time.Minute}, "services")
-		r.add(watch.Config{Name: "nodes", Required: true})
-		r.add(watch.Config{Name: "lazy", OnDemand: true}) // does not count
+		r.Add(watch.Config{Name: "nodes", Required: true})
+		r.Add(watch.Config{Name: "lazy", OnDemand: true}) // does not count
 		wantReadiness(t, r, false, "nodes priming", "services priming")
-		r.prime("nodes", 1)
+		r.Prime("nodes", 1)
 		wantReadiness(t, r, false, "services priming")
-		r.prime("services", 1)
+		r.Prime("services", 1)
 		wantReadiness(t, r, false)
 
 		r.status("nodes", stream.Stale, "upstream is lost")
@@ -90,9 +90,9 @@ func TestReadyzOfRequired(t *testing.T) {
 func TestReadyzOfOneBadWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{StaleAllowed: time.Minute}, "files", "never")
-		r.add(watch.Config{Name: "nodes", Required: true})
-		r.prime("files", 1)
-		r.prime("nodes", 1)
+		r.Add(watch.Config{Name: "nodes", Required: true})
+		r.Prime("files", 1)
+		r.Prime("nodes", 1)
 		wantReadiness(t, r, false, "never priming")
 		time.Sleep(time.Minute + time.Millisecond)
 		wantReadiness(t, r, false)
@@ -106,7 +106,7 @@ func TestReadyzOfOneBadWatch(t *testing.T) {
 func TestReadyzOfRequiredThatIsNeverPrimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{StaleAllowed: time.Minute})
-		r.add(watch.Config{Name: "nodes", Required: true})
+		r.Add(watch.Config{Name: "nodes", Required: true})
 		time.Sleep(time.Hour)
 		wantReadiness(t, r, false, "nodes priming")
 	})

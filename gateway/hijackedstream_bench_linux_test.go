@@ -11,6 +11,7 @@ import (
 	measure "runtime/metrics"
 	"testing"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 	"golang.org/x/sys/unix"
@@ -75,12 +76,12 @@ func idleClient(b *testing.B, address string, roots *x509.CertPool) (fd int) {
 // idleGateway serves one watch through the goroutine pump.
 func idleGateway(b *testing.B, secure *tls.Config) (address string) {
 	registry := watch.NewRegistry()
-	source := &script{steps: make(chan func(stream.Sink) error)}
+	source := gatewaytest.NewScript()
 	w, err := registry.Add(watch.Config{Name: "a", Source: source})
 	if err != nil {
 		b.Fatal(err)
 	}
-	source.steps <- func(s stream.Sink) error { return errors.Join(s.Reset("e1"), s.Commit(1)) }
+	source.Steps <- func(s stream.Sink) error { return errors.Join(s.Reset("e1"), s.Commit(1)) }
 	if err := w.Prime(b.Context()); err != nil {
 		b.Fatal(err)
 	}

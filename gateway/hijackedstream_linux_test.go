@@ -16,9 +16,9 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
-	"github.com/watchtide/watchtide/stream"
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -282,7 +282,7 @@ func (broken) Write([]byte) { panic("broken") }
 func TestPanicOfASolo(t *testing.T) {
 	registry := streamwatch.NewRegistry()
 	defer registry.Close()
-	watch, err := registry.Add(streamwatch.Config{Name: "a", Source: &script{steps: make(chan func(stream.Sink) error)}})
+	watch, err := registry.Add(streamwatch.Config{Name: "a", Source: gatewaytest.NewScript()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func TestPanicOfASolo(t *testing.T) {
 		t.Fatal(err)
 	}
 	near, far := net.Pipe()
-	one := &hijackedStream{of: newHijackedStreams(newMemoryHangupWatcher), conn: near, bottom: near, far: poll.NewFarSide(false)}
+	one := &hijackedStream{of: newHijackedStreams(gatewaytest.NewHangupWatcher), conn: near, bottom: near, far: poll.NewFarSide(false)}
 	if !one.of.admit(one) {
 		t.Fatal("not admitted")
 	}

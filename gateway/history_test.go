@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
@@ -88,7 +89,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 func (w *world) addReplica() {
 	r := newRig(w.t, Config{Heartbeat: worldHeartbeat, MaxAge: 5 * time.Minute, Drain: -1})
 	replica := w.upstream.Replica()
-	_, err := r.registry.Add(watch.Config{
+	_, err := r.Registry.Add(watch.Config{
 		Name: "a", Source: replica, StaleAfter: worldStaleAfter, Logger: slog.New(slog.DiscardHandler),
 		History: log.History{MaxDeletes: 5},
 	})
@@ -283,7 +284,7 @@ func (c *recorder) open() {
 	if err != nil {
 		c.world.t.Fatal(err)
 	}
-	unzip(res)
+	gatewaytest.Unzip(res)
 	go c.read(res.Body)
 	c.world.t.Cleanup(cancel)
 }
@@ -357,7 +358,7 @@ func (c *recorder) take(frame []byte) {
 }
 
 func (c *recorder) beginFlush() {
-	w, _ := c.gateway.registry.Watch("a")
+	w, _ := c.gateway.Registry.Watch("a")
 	horizon, _ := w.View().Horizon()
 	c.flush = &streamtest.Flush{Order: int(c.world.order.Add(1)), At: time.Now(), Head: w.View().Revision(), Horizon: horizon}
 	if c.Slow {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -24,7 +25,7 @@ const pollNow = "/v1/watches/a/changes?wait=0s"
 func TestOneClientTooMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, behindProxy(Config{MaxSubscribersPerClient: 2}), "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		const me, you = "X-Forwarded-For: 192.0.2.1", "X-Forwarded-For: 192.0.2.1, 192.0.2.2"
 		first := r.get("/v1/events?watch=a", me)
 		r.get("/v1/events?watch=a", me)
@@ -33,12 +34,12 @@ func TestOneClientTooMany(t *testing.T) {
 		const text = "client 192.0.2.1 has 2 streams open, of 2 at most"
 		for _, path := range []string{"/v1/events?watch=a", pollNow} {
 			x := r.get(path, me)
-			if x.StatusCode != 429 || x.Header.Get("Retry-After") == "" || !strings.Contains(x.text(), text) {
-				t.Errorf("%s: %d %v %s", path, x.StatusCode, x.Header, x.text())
+			if x.StatusCode != 429 || x.Header.Get("Retry-After") == "" || !strings.Contains(x.Text(), text) {
+				t.Errorf("%s: %d %v %s", path, x.StatusCode, x.Header, x.Text())
 			}
 		}
 		browser := r.get("/v1/events?watch=a", me, eventStream)
-		if got := browser.text(); browser.StatusCode != 200 || !strings.Contains(got, `"reason":"overloaded"`) || !strings.Contains(got, ": "+text) {
+		if got := browser.Text(); browser.StatusCode != 200 || !strings.Contains(got, `"reason":"overloaded"`) || !strings.Contains(got, ": "+text) {
 			t.Errorf("a browser: %d %s", browser.StatusCode, got)
 		}
 		for transport, want := range map[string]float64{"sse": 2, "poll": 1} {
@@ -49,7 +50,7 @@ func TestOneClientTooMany(t *testing.T) {
 		if x := r.get(pollNow, you); x.StatusCode != 200 {
 			t.Errorf("another client: %d", x.StatusCode)
 		}
-		first.cancel()
+		first.Cancel()
 		synctest.Wait()
 		if x := r.get(pollNow, me); x.StatusCode != 200 {
 			t.Errorf("after one has ended: %d", x.StatusCode)
@@ -61,15 +62,15 @@ func TestOneClientTooMany(t *testing.T) {
 func TestOneWatchTooMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{MaxSubscribersPerWatch: 1}, "a", "b")
-		r.prime("a", 1)
-		r.prime("b", 1)
+		r.Prime("a", 1)
+		r.Prime("b", 1)
 		both := r.get("/v1/events?watch=b&watch=a")
 		synctest.Wait()
 		x := r.get(pollNow)
-		if got := x.text(); x.StatusCode != 503 || !strings.Contains(got, `"watch":"a"`) || !strings.Contains(got, `watch \"a\" has 1 streams, of 1 at most`) {
+		if got := x.Text(); x.StatusCode != 503 || !strings.Contains(got, `"watch":"a"`) || !strings.Contains(got, `watch \"a\" has 1 streams, of 1 at most`) {
 			t.Errorf("%d %s", x.StatusCode, got)
 		}
-		both.cancel()
+		both.Cancel()
 		synctest.Wait()
 		if x := r.get(pollNow); x.StatusCode != 200 {
 			t.Errorf("after it has ended: %d", x.StatusCode)
@@ -82,8 +83,8 @@ func TestOneWatchTooMany(t *testing.T) {
 func TestEveryEndIsCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, behindProxy(Config{MaxAge: time.Minute, WriteTimeout: 10 * time.Second}), "a", "gone")
-		r.prime("a", 1, resource("big", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
-		r.prime("gone", 1)
+		r.Prime("a", 1, gatewaytest.Resource("big", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
+		r.Prime("gone", 1)
 		ends := map[string]string{ // by client
 			"192.0.2.1": "/v1/events?watch=a", // too old
 			"192.0.2.2": "/v1/events?watch=a&until=end_of_snapshot",
@@ -91,15 +92,15 @@ func TestEveryEndIsCounted(t *testing.T) {
 			"192.0.2.4": "/v1/events?watch=a",            // the client leaves
 			"192.0.2.5": "/v1/watches/a/changes?wait=5s",
 		}
-		streams := map[string]*exchange{}
+		streams := map[string]*gatewaytest.Exchange{}
 		for who, path := range ends {
 			streams[who] = r.get(path, "X-Forwarded-For: "+who)
 		}
 		stuck := strings.Replace(rawGet("/v1/events?watch=a"), "Accept", "X-Forwarded-For: 192.0.2.6\r\nAccept", 1)
 		r.dial(stuck) // it does not read
 		synctest.Wait()
-		streams["192.0.2.4"].cancel()
-		r.registry.Remove("gone")
+		streams["192.0.2.4"].Cancel()
+		r.Registry.Remove("gone")
 		time.Sleep(2*time.Minute + slack())
 		synctest.Wait()
 		a := r.gateway.admission
@@ -130,42 +131,42 @@ func TestConfigOfLimits(t *testing.T) {
 func TestWatchOverItsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{StaleAllowed: time.Nanosecond})
-		r.add(watch.Config{Name: "a", Required: true, MaxBytes: 1 << 20})
-		r.prime("a", 1, resource("k", 1, `"old"`))
+		r.Add(watch.Config{Name: "a", Required: true, MaxBytes: 1 << 20})
+		r.Prime("a", 1, gatewaytest.Resource("k", 1, `"old"`))
 		x := r.get("/v1/events?watch=a")
 		synctest.Wait()
-		x.take()
-		r.commit("a", 2, resource("k", 2, `"`+strings.Repeat("x", 450<<10)+`"`))
+		x.Take()
+		r.Commit("a", 2, gatewaytest.Resource("k", 2, `"`+strings.Repeat("x", 450<<10)+`"`))
 		const reason, detail = "too large for", "too large: what is being loaded needs at least"
-		if got := x.take(); !strings.Contains(got, `"state":"stale"`) || !strings.Contains(got, reason) || strings.Contains(got, "upsert") {
+		if got := x.Take(); !strings.Contains(got, `"state":"stale"`) || !strings.Contains(got, reason) || strings.Contains(got, "upsert") {
 			t.Errorf("who is there is told %q", got)
 		}
-		if w, _ := r.registry.Watch("a"); w.View().Revision() != 1 {
+		if w, _ := r.Registry.Watch("a"); w.View().Revision() != 1 {
 			t.Errorf("revision %d is shown, of which nothing is", w.View().Revision())
 		}
 		time.Sleep(time.Millisecond)
 		for path, want := range map[string]int{"/v1/events?watch=a": 503, pollNow: 503} {
-			if got := r.get(path); !strings.Contains(got.text(), reason) || got.StatusCode != want {
-				t.Errorf("%s: %d %s", path, got.StatusCode, got.text())
+			if got := r.get(path); !strings.Contains(got.Text(), reason) || got.StatusCode != want {
+				t.Errorf("%s: %d %s", path, got.StatusCode, got.Text())
 			}
 		}
 		for path, want := range map[string]int{"/readyz": 503, "/v1/watches/a": 200} {
-			if got := r.get(path); !strings.Contains(got.text(), detail) || got.StatusCode != want {
-				t.Errorf("%s: %d %s", path, got.StatusCode, got.text())
+			if got := r.get(path); !strings.Contains(got.Text(), detail) || got.StatusCode != want {
+				t.Errorf("%s: %d %s", path, got.StatusCode, got.Text())
 			}
 		}
-		if got := r.get("/v1/events?watch=a", eventStream); got.StatusCode != 200 || !strings.Contains(got.text(), `"reason":"overloaded"`) {
-			t.Errorf("a browser: %d %s", got.StatusCode, got.text())
+		if got := r.get("/v1/events?watch=a", eventStream); got.StatusCode != 200 || !strings.Contains(got.Text(), `"reason":"overloaded"`) {
+			t.Errorf("a browser: %d %s", got.StatusCode, got.Text())
 		}
-		if got := r.get("/v1/watches/a/resources/k"); !strings.Contains(got.text(), `"old"`) {
-			t.Errorf("a reader gets %d %s, want the last consistent state", got.StatusCode, got.text())
+		if got := r.get("/v1/watches/a/resources/k"); !strings.Contains(got.Text(), `"old"`) {
+			t.Errorf("a reader gets %d %s, want the last consistent state", got.StatusCode, got.Text())
 		}
 		if n := counter(t, r.gateway, "watchtide_refusals_total", "transport", "sse", "reason", "memory"); n != 2 {
 			t.Errorf("%v refusals are counted", n)
 		}
 		time.Sleep(10 * time.Second)
-		r.prime("a", 3, resource("k", 3, `"new"`))
-		if got := x.take(); !strings.Contains(got, `"new"`) || !strings.Contains(got, `"in_sync"`) || strings.Contains(got, "event: reset") {
+		r.Prime("a", 3, gatewaytest.Resource("k", 3, `"new"`))
+		if got := x.Take(); !strings.Contains(got, `"new"`) || !strings.Contains(got, `"in_sync"`) || strings.Contains(got, "event: reset") {
 			t.Errorf("who has stayed is told %q", got)
 		}
 		if got := r.get(pollNow); got.StatusCode != 200 {

@@ -17,15 +17,15 @@ func TestLongReasons(t *testing.T) {
 				r := newRig(t, Config{}, "a", "b")
 				long := func(name string) string { return strings.Repeat(name, 2*outboxSmall) }
 				for _, name := range []string{"a", "b"} {
-					r.do(name, func(s stream.Sink) error { return s.Status(stream.Stale, long(name)) })
+					r.Do(name, func(s stream.Sink) error { return s.Status(stream.Stale, long(name)) })
 				}
 				synctest.Wait()
-				got := r.get("/v1/events?watch=a&watch=b&format=" + format).text()
+				got := r.get("/v1/events?watch=a&watch=b&format=" + format).Text()
 				if n := strings.Count(got, `"reason":"the upstream says that it is stale"`); n != 2 || len(got) > 1000 {
 					t.Errorf("it is said %d times, want once for each watch: %.1000s", n, got)
 				}
 				for _, name := range []string{"a", "b"} {
-					if got := r.get("/v1/watches/" + name).text(); strings.Count(got, long(name)) != 1 {
+					if got := r.get("/v1/watches/" + name).Text(); strings.Count(got, long(name)) != 1 {
 						t.Errorf("what %q says is not shown to operators", name)
 					}
 				}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -89,8 +90,8 @@ func hasLabels(m *dto.Metric, labels []string) bool {
 func TestWatchMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
-		r.prime("services", 7, resource("a", 5, `1`), resource("b", 6, `1`))
-		r.do("services", func(s stream.Sink) error {
+		r.Prime("services", 7, gatewaytest.Resource("a", 5, `1`), gatewaytest.Resource("b", 6, `1`))
+		r.Do("services", func(s stream.Sink) error {
 			if err := s.Delete("a", 8); err != nil {
 				return err
 			}
@@ -123,7 +124,7 @@ func TestWatchMetrics(t *testing.T) {
 		if got := counter(t, r.gateway, "watchtide_upstream_events_total", "type", "upsert"); got != 2 {
 			t.Errorf("upserts from upstream: %v", got)
 		}
-		r.registry.Remove("services")
+		r.Registry.Remove("services")
 		if got := counter(t, r.gateway, "watchtide_watch_revision"); got != -1 {
 			t.Errorf("a watch that was removed still has a revision: %v", got)
 		}

@@ -78,8 +78,8 @@ func TestMinRateCountsTheWholeStream(t *testing.T) {
 			all = append(all, r.resource(i, uint64(i+1)))
 		}
 		for _, name := range []string{"b", "c", "d"} {
-			r.add(watch.Config{Name: name})
-			r.prime(name, uint64(len(all)), all...)
+			r.Add(watch.Config{Name: name})
+			r.Prime(name, uint64(len(all)), all...)
 		}
 		r.begin(rawGet("/v1/events?watch=a&watch=b&watch=c&watch=d"))
 		r.rewrite()

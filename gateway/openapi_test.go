@@ -160,7 +160,7 @@ func (d *documented) checkNoRoom(t *testing.T) {
 		var got reply
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, Config{})
-			if _, err := r.registry.Add(streamConfig("notes", newNotebook())); err != nil {
+			if _, err := r.Registry.Add(streamConfig("notes", newNotebook())); err != nil {
 				t.Fatal(err)
 			}
 			for i := range budget.ClientShare {
@@ -300,7 +300,7 @@ func (d *documented) checkBodyTooLate(t *testing.T) {
 	var got reply
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{})
-		if _, err := r.registry.Add(streamConfig("notes", newNotebook())); err != nil {
+		if _, err := r.Registry.Add(streamConfig("notes", newNotebook())); err != nil {
 			t.Fatal(err)
 		}
 		got.Response, got.text, _ = r.dial(announced(c.method, c.path, "Content-Length: 2") + c.body).answer(t)

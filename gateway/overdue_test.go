@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
@@ -26,7 +27,7 @@ func TestAttackUnreadStreamOutlivesItsAge(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					const age = time.Minute
 					r := newRig(t, Config{MaxAge: age, WriteTimeout: 10 * time.Minute}, "a")
-					r.prime("a", 1, largeOnes(100, 1)...)
+					r.Prime("a", 1, gatewaytest.LargeOnes(100, 1)...)
 					c := r.dial(request)
 					readBytes(c, every)
 					time.Sleep(age * 9 / 10)
@@ -50,7 +51,7 @@ func TestAttackUnreadStreamHoldsUpTheDrain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const drain, timeout = 10 * time.Second, 10 * time.Minute
 				r := newRig(t, Config{Drain: drain, MaxAge: -1, WriteTimeout: timeout}, "a")
-				r.prime("a", 1, largeOnes(100, 1)...)
+				r.Prime("a", 1, gatewaytest.LargeOnes(100, 1)...)
 				r.dial(request)
 				time.Sleep(time.Second)
 				r.stop()

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -22,7 +23,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	const resources = 100_000
 	all := make([]stream.Resource, resources)
 	for i := range all {
-		all[i] = resource(fmt.Sprintf("key-%06d", i), uint64(i+1), `"`+strings.Repeat("x", 298)+`"`)
+		all[i] = gatewaytest.Resource(fmt.Sprintf("key-%06d", i), uint64(i+1), `"`+strings.Repeat("x", 298)+`"`)
 	}
 	address, _ := benchmarkGateway(b, resources, all...)
 	for _, format := range []string{"sse", "ndjson"} {
@@ -82,24 +83,24 @@ func BenchmarkLiveEvent(b *testing.B) {
 	revision := uint64(1)
 	for b.Loop() {
 		revision++
-		source.steps <- func(s stream.Sink) error {
-			return errors.Join(s.Upsert(resource("k", revision, fmt.Sprint(revision))), s.Commit(revision))
+		source.Steps <- func(s stream.Sink) error {
+			return errors.Join(s.Upsert(gatewaytest.Resource("k", revision, fmt.Sprint(revision))), s.Commit(revision))
 		}
 		read(fmt.Sprintf("id: a@e1-%d\n", revision))
 	}
 }
 
-func benchmarkGateway(b *testing.B, revision uint64, all ...stream.Resource) (address string, source *script) {
+func benchmarkGateway(b *testing.B, revision uint64, all ...stream.Resource) (address string, source *gatewaytest.Script) {
 	b.Helper()
 	registry := watch.NewRegistry()
 	b.Cleanup(registry.Close)
-	source = &script{steps: make(chan func(stream.Sink) error)}
+	source = gatewaytest.NewScript()
 	w, err := registry.Add(watch.Config{Name: "a", Source: source})
 	if err != nil {
 		b.Fatal(err)
 	}
-	source.steps <- func(s stream.Sink) error {
-		return errors.Join(s.Reset("e1"), upsertAll(s, all), s.Commit(revision))
+	source.Steps <- func(s stream.Sink) error {
+		return errors.Join(s.Reset("e1"), gatewaytest.UpsertAll(s, all), s.Commit(revision))
 	}
 	if err := w.Prime(b.Context()); err != nil {
 		b.Fatal(err)

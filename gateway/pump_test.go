@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/stream"
@@ -25,7 +26,7 @@ func TestHeadersAndHelloWaitForNothing(t *testing.T) {
 		r := newRig(t, Config{}, "a") // never primed
 		began := time.Now()
 		x := r.get("/v1/events?watch=a", eventStream)
-		got := x.text()
+		got := x.Text()
 		if !strings.Contains(got, "event: hello\n") || !strings.Contains(got, `"state":"priming"`) {
 			t.Errorf("got %q: want hello and the status", got)
 		}
@@ -48,15 +49,15 @@ func TestHeadersAndHelloWaitForNothing(t *testing.T) {
 func TestNothingIsSentWithoutReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Heartbeat: time.Minute}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		x := r.get("/v1/events?watch=a")
-		x.take()
+		x.Take()
 		time.Sleep(time.Minute - time.Millisecond)
-		if got := x.take(); got != "" {
+		if got := x.Take(); got != "" {
 			t.Errorf("before the heartbeat: got %q", got)
 		}
 		time.Sleep(time.Millisecond + slack())
-		if got := x.take(); got != ": heartbeat\n\n" {
+		if got := x.Take(); got != ": heartbeat\n\n" {
 			t.Errorf("at the heartbeat: got %q", got)
 		}
 	})
@@ -66,13 +67,13 @@ func TestNothingIsSentWithoutReason(t *testing.T) {
 func TestHeartbeatAfterSilenceOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		x := r.get("/v1/events?watch=a")
 		for i := range 10 {
 			time.Sleep(14 * time.Second)
-			r.commit("a", uint64(i+2), resource("k", uint64(i+2), "1"))
+			r.Commit("a", uint64(i+2), gatewaytest.Resource("k", uint64(i+2), "1"))
 		}
-		if got := x.text(); strings.Contains(got, "heartbeat\n") {
+		if got := x.Text(); strings.Contains(got, "heartbeat\n") {
 			t.Errorf("got a heartbeat between events: %q", got)
 		}
 	})
@@ -83,16 +84,16 @@ func TestHeartbeatAfterSilenceOnly(t *testing.T) {
 func TestBookmarkOfAQuietWatchInABusyStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "busy", "quiet")
-		r.prime("busy", 1)
-		r.prime("quiet", 1)
+		r.Prime("busy", 1)
+		r.Prime("quiet", 1)
 		x := r.get("/v1/events?watch=busy&watch=quiet")
-		x.take()
-		r.commit("quiet", 500)
+		x.Take()
+		r.Commit("quiet", 500)
 		for i := range 16 {
 			time.Sleep(time.Second)
-			r.commit("busy", uint64(i+2), resource("k", uint64(i+2), "1"))
+			r.Commit("busy", uint64(i+2), gatewaytest.Resource("k", uint64(i+2), "1"))
 		}
-		got := x.text()
+		got := x.Text()
 		if !strings.Contains(got, `"type":"bookmark","watch":"quiet","revision":"500"`) || !strings.HasSuffix(got, ",quiet@e1-500\n\n") {
 			t.Errorf("got %q: want a bookmark of quiet, and its position in the ids after it", got)
 		}
@@ -106,11 +107,11 @@ func TestRetryIsJittered(t *testing.T) {
 		for range 20 {
 			x := r.get("/v1/events?watch=a")
 			var ms int
-			if _, err := fmt.Sscanf(x.text(), "retry: %d\n\n", &ms); err != nil || ms < 1000 || ms > 3000 {
+			if _, err := fmt.Sscanf(x.Text(), "retry: %d\n\n", &ms); err != nil || ms < 1000 || ms > 3000 {
 				t.Fatalf("retry %d, %v: want 1000 to 3000", ms, err)
 			}
 			seen[fmt.Sprint(ms)] = true
-			x.cancel()
+			x.Cancel()
 		}
 		if len(seen) < 10 {
 			t.Errorf("%d different hints for 20 connections", len(seen))
@@ -122,8 +123,8 @@ func TestMaxAgeIsJittered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const age = 30 * time.Minute
 		r := newRig(t, Config{MaxAge: age, Heartbeat: time.Hour}, "a")
-		r.prime("a", 1)
-		var streams []*exchange
+		r.Prime("a", 1)
+		var streams []*gatewaytest.Exchange
 		for range 20 {
 			streams = append(streams, r.get("/v1/events?watch=a"))
 		}
@@ -139,15 +140,15 @@ func TestMaxAgeIsJittered(t *testing.T) {
 		if n := countOver(streams); n != len(streams) {
 			t.Errorf("%d of %d streams ended by 110 %% of the maximum age", n, len(streams))
 		}
-		if got := streams[0].text(); !strings.Contains(got, `"reason":"max_age"`) {
+		if got := streams[0].Text(); !strings.Contains(got, `"reason":"max_age"`) {
 			t.Errorf("got %q: want goodbye", got)
 		}
 	})
 }
 
-func countOver(streams []*exchange) (n int) {
+func countOver(streams []*gatewaytest.Exchange) (n int) {
 	for _, x := range streams {
-		if over, _ := x.over(); over {
+		if over, _ := x.Over(); over {
 			n++
 		}
 	}
@@ -157,10 +158,10 @@ func countOver(streams []*exchange) (n int) {
 func TestNoMaxAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{MaxAge: -1, Heartbeat: time.Hour}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		x := r.get("/v1/events?watch=a")
 		time.Sleep(24 * time.Hour)
-		if over, _ := x.over(); over {
+		if over, _ := x.Over(); over {
 			t.Error("the stream ended")
 		}
 	})
@@ -171,18 +172,18 @@ func TestNoMaxAge(t *testing.T) {
 func TestClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{WriteTimeout: 10 * time.Second}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		stalled := r.dial(rawGet("/v1/events?watch=a"))
 		readUntil(t, stalled, "end_of_snapshot")
 		other := r.get("/v1/events?watch=a")
-		other.take()
+		other.Take()
 		big := `"` + strings.Repeat("x", 1<<20) + `"`
-		r.commit("a", 2, resource("big", 2, big))
-		if got := other.take(); !strings.Contains(got, big) {
+		r.Commit("a", 2, gatewaytest.Resource("big", 2, big))
+		if got := other.Take(); !strings.Contains(got, big) {
 			t.Errorf("the other client got %d bytes", len(got))
 		}
 		time.Sleep(10*time.Second - 1)
-		w, _ := r.registry.Watch("a")
+		w, _ := r.Registry.Watch("a")
 		if n := w.Subscribers(); n != 2 {
 			t.Errorf("%d subscribers before the deadline, want 2", n)
 		}
@@ -194,8 +195,8 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		if n := r.gateway.metrics.Transport[metrics.SSE]; testutil.ToFloat64(n.WriteTimeouts) != 1 || testutil.ToFloat64(n.Subscribers) != 1 {
 			t.Error("the metrics do not say so")
 		}
-		r.commit("a", 3, resource("small", 3, "1"))
-		if got := other.take(); !strings.Contains(got, `"small"`) {
+		r.Commit("a", 3, gatewaytest.Resource("small", 3, "1"))
+		if got := other.Take(); !strings.Contains(got, `"small"`) {
 			t.Errorf("the other client got %q", got)
 		}
 	})
@@ -219,7 +220,7 @@ func readUntil(t *testing.T, r *rawConn, what string) {
 func TestClientThatReadsSlowly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{WriteTimeout: 10 * time.Second, MaxAge: -1}, "a")
-		r.prime("a", 1, resource("big", 1, `"`+strings.Repeat("x", 200<<10)+`"`))
+		r.Prime("a", 1, gatewaytest.Resource("big", 1, `"`+strings.Repeat("x", 200<<10)+`"`))
 		slow := r.dial(rawGet("/v1/events?watch=a&until=end_of_snapshot"))
 		got, p := 0, make([]byte, 512)
 		began := time.Now()
@@ -242,13 +243,13 @@ func TestClientThatReadsSlowly(t *testing.T) {
 func TestSlowClientSkips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{WriteTimeout: time.Minute}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		slow := r.dial(rawGet("/v1/events?watch=a&format=ndjson"))
 		readUntil(t, slow, "position")
 		value := func(i int) string { return fmt.Sprintf(`{"n":%d,"x":"%s"}`, i, strings.Repeat("x", 1000)) }
 		const last = 3000
 		for i := 2; i <= last; i++ {
-			r.commit("a", uint64(i), resource("k", uint64(i), value(i)))
+			r.Commit("a", uint64(i), gatewaytest.Resource("k", uint64(i), value(i)))
 		}
 		newest, lines, skipped := "", 0, 0
 		for lines+skipped < last-1 {
@@ -284,12 +285,12 @@ func TestSlowClientSkips(t *testing.T) {
 func TestClientThatHangsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		x := r.get("/v1/events?watch=a")
-		x.take()
-		x.cancel()
+		x.Take()
+		x.Cancel()
 		synctest.Wait()
-		if w, _ := r.registry.Watch("a"); w.Subscribers() != 0 || r.gateway.admission.Count() != 0 {
+		if w, _ := r.Registry.Watch("a"); w.Subscribers() != 0 || r.gateway.admission.Count() != 0 {
 			t.Errorf("%d subscribers, %d streams", w.Subscribers(), r.gateway.admission.Count())
 		}
 	})
@@ -311,23 +312,23 @@ func testManyWatches(t *testing.T, n int) {
 	}
 	r := newRig(t, Config{}, names...)
 	for _, name := range names {
-		r.prime(name, 1)
+		r.Prime(name, 1)
 	}
 	query := "/v1/events?watch=" + strings.Join(names, "&watch=")
 	x := r.get(query, "Last-Event-ID: "+names[0]+"@e1-1")
-	x.take()
+	x.Take()
 	for _, name := range names {
-		r.commit(name, 2, resource("k", 2, "1"))
-		if got := x.take(); strings.Count(got, "event: ") != 1 || !strings.Contains(got, `"watch":"`+name+`"`) {
+		r.Commit(name, 2, gatewaytest.Resource("k", 2, "1"))
+		if got := x.Take(); strings.Count(got, "event: ") != 1 || !strings.Contains(got, `"watch":"`+name+`"`) {
 			t.Errorf("after a change of %s: got %q", name, got)
 		}
 	}
 	time.Sleep(15*time.Second + slack())
-	if got := x.take(); got != ": heartbeat\n\n" {
+	if got := x.Take(); got != ": heartbeat\n\n" {
 		t.Errorf("after silence: got %q", got)
 	}
-	r.registry.Remove(names[n-1])
-	if got := x.take(); !strings.Contains(got, `"reason":"watch_removed"`) {
+	r.Registry.Remove(names[n-1])
+	if got := x.Take(); !strings.Contains(got, `"reason":"watch_removed"`) {
 		t.Errorf("after a watch was removed: got %q", got)
 	}
 	again := r.get(query)
@@ -340,8 +341,8 @@ func TestHangUpOnManyWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a", "b", "c", "d", "e")
 		x := r.get("/v1/events?watch=a&watch=b&watch=c&watch=d&watch=e")
-		x.take()
-		x.cancel()
+		x.Take()
+		x.Cancel()
 		synctest.Wait()
 		if n := r.gateway.admission.Count(); n != 0 {
 			t.Errorf("%d streams are open", n)
@@ -353,7 +354,7 @@ func TestHangUpOnManyWatches(t *testing.T) {
 func TestWaitingAllocatesNothing(t *testing.T) {
 	registry := watch.NewRegistry()
 	defer registry.Close()
-	w, err := registry.Add(watch.Config{Name: "a", Source: &script{steps: make(chan func(stream.Sink) error)}})
+	w, err := registry.Add(watch.Config{Name: "a", Source: gatewaytest.NewScript()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,10 +384,10 @@ func TestUntilOnAWatchThatIsNotPrimed(t *testing.T) {
 		}
 		go func() {
 			time.Sleep(3 * time.Second)
-			r.prime("a", 1)
+			r.Prime("a", 1)
 		}()
-		if x := r.get("/v1/events?watch=a&until=end_of_snapshot"); x.StatusCode != http.StatusOK || !strings.Contains(x.text(), `"complete"`) {
-			t.Errorf("primed meanwhile: got %s %q", x.Status, x.text())
+		if x := r.get("/v1/events?watch=a&until=end_of_snapshot"); x.StatusCode != http.StatusOK || !strings.Contains(x.Text(), `"complete"`) {
+			t.Errorf("primed meanwhile: got %s %q", x.Status, x.Text())
 		}
 	})
 }
@@ -395,11 +396,11 @@ func TestUntilOnAWatchThatIsNotPrimed(t *testing.T) {
 func TestOnDemandWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{})
-		r.add(watch.Config{Name: "a", OnDemand: true, Linger: time.Second})
+		r.Add(watch.Config{Name: "a", OnDemand: true, Linger: time.Second})
 		synctest.Wait()
 		x := r.get("/v1/events?watch=a")
-		r.prime("a", 1, resource("k", 1, "1"))
-		if got := x.text(); !strings.Contains(got, `"end_of_snapshot"`) {
+		r.Prime("a", 1, gatewaytest.Resource("k", 1, "1"))
+		if got := x.Text(); !strings.Contains(got, `"end_of_snapshot"`) {
 			t.Errorf("got %q", got)
 		}
 	})
@@ -412,10 +413,10 @@ func TestIdsInALongSnapshot(t *testing.T) {
 		r := newRig(t, Config{}, "a")
 		var all []stream.Resource
 		for i := range 3000 {
-			all = append(all, resource(fmt.Sprintf("key-%04d", i), uint64(i+1), `"`+strings.Repeat("x", 300)+`"`))
+			all = append(all, gatewaytest.Resource(fmt.Sprintf("key-%04d", i), uint64(i+1), `"`+strings.Repeat("x", 300)+`"`))
 		}
-		r.prime("a", 3000, all...)
-		body := bufio.NewScanner(strings.NewReader(r.get("/v1/events?watch=a&until=end_of_snapshot").text()))
+		r.Prime("a", 3000, all...)
+		body := bufio.NewScanner(strings.NewReader(r.get("/v1/events?watch=a&until=end_of_snapshot").Text()))
 		since, ids := 0, 0
 		for body.Scan() {
 			since += len(body.Text()) + 1
@@ -438,15 +439,15 @@ func TestIdsInALongSnapshot(t *testing.T) {
 func TestStreamMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
-		r.prime("a", 5, resource("k", 1, "1"))
+		r.Prime("a", 5, gatewaytest.Resource("k", 1, "1"))
 		x := r.get("/v1/events?watch=a&until=end_of_snapshot")
-		body := x.text()
-		r.get("/v1/events?watch=a&until=end_of_snapshot", "Last-Event-ID: a@e1-5").text()
+		body := x.Text()
+		r.get("/v1/events?watch=a&until=end_of_snapshot", "Last-Event-ID: a@e1-5").Text()
 		live := r.get("/v1/events?watch=a&format=ndjson")
-		live.take()
+		live.Take()
 		time.Sleep(5 * time.Second)
-		r.commit("a", 6, resource("k", 6, "2"))
-		live.take()
+		r.Commit("a", 6, gatewaytest.Resource("k", 6, "2"))
+		live.Take()
 		m := r.gateway.metrics
 		sse, ndjson := m.Transport[metrics.SSE], m.Transport[metrics.NDJSON]
 		for what, got := range map[string]float64{
@@ -479,16 +480,16 @@ func TestStreamMetrics(t *testing.T) {
 func TestUntilWithAWatchThatTakesLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{AheadWait: 3 * time.Second}, "a", "b")
-		r.prime("a", 1)
-		r.prime("b", 1)
+		r.Prime("a", 1)
+		r.Prime("b", 1)
 		x := r.get("/v1/events?watch=a&watch=b&until=end_of_snapshot", "Last-Event-ID: b@e1-99")
-		x.take()
-		r.commit("a", 2, resource("k", 2, "1"))
-		if got := x.take(); got != "" {
+		x.Take()
+		r.Commit("a", 2, gatewaytest.Resource("k", 2, "1"))
+		if got := x.Take(); got != "" {
 			t.Errorf("after a was complete: got %q", got)
 		}
 		time.Sleep(3*time.Second + slack())
-		if got := x.take(); !strings.Contains(got, `"reason":"ahead"`) || !strings.Contains(got, `"complete"`) {
+		if got := x.Take(); !strings.Contains(got, `"reason":"ahead"`) || !strings.Contains(got, `"complete"`) {
 			t.Errorf("once b gave up waiting: got %q", got)
 		}
 	})

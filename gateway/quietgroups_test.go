@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 )
 
 // TestAttackManyPrefixes checks streams that each have a prefix and are each a group.
@@ -16,8 +17,8 @@ func TestAttackManyPrefixes(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a", "b")
-		s.rig.prime("a", 1)
-		s.rig.prime("b", 1)
+		s.rig.Prime("a", 1)
+		s.rig.Prime("b", 1)
 		const narrow = 1000
 		from := s.openNarrow(narrow, "a", func(i int) string { return fmt.Sprint("p", i, "/") })
 		to := s.open(3, "b")
@@ -33,14 +34,14 @@ func TestAttackManyPrefixes(t *testing.T) {
 		if n := looked(); n != 0 {
 			t.Errorf("without news a turn looks at %d groups", n)
 		}
-		s.rig.commit("b", 2, resource("k", 2, "1"))
+		s.rig.Commit("b", 2, gatewaytest.Resource("k", 2, "1"))
 		if n := looked(); n != 1 {
 			t.Errorf("for a commit of another watch a turn looks at %d groups, want 1", n)
 		}
 		if n := count(s.turn(), to, to+3); n != 3 {
 			t.Errorf("%d of 3 are written what concerns them", n)
 		}
-		s.rig.commit("a", 2, resource("p7/k", 2, "1"))
+		s.rig.Commit("a", 2, gatewaytest.Resource("p7/k", 2, "1"))
 		if n := count(s.turn(), from, to); n != 1 {
 			t.Errorf("%d are written what concerns one", n)
 		}

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -32,7 +33,7 @@ type realGateway struct {
 	gateway  *Gateway
 	registry *watch.Registry
 	watch    *watch.Watch
-	source   *script
+	source   *gatewaytest.Script
 	address  string
 	stop     context.CancelFunc // begins the shutdown
 	served   chan error         // what Serve returned
@@ -44,13 +45,13 @@ func newRealGateway(t *testing.T, c Config, secure *tls.Config) *realGateway {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	r := &realGateway{registry: c.Registry, source: &script{steps: make(chan func(stream.Sink) error)}}
+	r := &realGateway{registry: c.Registry, source: gatewaytest.NewScript()}
 	var err error
 	if r.watch, err = c.Registry.Add(watch.Config{Name: "a", Source: r.source}); err != nil {
 		t.Fatal(err)
 	}
-	r.source.steps <- func(s stream.Sink) error {
-		return errors.Join(s.Reset("e1"), s.Upsert(resource("k", 1, "1")), s.Commit(1))
+	r.source.Steps <- func(s stream.Sink) error {
+		return errors.Join(s.Reset("e1"), s.Upsert(gatewaytest.Resource("k", 1, "1")), s.Commit(1))
 	}
 	if err := r.watch.Prime(t.Context()); err != nil {
 		t.Fatal(err)
@@ -145,7 +146,9 @@ func testLiveStream(t *testing.T, r *realGateway, body *bufio.Reader) {
 	for _, line := range want {
 		wantLine(t, body, line)
 	}
-	r.source.steps <- func(s stream.Sink) error { return errors.Join(s.Upsert(resource("k", 2, "2")), s.Commit(2)) }
+	r.source.Steps <- func(s stream.Sink) error {
+		return errors.Join(s.Upsert(gatewaytest.Resource("k", 2, "2")), s.Commit(2))
+	}
 	wantLine(t, body, "upsert")
 	wantLine(t, body, "position")
 }
@@ -190,7 +193,9 @@ func TestStreamThatIsNotReadOnHTTP2(t *testing.T) {
 		// A new key each time: versions of one key would be conflated, and few of
 		// them sent.
 		key := fmt.Sprintf("k%d", i)
-		r.source.steps <- func(s stream.Sink) error { return errors.Join(s.Upsert(resource(key, i, value)), s.Commit(i)) }
+		r.source.Steps <- func(s stream.Sink) error {
+			return errors.Join(s.Upsert(gatewaytest.Resource(key, i, value)), s.Commit(i))
+		}
 	}
 	if err := <-read; err != nil {
 		t.Errorf("the other stream: %v", err)
@@ -294,7 +299,7 @@ func TestServeReturnsTheErrorOfAListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.Serve(t.Context(), Listeners{HTTP: brokenListener{newMemoryListener()}}); !errors.Is(err, errBroken) {
+	if err := g.Serve(t.Context(), Listeners{HTTP: brokenListener{gatewaytest.NewNetwork()}}); !errors.Is(err, errBroken) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -316,7 +321,7 @@ func TestServeNeedsAListener(t *testing.T) {
 func TestQuietStreamOnHTTP2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{WriteTimeout: 10 * time.Second, Heartbeat: 15 * time.Second}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		var protocols http.Protocols
 		protocols.SetUnencryptedHTTP2(true)
 		transport := r.client.Transport.(*http.Transport)
@@ -326,10 +331,10 @@ func TestQuietStreamOnHTTP2(t *testing.T) {
 			t.Fatalf("spoke %s", x.Proto)
 		}
 		time.Sleep(5 * time.Minute)
-		if got := strings.Count(x.text(), ": heartbeat\n\n"); got != 20 {
+		if got := strings.Count(x.Text(), ": heartbeat\n\n"); got != 20 {
 			t.Errorf("%d heartbeats in 5 minutes, want 20", got)
 		}
-		if over, err := x.over(); over {
+		if over, err := x.Over(); over {
 			t.Errorf("the stream ended: %v", err)
 		}
 	})

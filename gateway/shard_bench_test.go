@@ -10,6 +10,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
@@ -126,7 +127,7 @@ func BenchmarkManyPrefixes(b *testing.B) {
 	s := c.gateway.shards.all[0]
 	for i := range narrow {
 		one := conversation.New(c.gateway.deps, conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: "watch-0", Prefix: fmt.Sprint(i, "/")}}}, c.watches)
-		one.AdmissionRef, _ = c.gateway.deps.Admit(clientNumber(i), c.watches...)
+		one.AdmissionRef, _ = c.gateway.deps.Admit(gatewaytest.ClientNumber(i), c.watches...)
 		one.Identity = c.gateway.subscribers.Enter(netip.AddrPort{}, "")
 		c.gateway.shards.arrive(poll.Handle(i+1), nil, one)
 	}
@@ -144,7 +145,7 @@ func BenchmarkManyPrefixes(b *testing.B) {
 	b.Run("commit", func(b *testing.B) {
 		for b.Loop() {
 			c.revision++
-			c.sources[0].steps <- func(sink stream.Sink) error { return sink.Commit(c.revision) }
+			c.sources[0].Steps <- func(sink stream.Sink) error { return sink.Commit(c.revision) }
 			for seen := false; !seen; {
 				s.ask(func() {
 					s.serve(time.Now())

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -63,8 +64,8 @@ func (s *rawStream) until(what string) error {
 
 // write changes one resource.
 func (r *realGateway) write(key string, revision uint64, value string) {
-	r.source.steps <- func(s stream.Sink) error {
-		return errors.Join(s.Upsert(resource(key, revision, value)), s.Commit(revision))
+	r.source.Steps <- func(s stream.Sink) error {
+		return errors.Join(s.Upsert(gatewaytest.Resource(key, revision, value)), s.Commit(revision))
 	}
 }
 
@@ -243,10 +244,10 @@ func TestNewEpochOfMembers(t *testing.T) {
 		streams = append(streams, openRaw(t, r, rawGet("/v1/events?watch=a")))
 	}
 	value := `"` + strings.Repeat("y", 1<<19) + `"`
-	r.source.steps <- func(s stream.Sink) error {
+	r.source.Steps <- func(s stream.Sink) error {
 		err := s.Reset("e2")
 		for i := range 8 {
-			err = errors.Join(err, s.Upsert(resource(fmt.Sprint("k", i), 1, value)))
+			err = errors.Join(err, s.Upsert(gatewaytest.Resource(fmt.Sprint("k", i), 1, value)))
 		}
 		return errors.Join(err, s.Commit(1))
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -20,7 +21,7 @@ import (
 // contain bytesWith.
 func failOnce(r *rig, call, bytesWith string) (failed *atomic.Bool) {
 	failed = new(atomic.Bool)
-	r.gateway.shards.sockets.(*memorySockets).intercept(func(name string, p []byte) {
+	r.gateway.shards.sockets.(*gatewaytest.Sockets).Intercept(func(name string, p []byte) {
 		if name == call && bytes.Contains(p, []byte(bytesWith)) && failed.CompareAndSwap(false, true) {
 			panic("a fault of the test")
 		}
@@ -51,19 +52,19 @@ func TestPanicOfAShard(t *testing.T) {
 func testPanicOfAShard(t *testing.T, call, with string) {
 	var logged bytes.Buffer
 	r := newRig(t, Config{Logger: slog.New(slog.NewTextHandler(&logged, nil)), MaxAge: time.Hour}, "a", "b")
-	r.prime("a", 1)
-	r.prime("b", 1)
-	var all []*exchange
+	r.Prime("a", 1)
+	r.Prime("b", 1)
+	var all []*gatewaytest.Exchange
 	for range 10 {
 		all = append(all, r.get("/v1/events?watch=a"), r.get("/v1/events?watch=b&prefix=x"))
 	}
 	for _, x := range all {
-		x.take()
+		x.Take()
 	}
 	failed := failOnce(r, call, with)
 	newcomer := make(chan error, 1)
 	go func() { newcomer <- openAndLeave(r, "/v1/events?watch=b") }() // may meet the fault
-	r.commit("a", 2, resource("k", 2, `"poison"`))
+	r.Commit("a", 2, gatewaytest.Resource("k", 2, `"poison"`))
 	synctest.Wait()
 	if !failed.Load() {
 		time.Sleep(2 * time.Hour) // they leave because of their age
@@ -77,14 +78,14 @@ func testPanicOfAShard(t *testing.T, call, with string) {
 	}
 	cut, open := 0, 0
 	for i, x := range all {
-		over, err := x.over()
+		over, err := x.Over()
 		switch {
 		case over && err != nil:
 			cut++
 		case !over:
 			open++
-			if i%2 == 0 && !strings.Contains(x.text(), "poison") {
-				t.Errorf("stream %d of another shard got %q", i, x.text())
+			if i%2 == 0 && !strings.Contains(x.Text(), "poison") {
+				t.Errorf("stream %d of another shard got %q", i, x.Text())
 			}
 		}
 	}
@@ -96,14 +97,14 @@ func testPanicOfAShard(t *testing.T, call, with string) {
 		t.Errorf("logged %q", text)
 	}
 	// Both shards continue.
-	var again []*exchange
+	var again []*gatewaytest.Exchange
 	for range 4 {
 		again = append(again, r.get("/v1/events?watch=a"))
 	}
-	r.commit("a", 3, resource("k", 3, `"later"`))
+	r.Commit("a", 3, gatewaytest.Resource("k", 3, `"later"`))
 	for _, x := range again {
-		if !strings.Contains(x.text(), `"later"`) {
-			t.Errorf("a stream that came later got %q", x.text())
+		if !strings.Contains(x.Text(), `"later"`) {
+			t.Errorf("a stream that came later got %q", x.Text())
 		}
 	}
 	wantOpen(t, r, open+len(again))
@@ -131,15 +132,12 @@ func wantOpen(t *testing.T, r *rig, want int) {
 	synctest.Wait()
 	g := r.gateway
 	subscribers := 0
-	for _, w := range r.registry.Watches() {
+	for _, w := range r.Registry.Watches() {
 		subscribers += w.Subscribers()
 	}
 	o := g.overview("", 100, nil)
 	counted := int(counter(t, g, "watchtide_subscribers", "transport", metrics.SSE))
-	sockets := g.shards.sockets.(*memorySockets)
-	sockets.mu.Lock()
-	handles := len(sockets.open)
-	sockets.mu.Unlock()
+	handles := g.shards.sockets.(*gatewaytest.Sockets).Count()
 	if n := g.admission.Count(); n != want || subscribers != want || o.Count != want || counted != want || handles != want {
 		t.Errorf("%d streams are admitted, %d subscribe, %d are listed, %d are in the metrics, %d handles are open; want %d of each",
 			n, subscribers, o.Count, counted, handles, want)
@@ -149,7 +147,7 @@ func wantOpen(t *testing.T, r *rig, want int) {
 	}
 	for _, s := range g.shards.all {
 		s.ask(func() {
-			if n := len(s.wakers); n > len(r.sources) || n > 0 && s.table.count == 0 {
+			if n := len(s.wakers); n > len(r.Sources) || n > 0 && s.table.count == 0 {
 				t.Errorf("%d watch wakers for %d streams", n, s.table.count)
 			}
 		})
@@ -161,15 +159,15 @@ func TestPanicOfAQuestion(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		x := r.get("/v1/events?watch=a")
-		x.take()
+		x.Take()
 		for _, s := range r.gateway.shards.all {
 			s.ask(func() { panic("a fault of the test") })
 			answered := 0
 			s.ask(func() { answered++ })
 		}
-		if over, err := x.over(); !over || err == nil {
+		if over, err := x.Over(); !over || err == nil {
 			t.Error("the stream goes on")
 		}
 		wantOpen(t, r, 0)
@@ -182,10 +180,10 @@ func TestNoStreamAfterAbort(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		r.gateway.shards.abort() // there was no stream yet
-		w, _ := r.registry.Watch("a")
-		as, refused := r.gateway.deps.Admit(clientNumber(1), w)
+		w, _ := r.Registry.Watch("a")
+		as, refused := r.gateway.deps.Admit(gatewaytest.ClientNumber(1), w)
 		if refused != nil {
 			t.Fatal("refused")
 		}
@@ -202,9 +200,9 @@ func TestNoStreamAfterAbort(t *testing.T) {
 		}
 		r.gateway.admission.Leave(as)
 		x := r.get("/v1/events?watch=a")
-		if !strings.Contains(x.text(), "end_of_snapshot") || lonesOf(r) != 0 {
+		if !strings.Contains(x.Text(), "end_of_snapshot") || lonesOf(r) != 0 {
 			t.Error("it does not stay with net/http")
 		}
-		x.cancel()
+		x.Cancel()
 	})
 }

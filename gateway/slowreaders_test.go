@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/memory"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -27,24 +28,24 @@ type slowReaders struct {
 
 func newSlowReaders(t *testing.T, ceiling int64, n, size int, c Config) *slowReaders {
 	r := &slowReaders{rig: newRig(t, c), n: n, value: `"` + strings.Repeat("x", size) + `"`, revision: uint64(n)}
-	r.add(watch.Config{Name: "a", Memory: memory.NewCeiling(ceiling)})
+	r.Add(watch.Config{Name: "a", Memory: memory.NewCeiling(ceiling)})
 	var all []stream.Resource
 	for i := range n {
 		all = append(all, r.resource(i, uint64(i+1)))
 	}
-	r.prime("a", r.revision, all...)
+	r.Prime("a", r.revision, all...)
 	return r
 }
 
 func (r *slowReaders) resource(i int, revision uint64) stream.Resource {
-	return resource(fmt.Sprintf("k%05d", i), revision, r.value)
+	return gatewaytest.Resource(fmt.Sprintf("k%05d", i), revision, r.value)
 }
 
 // rewrite changes each resource in a transaction of its own.
 func (r *slowReaders) rewrite() {
 	for i := range r.n {
 		r.revision++
-		r.commit("a", r.revision, r.resource(i, r.revision))
+		r.Commit("a", r.revision, r.resource(i, r.revision))
 	}
 }
 

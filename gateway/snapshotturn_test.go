@@ -1,31 +1,20 @@
 package gateway
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 )
-
-// largeOnes returns resources whose snapshot is larger than may be sent without a
-// lease.
-func largeOnes(n int, revision uint64) (all []stream.Resource) {
-	value := `"` + strings.Repeat("x", 4<<10) + `"`
-	for i := range n {
-		all = append(all, resource(fmt.Sprintf("k%03d", i), revision, value))
-	}
-	return all
-}
 
 // newLargeRig returns a gateway that sends one snapshot at a time of a large watch.
 func newLargeRig(t *testing.T, c Config) *rig {
 	c.SnapshotBudget = 1
 	r := newRig(t, c, "a")
-	r.prime("a", 1, largeOnes(100, 1)...)
+	r.Prime("a", 1, gatewaytest.LargeOnes(100, 1)...)
 	return r
 }
 
@@ -47,17 +36,17 @@ func stall(r *rig, path string) *rawConn {
 
 const waits = `"state":"priming"`
 
-func wantWaiting(t *testing.T, x *exchange) {
+func wantWaiting(t *testing.T, x *gatewaytest.Exchange) {
 	t.Helper()
-	got := x.text()
+	got := x.Text()
 	if strings.Count(got, waits) != 1 || strings.Contains(got, "event: reset") {
 		t.Fatalf("got %.400q: want hello and one status", got)
 	}
 }
 
-func wantSnapshot(t *testing.T, x *exchange) {
+func wantSnapshot(t *testing.T, x *gatewaytest.Exchange) {
 	t.Helper()
-	got := x.text()
+	got := x.Text()
 	if strings.Count(got, "event: upsert") != 100 || !strings.Contains(got, `"count":100`) {
 		t.Fatalf("got %.400q: want the snapshot", got)
 	}
@@ -73,20 +62,20 @@ func TestSnapshotsWaitForTheirTurn(t *testing.T) {
 		x, y := r.get("/v1/events?watch=a"), r.get("/v1/events?watch=a&until=end_of_snapshot")
 		wantWaiting(t, x)
 		wantWaiting(t, y)
-		if got := y.text(); !strings.Contains(got, "about 1 are before it") {
+		if got := y.Text(); !strings.Contains(got, "about 1 are before it") {
 			t.Errorf("got %q: want how many are before it", got)
 		}
 		time.Sleep(900 * time.Millisecond)
-		if got := x.text(); strings.Count(got, ": heartbeat\n") != 1 {
+		if got := x.Text(); strings.Count(got, ": heartbeat\n") != 1 {
 			t.Errorf("got %q: want a heartbeat", got)
 		}
 		time.Sleep(3 * time.Second)
 		wantSnapshot(t, x)
 		wantSnapshot(t, y)
-		if got := x.text(); !strings.Contains(got, `"state":"in_sync"`) {
+		if got := x.Text(); !strings.Contains(got, `"state":"in_sync"`) {
 			t.Errorf("got %q: want in_sync after the wait", got[len(got)-300:])
 		}
-		if over, err := y.over(); !over || err != nil {
+		if over, err := y.Over(); !over || err != nil {
 			t.Errorf("until: over %v, error %v", over, err)
 		}
 		// The one that stalled continues where it was.
@@ -119,20 +108,20 @@ func wantNobodyWaits(t *testing.T, r *rig) {
 func TestPositionsPassFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newLargeRig(t, Config{})
-		r.commit("a", 2, largeOnes(50, 2)...)
+		r.Commit("a", 2, gatewaytest.LargeOnes(50, 2)...)
 		stalled := stall(r, "/v1/events?watch=a")
 		x := r.get("/v1/events?watch=a")
 		resumes, small := r.get("/v1/events?watch=a&last_event_id=a@e1-1"), r.get("/v1/events?watch=a&last_event_id=a@e1-2")
 		wantWaiting(t, x)
-		if got := resumes.text(); !strings.Contains(got, `"state":"resyncing"`) || !strings.Contains(got, "about 0 are before it") {
+		if got := resumes.Text(); !strings.Contains(got, `"state":"resyncing"`) || !strings.Contains(got, "about 0 are before it") {
 			t.Errorf("with a position: got %q", got)
 		}
-		if got := small.text(); !strings.Contains(got, `"resumed":true`) {
+		if got := small.Text(); !strings.Contains(got, `"resumed":true`) {
 			t.Errorf("with nothing to send: got %q", got)
 		}
 		stalled.Close()
 		wantSnapshot(t, x)
-		if got := resumes.text(); strings.Count(got, "event: upsert") != 50 || !strings.Contains(got, `"resumed":true`) || !strings.Contains(got, `"state":"in_sync"`) {
+		if got := resumes.Text(); strings.Count(got, "event: upsert") != 50 || !strings.Contains(got, `"resumed":true`) || !strings.Contains(got, `"state":"in_sync"`) {
 			t.Errorf("with a position: got %d bytes: want the changes alone", len(got))
 		}
 		wantNobodyWaits(t, r)
@@ -144,13 +133,13 @@ func TestPositionsPassFirst(t *testing.T) {
 func TestLeavingTheQueue(t *testing.T) {
 	for name, c := range map[string]struct {
 		config Config
-		leave  func(r *rig, x *exchange)
+		leave  func(r *rig, x *gatewaytest.Exchange)
 		want   string
 	}{
-		"client":  {leave: func(_ *rig, x *exchange) { x.cancel() }},
-		"max age": {config: Config{MaxAge: 2 * time.Second}, leave: func(*rig, *exchange) { time.Sleep(3 * time.Second) }, want: `"reason":"max_age"`},
-		"drain":   {config: Config{Drain: -1}, leave: func(r *rig, _ *exchange) { go r.gateway.Drain(); synctest.Wait() }, want: `"reason":"draining"`},
-		"removed": {leave: func(r *rig, _ *exchange) { r.registry.Remove("a") }, want: `"reason":"watch_removed"`},
+		"client":  {leave: func(_ *rig, x *gatewaytest.Exchange) { x.Cancel() }},
+		"max age": {config: Config{MaxAge: 2 * time.Second}, leave: func(*rig, *gatewaytest.Exchange) { time.Sleep(3 * time.Second) }, want: `"reason":"max_age"`},
+		"drain":   {config: Config{Drain: -1}, leave: func(r *rig, _ *gatewaytest.Exchange) { go r.gateway.Drain(); synctest.Wait() }, want: `"reason":"draining"`},
+		"removed": {leave: func(r *rig, _ *gatewaytest.Exchange) { r.Registry.Remove("a") }, want: `"reason":"watch_removed"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -160,8 +149,8 @@ func TestLeavingTheQueue(t *testing.T) {
 				wantWaiting(t, x)
 				c.leave(r, x)
 				synctest.Wait()
-				if c.want != "" && !strings.Contains(x.text(), c.want) {
-					t.Errorf("got %q: want %s", x.text(), c.want)
+				if c.want != "" && !strings.Contains(x.Text(), c.want) {
+					t.Errorf("got %q: want %s", x.Text(), c.want)
 				}
 				r.gateway.snapshots.Mu.Lock()
 				if n := r.gateway.snapshots.Waiting(); n != 0 {

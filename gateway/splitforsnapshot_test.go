@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -17,23 +18,23 @@ import (
 func TestGroupDissolvesInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Heartbeat: 500 * time.Millisecond, WriteTimeout: time.Minute, SnapshotBudget: 1}, "a", "b")
-		r.prime("a", 1)
-		r.prime("b", 1)
-		var members []*exchange
+		r.Prime("a", 1)
+		r.Prime("b", 1)
+		var members []*gatewaytest.Exchange
 		for range 12 {
 			members = append(members, r.get("/v1/events?watch=a&watch=b"))
 		}
 		for _, x := range members {
-			x.take()
+			x.Take()
 		}
 		// All need it at the same time; a slow stream has the only lease.
 		slow := &snapshots.Claim{Granted: func() {}}
 		r.gateway.snapshots.Ask(slow, 1, 1, true)
-		r.do("a", func(s stream.Sink) error {
-			return errors.Join(s.Reset("e2"), upsertAll(s, largeOnes(100, 7)), s.Commit(7))
+		r.Do("a", func(s stream.Sink) error {
+			return errors.Join(s.Reset("e2"), gatewaytest.UpsertAll(s, gatewaytest.LargeOnes(100, 7)), s.Commit(7))
 		})
 		time.Sleep(600 * time.Millisecond)
-		r.commit("b", 2, resource("k", 2, `"news"`))
+		r.Commit("b", 2, gatewaytest.Resource("k", 2, `"news"`))
 		synctest.Wait()
 		if n := lonesOf(r); n != 0 {
 			t.Errorf("%d streams are by themselves while all wait", n)
@@ -41,7 +42,7 @@ func TestGroupDissolvesInTurns(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		told := 0
 		for i, x := range members {
-			got := x.text()
+			got := x.Text()
 			if strings.Count(got, "event: upsert") != 101 || strings.Count(got, `"reason":"epoch_changed"`) != 1 || strings.Count(got, `"news"`) != 1 {
 				t.Errorf("member %d got %.600q", i, got)
 			}
@@ -79,13 +80,13 @@ func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
 		s.deps.Snapshots.Size = 1
-		s.rig.prime("a", 1)
+		s.rig.Prime("a", 1)
 		s.open(12, "a")
 		s.settle()
 		slow := &snapshots.Claim{Granted: func() {}}
 		s.deps.Snapshots.Ask(slow, 1, 1, true)
-		s.rig.do("a", func(sink stream.Sink) error {
-			return errors.Join(sink.Reset("e2"), upsertAll(sink, largeOnes(100, 7)), sink.Commit(7))
+		s.rig.Do("a", func(sink stream.Sink) error {
+			return errors.Join(sink.Reset("e2"), gatewaytest.UpsertAll(sink, gatewaytest.LargeOnes(100, 7)), sink.Commit(7))
 		})
 		synctest.Wait()
 		g := s.groups[0]
@@ -118,13 +119,13 @@ func TestGroupIsHeardWhileOthersAreServed(t *testing.T) {
 	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a", "b")
-		s.rig.prime("a", 1)
-		s.rig.prime("b", 1)
+		s.rig.Prime("a", 1)
+		s.rig.Prime("b", 1)
 		members := s.open(12, "a")
 		s.settle()
 		unshared := s.open(5000, "b")
-		s.rig.do("a", func(sink stream.Sink) error {
-			return errors.Join(sink.Reset("e2"), upsertAll(sink, largeOnes(100, 7)), sink.Commit(7))
+		s.rig.Do("a", func(sink stream.Sink) error {
+			return errors.Join(sink.Reset("e2"), gatewaytest.UpsertAll(sink, gatewaytest.LargeOnes(100, 7)), sink.Commit(7))
 		})
 		s.turn()
 		time.Sleep(s.deps.Heartbeat)

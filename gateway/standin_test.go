@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
@@ -102,7 +103,7 @@ type crowd struct {
 	gateway  *Gateway
 	sockets  *countingSockets
 	watches  []*watch.Watch
-	sources  []*script
+	sources  []*gatewaytest.Script
 	size     int
 	revision uint64
 }
@@ -132,12 +133,12 @@ func newCrowd(tb testing.TB, size, watches int) *crowd {
 }
 
 func (c *crowd) add(tb testing.TB, registry *watch.Registry, name string) {
-	source := &script{steps: make(chan func(stream.Sink) error)}
+	source := gatewaytest.NewScript()
 	w, err := registry.Add(watch.Config{Name: name, Source: source, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	source.steps <- func(s stream.Sink) error { return errors.Join(s.Reset("e1"), s.Commit(1)) }
+	source.Steps <- func(s stream.Sink) error { return errors.Join(s.Reset("e1"), s.Commit(1)) }
 	if err := w.Prime(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
@@ -152,8 +153,8 @@ func (c *crowd) open() {
 	c.sockets.expect(c.size, []byte(`"watch":"watch-0","revision":"1","count":0`))
 	for i := range c.size {
 		one := conversation.New(c.gateway.deps, req, c.watches)
-		one.AdmissionRef, _ = c.gateway.deps.Admit(clientNumber(i), c.watches...)
-		one.Identity = c.gateway.subscribers.Enter(netip.AddrPortFrom(netip.AddrFrom16(clientNumber(i)), 1), "crowd/1")
+		one.AdmissionRef, _ = c.gateway.deps.Admit(gatewaytest.ClientNumber(i), c.watches...)
+		one.Identity = c.gateway.subscribers.Enter(netip.AddrPortFrom(netip.AddrFrom16(gatewaytest.ClientNumber(i)), 1), "crowd/1")
 		c.gateway.shards.arrive(poll.Handle(i), nil, one)
 	}
 	<-c.sockets.done
@@ -166,8 +167,8 @@ func (c *crowd) change(marker []byte) {
 	c.revision++
 	c.sockets.expect(c.size, marker)
 	revision := c.revision
-	c.sources[0].steps <- func(s stream.Sink) error {
-		return errors.Join(s.Upsert(resource("key", revision, `"a value"`)), s.Commit(revision))
+	c.sources[0].Steps <- func(s stream.Sink) error {
+		return errors.Join(s.Upsert(gatewaytest.Resource("key", revision, `"a value"`)), s.Commit(revision))
 	}
 	<-c.sockets.done
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -89,12 +90,12 @@ func TestServeGRPC(t *testing.T) {
 	if _, err := registry.Add(streamConfig("notes", notes)); err != nil {
 		t.Fatal(err)
 	}
-	web, rpc := newMemoryListener(), newMemoryListener()
+	web, rpc := gatewaytest.NewNetwork(), gatewaytest.NewNetwork()
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(ctx, Listeners{HTTP: web, GRPC: rpc}) }()
 	conn, err := grpc.NewClient("passthrough:gateway", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return rpc.dial(ctx, "", "") }))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return rpc.Dial(ctx, "", "") }))
 	if err != nil {
 		t.Fatal(err)
 	}

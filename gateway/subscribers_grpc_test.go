@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
@@ -29,7 +30,7 @@ func TestReasonsOfLeavingOverGRPC(t *testing.T) {
 		},
 		"watch_removed": func(r *grpcRig) {
 			r.watchList(&api.WatchListRequest{Watch: "a"}).take()
-			r.registry.Remove("a")
+			r.Registry.Remove("a")
 		},
 		"write_timeout": func(r *grpcRig) {
 			ctx, cancel := context.WithCancel(context.Background())
@@ -47,8 +48,8 @@ func TestReasonsOfLeavingOverGRPC(t *testing.T) {
 		t.Run(string(reason), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newGRPCRig(t, Config{Metrics: true, MaxAge: time.Hour}, "a", "big")
-				r.prime("a", 7, resource("k", 5, "1"))
-				r.prime("big", 7, resource("k", 5, `"`+strings.Repeat("x", 1<<20)+`"`))
+				r.Prime("a", 7, gatewaytest.Resource("k", 5, "1"))
+				r.Prime("big", 7, gatewaytest.Resource("k", 5, `"`+strings.Repeat("x", 1<<20)+`"`))
 				synctest.Wait()
 				leave(r)
 				synctest.Wait()

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/stream"
@@ -21,7 +22,7 @@ import (
 func (r *rig) subscribers(query string) overview {
 	r.t.Helper()
 	x := r.get("/v1/subscribers" + query)
-	text := x.text()
+	text := x.Text()
 	var got overview
 	if err := json.Unmarshal([]byte(text), &got); x.StatusCode != http.StatusOK || err != nil {
 		r.t.Fatalf("%s %q: %v", x.Status, text, err)
@@ -62,13 +63,13 @@ func TestSubscriberIsWhatItsClientSees(t *testing.T) {
 
 func testSubscriber(t *testing.T, format string) {
 	r := newRig(t, Config{Metrics: true}, "a", "b")
-	r.prime("a", 1, resource("k", 1, "1"))
+	r.Prime("a", 1, gatewaytest.Resource("k", 1, "1"))
 	path := "/v1/events?watch=a&watch=b&format=" + format
 	before := time.Now()
 	x := r.get(path, "User-Agent: tests/1")
 	check := func(when, position string) {
 		t.Helper()
-		body, got := x.text(), r.only()
+		body, got := x.Text(), r.only()
 		if got.ID == "" || !got.Since.Equal(subscribers.Instant(before)) {
 			t.Errorf("%s: id %q, since %s", when, got.ID, got.Since)
 		}
@@ -82,10 +83,10 @@ func testSubscriber(t *testing.T, format string) {
 		}
 	}
 	check("before b is primed", "a@e1-1")
-	r.prime("b", 3)
+	r.Prime("b", 3)
 	check("with both", "a@e1-1,b@e1-3")
 	for i := range uint64(5) {
-		r.commit("a", 2+i, resource("k", 2+i, "2"))
+		r.Commit("a", 2+i, gatewaytest.Resource("k", 2+i, "2"))
 		check("live", fmt.Sprintf("a@e1-%d,b@e1-3", 2+i))
 	}
 	time.Sleep(time.Minute)
@@ -96,12 +97,12 @@ func testSubscriber(t *testing.T, format string) {
 func TestSubscribersOfOneGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Metrics: true}, "a")
-		r.prime("a", 1)
-		var bodies []*exchange
+		r.Prime("a", 1)
+		var bodies []*gatewaytest.Exchange
 		for i := range uint64(6) {
 			bodies = append(bodies, r.get("/v1/events?watch=a", fmt.Sprintf("User-Agent: client-%d", i)))
 			synctest.Wait()
-			r.commit("a", 2+i, resource("k", 2+i, "1"))
+			r.Commit("a", 2+i, gatewaytest.Resource("k", 2+i, "1"))
 			synctest.Wait()
 		}
 		got := r.subscribers("")
@@ -110,7 +111,7 @@ func TestSubscribersOfOneGroup(t *testing.T) {
 		}
 		ids := map[string]bool{}
 		for i, s := range got.Subscribers { // the oldest first
-			body := bodies[i].text()
+			body := bodies[i].Text()
 			if s.UserAgent != fmt.Sprintf("client-%d", i) || s.Events != countEvents(body) || s.Bytes != uint64(len(body)) || s.Lag != 0 {
 				t.Errorf("%+v, received %d events in %d bytes", s, countEvents(body), len(body))
 			}
@@ -126,12 +127,12 @@ func TestCompressedSubscriber(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Metrics: true}, "a")
 		r.gzip = true
-		r.prime("a", 1, resource("k", 1, `"`+strings.Repeat("x", 10_000)+`"`))
+		r.Prime("a", 1, gatewaytest.Resource("k", 1, `"`+strings.Repeat("x", 10_000)+`"`))
 		x := r.get("/v1/events?watch=a")
-		x.text()
+		x.Text()
 		r.gzip = false
 		got := r.only()
-		if got.Encoding != "gzip" || got.Bytes == 0 || got.Bytes > 2000 || got.Events != countEvents(x.text()) {
+		if got.Encoding != "gzip" || got.Bytes == 0 || got.Bytes > 2000 || got.Events != countEvents(x.Text()) {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -142,15 +143,15 @@ func TestCompressedSubscriber(t *testing.T) {
 func TestLagOfAStalledReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Metrics: true, WriteTimeout: time.Hour}, "a")
-		r.prime("a", 1)
+		r.Prime("a", 1)
 		good := r.get("/v1/events?watch=a")
 		slow := r.dial(rawGet("/v1/events?watch=a&format=ndjson"))
 		readUntil(t, slow, "position")
 		const last = 3000
 		for i := uint64(2); i <= last; i++ {
-			r.commit("a", i, resource("k", i, `"`+strings.Repeat("x", 1000)+`"`))
+			r.Commit("a", i, gatewaytest.Resource("k", i, `"`+strings.Repeat("x", 1000)+`"`))
 		}
-		good.text()
+		good.Text()
 		got := r.subscribers("")
 		if got.Count != 2 || got.Subscribers[0].Transport != "ndjson" || got.Subscribers[1].Lag != 0 {
 			t.Fatalf("%+v", got.Subscribers)
@@ -182,9 +183,9 @@ func TestLagInASnapshot(t *testing.T) {
 		r := newRig(t, Config{Metrics: true, WriteTimeout: time.Hour}, "a")
 		var all []stream.Resource
 		for i := range uint64(5000) {
-			all = append(all, resource(fmt.Sprint("k", i), i+1, `"`+strings.Repeat("x", 300)+`"`))
+			all = append(all, gatewaytest.Resource(fmt.Sprint("k", i), i+1, `"`+strings.Repeat("x", 300)+`"`))
 		}
-		r.prime("a", 5000, all...)
+		r.Prime("a", 5000, all...)
 		slow := r.dial(rawGet("/v1/events?watch=a"))
 		readUntil(t, slow, `"key":"k1000"`)
 		if got := r.only(); got.Lag < 1000 || got.Lag > 4500 {
@@ -206,8 +207,8 @@ func TestReasonsOfLeaving(t *testing.T) {
 	}{
 		{"hangs up", "client_closed", func(r *rig) {
 			x := r.get("/v1/events?watch=a")
-			x.text()
-			x.cancel()
+			x.Text()
+			x.Cancel()
 		}},
 		{"hangs up in a snapshot", "client_closed", func(r *rig) {
 			c := r.dial(rawGet("/v1/events?watch=big"))
@@ -218,33 +219,33 @@ func TestReasonsOfLeaving(t *testing.T) {
 			readUntil(r.t, r.dial(rawGet("/v1/events?watch=big")), "event: upsert")
 			time.Sleep(15 * time.Second)
 		}},
-		{"complete", "complete", func(r *rig) { r.get("/v1/events?watch=a&until=end_of_snapshot").text() }},
+		{"complete", "complete", func(r *rig) { r.get("/v1/events?watch=a&until=end_of_snapshot").Text() }},
 		{"too old", "max_age", func(r *rig) {
 			x := r.get("/v1/events?watch=a")
 			time.Sleep(2 * time.Hour)
-			x.text()
+			x.Text()
 		}},
 		{"watch removed", "watch_removed", func(r *rig) {
 			x := r.get("/v1/events?watch=a")
-			x.text()
-			r.registry.Remove("a")
-			x.text()
+			x.Text()
+			r.Registry.Remove("a")
+			x.Text()
 		}},
 		{"drain", "draining", func(r *rig) {
 			x := r.get("/v1/events?watch=a")
-			x.text()
+			x.Text()
 			drained := make(chan struct{})
 			go func() { r.gateway.Drain(); close(drained) }()
 			time.Sleep(time.Minute)
 			<-drained
-			x.text()
+			x.Text()
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, Config{Metrics: true, MaxAge: time.Hour}, "a", "big")
-				r.prime("a", 1)
-				r.prime("big", 1, resource("big", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
+				r.Prime("a", 1)
+				r.Prime("big", 1, gatewaytest.Resource("big", 1, `"`+strings.Repeat("x", 1<<20)+`"`))
 				c.leave(r)
 				synctest.Wait()
 				time.Sleep(netconn.Linger + 2*slack()) // the client may read to the end
@@ -268,12 +269,12 @@ func TestReasonsOfLeaving(t *testing.T) {
 func TestOnlyTheLastDeparturesAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Metrics: true}, "a", "b")
-		r.prime("a", 1)
-		r.prime("b", 1)
-		r.get("/v1/events?watch=b&until=end_of_snapshot").text()
+		r.Prime("a", 1)
+		r.Prime("b", 1)
+		r.get("/v1/events?watch=b&until=end_of_snapshot").Text()
 		const others = subscribers.DeparturesKept + 20
 		for i := range others {
-			r.get("/v1/events?watch=a&until=end_of_snapshot", fmt.Sprintf("User-Agent: n-%d", i)).text()
+			r.get("/v1/events?watch=a&until=end_of_snapshot", fmt.Sprintf("User-Agent: n-%d", i)).Text()
 			if i == 5 {
 				if got := r.subscribers("?watch=b"); len(got.Left) != 1 || !slices.Equal(got.Left[0].Watches, []string{"b"}) {
 					t.Errorf("of b: %+v", got.Left)
@@ -296,12 +297,12 @@ func TestOnlyTheLastDeparturesAreRemembered(t *testing.T) {
 func TestSubscribersOfAWatchUpToALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Metrics: true}, "a", "b")
-		r.prime("a", 1)
-		r.prime("b", 1)
+		r.Prime("a", 1)
+		r.Prime("b", 1)
 		for range 3 {
-			r.get("/v1/events?watch=a").text()
-			r.get("/v1/events?watch=b").text()
-			r.get("/v1/events?watch=b&watch=a&format=ndjson").text()
+			r.get("/v1/events?watch=a").Text()
+			r.get("/v1/events?watch=b").Text()
+			r.get("/v1/events?watch=b&watch=a&format=ndjson").Text()
 		}
 		for query, want := range map[string][2]int{
 			"":                 {9, 9},

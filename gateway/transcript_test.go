@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -83,12 +84,12 @@ type player struct {
 	gzip    bool
 	config  Config
 	watches []string
-	clients map[string]*exchange
+	clients map[string]*gatewaytest.Exchange
 	out     strings.Builder
 }
 
 func playTranscript(t *testing.T, program string, gzip bool) string {
-	p := &player{t: t, gzip: gzip, clients: map[string]*exchange{}, config: Config{Drain: -1, MaxAge: -1}}
+	p := &player{t: t, gzip: gzip, clients: map[string]*gatewaytest.Exchange{}, config: Config{Drain: -1, MaxAge: -1}}
 	for i, line := range strings.Split(program, "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
@@ -108,8 +109,8 @@ func (p *player) listen(line string) {
 	synctest.Wait()
 	for _, name := range slices.Sorted(maps.Keys(p.clients)) {
 		x := p.clients[name]
-		text := x.take()
-		if over, err := x.over(); over {
+		text := x.Take()
+		if over, err := x.Over(); over {
 			delete(p.clients, name)
 			text += fmt.Sprintf("[%s: end of body, error %v]\n", name, err)
 		}
@@ -132,14 +133,14 @@ func (p *player) play(words []string) error {
 		time.Sleep(d + slack())
 		return err
 	case "remove":
-		p.start().registry.Remove(arguments[0])
+		p.start().Registry.Remove(arguments[0])
 		return nil
 	case "drain":
 		p.start().stop()
 		return nil
 	}
 	p.start()
-	if p.sources[words[0]] != nil {
+	if p.Sources[words[0]] != nil {
 		return p.source(words[0], arguments)
 	}
 	return p.clientDoes(words[0], arguments)
@@ -173,7 +174,7 @@ func (p *player) source(watch string, words []string) error {
 	if err != nil {
 		return err
 	}
-	p.do(watch, step)
+	p.Do(watch, step)
 	return nil
 }
 
@@ -186,7 +187,7 @@ func sourceStep(words []string) (func(stream.Sink) error, error) {
 		return func(s stream.Sink) error { return s.Reset(arguments[0]) }, nil
 	case "upsert":
 		revision, err := strconv.ParseUint(arguments[1], 10, 64)
-		one := resource(unquoted(arguments[0]), revision, strings.Join(arguments[2:], " "))
+		one := gatewaytest.Resource(unquoted(arguments[0]), revision, strings.Join(arguments[2:], " "))
 		return func(s stream.Sink) error { return s.Upsert(one) }, err
 	case "delete":
 		revision, err := strconv.ParseUint(arguments[1], 10, 64)
@@ -222,7 +223,7 @@ func (p *player) clientDoes(name string, words []string) error {
 		fmt.Fprintf(&p.out, "[%s: %s, %s]\n", name, x.Status, x.Header.Get("Content-Type"))
 		return nil
 	case "hangup":
-		p.clients[name].cancel()
+		p.clients[name].Cancel()
 		return nil
 	}
 	return errors.New("unknown step of a client")

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
@@ -14,12 +15,12 @@ import (
 func TestWatchListMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{}, "services")
-		r.prime("services", 7, resource("a", 5, "1"), resource("b", 7, "2"))
+		r.Prime("services", 7, gatewaytest.Resource("a", 5, "1"), gatewaytest.Resource("b", 7, "2"))
 		r.watchList(&api.WatchListRequest{Watch: "services", UntilEndOfSnapshot: true}).take()
 		live := r.watchList(&api.WatchListRequest{Watch: "services", Position: "services@e1-7"})
 		live.take()
 		time.Sleep(5 * time.Second)
-		r.commit("services", 8, resource("a", 8, "3"))
+		r.Commit("services", 8, gatewaytest.Resource("a", 8, "3"))
 		live.take()
 		for _, want := range []struct {
 			name   string
@@ -61,7 +62,7 @@ func TestWatchListMetrics(t *testing.T) {
 func TestWatchListSkips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{WriteTimeout: time.Hour}, "services")
-		r.prime("services", 1)
+		r.Prime("services", 1)
 		slow, err := r.client.WatchList(t.Context(), &api.WatchListRequest{Watch: "services"})
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +70,7 @@ func TestWatchListSkips(t *testing.T) {
 		synctest.Wait()
 		const last = 3000
 		for i := uint64(2); i <= last; i++ {
-			r.commit("services", i, resource("k", i, fmt.Sprintf(`{"n":%d,"x":"%s"}`, i, strings.Repeat("x", 1000))))
+			r.Commit("services", i, gatewaytest.Resource("k", i, fmt.Sprintf(`{"n":%d,"x":"%s"}`, i, strings.Repeat("x", 1000))))
 		}
 		values, skipped := uint64(0), uint64(0)
 		for values+skipped < last-1 {
@@ -82,7 +83,7 @@ func TestWatchListSkips(t *testing.T) {
 				values++
 			}
 		}
-		r.commit("services", last+1, resource("k", last+1, "1"))
+		r.Commit("services", last+1, gatewaytest.Resource("k", last+1, "1"))
 		for m := new(api.WatchListResponse); m.GetUpsert().GetResource().GetRevision() != last+1; {
 			if m, err = slow.Recv(); err != nil {
 				t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/rpc"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
@@ -31,7 +32,7 @@ type grpcRig struct {
 func newGRPCRig(t *testing.T, c Config, watches ...string) *grpcRig {
 	t.Helper()
 	r := &grpcRig{rig: newRig(t, c, watches...)}
-	listener := newMemoryListener()
+	listener := gatewaytest.NewNetwork()
 	server := rpc.New(r.gateway.calls, nil)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
@@ -51,18 +52,18 @@ func newServedRig(t *testing.T, c Config, watches ...string) *grpcRig {
 	r.client = grpcClient(t, r.rpc)
 	var protocols http.Protocols
 	protocols.SetUnencryptedHTTP2(true)
-	transport := &http.Transport{DialContext: r.network.dial, DisableCompression: true, Protocols: &protocols}
+	transport := &http.Transport{DialContext: r.network.Dial, DisableCompression: true, Protocols: &protocols}
 	r.rig.client = &http.Client{Transport: transport}
 	t.Cleanup(transport.CloseIdleConnections)
 	return r
 }
 
-func grpcClient(t *testing.T, listener *memoryListener) api.WatchServiceClient {
+func grpcClient(t *testing.T, listener *gatewaytest.Network) api.WatchServiceClient {
 	t.Helper()
 	conn, err := grpc.NewClient("passthrough:gateway",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithInitialWindowSize(64<<10), grpc.WithInitialConnWindowSize(1<<20), // fixed: no probing
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.dial(ctx, "", "") }))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.Dial(ctx, "", "") }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,16 +168,16 @@ func TestWatchList(t *testing.T) {
 		r := newGRPCRig(t, Config{}, "services")
 		l := r.watchList(&api.WatchListRequest{Watch: "services"})
 		l.want(t, "status priming")
-		r.prime("services", 7, resource("a", 5, `{"n": 1}`), resource("\xff", 6, `2`))
+		r.Prime("services", 7, gatewaytest.Resource("a", 5, `{"n": 1}`), gatewaytest.Resource("\xff", 6, `2`))
 		// in_sync comes with the snapshot or right after it.
 		got := l.take()
 		want := "reset initial @services@e1-0/7\n" + `upsert a 5 {"n": 1}` + "\nupsert /w==base64 6 2\nend_of_snapshot 7 count 2 resumed false\nstatus in_sync"
 		if strings.ReplaceAll(got, " @services@e1-7", "") != want || strings.Count(got, " @services@e1-7") != 1 {
 			t.Errorf("got\n%s\nwant\n%s\nwith one position at or after end_of_snapshot", got, want)
 		}
-		r.commit("services", 8, resource("a", 8, `3`), resource("b", 8, `4`))
+		r.Commit("services", 8, gatewaytest.Resource("a", 8, `3`), gatewaytest.Resource("b", 8, `4`))
 		l.want(t, "upsert a 8 3", "upsert b 8 4 @services@e1-8")
-		r.do("services", func(s stream.Sink) error { return errors.Join(s.Delete("\xff", 9), s.Commit(9)) })
+		r.Do("services", func(s stream.Sink) error { return errors.Join(s.Delete("\xff", 9), s.Commit(9)) })
 		l.want(t, "delete /w==base64 9 @services@e1-9")
 		l.cancel()
 		l.wantEnd(t, codes.Canceled)
@@ -186,8 +187,8 @@ func TestWatchList(t *testing.T) {
 func TestWatchListResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{}, "services")
-		r.prime("services", 7, resource("a", 5, `1`))
-		r.commit("services", 8, resource("b", 8, `2`))
+		r.Prime("services", 7, gatewaytest.Resource("a", 5, `1`))
+		r.Commit("services", 8, gatewaytest.Resource("b", 8, `2`))
 		synctest.Wait()
 		r.watchList(&api.WatchListRequest{Watch: "services", Position: "services@e1-7"}).
 			want(t, "upsert b 8 2", "end_of_snapshot 8 count 2 resumed true @services@e1-8")
@@ -208,7 +209,7 @@ func TestWatchListResume(t *testing.T) {
 func TestWatchListUntilEndOfSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{}, "services")
-		r.prime("services", 7, resource("a/1", 5, `1`), resource("b/1", 6, `2`))
+		r.Prime("services", 7, gatewaytest.Resource("a/1", 5, `1`), gatewaytest.Resource("b/1", 6, `2`))
 		synctest.Wait()
 		l := r.watchList(&api.WatchListRequest{Watch: "services", UntilEndOfSnapshot: true, Prefix: "b/"})
 		got := strings.Split(l.take(), "\n")
@@ -235,13 +236,13 @@ func TestWatchListUntilNeverPrimed(t *testing.T) {
 func TestWatchListBookmark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{Heartbeat: 10 * time.Second}, "services")
-		r.prime("services", 7)
+		r.Prime("services", 7)
 		synctest.Wait()
 		l := r.watchList(&api.WatchListRequest{Watch: "services"})
 		l.want(t, "reset initial @services@e1-0/7", "end_of_snapshot 7 count 0 resumed false @services@e1-7")
 		time.Sleep(25 * time.Second)
 		l.want(t)
-		r.commit("services", 100)
+		r.Commit("services", 100)
 		l.want(t)
 		time.Sleep(10 * time.Second)
 		l.want(t, "bookmark 100 @services@e1-100")
@@ -253,7 +254,7 @@ func TestWatchListBookmark(t *testing.T) {
 func TestWatchListMaxAge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{MaxAge: time.Minute}, "services")
-		r.prime("services", 7)
+		r.Prime("services", 7)
 		synctest.Wait()
 		l := r.watchList(&api.WatchListRequest{Watch: "services"})
 		l.take()
@@ -268,7 +269,7 @@ func TestWatchListMaxAge(t *testing.T) {
 func TestWatchListDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{Drain: 10 * time.Second}, "services")
-		r.prime("services", 7)
+		r.Prime("services", 7)
 		synctest.Wait()
 		var all []*listing
 		for range 20 {
@@ -299,11 +300,11 @@ func TestWatchListDraining(t *testing.T) {
 func TestWatchListRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{}, "services")
-		r.prime("services", 7)
+		r.Prime("services", 7)
 		synctest.Wait()
 		l := r.watchList(&api.WatchListRequest{Watch: "services"})
 		l.take()
-		r.registry.Remove("services")
+		r.Registry.Remove("services")
 		l.want(t, "goodbye watch_removed")
 		l.wantEnd(t, codes.OK)
 		r.watchList(&api.WatchListRequest{Watch: "services"}).wantEnd(t, codes.NotFound)
@@ -313,7 +314,7 @@ func TestWatchListRemoved(t *testing.T) {
 func TestWatchListOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{MaxSubscribers: 1}, "services")
-		r.prime("services", 7)
+		r.Prime("services", 7)
 		synctest.Wait()
 		first := r.watchList(&api.WatchListRequest{Watch: "services"})
 		first.take()
@@ -335,11 +336,11 @@ func TestWatchListClientDoesNotRead(t *testing.T) {
 		r := newGRPCRig(t, Config{WriteTimeout: 10 * time.Second}, "services")
 		var all []stream.Resource
 		for i := range uint64(100) {
-			all = append(all, resource(fmt.Sprint(i), i+1, `"`+strings.Repeat("v", 10000)+`"`))
+			all = append(all, gatewaytest.Resource(fmt.Sprint(i), i+1, `"`+strings.Repeat("v", 10000)+`"`))
 		}
-		r.prime("services", 100, all...)
+		r.Prime("services", 100, all...)
 		synctest.Wait()
-		w, _ := r.registry.Watch("services")
+		w, _ := r.Registry.Watch("services")
 
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
@@ -381,9 +382,9 @@ func TestWatchListSlowReader(t *testing.T) {
 		r := newGRPCRig(t, Config{WriteTimeout: 10 * time.Second}, "services")
 		var all []stream.Resource
 		for i := range uint64(40) {
-			all = append(all, resource(fmt.Sprint(i), i+1, `"`+strings.Repeat("v", 10000)+`"`))
+			all = append(all, gatewaytest.Resource(fmt.Sprint(i), i+1, `"`+strings.Repeat("v", 10000)+`"`))
 		}
-		r.prime("services", 100, all...)
+		r.Prime("services", 100, all...)
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -48,8 +49,8 @@ func newZipWorld(t *testing.T, seed uint64) *zipWorld {
 		c.MaxAge = 15 * time.Second
 	}
 	w := &zipWorld{aging: c.MaxAge > 0, rig: newRig(t, c, "a", "b"), random: rand.New(rand.NewPCG(seed, 1)), revision: 1}
-	w.prime("a", 1, resource("first", 1, `"of a"`))
-	w.prime("b", 1, resource("first", 1, `"of b"`))
+	w.Prime("a", 1, gatewaytest.Resource("first", 1, `"of a"`))
+	w.Prime("b", 1, gatewaytest.Resource("first", 1, `"of b"`))
 	return w
 }
 
@@ -75,8 +76,8 @@ func (w *zipWorld) run() {
 	}
 	time.Sleep(time.Second)
 	synctest.Wait()
-	w.registry.Remove("a")
-	w.registry.Remove("b")
+	w.Registry.Remove("a")
+	w.Registry.Remove("b")
 	w.compare()
 }
 
@@ -94,9 +95,9 @@ func (w *zipWorld) write() {
 	for range 1 + w.random.IntN(4) {
 		size := []int{10, 100, 1000, 9000}[w.random.IntN(4)]
 		value := `"` + strings.Repeat(fmt.Sprintf("%x", w.random.Uint32()), 1+size/8) + `"`
-		changes = append(changes, resource(fmt.Sprint("k", len(changes), w.random.IntN(9)), w.revision, value))
+		changes = append(changes, gatewaytest.Resource(fmt.Sprint("k", len(changes), w.random.IntN(9)), w.revision, value))
 	}
-	w.commit([]string{"a", "b"}[w.random.IntN(2)], w.revision, changes...)
+	w.Commit([]string{"a", "b"}[w.random.IntN(2)], w.revision, changes...)
 }
 
 // compare checks that every stream that is open to the end holds the same as its
@@ -145,7 +146,7 @@ func (w *zipWorld) read(path, encoding string) *zipReader {
 	if got := res.Header.Get("Content-Encoding"); (got == "gzip") != (encoding == "gzip") {
 		w.t.Errorf("asked for %s, the answer is %q", encoding, got)
 	}
-	unzip(res)
+	gatewaytest.Unzip(res)
 	r := &zipReader{path: path, encoding: encoding, body: res.Body, ended: make(chan error, 1), gate: make(chan struct{}, 1)}
 	go r.run()
 	return r

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	gatewayclient "github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -18,7 +19,7 @@ func manyResources(n int) []stream.Resource {
 	all := make([]stream.Resource, n)
 	for i := range all {
 		value := fmt.Sprintf(`{"name":"web-%06d","state":"running","ip":"10.0.%d.%d","ports":[80,%d]}`, i, i/251%251, i%251, 9000+i%977)
-		all[i] = resource(fmt.Sprintf("default/web-%06d", i), uint64(i+1), value)
+		all[i] = gatewaytest.Resource(fmt.Sprintf("default/web-%06d", i), uint64(i+1), value)
 	}
 	return all
 }
@@ -48,8 +49,8 @@ func TestSnapshotIsCompressedOnce(t *testing.T) {
 	r := newRealGateway(t, Config{MaxAge: -1}, nil)
 	defer http.DefaultClient.CloseIdleConnections()
 	all := manyResources(20_000)
-	r.source.steps <- func(s stream.Sink) error {
-		return errors.Join(s.Reset("e2"), upsertAll(s, all), s.Commit(20_000))
+	r.source.Steps <- func(s stream.Sink) error {
+		return errors.Join(s.Reset("e2"), gatewaytest.UpsertAll(s, all), s.Commit(20_000))
 	}
 	for r.watch.View().Revision() != 20_000 {
 		<-r.watch.Changed()

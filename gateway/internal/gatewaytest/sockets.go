@@ -1,4 +1,4 @@
-package gateway
+package gatewaytest
 
 import (
 	"errors"
@@ -10,24 +10,24 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 )
 
-// memorySockets are sockets over the in-memory network of the tests, so that shards
+// Sockets are sockets over the in-memory network of the tests, so that shards
 // too run in fake time. A connection takes a few bytes at a time, which are in flight
 // until its client has read them.
-type memorySockets struct {
+type Sockets struct {
 	mu     sync.Mutex // guards the following fields
 	last   poll.Handle
 	open   map[poll.Handle]*memorySocket
 	before func(call string, p []byte) // called first by each method of a poller; nil: nothing is called
 }
 
-// intercept makes each method of a poller call f first.
-func (s *memorySockets) intercept(f func(call string, p []byte)) {
+// Intercept makes each method of a poller call f first.
+func (s *Sockets) Intercept(f func(call string, p []byte)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = f
 }
 
-func (s *memorySockets) begin(call string, p []byte) {
+func (s *Sockets) begin(call string, p []byte) {
 	s.mu.Lock()
 	before := s.before
 	s.mu.Unlock()
@@ -36,39 +36,19 @@ func (s *memorySockets) begin(call string, p []byte) {
 	}
 }
 
-func newMemorySockets() *memorySockets { return &memorySockets{open: map[poll.Handle]*memorySocket{}} }
+// NewSockets returns the sockets of a Network.
+func NewSockets() *Sockets { return &Sockets{open: map[poll.Handle]*memorySocket{}} }
 
 // memoryTakes is the most bytes that one write takes: few, so that many writes are
 // incomplete.
 const memoryTakes = 500
 
-// memoryConn is net/http's view of a connection. Once it was taken, closing it does
-// nothing, like closing one of two descriptors.
-type memoryConn struct {
-	net.Conn
-	mu    sync.Mutex
-	taken bool
-}
-
-// RemoteAddr returns the address of a proxy, for the tests that trust it.
-func (c *memoryConn) RemoteAddr() net.Addr {
-	return &net.TCPAddr{IP: net.IPv4(203, 0, 113, 1), Port: 1}
-}
-
-func (c *memoryConn) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.taken {
-		return nil
-	}
-	return c.Conn.Close()
-}
-
-func (s *memorySockets) Take(c net.Conn) (poll.Handle, error) {
+// Take implements poll.Sockets.
+func (s *Sockets) Take(c net.Conn) (poll.Handle, error) {
 	if wrapper, wraps := c.(*netconn.StallTimeoutConn); wraps {
 		c = wrapper.NetConn()
 	}
-	mine, ok := c.(*memoryConn)
+	mine, ok := c.(*Conn)
 	if !ok {
 		return 0, errors.New("not of this network")
 	}
@@ -82,13 +62,21 @@ func (s *memorySockets) Take(c net.Conn) (poll.Handle, error) {
 	return s.last, nil
 }
 
-func (s *memorySockets) get(h poll.Handle) *memorySocket {
+// Count returns how many connections are taken.
+func (s *Sockets) Count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
+}
+
+func (s *Sockets) get(h poll.Handle) *memorySocket {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.open[h]
 }
 
-func (s *memorySockets) Close(h poll.Handle) {
+// Close implements poll.Sockets.
+func (s *Sockets) Close(h poll.Handle) {
 	one := s.get(h)
 	s.mu.Lock()
 	delete(s.open, h)
@@ -102,8 +90,9 @@ func (s *memorySockets) Close(h poll.Handle) {
 	}
 }
 
-func (s *memorySockets) NewPoller() (poll.Poller, error) {
-	return &memoryPoller{memorySockets: s, waker: make(chan struct{}, 1)}, nil
+// NewPoller implements poll.Sockets.
+func (s *Sockets) NewPoller() (poll.Poller, error) {
+	return &memoryPoller{Sockets: s, waker: make(chan struct{}, 1)}, nil
 }
 
 // memorySocket is one connection that was taken. Two goroutines serve it from when it
@@ -119,13 +108,14 @@ type memorySocket struct {
 }
 
 type memoryPoller struct {
-	*memorySockets
+	*Sockets
 	waker chan struct{}
 
 	mu      sync.Mutex // guards the following field
 	notices []poll.Notice
 }
 
+// Ring implements poll.Poller.
 func (p *memoryPoller) Ring() {
 	select {
 	case p.waker <- struct{}{}:
@@ -140,6 +130,7 @@ func (p *memoryPoller) tell(n poll.Notice) {
 	p.Ring()
 }
 
+// Wait implements poll.Poller.
 func (p *memoryPoller) Wait(dst []poll.Notice, timeout time.Duration) ([]poll.Notice, error) {
 	p.begin("wait", nil)
 	var after <-chan time.Time
@@ -159,6 +150,7 @@ func (p *memoryPoller) Wait(dst []poll.Notice, timeout time.Duration) ([]poll.No
 	return dst, nil
 }
 
+// Watch implements poll.Poller.
 func (p *memoryPoller) Watch(h poll.Handle, key uint64) error {
 	p.begin("watch", nil)
 	s := p.get(h)
@@ -187,6 +179,7 @@ func (p *memoryPoller) Watch(h poll.Handle, key uint64) error {
 	return nil
 }
 
+// Await implements poll.Poller.
 func (p *memoryPoller) Await(h poll.Handle, key uint64, writable bool) error {
 	p.begin("await", nil)
 	s := p.get(h)
@@ -199,6 +192,7 @@ func (p *memoryPoller) Await(h poll.Handle, key uint64, writable bool) error {
 	return nil
 }
 
+// Write implements poll.Poller.
 func (p *memoryPoller) Write(h poll.Handle, b []byte) (int, error) {
 	p.begin("write", b)
 	s := p.get(h)
@@ -227,6 +221,7 @@ func (p *memoryPoller) WriteAll(h poll.Handle, bs [][]byte) (int, error) {
 	return p.Write(h, all)
 }
 
+// Finish implements poll.Poller.
 func (p *memoryPoller) Finish(h poll.Handle, _ uint64) error {
 	p.begin("finish", nil)
 	s := p.get(h)
@@ -237,5 +232,7 @@ func (p *memoryPoller) Finish(h poll.Handle, _ uint64) error {
 	return nil
 }
 
+// Discard implements poll.Poller.
 func (p *memoryPoller) Discard(poll.Handle) bool { return true }
+// Shut implements poll.Poller.
 func (p *memoryPoller) Shut()                    {}

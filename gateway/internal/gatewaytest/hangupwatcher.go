@@ -1,4 +1,4 @@
-package gateway
+package gatewaytest
 
 import (
 	"errors"
@@ -11,19 +11,21 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 )
 
-// memoryHangupWatcher is the hangup watcher of the in-memory network: a goroutine for each
+// hangupWatcher is the hangup watcher of the in-memory network: a goroutine for each
 // connection, which reads until its client leaves.
-type memoryHangupWatcher struct {
+type hangupWatcher struct {
 	mu      sync.Mutex // guards the following fields
 	last    uint64
 	clients map[uint64]*poll.FarSide
 }
 
-func newMemoryHangupWatcher() (poll.HangupWatcher, error) {
-	return &memoryHangupWatcher{clients: map[uint64]*poll.FarSide{}}, nil
+// NewHangupWatcher returns a watcher of the connections of a Network.
+func NewHangupWatcher() (poll.HangupWatcher, error) {
+	return &hangupWatcher{clients: map[uint64]*poll.FarSide{}}, nil
 }
 
-func (l *memoryHangupWatcher) Watch(c net.Conn, who *poll.FarSide) (uint64, error) {
+// Watch implements poll.HangupWatcher.
+func (l *hangupWatcher) Watch(c net.Conn, who *poll.FarSide) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++
@@ -40,7 +42,7 @@ func (l *memoryHangupWatcher) Watch(c net.Conn, who *poll.FarSide) (uint64, erro
 	return key, nil
 }
 
-func (l *memoryHangupWatcher) leave(key uint64) {
+func (l *hangupWatcher) leave(key uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if who := l.clients[key]; who != nil {
@@ -49,13 +51,15 @@ func (l *memoryHangupWatcher) leave(key uint64) {
 	}
 }
 
-func (l *memoryHangupWatcher) Forget(key uint64) {
+// Forget implements poll.HangupWatcher.
+func (l *hangupWatcher) Forget(key uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.clients, key)
 }
 
-func (l *memoryHangupWatcher) Close() {
+// Close implements poll.HangupWatcher.
+func (l *hangupWatcher) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for key, who := range l.clients {
@@ -64,4 +68,5 @@ func (l *memoryHangupWatcher) Close() {
 	}
 }
 
-func (l *memoryHangupWatcher) Read(net.Conn, []byte) (int, error) { return 0, os.ErrDeadlineExceeded }
+// Read implements poll.HangupWatcher.
+func (l *hangupWatcher) Read(net.Conn, []byte) (int, error) { return 0, os.ErrDeadlineExceeded }
