@@ -13,6 +13,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/stream/merge"
 )
 
 // large is a change whose value has so many bytes.
@@ -232,7 +233,7 @@ func TestStagedIsGivenBack(t *testing.T) {
 // connection.
 func TestSourceThatHoldsTooMuch(t *testing.T) {
 	hoards := func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
-		m := stream.NewMerge()
+		m := merge.New()
 		m.CountAt(sink)
 		for i := uint64(1); ctx.Err() == nil; i++ {
 			m.Listed(large(fmt.Sprint(i), i, 1000).Resource)
