@@ -36,6 +36,7 @@ var imports = []struct {
 	{"stream/memory", nil, "memory counts bytes, and knows no log"},
 	{"stream/log", []string{"stream", "stream/memory"}, "a log knows no source and no watch: it is written by one"},
 	{"stream/watch", []string{"stream", "stream/memory", "stream/log"}, "a watch feeds a log from any source"},
+	{"stream/merge", []string{"stream"}, "a list and a watch are merged before any log sees them"},
 	{"stream", nil, "stream is the domain: sources, transports and encodings depend on it, never the other way round"},
 	{"stream/streamtest", []string{"stream", "stream/log", "stream/watch"}, "streamtest proves any Source, so that it must know none"},
 	{"stream/streamtest/loopback", nil, "addresses for tests; a leaf"},
@@ -48,6 +49,8 @@ var imports = []struct {
 	{"stream/source/internal/*", []string{"stream"}, "what several sources share knows no upstream and no source"},
 	{"stream/source/gateway", []string{"stream", "client", "stream/source/internal/*"}, "a gateway's streams are read by the client, for the command line too"},
 	{"client", []string{"stream"}, "a client knows the wire and the vocabulary of stream, and no log"},
+	{"stream/source/etcd", []string{"stream", "stream/merge", "stream/source/internal/*"}, "the list of etcd is read beside its watch; otherwise as below"},
+	{"stream/source/consul", []string{"stream", "stream/merge", "stream/source/internal/*"}, "the list of Consul is read beside its watch; otherwise as below"},
 	{"stream/source/*", []string{"stream", "openapi/watchtidev1", "stream/source/internal/*"}, "a source knows the domain and its one upstream; neither the gateway nor another source"},
 	{"gateway/internal/deflate", nil, "compression knows bytes, and no events"},
 	{"openapi", nil, "the contract is a leaf"},
@@ -197,8 +200,8 @@ func TestTestKitStaysInTests(t *testing.T) {
 // TestStreamNeedsOnlyTheStandardLibrary, and of it no transport, not even
 // indirectly; nor do the log and its watch.
 func TestStreamNeedsOnlyTheStandardLibrary(t *testing.T) {
-	core := []string{"stream", "stream/memory", "stream/log", "stream/watch"}
-	packages := list(t, ".", "-deps", "-json=ImportPath,Standard,Deps", "./stream", "./stream/memory", "./stream/log", "./stream/watch")
+	core := []string{"stream", "stream/memory", "stream/merge", "stream/log", "stream/watch"}
+	packages := list(t, ".", "-deps", "-json=ImportPath,Standard,Deps", "./stream", "./stream/memory", "./stream/merge", "./stream/log", "./stream/watch")
 	standard := map[string]bool{}
 	seen := 0
 	for _, p := range packages {

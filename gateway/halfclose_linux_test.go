@@ -144,7 +144,7 @@ func TestHalfClosedRequest(t *testing.T) {
 	secure, roots := certificate(t)
 	test := func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 		r.write("large", 2, `"`+strings.Repeat("x", 1<<20)+`"`)
-		for r.watch.View().Revision() != 2 {
+		for r.watch.Snapshot().Revision() != 2 {
 			<-time.After(time.Millisecond)
 		}
 		for path, want := range map[string]string{

@@ -64,7 +64,7 @@ func (r readiness) ready() bool { return !r.Draining && len(r.Watches) == 0 }
 func (g *Gateway) readiness(now time.Time) readiness {
 	state := readiness{Draining: g.leaving.Load() || g.admission.IsDraining(), Watches: []unreadyWatch{}}
 	for _, w := range g.registry.Watches() {
-		if v := w.View(); !w.OnDemand() && !servable(v, w.Required(), now, g.cfg.StaleAllowed) {
+		if v := w.Snapshot(); !w.OnDemand() && !servable(v, w.Required(), now, g.cfg.StaleAllowed) {
 			s := v.Status()
 			state.Watches = append(state.Watches, unreadyWatch{
 				Watch: w.Name(), State: s.State.String(), Since: s.Since.UTC().Truncate(time.Millisecond), Reason: s.Full(),
@@ -81,7 +81,7 @@ func (g *Gateway) readiness(now time.Time) readiness {
 // a watch that cannot be primed must not keep all others from their clients forever.
 // Resyncing counts as stale: it is not in sync either, and its Since is when it last
 // was.
-func servable(v log.View, required bool, now time.Time, allowed time.Duration) bool {
+func servable(v log.Snapshot, required bool, now time.Time, allowed time.Duration) bool {
 	s := v.Status()
 	late := now.Sub(s.Since) > allowed
 	if required {

@@ -359,8 +359,8 @@ func (c *recorder) take(frame []byte) {
 
 func (c *recorder) beginFlush() {
 	w, _ := c.gateway.Registry.Watch("a")
-	horizon, _ := w.View().Horizon()
-	c.flush = &streamtest.Flush{Order: int(c.world.order.Add(1)), At: time.Now(), Head: w.View().Revision(), Horizon: horizon}
+	horizon, _ := w.Snapshot().Horizon()
+	c.flush = &streamtest.Flush{Order: int(c.world.order.Add(1)), At: time.Now(), Head: w.Snapshot().Revision(), Horizon: horizon}
 	if c.Slow {
 		c.flush.Head, c.flush.Horizon = 0, ^uint64(0) // their values when the flush was sent are not known
 	}

@@ -141,8 +141,8 @@ func TestWatchOverItsMemory(t *testing.T) {
 		if got := x.Take(); !strings.Contains(got, `"state":"stale"`) || !strings.Contains(got, reason) || strings.Contains(got, "upsert") {
 			t.Errorf("who is there is told %q", got)
 		}
-		if w, _ := r.Registry.Watch("a"); w.View().Revision() != 1 {
-			t.Errorf("revision %d is shown, of which nothing is", w.View().Revision())
+		if w, _ := r.Registry.Watch("a"); w.Snapshot().Revision() != 1 {
+			t.Errorf("revision %d is shown, of which nothing is", w.Snapshot().Revision())
 		}
 		time.Sleep(time.Millisecond)
 		for path, want := range map[string]int{"/v1/events?watch=a": 503, pollNow: 503} {

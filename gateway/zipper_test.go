@@ -220,7 +220,7 @@ func TestAttackLargeValueInAShard(t *testing.T) {
 	const size = 16<<20 - 16
 	r := newRealGateway(t, Config{}, nil)
 	r.write("k", 2, `"`+strings.Repeat("0123456789abcdef", size/16)+`"`)
-	for r.watch.View().Revision() != 2 {
+	for r.watch.Snapshot().Revision() != 2 {
 		<-time.After(time.Millisecond)
 	}
 	c := conversation.New(r.gateway.deps, conversation.Request{Format: wire.SSE, Gzip: true, Watches: []conversation.Choice{{Name: "a"}}}, []*watch.Watch{r.watch})

@@ -52,7 +52,7 @@ func TestSnapshotIsCompressedOnce(t *testing.T) {
 	r.source.Steps <- func(s stream.Sink) error {
 		return errors.Join(s.Reset("e2"), gatewaytest.UpsertAll(s, all), s.Commit(20_000))
 	}
-	for r.watch.View().Revision() != 20_000 {
+	for r.watch.Snapshot().Revision() != 20_000 {
 		<-r.watch.Changed()
 	}
 	url := "http://" + r.address + "/v1/events?watch=a&until=end_of_snapshot"
@@ -71,7 +71,7 @@ func TestSnapshotIsCompressedOnce(t *testing.T) {
 		t.Errorf("%+v after one, %+v after 20 more", first, again)
 	}
 	r.write("default/web-010000", 20_001, `"news"`)
-	for r.watch.View().Revision() != 20_001 {
+	for r.watch.Snapshot().Revision() != 20_001 {
 		<-r.watch.Changed()
 	}
 	rawBody(t, url, "gzip")

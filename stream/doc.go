@@ -13,7 +13,7 @@
 // names one such order. A [Position] names a place in a watch that any replica
 // understands. A snapshot is the complete state at one revision; a watch is primed
 // once it has received its first. A log.Subscription is one reader's cursor, a
-// log.Batch is one flush of it, and a log.View is the state at one revision.
+// log.Batch is one flush of it, and a log.Snapshot is the state at one revision.
 //
 // # Guarantees
 //

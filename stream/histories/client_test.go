@@ -66,7 +66,7 @@ func (c *client) keep() {
 	c.held = nil
 	if !c.holds {
 		c.held = c.conn.State()
-		c.ahead = max(c.ahead, c.at.watch.View().Revision())
+		c.ahead = max(c.ahead, c.at.watch.Snapshot().Revision())
 	}
 }
 

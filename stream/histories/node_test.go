@@ -162,7 +162,7 @@ func (n *node) truthful() error {
 	if to == nil || !n.link.flows() {
 		return nil
 	}
-	own, other := n.watch.View(), to.watch.View()
+	own, other := n.watch.Snapshot(), to.watch.Snapshot()
 	if own.Epoch() == other.Epoch() && lacks(own, other) {
 		return fmt.Errorf("%s says that it is in sync at %d, and %s, which it follows, is at %d",
 			n.name, own.Revision(), to.name, other.Revision())
@@ -171,7 +171,7 @@ func (n *node) truthful() error {
 }
 
 // lacks reports whether a view lacks something newer that another one has.
-func lacks(own, other log.View) bool {
+func lacks(own, other log.Snapshot) bool {
 	for r := range other.Resources("") {
 		if r.Revision > own.Revision() {
 			return true

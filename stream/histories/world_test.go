@@ -286,7 +286,7 @@ func (w *world) level() error {
 	w.settle()
 	w.advance(4*time.Second + 2*behindTimeout)
 	for _, n := range w.nodes {
-		v := n.watch.View()
+		v := n.watch.Snapshot()
 		if n.fits() && (v.Revision() != w.upstream.Revision() || v.Status().State != stream.InSync) {
 			return fmt.Errorf("%s does not come to the upstream's revision %d: it is at %v, %v",
 				n.name, w.upstream.Revision(), v.Position(""), v.Status())
@@ -297,7 +297,7 @@ func (w *world) level() error {
 
 // atHead reports whether every node is where the upstream is.
 func (w *world) atHead() bool {
-	return !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.watch.View().Revision() != w.upstream.Revision() })
+	return !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.watch.Snapshot().Revision() != w.upstream.Revision() })
 }
 
 // finish tries ids while the nodes are where they are, and again when everything

@@ -43,7 +43,7 @@ func TestCostIsEnough(t *testing.T) {
 		if _, err := l.Replace("e", resources, 9000); err != nil {
 			t.Fatal(err)
 		}
-		took := l.View().Bytes()
+		took := l.Snapshot().Bytes()
 		if took > cost+2*segmentSize || cost > took*3/2+segmentSize {
 			t.Errorf("%d bytes reserved, %d taken", cost, took)
 		}
@@ -75,28 +75,28 @@ func TestMemoryIsBounded(t *testing.T) {
 			}
 			return all
 		}
-		check := func(t *rapid.T, before View, err error) {
-			if err != nil && (!errors.Is(err, memory.ErrExceeded) || l.View().Revision() != before.Revision() || l.View().Count() != before.Count()) {
+		check := func(t *rapid.T, before Snapshot, err error) {
+			if err != nil && (!errors.Is(err, memory.ErrExceeded) || l.Snapshot().Revision() != before.Revision() || l.Snapshot().Count() != before.Count()) {
 				t.Fatalf("%v; %d resources up to %d before, %d up to %d now", err,
-					before.Count(), before.Revision(), l.View().Count(), l.View().Revision())
+					before.Count(), before.Revision(), l.Snapshot().Count(), l.Snapshot().Revision())
 			}
 			if n := l.account.Own().Logs(); n > ceiling*3/5 {
 				t.Fatalf("%d bytes are counted", n)
 			}
-			if n := l.View().Bytes(); n > ceiling*3/4 {
+			if n := l.Snapshot().Bytes(); n > ceiling*3/4 {
 				t.Fatalf("the log holds %d bytes", n)
 			}
 		}
 		_, err := l.Replace("e", nil, revision)
-		check(t, l.View(), err)
+		check(t, l.Snapshot(), err)
 		t.Repeat(map[string]func(*rapid.T){
 			"commit": func(t *rapid.T) {
-				before, changes := l.View(), draw(t)
+				before, changes := l.Snapshot(), draw(t)
 				_, err := l.Commit(changes, revision)
 				check(t, before, err)
 			},
 			"snapshot": func(t *rapid.T) {
-				before := l.View()
+				before := l.Snapshot()
 				var snapshot []stream.Resource
 				for _, c := range draw(t) {
 					if !c.Deleted {
@@ -132,7 +132,7 @@ func TestLittleIsLeftUncompacted(t *testing.T) {
 	replace("a", 43, 50_000, 20_000, 100)
 	replace("b", 47, 20_000)
 	replace("c", 149, 20_000)
-	if n := l.View().Bytes(); n > ceiling*3/5 {
+	if n := l.Snapshot().Bytes(); n > ceiling*3/5 {
 		t.Errorf("the log holds %d bytes of %d", n, ceiling)
 	}
 }

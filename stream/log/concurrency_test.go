@@ -34,10 +34,10 @@ func TestReadersAndOneWriter(t *testing.T) {
 	}
 	readers.Go(func() {
 		for !done.Load() {
-			v := l.View()
+			v := l.Snapshot()
 			for r := range v.Resources("") {
 				if got, ok := v.Get(r.Key); !ok || got.Revision != r.Revision {
-					t.Errorf("Get(%s) = %d %v in a view where it is at %d", r.Key, got.Revision, ok, r.Revision)
+					t.Errorf("Get(%s) = %d %v in a snapshot where it is at %d", r.Key, got.Revision, ok, r.Revision)
 					return
 				}
 			}
@@ -63,7 +63,7 @@ func TestReadersAndOneWriter(t *testing.T) {
 	revision++
 	mustCommit(t, l, revision, upsert("last", revision))
 	readers.Wait()
-	want := viewState(l.View())
+	want := stateOf(l.Snapshot())
 	for i, got := range states {
 		if !maps.Equal(got, want) {
 			t.Errorf("reader %d has %d resources, not the log's %d, or others", i, len(got), len(want))

@@ -86,7 +86,7 @@ func frameOf(t testing.TB, key, raw string) ([]byte, stream.Resource) {
 	if _, err := l.Replace("e", []stream.Resource{r}, r.Revision); err != nil {
 		t.Fatal(err)
 	}
-	got, ok := l.View().Get(key)
+	got, ok := l.Snapshot().Get(key)
 	if !ok || got.Key != r.Key || got.Revision != r.Revision || got.Encoding != r.Encoding || !bytes.Equal(got.Value, r.Value) {
 		t.Fatalf("Get(%q) = %.200v %v, want %.200v", key, got, ok, r)
 	}

@@ -28,7 +28,7 @@ func TestTombstonesAreBounded(t *testing.T) {
 			revision += 2
 			most = max(most, l.deletes.memory())
 		}
-		if got := l.View().Tombstones(); got != others+1 {
+		if got := l.Snapshot().Tombstones(); got != others+1 {
 			t.Errorf("%d tombstones, want %d", got, others+1)
 		}
 		if want := int64(others)*100 + 8<<10; most > want {

@@ -7,7 +7,7 @@ import (
 )
 
 // TestForgottenKeys: a key whose delete is forgotten is gone, but not for holders of
-// an older view.
+// an older snapshot.
 func TestForgottenKeys(t *testing.T) {
 	l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 10}})
 	var all []Change
@@ -15,11 +15,11 @@ func TestForgottenKeys(t *testing.T) {
 		all = append(all, upsert(fmt.Sprint("k", i), 1))
 	}
 	mustReplace(t, l, "e", 1, all...)
-	before := l.View()
+	before := l.Snapshot()
 	for i := range 500 {
 		mustCommit(t, l, uint64(2+i), remove(fmt.Sprint("k", i), uint64(2+i)))
 	}
-	after := l.View()
+	after := l.Snapshot()
 	for i := range 500 {
 		key := fmt.Sprint("k", i)
 		if r, ok := before.Get(key); !ok || r.Revision != 1 {
@@ -33,11 +33,11 @@ func TestForgottenKeys(t *testing.T) {
 		}
 	}
 	mustCommit(t, l, 1000, upsert("k0", 1000))
-	if r, ok := l.View().Get("k0"); !ok || r.Revision != 1000 {
+	if r, ok := l.Snapshot().Get("k0"); !ok || r.Revision != 1000 {
 		t.Errorf("k0, created again: %v %t", r, ok)
 	}
 	if _, ok := after.Get("k0"); ok {
-		t.Error("k0 is there in the view from before it was created again")
+		t.Error("k0 is there in the snapshot from before it was created again")
 	}
 }
 
@@ -53,7 +53,7 @@ func TestForgottenKeyIsFoundMissingAtOnce(t *testing.T) {
 	for i := range keys + 1 {
 		mustCommit(t, l, uint64(2+i), remove(fmt.Sprint("k", i), uint64(2+i)))
 	}
-	v := l.View()
+	v := l.Snapshot()
 	took := func(from int, want bool) time.Duration {
 		best := time.Hour
 		for range 5 {

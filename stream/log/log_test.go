@@ -95,7 +95,7 @@ func (c *client) take() []string {
 	return out
 }
 
-func viewState(v View) map[string]string {
+func stateOf(v Snapshot) map[string]string {
 	state := map[string]string{}
 	for r := range v.Resources("") {
 		state[r.Key] = fmt.Sprintf("%d %s", r.Revision, r.Value)
@@ -277,7 +277,7 @@ func TestReaderThatStayedThroughAnOutage(t *testing.T) {
 	if got := c.take(); got[0] != "bookmark 10 skipped=0 horizon=5000" || got[1] != "status catching_up" || slices.ContainsFunc(got, func(e string) bool { return strings.HasPrefix(e, "reset") }) {
 		t.Errorf("begins with %q, want a catch-up without a reset", got[:2])
 	}
-	if want := viewState(l.View()); !maps.Equal(c.state, want) {
+	if want := stateOf(l.Snapshot()); !maps.Equal(c.state, want) {
 		t.Error("the state is not the log's")
 	}
 }
@@ -303,7 +303,7 @@ func TestBrokenPromises(t *testing.T) {
 		t.Error("a commit before the first snapshot was taken")
 	}
 	mustReplace(t, l, "e", 10, upsert("a", 5), upsert("b", 6))
-	before := viewState(l.View())
+	before := stateOf(l.Snapshot())
 	for name, try := range map[string]func() error{
 		"news from the past": func() error { _, err := l.Commit([]Change{upsert("c", 7)}, 11); return err },
 		"commit goes back":   func() error { _, err := l.Commit(nil, 9); return err },
@@ -326,7 +326,7 @@ func TestBrokenPromises(t *testing.T) {
 			t.Logf("%s: %v", name, err)
 		}
 	}
-	if after := viewState(l.View()); !maps.Equal(before, after) || l.View().Revision() != 10 {
+	if after := stateOf(l.Snapshot()); !maps.Equal(before, after) || l.Snapshot().Revision() != 10 {
 		t.Errorf("a refused change left its mark: %v", after)
 	}
 	if r := mustCommit(t, l, 11, upsert("a", 5), remove("zz", 3)); r.Duplicates != 2 {
@@ -366,10 +366,10 @@ func TestCatchUp(t *testing.T) {
 	if len(got) != keys+3 {
 		t.Errorf("%d events, want one for each key and three", len(got))
 	}
-	if want := viewState(l.View()); !maps.Equal(c.state, want) {
+	if want := stateOf(l.Snapshot()); !maps.Equal(c.state, want) {
 		t.Error("the state is not the log's")
 	}
-	if v := l.View(); v.Bytes() > 4<<20 {
+	if v := l.Snapshot(); v.Bytes() > 4<<20 {
 		t.Errorf("the log holds %d bytes for %d keys: it was not compacted", v.Bytes(), v.Count())
 	}
 }
@@ -465,9 +465,9 @@ func TestLogAgainstModel(t *testing.T) {
 				}
 			},
 			"": func(*rapid.T) {
-				check(viewState(l.View()), "view")
+				check(stateOf(l.Snapshot()), "snapshot")
 				k := fmt.Sprint("k", random(keys))
-				got, ok := l.View().Get(k)
+				got, ok := l.Snapshot().Get(k)
 				if want, live := m.state[k]; ok != live || ok && got.Revision != want.Revision {
 					t.Fatalf("Get(%s) = %v %v, want %v %v", k, got.Revision, ok, want.Revision, live)
 				}

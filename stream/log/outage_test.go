@@ -37,8 +37,8 @@ func wantResumes(t *testing.T, l *Writer, from uint64) {
 	t.Helper()
 	for revision, want := range map[uint64]ResumeOutcome{from - 1: OutcomeExpired, from: OutcomeExact} {
 		var b Batch
-		s := l.Subscribe(SubscribeOptions{Resume: &stream.Position{Watch: "w", Epoch: l.View().Epoch(), Upserts: revision, AsOf: revision}})
-		if s.Next(&b); s.Outcome() != want && revision <= l.View().Revision() {
+		s := l.Subscribe(SubscribeOptions{Resume: &stream.Position{Watch: "w", Epoch: l.Snapshot().Epoch(), Upserts: revision, AsOf: revision}})
+		if s.Next(&b); s.Outcome() != want && revision <= l.Snapshot().Revision() {
 			t.Errorf("position %d is answered with %q, want %q", revision, s.Outcome(), want)
 		}
 	}
@@ -227,7 +227,7 @@ func TestOutageDuringAGivenUpWalk(t *testing.T) {
 			if got[0] != c.want {
 				t.Errorf("goes on with %q, want %q", got[0], c.want)
 			}
-			if want := viewState(l.View()); !maps.Equal(r.state, want) {
+			if want := stateOf(l.Snapshot()); !maps.Equal(r.state, want) {
 				t.Errorf("%d resources, want the %d of the log", len(r.state), len(want))
 			}
 		})

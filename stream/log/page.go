@@ -104,8 +104,8 @@ func (l *Log) listing(prefix, token string) (v *version, seq uint64, t pageToken
 	if token == "" {
 		v = l.head.Load()
 		t = pageToken{
-			Epoch: v.epoch, AsOf: v.revision, Prefix: prefixHash(prefix), Count: View{l, v}.countPrefix(prefix),
-			Unswept: View{l, v}.Position("").Unswept,
+			Epoch: v.epoch, AsOf: v.revision, Prefix: prefixHash(prefix), Count: Snapshot{l, v}.countPrefix(prefix),
+			Unswept: Snapshot{l, v}.Position("").Unswept,
 		}
 		return v, v.seq, t, nil
 	}

@@ -64,7 +64,7 @@ func TestPagesAreOfOneRevision(t *testing.T) {
 			mustCommit(t, l, revision, c)
 		}
 	}
-	want := viewState(l.View())
+	want := stateOf(l.Snapshot())
 	got := allPages(t, l, "", 170, churn)
 	if len(got) != 1000 {
 		t.Fatalf("%d resources, want 1,000", len(got))
@@ -177,7 +177,7 @@ func TestPagesAgainstTheWholeState(t *testing.T) {
 		}
 		for _, prefix := range []string{"", "b", "none"} {
 			want := map[string]string{}
-			for r := range l.View().Resources(prefix) {
+			for r := range l.Snapshot().Resources(prefix) {
 				want[r.Key] = fmt.Sprintf("%d %s", r.Revision, r.Value)
 			}
 			got := allPages(t, l, prefix, 1+random.IntN(group+50), func(page int) {

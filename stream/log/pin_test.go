@@ -126,7 +126,7 @@ func checkPins(t *rapid.T, l *Writer, readers []*Subscription) int64 {
 	}
 	real, counted := heldByPins(l, pinned), l.pins.held.Load()
 	lists := inList * int64(len(pinned)) * 1000
-	slack := lists + int64(len(l.pins.eras))*2*l.account.EraBytes(l.View().Bytes())
+	slack := lists + int64(len(l.pins.eras))*2*l.account.EraBytes(l.Snapshot().Bytes())
 	if counted < real || counted > real+slack {
 		t.Fatalf("%d bytes are counted, %d held by %d pins in %d eras", counted, real, len(pinned), len(l.pins.eras))
 	}
@@ -286,10 +286,10 @@ func TestWalkThatIsGivenUp(t *testing.T) {
 func TestPinOfANewGeneration(t *testing.T) {
 	l := NewWriter(Config{Watch: "w"})
 	for i := range 2000 {
-		before := l.View().Epoch()
+		before := l.Snapshot().Epoch()
 		var reader sync.WaitGroup
 		reader.Go(func() {
-			for l.View().Epoch() == before {
+			for l.Snapshot().Epoch() == before {
 				runtime.Gosched()
 			}
 			r := &follower{s: l.Subscribe(SubscribeOptions{}), state: map[string]uint64{}}

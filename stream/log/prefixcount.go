@@ -15,7 +15,7 @@ type prefixCount struct {
 const maxPrefixCounts = 16
 
 // countPrefix is the number of resources whose key begins with prefix.
-func (w View) countPrefix(prefix string) int {
+func (w Snapshot) countPrefix(prefix string) int {
 	c := counting{generation: w.v.generation, seq: w.v.seq}
 	for !w.countTurn(prefix, &c) {
 		runtime.Gosched()
@@ -32,7 +32,7 @@ type counting struct {
 
 // countTurn continues a count for a bounded number of entries. It reports whether
 // the count is complete.
-func (w View) countTurn(prefix string, c *counting) bool {
+func (w Snapshot) countTurn(prefix string, c *counting) bool {
 	if prefix == "" {
 		c.count = w.v.count
 		return true
@@ -53,7 +53,7 @@ func (w View) countTurn(prefix string, c *counting) bool {
 }
 
 // countSegment counts in one segment, and returns its number of entries.
-func (w View) countSegment(prefix string, c *counting) int {
+func (w Snapshot) countSegment(prefix string, c *counting) int {
 	s, entries := w.v.segments[c.at.segment], w.v.entries(c.at.segment)
 	for i := range entries {
 		e := &entries[i]
@@ -76,7 +76,7 @@ func (s *Subscription) counted() bool {
 		w.counting = &counting{generation: w.v.generation, seq: w.v.seq}
 	}
 	w.looked = turnEntries // whatever comes next is in another turn
-	return View{s.log, w.v}.countTurn(s.options.Prefix, w.counting)
+	return Snapshot{s.log, w.v}.countTurn(s.options.Prefix, w.counting)
 }
 
 // count is how many resources the reader has at the end of the walk.

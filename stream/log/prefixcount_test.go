@@ -13,7 +13,7 @@ import (
 func TestPrefixCountsAreOfTheirVersion(t *testing.T) {
 	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 1, upsert("a/1", 1), upsert("b/1", 1))
-	old := l.View()
+	old := l.Snapshot()
 	var counting sync.WaitGroup
 	for range 4 {
 		counting.Go(func() {
@@ -21,21 +21,21 @@ func TestPrefixCountsAreOfTheirVersion(t *testing.T) {
 				if got := old.countPrefix("a/"); got != 1 {
 					t.Errorf("in the old version: got %d", got)
 				}
-				l.View().countPrefix(fmt.Sprint("none/", i%30))
+				l.Snapshot().countPrefix(fmt.Sprint("none/", i%30))
 			}
 		})
 	}
 	for i := uint64(2); i < 100; i++ {
 		mustCommit(t, l, i, upsert(fmt.Sprint("a/", i), i))
 		for range 2 {
-			if a, b := l.View().countPrefix("a/"), l.View().countPrefix("b/"); a != int(i) || b != 1 {
+			if a, b := l.Snapshot().countPrefix("a/"), l.Snapshot().countPrefix("b/"); a != int(i) || b != 1 {
 				t.Fatalf("at %d: got %d and %d", i, a, b)
 			}
 		}
 	}
 	counting.Wait()
 	mustReplace(t, l, "e2", 1, upsert("a/1", 1))
-	if got := l.View().countPrefix("a/"); got != 1 {
+	if got := l.Snapshot().countPrefix("a/"); got != 1 {
 		t.Errorf("in the new order: got %d", got)
 	}
 	if n := len(*l.counts.Load()); n > maxPrefixCounts {

@@ -92,14 +92,14 @@ func TestSweptWithTheHead(t *testing.T) {
 		t.Errorf("positions %q, want %q", got, want)
 	}
 	mustSweep(t, l, 20, 14)
-	if s.Bookmark(&b); unnamed(l.View().Position("")) != "w@_e-20!6" {
-		t.Errorf("at %v, want to be swept to 14", l.View().Position(""))
+	if s.Bookmark(&b); unnamed(l.Snapshot().Position("")) != "w@_e-20!6" {
+		t.Errorf("at %v, want to be swept to 14", l.Snapshot().Position(""))
 	}
 	if p, _ := s.Position(); unnamed(p) != "w@_e-20!6" {
 		t.Errorf("the bookmark is at %v", p)
 	}
 	mustSweep(t, l, 20, 12)
-	if got := unnamed(l.View().Position("")); got != "w@_e-20!6" {
+	if got := unnamed(l.Snapshot().Position("")); got != "w@_e-20!6" {
 		t.Errorf("at %v: what was swept once is not taken back", got)
 	}
 }
@@ -111,14 +111,14 @@ func TestSourceThatNeverSweeps(t *testing.T) {
 		l := NewWriter(Config{Watch: "w"})
 		mustReplace(t, l, epoch, 10, upsert("a", 9))
 		mustCommit(t, l, 11, remove("a", 9))
-		if got := unnamed(l.View().Position("")); got != "w@"+epoch+"-11" {
+		if got := unnamed(l.Snapshot().Position("")); got != "w@"+epoch+"-11" {
 			t.Errorf("at %s", got)
 		}
 	}
 	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 10, upsert("a", 9))
 	mustSweep(t, l, 11, 3, upsert("a", 11))
-	if got := l.View().Position("").String(); got != "w@e-11" {
+	if got := l.Snapshot().Position("").String(); got != "w@e-11" {
 		t.Errorf("at %s", got)
 	}
 }
@@ -181,8 +181,8 @@ func visit(t *testing.T, l *Writer, c *client, from *stream.Position) (*client, 
 // where no other one does.
 func TestResumeInTheSameRun(t *testing.T) {
 	l, c, p := idleLog(t)
-	if p.Run == 0 || p.Run != l.View().Position("").Run || l.View().Position("a").Run != p.Run {
-		t.Fatalf("at %v, the view at %v: want the name of the run", p, l.View().Position(""))
+	if p.Run == 0 || p.Run != l.Snapshot().Position("").Run || l.Snapshot().Position("a").Run != p.Run {
+		t.Fatalf("at %v, the snapshot at %v: want the name of the run", p, l.Snapshot().Position(""))
 	}
 	for _, step := range []struct {
 		name string
@@ -205,7 +205,7 @@ func TestResumeInTheSameRun(t *testing.T) {
 		if _, p = visit(t, l, c, p); !slices.Equal(c.log, step.want) {
 			t.Errorf("%s: %q, want %q", step.name, c.log, step.want)
 		}
-		if got, want := c.state, viewState(l.View()); !maps.Equal(got, want) {
+		if got, want := c.state, stateOf(l.Snapshot()); !maps.Equal(got, want) {
 			t.Errorf("%s: has %v, want %v", step.name, got, want)
 		}
 	}
@@ -240,7 +240,7 @@ func TestRunsEnd(t *testing.T) {
 		if visit(t, l, c, p); !slices.Contains(c.log, "reset expired") {
 			t.Errorf("%s: %q, want reset", name, c.log)
 		}
-		if got, want := c.state, viewState(l.View()); !maps.Equal(got, want) {
+		if got, want := c.state, stateOf(l.Snapshot()); !maps.Equal(got, want) {
 			t.Errorf("%s: has %v, want %v", name, got, want)
 		}
 	}
@@ -250,8 +250,8 @@ func TestRunsEnd(t *testing.T) {
 	if err != nil || first.Position.Run != 0 {
 		t.Errorf("a page of several is at %v, %v: want no run, since another replica may have the next one", first.Position, err)
 	}
-	if all, err := l.Page("", "", 9); err != nil || all.Position != l.View().Position("") {
-		t.Errorf("a page of all is at %v, %v: want %v", all.Position, err, l.View().Position(""))
+	if all, err := l.Page("", "", 9); err != nil || all.Position != l.Snapshot().Position("") {
+		t.Errorf("a page of all is at %v, %v: want %v", all.Position, err, l.Snapshot().Position(""))
 	}
 	if all, err := l.Page("", first.Next, 9); err != nil || all.Position.Run != 0 {
 		t.Errorf("the last page is at %v, %v: want no run", all.Position, err)

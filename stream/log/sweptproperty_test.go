@@ -105,7 +105,7 @@ func (r *vanishingReplica) restart(before uint64) {
 func (r *vanishingReplica) commit(events int) {
 	end := min(r.at+events, len(r.u.events))
 	changes := slices.Clone(r.u.events[r.at:end])
-	revision := r.View().Revision()
+	revision := r.Snapshot().Revision()
 	if end > 0 {
 		revision = max(revision, r.u.heads[end-1])
 	}
@@ -130,7 +130,7 @@ func (r *vanishingReplica) look() {
 	case r.u.told || w.listed:
 	case !w.begun:
 		*w = sweep{begun: true, before: r.u.head, known: map[string]uint64{}}
-		for res := range r.View().Resources("") {
+		for res := range r.Snapshot().Resources("") {
 			w.known[res.Key] = res.Revision
 		}
 	default:
@@ -154,7 +154,7 @@ type above struct {
 // follow makes a request, and takes some flushes.
 func (a *above) follow(r *Writer, flushes int) {
 	o := SubscribeOptions{AheadWait: 1}
-	if v := a.View(); v.Primed() {
+	if v := a.Snapshot(); v.Primed() {
 		p := v.Position("")
 		o.Resume = &p
 	}

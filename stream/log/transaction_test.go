@@ -96,7 +96,7 @@ func TestDeleteWithoutARevisionIsRepeated(t *testing.T) {
 				came := &client{state: maps.Clone(c.state)}
 				s := l.Subscribe(SubscribeOptions{Resume: &position})
 				came.drain(s)
-				if want := viewState(l.View()); s.Outcome() != OutcomeExact || !maps.Equal(came.state, want) {
+				if want := stateOf(l.Snapshot()); s.Outcome() != OutcomeExact || !maps.Equal(came.state, want) {
 					t.Errorf("epoch %s, delete at %d: %s %q\nholds %v, want %v", epoch, shown, s.Outcome(), came.log, came.state, want)
 				}
 			}
@@ -116,7 +116,7 @@ func TestNothingIsNewerThanItsCommit(t *testing.T) {
 	if _, err := l.Replace("e", []stream.Resource{upsert("b", 12).Resource}, 11); !errors.Is(err, stream.ErrInvalid) {
 		t.Errorf("a snapshot at 11 with a resource of 12: %v, want %v", err, stream.ErrInvalid)
 	}
-	if v := l.View(); v.Revision() != 10 || v.Count() != 1 {
+	if v := l.Snapshot(); v.Revision() != 10 || v.Count() != 1 {
 		t.Errorf("the log is at %d with %d resources, want it unchanged", v.Revision(), v.Count())
 	}
 }

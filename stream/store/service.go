@@ -42,7 +42,7 @@ func (s *Store) GetWatch(_ context.Context, r *pb.GetWatchRequest) (*pb.Watch, e
 // describe leaves out what only a gateway knows: the source's name in its
 // configuration, and its subscribers.
 func (w *watch) describe() *pb.Watch {
-	v := w.log.View()
+	v := w.log.Snapshot()
 	return &pb.Watch{
 		Name: w.name, State: v.Status().State.String(), Since: timestamppb.New(v.Status().Since),
 		Epoch: v.Epoch(), Revision: v.Revision(), Count: uint64(v.Count()), Bytes: uint64(v.Bytes()),
@@ -84,7 +84,7 @@ func (s *Store) GetResource(_ context.Context, r *pb.GetResourceRequest) (*pb.Re
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	res, ok := w.log.View().Get(key)
+	res, ok := w.log.Snapshot().Get(key)
 	if !ok {
 		return nil, status.Errorf(codes.NotFound, "watch %q has no key %q", w.name, key)
 	}

@@ -73,7 +73,7 @@ func line(s *Store, m *pb.WatchListResponse) string {
 	return text
 }
 
-func epoch(s *Store) string { return s.find("notes").log.View().Epoch() }
+func epoch(s *Store) string { return s.find("notes").log.Snapshot().Epoch() }
 
 func TestWatchListTranscript(t *testing.T) {
 	const snapshot = "upsert a/0 2 0; upsert b/1 3 1; upsert a/2 5 2; end 5, 3, false @ POS-5"

@@ -134,7 +134,7 @@ func TestVandalsHarmOnlyThemselves(t *testing.T) {
 	for _, e := range subscribe(t, spoilt).until(atRevision(50)) {
 		spoil(e.Resource.Value)
 	}
-	if r, _ := spoilt.View().Get("k7"); r.Value[0] != '#' {
+	if r, _ := spoilt.Snapshot().Get("k7"); r.Value[0] != '#' {
 		t.Fatalf("the vandal has spoilt nothing: %s", r.Value)
 	}
 	for _, r := range upserts(list(t, network)) {
@@ -159,7 +159,7 @@ func TestVandalsHarmOnlyThemselves(t *testing.T) {
 	for key := range want {
 		r, _ := get(s, "notes", key)
 		seen["the store"][key] = string(r.Value)
-		r, _ = later.View().Get(key)
+		r, _ = later.Snapshot().Get(key)
 		seen["a later watch"][key] = string(r.Value)
 	}
 	for who, got := range seen {

@@ -88,7 +88,7 @@ func TestWatchFollowsTheStore(t *testing.T) {
 			t.Errorf("got %+v", e)
 		}
 	}
-	if v := w.View(); v.Revision() != stored.Revision || v.Count() != 4 || v.Epoch() != epoch(s) || v.Status().State != stream.InSync {
+	if v := w.Snapshot(); v.Revision() != stored.Revision || v.Count() != 4 || v.Epoch() != epoch(s) || v.Status().State != stream.InSync {
 		t.Errorf("watch is at %d with %d resources in epoch %q, %v", v.Revision(), v.Count(), v.Epoch(), v.Status())
 	}
 }
@@ -102,8 +102,8 @@ func TestReadYourWritesByRevision(t *testing.T) {
 	for n := range 50 {
 		stored := write(t, w.Writer(), "k", fmt.Sprint(n))
 		sub.until(atRevision(stored.Revision))
-		if got, ok := w.View().Get("k"); !ok || got.Revision < stored.Revision {
-			t.Fatalf("the watch is at %d and has %+v after %+v was stored", w.View().Revision(), got, stored)
+		if got, ok := w.Snapshot().Get("k"); !ok || got.Revision < stored.Revision {
+			t.Fatalf("the watch is at %d and has %+v after %+v was stored", w.Snapshot().Revision(), got, stored)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (s *Store) open(name string) (*watch, error) {
 	if _, err := w.log.Replace(newEpoch(), nil, s.revision); err != nil {
 		return nil, err
 	}
-	w.log.SetStatus(stream.Status{State: stream.InSync, Since: w.log.View().Status().Since})
+	w.log.SetStatus(stream.Status{State: stream.InSync, Since: w.log.Snapshot().Status().Since})
 	s.watches[name] = w
 	return w, nil
 }

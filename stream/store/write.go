@@ -84,7 +84,7 @@ func (s *Store) value(raw []byte) ([]byte, error) {
 func (s *Store) put(w *watch, r stream.PutRequest, value []byte) (stored stream.Resource, created bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old, exists := w.log.View().Get(r.Key)
+	old, exists := w.log.Snapshot().Get(r.Key)
 	if err := expect(r.Key, r.IfRevision, old.Revision); err != nil {
 		return stored, false, err
 	}
@@ -105,14 +105,14 @@ func (s *Store) put(w *watch, r stream.PutRequest, value []byte) (stored stream.
 	if err := s.commit(w, log.Change{Resource: stored}, grows); err != nil {
 		return stream.Resource{}, false, err
 	}
-	stored, _ = w.log.View().Get(r.Key) // the log's copy, not the writer's
+	stored, _ = w.log.Snapshot().Get(r.Key) // the log's copy, not the writer's
 	return stored, !exists, nil
 }
 
 func (s *Store) delete(w *watch, r stream.DeleteRequest) (deleted bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old, exists := w.log.View().Get(r.Key)
+	old, exists := w.log.Snapshot().Get(r.Key)
 	if err := expect(r.Key, r.IfRevision, old.Revision); err != nil {
 		return false, err
 	}

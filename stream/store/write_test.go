@@ -26,7 +26,7 @@ func write(t testing.TB, w stream.Writer, key, value string) stream.Resource {
 
 // get reads from the store's own log.
 func get(s *Store, watch, key string) (stream.Resource, bool) {
-	return s.find(watch).log.View().Get(key)
+	return s.find(watch).log.Snapshot().Get(key)
 }
 
 func ptr(n uint64) *uint64 { return &n }
@@ -64,7 +64,7 @@ func TestRevisionsAreOneSequenceForAllWatches(t *testing.T) {
 			t.Errorf("write %d, to %s: revision %d", i+1, watch, got)
 		}
 	}
-	if s.find("a").log.View().Epoch() == s.find("b").log.View().Epoch() {
+	if s.find("a").log.Snapshot().Epoch() == s.find("b").log.Snapshot().Epoch() {
 		t.Error("two watches have the same epoch: a position of one could be taken for one of the other")
 	}
 }
@@ -143,10 +143,10 @@ func TestValidateOnlyChangesNothing(t *testing.T) {
 	if deleted, err := w.Delete(background, stream.DeleteRequest{Key: "a", ValidateOnly: true}); err != nil || !deleted {
 		t.Errorf("deleted %t, error %v: want the answer of a delete", deleted, err)
 	}
-	view := s.find("notes").log.View()
-	if view.Revision() != 1 || view.Count() != 1 || s.bytes != 2 {
+	state := s.find("notes").log.Snapshot()
+	if state.Revision() != 1 || state.Count() != 1 || s.bytes != 2 {
 		t.Errorf("revision %d, %d resources, %d bytes after validation alone; want 1, 1 and 2",
-			view.Revision(), view.Count(), s.bytes)
+			state.Revision(), state.Count(), s.bytes)
 	}
 	_, _, err = w.Put(background, stream.PutRequest{Key: "b", Value: []byte("{"), ValidateOnly: true})
 	if err == nil {
@@ -174,7 +174,7 @@ func TestBadWrites(t *testing.T) {
 		}
 	}
 	write(t, w, "a", `"123456"`)
-	if got := s.find("notes").log.View().Revision(); got != 1 {
+	if got := s.find("notes").log.Snapshot().Revision(); got != 1 {
 		t.Errorf("revision %d after refused writes and one of exactly the limit, want 1", got)
 	}
 }

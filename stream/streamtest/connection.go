@@ -13,7 +13,7 @@ import (
 // [stream.Log].
 type Subscriber interface {
 	Subscribe(log.SubscribeOptions) *log.Subscription
-	View() log.View
+	Snapshot() log.Snapshot
 }
 
 // reader is the live half of a Connection; nil in a handmade history.
@@ -165,13 +165,13 @@ func (c *Connection) Marks() []*Mark {
 // step reads one flush, of which only limit events arrive if limit is not
 // negative.
 func (c *Connection) step(next func(*log.Batch) bool, limit int) bool {
-	view := c.source.View()
-	horizon, _ := view.Horizon()
+	state := c.source.Snapshot()
+	horizon, _ := state.Horizon()
 	c.Read = time.Now()
 	if !next(&c.batch) {
 		return false
 	}
-	f := Flush{Order: c.history.nextOrder(), At: time.Now(), Horizon: horizon, Head: view.Revision()}
+	f := Flush{Order: c.history.nextOrder(), At: time.Now(), Horizon: horizon, Head: state.Revision()}
 	for e := range c.batch.Events() {
 		if len(f.Events) == limit {
 			f.Cut = true

@@ -55,7 +55,7 @@ func TestInSyncOnceCaughtUp(t *testing.T) {
 			}
 			<-w.Changed()
 		}
-		if at := w.View().Revision(); at != 2010 {
+		if at := w.Snapshot().Revision(); at != 2010 {
 			t.Errorf("in_sync was told at %d, %v before the data was there, want at 2010", at, time.Duration(2010-at)*time.Millisecond)
 		}
 		if took := time.Since(s.times[1]); took < 2*time.Second {

@@ -70,8 +70,8 @@ func TestSmallBesideALargeWatch(t *testing.T) {
 			growSmall <- 1000
 			wantInSync(t, little, i+2)
 		}
-		if lot.View().Count() < 120 || lot.Status().State != stream.Stale {
-			t.Errorf("the large one has %d resources, and is %v", lot.View().Count(), lot.Status())
+		if lot.Snapshot().Count() < 120 || lot.Status().State != stream.Stale {
+			t.Errorf("the large one has %d resources, and is %v", lot.Snapshot().Count(), lot.Status())
 		}
 		for range 15 {
 			growSmall <- 60_000

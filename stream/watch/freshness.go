@@ -12,7 +12,7 @@ import (
 func (in *ingest) publishFreshness() {
 	up := in.upstream
 	switch {
-	case !in.log.View().Primed():
+	case !in.log.Snapshot().Primed():
 		if up.State != 0 {
 			in.setStatus(stream.Priming, saysOfItself(up))
 		}
@@ -88,7 +88,7 @@ func (in *ingest) onProgress() {
 
 // soFar describes the progress of a connection that has not caught up.
 func (in *ingest) soFar(took time.Duration) string {
-	received, revision := in.reader.sink.received.Load(), in.log.View().Revision()
+	received, revision := in.reader.sink.received.Load(), in.log.Snapshot().Revision()
 	late := took >= in.config.SnapshotTimeout
 	switch {
 	case in.committed && late:

@@ -168,8 +168,8 @@ func (in *ingest) connect(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &reader{sink: newStagingSink(ctx, cancel, in.account), cancel: cancel, ended: make(chan error, 1)}
 	var resume stream.Resume
-	if view := in.log.View(); view.Primed() && !in.fresh {
-		resume = stream.Resume{Epoch: in.sourceEpoch, Revision: view.Revision(), Unswept: view.Position("").Unswept}
+	if state := in.log.Snapshot(); state.Primed() && !in.fresh {
+		resume = stream.Resume{Epoch: in.sourceEpoch, Revision: state.Revision(), Unswept: state.Position("").Unswept}
 	}
 	in.reader, in.connected = r, time.Now()
 	in.committed, in.current, in.speaking, in.upstream = false, false, false, stream.Status{}
@@ -314,7 +314,7 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 		return in.log.CommitSwept(m.changes, m.revision, m.swept)
 	}
 	snapshot, detail := resourcesOf(m.changes), ""
-	epoch, primed := in.named(m.epoch), in.log.View().Primed()
+	epoch, primed := in.named(m.epoch), in.log.Snapshot().Primed()
 	result, err := in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)
 	if errors.Is(err, stream.ErrBehind) && in.patienceOver(err) {
 		// The upstream went back and stays there: a new order, under a name of ours

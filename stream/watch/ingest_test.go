@@ -213,7 +213,7 @@ func TestNoEndOfSnapshotIsReported(t *testing.T) {
 		if got := w.Status().Full(); !strings.HasPrefix(got, "no end_of_snapshot after 1m") {
 			t.Errorf("after a minute: %q", got)
 		}
-		if w.View().Primed() {
+		if w.Snapshot().Primed() {
 			t.Error("half a snapshot is served")
 		}
 	})
@@ -278,7 +278,7 @@ func TestUpstreamBehind(t *testing.T) {
 			got := r.next()
 			expect(t, "after the patience", got[len(got)-4:],
 				"reset epoch_changed", "upsert a@5", "end_of_snapshot 5 count=1 resumed=false", "status in_sync")
-			if e := w.View().Epoch(); e == "e" || !strings.HasPrefix(e, "e~") {
+			if e := w.Snapshot().Epoch(); e == "e" || !strings.HasPrefix(e, "e~") {
 				t.Errorf("epoch %q, want another one", e)
 			}
 			r.s.Close()
@@ -306,7 +306,7 @@ func TestOnDemandWatch(t *testing.T) {
 			again.s.Close()
 			time.Sleep(31 * time.Second)
 			synctest.Wait()
-			if w.View().Primed() {
+			if w.Snapshot().Primed() {
 				t.Fatal("still there after the linger time")
 			}
 			if err := w.Prime(t.Context()); err != nil || len(s.resumes) != 2 {
@@ -443,7 +443,7 @@ func TestSnapshotWithRepeatedKeysAndDeletes(t *testing.T) {
 		if n := w.Stats().Events["duplicate"]; n != 1 {
 			t.Errorf("%d duplicates counted, want 1", n)
 		}
-		if p := w.View().Position(""); fmt.Sprint(p) != "w@"+stream.CanonicalEpoch("an epoch with spaces, far too long to be sent as it is")+"-5" {
+		if p := w.Snapshot().Position(""); fmt.Sprint(p) != "w@"+stream.CanonicalEpoch("an epoch with spaces, far too long to be sent as it is")+"-5" {
 			t.Errorf("position %v", p)
 		}
 		r.s.Close()

@@ -13,6 +13,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/stream/merge"
 )
 
 // large is a change whose value has so many bytes.
@@ -65,8 +66,8 @@ func wantFull(t *testing.T, w *Watch, state stream.State, text string) {
 func wantInSync(t *testing.T, w *Watch, count int) {
 	t.Helper()
 	synctest.Wait()
-	if s := w.Status(); s.State != stream.InSync || w.View().Count() != count || w.Full() != nil {
-		t.Errorf("status %+v, %d resources, full: %v; want in sync with %d", s, w.View().Count(), w.Full(), count)
+	if s := w.Status(); s.State != stream.InSync || w.Snapshot().Count() != count || w.Full() != nil {
+		t.Errorf("status %+v, %d resources, full: %v; want in sync with %d", s, w.Snapshot().Count(), w.Full(), count)
 	}
 }
 
@@ -128,9 +129,9 @@ func TestGrowthThatDoesNotFit(t *testing.T) {
 			t.Errorf("the subscriber is told %.500q", got)
 		}
 		wantFull(t, w, stream.Stale, "too large: what is served needs at least 3.2 MiB, and may have 3.2 MiB of its memory ceiling, 8.0 MiB")
-		count := w.View().Count()
-		if count < 310 || count > 370 || w.View().Revision() != uint64(count) {
-			t.Errorf("%d resources up to %d are shown, want those that were committed", count, w.View().Revision())
+		count := w.Snapshot().Count()
+		if count < 310 || count > 370 || w.Snapshot().Revision() != uint64(count) {
+			t.Errorf("%d resources up to %d are shown, want those that were committed", count, w.Snapshot().Revision())
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
@@ -232,7 +233,7 @@ func TestStagedIsGivenBack(t *testing.T) {
 // connection.
 func TestSourceThatHoldsTooMuch(t *testing.T) {
 	hoards := func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
-		m := stream.NewMerge()
+		m := merge.New()
 		m.CountAt(sink)
 		for i := uint64(1); ctx.Err() == nil; i++ {
 			m.Listed(large(fmt.Sprint(i), i, 1000).Resource)

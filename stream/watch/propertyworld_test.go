@@ -140,7 +140,7 @@ func (g *gateway) stop() {
 // look counts what can only be seen from outside: a log that shrinks has
 // rewritten segments, a horizon that rises has dropped tombstones.
 func (g *gateway) look() {
-	v := g.watch.View()
+	v := g.watch.Snapshot()
 	bytes := uint64(v.Bytes())
 	if bytes+256<<10 < g.mostBytes {
 		g.world.tally.add("segments rewritten")
@@ -190,7 +190,7 @@ func (w *world) hangUp(c *client) {
 	c.left = true
 	if !c.holds {
 		c.held = c.conn.State()
-		c.ahead = max(c.ahead, c.at.watch.View().Revision())
+		c.ahead = max(c.ahead, c.at.watch.Snapshot().Revision())
 	}
 	c.conn.Close()
 }
@@ -269,7 +269,7 @@ func (w *world) level() {
 	w.settle()
 	w.advance(2 + int(worldBehindTimeout/time.Second))
 	for _, g := range w.gateways {
-		if v := g.watch.View(); v.Revision() != w.upstream.Revision() || v.Status().State != stream.InSync {
+		if v := g.watch.Snapshot(); v.Revision() != w.upstream.Revision() || v.Status().State != stream.InSync {
 			w.t.Fatalf("gateway %s does not come to the upstream's revision %d: it is at %v, %v", g.name,
 				w.upstream.Revision(), v.Position(""), v.Status())
 		}

@@ -32,13 +32,13 @@ func TestRestoredOrderKeepsItsName(t *testing.T) {
 				old := positionOf(t, w)
 				time.Sleep(2 * time.Minute)
 				synctest.Wait()
-				alias := w.View().Epoch()
+				alias := w.Snapshot().Epoch()
 				if !strings.HasPrefix(alias, "e~") {
 					t.Fatalf("epoch %q after the restore, want one that begins with e~", alias)
 				}
 				time.Sleep(10 * time.Minute)
 				synctest.Wait()
-				if got := w.View().Position("").String(); got != "w@"+alias+"-70" {
+				if got := w.Snapshot().Position("").String(); got != "w@"+alias+"-70" {
 					t.Errorf("the watch is at %s after %d connections, want w@%s-70", got, len(s.resumes), alias)
 				}
 				wantOutcome(t, w, old, log.OutcomeEpochChanged)
@@ -62,7 +62,7 @@ func TestRestoredOrderThatDoesNotFit(t *testing.T) {
 		if n := w.Stats().Reconnects; n["behind"] != 1 || n["memory"] != 1 {
 			t.Fatalf("reconnects: %v, want one of an older snapshot and one of a large one", n)
 		}
-		if got := w.View().Position("").String(); !strings.HasPrefix(got, "w@e~") || !strings.HasSuffix(got, "-700") {
+		if got := w.Snapshot().Position("").String(); !strings.HasPrefix(got, "w@e~") || !strings.HasSuffix(got, "-700") {
 			t.Errorf("the watch is at %s, want w@e~…-700", got)
 		}
 		wantOutcome(t, w, old, log.OutcomeEpochChanged)
@@ -84,17 +84,17 @@ func TestRestoredOrderKeepsItsNameOnDemand(t *testing.T) {
 		reader.next()
 		old, _ := reader.s.Position()
 		time.Sleep(5 * time.Minute)
-		alias := w.View().Epoch()
+		alias := w.Snapshot().Epoch()
 		reader.s.Close()
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		if w.View().Primed() {
+		if w.Snapshot().Primed() {
 			t.Fatal("the watch has not stopped")
 		}
 		if err := w.Prime(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.View().Epoch(); got != alias {
+		if got := w.Snapshot().Epoch(); got != alias {
 			t.Errorf("epoch %q after a stop, want %q as before", got, alias)
 		}
 		wantOutcome(t, w, old, log.OutcomeEpochChanged)

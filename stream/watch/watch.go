@@ -138,8 +138,8 @@ func (w *Watch) Writer() stream.Writer { return w.config.Writer }
 // Subscribers is how many subscriptions are open.
 func (w *Watch) Subscribers() int { return int(w.subscribers.Load()) }
 
-// View returns the newest committed state.
-func (w *Watch) View() log.View { return w.log.View() }
+// Snapshot returns the newest committed state.
+func (w *Watch) Snapshot() log.Snapshot { return w.log.Snapshot() }
 
 // Status returns the freshness.
 func (w *Watch) Status() stream.Status { return w.log.Status() }
@@ -232,7 +232,7 @@ func (w *Watch) Prime(ctx context.Context) error {
 	defer w.release()
 	for {
 		changed := w.log.Changed()
-		if w.log.View().Primed() {
+		if w.log.Snapshot().Primed() {
 			return nil
 		}
 		select {

@@ -46,7 +46,7 @@ func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 	for _, w := range c.registry.Watches() {
-		collectView(out, w.Name(), w.View())
+		collectSnapshot(out, w.Name(), w.Snapshot())
 		gauge(out, descSubscribers, float64(w.Subscribers()), w.Name())
 		gauge(out, descStaged, float64(w.Memory().Staged()), w.Name())
 		gauge(out, descSuperseded, float64(w.Memory().Superseded()), w.Name())
@@ -62,7 +62,7 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-func collectView(out chan<- prometheus.Metric, watch string, v log.View) {
+func collectSnapshot(out chan<- prometheus.Metric, watch string, v log.Snapshot) {
 	now := v.Status().State
 	for s := stream.Priming; s <= stream.Stale; s++ {
 		value := 0.0

@@ -46,7 +46,7 @@ func (l Lookup) Primed(ctx context.Context, name string) (*watch.Watch, *Problem
 	if p != nil {
 		return nil, p
 	}
-	if w.View().Primed() {
+	if w.Snapshot().Primed() {
 		return w, nil
 	}
 	wait, cancel := context.WithTimeoutCause(ctx, l.PrimeWait, errNotPrimed)
@@ -65,7 +65,7 @@ var errNotPrimed = errors.New("the watch was not primed in time")
 // NotPrimed returns a 503 that says why there is nothing to serve yet.
 func (l Lookup) NotPrimed(w *watch.Watch) *Problem {
 	why := ""
-	if reason := w.View().Status().Reason; reason != "" {
+	if reason := w.Snapshot().Status().Reason; reason != "" {
 		why = ": " + reason
 	}
 	p := New(http.StatusServiceUnavailable,

@@ -194,7 +194,7 @@ func (a *API) listResources(w http.ResponseWriter, r *http.Request) {
 // whose deletes have no revision: a delete may change the state without changing the
 // position.
 func notModified(w http.ResponseWriter, r *http.Request, query url.Values, watch *watch.Watch) bool {
-	v := watch.View()
+	v := watch.Snapshot()
 	if query.Get("page_token") != "" || !v.Primed() || strings.HasPrefix(v.Epoch(), stream.UnnumberedEpoch) {
 		return false
 	}

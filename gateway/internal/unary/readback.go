@@ -14,8 +14,8 @@ const readBackWait = time.Second
 
 // readBack waits until seen reports that the watch shows what was just written, so
 // that a client that reads here after the answer to its write sees it.
-func readBack(ctx context.Context, w *watch.Watch, seen func(log.View) bool) {
-	if seen(w.View()) {
+func readBack(ctx context.Context, w *watch.Watch, seen func(log.Snapshot) bool) {
+	if seen(w.Snapshot()) {
 		return
 	}
 	sub := w.Subscribe(log.SubscribeOptions{})
@@ -25,7 +25,7 @@ func readBack(ctx context.Context, w *watch.Watch, seen func(log.View) bool) {
 	var batch log.Batch
 	for {
 		sub.Next(&batch) // Changed refers to the version that Next saw
-		if seen(w.View()) {
+		if seen(w.Snapshot()) {
 			return
 		}
 		select {

@@ -49,7 +49,7 @@ func (s *Service) GetWatch(ctx context.Context, r *api.GetWatchRequest) (*api.Wa
 }
 
 func watchMessage(ctx context.Context, w *watch.Watch) *api.Watch {
-	v := w.View()
+	v := w.Snapshot()
 	status := v.Status()
 	return &api.Watch{
 		Name:        w.Name(),
@@ -105,7 +105,7 @@ func (s *Service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	}
 	var page log.Page
 	answer := budget.AnswerOf(ctx)
-	err := answer.Hold(ctx, expectedPage(w.View(), size), func() (n int64, err error) {
+	err := answer.Hold(ctx, expectedPage(w.Snapshot(), size), func() (n int64, err error) {
 		read := func() { page, err = w.Page(r.GetPrefix(), r.GetPageToken(), size) }
 		if r.GetPrefix() == "" {
 			read()
@@ -158,11 +158,11 @@ func (s *Service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	if p != nil {
 		return nil, p
 	}
-	var v log.View
+	var v log.Snapshot
 	var found stream.Resource
 	ok := false
 	err = budget.AnswerOf(ctx).Hold(ctx, resourceBytes, func() (int64, error) {
-		v = w.View()
+		v = w.Snapshot()
 		found, ok = v.Get(key)
 		return bytesOfResource(found), nil
 	})
@@ -193,7 +193,7 @@ func (s *Service) PutResource(ctx context.Context, r *api.PutResourceRequest) (*
 		return nil, writeError(w, key, err)
 	}
 	if !r.GetValidateOnly() {
-		readBack(ctx, w, func(v log.View) bool { return v.Revision() >= stored.Revision })
+		readBack(ctx, w, func(v log.Snapshot) bool { return v.Revision() >= stored.Revision })
 	}
 	return &api.PutResourceResponse{Resource: ResourceMessage(stored), Created: created}, nil
 }
@@ -204,7 +204,7 @@ func (s *Service) DeleteResource(ctx context.Context, r *api.DeleteResourceReque
 	if p != nil {
 		return nil, p
 	}
-	before, _ := w.View().Get(key)
+	before, _ := w.Snapshot().Get(key)
 	deleted, err := w.Writer().Delete(ctx, stream.DeleteRequest{
 		Key: key, IfRevision: r.IfRevision, ValidateOnly: r.GetValidateOnly(),
 	})
@@ -212,7 +212,7 @@ func (s *Service) DeleteResource(ctx context.Context, r *api.DeleteResourceReque
 		return nil, writeError(w, key, err)
 	}
 	if deleted && !r.GetValidateOnly() {
-		readBack(ctx, w, func(v log.View) bool {
+		readBack(ctx, w, func(v log.Snapshot) bool {
 			now, there := v.Get(key)
 			return !there || now.Revision != before.Revision
 		})
@@ -256,7 +256,7 @@ const (
 
 // expectedPage is the most bytes that a page of a watch takes, except for large
 // resources.
-func expectedPage(v log.View, size int) int64 {
+func expectedPage(v log.Snapshot, size int) int64 {
 	return min(pageBytes, v.Bytes()) + resourceBytes*int64(min(size, v.Count()))
 }
 

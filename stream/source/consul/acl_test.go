@@ -107,7 +107,7 @@ func TestPolicies(t *testing.T) {
 		writeToken(t, file, token)
 		w := follow(t, texts{newSource(t, Config{Address: c.Addr(), TokenFile: file, Relist: MinRelist})})
 		w.holds("secret-a", `"one"`)
-		epoch := w.View().Epoch()
+		epoch := w.Snapshot().Epoch()
 
 		c.policy(id, "some", policyFor("open"))
 		w.holds("secret-a", "")
@@ -115,13 +115,13 @@ func TestPolicies(t *testing.T) {
 		c.mustPut(t, "open-a", `"two"`)
 		w.holds("open-a", `"two"`)
 		w.holds("open-b", `"one"`)
-		if gone := w.deleted(); len(gone) != 1 || w.View().Epoch() != epoch {
-			t.Errorf("%q were deleted, the epoch became %s: want the hidden one deleted in epoch %s", gone, w.View().Epoch(), epoch)
+		if gone := w.deleted(); len(gone) != 1 || w.Snapshot().Epoch() != epoch {
+			t.Errorf("%q were deleted, the epoch became %s: want the hidden one deleted in epoch %s", gone, w.Snapshot().Epoch(), epoch)
 		}
 
 		c.policy(id, "some", policyFor(""))
 		w.holds("secret-a", `"two"`)
-		if w.View().Epoch() == epoch {
+		if w.Snapshot().Epoch() == epoch {
 			t.Error("the epoch stayed, though older versions came in")
 		}
 

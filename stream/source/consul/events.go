@@ -4,6 +4,7 @@ import (
 	"github.com/hashicorp/consul/proto-public/pbresource"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/merge"
 )
 
 // event handles one event of the watch. The end of its snapshot means nothing:
@@ -43,9 +44,9 @@ func (f *follower) upsert(t told) error {
 		return f.collect(t)
 	}
 	switch f.merge.Upserted(stream.Resource{Key: t.key, Revision: t.version}) {
-	case stream.Newer:
+	case merge.Newer:
 		return f.pass(t)
-	case stream.Doubtful:
+	case merge.Doubtful:
 		lives, err := f.settle(t)
 		if err != nil || !lives {
 			return err
@@ -61,7 +62,7 @@ func (f *follower) collect(t told) error {
 	if err != nil {
 		return err
 	}
-	if f.merge.Upserted(r) == stream.Newer {
+	if f.merge.Upserted(r) == merge.Newer {
 		f.objects[t.key] = t.object
 	}
 	return nil

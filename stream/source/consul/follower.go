@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/merge"
 )
 
 // follower makes one order of what a connection delivers: of the watch, which may
@@ -19,7 +20,7 @@ type follower struct {
 	conn   *connection
 	sink   stream.Sink
 
-	merge    *stream.Merge
+	merge    *merge.State
 	objects  map[string]object   // what merge holds, with what it does not need
 	dead     map[string]struct{} // uids that the watch still reports, but that are gone
 	named    bool                // the server names its cluster
@@ -38,7 +39,7 @@ type follower struct {
 func newFollower(s *Source, c *connection, sink stream.Sink) *follower {
 	f := &follower{
 		source: s, conn: c, sink: sink,
-		merge: stream.NewMerge(), objects: map[string]object{}, dead: map[string]struct{}{},
+		merge: merge.New(), objects: map[string]object{}, dead: map[string]struct{}{},
 		relist: time.NewTimer(s.config.untilRelist()), auditing: time.NewTimer(time.Hour),
 	}
 	f.merge.CountAt(sink)

@@ -20,7 +20,7 @@ func TestRestartOfADurableServer(t *testing.T) {
 	eachConsul(t, "-server", "", func(t *testing.T, c *consul) {
 		c.fill(many, manyName)
 		w := follow(t, texts{newSource(t, Config{Address: c.Addr()})})
-		epoch := w.View().Epoch()
+		epoch := w.Snapshot().Epoch()
 		for n, restart := range []func(){
 			func() { c.Kill(); c.again() },
 			func() { _ = c.Stop(); c.again() },
@@ -35,7 +35,7 @@ func TestRestartOfADurableServer(t *testing.T) {
 		if gone := w.deleted(); len(gone) > 0 || w.count(stream.Reset) != 1 {
 			t.Errorf("%d deletes and %d resets were sent, want none but the first reset", len(gone), w.count(stream.Reset))
 		}
-		if n, now := w.View().Count(), w.View().Epoch(); n != many || now != epoch {
+		if n, now := w.Snapshot().Count(), w.Snapshot().Epoch(); n != many || now != epoch {
 			t.Errorf("there are %d in epoch %s, want %d in %s", n, now, many, epoch)
 		}
 	})
@@ -57,14 +57,14 @@ func TestRestore(t *testing.T) {
 			t.Errorf("%d resets: nothing went back in time, so that deletes say it all", n)
 		}
 
-		epoch := w.View().Epoch()
+		epoch := w.Snapshot().Epoch()
 		c.mustPut(t, "changed", `"new"`)
 		c.mustDelete(t, "deleted")
 		w.holds("deleted", "")
 		c.call(http.MethodPut, "/v1/snapshot", backup)
 		w.holds("deleted", `"old"`)
 		w.holds("changed", `"old"`)
-		if now := w.View().Epoch(); now == epoch {
+		if now := w.Snapshot().Epoch(); now == epoch {
 			t.Errorf("the epoch is still %s", now)
 		}
 		c.mustPut(t, "changed", `"newest"`)
@@ -81,18 +81,18 @@ func TestRestartOfAServerInMemory(t *testing.T) {
 			c.mustPut(t, manyName(i), `"old"`)
 		}
 		w := follow(t, texts{newSource(t, Config{Address: c.Addr()})})
-		epoch := w.View().Epoch()
+		epoch := w.Snapshot().Epoch()
 		c.Kill()
 		c.again()
 		c.elect()
 		c.mustPut(t, "new", `"new"`)
 		w.holds("new", `"new"`)
 		w.holds(manyName(0), "")
-		if now := w.View().Epoch(); now == epoch {
+		if now := w.Snapshot().Epoch(); now == epoch {
 			t.Errorf("the epoch is still %s", now)
 		}
 		other := follow(t, texts{newSource(t, Config{Address: c.Addr()})})
-		if a, b := w.View().Epoch(), other.View().Epoch(); a != b {
+		if a, b := w.Snapshot().Epoch(), other.Snapshot().Epoch(); a != b {
 			t.Errorf("epoch %s here, %s at a replica that saw only the new cluster", a, b)
 		}
 	})

@@ -58,7 +58,7 @@ func TestLogin(t *testing.T) {
 	c.awaitState(s, "/a/")
 	// The next read comes after the token has expired.
 	c.await(func() string {
-		if c.watch.View().Revision() < 2 || time.Since(c.watch.Upstream().Since) < 4*time.Second {
+		if c.watch.Snapshot().Revision() < 2 || time.Since(c.watch.Upstream().Since) < 4*time.Second {
 			return "two reads"
 		}
 		return ""

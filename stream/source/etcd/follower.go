@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/merge"
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -42,7 +43,7 @@ type follower struct {
 	running sync.WaitGroup // receive, list and reads
 
 	// Owned by run.
-	merge      *stream.Merge // nil once, or where, changes go to the sink
+	merge      *merge.State // nil once, or where, changes go to the sink
 	target     uint64
 	told       uint64
 	oldest     uint64 // revision of the list's first page
@@ -75,7 +76,7 @@ func (s *Source) open(ctx context.Context, on *connection, epoch string, from ui
 		timer: time.NewTimer(s.config.pulse()),
 	}
 	if from == 0 {
-		f.merge, f.target = stream.NewMerge(), unknownTarget
+		f.merge, f.target = merge.New(), unknownTarget
 		f.merge.CountAt(sink)
 	}
 	f.running.Go(func() { w.receive(ctx) })

@@ -76,7 +76,7 @@ func TestValues(t *testing.T) {
 			}
 			return ""
 		})
-		if r, _ := c.watch.View().Get(key); string(r.Value) != test.value || r.Encoding != test.encoding {
+		if r, _ := c.watch.Snapshot().Get(key); string(r.Value) != test.value || r.Encoding != test.encoding {
 			t.Errorf("%s: %s (%s), want %s (%s)", key, r.Value, r.Encoding, test.value, test.encoding)
 		}
 	}

@@ -190,7 +190,7 @@ func TestOtherClusterBehindTheAddress(t *testing.T) {
 	c.wantResets("initial", "epoch_changed")
 	fresh := subscribe(t, newSource(t, Config{Endpoints: []string{other.Addr()}, Prefix: "/a/"}))
 	fresh.awaitState(other, "/a/")
-	if a, b := c.watch.View().Epoch(), fresh.watch.View().Epoch(); a != b {
+	if a, b := c.watch.Snapshot().Epoch(), fresh.watch.Snapshot().Epoch(); a != b {
 		t.Errorf("epoch is %q for who saw both clusters and %q for who did not, want the same", a, b)
 	}
 }

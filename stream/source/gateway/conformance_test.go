@@ -59,7 +59,7 @@ func (o *origin) harness(s *gatewaysource.Source) *streamtest.Harness {
 func (o *origin) put(key, value string) error {
 	_, _, err := o.store.Writer("notes").Put(context.Background(), stream.PutRequest{Key: key, Value: []byte(value)})
 	await(o.t, o.watch, func() bool {
-		r, ok := o.watch.View().Get(key)
+		r, ok := o.watch.Snapshot().Get(key)
 		return err != nil || ok && string(r.Value) == value
 	})
 	return err
@@ -68,7 +68,7 @@ func (o *origin) put(key, value string) error {
 func (o *origin) delete(key string) error {
 	_, err := o.store.Writer("notes").Delete(context.Background(), stream.DeleteRequest{Key: key})
 	await(o.t, o.watch, func() bool {
-		_, ok := o.watch.View().Get(key)
+		_, ok := o.watch.Snapshot().Get(key)
 		return !ok
 	})
 	return err
@@ -98,7 +98,7 @@ func transactional(t *testing.T, deletes streamtest.DeleteRevisions) *streamtest
 	caughtUp := func() {
 		epoch, last := upstream.Truth().Newest()
 		await(t, w, func() bool {
-			v := w.View()
+			v := w.Snapshot()
 			return v.Epoch() == epoch && v.Revision() == last.Revision && v.Count() == len(last.After)
 		})
 	}

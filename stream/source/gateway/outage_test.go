@@ -51,7 +51,7 @@ func (r *replicas) reaches(watches ...*watch.Watch) {
 	r.t.Helper()
 	for _, w := range watches {
 		await(r.t, w, func() bool {
-			return w.View().Primed() && w.View().Revision() >= r.upstream.Revision() && w.Status().State == stream.InSync
+			return w.Snapshot().Primed() && w.Snapshot().Revision() >= r.upstream.Revision() && w.Status().State == stream.InSync
 		})
 	}
 }

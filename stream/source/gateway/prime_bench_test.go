@@ -81,8 +81,8 @@ func BenchmarkPrime(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := w.Prime(b.Context()); err != nil || w.View().Count() != benchResources {
-			b.Fatalf("%d resources, %v", w.View().Count(), err)
+		if err := w.Prime(b.Context()); err != nil || w.Snapshot().Count() != benchResources {
+			b.Fatalf("%d resources, %v", w.Snapshot().Count(), err)
 		}
 		r.Close()
 	}

@@ -49,7 +49,7 @@ func (o *origins) write(name, key string, n int) {
 
 func prime(t *testing.T, w *watch.Watch) {
 	t.Helper()
-	await(t, w, func() bool { return w.View().Primed() })
+	await(t, w, func() bool { return w.Snapshot().Primed() })
 }
 
 // await waits until a watch is in a state.
@@ -64,7 +64,7 @@ func await(t *testing.T, w *watch.Watch, ok func() bool) {
 		case <-tick.C:
 		case <-timeout.C:
 			t.Fatalf("watch %s: not as it must be after 10s: %v, %d resources at %d",
-				w.Name(), w.Status(), w.View().Count(), w.View().Revision())
+				w.Name(), w.Status(), w.Snapshot().Count(), w.Snapshot().Revision())
 		}
 	}
 }
@@ -80,7 +80,7 @@ func (o *origins) follow(r *watch.Registry, name string, s stream.Source) *watch
 // caughtUp waits until a watch has everything.
 func (o *origins) caughtUp(w *watch.Watch, name string) {
 	o.t.Helper()
-	await(o.t, w, func() bool { return w.View().Revision() == o.upstreams[name].Revision() })
+	await(o.t, w, func() bool { return w.Snapshot().Revision() == o.upstreams[name].Revision() })
 }
 
 func newRegistry(t *testing.T) *watch.Registry {
@@ -128,7 +128,7 @@ func TestWatchesShareOneRequest(t *testing.T) {
 	if len(got) != 2 || watchesOf(got[1]) != "a b c" {
 		t.Fatalf("%d requests, want a second one for all three", len(got))
 	}
-	wantID(t, got[1], "a@"+a.View().Epoch()+"-3", "b@"+b.View().Epoch()+"-2")
+	wantID(t, got[1], "a@"+a.Snapshot().Epoch()+"-3", "b@"+b.Snapshot().Epoch()+"-2")
 	for n := range 20 {
 		for _, name := range []string{"a", "b", "c"} {
 			o.write(name, fmt.Sprint("k", n), n)
@@ -255,15 +255,15 @@ func TestTwoViewsOfOneWatch(t *testing.T) {
 	u, r := o.upstream(), newRegistry(t)
 	sx, sy, all := source(t, u, "a", "x/"), source(t, u, "a", "y/"), source(t, u, "a", "")
 	x, y, a := o.follow2(r, "x", sx), o.follow2(r, "y", sy), o.follow2(r, "all", all)
-	if x.View().Count() != 1 || y.View().Count() != 1 || a.View().Count() != 3 {
-		t.Errorf("%d, %d and %d resources, want 1, 1 and 3", x.View().Count(), y.View().Count(), a.View().Count())
+	if x.Snapshot().Count() != 1 || y.Snapshot().Count() != 1 || a.Snapshot().Count() != 3 {
+		t.Errorf("%d, %d and %d resources, want 1, 1 and 3", x.Snapshot().Count(), y.Snapshot().Count(), a.Snapshot().Count())
 	}
-	ex, ey, ea := x.View().Epoch(), y.View().Epoch(), a.View().Epoch()
-	if ea != o.watch("a").View().Epoch() || !strings.HasPrefix(ex, ea+".") || !strings.HasPrefix(ey, ea+".") || ex == ey {
+	ex, ey, ea := x.Snapshot().Epoch(), y.Snapshot().Epoch(), a.Snapshot().Epoch()
+	if ea != o.watch("a").Snapshot().Epoch() || !strings.HasPrefix(ex, ea+".") || !strings.HasPrefix(ey, ea+".") || ex == ey {
 		t.Errorf("epochs %q, %q and %q, want the upstream's, and two narrowed ones", ex, ey, ea)
 	}
 	o.write("a", "x/2", 2)
-	await(t, x, func() bool { return x.View().Count() == 2 })
+	await(t, x, func() bool { return x.Snapshot().Count() == 2 })
 	// The other view is informed of progress without changes for it.
 	o.caughtUp(y, "a")
 }

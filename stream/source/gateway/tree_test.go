@@ -198,7 +198,7 @@ func (tr *tree) converge() {
 	epoch, _ := tr.upstream.Truth().Newest()
 	for _, b := range tr.nodes {
 		await(tr.t, b.watch, func() bool {
-			return b.watch.View().Epoch() == epoch && b.watch.View().Revision() >= revision
+			return b.watch.Snapshot().Epoch() == epoch && b.watch.Snapshot().Revision() >= revision
 		})
 	}
 }

@@ -35,7 +35,7 @@ func TestUnnumberedDeleteWhileAGatewayIsCutOff(t *testing.T) {
 			reach := func(w *watch.Watch) {
 				t.Helper()
 				await(t, w, func() bool {
-					return w.View().Revision() >= upstream.Revision() && w.View().Count() == len(upstream.State())
+					return w.Snapshot().Revision() >= upstream.Revision() && w.Snapshot().Count() == len(upstream.State())
 				})
 			}
 			reach(two)
@@ -135,7 +135,7 @@ func TestUnnumberedDeletesFoundOutOfPhase(t *testing.T) {
 			return put("x", 6)(sink)
 		})
 		s.does(9, 9, put("k", 9))
-		await(t, w, func() bool { return w.View().Revision() == 9 })
+		await(t, w, func() bool { return w.Snapshot().Revision() == 9 })
 	}
 	// j is gone by now: the second one looks, and the first one does not.
 	for _, s := range roots {
@@ -146,20 +146,20 @@ func TestUnnumberedDeletesFoundOutOfPhase(t *testing.T) {
 		s.does(12, uint64(9+i), put("z", 12))
 	}
 	above, door := follower(t, registries[0])
-	await(t, above, func() bool { return above.View().Revision() == 12 })
+	await(t, above, func() bool { return above.Snapshot().Revision() == 12 })
 	at := func() string {
-		p := above.View().Position("")
+		p := above.Snapshot().Position("")
 		p.Run = 0
 		return p.String()
 	}
-	if got := at(); got != "w@_e-12!3" || above.View().Count() != 5 {
-		t.Errorf("the gateway above is at %s with %d resources, want w@_e-12!3 with 5", got, above.View().Count())
+	if got := at(); got != "w@_e-12!3" || above.Snapshot().Count() != 5 {
+		t.Errorf("the gateway above is at %s with %d resources, want w@_e-12!3 with 5", got, above.Snapshot().Count())
 	}
 	door.cut()
 	door.registry = registries[1]
 	door.serve()
 	await(t, above, func() bool { return at() == "w@_e-12!2" })
-	if _, ghost := above.View().Get("j"); ghost || above.Stats().Resyncs["reconnect"] != 0 {
+	if _, ghost := above.Snapshot().Get("j"); ghost || above.Stats().Resyncs["reconnect"] != 0 {
 		t.Errorf("j is there: %t; resyncs: %v, want none but the first", ghost, above.Stats().Resyncs)
 	}
 }

@@ -34,7 +34,7 @@ func TestNeverEndOfSnapshot(t *testing.T) {
 	w := declare(t, u, Config{})
 	s := subscribe(t, w)
 	s.untilStatus(stream.Priming, "no end_of_snapshot after")
-	if w.View().Primed() || len(s.state) > 0 {
+	if w.Snapshot().Primed() || len(s.state) > 0 {
 		t.Errorf("%v of an incomplete snapshot was served", s.state)
 	}
 	close(complete)
@@ -102,7 +102,7 @@ func TestEpochChange(t *testing.T) {
 			if got := s.resets(); !slices.Equal(got, []string{"initial", "epoch_changed"}) {
 				t.Errorf("resets %q, want the initial one and epoch_changed", got)
 			}
-			if got := w.View().Epoch(); got != "e2" {
+			if got := w.Snapshot().Epoch(); got != "e2" {
 				t.Errorf("epoch %q, want the upstream's, e2", got)
 			}
 			wantResyncs(t, w, "epoch_changed", 1)
@@ -163,7 +163,7 @@ func TestCatchUpIsOneTransaction(t *testing.T) {
 	if flush := slices.Collect(s.batch.Events()); len(flush) != 3 || !s.batch.Boundary() {
 		t.Errorf("the catch-up came as %q, its last flush has %d events; want one flush of three", got, len(flush))
 	}
-	if got := w.View().Revision(); got != 9 {
+	if got := w.Snapshot().Revision(); got != 9 {
 		t.Errorf("revision %d, want 9", got)
 	}
 }

@@ -212,7 +212,7 @@ func TestResourceIsDeletedAndMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	count := func(n int) func() bool {
-		return func() bool { return watch.Status().State == stream.InSync && watch.View().Count() == n }
+		return func() bool { return watch.Status().State == stream.InSync && watch.Snapshot().Count() == n }
 	}
 	k.await("one object", count(1))
 	k.remove()
@@ -221,7 +221,7 @@ func TestResourceIsDeletedAndMadeAgain(t *testing.T) {
 		s := watch.Status()
 		return s.State == stream.Stale && (strings.Contains(s.Full(), missing) || strings.Contains(s.Full(), `the server has no group "example.com"`))
 	})
-	if n := watch.View().Count(); n != 0 {
+	if n := watch.Snapshot().Count(); n != 0 {
 		t.Errorf("%d objects of a resource that was deleted, want none", n)
 	}
 	k.declare()

@@ -35,7 +35,7 @@ func newReplica(t *testing.T, s stream.Source) replica {
 }
 
 // until waits for a state of the watch.
-func (r replica) until(what string, reached func(v log.View) bool) {
+func (r replica) until(what string, reached func(v log.Snapshot) bool) {
 	r.t.Helper()
 	s := r.Subscribe(log.SubscribeOptions{})
 	defer s.Close()
@@ -45,24 +45,24 @@ func (r replica) until(what string, reached func(v log.View) bool) {
 	for {
 		for s.Next(&b) {
 		}
-		if reached(r.View()) {
+		if reached(r.Snapshot()) {
 			return
 		}
 		select {
 		case <-s.Changed():
 		case <-ctx.Done():
-			r.t.Fatalf("never: %s; it has %v at %v", what, keysOf(r.View()), r.View().Position(""))
+			r.t.Fatalf("never: %s; it has %v at %v", what, keysOf(r.Snapshot()), r.Snapshot().Position(""))
 		}
 	}
 }
 
 func (r replica) has(keys int) replica {
 	r.t.Helper()
-	r.until("so many keys", func(v log.View) bool { return v.Primed() && v.Count() == keys })
+	r.until("so many keys", func(v log.Snapshot) bool { return v.Primed() && v.Count() == keys })
 	return r
 }
 
-func keysOf(v log.View) map[string]uint64 {
+func keysOf(v log.Snapshot) map[string]uint64 {
 	keys := map[string]uint64{}
 	for r := range v.Resources("") {
 		keys[r.Key] = r.Revision
@@ -96,7 +96,7 @@ func (c *visitor) visit(r replica) log.ResumeOutcome {
 		r.t.Fatalf("position %v is read as %v: %v", p, read, err)
 	}
 	c.position = &read
-	r.t.Logf("%s: holds %v at %v, the replica has %v", s.Outcome(), c.holds, p, keysOf(r.View()))
+	r.t.Logf("%s: holds %v at %v, the replica has %v", s.Outcome(), c.holds, p, keysOf(r.Snapshot()))
 	return s.Outcome()
 }
 
@@ -116,7 +116,7 @@ func (c *visitor) apply(b *log.Batch) {
 // agrees requires that a visitor holds what a replica has.
 func (c *visitor) agrees(r replica) {
 	r.t.Helper()
-	if want := keysOf(r.View()); !maps.Equal(c.holds, want) {
+	if want := keysOf(r.Snapshot()); !maps.Equal(c.holds, want) {
 		r.t.Errorf("the client holds %v, the bucket has %v", c.holds, want)
 	}
 }
@@ -141,11 +141,11 @@ func TestReplicasPollOutOfPhase(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, one, two, _ := pair(t)
 	b.must(b.put("k", "1"))
-	one.has(3).until("a poll", func(v log.View) bool { return v.Position("").Swept() >= 3 })
+	one.has(3).until("a poll", func(v log.Snapshot) bool { return v.Position("").Swept() >= 3 })
 	b.purge("j")
 	two.has(2)
 	b.must(b.put("y", "1"))
-	one.until("y", func(v log.View) bool { return v.Revision() >= 4 })
+	one.until("y", func(v log.Snapshot) bool { return v.Revision() >= 4 })
 	two.has(3)
 	c := &visitor{}
 	c.visit(one)
@@ -164,7 +164,7 @@ func TestReplicaThatWasCutOff(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, one, two, proxy := pair(t)
 	b.must(b.put("y", "1"))
-	one.has(3).until("a poll", func(v log.View) bool { return v.Position("").Swept() >= 3 })
+	one.has(3).until("a poll", func(v log.Snapshot) bool { return v.Position("").Swept() >= 3 })
 	two.has(3)
 	proxy.Refuse()
 	proxy.Cut()
@@ -174,7 +174,7 @@ func TestReplicaThatWasCutOff(t *testing.T) {
 	c.visit(one)
 	b.purge("j")
 	proxy.Heal()
-	two.until("all of it", func(v log.View) bool { return v.Count() == 3 && v.Revision() >= 4 })
+	two.until("all of it", func(v log.Snapshot) bool { return v.Count() == 3 && v.Revision() >= 4 })
 	if outcome := c.visit(two); outcome != log.OutcomeExact {
 		t.Errorf("%s, want exact: the second replica missed nothing", outcome)
 	}
@@ -186,7 +186,7 @@ func TestKeyThatAReplicaNeverHeardOf(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, one, two, proxy := pair(t)
 	b.must(b.put("y", "1"))
-	one.has(3).until("a poll", func(v log.View) bool { return v.Position("").Swept() >= 3 })
+	one.has(3).until("a poll", func(v log.Snapshot) bool { return v.Position("").Swept() >= 3 })
 	two.has(3)
 	proxy.Refuse()
 	proxy.Cut()
@@ -197,7 +197,7 @@ func TestKeyThatAReplicaNeverHeardOf(t *testing.T) {
 	b.purge("k")
 	b.must(b.put("z", "1"))
 	proxy.Heal()
-	two.until("z", func(v log.View) bool { return v.Revision() >= 5 })
+	two.until("z", func(v log.Snapshot) bool { return v.Revision() >= 5 })
 	if outcome := c.visit(two); outcome != log.OutcomeExpired {
 		t.Errorf("%s, want expired: the second replica cannot know of k", outcome)
 	}
@@ -278,7 +278,7 @@ func TestKeyVanishesInTheTransactionThatBringsIt(t *testing.T) {
 	n.bucket.vanish("k")
 	n.must(n.reader.commit(t.Context()))
 	n.poll()
-	if _, there := log.View().Get("k"); there || log.View().Tombstones() != 1 {
-		t.Errorf("k is there: %t; %d deletes are remembered, want that of k", there, log.View().Tombstones())
+	if _, there := log.Snapshot().Get("k"); there || log.Snapshot().Tombstones() != 1 {
+		t.Errorf("k is there: %t; %d deletes are remembered, want that of k", there, log.Snapshot().Tombstones())
 	}
 }

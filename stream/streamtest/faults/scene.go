@@ -69,7 +69,7 @@ func (s *scene) happen(ctx context.Context) error {
 	if _, err := s.everythingArrives(ctx); err != nil {
 		return fmt.Errorf("at the end: %w", err)
 	}
-	return s.upstream.name(s.watch.View().Epoch())
+	return s.upstream.name(s.watch.Snapshot().Epoch())
 }
 
 func (s *scene) script(ctx context.Context) error {
@@ -77,7 +77,7 @@ func (s *scene) script(ctx context.Context) error {
 		return fmt.Errorf("before the fault: %w", err)
 	}
 	pause(ctx, warmUp)
-	if err := s.upstream.name(s.watch.View().Epoch()); err != nil {
+	if err := s.upstream.name(s.watch.Snapshot().Epoch()); err != nil {
 		return err
 	}
 	s.before = s.watch.Stats()
@@ -212,5 +212,5 @@ func (s *scene) await(ctx context.Context, limit time.Duration, so func() bool) 
 // state describes the watch after something went wrong.
 func (s *scene) state() error {
 	up := s.watch.Upstream()
-	return fmt.Errorf("the watch: %v, %s; the upstream: %+v", s.watch.View().Position(""), s.watch.Status().Reason, up)
+	return fmt.Errorf("the watch: %v, %s; the upstream: %+v", s.watch.Snapshot().Position(""), s.watch.Status().Reason, up)
 }

@@ -158,7 +158,7 @@ func (s *subscriber) hangUp() {
 	if len(marks) > 0 {
 		s.last = marks[len(marks)-1]
 	}
-	s.held, s.ahead = s.conn.State(), max(s.ahead, s.watch.View().Revision())
+	s.held, s.ahead = s.conn.State(), max(s.ahead, s.watch.Snapshot().Revision())
 	s.ids.add(s.prefix, marks)
 	s.conn.Close()
 	s.conn = nil

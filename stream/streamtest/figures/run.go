@@ -111,7 +111,7 @@ func (m *measurement) primeOnce() (seconds float64, done func() error, err error
 		return 0, nil, err
 	}
 	seconds = time.Since(begin).Seconds()
-	if n := f.watch.View().Count(); n < m.rig.Resources {
+	if n := f.watch.Snapshot().Count(); n < m.rig.Resources {
 		err = fmt.Errorf("primed with %d resources of %d", n, m.rig.Resources)
 	}
 	return seconds, func() error { f.close(); return err }, nil

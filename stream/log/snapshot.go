@@ -8,56 +8,56 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// View is the state of a watch at one revision: immutable, and cheap to take and
-// to hold. The zero value is not usable; see Log.View.
-type View struct {
+// Snapshot is the complete state of a watch at one revision: immutable, and cheap to
+// take and to hold. The zero value is not usable; see Log.Snapshot.
+type Snapshot struct {
 	log *Log
 	v   *version
 }
 
-// View returns the newest committed state.
-func (l *Log) View() View { return View{log: l, v: l.head.Load()} }
+// Snapshot returns the newest committed state.
+func (l *Log) Snapshot() Snapshot { return Snapshot{log: l, v: l.head.Load()} }
 
 // Primed reports whether there has been a complete snapshot.
-func (w View) Primed() bool { return w.v.primed() }
+func (s Snapshot) Primed() bool { return s.v.primed() }
 
 // Epoch is the name of the revision order; empty before the first snapshot.
-func (w View) Epoch() string { return w.v.epoch }
+func (s Snapshot) Epoch() string { return s.v.epoch }
 
-// Revision is the upstream's revision up to which everything is in the view.
-func (w View) Revision() uint64 { return w.v.revision }
+// Revision is the upstream's revision up to which everything is in the snapshot.
+func (s Snapshot) Revision() uint64 { return s.v.revision }
 
 // Count is the number of resources.
-func (w View) Count() int { return w.v.count }
+func (s Snapshot) Count() int { return s.v.count }
 
 // Bytes is the memory that the log holds: frames, tables and index.
-func (w View) Bytes() int64 { return w.v.bytes }
+func (s Snapshot) Bytes() int64 { return s.v.bytes }
 
 // Tombstones is how many deletes are remembered.
-func (w View) Tombstones() int { return w.v.tombstones }
+func (s Snapshot) Tombstones() int { return s.v.tombstones }
 
 // Horizon is the oldest revision from which a reader can resume, and when the watch
 // was there.
-func (w View) Horizon() (revision uint64, at time.Time) { return w.v.horizon, w.v.horizonAge }
+func (s Snapshot) Horizon() (revision uint64, at time.Time) { return s.v.horizon, s.v.horizonAge }
 
 // Status is the freshness of the watch.
-func (w View) Status() stream.Status { return w.v.status }
+func (s Snapshot) Status() stream.Status { return s.v.status }
 
-// Position is the place of a reader that has seen this view, narrowed to keys
+// Position is the place of a reader that has seen this snapshot, narrowed to keys
 // that begin with prefix.
-func (w View) Position(prefix string) stream.Position {
-	p := w.log.position(stream.NarrowEpoch(w.v.epoch, prefix), w.v.revision, w.v.revision, w.v.swept)
-	return w.v.bind(p)
+func (s Snapshot) Position(prefix string) stream.Position {
+	p := s.log.position(stream.NarrowEpoch(s.v.epoch, prefix), s.v.revision, s.v.revision, s.v.swept)
+	return s.v.bind(p)
 }
 
 // Get returns one resource.
-func (w View) Get(key string) (stream.Resource, bool) {
+func (s Snapshot) Get(key string) (stream.Resource, bool) {
 	k := newWireKey(key)
-	s, e := w.v.get(&w.log.framing, k)
+	seg, e := s.v.get(&s.log.framing, k)
 	if e == nil || e.is(isDelete) {
 		return stream.Resource{}, false
 	}
-	return w.log.framing.event(w.log.watch, s, e).Resource, true
+	return s.log.framing.event(s.log.watch, seg, e).Resource, true
 }
 
 // get finds the entry of a key as of the version; it may be a tombstone.
@@ -101,14 +101,14 @@ func (v *version) scan(f *framing, k wireKey) (*segment, *entry) {
 
 // Resources returns the resources whose key begins with prefix, by rising
 // revision.
-func (w View) Resources(prefix string) iter.Seq[stream.Resource] {
+func (s Snapshot) Resources(prefix string) iter.Seq[stream.Resource] {
 	return func(yield func(stream.Resource) bool) {
-		f := &w.log.framing
-		w.v.each(w.v.seq, func(s *segment, e *entry) bool {
-			if !f.hasPrefix(s, e, prefix) {
+		f := &s.log.framing
+		s.v.each(s.v.seq, func(seg *segment, e *entry) bool {
+			if !f.hasPrefix(seg, e, prefix) {
 				return true
 			}
-			return yield(f.event(w.log.watch, s, e).Resource)
+			return yield(f.event(s.log.watch, seg, e).Resource)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package stream
+package merge
 
 import (
 	"fmt"
@@ -6,25 +6,27 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/watchtide/watchtide/stream"
 )
 
-// mergeSink collects what a Merge commits.
-type mergeSink struct {
-	Sink
+// recordedSink collects what a State commits.
+type recordedSink struct {
+	stream.Sink
 	epoch    string
-	state    map[string]Resource
+	state    map[string]stream.Resource
 	revision uint64
 }
 
-func (s *mergeSink) Reset(epoch string) error {
-	s.epoch, s.state = epoch, map[string]Resource{}
+func (s *recordedSink) Reset(epoch string) error {
+	s.epoch, s.state = epoch, map[string]stream.Resource{}
 	return nil
 }
-func (s *mergeSink) Upsert(r Resource) error           { s.state[r.Key] = r; return nil }
-func (s *mergeSink) Commit(revision uint64) error      { s.revision = revision; return nil }
-func (s *mergeSink) Delete(key string, _ uint64) error { delete(s.state, key); return nil }
+func (s *recordedSink) Upsert(r stream.Resource) error    { s.state[r.Key] = r; return nil }
+func (s *recordedSink) Commit(revision uint64) error      { s.revision = revision; return nil }
+func (s *recordedSink) Delete(key string, _ uint64) error { delete(s.state, key); return nil }
 
-func (s *mergeSink) String() string {
+func (s *recordedSink) String() string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(s.state)) {
 		out = append(out, fmt.Sprintf("%s@%d", key, s.state[key].Revision))
@@ -32,7 +34,7 @@ func (s *mergeSink) String() string {
 	return strings.Join(out, " ")
 }
 
-// TestMergeInterleavings tells a Merge one story a line: what the list (L) and the
+// TestMergeInterleavings tells a State one story a line: what the list (L) and the
 // watch (U, D) report of keys, in this order, with "end N" where the list is
 // complete up to N; "!" where it names its revision. A word may end with the
 // expected answer: "=old", "=new", "=doubt", "=gone", "=kept".
@@ -89,7 +91,7 @@ func TestMergeInterleavings(t *testing.T) {
 		{"second list: deletion beside it", "La5 end5 begin Da5=gone La5 end5", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			sink := &mergeSink{}
+			sink := &recordedSink{}
 			tell(t, c.story, sink)
 			if got := sink.String(); got != c.want {
 				t.Errorf("%s\n got %s\nwant %s", c.story, got, c.want)
@@ -98,10 +100,10 @@ func TestMergeInterleavings(t *testing.T) {
 	}
 }
 
-// tell tells a story to a Merge, which passes its results on to sink.
-func tell(t *testing.T, story string, sink *mergeSink) {
+// tell tells a story to a State, which passes its results on to sink.
+func tell(t *testing.T, story string, sink *recordedSink) {
 	t.Helper()
-	m := NewMerge()
+	m := New()
 	for _, word := range strings.Fields(story) {
 		said, want, answers := strings.Cut(word, "=")
 		var got string
@@ -119,9 +121,9 @@ func tell(t *testing.T, story string, sink *mergeSink) {
 	}
 }
 
-func tellOne(t *testing.T, m *Merge, said string, sink *mergeSink) string {
+func tellOne(t *testing.T, m *State, said string, sink *recordedSink) string {
 	t.Helper()
-	r := Resource{Key: said[1:2], Value: []byte("1")}
+	r := stream.Resource{Key: said[1:2], Value: []byte("1")}
 	if _, err := fmt.Sscan(said[2:], &r.Revision); err != nil {
 		t.Fatal(said, err)
 	}
@@ -154,7 +156,7 @@ func tellOne(t *testing.T, m *Merge, said string, sink *mergeSink) string {
 
 // tellEnd completes a list: "end7", "end7!" (exact), "end7?ab" (in doubt: a, b),
 // "end7-ab" (gone: a, b).
-func tellEnd(t *testing.T, m *Merge, said string, sink *mergeSink) {
+func tellEnd(t *testing.T, m *State, said string, sink *recordedSink) {
 	t.Helper()
 	var listed uint64
 	rest := said[len("end"):]
@@ -190,8 +192,8 @@ func tellEnd(t *testing.T, m *Merge, said string, sink *mergeSink) {
 // TestMergeForgetsValues: what was committed is in the log, and need not be held
 // twice.
 func TestMergeForgetsValues(t *testing.T) {
-	m, sink := NewMerge(), &mergeSink{}
-	m.Listed(Resource{Key: "a", Revision: 1, Value: []byte("1")})
+	m, sink := New(), &recordedSink{}
+	m.Listed(stream.Resource{Key: "a", Revision: 1, Value: []byte("1")})
 	m.Complete(1, false)
 	if err := m.Commit(sink, "e", 1); err != nil {
 		t.Fatal(err)
@@ -199,7 +201,7 @@ func TestMergeForgetsValues(t *testing.T) {
 	if string(sink.state["a"].Value) != "1" {
 		t.Error("the value was not committed")
 	}
-	m.Upserted(Resource{Key: "a", Revision: 2, Value: []byte("2")})
+	m.Upserted(stream.Resource{Key: "a", Revision: 2, Value: []byte("2")})
 	for key, e := range m.entries {
 		if e.resource.Value != nil || e.resource.Key != key {
 			t.Errorf("%+v is still held", e.resource)
@@ -213,7 +215,7 @@ func TestMergeForgetsValues(t *testing.T) {
 // TestMergeGivesBack: what was counted for a merge is returned by its end.
 func TestMergeGivesBack(t *testing.T) {
 	sink := &holds{}
-	m := NewMerge()
+	m := New()
 	m.CountAt(sink)
 	m.Upserted(sized("a", 5, 100))
 	m.Listed(sized("a", 4, 100))
@@ -221,13 +223,13 @@ func TestMergeGivesBack(t *testing.T) {
 	m.Listed(sized("c", 3, 200))
 	m.Deleted("c", 6)
 	m.Complete(4, true)
-	if sink.bytes < 300+2*int64(mergeCost) {
+	if sink.bytes < 300+2*int64(entryCost) {
 		t.Errorf("%d bytes are held", sink.bytes)
 	}
 	if err := m.Commit(sink, "e", 6); err != nil {
 		t.Fatal(err)
 	}
-	if sink.bytes > 3*int64(mergeCost+1) {
+	if sink.bytes > 3*int64(entryCost+1) {
 		t.Errorf("%d bytes are held after the values were handed over", sink.bytes)
 	}
 	m.Close()
@@ -237,16 +239,16 @@ func TestMergeGivesBack(t *testing.T) {
 }
 
 // sized is a resource whose value has so many bytes, and the quotes.
-func sized(key string, revision uint64, bytes int) Resource {
-	return Resource{Key: key, Revision: revision, Value: []byte(`"` + strings.Repeat("x", bytes) + `"`)}
+func sized(key string, revision uint64, bytes int) stream.Resource {
+	return stream.Resource{Key: key, Revision: revision, Value: []byte(`"` + strings.Repeat("x", bytes) + `"`)}
 }
 
 // holds is a sink that only counts.
 type holds struct{ bytes int64 }
 
-func (h *holds) Reset(string) error          { return nil }
-func (h *holds) Upsert(Resource) error       { return nil }
-func (h *holds) Delete(string, uint64) error { return nil }
-func (h *holds) Commit(uint64) error         { return nil }
-func (h *holds) Status(State, string) error  { return nil }
-func (h *holds) Hold(n int64)                { h.bytes += n }
+func (h *holds) Reset(string) error                { return nil }
+func (h *holds) Upsert(stream.Resource) error      { return nil }
+func (h *holds) Delete(string, uint64) error       { return nil }
+func (h *holds) Commit(uint64) error               { return nil }
+func (h *holds) Status(stream.State, string) error { return nil }
+func (h *holds) Hold(n int64)                      { h.bytes += n }

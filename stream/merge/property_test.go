@@ -1,4 +1,4 @@
-package stream
+package merge
 
 import (
 	"fmt"
@@ -7,50 +7,51 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/watchtide/watchtide/stream"
 	"pgregory.net/rapid"
 )
 
-// mergeWorld is an upstream with a history, listed page by page and watched at the
+// world is an upstream with a history, listed page by page and watched at the
 // same time.
-type mergeWorld struct {
+type world struct {
 	t       *rapid.T
-	history []map[string]mergeObject // by revision; the state after it
-	events  []mergeEvent             // by revision; events[0] is unused
+	history []map[string]object // by revision; the state after it
+	events  []event             // by revision; events[0] is unused
 	keys    []string
 }
 
-// mergeObject is one incarnation of a key.
-type mergeObject struct{ version, born uint64 }
+// object is one incarnation of a key.
+type object struct{ version, born uint64 }
 
-// mergeBirth stands for what would be a unique id in practice.
-type mergeBirth struct {
+// birth stands for what would be a unique id in practice.
+type birth struct {
 	key  string
 	born uint64
 }
 
-type mergeEvent struct {
+type event struct {
 	key     string
-	object  mergeObject
+	object  object
 	deleted bool
 }
 
-func newMergeWorld(t *rapid.T) *mergeWorld {
-	w := &mergeWorld{t: t, history: []map[string]mergeObject{{}}, events: make([]mergeEvent, 1)}
+func newWorld(t *rapid.T) *world {
+	w := &world{t: t, history: []map[string]object{{}}, events: make([]event, 1)}
 	for i := range rapid.IntRange(1, 5).Draw(t, "keys") {
 		w.keys = append(w.keys, string(rune('a'+i)))
 	}
 	return w
 }
 
-func (w *mergeWorld) now() uint64                   { return uint64(len(w.events) - 1) }
-func (w *mergeWorld) state() map[string]mergeObject { return w.history[w.now()] }
+func (w *world) now() uint64              { return uint64(len(w.events) - 1) }
+func (w *world) state() map[string]object { return w.history[w.now()] }
 
 // change writes or deletes one key.
-func (w *mergeWorld) change() {
+func (w *world) change() {
 	state, revision := maps.Clone(w.state()), w.now()+1
 	key := rapid.SampledFrom(w.keys).Draw(w.t, "key")
 	o, lives := state[key]
-	e := mergeEvent{key: key, object: o}
+	e := event{key: key, object: o}
 	switch {
 	case lives && rapid.Bool().Draw(w.t, "delete"):
 		e.deleted = true
@@ -58,7 +59,7 @@ func (w *mergeWorld) change() {
 	case lives:
 		e.object.version = revision
 	default:
-		e.object = mergeObject{version: revision, born: revision}
+		e.object = object{version: revision, born: revision}
 	}
 	if !e.deleted {
 		state[key] = e.object
@@ -71,7 +72,7 @@ func (w *mergeWorld) change() {
 // and the writes interleave.
 func TestMergeIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w, m := newMergeWorld(t), NewMerge()
+		w, m := newWorld(t), New()
 		for range rapid.IntRange(0, 20).Draw(t, "before") {
 			w.change()
 		}
@@ -89,7 +90,7 @@ func TestMergeIsExact(t *testing.T) {
 			case 2:
 				if next < len(w.keys) {
 					if o, lives := w.state()[w.keys[next]]; lives {
-						m.Listed(Resource{Key: w.keys[next], Revision: o.version})
+						m.Listed(stream.Resource{Key: w.keys[next], Revision: o.version})
 					}
 					smallest, largest = min(smallest, w.now()), max(largest, w.now())
 					next++
@@ -101,58 +102,58 @@ func TestMergeIsExact(t *testing.T) {
 				}
 			}
 		}
-		sink := &mergeSink{}
+		sink := &recordedSink{}
 		if err := m.Commit(sink, "e", told); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := sink.String(), mergeText(w.history[told]); got != want {
+		if got, want := sink.String(), text(w.history[told]); got != want {
 			t.Fatalf("at %d: got %q, want %q", told, got, want)
 		}
 	})
 }
 
-func tellExact(m *Merge, e mergeEvent, revision uint64) {
+func tellExact(m *State, e event, revision uint64) {
 	if e.deleted {
 		m.Deleted(e.key, revision)
 		return
 	}
-	m.Upserted(Resource{Key: e.key, Revision: revision})
+	m.Upserted(stream.Resource{Key: e.key, Revision: revision})
 }
 
-func mergeText(state map[string]mergeObject) string {
-	s := mergeSink{state: map[string]Resource{}}
+func text(state map[string]object) string {
+	s := recordedSink{state: map[string]stream.Resource{}}
 	for key, o := range state {
-		s.state[key] = Resource{Key: key, Revision: o.version}
+		s.state[key] = stream.Resource{Key: key, Revision: o.version}
 	}
 	return s.String()
 }
 
-// staleReader follows a mergeWorld through a watch that begins in the past, reports
+// staleReader follows a world through a watch that begins in the past, reports
 // deletions under the last version, and never reports how far it is, as Consul's
 // does.
 type staleReader struct {
-	w *mergeWorld
-	m *Merge
+	w *world
+	m *State
 
-	snapshot []Resource // of the watch, not reported yet
-	told     uint64     // then come the events after this
-	sink     mergeSink
-	at       map[string]uint64   // the point of history up to which a key was shown
-	dead     map[mergeBirth]bool // by key and birth
+	snapshot []stream.Resource // of the watch, not reported yet
+	told     uint64            // then come the events after this
+	sink     recordedSink
+	at       map[string]uint64 // the point of history up to which a key was shown
+	dead     map[birth]bool    // by key and birth
 }
 
 // TestMergeOfAStaleWatch: no key goes back, no deleted one comes back, and in the
 // end the state is the upstream's.
 func TestMergeOfAStaleWatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newMergeWorld(t)
+		w := newWorld(t)
 		for range rapid.IntRange(0, 20).Draw(t, "before") {
 			w.change()
 		}
-		r := &staleReader{w: w, m: NewMerge(), at: map[string]uint64{}, dead: map[mergeBirth]bool{}}
+		r := &staleReader{w: w, m: New(), at: map[string]uint64{}, dead: map[birth]bool{}}
 		r.told = rapid.Uint64Range(0, w.now()).Draw(t, "watch begins at")
 		for _, key := range slices.Sorted(maps.Keys(w.history[r.told])) {
-			r.snapshot = append(r.snapshot, Resource{Key: key, Revision: w.history[r.told][key].version})
+			r.snapshot = append(r.snapshot, stream.Resource{Key: key, Revision: w.history[r.told][key].version})
 		}
 		r.run(rapid.IntRange(0, 12).Draw(t, "steps before the list"))
 		r.list()
@@ -165,7 +166,7 @@ func TestMergeOfAStaleWatch(t *testing.T) {
 		for len(r.snapshot) > 0 || r.told < w.now() {
 			r.tell()
 		}
-		if got, want := r.sink.String(), mergeText(w.state()); got != want {
+		if got, want := r.sink.String(), text(w.state()); got != want {
 			t.Fatalf("in the end: got %q, want %q", got, want)
 		}
 	})
@@ -181,7 +182,7 @@ func (r *staleReader) run(steps int) {
 	}
 }
 
-// tell passes the next event of the watch to the Merge.
+// tell passes the next event of the watch to the State.
 func (r *staleReader) tell() {
 	if len(r.snapshot) > 0 {
 		next := r.snapshot[0]
@@ -195,16 +196,16 @@ func (r *staleReader) tell() {
 	r.told++
 	e := r.w.events[r.told]
 	if !e.deleted {
-		r.upserted(Resource{Key: e.key, Revision: e.object.version})
+		r.upserted(stream.Resource{Key: e.key, Revision: e.object.version})
 		return
 	}
-	delete(r.dead, mergeBirth{e.key, e.object.born})
+	delete(r.dead, birth{e.key, e.object.born})
 	if r.m.Deleted(e.key, e.object.version) {
-		r.show(Resource{Key: e.key, Revision: e.object.version}, true)
+		r.show(stream.Resource{Key: e.key, Revision: e.object.version}, true)
 	}
 }
 
-func (r *staleReader) upserted(u Resource) {
+func (r *staleReader) upserted(u stream.Resource) {
 	if r.dead[r.birth(u)] {
 		return
 	}
@@ -219,7 +220,7 @@ func (r *staleReader) upserted(u Resource) {
 }
 
 // settle reads what is in doubt.
-func (r *staleReader) settle(u Resource) bool {
+func (r *staleReader) settle(u stream.Resource) bool {
 	o, lives := r.w.state()[u.Key]
 	if !lives || o.born != r.birth(u).born {
 		r.dead[r.birth(u)] = true
@@ -229,8 +230,8 @@ func (r *staleReader) settle(u Resource) bool {
 	return true
 }
 
-func (r *staleReader) birth(u Resource) mergeBirth {
-	return mergeBirth{u.Key, r.w.history[u.Revision][u.Key].born}
+func (r *staleReader) birth(u stream.Resource) birth {
+	return birth{u.Key, r.w.history[u.Revision][u.Key].born}
 }
 
 // list reads a consistent list, while the watch and the writes continue.
@@ -240,13 +241,13 @@ func (r *staleReader) list() {
 	r.run(rapid.IntRange(0, 5).Draw(r.w.t, "beside the list"))
 	for key, o := range shown {
 		listed = max(listed, o.version)
-		if res := (Resource{Key: key, Revision: o.version}); r.m.Listed(res) {
+		if res := (stream.Resource{Key: key, Revision: o.version}); r.m.Listed(res) {
 			r.showAt(res, false, at)
 		}
 	}
 	gone, doubtful := r.m.Complete(listed, false)
 	for _, key := range gone {
-		r.showAt(Resource{Key: key}, true, at)
+		r.showAt(stream.Resource{Key: key}, true, at)
 	}
 	for _, d := range doubtful {
 		if !r.settle(d) {
@@ -261,11 +262,11 @@ func (r *staleReader) list() {
 	}
 }
 
-func (r *staleReader) show(u Resource, deleted bool) { r.showAt(u, deleted, r.w.now()) }
+func (r *staleReader) show(u stream.Resource, deleted bool) { r.showAt(u, deleted, r.w.now()) }
 
 // showAt checks what subscribers see: a state that its key had, no later than at,
 // and not before the one that they saw.
-func (r *staleReader) showAt(u Resource, deleted bool, at uint64) {
+func (r *staleReader) showAt(u stream.Resource, deleted bool, at uint64) {
 	if r.sink.state == nil {
 		return
 	}
