@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,7 +12,6 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
-	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
 
 // turnPoller takes all bytes at once, slowly, and records the writes to each handle.
@@ -48,14 +46,16 @@ type turns struct {
 	t       *testing.T
 	p       *turnPoller
 	streams poll.Handle
-	rig     *rig
+	rig     *gatewaytest.Watches
 }
 
 func newTurns(t *testing.T, watches ...string) *turns {
 	t.Helper()
-	r := newRig(t, Config{Logger: slog.New(slog.DiscardHandler), MaxAge: -1, Heartbeat: time.Hour}, watches...)
+	r := gatewaytest.NewWatches(t, watches...)
+	d := gatewaytest.NewDeps(r)
+	d.MaxAge, d.Heartbeat = -1, time.Hour
 	p := &turnPoller{countingPoller: countingPoller{countingSockets: newCountingSockets(), waker: make(chan struct{}, 1)}}
-	s := newShard(r.gateway.deps, p.countingSockets)
+	s := newShard(d, p.countingSockets)
 	s.poll, s.p, s.wheel = p, p, newWheel(time.Now())
 	t.Cleanup(s.closeAll)
 	return &turns{shard: s, t: t, p: p, rig: r}
@@ -70,16 +70,10 @@ func (s *turns) open(n int, watch string) (first poll.Handle) {
 // openNarrow is open for streams with prefixes.
 func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (first poll.Handle) {
 	s.t.Helper()
-	w, _ := s.rig.Registry.Watch(watch)
 	first = s.streams
 	for i := range n {
 		req := conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: watch, Prefix: prefix(i)}}}
-		ref, p := s.deps.Admit(gatewaytest.ClientNumber(int(s.streams)), w)
-		if p != nil {
-			s.t.Fatal(p)
-		}
-		c := conversation.New(s.deps, req, []*streamwatch.Watch{w})
-		c.AdmissionRef = ref
+		c := gatewaytest.Open(s.t, s.rig, s.deps, gatewaytest.ClientNumber(int(s.streams)), req)
 		l := &unsharedStream{Conversation: c, key: c.GroupKey(), handle: s.streams, shard: s.shard}
 		l.Lease.CallWhenGranted(l.called)
 		l.Hello(&l.out)
@@ -123,7 +117,6 @@ func count(written []turnTaken, from, to poll.Handle) (n int) {
 // TestLongSnapshotsTakeTurns checks that one subscriber, however fast its connection
 // is, gets only a limited amount before all others have had their turn.
 func TestLongSnapshotsTakeTurns(t *testing.T) {
-	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
 		s.rig.Prime("a", 1, gatewaytest.LargeOnes(2000, 1)...)
@@ -157,7 +150,6 @@ func TestLongSnapshotsTakeTurns(t *testing.T) {
 // TestQuietWatchBesideABusyOne checks that the one change of a quiet watch reaches
 // its readers after one turn, although the other watch always has more to write.
 func TestQuietWatchBesideABusyOne(t *testing.T) {
-	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "wild", "quiet")
 		s.rig.Prime("wild", 1)
@@ -184,7 +176,6 @@ func TestQuietWatchBesideABusyOne(t *testing.T) {
 // TestManyLonesLeaveTimeForGroups checks that ten thousand unshared streams are served a
 // few milliseconds at a time, and that news of a group goes out in between.
 func TestManyLonesLeaveTimeForGroups(t *testing.T) {
-	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a", "b")
 		s.rig.Prime("a", 1)
@@ -209,7 +200,6 @@ func TestManyLonesLeaveTimeForGroups(t *testing.T) {
 // TestLargeTransactionIsNotRenderedForAGroup checks that each member reads it from
 // the log, in turns.
 func TestLargeTransactionIsNotRenderedForAGroup(t *testing.T) {
-	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
 		s.rig.Prime("a", 1)
@@ -242,7 +232,6 @@ func TestLargeTransactionIsNotRenderedForAGroup(t *testing.T) {
 // TestManyGroupsLeaveTimeForLones checks that a stream that begins makes progress
 // however long the groups take.
 func TestManyGroupsLeaveTimeForLones(t *testing.T) {
-	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "wild", "a")
 		s.rig.Prime("wild", 1)
@@ -263,7 +252,6 @@ func TestManyGroupsLeaveTimeForLones(t *testing.T) {
 // TestMemberThatLeavesItsGroupLeavesInTime checks that the time at which it must
 // leave a draining gateway is not drawn again.
 func TestMemberThatLeavesItsGroupLeavesInTime(t *testing.T) {
-	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
 		s.deps.Admission = admission.New(admission.Limits{}, time.Hour)

@@ -15,7 +15,7 @@ func TestLongReasons(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t, Config{}, "a", "b")
-				long := func(name string) string { return strings.Repeat(name, 2*outboxSmall) }
+				long := func(name string) string { return strings.Repeat(name, 8<<10) }
 				for _, name := range []string{"a", "b"} {
 					r.Do(name, func(s stream.Sink) error { return s.Status(stream.Stale, long(name)) })
 				}

@@ -14,7 +14,6 @@ import (
 // A shard looks at those that a commit may concern, and at those that must break
 // their silence.
 func TestAttackManyPrefixes(t *testing.T) {
-	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a", "b")
 		s.rig.Prime("a", 1)

@@ -22,6 +22,7 @@ type rig struct {
 	*gatewaytest.Watches
 	t       *testing.T
 	gateway *Gateway
+	sockets *gatewaytest.Sockets // nil: the goroutine pump is tested
 	network *gatewaytest.Network
 	rpc     *gatewaytest.Network
 	private *gatewaytest.Network // for operators
@@ -47,7 +48,8 @@ func newRig(t *testing.T, c Config, watches ...string) *rig {
 	}
 	r.gateway.hijacked = newHijackedStreams(gatewaytest.NewHangupWatcher)
 	if c.Pump == PumpShards {
-		r.gateway.shards = newShards(r.gateway.deps, gatewaytest.NewSockets(), 2, nil)
+		r.sockets = gatewaytest.NewSockets()
+		r.gateway.shards = newShards(r.gateway.deps, r.sockets, 2, nil)
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	r.stop, r.hurry = func() { end(nil) }, func() { end(fmt.Errorf("a test: %w", ErrNoDelay)) }

@@ -3,23 +3,18 @@ package gateway
 import (
 	"bytes"
 	"fmt"
-	"net/netip"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
-	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
-	"github.com/watchtide/watchtide/stream"
 )
 
 // BenchmarkPass measures one chunk that is written to all members of a group: what a
 // shard adds to the system calls.
 func BenchmarkPass(b *testing.B) {
-	onShards(b)
 	const members = 10_000
 	sockets := newCountingSockets()
 	p, err := sockets.NewPoller()
@@ -51,7 +46,6 @@ func BenchmarkPass(b *testing.B) {
 // BenchmarkWheel measures a deadline that is added, found due and put off again, like
 // that of a stream that continues. 100,000 others wait.
 func BenchmarkWheel(b *testing.B) {
-	onShards(b)
 	now := time.Unix(1_800_000_000, 0)
 	w := newWheel(now)
 	const waiting = 100_000
@@ -78,7 +72,6 @@ func BenchmarkWheel(b *testing.B) {
 // BenchmarkOutbox measures what one stream says: it goes into its outbox, becomes a
 // chunk, and is taken by the system.
 func BenchmarkOutbox(b *testing.B) {
-	onShards(b)
 	for _, c := range []struct {
 		name string
 		size int
@@ -102,7 +95,6 @@ func BenchmarkOutbox(b *testing.B) {
 // BenchmarkTable measures a connection that comes, is found and leaves, among
 // 100,000.
 func BenchmarkTable(b *testing.B) {
-	onShards(b)
 	var t table
 	for range 100_000 {
 		t.add(0, admission.Ref{})
@@ -121,15 +113,11 @@ func BenchmarkTable(b *testing.B) {
 // that each have a prefix: without news for them, and with a commit that concerns
 // none of them.
 func BenchmarkManyPrefixes(b *testing.B) {
-	onShards(b)
 	const narrow = 5000
 	c := newCrowd(b, 1, 1)
-	s := c.gateway.shards.all[0]
+	s := c.shards.all[0]
 	for i := range narrow {
-		one := conversation.New(c.gateway.deps, conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: "watch-0", Prefix: fmt.Sprint(i, "/")}}}, c.watches)
-		one.AdmissionRef, _ = c.gateway.deps.Admit(gatewaytest.ClientNumber(i), c.watches...)
-		one.Identity = c.gateway.subscribers.Enter(netip.AddrPort{}, "")
-		c.gateway.shards.arrive(poll.Handle(i+1), nil, one)
+		c.arrive(b, i+1, conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: "watch-0", Prefix: fmt.Sprint(i, "/")}}})
 	}
 	for groups := 0; groups <= narrow; runtime.Gosched() {
 		s.ask(func() { groups = len(s.named) })
@@ -145,7 +133,7 @@ func BenchmarkManyPrefixes(b *testing.B) {
 	b.Run("commit", func(b *testing.B) {
 		for b.Loop() {
 			c.revision++
-			c.sources[0].Steps <- func(sink stream.Sink) error { return sink.Commit(c.revision) }
+			c.Commit("watch-0", c.revision)
 			for seen := false; !seen; {
 				s.ask(func() {
 					s.serve(time.Now())

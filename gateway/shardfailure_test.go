@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,16 +14,14 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
-	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
-	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // failOnce makes one call of a poller panic: the first one with that name whose bytes
 // contain bytesWith.
-func failOnce(r *rig, call, bytesWith string) (failed *atomic.Bool) {
+func failOnce(r *shardRig, call, bytesWith string) (failed *atomic.Bool) {
 	failed = new(atomic.Bool)
-	r.gateway.shards.sockets.(*gatewaytest.Sockets).Intercept(func(name string, p []byte) {
+	r.sockets.Intercept(func(name string, p []byte) {
 		if name == call && bytes.Contains(p, []byte(bytesWith)) && failed.CompareAndSwap(false, true) {
 			panic("a fault of the test")
 		}
@@ -33,7 +33,6 @@ func failOnce(r *rig, call, bytesWith string) (failed *atomic.Bool) {
 // that shard and no others. Nothing remains of them, and the shard carries streams
 // again.
 func TestPanicOfAShard(t *testing.T) {
-	onShards(t)
 	for _, at := range []struct{ name, call, with string }{
 		{"write to a member", "write", "poison"},
 		{"write to one that leaves", "write", "goodbye"},
@@ -51,7 +50,9 @@ func TestPanicOfAShard(t *testing.T) {
 
 func testPanicOfAShard(t *testing.T, call, with string) {
 	var logged bytes.Buffer
-	r := newRig(t, Config{Logger: slog.New(slog.NewTextHandler(&logged, nil)), MaxAge: time.Hour}, "a", "b")
+	r := newShardRig(t, func(d *conversation.Deps) {
+		d.Log, d.MaxAge = slog.New(slog.NewTextHandler(&logged, nil)), time.Hour
+	}, "a", "b")
 	r.Prime("a", 1)
 	r.Prime("b", 1)
 	var all []*gatewaytest.Exchange
@@ -111,7 +112,7 @@ func testPanicOfAShard(t *testing.T, call, with string) {
 }
 
 // openAndLeave opens a stream, and reads until it ends or was silent for long.
-func openAndLeave(r *rig, path string) error {
+func openAndLeave(r *shardRig, path string) error {
 	res, err := r.client.Get("http://gateway" + path)
 	if err != nil {
 		return err
@@ -127,25 +128,24 @@ func openAndLeave(r *rig, path string) error {
 }
 
 // wantOpen checks that there are that many streams wherever they are counted.
-func wantOpen(t *testing.T, r *rig, want int) {
+func wantOpen(t *testing.T, r *shardRig, want int) {
 	t.Helper()
 	synctest.Wait()
-	g := r.gateway
 	subscribers := 0
 	for _, w := range r.Registry.Watches() {
 		subscribers += w.Subscribers()
 	}
-	o := g.overview("", 100, nil)
-	counted := int(counter(t, g, "watchtide_subscribers", "transport", metrics.SSE))
-	handles := g.shards.sockets.(*gatewaytest.Sockets).Count()
-	if n := g.admission.Count(); n != want || subscribers != want || o.Count != want || counted != want || handles != want {
-		t.Errorf("%d streams are admitted, %d subscribe, %d are listed, %d are in the metrics, %d handles are open; want %d of each",
-			n, subscribers, o.Count, counted, handles, want)
+	list, _ := listOf(r.deps, r.shards, "", 100)
+	handles := r.sockets.Count()
+	if n := r.deps.Admission.Count(); n != want || subscribers != want || list != want || handles != want {
+		t.Errorf("%d streams are admitted, %d subscribe, %d are listed, %d handles are open; want %d of each",
+			n, subscribers, list, handles, want)
 	}
-	if agents := g.subscribers.Agents.Keys(); agents > 1 {
+	wantSubscribersMetric(t, r, want)
+	if agents := r.deps.Subscribers.Agents.Keys(); agents > 1 {
 		t.Errorf("%d user agents are remembered", agents)
 	}
-	for _, s := range g.shards.all {
+	for _, s := range r.shards.all {
 		s.ask(func() {
 			if n := len(s.wakers); n > len(r.Sources) || n > 0 && s.table.count == 0 {
 				t.Errorf("%d watch wakers for %d streams", n, s.table.count)
@@ -154,15 +154,25 @@ func wantOpen(t *testing.T, r *rig, want int) {
 	}
 }
 
+// wantSubscribersMetric checks the streams that the metrics count.
+func wantSubscribersMetric(t *testing.T, r *shardRig, want int) {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	r.deps.Metrics.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	line := fmt.Sprintf("watchtide_subscribers{transport=\"sse\"} %d\n", want)
+	if !strings.Contains(answer.Body.String(), line) {
+		t.Errorf("the metrics do not have %q", line)
+	}
+}
+
 // TestPanicOfAQuestion checks that every question is answered nevertheless.
 func TestPanicOfAQuestion(t *testing.T) {
-	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{}, "a")
+		r := newShardRig(t, nil, "a")
 		r.Prime("a", 1)
 		x := r.get("/v1/events?watch=a")
 		x.Take()
-		for _, s := range r.gateway.shards.all {
+		for _, s := range r.shards.all {
 			s.ask(func() { panic("a fault of the test") })
 			answered := 0
 			s.ask(func() { answered++ })
@@ -177,20 +187,14 @@ func TestPanicOfAQuestion(t *testing.T) {
 // TestNoStreamAfterAbort checks that a stream that arrives while the gateway closes
 // all streams is not carried by a shard that has already ended.
 func TestNoStreamAfterAbort(t *testing.T) {
-	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{}, "a")
+		r := newShardRig(t, nil, "a")
 		r.Prime("a", 1)
-		r.gateway.shards.abort() // there was no stream yet
+		r.shards.abort() // there was no stream yet
 		w, _ := r.Registry.Watch("a")
-		as, refused := r.gateway.deps.Admit(gatewaytest.ClientNumber(1), w)
-		if refused != nil {
-			t.Fatal("refused")
-		}
 		sockets := newCountingSockets()
-		c := conversation.New(r.gateway.deps, conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: "a"}}}, []*watch.Watch{w})
-		c.AdmissionRef = as
-		late := &shards{sockets: sockets, all: []*shard{newShard(r.gateway.deps, sockets)}}
+		c := gatewaytest.Open(t, r.Watches, r.deps, gatewaytest.ClientNumber(1), conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: "a"}}})
+		late := &shards{sockets: sockets, all: []*shard{newShard(r.deps, sockets)}}
 		late.all[0].abort()
 		if err := late.arrive(1, nil, c); err != errAborted {
 			t.Errorf("arrive: %v", err)
@@ -198,11 +202,10 @@ func TestNoStreamAfterAbort(t *testing.T) {
 		if n := w.Subscribers(); n != 0 {
 			t.Errorf("%d subscribers are left", n)
 		}
-		r.gateway.admission.Leave(as)
+		r.deps.Admission.Leave(c.AdmissionRef)
 		x := r.get("/v1/events?watch=a")
-		if !strings.Contains(x.Text(), "end_of_snapshot") || lonesOf(r) != 0 {
+		if x.StatusCode != http.StatusServiceUnavailable || lonesOf(r) != 0 {
 			t.Error("it does not stay with net/http")
 		}
-		x.Cancel()
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/stream"
@@ -17,7 +18,10 @@ import (
 // all other news, and are members of one group again at the end.
 func TestGroupDissolvesInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{Heartbeat: 500 * time.Millisecond, WriteTimeout: time.Minute, SnapshotBudget: 1}, "a", "b")
+		r := newShardRig(t, func(d *conversation.Deps) {
+			d.Heartbeat, d.WriteTimeout = 500*time.Millisecond, time.Minute
+			d.Snapshots.Size = 1
+		}, "a", "b")
 		r.Prime("a", 1)
 		r.Prime("b", 1)
 		var members []*gatewaytest.Exchange
@@ -29,7 +33,7 @@ func TestGroupDissolvesInTurns(t *testing.T) {
 		}
 		// All need it at the same time; a slow stream has the only lease.
 		slow := &snapshots.Claim{Granted: func() {}}
-		r.gateway.snapshots.Ask(slow, 1, 1, true)
+		r.deps.Snapshots.Ask(slow, 1, 1, true)
 		r.Do("a", func(s stream.Sink) error {
 			return errors.Join(s.Reset("e2"), gatewaytest.UpsertAll(s, gatewaytest.LargeOnes(100, 7)), s.Commit(7))
 		})
@@ -51,7 +55,9 @@ func TestGroupDissolvesInTurns(t *testing.T) {
 		if told == 0 {
 			t.Error("nobody was told that he waits")
 		}
-		wantNobodyWaits(t, r)
+		if b := r.deps.Snapshots; b.Waiting() != 0 || b.Used != 0 {
+			t.Errorf("%d wait, and %d bytes are taken", b.Waiting(), b.Used)
+		}
 		if n := lonesOf(r); n != 0 {
 			t.Errorf("%d streams are still by themselves", n)
 		}
@@ -59,12 +65,9 @@ func TestGroupDissolvesInTurns(t *testing.T) {
 }
 
 // lonesOf returns how many streams are not members of a group.
-func lonesOf(r *rig) (n int) {
+func lonesOf(r *shardRig) (n int) {
 	synctest.Wait()
-	if r.gateway.shards == nil {
-		return 0
-	}
-	for _, s := range r.gateway.shards.all {
+	for _, s := range r.shards.all {
 		s.mu.Lock() // it goes on only after this
 		n += len(s.unshared)
 		s.mu.Unlock()
@@ -76,7 +79,6 @@ func lonesOf(r *rig) (n int) {
 // at what is next and the next turn of the group. The group then asks for a lease as a
 // stream would, and must still hear when its turn has come.
 func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
-	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
 		s.deps.Snapshots.Size = 1
@@ -116,7 +118,6 @@ func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
 // cannot begin since there are already very many unshared streams, is not silent for
 // longer than others.
 func TestGroupIsHeardWhileOthersAreServed(t *testing.T) {
-	onShards(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a", "b")
 		s.rig.Prime("a", 1)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/netip"
 	"runtime"
@@ -16,7 +15,6 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -100,10 +98,11 @@ func (p *countingPoller) Shut()                                 {}
 
 // crowd is very many subscribers of some watches, in one shard.
 type crowd struct {
-	gateway  *Gateway
+	*gatewaytest.Watches
+	deps     *conversation.Deps
+	shards   *shards
 	sockets  *countingSockets
-	watches  []*watch.Watch
-	sources  []*gatewaytest.Script
+	names    []conversation.Choice
 	size     int
 	revision uint64
 }
@@ -111,54 +110,42 @@ type crowd struct {
 // newCrowd opens the streams, and waits until all have their snapshots.
 func newCrowd(tb testing.TB, size, watches int) *crowd {
 	tb.Helper()
-	registry := watch.NewRegistry()
-	c := &crowd{sockets: newCountingSockets(), size: size, revision: 1}
+	c := &crowd{Watches: gatewaytest.NewWatches(tb), sockets: newCountingSockets(), size: size, revision: 1}
 	for i := range watches {
-		c.add(tb, registry, fmt.Sprint("watch-", i))
+		name := fmt.Sprint("watch-", i)
+		c.Add(watch.Config{Name: name})
+		c.Prime(name, 1)
+		c.names = append(c.names, conversation.Choice{Name: name})
 	}
-	var err error
-	if c.gateway, err = New(Config{Registry: registry, DrainDelay: -1, Drain: -1, Logger: slog.New(slog.DiscardHandler)}); err != nil {
-		tb.Fatal(err)
-	}
-	c.gateway.shards = newShards(c.gateway.deps, c.sockets, 1, nil)
+	c.deps = gatewaytest.NewDeps(c.Watches)
+	c.shards = newShards(c.deps, c.sockets, 1, nil)
 	tb.Cleanup(func() {
-		c.gateway.shards.abort()
-		registry.Close()
-		for c.gateway.admission.Count() > 0 {
+		c.shards.abort()
+		for c.deps.Admission.Count() > 0 {
 			runtime.Gosched()
 		}
 	})
-	c.open()
+	c.open(tb)
 	return c
 }
 
-func (c *crowd) add(tb testing.TB, registry *watch.Registry, name string) {
-	source := gatewaytest.NewScript()
-	w, err := registry.Add(watch.Config{Name: name, Source: source, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	source.Steps <- func(s stream.Sink) error { return errors.Join(s.Reset("e1"), s.Commit(1)) }
-	if err := w.Prime(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
-	c.watches, c.sources = append(c.watches, w), append(c.sources, source)
-}
-
-func (c *crowd) open() {
-	req := conversation.Request{Format: wire.SSE}
-	for _, w := range c.watches {
-		req.Watches = append(req.Watches, conversation.Choice{Name: w.Name()})
-	}
+func (c *crowd) open(tb testing.TB) {
 	c.sockets.expect(c.size, []byte(`"watch":"watch-0","revision":"1","count":0`))
 	for i := range c.size {
-		one := conversation.New(c.gateway.deps, req, c.watches)
-		one.AdmissionRef, _ = c.gateway.deps.Admit(gatewaytest.ClientNumber(i), c.watches...)
-		one.Identity = c.gateway.subscribers.Enter(netip.AddrPortFrom(netip.AddrFrom16(gatewaytest.ClientNumber(i)), 1), "crowd/1")
-		c.gateway.shards.arrive(poll.Handle(i), nil, one)
+		c.arrive(tb, i, conversation.Request{Format: wire.SSE, Watches: c.names})
 	}
 	<-c.sockets.done
 	c.change(nil)
+}
+
+// arrive opens one stream.
+func (c *crowd) arrive(tb testing.TB, i int, req conversation.Request) {
+	client := gatewaytest.ClientNumber(i)
+	one := gatewaytest.Open(tb, c.Watches, c.deps, client, req)
+	one.Identity = c.deps.Subscribers.Enter(netip.AddrPortFrom(netip.AddrFrom16(client), 1), "crowd/1")
+	if err := c.shards.arrive(poll.Handle(i), nil, one); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // change makes one change of one watch, and waits until it was written to all, with
@@ -166,17 +153,13 @@ func (c *crowd) open() {
 func (c *crowd) change(marker []byte) {
 	c.revision++
 	c.sockets.expect(c.size, marker)
-	revision := c.revision
-	c.sources[0].Steps <- func(s stream.Sink) error {
-		return errors.Join(s.Upsert(gatewaytest.Resource("key", revision, `"a value"`)), s.Commit(revision))
-	}
+	c.Commit("watch-0", c.revision, gatewaytest.Resource("key", c.revision, `"a value"`))
 	<-c.sockets.done
 }
 
 // TestCrowdMemory checks that a subscriber that has everything costs a shard less
 // than 200 bytes, with one watch or three.
 func TestCrowdMemory(t *testing.T) {
-	onShards(t)
 	for _, watches := range []int{1, 3} {
 		const size = 50_000
 		before := liveBytes()
@@ -200,7 +183,6 @@ func liveBytes() int64 {
 // BenchmarkCrowd measures one change that is written to a million subscribers, and
 // the memory of each of them.
 func BenchmarkCrowd(b *testing.B) {
-	onShards(b)
 	for _, size := range []int{10_000, 1_000_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			before := liveBytes()

@@ -234,5 +234,6 @@ func (p *memoryPoller) Finish(h poll.Handle, _ uint64) error {
 
 // Discard implements poll.Poller.
 func (p *memoryPoller) Discard(poll.Handle) bool { return true }
+
 // Shut implements poll.Poller.
-func (p *memoryPoller) Shut()                    {}
+func (p *memoryPoller) Shut() {}

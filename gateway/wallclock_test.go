@@ -4,17 +4,7 @@ import (
 	"testing"
 	"time"
 	"unsafe"
-
-	"github.com/watchtide/watchtide/gateway/internal/monotime"
 )
-
-func TestNanosComeBack(t *testing.T) {
-	for _, want := range []time.Time{{}, time.Now(), time.Now().Add(time.Hour), time.Unix(1_800_000_000, 5)} {
-		if got := monotime.Time(monotime.Nanos(want)); !got.Equal(want) || got.IsZero() != want.IsZero() {
-			t.Errorf("%v became %v", want, got)
-		}
-	}
-}
 
 // TestTheWallClockIsSet checks that what is due in a minute is due then, whatever the
 // wall clock shows meanwhile.

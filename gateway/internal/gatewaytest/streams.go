@@ -1,0 +1,81 @@
+package gatewaytest
+
+import (
+	"log/slog"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/snapshots"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// NewDeps returns what streams of the watches need, with the defaults of a gateway, no
+// limits and no compression.
+func NewDeps(w *Watches) *conversation.Deps {
+	m := metrics.New(w.Registry)
+	return &conversation.Deps{
+		Instance: "test", Heartbeat: 15 * time.Second, WriteTimeout: 10 * time.Second, AheadWait: 3 * time.Second,
+		Retry: 2 * time.Second, MaxAge: 30 * time.Minute, MinRate: 4 << 10,
+		Log: slog.New(slog.DiscardHandler), Metrics: m, Admission: admission.New(admission.Limits{}, 10*time.Second),
+		Snapshots: snapshots.New(64<<20, m), Subscribers: subscribers.New(),
+	}
+}
+
+// Open returns an admitted stream of the watches that a request names.
+func Open(t testing.TB, w *Watches, d *conversation.Deps, c admission.Client, req conversation.Request) conversation.Conversation {
+	t.Helper()
+	var watches []*watch.Watch
+	for _, choice := range req.Watches {
+		one, found := w.Registry.Watch(choice.Name)
+		if !found {
+			t.Fatalf("there is no watch %q", choice.Name)
+		}
+		watches = append(watches, one)
+	}
+	ref, refused := d.Admit(c, watches...)
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	out := conversation.New(d, req, watches)
+	out.AdmissionRef = ref
+	return out
+}
+
+// Carry takes a stream with its connection from net/http. If it returns false, nothing
+// has happened.
+type Carry func(http.ResponseWriter, *http.Request, conversation.Conversation) bool
+
+// Serve serves the streams of the watches at /v1/events, on a network in memory. What is
+// not carried is answered with a 503.
+func Serve(t testing.TB, w *Watches, d *conversation.Deps, carry Carry) (*Network, *http.Client) {
+	t.Helper()
+	network := NewNetwork()
+	server := &http.Server{ConnContext: netconn.WithConn, Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		req, p := conversation.ParseRequest(r.URL.RawQuery, r.Header, "")
+		if p != nil {
+			t.Error(p)
+			return
+		}
+		c := Open(t, w, d, admission.Client{}, req)
+		if !carry(rw, r, c) {
+			c.Release()
+			d.Admission.Leave(c.AdmissionRef)
+			rw.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(netconn.Listen(network, d.WriteTimeout)) }()
+	transport := &http.Transport{DialContext: network.Dial, DisableCompression: true}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		server.Close()
+		<-served
+	})
+	return network, &http.Client{Transport: transport}
+}
