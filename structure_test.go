@@ -71,15 +71,17 @@ var imports = []struct {
 	{"gateway/internal/unary", []string{"gateway/internal/problem", "gateway/internal/admission", "gateway/internal/budget", "openapi/watchtidev1", "stream", "stream/log", "stream/watch"}, "the service, whichever transport calls it"},
 	{"gateway/internal/rest", []string{"gateway/internal/problem", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "gateway/internal/metrics", "gateway/internal/subscribers", "gateway/internal/wire", "gateway/internal/conversation", "gateway/internal/unary", "openapi/watchtidev1", "stream", "stream/log", "stream/watch"}, "requests over HTTP that are answered as a whole"},
 	{"gateway/internal/rpc", []string{"internal/hosts", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "gateway/internal/metrics", "gateway/internal/subscribers", "gateway/internal/conversation", "gateway/internal/unary", "openapi/watchtidev1", "stream", "stream/log", "stream/watch"}, "everything over gRPC"},
+	{"gateway/internal/shard", []string{"gateway/internal/monotime", "gateway/internal/deflate", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/snapshots", "gateway/internal/subscribers", "gateway/internal/wire", "gateway/internal/poll", "gateway/internal/conversation", "stream", "stream/log", "stream/watch"}, "a pump carries conversations, and says nothing itself"},
+	{"gateway/internal/direct", []string{"gateway/internal/problem", "gateway/internal/netconn", "gateway/internal/subscribers", "gateway/internal/wire", "gateway/internal/poll", "gateway/internal/conversation", "stream", "stream/log"}, "a pump carries conversations, and says nothing itself"},
 	{"gateway/internal/gatewaytest", []string{"gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/metrics", "gateway/internal/snapshots", "gateway/internal/subscribers", "gateway/internal/poll", "gateway/internal/conversation", "stream", "stream/watch"}, "what the tests of the gateway and of its pumps share, so that it knows neither"},
-	{"gateway", []string{"internal/accept", "stream", "stream/log", "stream/watch", "openapi", "openapi/watchtidev1", "web", "internal/hosts", "gateway/internal/*"}, "the gateway is handed its sources by cmd/gateway and knows none"},
+	{"gateway", []string{"stream", "stream/log", "stream/watch", "openapi", "web", "internal/hosts", "gateway/internal/*"}, "the gateway is handed its sources by cmd/gateway and knows none"},
 	{"web/dashboard/browser/upstream", []string{"stream", "stream/store", "openapi/watchtidev1"}, "what the gateway follows in the browser scenarios: a process of its own"},
 	{"internal/config", []string{"stream", "stream/source/*", "gateway", "internal/suggest", "internal/hosts"}, "the configuration file declares what every source and the gateway can be told"},
 	{"internal/*", nil, "a leaf that several parts share"},
 	{"cmd/gateway/internal/*", []string{"client"}, "pieces of the command that know no gateway"},
-	{"cmd/gateway", []string{"client", "stream", "stream/*", "stream/source/*", "gateway", "openapi", "openapi/watchtidev1", "web", "internal/config", "internal/hosts", "cmd/gateway/internal/*"}, "only cmd/gateway knows everything"},
+	{"cmd/gateway", []string{"client", "stream", "stream/*", "stream/source/*", "gateway", "internal/config", "internal/hosts", "cmd/gateway/internal/*"}, "only cmd/gateway knows everything"},
 	{"bench/soak", nil, "all of it is tests, which run the built gateway"},
-	{"bench", []string{"stream", "stream/*", "gateway", "openapi/watchtidev1", "bench/*"}, "the log and the wake-up of its readers are measured in the bench's own process"},
+	{"bench", []string{"stream", "stream/*", "gateway"}, "the log and the wake-up of its readers are measured in the bench's own process"},
 	{"bench/peers/feed", nil, "it carries bytes to the servers that the bench runs; a leaf"},
 	{"bench/peers/*", []string{"bench/peers/feed", "openapi/watchtidev1"}, "a server to compare with knows nothing of the gateway"},
 	{"bench/peers", []string{"openapi/watchtidev1", "bench/peers/feed"}, "servers are processes of their own, and not linked in"},
@@ -164,6 +166,28 @@ func requirements(t *testing.T, file string) []requirement {
 		t.Fatalf("%s requires nothing", file)
 	}
 	return mod.Require
+}
+
+// TestNoImportIsPermittedInVain: a permission that no package uses would let a new edge
+// in without a word.
+func TestNoImportIsPermittedInVain(t *testing.T) {
+	all := ours(t)
+	for _, row := range imports {
+		if strings.Contains(row.of, "*") {
+			continue
+		}
+		for _, may := range row.may {
+			used := slices.ContainsFunc(all, func(p pkg) bool {
+				return p.name() == row.of && slices.ContainsFunc(p.Imports, func(imported string) bool {
+					name, own := strings.CutPrefix(imported, module+"/")
+					return own && matches([]string{may}, name)
+				})
+			})
+			if !used {
+				t.Errorf("%s may import %s, and does not: drop it from the table", row.of, may)
+			}
+		}
+	}
 }
 
 // TestImageIsBuiltFromAllOfTheCommand: .dockerignore lets in every folder that the

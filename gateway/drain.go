@@ -36,7 +36,7 @@ func (g *Gateway) awaitDrain() {
 // dismiss refuses new streams, sends the open ones away, and waits for them.
 func (g *Gateway) dismiss() {
 	g.admission.Drain()
-	g.shards.ring()
+	g.shards.Ring()
 	patience := time.NewTimer(max(g.cfg.Drain, 0) + g.cfg.WriteTimeout)
 	defer patience.Stop()
 	select {
@@ -74,8 +74,8 @@ func (g *Gateway) stop(calls *grpc.Server, callsDone <-chan struct{}, servers ..
 			s.Close()
 		}
 	}
-	g.shards.abort()
-	g.hijacked.abort()
+	g.shards.Abort()
+	g.hijacked.Abort()
 	<-callsDone
 	abort()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/direct"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
@@ -80,14 +81,11 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req conversatio
 		}
 	}()
 	c.AdmissionRef, c.Identity = as, g.subscribers.Enter(from, r.UserAgent())
-	if g.shards.carry(w, r, c) || g.hijacked.carry(w, r, c) {
+	if g.shards.Carry(w, r, c) || g.hijacked.Carry(w, r, c) {
 		carried = true // the pump counts it out
 		return
 	}
-	out := wire.NewWriter(w, r, g.cfg.WriteTimeout)
-	p := newPump(c, out, r.Context().Done())
-	p.stayWithNetHTTP(r, out)
-	if p.GoodbyeSaid == "" || out.Failure() != nil {
+	if !direct.Run(w, r, c) {
 		panic(http.ErrAbortHandler) // without the end of the body
 	}
 }

@@ -13,12 +13,14 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/direct"
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/rest"
 	"github.com/watchtide/watchtide/gateway/internal/rpc"
+	"github.com/watchtide/watchtide/gateway/internal/shard"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
@@ -42,8 +44,8 @@ type Gateway struct {
 	proxies   admission.Proxies
 	hosts     hosts.List
 	doors     *netconn.Connections // that Serve accepts
-	shards    *shards              // nil: the goroutine pump carries all streams
-	hijacked  *hijackedStreams
+	shards    *shard.Pump          // nil: the goroutine pump carries all streams
+	hijacked  *direct.Hijacked
 	pieces    *deflate.Cache // nil: streams are not compressed
 
 	subscribers *subscribers.List
@@ -73,7 +75,7 @@ func New(c Config) (*Gateway, error) {
 		admission: admission.New(c.limits(), c.Drain),
 		proxies:   admission.Proxies{Trusted: c.TrustedProxies, Header: c.ForwardedHeader},
 		hosts:     hosts.New(slices.Concat(c.Hosts, ownHosts)),
-		hijacked:  newHijackedStreams(poll.NewHangupWatcher),
+		hijacked:  direct.NewHijacked(poll.NewHangupWatcher),
 
 		subscribers: subscribers.New(),
 	}
@@ -88,7 +90,7 @@ func New(c Config) (*Gateway, error) {
 	g.deps = g.newDeps()
 	g.serveUnary()
 	if s := c.sockets(g.doors); s != nil {
-		g.shards = newShards(g.deps, s, runtime.GOMAXPROCS(0), c.AfterRush)
+		g.shards = shard.New(g.deps, s, runtime.GOMAXPROCS(0), c.AfterRush)
 	}
 	return g, nil
 }

@@ -85,7 +85,7 @@ func (g *Gateway) upstreamsOf(query url.Values, before *problem.Problem) ([]*wat
 
 func (g *Gateway) overview(watch string, limit int, watches []*watch.Watch) overview {
 	r := subscribers.Query{Watch: watch, Limit: limit}
-	r.Ask(g.subscribers, g.shards.carriers())
+	r.Ask(g.subscribers, g.shards.Carriers())
 	out := overview{Instance: g.cfg.Instance, Count: r.Count, Subscribers: r.List(g.subscribers), Upstreams: []upstream{}}
 	out.Left, out.LeftReasons = g.subscribers.Departures(watch)
 	for _, w := range watches {

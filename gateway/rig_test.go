@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/watchtide/watchtide/gateway/internal/direct"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/shard"
 )
 
 // rig is a gateway behind the real net/http server on an in-memory network, with
@@ -46,10 +48,10 @@ func newRig(t *testing.T, c Config, watches ...string) *rig {
 	if r.gateway, err = New(c); err != nil {
 		t.Fatal(err)
 	}
-	r.gateway.hijacked = newHijackedStreams(gatewaytest.NewHangupWatcher)
+	r.gateway.hijacked = direct.NewHijacked(gatewaytest.NewHangupWatcher)
 	if c.Pump == PumpShards {
 		r.sockets = gatewaytest.NewSockets()
-		r.gateway.shards = newShards(r.gateway.deps, r.sockets, 2, nil)
+		r.gateway.shards = shard.New(r.gateway.deps, r.sockets, 2, nil)
 	}
 	ctx, end := context.WithCancelCause(context.Background())
 	r.stop, r.hurry = func() { end(nil) }, func() { end(fmt.Errorf("a test: %w", ErrNoDelay)) }

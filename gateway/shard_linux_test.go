@@ -119,8 +119,8 @@ func TestMembersCostNoGoroutine(t *testing.T) {
 // waitIdle waits until the handlers that gave their connections away have ended.
 func waitIdle() { waitGoroutines("net/http.(*conn", 0) }
 
-// gatewayCode begins the names of the functions of this package.
-const gatewayCode = "github.com/watchtide/watchtide/gateway."
+// gatewayCode begins the names of the functions of the gateway and of its parts.
+const gatewayCode = "github.com/watchtide/watchtide/gateway"
 
 // goroutinesIn returns how many goroutines are inside of a function whose name
 // contains the text.

@@ -1,0 +1,180 @@
+package direct
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
+)
+
+// pump is the goroutine pump: it moves the bytes of one stream from the logs to one
+// client, in its own goroutine. It writes everything there is, then flushes, then
+// waits; nothing waits for it.
+//
+// Owned by that goroutine: the one of a hijacked stream, or the one in which net/http
+// runs the handler.
+type pump struct {
+	conversation.Conversation
+	// Static after construction.
+	gone <-chan struct{} // closed when the client left; nil: see far
+	far  *poll.FarSide   // nil: see gone
+
+	draining  <-chan struct{} // nil once noticed
+	out       wire.Sender
+	waiter    *waiter
+	published *subscribers.PublishedProgress
+	hungUp    bool // the client did, while nothing was written
+}
+
+func newPump(c conversation.Conversation, out wire.Sender, gone <-chan struct{}) *pump {
+	return &pump{
+		Conversation: c, gone: gone, draining: c.Deps.Admission.Draining, out: out,
+		waiter:    newWaiter(gone, c.Until, c.Follows),
+		published: subscribers.NewPublishedProgress(c.Identity, c.Transport(), c.Gzip, c.Names()...),
+	}
+}
+
+// Run carries a stream whose connection still belongs to net/http to its end. It returns
+// false if the end of the body must not look like one: the client did not get all of it.
+func Run(w http.ResponseWriter, r *http.Request, c conversation.Conversation) (complete bool) {
+	out := wire.NewWriter(w, r, c.Deps.WriteTimeout)
+	p := newPump(c, out, r.Context().Done())
+	p.stayWithNetHTTP(r, out)
+	return p.GoodbyeSaid != "" && out.Failure() == nil
+}
+
+func (p *pump) stayWithNetHTTP(r *http.Request, out *wire.Writer) {
+	out.EndBy(func() time.Time {
+		p.MustLeave(time.Now())
+		return p.OverdueAt()
+	})
+	if conn, accepted := netconn.ConnOfRequest(r); accepted && r.ProtoMajor == 1 {
+		if c := netconn.Of(conn); c != nil {
+			c.Overdue = p.isOverdue
+			defer func() { c.Overdue = nil }()
+		}
+	}
+	p.waiter.input = netconn.InputEnded(r.Context())
+	p.waiter.listen = func() bool {
+		p.waiter.input = nil // it stays closed forever
+		p.BreakSilence()
+		return true
+	}
+	p.run()
+}
+
+// run serves the stream until its client leaves, does not read, or is sent away.
+func (p *pump) run() {
+	p.Deps.Metrics.StreamOpened(p.Transport())
+	defer p.end()
+	p.show()
+	p.Deps.Subscribers.Add(p.published)
+
+	p.Hello(p.out)
+	p.flush()
+	for p.out.Failure() == nil {
+		p.drain()
+		now := time.Now()
+		if reason := p.ReasonToEnd(now); reason != "" {
+			p.sayGoodbye(reason)
+			return
+		}
+		if p.out.Failure() != nil {
+			return
+		}
+		if !p.wait(now) {
+			p.hungUp = true
+			return
+		}
+	}
+}
+
+func (p *pump) end() {
+	p.waiter.close()
+	p.show()
+	why := p.reasonEnded()
+	p.Deps.Subscribers.Remove(p.published, why)
+	p.Close(p.out.Sent(), why == subscribers.LeftUnread, p.out.Failure())
+}
+
+// reasonEnded returns why the stream ended.
+func (p *pump) reasonEnded() subscribers.DepartureReason {
+	late := p.Overdue(time.Now())
+	switch {
+	case late != "" && p.out.Failure() != nil:
+		return subscribers.DepartureReason(late)
+	case p.out.TimedOut():
+		return subscribers.LeftUnread
+	case p.out.Failure() != nil || p.hungUp:
+		return subscribers.LeftByItself
+	case p.GoodbyeSaid != "":
+		return subscribers.DepartureReason(p.GoodbyeSaid)
+	}
+	return subscribers.LeftByAccident
+}
+
+// left reports whether the client is no longer there.
+func (p *pump) left() bool {
+	return conversation.Closed(p.gone) || p.far != nil && p.far.Gone.Load()
+}
+
+// isOverdue reports whether the stream must be cut off, see overdue.
+func (p *pump) isOverdue() bool { return p.Overdue(time.Now()) != "" }
+
+// drain writes everything there is, in turns of one batch for each watch, then
+// flushes. It stops early if the stream must end.
+func (p *pump) drain() {
+	wrote := false
+	for p.Turn(p.out) {
+		wrote = true
+		p.show() // the next turn may take long with a slow client
+		if p.out.Failure() != nil || p.left() || p.ReasonToEnd(time.Now()) != "" {
+			break
+		}
+	}
+	if p.Bookmarks(time.Now(), p.out) || wrote {
+		p.flush()
+	}
+}
+
+// flush sends what was written, and begins a new silence.
+func (p *pump) flush() {
+	p.out.Flush()
+	p.Flushed(time.Now(), p.out.Sent(), p.out.Failure())
+	p.show()
+}
+
+// show publishes how far the stream is.
+func (p *pump) show() {
+	d := p.Delivered
+	d.Bytes += uint64(p.out.Sent() - p.Counted)
+	p.published.Show(d, func(i int) log.Progress { return p.Follows[i].Sub.Progress() })
+}
+
+// leave ends the stream deliberately.
+func (p *pump) sayGoodbye(reason stream.GoodbyeReason) {
+	p.Goodbye(reason, p.out)
+	p.out.End()
+	if p.out.Failure() == nil {
+		p.SaidGoodbye()
+	}
+}
+
+// wait returns when there may be something to do. It returns false if the client
+// left.
+func (p *pump) wait(now time.Time) bool {
+	if !now.Before(p.HeartbeatAt()) {
+		p.Put(p.Framing.Heartbeat(), p.out)
+		p.flush()
+	}
+	if p.Drains {
+		p.draining = nil
+	}
+	return p.waiter.wait(p.draining, p.WakeAt())
+}

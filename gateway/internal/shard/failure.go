@@ -1,0 +1,63 @@
+package shard
+
+import (
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+)
+
+// fail ends all streams of a shard that failed, so that nothing of them is left, and
+// lets the shard start again. Streams that have arrived but were not welcomed yet
+// continue.
+//
+// Whatever the failure left half done must not stop it: each step is taken regardless
+// of the outcome of the others.
+func (s *shard) fail(why error) {
+	s.deps.Log.Error("a shard of the pump failed: its streams end, and it begins again", "streams", s.table.count, "error", why)
+	for at := range s.table.slots {
+		if s.table.slots[at].group != vacant {
+			s.attempt(func() { s.abandon(int32(at)) })
+		}
+	}
+	for _, l := range s.unshared {
+		s.attempt(l.Release)
+	}
+	for _, g := range s.groups {
+		if g != nil {
+			s.attempt(g.Release)
+		}
+	}
+	for _, b := range s.wakers {
+		close(b.stop)
+	}
+	// Notices for connections that are closed by now must not match later ones.
+	vacated := s.table
+	vacated.clear()
+	s.carried = newCarried(s.p)
+	s.table = vacated
+}
+
+// attempt takes one step after a failure.
+func (s *shard) attempt(step func()) {
+	err := problem.Recovered(func() error { step(); return nil })
+	if err != nil {
+		s.deps.Log.Error("a stream of a shard that failed could not be ended in full", "error", err)
+	}
+}
+
+// abandon closes one connection, and counts its stream out. What its conversation
+// holds is freed elsewhere: it may be a group's.
+func (s *shard) abandon(at int32) {
+	c := &s.table.slots[at]
+	s.sockets.Close(c.handle)
+	s.deps.Admission.Leave(c.ref)
+	var of *conversation.Conversation
+	if l := s.unshared[at]; l != nil {
+		of = &l.Conversation
+	} else {
+		of = &s.groups[c.group].Conversation
+	}
+	s.deps.Metrics.StreamClosed(of.Transport())
+	who := s.table.identity(at)
+	s.deps.Subscribers.RecordEnd(who, subscribers.Subscriber{Transport: of.Transport(), Encoding: subscribers.EncodingName(of.Gzip), Watches: of.Names()}, subscribers.LeftByAccident)
+}

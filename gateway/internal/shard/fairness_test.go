@@ -1,0 +1,278 @@
+package shard
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
+)
+
+// turnPoller takes all bytes at once, slowly, and records the writes to each handle.
+type turnPoller struct {
+	countingPoller
+	written []turnTaken
+}
+
+type turnTaken struct {
+	handle poll.Handle
+	bytes  int
+}
+
+// writeTakes is how long one write takes.
+const writeTakes = 10 * time.Microsecond
+
+func (p *turnPoller) Write(h poll.Handle, b []byte) (int, error) {
+	time.Sleep(writeTakes)
+	p.written = append(p.written, turnTaken{h, len(b)})
+	return len(b), nil
+}
+
+func (p *turnPoller) WriteAll(h poll.Handle, bs [][]byte) (int, error) {
+	time.Sleep(writeTakes)
+	p.written = append(p.written, turnTaken{h, wire.LengthOf(bs)})
+	return wire.LengthOf(bs), nil
+}
+
+// turns is a shard that a test runs turn by turn.
+type turns struct {
+	*shard
+	t       *testing.T
+	p       *turnPoller
+	streams poll.Handle
+	rig     *gatewaytest.Watches
+}
+
+func newTurns(t *testing.T, watches ...string) *turns {
+	t.Helper()
+	r := gatewaytest.NewWatches(t, watches...)
+	d := gatewaytest.NewDeps(r)
+	d.MaxAge, d.Heartbeat = -1, time.Hour
+	p := &turnPoller{countingPoller: countingPoller{countingSockets: newCountingSockets(), waker: make(chan struct{}, 1)}}
+	s := newShard(d, p.countingSockets)
+	s.poll, s.p, s.wheel = p, p, newWheel(time.Now())
+	t.Cleanup(s.closeAll)
+	return &turns{shard: s, t: t, p: p, rig: r}
+}
+
+// open lets n streams of a watch arrive.
+func (s *turns) open(n int, watch string) (first poll.Handle) {
+	s.t.Helper()
+	return s.openNarrow(n, watch, func(int) string { return "" })
+}
+
+// openNarrow is open for streams with prefixes.
+func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (first poll.Handle) {
+	s.t.Helper()
+	first = s.streams
+	for i := range n {
+		req := conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: watch, Prefix: prefix(i)}}}
+		c := gatewaytest.Open(s.t, s.rig, s.deps, gatewaytest.ClientNumber(int(s.streams)), req)
+		l := &unsharedStream{Conversation: c, key: c.GroupKey(), handle: s.streams, shard: s.shard}
+		l.Lease.CallWhenGranted(l.called)
+		l.Hello(&l.out)
+		l.out.seal()
+		s.deps.Metrics.StreamOpened(c.Transport())
+		s.welcome(l)
+		s.streams++
+	}
+	return first
+}
+
+// turn lets the shard serve every stream once, and returns what was written.
+func (s *turns) turn() []turnTaken {
+	synctest.Wait() // for the watch wakers
+	s.p.written = nil
+	s.admit()
+	s.serve(time.Now())
+	return s.p.written
+}
+
+// settle serves until no stream has anything more.
+func (s *turns) settle() {
+	s.t.Helper()
+	for range 10_000 {
+		if len(s.turn()) == 0 && len(s.ready) == 0 {
+			return
+		}
+	}
+	s.t.Fatal("there is no end")
+}
+
+func count(written []turnTaken, from, to poll.Handle) (n int) {
+	for _, w := range written {
+		if w.handle >= from && w.handle < to {
+			n++
+		}
+	}
+	return n
+}
+
+// TestLongSnapshotsTakeTurns checks that one subscriber, however fast its connection
+// is, gets only a limited amount before all others have had their turn.
+func TestLongSnapshotsTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns(t, "a")
+		s.rig.Prime("a", 1, gatewaytest.LargeOnes(2000, 1)...)
+		s.open(5, "a")
+		total := map[poll.Handle]int{}
+		for len(s.ready) > 0 || len(total) == 0 {
+			inTurn := map[poll.Handle]int{}
+			for _, w := range s.turn() {
+				inTurn[w.handle] += w.bytes
+				total[w.handle] += w.bytes
+			}
+			for h, bytes := range inTurn {
+				if bytes > turnBytes+outboxFull+64<<10+8<<10 {
+					t.Fatalf("subscriber %d got %d bytes in one turn", h, bytes)
+				}
+			}
+			least, most := total[0], total[0]
+			for _, bytes := range total {
+				least, most = min(least, bytes), max(most, bytes)
+			}
+			if len(total) == 5 && most-least > 2*turnBytes {
+				t.Fatalf("one got %d bytes more than another", most-least)
+			}
+		}
+		if total[0] < 2000*4<<10 {
+			t.Errorf("%d bytes are not the snapshot", total[0])
+		}
+	})
+}
+
+// TestQuietWatchBesideABusyOne checks that the one change of a quiet watch reaches
+// its readers after one turn, although the other watch always has more to write.
+func TestQuietWatchBesideABusyOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns(t, "wild", "quiet")
+		s.rig.Prime("wild", 1)
+		s.rig.Prime("quiet", 1)
+		busy, quiet := s.open(3000, "wild"), s.open(10, "quiet")
+		s.settle()
+		for revision := uint64(2); revision < 50; revision++ {
+			s.rig.Commit("wild", revision, gatewaytest.Resource("k", revision, `"`+strings.Repeat("x", 9000)+`"`))
+			if revision%10 == 0 {
+				s.rig.Commit("quiet", revision, gatewaytest.Resource("k", revision, "1"))
+			}
+			written := s.turn()
+			if n := count(written, busy, quiet); n > passMembers {
+				t.Fatalf("%d members of one group were written in one turn", n)
+			}
+			if n := count(written, quiet, s.streams); revision%10 == 0 && n != 10 {
+				t.Fatalf("revision %d: %d of 10 readers of the quiet watch were written", revision, n)
+			}
+		}
+		s.settle()
+	})
+}
+
+// TestManyLonesLeaveTimeForGroups checks that ten thousand unshared streams are served a
+// few milliseconds at a time, and that news of a group goes out in between.
+func TestManyLonesLeaveTimeForGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns(t, "a", "b")
+		s.rig.Prime("a", 1)
+		s.rig.Prime("b", 1)
+		members := s.open(10, "a")
+		s.settle()
+		unshared := s.open(10_000, "b")
+		for revision := uint64(2); len(s.ready) > 0; revision++ {
+			s.rig.Commit("a", revision, gatewaytest.Resource("k", revision, "1"))
+			began := time.Now()
+			written := s.turn()
+			if n := count(written, members, unshared); n != 10 {
+				t.Fatalf("%d of 10 members were written", n)
+			}
+			if took := time.Since(began); took > unsharedTurn+20*writeTakes {
+				t.Fatalf("a turn took %s", took)
+			}
+		}
+	})
+}
+
+// TestLargeTransactionIsNotRenderedForAGroup checks that each member reads it from
+// the log, in turns.
+func TestLargeTransactionIsNotRenderedForAGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns(t, "a")
+		s.rig.Prime("a", 1)
+		s.open(600, "a")
+		s.settle()
+		s.rig.Commit("a", 2, gatewaytest.LargeOnes(500, 2)...) // 2 MiB in one
+		bytes := map[poll.Handle]int{}
+		for quiet := 0; quiet < 2; quiet++ {
+			for _, w := range s.turn() {
+				bytes[w.handle] += w.bytes
+				quiet = 0
+			}
+			for _, g := range s.groups {
+				if g != nil && len(g.buffer)+len(g.payload) > turnBytes {
+					t.Fatalf("a group holds %d bytes", len(g.buffer)+len(g.payload))
+				}
+			}
+		}
+		for h, n := range bytes {
+			if n < 500*4<<10 {
+				t.Errorf("subscriber %d got %d bytes", h, n)
+			}
+		}
+		if len(s.unshared) != 0 {
+			t.Error(fmt.Sprint(len(s.unshared), " are still by themselves"))
+		}
+	})
+}
+
+// TestManyGroupsLeaveTimeForLones checks that a stream that begins makes progress
+// however long the groups take.
+func TestManyGroupsLeaveTimeForLones(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns(t, "wild", "a")
+		s.rig.Prime("wild", 1)
+		s.rig.Prime("a", 1)
+		s.open(3000, "wild")
+		s.settle()
+		began := s.open(1, "a")
+		for revision := uint64(2); revision < 10; revision++ {
+			s.rig.Commit("wild", revision, gatewaytest.Resource("k", revision, `"`+strings.Repeat("x", 9000)+`"`))
+			if n := count(s.turn(), began, began+1); n > 0 {
+				return
+			}
+		}
+		t.Error("it was written nothing while others were written much")
+	})
+}
+
+// TestMemberThatLeavesItsGroupLeavesInTime checks that the time at which it must
+// leave a draining gateway is not drawn again.
+func TestMemberThatLeavesItsGroupLeavesInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns(t, "a")
+		s.deps.Admission = admission.New(admission.Limits{}, time.Hour)
+		s.rig.Prime("a", 1)
+		s.open(20, "a")
+		s.settle()
+		s.deps.Admission.Drain()
+		s.turn()
+		time.Sleep(time.Minute) // some have left by then
+		s.turn()
+		for at := range s.table.slots {
+			c := &s.table.slots[at]
+			if c.group < 0 {
+				continue
+			}
+			due := c.due()
+			l := s.detachMember(int32(at))
+			s.turn()
+			if !l.LeaveAt.Equal(due) {
+				t.Errorf("the stream in slot %d leaves %s after its time", at, l.LeaveAt.Sub(due))
+			}
+		}
+	})
+}

@@ -1,0 +1,201 @@
+package shard
+
+import (
+	"slices"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/snapshots"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/stream/log"
+)
+
+// group is many streams of the same watches, in the same format, that are all up to
+// date: what is said to one is said to all, and rendered once.
+//
+// Owned by one shard.
+type group struct {
+	conversation.Conversation               // for all members; its subscriptions are the cursors of cohorts
+	cohorts                   []*log.Cohort // one for each watch
+	index                     int32
+	key                       string
+	members                   []int32 // slots
+
+	payload []byte      // of the chunk that is being said, uncompressed
+	said    int         // bytes of all chunks so far, without their heads
+	sum     deflate.Sum // of all payloads, if gzip; each member knows how its own differs
+	buffer  []byte      // chunks that were said, but not yet written to all
+	base    uint64      // how much was said before buffer
+	lent    bool        // former members read buffer too, so it must not be reused
+	behind  int         // members to which not everything is written yet
+	at      int         // the member that was last written to
+
+	oldest time.Time // commit in buffer; zero: none
+
+	splits bool // its members continue on their own, one after the other
+
+	queued  bool      // for a turn
+	looked  time.Time // when the shard looks at it even without news
+	waiting int       // position among the groups it looks at, counted from 1; 0: not there
+}
+
+const (
+	// groupFull is the most that is said before everything was written to all
+	// members: no more than a connection takes at once, see unsentBytes.
+	groupFull = 64 << 10
+	// keepBuffer is the largest size of a buffer that is reused.
+	keepBuffer = 64 << 10
+	// lentFrom is how much of the buffer a former member must need to share it
+	// instead of copying it: a small rest must not keep a large buffer alive.
+	lentFrom = 8 << 10
+)
+
+// newGroup returns a group without members at the position of l.
+func newGroup(l *unsharedStream) *group {
+	g := &group{key: l.key}
+	for i := range l.Follows {
+		g.cohorts = append(g.cohorts, log.NewCohort(l.Follows[i].Sub))
+	}
+	g.Conversation = l.Fork(func(i int) *log.Subscription { return g.cohorts[i].Cursor() })
+	g.Turns = false // it is as far as its watches, and never has much to look at
+	return g
+}
+
+// forkMember returns a conversation with which a member continues on its own.
+func (g *group) forkMember() conversation.Conversation {
+	return g.Fork(func(i int) *log.Subscription { return g.cohorts[i].Fork() })
+}
+
+// Write implements outlet.
+func (g *group) Write(p []byte) { g.payload = append(g.payload, p...) }
+
+// seal makes a chunk of what was said.
+func (g *group) seal() bool {
+	if len(g.payload) == 0 {
+		return false
+	}
+	sent := g.payload
+	if g.Gzip {
+		sent = g.compress()
+	}
+	g.buffer = wire.AppendChunkHead(g.buffer, len(sent))
+	g.buffer = append(append(g.buffer, sent...), wire.ChunkEnd...)
+	g.said += len(sent)
+	g.payload = g.payload[:0]
+	g.behind = len(g.members)
+	return true
+}
+
+// compress returns the payload as a piece of every member's gzip stream.
+func (g *group) compress() []byte {
+	p := deflate.Compress([][]byte{g.payload})
+	g.sum = g.sum.Then(p.Sum)
+	g.Deps.Metrics.Compressed(len(g.payload)*len(g.members), len(p.Bytes)*len(g.members))
+	return p.Bytes
+}
+
+func (g *group) end() uint64 { return g.base + uint64(len(g.buffer)) }
+
+// near reports whether the news is little enough to be said to all at once.
+func (g *group) near() bool {
+	for i := range g.Follows {
+		if !g.cohorts[i].NearHead() || snapshots.IsMuch(g.Follows[i].Sub) {
+			return false
+		}
+	}
+	return true
+}
+
+// advance says the news, in one write if it piled up. It returns false if it did not
+// say all of it, since the members are too far behind. The news must be near.
+func (g *group) advance(now time.Time) (all bool) {
+	if len(g.buffer) >= groupFull {
+		return false
+	}
+	for g.Turn(g) && g.near() {
+	}
+	g.publish(now)
+	return true
+}
+
+// publish does for all members what a flush does for one stream.
+func (g *group) publish(now time.Time) {
+	g.Bookmarks(now, g)
+	if len(g.payload) == 0 && !now.Before(g.HeartbeatAt()) {
+		g.Write(g.Framing.Heartbeat())
+	}
+	if !g.seal() {
+		return
+	}
+	g.oldest = conversation.Earlier(g.oldest, g.Committed)
+	g.Committed = time.Time{} // it is measured when it is written
+	g.Flushed(now, g.said, nil)
+}
+
+// written is called once no member is behind.
+func (g *group) written() {
+	g.base += uint64(len(g.buffer))
+	g.buffer = g.buffer[:0]
+	if g.lent || cap(g.buffer) > keepBuffer {
+		g.buffer, g.lent = nil, false
+	}
+	if cap(g.payload) > keepBuffer {
+		g.payload = nil
+	}
+	g.oldest = time.Time{}
+}
+
+// beside reports whether a stream could join: it is as far as all members.
+func (g *group) beside(l *unsharedStream) bool {
+	for i := range g.cohorts {
+		if !g.cohorts[i].Admits(l.Follows[i].Sub) {
+			return false
+		}
+	}
+	return true
+}
+
+// enroll makes slot a member that has everything.
+func (g *group) enroll(t *table, at int32) {
+	s := &t.slots[at]
+	s.group, s.place, s.sent = g.index, int32(len(g.members)), g.end()
+	g.members = append(g.members, at)
+	g.setMembers(len(g.members))
+}
+
+// dismiss removes a member.
+func (g *group) dismiss(t *table, at int32) {
+	s := &t.slots[at]
+	if s.sent != g.end() {
+		g.behind--
+	}
+	last := len(g.members) - 1
+	moved := g.members[last]
+	g.members[s.place] = moved
+	t.slots[moved].place = s.place
+	g.members = g.members[:last]
+	s.group = ungrouped
+	g.setMembers(last)
+	if g.behind == 0 {
+		g.written()
+	}
+}
+
+func (g *group) setMembers(members int) {
+	g.Stands = members
+	for _, c := range g.cohorts {
+		c.SetMembers(members)
+	}
+}
+
+// rest returns what is not yet written to a member. If many leave at once with much
+// left, they share it.
+func (g *group) rest(s *slot) []byte {
+	rest := g.buffer[s.sent-g.base:]
+	if len(rest) < lentFrom {
+		return slices.Clone(rest)
+	}
+	g.lent = true
+	return rest[:len(rest):len(rest)]
+}

@@ -1,0 +1,66 @@
+package shard
+
+import "github.com/watchtide/watchtide/gateway/internal/subscribers"
+
+// Report implements subscribers.Carrier.
+func (s *shard) Report(q *subscribers.Query, from int32) (next int32) {
+	next = -1
+	s.ask(func() { next = s.answer(q, from) })
+	return next
+}
+
+// Detail implements subscribers.Carrier.
+func (s *shard) Detail(all []subscribers.Candidate, some []int, found []subscribers.Subscriber) {
+	s.ask(func() { s.describe(all, some, found) })
+}
+
+// answer adds the streams of a slice of the table, and returns where the next slice
+// begins; negative: there is none.
+func (s *shard) answer(r *subscribers.Query, from int32) (next int32) {
+	to := min(from+subscribers.ReportedAtOnce, int32(len(s.table.slots)))
+	of, wanted, lag := int32(vacant), false, uint64(0) // the group of the previous stream
+	for at := from; at < to; at++ {
+		c := &s.table.slots[at]
+		switch {
+		case c.group == vacant:
+			continue
+		case c.group == ungrouped:
+			l := s.unshared[at]
+			wanted, lag = l.Wanted(r.Watch), l.Lag()
+		case c.group != of:
+			g := s.groups[c.group]
+			wanted, lag = g.Wanted(r.Watch), g.Lag()
+		}
+		of = c.group
+		if wanted {
+			r.Add(subscribers.Candidate{Lag: lag, Stamp: c.stamp, Carrier: s, Key: s.table.key(at)})
+		}
+	}
+	if int(to) == len(s.table.slots) {
+		return -1
+	}
+	return to
+}
+
+// describe describes those of some candidates that are still there.
+func (s *shard) describe(all []subscribers.Candidate, some []int, found []subscribers.Subscriber) {
+	for _, i := range some {
+		at, there := s.table.find(all[i].Key)
+		if !there {
+			continue
+		}
+		who := s.table.identity(at)
+		if l := s.unshared[at]; l != nil {
+			found[i] = l.Describe(l.Delivered)
+		} else {
+			found[i] = s.describeMember(at)
+		}
+		found[i].Identify(who)
+		found[i].UserAgent = s.deps.Subscribers.Agent(who)
+	}
+}
+
+func (s *shard) describeMember(at int32) subscribers.Subscriber {
+	g := s.groups[s.table.slots[at].group]
+	return g.Describe(s.table.visitors.at(at).differs.Plus(g.Delivered))
+}

@@ -1,0 +1,61 @@
+package shard
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+)
+
+// TestRollOfACrowd checks that a shard with very many streams is asked in slices,
+// between which its streams have their turn, and that the oldest are found.
+func TestRollOfACrowd(t *testing.T) {
+	const size, limit = 3*subscribers.ReportedAtOnce + 1, 300
+	c := newCrowd(t, size, 1)
+	count, all := listOf(c.deps, c.shards, "watch-0", limit)
+	if count != size || len(all) != limit {
+		t.Fatalf("%d listed of %d, want %d of %d", len(all), count, limit, size)
+	}
+	if !slices.IsSortedFunc(all, func(a, b subscribers.Subscriber) int { return a.Since.Compare(b.Since) }) {
+		t.Error("the oldest are not first")
+	}
+	s := c.shards.all[0]
+	turns, slices := 0, 0
+	r := subscribers.Query{Limit: limit}
+	for from := int32(0); from >= 0; slices++ {
+		s.ask(func() {
+			from = s.answer(&r, from)
+			turns++
+		})
+	}
+	if slices != 4 || turns != 4 || r.Count != size {
+		t.Errorf("%d streams in %d slices", r.Count, slices)
+	}
+	if count, all := listOf(c.deps, c.shards, "other", limit); count != 0 || len(all) != 0 {
+		t.Errorf("of another watch: %d, %+v", count, all)
+	}
+}
+
+// BenchmarkRoll measures the list of a hundred of very many subscribers.
+func BenchmarkRoll(b *testing.B) {
+	c := newCrowd(b, 20_000, 1)
+	for b.Loop() {
+		if count, _ := listOf(c.deps, c.shards, "", 100); count != c.size {
+			b.Fatal(count)
+		}
+	}
+}
+
+// BenchmarkRollSlice measures how long a shard answers at once.
+func BenchmarkRollSlice(b *testing.B) {
+	c := newCrowd(b, subscribers.ReportedAtOnce, 1)
+	s := c.shards.all[0]
+	b.ReportAllocs()
+	for b.Loop() {
+		r := subscribers.Query{Limit: 100, Best: make([]subscribers.Candidate, 0, 100+subscribers.ReportedAtOnce)}
+		s.answer(&r, 0) // nothing else happens in the shard
+		if r.Count != subscribers.ReportedAtOnce {
+			b.Fatal(r.Count)
+		}
+	}
+}

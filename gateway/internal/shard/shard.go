@@ -1,0 +1,448 @@
+package shard
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/monotime"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
+	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// shard is the shard pump: one goroutine that carries the streams of very many
+// connections, all of plain HTTP/1.1. A stream that needs bytes of its own (a
+// snapshot, a client that does not keep up) is an unshared stream. A stream that has
+// everything is a member of a group: streams of the same watches at the same place,
+// which get the same bytes, rendered once.
+//
+// The goroutine runs while there is a stream.
+type shard struct {
+	// Static after construction.
+	deps    *conversation.Deps
+	sockets poll.Sockets
+
+	mu      sync.Mutex  // guards the following fields
+	poll    poll.Poller // nil: the goroutine does not run
+	arrived []*unsharedStream
+	granted []*unsharedStream // whose turn to read much has come
+	called  []*group          // a member of which may read much
+	asked   []func()          // questions about the streams
+	aborted bool              // all streams are closed abruptly, and no more are carried
+
+	// Atomic.
+	rung    atomic.Bool // there may be news
+	alarmed atomic.Bool // streams that wait for their turn must look too
+
+	// Owned by the goroutine.
+	arriving  []*unsharedStream // taken from arrived, but not welcomed yet
+	questions []func()          // taken from asked, but not answered yet
+	carried
+}
+
+// carried is what a shard carries. It is empty each time the goroutine starts, and
+// after a failure.
+//
+// Owned by the goroutine of its shard.
+type carried struct {
+	p        poll.Poller // poll
+	table    table
+	unshared map[int32]*unsharedStream // by slot
+	most     int                       // the most unshared streams there were at once
+	ready    []*unsharedStream         // unshared streams that may have something to say, in this order
+	named    map[string]*group
+	groups   []*group // by index; nil: free
+	free     []int32  // indexes of groups
+	due      []*group // groups that may have something to say
+	before   []*group // reused for due
+	quiet    quietGroups
+	wakers   map[*watch.Watch]*watchWaker
+	wheel    *wheel
+	drains   bool // the members know when they must leave
+	notices  []poll.Notice
+	keys     []uint64
+	slots    []int32
+}
+
+func newCarried(p poll.Poller) carried {
+	return carried{
+		p: p, unshared: map[int32]*unsharedStream{}, named: map[string]*group{}, wakers: map[*watch.Watch]*watchWaker{},
+		wheel: newWheel(time.Now()),
+	}
+}
+
+// errAborted means that the gateway closes all streams.
+var errAborted = errors.New("the gateway closes all streams")
+
+const (
+	// turnBytes is how much is written to one stream before others have their turn.
+	turnBytes = 256 << 10
+	// passMembers is how many members of a group are written to before others have
+	// their turn.
+	passMembers = 512
+	// unsharedTurn is how long unshared streams are served before groups have their turn.
+	unsharedTurn = 5 * time.Millisecond
+	// sampled is the number of writes for which one measurement of latency stands.
+	sampled = 64
+)
+
+func newShard(d *conversation.Deps, s poll.Sockets) *shard {
+	return &shard{deps: d, sockets: s, carried: newCarried(nil)}
+}
+
+// arrive hands a stream over. The error says why the shard cannot run; the caller
+// then still owns the stream.
+func (s *shard) arrive(l *unsharedStream) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.aborted {
+		return errAborted
+	}
+	if s.poll == nil {
+		p, err := s.sockets.NewPoller()
+		if err != nil {
+			return err
+		}
+		s.poll = p
+		go s.run(p)
+	}
+	s.arrived = append(s.arrived, l)
+	s.poll.Ring()
+	return nil
+}
+
+// ring makes the shard look for news.
+func (s *shard) ring() {
+	s.rung.Store(true)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.poll != nil {
+		s.poll.Ring()
+	}
+}
+
+// alarm makes the shard look for news that concerns all streams.
+func (s *shard) alarm() {
+	s.alarmed.Store(true)
+	s.ring()
+}
+
+// call tells a stream that its turn has come.
+func (s *shard) call(l *unsharedStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.poll != nil {
+		s.granted = append(s.granted, l)
+		s.poll.Ring()
+	}
+}
+
+// callGroup tells a group that the turn of one of its members has come.
+func (s *shard) callGroup(g *group) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.poll != nil {
+		s.called = append(s.called, g)
+		s.poll.Ring()
+	}
+}
+
+// ask runs a question on the goroutine, and waits until it is answered. Without a
+// goroutine there is no stream to ask about.
+func (s *shard) ask(question func()) {
+	answered := make(chan struct{})
+	if !s.hear(func() { defer close(answered); question() }) {
+		return
+	}
+	<-answered
+}
+
+func (s *shard) hear(question func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.poll == nil {
+		return false
+	}
+	s.asked = append(s.asked, question)
+	s.poll.Ring()
+	return true
+}
+
+// abort closes all streams abruptly. No more are carried.
+func (s *shard) abort() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.aborted = true
+	if s.poll != nil {
+		s.poll.Ring()
+	}
+}
+
+// run carries streams until there are none. After a failure it starts again.
+func (s *shard) run(p poll.Poller) {
+	s.carried = newCarried(p)
+	for !s.carry() {
+	}
+}
+
+// carry carries streams until there are none. If it panics, which is a bug in this
+// program, it ends the streams there are and returns false.
+func (s *shard) carry() (done bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.fail(problem.Panicked(v))
+		}
+	}()
+	for busy := false; ; {
+		busy = s.admit() || busy
+		if s.table.count == 0 && s.retire() {
+			return true
+		}
+		if err := s.listen(busy); err != nil {
+			s.deps.Log.Error("the shard pump lost its connections", "error", err)
+			s.closeAll()
+			continue
+		}
+		busy = s.serve(time.Now())
+	}
+}
+
+// retire ends the goroutine, unless a stream or a question has arrived meanwhile.
+func (s *shard) retire() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.arrived)+len(s.asked) > 0 {
+		return false
+	}
+	s.poll, s.granted, s.called = nil, nil, nil
+	s.p.Shut()
+	s.carried = carried{}
+	return true
+}
+
+// admit takes in the streams that have arrived, answers the questions, and reports
+// whether any stream has arrived or been given its turn.
+func (s *shard) admit() bool {
+	s.mu.Lock()
+	granted, called, aborted := s.granted, s.called, s.aborted
+	s.arriving, s.questions = append(s.arriving, s.arrived...), append(s.questions, s.asked...)
+	s.arrived, s.granted, s.called, s.asked = nil, nil, nil, nil
+	s.mu.Unlock()
+	news := len(s.arriving)+len(granted)+len(called) > 0
+	for len(s.arriving) > 0 {
+		s.welcome(take(&s.arriving))
+	}
+	for _, l := range granted {
+		if s.unshared[l.slot] == l {
+			s.enqueue(l)
+		}
+	}
+	for _, g := range called {
+		s.enqueueGroup(g)
+	}
+	for len(s.questions) > 0 {
+		take(&s.questions)()
+	}
+	if aborted {
+		s.closeAll()
+	}
+	return news
+}
+
+// take removes and returns the first element. An empty list retains nothing.
+func take[T any](list *[]T) (first T) {
+	first, (*list)[0] = (*list)[0], first
+	if *list = (*list)[1:]; len(*list) == 0 {
+		*list = nil
+	}
+	return first
+}
+
+func (s *shard) welcome(l *unsharedStream) {
+	l.slot = s.table.add(l.handle, l.AdmissionRef)
+	s.table.slots[l.slot].stamp = l.Identity.Stamp
+	s.table.visitors.at(l.slot).origin = l.Identity.Origin
+	s.addUnshared(l)
+	s.enqueue(l)
+	for i := range l.Follows {
+		s.follow(l.Follows[i].Watch)
+	}
+	if err := s.p.Watch(l.handle, s.table.key(l.slot)); err != nil {
+		s.deps.Log.Error("a connection cannot be watched", "error", err)
+		s.drop(l, subscribers.LeftByAccident)
+	}
+}
+
+func (s *shard) follow(w *watch.Watch) {
+	if s.wakers[w] == nil {
+		s.wakers[w] = startWatchWaker(w, s.ring, s.alarm)
+	}
+	s.wakers[w].streams++
+}
+
+func (s *shard) unfollow(w *watch.Watch) {
+	b := s.wakers[w]
+	if b.streams--; b.streams == 0 {
+		close(b.stop)
+		delete(s.wakers, w)
+	}
+}
+
+// listen waits for something to do, unless busy, and handles what happened to
+// connections.
+func (s *shard) listen(busy bool) error {
+	timeout := time.Duration(0)
+	if !busy {
+		timeout = s.patience()
+	}
+	var err error
+	s.notices, err = s.p.Wait(s.notices[:0], timeout)
+	for _, n := range s.notices {
+		if at, there := s.table.find(n.Key); there {
+			s.notice(at, n)
+		}
+	}
+	return err
+}
+
+// patience returns the time until something is due; negative: nothing is.
+func (s *shard) patience() time.Duration {
+	next := conversation.Earlier(s.wheel.next(), s.quiet.next())
+	if next.IsZero() {
+		return -1
+	}
+	return max(time.Until(next), 0)
+}
+
+func (s *shard) notice(at int32, n poll.Notice) {
+	l := s.unshared[at]
+	switch {
+	case l == nil && n.Gone:
+		s.dropMember(at, subscribers.LeftByItself)
+		return
+	case l == nil: // if it can take bytes, so can every member
+	case n.Readable && s.p.Discard(l.handle) && !n.Gone:
+	case n.Gone || n.Readable:
+		s.drop(l, subscribers.LeftByItself)
+		return
+	case n.Writable:
+		l.blocked = time.Time{}
+		s.enqueue(l)
+	}
+	if c := &s.table.slots[at]; n.Ended && !c.ended {
+		c.ended = true
+		s.probe(at)
+	}
+}
+
+// probe sends something to a client that has ended its side: if it has in fact left,
+// that resets the connection.
+func (s *shard) probe(at int32) {
+	l := s.unshared[at]
+	if l == nil {
+		l = s.detachMember(at)
+	}
+	l.BreakSilence()
+	s.enqueue(l)
+}
+
+// serve gives every stream a turn, and reports whether more must be written now.
+func (s *shard) serve(now time.Time) (busy bool) {
+	if !s.drains && s.deps.Admission.IsDraining() {
+		s.drain(now)
+	}
+	s.wakeGroups()
+	busy = s.serveGroups(now)
+	s.keys = s.wheel.due(s.keys[:0], now)
+	for _, key := range s.keys {
+		if at, there := s.table.find(key); there && s.table.slots[at].looked <= monotime.Nanos(now) {
+			s.table.slots[at].looked = 0
+			s.look(at, now)
+		}
+	}
+	return s.serveUnshared(now) || busy
+}
+
+// look checks whether something is due for one connection.
+func (s *shard) look(at int32, now time.Time) {
+	l := s.unshared[at]
+	if l == nil {
+		due := s.table.slots[at].due()
+		if due.IsZero() || due.After(now) {
+			s.schedule(at, due)
+			return
+		}
+		s.farewell(at)
+		return
+	}
+	if due := l.due(s.deps.WriteTimeout); due.After(now) {
+		s.schedule(at, due)
+		return
+	}
+	if !l.finished.IsZero() {
+		s.drop(l, subscribers.LeftByItself)
+		return
+	}
+	if !l.blocked.IsZero() {
+		if why := l.Overdue(now); why != "" {
+			s.drop(l, subscribers.DepartureReason(why))
+			return
+		}
+		if !s.moves(l, now) {
+			s.drop(l, subscribers.LeftUnread)
+			return
+		}
+	}
+	s.enqueue(l)
+}
+
+// schedule asks the wheel to look at a connection.
+func (s *shard) schedule(at int32, due time.Time) {
+	c := &s.table.slots[at]
+	if due.IsZero() || c.looked != 0 && c.looked <= monotime.Nanos(due) {
+		return
+	}
+	c.looked = monotime.Nanos(s.wheel.add(s.table.key(at), due))
+}
+
+// drain draws the time to leave for each member, and for each stream that is blocked.
+// The others draw their own.
+func (s *shard) drain(now time.Time) {
+	s.drains = true
+	s.alarmed.Store(true)
+	for at := range s.table.slots {
+		if c := &s.table.slots[at]; c.group >= 0 {
+			c.drain(now.Add(s.deps.Admission.GoodbyeDelay()))
+			s.look(int32(at), now)
+		}
+	}
+	for _, l := range s.unshared {
+		if !l.blocked.IsZero() && !l.MustLeave(now) {
+			s.schedule(l.slot, l.due(s.deps.WriteTimeout))
+		}
+	}
+}
+
+// forget closes a connection, and frees its slot and its references.
+func (s *shard) forget(l *unsharedStream) {
+	s.sockets.Close(l.handle)
+	s.deps.Admission.Leave(s.table.remove(l.slot))
+	for i := range l.Follows {
+		s.unfollow(l.Follows[i].Watch)
+	}
+}
+
+func (s *shard) closeAll() {
+	for at := range s.table.slots {
+		switch {
+		case s.table.slots[at].group >= 0:
+			s.dropMember(int32(at), subscribers.LeftByAccident)
+		case s.unshared[int32(at)] != nil:
+			s.drop(s.unshared[int32(at)], subscribers.LeftByAccident)
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package shard
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
+	"github.com/watchtide/watchtide/gateway/internal/snapshots"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// TestGroupDissolvesInTurns checks members that all need a snapshot: they get it one
+// after the other. The waiting ones remain members, are told why nothing comes, hear
+// all other news, and are members of one group again at the end.
+func TestGroupDissolvesInTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(d *conversation.Deps) {
+			d.Heartbeat, d.WriteTimeout = 500*time.Millisecond, time.Minute
+			d.Snapshots.Size = 1
+		}, "a", "b")
+		r.Prime("a", 1)
+		r.Prime("b", 1)
+		var members []*gatewaytest.Exchange
+		for range 12 {
+			members = append(members, r.get("/v1/events?watch=a&watch=b"))
+		}
+		for _, x := range members {
+			x.Take()
+		}
+		// All need it at the same time; a slow stream has the only lease.
+		slow := &snapshots.Claim{Granted: func() {}}
+		r.deps.Snapshots.Ask(slow, 1, 1, true)
+		r.Do("a", func(s stream.Sink) error {
+			return errors.Join(s.Reset("e2"), gatewaytest.UpsertAll(s, gatewaytest.LargeOnes(100, 7)), s.Commit(7))
+		})
+		time.Sleep(600 * time.Millisecond)
+		r.Commit("b", 2, gatewaytest.Resource("k", 2, `"news"`))
+		synctest.Wait()
+		if n := lonesOf(r); n != 0 {
+			t.Errorf("%d streams are by themselves while all wait", n)
+		}
+		time.Sleep(5 * time.Second)
+		told := 0
+		for i, x := range members {
+			got := x.Text()
+			if strings.Count(got, "event: upsert") != 101 || strings.Count(got, `"reason":"epoch_changed"`) != 1 || strings.Count(got, `"news"`) != 1 {
+				t.Errorf("member %d got %.600q", i, got)
+			}
+			told += strings.Count(got, `"state":"resyncing"`)
+		}
+		if told == 0 {
+			t.Error("nobody was told that he waits")
+		}
+		if b := r.deps.Snapshots; b.Waiting() != 0 || b.Used != 0 {
+			t.Errorf("%d wait, and %d bytes are taken", b.Waiting(), b.Used)
+		}
+		if n := lonesOf(r); n != 0 {
+			t.Errorf("%d streams are still by themselves", n)
+		}
+	})
+}
+
+// lonesOf returns how many streams are not members of a group.
+func lonesOf(r *rig) (n int) {
+	synctest.Wait()
+	for _, s := range r.shards.all {
+		s.mu.Lock() // it goes on only after this
+		n += len(s.unshared)
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// TestGroupThatAskedBeforeItDissolves checks a snapshot that comes between the look
+// at what is next and the next turn of the group. The group then asks for a lease as a
+// stream would, and must still hear when its turn has come.
+func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns(t, "a")
+		s.deps.Snapshots.Size = 1
+		s.rig.Prime("a", 1)
+		s.open(12, "a")
+		s.settle()
+		slow := &snapshots.Claim{Granted: func() {}}
+		s.deps.Snapshots.Ask(slow, 1, 1, true)
+		s.rig.Do("a", func(sink stream.Sink) error {
+			return errors.Join(sink.Reset("e2"), gatewaytest.UpsertAll(sink, gatewaytest.LargeOnes(100, 7)), sink.Commit(7))
+		})
+		synctest.Wait()
+		g := s.groups[0]
+		g.Turn(g)
+		s.settle()
+		if len(g.members) != 12 {
+			t.Fatalf("%d of 12 wait", len(g.members))
+		}
+		select {
+		case <-s.p.waker:
+		default:
+		}
+		s.deps.Snapshots.Release(slow)
+		select {
+		case <-s.p.waker:
+		default:
+			t.Error("the shard is not told that there is room")
+		}
+		s.settle()
+		if len(s.unshared) > 0 || len(g.members) > 0 {
+			t.Errorf("%d are by themselves, %d wait", len(s.unshared), len(g.members))
+		}
+	})
+}
+
+// TestGroupIsHeardWhileOthersAreServed checks that a group that must splits, but
+// cannot begin since there are already very many unshared streams, is not silent for
+// longer than others.
+func TestGroupIsHeardWhileOthersAreServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTurns(t, "a", "b")
+		s.rig.Prime("a", 1)
+		s.rig.Prime("b", 1)
+		members := s.open(12, "a")
+		s.settle()
+		unshared := s.open(5000, "b")
+		s.rig.Do("a", func(sink stream.Sink) error {
+			return errors.Join(sink.Reset("e2"), gatewaytest.UpsertAll(sink, gatewaytest.LargeOnes(100, 7)), sink.Commit(7))
+		})
+		s.turn()
+		time.Sleep(s.deps.Heartbeat)
+		n := count(s.turn(), members, unshared)
+		if len(s.ready) < passMembers || len(s.groups[0].members) != 12 {
+			t.Fatalf("%d are ready, %d wait", len(s.ready), len(s.groups[0].members))
+		}
+		if n != 12 {
+			t.Errorf("%d of 12 are sent a heartbeat", n)
+		}
+		s.settle()
+	})
+}

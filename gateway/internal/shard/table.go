@@ -1,0 +1,107 @@
+package shard
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/admission"
+	"github.com/watchtide/watchtide/gateway/internal/deflate"
+	"github.com/watchtide/watchtide/gateway/internal/monotime"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+)
+
+// table holds the connections of a shard, without pointers, so that the garbage
+// collector has nothing to scan. Slots are reused under a new generation.
+//
+// Owned by one shard.
+type table struct {
+	slots    []slot
+	visitors visitors // by slot
+	free     []int32
+	count    int
+}
+
+// slot is one connection. A member of a group is nothing but its slot.
+type slot struct {
+	handle     poll.Handle
+	generation uint32
+	ref        admission.Ref // under which the stream was admitted
+	group      int32         // index of its group; lonely, or vacant
+	place      int32         // in the group
+	sent       uint64        // how much of what the group said was written
+
+	retryMS int32
+	gap     deflate.Gap // between its sum and the group's, if gzip
+	ended   bool        // the client sends nothing more, but may still read
+	drains  bool        // it must leave because the gateway drains
+	stamp   int64       // of its identity, see nanosOf, like the following
+	leaves  int64       // when it must leave; 0: never
+	looked  int64       // when the wheel will look at the slot; 0: it will not
+}
+
+const (
+	ungrouped = -1
+	vacant    = -2
+)
+
+// add adds a connection.
+func (t *table) add(h poll.Handle, as admission.Ref) int32 {
+	t.count++
+	at := int32(len(t.slots))
+	if n := len(t.free); n > 0 {
+		at, t.free = t.free[n-1], t.free[:n-1]
+	} else {
+		t.slots = append(t.slots, slot{})
+		t.visitors.grow(len(t.slots))
+	}
+	t.slots[at] = slot{handle: h, generation: t.slots[at].generation + 1, group: ungrouped, ref: as}
+	return at
+}
+
+// remove removes a connection, and returns the admission of its stream.
+func (t *table) remove(at int32) admission.Ref {
+	t.count--
+	t.slots[at].group = vacant
+	t.free = append(t.free, at)
+	return t.slots[at].ref
+}
+
+// clear removes all connections.
+func (t *table) clear() {
+	t.free, t.count = t.free[:0], 0
+	for at := range t.slots {
+		t.slots[at].group = vacant
+		t.free = append(t.free, int32(at))
+	}
+}
+
+// identity returns the identity of the connection's stream.
+func (t *table) identity(at int32) subscribers.Identity {
+	return subscribers.Identity{Stamp: t.slots[at].stamp, Origin: t.visitors.at(at).origin}
+}
+
+// key identifies the connection in a slot, and no later one.
+func (t *table) key(at int32) uint64 { return uint64(uint32(at)) | uint64(t.slots[at].generation)<<32 }
+
+// find returns the slot of a key. It returns false if the connection is no longer
+// there.
+func (t *table) find(key uint64) (int32, bool) {
+	at := uint32(key)
+	if uint64(at) >= uint64(len(t.slots)) {
+		return 0, false
+	}
+	s := &t.slots[at]
+	return int32(at), s.group != vacant && s.generation == uint32(key>>32)
+}
+
+// due returns when a member must leave; zero: never.
+func (s *slot) due() time.Time { return monotime.Time(s.leaves) }
+
+// drain makes a member leave at the given time, unless it reaches its maximum age
+// first.
+func (s *slot) drain(at time.Time) {
+	nanos := monotime.Nanos(at)
+	if !s.drains && (s.leaves == 0 || nanos < s.leaves) {
+		s.leaves, s.drains = nanos, true
+	}
+}

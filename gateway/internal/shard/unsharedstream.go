@@ -1,0 +1,106 @@
+package shard
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/conversation"
+	"github.com/watchtide/watchtide/gateway/internal/netconn"
+	"github.com/watchtide/watchtide/gateway/internal/poll"
+	"github.com/watchtide/watchtide/gateway/internal/wire"
+	"github.com/watchtide/watchtide/stream"
+)
+
+// unsharedStream is a stream of a shard that is not, or not yet, a member of a group: it
+// begins, catches up, or leaves.
+//
+// Owned by the shard.
+type unsharedStream struct {
+	conversation.Conversation
+	key    string // of the group that it could join
+	shard  *shard
+	handle poll.Handle // until it has a slot
+	slot   int32
+	queued bool // for a turn
+	next   int  // the watch whose turn it is
+	out    outbox
+
+	blocked  time.Time // since when no byte was taken; zero: it is not blocked
+	awaits   bool      // the poller reports when bytes are taken
+	ending   bool      // the last chunk is in out
+	finished time.Time // when the last chunk was sent; zero: it was not
+}
+
+// speak puts the next thing to say into the outbox. It returns false if there is
+// nothing now.
+func (l *unsharedStream) speak(now time.Time) bool {
+	if reason := l.ReasonToEnd(now); reason != "" {
+		l.sayGoodbye(reason)
+		return true
+	}
+	for range l.Follows {
+		i := l.next
+		l.next = (l.next + 1) % len(l.Follows)
+		if l.TurnOf(i, &l.out) {
+			l.out.seal()
+			if l.Zipper == nil {
+				l.out.holds += l.Batch.Held()
+			}
+			return true
+		}
+	}
+	if l.Bookmarks(now, &l.out) {
+		l.out.seal()
+		return true
+	}
+	if l.out.empty() && !now.Before(l.HeartbeatAt()) {
+		l.Put(l.Framing.Heartbeat(), &l.out)
+		l.out.seal()
+		return true
+	}
+	return false
+}
+
+// leave ends the stream deliberately.
+func (l *unsharedStream) sayGoodbye(reason stream.GoodbyeReason) {
+	l.Goodbye(reason, &l.out)
+	l.out.seal()
+	l.out.raw([]byte(wire.LastChunk))
+	l.ending = true
+}
+
+// called ends the wait for a lease in the snapshot budget.
+func (l *unsharedStream) called() { l.shard.call(l) }
+
+// idles reports whether the stream ignores news: all its watches wait for their turn.
+func (l *unsharedStream) idles() bool {
+	for i := range l.Follows {
+		if !l.Follows[i].Sub.Held() {
+			return false
+		}
+	}
+	return true
+}
+
+// settled reports whether the stream has everything, and so could join a group.
+func (l *unsharedStream) settled() bool {
+	if l.Until || !l.LeaveAt.IsZero() {
+		return false
+	}
+	for i := range l.Follows {
+		if !l.Follows[i].Sub.CaughtUp() {
+			return false
+		}
+	}
+	return true
+}
+
+// due returns when the shard must look at the stream; zero: when it is told to.
+func (l *unsharedStream) due(patience time.Duration) time.Time {
+	switch {
+	case !l.finished.IsZero():
+		return l.finished.Add(netconn.Linger)
+	case !l.blocked.IsZero():
+		return conversation.Earlier(l.blocked.Add(patience), l.OverdueAt())
+	}
+	return l.WakeAt()
+}

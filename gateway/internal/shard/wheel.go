@@ -1,0 +1,63 @@
+package shard
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/monotime"
+)
+
+// wheel is a timer for very many deadlines, most of which never expire: a ring of
+// buckets, each one tick wide (Varghese and Lauck, "Hashed and Hierarchical Timing
+// Wheels", 1987). It only says which keys to look at, at most a tick late. A deadline
+// that was put off is noticed at that look, so nothing is ever removed.
+//
+// Owned by one shard.
+type wheel struct {
+	buckets [wheelBuckets][]uint64 // keys
+	at      int64                  // the tick that was last looked at
+	waiting int                    // keys in total
+}
+
+const (
+	wheelTick    = 50 * time.Millisecond
+	wheelBuckets = 1 << 11 // about 100 s; later deadlines go around
+)
+
+func tickOf(t time.Time) int64 { return monotime.Nanos(t) / int64(wheelTick) }
+
+func newWheel(now time.Time) *wheel { return &wheel{at: tickOf(now)} }
+
+// add asks for a look at key at the given time, or earlier if that is very late. It
+// returns the time of the look, at most a tick early.
+func (w *wheel) add(key uint64, due time.Time) time.Time {
+	// The tick after, so that it is over when it is looked at.
+	tick := min(max(tickOf(due)+1, w.at+1), w.at+wheelBuckets-1)
+	b := &w.buckets[tick%wheelBuckets]
+	*b = append(*b, key)
+	w.waiting++
+	return monotime.Time(tick * int64(wheelTick))
+}
+
+// due appends the keys to look at now.
+func (w *wheel) due(dst []uint64, now time.Time) []uint64 {
+	for tick := tickOf(now); w.at < tick; {
+		w.at = max(w.at+1, tick-wheelBuckets+1)
+		b := &w.buckets[w.at%wheelBuckets]
+		dst = append(dst, *b...)
+		w.waiting -= len(*b)
+		*b = (*b)[:0]
+	}
+	return dst
+}
+
+// next returns when something may be due; zero: never.
+func (w *wheel) next() time.Time {
+	if w.waiting == 0 {
+		return time.Time{}
+	}
+	for tick := w.at + 1; ; tick++ {
+		if len(w.buckets[tick%wheelBuckets]) > 0 {
+			return monotime.Time((tick + 1) * int64(wheelTick))
+		}
+	}
+}
