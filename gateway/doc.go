@@ -1,4 +1,4 @@
-// Package gateway speaks HTTP and gRPC for the watches of a stream.Registry.
+// Package gateway speaks HTTP and gRPC for the watches of a watch.Registry.
 //
 // It makes no decision about the data: package stream determines what is sent and in
 // which order, and renders the bytes of an event once. This package decides who may
@@ -16,18 +16,18 @@
 //
 // # A stream
 //
-// handleEvents reads the request (request.go, format.go), refuses what cannot be
-// served, and gives the stream to one of the pumps:
+// handleEvents parses the request, refuses what cannot be served, and gives the stream,
+// a conversation, to one of the pumps:
 //
 //	hello
 //	repeat: write what is new; wait for a change, or for the client to read
 //	goodbye, and a clean end of the body
 //
-// The shard pump takes connections of plain HTTP/1.1 from net/http. A few goroutines,
-// one for each processor, carry all of their streams: those at the same place of the
-// same watches form a group, and share the bytes of a flush. The goroutine pump runs
-// one goroutine for each stream, on a connection that it takes from net/http where it
-// can; streams of HTTP/2 stay with net/http.
+// The shard pump (internal/shard) takes connections of plain HTTP/1.1 from net/http. A
+// few goroutines, one for each processor, carry all of their streams: those at the same
+// place of the same watches form a group, and share the bytes of a flush. The goroutine
+// pump (internal/direct) runs one goroutine for each stream, on a connection that it
+// takes from net/http where it can; streams of HTTP/2 stay with net/http.
 //
 // No stream has a queue. A waiting stream holds no buffer of this package. A client
 // that reads slowly gets fewer intermediate values and does not affect the others.

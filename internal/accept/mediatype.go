@@ -15,7 +15,7 @@ const (
 	notAtAll Precision = iota - 1
 	ByAll              // by */*, or not at all
 	ByGroup            // by type/*
-	ByName
+	ByName             // by type/subtype
 )
 
 // Beats reports whether a client prefers p, or names it more precisely.

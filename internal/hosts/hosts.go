@@ -27,6 +27,8 @@ type List struct {
 // localNames are always served.
 var localNames = []string{"localhost", "ip6-localhost", "ip6-loopback"}
 
+// New returns the list of the given names, each a host or "*." and a domain, and of this
+// machine's own.
 func New(names []string) List {
 	h := List{names: map[string]bool{}, suffixes: []string{".localhost"}}
 	for _, name := range localNames {

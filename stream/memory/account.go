@@ -29,6 +29,8 @@ type Pins interface {
 	TakeAll()
 }
 
+// NewAccount returns an account of at most ceiling bytes, that also counts against
+// shared, which may be nil.
 func NewAccount(ceiling int64, shared *Ceiling) *Account {
 	if shared == nil {
 		shared = NewCeiling(0)

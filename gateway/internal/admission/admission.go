@@ -44,6 +44,8 @@ type Controller struct {
 	watches map[string]int
 }
 
+// New returns a controller. A drain spreads the goodbyes of its streams over the given
+// time.
 func New(l Limits, spread time.Duration) *Controller {
 	return &Controller{
 		limits: l, spread: spread, watches: map[string]int{},

@@ -63,7 +63,7 @@ func (p Proxies) OfRequest(r *http.Request) netip.AddrPort {
 // ClientOfRequest returns the client for which a request is counted.
 func (p Proxies) ClientOfRequest(r *http.Request) Client { return ClientOf(p.OfRequest(r).Addr()) }
 
-// ClientOfCall is clientOfRequest for gRPC.
+// ClientOfCall is ClientOfRequest for gRPC.
 func (p Proxies) ClientOfCall(ctx context.Context) Client { return ClientOf(p.OfCall(ctx).Addr()) }
 
 // OfCall is origin for gRPC, whose metadata are the headers of its request.

@@ -20,6 +20,7 @@ const (
 	RefusedConnections Reason = "connections" // too many connections in all
 )
 
+// RefusalReasons are all reasons, for the metrics.
 var RefusalReasons = [...]Reason{
 	RefusedDraining, refusedSubscribers, refusedWatch, refusedClient, RefusedMemory, RefusedConnections,
 }
@@ -32,7 +33,7 @@ type Refusal struct {
 	Count  int    // open streams or connections; reason says whose
 	Limit  int    // how many may be open
 	client Client // refusedClient
-	Watch  string // refusedWatch, refusedMemory
+	Watch  string // refusedWatch, RefusedMemory
 }
 
 // Error returns the reason for the client, with what it can do about it.

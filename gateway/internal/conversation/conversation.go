@@ -71,6 +71,7 @@ func New(d *Deps, req Request, watches []*watch.Watch) Conversation {
 	return c
 }
 
+// Transport is the value of the label transport in metrics.
 func (c *Conversation) Transport() string { return c.Framing.Transport() }
 
 // Hello says hello before anything that may wait. Then the watches that are not in
@@ -105,6 +106,7 @@ func (c *Conversation) Turn(out wire.Outlet) bool {
 	return said
 }
 
+// TurnOf says one batch of the watch at the index, if it has one.
 func (c *Conversation) TurnOf(i int, out wire.Outlet) bool {
 	f := &c.Follows[i]
 	if c.Until && f.Sub.Synced() {
@@ -251,6 +253,7 @@ func (c *Conversation) synced() bool {
 	return true
 }
 
+// Removed reports whether one of the watches was removed from its registry.
 func (c *Conversation) Removed() bool {
 	for i := range c.Follows {
 		if Closed(c.Follows[i].Watch.Done()) {

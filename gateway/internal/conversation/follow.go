@@ -24,12 +24,13 @@ type Follow struct {
 	quietSince time.Time
 
 	// For the metrics.
-	told       bool // the outcome of the resume was counted
+	resumed    bool // the outcome of the resume was counted
 	inSnapshot bool
 	synced     bool   // the first end_of_snapshot was counted
 	skipped    uint64 // changes that were counted as conflated
 }
 
+// Follow subscribes to a watch. The subscription must be closed.
 func (d *Deps) Follow(w *watch.Watch, choice Choice) Follow {
 	return Follow{
 		Watch: w,
@@ -92,8 +93,8 @@ func (c *Conversation) countBatch(f *Follow) {
 		f.synced = true
 		m.TimeToEndOfSnapshot(time.Since(c.Began))
 	}
-	if outcome := f.Sub.Outcome(); !f.told && outcome != log.OutcomePending {
-		f.told = true
+	if outcome := f.Sub.Outcome(); !f.resumed && outcome != log.OutcomePending {
+		f.resumed = true
 		m.Resumed(transport, string(outcome))
 	}
 	skipped := f.Sub.Skipped() - f.skipped

@@ -27,6 +27,7 @@ type Progress struct {
 	Synced     bool      // the first end_of_snapshot was counted
 }
 
+// NewProgress lists the stream among the subscribers. It must be closed.
 func NewProgress(d *Deps, transport string, who subscribers.Identity, watch string, sub *log.Subscription) Progress {
 	now := time.Now()
 	p := Progress{

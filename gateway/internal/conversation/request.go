@@ -73,6 +73,8 @@ func parseStreamQuery(query string, inPath bool) (url.Values, *problem.Problem) 
 	return q, p
 }
 
+// UntilEndOfSnapshot is the value of the parameter until that ends a stream with its
+// snapshot.
 const UntilEndOfSnapshot = "end_of_snapshot"
 
 func parseUntil(q url.Values) (bool, *problem.Problem) {

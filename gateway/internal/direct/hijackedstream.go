@@ -47,6 +47,7 @@ type Hijacked struct {
 	aborted       bool // no more are admitted
 }
 
+// NewHijacked returns an empty set. If newHangupWatcher is nil, no stream is hijacked.
 func NewHijacked(newHangupWatcher func() (poll.HangupWatcher, error)) *Hijacked {
 	return &Hijacked{newHangupWatcher: newHangupWatcher, open: map[*hijackedStream]struct{}{}}
 }

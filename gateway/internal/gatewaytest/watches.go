@@ -88,6 +88,7 @@ func (r *Watches) Commit(watch string, revision uint64, resources ...stream.Reso
 	})
 }
 
+// UpsertAll upserts resources, up to the first error.
 func UpsertAll(sink stream.Sink, resources []stream.Resource) error {
 	for _, one := range resources {
 		if err := sink.Upsert(one); err != nil {

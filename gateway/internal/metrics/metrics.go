@@ -111,6 +111,7 @@ func (m *Metrics) WatchAdmission(a *admission.Controller) {
 	}, func() float64 { return float64(a.ClientCount()) }))
 }
 
+// Namespace begins the name of every metric.
 const Namespace = "watchtide_"
 
 func counterVec(name, help string, labels ...string) *prometheus.CounterVec {
@@ -165,7 +166,7 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{})
 }
 
-// StreamOpened counts a stream in; streamClosed must follow.
+// StreamOpened counts a stream in; StreamClosed must follow.
 func (m *Metrics) StreamOpened(transport string) { m.Transport[transport].Subscribers.Inc() }
 
 // StreamClosed counts a stream out.

@@ -59,7 +59,7 @@ type StallTimeoutConn struct {
 
 	counted bool // it is still counted; guarded by connections
 
-	// readNow, if not nil, reads without waiting: nothing waits for input from this
+	// ReadNow, if not nil, reads without waiting: nothing waits for input from this
 	// client. Owned by the reader.
 	ReadNow func([]byte) (int, error)
 
@@ -71,7 +71,7 @@ type StallTimeoutConn struct {
 // ErrOverdue ends a write to a client for which the stream must not wait.
 var ErrOverdue = errors.New("the stream had to end, and its client did not take the rest")
 
-// Of returns the patientConn beneath c, or nil if there is none.
+// Of returns the StallTimeoutConn beneath c, or nil if there is none.
 func Of(c net.Conn) *StallTimeoutConn {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()

@@ -195,7 +195,7 @@ func (c *Connections) accepted(err error) {
 
 // connList is an ordered list of connections with lookup by connection.
 type connList struct {
-	order list.List // of *patientConn
+	order list.List // of *StallTimeoutConn
 	at    map[*StallTimeoutConn]*list.Element
 }
 

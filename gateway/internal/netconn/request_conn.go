@@ -13,6 +13,7 @@ import (
 // net/http.
 type connKey struct{}
 
+// WithConn is http.Server.ConnContext: it lets a request find its connection.
 func WithConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
@@ -40,7 +41,7 @@ func ResponseHead(h http.Header) []byte {
 // connection, over HTTP/2 its stream.
 func CutOff(w http.ResponseWriter, r *http.Request) {
 	if c, accepted := ConnOfRequest(r); accepted && r.ProtoMajor == 1 {
-		c.Close() // it ignores deadlines, see patientConn
+		c.Close() // it ignores deadlines, see StallTimeoutConn
 		return
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Unix(1, 0))

@@ -26,6 +26,7 @@ type epollHangupWatcher struct {
 	clients map[uint64]*FarSide // by key; nil: closed
 }
 
+// NewHangupWatcher returns a watcher with a goroutine, which ends when it is closed.
 func NewHangupWatcher() (HangupWatcher, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {

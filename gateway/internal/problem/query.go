@@ -41,7 +41,7 @@ func (p Parameters) names() []string {
 	return slices.DeleteFunc(slices.Concat(p.Repeated, p.Once), func(name string) bool { return strings.HasSuffix(name, ".") })
 }
 
-// ParseQuery is queryOf for any parameters.
+// ParseQuery is Query for any parameters.
 func ParseQuery(query string, known Parameters) (url.Values, *Problem) {
 	values, err := url.ParseQuery(query)
 	if err != nil {

@@ -110,14 +110,14 @@ type poll struct {
 	out   *wire.Writer
 
 	conversation.Progress
-	answer *budget.Answer
-	busy   error // why there was no room for the answer
-	slices [][]byte
-	aside  []byte          // events that are no reason to answer, each followed by a comma
-	hurry  <-chan struct{} // closed when the client stops sending: it may have left
-	status bool            // one of them is a status
-	told   bool            // an event was written
-	ended  bool            // the answer is complete
+	answer   *budget.Answer
+	busy     error // why there was no room for the answer
+	slices   [][]byte
+	aside    []byte          // events that are no reason to answer, each followed by a comma
+	hurry    <-chan struct{} // closed when the client stops sending: it may have left
+	status   bool            // one of them is a status
+	wroteAny bool            // an event was written
+	ended    bool            // the answer is complete
 }
 
 func newPoll(a *API, w *watch.Watch, ask changesRequest, who subscribers.Identity, out *wire.Writer) *poll {
@@ -181,7 +181,7 @@ func (p *poll) collect(ctx context.Context) bool {
 			p.setAside()
 		}
 		position, _ := p.Sub.Position()
-		if p.out.Failure() != nil || p.told && p.Sub.Synced() && !position.Partial() {
+		if p.out.Failure() != nil || p.wroteAny && p.Sub.Synced() && !position.Partial() {
 			return false
 		}
 	}
@@ -192,7 +192,7 @@ func (p *poll) collect(ctx context.Context) bool {
 // of the poll and a mere "caught up" are not.
 func (p *poll) isNews() bool {
 	b := &p.Batch
-	return p.told || p.Synced || b.Count(stream.Reset)+b.Count(stream.Upsert)+b.Count(stream.Delete) > 0
+	return p.wroteAny || p.Synced || b.Count(stream.Reset)+b.Count(stream.Upsert)+b.Count(stream.Delete) > 0
 }
 
 // pollBytes is the memory that a long poll takes while it is answered. The events
@@ -225,10 +225,10 @@ func (p *poll) tell() {
 	p.begin()
 	p.slices = p.Batch.AppendNDJSON(p.slices[:0], nil)
 	for _, line := range p.slices {
-		if p.told {
+		if p.wroteAny {
 			p.out.Write([]byte(","))
 		}
-		p.told = true
+		p.wroteAny = true
 		p.out.Write(line[:len(line)-1]) // without its newline
 	}
 	clear(p.slices)
@@ -237,13 +237,13 @@ func (p *poll) tell() {
 
 // begin opens the list before its first event, with the events that were set aside.
 func (p *poll) begin() {
-	if p.told {
+	if p.wroteAny {
 		return
 	}
 	p.out.Write([]byte(`{"events":[`))
 	if len(p.aside) > 0 {
 		p.out.Write(p.aside[:len(p.aside)-1])
-		p.told = true
+		p.wroteAny = true
 	}
 	p.aside = nil
 }

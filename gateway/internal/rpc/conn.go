@@ -14,7 +14,7 @@ import (
 // its first call, and how long the message of a call may make no progress.
 const Timeout = 10 * time.Second
 
-// listener accepts grpcConns.
+// listener accepts connections that know what their transports hold.
 type listener struct{ net.Listener }
 
 // Accept waits for the next connection.

@@ -23,6 +23,8 @@ type Pump struct {
 	rush    rush
 }
 
+// New returns a pump of n shards. afterRush, which may be nil, is called once a rush of
+// arrivals has ended.
 func New(d *conversation.Deps, s poll.Sockets, n int, afterRush func()) *Pump {
 	out := &Pump{sockets: s, rush: rush{over: afterRush}}
 	for range n {

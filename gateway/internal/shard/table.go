@@ -34,7 +34,7 @@ type slot struct {
 	gap     deflate.Gap // between its sum and the group's, if gzip
 	ended   bool        // the client sends nothing more, but may still read
 	drains  bool        // it must leave because the gateway drains
-	stamp   int64       // of its identity, see nanosOf, like the following
+	stamp   int64       // of its identity, see monotime.Nanos, like the following
 	leaves  int64       // when it must leave; 0: never
 	looked  int64       // when the wheel will look at the slot; 0: it will not
 }

@@ -50,6 +50,7 @@ const (
 	reviewEvery = time.Second
 )
 
+// New returns a budget for size bytes of snapshots on their way.
 func New(size int64, m *metrics.Metrics) *Budget {
 	return &Budget{Size: size, metrics: m}
 }
@@ -103,6 +104,7 @@ func (b *Budget) queue(whole bool) *claimList {
 	return &b.resumes
 }
 
+// Waiting returns how many streams wait for a lease. The caller holds Mu.
 func (b *Budget) Waiting() int {
 	return b.resumes.streams + b.wholes.streams + b.slow.streams
 }

@@ -11,7 +11,7 @@ import (
 // Identity says whose stream one is, for readers of the list of subscribers. It has
 // no pointers: tables hold very many of them.
 type Identity struct {
-	Stamp int64 // when the stream began, see nanosOf; unique
+	Stamp int64 // when the stream began, see monotime.Nanos; unique
 	Origin
 }
 
@@ -61,12 +61,13 @@ type Delivered struct {
 	Skipped uint64 // changes that it did not see one by one
 }
 
-// Plus may wrap, as minus may: what a member of a group was sent is what the group
+// Plus may wrap, as Minus may: what a member of a group was sent is what the group
 // was sent plus a constant difference.
 func (d Delivered) Plus(o Delivered) Delivered {
 	return Delivered{d.Events + o.Events, d.Bytes + o.Bytes, d.Skipped + o.Skipped}
 }
 
+// Minus is the inverse of Plus.
 func (d Delivered) Minus(o Delivered) Delivered {
 	return Delivered{d.Events - o.Events, d.Bytes - o.Bytes, d.Skipped - o.Skipped}
 }

@@ -21,6 +21,7 @@ type PublishedProgress struct {
 	progress  []log.Progress // for each of its watches
 }
 
+// NewPublishedProgress returns the progress of a stream that was sent nothing yet.
 func NewPublishedProgress(who Identity, transport string, gzip bool, names ...string) *PublishedProgress {
 	return &PublishedProgress{
 		who: who, transport: transport, gzip: gzip, names: names,

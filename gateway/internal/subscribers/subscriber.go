@@ -25,10 +25,12 @@ type Subscriber struct {
 	CatchingUp bool      `json:"catching_up"`
 }
 
+// Identify fills in the origin of the stream.
 func (s *Subscriber) Identify(who Identity) {
 	s.ID, s.Address, s.Since = who.id(), who.from(), Instant(who.since(time.Now()))
 }
 
+// Count fills in how much the stream was sent.
 func (s *Subscriber) Count(d Delivered) {
 	s.Events, s.Bytes, s.Skipped = d.Events, d.Bytes, d.Skipped
 }

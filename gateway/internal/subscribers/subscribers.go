@@ -33,11 +33,12 @@ const (
 	agentKept = 128
 )
 
+// New returns an empty list.
 func New() *List {
 	return &List{open: map[*PublishedProgress]struct{}{}, reasons: map[DepartureReason]uint64{}}
 }
 
-// Enter registers the origin of a stream. The identity must be passed to recordEnd or
+// Enter registers the origin of a stream. The identity must be passed to RecordEnd or
 // to forget.
 func (s *List) Enter(from netip.AddrPort, agent string) Identity {
 	if len(agent) > agentKept {

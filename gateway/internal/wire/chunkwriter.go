@@ -133,6 +133,11 @@ func (w *ChunkWriter) release() {
 	w.buffer = nil
 }
 
-func (w *ChunkWriter) Sent() int      { return w.bytes }
+// Sent implements Sender.
+func (w *ChunkWriter) Sent() int { return w.bytes }
+
+// Failure implements Sender.
 func (w *ChunkWriter) Failure() error { return w.err }
+
+// TimedOut implements Sender.
 func (w *ChunkWriter) TimedOut() bool { return errors.Is(w.err, os.ErrDeadlineExceeded) }

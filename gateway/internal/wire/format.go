@@ -16,6 +16,7 @@ const (
 	NDJSON                   // one JSON object per line
 )
 
+// The media types of the formats.
 const (
 	TypeSSE    = "text/event-stream"
 	TypeNDJSON = "application/x-ndjson"

@@ -17,16 +17,17 @@ type Framing interface {
 	Transport() string // label of the metrics
 	contentType() string
 	Heartbeat() []byte
-	// appendRetry appends the hint when to come back, if the format has one outside
+	// AppendRetry appends the hint when to come back, if the format has one outside
 	// of goodbye.
 	AppendRetry(dst []byte, retry time.Duration) []byte
-	// appendData appends an event that is not in any log: hello and goodbye.
+	// AppendData appends an event that is not in any log: hello and goodbye.
 	AppendData(dst []byte, t stream.EventType, data []byte) []byte
-	// appendBatch appends the bytes of b, to be written one after the other.
+	// AppendBatch appends the bytes of b, to be written one after the other.
 	// They alias the log and id.
 	AppendBatch(dst [][]byte, b *log.Batch, id []byte) [][]byte
 }
 
+// Framing returns the bytes around events in this format.
 func (f Format) Framing() Framing {
 	if f == NDJSON {
 		return ndjsonFraming{}

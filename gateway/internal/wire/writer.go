@@ -74,7 +74,7 @@ func (w *Writer) KeepPace(rate int64) {
 	w.pace = netconn.NewPace(rate, w.piece, func() { netconn.CutOff(w.w, w.r) })
 }
 
-// StopPace ends what keepPace began.
+// StopPace ends what KeepPace began.
 func (w *Writer) StopPace() { w.pace.Stop() }
 
 // Response returns the response that is written.
@@ -165,7 +165,10 @@ func (w *Writer) arm() {
 	w.err = w.control.SetWriteDeadline(deadline)
 }
 
-func (w *Writer) Sent() int      { return w.bytes }
+// Sent implements Sender.
+func (w *Writer) Sent() int { return w.bytes }
+
+// Failure implements Sender.
 func (w *Writer) Failure() error { return w.err }
 
 // TimedOut reports whether the error is that the client did not read. HTTP/2 shows
