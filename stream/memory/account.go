@@ -29,7 +29,7 @@ type Pins interface {
 	TakeAll()
 }
 
-// NewAccount returns an account of at most ceiling bytes, that also counts against
+// NewAccount returns an account of at most ceiling bytes (0: any), which also counts in
 // shared, which may be nil.
 func NewAccount(ceiling int64, shared *Ceiling) *Account {
 	if shared == nil {
