@@ -234,9 +234,9 @@ func (m *Metrics) WatchPieces(c *deflate.Cache) {
 			func() float64 { return float64(read(c.Stats())) })
 	}
 	m.Registry.MustRegister(
-		counter("compression_cache_hits_total", "Stretches of a log that were compressed already.",
+		counter("compression_cache_hits_total", "Parts of a log that were compressed already.",
 			func(s deflate.Stats) uint64 { return s.Hits }),
-		counter("compression_cache_misses_total", "Stretches of a log that had to be compressed.",
+		counter("compression_cache_misses_total", "Parts of a log that had to be compressed.",
 			func(s deflate.Stats) uint64 { return s.Misses }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: Namespace + "compression_cache_bytes", Help: "Memory that the cache of compressed events takes.",
