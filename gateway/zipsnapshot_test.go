@@ -76,7 +76,7 @@ func TestSnapshotIsCompressedOnce(t *testing.T) {
 	}
 	rawBody(t, url, "gzip")
 	if changed := r.gateway.pieces.Stats(); changed.Misses > first.Misses+3 {
-		t.Errorf("%d stretches were compressed for a snapshot, and %d for one with one change", first.Misses, changed.Misses-first.Misses)
+		t.Errorf("%d parts were compressed for a snapshot, and %d for one with one change", first.Misses, changed.Misses-first.Misses)
 	}
 	raw, sent := counter(t, r.gateway, "watchtide_compression_input_bytes_total"), counter(t, r.gateway, "watchtide_compression_output_bytes_total")
 	if want := 22 * float64(plain); raw < want-1000 || raw > want+1000 || sent > raw/4 || sent < 22*float64(len(zipped))-1000 {

@@ -5,14 +5,14 @@ import "time"
 // append writes a transaction to the tail; its changes are already in order. It
 // returns the last entry, or nil if there is none.
 func (w *Writer) append(changes []Change, revision uint64, result *CommitResult) *entry {
-	w.warm(changes)
+	w.prefetch(changes)
 	now := time.Now()
-	at := w.place()
+	at := w.order()
 	used := w.used
 	var last *entry
 	for i := range changes {
 		if changes[i].Deleted {
-			last = w.appendDelete(changes[i], at.borrows(&changes[i]), revision, now)
+			last = w.appendDelete(changes[i], at.isUnnumbered(&changes[i]), revision, now)
 			result.Deletes++
 			continue
 		}
@@ -25,8 +25,8 @@ func (w *Writer) append(changes []Change, revision uint64, result *CommitResult)
 		return nil
 	}
 	last.flags |= endsCommit
-	w.forget(now)
-	w.keepCompact(w.used - used)
+	w.forgetDeletes(now)
+	w.compactAfter(w.used - used)
 	return last
 }
 
@@ -40,19 +40,21 @@ func (w *Writer) appendUpsert(c *Change) *entry {
 	return e
 }
 
-// place is where the next commit goes.
-func (w *Writer) place() placed { return placed{before: w.next.revision, unnumbered: w.unnumbered} }
+// order is that of the next commit.
+func (w *Writer) order() commitOrder {
+	return commitOrder{before: w.next.revision, unnumbered: w.unnumbered}
+}
 
-// appendDelete writes a tombstone. A borrowed one takes the revision of the commit,
-// and shows it if it has none of its own.
-func (w *Writer) appendDelete(c Change, borrowed bool, revision uint64, now time.Time) *entry {
+// appendDelete writes a tombstone. An unnumbered one takes the revision of the
+// commit, and shows it if it has none of its own.
+func (w *Writer) appendDelete(c Change, unnumbered bool, revision uint64, now time.Time) *entry {
 	if c.Revision == 0 {
 		c.Revision = revision
 	}
 	e := w.appendChange(&c)
 	e.flags |= isDelete
-	if borrowed {
-		e.flags |= isBorrowed
+	if unnumbered {
+		e.flags |= unnumberedDelete
 		e.revision = revision
 	}
 	w.deletes.push(tombstone{seq: e.seq, at: now})

@@ -25,8 +25,8 @@ type Batch struct {
 	committed time.Time
 	scratch   []byte // frames of this subscriber's own events, and ids
 
-	stretches []stretch // of the slices appended last
-	runs      []byte    // of stretches
+	extents []extent // of the slices appended last
+	runs    []byte   // of extents
 }
 
 // part is a run of adjacent entries of a segment, or one of the subscriber's own
@@ -50,7 +50,7 @@ func (b *Batch) reset(l *Log) {
 	if cap(b.scratch) > scratchKept {
 		b.scratch = nil
 	}
-	*b = Batch{log: l, parts: b.parts[:0], scratch: b.scratch[:0], stretches: b.stretches[:0], runs: b.runs[:0]}
+	*b = Batch{log: l, parts: b.parts[:0], scratch: b.scratch[:0], extents: b.extents[:0], runs: b.runs[:0]}
 }
 
 // Empty reports whether there is nothing to send.
@@ -148,23 +148,23 @@ func (b *Batch) Events() iter.Seq[stream.Event] {
 // AppendSSE appends the slices that together are the batch in a text/event-stream.
 // The last event carries the id, if there is one.
 func (b *Batch) AppendSSE(dst [][]byte, id []byte) [][]byte {
-	b.beginStretches()
+	b.beginExtents()
 	for i := range b.parts {
 		p := &b.parts[i]
 		last := i == len(b.parts)-1 && len(id) > 0
 		if p.segment == nil {
-			b.ownStretch()
+			b.addOwnExtent()
 			dst = append(dst, b.ownFrame(p.event, id, last))
 			continue
 		}
 		run := p.run()
 		if !last {
-			b.stretch(p, 1, inSSE)
+			b.addExtent(p, 1, encodedSSE)
 			dst = append(dst, run)
 			continue
 		}
-		b.stretch(p, 1, inSSEUpToID)
-		b.ownStretch()
+		b.addExtent(p, 1, encodedSSEUpToID)
+		b.addOwnExtent()
 		// The id goes before the empty line that ends the frame.
 		from := len(b.scratch)
 		b.scratch = append(appendID(b.scratch, id), '\n')
@@ -195,17 +195,17 @@ func (b *Batch) ownFrame(e stream.Event, id []byte, last bool) []byte {
 // AppendNDJSON appends the slices that together are the batch as newline-delimited
 // JSON: the data objects, and a line with the id, if there is one.
 func (b *Batch) AppendNDJSON(dst [][]byte, id []byte) [][]byte {
-	b.beginStretches()
+	b.beginExtents()
 	for i := range b.parts {
 		p := &b.parts[i]
 		if p.segment == nil {
-			b.ownStretch()
+			b.addOwnExtent()
 			from := len(b.scratch)
 			b.scratch = append(AppendEvent(b.scratch, p.event), '\n')
 			dst = append(dst, b.scratch[from:])
 			continue
 		}
-		b.stretch(p, p.to-p.from, inNDJSON)
+		b.addExtent(p, p.to-p.from, encodedNDJSON)
 		for j := p.from; j < p.to; j++ {
 			e := &p.segment.entries[j]
 			frame := p.segment.frame(e)
@@ -214,7 +214,7 @@ func (b *Batch) AppendNDJSON(dst [][]byte, id []byte) [][]byte {
 		}
 	}
 	if len(id) > 0 {
-		b.ownStretch()
+		b.addOwnExtent()
 		from := len(b.scratch)
 		b.scratch = AppendPositionLine(b.scratch, id)
 		dst = append(dst, b.scratch[from:])

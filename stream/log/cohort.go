@@ -33,7 +33,7 @@ func (c *Cohort) Admits(s *Subscription) bool {
 	o := c.cursor
 	return s.log == o.log && s.options.Prefix == o.options.Prefix && s.generation == o.generation &&
 		s.cursor == o.cursor && s.position == o.position && s.origin == o.origin && s.CaughtUp() && o.CaughtUp() &&
-		s.told.State == o.told.State && s.told.Reason == o.told.Reason
+		s.sentStatus.State == o.sentStatus.State && s.sentStatus.Reason == o.sentStatus.Reason
 }
 
 // NearHead reports whether little is new: changes one by one, and not a snapshot or a

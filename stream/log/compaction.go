@@ -10,9 +10,9 @@ const sweepBytes = 1 << 20
 // sweepSegments bounds how many segments one commit looks at.
 const sweepSegments = 512
 
-// keepCompact is called after a commit of so many bytes. A commit that supersedes
+// compactAfter is called after a commit of so many bytes. A commit that supersedes
 // much must be compacted at once, or a log could hold twice what it serves for long.
-func (w *Writer) keepCompact(added int64) {
+func (w *Writer) compactAfter(added int64) {
 	for ; added >= 0; added -= sweepBytes / 4 {
 		w.compact()
 	}

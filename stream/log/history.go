@@ -36,17 +36,17 @@ func (t *tombstones) memory() int64 {
 	return int64(cap(t.queue)) * int64(unsafe.Sizeof(tombstone{}))
 }
 
-// keepFew is the length up to which a queue is not worth compacting.
-const keepFew = 64
+// compactFrom is the length up to which a queue is not worth compacting.
+const compactFrom = 64
 
-// keep reduces the queue to the tombstones for which keep is true, of which there
+// compact reduces the queue to the tombstones for which keep is true, of which there
 // are live, if that halves it. So a queue takes no more than its tombstones need,
 // and each push pays for moving at most one other.
-func (t *tombstones) keep(live int, keep func(seq uint64) bool) {
-	if len(t.queue) <= 2*live+keepFew {
+func (t *tombstones) compact(live int, keep func(seq uint64) bool) {
+	if len(t.queue) <= 2*live+compactFrom {
 		return
 	}
-	kept := make([]tombstone, 0, live+live/4+keepFew/2)
+	kept := make([]tombstone, 0, live+live/4+compactFrom/2)
 	for _, d := range t.queue[t.first:] {
 		if keep(d.seq) {
 			kept = append(kept, d)
@@ -55,10 +55,10 @@ func (t *tombstones) keep(live int, keep func(seq uint64) bool) {
 	t.queue, t.first = kept, 0
 }
 
-// forget drops the deletes that are beyond the history, as part of the commit under
+// forgetDeletes drops the deletes that are beyond the history, as part of the commit under
 // way: readers at or after it no longer see them, readers before it still do. A
 // reader that has not seen them can no longer resume: the horizon rises.
-func (w *Writer) forget(now time.Time) {
+func (w *Writer) forgetDeletes(now time.Time) {
 	oldest := now.Add(-w.history.MaxAge)
 	for {
 		t, ok := w.deletes.oldest()
@@ -76,21 +76,21 @@ func (w *Writer) forget(now time.Time) {
 			break
 		}
 		w.deletes.pop()
-		w.drop(s, e, t.at)
+		w.dropDelete(s, e, t.at)
 	}
-	w.deletes.keep(w.next.tombstones, func(seq uint64) bool {
+	w.deletes.compact(w.next.tombstones, func(seq uint64) bool {
 		_, e := w.next.find(seq)
 		return e != nil && e.superseded.Load() == 0
 	})
 }
 
-func (w *Writer) drop(s *segment, e *entry, at time.Time) {
+func (w *Writer) dropDelete(s *segment, e *entry, at time.Time) {
 	slot := w.index.probe(e.hash, func(seq uint64) bool { return seq == e.seq })
 	w.index.drop(slot, e.hash, w.next.seq)
 	w.supersede(s, e, w.next.seq)
 	w.next.forgotten = max(w.next.forgotten, e.seq)
 	horizon := e.revision
-	if e.is(isBorrowed) {
+	if e.is(unnumberedDelete) {
 		// A reader at this very revision may or may not have seen it.
 		horizon++
 	}

@@ -206,9 +206,9 @@ func TestInferredDelete(t *testing.T) {
 	}
 }
 
-// TestBorrowedDeleteIsRepeated: where deletes have no revision of their own, a
+// TestUnnumberedDeleteIsRepeated: where deletes have no revision of their own, a
 // reader at the head's revision may or may not have seen the last one.
-func TestBorrowedDeleteIsRepeated(t *testing.T) {
+func TestUnnumberedDeleteIsRepeated(t *testing.T) {
 	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 10, upsert("a", 9), upsert("b", 10))
 	mustCommit(t, l, 10, remove("a", 9))

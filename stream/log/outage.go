@@ -25,18 +25,18 @@ import (
 // ends with the first upsert after it.
 func (w *Writer) openOutage(snapshot uint64) {
 	if !w.unnumbered {
-		w.raise(snapshot)
+		w.raiseOrigin(snapshot)
 		return
 	}
-	w.raise(snapshot + 1)
+	w.raiseOrigin(snapshot + 1)
 	w.next.open = true
 }
 
-// noEndWithin follows a commit at a revision that brings what an outage, which ended
+// clearEndInOutage follows a commit at a revision that brings what an outage, which ended
 // at origin, has left behind. Right behind its newest change no id can stand if that
 // lies in the outage: only all of it, at the commit's own revision, is a state that
 // the upstream had. So it is here, and so at each gateway that follows.
-func noEndWithin(last *entry, revision, origin uint64) {
+func clearEndInOutage(last *entry, revision, origin uint64) {
 	if last != nil && last.revision < min(revision, origin) {
 		last.flags &^= endsCommit
 	}
@@ -53,15 +53,15 @@ func (w *Writer) closeOutage(before uint64, last *entry) {
 		e := &v.entries(first.segment)[first.entry]
 		if !e.is(isDelete) && e.revision > before {
 			v.open = false
-			w.raise(e.revision)
+			w.raiseOrigin(e.revision)
 			return
 		}
-		first = v.normal(place{first.segment, first.entry + 1})
+		first = v.normalize(place{first.segment, first.entry + 1})
 	}
 }
 
-// raise notes that changes before a revision may be unknown.
-func (w *Writer) raise(origin uint64) {
+// raiseOrigin notes that changes before a revision may be unknown.
+func (w *Writer) raiseOrigin(origin uint64) {
 	v := &w.next
 	v.origin = max(v.origin, origin)
 	if origin > v.horizon {
@@ -77,7 +77,7 @@ func (w *Writer) RaiseHorizon(revision uint64) error {
 		return fmt.Errorf("%w: a horizon before the first snapshot", stream.ErrInvalid)
 	}
 	if revision > w.next.origin {
-		w.raise(revision)
+		w.raiseOrigin(revision)
 		w.publish()
 	}
 	return nil

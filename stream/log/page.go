@@ -87,7 +87,7 @@ func (l *Log) Page(prefix, token string, size int) (Page, error) {
 	var more bool
 	p.Resources, more = l.page(v, seq, prefix, t, size)
 	if token == "" && !more {
-		p.Position = v.bind(p.Position)
+		p.Position = v.withRun(p.Position)
 	}
 	if more {
 		last := p.Resources[len(p.Resources)-1]

@@ -30,7 +30,7 @@ func (l *Log) page(v *version, seq uint64, prefix string, t pageToken, size int)
 		return nil, false
 	}
 	p := pager{log: l, v: v, seq: seq, prefix: prefix, size: size, last: t}
-	for at, looked := v.revised(t.After), 1; !p.full() && at.segment < len(v.segments); looked++ {
+	for at, looked := v.fromRevision(t.After), 1; !p.full() && at.segment < len(v.segments); looked++ {
 		if looked%turnEntries == 0 {
 			runtime.Gosched() // let others run
 		}

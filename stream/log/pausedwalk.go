@@ -17,21 +17,21 @@ type pausedWalk struct {
 }
 
 // walking reports whether a walk is under way.
-func (s *Subscription) walking() bool { return s.walk.under }
+func (s *Subscription) walking() bool { return s.walk.active }
 
 // pauseWalk is called after a flush that did not end the walk under way. From now on
 // its pin holds the version, not the walk itself. Most walks end in the flush in
 // which they begin, and never have a pin.
 func (s *Subscription) pauseWalk(b *Batch) {
 	w := &s.walk
-	if !w.under || w.v == nil {
+	if !w.active || w.v == nil {
 		return
 	}
 	if s.pin == nil {
 		s.pin = s.log.pins.add(w.v, s.options.MinRate)
 	}
 	if s.pin != nil && s.options.MinRate > 0 {
-		s.pin.pace.hand(s.log.pins.now(), b.bytes)
+		s.pin.pace.credit(s.log.pins.now(), b.bytes)
 	}
 	w.paused = pausedWalk{passed: w.v.seqBefore(w.at), asOf: w.v.seq, count: w.v.count}
 	if w.deletes {
@@ -40,39 +40,39 @@ func (s *Subscription) pauseWalk(b *Batch) {
 	w.v = nil
 }
 
-// takeUpWalk continues a paused walk, unless it is of no further use. If its version
+// resumeWalk continues a paused walk, unless it is of no further use. If its version
 // was taken away, it continues in the newest one.
-func (s *Subscription) takeUpWalk(b *Batch, newest *version) {
+func (s *Subscription) resumeWalk(b *Batch, newest *version) {
 	switch {
-	case !s.walk.under:
+	case !s.walk.active:
 	case s.generation != newest.generation:
-		s.dropWalk()
+		s.endWalk()
 	case s.held:
 		if s.pin != nil {
-			s.pin.pace.rest()
+			s.pin.pace.pause()
 		}
 	default:
 		if s.walk.v = s.pin.version(); s.walk.v == nil {
-			s.giveUpWalk(b, newest)
+			s.restartWalk(b, newest)
 		}
 	}
 }
 
-// dropWalk ends the walk under way, if there is one.
-func (s *Subscription) dropWalk() {
+// endWalk ends the walk under way, if there is one.
+func (s *Subscription) endWalk() {
 	s.log.pins.release(s.pin)
 	s.walk, s.pin = walk{}, nil
 }
 
-// giveUpWalk continues a walk whose version was taken away in the newest version,
+// restartWalk continues a walk whose version was taken away in the newest version,
 // with what is newer than what was passed. What was passed may have changed since,
 // so a key may come twice, the second time newer.
-func (s *Subscription) giveUpWalk(b *Batch, v *version) {
+func (s *Subscription) restartWalk(b *Batch, v *version) {
 	w := s.walk
 	outage := v.origin != s.origin && w.purpose != snapshot
-	s.dropWalk()
+	s.endWalk()
 	switch {
-	case w.replay && !w.torn:
+	case w.replay && !w.midTransaction:
 		return // the cursor says where to continue
 	case w.purpose == snapshot && w.revision == 0:
 		s.walk = snapshotWalk(v) // nothing was passed
@@ -94,11 +94,11 @@ func (s *Subscription) giveUpWalk(b *Batch, v *version) {
 		s.reset(b, v, stream.ResetExpired)
 		return
 	}
-	w.under, w.torn = true, false
+	w.active, w.midTransaction = true, false
 	s.cursor = min(deletes, upserts)
 	w.v, w.deletes, w.at, w.upserts = v, true, v.after(deletes), v.after(upserts)
 	s.walk = w
 	s.own = stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too slow to be sent the state of one moment: going on with the newest"}
-	s.told = stream.Status{}
-	s.tell(b, v, false)
+	s.sentStatus = stream.Status{}
+	s.addStatus(b, v, false)
 }

@@ -20,7 +20,7 @@ func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
 	if !v.primed() {
 		return 0, false
 	}
-	from, whole := s.begins(v)
+	from, whole := s.firstPlace(v)
 	return v.bytesFrom(from, limit), whole
 }
 
@@ -42,26 +42,26 @@ func (s *Subscription) pendingOfWalk(newest *version, limit int) int {
 	return v.bytesFrom(from, limit)
 }
 
-// begins returns where the walk to the head of v would begin.
-func (s *Subscription) begins(v *version) (from place, whole bool) {
+// firstPlace returns where the walk to the head of v would begin.
+func (s *Subscription) firstPlace(v *version) (from place, whole bool) {
 	switch r := s.options.Resume; {
 	case s.begun && v.generation != s.generation:
-		return v.normal(place{}), true
+		return v.normalize(place{}), true
 	case s.begun:
-		return s.goesOn(v)
+		return s.nextPlace(v)
 	case r == nil || !v.resumable(*r, stream.NarrowEpoch(v.epoch, s.options.Prefix)):
-		return v.normal(place{}), true
+		return v.normalize(place{}), true
 	case r.AsOf > v.revision && (s.hold.IsZero() || time.Now().Before(s.hold)):
 		return place{segment: len(v.segments)}, false
 	case r.AsOf > v.revision, r.Upserts == 0:
-		return v.normal(place{}), r.AsOf > v.revision
+		return v.normalize(place{}), r.AsOf > v.revision
 	default:
 		return v.newerThan(r.Upserts), false
 	}
 }
 
-// goesOn is like begins, for a reader that has already begun.
-func (s *Subscription) goesOn(v *version) (from place, whole bool) {
+// nextPlace is like firstPlace, for a reader that has already begun.
+func (s *Subscription) nextPlace(v *version) (from place, whole bool) {
 	if v.seq == s.cursor {
 		return place{segment: len(v.segments)}, false
 	}
@@ -70,7 +70,7 @@ func (s *Subscription) goesOn(v *version) (from place, whole bool) {
 		return place{segment: len(v.segments)}, false
 	}
 	if s.cursor < v.forgotten {
-		return v.normal(place{}), true
+		return v.normalize(place{}), true
 	}
 	return from, false
 }
@@ -78,7 +78,7 @@ func (s *Subscription) goesOn(v *version) (from place, whole bool) {
 // resumable reports whether the changes after a position are known, once the version
 // has reached it.
 func (v *version) resumable(r stream.Position, epoch string) bool {
-	return r.Epoch == epoch && (r.AsOf > v.revision || v.knows(r))
+	return r.Epoch == epoch && (r.AsOf > v.revision || v.canResume(r))
 }
 
 // Hold keeps Next from reading until Release, and from pinning a version unless a
@@ -111,10 +111,10 @@ func (s *Subscription) Release() {
 	}
 }
 
-// Tell fills b with the freshness of the watch, if it differs from what the
+// NextStatus fills b with the freshness of the watch, if it differs from what the
 // subscriber was last told, and with nothing else.
-func (s *Subscription) Tell(b *Batch) bool {
+func (s *Subscription) NextStatus(b *Batch) bool {
 	b.reset(s.log)
-	s.tell(b, s.log.head.Load(), false)
+	s.addStatus(b, s.log.head.Load(), false)
 	return !b.Empty()
 }

@@ -40,12 +40,12 @@ type pins struct {
 
 	held atomic.Int64 // bytes, written with the mutex held
 
-	mu     sync.Mutex // guards the following fields
-	newest uint64     // number of the newest version that retired memory
-	eras   []*era     // oldest first: those with pins, then the one under way
-	passed int64      // bytes that were added and retired in the era under way
-	spans  map[span]int64
-	looks  bool // paced was signalled, and takeSlow will be called
+	mu       sync.Mutex // guards the following fields
+	newest   uint64     // number of the newest version that retired memory
+	eras     []*era     // oldest first: those with pins, then the one under way
+	counted  int64      // bytes that were added and retired in the era under way
+	spans    map[span]int64
+	checking bool // paced was signalled, and takeSlow will be called
 }
 
 // era is a number of consecutive versions whose pins are not distinguished.
@@ -84,10 +84,10 @@ func (p *pins) add(v *version, rate int64) *pin {
 	i := slices.IndexFunc(p.eras, func(e *era) bool { return !e.ended(v.number) })
 	one := &pin{era: p.eras[i], pace: pace{rate: rate}}
 	one.held.Store(v)
-	one.pace.hand(p.now(), 0)
+	one.pace.credit(p.now(), 0)
 	one.era.pins[one] = struct{}{}
-	if rate > 0 && !p.looks {
-		p.looks = true
+	if rate > 0 && !p.checking {
+		p.checking = true
 		select {
 		case p.paced <- struct{}{}:
 		default: // nobody looks after this log
@@ -111,27 +111,27 @@ func (p *pins) end(one *pin) {
 	if e := one.era; e != nil {
 		one.era = nil
 		delete(e.pins, one)
-		p.settle(e)
+		p.releaseEra(e)
 	}
 }
 
-// pass is called before a version is published that adds some bytes to the log and
+// advance is called before a version is published that adds some bytes to the log and
 // retires others. An era ends after eraBytes of both together.
-func (p *pins) pass(number uint64, all []retired, added, eraBytes int64) {
+func (p *pins) advance(number uint64, all []retired, added, eraBytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.passed += added
+	p.counted += added
 	for _, r := range all {
-		p.passed += r.bytes
+		p.counted += r.bytes
 		p.retire(r)
 	}
 	if len(all) > 0 {
 		p.newest = number
 	}
-	if p.passed < eraBytes {
+	if p.counted < eraBytes {
 		return
 	}
-	p.passed = 0
+	p.counted = 0
 	if last := p.eras[len(p.eras)-1]; len(last.pins) > 0 {
 		last.to = number
 		p.eras = append(p.eras, newEra(number))
@@ -156,13 +156,13 @@ func (p *pins) retire(r retired) {
 	}
 }
 
-// settle is called at the end of a pin: memory that only the pins of its era held is
+// releaseEra is called at the end of a pin: memory that only the pins of its era held is
 // released.
-func (p *pins) settle(e *era) {
+func (p *pins) releaseEra(e *era) {
 	if len(e.pins) > 0 {
 		return
 	}
-	before, after := p.beside(e)
+	before, after := p.neighbors(e)
 	for s, bytes := range p.spans {
 		first, last := s.first, s.last
 		if first == e {
@@ -184,8 +184,8 @@ func (p *pins) settle(e *era) {
 	p.forget(e)
 }
 
-// beside returns the nearest eras with pins on both sides; nil where there is none.
-func (p *pins) beside(of *era) (before, after *era) {
+// neighbors returns the nearest eras with pins on both sides; nil where there is none.
+func (p *pins) neighbors(of *era) (before, after *era) {
 	for _, e := range p.eras {
 		switch {
 		case len(e.pins) == 0:
@@ -248,5 +248,5 @@ func (p *pins) take(e *era) {
 		one.era = nil
 	}
 	clear(e.pins)
-	p.settle(e)
+	p.releaseEra(e)
 }

@@ -23,24 +23,24 @@ type pace struct {
 	paid atomic.Int64 // nanoseconds since the pins were made; written by the pump
 }
 
-// hand notes that the reader is sent n more bytes. If n is 0, its walk has found
+// credit notes that the reader is sent n more bytes. If n is 0, its walk has found
 // nothing yet, and the reader is not to blame.
-func (p *pace) hand(now time.Duration, n int) {
+func (p *pace) credit(now time.Duration, n int) {
 	window := int64(now + paceWindow)
 	if n == 0 {
 		p.paid.Store(max(p.paid.Load(), window))
 		return
 	}
-	p.paid.Store(min(p.paid.Load(), window) + p.worth(n))
+	p.paid.Store(min(p.paid.Load(), window) + p.timeFor(n))
 }
 
-// worth is how long n bytes take at the minimum rate.
-func (p *pace) worth(n int) int64 {
+// timeFor is how long n bytes take at the minimum rate.
+func (p *pace) timeFor(n int) int64 {
 	return int64(float64(n) / float64(max(1, p.rate)) * float64(time.Second))
 }
 
-// rest stops the clock until the next hand.
-func (p *pace) rest() { p.paid.Store(math.MaxInt64) }
+// pause stops the clock until the next credit.
+func (p *pace) pause() { p.paid.Store(math.MaxInt64) }
 
 // slow reports whether the reader takes less than the minimum rate.
 func (p *pace) slow(now time.Duration) bool {
@@ -52,7 +52,7 @@ func (p *pace) slow(now time.Duration) bool {
 // its rate.
 func (s *Subscription) Moved(n int) {
 	if s.pin != nil && s.options.MinRate > 0 && !s.held && n > 0 {
-		s.pin.pace.hand(s.log.pins.now(), n)
+		s.pin.pace.credit(s.log.pins.now(), n)
 	}
 }
 
@@ -74,7 +74,7 @@ func (p *pins) takeSlow(newest *version) (again bool) {
 	for _, one := range slow {
 		p.end(one)
 	}
-	p.looks = again
+	p.checking = again
 	return again
 }
 

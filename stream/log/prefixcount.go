@@ -17,7 +17,7 @@ const maxPrefixCounts = 16
 // countPrefix is the number of resources whose key begins with prefix.
 func (w Snapshot) countPrefix(prefix string) int {
 	c := counting{generation: w.v.generation, seq: w.v.seq}
-	for !w.countTurn(prefix, &c) {
+	for !w.countSome(prefix, &c) {
 		runtime.Gosched()
 	}
 	return c.count
@@ -30,9 +30,9 @@ type counting struct {
 	count           int
 }
 
-// countTurn continues a count for a bounded number of entries. It reports whether
+// countSome continues a count for a bounded number of entries. It reports whether
 // the count is complete.
-func (w Snapshot) countTurn(prefix string, c *counting) bool {
+func (w Snapshot) countSome(prefix string, c *counting) bool {
 	if prefix == "" {
 		c.count = w.v.count
 		return true
@@ -65,9 +65,9 @@ func (w Snapshot) countSegment(prefix string, c *counting) int {
 	return len(entries)
 }
 
-// counted reports whether it is known how many resources the reader has at the end
+// countDone reports whether it is known how many resources the reader has at the end
 // of the walk. Only a reader that resumes has to count them.
-func (s *Subscription) counted() bool {
+func (s *Subscription) countDone() bool {
 	w := &s.walk
 	if w.purpose != resuming || s.options.Prefix == "" {
 		return true
@@ -75,8 +75,8 @@ func (s *Subscription) counted() bool {
 	if c := w.counting; c == nil || c.generation != w.v.generation || c.seq != w.v.seq {
 		w.counting = &counting{generation: w.v.generation, seq: w.v.seq}
 	}
-	w.looked = turnEntries // whatever comes next is in another turn
-	return Snapshot{s.log, w.v}.countTurn(s.options.Prefix, w.counting)
+	w.examined = turnEntries // whatever comes next is in another turn
+	return Snapshot{s.log, w.v}.countSome(s.options.Prefix, w.counting)
 }
 
 // count is how many resources the reader has at the end of the walk.

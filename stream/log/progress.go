@@ -24,7 +24,7 @@ func (s *Subscription) Progress() Progress {
 		Position: s.position, CatchingUp: s.own.State == stream.CatchingUp,
 		log: s.log, begun: s.begun, generation: s.generation, cursor: s.cursor,
 	}
-	if w := &s.walk; w.under && w.purpose == snapshot {
+	if w := &s.walk; w.active && w.purpose == snapshot {
 		p.cursor, p.left = w.paused.asOf, max(w.paused.count-w.delivered, 0)
 	}
 	return p

@@ -34,7 +34,7 @@ func (w *Writer) ReplaceSwept(epoch string, snapshot []stream.Resource, revision
 	if err := check(changes, revision); err != nil {
 		return result, err
 	}
-	changes = w.place().inOrder(foldKeys(changes))
+	changes = w.order().inOrder(lastOfEachKey(changes))
 	result.Duplicates = len(snapshot) - len(changes)
 	epoch = stream.CanonicalEpoch(epoch)
 	if epoch == w.next.epoch {
@@ -100,7 +100,7 @@ func (w *Writer) resync(snapshot []Change, revision, swept uint64, result Commit
 	}
 	changes = append(changes, w.missing(present, revision)...)
 	last := w.append(changes, revision, &result)
-	noEndWithin(last, revision, revision)
+	clearEndInOutage(last, revision, revision)
 	if revision > before+1 || w.unnumbered {
 		w.openOutage(revision)
 	}

@@ -19,12 +19,12 @@ const smallestSegment = 4 << 10
 
 // entry flags.
 const (
-	isDelete    = 1 << iota // a tombstone
-	endsCommit              // last entry of its transaction
-	isBorrowed              // no revision of its own: it takes that of its commit
-	keyEscaped              // the key in the frame has JSON escapes
-	keyBase64               // the key in the frame is base64: it is not UTF-8
-	valueBase64             // the value is base64 in a JSON string
+	isDelete         = 1 << iota // a tombstone
+	endsCommit                   // last entry of its transaction
+	unnumberedDelete             // no revision of its own: it takes that of its commit
+	keyEscaped                   // the key in the frame has JSON escapes
+	keyBase64                    // the key in the frame is base64: it is not UTF-8
+	valueBase64                  // the value is base64 in a JSON string
 )
 
 // entry is one change in a segment: where its frame is, and what is needed to find
@@ -271,10 +271,10 @@ func (s *segment) value(e *entry) []byte {
 	return s.slab[end-e.valueLen : end : end]
 }
 
-// shownRevision is the revision in the frame. For a borrowed one it is not the
-// entry's place in the log.
+// shownRevision is the revision in the frame. For an unnumbered delete it is not
+// the entry's place in the log.
 func (f *framing) shownRevision(s *segment, e *entry) uint64 {
-	if !e.is(isBorrowed) {
+	if !e.is(unnumberedDelete) {
 		return e.revision
 	}
 	at := int(e.off) + f.keyAt(e) + int(e.keyLen) + len(afterKey)

@@ -47,7 +47,7 @@ func (s Snapshot) Status() stream.Status { return s.v.status }
 // that begin with prefix.
 func (s Snapshot) Position(prefix string) stream.Position {
 	p := s.log.position(stream.NarrowEpoch(s.v.epoch, prefix), s.v.revision, s.v.revision, s.v.swept)
-	return s.v.bind(p)
+	return s.v.withRun(p)
 }
 
 // Get returns one resource.

@@ -58,7 +58,7 @@ func (v *version) sortGroup(f *framing, seq, revision uint64) sortedGroup {
 		seq uint64
 	}
 	var members []member
-	for at := v.revised(revision); at.segment < len(v.segments); at = v.next(at) {
+	for at := v.fromRevision(revision); at.segment < len(v.segments); at = v.next(at) {
 		s, e := v.segments[at.segment], v.entry(at)
 		if e.revision != revision || e.seq > seq {
 			break

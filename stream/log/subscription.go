@@ -56,33 +56,33 @@ type Subscription struct {
 	options SubscribeOptions
 
 	// Owned by the pump.
-	closed     bool
-	readers    int // counted as subscribers; more than 1 for the cursor of a cohort
-	changed    <-chan struct{}
-	begun      bool
-	generation uint64
-	epoch      string // as written in positions
-	native     bool   // all that the reader has came from this log
-	hold       time.Time
-	own        stream.Status // this subscriber's own, if its State is not 0
-	held       bool          // Next must not read
-	told       stream.Status
-	origin     uint64 // that the subscriber was told
-	walk       walk
-	pin        *pin            // of the walk, once it took more than one flush
-	cursor     uint64          // everything up to this seq was delivered
-	position   stream.Position // everything up to it was delivered
-	announced  stream.Position // the last one that a batch carried
-	synced     bool
-	outcome    ResumeOutcome
-	skipped    uint64
+	closed       bool
+	readers      int // counted as subscribers; more than 1 for the cursor of a cohort
+	changed      <-chan struct{}
+	begun        bool
+	generation   uint64
+	epoch        string // as written in positions
+	native       bool   // all that the reader has came from this log
+	hold         time.Time
+	own          stream.Status // this subscriber's own, if its State is not 0
+	held         bool          // Next must not read
+	sentStatus   stream.Status
+	origin       uint64 // that the subscriber was told
+	walk         walk
+	pin          *pin            // of the walk, once it took more than one flush
+	cursor       uint64          // everything up to this seq was delivered
+	position     stream.Position // everything up to it was delivered
+	sentPosition stream.Position // the last one that a batch carried
+	synced       bool
+	outcome      ResumeOutcome
+	skipped      uint64
 }
 
 // Subscribe returns a cursor. Close it.
 func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
 	l.counted(1, 1)
-	return &Subscription{log: l, options: o, told: stream.Status{State: stream.InSync}, changed: l.head.Load().changed, readers: 1}
+	return &Subscription{log: l, options: o, sentStatus: stream.Status{State: stream.InSync}, changed: l.head.Load().changed, readers: 1}
 }
 
 // Close gives the subscription up. It may be called more than once.
@@ -90,7 +90,7 @@ func (s *Subscription) Close() {
 	if s.closed {
 		return
 	}
-	s.dropWalk()
+	s.endWalk()
 	s.closed = true
 	s.log.counted(-1, -s.readers)
 	s.readers = 0
@@ -151,25 +151,25 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 	b.reset(s.log)
 	v := s.log.head.Load()
 	s.changed = v.changed
-	s.takeUpWalk(b, v)
+	s.resumeWalk(b, v)
 	if !b.final {
-		s.tell(b, v, false)
+		s.addStatus(b, v, false)
 	}
 	for !s.held && !b.full() && (s.walking() || s.begin(b, v)) {
 		if b.final {
 			break
 		}
 		s.advance(b)
-		if s.walking() && (!b.Empty() || s.walk.tired()) {
+		if s.walking() && (!b.Empty() || s.walk.turnOver()) {
 			break
 		}
 	}
 	if !b.final {
-		s.tell(b, v, !s.walking() && s.cursor == v.seq && s.begun)
+		s.addStatus(b, v, !s.walking() && s.cursor == v.seq && s.begun)
 	}
 	s.pauseWalk(b)
 	if b.boundary {
-		s.announced = s.position
+		s.sentPosition = s.position
 	}
 	return !b.Empty()
 }
@@ -178,8 +178,8 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 func (s *Subscription) advance(b *Batch) {
 	w := &s.walk
 	w.fill(b, s.options.Prefix)
-	done := w.done() && s.counted()
-	w.torn = w.torn && !done
+	done := w.done() && s.countDone()
+	w.midTransaction = w.midTransaction && !done
 	switch {
 	case done:
 		s.cursor = w.v.seq
@@ -187,36 +187,36 @@ func (s *Subscription) advance(b *Batch) {
 	case w.replay:
 		// Deletes that were found since may be before the head.
 		s.cursor = w.seq
-		s.position = s.named(w.v, s.log.position(s.epoch, w.complete, w.complete, s.position.Swept()))
+		s.position = s.withRun(w.v, s.log.position(s.epoch, w.complete, w.complete, s.position.Swept()))
 	case !w.deletes:
 		s.place(w.complete, w.v)
 	}
 	if done {
 		s.end(b)
 	}
-	b.boundary = !b.Empty() && !w.torn
+	b.boundary = !b.Empty() && !w.midTransaction
 }
 
 // place sets the position of a reader that has seen v except for upserts beyond a
 // revision.
 func (s *Subscription) place(upserts uint64, v *version) {
-	s.position = s.named(v, s.log.position(s.epoch, upserts, v.revision, v.swept))
+	s.position = s.withRun(v, s.log.position(s.epoch, upserts, v.revision, v.swept))
 }
 
-// named returns a position with the name of the run, if the reader has nothing but
+// withRun returns a position with the name of the run, if the reader has nothing but
 // what this log gave it. One that came from elsewhere may hold more than its position
 // said, of which this log need not know.
-func (s *Subscription) named(v *version, p stream.Position) stream.Position {
+func (s *Subscription) withRun(v *version, p stream.Position) stream.Position {
 	if !s.native {
 		return p
 	}
-	return v.bind(p)
+	return v.withRun(p)
 }
 
 // end adds what ends the walk under way.
 func (s *Subscription) end(b *Batch) {
-	w, gaveUp := s.walk, s.own.State == stream.CatchingUp
-	s.dropWalk()
+	w, restarted := s.walk, s.own.State == stream.CatchingUp
+	s.endWalk()
 	s.own = stream.Status{}
 	switch w.purpose {
 	case following:
@@ -227,15 +227,15 @@ func (s *Subscription) end(b *Batch) {
 	case resuming:
 		s.synced = true
 		b.addEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.revision, Count: w.count(), Resumed: true})
-		if gaveUp {
-			s.tell(b, w.v, true)
+		if restarted {
+			s.addStatus(b, w.v, true)
 		}
 	case catching:
 		skipped := w.v.seq - w.began - uint64(w.delivered)
 		s.skipped += skipped
 		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.revision, Skipped: skipped})
 		// It has caught up, even if there is more by now.
-		s.tell(b, w.v, true)
+		s.addStatus(b, w.v, true)
 	}
 }
 
@@ -254,7 +254,7 @@ func (s *Subscription) begin(b *Batch, v *version) bool {
 		s.reset(b, v, reason)
 	case v.seq == s.cursor:
 		s.place(v.revision, v)
-		s.tellHorizon(b, v)
+		s.addHorizon(b, v)
 		return false
 	default:
 		s.follow(b, v)
@@ -277,7 +277,7 @@ func (s *Subscription) start(b *Batch, v *version) bool {
 		s.reset(b, v, stream.ResetEpochChanged)
 	case r.AsOf > v.revision:
 		return s.ahead(b, v)
-	case !v.knows(*r):
+	case !v.canResume(*r):
 		s.outcome = OutcomeExpired
 		s.reset(b, v, stream.ResetExpired)
 	default:
@@ -297,7 +297,7 @@ func (s *Subscription) ahead(b *Batch, v *version) bool {
 	}
 	if now.Before(s.hold) {
 		s.own = stream.Status{State: stream.Resyncing, Since: s.hold.Add(-s.options.AheadWait), Reason: "this replica is behind the position"}
-		s.tell(b, v, false)
+		s.addStatus(b, v, false)
 		return false
 	}
 	s.outcome = OutcomeAhead
@@ -326,12 +326,12 @@ func (s *Subscription) reset(b *Batch, v *version, reason stream.ResetReason) {
 	// The id is on the reset itself: if the flush had more events, some might arrive
 	// without the id.
 	b.boundary, b.final = true, true
-	s.dropWalk()
+	s.endWalk()
 	s.walk = snapshotWalk(v)
 }
 
 func snapshotWalk(v *version) walk {
-	return walk{under: true, v: v, purpose: snapshot, at: v.normal(place{})}
+	return walk{active: true, v: v, purpose: snapshot, at: v.normalize(place{})}
 }
 
 // resume continues after a position, always by catching up. A client that was cut
@@ -344,7 +344,7 @@ func (s *Subscription) resume(b *Batch, v *version, r stream.Position) {
 	switch {
 	case r.AsOf < v.origin:
 		s.origin = 0 // the reader may have left before the outage, or its end
-		s.tellHorizon(b, v)
+		s.addHorizon(b, v)
 	case r.Run != 0 && r.Run != v.run.name:
 		// As with a reset, the id is on the event: what follows is from this
 		// replica, and the other one must not take it for its own.
@@ -356,10 +356,10 @@ func (s *Subscription) resume(b *Batch, v *version, r stream.Position) {
 	s.cursor = v.seqBefore(from)
 	upserts := v.newerThan(r.Upserts)
 	if r.Upserts == 0 {
-		upserts = v.normal(place{})
+		upserts = v.normalize(place{})
 	}
 	s.walk = walk{
-		under: true, v: v, purpose: resuming, deletes: true, at: from, upserts: upserts,
+		active: true, v: v, purpose: resuming, deletes: true, at: from, upserts: upserts,
 		began: s.cursor, revision: r.Upserts, complete: r.Upserts,
 	}
 }
@@ -375,17 +375,17 @@ func (s *Subscription) follow(b *Batch, v *version) {
 		s.reset(b, v, stream.ResetExpired)
 		return
 	}
-	s.tellHorizon(b, v)
+	s.addHorizon(b, v)
 	if replayable {
-		s.walk = walk{under: true, v: v, replay: true, at: from, seq: s.cursor, complete: revision}
+		s.walk = walk{active: true, v: v, replay: true, at: from, seq: s.cursor, complete: revision}
 		return
 	}
 	s.walk = walk{
-		under: true, v: v, purpose: catching, deletes: true, at: from, upserts: from,
+		active: true, v: v, purpose: catching, deletes: true, at: from, upserts: from,
 		began: s.cursor, revision: revision, complete: revision,
 	}
 	s.own = stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too far behind to get every value"}
-	s.tell(b, v, false)
+	s.addStatus(b, v, false)
 }
 
 // replayable reports whether a reader at seq, whose next entry is at from, can be

@@ -45,9 +45,9 @@ type run struct {
 
 func newRun() run { return run{name: 1 + rand.Uint32N(math.MaxUint32)} }
 
-// bind adds the name of the run to the position of a reader that has seen nothing
+// withRun adds the name of the run to the position of a reader that has seen nothing
 // but the log.
-func (v *version) bind(p stream.Position) stream.Position {
+func (v *version) withRun(p stream.Position) stream.Position {
 	if !p.Partial() {
 		p.Run = v.run.name
 	}
@@ -67,10 +67,10 @@ func (l *Log) position(epoch string, upserts, asOf, swept uint64) stream.Positio
 	return p
 }
 
-// knows reports whether everything newer than a position is known. Inside a snapshot
+// canResume reports whether everything newer than a position is known. Inside a snapshot
 // or a catch-up nothing may be delivered that the replica that issued the position
 // already knew to be gone.
-func (v *version) knows(p stream.Position) bool {
+func (v *version) canResume(p stream.Position) bool {
 	if v.issued(p) {
 		return true
 	}

@@ -15,9 +15,9 @@ type Change struct {
 	// Deleted: the resource is gone; only its Key and Revision count.
 	Deleted bool
 
-	// borrowed: it ends an upsert of its own transaction, and has only the revision
+	// unnumbered: it ends an upsert of its own transaction, and has only the revision
 	// of that upsert.
-	borrowed bool
+	unnumbered bool
 }
 
 // CommitResult says what became of the changes of a commit.
@@ -44,23 +44,23 @@ func check(changes []Change, revision uint64) error {
 	return nil
 }
 
-// placed is where the log is: after the last commit, at before.
-type placed struct {
+// commitOrder is the order of changes in a commit after the one at before.
+type commitOrder struct {
 	before     uint64
 	unnumbered bool // deletes have no revision of their own
 }
 
-// borrows reports whether a change is a delete without a revision of its own. Its
+// isUnnumbered reports whether a change is a delete without a revision of its own. Its
 // place is the revision of its commit, after everything else in it: other replicas
 // may have put it into another commit, and only a late place is repeated to every
 // reader that may lack it.
-func (p placed) borrows(c *Change) bool {
-	return c.Deleted && (p.unnumbered || c.borrowed || c.Revision <= p.before)
+func (p commitOrder) isUnnumbered(c *Change) bool {
+	return c.Deleted && (p.unnumbered || c.unnumbered || c.Revision <= p.before)
 }
 
 // rank is the place of a change within its transaction.
-func (p placed) rank(c *Change) uint64 {
-	if p.borrows(c) {
+func (p commitOrder) rank(c *Change) uint64 {
+	if p.isUnnumbered(c) {
 		return math.MaxUint64
 	}
 	return c.Revision
@@ -69,7 +69,7 @@ func (p placed) rank(c *Change) uint64 {
 // inOrder returns the changes by rising revision, followed by the deletes without
 // one; the order within one place is kept. It sorts places and not the changes,
 // which are large: a snapshot may have many, in any order.
-func (p placed) inOrder(changes []Change) []Change {
+func (p commitOrder) inOrder(changes []Change) []Change {
 	if p.ordered(changes) {
 		return changes
 	}
@@ -91,7 +91,7 @@ func (p placed) inOrder(changes []Change) []Change {
 	return sorted
 }
 
-func (p placed) ordered(changes []Change) bool {
+func (p commitOrder) ordered(changes []Change) bool {
 	for i := range changes {
 		if i > 0 && p.rank(&changes[i]) < p.rank(&changes[i-1]) {
 			return false
@@ -113,10 +113,10 @@ func checkChange(c *Change) error {
 	return nil
 }
 
-// foldKeys keeps the last change of each key, in the source's order: they must not
+// lastOfEachKey keeps the last change of each key, in the source's order: they must not
 // be sorted before, since a delete may have no revision. An upsert that is older
 // than a preceding one of the same key is not the last.
-func foldKeys(changes []Change) []Change {
+func lastOfEachKey(changes []Change) []Change {
 	repeated := repeatedInFew
 	if len(changes) > 16 {
 		repeated = repeatedInMany
@@ -160,7 +160,7 @@ func (k lastChange) then(changes []Change, i int) lastChange {
 // of returns the change that is kept.
 func (k lastChange) of(c Change) Change {
 	if c.Deleted && k.upsert > 0 && c.Revision <= k.upsert {
-		c.Revision, c.borrowed = k.upsert, true
+		c.Revision, c.unnumbered = k.upsert, true
 	}
 	return c
 }
@@ -186,9 +186,9 @@ func repeatedInMany(changes []Change) bool {
 	return len(seen) < len(changes)
 }
 
-// news drops what the log already has, as happens where a snapshot and the changes
+// dropKnown drops what the log already has, as happens where a snapshot and the changes
 // after it overlap.
-func (w *Writer) news(changes []Change) (news []Change, duplicates int, err error) {
+func (w *Writer) dropKnown(changes []Change) (news []Change, duplicates int, err error) {
 	for i := range changes {
 		known, err := w.known(&changes[i])
 		if err != nil {

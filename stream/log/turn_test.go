@@ -24,7 +24,7 @@ func turns(t *testing.T, s *Subscription) (events []string, empty int) {
 		default:
 			return events, empty
 		}
-		if looked := s.walk.looked; looked > turnEntries+flushBytes/entrySize {
+		if looked := s.walk.examined; looked > turnEntries+flushBytes/entrySize {
 			t.Fatalf("a turn looked at %d entries", looked)
 		}
 	}

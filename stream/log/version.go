@@ -84,11 +84,11 @@ func (v *version) after(seq uint64) place {
 	}
 	entries := v.entries(i)
 	j := sort.Search(len(entries), func(j int) bool { return entries[j].seq > seq })
-	return v.normal(place{i, j})
+	return v.normalize(place{i, j})
 }
 
-// normal moves a place at the end of a segment to the start of the next.
-func (v *version) normal(p place) place {
+// normalize moves a place at the end of a segment to the start of the next.
+func (v *version) normalize(p place) place {
 	for p.segment < len(v.segments) && p.entry >= len(v.entries(p.segment)) {
 		p = place{segment: p.segment + 1}
 	}
@@ -96,7 +96,7 @@ func (v *version) normal(p place) place {
 }
 
 // next returns the place after p.
-func (v *version) next(p place) place { return v.normal(place{p.segment, p.entry + 1}) }
+func (v *version) next(p place) place { return v.normalize(place{p.segment, p.entry + 1}) }
 
 func (v *version) entry(p place) *entry { return &v.segments[p.segment].entries[p.entry] }
 
@@ -143,16 +143,16 @@ func (v *version) guess(i, n int, seq uint64) int {
 }
 
 // newerThan returns the place of the first entry that a reader at revision has not
-// seen, or may not have seen: the first with a greater revision, or with an equal
-// one that is borrowed. Borrowed ones are the last of their revision.
+// seen, or may not have seen: the first with a greater revision, or an unnumbered delete
+// with an equal one. Unnumbered deletes are the last of their revision.
 func (v *version) newerThan(revision uint64) place {
 	return v.search(func(e *entry) bool {
-		return e.revision > revision || e.revision == revision && e.is(isBorrowed)
+		return e.revision > revision || e.revision == revision && e.is(unnumberedDelete)
 	})
 }
 
-// revised returns the place of the first entry with this revision or a greater one.
-func (v *version) revised(revision uint64) place {
+// fromRevision returns the place of the first entry with this revision or a greater one.
+func (v *version) fromRevision(revision uint64) place {
 	return v.search(func(e *entry) bool { return e.revision >= revision })
 }
 

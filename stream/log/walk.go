@@ -16,15 +16,15 @@ const turnEntries = 4 << 10
 // Why a position in a catch-up needs two numbers: an upsert that was superseded
 // before T is not given, so "everything up to R" is true only as seen at T.
 type walk struct {
-	under   bool     // a walk is under way
-	v       *version // nil between two flushes, and if no walk is under way
-	purpose purpose
-	replay  bool
-	torn    bool // a replay that is inside a transaction
+	active         bool     // a walk is under way
+	v              *version // nil between two flushes, and if no walk is under way
+	purpose        purpose
+	replay         bool
+	midTransaction bool // a replay that is inside a transaction
 
 	paused pausedWalk // between two flushes
 
-	looked   int       // entries examined in this turn
+	examined int       // entries examined in this turn
 	counting *counting // of what the reader has in the end; nil: everything
 
 	deletes bool  // a catch-up that is still at the deletes
@@ -52,13 +52,13 @@ func (w *walk) done() bool {
 	return !w.deletes && w.at.segment >= len(w.v.segments)
 }
 
-// tired reports whether the turn is over, although b may have nothing yet.
-func (w *walk) tired() bool { return w.looked >= turnEntries }
+// turnOver reports whether the turn is over, although b may have nothing yet.
+func (w *walk) turnOver() bool { return w.examined >= turnEntries }
 
 // fill adds entries to b until b is full or the turn is over, at a place where the
 // flush may end.
 func (w *walk) fill(b *Batch, prefix string) {
-	w.looked = 0
+	w.examined = 0
 	switch {
 	case w.replay:
 		w.fillReplay(b, prefix)
@@ -80,7 +80,7 @@ func (w *walk) fillReplay(b *Batch, prefix string) {
 			w.delivered++
 		}
 		w.step()
-		if w.torn = !e.is(endsCommit); w.torn {
+		if w.midTransaction = !e.is(endsCommit); w.midTransaction {
 			continue
 		}
 		w.seq, w.complete = e.seq, e.revision
@@ -100,7 +100,7 @@ func (w *walk) fillDeletes(b *Batch, prefix string) {
 			w.delivered++
 		}
 		w.step()
-		if w.looked++; b.full() || w.tired() {
+		if w.examined++; b.full() || w.turnOver() {
 			return
 		}
 	}
@@ -112,19 +112,19 @@ func (w *walk) fillDeletes(b *Batch, prefix string) {
 // once for all. This does not apply to a narrowed watch, which may have little in
 // each segment.
 func (w *walk) fillUpserts(b *Batch, prefix string) {
-	for w.at.segment < len(w.v.segments) && !b.full() && !w.tired() {
+	for w.at.segment < len(w.v.segments) && !b.full() && !w.turnOver() {
 		if w.at.entry == 0 && b.bytes > 0 && prefix == "" && b.bytes+w.v.used(w.at.segment) > flushBytes {
 			break
 		}
-		w.passUpserts(b, prefix)
+		w.fillSegment(b, prefix)
 	}
 	if w.at.segment >= len(w.v.segments) || w.entry().revision > w.revision {
 		w.complete = w.revision
 	}
 }
 
-// passUpserts goes through one segment, or as much of it as fits.
-func (w *walk) passUpserts(b *Batch, prefix string) {
+// fillSegment goes through one segment, or as much of it as fits.
+func (w *walk) fillSegment(b *Batch, prefix string) {
 	s, entries, f := w.v.segments[w.at.segment], w.v.entries(w.at.segment), &b.log.framing
 	i, from, size := w.at.entry, w.at.entry, b.bytes // entries from "from" on are a run
 	for ; i < len(entries) && size < flushBytes; i++ {
@@ -136,17 +136,17 @@ func (w *walk) passUpserts(b *Batch, prefix string) {
 			size += int(e.size)
 			continue
 		}
-		w.giveUpserts(b, s, from, i)
+		w.addUpserts(b, s, from, i)
 		from = i + 1
 	}
-	w.giveUpserts(b, s, from, i)
-	w.looked += i - w.at.entry
+	w.addUpserts(b, s, from, i)
+	w.examined += i - w.at.entry
 	if w.at.entry = i; i == len(entries) {
 		w.at = place{segment: w.at.segment + 1}
 	}
 }
 
-func (w *walk) giveUpserts(b *Batch, s *segment, from, to int) {
+func (w *walk) addUpserts(b *Batch, s *segment, from, to int) {
 	if from < to {
 		b.addUpserts(s, from, to)
 		w.delivered += to - from

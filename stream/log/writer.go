@@ -29,7 +29,7 @@ type Writer struct {
 	allocated  int64     // bytes of slabs and tables
 	added      int64     // of them, by the version being made
 	retired    []retired // by the version being made
-	warmed     byte      // see warm; nothing reads it
+	prefetched byte      // see prefetch; nothing reads it
 }
 
 // NewWriter returns the writer of a new log, which is empty: not primed, with the status
@@ -73,18 +73,18 @@ func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitRe
 	if err := check(changes, revision); err != nil {
 		return result, err
 	}
-	changes, duplicates, err := w.news(foldKeys(changes))
+	changes, duplicates, err := w.dropKnown(lastOfEachKey(changes))
 	if err != nil {
 		return result, err
 	}
 	result.Duplicates = duplicates
-	changes = w.place().inOrder(changes)
+	changes = w.order().inOrder(changes)
 	if err := w.account.Grow(w.cost(changes)); err != nil {
 		return result, err
 	}
 	before := w.next.revision
 	last := w.append(changes, revision, &result)
-	noEndWithin(last, revision, w.next.origin)
+	clearEndInOutage(last, revision, w.next.origin)
 	w.closeOutage(before, last)
 	w.sweptTo(swept)
 	w.publish()
@@ -153,7 +153,7 @@ func (w *Writer) publish() {
 	v.changed = make(chan struct{})
 	holds, sorted := w.allocated+w.index.bytes()+w.deletes.memory(), w.sortedBytes()
 	v.bytes = holds + sorted
-	w.passOn(&v)
+	w.recordRetired(&v)
 	old := w.head.Load()
 	if old != nil && old.generation != v.generation {
 		// Nobody continues in the old generation. From here on nobody can pin it, and
@@ -170,11 +170,11 @@ func (w *Writer) publish() {
 	w.forgetSorted()
 }
 
-// passOn counts what the version that is about to be published adds and retires.
-func (w *Writer) passOn(v *version) {
+// recordRetired counts what the version that is about to be published adds and retires.
+func (w *Writer) recordRetired(v *version) {
 	most := w.account.EraBytes(v.bytes)
 	if len(w.retired) > 0 || w.added >= most {
-		w.pins.pass(v.number, w.retired, w.added, most)
+		w.pins.advance(v.number, w.retired, w.added, most)
 		w.retired, w.added = w.retired[:0], 0
 		if cap(w.retired) > retiredKept {
 			w.retired = nil

@@ -21,9 +21,9 @@ type lead map[string]ahead
 
 // ahead is one key of a lead.
 type ahead struct {
-	atID Version // the zero Version: nothing
-	upTo uint64  // where the replica was that sent what is beyond the id
-	hole uint64  // the greatest horizon that was told before upTo was passed; 0: none
+	atID        Version // the zero Version: nothing
+	upTo        uint64  // where the replica was that sent what is beyond the id
+	unknownUpTo uint64  // the greatest horizon that was told before upTo was passed; 0: none
 }
 
 // leadOf returns the lead of a subscriber that comes with an id and a state.
@@ -39,7 +39,7 @@ func leadOf(from *Mark, begin State, upTo uint64) lead {
 	}
 	for key, a := range from.lead {
 		if own, more := out[key]; more {
-			a.upTo, a.hole = max(a.upTo, own.upTo), 0
+			a.upTo, a.unknownUpTo = max(a.upTo, own.upTo), 0
 		}
 		out[key] = a
 	}
@@ -70,7 +70,7 @@ func (l lead) told(e *stream.Event, joins bool) lead {
 	out := maps.Clone(l)
 	for key, a := range out {
 		if a.upTo > 0 {
-			a.hole = max(a.hole, horizon)
+			a.unknownUpTo = max(a.unknownUpTo, horizon)
 			out[key] = a
 		}
 	}
@@ -87,7 +87,7 @@ func (l lead) passed(revision uint64) lead {
 		if len(out) == len(l) {
 			out = maps.Clone(l)
 		}
-		if delete(out, key); a.hole > 0 {
+		if delete(out, key); a.unknownUpTo > 0 {
 			a.upTo = 0
 			out[key] = a
 		}
@@ -105,13 +105,13 @@ func (l lead) allows(key string, held Version, revision uint64, versions []Versi
 	if a.upTo > revision {
 		return a.notOlder(held, versions)
 	}
-	// Created and deleted within a hole that the replica reported.
+	// Created and deleted within a range unknown to the replica, as it reported.
 	at := place(versions, 0, held)
 	if held.Revision == 0 || at < 0 {
 		return false
 	}
 	gone := deletion(versions, at)
-	return gone >= 0 && versions[gone].Revision <= a.hole
+	return gone >= 0 && versions[gone].Revision <= a.unknownUpTo
 }
 
 // notOlder reports whether a version, or nothing, is not older than what was held at

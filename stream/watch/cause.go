@@ -6,12 +6,12 @@ import "github.com/watchtide/watchtide/stream"
 // operators.
 type cause struct{ reason, detail string }
 
-// everybody is a cause that may be shown to everybody.
-func everybody(reason string) cause { return cause{reason: reason} }
+// publicCause is a cause that may be shown to everybody.
+func publicCause(reason string) cause { return cause{reason: reason} }
 
-// saysOfItself is the cause of a watch whose upstream reports that it is itself not
+// upstreamCause is the cause of a watch whose upstream reports that it is itself not
 // in sync. The reason that the upstream gives may name its own upstream.
-func saysOfItself(up stream.Status) cause {
+func upstreamCause(up stream.Status) cause {
 	return cause{"the upstream says that it is " + up.State.String(), "the upstream says: " + up.Reason}
 }
 

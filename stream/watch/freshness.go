@@ -14,15 +14,15 @@ func (in *ingest) publishFreshness() {
 	switch {
 	case !in.log.Snapshot().Primed():
 		if up.State != 0 {
-			in.setStatus(stream.Priming, saysOfItself(up))
+			in.setStatus(stream.Priming, upstreamCause(up))
 		}
 	case up.State != 0:
 		in.setLostAt(time.Now())
-		in.setStatus(max(up.State, stream.Resyncing), saysOfItself(up))
+		in.setStatus(max(up.State, stream.Resyncing), upstreamCause(up))
 		if in.committed {
-			in.settle() // the upstream itself reports what is missing
+			in.connectionReady() // the upstream itself reports what is missing
 		}
-	case in.current:
+	case in.caughtUp:
 		in.setStatus(stream.InSync, cause{})
 	}
 }
@@ -46,13 +46,13 @@ func (in *ingest) onFreshness(m message) error {
 	return nil
 }
 
-// loadingAgain is the cause of Resyncing.
-var loadingAgain = everybody("the upstream is back, loading what changed")
+// resyncing is the cause of Resyncing.
+var resyncing = publicCause("the upstream is back, loading what changed")
 
 // setLost reports that the watch is not fresh: the grace period is over.
 func (in *ingest) setLost() {
-	if in.speaking && in.reader != nil && in.tooLarge.Load() == nil {
-		in.setStatus(stream.Resyncing, loadingAgain)
+	if in.receiving && in.reader != nil && in.tooLarge.Load() == nil {
+		in.setStatus(stream.Resyncing, resyncing)
 		return
 	}
 	in.setStatus(stream.Stale, in.lastError)
@@ -72,9 +72,9 @@ func (in *ingest) onProgress() {
 	if in.tooLarge.Load() != nil {
 		return // memory is what holds the watch up, whatever the progress
 	}
-	why := everybody(in.soFar(took))
+	why := publicCause(in.progressText(took))
 	if in.upstream.State != 0 {
-		says := saysOfItself(in.upstream)
+		says := upstreamCause(in.upstream)
 		why = cause{why.reason + "; " + says.reason, why.reason + "; " + says.detail}
 	}
 	switch in.log.Status().State {
@@ -86,8 +86,8 @@ func (in *ingest) onProgress() {
 	}
 }
 
-// soFar describes the progress of a connection that has not caught up.
-func (in *ingest) soFar(took time.Duration) string {
+// progressText describes the progress of a connection that has not caught up.
+func (in *ingest) progressText(took time.Duration) string {
 	received, revision := in.reader.sink.received.Load(), in.log.Snapshot().Revision()
 	late := took >= in.config.SnapshotTimeout
 	switch {

@@ -38,15 +38,15 @@ const maxIncidents = 100
 // maxDetail bounds the detail of one incident.
 const maxDetail = 1 << 10
 
-// note records an incident. Repetitions in a row count as one: an upstream that is
+// recordIncident records an incident. Repetitions in a row count as one: an upstream that is
 // unreachable for a day must not push out how that began.
-func (in *ingest) note(kind IncidentKind, reason, detail string) {
+func (in *ingest) recordIncident(kind IncidentKind, reason, detail string) {
 	if len(detail) > maxDetail {
 		detail = strings.ToValidUTF8(detail[:maxDetail], "")
 	}
 	now := time.Now()
 	one := Incident{At: now, First: now, Times: 1, Kind: kind, Reason: reason, Detail: detail}
-	before := in.noted()
+	before := in.recordedIncidents()
 	if len(before) > 0 && before[0].repeats(one) {
 		one.First, one.Times = before[0].First, before[0].Times+1
 		before = before[1:]
@@ -60,8 +60,8 @@ func (i Incident) repeats(o Incident) bool {
 	return i.Kind == o.Kind && i.Reason == o.Reason && i.Detail == o.Detail
 }
 
-// noted returns the incidents, newest first. They must not be modified.
-func (in *ingest) noted() []Incident {
+// recordedIncidents returns the incidents, newest first. They must not be modified.
+func (in *ingest) recordedIncidents() []Incident {
 	if all := in.incidents.Load(); all != nil {
 		return *all
 	}

@@ -57,9 +57,9 @@ func TestIncidents(t *testing.T) {
 func TestIncidentsAreBounded(t *testing.T) {
 	var in ingest
 	for i := range 3 * maxIncidents {
-		in.note(IncidentReconnect, "error", fmt.Sprint(i, strings.Repeat("é", maxDetail)))
+		in.recordIncident(IncidentReconnect, "error", fmt.Sprint(i, strings.Repeat("é", maxDetail)))
 	}
-	all := in.noted()
+	all := in.recordedIncidents()
 	if len(all) != maxIncidents || !strings.HasPrefix(all[0].Detail, "299é") || !strings.HasPrefix(all[maxIncidents-1].Detail, "200é") {
 		t.Errorf("%d incidents, from %.5s to %.5s", len(all), all[0].Detail, all[len(all)-1].Detail)
 	}

@@ -43,10 +43,10 @@ type ingest struct {
 	reader    *reader
 	connected time.Time // of the reader
 	committed bool      // by the reader
-	current   bool      // the reader has caught up
-	speaking  bool      // the reader has received something
+	caughtUp  bool      // the reader has caught up
+	receiving bool      // the reader has received something
 	failures  int       // connections that failed in a row
-	fresh     bool      // the next connection begins from nothing
+	startOver bool      // the next connection begins from nothing
 
 	sourceEpoch string            // as the source names its revision order
 	aliases     map[string]string // names in the log of orders that the source broke
@@ -56,7 +56,7 @@ type ingest struct {
 	lastError cause
 	upstream  stream.Status // what the upstream reports of itself; State 0: nothing
 
-	retry, stale, progress, linger, pace alarm
+	retry, stale, progress, linger, slowReaders timer
 }
 
 // reader is one Watch call under way.
@@ -91,7 +91,7 @@ func (in *ingest) run(ctx context.Context) {
 	}
 	in.disconnect()
 	in.account.Leave()
-	for _, a := range []*alarm{&in.retry, &in.stale, &in.progress, &in.linger, &in.pace} {
+	for _, a := range []*timer{&in.retry, &in.stale, &in.progress, &in.linger, &in.slowReaders} {
 		a.stop()
 	}
 }
@@ -114,9 +114,9 @@ func (in *ingest) step(ctx context.Context) {
 	case <-in.account.Squeezing():
 		in.onSqueezed()
 	case <-in.log.SlowReaders():
-		in.pace.start(log.PaceEvery)
-	case <-in.pace.C():
-		in.onPace()
+		in.slowReaders.start(log.PaceEvery)
+	case <-in.slowReaders.C():
+		in.onSlowReaders()
 	case <-in.retry.C():
 		in.retry.stop()
 		in.connect(ctx)
@@ -155,7 +155,7 @@ func (in *ingest) sleep() {
 	in.retry.stop()
 	in.stale.stop()
 	in.progress.stop()
-	in.failures, in.fresh, in.behind = 0, false, time.Time{}
+	in.failures, in.startOver, in.behind = 0, false, time.Time{}
 	in.sourceEpoch = "" // the aliases stay: positions of the order before are still around
 	in.tooLarge.Store(nil)
 	in.health.Connected, in.health.Since, in.health.Attempts = false, time.Time{}, 0
@@ -168,11 +168,11 @@ func (in *ingest) connect(ctx context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &reader{sink: newStagingSink(ctx, cancel, in.account), cancel: cancel, ended: make(chan error, 1)}
 	var resume stream.Resume
-	if state := in.log.Snapshot(); state.Primed() && !in.fresh {
+	if state := in.log.Snapshot(); state.Primed() && !in.startOver {
 		resume = stream.Resume{Epoch: in.sourceEpoch, Revision: state.Revision(), Unswept: state.Position("").Unswept}
 	}
 	in.reader, in.connected = r, time.Now()
-	in.committed, in.current, in.speaking, in.upstream = false, false, false, stream.Status{}
+	in.committed, in.caughtUp, in.receiving, in.upstream = false, false, false, stream.Status{}
 	in.progress.start(in.progressEvery(0))
 	in.tried(in.connected)
 	go func() { r.ended <- in.source.Watch(ctx, resume, r.sink) }()
@@ -191,15 +191,15 @@ func (in *ingest) disconnect() {
 
 func (in *ingest) handle(m message) error {
 	switch m.kind {
-	case began:
-		in.speaking = true
+	case receiving:
+		in.receiving = true
 		if in.log.Status().State == stream.Stale && in.tooLarge.Load() == nil && in.upstream.State == 0 {
-			in.setStatus(stream.Resyncing, loadingAgain)
+			in.setStatus(stream.Resyncing, resyncing)
 		}
 		return nil
 	case freshness:
 		return in.onFreshness(m)
-	case outage:
+	case horizonRaised:
 		return in.log.RaiseHorizon(m.revision)
 	default:
 		return in.onTransaction(m)
@@ -242,7 +242,7 @@ func (in *ingest) onCommitted() {
 	if in.committed {
 		return
 	}
-	in.committed, in.fresh = true, false
+	in.committed, in.startOver = true, false
 	in.behind = time.Time{}
 	in.tooLarge.Store(nil)
 	if in.upstream.State != 0 {
@@ -254,14 +254,14 @@ func (in *ingest) onCommitted() {
 // one reports InSync: everything that the upstream had when the connection was made
 // is committed.
 func (in *ingest) onCaughtUp() {
-	in.current = true
+	in.caughtUp = true
 	in.lastError = cause{}
-	in.settle()
+	in.connectionReady()
 	in.publishFreshness()
 }
 
-// settle ends the wait for the connection to catch up.
-func (in *ingest) settle() {
+// connectionReady ends the wait for the connection to catch up.
+func (in *ingest) connectionReady() {
 	in.reached()
 	in.stale.stop()
 	in.progress.stop()
@@ -277,7 +277,7 @@ func (in *ingest) onEnded(err error) {
 	in.setLostAt(time.Now())
 	reason := reconnectReason(err)
 	in.count.reconnects.add(reason, 1)
-	in.fresh = in.fresh || reason == "order" || reason == "behind" || reason == "unresumable" || reason == "memory"
+	in.startOver = in.startOver || reason == "order" || reason == "behind" || reason == "unresumable" || reason == "memory"
 	if in.health.Connected && time.Since(in.health.Since) >= healthyAfter {
 		in.failures = 0
 	}
@@ -291,13 +291,13 @@ func (in *ingest) onEnded(err error) {
 		in.lastError.detail = err.Error()
 	}
 	in.failed(in.lastError)
-	in.note(IncidentReconnect, reason, in.lastError.detail)
+	in.recordIncident(IncidentReconnect, reason, in.lastError.detail)
 	in.logger.Warn("upstream lost", "reason", reason, "error", in.lastError.detail, "retry_in", wait.Round(time.Millisecond).String())
 	in.retry.start(wait)
 	switch state := in.log.Status().State; {
 	case state == stream.InSync && reason != "memory":
 		// An upstream that is back at once is not worth a status. One that comes and
-		// goes is: the alarm is not postponed.
+		// goes is: the timer is not postponed.
 		if !in.stale.set() {
 			in.stale.start(in.config.StaleAfter)
 		}
@@ -314,9 +314,9 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 		return in.log.CommitSwept(m.changes, m.revision, m.swept)
 	}
 	snapshot, detail := resourcesOf(m.changes), ""
-	epoch, primed := in.named(m.epoch), in.log.Snapshot().Primed()
+	epoch, primed := in.epochName(m.epoch), in.log.Snapshot().Primed()
 	result, err := in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)
-	if errors.Is(err, stream.ErrBehind) && in.patienceOver(err) {
+	if errors.Is(err, stream.ErrBehind) && in.behindTooLong(err) {
 		// The upstream went back and stays there: a new order, under a name of ours
 		// since it has none. It keeps that name even if this snapshot is not taken.
 		epoch = newAlias(in.canonical(m.epoch))
@@ -334,13 +334,13 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 	in.sourceEpoch = m.epoch
 	reason := resyncReason(primed, result.Reset)
 	in.count.resyncs.add(reason, 1)
-	in.note(IncidentResync, reason, detail)
+	in.recordIncident(IncidentResync, reason, detail)
 	return result, nil
 }
 
-// named is the log's name for an epoch of the source. A source that went back gives
+// epochName is the log's name for an epoch of the source. A source that went back gives
 // its new order the old name; from then on the log does not.
-func (in *ingest) named(epoch string) string {
+func (in *ingest) epochName(epoch string) string {
 	return cmp.Or(in.aliases[epoch], in.canonical(epoch))
 }
 
@@ -362,9 +362,9 @@ func deletesUnnumbered(s stream.Source) bool {
 	return ok && u.DeletesUnnumbered()
 }
 
-// patienceOver reports whether the upstream has been behind for too long: a replica
+// behindTooLong reports whether the upstream has been behind for too long: a replica
 // that lags catches up, a restored upstream does not.
-func (in *ingest) patienceOver(err error) bool {
+func (in *ingest) behindTooLong(err error) bool {
 	if in.behind.IsZero() {
 		in.behind = time.Now()
 	}
@@ -428,10 +428,10 @@ func reconnectReason(err error) string {
 	}
 }
 
-// onPace looks for readers that are too slow for their versions.
-func (in *ingest) onPace() {
-	in.pace.stop()
+// onSlowReaders looks for readers that are too slow for their versions.
+func (in *ingest) onSlowReaders() {
+	in.slowReaders.stop()
 	if in.log.TakeSlow() {
-		in.pace.start(log.PaceEvery)
+		in.slowReaders.start(log.PaceEvery)
 	}
 }

@@ -18,10 +18,10 @@ import (
 //
 // -rapid.checks=N plays N histories, -rapid.seed=S those of a seed.
 func TestGuaranteesHold(t *testing.T) {
-	tally := newTally()
+	eventCounts := newEventCounts()
 	rapid.Check(t, func(rt *rapid.T) {
 		rapid.SyncTest(rt, func(rt *rapid.T) {
-			w := newWorld(rt, tally)
+			w := newWorld(rt, eventCounts)
 			defer w.close()
 			for range 3 {
 				rt.Repeat(w.actions())
@@ -29,7 +29,7 @@ func TestGuaranteesHold(t *testing.T) {
 			w.finish()
 		})
 	})
-	tally.report(t)
+	eventCounts.report(t)
 }
 
 // actions are what may happen, by name; those with a number are more likely.
@@ -114,12 +114,12 @@ func (w *world) disconnect(t *rapid.T) {
 		errs = append(errs, stream.ErrUnresumable)
 	}
 	w.gateway(t).endpoint.Disconnect(rapid.SampledFrom(errs).Draw(t, "error"))
-	w.tally.add("upstream lost")
+	w.eventCounts.add("upstream lost")
 }
 
 func (w *world) refuse(t *rapid.T) {
 	w.gateway(t).endpoint.Refuse(fmt.Errorf("connection refused"))
-	w.tally.add("upstream lost")
+	w.eventCounts.add("upstream lost")
 }
 
 func (w *world) accept(t *rapid.T) { w.gateway(t).endpoint.Refuse(nil) }
@@ -127,7 +127,7 @@ func (w *world) accept(t *rapid.T) { w.gateway(t).endpoint.Refuse(nil) }
 func (w *world) fallBack(t *rapid.T) {
 	w.needGaps(t)
 	w.gateway(t).endpoint.FallBack(rapid.IntRange(1, 10).Draw(t, "transactions"))
-	w.tally.add("upstream fell back")
+	w.eventCounts.add("upstream fell back")
 }
 
 func (w *world) cutSnapshot(t *rapid.T) {
@@ -136,7 +136,7 @@ func (w *world) cutSnapshot(t *rapid.T) {
 	g.endpoint.CutSnapshot(rapid.IntRange(0, 8).Draw(t, "resources"))
 	g.endpoint.Compact()
 	g.endpoint.Disconnect(stream.ErrUnresumable)
-	w.tally.add("snapshot cut")
+	w.eventCounts.add("snapshot cut")
 }
 
 func (w *world) compact(t *rapid.T) {
@@ -167,7 +167,7 @@ func (w *world) restore(t *rapid.T) {
 	for _, g := range w.gateways {
 		g.endpoint.Move()
 	}
-	w.tally.add("restore, new epoch")
+	w.eventCounts.add("restore, new epoch")
 }
 
 // restoreByStealth takes the upstream back under the same name, which is not
@@ -183,7 +183,7 @@ func (w *world) restoreByStealth(t *rapid.T) {
 	w.upstream.Restore(epoch, uint64(rapid.IntRange(int(oldest), int(head)-1).Draw(t, "revision")))
 	w.stealth = true
 	w.level()
-	w.tally.add("restore, same epoch")
+	w.eventCounts.add("restore, same epoch")
 }
 
 // restart replaces a gateway with a new one that knows nothing.
@@ -192,7 +192,7 @@ func (w *world) restart(t *rapid.T) {
 		t.Skip("a gateway that remembers nothing cannot notice a stealthy restore")
 	}
 	w.gateway(t).restart()
-	w.tally.add("gateway restarted")
+	w.eventCounts.add("gateway restarted")
 }
 
 func (w *world) passTime(t *rapid.T) {
@@ -237,7 +237,7 @@ func (w *world) cut(t *rapid.T) {
 	}
 	c.conn.CutAfter(n)
 	w.hangUp(c)
-	w.tally.add("flush cut")
+	w.eventCounts.add("flush cut")
 }
 
 func (w *world) readSlowly(t *rapid.T) {

@@ -27,28 +27,28 @@ const (
 // world is one history under way, inside a synctest bubble: nothing happens by
 // itself except with time.
 type world struct {
-	t        *rapid.T
-	tally    *tally
-	upstream *streamtest.Upstream
-	history  *streamtest.History
-	gateways []*gateway
-	clients  []*client
-	marks    map[string][]*streamtest.Mark // every id ever sent, by prefix
-	seen     map[string]map[stream.Position]bool
-	heavy    bool // values are large
-	patchy   bool // upstreams forget history, so replicas have gaps
-	stealth  bool // the upstream went back without a new name
-	restores int
-	values   int
-	beats    int
+	t           *rapid.T
+	eventCounts *eventCounts
+	upstream    *streamtest.Upstream
+	history     *streamtest.History
+	gateways    []*gateway
+	clients     []*client
+	marks       map[string][]*streamtest.Mark // every id ever sent, by prefix
+	seen        map[string]map[stream.Position]bool
+	heavy       bool // values are large
+	patchy      bool // upstreams forget history, so replicas have gaps
+	stealth     bool // the upstream went back without a new name
+	restores    int
+	values      int
+	beats       int
 }
 
-func newWorld(t *rapid.T, tally *tally) *world {
+func newWorld(t *rapid.T, eventCounts *eventCounts) *world {
 	deletes := rapid.SampledFrom([]streamtest.DeleteRevisions{
 		streamtest.OwnRevision, streamtest.OwnRevision, streamtest.NoRevision, streamtest.LastSeen,
 	}).Draw(t, "revisions of deletes")
 	w := &world{
-		t: t, tally: tally,
+		t: t, eventCounts: eventCounts,
 		upstream: streamtest.NewUpstream("e0", deletes),
 		marks:    map[string][]*streamtest.Mark{},
 		seen:     map[string]map[stream.Position]bool{},
@@ -73,9 +73,9 @@ func newWorld(t *rapid.T, tally *tally) *world {
 		w.gateways = append(w.gateways, g)
 	}
 	if deletes == streamtest.OwnRevision {
-		tally.add("deletes with their own revision")
+		eventCounts.add("deletes with their own revision")
 	} else {
-		tally.add("deletes without one")
+		eventCounts.add("deletes without one")
 	}
 	w.settle()
 	return w
@@ -133,7 +133,7 @@ func (g *gateway) restart() {
 }
 
 func (g *gateway) stop() {
-	g.world.tally.addN("snapshots refused as behind", int(g.watch.Stats().Reconnects["behind"]))
+	g.world.eventCounts.addN("snapshots refused as behind", int(g.watch.Stats().Reconnects["behind"]))
 	g.registry.Close()
 }
 
@@ -143,13 +143,13 @@ func (g *gateway) look() {
 	v := g.watch.Snapshot()
 	bytes := uint64(v.Bytes())
 	if bytes+256<<10 < g.mostBytes {
-		g.world.tally.add("segments rewritten")
+		g.world.eventCounts.add("segments rewritten")
 		g.mostBytes = 0
 	}
 	g.mostBytes = max(g.mostBytes, bytes)
 	horizon, _ := v.Horizon()
 	if g.horizon > 0 && horizon > g.horizon {
-		g.world.tally.add("tombstones dropped")
+		g.world.eventCounts.add("tombstones dropped")
 	}
 	g.horizon = horizon
 }
@@ -177,7 +177,7 @@ func (w *world) dial(c *client, g *gateway, from *streamtest.Mark, held streamte
 		Client: c.name, Replica: g.replica(), Prefix: c.prefix, Slow: c.slow, From: from, Begin: held, Ahead: c.ahead,
 	})
 	if from != nil && from.Position.Partial() {
-		w.tally.add("resumes in mid-snapshot or mid-catch-up")
+		w.eventCounts.add("resumes in mid-snapshot or mid-catch-up")
 	}
 }
 
@@ -330,7 +330,7 @@ func (w *world) tryEveryID() {
 				c := &client{name: fmt.Sprintf("try %d", i), prefix: prefix, slow: true}
 				w.dial(c, g, m, nil)
 				w.clients = append(w.clients, c)
-				w.tally.add("resumes tried at the end")
+				w.eventCounts.add("resumes tried at the end")
 			}
 		}
 	}

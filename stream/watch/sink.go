@@ -27,10 +27,10 @@ type message struct {
 type messageKind uint8
 
 const (
-	began       messageKind = iota // something arrives, a transaction is being read
-	transaction                    // Commit
-	freshness                      // Status
-	outage                         // RaiseHorizon
+	receiving     messageKind = iota // something arrives, a transaction is being read
+	transaction                      // Commit
+	freshness                        // Status
+	horizonRaised                    // RaiseHorizon
 )
 
 // stagingSink collects a transaction or a snapshot and hands it to ingest as a
@@ -119,7 +119,7 @@ func (s *stagingSink) RaiseHorizon(revision uint64) error {
 		s.pending.horizon = max(s.pending.horizon, revision)
 		return nil
 	}
-	return s.send(message{kind: outage, revision: revision})
+	return s.send(message{kind: horizonRaised, revision: revision})
 }
 
 // begin tells ingest, once for each connection, that the upstream has sent
@@ -129,7 +129,7 @@ func (s *stagingSink) begin() error {
 		return s.ctx.Err()
 	}
 	s.begun = true
-	return s.send(message{kind: began})
+	return s.send(message{kind: receiving})
 }
 
 // clear discards what was collected. Ingest has copied the changes to the log, so

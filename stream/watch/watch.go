@@ -179,7 +179,7 @@ func (w *Watch) Changes() uint64 { return w.count.changes.Load() }
 
 // Incidents returns the last hundred incidents of the connection to the upstream,
 // newest first. They must not be modified.
-func (w *Watch) Incidents() []Incident { return w.ingest.noted() }
+func (w *Watch) Incidents() []Incident { return w.ingest.recordedIncidents() }
 
 // Changed is closed when there is something new: a change, or another status. Get it
 // before looking, and nothing is missed.
@@ -207,18 +207,18 @@ func (w *Watch) counted(subscriptions, readers int) {
 
 func (w *Watch) hold() {
 	if w.holders.Add(1) == 1 {
-		w.poke()
+		w.notifyIngest()
 	}
 }
 
 func (w *Watch) release() {
 	if w.holders.Add(-1) == 0 {
-		w.poke()
+		w.notifyIngest()
 	}
 }
 
-// poke tells ingest to look at the holders again.
-func (w *Watch) poke() {
+// notifyIngest tells ingest to look at the holders again.
+func (w *Watch) notifyIngest() {
 	select {
 	case w.demand <- struct{}{}:
 	default:

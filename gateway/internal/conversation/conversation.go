@@ -91,7 +91,7 @@ func (c *Conversation) Hello(out wire.Outlet) {
 	c.Delivered.Events++
 	for i := range c.Follows {
 		f := &c.Follows[i]
-		if f.Watch.Status().State != stream.InSync && f.Sub.Tell(&c.Batch) {
+		if f.Watch.Status().State != stream.InSync && f.Sub.NextStatus(&c.Batch) {
 			c.Say(f, out)
 		}
 	}

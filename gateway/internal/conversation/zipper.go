@@ -42,8 +42,8 @@ func (z *zipper) own(p []byte, out wire.Outlet) {
 
 // batch writes a batch that was appended as slices.
 func (z *zipper) batch(b *log.Batch, slices [][]byte, out wire.Outlet) {
-	for s := range b.Stretches(slices) {
-		if s.Place == 0 {
+	for s := range b.Extents(slices) {
+		if s.Segment == 0 {
 			z.own(s.Slices[0], out)
 			continue
 		}
@@ -53,7 +53,7 @@ func (z *zipper) batch(b *log.Batch, slices [][]byte, out wire.Outlet) {
 			z.metrics.Compressed(size, stored)
 			continue
 		}
-		p := z.pieces.Piece(s.Place, s.Parts, s.Slices)
+		p := z.pieces.Piece(s.Segment, s.Parts, s.Slices)
 		z.Sum = z.Sum.Then(p.Sum)
 		z.write(wire.LengthOf(s.Slices), p.Bytes, out)
 	}

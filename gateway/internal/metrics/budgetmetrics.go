@@ -8,12 +8,12 @@ import (
 // WatchBudgets exports how much of the budgets for bodies and answers is taken.
 func (m *Metrics) WatchBudgets(bodies, answers *budget.Budget) {
 	refused := counterVec("budget_refusals_total",
-		"Requests that were answered with 503 since a budget had no room: bodies (of writes), answers (to lists, reads and long polls).", "budget")
+		"Requests that were answered with 503 because a budget was used up: bodies (of writes), answers (to lists, reads and long polls).", "budget")
 	m.bodiesRefused, m.answersRefused = refused.WithLabelValues("bodies"), refused.WithLabelValues("answers")
 	m.Registry.MustRegister(refused,
-		budgetGauge("body_bytes", "How much of the body budget is taken.", func() float64 { taken, _ := bodies.Now(); return float64(taken) }),
-		budgetGauge("answer_bytes", "How much of the answer budget is taken.", func() float64 { taken, _ := answers.Now(); return float64(taken) }),
-		budgetGauge("answers_waiting", "Requests that wait for room for their answer.", func() float64 { _, waiting := answers.Now(); return float64(waiting) }))
+		budgetGauge("body_bytes", "Used bytes of the body budget.", func() float64 { taken, _ := bodies.Now(); return float64(taken) }),
+		budgetGauge("answer_bytes", "Used bytes of the answer budget.", func() float64 { taken, _ := answers.Now(); return float64(taken) }),
+		budgetGauge("answers_waiting", "Requests that are waiting for room for their answer.", func() float64 { _, waiting := answers.Now(); return float64(waiting) }))
 }
 
 func budgetGauge(name, help string, read func() float64) prometheus.Collector {

@@ -69,7 +69,7 @@ func New(reg *watch.Registry) *Metrics {
 		Registry:  prometheus.NewRegistry(),
 		Transport: make(map[string]*transportMetrics, len(transports)),
 		Resumes: counterVec("resumes_total",
-			"Streams by how they began: exact (went on from the position given), or why a full snapshot was sent.",
+			"Streams by how they began: exact (continued from the given position), or the reason why a full snapshot was sent.",
 			"transport", "outcome"),
 		snapshots: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    Namespace + "end_of_snapshot_seconds",
@@ -78,7 +78,7 @@ func New(reg *watch.Registry) *Metrics {
 		}),
 		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    Namespace + "commit_to_write_seconds",
-			Help:    "Time from the commit of a change to its write to a subscriber that keeps up. Of those that share their bytes one in 64 is measured.",
+			Help:    "Time from the commit of a change until it is written to a subscriber that keeps up. Of subscribers that are sent the same bytes, one in 64 is measured.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5},
 		}),
 	}
@@ -100,14 +100,14 @@ func New(reg *watch.Registry) *Metrics {
 // WatchConnections exports the number of connections.
 func (m *Metrics) WatchConnections(c *netconn.Connections) {
 	m.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: Namespace + "connections", Help: "Connections of clients that are open, over all listeners.",
+		Name: Namespace + "connections", Help: "Open connections of clients, over all listeners.",
 	}, func() float64 { return float64(c.Count()) }))
 }
 
 // WatchAdmission exports the number of clients.
 func (m *Metrics) WatchAdmission(a *admission.Controller) {
 	m.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: Namespace + "clients", Help: "Different client addresses that have a stream open.",
+		Name: Namespace + "clients", Help: "Distinct client addresses with an open stream.",
 	}, func() float64 { return float64(a.ClientCount()) }))
 }
 
@@ -123,11 +123,11 @@ func (m *Metrics) makeTransports() {
 		Name: Namespace + "subscribers", Help: "Open streams.",
 	}, []string{"transport"})
 	events := counterVec("events_sent_total", "Events sent to subscribers.", "transport", "type")
-	bytes := counterVec("sent_bytes_total", "Bytes of events sent to subscribers, compressed where they are, before TLS and HTTP framing.", "transport")
+	bytes := counterVec("sent_bytes_total", "Bytes of events sent to subscribers, after compression if there is any, before TLS and HTTP framing.", "transport")
 	snapshots := counterVec("snapshots_sent_total", "Complete snapshots sent to subscribers.", "transport")
 	conflated := counterVec("conflated_changes_total", "Changes that slow subscribers did not see one by one.", "transport")
 	timeouts := counterVec("write_timeouts_total", "Streams that were ended because the client stopped reading.", "transport")
-	goodbyes := counterVec("goodbyes_total", "Streams that the gateway ended, or refused as overload, on purpose.", "transport", "reason")
+	goodbyes := counterVec("goodbyes_total", "Streams that the gateway ended on purpose, or refused because of overload.", "transport", "reason")
 	refusals := counterVec("refusals_total",
 		"Streams that were not let in, by why: draining, subscribers (too many in all), watch (too many of one), client (too many of one address), memory (the watch is over its ceiling), connections (too many connections in all).",
 		"transport", "reason")
@@ -235,11 +235,11 @@ func (m *Metrics) WatchPieces(c *deflate.Cache) {
 			func() float64 { return float64(read(c.Stats())) })
 	}
 	m.Registry.MustRegister(
-		counter("compression_cache_hits_total", "Stretches of a log that were compressed already.",
+		counter("compression_cache_hits_total", "Lookups of compressed events that were in the cache.",
 			func(s deflate.Stats) uint64 { return s.Hits }),
-		counter("compression_cache_misses_total", "Stretches of a log that had to be compressed.",
+		counter("compression_cache_misses_total", "Lookups of compressed events that were not in the cache, so that they had to be compressed.",
 			func(s deflate.Stats) uint64 { return s.Misses }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: Namespace + "compression_cache_bytes", Help: "Memory that the cache of compressed events takes.",
+			Name: Namespace + "compression_cache_bytes", Help: "Memory used by the cache of compressed events.",
 		}, func() float64 { return float64(c.Stats().Bytes) }))
 }

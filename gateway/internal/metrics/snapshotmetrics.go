@@ -10,16 +10,16 @@ import (
 func (m *Metrics) makeSnapshots() {
 	m.snapshotWait = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    Namespace + "snapshot_wait_seconds",
-		Help:    "Time for which snapshots and long catch-ups waited for their turn, those included that did not have to.",
+		Help:    "Time that snapshots and long catch-ups waited for their turn, including those that did not have to wait.",
 		Buckets: []float64{.001, .01, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300},
 	})
 	m.snapshotBytes = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: Namespace + "snapshot_bytes_in_flight",
-		Help: "How much of the snapshot budget is taken.",
+		Help: "Used part of the snapshot budget.",
 	})
 	m.snapshotWaiting = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: Namespace + "snapshots_waiting",
-		Help: "Streams that wait for their turn to be sent a snapshot or a long catch-up.",
+		Help: "Streams that are waiting for their turn to be sent a snapshot or a long catch-up.",
 	})
 	m.Registry.MustRegister(m.snapshotWait, m.snapshotBytes, m.snapshotWaiting)
 }

@@ -57,7 +57,7 @@ func (f *follower) judge() error {
 		if f.objects[key].version >= o.version || a.dropped[key] >= o.version {
 			continue
 		}
-		if err := checkpoint.fits(&f.source.config, told{object: o, key: key}); err != nil {
+		if err := checkpoint.fits(&f.source.config, observed{object: o, key: key}); err != nil {
 			return err
 		}
 	}
@@ -72,7 +72,7 @@ func (f *follower) judge() error {
 // await gives the watch some more time.
 func (f *follower) await(a *audit) error {
 	if a.waited >= auditPatience {
-		return fmt.Errorf("%w: %s: a list shows version %d, and the watch has not told of it after %v",
+		return fmt.Errorf("%w: %s: a list shows version %d, and the watch has not observed of it after %v",
 			stream.ErrStalled, f.source.config.where(), a.newest, a.waited)
 	}
 	a.waited += auditAfter

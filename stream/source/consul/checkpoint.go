@@ -60,7 +60,7 @@ func (k *checkpoint) misfit(key string, o object) string {
 }
 
 // fits is misfit for what comes after the snapshot.
-func (k *checkpoint) fits(c *Config, t told) error {
+func (k *checkpoint) fits(c *Config, t observed) error {
 	what := k.misfit(t.key, t.object)
 	if what == "" {
 		return nil

@@ -18,14 +18,14 @@ func (f *follower) event(e event) error {
 	}
 	switch e := e.GetEvent().(type) {
 	case *pbresource.WatchEvent_Upsert_:
-		return f.told(e.Upsert.GetResource(), f.upsert)
+		return f.observe(e.Upsert.GetResource(), f.upsert)
 	case *pbresource.WatchEvent_Delete_:
-		return f.told(e.Delete.GetResource(), f.delete)
+		return f.observe(e.Delete.GetResource(), f.delete)
 	}
 	return nil
 }
 
-func (f *follower) told(r *pbresource.Resource, take func(told) error) error {
+func (f *follower) observe(r *pbresource.Resource, take func(observed) error) error {
 	t, err := f.source.config.read(r)
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func (f *follower) told(r *pbresource.Resource, take func(told) error) error {
 	return take(t)
 }
 
-func (f *follower) upsert(t told) error {
+func (f *follower) upsert(t observed) error {
 	if _, dead := f.dead[t.uid]; dead {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (f *follower) upsert(t told) error {
 }
 
 // collect handles an upsert that comes before the first list.
-func (f *follower) collect(t told) error {
+func (f *follower) collect(t observed) error {
 	r, err := t.resource()
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func (f *follower) collect(t told) error {
 }
 
 // settle asks the server about what is in doubt.
-func (f *follower) settle(t told) (lives bool, err error) {
+func (f *follower) settle(t observed) (lives bool, err error) {
 	lives, err = f.conn.lives(t.key, t.uid, f.report)
 	switch {
 	case err != nil:
@@ -83,7 +83,7 @@ func (f *follower) settle(t told) (lives bool, err error) {
 }
 
 // pass passes on an upsert if it is newer than everything before.
-func (f *follower) pass(t told) error {
+func (f *follower) pass(t observed) error {
 	checkpoint := &f.source.checkpoint
 	if err := checkpoint.fits(&f.source.config, t); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (f *follower) pass(t told) error {
 }
 
 // delete handles a deletion, which is reported under the resource's last version.
-func (f *follower) delete(t told) error {
+func (f *follower) delete(t observed) error {
 	delete(f.dead, t.uid)
 	if known, ok := f.objects[t.key]; ok && known.uid != t.uid {
 		return nil // of an earlier resource of the same name

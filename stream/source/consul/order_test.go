@@ -158,7 +158,7 @@ func TestWatchThatLosesSomething(t *testing.T) {
 	bubble(t, f, Config{}, func(t *testing.T, watch func() *running) {
 		w := watch()
 		<-w.ended
-		if !errors.Is(w.err, stream.ErrStalled) || !strings.Contains(w.err.Error(), "a list shows version 7, and the watch has not told of it after 30s") {
+		if !errors.Is(w.err, stream.ErrStalled) || !strings.Contains(w.err.Error(), "a list shows version 7, and the watch has not observed of it after 30s") {
 			t.Errorf("error %v", w.err)
 		}
 		w.want(t, "meanwhile", "reset +a@5 =5")

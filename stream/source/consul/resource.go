@@ -16,8 +16,8 @@ type object struct {
 	uid     string // unique to the resource: another one of the same name has another
 }
 
-// told is a resource as the server reported it.
-type told struct {
+// observed is a resource as the server reported it.
+type observed struct {
 	object
 	key string
 	pb  *pbresource.Resource
@@ -25,14 +25,14 @@ type told struct {
 
 // read checks a resource from the server. Servers before Consul 1.18 report
 // changes in another form, which reads as nonsense here.
-func (c *Config) read(r *pbresource.Resource) (told, error) {
+func (c *Config) read(r *pbresource.Resource) (observed, error) {
 	id := r.GetId()
 	version, err := strconv.ParseUint(r.GetVersion(), 10, 64)
 	if err != nil || version == 0 || id.GetName() == "" || id.GetUid() == "" {
-		return told{}, fmt.Errorf("%w: %s: a resource named %q with uid %q and version %q: want all three, the version a number, as Consul sends them since 1.18",
+		return observed{}, fmt.Errorf("%w: %s: a resource named %q with uid %q and version %q: want all three, the version a number, as Consul sends them since 1.18",
 			stream.ErrInvalid, c.where(), id.GetName(), id.GetUid(), r.GetVersion())
 	}
-	return told{object{version, id.GetUid()}, keyOf(id), r}, nil
+	return observed{object{version, id.GetUid()}, keyOf(id), r}, nil
 }
 
 // keyOf is partition/namespace/name. A type of a wider scope has no namespace, or
@@ -62,7 +62,7 @@ func (s *Source) idOf(key string) *pbresource.ID {
 }
 
 // resource renders the object for a Sink.
-func (t told) resource() (stream.Resource, error) {
+func (t observed) resource() (stream.Resource, error) {
 	value, err := render(t.pb)
 	if err != nil {
 		return stream.Resource{}, fmt.Errorf("%w: value of key %q: %w", stream.ErrInvalid, t.key, err)

@@ -52,7 +52,7 @@ func (f *follower) snapshot(l listing) error {
 }
 
 // shown handles one resource of the first list.
-func (f *follower) shown(t told) error {
+func (f *follower) shown(t observed) error {
 	if known, ok := f.objects[t.key]; ok && t.version <= known.version {
 		f.merge.Listed(stream.Resource{Key: t.key, Revision: t.version})
 		return nil

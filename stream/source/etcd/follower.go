@@ -26,7 +26,7 @@ const settleEvery = 20 * time.Millisecond
 // revision.
 //
 // It knows the exact state from two revisions: the one up to which the watch has
-// reported everything (told), and the one at which that makes the state complete
+// reported everything (observed), and the one at which that makes the state complete
 // (target).
 type follower struct {
 	// Static after construction.
@@ -45,7 +45,7 @@ type follower struct {
 	// Owned by run.
 	merge      *merge.State // nil once, or where, changes go to the sink
 	target     uint64
-	told       uint64
+	observed   uint64
 	oldest     uint64 // revision of the list's first page
 	total      int64  // keys at target, as the last page says
 	newest     uint64 // newest revision of these keys; of a resumed watch
@@ -72,7 +72,7 @@ func (s *Source) open(ctx context.Context, on *connection, epoch string, from ui
 	f := &follower{
 		source: s, on: on, sink: sink, epoch: epoch, ctx: ctx, cancel: cancel, watch: w,
 		pages: make(chan page), reads: make(chan read, 1),
-		target: on.revision, told: from, checkpoint: known,
+		target: on.revision, observed: from, checkpoint: known,
 		timer: time.NewTimer(s.config.pulse()),
 	}
 	if from == 0 {
@@ -134,7 +134,7 @@ func (f *follower) receive(r response) error {
 // begin handles the opening of the watch.
 func (f *follower) begin() error {
 	l := &list{ctx: f.ctx, on: f.on, keys: f.source.keys, limit: f.source.limit, pages: f.pages}
-	switch from := f.told; {
+	switch from := f.observed; {
 	case f.merge != nil:
 		f.running.Go(l.run)
 		return nil
@@ -171,7 +171,7 @@ func (f *follower) events(events []*mvccpb.Event) error {
 // transaction handles one. The watch starts at a known revision, so some
 // events are known, too.
 func (f *follower) transaction(revision uint64, events []*mvccpb.Event) error {
-	if revision <= f.told {
+	if revision <= f.observed {
 		return nil
 	}
 	for _, e := range events {
@@ -179,7 +179,7 @@ func (f *follower) transaction(revision uint64, events []*mvccpb.Event) error {
 			return err
 		}
 	}
-	f.told = revision
+	f.observed = revision
 	return f.advance()
 }
 
@@ -205,10 +205,10 @@ func (f *follower) change(e *mvccpb.Event) error {
 // header of other responses proves nothing.
 func (f *follower) progress(h *etcdserverpb.ResponseHeader) error {
 	revision := uint64(h.GetRevision())
-	if !f.on.ordered || revision <= f.told {
+	if !f.on.ordered || revision <= f.observed {
 		return nil
 	}
-	f.told = revision
+	f.observed = revision
 	return f.advance()
 }
 
@@ -242,7 +242,7 @@ func (f *follower) list(p page) error {
 
 // behind handles what changed since the position from which the watch resumes.
 func (f *follower) behind(p page) error {
-	f.newest = f.told
+	f.newest = f.observed
 	for _, kv := range p.kvs {
 		f.newest = max(f.newest, uint64(kv.ModRevision))
 	}
@@ -262,35 +262,35 @@ func (f *follower) reached() bool {
 	if f.merge != nil {
 		return int64(f.merge.Len()) == f.total
 	}
-	return f.told >= f.newest && f.checkpoint.count == f.total
+	return f.observed >= f.newest && f.checkpoint.count == f.total
 }
 
 // advance commits, if the changes so far make a complete state.
 func (f *follower) advance() error {
-	if f.told < f.target && f.reached() {
-		f.told = f.target
+	if f.observed < f.target && f.reached() {
+		f.observed = f.target
 	}
-	if f.told < f.target {
+	if f.observed < f.target {
 		return nil
 	}
 	if err := f.commit(); err != nil {
 		return err
 	}
-	f.committed, f.checkpoint.revision = true, f.told
+	f.committed, f.checkpoint.revision = true, f.observed
 	f.source.checkpoint = f.checkpoint
 	return nil
 }
 
 func (f *follower) commit() error {
 	if f.merge == nil {
-		err := f.sink.Commit(f.told)
+		err := f.sink.Commit(f.observed)
 		if err == nil && !f.committed {
 			err = f.sink.Status(stream.InSync, "") // it resumes, and has caught up
 		}
 		return err
 	}
 	f.checkpoint.count = int64(f.merge.Len())
-	err := f.merge.Commit(f.sink, f.epoch, f.told)
+	err := f.merge.Commit(f.sink, f.epoch, f.observed)
 	f.merge.Close()
 	f.merge, f.target = nil, 0
 	if errors.Is(err, stream.ErrBehind) {

@@ -31,7 +31,7 @@ func (f *follower) pulse() error {
 	f.timer.Reset(f.pulseEvery())
 	if f.committed && !f.reading {
 		f.reading = true
-		floor := f.told
+		floor := f.observed
 		f.running.Go(func() { f.reads <- f.readRevision(floor) })
 	}
 	return f.watch.askProgress()

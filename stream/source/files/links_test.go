@@ -145,11 +145,11 @@ func (c *configMap) update(files map[string]string) error {
 	if before == "" {
 		return nil
 	}
-	return c.tidy(before, files)
+	return c.removeStale(before, files)
 }
 
-// tidy removes the links to deleted files, and the previous directory.
-func (c *configMap) tidy(before string, files map[string]string) error {
+// removeStale removes the links to deleted files, and the previous directory.
+func (c *configMap) removeStale(before string, files map[string]string) error {
 	old, err := os.ReadDir(c.path(before))
 	if err != nil {
 		return err

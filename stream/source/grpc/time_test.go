@@ -125,13 +125,13 @@ func TestQuietUpstreamIsFollowed(t *testing.T) {
 	})
 }
 
-// hole is a connection that, once open, swallows everything.
-type hole struct {
+// blackhole is a connection that, once open, swallows everything.
+type blackhole struct {
 	net.Conn
 	open *atomic.Bool
 }
 
-func (h hole) Write(b []byte) (int, error) {
+func (h blackhole) Write(b []byte) (int, error) {
 	if h.open.Load() {
 		return len(b), nil
 	}
@@ -142,7 +142,7 @@ func (h hole) Write(b []byte) (int, error) {
 func intoHole(t *testing.T, c Config) (s *Source, end func()) {
 	t.Helper()
 	var dead atomic.Bool
-	return inMemoryThrough(t, func(c net.Conn) net.Conn { return hole{c, &dead} }, c, func(c *call) error {
+	return inMemoryThrough(t, func(c net.Conn) net.Conn { return blackhole{c, &dead} }, c, func(c *call) error {
 		c.send(reset(), endOfSnapshot(1, 0))
 		after(time.Second)
 		dead.Store(true)

@@ -35,7 +35,7 @@ func (f *follower) apply(e event) (reached, error) {
 	} else {
 		err = f.sink.Upsert(r)
 	}
-	return reached{revision: r.Revision}, f.told(err)
+	return reached{revision: r.Revision}, f.sinkError(err)
 }
 
 // parseBookmark reads an object that has only a resourceVersion, and

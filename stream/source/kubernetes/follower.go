@@ -147,7 +147,7 @@ func (f *follower) catchUp(call *watchCall, head uint64, settled time.Duration) 
 	if err := f.commit(reached); err != nil {
 		return err
 	}
-	return f.told(f.sink.Status(stream.InSync, ""))
+	return f.sinkError(f.sink.Status(stream.InSync, ""))
 }
 
 // follow passes events on until the watch ends; nil: in good order.
@@ -175,7 +175,7 @@ func (f *follower) commit(revision uint64) error {
 	if revision < f.place.Revision {
 		return fmt.Errorf("%w: resourceVersion %d after %d", stream.ErrOrder, revision, f.place.Revision)
 	}
-	if err := f.told(f.sink.Commit(revision)); err != nil {
+	if err := f.sinkError(f.sink.Commit(revision)); err != nil {
 		return err
 	}
 	f.place.Revision, f.caughtUp = revision, true
@@ -183,8 +183,8 @@ func (f *follower) commit(revision uint64) error {
 	return nil
 }
 
-// told remembers that it was the sink that ended the watch.
-func (f *follower) told(err error) error {
+// sinkError remembers that it was the sink that ended the watch.
+func (f *follower) sinkError(err error) error {
 	if err != nil {
 		f.refused = err
 	}

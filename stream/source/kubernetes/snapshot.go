@@ -24,7 +24,7 @@ var errNoMarker = errors.New("no marker behind the initial events")
 func (f *follower) snapshot(ctx context.Context) (*watchCall, error) {
 	again := f.caughtUp
 	if again {
-		if err := f.told(f.sink.Status(stream.Resyncing, "the server forgot where the watch was: listing again")); err != nil {
+		if err := f.sinkError(f.sink.Status(stream.Resyncing, "the server forgot where the watch was: listing again")); err != nil {
 			return nil, err
 		}
 	}
@@ -34,7 +34,7 @@ func (f *follower) snapshot(ctx context.Context) (*watchCall, error) {
 	}
 	f.listed, f.listedAt = time.Now(), f.place.Revision
 	if again {
-		err = f.told(f.sink.Status(stream.InSync, ""))
+		err = f.sinkError(f.sink.Status(stream.InSync, ""))
 	}
 	if err != nil {
 		call.close()
@@ -63,7 +63,7 @@ func (f *follower) fromNothing(ctx context.Context) (*watchCall, error) {
 }
 
 // begins starts a snapshot in the sink.
-func (f *follower) begins() error { return f.told(f.sink.Reset(f.place.Epoch)) }
+func (f *follower) begins() error { return f.sinkError(f.sink.Reset(f.place.Epoch)) }
 
 // streamed reads a streaming list up to its marker.
 func (f *follower) streamed(ctx context.Context) (*watchCall, error) {
@@ -118,7 +118,7 @@ func cutShort(call *watchCall, err error) error {
 
 // paged reads a list, and returns a watch from there.
 func (f *follower) paged(ctx context.Context) (*watchCall, error) {
-	revision, err := f.client.list(ctx, f.begins, func(r stream.Resource) error { return f.told(f.sink.Upsert(r)) })
+	revision, err := f.client.list(ctx, f.begins, func(r stream.Resource) error { return f.sinkError(f.sink.Upsert(r)) })
 	if err != nil {
 		return nil, err
 	}

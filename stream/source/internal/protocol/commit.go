@@ -22,7 +22,7 @@ func (r *Reader) status(e *Event) error {
 
 // Report passes on how fresh the watch is.
 func (r *Reader) Report(state stream.State, reason string) error {
-	r.told = state
+	r.reported = state
 	return r.Sink.Status(state, reason)
 }
 
@@ -80,10 +80,10 @@ func (r *Reader) endOfSnapshot(e *Event) error {
 	if err := r.commit(e.Revision); err != nil {
 		return err
 	}
-	if r.heard && r.told != stream.InSync {
+	if r.heard && r.reported != stream.InSync {
 		return nil // the upstream itself is not
 	}
-	if !resumed && (r.told == 0 || r.told == stream.InSync) {
+	if !resumed && (r.reported == 0 || r.reported == stream.InSync) {
 		return nil // a snapshot implies it
 	}
 	// It has caught up. An earlier connection, or this gateway itself, may have

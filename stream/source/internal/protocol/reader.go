@@ -55,7 +55,7 @@ type Reader struct {
 	open      bool            // changes came since the last commit
 	committed uint64          // revision of the last commit
 	catchUp   bool            // from catching_up to the next bookmark
-	told      stream.State    // the last one that was passed on; 0: none
+	reported  stream.State    // the last one that was passed on; 0: none
 	heard     bool            // this connection reported how fresh the watch is
 }
 

@@ -11,21 +11,21 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// tally counts what happened in all histories, to show what they reach.
-type tally struct {
+// eventCounts counts what happened in all histories, to show what they reach.
+type eventCounts struct {
 	mu     sync.Mutex // guards the following field
 	counts map[string]int
 }
 
-var reached = tally{counts: map[string]int{}}
+var reached = eventCounts{counts: map[string]int{}}
 
-func (t *tally) add(n int, format string, args ...any) {
+func (t *eventCounts) add(n int, format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.counts[fmt.Sprintf(format, args...)] += n
 }
 
-func (t *tally) String() string {
+func (t *eventCounts) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var b strings.Builder

@@ -11,9 +11,9 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// tally counts what happened over all histories, so that a run in which something
+// eventCounts counts what happened over all histories, so that a run in which something
 // never happened does not count as proof of it.
-type tally struct {
+type eventCounts struct {
 	mu     sync.Mutex
 	counts map[string]int
 }
@@ -29,18 +29,18 @@ var tallied = []string{
 	"deletes with their own revision", "deletes without one",
 }
 
-func newTally() *tally { return &tally{counts: map[string]int{}} }
+func newEventCounts() *eventCounts { return &eventCounts{counts: map[string]int{}} }
 
-func (c *tally) add(what string) { c.addN(what, 1) }
+func (c *eventCounts) add(what string) { c.addN(what, 1) }
 
-func (c *tally) addN(what string, n int) {
+func (c *eventCounts) addN(what string, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.counts[what] += n
 }
 
 // report logs the counts; in a run of any length none may be zero.
-func (c *tally) report(t *testing.T) {
+func (c *eventCounts) report(t *testing.T) {
 	for what := range c.counts {
 		if !slices.Contains(tallied, what) {
 			t.Errorf("%q is counted and not listed", what)
@@ -54,9 +54,9 @@ func (c *tally) report(t *testing.T) {
 	}
 }
 
-// count adds the history to the tally.
+// count adds the history to the counts.
 func (w *world) count() {
-	w.tally.add("histories")
+	w.eventCounts.add("histories")
 	type given struct {
 		replica  string
 		position stream.Position
@@ -66,9 +66,9 @@ func (w *world) count() {
 		for _, f := range c.Flushes {
 			if f.Mark != nil {
 				all[given{c.Replica, f.Mark.Position}] = true
-				w.tally.add("ids")
+				w.eventCounts.add("ids")
 			}
-			w.tally.addN("events", len(f.Events))
+			w.eventCounts.addN("events", len(f.Events))
 			for _, e := range f.Events {
 				w.countEvent(e)
 			}
@@ -78,9 +78,9 @@ func (w *world) count() {
 		switch {
 		case c.From == nil:
 		case all[given{c.Replica, c.From.Position}]:
-			w.tally.add("resumes from an id of the replica")
+			w.eventCounts.add("resumes from an id of the replica")
 		default:
-			w.tally.add("resumes from an id of another")
+			w.eventCounts.add("resumes from an id of another")
 		}
 		if c.Live() {
 			w.countOutcome(c)
@@ -91,23 +91,23 @@ func (w *world) count() {
 
 func (w *world) countOutcome(c *streamtest.Connection) {
 	if o := c.Outcome(); o != log.OutcomePending {
-		w.tally.add("outcome " + string(o))
+		w.eventCounts.add("outcome " + string(o))
 	}
 }
 
 func (w *world) countEvent(e stream.Event) {
 	switch e.Type {
 	case stream.Reset:
-		w.tally.add("resets")
+		w.eventCounts.add("resets")
 	case stream.StatusChange:
-		w.tally.add("statuses")
+		w.eventCounts.add("statuses")
 		if e.State == stream.CatchingUp {
-			w.tally.add("catch-ups")
+			w.eventCounts.add("catch-ups")
 			if strings.HasPrefix(e.Reason, "too slow") {
-				w.tally.add("walks given up")
+				w.eventCounts.add("walks given up")
 			}
 		}
 	case stream.Bookmark:
-		w.tally.addN("changes skipped", int(e.Skipped))
+		w.eventCounts.addN("changes skipped", int(e.Skipped))
 	}
 }

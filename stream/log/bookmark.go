@@ -2,26 +2,26 @@ package log
 
 import "github.com/watchtide/watchtide/stream"
 
-// tell adds a status event if the freshness is not what the subscriber was told.
+// addStatus adds a status event if the freshness is not what the subscriber was told.
 // InSync is told only once the subscriber has everything: before, it would not be
 // true.
-func (s *Subscription) tell(b *Batch, v *version, atHead bool) {
+func (s *Subscription) addStatus(b *Batch, v *version, atHead bool) {
 	now := v.status
 	if s.own.State != 0 {
 		now = s.own
 	}
-	if now.State == s.told.State && now.Reason == s.told.Reason || now.State == stream.InSync && !atHead {
+	if now.State == s.sentStatus.State && now.Reason == s.sentStatus.Reason || now.State == stream.InSync && !atHead {
 		return
 	}
-	s.told = now
+	s.sentStatus = now
 	b.addEvent(stream.Event{Type: stream.StatusChange, State: now.State, Since: now.Since, Reason: now.Reason})
 }
 
-// tellHorizon adds a bookmark at the reader's place if v is the first version that
+// addHorizon adds a bookmark at the reader's place if v is the first version that
 // it sees after an outage, or after part of one. It precedes the changes after the
 // outage: a gateway that follows this watch must never resume a position inside the
 // outage, and has given out none of those yet.
-func (s *Subscription) tellHorizon(b *Batch, v *version) {
+func (s *Subscription) addHorizon(b *Batch, v *version) {
 	if v.origin == s.origin {
 		return
 	}
@@ -40,14 +40,14 @@ func (s *Subscription) Bookmark(b *Batch) bool {
 		return false
 	}
 	s.place(v.revision, v)
-	s.tellHorizon(b, v)
-	if s.position == s.announced && b.Empty() {
+	s.addHorizon(b, v)
+	if s.position == s.sentPosition && b.Empty() {
 		return false
 	}
 	if b.Empty() {
 		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: v.revision})
 	}
 	b.boundary = true
-	s.announced = s.position
+	s.sentPosition = s.position
 	return true
 }

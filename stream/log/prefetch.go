@@ -1,28 +1,28 @@
 package log
 
-// warmFrom is the size of a transaction, and warmIndex the size of an index, from
-// which it pays to warm.
+// prefetchFrom is the size of a transaction, and prefetchIndex the size of an index, from
+// which it pays to prefetch.
 const (
-	warmFrom  = 4
-	warmIndex = 1 << 17
+	prefetchFrom  = 4
+	prefetchIndex = 1 << 17
 )
 
-// warm touches what the changes of a transaction will need of a large log: the slot
+// prefetch touches what the changes of a transaction will need of a large log: the slot
 // of each key, then its entry, then its frame. One upsert of a key among a million
 // waits for memory three times in sequence. Requested together, the waits of a whole
 // transaction overlap.
-func (w *Writer) warm(changes []Change) {
-	if len(changes) < warmFrom || len(w.index.slots) < warmIndex {
+func (w *Writer) prefetch(changes []Change) {
+	if len(changes) < prefetchFrom || len(w.index.slots) < prefetchIndex {
 		return
 	}
 	const atOnce = 16
 	for ; len(changes) > atOnce; changes = changes[atOnce:] {
-		w.warmSome(changes[:atOnce])
+		w.prefetchSome(changes[:atOnce])
 	}
-	w.warmSome(changes)
+	w.prefetchSome(changes)
 }
 
-func (w *Writer) warmSome(changes []Change) {
+func (w *Writer) prefetchSome(changes []Change) {
 	var slots [16]uint64
 	var segments [16]*segment
 	var entries [16]*entry
@@ -35,7 +35,7 @@ func (w *Writer) warmSome(changes []Change) {
 	}
 	for i := range changes {
 		if e := entries[i]; e != nil {
-			w.warmed += segments[i].slab[e.off+e.size/2]
+			w.prefetched += segments[i].slab[e.off+e.size/2]
 		}
 	}
 }

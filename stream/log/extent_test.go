@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestStretchesNameTheirBytes: stretches with the same name have the same bytes, in
+// TestExtentsNameTheirBytes: extents with the same name have the same bytes, in
 // any batch of any reader at any time, in any format; and nothing is missing.
-func TestStretchesNameTheirBytes(t *testing.T) {
+func TestExtentsNameTheirBytes(t *testing.T) {
 	shared := 0
 	rapid.Check(t, func(t *rapid.T) {
 		l := NewWriter(Config{Watch: "a"})
@@ -65,16 +65,16 @@ func checkStretches(t *rapid.T, r *Subscription, seen map[string]string) (shared
 		for _, id := range [][]byte{nil, id} {
 			slices := append(nil, id)
 			n := 0
-			for s := range b.Stretches(slices) {
+			for s := range b.Extents(slices) {
 				n += len(s.Slices)
 				text := string(bytes.Join(s.Slices, nil))
-				if s.Place == 0 {
+				if s.Segment == 0 {
 					if len(s.Slices) != 1 || len(s.Parts) != 0 {
 						t.Fatalf("%s: an own text is %d slices of %d parts", name, len(s.Slices), len(s.Parts))
 					}
 					continue
 				}
-				key := fmt.Sprint(s.Place, s.Parts)
+				key := fmt.Sprint(s.Segment, s.Parts)
 				if before, known := seen[key]; known && before != text {
 					t.Fatalf("%s: %s was %.100q and is %.100q", name, key, before, text)
 				} else if known {
@@ -83,7 +83,7 @@ func checkStretches(t *rapid.T, r *Subscription, seen map[string]string) (shared
 				seen[key] = text
 			}
 			if n != len(slices) {
-				t.Fatalf("%s: the stretches have %d slices of %d", name, n, len(slices))
+				t.Fatalf("%s: the extents have %d slices of %d", name, n, len(slices))
 			}
 		}
 	}
@@ -104,9 +104,9 @@ func TestSnapshotsAtDifferentHeadsShareStretches(t *testing.T) {
 		var b Batch
 		for r := l.Subscribe(SubscribeOptions{}); !r.Synced(); {
 			r.Next(&b)
-			for s := range b.Stretches(b.AppendSSE(nil, []byte("a@e-1"))) {
-				if s.Place != 0 {
-					names[fmt.Sprint(s.Place, s.Parts)] = true
+			for s := range b.Extents(b.AppendSSE(nil, []byte("a@e-1"))) {
+				if s.Segment != 0 {
+					names[fmt.Sprint(s.Segment, s.Parts)] = true
 				}
 			}
 		}
@@ -124,6 +124,6 @@ func TestSnapshotsAtDifferentHeadsShareStretches(t *testing.T) {
 		}
 	}
 	if lost := len(before) - kept; len(before) < 10 || lost > 2 {
-		t.Errorf("of %d stretches %d are the same after one change", len(before), kept)
+		t.Errorf("of %d extents %d are the same after one change", len(before), kept)
 	}
 }
