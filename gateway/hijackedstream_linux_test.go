@@ -228,7 +228,8 @@ func TestShutdownOfSolos(t *testing.T) {
 // TestAbortOfSolos checks that connections are closed abruptly, even that of a client
 // which does not read.
 func TestAbortOfSolos(t *testing.T) {
-	onSolos(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+	// A stream that stays with net/http notices at a heartbeat that its client left.
+	onSolos(t, Config{Heartbeat: 100 * time.Millisecond}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 		waits, stalls := dialStream(t, r.address, roots, ""), dialStream(t, r.address, roots, "")
 		value := `"` + strings.Repeat("x", 1<<20) + `"`
 		for i := range uint64(20) {

@@ -80,6 +80,15 @@ func (b bothPumps) Run() int {
 	return 0
 }
 
+// length returns how often, or with how many, a test does something: full, or with
+// -short less.
+func length(full, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return full
+}
+
 // slack is how much later than due something may come.
 func slack() time.Duration {
 	if pumpUnderTest() == PumpShards {

@@ -289,9 +289,11 @@ func TestComingAndGoing(t *testing.T) {
 			<-time.After(time.Millisecond)
 		}
 	})
-	for c := range 16 {
+	const several = 16
+	visits := length(32, 8) // by each client, a quarter of them in each way
+	for c := range several {
 		clients.Go(func() {
-			for n := range 30 {
+			for n := range visits {
 				comeAndGo(t, r, (c+n)%4)
 			}
 		})
@@ -307,7 +309,7 @@ func TestComingAndGoing(t *testing.T) {
 	if kept := r.gateway.subscribers; o.Count != 0 || len(kept.Standalone()) > 0 || kept.Agents.Keys() != 0 {
 		t.Errorf("%d are listed, %d stand, %d user agents are remembered", o.Count, len(kept.Standalone()), kept.Agents.Keys())
 	}
-	if o.LeftReasons["max_age"] < 100 || o.LeftReasons["client_closed"] < 100 || o.LeftReasons["aborted"] != 0 {
+	if most := uint64(several * visits / 5); o.LeftReasons["max_age"] < most || o.LeftReasons["client_closed"] < most || o.LeftReasons["aborted"] != 0 {
 		t.Errorf("they left for %v", o.LeftReasons)
 	}
 }
