@@ -53,7 +53,7 @@ PEERS := peers
 # test and its parts run only these packages of the main module if they are set.
 PACKAGES ?=
 # What tests leave out with -short, test-all runs: the second of the gateway's two
-# pumps, most mutants of the histories.
+# pumps, all mutants of the histories but one, and full sizes.
 LENGTH := -short
 # By default each test binary sleeps for a second at its end, for reports of races in
 # goroutines that are left; there are about sixty, and no goroutine is left.
