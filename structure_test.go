@@ -451,7 +451,8 @@ const serverTag = "servers"
 // the end of TestMain, without the tag, would have make test compile a server. Every
 // other tag needs a target too: make test-all would not run what carries it.
 func TestTestsWithServersCarryTheirTag(t *testing.T) {
-	tagged := 0
+	tagged, peers := 0, peerTags(t)
+	known := slices.Concat(testTags(t), peers, []string{"linux", "unix", "race"})
 	walk(t, func(name string) {
 		if !strings.HasSuffix(name, "_test.go") || path.Dir(name) == "stream/streamtest/realserver" {
 			return
@@ -468,9 +469,9 @@ func TestTestsWithServersCarryTheirTag(t *testing.T) {
 			t.Errorf("%s: realserver.%s: begin the file with //go:build %s", name, call, serverTag)
 		}
 		for _, tag := range tags {
-			if slices.Contains(peerTags(t), tag) && !strings.HasPrefix(name, "bench/") {
+			if slices.Contains(peers, tag) && !strings.HasPrefix(name, "bench/") {
 				t.Errorf("%s: build tag %q: test-all leaves it out, so only tests of other people's servers in bench may have it", name, tag)
-			} else if !slices.Contains(slices.Concat(testTags(t), peerTags(t), []string{"linux", "unix", "race"}), tag) {
+			} else if !slices.Contains(known, tag) {
 				t.Errorf("%s: build tag %q: name it in TAGS of the Makefile, and run it in test-all", name, tag)
 			}
 		}
@@ -645,9 +646,19 @@ type pkg struct {
 // name is the import path without the module.
 func (p pkg) name() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
 
+// listed and parsed are what ours and code found, for the tests that follow.
+var (
+	listed []pkg
+	parsed []file
+)
+
 // ours returns the packages of all modules of the repository that have code.
 func ours(t *testing.T) (out []pkg) {
 	t.Helper()
+	if listed != nil {
+		return listed
+	}
+	defer func() { listed = out }()
 	for _, dir := range modules(t) {
 		for _, p := range list(t, dir, "-json=ImportPath,Imports", "./...") {
 			if strings.HasPrefix(p.ImportPath, module+"/") && !slices.ContainsFunc(out, func(q pkg) bool { return q.ImportPath == p.ImportPath }) {
@@ -702,6 +713,10 @@ func (f file) at(n ast.Node) string { return f.set.Position(n.Pos()).String() }
 // code parses every Go file of the repository that is not a test.
 func code(t *testing.T) (out []file) {
 	t.Helper()
+	if parsed != nil {
+		return parsed
+	}
+	defer func() { parsed = out }()
 	set := token.NewFileSet()
 	walk(t, func(name string) {
 		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {

@@ -90,7 +90,7 @@ func wantMisdirected(t *testing.T, answer, host string) {
 func TestForeignAuthorityIsRefused(t *testing.T) {
 	registry := watch.NewRegistry()
 	t.Cleanup(registry.Close)
-	g, err := New(Config{Registry: registry, Hosts: []string{"backend"}, Drain: -1})
+	g, err := New(Config{Registry: registry, Hosts: []string{"backend"}, Drain: -1, DrainDelay: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ var errSecret = errors.New("dial tcp 10.9.8.7:4222: connection refused (credenti
 // stale itself.
 func facedGateway(t *testing.T, c Config) (public, operations string, g *Gateway) {
 	t.Helper()
-	c.Registry, c.Drain, c.PrimeWait, c.Metrics = streamwatch.NewRegistry(), -1, 20*time.Millisecond, true
+	c.Registry, c.Drain, c.DrainDelay, c.PrimeWait, c.Metrics = streamwatch.NewRegistry(), -1, -1, 20*time.Millisecond, true
 	t.Cleanup(c.Registry.Close)
 	add := func(name string, watch stream.SourceFunc) {
 		if _, err := c.Registry.Add(streamwatch.Config{Name: name, SourceName: "secret", Source: watch, StaleAfter: time.Millisecond}); err != nil {

@@ -120,7 +120,7 @@ func TestHalfCloseIsAnsweredAtOnce(t *testing.T) {
 // TestAttackHalfCloseThenLeave checks that a half-closed connection that is reset or
 // closed by its client holds its stream only until the next heartbeat.
 func TestAttackHalfCloseThenLeave(t *testing.T) {
-	forEachCarrier(t, Config{Heartbeat: time.Second}, func(t *testing.T, r *realGateway, roots *x509.CertPool, request string) {
+	forEachCarrier(t, Config{Heartbeat: 100 * time.Millisecond}, func(t *testing.T, r *realGateway, roots *x509.CertPool, request string) {
 		for i := range 20 {
 			s := halfClosed(t, r.address, roots, request)
 			if i%2 == 0 {

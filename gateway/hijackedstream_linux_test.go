@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
@@ -64,25 +65,25 @@ func TestIdleStreamsCostOneGoroutineEach(t *testing.T) {
 	onSolos(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 		first := dialStream(t, r.address, roots, "") // also starts the hangup watcher
 		waitIdle()
-		before := goroutinesIn(gatewayCode)
+		before := gatewaytest.GoroutinesIn(gatewaytest.GatewayCode)
 		const n = 100
 		var all []*handStream
 		for range n {
 			all = append(all, dialStream(t, r.address, roots, ""))
 		}
 		waitIdle()
-		waitGoroutines(gatewayCode, before+n)
+		gatewaytest.WaitGoroutines(gatewaytest.GatewayCode, before+n)
 		r.write("k", 2, `"news"`)
 		for _, s := range append(all, first) {
 			if err := s.until(`"news"`); err != nil {
 				t.Fatal(err)
 			}
 		}
-		waitGoroutines(gatewayCode, before+n)
+		gatewaytest.WaitGoroutines(gatewaytest.GatewayCode, before+n)
 		for _, s := range all {
 			s.Close()
 		}
-		waitGoroutines(gatewayCode, before)
+		gatewaytest.WaitGoroutines(gatewaytest.GatewayCode, before)
 		if got := r.gateway.admission.Count(); got != 1 {
 			t.Errorf("%d streams are counted", got)
 		}
@@ -221,7 +222,8 @@ func TestShutdownOfSolos(t *testing.T) {
 // TestAbortOfSolos checks that connections are closed abruptly, even that of a client
 // which does not read.
 func TestAbortOfSolos(t *testing.T) {
-	onSolos(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+	// A stream that stays with net/http notices at a heartbeat that its client left.
+	onSolos(t, Config{Heartbeat: 100 * time.Millisecond}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 		waits, stalls := dialStream(t, r.address, roots, ""), dialStream(t, r.address, roots, "")
 		value := `"` + strings.Repeat("x", 1<<20) + `"`
 		for i := range uint64(20) {
@@ -239,7 +241,7 @@ func TestAbortOfSolos(t *testing.T) {
 		}
 		// A new stream stays with net/http.
 		again := dialStream(t, r.address, roots, "")
-		waitGoroutines("net/http.(*conn).serve", 1)
+		gatewaytest.WaitGoroutines("net/http.(*conn).serve", 1)
 		again.Close()
 		waitFor(nil, r, 0)
 	})

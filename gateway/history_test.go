@@ -31,7 +31,8 @@ import (
 // that they ever received. The checkers of the nine guarantees then examine what
 // arrived over HTTP, byte by byte.
 func TestHistoriesOverHTTP(t *testing.T) {
-	const histories, steps = 60, 120
+	histories := gatewaytest.Length(60, 20)
+	const steps = 120
 	for seed := range uint64(histories) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

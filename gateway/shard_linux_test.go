@@ -85,14 +85,14 @@ func TestMembersCostNoGoroutine(t *testing.T) {
 	r := newRealGateway(t, Config{}, nil)
 	first := openRaw(t, r, rawGet("/v1/events?watch=a"))
 	waitIdle()
-	before, open := goroutinesIn(gatewayCode), descriptors(t)
+	before, open := gatewaytest.GoroutinesIn(gatewaytest.GatewayCode), descriptors(t)
 	const n = 200
 	streams := []*rawStream{first}
 	for range n {
 		streams = append(streams, openRaw(t, r, rawGet("/v1/events?watch=a")))
 	}
 	waitIdle()
-	if more := goroutinesIn(gatewayCode) - before; more > 2*runtime.GOMAXPROCS(0) { // shards and watch wakers that were not needed before
+	if more := gatewaytest.GoroutinesIn(gatewaytest.GatewayCode) - before; more > 2*runtime.GOMAXPROCS(0) { // shards and watch wakers that were not needed before
 		t.Errorf("%d streams cost %d goroutines", n, more)
 	}
 	r.write("k", 2, `"news"`)
@@ -117,32 +117,7 @@ func TestMembersCostNoGoroutine(t *testing.T) {
 }
 
 // waitIdle waits until the handlers that gave their connections away have ended.
-func waitIdle() { waitGoroutines("net/http.(*conn", 0) }
-
-// gatewayCode begins the names of the functions of the gateway and of its parts.
-const gatewayCode = "github.com/watchtide/watchtide/gateway"
-
-// goroutinesIn returns how many goroutines are inside of a function whose name
-// contains the text.
-func goroutinesIn(function string) int {
-	stacks := make([]byte, 4<<20)
-	stacks = stacks[:runtime.Stack(stacks, true)]
-	found := 0
-	for one := range strings.SplitSeq(string(stacks), "\n\n") {
-		calls, _, _ := strings.Cut(one, "\ncreated by ")
-		if strings.Contains(calls, function) {
-			found++
-		}
-	}
-	return found
-}
-
-// waitGoroutines waits until so many goroutines are inside of such a function.
-func waitGoroutines(function string, want int) {
-	for goroutinesIn(function) != want {
-		<-time.After(10 * time.Millisecond)
-	}
-}
+func waitIdle() { gatewaytest.WaitGoroutines("net/http.(*conn", 0) }
 
 // TestStalledMemberLeavesTheOthersAlone checks that a stalled member does not affect
 // the others, is told that it is late, and is not forgotten.
@@ -290,9 +265,11 @@ func TestComingAndGoing(t *testing.T) {
 			<-time.After(time.Millisecond)
 		}
 	})
-	for c := range 16 {
+	const several = 16
+	visits := gatewaytest.Length(32, 8) // by each client, a quarter of them in each way
+	for c := range several {
 		clients.Go(func() {
-			for n := range 30 {
+			for n := range visits {
 				comeAndGo(t, r, (c+n)%4)
 			}
 		})
@@ -308,7 +285,7 @@ func TestComingAndGoing(t *testing.T) {
 	if kept := r.gateway.subscribers; o.Count != 0 || len(kept.Standalone()) > 0 || kept.Agents.Keys() != 0 {
 		t.Errorf("%d are listed, %d stand, %d user agents are remembered", o.Count, len(kept.Standalone()), kept.Agents.Keys())
 	}
-	if o.LeftReasons["max_age"] < 100 || o.LeftReasons["client_closed"] < 100 || o.LeftReasons["aborted"] != 0 {
+	if most := uint64(several * visits / 5); o.LeftReasons["max_age"] < most || o.LeftReasons["client_closed"] < most || o.LeftReasons["aborted"] != 0 {
 		t.Errorf("they left for %v", o.LeftReasons)
 	}
 }

@@ -139,7 +139,8 @@ func (r *slowReaders) check(state map[string]uint64, at uint64) {
 // snapshot, each in another state of the watch, hold little, and that they get to the
 // end of the snapshot when they continue.
 func TestSlowReadersStayWithinTheCeiling(t *testing.T) {
-	const ceiling, n, size, readers = 8 << 20, 300, 8000, 20
+	const ceiling, n, size = 8 << 20, 300, 8000
+	readers := gatewaytest.Length(20, 8)
 	for name, request := range map[string]string{
 		"sse":    rawGet("/v1/events?watch=a"),
 		"ndjson": rawGet("/v1/events?watch=a&format=ndjson"),
@@ -155,7 +156,7 @@ func TestSlowReadersStayWithinTheCeiling(t *testing.T) {
 				synctest.Wait()
 				used := heapInUse() - before
 				t.Logf("%d readers hold %.1f MiB", readers, float64(used)/(1<<20))
-				if most := int64(ceiling + readers*(256<<10)); used > most {
+				if most := int64(ceiling + readers*256<<10); used > most {
 					t.Errorf("%d readers hold %d MiB under a ceiling of %d MiB", readers, used>>20, ceiling>>20)
 				}
 				if got := r.superseded(); got == 0 || got > ceiling {

@@ -13,7 +13,7 @@ import (
 
 // gRPC's messages are lines of our log, at debug level.
 func TestGRPCLogsThroughOurs(t *testing.T) {
-	c, logs := asProcess(t, "serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--log-level", "debug")
+	c, logs := asProcess(t, "serve", "--config", file(t, "gateway.yaml", quick), "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--log-level", "debug")
 	text := logs.await(t, `"msg":"listening"`)
 	_, after, _ := strings.Cut(text, `"grpc":"`)
 	address, _, _ := strings.Cut(after, `"`)

@@ -149,6 +149,7 @@ func TestServeRefusesToStart(t *testing.T) {
 func TestServeStartsWithAnUnreachableUpstream(t *testing.T) {
 	token := file(t, "token", "s3cret-token\n")
 	conf := file(t, "gateway.yaml", `
+stream: { drain_delay: 0s }
 sources:
   backend: { type: grpc, address: "127.0.0.1:1", metadata_files: { authorization: "`+token+`" } }
 watches:
@@ -334,7 +335,7 @@ func TestServeEndsWithTheSecondSignal(t *testing.T) {
 }
 
 func TestServeAsAProcessEndsWithZero(t *testing.T) {
-	c, logs := asProcess(t, "serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0")
+	c, logs := asProcess(t, "serve", "--config", file(t, "gateway.yaml", quick), "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0")
 	logs.await(t, `"msg":"listening"`)
 	_ = c.Process.Signal(syscall.SIGTERM)
 	if err := c.Wait(); err != nil {
@@ -353,7 +354,7 @@ func TestServeEndsWithoutDelayWhenInterrupted(t *testing.T) {
 
 // A hangup, which asks many servers to reload, must not end the process.
 func TestServeSurvivesAHangup(t *testing.T) {
-	c, logs := asProcess(t, "serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0")
+	c, logs := asProcess(t, "serve", "--config", file(t, "gateway.yaml", quick), "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0")
 	logs.await(t, `"msg":"listening"`)
 	for times := range 2 {
 		if err := c.Process.Signal(syscall.SIGHUP); err != nil {

@@ -230,7 +230,7 @@ func (p *proxy) cut(target string) {
 }
 
 // quick is a configuration whose clients come back soon.
-const quick = "stream: { retry: 100ms, drain: 200ms }\nsources: { local: { type: store } }\nwatches: { notes: { source: local } }"
+const quick = "stream: { retry: 100ms, drain_delay: 0s, drain: 200ms }\nsources: { local: { type: store } }\nwatches: { notes: { source: local } }"
 
 func TestWatchResumesWhereItsConnectionBroke(t *testing.T) {
 	g := serve(t, "--config", file(t, "gateway.yaml", quick))

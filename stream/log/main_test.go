@@ -7,3 +7,12 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// length returns how often, or with how many, a test does something: full, or with
+// -short less.
+func length(full, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return full
+}

@@ -157,7 +157,7 @@ func FuzzPageToken(f *testing.F) {
 // changes, are together the state at the revision of the first page, whether few or
 // very many resources share a revision.
 func TestPagesAgainstTheWholeState(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(length(12, 4)) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 1 + random.IntN(50)}})
 		group := 1 + random.IntN(3*largeGroup)
@@ -202,18 +202,19 @@ func TestPagesCostTheSameEverywhere(t *testing.T) {
 		"each in its own transaction": func(i int) uint64 { return uint64(i + 1) },
 		"all in one transaction":      func(int) uint64 { return 1 },
 	} {
-		const n, size = 200_000, 20
+		const size = 20
+		n := length(200_000, 50_000)
 		l := NewWriter(Config{Watch: "w"})
 		snapshot := make([]stream.Resource, n)
 		for i := range snapshot {
 			snapshot[i] = stream.Resource{Key: fmt.Sprintf("k%07d", i), Revision: revision(i), Value: []byte(`{"v":1}`)}
 		}
-		if _, err := l.Replace("e", snapshot, n); err != nil {
+		if _, err := l.Replace("e", snapshot, uint64(n)); err != nil {
 			t.Fatal(err)
 		}
 		after := func(i int) time.Duration {
 			r := snapshot[i]
-			token := pageToken{Epoch: "e", AsOf: n, After: r.Revision, Key: []byte(r.Key), Count: n}.String()
+			token := pageToken{Epoch: "e", AsOf: uint64(n), After: r.Revision, Key: []byte(r.Key), Count: n}.String()
 			best := time.Hour
 			for range 50 {
 				began := time.Now()

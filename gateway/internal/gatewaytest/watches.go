@@ -115,3 +115,12 @@ func ClientNumber(i int) admission.Client {
 	binary.BigEndian.PutUint32(a[4:], uint32(i))
 	return admission.ClientOf(netip.AddrFrom16(a))
 }
+
+// Length returns how often, or with how many, a test does something: full, or with
+// -short less.
+func Length(full, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return full
+}

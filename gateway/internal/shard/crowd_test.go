@@ -4,12 +4,18 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/bits"
 	"net"
 	"net/netip"
+	"reflect"
 	"runtime"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/watchtide/watchtide/gateway/internal/conversation"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
@@ -105,6 +111,7 @@ type crowd struct {
 	names    []conversation.Choice
 	size     int
 	revision uint64
+	close    func() // once, at the end of the test at the latest
 }
 
 // newCrowd opens the streams, and waits until all have their snapshots.
@@ -119,12 +126,14 @@ func newCrowd(tb testing.TB, size, watches int) *crowd {
 	}
 	c.deps = gatewaytest.NewDeps(c.Watches)
 	c.shards = New(c.deps, c.sockets, 1, nil)
-	tb.Cleanup(func() {
+	c.close = sync.OnceFunc(func() {
 		c.shards.Abort()
+		c.Registry.Close()
 		for c.deps.Admission.Count() > 0 {
 			runtime.Gosched()
 		}
 	})
+	tb.Cleanup(c.close)
 	c.open(tb)
 	return c
 }
@@ -158,17 +167,125 @@ func (c *crowd) change(marker []byte) {
 }
 
 // TestCrowdMemory checks that a subscriber that has everything costs a shard less
-// than 200 bytes, with one watch or three.
+// than 200 bytes, with one watch or three, and no goroutine.
 func TestCrowdMemory(t *testing.T) {
 	for _, watches := range []int{1, 3} {
-		const size = 50_000
-		before := liveBytes()
-		c := newCrowd(t, size, watches)
-		c.change([]byte(`"revision":"3"`))
-		if each := (liveBytes() - before) / size; each > 200 {
-			t.Errorf("%d watches: %d bytes for each subscriber: want 200 at most", watches, each)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			few, many := gatewaytest.Length(5000, 1000), gatewaytest.Length(50_000, 7000) // which fill their tables well
+			less, goroutines := crowdBytes(t, few, watches)
+			more, later := crowdBytes(t, many, watches)
+			each := (more - less) / (many - few)
+			t.Logf("%d watches: %d bytes for each subscriber", watches, each)
+			if each < int(unsafe.Sizeof(slot{})) || each > 200 {
+				t.Errorf("%d watches: %d bytes for each subscriber: want 200 at most, and more than its slot", watches, each)
+			}
+			if goroutines != later {
+				t.Errorf("%d watches: %d goroutines with %d subscribers, %d with %d", watches, goroutines, few, later, many)
+			}
+		})
 	}
+}
+
+// crowdBytes returns the memory and the goroutines of a gateway with so many
+// subscribers that have everything.
+func crowdBytes(t *testing.T, size, watches int) (bytes, goroutines int) {
+	t.Helper()
+	c := newCrowd(t, size, watches)
+	c.change([]byte(`"revision":"3"`))
+	synctest.Wait()
+	defer c.close()
+	// A map that is empty does not say how much room it has.
+	if room := c.shards.all[0].most; room >= rushSize {
+		t.Errorf("the room of the %d streams that arrived at once is kept", room)
+	}
+	return reachable(c.shards, c.deps.Admission, c.deps.Subscribers), gatewaytest.GoroutinesIn(gatewaytest.GatewayCode)
+}
+
+// reachable returns how many bytes can be reached from the fields of some values, in
+// types of the gateway. Unlike a figure of the heap it does not depend on what else the
+// process does. What a function value or an interface of another package holds is not
+// counted.
+func reachable(roots ...any) int {
+	w := walk{seen: map[unsafe.Pointer]bool{}}
+	for _, root := range roots {
+		w.value(reflect.ValueOf(root))
+	}
+	return w.bytes
+}
+
+type walk struct {
+	seen  map[unsafe.Pointer]bool
+	bytes int
+}
+
+// value adds what v refers to. The memory of v itself is that of its holder.
+func (w *walk) value(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() || w.seen[v.UnsafePointer()] || !ofGateway(v.Type().Elem()) {
+			return
+		}
+		w.seen[v.UnsafePointer()] = true
+		w.bytes += int(v.Type().Elem().Size())
+		w.value(v.Elem())
+	case reflect.Interface:
+		w.value(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			w.value(v.Field(i))
+		}
+	case reflect.Slice:
+		if v.Cap() == 0 || w.seen[v.UnsafePointer()] {
+			return
+		}
+		w.seen[v.UnsafePointer()] = true
+		w.bytes += v.Cap() * int(v.Type().Elem().Size())
+		w.elements(v)
+	case reflect.Array:
+		w.elements(v)
+	case reflect.Map:
+		// A table is a power of two, and at most seven eighths of it are used.
+		if slots := v.Len() * 8 / 7; slots > 0 {
+			w.bytes += 1 << bits.Len(uint(slots)) * (int(v.Type().Key().Size()) + int(v.Type().Elem().Size()) + 1)
+		}
+		for entries := v.MapRange(); entries.Next(); {
+			w.value(entries.Key())
+			w.value(entries.Value())
+		}
+	case reflect.String:
+		w.bytes += v.Len()
+	}
+}
+
+func (w *walk) elements(v reflect.Value) {
+	if !refers(v.Type().Elem()) {
+		return
+	}
+	for i := range v.Len() {
+		w.value(v.Index(i))
+	}
+}
+
+// refers reports whether a value of the type can refer to memory.
+func refers(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if refers(t.Field(i).Type) {
+				return true
+			}
+		}
+		return false
+	case reflect.Array:
+		return refers(t.Elem())
+	default:
+		return t.Kind() > reflect.Complex128
+	}
+}
+
+// ofGateway reports whether the type is one of the gateway's packages, or has no name.
+func ofGateway(t reflect.Type) bool {
+	return t.PkgPath() == "" || strings.HasPrefix(t.PkgPath(), "github.com/watchtide/watchtide/gateway")
 }
 
 // liveBytes returns the memory in use by the heap and by stacks.

@@ -52,8 +52,8 @@ func TestStall(t *testing.T) {
 func TestQuietServerIsFollowed(t *testing.T) {
 	bubble(t, quiet(), Config{}, func(t *testing.T, watch func() *running) {
 		w := watch()
-		after(6 * time.Hour)
-		w.want(t, "in six hours", "reset +a@5 =5")
+		after(time.Hour)
+		w.want(t, "in an hour", "reset +a@5 =5")
 		select {
 		case <-w.ended:
 			t.Errorf("it ended: %v", w.err)
