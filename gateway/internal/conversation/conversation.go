@@ -27,7 +27,6 @@ type Conversation struct {
 	Until        bool
 	Retry        time.Duration
 	Began        time.Time
-	TooOld       time.Time // zero: never
 	watches      []Choice
 	AdmissionRef admission.Ref        // under which the stream was admitted; unset for a group's own
 	Identity     subscribers.Identity // identity of the stream; unset for a group's own
@@ -44,9 +43,8 @@ type Conversation struct {
 	slices [][]byte
 	id     []byte
 
+	Term
 	QuietSince  time.Time             // of the last flush
-	Drains      bool                  // it was noticed that the gateway drains
-	LeaveAt     time.Time             // zero: the gateway does not drain
 	GoodbyeSaid stream.GoodbyeReason  // "": not said
 	Committed   time.Time             // of the oldest change said but not yet flushed
 	Counted     int                   // bytes already reported to the metrics
@@ -58,12 +56,9 @@ func New(d *Deps, req Request, watches []*watch.Watch) Conversation {
 	now := time.Now()
 	c := Conversation{
 		Deps: d, Framing: req.Format.Framing(), Until: req.Until, watches: req.Watches,
-		Gzip: req.Gzip, Retry: d.RetryHint(), Began: now, QuietSince: now, Stands: 1,
+		Gzip: req.Gzip, Retry: d.RetryHint(), Began: now, Term: d.newTerm(now), QuietSince: now, Stands: 1,
 	}
 	c.Zipper = c.NewZipper(deflate.Sum{})
-	if age := d.DrawMaxAge(); age > 0 {
-		c.TooOld = now.Add(age)
-	}
 	for i, watch := range watches {
 		c.Follows = append(c.Follows, d.Follow(watch, req.Watches[i]))
 	}
@@ -231,17 +226,7 @@ func (c *Conversation) Flushed(now time.Time, bytes int, err error) {
 
 // ReasonToEnd returns why the server must end the stream now, or "".
 func (c *Conversation) ReasonToEnd(now time.Time) stream.GoodbyeReason {
-	switch {
-	case c.Until && c.synced():
-		return stream.GoodbyeComplete
-	case c.Removed():
-		return stream.GoodbyeWatchRemoved
-	case c.MustLeave(now):
-		return stream.GoodbyeDraining
-	case !c.TooOld.IsZero() && !now.Before(c.TooOld):
-		return stream.GoodbyeMaxAge
-	}
-	return ""
+	return c.Term.ReasonToEnd(now, c.Deps.Admission, c.Until && c.synced(), c.Removed())
 }
 
 func (c *Conversation) synced() bool {
@@ -263,15 +248,8 @@ func (c *Conversation) Removed() bool {
 	return false
 }
 
-// MustLeave reports whether it is this stream's turn to leave a draining gateway. The
-// turn is drawn when the drain is noticed.
-func (c *Conversation) MustLeave(now time.Time) bool {
-	if !c.Drains && c.Deps.Admission.IsDraining() {
-		c.Drains = true
-		c.LeaveAt = now.Add(c.Deps.Admission.GoodbyeDelay())
-	}
-	return !c.LeaveAt.IsZero() && !now.Before(c.LeaveAt)
-}
+// MustLeave reports whether it is this stream's turn to leave a draining gateway.
+func (c *Conversation) MustLeave(now time.Time) bool { return c.mustLeave(now, c.Deps.Admission) }
 
 // FarewellPatience is how long a stream that must end may take to say goodbye. After
 // that it is cut off: a client that does not read must not stay for that.
@@ -292,7 +270,7 @@ func (c *Conversation) Overdue(now time.Time) stream.GoodbyeReason {
 
 // OverdueAt returns when the stream must be cut off; zero: never.
 func (c *Conversation) OverdueAt() time.Time {
-	at := Earlier(c.TooOld, c.LeaveAt)
+	at := c.EndsAt()
 	if at.IsZero() {
 		return at
 	}

@@ -23,11 +23,7 @@ type Follow struct {
 	// quietSince is when the watch last sent anything.
 	quietSince time.Time
 
-	// For the metrics.
-	resumed    bool // the outcome of the resume was counted
-	inSnapshot bool
-	synced     bool   // the first end_of_snapshot was counted
-	skipped    uint64 // changes that were counted as conflated
+	counts
 }
 
 // Follow subscribes to a watch. The subscription must be closed.
@@ -79,29 +75,8 @@ func appendPositions(dst []byte, follows []Follow) []byte {
 
 // countBatch counts the events of a batch that was written.
 func (c *Conversation) countBatch(f *Follow) {
-	b, m, transport := &c.Batch, c.Deps.Metrics, c.Transport()
-	for t := stream.Reset; t <= stream.StatusChange; t++ {
-		m.EventsOut(transport, t, b.Count(t)*c.Stands)
-		c.Delivered.Events += uint64(b.Count(t))
-	}
-	f.inSnapshot = f.inSnapshot || b.Count(stream.Reset) > 0
-	if b.Count(stream.EndOfSnapshot) > 0 && f.inSnapshot {
-		f.inSnapshot = false
-		m.Snapshot(transport)
-	}
-	if !f.synced && f.Sub.Synced() {
-		f.synced = true
-		m.TimeToEndOfSnapshot(time.Since(c.Began))
-	}
-	if outcome := f.Sub.Outcome(); !f.resumed && outcome != log.OutcomePending {
-		f.resumed = true
-		m.Resumed(transport, string(outcome))
-	}
-	skipped := f.Sub.Skipped() - f.skipped
-	m.Conflated(transport, skipped)
-	c.Delivered.Skipped += skipped
-	f.skipped = f.Sub.Skipped()
-	if at := b.Committed(); c.Committed.IsZero() || !at.IsZero() && at.Before(c.Committed) {
+	f.count(counting{c.Deps.Metrics, c.Transport(), c.Stands, c.Began, &c.Delivered}, f.Sub, &c.Batch)
+	if at := c.Batch.Committed(); c.Committed.IsZero() || !at.IsZero() && at.Before(c.Committed) {
 		c.Committed = at
 	}
 }

@@ -16,9 +16,9 @@ func (d *Deps) RetryHint() time.Duration {
 	return (d.Retry/2 + rand.N(d.Retry)).Round(time.Millisecond)
 }
 
-// DrawMaxAge returns the age at which one stream ends: the configured one, plus or minus
+// drawMaxAge returns the age at which one stream ends: the configured one, plus or minus
 // 10 %; 0: never.
-func (d *Deps) DrawMaxAge() time.Duration {
+func (d *Deps) drawMaxAge() time.Duration {
 	if d.MaxAge < 0 {
 		return 0
 	}

@@ -6,13 +6,13 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 )
 
 // Progress is one subscription as it is read for gRPC and for the long poll, with the
 // counts taken along the way. Owned by one goroutine.
 type Progress struct {
+	Term
 	// Static after construction.
 	Metrics   *metrics.Metrics
 	transport string
@@ -24,14 +24,14 @@ type Progress struct {
 	Batch      log.Batch
 	Delivered  subscribers.Delivered
 	QuietSince time.Time // of the last write
-	Synced     bool      // the first end_of_snapshot was counted
+	counts
 }
 
 // NewProgress lists the stream among the subscribers. It must be closed.
 func NewProgress(d *Deps, transport string, who subscribers.Identity, watch string, sub *log.Subscription) Progress {
 	now := time.Now()
 	p := Progress{
-		Metrics: d.Metrics, transport: transport, Began: now, Sub: sub,
+		Term: d.newTerm(now), Metrics: d.Metrics, transport: transport, Began: now, Sub: sub,
 		lease: snapshots.NewLease(d.Snapshots), QuietSince: now,
 		Published: subscribers.NewPublishedProgress(who, transport, false, watch),
 	}
@@ -72,36 +72,18 @@ func (p *Progress) Bookmark() bool { return p.Sub.Bookmark(&p.Batch) }
 // Wrote counts the batch as written.
 func (p *Progress) Wrote(bytes int) {
 	p.QuietSince = time.Now()
-	for t := stream.Reset; t <= stream.StatusChange; t++ {
-		p.Metrics.EventsOut(p.transport, t, p.Batch.Count(t))
-		p.Delivered.Events += uint64(p.Batch.Count(t))
-	}
+	p.count(counting{p.Metrics, p.transport, 1, p.Began, &p.Delivered}, p.Sub, &p.Batch)
 	p.Metrics.BytesOut(p.transport, bytes)
 	p.Delivered.Bytes += uint64(bytes)
-	p.Metrics.Conflated(p.transport, p.Sub.Skipped()-p.Delivered.Skipped)
-	p.Delivered.Skipped = p.Sub.Skipped()
 	p.Batch.Release()
 	p.Show()
 	if at := p.Batch.Committed(); !at.IsZero() {
 		p.Metrics.CommitToWrite(p.QuietSince.Sub(at))
 	}
-	if p.Sub.Synced() {
-		p.countSynced()
-	}
 }
 
-// countSynced counts how the stream began, once that is known.
-func (p *Progress) countSynced() {
-	if p.Synced {
-		return
-	}
-	p.Synced = true
-	p.Metrics.Resumed(p.transport, string(p.Sub.Outcome()))
-	p.Metrics.TimeToEndOfSnapshot(p.QuietSince.Sub(p.Began))
-	if p.Sub.Outcome() != log.OutcomeExact {
-		p.Metrics.Snapshot(p.transport)
-	}
-}
+// Synced reports whether the first end_of_snapshot was written.
+func (p *Progress) Synced() bool { return p.synced }
 
 // Close releases the subscription.
 func (p *Progress) Close() {

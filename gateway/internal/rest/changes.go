@@ -192,7 +192,7 @@ func (p *poll) collect(ctx context.Context) bool {
 // of the poll and a mere "caught up" are not.
 func (p *poll) isNews() bool {
 	b := &p.Batch
-	return p.wroteAny || p.Synced || b.Count(stream.Reset)+b.Count(stream.Upsert)+b.Count(stream.Delete) > 0
+	return p.wroteAny || p.Synced() || b.Count(stream.Reset)+b.Count(stream.Upsert)+b.Count(stream.Delete) > 0
 }
 
 // pollBytes is the memory that a long poll takes while it is answered. The events

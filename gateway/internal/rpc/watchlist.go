@@ -64,7 +64,6 @@ type listPump struct {
 	out      grpc.ServerStreamingServer[api.WatchListResponse]
 	until    bool
 	retry    time.Duration
-	tooOld   time.Time // zero: never
 	stalled  chan struct{}
 	watchdog *time.Timer // sends to stalled
 
@@ -72,7 +71,6 @@ type listPump struct {
 	conversation.Progress
 	parcels  parcels
 	draining <-chan struct{} // nil once noticed
-	leaveAt  time.Time       // zero: the gateway does not drain
 	timer    *time.Timer
 	farewell stream.GoodbyeReason // the one that was sent
 }
@@ -86,9 +84,6 @@ func newListPump(s *server, w *watch.Watch, r *api.WatchListRequest, who subscri
 		Progress: conversation.NewProgress(s.Streams, metrics.GRPC, who, w.Name(), w.Subscribe(options)),
 		timer:    time.NewTimer(s.Streams.Heartbeat),
 		parcels:  parcels{server: s, client: s.Proxies.ClientOfCall(out.Context()), out: out},
-	}
-	if age := s.Streams.DrawMaxAge(); age > 0 {
-		p.tooOld = p.Began.Add(age)
 	}
 	p.watchdog = time.AfterFunc(s.Streams.WriteTimeout, func() {
 		select {
@@ -165,7 +160,7 @@ func (p *listPump) wait() error {
 		p.QuietSince = time.Now()
 		at = p.QuietSince.Add(p.server.Streams.Heartbeat)
 	}
-	at = conversation.Earlier(conversation.Earlier(at, p.tooOld), conversation.Earlier(p.leaveAt, p.Sub.Deadline()))
+	at = conversation.Earlier(at, conversation.Earlier(p.EndsAt(), p.Sub.Deadline()))
 	p.timer.Reset(time.Until(at))
 	select {
 	case <-p.out.Context().Done():
@@ -180,22 +175,11 @@ func (p *listPump) wait() error {
 
 // reasonToEnd returns why the server must end the stream now, or "".
 func (p *listPump) reasonToEnd() stream.GoodbyeReason {
-	if p.draining != nil && conversation.Closed(p.draining) {
+	reason := p.ReasonToEnd(time.Now(), p.server.Streams.Admission, p.until && p.Sub.Synced(), conversation.Closed(p.watch.Done()))
+	if p.Drains {
 		p.draining = nil
-		p.leaveAt = time.Now().Add(p.server.Streams.Admission.GoodbyeDelay())
 	}
-	now := time.Now()
-	switch {
-	case p.until && p.Sub.Synced():
-		return stream.GoodbyeComplete
-	case conversation.Closed(p.watch.Done()):
-		return stream.GoodbyeWatchRemoved
-	case !p.leaveAt.IsZero() && !now.Before(p.leaveAt):
-		return stream.GoodbyeDraining
-	case !p.tooOld.IsZero() && !now.Before(p.tooOld):
-		return stream.GoodbyeMaxAge
-	}
-	return ""
+	return reason
 }
 
 // sendBatch sends the events of a batch. The last one carries the position, if the

@@ -1,0 +1,53 @@
+package conversation
+
+import (
+	"time"
+
+	"github.com/watchtide/watchtide/gateway/internal/metrics"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
+)
+
+// counts is what was counted of one subscription.
+type counts struct {
+	inSnapshot bool
+	synced     bool   // the first end_of_snapshot was counted
+	resumed    bool   // the outcome of the resume was counted
+	skipped    uint64 // changes that were counted as conflated
+}
+
+// counting is where a stream is counted, or so many streams that are sent the same.
+type counting struct {
+	metrics   *metrics.Metrics
+	transport string
+	streams   int
+	began     time.Time
+	delivered *subscribers.Delivered // to one of them
+}
+
+// count counts the events of a batch that was written.
+func (n *counts) count(in counting, sub *log.Subscription, b *log.Batch) {
+	m := in.metrics
+	for t := stream.Reset; t <= stream.StatusChange; t++ {
+		m.EventsOut(in.transport, t, b.Count(t)*in.streams)
+		in.delivered.Events += uint64(b.Count(t))
+	}
+	n.inSnapshot = n.inSnapshot || b.Count(stream.Reset) > 0
+	if b.Count(stream.EndOfSnapshot) > 0 && n.inSnapshot {
+		n.inSnapshot = false
+		m.Snapshot(in.transport)
+	}
+	if !n.synced && sub.Synced() {
+		n.synced = true
+		m.TimeToEndOfSnapshot(time.Since(in.began))
+	}
+	if outcome := sub.Outcome(); !n.resumed && outcome != log.OutcomePending {
+		n.resumed = true
+		m.Resumed(in.transport, string(outcome))
+	}
+	skipped := sub.Skipped() - n.skipped
+	m.Conflated(in.transport, skipped)
+	in.delivered.Skipped += skipped
+	n.skipped = sub.Skipped()
+}
