@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -268,9 +267,8 @@ func (c Config) limits() admission.Limits {
 // "*" and "null": answers to them would be open to everyone.
 func checkOrigins(origins []string) error {
 	for _, o := range origins {
-		u, err := url.Parse(o)
-		if err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != o {
-			return fmt.Errorf("gateway.Config: AllowedOrigins: %q: want scheme://host or scheme://host:port, as a browser sends it", o)
+		if !hosts.IsOrigin(o) {
+			return fmt.Errorf("gateway.Config: AllowedOrigins: %q: want scheme://host or scheme://host:port, with http or https, as a browser sends it", o)
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"net"
-	"net/url"
 	"strconv"
 	"strings"
 	"unicode"
@@ -56,10 +55,4 @@ func ValidListen(address string) bool {
 // IP address, with or without a zone.
 func notInHost(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-._:%", r)
-}
-
-func validOrigin(origin string) bool {
-	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" &&
-		u.Scheme+"://"+u.Host == origin
 }

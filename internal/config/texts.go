@@ -36,7 +36,7 @@ var texts = map[string]text{
 	"listen":           {want: wantListen, valid: ValidListen},
 	"listen or off":    {want: wantListen + "; off for none", valid: func(s string) bool { return s == OperationsOff || ValidListen(s) }},
 	"network":          {want: `a network such as 10.0.0.0/8 or "2001:db8::/32", or an address`, valid: validNetwork},
-	"origin":           {want: "an origin as a browser sends it: https://app.example.com", valid: validOrigin},
+	"origin":           {want: "an origin as a browser sends it: https://app.example.com", valid: hosts.IsOrigin},
 	"printable":        {want: "printable ASCII", valid: validMetadata},
 	"pump":             oneOfThese(Pumps),
 	"watch":            {want: "a name of 1 to 64 letters, digits, '.', '_' or '-'", valid: noError(stream.CheckWatchName)},

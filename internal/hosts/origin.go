@@ -1,0 +1,10 @@
+package hosts
+
+import "net/url"
+
+// IsOrigin reports whether text is the origin of a web page as a browser sends it, such
+// as https://app.example.com (RFC 6454, section 6.2).
+func IsOrigin(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.Scheme+"://"+u.Host == text
+}
