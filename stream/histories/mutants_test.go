@@ -65,23 +65,23 @@ var mutants = []mutant{
 		name: "a position vouches at every replica for deletes that have no revision",
 		edits: []edit{{
 			file: "stream/log/subscription.go",
-			old:  "	from := v.newerThan(r.Swept())\n",
-			new:  "	from := v.newerThan(r.AsOf)\n",
+			old:  "	from := v.NewerThan(r.Swept())\n",
+			new:  "	from := v.NewerThan(r.AsOf)\n",
 		}},
 	},
 	{
 		name: "a run vouches for the positions of all of them",
 		edits: []edit{{
-			file: "stream/log/swept.go",
-			old:  "p.Run == v.run.name && p.AsOf",
+			file: "stream/log/internal/version/run.go",
+			old:  "p.Run == v.Run.Name && p.AsOf",
 			new:  "p.AsOf",
 		}},
 	},
 	{
 		name: "a run vouches for what it has forgotten",
 		edits: []edit{{
-			file: "stream/log/swept.go",
-			old:  " && p.AsOf >= v.run.horizon",
+			file: "stream/log/internal/version/run.go",
+			old:  " && p.AsOf >= v.Run.Horizon",
 			new:  "",
 		}},
 	},
@@ -89,8 +89,8 @@ var mutants = []mutant{
 		name: "another replica does not take the name of the run away",
 		edits: []edit{{
 			file: "stream/log/subscription.go",
-			old:  "	case r.Run != 0 && r.Run != v.run.name:\n",
-			new:  "	case r.Run != 0 && r.Run != v.run.name && r.Watch == \"\":\n",
+			old:  "	case r.Run != 0 && r.Run != v.Run.Name:\n",
+			new:  "	case r.Run != 0 && r.Run != v.Run.Name && r.Watch == \"\":\n",
 		}},
 	},
 	{
@@ -101,8 +101,8 @@ var mutants = []mutant{
 			new:  "		_ = uint64(math.MaxUint64)\n		return p.before\n",
 		}, {
 			file: "stream/log/append.go",
-			old:  "		e.revision = revision\n",
-			new:  "		e.revision = w.next.revision\n",
+			old:  "		e.Revision = revision\n",
+			new:  "		e.Revision = w.next.Revision\n",
 		}},
 	},
 	{

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
 
 // Batch is one flush of one subscription: events that belong together, in order.
@@ -32,14 +33,14 @@ type Batch struct {
 // part is a run of adjacent entries of a segment, or one of the subscriber's own
 // events.
 type part struct {
-	segment  *segment
+	segment  *segment.Segment
 	from, to int
 	event    stream.Event
 }
 
 // heldBytes is how many bytes of segments a batch holds before its flush ends at the
 // next place where it may. The batch may need little of each segment.
-const heldBytes = 4 * segmentSize
+const heldBytes = 4 * segment.FullSize
 
 // scratchKept is how large scratch may be to be reused: a longer text of the
 // subscriber's own belongs to its holder, like one of the log.
@@ -95,10 +96,10 @@ func (b *Batch) addEvent(e stream.Event) {
 
 // addEntry appends the j-th entry of a segment, to the previous run if the two are
 // adjacent.
-func (b *Batch) addEntry(s *segment, j int) {
-	e := &s.entries[j]
-	b.bytes += int(e.size)
-	if e.is(isDelete) {
+func (b *Batch) addEntry(s *segment.Segment, j int) {
+	e := &s.Entries[j]
+	b.bytes += int(e.Size)
+	if e.Is(segment.IsDelete) {
 		b.counts[stream.Delete]++
 	} else {
 		b.counts[stream.Upsert]++
@@ -111,16 +112,15 @@ func (b *Batch) addEntry(s *segment, j int) {
 }
 
 // addUpserts appends the entries from up to to of a segment, all of them upserts.
-func (b *Batch) addUpserts(s *segment, from, to int) {
-	first, last := &s.entries[from], &s.entries[to-1]
-	b.bytes += int(last.off + last.size - first.off)
+func (b *Batch) addUpserts(s *segment.Segment, from, to int) {
+	b.bytes += len(s.Run(from, to))
 	b.counts[stream.Upsert] += to - from
 	b.addRun(s, from, to)
 }
 
-func (b *Batch) addRun(s *segment, from, to int) {
+func (b *Batch) addRun(s *segment.Segment, from, to int) {
 	if n := len(b.parts); n == 0 || b.parts[n-1].segment != s {
-		b.holds += int(s.bytes())
+		b.holds += int(s.Bytes())
 	}
 	b.parts = append(b.parts, part{segment: s, from: from, to: to})
 }
@@ -137,7 +137,7 @@ func (b *Batch) Events() iter.Seq[stream.Event] {
 				continue
 			}
 			for j := p.from; j < p.to; j++ {
-				if !yield(b.log.framing.event(b.log.watch, p.segment, &p.segment.entries[j])) {
+				if !yield(b.log.framing.Event(p.segment, &p.segment.Entries[j])) {
 					return
 				}
 			}
@@ -157,7 +157,7 @@ func (b *Batch) AppendSSE(dst [][]byte, id []byte) [][]byte {
 			dst = append(dst, b.ownFrame(p.event, id, last))
 			continue
 		}
-		run := p.run()
+		run := p.segment.Run(p.from, p.to)
 		if !last {
 			b.addExtent(p, 1, encodedSSE)
 			dst = append(dst, run)
@@ -173,12 +173,6 @@ func (b *Batch) AppendSSE(dst [][]byte, id []byte) [][]byte {
 	return dst
 }
 
-// run returns the bytes of a run of entries: their frames are adjacent.
-func (p *part) run() []byte {
-	first, last := &p.segment.entries[p.from], &p.segment.entries[p.to-1]
-	return p.segment.slab[first.off : last.off+last.size]
-}
-
 func (b *Batch) ownFrame(e stream.Event, id []byte, last bool) []byte {
 	if !last {
 		id = nil
@@ -186,7 +180,7 @@ func (b *Batch) ownFrame(e stream.Event, id []byte, last bool) []byte {
 	from := len(b.scratch)
 	b.scratch = append(b.scratch, "event: "...)
 	b.scratch = append(b.scratch, e.Type.String()...)
-	b.scratch = append(b.scratch, dataField...)
+	b.scratch = append(b.scratch, "\ndata: "...)
 	b.scratch = append(AppendEvent(b.scratch, e), '\n')
 	b.scratch = append(appendID(b.scratch, id), '\n')
 	return b.scratch[from:]
@@ -207,10 +201,10 @@ func (b *Batch) AppendNDJSON(dst [][]byte, id []byte) [][]byte {
 		}
 		b.addExtent(p, p.to-p.from, encodedNDJSON)
 		for j := p.from; j < p.to; j++ {
-			e := &p.segment.entries[j]
-			frame := p.segment.frame(e)
+			e := &p.segment.Entries[j]
+			frame := p.segment.Frame(e)
 			// The frame ends with two line ends; the line needs one.
-			dst = append(dst, frame[b.log.framing.jsonAt(e):len(frame)-1])
+			dst = append(dst, frame[b.log.framing.JSONAt(e):len(frame)-1])
 		}
 	}
 	if len(id) > 0 {

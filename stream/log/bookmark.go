@@ -1,12 +1,15 @@
 package log
 
-import "github.com/watchtide/watchtide/stream"
+import (
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/version"
+)
 
 // addStatus adds a status event if the freshness is not what the subscriber was told.
 // InSync is told only once the subscriber has everything: before, it would not be
 // true.
-func (s *Subscription) addStatus(b *Batch, v *version, atHead bool) {
-	now := v.status
+func (s *Subscription) addStatus(b *Batch, v *version.Version, atHead bool) {
+	now := v.Status
 	if s.own.State != 0 {
 		now = s.own
 	}
@@ -21,12 +24,12 @@ func (s *Subscription) addStatus(b *Batch, v *version, atHead bool) {
 // it sees after an outage, or after part of one. It precedes the changes after the
 // outage: a gateway that follows this watch must never resume a position inside the
 // outage, and has given out none of those yet.
-func (s *Subscription) addHorizon(b *Batch, v *version) {
-	if v.origin == s.origin {
+func (s *Subscription) addHorizon(b *Batch, v *version.Version) {
+	if v.Origin == s.origin {
 		return
 	}
-	s.origin = v.origin
-	b.addEvent(stream.Event{Type: stream.Bookmark, Revision: s.position.AsOf, Horizon: v.origin})
+	s.origin = v.Origin
+	b.addEvent(stream.Event{Type: stream.Bookmark, Revision: s.position.AsOf, Horizon: v.Origin})
 	b.boundary = true
 }
 
@@ -36,16 +39,16 @@ func (s *Subscription) addHorizon(b *Batch, v *version) {
 func (s *Subscription) Bookmark(b *Batch) bool {
 	b.reset(s.log)
 	v := s.log.head.Load()
-	if !s.begun || s.walking() || v.generation != s.generation || v.seq != s.cursor {
+	if !s.begun || s.walking() || v.Generation != s.generation || v.Seq != s.cursor {
 		return false
 	}
-	s.place(v.revision, v)
+	s.place(v.Revision, v)
 	s.addHorizon(b, v)
 	if s.position == s.sentPosition && b.Empty() {
 		return false
 	}
 	if b.Empty() {
-		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: v.revision})
+		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: v.Revision})
 	}
 	b.boundary = true
 	s.sentPosition = s.position

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/memory"
 	"pgregory.net/rapid"
 )
@@ -44,7 +45,7 @@ func TestCostIsEnough(t *testing.T) {
 			t.Fatal(err)
 		}
 		took := l.Snapshot().Bytes()
-		if took > cost+2*segmentSize || cost > took*3/2+segmentSize {
+		if took > cost+2*segment.FullSize || cost > took*3/2+segment.FullSize {
 			t.Errorf("%d bytes reserved, %d taken", cost, took)
 		}
 		if n := l.account.Own().Logs(); n != took {

@@ -40,7 +40,7 @@ func (c *Cohort) Admits(s *Subscription) bool {
 // catch-up.
 func (c *Cohort) NearHead() bool {
 	s, v := c.cursor, c.cursor.log.head.Load()
-	return v.generation == s.generation && (v.seq == s.cursor || v.replayable(s.cursor, v.after(s.cursor)))
+	return v.Generation == s.generation && (v.Seq == s.cursor || v.Replayable(s.cursor, v.After(s.cursor), replayBytes))
 }
 
 // Fork returns a subscription at the place of the members, which must have caught up.

@@ -1,5 +1,9 @@
 package log
 
+import (
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
+)
+
 // replayBytes is how much of the log's tail stays as it was written, so that readers
 // near the head get every change in the upstream's order, as one slice.
 const replayBytes = 1 << 20
@@ -32,28 +36,28 @@ func (w *Writer) compact() {
 	if end == 0 {
 		return
 	}
-	begin := min(v.after(w.sweep).segment, end)
+	begin := min(v.After(w.sweep).Segment, end)
 	if begin == end {
 		begin = 0
 	}
 	stop := min(end, begin+sweepSegments)
-	c := compaction{number: v.number, segments: v.segments[:begin:begin], first: v.first[:begin:begin]}
+	c := compaction{number: v.Number, segments: v.Segments[:begin:begin], first: v.First[:begin:begin]}
 	i := begin
 	for ; i < stop && c.read < sweepBytes; i++ {
-		c.add(w, v.segments[i], v.first[i], v.entries(i))
+		c.add(w, v.Segments[i], v.First[i], v.Entries(i))
 	}
-	if i < len(v.segments) {
-		w.sweep = v.first[i] - 1
+	if i < len(v.Segments) {
+		w.sweep = v.First[i] - 1
 	}
 	if !c.rewrote {
 		return
 	}
 	c.close()
-	c.segments = append(c.segments, v.segments[i:]...)
-	c.first = append(c.first, v.first[i:]...)
-	w.retire(w.listed, inList*int64(len(v.segments)))
-	w.listed = v.number
-	v.segments, v.first = c.segments, c.first
+	c.segments = append(c.segments, v.Segments[i:]...)
+	c.first = append(c.first, v.First[i:]...)
+	w.retire(w.listed, inList*int64(len(v.Segments)))
+	w.listed = v.Number
+	v.Segments, v.First = c.segments, c.first
 	w.used -= c.freed
 	w.dead -= c.freed
 	w.allocated += c.allocated
@@ -65,9 +69,9 @@ const inList = 16
 // sealed is how many segments precede the tail that is left alone.
 func (w *Writer) sealed() int {
 	tail := w.account.TailBytes(replayBytes)
-	i, kept := len(w.next.segments)-1, int64(0)
+	i, kept := len(w.next.Segments)-1, int64(0)
 	for i > 0 && kept < tail {
-		kept += int64(w.next.segments[i].used)
+		kept += int64(w.next.Segments[i].Used)
 		i--
 	}
 	return max(i, 0)
@@ -75,9 +79,9 @@ func (w *Writer) sealed() int {
 
 // compaction is one pass: the list of segments as it will be.
 type compaction struct {
-	segments []*segment
+	segments []*segment.Segment
 	first    []uint64
-	out      *segment // the last of segments, if this pass made it and it has room
+	out      *segment.Segment // the last of segments, if this pass made it and it has room
 
 	number    uint64 // of the version being made
 	rewrote   bool
@@ -87,54 +91,54 @@ type compaction struct {
 }
 
 // add takes over a segment, unchanged or rewritten.
-func (c *compaction) add(w *Writer, s *segment, first uint64, entries []entry) {
+func (c *compaction) add(w *Writer, s *segment.Segment, first uint64, entries []segment.Entry) {
 	// If two sevenths of all are superseded, at least one segment is worth
 	// rewriting.
-	worth := s.dead*7 >= s.used*2
-	mergeable := c.out != nil && s.used-s.dead <= len(c.out.slab)-c.out.used
+	worth := s.Dead*7 >= s.Used*2
+	mergeable := c.out != nil && s.Used-s.Dead <= len(c.out.Slab)-c.out.Used
 	if !worth && !mergeable {
 		c.close()
 		c.segments, c.first = append(c.segments, s), append(c.first, first)
 		return
 	}
 	c.rewrote = true
-	c.read += s.used
-	c.freed += int64(s.dead)
-	c.allocated -= s.bytes()
-	w.retire(s.born, s.bytes())
+	c.read += s.Used
+	c.freed += int64(s.Dead)
+	c.allocated -= s.Bytes()
+	w.retire(s.Born, s.Bytes())
 	for i := range entries {
 		e := &entries[i]
-		if superseded := e.superseded.Load(); superseded != 0 {
-			w.next.readable = max(w.next.readable, superseded)
-			w.next.intact = max(w.next.intact, e.seq)
+		if superseded := e.Superseded.Load(); superseded != 0 {
+			w.next.Readable = max(w.next.Readable, superseded)
+			w.next.Intact = max(w.next.Intact, e.Seq)
 			continue
 		}
 		c.take(s, e)
 	}
 }
 
-func (c *compaction) take(from *segment, e *entry) {
-	if c.out == nil || !c.out.fits(int(e.size)) {
+func (c *compaction) take(from *segment.Segment, e *segment.Entry) {
+	if c.out == nil || !c.out.Fits(int(e.Size)) {
 		c.close()
-		bytes := max(segmentSize, int(e.size))
-		c.out = newSegment(c.number, bytes, bytes/int(e.size)*5/4+4)
-		c.allocated += c.out.bytes()
-		c.segments, c.first = append(c.segments, c.out), append(c.first, e.seq)
+		bytes := max(segment.FullSize, int(e.Size))
+		c.out = segment.New(c.number, bytes, bytes/int(e.Size)*5/4+4)
+		c.allocated += c.out.Bytes()
+		c.segments, c.first = append(c.segments, c.out), append(c.first, e.Seq)
 	}
-	c.out.take(from, e)
+	c.out.AppendCopy(from, e)
 }
 
 // close ends the segment being filled, and trims it if much of it is empty.
 func (c *compaction) close() {
 	s := c.out
 	c.out = nil
-	if s == nil || s.used*8 >= len(s.slab)*7 {
+	if s == nil || s.Used*8 >= len(s.Slab)*7 {
 		return
 	}
-	cut := newSegment(c.number, s.used, s.n)
-	for i := range s.entries[:s.n] {
-		cut.take(s, &s.entries[i])
+	cut := segment.New(c.number, s.Used, s.N)
+	for i := range s.Entries[:s.N] {
+		cut.AppendCopy(s, &s.Entries[i])
 	}
-	c.allocated += cut.bytes() - s.bytes()
+	c.allocated += cut.Bytes() - s.Bytes()
 	c.segments[len(c.segments)-1] = cut
 }

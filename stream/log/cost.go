@@ -1,6 +1,8 @@
 package log
 
-import "unsafe"
+import (
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
+)
 
 // cost is an upper estimate of the bytes that the upserts of a transaction add to
 // the log. Deletes are bounded by the history.
@@ -9,9 +11,9 @@ func (w *Writer) cost(changes []Change) int64 {
 		return 0
 	}
 	p := packing{used: w.used}
-	if n := len(w.next.segments); n > 0 {
-		last := w.next.segments[n-1]
-		p.room, p.entries = len(last.slab)-last.used, len(last.entries)-last.n
+	if n := len(w.next.Segments); n > 0 {
+		last := w.next.Segments[n-1]
+		p.room, p.entries = len(last.Slab)-last.Used, len(last.Entries)-last.N
 	}
 	return p.of(&w.framing, changes)
 }
@@ -36,8 +38,8 @@ type packing struct {
 // inIndex is the most bytes that a key takes in the index.
 const inIndex = 24
 
-func (p *packing) of(f *framing, changes []Change) int64 {
-	around := len(f.upsert) + len(afterKey) + 20 + len(valueField) + len(encodingField) + len(frameEnd)
+func (p *packing) of(f *segment.Format, changes []Change) int64 {
+	around := f.Overhead()
 	for i := range changes {
 		if c := &changes[i]; !c.Deleted {
 			p.add(around + len(c.Key) + len(c.Value))
@@ -48,8 +50,8 @@ func (p *packing) of(f *framing, changes []Change) int64 {
 
 func (p *packing) add(frame int) {
 	if p.room < frame || p.entries == 0 {
-		p.room, p.entries = segmentFor(frame, p.used)
-		p.bytes += int64(p.room) + int64(p.entries)*int64(unsafe.Sizeof(entry{}))
+		p.room, p.entries = segment.SizeFor(frame, p.used)
+		p.bytes += int64(p.room) + int64(p.entries)*segment.EntrySize
 	}
 	p.room -= frame
 	p.entries--

@@ -54,8 +54,8 @@ func (b *Batch) addOwnExtent() { b.extents = append(b.extents, extent{slices: 1}
 
 // addExtent adds a run of entries that was appended as so many slices.
 func (b *Batch) addExtent(p *part, slices int, as encoding) {
-	if n := len(b.extents); n == 0 || b.extents[n-1].segment != p.segment.name {
-		b.extents = append(b.extents, extent{segment: p.segment.name})
+	if n := len(b.extents); n == 0 || b.extents[n-1].segment != p.segment.Name {
+		b.extents = append(b.extents, extent{segment: p.segment.Name})
 	}
 	s := &b.extents[len(b.extents)-1]
 	from := len(b.runs)

@@ -90,8 +90,8 @@ func frameOf(t testing.TB, key, raw string) ([]byte, stream.Resource) {
 	if !ok || got.Key != r.Key || got.Revision != r.Revision || got.Encoding != r.Encoding || !bytes.Equal(got.Value, r.Value) {
 		t.Fatalf("Get(%q) = %.200v %v, want %.200v", key, got, ok, r)
 	}
-	entries := l.next.entries(0)
-	return l.next.segments[0].frame(&entries[0]), r
+	entries := l.next.Entries(0)
+	return l.next.Segments[0].Frame(&entries[0]), r
 }
 
 func TestOddKeysAndValues(t *testing.T) {

@@ -3,6 +3,8 @@ package log
 import (
 	"time"
 	"unsafe"
+
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
 
 // tombstone is a delete that is remembered for readers that resume.
@@ -65,37 +67,37 @@ func (w *Writer) forgetDeletes(now time.Time) {
 		if !ok {
 			break
 		}
-		s, e := w.next.find(t.seq)
-		if e == nil || e.superseded.Load() != 0 {
+		s, e := w.next.Find(t.seq)
+		if e == nil || e.Superseded.Load() != 0 {
 			w.deletes.pop()
 			continue
 		}
-		within := w.next.tombstones <= w.history.MaxDeletes &&
+		within := w.next.Tombstones <= w.history.MaxDeletes &&
 			w.deletes.bytes <= w.history.MaxBytes && !t.at.Before(oldest)
-		if within || t.seq == w.next.seq {
+		if within || t.seq == w.next.Seq {
 			break
 		}
 		w.deletes.pop()
 		w.dropDelete(s, e, t.at)
 	}
-	w.deletes.compact(w.next.tombstones, func(seq uint64) bool {
-		_, e := w.next.find(seq)
-		return e != nil && e.superseded.Load() == 0
+	w.deletes.compact(w.next.Tombstones, func(seq uint64) bool {
+		_, e := w.next.Find(seq)
+		return e != nil && e.Superseded.Load() == 0
 	})
 }
 
-func (w *Writer) dropDelete(s *segment, e *entry, at time.Time) {
-	slot := w.index.probe(e.hash, func(seq uint64) bool { return seq == e.seq })
-	w.index.drop(slot, e.hash, w.next.seq)
-	w.supersede(s, e, w.next.seq)
-	w.next.forgotten = max(w.next.forgotten, e.seq)
-	horizon := e.revision
-	if e.is(unnumberedDelete) {
+func (w *Writer) dropDelete(s *segment.Segment, e *segment.Entry, at time.Time) {
+	slot := w.index.Probe(e.Hash, func(seq uint64) bool { return seq == e.Seq })
+	w.index.Drop(slot, e.Hash, w.next.Seq)
+	w.supersede(s, e, w.next.Seq)
+	w.next.Forgotten = max(w.next.Forgotten, e.Seq)
+	horizon := e.Revision
+	if e.Is(segment.UnnumberedDelete) {
 		// A reader at this very revision may or may not have seen it.
 		horizon++
 	}
-	w.next.run.horizon = max(w.next.run.horizon, horizon)
-	if horizon > w.next.horizon {
-		w.next.horizon, w.next.horizonAge = horizon, at
+	w.next.Run.Horizon = max(w.next.Run.Horizon, horizon)
+	if horizon > w.next.Horizon {
+		w.next.Horizon, w.next.HorizonAge = horizon, at
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/memory"
 )
 
@@ -54,20 +55,20 @@ func TestTombstonesAreAllQueued(t *testing.T) {
 		}
 		v := l.head.Load()
 		var want, got []uint64
-		for i := range v.segments {
-			for j := range v.entries(i) {
-				if e := &v.entries(i)[j]; e.is(isDelete) && e.visible(v.seq) {
-					want = append(want, e.seq)
+		for i := range v.Segments {
+			for j := range v.Entries(i) {
+				if e := &v.Entries(i)[j]; e.Is(segment.IsDelete) && e.Visible(v.Seq) {
+					want = append(want, e.Seq)
 				}
 			}
 		}
 		for _, d := range l.deletes.queue[l.deletes.first:] {
-			if _, e := v.find(d.seq); e != nil && e.visible(v.seq) {
+			if _, e := v.Find(d.seq); e != nil && e.Visible(v.Seq) {
 				got = append(got, d.seq)
 			}
 		}
-		if !slices.Equal(got, want) || len(got) != v.tombstones || len(got) > l.history.MaxDeletes {
-			t.Fatalf("seed %d: queued %v, the log has %v; counted %d, limit %d", seed, got, want, v.tombstones, l.history.MaxDeletes)
+		if !slices.Equal(got, want) || len(got) != v.Tombstones || len(got) > l.history.MaxDeletes {
+			t.Fatalf("seed %d: queued %v, the log has %v; counted %d, limit %d", seed, got, want, v.Tombstones, l.history.MaxDeletes)
 		}
 	}
 }

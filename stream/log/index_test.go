@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
 
 // TestForgottenKeys: a key whose delete is forgotten is gone, but not for holders of
@@ -28,7 +30,7 @@ func TestForgottenKeys(t *testing.T) {
 		if _, ok := after.Get(key); ok {
 			t.Fatalf("%s is there, though it was deleted", key)
 		}
-		if hash := newWireKey(key).hash; after.v.index.droppedAfter(hash, after.v.seq) {
+		if hash := segment.NewKey(key).Hash; after.v.Index.DroppedAfter(hash, after.v.Seq) {
 			t.Errorf("%s: the whole log is read for it", key)
 		}
 	}

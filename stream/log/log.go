@@ -6,6 +6,10 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/listing"
+	"github.com/watchtide/watchtide/stream/log/internal/pin"
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/log/internal/version"
 	"github.com/watchtide/watchtide/stream/memory"
 )
 
@@ -65,25 +69,21 @@ type Config struct {
 type Log struct {
 	// Static after construction.
 	watch   string
-	framing framing
+	framing segment.Format
 	account *memory.Account
 	counted func(subscriptions, readers int)
 
 	// Published by the writer, read by all.
-	head atomic.Pointer[version]
+	head atomic.Pointer[version.Version]
 	// The versions that readers hold.
-	pins *pins
-	// The versions from which the pages of a listing are read.
-	pages pageVersions
-	// Resources by prefix, as counted; nil: not counted yet.
-	counts atomic.Pointer[prefixCounts]
-	// Resources of one revision by their keys; nil: none.
-	sorted atomic.Pointer[[]sortedGroup]
+	pins *pin.Set
+	// What listings and counts use again.
+	listings listing.Cache
 }
 
 // Changed is closed when there is something new: a change, or another status. Get it
 // before looking, and nothing is missed.
-func (l *Log) Changed() <-chan struct{} { return l.head.Load().changed }
+func (l *Log) Changed() <-chan struct{} { return l.head.Load().Changed }
 
 // Status returns the freshness of the watch.
-func (l *Log) Status() stream.Status { return l.head.Load().status }
+func (l *Log) Status() stream.Status { return l.head.Load().Status }

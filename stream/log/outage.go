@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
 
 // A snapshot that ends an outage shows what differs, but not what was created and
@@ -29,43 +30,43 @@ func (w *Writer) openOutage(snapshot uint64) {
 		return
 	}
 	w.raiseOrigin(snapshot + 1)
-	w.next.open = true
+	w.next.Open = true
 }
 
 // clearEndInOutage follows a commit at a revision that brings what an outage, which ended
 // at origin, has left behind. Right behind its newest change no id can stand if that
 // lies in the outage: only all of it, at the commit's own revision, is a state that
 // the upstream had. So it is here, and so at each gateway that follows.
-func clearEndInOutage(last *entry, revision, origin uint64) {
-	if last != nil && last.revision < min(revision, origin) {
-		last.flags &^= endsCommit
+func clearEndInOutage(last *segment.Entry, revision, origin uint64) {
+	if last != nil && last.Revision < min(revision, origin) {
+		last.Flags &^= segment.EndsCommit
 	}
 }
 
 // closeOutage is called after a commit.
-func (w *Writer) closeOutage(before uint64, last *entry) {
+func (w *Writer) closeOutage(before uint64, last *segment.Entry) {
 	v := &w.next
-	if !v.open || last == nil || v.revision <= before {
+	if !v.Open || last == nil || v.Revision <= before {
 		return
 	}
-	first := v.newerThan(before)
-	for first.segment < len(v.segments) {
-		e := &v.entries(first.segment)[first.entry]
-		if !e.is(isDelete) && e.revision > before {
-			v.open = false
-			w.raiseOrigin(e.revision)
+	first := v.NewerThan(before)
+	for first.Segment < len(v.Segments) {
+		e := &v.Entries(first.Segment)[first.Entry]
+		if !e.Is(segment.IsDelete) && e.Revision > before {
+			v.Open = false
+			w.raiseOrigin(e.Revision)
 			return
 		}
-		first = v.normalize(place{first.segment, first.entry + 1})
+		first = v.Next(first)
 	}
 }
 
 // raiseOrigin notes that changes before a revision may be unknown.
 func (w *Writer) raiseOrigin(origin uint64) {
 	v := &w.next
-	v.origin = max(v.origin, origin)
-	if origin > v.horizon {
-		v.horizon, v.horizonAge = origin, v.committed
+	v.Origin = max(v.Origin, origin)
+	if origin > v.Horizon {
+		v.Horizon, v.HorizonAge = origin, v.Committed
 	}
 }
 
@@ -73,10 +74,10 @@ func (w *Writer) raiseOrigin(origin uint64) {
 // upstream may not know them. No position below it is resumed from now on, and
 // readers are told before they get anything else. The log must be primed.
 func (w *Writer) RaiseHorizon(revision uint64) error {
-	if !w.next.primed() {
+	if !w.next.Primed() {
 		return fmt.Errorf("%w: a horizon before the first snapshot", stream.ErrInvalid)
 	}
-	if revision > w.next.origin {
+	if revision > w.next.Origin {
 		w.raiseOrigin(revision)
 		w.publish()
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/listing"
 )
 
 // reading is a subscriber of a log that has everything.
@@ -186,7 +187,7 @@ func TestHorizonOfAnUpstream(t *testing.T) {
 	r.wants(t, "upsert a@21")
 	wantResumes(t, l, 20)
 	for asOf, want := range map[uint64]bool{9: false, 15: false, 20: true, 21: true} {
-		if _, _, ok := l.asOf(pageToken{Epoch: "e", AsOf: asOf}); ok != want {
+		if _, _, ok := l.asOf(listing.Token{Epoch: "e", AsOf: asOf}); ok != want {
 			t.Errorf("the state at %d can be put together: %v, want %v", asOf, ok, want)
 		}
 	}

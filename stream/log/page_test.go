@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/listing"
 )
 
 func allPages(t *testing.T, l *Writer, prefix string, size int, between func(page int)) map[string]string {
@@ -89,7 +90,7 @@ func TestPagesAreBounded(t *testing.T) {
 			c := upsert(fmt.Sprintf("key-%02d", i), 1+i%revisions)
 			c.Value = value(strings.Repeat("x", 1<<20))
 			if i == 7 {
-				c.Value = value(strings.Repeat("x", 2*pageBytes))
+				c.Value = value(strings.Repeat("x", 2*listing.PageBytes))
 			}
 			all = append(all, c)
 		}
@@ -160,7 +161,7 @@ func TestPagesAgainstTheWholeState(t *testing.T) {
 	for seed := range uint64(length(12, 4)) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		l := NewWriter(Config{Watch: "w", History: History{MaxDeletes: 1 + random.IntN(50)}})
-		group := 1 + random.IntN(3*largeGroup)
+		group := 1 + random.IntN(3*listing.LargeGroup)
 		revision := uint64(0)
 		transaction := func() (changes []Change) {
 			revision++
@@ -214,7 +215,7 @@ func TestPagesCostTheSameEverywhere(t *testing.T) {
 		}
 		after := func(i int) time.Duration {
 			r := snapshot[i]
-			token := pageToken{Epoch: "e", AsOf: uint64(n), After: r.Revision, Key: []byte(r.Key), Count: n}.String()
+			token := listing.Token{Epoch: "e", AsOf: uint64(n), After: r.Revision, Key: []byte(r.Key), Count: n}.String()
 			best := time.Hour
 			for range 50 {
 				began := time.Now()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
 // pausedWalk is the place of a walk between two flushes, in terms that are valid in
@@ -28,31 +29,27 @@ func (s *Subscription) pauseWalk(b *Batch) {
 		return
 	}
 	if s.pin == nil {
-		s.pin = s.log.pins.add(w.v, s.options.MinRate)
+		s.pin = s.log.pins.Add(w.v, s.options.MinRate)
 	}
-	if s.pin != nil && s.options.MinRate > 0 {
-		s.pin.pace.credit(s.log.pins.now(), b.bytes)
-	}
-	w.paused = pausedWalk{passed: w.v.seqBefore(w.at), asOf: w.v.seq, count: w.v.count}
+	s.log.pins.Credit(s.pin, b.bytes)
+	w.paused = pausedWalk{passed: w.v.SeqBefore(w.at), asOf: w.v.Seq, count: w.v.Count}
 	if w.deletes {
-		w.paused.upserts = w.v.seqBefore(w.upserts)
+		w.paused.upserts = w.v.SeqBefore(w.upserts)
 	}
 	w.v = nil
 }
 
 // resumeWalk continues a paused walk, unless it is of no further use. If its version
 // was taken away, it continues in the newest one.
-func (s *Subscription) resumeWalk(b *Batch, newest *version) {
+func (s *Subscription) resumeWalk(b *Batch, newest *version.Version) {
 	switch {
 	case !s.walk.active:
-	case s.generation != newest.generation:
+	case s.generation != newest.Generation:
 		s.endWalk()
 	case s.held:
-		if s.pin != nil {
-			s.pin.pace.pause()
-		}
+		s.log.pins.Pause(s.pin)
 	default:
-		if s.walk.v = s.pin.version(); s.walk.v == nil {
+		if s.walk.v = s.pin.Version(); s.walk.v == nil {
 			s.restartWalk(b, newest)
 		}
 	}
@@ -60,16 +57,16 @@ func (s *Subscription) resumeWalk(b *Batch, newest *version) {
 
 // endWalk ends the walk under way, if there is one.
 func (s *Subscription) endWalk() {
-	s.log.pins.release(s.pin)
+	s.log.pins.Release(s.pin)
 	s.walk, s.pin = walk{}, nil
 }
 
 // restartWalk continues a walk whose version was taken away in the newest version,
 // with what is newer than what was passed. What was passed may have changed since,
 // so a key may come twice, the second time newer.
-func (s *Subscription) restartWalk(b *Batch, v *version) {
+func (s *Subscription) restartWalk(b *Batch, v *version.Version) {
 	w := s.walk
-	outage := v.origin != s.origin && w.purpose != snapshot
+	outage := v.Origin != s.origin && w.purpose != snapshot
 	s.endWalk()
 	switch {
 	case w.replay && !w.midTransaction:
@@ -88,7 +85,7 @@ func (s *Subscription) restartWalk(b *Batch, v *version) {
 	if w.deletes {
 		deletes, upserts = w.paused.passed, w.paused.upserts
 	}
-	if deletes < v.forgotten || outage {
+	if deletes < v.Forgotten || outage {
 		// A gateway that follows must be told of an outage before it gets anything
 		// from after it, and a bookmark would end what it has received so far.
 		s.reset(b, v, stream.ResetExpired)
@@ -96,7 +93,7 @@ func (s *Subscription) restartWalk(b *Batch, v *version) {
 	}
 	w.active, w.midTransaction = true, false
 	s.cursor = min(deletes, upserts)
-	w.v, w.deletes, w.at, w.upserts = v, true, v.after(deletes), v.after(upserts)
+	w.v, w.deletes, w.at, w.upserts = v, true, v.After(deletes), v.After(upserts)
 	s.walk = w
 	s.own = stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too slow to be sent the state of one moment: going on with the newest"}
 	s.sentStatus = stream.Status{}

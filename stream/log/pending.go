@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
 // Pending returns about how many bytes Next has to deliver before the subscription
@@ -14,71 +15,65 @@ import (
 // It is cheap enough to be called before each Next.
 func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
 	v := s.log.head.Load()
-	if s.walking() && s.generation == v.generation {
+	if s.walking() && s.generation == v.Generation {
 		return s.pendingOfWalk(v, limit), s.walk.purpose == snapshot
 	}
-	if !v.primed() {
+	if !v.Primed() {
 		return 0, false
 	}
 	from, whole := s.firstPlace(v)
-	return v.bytesFrom(from, limit), whole
+	return v.BytesFrom(from, limit), whole
 }
 
-func (s *Subscription) pendingOfWalk(newest *version, limit int) int {
-	w, v := &s.walk, s.pin.version()
+func (s *Subscription) pendingOfWalk(newest *version.Version, limit int) int {
+	w, v := &s.walk, s.pin.Version()
 	from := w.at
 	if w.deletes {
 		from = w.upserts
 	}
 	if v == nil { // it was taken away
-		v, from = newest, newest.after(w.paused.passed)
+		v, from = newest, newest.After(w.paused.passed)
 		if w.deletes {
-			from = v.after(w.paused.upserts)
+			from = v.After(w.paused.upserts)
 		}
 	}
-	if w.replay && v.bytesFrom(from, replayBytes) < replayBytes {
+	if w.replay && v.BytesFrom(from, replayBytes) < replayBytes {
 		return 0
 	}
-	return v.bytesFrom(from, limit)
+	return v.BytesFrom(from, limit)
 }
 
 // firstPlace returns where the walk to the head of v would begin.
-func (s *Subscription) firstPlace(v *version) (from place, whole bool) {
+func (s *Subscription) firstPlace(v *version.Version) (from version.Place, whole bool) {
 	switch r := s.options.Resume; {
-	case s.begun && v.generation != s.generation:
-		return v.normalize(place{}), true
+	case s.begun && v.Generation != s.generation:
+		return v.Normalize(version.Place{}), true
 	case s.begun:
 		return s.nextPlace(v)
-	case r == nil || !v.resumable(*r, stream.NarrowEpoch(v.epoch, s.options.Prefix)):
-		return v.normalize(place{}), true
-	case r.AsOf > v.revision && (s.hold.IsZero() || time.Now().Before(s.hold)):
-		return place{segment: len(v.segments)}, false
-	case r.AsOf > v.revision, r.Upserts == 0:
-		return v.normalize(place{}), r.AsOf > v.revision
+	case r == nil || !v.Resumable(*r, stream.NarrowEpoch(v.Epoch, s.options.Prefix)):
+		return v.Normalize(version.Place{}), true
+	case r.AsOf > v.Revision && (s.hold.IsZero() || time.Now().Before(s.hold)):
+		return version.Place{Segment: len(v.Segments)}, false
+	case r.AsOf > v.Revision, r.Upserts == 0:
+		return v.Normalize(version.Place{}), r.AsOf > v.Revision
 	default:
-		return v.newerThan(r.Upserts), false
+		return v.NewerThan(r.Upserts), false
 	}
 }
 
 // nextPlace is like firstPlace, for a reader that has already begun.
-func (s *Subscription) nextPlace(v *version) (from place, whole bool) {
-	if v.seq == s.cursor {
-		return place{segment: len(v.segments)}, false
+func (s *Subscription) nextPlace(v *version.Version) (from version.Place, whole bool) {
+	if v.Seq == s.cursor {
+		return version.Place{Segment: len(v.Segments)}, false
 	}
-	from = v.after(s.cursor)
-	if s.cursor >= v.intact && v.bytesFrom(from, replayBytes) < replayBytes {
-		return place{segment: len(v.segments)}, false
+	from = v.After(s.cursor)
+	if s.cursor >= v.Intact && v.BytesFrom(from, replayBytes) < replayBytes {
+		return version.Place{Segment: len(v.Segments)}, false
 	}
-	if s.cursor < v.forgotten {
-		return v.normalize(place{}), true
+	if s.cursor < v.Forgotten {
+		return v.Normalize(version.Place{}), true
 	}
 	return from, false
-}
-
-// resumable reports whether the changes after a position are known, once the version
-// has reached it.
-func (v *version) resumable(r stream.Position, epoch string) bool {
-	return r.Epoch == epoch && (r.AsOf > v.revision || v.canResume(r))
 }
 
 // Hold keeps Next from reading until Release, and from pinning a version unless a

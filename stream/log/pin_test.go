@@ -11,27 +11,30 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/index"
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/log/internal/version"
 	"github.com/watchtide/watchtide/stream/memory"
 	"pgregory.net/rapid"
 )
 
 // heldByPins is what the pinned versions of a log hold and its head does not.
-func heldByPins(l *Writer, pinned []*version) (held int64) {
+func heldByPins(l *Writer, pinned []*version.Version) (held int64) {
 	head := l.head.Load()
-	segments, indexes := map[*segment]bool{}, map[*index]bool{head.index: true}
-	for _, s := range head.segments {
+	segments, indexes := map[*segment.Segment]bool{}, map[*index.Table]bool{head.Index: true}
+	for _, s := range head.Segments {
 		segments[s] = true
 	}
 	for _, v := range pinned {
-		for _, s := range v.segments {
+		for _, s := range v.Segments {
 			if !segments[s] {
 				segments[s] = true
-				held += s.bytes()
+				held += s.Bytes()
 			}
 		}
-		if !indexes[v.index] {
-			indexes[v.index] = true
-			held += v.index.bytes()
+		if !indexes[v.Index] {
+			indexes[v.Index] = true
+			held += v.Index.Bytes()
 		}
 	}
 	return held
@@ -96,15 +99,15 @@ func TestPinsAreCounted(t *testing.T) {
 						t.Fatal(err)
 					}
 				},
-				"": func(t *rapid.T) { most = max(most, checkPins(t, l, readers)) },
+				"": func(t *rapid.T) { most = max(most, checkPins(t, l)) },
 			})
 		}
 		for _, s := range readers {
 			s.Close()
 		}
 		l.pins.TakeAll()
-		if n := l.pins.held.Load(); n != 0 || len(l.pins.eras) != 1 || len(l.pins.spans) != 0 || account.Own().Superseded() != l.dead {
-			t.Fatalf("without a pin %d bytes are held, in %d eras; %d are superseded, and %d dead", n, len(l.pins.eras), account.Own().Superseded(), l.dead)
+		if n := l.pins.Held(); n != 0 || l.pins.Eras() != 1 || account.Own().Superseded() != l.dead {
+			t.Fatalf("without a pin %d bytes are held, in %d eras; %d are superseded, and %d dead", n, l.pins.Eras(), account.Own().Superseded(), l.dead)
 		}
 	})
 	if most < mega {
@@ -112,23 +115,13 @@ func TestPinsAreCounted(t *testing.T) {
 	}
 }
 
-func checkPins(t *rapid.T, l *Writer, readers []*Subscription) int64 {
-	var pinned []*version
-	for _, s := range readers {
-		if v := s.pin.version(); v != nil {
-			pinned = append(pinned, v)
-		}
-	}
-	for i := range l.pages.slots {
-		if v := l.pages.slots[i].Load().version(); v != nil {
-			pinned = append(pinned, v)
-		}
-	}
-	real, counted := heldByPins(l, pinned), l.pins.held.Load()
+func checkPins(t *rapid.T, l *Writer) int64 {
+	pinned := l.pins.Versions()
+	real, counted := heldByPins(l, pinned), l.pins.Held()
 	lists := inList * int64(len(pinned)) * 1000
-	slack := lists + int64(len(l.pins.eras))*2*l.account.EraBytes(l.Snapshot().Bytes())
+	slack := lists + int64(l.pins.Eras())*2*l.account.EraBytes(l.Snapshot().Bytes())
 	if counted < real || counted > real+slack {
-		t.Fatalf("%d bytes are counted, %d held by %d pins in %d eras", counted, real, len(pinned), len(l.pins.eras))
+		t.Fatalf("%d bytes are counted, %d held by %d pins in %d eras", counted, real, len(pinned), l.pins.Eras())
 	}
 	if l.account.Own().Swollen() && counted > 0 {
 		t.Fatalf("%d bytes in the log, %d superseded, and %d are pinned still", l.account.Own().Logs(), l.account.Own().Superseded(), counted)
@@ -297,7 +290,7 @@ func TestPinOfANewGeneration(t *testing.T) {
 			r.flush() // the reset
 			r.flush()
 			runtime.Gosched()
-			if r.s.pin.version() == nil {
+			if r.s.pin.Version() == nil {
 				t.Errorf("generation %d: no version is pinned after %q and %d resources", i, r.events, len(r.state))
 			}
 		})
@@ -380,15 +373,15 @@ func TestFlushHoldsLittle(t *testing.T) {
 	for _, resume := range []*stream.Position{nil, {Watch: "w", Epoch: stream.NarrowEpoch("e", "rare/"), Upserts: 100, AsOf: 4000}} {
 		r := &follower{s: l.Subscribe(SubscribeOptions{Prefix: "rare/", Resume: resume}), state: map[string]uint64{}}
 		for r.flush() {
-			held := map[*segment]bool{}
+			held := map[*segment.Segment]bool{}
 			bytes := int64(0)
 			for _, p := range r.b.parts {
 				if p.segment != nil && !held[p.segment] {
 					held[p.segment] = true
-					bytes += p.segment.bytes()
+					bytes += p.segment.Bytes()
 				}
 			}
-			if bytes > heldBytes+2*segmentSize {
+			if bytes > heldBytes+2*segment.FullSize {
 				t.Fatalf("a flush of %d bytes holds %d", r.b.Bytes(), bytes)
 			}
 		}

@@ -28,14 +28,14 @@ func newPaced(t *testing.T, rate int64) *paced {
 func (r *paced) pass(d time.Duration) {
 	for ; d > 0; d -= PaceEvery {
 		time.Sleep(min(d, PaceEvery))
-		r.l.pins.takeSlow(r.l.head.Load())
+		r.l.pins.TakeSlow(r.l.head.Load())
 	}
 }
 
 // keeps checks whether the reader still has its version.
 func (r *paced) keeps(want bool) {
 	r.t.Helper()
-	if got := r.s.pin.version() != nil; got != want {
+	if got := r.s.pin.Version() != nil; got != want {
 		r.t.Errorf("the reader has its version: %t, want %t", got, want)
 	}
 }

@@ -1,5 +1,9 @@
 package log
 
+import (
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
+)
+
 // prefetchFrom is the size of a transaction, and prefetchIndex the size of an index, from
 // which it pays to prefetch.
 const (
@@ -12,7 +16,7 @@ const (
 // waits for memory three times in sequence. Requested together, the waits of a whole
 // transaction overlap.
 func (w *Writer) prefetch(changes []Change) {
-	if len(changes) < prefetchFrom || len(w.index.slots) < prefetchIndex {
+	if len(changes) < prefetchFrom || w.index.Size() < prefetchIndex {
 		return
 	}
 	const atOnce = 16
@@ -23,29 +27,18 @@ func (w *Writer) prefetch(changes []Change) {
 }
 
 func (w *Writer) prefetchSome(changes []Change) {
-	var slots [16]uint64
-	var segments [16]*segment
-	var entries [16]*entry
-	mask := uint32(len(w.index.slots) - 1)
+	var seqs [16]uint64
+	var segments [16]*segment.Segment
+	var entries [16]*segment.Entry
 	for i := range changes {
-		slots[i] = w.index.slots[newWireKey(changes[i].Key).hash&mask].Load()
+		seqs[i] = w.index.Guess(segment.NewKey(changes[i].Key).Hash)
 	}
 	for i := range changes {
-		segments[i], entries[i] = w.next.near(slots[i] & seqMask)
+		segments[i], entries[i] = w.next.FindNear(seqs[i])
 	}
 	for i := range changes {
 		if e := entries[i]; e != nil {
-			w.prefetched += segments[i].slab[e.off+e.size/2]
+			w.prefetched += segments[i].Slab[e.Off+e.Size/2]
 		}
 	}
-}
-
-// near is find without the search: it returns the entry at the guessed place.
-func (v *version) near(seq uint64) (*segment, *entry) {
-	i := v.segmentOf(seq)
-	if i < 0 {
-		return nil, nil
-	}
-	entries := v.entries(i)
-	return v.segments[i], &entries[v.guess(i, len(entries), seq)]
 }

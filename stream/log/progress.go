@@ -35,8 +35,8 @@ func (s *Subscription) Progress() Progress {
 // that is narrowed to a prefix or is catching up.
 func (p Progress) Lag() uint64 {
 	v := p.log.head.Load()
-	if !p.begun || p.generation != v.generation {
-		return uint64(v.count) // a snapshot is to come
+	if !p.begun || p.generation != v.Generation {
+		return uint64(v.Count) // a snapshot is to come
 	}
-	return v.seq - p.cursor + uint64(p.left)
+	return v.Seq - p.cursor + uint64(p.left)
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/index"
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
 
 // Replace takes a complete snapshot, in any order, which contains every resource up
@@ -37,7 +39,7 @@ func (w *Writer) ReplaceSwept(epoch string, snapshot []stream.Resource, revision
 	changes = w.order().inOrder(lastOfEachKey(changes))
 	result.Duplicates = len(snapshot) - len(changes)
 	epoch = stream.CanonicalEpoch(epoch)
-	if epoch == w.next.epoch {
+	if epoch == w.next.Epoch {
 		return w.resync(changes, revision, swept, result)
 	}
 	return w.begin(epoch, changes, revision, swept, result)
@@ -52,14 +54,14 @@ func (w *Writer) begin(epoch string, snapshot []Change, revision, swept uint64, 
 	}
 	result.Reset = true
 	if crowded {
-		status := w.next.status
+		status := w.next.Status
 		w.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: "making room for a new snapshot"})
-		w.next.status = status
+		w.next.Status = status
 	}
 	w.restart(epoch)
-	w.index, w.indexed = newIndex(len(snapshot)), w.next.number
+	w.index, w.indexed = index.New(len(snapshot)), w.next.Number
 	w.append(snapshot, revision, &result)
-	w.next.intact, w.next.readable = w.next.seq, w.next.seq
+	w.next.Intact, w.next.Readable = w.next.Seq, w.next.Seq
 	w.openOutage(revision)
 	w.sweptTo(swept)
 	w.publish()
@@ -68,7 +70,7 @@ func (w *Writer) begin(epoch string, snapshot []Change, revision, swept uint64, 
 
 // resync commits the difference between the log and a snapshot.
 func (w *Writer) resync(snapshot []Change, revision, swept uint64, result CommitResult) (CommitResult, error) {
-	before := w.next.revision
+	before := w.next.Revision
 	if revision < before {
 		return result, fmt.Errorf("%w: its snapshot is at %d, %d was served already", stream.ErrBehind, revision, before)
 	}
@@ -76,12 +78,12 @@ func (w *Writer) resync(snapshot []Change, revision, swept uint64, result Commit
 	present := make([]uint64, 0, len(snapshot)) // seqs of entries that are in the snapshot
 	for i := range snapshot {
 		c := &snapshot[i]
-		_, _, e := w.lookup(newWireKey(c.Key))
-		live := e != nil && !e.is(isDelete)
+		_, _, e := w.lookup(segment.NewKey(c.Key))
+		live := e != nil && !e.Is(segment.IsDelete)
 		if live {
-			present = append(present, e.seq)
+			present = append(present, e.Seq)
 		}
-		if live && e.revision == c.Revision {
+		if live && e.Revision == c.Revision {
 			continue
 		}
 		if c.Revision <= before {
@@ -93,7 +95,7 @@ func (w *Writer) resync(snapshot []Change, revision, swept uint64, result Commit
 	if w.account.Crowded(w.cost(changes)) {
 		// The difference does not fit beside what is served. Subscribers then begin
 		// again with the whole snapshot.
-		return w.begin(w.next.epoch, snapshot, revision, swept, result)
+		return w.begin(w.next.Epoch, snapshot, revision, swept, result)
 	}
 	if err := w.account.Replace(w.snapshotCost(snapshot)); err != nil {
 		return result, err
@@ -113,13 +115,13 @@ func (w *Writer) resync(snapshot []Change, revision, swept uint64, result Commit
 func (w *Writer) missing(present []uint64, revision uint64) []Change {
 	var deletes []Change
 	slices.Sort(present)
-	w.next.each(w.next.seq, func(s *segment, e *entry) bool {
-		if len(present) > 0 && present[0] == e.seq {
+	w.next.Each(w.next.Seq, func(s *segment.Segment, e *segment.Entry) bool {
+		if len(present) > 0 && present[0] == e.Seq {
 			present = present[1:]
 			return true
 		}
 		deletes = append(deletes, Change{
-			Resource: stream.Resource{Key: w.framing.key(s, e), Revision: revision}, Deleted: true,
+			Resource: stream.Resource{Key: w.framing.Key(s, e), Revision: revision}, Deleted: true,
 		})
 		return true
 	})

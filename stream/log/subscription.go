@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/listing"
+	"github.com/watchtide/watchtide/stream/log/internal/pin"
+	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
 // SubscribeOptions specify where a subscription begins, and what it wants of the
@@ -69,7 +72,7 @@ type Subscription struct {
 	sentStatus   stream.Status
 	origin       uint64 // that the subscriber was told
 	walk         walk
-	pin          *pin            // of the walk, once it took more than one flush
+	pin          *pin.Pin        // of the walk, once it took more than one flush
 	cursor       uint64          // everything up to this seq was delivered
 	position     stream.Position // everything up to it was delivered
 	sentPosition stream.Position // the last one that a batch carried
@@ -82,7 +85,7 @@ type Subscription struct {
 func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
 	l.counted(1, 1)
-	return &Subscription{log: l, options: o, sentStatus: stream.Status{State: stream.InSync}, changed: l.head.Load().changed, readers: 1}
+	return &Subscription{log: l, options: o, sentStatus: stream.Status{State: stream.InSync}, changed: l.head.Load().Changed, readers: 1}
 }
 
 // Close gives the subscription up. It may be called more than once.
@@ -150,7 +153,7 @@ func (s *Subscription) Busy() bool { return s.walking() && !s.held }
 func (s *Subscription) NextTurn(b *Batch) bool {
 	b.reset(s.log)
 	v := s.log.head.Load()
-	s.changed = v.changed
+	s.changed = v.Changed
 	s.resumeWalk(b, v)
 	if !b.final {
 		s.addStatus(b, v, false)
@@ -165,7 +168,7 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 		}
 	}
 	if !b.final {
-		s.addStatus(b, v, !s.walking() && s.cursor == v.seq && s.begun)
+		s.addStatus(b, v, !s.walking() && s.cursor == v.Seq && s.begun)
 	}
 	s.pauseWalk(b)
 	if b.boundary {
@@ -182,8 +185,8 @@ func (s *Subscription) advance(b *Batch) {
 	w.midTransaction = w.midTransaction && !done
 	switch {
 	case done:
-		s.cursor = w.v.seq
-		s.place(w.v.revision, w.v)
+		s.cursor = w.v.Seq
+		s.place(w.v.Revision, w.v)
 	case w.replay:
 		// Deletes that were found since may be before the head.
 		s.cursor = w.seq
@@ -199,18 +202,18 @@ func (s *Subscription) advance(b *Batch) {
 
 // place sets the position of a reader that has seen v except for upserts beyond a
 // revision.
-func (s *Subscription) place(upserts uint64, v *version) {
-	s.position = s.withRun(v, s.log.position(s.epoch, upserts, v.revision, v.swept))
+func (s *Subscription) place(upserts uint64, v *version.Version) {
+	s.position = s.withRun(v, s.log.position(s.epoch, upserts, v.Revision, v.Swept))
 }
 
 // withRun returns a position with the name of the run, if the reader has nothing but
 // what this log gave it. One that came from elsewhere may hold more than its position
 // said, of which this log need not know.
-func (s *Subscription) withRun(v *version, p stream.Position) stream.Position {
+func (s *Subscription) withRun(v *version.Version, p stream.Position) stream.Position {
 	if !s.native {
 		return p
 	}
-	return v.withRun(p)
+	return v.WithRun(p)
 }
 
 // end adds what ends the walk under way.
@@ -220,40 +223,40 @@ func (s *Subscription) end(b *Batch) {
 	s.own = stream.Status{}
 	switch w.purpose {
 	case following:
-		b.committed = w.v.committed
+		b.committed = w.v.Committed
 	case snapshot:
 		s.synced = true
-		b.addEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.revision, Count: w.delivered})
+		b.addEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.delivered})
 	case resuming:
 		s.synced = true
-		b.addEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.revision, Count: w.count(), Resumed: true})
+		b.addEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.count(), Resumed: true})
 		if restarted {
 			s.addStatus(b, w.v, true)
 		}
 	case catching:
-		skipped := w.v.seq - w.began - uint64(w.delivered)
+		skipped := w.v.Seq - w.began - uint64(w.delivered)
 		s.skipped += skipped
-		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.revision, Skipped: skipped})
+		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped})
 		// It has caught up, even if there is more by now.
 		s.addStatus(b, w.v, true)
 	}
 }
 
 // begin starts the walk that v calls for; false if there is nothing to do.
-func (s *Subscription) begin(b *Batch, v *version) bool {
+func (s *Subscription) begin(b *Batch, v *version.Version) bool {
 	switch {
-	case !v.primed():
+	case !v.Primed():
 		return false
 	case !s.begun:
 		return s.start(b, v)
-	case v.generation != s.generation:
+	case v.Generation != s.generation:
 		reason := stream.ResetEpochChanged
-		if s.epoch == stream.NarrowEpoch(v.epoch, s.options.Prefix) {
+		if s.epoch == stream.NarrowEpoch(v.Epoch, s.options.Prefix) {
 			reason = stream.ResetExpired
 		}
 		s.reset(b, v, reason)
-	case v.seq == s.cursor:
-		s.place(v.revision, v)
+	case v.Seq == s.cursor:
+		s.place(v.Revision, v)
 		s.addHorizon(b, v)
 		return false
 	default:
@@ -263,7 +266,7 @@ func (s *Subscription) begin(b *Batch, v *version) bool {
 }
 
 // start decides what becomes of the position that the subscriber came with.
-func (s *Subscription) start(b *Batch, v *version) bool {
+func (s *Subscription) start(b *Batch, v *version.Version) bool {
 	r := s.options.Resume
 	switch {
 	case r == nil && s.options.Invalid:
@@ -272,12 +275,12 @@ func (s *Subscription) start(b *Batch, v *version) bool {
 	case r == nil:
 		s.outcome = OutcomeSnapshot
 		s.reset(b, v, stream.ResetInitial)
-	case r.Epoch != stream.NarrowEpoch(v.epoch, s.options.Prefix):
+	case r.Epoch != stream.NarrowEpoch(v.Epoch, s.options.Prefix):
 		s.outcome = OutcomeEpochChanged
 		s.reset(b, v, stream.ResetEpochChanged)
-	case r.AsOf > v.revision:
+	case r.AsOf > v.Revision:
 		return s.ahead(b, v)
-	case !v.canResume(*r):
+	case !v.CanResume(*r):
 		s.outcome = OutcomeExpired
 		s.reset(b, v, stream.ResetExpired)
 	default:
@@ -290,7 +293,7 @@ func (s *Subscription) start(b *Batch, v *version) bool {
 
 // ahead holds a position from a faster replica until this one has caught up, but not
 // for long.
-func (s *Subscription) ahead(b *Batch, v *version) bool {
+func (s *Subscription) ahead(b *Batch, v *version.Version) bool {
 	now := time.Now()
 	if s.hold.IsZero() {
 		s.hold = now.Add(s.options.AheadWait)
@@ -307,17 +310,17 @@ func (s *Subscription) ahead(b *Batch, v *version) bool {
 }
 
 // join takes the subscriber into the version's revision order.
-func (s *Subscription) join(v *version) {
+func (s *Subscription) join(v *version.Version) {
 	s.begun = true
-	s.generation = v.generation
-	s.origin = v.origin
-	s.epoch = stream.NarrowEpoch(v.epoch, s.options.Prefix)
+	s.generation = v.Generation
+	s.origin = v.Origin
+	s.epoch = stream.NarrowEpoch(v.Epoch, s.options.Prefix)
 }
 
 // reset begins a full snapshot. It carries a position at which nothing was
 // delivered: a client that is cut off right after it must not come back with its
 // previous position, since it has cleared its state.
-func (s *Subscription) reset(b *Batch, v *version, reason stream.ResetReason) {
+func (s *Subscription) reset(b *Batch, v *version.Version, reason stream.ResetReason) {
 	s.join(v)
 	s.native = true
 	s.own = stream.Status{}
@@ -330,33 +333,33 @@ func (s *Subscription) reset(b *Batch, v *version, reason stream.ResetReason) {
 	s.walk = snapshotWalk(v)
 }
 
-func snapshotWalk(v *version) walk {
-	return walk{active: true, v: v, purpose: snapshot, at: v.normalize(place{})}
+func snapshotWalk(v *version.Version) walk {
+	return walk{active: true, v: v, purpose: snapshot, at: v.Normalize(version.Place{})}
 }
 
 // resume continues after a position, always by catching up. A client that was cut
 // off inside a flush has values newer than its position. A replay would take them
 // back for a moment, the newest values do not.
-func (s *Subscription) resume(b *Batch, v *version, r stream.Position) {
+func (s *Subscription) resume(b *Batch, v *version.Version, r stream.Position) {
 	s.join(v)
-	s.native = v.issued(r)
+	s.native = v.Issued(r)
 	s.position = r
 	switch {
-	case r.AsOf < v.origin:
+	case r.AsOf < v.Origin:
 		s.origin = 0 // the reader may have left before the outage, or its end
 		s.addHorizon(b, v)
-	case r.Run != 0 && r.Run != v.run.name:
+	case r.Run != 0 && r.Run != v.Run.Name:
 		// As with a reset, the id is on the event: what follows is from this
 		// replica, and the other one must not take it for its own.
 		s.position.Run = 0
 		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: r.AsOf})
 		b.boundary, b.final = true, true
 	}
-	from := v.newerThan(r.Swept())
-	s.cursor = v.seqBefore(from)
-	upserts := v.newerThan(r.Upserts)
+	from := v.NewerThan(r.Swept())
+	s.cursor = v.SeqBefore(from)
+	upserts := v.NewerThan(r.Upserts)
 	if r.Upserts == 0 {
-		upserts = v.normalize(place{})
+		upserts = v.Normalize(version.Place{})
 	}
 	s.walk = walk{
 		active: true, v: v, purpose: resuming, deletes: true, at: from, upserts: upserts,
@@ -366,11 +369,11 @@ func (s *Subscription) resume(b *Batch, v *version, r stream.Position) {
 
 // follow continues from the cursor: change by change if it is near enough, else by
 // catching up.
-func (s *Subscription) follow(b *Batch, v *version) {
-	from := v.after(s.cursor)
+func (s *Subscription) follow(b *Batch, v *version.Version) {
+	from := v.After(s.cursor)
 	revision := s.position.AsOf
-	replayable := v.replayable(s.cursor, from)
-	if !replayable && s.cursor < v.forgotten {
+	replayable := v.Replayable(s.cursor, from, replayBytes)
+	if !replayable && s.cursor < v.Forgotten {
 		// So far behind that deletes have been forgotten meanwhile.
 		s.reset(b, v, stream.ResetExpired)
 		return
@@ -388,25 +391,25 @@ func (s *Subscription) follow(b *Batch, v *version) {
 	s.addStatus(b, v, false)
 }
 
-// replayable reports whether a reader at seq, whose next entry is at from, can be
-// given all entries as they are: they are all there, and they are not too many or
-// are one transaction.
-func (v *version) replayable(seq uint64, from place) bool {
-	if seq < v.intact {
-		return false
+// countDone reports whether it is known how many resources the reader has at the end
+// of the walk. Only a reader that resumes has to count them.
+func (s *Subscription) countDone() bool {
+	w := &s.walk
+	if w.purpose != resuming || s.options.Prefix == "" {
+		return true
 	}
-	return v.bytesFrom(from, replayBytes) < replayBytes || v.oneCommit(from)
+	if w.counting == nil || !w.counting.Of(w.v) {
+		w.counting = listing.NewCounter(w.v)
+	}
+	w.examined = version.TurnEntries // whatever comes next is in another turn
+	return s.log.listings.CountSome(w.v, &s.log.framing, s.options.Prefix, w.counting)
 }
 
-// oneCommit reports whether everything from p on is a single transaction.
-func (v *version) oneCommit(p place) bool {
-	w := walk{v: v, at: p}
-	for w.at.segment < len(v.segments) {
-		e := w.entry()
-		w.step()
-		if e.is(endsCommit) {
-			return w.at.segment >= len(v.segments)
-		}
+// Moved notes that the reader is sent n bytes of another subscription over the same
+// connection. They count towards MinRate: all subscriptions of a connection share
+// its rate.
+func (s *Subscription) Moved(n int) {
+	if !s.held && n > 0 {
+		s.log.pins.Credit(s.pin, n)
 	}
-	return true
 }

@@ -1,9 +1,6 @@
 package log
 
 import (
-	"math"
-	"math/rand/v2"
-
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -27,37 +24,7 @@ func (w *Writer) sweptTo(revision uint64) {
 	if !w.unnumbered {
 		revision = stream.AllSwept
 	}
-	v.swept = max(v.swept, min(revision, v.revision))
-}
-
-// run is the time since a replica began its log, for an upstream whose deletes have no
-// revision. What is newer than a position that it issued is what its log holds after
-// it, whatever the replica missed meanwhile: the reader has seen nothing else. So
-// while the upstream is idle, the name of the run spares a returning reader the
-// snapshot: nothing else distinguishes deletes that two replicas notice at the same
-// revision. Only a reader that began with a snapshot of this log gets the name, since
-// any other may hold more than its position says. A reader that resumes at another
-// replica first gets its position without the name.
-type run struct {
-	name    uint32 // drawn at random; 0: deletes have a revision
-	horizon uint64 // no position below it is resumed by the name alone
-}
-
-func newRun() run { return run{name: 1 + rand.Uint32N(math.MaxUint32)} }
-
-// withRun adds the name of the run to the position of a reader that has seen nothing
-// but the log.
-func (v *version) withRun(p stream.Position) stream.Position {
-	if !p.Partial() {
-		p.Run = v.run.name
-	}
-	return p
-}
-
-// issued reports whether a position is one of the run, and everything newer is
-// known.
-func (v *version) issued(p stream.Position) bool {
-	return p.Run != 0 && p.Run == v.run.name && p.AsOf >= v.run.horizon
+	v.Swept = max(v.Swept, min(revision, v.Revision))
 }
 
 // position is the place of a reader, in an epoch as written in positions.
@@ -65,15 +32,4 @@ func (l *Log) position(epoch string, upserts, asOf, swept uint64) stream.Positio
 	p := stream.Position{Watch: l.watch, Epoch: epoch, AsOf: swept}.At(asOf)
 	p.Upserts = upserts
 	return p
-}
-
-// canResume reports whether everything newer than a position is known. Inside a snapshot
-// or a catch-up nothing may be delivered that the replica that issued the position
-// already knew to be gone.
-func (v *version) canResume(p stream.Position) bool {
-	if v.issued(p) {
-		return true
-	}
-	swept := p.Swept()
-	return swept >= v.horizon && (!p.Partial() || swept <= v.swept)
 }

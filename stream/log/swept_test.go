@@ -138,7 +138,7 @@ func TestPagesOfWhatWasSwept(t *testing.T) {
 	}
 	behind := NewWriter(Config{Watch: "w"})
 	mustReplace(t, behind, "_e", 6, upsert("j", 5), upsert("x", 6))
-	behind.next.swept = 0
+	behind.next.Swept = 0
 	mustSweep(t, behind, 12, 8, upsert("y", 9), upsert("k", 11), upsert("z", 12))
 	if _, err := behind.Page("", first.Next, 2); err != ErrPageGone {
 		t.Errorf("a replica that has not swept as far: %v, want ErrPageGone", err)

@@ -229,7 +229,7 @@ func (c *wanderer) read(name string, l *Writer, events int) {
 			c.position = &read
 		}
 	}
-	c.trace = append(c.trace, fmt.Sprintf("%s (%s, horizon %d): holds %v at %v", name, s.Outcome(), l.head.Load().horizon, c.holds, c.position))
+	c.trace = append(c.trace, fmt.Sprintf("%s (%s, horizon %d): holds %v at %v", name, s.Outcome(), l.head.Load().Horizon, c.holds, c.position))
 }
 
 // TestVanishingKeysProperty runs many histories: some faults need thousands.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
 
 // Change is one resource of a transaction, or of a snapshot.
@@ -212,17 +213,17 @@ func (w *Writer) dropKnown(changes []Change) (news []Change, duplicates int, err
 
 // known reports whether a change of a transaction is already in the log.
 func (w *Writer) known(c *Change) (bool, error) {
-	head := w.next.revision
+	head := w.next.Revision
 	if c.Revision > head {
 		return false, nil
 	}
-	_, s, e := w.lookup(newWireKey(c.Key))
+	_, s, e := w.lookup(segment.NewKey(c.Key))
 	if c.Deleted {
 		// It has no revision of its own, or it comes a second time. A key that is
 		// not live was deleted before; one that is newer was created since.
-		return e == nil || e.is(isDelete) || c.Revision != 0 && c.Revision < e.revision, nil
+		return e == nil || e.Is(segment.IsDelete) || c.Revision != 0 && c.Revision < e.Revision, nil
 	}
-	if e != nil && c.Revision <= w.framing.shownRevision(s, e) {
+	if e != nil && c.Revision <= w.framing.ShownRevision(s, e) {
 		return true, nil
 	}
 	return false, fmt.Errorf("%w: key %q changed at %d, after everything up to %d was committed",

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
 // turns reads everything from a subscription, turn by turn, and returns the events
@@ -24,26 +25,26 @@ func turns(t *testing.T, s *Subscription) (events []string, empty int) {
 		default:
 			return events, empty
 		}
-		if looked := s.walk.examined; looked > turnEntries+flushBytes/entrySize {
+		if looked := s.walk.examined; looked > version.TurnEntries+flushBytes/perEntry {
 			t.Fatalf("a turn looked at %d entries", looked)
 		}
 	}
 }
 
-// entrySize is the size of an entry in the table of its segment.
-const entrySize = 48
+// perEntry is the size of an entry in the table of its segment.
+const perEntry = 48
 
 // TestTurns: a reader that wants few of many resources, or none, gets the same turn
 // by turn as at once, and no turn is long.
 func TestTurns(t *testing.T) {
-	const resources = 10 * turnEntries
+	const resources = 10 * version.TurnEntries
 	l := NewWriter(Config{Watch: "w"})
 	var changes []Change
 	for i := range resources {
 		changes = append(changes, Change{Resource: stream.Resource{Key: fmt.Sprintf("k%06d", i), Revision: uint64(i + 1), Value: []byte("1")}})
 	}
 	mustReplace(t, l, "e", resources, changes...)
-	for i := range 3 * turnEntries {
+	for i := range 3 * version.TurnEntries {
 		mustCommit(t, l, uint64(resources+i+1), Change{Resource: stream.Resource{Key: fmt.Sprintf("k%06d", i), Revision: uint64(resources + i + 1)}, Deleted: true})
 	}
 	for _, prefix := range []string{"", "none", "k000", "k0399", "k000001"} {

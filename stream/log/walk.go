@@ -1,12 +1,14 @@
 package log
 
+import (
+	"github.com/watchtide/watchtide/stream/log/internal/listing"
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/log/internal/version"
+)
+
 // flushBytes is the size from which a flush ends at the next place where it may: an
 // id is sent at least as often.
-const flushBytes = segmentSize
-
-// turnEntries is the most entries that a walk examines in one turn, give or take a
-// segment, even if the reader wants few of them.
-const turnEntries = 4 << 10
+const flushBytes = segment.FullSize
 
 // walk is a reader's way through one version: from where it is to the version's
 // head. There are two kinds. A replay gives the entries as they are, superseded ones
@@ -16,20 +18,20 @@ const turnEntries = 4 << 10
 // Why a position in a catch-up needs two numbers: an upsert that was superseded
 // before T is not given, so "everything up to R" is true only as seen at T.
 type walk struct {
-	active         bool     // a walk is under way
-	v              *version // nil between two flushes, and if no walk is under way
+	active         bool             // a walk is under way
+	v              *version.Version // nil between two flushes, and if no walk is under way
 	purpose        purpose
 	replay         bool
 	midTransaction bool // a replay that is inside a transaction
 
 	paused pausedWalk // between two flushes
 
-	examined int       // entries examined in this turn
-	counting *counting // of what the reader has in the end; nil: everything
+	examined int              // entries examined in this turn
+	counting *listing.Counter // of what the reader has in the end; nil: everything
 
-	deletes bool  // a catch-up that is still at the deletes
-	at      place // next entry to examine
-	upserts place // where the upserts begin, once the deletes are done
+	deletes bool          // a catch-up that is still at the deletes
+	at      version.Place // next entry to examine
+	upserts version.Place // where the upserts begin, once the deletes are done
 
 	began     uint64 // seq of the last entry before the walk
 	seq       uint64 // of the last transaction replayed
@@ -49,11 +51,11 @@ const (
 )
 
 func (w *walk) done() bool {
-	return !w.deletes && w.at.segment >= len(w.v.segments)
+	return !w.deletes && w.at.Segment >= len(w.v.Segments)
 }
 
 // turnOver reports whether the turn is over, although b may have nothing yet.
-func (w *walk) turnOver() bool { return w.examined >= turnEntries }
+func (w *walk) turnOver() bool { return w.examined >= version.TurnEntries }
 
 // fill adds entries to b until b is full or the turn is over, at a place where the
 // flush may end.
@@ -72,18 +74,18 @@ func (w *walk) fill(b *Batch, prefix string) {
 // fillReplay ends between transactions, except inside a very large one.
 func (w *walk) fillReplay(b *Batch, prefix string) {
 	f := &b.log.framing
-	for w.at.segment < len(w.v.segments) && b.bytes < replayBytes && b.holds < replayBytes {
-		s := w.v.segments[w.at.segment]
-		e := &s.entries[w.at.entry]
-		if f.hasPrefix(s, e, prefix) {
-			b.addEntry(s, w.at.entry)
+	for w.at.Segment < len(w.v.Segments) && b.bytes < replayBytes && b.holds < replayBytes {
+		s := w.v.Segments[w.at.Segment]
+		e := &s.Entries[w.at.Entry]
+		if f.HasPrefix(s, e, prefix) {
+			b.addEntry(s, w.at.Entry)
 			w.delivered++
 		}
 		w.step()
-		if w.midTransaction = !e.is(endsCommit); w.midTransaction {
+		if w.midTransaction = !e.Is(segment.EndsCommit); w.midTransaction {
 			continue
 		}
-		w.seq, w.complete = e.seq, e.revision
+		w.seq, w.complete = e.Seq, e.Revision
 		if b.full() {
 			return
 		}
@@ -92,11 +94,11 @@ func (w *walk) fillReplay(b *Batch, prefix string) {
 
 func (w *walk) fillDeletes(b *Batch, prefix string) {
 	f := &b.log.framing
-	for w.at.segment < len(w.v.segments) {
-		s := w.v.segments[w.at.segment]
-		e := &s.entries[w.at.entry]
-		if e.is(isDelete) && e.visible(w.v.seq) && f.hasPrefix(s, e, prefix) {
-			b.addEntry(s, w.at.entry)
+	for w.at.Segment < len(w.v.Segments) {
+		s := w.v.Segments[w.at.Segment]
+		e := &s.Entries[w.at.Entry]
+		if e.Is(segment.IsDelete) && e.Visible(w.v.Seq) && f.HasPrefix(s, e, prefix) {
+			b.addEntry(s, w.at.Entry)
 			w.delivered++
 		}
 		w.step()
@@ -112,52 +114,60 @@ func (w *walk) fillDeletes(b *Batch, prefix string) {
 // once for all. This does not apply to a narrowed watch, which may have little in
 // each segment.
 func (w *walk) fillUpserts(b *Batch, prefix string) {
-	for w.at.segment < len(w.v.segments) && !b.full() && !w.turnOver() {
-		if w.at.entry == 0 && b.bytes > 0 && prefix == "" && b.bytes+w.v.used(w.at.segment) > flushBytes {
+	for w.at.Segment < len(w.v.Segments) && !b.full() && !w.turnOver() {
+		if w.at.Entry == 0 && b.bytes > 0 && prefix == "" && b.bytes+w.v.UsedBytes(w.at.Segment) > flushBytes {
 			break
 		}
 		w.fillSegment(b, prefix)
 	}
-	if w.at.segment >= len(w.v.segments) || w.entry().revision > w.revision {
+	if w.at.Segment >= len(w.v.Segments) || w.entry().Revision > w.revision {
 		w.complete = w.revision
 	}
 }
 
 // fillSegment goes through one segment, or as much of it as fits.
 func (w *walk) fillSegment(b *Batch, prefix string) {
-	s, entries, f := w.v.segments[w.at.segment], w.v.entries(w.at.segment), &b.log.framing
-	i, from, size := w.at.entry, w.at.entry, b.bytes // entries from "from" on are a run
+	s, entries, f := w.v.Segments[w.at.Segment], w.v.Entries(w.at.Segment), &b.log.framing
+	i, from, size := w.at.Entry, w.at.Entry, b.bytes // entries from "from" on are a run
 	for ; i < len(entries) && size < flushBytes; i++ {
 		e := &entries[i]
-		if e.revision > w.revision {
-			w.complete, w.revision = w.revision, e.revision
+		if e.Revision > w.revision {
+			w.complete, w.revision = w.revision, e.Revision
 		}
-		if !e.is(isDelete) && e.visible(w.v.seq) && f.hasPrefix(s, e, prefix) {
-			size += int(e.size)
+		if !e.Is(segment.IsDelete) && e.Visible(w.v.Seq) && f.HasPrefix(s, e, prefix) {
+			size += int(e.Size)
 			continue
 		}
 		w.addUpserts(b, s, from, i)
 		from = i + 1
 	}
 	w.addUpserts(b, s, from, i)
-	w.examined += i - w.at.entry
-	if w.at.entry = i; i == len(entries) {
-		w.at = place{segment: w.at.segment + 1}
+	w.examined += i - w.at.Entry
+	if w.at.Entry = i; i == len(entries) {
+		w.at = version.Place{Segment: w.at.Segment + 1}
 	}
 }
 
-func (w *walk) addUpserts(b *Batch, s *segment, from, to int) {
+func (w *walk) addUpserts(b *Batch, s *segment.Segment, from, to int) {
 	if from < to {
 		b.addUpserts(s, from, to)
 		w.delivered += to - from
 	}
 }
 
-func (w *walk) entry() *entry { return &w.v.segments[w.at.segment].entries[w.at.entry] }
+func (w *walk) entry() *segment.Entry { return &w.v.Segments[w.at.Segment].Entries[w.at.Entry] }
 
 func (w *walk) step() {
-	w.at.entry++
-	if w.at.entry >= len(w.v.entries(w.at.segment)) {
-		w.at = place{segment: w.at.segment + 1}
+	w.at.Entry++
+	if w.at.Entry >= len(w.v.Entries(w.at.Segment)) {
+		w.at = version.Place{Segment: w.at.Segment + 1}
 	}
+}
+
+// count is how many resources the reader has at the end of the walk.
+func (w *walk) count() int {
+	if w.counting == nil {
+		return w.v.Count
+	}
+	return w.counting.N
 }

@@ -6,6 +6,10 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/index"
+	"github.com/watchtide/watchtide/stream/log/internal/pin"
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
 // Writer writes a log, and is the only way to do that: readers are given its Log. It
@@ -18,33 +22,33 @@ type Writer struct {
 	history History
 
 	// Owned by the goroutine that writes.
-	next       version // becomes the head at the next publish
-	unnumbered bool    // deletes have no revision in the epoch
-	index      *index
+	next       version.Version // becomes the head at the next publish
+	unnumbered bool            // deletes have no revision in the epoch
+	index      *index.Table
 	indexed    uint64 // number of the first version that holds the index
 	listed     uint64 // number of the first version that holds the list of segments
 	deletes    tombstones
-	sweep      uint64    // compaction has examined segments up to this seq
-	used, dead int64     // bytes of frames, and of the superseded ones
-	allocated  int64     // bytes of slabs and tables
-	added      int64     // of them, by the version being made
-	retired    []retired // by the version being made
-	prefetched byte      // see prefetch; nothing reads it
+	sweep      uint64        // compaction has examined segments up to this seq
+	used, dead int64         // bytes of frames, and of the superseded ones
+	allocated  int64         // bytes of slabs and tables
+	added      int64         // of them, by the version being made
+	retired    []pin.Retired // by the version being made
+	prefetched byte          // see prefetch; nothing reads it
 }
 
 // NewWriter returns the writer of a new log, which is empty: not primed, with the status
 // Priming.
 func NewWriter(c Config) *Writer {
 	l := &Log{
-		watch: c.Watch, framing: newFraming(c.Watch), account: c.Account, counted: c.Counted, pins: newPins(c.Account),
+		watch: c.Watch, framing: segment.NewFormat(c.Watch), account: c.Account, counted: c.Counted, pins: pin.NewSet(c.Account),
 	}
 	if l.counted == nil {
 		l.counted = func(int, int) {}
 	}
 	c.Account.Join(l.pins)
-	w := &Writer{Log: l, history: c.History.withDefaults(), index: newIndex(0)}
-	w.next.number = 1
-	w.next.status = stream.Status{State: stream.Priming, Since: time.Now(), Reason: "no snapshot yet"}
+	w := &Writer{Log: l, history: c.History.withDefaults(), index: index.New(0)}
+	w.next.Number = 1
+	w.next.Status = stream.Status{State: stream.Priming, Since: time.Now(), Reason: "no snapshot yet"}
 	w.publish()
 	return w
 }
@@ -64,11 +68,11 @@ func (w *Writer) Commit(changes []Change, revision uint64) (CommitResult, error)
 // CommitSwept is Commit with what the source reported about deletes; see Swept.
 func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitResult, error) {
 	var result CommitResult
-	if !w.next.primed() {
+	if !w.next.Primed() {
 		return result, fmt.Errorf("%w: a commit before the first snapshot", stream.ErrInvalid)
 	}
-	if revision < w.next.revision {
-		return result, fmt.Errorf("%w: commit at %d after one at %d", stream.ErrOrder, revision, w.next.revision)
+	if revision < w.next.Revision {
+		return result, fmt.Errorf("%w: commit at %d after one at %d", stream.ErrOrder, revision, w.next.Revision)
 	}
 	if err := check(changes, revision); err != nil {
 		return result, err
@@ -82,9 +86,9 @@ func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitRe
 	if err := w.account.Grow(w.cost(changes)); err != nil {
 		return result, err
 	}
-	before := w.next.revision
+	before := w.next.Revision
 	last := w.append(changes, revision, &result)
-	clearEndInOutage(last, revision, w.next.origin)
+	clearEndInOutage(last, revision, w.next.Origin)
 	w.closeOutage(before, last)
 	w.sweptTo(swept)
 	w.publish()
@@ -93,10 +97,10 @@ func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitRe
 
 // lookup finds the newest entry of a key, possibly a tombstone, and the slot of the
 // index where it is or belongs.
-func (w *Writer) lookup(k wireKey) (slot int, s *segment, e *entry) {
-	slot = w.index.probe(k.hash, func(seq uint64) bool {
-		s, e = w.next.find(seq)
-		if e != nil && w.framing.keyEquals(s, e, k) {
+func (w *Writer) lookup(k segment.Key) (slot int, s *segment.Segment, e *segment.Entry) {
+	slot = w.index.Probe(k.Hash, func(seq uint64) bool {
+		s, e = w.next.Find(seq)
+		if e != nil && w.framing.KeyEquals(s, e, k) {
 			return true
 		}
 		s, e = nil, nil
@@ -106,11 +110,11 @@ func (w *Writer) lookup(k wireKey) (slot int, s *segment, e *entry) {
 }
 
 // PrepareStatus sets the freshness that the next commit or snapshot publishes.
-func (w *Writer) PrepareStatus(s stream.Status) { w.next.status = s }
+func (w *Writer) PrepareStatus(s stream.Status) { w.next.Status = s }
 
 // SetStatus publishes the freshness of the watch.
 func (w *Writer) SetStatus(s stream.Status) {
-	w.next.status = s
+	w.next.Status = s
 	w.publish()
 }
 
@@ -118,44 +122,44 @@ func (w *Writer) SetStatus(s stream.Status) {
 // subscribers wait for it.
 func (w *Writer) Discard(s stream.Status) {
 	w.restart("")
-	w.next.status = s
+	w.next.Status = s
 	w.publish()
 }
 
 // restart begins a new, empty generation.
 func (w *Writer) restart(epoch string) {
 	v := &w.next
-	for _, s := range v.segments {
-		w.retire(s.born, s.bytes())
+	for _, s := range v.Segments {
+		w.retire(s.Born, s.Bytes())
 	}
-	w.retire(w.indexed, w.index.bytes())
-	*v = version{
-		number:     v.number,
-		generation: v.generation + 1,
-		epoch:      epoch,
-		seq:        v.seq,
-		intact:     v.seq,
-		readable:   v.seq,
-		status:     v.status,
+	w.retire(w.indexed, w.index.Bytes())
+	*v = version.Version{
+		Number:     v.Number,
+		Generation: v.Generation + 1,
+		Epoch:      epoch,
+		Seq:        v.Seq,
+		Intact:     v.Seq,
+		Readable:   v.Seq,
+		Status:     v.Status,
 	}
 	if w.unnumbered = strings.HasPrefix(epoch, stream.UnnumberedEpoch); w.unnumbered {
-		v.run = newRun()
+		v.Run = version.NewRun()
 	}
-	w.index, w.indexed = newIndex(0), v.number
+	w.index, w.indexed = index.New(0), v.Number
 	w.deletes = tombstones{}
-	w.sweep, w.used, w.dead, w.allocated = v.seq, 0, 0, 0
+	w.sweep, w.used, w.dead, w.allocated = v.Seq, 0, 0, 0
 }
 
 // publish makes what was written visible, and wakes the readers.
 func (w *Writer) publish() {
 	v := w.next
-	v.index = w.index
-	v.changed = make(chan struct{})
-	holds, sorted := w.allocated+w.index.bytes()+w.deletes.memory(), w.sortedBytes()
-	v.bytes = holds + sorted
+	v.Index = w.index
+	v.Changed = make(chan struct{})
+	holds, sorted := w.allocated+w.index.Bytes()+w.deletes.memory(), w.listings.SortedBytes()
+	v.Bytes = holds + sorted
 	w.recordRetired(&v)
 	old := w.head.Load()
-	if old != nil && old.generation != v.generation {
+	if old != nil && old.Generation != v.Generation {
 		// Nobody continues in the old generation. From here on nobody can pin it, and
 		// nobody can yet pin the new one.
 		w.pins.TakeAll()
@@ -163,24 +167,24 @@ func (w *Writer) publish() {
 	w.account.SetLog(holds-w.dead, w.dead) // without sorted: a listing must not make a watch stale
 	w.head.Store(&v)
 	if old != nil {
-		close(old.changed)
+		close(old.Changed)
 	}
-	w.account.Relieve(w.pins, v.bytes)
-	w.pages.expire(w.pins)
-	w.forgetSorted()
+	w.account.Relieve(w.pins, v.Bytes)
+	w.listings.Expire(w.pins)
+	w.listings.ExpireSorted()
 }
 
 // recordRetired counts what the version that is about to be published adds and retires.
-func (w *Writer) recordRetired(v *version) {
-	most := w.account.EraBytes(v.bytes)
+func (w *Writer) recordRetired(v *version.Version) {
+	most := w.account.EraBytes(v.Bytes)
 	if len(w.retired) > 0 || w.added >= most {
-		w.pins.advance(v.number, w.retired, w.added, most)
+		w.pins.Advance(v.Number, w.retired, w.added, most)
 		w.retired, w.added = w.retired[:0], 0
 		if cap(w.retired) > retiredKept {
 			w.retired = nil
 		}
 	}
-	w.next.number++
+	w.next.Number++
 }
 
 // retiredKept is how long the list of retired memory may be to be reused.
@@ -189,12 +193,24 @@ const retiredKept = 1024
 // retire notes memory that the versions from born on held, and the one being made
 // does not.
 func (w *Writer) retire(born uint64, bytes int64) {
-	if born == w.next.number {
+	if born == w.next.Number {
 		return // no version held it
 	}
-	if n := len(w.retired); n > 0 && w.retired[n-1].born == born {
-		w.retired[n-1].bytes += bytes
+	if n := len(w.retired); n > 0 && w.retired[n-1].Born == born {
+		w.retired[n-1].Bytes += bytes
 		return
 	}
-	w.retired = append(w.retired, retired{born, bytes})
+	w.retired = append(w.retired, pin.Retired{Born: born, Bytes: bytes})
 }
+
+// PaceEvery is how often the readers of a watch are checked, while any of them has a
+// minimum rate and pins a version.
+const PaceEvery = 5 * time.Second
+
+// SlowReaders is signalled once a reader has a minimum rate. Call TakeSlow every
+// PaceEvery then, until it returns false.
+func (w *Writer) SlowReaders() <-chan struct{} { return w.pins.PaceChecks() }
+
+// TakeSlow takes versions away from readers below their minimum rate. It reports
+// whether to call it again.
+func (w *Writer) TakeSlow() (again bool) { return w.pins.TakeSlow(w.head.Load()) }

@@ -15,7 +15,7 @@ func (m *Metrics) makeSnapshots() {
 	})
 	m.snapshotBytes = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: Namespace + "snapshot_bytes_in_flight",
-		Help: "Used part of the snapshot budget.",
+		Help: "Bytes of snapshots and long catch-ups on their way, as counted by the snapshot budget.",
 	})
 	m.snapshotWaiting = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: Namespace + "snapshots_waiting",

@@ -1,0 +1,143 @@
+package segment
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// FullSize is the size of a full slab. A snapshot is read, and an id is
+// sent, at least once for each slab.
+const FullSize = 64 << 10
+
+// smallestSegment keeps watches with few resources small: slabs grow with the log up
+// to FullSize.
+const smallestSegment = 4 << 10
+
+// The flags of an entry.
+const (
+	// IsDelete marks a tombstone.
+	IsDelete = 1 << iota
+	// EndsCommit marks the last entry of a transaction.
+	EndsCommit
+	// UnnumberedDelete marks a tombstone that has no revision of its own, but that of
+	// its commit.
+	UnnumberedDelete
+	// ValueBase64 marks a value that is base64 in a JSON string.
+	ValueBase64
+	keyEscaped // the key in the frame has JSON escapes
+	keyBase64  // the key in the frame is base64, since it is not UTF-8
+)
+
+// Entry is one change in a segment: where its frame is, and what is needed to find
+// and judge it without reading the frame. It has 48 bytes and no pointer, so the
+// garbage collector has nothing to scan.
+type Entry struct {
+	// Written before the entry is published, static from then on.
+	Seq      uint64
+	Revision uint64 // its place in the log's order
+	Off      uint32 // of the frame in the slab
+	Size     uint32 // of the frame
+	KeyLen   uint32 // as in the frame
+	ValueLen uint32
+	Hash     uint32
+	Flags    uint8
+
+	// Superseded is the seq of the change from which on this entry no longer counts,
+	// 0 while it counts. Written by the log's writer.
+	Superseded atomic.Uint64
+}
+
+// Is reports whether a flag is set.
+func (e *Entry) Is(flag uint8) bool { return e.Flags&flag != 0 }
+
+// Visible reports whether the entry counts as seen at seq.
+func (e *Entry) Visible(seq uint64) bool {
+	s := e.Superseded.Load()
+	return s == 0 || s > seq
+}
+
+// EntrySize is how many bytes an entry takes.
+const EntrySize = int64(unsafe.Sizeof(Entry{}))
+
+// Segment is a slab of frames and the table of its entries. The writer appends to
+// the last segment of a log; readers see only as many entries as their version says.
+// A full segment no longer changes, except for the field Superseded of its entries.
+type Segment struct {
+	// Static after construction; the bytes and entries beyond what was
+	// published belong to the writer.
+	Name    uint64 // no other segment of this process has, or had, it
+	Born    uint64 // number of the first version that holds it
+	Slab    []byte
+	Entries []Entry
+
+	// Owned by the writer; static, and so readable, once the segment is full.
+	N    int // entries in use
+	Used int // bytes in use
+
+	// Owned by the writer.
+	Dead int // bytes of superseded entries
+}
+
+// segmentNames is the last name given out.
+var segmentNames atomic.Uint64
+
+// New returns an empty segment of a log whose next version has the number born.
+func New(born uint64, bytes, entries int) *Segment {
+	return &Segment{Name: segmentNames.Add(1), Born: born, Slab: make([]byte, bytes), Entries: make([]Entry, entries)}
+}
+
+// SizeFor returns the size of the next segment of a log that has used so many
+// bytes; size is that of its first frame. Slabs grow with the log. There are as many
+// entries as frames of this size would fill, and some more.
+func SizeFor(size int, used int64) (bytes, entries int) {
+	bytes = max(size, smallestSegment, int(min(used, FullSize)))
+	return bytes, bytes/size*5/4 + 4
+}
+
+// Bytes is the memory that the segment holds.
+func (s *Segment) Bytes() int64 {
+	return int64(len(s.Slab)) + int64(len(s.Entries))*EntrySize
+}
+
+// Fits reports whether there is room for an entry with a frame of so many bytes.
+func (s *Segment) Fits(frame int) bool {
+	return s.N < len(s.Entries) && s.Used+frame <= len(s.Slab)
+}
+
+// Reserve reserves the next entry and size bytes for its frame.
+func (s *Segment) Reserve(size int) (*Entry, []byte) {
+	e := &s.Entries[s.N]
+	e.Off, e.Size = uint32(s.Used), uint32(size)
+	frame := s.Slab[s.Used : s.Used : s.Used+size]
+	s.N++
+	s.Used += size
+	return e, frame
+}
+
+// AppendCopy appends a copy of a live entry of another segment.
+func (s *Segment) AppendCopy(from *Segment, e *Entry) {
+	to, frame := s.Reserve(int(e.Size))
+	to.Seq, to.Revision = e.Seq, e.Revision
+	to.KeyLen, to.ValueLen = e.KeyLen, e.ValueLen
+	to.Hash, to.Flags = e.Hash, e.Flags
+	_ = append(frame, from.Frame(e)...)
+}
+
+// Run returns the frames of the entries from up to, but not including, to: they are
+// adjacent.
+func (s *Segment) Run(from, to int) []byte {
+	first, last := &s.Entries[from], &s.Entries[to-1]
+	return s.Slab[first.Off : last.Off+last.Size]
+}
+
+// Frame is the frame of an entry.
+func (s *Segment) Frame(e *Entry) []byte { return s.Slab[e.Off : e.Off+e.Size] }
+
+// value aliases the slab; nil for a tombstone.
+func (s *Segment) value(e *Entry) []byte {
+	if e.Is(IsDelete) {
+		return nil
+	}
+	end := e.Off + e.Size - uint32(len(frameEnd))
+	return s.Slab[end-e.ValueLen : end : end]
+}

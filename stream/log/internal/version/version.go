@@ -1,0 +1,311 @@
+package version
+
+import (
+	"sort"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/index"
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
+)
+
+// TurnEntries is the most entries that a walk examines in one turn, give or take a
+// segment, even if the reader wants few of them.
+const TurnEntries = 4 << 10
+
+// Version is one committed state of a log: immutable, published through one atomic
+// pointer. A reader that holds a version sees exactly what was there when it was
+// committed, for as long as it holds it, whatever the writer does.
+type Version struct {
+	Number     uint64 // rises with each version
+	Generation uint64 // rises with each new revision order, and when everything is discarded
+	Epoch      string // "" until primed
+
+	Segments []*segment.Segment
+	First    []uint64 // seq of the first entry of each segment
+	Tail     int      // entries of the last segment that belong to the version
+
+	Index *index.Table
+
+	Seq      uint64 // of the newest entry: the cursor of a reader at the head
+	Revision uint64 // the position of a reader at the head
+	Swept    uint64 // as in the position of a reader at the head
+	Run      Run    // the zero value where deletes have revisions
+
+	Intact   uint64 // every entry with a greater seq is still there, superseded or not
+	Readable uint64 // a state as of a smaller seq can no longer be built
+
+	Origin     uint64 // from this revision on every change was received
+	Horizon    uint64 // from this revision on every change is known: no position below it is resumed
+	HorizonAge time.Time
+	Open       bool   // Origin is not known yet: it will be the revision of the next upsert
+	Forgotten  uint64 // seq of the newest delete that was dropped: no cursor below it can continue
+
+	Count      int   // resources
+	Tombstones int   // deletes remembered
+	Bytes      int64 // memory held
+	Status     stream.Status
+	Committed  time.Time
+
+	Changed chan struct{} // closed when there is a newer version; never written to
+}
+
+// Primed reports whether there has been a complete snapshot.
+func (v *Version) Primed() bool { return v.Epoch != "" }
+
+// Entries returns the entries of segment i that belong to the version.
+func (v *Version) Entries(i int) []segment.Entry {
+	s := v.Segments[i]
+	if i == len(v.Segments)-1 {
+		return s.Entries[:v.Tail]
+	}
+	return s.Entries[:s.N]
+}
+
+// Place is an entry's place in a version: a segment and an index in it.
+type Place struct{ Segment, Entry int }
+
+// segmentOf returns the last segment that begins at or before seq; -1 if none does.
+// It is the writer's hottest search, so it avoids unpredictable branches.
+func (v *Version) segmentOf(seq uint64) int {
+	first := v.First
+	if len(first) == 0 || first[0] > seq {
+		return -1
+	}
+	at := 0
+	for n := len(first); n > 1; {
+		half := n / 2
+		if first[at+half] <= seq {
+			at += half
+		}
+		n -= half
+	}
+	return at
+}
+
+// After returns the place of the first entry with a greater seq.
+func (v *Version) After(seq uint64) Place {
+	i := v.segmentOf(seq)
+	if i < 0 {
+		return Place{}
+	}
+	entries := v.Entries(i)
+	j := sort.Search(len(entries), func(j int) bool { return entries[j].Seq > seq })
+	return v.Normalize(Place{i, j})
+}
+
+// Normalize moves a place at the end of a segment to the start of the next.
+func (v *Version) Normalize(p Place) Place {
+	for p.Segment < len(v.Segments) && p.Entry >= len(v.Entries(p.Segment)) {
+		p = Place{Segment: p.Segment + 1}
+	}
+	return p
+}
+
+// Next returns the place after p.
+func (v *Version) Next(p Place) Place { return v.Normalize(Place{p.Segment, p.Entry + 1}) }
+
+// Entry returns the entry at a place.
+func (v *Version) Entry(p Place) *segment.Entry { return &v.Segments[p.Segment].Entries[p.Entry] }
+
+// Find returns the entry with exactly this seq.
+func (v *Version) Find(seq uint64) (*segment.Segment, *segment.Entry) {
+	i := v.segmentOf(seq)
+	if i < 0 {
+		return nil, nil
+	}
+	entries := v.Entries(i)
+	j := v.guess(i, len(entries), seq)
+	// The guess is exact in a segment as written, and close in a compacted one: a
+	// step or two cost less than a search, which would wait for memory each time.
+	for range 8 {
+		switch at := entries[j].Seq; {
+		case at == seq:
+			return v.Segments[i], &entries[j]
+		case at < seq && j+1 < len(entries):
+			j++
+		case at > seq && j > 0:
+			j--
+		default:
+			return nil, nil
+		}
+	}
+	j = sort.Search(len(entries), func(j int) bool { return entries[j].Seq >= seq })
+	if j == len(entries) || entries[j].Seq != seq {
+		return nil, nil
+	}
+	return v.Segments[i], &entries[j]
+}
+
+// guess estimates where in segment i, of n entries, a seq is.
+func (v *Version) guess(i, n int, seq uint64) int {
+	end := v.Seq + 1
+	if i+1 < len(v.First) {
+		end = v.First[i+1]
+	}
+	offset, span := seq-v.First[i], end-v.First[i]
+	if offset >= span {
+		return n - 1
+	}
+	return int(offset * uint64(n) / span)
+}
+
+// NewerThan returns the place of the first entry that a reader at revision has not
+// seen, or may not have seen: the first with a greater revision, or an unnumbered delete
+// with an equal one. Unnumbered deletes are the last of their revision.
+func (v *Version) NewerThan(revision uint64) Place {
+	return v.Search(func(e *segment.Entry) bool {
+		return e.Revision > revision || e.Revision == revision && e.Is(segment.UnnumberedDelete)
+	})
+}
+
+// FromRevision returns the place of the first entry with this revision or a greater one.
+func (v *Version) FromRevision(revision uint64) Place {
+	return v.Search(func(e *segment.Entry) bool { return e.Revision >= revision })
+}
+
+// Search returns the place of the first entry for which found is true, as it is for
+// all entries after it.
+func (v *Version) Search(found func(e *segment.Entry) bool) Place {
+	i := sort.Search(len(v.Segments), func(i int) bool {
+		entries := v.Entries(i)
+		return found(&entries[len(entries)-1])
+	})
+	if i == len(v.Segments) {
+		return Place{Segment: i}
+	}
+	entries := v.Entries(i)
+	return Place{i, sort.Search(len(entries), func(j int) bool { return found(&entries[j]) })}
+}
+
+// SeqBefore returns the cursor of a reader that continues at p.
+func (v *Version) SeqBefore(p Place) uint64 {
+	if p.Segment >= len(v.Segments) {
+		return v.Seq
+	}
+	return v.Entries(p.Segment)[p.Entry].Seq - 1
+}
+
+// UsedBytes is how many bytes of frames are in the i-th segment.
+func (v *Version) UsedBytes(i int) int {
+	entries := v.Entries(i)
+	last := &entries[len(entries)-1]
+	return int(last.Off + last.Size)
+}
+
+// BytesFrom is how many bytes of frames are at p and beyond, at most limit.
+func (v *Version) BytesFrom(p Place, limit int) int {
+	n := 0
+	for i := p.Segment; i < len(v.Segments) && n < limit; i++ {
+		n += v.UsedBytes(i)
+		if i == p.Segment {
+			n -= int(v.Segments[i].Entries[p.Entry].Off)
+		}
+	}
+	return min(n, limit)
+}
+
+// Each calls f for every live resource as of seq, by rising revision, until f
+// returns false.
+func (v *Version) Each(seq uint64, f func(s *segment.Segment, e *segment.Entry) bool) {
+	for i, s := range v.Segments {
+		entries := v.Entries(i)
+		for j := range entries {
+			e := &entries[j]
+			if e.Seq > seq {
+				return
+			}
+			if !e.Is(segment.IsDelete) && e.Visible(seq) && !f(s, e) {
+				return
+			}
+		}
+	}
+}
+
+// Get finds the entry of a key as of the version; it may be a tombstone.
+//
+// The index belongs to the writer, which may be ahead of the version. So its result
+// is checked, and if it refers to a later entry the log itself is read.
+func (v *Version) Get(f *segment.Format, k segment.Key) (s *segment.Segment, e *segment.Entry) {
+	ahead := false
+	v.Index.Probe(k.Hash, func(seq uint64) bool {
+		if seq > v.Seq {
+			ahead = true
+			return false
+		}
+		s, e = v.Find(seq)
+		if e != nil && f.KeyEquals(s, e, k) && e.Visible(v.Seq) {
+			return true
+		}
+		ahead = ahead || e == nil || f.KeyEquals(s, e, k)
+		s, e = nil, nil
+		return false
+	})
+	if e != nil || !ahead && !v.Index.DroppedAfter(k.Hash, v.Seq) {
+		return s, e
+	}
+	return v.scan(f, k)
+}
+
+// scan finds the entry of a key by looking at all of them, newest first.
+func (v *Version) scan(f *segment.Format, k segment.Key) (*segment.Segment, *segment.Entry) {
+	for i := len(v.Segments) - 1; i >= 0; i-- {
+		entries := v.Entries(i)
+		for j := len(entries) - 1; j >= 0; j-- {
+			e := &entries[j]
+			if e.Hash == k.Hash && f.KeyEquals(v.Segments[i], e, k) && e.Visible(v.Seq) {
+				return v.Segments[i], e
+			}
+		}
+	}
+	return nil, nil
+}
+
+// FindNear is Find without the search: it returns the entry at the guessed place.
+func (v *Version) FindNear(seq uint64) (*segment.Segment, *segment.Entry) {
+	i := v.segmentOf(seq)
+	if i < 0 {
+		return nil, nil
+	}
+	entries := v.Entries(i)
+	return v.Segments[i], &entries[v.guess(i, len(entries), seq)]
+}
+
+// Replayable reports whether a reader at seq, whose next entry is at from, can be
+// given all entries as they are: they are all there, and they have fewer bytes than
+// limit or are one transaction.
+func (v *Version) Replayable(seq uint64, from Place, limit int) bool {
+	if seq < v.Intact {
+		return false
+	}
+	return v.BytesFrom(from, limit) < limit || v.oneCommit(from)
+}
+
+// oneCommit reports whether everything from p on is a single transaction.
+func (v *Version) oneCommit(p Place) bool {
+	for p.Segment < len(v.Segments) {
+		e := v.Entry(p)
+		p = v.Next(p)
+		if e.Is(segment.EndsCommit) {
+			return p.Segment >= len(v.Segments)
+		}
+	}
+	return true
+}
+
+// Resumable reports whether the changes after a position are known, once the version
+// has reached it.
+func (v *Version) Resumable(r stream.Position, epoch string) bool {
+	return r.Epoch == epoch && (r.AsOf > v.Revision || v.CanResume(r))
+}
+
+// CanResume reports whether everything newer than a position is known. Inside a snapshot
+// or a catch-up nothing may be delivered that the replica that issued the position
+// already knew to be gone.
+func (v *Version) CanResume(p stream.Position) bool {
+	if v.Issued(p) {
+		return true
+	}
+	swept := p.Swept()
+	return swept >= v.Horizon && (!p.Partial() || swept <= v.Swept)
+}
