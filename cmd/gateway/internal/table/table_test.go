@@ -49,6 +49,10 @@ a    {"x":1}  [1,2]     true`},
 KEY   X
 日本  é
 ab    b`},
+		"characters that are one": {60, []string{"🇩🇪", `{"x":"👍🏽"}`, "e\u0301", `{"x":"b"}`}, `
+KEY  X
+🇩🇪   👍🏽
+é    b`},
 		"too narrow": {6, []string{"abcdefgh", `{"x":1}`}, `
 KEY  …
 abcde…`},

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/text/width"
+	"github.com/mattn/go-runewidth"
 )
 
 // printable replaces what a terminal would obey, or would not show, by a dot.
@@ -19,56 +19,22 @@ func printable(s string) string {
 	}, strings.ToValidUTF8(s, "·"))
 }
 
-// columns is how many terminal columns a text takes.
-func columns(s string) int {
-	n := 0
-	for _, r := range s {
-		n += runeColumns(r)
-	}
-	return n
-}
+// terminal measures text as a terminal shows it, whatever the locale of this process.
+var terminal = &runewidth.Condition{StrictEmojiNeutral: true}
 
-func runeColumns(r rune) int {
-	if unicode.In(r, unicode.Mn, unicode.Me) {
-		return 0
-	}
-	switch width.LookupRune(r).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	}
-	return 1
-}
+// columns returns how many terminal columns a text takes.
+func columns(s string) int { return terminal.StringWidth(s) }
 
 // fit returns s in exactly n columns: filled up with spaces, or cut with an
 // ellipsis.
-func fit(s string, n int) string {
-	have := columns(s)
-	if have <= n {
-		return s + strings.Repeat(" ", n-have)
-	}
-	return cut(s, n)
-}
+func fit(s string, n int) string { return terminal.FillRight(cut(s, n), n) }
 
-// cut returns s in at most n columns and ends with an ellipsis if something is
-// missing. A wide character that does not fit leaves a space.
+// cut returns s in at most n columns, with an ellipsis if something is missing.
 func cut(s string, n int) string {
-	if columns(s) <= n {
-		return s
-	}
 	if n < 1 {
 		return ""
 	}
-	var b strings.Builder
-	left := n - 1
-	for _, r := range s {
-		w := runeColumns(r)
-		if w > left {
-			break
-		}
-		left -= w
-		b.WriteRune(r)
-	}
-	return b.String() + "…" + strings.Repeat(" ", left)
+	return terminal.Truncate(s, n, "…")
 }
 
 // Line returns text as one line that is not wider than width.
