@@ -5,9 +5,8 @@ import (
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
-// addStatus adds a status event if the freshness is not what the subscriber was told.
-// InSync is told only once the subscriber has everything: before, it would not be
-// true.
+// addStatus adds a status event if the freshness differs from the last one sent. InSync
+// is sent only once the subscriber has everything: before that, it would not be true.
 func (s *Subscription) addStatus(b *Batch, v *version.Version, atHead bool) {
 	now := v.Status
 	if s.own.State != 0 {

@@ -1,9 +1,9 @@
 package log
 
-// Cohort is a group of readers of one watch that have all been given the same and are
-// all at the head. From there on they get the same, so that one cursor reads for all of
-// them, and what it reads has to be rendered only once. Each member counts as a
-// subscriber of its watch; otherwise the cohort knows only how many there are.
+// Cohort is a group of readers of one watch that have caught up and have all been sent
+// the same. From there on they are sent the same too, so that one cursor reads for all of
+// them, and each flush is rendered only once. Each member counts as a subscriber of its
+// watch; otherwise the cohort knows only the number of its members.
 //
 // A reader joins with a subscription for which Admits is true: it closes that and is
 // counted by SetMembers. It leaves with a Fork.
@@ -27,8 +27,8 @@ func (c *Cohort) Cursor() *Subscription { return c.cursor }
 func (c *Cohort) SetMembers(n int) { c.cursor.setReaders(n) }
 
 // Admits reports whether a reader could join: it and the members have caught up, are at
-// the same place, and have been told the same, so that they deliver the same from here
-// on.
+// the same place, and have been sent the same status and horizon, so that they deliver
+// the same from here on.
 func (c *Cohort) Admits(s *Subscription) bool {
 	o := c.cursor
 	return s.log == o.log && s.options.Prefix == o.options.Prefix && s.generation == o.generation &&

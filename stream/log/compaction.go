@@ -4,14 +4,14 @@ import (
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
 
-// replayBytes is how much of the log's tail stays as it was written, so that readers
+// replayBytes is the size of the tail of the log that stays as written, so that readers
 // near the head get every change in the upstream's order, as one slice.
 const replayBytes = 1 << 20
 
-// sweepBytes bounds what one commit spends on compaction.
+// sweepBytes bounds how many bytes one commit compacts.
 const sweepBytes = 1 << 20
 
-// sweepSegments bounds how many segments one commit looks at.
+// sweepSegments bounds how many segments one commit examines.
 const sweepSegments = 512
 
 // compactAfter is called after a commit of so many bytes. A commit that supersedes
@@ -92,8 +92,8 @@ type compaction struct {
 
 // add takes over a segment, unchanged or rewritten.
 func (c *compaction) add(w *Writer, s *segment.Segment, first uint64, entries []segment.Entry) {
-	// If two sevenths of all are superseded, at least one segment is worth
-	// rewriting.
+	// If two sevenths of all bytes are superseded, so are two sevenths of at least one
+	// segment.
 	worth := s.Dead*7 >= s.Used*2
 	mergeable := c.out != nil && s.Used-s.Dead <= len(c.out.Slab)-c.out.Used
 	if !worth && !mergeable {

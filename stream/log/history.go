@@ -57,8 +57,8 @@ func (t *tombstones) compact(live int, keep func(seq uint64) bool) {
 	t.queue, t.first = kept, 0
 }
 
-// forgetDeletes drops the deletes that are beyond the history, as part of the commit under
-// way: readers at or after it no longer see them, readers before it still do. A
+// forgetDeletes drops deletes that exceed the limits of the history, as part of the commit
+// under way: readers at or after it no longer see them, readers before it still do. A
 // reader that has not seen them can no longer resume: the horizon rises.
 func (w *Writer) forgetDeletes(now time.Time) {
 	oldest := now.Add(-w.history.MaxAge)

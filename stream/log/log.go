@@ -41,9 +41,9 @@ type Config struct {
 
 	// Account counts what the log holds; nil: nothing limits it.
 	Account *memory.Account
-	// Counted, if not nil, is called when subscriptions are opened or closed, and
-	// when the number of readers that they stand for changes, with both differences.
-	// Any goroutine may call it.
+	// Counted, if not nil, is called with both differences when subscriptions are
+	// opened or closed, and when the number of readers that they serve changes. It is
+	// called by any goroutine.
 	Counted func(subscriptions, readers int)
 }
 
@@ -64,8 +64,8 @@ type Config struct {
 // tree? A slow reader pins every version since, a snapshot is a pointer chase, and
 // resume needs a second structure.
 //
-// A Log cannot be written: that needs its Writer. Any number of goroutines may call its
-// methods.
+// Only its Writer can write a log. The methods of Log may be called by any number of
+// goroutines.
 type Log struct {
 	// Static after construction.
 	watch   string
@@ -75,9 +75,9 @@ type Log struct {
 
 	// Published by the writer, read by all.
 	head atomic.Pointer[version.Version]
-	// The versions that readers hold.
+	// The versions that readers pin.
 	pins *pin.Set
-	// What listings and counts use again.
+	// Results that listings and counts share.
 	listings listing.Cache
 }
 

@@ -11,12 +11,12 @@ import (
 // deleted in between. A reader that comes from another replica may hold such a
 // resource: its position lies inside the outage, or before it if the reader was cut
 // off inside a flush and holds more than its position says. So no position from
-// before the end of an outage is resumed. Readers that stayed connected have nothing
-// that this log does not know.
+// before the end of an outage is resumed. Readers that stayed connected have only
+// what this log has.
 //
 // Gateways that serve the watch to others must not resume such positions either. A
 // version carries its origin, the revision from which on every change was received.
-// Each reader is told when it rises, before anything else of the version.
+// When it rises, each reader gets a bookmark before anything else of the version.
 
 // openOutage is called after a snapshot. Where deletes have no revision of their
 // own, a reader at exactly the snapshot's revision may have been there before the
@@ -33,10 +33,10 @@ func (w *Writer) openOutage(snapshot uint64) {
 	w.next.Open = true
 }
 
-// clearEndInOutage follows a commit at a revision that brings what an outage, which ended
-// at origin, has left behind. Right behind its newest change no id can stand if that
-// lies in the outage: only all of it, at the commit's own revision, is a state that
-// the upstream had. So it is here, and so at each gateway that follows.
+// clearEndInOutage is called after a commit, which may bring changes from an outage that
+// ended at origin. If the newest change lies in the outage, no id may follow it directly:
+// only the whole commit, at its own revision, is a state that the upstream had. The same
+// holds at each gateway that follows.
 func clearEndInOutage(last *segment.Entry, revision, origin uint64) {
 	if last != nil && last.Revision < min(revision, origin) {
 		last.Flags &^= segment.EndsCommit
@@ -71,8 +71,8 @@ func (w *Writer) raiseOrigin(origin uint64) {
 }
 
 // RaiseHorizon declares that changes before a revision may be unknown, since the
-// upstream may not know them. No position below it is resumed from now on, and
-// readers are told before they get anything else. The log must be primed.
+// upstream may not know them. No position below it is resumed from now on, and readers
+// get a bookmark that says so before anything else. The log must be primed.
 func (w *Writer) RaiseHorizon(revision uint64) error {
 	if !w.next.Primed() {
 		return fmt.Errorf("%w: a horizon before the first snapshot", stream.ErrInvalid)

@@ -7,8 +7,8 @@ import (
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
-// pausedWalk is the place of a walk between two flushes, in terms that are valid in
-// any newer version of the log. The version itself is pinned meanwhile, or was taken
+// pausedWalk is the place of a walk between two flushes, in terms that remain valid in
+// newer versions of the log. The version itself is pinned meanwhile, or was taken
 // away.
 type pausedWalk struct {
 	passed  uint64 // seq of the last entry passed
@@ -39,8 +39,8 @@ func (s *Subscription) pauseWalk(b *Batch) {
 	w.v = nil
 }
 
-// resumeWalk continues a paused walk, unless it is of no further use. If its version
-// was taken away, it continues in the newest one.
+// resumeWalk continues a paused walk, unless the watch has begun a new generation. If
+// its version was taken away, it continues in the newest one.
 func (s *Subscription) resumeWalk(b *Batch, newest *version.Version) {
 	switch {
 	case !s.walk.active:
@@ -86,8 +86,8 @@ func (s *Subscription) restartWalk(b *Batch, v *version.Version) {
 		deletes, upserts = w.paused.passed, w.paused.upserts
 	}
 	if deletes < v.Forgotten || outage {
-		// A gateway that follows must be told of an outage before it gets anything
-		// from after it, and a bookmark would end what it has received so far.
+		// A gateway that follows must learn of an outage before it receives anything
+		// from after it, and a bookmark would commit what it has received so far.
 		s.reset(b, v, stream.ResetExpired)
 		return
 	}

@@ -9,8 +9,8 @@ import (
 
 // Pending returns about how many bytes Next has to deliver before the subscription
 // has everything, at most limit, and whether they are a whole snapshot rather than
-// what is newer than a position. What a reader near the head gets change by change
-// is not counted. What is outside of the prefix is counted.
+// what is newer than a position. Changes that a reader near the head gets one by one are
+// not counted. Resources outside the prefix are.
 //
 // It is cheap enough to be called before each Next.
 func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
@@ -77,14 +77,14 @@ func (s *Subscription) nextPlace(v *version.Version) (from version.Place, whole 
 }
 
 // Hold keeps Next from reading until Release, and from pinning a version unless a
-// walk is under way. Next tells the subscriber once why it waits.
+// walk is under way. Next then sends one status, which says why the subscriber waits.
 func (s *Subscription) Hold(reason string) {
 	if s.held {
 		return
 	}
 	s.held = true
 	if s.walking() {
-		return // its status already says that it is not there yet
+		return // its status already says that it has not caught up
 	}
 	s.own = stream.Status{State: stream.Resyncing, Since: time.Now(), Reason: reason}
 	if !s.begun && s.options.Resume == nil {
@@ -107,7 +107,7 @@ func (s *Subscription) Release() {
 }
 
 // NextStatus fills b with the freshness of the watch, if it differs from what the
-// subscriber was last told, and with nothing else.
+// last one sent, and with nothing else.
 func (s *Subscription) NextStatus(b *Batch) bool {
 	b.reset(s.log)
 	s.addStatus(b, s.log.head.Load(), false)

@@ -10,8 +10,7 @@ import (
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
 
-// Replace takes a complete snapshot, in any order, which contains every resource up
-// to revision.
+// Replace takes a complete snapshot: every resource up to revision, in any order.
 //
 // The first one, and one in another revision order (epoch), begins a new generation:
 // subscribers get reset. Otherwise the snapshot ends an outage: a resource with an
@@ -21,12 +20,12 @@ import (
 // A snapshot that is older than what the log has, as a whole or in a single key,
 // is refused with ErrBehind: taking it would go back in time. One that holds a
 // resource newer than revision is ErrInvalid, and one that does not fit into the
-// memory of the watch is memory.ErrExceeded. Nothing is changed then.
+// memory of the watch is memory.ErrExceeded. The log is unchanged if there is an error.
 func (w *Writer) Replace(epoch string, snapshot []stream.Resource, revision uint64) (CommitResult, error) {
 	return w.ReplaceSwept(epoch, snapshot, revision, stream.AllSwept)
 }
 
-// ReplaceSwept is Replace with what the source reported about deletes; see Swept.
+// ReplaceSwept is Replace with what the source reported about deletes; see stream.Sweeper.
 func (w *Writer) ReplaceSwept(epoch string, snapshot []stream.Resource, revision, swept uint64) (CommitResult, error) {
 	var result CommitResult
 	changes := make([]Change, len(snapshot))

@@ -11,12 +11,13 @@ import (
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
-// SubscribeOptions specify where a subscription begins, and what it wants of the
-// watch.
+// SubscribeOptions specify where a subscription begins, and which part of the watch it
+// covers.
 type SubscribeOptions struct {
 	// Resume is the position after which to continue; nil: from nothing.
 	Resume *stream.Position
-	// Invalid: there was a position, but it could not be read. The reset says so.
+	// Invalid means that there was a position, but it could not be parsed. The reset
+	// says so.
 	Invalid bool
 	// Prefix narrows the watch to the keys that begin with it.
 	Prefix string
@@ -32,14 +33,14 @@ type SubscribeOptions struct {
 // ResumeOutcome is what became of the position that a subscription came with.
 type ResumeOutcome string
 
-// What may become of a position.
+// The outcomes. All but the first three are reasons for a full snapshot.
 const (
 	OutcomePending      ResumeOutcome = ""              // not decided yet
-	OutcomeSnapshot     ResumeOutcome = "snapshot"      // there was none
-	OutcomeExact        ResumeOutcome = "exact"         // the changes alone
-	OutcomeExpired      ResumeOutcome = "expired"       // full snapshot, as in all that follow
-	OutcomeAhead        ResumeOutcome = "ahead"         //
-	OutcomeEpochChanged ResumeOutcome = "epoch_changed" //
+	OutcomeSnapshot     ResumeOutcome = "snapshot"      // there was no position
+	OutcomeExact        ResumeOutcome = "exact"         // only the changes after it were sent
+	OutcomeExpired      ResumeOutcome = "expired"       // changes after it are no longer known
+	OutcomeAhead        ResumeOutcome = "ahead"         // this replica did not reach it in time
+	OutcomeEpochChanged ResumeOutcome = "epoch_changed" // it is of another revision order
 	OutcomeInvalid      ResumeOutcome = "invalid_position"
 )
 
@@ -48,7 +49,7 @@ const (
 // newer than the cursor, as of the head.
 //
 // A slow reader costs the log nothing: superseded values are simply gone when it
-// comes back. During a walk it pins the version that it walks through. If the memory
+// continues. During a walk it pins the version that it walks through. If the memory
 // is needed, or the reader is slower than its minimum rate, the version is taken
 // away, and the reader continues in the newest one.
 //
@@ -65,12 +66,12 @@ type Subscription struct {
 	begun        bool
 	generation   uint64
 	epoch        string // as written in positions
-	native       bool   // all that the reader has came from this log
+	native       bool   // everything that the reader has came from this log
 	hold         time.Time
-	own          stream.Status // this subscriber's own, if its State is not 0
+	own          stream.Status // overrides the status of the watch if its State is not 0
 	held         bool          // Next must not read
 	sentStatus   stream.Status
-	origin       uint64 // that the subscriber was told
+	origin       uint64 // the last one sent to the subscriber
 	walk         walk
 	pin          *pin.Pin        // of the walk, once it took more than one flush
 	cursor       uint64          // everything up to this seq was delivered
@@ -88,7 +89,7 @@ func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	return &Subscription{log: l, options: o, sentStatus: stream.Status{State: stream.InSync}, changed: l.head.Load().Changed, readers: 1}
 }
 
-// Close gives the subscription up. It may be called more than once.
+// Close ends the subscription. It may be called more than once.
 func (s *Subscription) Close() {
 	if s.closed {
 		return
@@ -208,7 +209,7 @@ func (s *Subscription) place(upserts uint64, v *version.Version) {
 
 // withRun returns a position with the name of the run, if the reader has nothing but
 // what this log gave it. One that came from elsewhere may hold more than its position
-// said, of which this log need not know.
+// said, which this log need not know.
 func (s *Subscription) withRun(v *version.Version, p stream.Position) stream.Position {
 	if !s.native {
 		return p
@@ -338,8 +339,8 @@ func snapshotWalk(v *version.Version) walk {
 }
 
 // resume continues after a position, always by catching up. A client that was cut
-// off inside a flush has values newer than its position. A replay would take them
-// back for a moment, the newest values do not.
+// off inside a flush has values newer than its position. A replay would go back to
+// older ones for a moment; the newest values do not.
 func (s *Subscription) resume(b *Batch, v *version.Version, r stream.Position) {
 	s.join(v)
 	s.native = v.Issued(r)
@@ -374,7 +375,7 @@ func (s *Subscription) follow(b *Batch, v *version.Version) {
 	revision := s.position.AsOf
 	replayable := v.Replayable(s.cursor, from, replayBytes)
 	if !replayable && s.cursor < v.Forgotten {
-		// So far behind that deletes have been forgotten meanwhile.
+		// Deletes that the reader has not seen were forgotten meanwhile.
 		s.reset(b, v, stream.ResetExpired)
 		return
 	}
@@ -405,7 +406,7 @@ func (s *Subscription) countDone() bool {
 	return s.log.listings.CountSome(w.v, &s.log.framing, s.options.Prefix, w.counting)
 }
 
-// Moved notes that the reader is sent n bytes of another subscription over the same
+// Moved records that the reader was sent n bytes of another subscription over the same
 // connection. They count towards MinRate: all subscriptions of a connection share
 // its rate.
 func (s *Subscription) Moved(n int) {

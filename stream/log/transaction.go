@@ -13,25 +13,25 @@ import (
 // Change is one resource of a transaction, or of a snapshot.
 type Change struct {
 	stream.Resource
-	// Deleted: the resource is gone; only its Key and Revision count.
+	// Deleted means that the resource was deleted; only its Key and Revision count.
 	Deleted bool
 
-	// unnumbered: it ends an upsert of its own transaction, and has only the revision
-	// of that upsert.
+	// unnumbered means that it deletes a resource that the same transaction upserted, and
+	// has only the revision of that upsert.
 	unnumbered bool
 }
 
-// CommitResult says what became of the changes of a commit.
+// CommitResult describes the effect of a commit.
 type CommitResult struct {
 	Upserts, Deletes int
 	// Duplicates were already known and dropped.
 	Duplicates int
-	// Reset reports that subscribers got a new revision order.
+	// Reset reports whether subscribers are reset to a new revision order.
 	Reset bool
 }
 
-// check refuses changes that must not enter a log. A change that is newer than its
-// commit is refused as well: others of its revision may be missing.
+// check rejects changes that must not enter a log. A change that is newer than its
+// commit is rejected as well: others of its revision may be missing.
 func check(changes []Change, revision uint64) error {
 	for i := range changes {
 		c := &changes[i]

@@ -10,7 +10,7 @@ import (
 // id is sent at least as often.
 const flushBytes = segment.FullSize
 
-// walk is a reader's way through one version: from where it is to the version's
+// walk is the progress of a reader through one version, from its place to the version's
 // head. There are two kinds. A replay gives the entries as they are, superseded ones
 // included, in the upstream's order. A catch-up, and so a snapshot, gives the state
 // as of the head: first the deletes, then the live upserts by rising revision.
@@ -44,7 +44,7 @@ type walk struct {
 type purpose uint8
 
 const (
-	following purpose = iota // nothing: changes are changes
+	following purpose = iota // begins and ends without an event of its own
 	snapshot                 // begins with reset, ends with end_of_snapshot
 	resuming                 // ends with end_of_snapshot (resumed)
 	catching                 // begins with status, ends with bookmark and status
@@ -54,7 +54,7 @@ func (w *walk) done() bool {
 	return !w.deletes && w.at.Segment >= len(w.v.Segments)
 }
 
-// turnOver reports whether the turn is over, although b may have nothing yet.
+// turnOver reports whether the turn is over, although there may be nothing to send yet.
 func (w *walk) turnOver() bool { return w.examined >= version.TurnEntries }
 
 // fill adds entries to b until b is full or the turn is over, at a place where the

@@ -12,8 +12,8 @@ import (
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
-// Writer writes a log, and is the only way to do that: readers are given its Log. It
-// has the methods of Log too.
+// Writer is the writing side of a log. Readers are given its Log, which has no method
+// that writes; a Writer has the methods of its Log too.
 //
 // A Writer belongs to one goroutine at a time, the ingest of the watch.
 type Writer struct {
@@ -59,13 +59,13 @@ func NewWriter(c Config) *Writer {
 // Changes that the log already has are dropped. A new upsert that is not newer than
 // the last commit, or a revision below it, is ErrOrder: the source has broken its
 // promise. A change that is newer than revision is ErrInvalid. A transaction that
-// does not fit into the memory of the watch is memory.ErrExceeded; deletes alone always fit.
-// Nothing is changed then.
+// does not fit into the memory of the watch is memory.ErrExceeded; deletes alone always
+// fit. The log is unchanged if there is an error.
 func (w *Writer) Commit(changes []Change, revision uint64) (CommitResult, error) {
 	return w.CommitSwept(changes, revision, stream.AllSwept)
 }
 
-// CommitSwept is Commit with what the source reported about deletes; see Swept.
+// CommitSwept is Commit with what the source reported about deletes; see stream.Sweeper.
 func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitResult, error) {
 	var result CommitResult
 	if !w.next.Primed() {
@@ -160,11 +160,11 @@ func (w *Writer) publish() {
 	w.recordRetired(&v)
 	old := w.head.Load()
 	if old != nil && old.Generation != v.Generation {
-		// Nobody continues in the old generation. From here on nobody can pin it, and
-		// nobody can yet pin the new one.
+		// No reader continues in the old generation. From here on it can no longer be
+		// pinned, and the new one cannot be pinned yet.
 		w.pins.TakeAll()
 	}
-	w.account.SetLog(holds-w.dead, w.dead) // without sorted: a listing must not make a watch stale
+	w.account.SetLog(holds-w.dead, w.dead) // not including sorted: a listing must not make a watch stale
 	w.head.Store(&v)
 	if old != nil {
 		close(old.Changed)
@@ -187,11 +187,11 @@ func (w *Writer) recordRetired(v *version.Version) {
 	w.next.Number++
 }
 
-// retiredKept is how long the list of retired memory may be to be reused.
+// retiredKept is the largest capacity of the list of retired memory that is reused.
 const retiredKept = 1024
 
-// retire notes memory that the versions from born on held, and the one being made
-// does not.
+// retire records memory that the versions from born on held, and that the version being
+// made does not hold.
 func (w *Writer) retire(born uint64, bytes int64) {
 	if born == w.next.Number {
 		return // no version held it

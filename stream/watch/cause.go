@@ -6,7 +6,7 @@ import "github.com/watchtide/watchtide/stream"
 // operators.
 type cause struct{ reason, detail string }
 
-// publicCause is a cause that may be shown to everybody.
+// publicCause is a cause that may be shown to the public.
 func publicCause(reason string) cause { return cause{reason: reason} }
 
 // upstreamCause is the cause of a watch whose upstream reports that it is itself not
@@ -15,7 +15,7 @@ func upstreamCause(up stream.Status) cause {
 	return cause{"the upstream says that it is " + up.State.String(), "the upstream says: " + up.Reason}
 }
 
-// reasons are what subscribers are told about a lost upstream, by the keys of
+// reasons are the texts for subscribers about a lost upstream, by the keys of
 // Stats.Reconnects.
 var reasons = map[string]string{
 	"ended":       "the upstream ended the stream",

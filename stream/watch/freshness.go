@@ -8,7 +8,7 @@ import (
 )
 
 // publishFreshness is called after a commit, or when the upstream reports its own
-// status: a watch is no fresher than its upstream.
+// status: a watch cannot be fresher than its upstream.
 func (in *ingest) publishFreshness() {
 	up := in.upstream
 	switch {
@@ -70,7 +70,7 @@ func (in *ingest) onProgress() {
 	took := time.Since(in.connected).Round(time.Second)
 	in.progress.start(in.progressEvery(took))
 	if in.tooLarge.Load() != nil {
-		return // memory is what holds the watch up, whatever the progress
+		return // the watch waits for memory, whatever its progress
 	}
 	why := publicCause(in.progressText(took))
 	if in.upstream.State != 0 {
@@ -114,7 +114,7 @@ func (in *ingest) progressEvery(took time.Duration) time.Duration {
 }
 
 // setStatus publishes a change of freshness. A watch that is not in sync keeps the
-// time since when it is not, however often it was nearly back.
+// time at which that began, however often it was nearly in sync again.
 func (in *ingest) setStatus(state stream.State, why cause) {
 	old := in.log.Status()
 	if old.State == state && old.Reason == why.reason && old.Detail == why.detail {

@@ -29,7 +29,7 @@ type ingest struct {
 	log     *log.Writer
 	account *memory.Account // of the log
 	count   watchCounters
-	wanted  func() bool     // somebody wants the watch to run
+	wanted  func() bool     // whether the watch should run
 	demand  <-chan struct{} // wanted may have changed
 	logger  *slog.Logger
 
@@ -46,7 +46,7 @@ type ingest struct {
 	caughtUp  bool      // the reader has caught up
 	receiving bool      // the reader has received something
 	failures  int       // connections that failed in a row
-	startOver bool      // the next connection begins from nothing
+	startOver bool      // the next connection does not resume
 
 	sourceEpoch string            // as the source names its revision order
 	aliases     map[string]string // names in the log of orders that the source broke
@@ -131,8 +131,8 @@ func (in *ingest) step(ctx context.Context) {
 	}
 }
 
-// wake connects a watch that is wanted, and lets one that is no longer wanted
-// linger.
+// wake connects a watch that should run, and starts the linger timer of one that should
+// no longer run.
 func (in *ingest) wake(ctx context.Context) {
 	wanted := in.wanted()
 	switch {
@@ -146,7 +146,7 @@ func (in *ingest) wake(ctx context.Context) {
 	}
 }
 
-// sleep stops a watch that nobody wants, and frees its memory.
+// sleep stops a watch without subscribers, and frees its memory.
 func (in *ingest) sleep() {
 	if in.wanted() {
 		return
@@ -237,7 +237,7 @@ func (in *ingest) onTransaction(m message) error {
 }
 
 // onCommitted is called after each commit. The first of a connection shows that it
-// works, and says nothing about what is still to come.
+// works; it may not have caught up yet.
 func (in *ingest) onCommitted() {
 	if in.committed {
 		return
@@ -317,8 +317,9 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 	epoch, primed := in.epochName(m.epoch), in.log.Snapshot().Primed()
 	result, err := in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)
 	if errors.Is(err, stream.ErrBehind) && in.behindTooLong(err) {
-		// The upstream went back and stays there: a new order, under a name of ours
-		// since it has none. It keeps that name even if this snapshot is not taken.
+		// The upstream went back and stays there: this is a new order, which is named
+		// here since the upstream does not name it. It keeps that name even if this
+		// snapshot is refused.
 		epoch = newAlias(in.canonical(m.epoch))
 		in.aliases[m.epoch] = epoch
 		in.logger.Warn("taking an older snapshot as a new epoch", "epoch", epoch, "because", err)
@@ -338,8 +339,8 @@ func (in *ingest) apply(m message) (log.CommitResult, error) {
 	return result, nil
 }
 
-// epochName is the log's name for an epoch of the source. A source that went back gives
-// its new order the old name; from then on the log does not.
+// epochName is the name in the log of an epoch of the source. A source that went back
+// gives its new order the old name; the log then gives it another one.
 func (in *ingest) epochName(epoch string) string {
 	return cmp.Or(in.aliases[epoch], in.canonical(epoch))
 }
@@ -428,7 +429,7 @@ func reconnectReason(err error) string {
 	}
 }
 
-// onSlowReaders looks for readers that are too slow for their versions.
+// onSlowReaders takes versions away from readers that are too slow.
 func (in *ingest) onSlowReaders() {
 	in.slowReaders.stop()
 	if in.log.TakeSlow() {

@@ -27,14 +27,14 @@ type message struct {
 type messageKind uint8
 
 const (
-	receiving     messageKind = iota // something arrives, a transaction is being read
+	receiving     messageKind = iota // the first change of a connection has arrived
 	transaction                      // Commit
 	freshness                        // Status
 	horizonRaised                    // RaiseHorizon
 )
 
 // stagingSink collects a transaction or a snapshot and hands it to ingest as a
-// whole: one that is half read is never seen. It belongs to the source's reader;
+// whole, so that one that is half read is never visible. It belongs to the source's reader;
 // only received is shared. What it holds is counted, and the connection is ended if
 // that is too much.
 type stagingSink struct {

@@ -14,8 +14,8 @@ type staging struct {
 	failed  error // set once it was too much
 }
 
-// stagingStep is how much is counted at a time: most transactions are smaller, and
-// then cost nothing.
+// stagingStep is the granularity of counting: most transactions are smaller, and cost
+// nothing.
 const stagingStep = 64 << 10
 
 // stagedCost is how many bytes a change takes until it is in the log: itself, in a

@@ -36,9 +36,9 @@ func (in *ingest) full() error {
 	return nil
 }
 
-// onSqueezed gives up what is being loaded, or that and the log, if all watches
-// together hold more of it than they may, and no other holds more. The log would
-// take its room again as long as the upstream is this large.
+// onSqueezed discards what is being loaded, or that and the log, if all watches together
+// hold more than they may and no other watch holds more. The log would grow again for as
+// long as the upstream is this large.
 func (in *ingest) onSqueezed() {
 	if why := in.account.StagedExceeds(); why != nil {
 		in.evict(why)
@@ -52,7 +52,7 @@ func (in *ingest) onSqueezed() {
 	in.log.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: reasons["memory"], Detail: why.Error()})
 }
 
-// evict ends the connection under way for want of memory.
+// evict ends the connection under way because memory is used up.
 func (in *ingest) evict(why *memory.Error) {
 	if in.reader != nil {
 		in.reader.evicted = why

@@ -16,8 +16,7 @@ type Upstream struct {
 	// LastError is why the last connection ended or could not be made; empty if
 	// none did. It stays after the upstream is back.
 	LastError string
-	// LastReason is the same, fit for everybody: it reveals nothing about the
-	// upstream.
+	// LastReason is the same for the public: it reveals nothing about the upstream.
 	LastReason string
 	// LastErrorAt is when that was.
 	LastErrorAt time.Time
@@ -52,7 +51,7 @@ func (in *ingest) failed(why cause) {
 	in.publishHealth()
 }
 
-// publishHealth shows a copy to everybody.
+// publishHealth publishes a copy of the health.
 func (in *ingest) publishHealth() {
 	health := in.health
 	in.shown.Store(&health)

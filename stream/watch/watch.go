@@ -194,7 +194,8 @@ func (w *Watch) Subscribe(o log.SubscribeOptions) *log.Subscription {
 	return w.log.Subscribe(o)
 }
 
-// counted is told of subscriptions, and of readers for which they stand.
+// counted is called when subscriptions are opened or closed, and when the number of
+// readers that they serve changes.
 func (w *Watch) counted(subscriptions, readers int) {
 	w.subscribers.Add(int64(readers))
 	switch subscriptions {

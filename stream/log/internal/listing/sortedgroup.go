@@ -15,7 +15,7 @@ import (
 // it.
 //
 // All upserts of one revision are of one transaction, so the group never grows: a
-// reader at a later seq finds here what is left of it.
+// reader at a later seq finds the rest of it here.
 //
 // Static after construction.
 type sortedGroup struct {

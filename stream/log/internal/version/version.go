@@ -261,7 +261,7 @@ func (v *Version) scan(f *segment.Format, k segment.Key) (*segment.Segment, *seg
 	return nil, nil
 }
 
-// FindNear is Find without the search: it returns the entry at the guessed place.
+// FindNear returns the entry at the place where Find begins to look.
 func (v *Version) FindNear(seq uint64) (*segment.Segment, *segment.Entry) {
 	i := v.segmentOf(seq)
 	if i < 0 {
