@@ -23,8 +23,10 @@ FULL_CONSUL := stream/streamtest/upstreams/consul stream/streamtest/upstreams/co
 SERVERS     := $(filter-out $(if $(WATCHTIDE_FULL_CONSUL),,$(FULL_CONSUL)),$(filter stream/streamtest/upstreams/%,$(MODULES)))
 OURS        := $(filter-out stream/streamtest/upstreams/%,$(MODULES))
 
-# Installing a package never runs its scripts.
+# Installing a package never runs its scripts. What is installed already, as npm's own
+# note of it says, stays until the lock file changes.
 NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+INSTALL = cd $(1) && { [ node_modules/.package-lock.json -nt package-lock.json ] || $(NPM_CI); }
 
 # A tool of the module tools/, run in the current directory.
 TOOL := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
@@ -59,12 +61,16 @@ LENGTH := -short
 # goroutines that are left; there are about sixty, and no goroutine is left.
 GO_TEST = GORACE=atexit_sleep_ms=0 $(GO) test -race -shuffle=on -timeout 25m
 
+# With -short much of the time is spent waiting for what is slow on purpose, so that
+# two packages for each processor share it.
+AT_ONCE = $(if $(LENGTH),-p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN)))))
+
 .PHONY: test
 test: test-web test-go ## run the tests that need only this repository: Go with the race detector, client, dashboard (PACKAGES=./stream/...: only those)
 
 .PHONY: test-go
 test-go:
-	@for m in $(if $(PACKAGES),.,$(OURS)); do echo "==> $$m" >&2; (cd "$$m" && $(GO_TEST) $(LENGTH) $(TAGGED) $(or $(PACKAGES),./...)); done
+	@for m in $(if $(PACKAGES),.,$(OURS)); do echo "==> $$m" >&2; (cd "$$m" && $(GO_TEST) $(LENGTH) $(AT_ONCE) $(TAGGED) $(or $(PACKAGES),./...)); done
 
 .PHONY: test-web
 test-web:
@@ -108,16 +114,16 @@ histories: ## run random histories through trees of gateways and all checkers (N
 .PHONY: client
 client: ## check, test and pack the TypeScript client (needs Node 20 or newer, with npm)
 	@echo "==> web/client" >&2
-	@cd web/client && $(NPM_CI) && npm run --silent check
+	@$(call INSTALL,web/client) && npm run --silent check
 
 .PHONY: dashboard
 dashboard: ## build the dashboard into web/page, which is committed (needs Node 20.19 or newer, with npm)
-	@cd web/dashboard && $(NPM_CI) && npm run --silent contract && npm run --silent typecheck && npm run --silent build
+	@$(call INSTALL,web/dashboard) && npm run --silent contract && npm run --silent typecheck && npm run --silent build
 
 .PHONY: dashboard-check
 dashboard-check: ## check and test the dashboard, and fail if web/page is stale
 	@echo "==> web/dashboard" >&2
-	@cd web/dashboard && $(NPM_CI) && npm run --silent check
+	@$(call INSTALL,web/dashboard) && npm run --silent check
 
 # Debian's browser, or the one named by CHROMIUM.
 CHROMIUM ?= $(shell command -v chromium chromium-browser google-chrome | head -n 1)
@@ -134,9 +140,8 @@ bench-browser: browser-modules ## measure the dashboard beside a naive page in a
 # The scenarios import their own modules, and the built client.
 .PHONY: browser-modules
 browser-modules:
-	@[ -d web/client/node_modules ] || (cd web/client && $(NPM_CI))
-	@cd web/client && npm run --silent build
-	@cd web/dashboard/browser && $(NPM_CI)
+	@$(call INSTALL,web/client) && npm run --silent build
+	@$(call INSTALL,web/dashboard/browser)
 
 .PHONY: servers
 servers: ## compile the real servers that tests start

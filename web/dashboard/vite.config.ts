@@ -40,8 +40,12 @@ export default defineConfig({
     rolldownOptions: { output: { entryFileNames: 'assets/[name]-[hash].js' } },
   },
   test: {
-    include: ['test/**/*.test.{ts,tsx}', 'src/**/*.test.{ts,tsx}'],
-    environment: 'happy-dom',
     sequence: { shuffle: true },
+    // A document takes longer to make than most tests take. Those in a file without
+    // JSX that need one say so at its top.
+    projects: [
+      { extends: true, test: { name: 'page', include: ['test/**/*.test.tsx', 'src/**/*.test.tsx'], environment: 'happy-dom' } },
+      { extends: true, test: { name: 'code', include: ['test/**/*.test.ts', 'src/**/*.test.ts'], environment: 'node' } },
+    ],
   },
 });

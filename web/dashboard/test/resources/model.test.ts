@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { fadeMs } from '../../src/resources/rows';
 import { TableModel } from '../../src/resources/model';

@@ -1,3 +1,4 @@
+// @vitest-environment happy-dom
 /// <reference types="node" />
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
