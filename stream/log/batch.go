@@ -20,7 +20,7 @@ type Batch struct {
 	parts     []part
 	counts    [stream.Goodbye + 1]int
 	bytes     int
-	holds     int // bytes of the segments that parts refer to
+	heldBytes int // bytes of the segments that parts refer to
 	boundary  bool
 	final     bool // nothing may follow in this batch
 	committed time.Time
@@ -38,9 +38,9 @@ type part struct {
 	event    stream.Event
 }
 
-// heldBytes is how many bytes of segments a batch holds before its flush ends at the
+// maxHeldBytes is how many bytes of segments a batch holds before its flush ends at the
 // next place where it may. The batch may need little of each segment.
-const heldBytes = 4 * segment.FullSize
+const maxHeldBytes = 4 * segment.FullSize
 
 // scratchKept is how large scratch may be to be reused: a longer text of the
 // subscriber's own belongs to its holder, like one of the log.
@@ -58,12 +58,12 @@ func (b *Batch) reset(l *Log) {
 func (b *Batch) Empty() bool { return len(b.parts) == 0 }
 
 // full reports whether the flush should end at the next place where it may.
-func (b *Batch) full() bool { return b.bytes >= flushBytes || b.holds >= heldBytes }
+func (b *Batch) full() bool { return b.bytes >= flushBytes || b.heldBytes >= maxHeldBytes }
 
 // Held is how many bytes of the log the batch keeps in memory until its Release.
 // What was appended from it keeps them while it is used. They are whole segments, of
 // which the batch may need little.
-func (b *Batch) Held() int { return b.holds }
+func (b *Batch) Held() int { return b.heldBytes }
 
 // Release releases the log. Call it once what was appended from the batch is no
 // longer needed, or was copied. The batch is empty then, except for its counters.
@@ -113,14 +113,15 @@ func (b *Batch) addEntry(s *segment.Segment, j int) {
 
 // addUpserts appends the entries from up to to of a segment, all of them upserts.
 func (b *Batch) addUpserts(s *segment.Segment, from, to int) {
-	b.bytes += len(s.Run(from, to))
+	first, last := &s.Entries[from], &s.Entries[to-1]
+	b.bytes += int(last.Off + last.Size - first.Off)
 	b.counts[stream.Upsert] += to - from
 	b.addRun(s, from, to)
 }
 
 func (b *Batch) addRun(s *segment.Segment, from, to int) {
 	if n := len(b.parts); n == 0 || b.parts[n-1].segment != s {
-		b.holds += int(s.Bytes())
+		b.heldBytes += int(s.Bytes())
 	}
 	b.parts = append(b.parts, part{segment: s, from: from, to: to})
 }

@@ -9,8 +9,8 @@ import (
 // is sent only once the subscriber has everything: before that, it would not be true.
 func (s *Subscription) addStatus(b *Batch, v *version.Version, atHead bool) {
 	now := v.Status
-	if s.own.State != 0 {
-		now = s.own
+	if s.ownStatus.State != 0 {
+		now = s.ownStatus
 	}
 	if now.State == s.sentStatus.State && now.Reason == s.sentStatus.Reason || now.State == stream.InSync && !atHead {
 		return

@@ -32,7 +32,7 @@ func (w *Writer) compact() {
 		return
 	}
 	v := &w.next
-	end := w.sealed()
+	end := w.compactable()
 	if end == 0 {
 		return
 	}
@@ -66,8 +66,8 @@ func (w *Writer) compact() {
 // inList is how many bytes a segment takes in the lists of a version.
 const inList = 16
 
-// sealed is how many segments precede the tail that is left alone.
-func (w *Writer) sealed() int {
+// compactable is how many segments precede the tail that is left alone.
+func (w *Writer) compactable() int {
 	tail := w.account.TailBytes(replayBytes)
 	i, kept := len(w.next.Segments)-1, int64(0)
 	for i > 0 && kept < tail {
@@ -113,11 +113,11 @@ func (c *compaction) add(w *Writer, s *segment.Segment, first uint64, entries []
 			w.next.Intact = max(w.next.Intact, e.Seq)
 			continue
 		}
-		c.take(s, e)
+		c.copyEntry(s, e)
 	}
 }
 
-func (c *compaction) take(from *segment.Segment, e *segment.Entry) {
+func (c *compaction) copyEntry(from *segment.Segment, e *segment.Entry) {
 	if c.out == nil || !c.out.Fits(int(e.Size)) {
 		c.close()
 		bytes := max(segment.FullSize, int(e.Size))

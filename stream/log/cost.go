@@ -15,7 +15,7 @@ func (w *Writer) cost(changes []Change) int64 {
 		last := w.next.Segments[n-1]
 		p.room, p.entries = len(last.Slab)-last.Used, len(last.Entries)-last.N
 	}
-	return p.of(&w.framing, changes)
+	return p.pack(&w.framing, changes)
 }
 
 // snapshotCost is how many bytes a log built from a snapshot takes.
@@ -24,7 +24,7 @@ func (w *Writer) snapshotCost(snapshot []Change) int64 {
 		return 0
 	}
 	var p packing
-	return p.of(&w.framing, snapshot)
+	return p.pack(&w.framing, snapshot)
 }
 
 // packing simulates how the log will fill segments.
@@ -38,7 +38,7 @@ type packing struct {
 // inIndex is the most bytes that a key takes in the index.
 const inIndex = 24
 
-func (p *packing) of(f *segment.Format, changes []Change) int64 {
+func (p *packing) pack(f *segment.Format, changes []Change) int64 {
 	around := f.Overhead()
 	for i := range changes {
 		if c := &changes[i]; !c.Deleted {

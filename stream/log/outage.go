@@ -30,7 +30,7 @@ func (w *Writer) openOutage(snapshot uint64) {
 		return
 	}
 	w.raiseOrigin(snapshot + 1)
-	w.next.Open = true
+	w.next.OriginPending = true
 }
 
 // clearEndInOutage is called after a commit, which may bring changes from an outage that
@@ -46,14 +46,14 @@ func clearEndInOutage(last *segment.Entry, revision, origin uint64) {
 // closeOutage is called after a commit.
 func (w *Writer) closeOutage(before uint64, last *segment.Entry) {
 	v := &w.next
-	if !v.Open || last == nil || v.Revision <= before {
+	if !v.OriginPending || last == nil || v.Revision <= before {
 		return
 	}
 	first := v.NewerThan(before)
 	for first.Segment < len(v.Segments) {
 		e := &v.Entries(first.Segment)[first.Entry]
 		if !e.Is(segment.IsDelete) && e.Revision > before {
-			v.Open = false
+			v.OriginPending = false
 			w.raiseOrigin(e.Revision)
 			return
 		}

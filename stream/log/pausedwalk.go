@@ -95,7 +95,7 @@ func (s *Subscription) restartWalk(b *Batch, v *version.Version) {
 	s.cursor = min(deletes, upserts)
 	w.v, w.deletes, w.at, w.upserts = v, true, v.After(deletes), v.After(upserts)
 	s.walk = w
-	s.own = stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too slow to be sent the state of one moment: going on with the newest"}
+	s.ownStatus = stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too slow to be sent the state of one moment: going on with the newest"}
 	s.sentStatus = stream.Status{}
 	s.addStatus(b, v, false)
 }

@@ -52,7 +52,7 @@ func (s *Subscription) firstPlace(v *version.Version) (from version.Place, whole
 		return s.nextPlace(v)
 	case r == nil || !v.Resumable(*r, stream.NarrowEpoch(v.Epoch, s.options.Prefix)):
 		return v.Normalize(version.Place{}), true
-	case r.AsOf > v.Revision && (s.hold.IsZero() || time.Now().Before(s.hold)):
+	case r.AsOf > v.Revision && (s.aheadUntil.IsZero() || time.Now().Before(s.aheadUntil)):
 		return version.Place{Segment: len(v.Segments)}, false
 	case r.AsOf > v.Revision, r.Upserts == 0:
 		return v.Normalize(version.Place{}), r.AsOf > v.Revision
@@ -86,9 +86,9 @@ func (s *Subscription) Hold(reason string) {
 	if s.walking() {
 		return // its status already says that it has not caught up
 	}
-	s.own = stream.Status{State: stream.Resyncing, Since: time.Now(), Reason: reason}
+	s.ownStatus = stream.Status{State: stream.Resyncing, Since: time.Now(), Reason: reason}
 	if !s.begun && s.options.Resume == nil {
-		s.own.State = stream.Priming
+		s.ownStatus.State = stream.Priming
 	}
 }
 
@@ -102,7 +102,7 @@ func (s *Subscription) Release() {
 	}
 	s.held = false
 	if !s.walking() {
-		s.own = stream.Status{}
+		s.ownStatus = stream.Status{}
 	}
 }
 

@@ -381,7 +381,7 @@ func TestFlushHoldsLittle(t *testing.T) {
 					bytes += p.segment.Bytes()
 				}
 			}
-			if bytes > heldBytes+2*segment.FullSize {
+			if bytes > maxHeldBytes+2*segment.FullSize {
 				t.Fatalf("a flush of %d bytes holds %d", r.b.Bytes(), bytes)
 			}
 		}

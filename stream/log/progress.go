@@ -21,7 +21,7 @@ type Progress struct {
 // Progress returns how far the subscription has come.
 func (s *Subscription) Progress() Progress {
 	p := Progress{
-		Position: s.position, CatchingUp: s.own.State == stream.CatchingUp,
+		Position: s.position, CatchingUp: s.ownStatus.State == stream.CatchingUp,
 		log: s.log, begun: s.begun, generation: s.generation, cursor: s.cursor,
 	}
 	if w := &s.walk; w.active && w.purpose == snapshot {

@@ -65,10 +65,10 @@ type Subscription struct {
 	changed      <-chan struct{}
 	begun        bool
 	generation   uint64
-	epoch        string // as written in positions
-	native       bool   // everything that the reader has came from this log
-	hold         time.Time
-	own          stream.Status // overrides the status of the watch if its State is not 0
+	epoch        string        // as written in positions
+	fromThisLog  bool          // everything that the reader has came from this log
+	aheadUntil   time.Time     // how long to wait for the log to reach the position; zero: not waiting
+	ownStatus    stream.Status // overrides the status of the watch if its State is not 0
 	held         bool          // Next must not read
 	sentStatus   stream.Status
 	origin       uint64 // the last one sent to the subscriber
@@ -104,7 +104,7 @@ func (s *Subscription) Close() {
 // the first snapshot included, and nothing is held back: what comes next is the next
 // change.
 func (s *Subscription) CaughtUp() bool {
-	return s.synced && !s.walking() && s.hold.IsZero() && s.own.State == 0 && !s.held
+	return s.synced && !s.walking() && s.aheadUntil.IsZero() && s.ownStatus.State == 0 && !s.held
 }
 
 // Changed is closed when Next may have more, after it returned false. Get it again
@@ -116,7 +116,7 @@ func (s *Subscription) Deadline() time.Time {
 	if s.held {
 		return time.Time{}
 	}
-	return s.hold
+	return s.aheadUntil
 }
 
 // Position is the place after what was delivered; false before the first delivery.
@@ -211,7 +211,7 @@ func (s *Subscription) place(upserts uint64, v *version.Version) {
 // what this log gave it. One that came from elsewhere may hold more than its position
 // said, which this log need not know.
 func (s *Subscription) withRun(v *version.Version, p stream.Position) stream.Position {
-	if !s.native {
+	if !s.fromThisLog {
 		return p
 	}
 	return v.WithRun(p)
@@ -219,9 +219,9 @@ func (s *Subscription) withRun(v *version.Version, p stream.Position) stream.Pos
 
 // end adds what ends the walk under way.
 func (s *Subscription) end(b *Batch) {
-	w, restarted := s.walk, s.own.State == stream.CatchingUp
+	w, restarted := s.walk, s.ownStatus.State == stream.CatchingUp
 	s.endWalk()
-	s.own = stream.Status{}
+	s.ownStatus = stream.Status{}
 	switch w.purpose {
 	case following:
 		b.committed = w.v.Committed
@@ -288,7 +288,7 @@ func (s *Subscription) start(b *Batch, v *version.Version) bool {
 		s.outcome = OutcomeExact
 		s.resume(b, v, *r)
 	}
-	s.hold = time.Time{}
+	s.aheadUntil = time.Time{}
 	return true
 }
 
@@ -296,17 +296,17 @@ func (s *Subscription) start(b *Batch, v *version.Version) bool {
 // for long.
 func (s *Subscription) ahead(b *Batch, v *version.Version) bool {
 	now := time.Now()
-	if s.hold.IsZero() {
-		s.hold = now.Add(s.options.AheadWait)
+	if s.aheadUntil.IsZero() {
+		s.aheadUntil = now.Add(s.options.AheadWait)
 	}
-	if now.Before(s.hold) {
-		s.own = stream.Status{State: stream.Resyncing, Since: s.hold.Add(-s.options.AheadWait), Reason: "this replica is behind the position"}
+	if now.Before(s.aheadUntil) {
+		s.ownStatus = stream.Status{State: stream.Resyncing, Since: s.aheadUntil.Add(-s.options.AheadWait), Reason: "this replica is behind the position"}
 		s.addStatus(b, v, false)
 		return false
 	}
 	s.outcome = OutcomeAhead
 	s.reset(b, v, stream.ResetAhead)
-	s.hold = time.Time{}
+	s.aheadUntil = time.Time{}
 	return true
 }
 
@@ -323,8 +323,8 @@ func (s *Subscription) join(v *version.Version) {
 // previous position, since it has cleared its state.
 func (s *Subscription) reset(b *Batch, v *version.Version, reason stream.ResetReason) {
 	s.join(v)
-	s.native = true
-	s.own = stream.Status{}
+	s.fromThisLog = true
+	s.ownStatus = stream.Status{}
 	s.place(0, v)
 	b.addEvent(stream.Event{Type: stream.Reset, Reason: string(reason)})
 	// The id is on the reset itself: if the flush had more events, some might arrive
@@ -343,7 +343,7 @@ func snapshotWalk(v *version.Version) walk {
 // older ones for a moment; the newest values do not.
 func (s *Subscription) resume(b *Batch, v *version.Version, r stream.Position) {
 	s.join(v)
-	s.native = v.Issued(r)
+	s.fromThisLog = v.Issued(r)
 	s.position = r
 	switch {
 	case r.AsOf < v.Origin:
@@ -388,7 +388,7 @@ func (s *Subscription) follow(b *Batch, v *version.Version) {
 		active: true, v: v, purpose: catching, deletes: true, at: from, upserts: from,
 		began: s.cursor, revision: revision, complete: revision,
 	}
-	s.own = stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too far behind to get every value"}
+	s.ownStatus = stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too far behind to get every value"}
 	s.addStatus(b, v, false)
 }
 

@@ -74,7 +74,7 @@ func (w *walk) fill(b *Batch, prefix string) {
 // fillReplay ends between transactions, except inside a very large one.
 func (w *walk) fillReplay(b *Batch, prefix string) {
 	f := &b.log.framing
-	for w.at.Segment < len(w.v.Segments) && b.bytes < replayBytes && b.holds < replayBytes {
+	for w.at.Segment < len(w.v.Segments) && b.bytes < replayBytes && b.heldBytes < replayBytes {
 		s := w.v.Segments[w.at.Segment]
 		e := &s.Entries[w.at.Entry]
 		if f.HasPrefix(s, e, prefix) {

@@ -35,11 +35,11 @@ type Version struct {
 	Intact   uint64 // every entry with a greater seq is still there, superseded or not
 	Readable uint64 // a state as of a smaller seq can no longer be built
 
-	Origin     uint64 // from this revision on every change was received
-	Horizon    uint64 // from this revision on every change is known: no position below it is resumed
-	HorizonAge time.Time
-	Open       bool   // Origin is not known yet: it will be the revision of the next upsert
-	Forgotten  uint64 // seq of the newest delete that was dropped: no cursor below it can continue
+	Origin        uint64 // from this revision on every change was received
+	Horizon       uint64 // from this revision on every change is known: no position below it is resumed
+	HorizonAge    time.Time
+	OriginPending bool   // Origin is not known yet: it will be the revision of the next upsert
+	Forgotten     uint64 // seq of the newest delete that was dropped: no cursor below it can continue
 
 	Count      int   // resources
 	Tombstones int   // deletes remembered
