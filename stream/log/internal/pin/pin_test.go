@@ -1,0 +1,83 @@
+package pin
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream/log/internal/version"
+	"github.com/watchtide/watchtide/stream/memory"
+)
+
+// TestMemoryIsCountedOnce, however many pins hold it, and for as long as one does.
+func TestMemoryIsCountedOnce(t *testing.T) {
+	account := memory.NewAccount(1<<30, nil)
+	s := NewSet(account)
+	wants := func(want int64) {
+		t.Helper()
+		if got := s.Held(); got != want || account.Own().Superseded() != want {
+			t.Errorf("%d bytes are held, and %d counted; want %d", got, account.Own().Superseded(), want)
+		}
+	}
+	first, again := s.Add(&version.Version{Number: 1}, 0), s.Add(&version.Version{Number: 1}, 0)
+	s.Advance(2, []Retired{{Born: 1, Bytes: 100}}, 0, 1)
+	wants(100)
+	second := s.Add(&version.Version{Number: 2}, 0)
+	s.Advance(3, []Retired{{Born: 1, Bytes: 10}, {Born: 2, Bytes: 1}}, 0, 1)
+	s.Advance(4, []Retired{{Born: 3, Bytes: 1000}}, 0, 1)
+	wants(111) // no pinned version has what was born with 3
+	s.Release(first)
+	wants(111)
+	s.Release(again)
+	wants(11)
+	s.Release(second)
+	wants(0)
+	if n := s.Eras(); n != 1 {
+		t.Errorf("%d eras are left", n)
+	}
+	if s.Add(&version.Version{Number: 2}, 0) != nil {
+		t.Error("a version is pinned of which memory was retired uncounted")
+	}
+}
+
+// TestOldestIsTakenFirst: its reader finds out that its version is gone.
+func TestOldestIsTakenFirst(t *testing.T) {
+	s := NewSet(memory.NewAccount(1<<30, nil))
+	first := s.Add(&version.Version{Number: 1}, 0)
+	s.Advance(2, []Retired{{Born: 1, Bytes: 100}}, 0, 1)
+	second := s.Add(&version.Version{Number: 2}, 0)
+	s.Advance(3, []Retired{{Born: 2, Bytes: 10}}, 0, 1)
+	if !s.TakeOldest() || first.Version() != nil || second.Version() == nil || s.Held() != 10 {
+		t.Errorf("the oldest is there: %t; the other: %t; %d bytes are held", first.Version() != nil, second.Version() != nil, s.Held())
+	}
+	s.TakeAll()
+	if second.Version() != nil || s.Held() != 0 || s.TakeOldest() {
+		t.Error("not all was taken")
+	}
+	s.Release(second) // it has ended already
+}
+
+// TestSlowPinIsTaken once its reader is below the minimum rate, unless the clock is
+// paused.
+func TestSlowPinIsTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSet(nil)
+		slow, paused := s.Add(&version.Version{Number: 1, Seq: 1}, 1000), s.Add(&version.Version{Number: 1, Seq: 1}, 1000)
+		<-s.PaceChecks()
+		s.Pause(paused)
+		newest := &version.Version{Number: 2, Seq: 2}
+		s.Credit(slow, 5000)
+		time.Sleep(paceWindow + 4*time.Second)
+		if !s.TakeSlow(newest) || slow.Version() == nil {
+			t.Error("a reader is not given the time that its bytes are worth")
+		}
+		time.Sleep(2 * time.Second)
+		if !s.TakeSlow(newest) || slow.Version() != nil || paused.Version() == nil {
+			t.Errorf("the slow one has its version: %t; the paused one: %t", slow.Version() != nil, paused.Version() != nil)
+		}
+		s.Release(paused)
+		if s.TakeSlow(newest) {
+			t.Error("checks go on without a reader that has a minimum rate")
+		}
+	})
+}

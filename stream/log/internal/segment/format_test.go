@@ -1,0 +1,99 @@
+package segment
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// add appends a resource, or its delete, to a segment.
+func add(t *testing.T, f *Format, s *Segment, r stream.Resource, deleted bool) *Entry {
+	t.Helper()
+	k := NewKey(r.Key)
+	size := f.FrameSize(&r, deleted, k)
+	if !s.Fits(size) {
+		t.Fatalf("a frame of %d bytes does not fit", size)
+	}
+	e, frame := s.Reserve(size)
+	if n := len(f.AppendFrame(frame, &r, deleted, k)); n != size {
+		t.Fatalf("the frame of %q has %d bytes, and %d were reserved", r.Key, n, size)
+	}
+	e.Revision, e.Hash, e.Flags, e.KeyLen = r.Revision, k.Hash, k.Flags, uint32(len(k.Text))
+	if deleted {
+		e.Flags |= IsDelete
+	} else {
+		e.ValueLen = uint32(len(r.Value))
+	}
+	if r.Encoding != "" {
+		e.Flags |= ValueBase64
+	}
+	return e
+}
+
+// TestFormatReadsWhatItWrote: the resource of a frame is the one that was written.
+func TestFormatReadsWhatItWrote(t *testing.T) {
+	f := NewFormat("w")
+	s := New(1, 1<<16, 100)
+	for _, key := range []string{"", "a", "a b", "a\nb", "\xff\xfe", `"quoted"`, "é", strings.Repeat("long", 100)} {
+		for _, r := range []stream.Resource{
+			{Key: key, Revision: 7, Value: []byte(`{"a":1}`)},
+			{Key: key, Revision: 1<<64 - 1, Value: []byte(`"AAE="`), Encoding: stream.Base64},
+		} {
+			e := add(t, &f, s, r, false)
+			got := f.Event(s, e)
+			if got.Type != stream.Upsert || got.Watch != "w" || got.Resource.Key != key || got.Resource.Revision != r.Revision ||
+				!bytes.Equal(got.Resource.Value, r.Value) || got.Resource.Encoding != r.Encoding {
+				t.Errorf("wrote %+v, read %+v", r, got)
+			}
+			if !f.KeyEquals(s, e, NewKey(key)) || f.KeyEquals(s, e, NewKey(key+"x")) || !f.HasPrefix(s, e, key) || f.HasPrefix(s, e, key+"x") {
+				t.Errorf("key %q is not equal to itself alone", key)
+			}
+		}
+		e := add(t, &f, s, stream.Resource{Key: key, Revision: 8}, true)
+		if got := f.Event(s, e); got.Type != stream.Delete || got.Resource.Key != key || got.Resource.Revision != 8 || got.Resource.Value != nil {
+			t.Errorf("wrote the delete of %q, read %+v", key, got)
+		}
+	}
+}
+
+// TestShownRevision: an unnumbered delete has a place in the log's order, and shows the
+// revision that it came with.
+func TestShownRevision(t *testing.T) {
+	f := NewFormat("w")
+	s := New(1, 1<<10, 2)
+	e := add(t, &f, s, stream.Resource{Key: "a", Revision: 8}, true)
+	e.Flags |= UnnumberedDelete
+	e.Revision = 20
+	if got := f.ShownRevision(s, e); got != 8 {
+		t.Errorf("revision %d is shown, want 8", got)
+	}
+}
+
+// TestAppendCopy: compaction copies an entry with its frame.
+func TestAppendCopy(t *testing.T) {
+	f := NewFormat("w")
+	from, to := New(1, 1<<10, 4), New(2, 1<<10, 4)
+	add(t, &f, from, stream.Resource{Key: "dropped", Revision: 1, Value: []byte("1")}, false)
+	kept := add(t, &f, from, stream.Resource{Key: "kept", Revision: 2, Value: []byte("2")}, false)
+	to.AppendCopy(from, kept)
+	if got := f.Event(to, &to.Entries[0]).Resource; got.Key != "kept" || got.Revision != 2 || string(got.Value) != "2" {
+		t.Errorf("the copy is %+v", got)
+	}
+	if run := from.Run(0, 2); !bytes.Equal(run, append(bytes.Clone(from.Frame(&from.Entries[0])), to.Run(0, 1)...)) {
+		t.Errorf("the frames of both entries are %q", run)
+	}
+}
+
+// TestVisible: an entry counts until it is superseded.
+func TestVisible(t *testing.T) {
+	e := &Entry{Seq: 3}
+	if !e.Visible(100) {
+		t.Error("an entry that nothing superseded does not count")
+	}
+	e.Superseded.Store(5)
+	if !e.Visible(4) || e.Visible(5) {
+		t.Error("an entry that was superseded at 5 must count at 4, and not at 5")
+	}
+}
