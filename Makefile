@@ -59,7 +59,7 @@ PACKAGES ?=
 LENGTH := -short
 # By default each test binary sleeps for a second at its end, for reports of races in
 # goroutines that are left; there are about sixty, and no goroutine is left.
-GO_TEST = GORACE=atexit_sleep_ms=0 $(GO) test -race -shuffle=on -timeout 25m
+GO_TEST = GORACE=atexit_sleep_ms=0 $(GO) test -race -vet=off -shuffle=on -timeout 25m
 
 # With -short much of the time is spent waiting for what is slow on purpose, so that
 # two packages for each processor share it.
