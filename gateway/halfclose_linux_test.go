@@ -133,9 +133,7 @@ func TestAttackHalfCloseThenLeave(t *testing.T) {
 			}
 			s.tcp.Close()
 		}
-		for r.gateway.admission.Count() > 0 || r.watch.Subscribers() > 0 {
-			<-time.After(time.Millisecond)
-		}
+		r.waitFor(t, 0)
 	})
 }
 
@@ -198,7 +196,7 @@ func TestCutAnswerLooksCut(t *testing.T) {
 			t.Errorf("%s: %q, %v", path, all, err)
 		}
 	}
-	waitFor(nil, r, 0)
+	r.waitFor(t, 0)
 }
 
 // TestTLS12EndsBothSides checks that before TLS 1.3 the end of one side is the end of
@@ -214,5 +212,5 @@ func TestTLS12EndsBothSides(t *testing.T) {
 	if _, err := io.Copy(io.Discard, s.r); err != nil {
 		t.Error(err)
 	}
-	waitFor(nil, r, 0)
+	r.waitFor(t, 0)
 }
