@@ -15,7 +15,7 @@ type column struct{ title, figure, format string }
 func (b *bench) print(w io.Writer) error {
 	out := &strings.Builder{}
 	fmt.Fprintf(out, "%s\n\n", machine())
-	fmt.Fprintf(out, "%d subscribers; medians of %d runs, in parentheses the smallest and the largest.\n\n", b.plan.subscribers, b.plan.runs)
+	fmt.Fprintf(out, "%d subscribers; medians of %d runs, with the smallest and the largest in parentheses.\n\n", b.plan.subscribers, b.plan.runs)
 	b.table(out, "### Idle, and one at a time", []column{
 		{"KiB per idle connection", "idle KiB", "%.2f"},
 		{"after " + b.plan.idle.String(), "later KiB", "%.2f"},
@@ -29,7 +29,7 @@ func (b *bench) print(w io.Writer) error {
 		b.table(out, fmt.Sprintf("### %d events of %d bytes a second", b.plan.rate, size), phaseColumns(fmt.Sprintf("%d B", size)))
 	}
 	for _, each := range []int{1, 10} {
-		b.table(out, fmt.Sprintf("### As fast as possible, %d to a publish", each), phaseColumns(fmt.Sprintf("flat out, %d", each)))
+		b.table(out, fmt.Sprintf("### As fast as possible, %d per publish", each), phaseColumns(fmt.Sprintf("flat out, %d", each)))
 	}
 	b.table(out, fmt.Sprintf("### Snapshots of %d × %d bytes", b.plan.resources, b.plan.bytes), b.stormColumns())
 	b.printOurs(out)
@@ -118,7 +118,7 @@ func (b *bench) anybody(figure string) bool {
 
 // printOurs prints what is measured of the gateway only.
 func (b *bench) printOurs(w io.Writer) {
-	b.table(w, fmt.Sprintf("### %d come back after %d changes", b.plan.resumes, b.plan.changes), []column{
+	b.table(w, fmt.Sprintf("### %d clients come back after %d changes", b.plan.resumes, b.plan.changes), []column{
 		{"s", "resumes, identity: s", "%.2f"},
 		{"CPU s", "resumes, identity: CPU s", "%.2f"},
 		{"bytes per change", "resumes, identity: bytes per change", "%.0f"},

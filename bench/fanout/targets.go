@@ -27,22 +27,22 @@ type target struct {
 func targets(p plan) []target {
 	size := fmt.Sprintf("%d B", p.sizes[0])
 	return []target{
-		{"KiB for an idle subscriber", "≤ 1", own("idle KiB"), "%.2f", atMost(1)},
+		{"KiB per idle subscriber", "≤ 1", own("idle KiB"), "%.2f", atMost(1)},
 		{fmt.Sprintf("the same after %v", p.idle), "≤ 1", own("later KiB"), "%.2f", atMost(1)},
-		{"the same, of three watches", "≤ 1", own("three watches: KiB"), "%.2f", atMost(1)},
-		{fmt.Sprintf("CPU for an event, %d events/s of %s to %d", p.rate, size, p.subscribers), "≤ 1.15 × the bare loop", over(limit, size+": µs"), "%.2f ×", atMost(1.15)},
-		{"latency p99 there", "≤ 1.3 × the bare loop", over(limit, size+": p99 ms"), "%.2f ×", atMost(1.3)},
-		{"deliveries/s as fast as possible, 1 to a publish", "≥ 10 × the best peer", overBest("flat out, 1: k/s"), "%.1f ×", atLeast(10)},
-		{"deliveries/s as fast as possible, 10 to a publish", "≥ 10 × the best peer", overBest("flat out, 10: k/s"), "%.1f ×", atLeast(10)},
-		{"p99 of the others while one stalls", "no change (≤ 1.1 ×)", ratio("one stalls: p99 ms", "nobody stalls: p99 ms"), "%.2f ×", atMost(1.1)},
-		{"CPU for a snapshot, 100 at once", "≤ 2 × nginx sendfile", over(file, "100 at once: CPU s"), "%.2f ×", atMost(2)},
-		{"memory beyond the log meanwhile, MiB", "≤ 32", own("100 at once: growth MiB"), "%.0f", atMost(32)},
-		{"bytes of the same with gzip", "≤ 0.25 ×", ratio("100 at once, gzip: MB each", "100 at once: MB each"), "%.2f ×", atMost(0.25)},
-		{"CPU of each further one with gzip", "one compression for all (≤ 0.1 × the first)", furtherGzip, "%.3f ×", atMost(0.1)},
+		{"the same, three watches", "≤ 1", own("three watches: KiB"), "%.2f", atMost(1)},
+		{fmt.Sprintf("CPU per event, %d events/s of %s to %d", p.rate, size, p.subscribers), "≤ 1.15 × the bare loop", over(limit, size+": µs"), "%.2f ×", atMost(1.15)},
+		{"latency p99, same load", "≤ 1.3 × the bare loop", over(limit, size+": p99 ms"), "%.2f ×", atMost(1.3)},
+		{"deliveries/s as fast as possible, 1 event per publish", "≥ 10 × the best peer", overBest("flat out, 1: k/s"), "%.1f ×", atLeast(10)},
+		{"deliveries/s as fast as possible, 10 events per publish", "≥ 10 × the best peer", overBest("flat out, 10: k/s"), "%.1f ×", atLeast(10)},
+		{"p99 of the other subscribers while one stalls", "no change (≤ 1.1 ×)", ratio("one stalls: p99 ms", "nobody stalls: p99 ms"), "%.2f ×", atMost(1.1)},
+		{"CPU per snapshot, 100 at once", "≤ 2 × nginx sendfile", over(file, "100 at once: CPU s"), "%.2f ×", atMost(2)},
+		{"memory beyond the log during these, MiB", "≤ 32", own("100 at once: growth MiB"), "%.0f", atMost(32)},
+		{"bytes of the same snapshots with gzip", "≤ 0.25 ×", ratio("100 at once, gzip: MB each", "100 at once: MB each"), "%.2f ×", atMost(0.25)},
+		{"CPU of each further snapshot with gzip", "one compression for all (≤ 0.1 × the first)", furtherGzip, "%.3f ×", atMost(0.1)},
 		{fmt.Sprintf("s for %d resumes after %d changes", p.resumes, p.changes), "≤ 1", own("resumes, identity: s"), "%.2f", atMost(1)},
 		{"the same with gzip", "≤ 1", own("resumes, gzip: s"), "%.2f", atMost(1)},
 		{fmt.Sprintf("upstream streams for %d subscribers", p.subscribers), "1", own("upstream streams"), "%.0f", func(n float64) bool { return n == 1 }},
-		{fmt.Sprintf("KiB for each idle subscriber beyond the first %d", p.crowd[0]), "≤ 1", beyond, "%.2f", atMost(1)},
+		{fmt.Sprintf("KiB per idle subscriber beyond the first %d", p.crowd[0]), "≤ 1", beyond, "%.2f", atMost(1)},
 		{fmt.Sprintf("lost of %d idle subscribers in %v", p.crowd[len(p.crowd)-1], p.hold), "0", own("held: lost"), "%.0f", atMost(0)},
 	}
 }
@@ -61,7 +61,7 @@ func (b *bench) printTargets(w io.Writer) {
 		fmt.Fprintf(lines, "| %s | %s | %s | %s |\n", t.what, t.want, fmt.Sprintf(t.format, got), verdict)
 	}
 	if lines.Len() > 0 {
-		fmt.Fprintf(w, "### Targets of the gateway, pump `shards`\n\n| what | target | median | |\n|---|---|---:|---|\n%s\n", lines)
+		fmt.Fprintf(w, "### Targets of the gateway, pump `shards`\n\n| measurement | target | median | |\n|---|---|---:|---|\n%s\n", lines)
 	}
 }
 

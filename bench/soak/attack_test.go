@@ -194,7 +194,7 @@ func (s *siege) report(b *strings.Builder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.outcomes) > 0 {
-		b.WriteString("\n| attack | what came of its connections and requests |\n|---|---|\n")
+		b.WriteString("\n| attack | outcome of its connections and requests |\n|---|---|\n")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.outcomes)) {
 		var parts []string
@@ -208,6 +208,6 @@ func (s *siege) report(b *strings.Builder) {
 		at := func(share float64) time.Duration {
 			return s.health[int(share*float64(n-1))].Round(100 * time.Microsecond)
 		}
-		fmt.Fprintf(b, "\nHealth checks meanwhile: %d, half of them answered within %v, 99 %% within %v, all within %v.\n", n, at(0.5), at(0.99), at(1))
+		fmt.Fprintf(b, "\nHealth checks during the attacks: %d, half of them answered within %v, 99 %% within %v, all within %v.\n", n, at(0.5), at(0.99), at(1))
 	}
 }

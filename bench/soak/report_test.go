@@ -59,7 +59,7 @@ func (r *run) report() string {
 	row := func(what, format string, args ...any) {
 		fmt.Fprintf(&b, "| %s | "+format+" |\n", append([]any{what}, args...)...)
 	}
-	b.WriteString("| what happened | |\n|---|---|\n")
+	b.WriteString("| measurement | |\n|---|---|\n")
 	changes := r.changes() - r.filled
 	row("changes at the upstreams", "%d, %.0f/s", changes, float64(changes)/seconds)
 	row("events delivered", "%.0f, %.0f/s, at %.2f cores of the gateway", r.after.events-r.before.events, perSecond, cores)
@@ -67,11 +67,11 @@ func (r *run) report() string {
 	a := r.attendance
 	row("streams opened", "%.0f; the crowd left %d times, %d of them by a reset, and stalled %d times", last.sum("watchtide_resumes_total"), a.Leaves, a.Resets, a.Stalls)
 	row("how streams began", "%s", counts(last.by("watchtide_resumes_total", "outcome")))
-	row("goodbyes", "%s; %.0f streams ended since the client did not read", counts(last.by("watchtide_goodbyes_total", "reason")), last.sum("watchtide_write_timeouts_total"))
+	row("goodbyes", "%s; %.0f streams ended because the client did not read", counts(last.by("watchtide_goodbyes_total", "reason")), last.sum("watchtide_write_timeouts_total"))
 	row("upstream connections lost", "%.0f; snapshots loaded: %.0f", last.sum("watchtide_upstream_reconnects_total"), last.sum("watchtide_upstream_resyncs_total"))
-	row("parts of sampled streams checked, one for each watch", "%d with %d events, %d streams compressed: %d failures",
+	row("sampled streams checked, counted per watch", "%d with %d events, %d streams compressed: %d failures",
 		r.tally.judged.Load(), r.tally.events.Load(), r.tally.compressed.Load(), r.failures())
-	row("how they ended", "%s", counts(r.tally.ends))
+	row("how sampled streams ended", "%s", counts(r.tally.ends))
 	r.reportFaults(&b)
 	r.siege.report(&b)
 	r.reportLevels(&b)
@@ -89,7 +89,7 @@ func (r *run) reportFaults(b *strings.Builder) {
 
 // reportLevels leaves out the first quarter, in which history fills up.
 func (r *run) reportLevels(b *strings.Builder) {
-	b.WriteString("\n| of the gateway | before | second quarter | third | fourth | after all have left |\n|---|---|---|---|---|---|\n")
+	b.WriteString("\n| gateway | before | second quarter | third | fourth | after all clients left |\n|---|---|---|---|---|---|\n")
 	quarter := len(r.samples) / 4
 	line := func(what string, of func(sample) int64, show func(int64) string) {
 		fmt.Fprintf(b, "| %s | %s", what, show(of(r.before)))
@@ -101,9 +101,9 @@ func (r *run) reportLevels(b *strings.Builder) {
 	plain := func(n int64) string { return fmt.Sprint(n) }
 	line("subscribers", func(s sample) int64 { return int64(s.subscribers) }, plain)
 	line("memory (PSS)", func(s sample) int64 { return s.pss }, mib)
-	fmt.Fprintf(b, "| the most of it | | | | | %s at any time |\n", mib(most(r.samples, func(s sample) int64 { return s.pss })))
+	fmt.Fprintf(b, "| its peak | | | | | %s at any time |\n", mib(most(r.samples, func(s sample) int64 { return s.pss })))
 	line("Go heap", func(s sample) int64 { return s.heap }, mib)
-	line("of it cached, compressed", func(s sample) int64 { return s.cached }, mib)
+	line("compressed cache in the heap", func(s sample) int64 { return s.cached }, mib)
 	line("goroutines", func(s sample) int64 { return int64(s.goroutines) }, plain)
 	line("descriptors", func(s sample) int64 { return int64(s.descriptors) }, plain)
 }

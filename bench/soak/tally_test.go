@@ -58,7 +58,7 @@ func (t *tally) fail(err error) {
 // ended counts how a connection ended. One that reads without delay must be
 // ended as planned, or with a goodbye.
 func (t *tally) ended(s *subscriber, v visit, err error) {
-	name := "cut off, since it did not read"
+	name := "cut off because it did not read"
 	switch {
 	case errors.Is(err, errHungUp):
 		name = "left"
