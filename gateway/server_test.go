@@ -202,7 +202,7 @@ func TestStreamThatIsNotReadOnHTTP2(t *testing.T) {
 	}
 	// The client's library buffers some megabytes; then the stream must end.
 	if _, err := io.Copy(io.Discard, waitFor(stalled.Body, r, 1)); err == nil {
-		t.Error("the stream that was not read ended as if all were well")
+		t.Error("the unread stream ended cleanly")
 	}
 	if dials != 1 {
 		t.Errorf("%d connections: want one", dials)
@@ -251,7 +251,7 @@ func TestSlowLoris(t *testing.T) {
 	})
 }
 
-func TestConnectionThatSaysNothing(t *testing.T) {
+func TestSilentConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
 		c := r.dial("")
