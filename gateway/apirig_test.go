@@ -155,8 +155,8 @@ func (r *apiRig) get(path string, headers ...string) reply {
 	return r.send(http.MethodGet, path, "", headers...)
 }
 
-// bodyFor returns the body for a request of the method. Where a body is refused, that
-// refusal would hide every other, so there is none.
+// bodyFor returns the body for a request of the method. Methods that refuse a body
+// get none, since that refusal would hide any other.
 func bodyFor(method, body string) string {
 	if method == http.MethodGet || method == http.MethodDelete {
 		return ""
@@ -194,7 +194,7 @@ func (a reply) wantProblem(t *testing.T, status int, parameter, detail string) {
 	}
 }
 
-// fixed is a source that has the same snapshot forever.
+// fixed is a source whose snapshot never changes.
 func fixed(resources ...stream.Resource) stream.Source {
 	return stream.SourceFunc(func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
 		if err := sink.Reset("e1"); err != nil {

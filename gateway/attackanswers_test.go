@@ -39,7 +39,7 @@ func (r *rig) framed(settings ...http2.Setting) *framed {
 	return newFramed(r.t, c, settings...)
 }
 
-// clientHere returns the client for which the clients of a rig are counted.
+// clientHere returns the client that all requests of a rig count for.
 func (r *rig) clientHere() admission.Client {
 	return admission.ClientOf(admission.PeerAddress((&gatewaytest.Conn{}).RemoteAddr().String()).Addr())
 }
@@ -64,14 +64,14 @@ func TestAttackUnreadAnswers(t *testing.T) {
 			c.open("GET", "/v1/watches/a/resources", true)
 		}
 		if taken := r.answersTaken(); taken < page || taken > 2*page {
-			t.Errorf("answers that nobody reads have %d KiB, of %d at most", taken>>10, 2*page>>10)
+			t.Errorf("unread answers have %d KiB, of %d at most", taken>>10, 2*page>>10)
 		}
 		if grown := heap() - before; grown > 64<<20 {
-			t.Errorf("%d listings that nobody reads took %d MiB", netconn.MaxStreams, grown>>20)
+			t.Errorf("%d unread listings took %d MiB", netconn.MaxStreams, grown>>20)
 		}
 		time.Sleep(budget.AnswerWait + time.Second)
 		if taken := r.answersTaken(); taken > 2*page {
-			t.Errorf("later, answers that nobody reads have %d KiB", taken>>10)
+			t.Errorf("later, unread answers have %d KiB", taken>>10)
 		}
 		time.Sleep(budget.AnswerWait + 6*time.Second)
 		if taken := r.answersTaken(); taken != 0 {
@@ -128,8 +128,8 @@ func TestAttackSlowAnswers(t *testing.T) {
 	})
 }
 
-// TestAttackAbortedListings checks that clients that leave in the middle of an answer
-// are logged at debug level only.
+// TestAttackAbortedListings checks that clients that disconnect in the middle of an
+// answer are logged at debug level only.
 func TestAttackAbortedListings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logged := &errorLog{}
@@ -147,7 +147,7 @@ func TestAttackAbortedListings(t *testing.T) {
 			t.Errorf("%d lines, want 10:\n%s", got, logged)
 		}
 		if strings.Contains(logged.String(), "level=ERROR") || strings.Contains(grpcErrors.String(), "Failed to write response") {
-			t.Errorf("somebody is told of it:\n%s\n%s", logged, &grpcErrors)
+			t.Errorf("it is logged above debug level:\n%s\n%s", logged, &grpcErrors)
 		}
 	})
 }
@@ -207,8 +207,9 @@ func TestAttackSlowPoll(t *testing.T) {
 	})
 }
 
-// TestAnswerBudgetIsGivenBack checks that the budget is freed however a request ends.
-func TestAnswerBudgetIsGivenBack(t *testing.T) {
+// TestAnswerBudgetIsReleased checks that the budget is released however a request
+// ends.
+func TestAnswerBudgetIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{PrimeWait: time.Second}, "a", "silent")
 		r.Prime("a", 1000, pages(64<<10)...)

@@ -115,8 +115,9 @@ func trickle(c io.Writer) {
 	}
 }
 
-// TestBodyBudgetIsGivenBack checks that the budget is freed however a write ends.
-func TestBodyBudgetIsGivenBack(t *testing.T) {
+// TestBodyBudgetIsReleased checks that the budget is released however a write
+// ends.
+func TestBodyBudgetIsReleased(t *testing.T) {
 	r := newAPIRig(t, Config{BodyBudget: 1 << 20})
 	r.addStore("drafts")
 	const path = "/v1/watches/drafts/resources/k"

@@ -105,7 +105,7 @@ func TestAttackAllConnectionsTaken(t *testing.T) {
 	r.write("k", 2, `"news"`)
 	for _, c := range taken[:limit/2] {
 		if err := c.(*rawStream).until(`"news"`); err != nil {
-			t.Fatalf("a stream that was there before: %v", err)
+			t.Fatalf("a stream that was open before: %v", err)
 		}
 	}
 	for _, c := range taken {

@@ -96,7 +96,7 @@ func TestAttackAnnouncedMessages(t *testing.T) {
 		}
 		for _, id := range refused {
 			if got := c.field(id, "grpc-status"); got != "8" {
-				t.Fatalf("16 MiB announced, for whatever call: status %q %s", got, c.field(id, "grpc-message"))
+				t.Fatalf("16 MiB announced, in any call: status %q %s", got, c.field(id, "grpc-message"))
 			}
 		}
 		if taken, _ := r.gateway.unary.Bodies.Bytes.Now(); taken != 1<<20 {
@@ -206,7 +206,7 @@ func TestCallsKeepAConnection(t *testing.T) {
 	})
 }
 
-// TestAttackUnreadCalls leaves unread the answers and a stream of gRPC, over one
+// TestAttackUnreadCalls leaves gRPC answers and a gRPC stream unread, over one
 // connection whose client never opens the window.
 func TestAttackUnreadCalls(t *testing.T) {
 	for method, request := range map[string]proto.Message{
@@ -225,10 +225,10 @@ func TestAttackUnreadCalls(t *testing.T) {
 					c.request(method, request)
 				}
 				if taken := r.answersTaken(); taken < large || taken > 4*large {
-					t.Errorf("what nobody reads has %d KiB, of %d at most", taken>>10, 4*large>>10)
+					t.Errorf("unread messages have %d KiB, of %d at most", taken>>10, 4*large>>10)
 				}
 				if grown := heap() - before; grown > 48<<20 {
-					t.Errorf("%d calls that nobody reads took %d MiB", netconn.MaxStreams, grown>>20)
+					t.Errorf("%d unread calls took %d MiB", netconn.MaxStreams, grown>>20)
 				}
 				time.Sleep(2*budget.AnswerWait + netconn.RateWindow + time.Second)
 				if taken := r.answersTaken(); taken != 0 || !c.isClosed() {

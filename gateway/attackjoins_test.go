@@ -36,11 +36,11 @@ func TestAttackJoins(t *testing.T) {
 		}
 		for i, x := range joined {
 			if got := x.Text(); !strings.Contains(got, `"revision":"20000","count":0}`) || strings.Contains(got, "event: upsert") {
-				t.Errorf("the stream %d, that wants nothing, got %s", i, got)
+				t.Errorf("stream %d, which wants nothing, got %s", i, got)
 			}
 		}
 		if got := again.Text(); !strings.Contains(got, `"count":0,"resumed":true}`) {
-			t.Errorf("the stream that came back got %s", got)
+			t.Errorf("the resumed stream got %s", got)
 		}
 	})
 }

@@ -61,7 +61,7 @@ func TestSkipCancelled(t *testing.T) {
 		cancel()
 		h.ServeHTTP(nil, r.WithContext(ctx))
 		if looked != want {
-			t.Errorf("HTTP/%d: looked at: %t, want %t", proto, looked, want)
+			t.Errorf("HTTP/%d: handled: %t, want %t", proto, looked, want)
 		}
 	}
 }

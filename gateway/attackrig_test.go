@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// framed is a client that speaks HTTP/2 by hand, within the rules or not.
+// framed is a client that writes HTTP/2 frames itself, valid or not.
 type framed struct {
 	net.Conn
 	t *testing.T
@@ -23,7 +23,7 @@ type framed struct {
 
 	mu      sync.Mutex // guards the following fields
 	headers map[uint32][]hpack.HeaderField
-	ended   map[uint32]http2.ErrCode // and how they ended
+	ended   map[uint32]http2.ErrCode // and the reason, once ended
 	data    int
 	closed  bool
 }

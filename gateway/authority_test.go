@@ -21,7 +21,8 @@ import (
 )
 
 // TestForeignHostIsRefused checks every route and every form in which HTTP/1.1 can
-// name the host: no page whose name was rebound to this machine reads or writes.
+// name the host: no page can read or write through a name that was rebound to this
+// machine.
 func TestForeignHostIsRefused(t *testing.T) {
 	r := newAPIRig(t, Config{Hosts: []string{"app.example.com"}})
 	address := strings.TrimPrefix(r.url, "http://")

@@ -20,7 +20,8 @@ func announced(method, path, framing string) string {
 	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: gateway\r\n%s\r\n\r\n", method, path, framing)
 }
 
-// answer reads the answer to what was dialled, and measures how long it took.
+// answer reads the answer on a dialled connection, and measures how long it
+// took.
 func (c *rawConn) answer(t *testing.T) (res *http.Response, body string, took time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -77,7 +78,7 @@ func TestBodyOfUnknownLength(t *testing.T) {
 		live.Close()
 		synctest.Wait()
 		if n := r.gateway.admission.Count(); n != 0 {
-			t.Errorf("%d streams are open: the client has left", n)
+			t.Errorf("%d streams are open after the client disconnected", n)
 		}
 		res, body, _ := r.dial(head + "5\r\nhello\r\n0\r\n\r\n").answer(t)
 		if res.StatusCode != 400 || !strings.Contains(body, "has a body") {
@@ -85,7 +86,7 @@ func TestBodyOfUnknownLength(t *testing.T) {
 		}
 		res, body, took := r.dial(head).answer(t)
 		if res.StatusCode != http.StatusRequestTimeout || took != unary.BodyTimeout || !strings.Contains(body, "did not arrive") {
-			t.Errorf("with a body that does not come: %s after %s: %s", res.Status, took, body)
+			t.Errorf("with a body that does not arrive: %s after %s: %s", res.Status, took, body)
 		}
 	})
 }
@@ -152,7 +153,7 @@ func TestSlowWriter(t *testing.T) {
 	})
 }
 
-// slowWriter is a writer that takes long.
+// slowWriter is a writer that takes a long time.
 type slowWriter struct {
 	stream.Writer
 	delay time.Duration

@@ -62,8 +62,8 @@ func TestChangesAfterPosition(t *testing.T) {
 	})
 }
 
-// TestChangesWaits checks that a poll without news is answered at once when a change
-// comes.
+// TestChangesWaits checks that a poll without news is answered as soon as a change
+// arrives.
 func TestChangesWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
@@ -187,9 +187,9 @@ func TestChangesOfStaleWatch(t *testing.T) {
 	})
 }
 
-// TestChangesTellsOfStatus checks that a watch that becomes stale during a wait is a
+// TestChangesReportsStatus checks that a watch that becomes stale during a wait is a
 // reason to answer.
-func TestChangesTellsOfStatus(t *testing.T) {
+func TestChangesReportsStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "services")
 		r.Prime("services", 7)
@@ -203,7 +203,7 @@ func TestChangesTellsOfStatus(t *testing.T) {
 	})
 }
 
-// status makes the source report how fresh it is.
+// status makes the source report its freshness.
 func (r *rig) status(watch string, state stream.State, reason string) {
 	r.Do(watch, func(sink stream.Sink) error { return sink.Status(state, reason) })
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// Config says what a Gateway serves, and how. The zero value of every field except
-// Registry is its documented default.
+// Config configures a Gateway. The zero value of every field except Registry is
+// its documented default.
 type Config struct {
 	// Registry holds the watches. Required. The gateway neither adds watches
 	// nor closes it.
@@ -37,8 +37,9 @@ type Config struct {
 	// snapshot or while it catches up continues with the newest state instead.
 	// Default: 4 KiB. Negative: none.
 	MinRate int64
-	// Retry is the base of the hint that tells clients when to come back: each
-	// connection gets its own, from half to one and a half of it. Default: 2 s.
+	// Retry is the base of the hint that tells clients when to reconnect; each
+	// connection gets its own, between half and one and a half times this
+	// value. Default: 2 s.
 	Retry time.Duration
 	// MaxAge ends a stream of that age, plus or minus a random 10 % for each stream,
 	// so that load spreads over the replicas again. Default: 30 min. Negative: never.
@@ -169,7 +170,8 @@ const (
 	CompressionNone Compression = "none"
 )
 
-// Sockets returns those of the system, unless the configuration excludes them.
+// Sockets returns the sockets of the system, unless the configuration excludes
+// them.
 func (c Config) sockets(of *netconn.Connections) poll.Sockets {
 	if c.Pump == PumpGoroutines {
 		return nil
@@ -228,8 +230,8 @@ func (c Config) checkBudgets() error {
 	return nil
 }
 
-// checkAdmission is the part of check for fields that decide which clients are let
-// in.
+// checkAdmission is the part of check for the fields that decide which clients are
+// admitted.
 func (c Config) checkAdmission() error {
 	for _, f := range []struct {
 		name  string

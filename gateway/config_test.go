@@ -19,7 +19,7 @@ func TestConfigDefaults(t *testing.T) {
 	}
 }
 
-func TestConfigThatCannotBeMeant(t *testing.T) {
+func TestInvalidConfig(t *testing.T) {
 	registry := watch.NewRegistry()
 	defer registry.Close()
 	for _, test := range []struct {

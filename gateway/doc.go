@@ -2,8 +2,8 @@
 //
 // It makes no decision about the data: package stream determines what is sent and in
 // which order, and renders the bytes of an event once. This package decides who may
-// open a stream, in which framing it is written, when it is flushed, when it ends,
-// and how all of that is refused, measured and shut down.
+// open a stream, in which framing it is written, when it is flushed, when it ends, and
+// how all of that is refused, measured and shut down.
 //
 // # Usage
 //
@@ -16,7 +16,7 @@
 //
 // # A stream
 //
-// handleEvents parses the request, refuses what cannot be served, and gives the stream,
+// handleEvents parses the request, refuses what cannot be served, and hands the stream,
 // a conversation, to one of the pumps:
 //
 //	hello
@@ -25,26 +25,26 @@
 //
 // The shard pump (internal/shard) takes connections of plain HTTP/1.1 from net/http. A
 // few goroutines, one for each processor, carry all of their streams: those at the same
-// place of the same watches form a group, and share the bytes of a flush. The goroutine
-// pump (internal/direct) runs one goroutine for each stream, on a connection that it
-// takes from net/http where it can; streams of HTTP/2 stay with net/http.
+// position in the same watches form a group, and share the bytes of a flush. The
+// goroutine pump (internal/direct) runs one goroutine for each stream, on a connection
+// that it takes from net/http where it can; streams of HTTP/2 stay with net/http.
 //
 // No stream has a queue. A waiting stream holds no buffer of this package. A client
 // that reads slowly gets fewer intermediate values and does not affect the others.
 //
 // # When a stream ends
 //
-//   - The client leaves, and its connection is closed or reset. One that closes only
+//   - The client disconnects: its connection is closed or reset. One that closes only
 //     its sending half still gets its answer.
 //   - The client does not read: no byte could be written for Config.WriteTimeout.
 //     The deadline starts again with every piece of at most 64 KiB, and under
 //     Serve with every byte that moves. Such a stream ends without goodbye.
-//   - The gateway sends it away, with goodbye: its request is complete, it is too
+//   - The gateway ends it, with goodbye: its request is complete, it is too
 //     old (Config.MaxAge), one of its watches was removed, or the gateway drains.
 //
 // # Goroutines
 //
-// net/http and gRPC run a goroutine for each request that they keep. Serve adds one
-// for each of its listeners, the shards while they carry streams, and a few that wait
-// for clients to hang up. It returns when all of them have ended.
+// net/http and gRPC run a goroutine for each request that they keep. Serve adds one for
+// each of its listeners, the shards while they carry streams, and a few that wait for
+// clients to hang up. It returns when all of them have ended.
 package gateway

@@ -10,13 +10,13 @@ import (
 )
 
 // ErrNoDelay skips Config.DrainDelay if it is the cause that ends Serve's context:
-// nothing has to notice that this process leaves.
+// no load balancer has to notice that this process stops.
 var ErrNoDelay = errors.New("drain without delay")
 
 // Drain takes the gateway out of service. /readyz fails at once; everything else is
 // served as before for Config.DrainDelay. Then new streams are refused as overload,
 // and the open ones get their goodbye, spread over Config.Drain. Drain returns when
-// the last stream has left, or when the time for all of them to leave has passed.
+// the last stream has ended, or when the time for all of them to end has passed.
 //
 // Serve does the same, and more. A program that mounts Handler in its own server
 // calls Drain before that server's Shutdown.
@@ -33,7 +33,8 @@ func (g *Gateway) awaitDrain() {
 	}
 }
 
-// dismiss refuses new streams, sends the open ones away, and waits for them.
+// dismiss refuses new streams, ends the open ones with a goodbye, and waits for
+// them.
 func (g *Gateway) dismiss() {
 	g.admission.Drain()
 	g.shards.Ring()
@@ -42,7 +43,7 @@ func (g *Gateway) dismiss() {
 	select {
 	case <-g.admission.Idle:
 	case <-patience.C:
-		g.log.Warn("streams did not leave in time", "streams", g.admission.Count())
+		g.log.Warn("streams did not end in time", "streams", g.admission.Count())
 	}
 }
 

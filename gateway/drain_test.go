@@ -40,7 +40,7 @@ func TestShutdown(t *testing.T) {
 		streams = append(streams, r.openStreams(20)...)
 		time.Sleep(2*time.Second - time.Millisecond)
 		if n := countOver(streams); n > 0 {
-			t.Errorf("%d streams left before a load balancer could look elsewhere", n)
+			t.Errorf("%d streams ended before a load balancer could react", n)
 		}
 		wantListening(t, r.network)
 		wantListening(t, r.rpc)
@@ -50,7 +50,7 @@ func TestShutdown(t *testing.T) {
 		wantListening(t, r.private) // operators are served to the end
 		time.Sleep(5 * time.Second)
 		if n := countOver(streams); n < 10 || n > 40 {
-			t.Errorf("%d of %d streams left in half of the time", n, len(streams))
+			t.Errorf("%d of %d streams ended in half of the time", n, len(streams))
 		}
 		time.Sleep(5*time.Second + slack())
 		for i, x := range streams {
@@ -129,7 +129,7 @@ func TestShutdownWithoutDelay(t *testing.T) {
 }
 
 // In a server other than the gateway's own, connections stay open: new streams are
-// refused there while the goodbyes are said, and come back over another connection.
+// refused there while the goodbyes are sent, and reconnect over another connection.
 func TestDrainInAnotherServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}, "a")
@@ -145,14 +145,14 @@ func TestDrainInAnotherServer(t *testing.T) {
 		time.Sleep(2*time.Second + time.Millisecond)
 		late := r.get("/v1/events?watch=a", eventStream)
 		if got := late.Text(); !strings.Contains(got, `"reason":"overloaded"`) || !late.Close {
-			t.Errorf("a new stream gets %q, close %t: want it to come back over another connection", got, late.Close)
+			t.Errorf("a new stream gets %q, close %t: want it to reconnect over another connection", got, late.Close)
 		}
 		time.Sleep(10*time.Second + slack())
 	})
 }
 
-// Events continue until it is a stream's turn to leave.
-func TestStreamsGoOnWhileDraining(t *testing.T) {
+// Events continue until it is a stream's turn to end.
+func TestStreamsContinueWhileDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Drain: 1000 * time.Hour, MaxAge: -1}, "a")
 		r.Prime("a", 1)
@@ -197,8 +197,8 @@ func TestShutdownOfAnIdleGatewayTakesNoTime(t *testing.T) {
 	})
 }
 
-// A client that reads a snapshot slowly is sent away in the middle of it, between two
-// batches, and continues from there at another replica.
+// A client that reads a snapshot slowly gets its goodbye in the middle of it, between
+// two batches, and continues from there at another replica.
 func TestGoodbyeInTheMiddleOfASnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Drain: -1, WriteTimeout: time.Minute}, "a")
@@ -253,8 +253,8 @@ func TestShutdownWithARequestThatIsStuck(t *testing.T) {
 	})
 }
 
-// HTTP/2 and gRPC connections are told to take new requests elsewhere, and carry
-// their streams until those get their goodbye.
+// HTTP/2 and gRPC connections get a GOAWAY, and carry their streams until those
+// get their goodbye.
 func TestShutdownOfSharedConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newServedRig(t, Config{DrainDelay: 2 * time.Second, Drain: 10 * time.Second}, "a")

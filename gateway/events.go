@@ -60,8 +60,8 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 	g.stream(w, r, req, watches, as, from)
 }
 
-// stream answers a request that was counted in. Whatever happens to it, it is counted
-// out exactly once.
+// stream answers an admitted request, and releases its admission exactly once,
+// however it ends.
 func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req conversation.Request, watches []*watch.Watch, as admission.Ref, from netip.AddrPort) {
 	carried := false
 	defer func() {
@@ -82,7 +82,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req conversatio
 	}()
 	c.AdmissionRef, c.Identity = as, g.subscribers.Enter(from, r.UserAgent())
 	if g.shards.Carry(w, r, c) || g.hijacked.Carry(w, r, c) {
-		carried = true // the pump counts it out
+		carried = true // the pump releases it
 		return
 	}
 	if !direct.Run(w, r, c) {
@@ -95,7 +95,7 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req conversatio
 // comment for a human reader. All other clients get a problem.
 func (g *Gateway) refuseStream(w http.ResponseWriter, r *http.Request, req conversation.Request, why *admission.Refusal) {
 	if why.Reason == admission.RefusedDraining {
-		w.Header().Set("Connection", "close") // so that it comes back elsewhere
+		w.Header().Set("Connection", "close") // so that the client reconnects elsewhere
 	}
 	f := req.Format.Framing()
 	p := g.deps.Refused(f.Transport(), why)
@@ -103,7 +103,7 @@ func (g *Gateway) refuseStream(w http.ResponseWriter, r *http.Request, req conve
 		problem.Write(w, p)
 		return
 	}
-	req.Gzip = false // so few bytes are not worth it
+	req.Gzip = false // not worth it for so few bytes
 	wire.SetStreamHeaders(w.Header(), req.Format, req.Gzip)
 	out := wire.NewWriter(w, r, g.cfg.WriteTimeout)
 	out.Write(wire.AppendComment(f.AppendRetry(nil, p.RetryAfter), p.Detail))
@@ -121,7 +121,7 @@ func canStream(w http.ResponseWriter) *problem.Problem {
 	return nil
 }
 
-// chosen returns the watches of a request.
+// chosen returns the watches that a request names.
 func (g *Gateway) chosen(choices []conversation.Choice) ([]*watch.Watch, *problem.Problem) {
 	watches := make([]*watch.Watch, 0, len(choices))
 	for _, choice := range choices {
@@ -135,7 +135,7 @@ func (g *Gateway) chosen(choices []conversation.Choice) ([]*watch.Watch, *proble
 }
 
 // awaitPrimed makes a stream that ends with the snapshot wait until there is one: its
-// client wants the state now, or to be told that there is none.
+// client wants the state now, or an error.
 func (g *Gateway) awaitPrimed(r *http.Request, req conversation.Request) *problem.Problem {
 	if !req.Until {
 		return nil

@@ -102,7 +102,7 @@ func TestHeadOfAStream(t *testing.T) {
 	})
 }
 
-// A position that cannot be parsed must not lock a browser out forever.
+// A position that cannot be parsed must not keep a browser from reconnecting.
 func TestMalformedPositionIsNoRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")

@@ -83,13 +83,13 @@ func testPanicBeforeAStreamIsCarried(t *testing.T, at string) {
 	}
 	synctest.Wait()
 	if err == nil || !met.Load() {
-		t.Errorf("the answer ends with %v, the fault was met: %t", err, met.Load())
+		t.Errorf("the answer ends with %v, the fault was triggered: %t", err, met.Load())
 	}
 	if r.sockets != nil && r.sockets.Count() != 0 {
 		t.Errorf("%d connections are still open", r.sockets.Count())
 	}
 	g, watch := r.gateway, r.Registry.Watches()[0]
 	if n, o := g.admission.Count(), g.overview("", 100, nil); n != 0 || watch.Subscribers() != 0 || o.Count != 0 {
-		t.Errorf("%d streams are admitted, %d subscribe, %d are listed; want none", n, watch.Subscribers(), o.Count)
+		t.Errorf("%d streams are admitted, %d are subscribed, %d are listed; want none", n, watch.Subscribers(), o.Count)
 	}
 }

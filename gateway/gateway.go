@@ -95,8 +95,8 @@ func New(c Config) (*Gateway, error) {
 	return g, nil
 }
 
-// serveUnary makes what answers requests as a whole, over HTTP and over gRPC, and the
-// budgets that both share.
+// serveUnary makes the handlers of unary requests over HTTP and gRPC, and the budgets
+// that both share.
 func (g *Gateway) serveUnary() {
 	bodies := budget.NewBodies(g.cfg.BodyBudget, g.metrics.BodyRefused, g.deps.RetryHint)
 	answers := budget.NewAnswers(g.cfg.AnswerBudget, g.metrics.AnswerRefused, g.deps.RetryHint)
@@ -106,7 +106,7 @@ func (g *Gateway) serveUnary() {
 	g.calls = rpc.Deps{Streams: g.deps, Service: s, Proxies: g.proxies, Answers: answers, Bodies: bodies, Hosts: g.hosts}
 }
 
-// newDeps returns what streams need of the gateway.
+// newDeps returns the parts of the gateway that streams use.
 func (g *Gateway) newDeps() *conversation.Deps {
 	return &conversation.Deps{
 		Instance: g.cfg.Instance, Heartbeat: g.cfg.Heartbeat, WriteTimeout: g.cfg.WriteTimeout, AheadWait: g.cfg.AheadWait,
@@ -180,7 +180,7 @@ func skipCancelled(next http.Handler) http.Handler {
 	})
 }
 
-// noSniff keeps browsers from treating an answer as another type than it declares:
+// noSniff keeps browsers from guessing a content type other than the declared one:
 // writers choose values and keys freely.
 func noSniff(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -189,10 +189,10 @@ func noSniff(next http.Handler) http.Handler {
 	})
 }
 
-// faceOf returns the handler of the public listener. A listener that only this
-// machine can reach shows everything, unless the configuration mentions a proxy in
-// front of it: then its clients are those of the proxy.
-func (g *Gateway) faceOf(address net.Addr) http.Handler {
+// publicHandler returns the handler of the public listener. A listener that only
+// this machine can reach serves everything, unless the configuration names a proxy
+// in front of it: then its clients are those of the proxy.
+func (g *Gateway) publicHandler(address net.Addr) http.Handler {
 	proxied := len(g.cfg.Hosts) > 0 || len(g.cfg.TrustedProxies) > 0
 	if hosts.IsLoopback(address.String()) && !proxied {
 		return g.handler(true, nil)
@@ -200,9 +200,10 @@ func (g *Gateway) faceOf(address net.Addr) http.Handler {
 	return g.Handler()
 }
 
-// OperationsHandler returns what operators see: all that Handler serves, with the
-// reasons in full, and also /metrics, /v1/subscribers and /debug/pprof/. Anyone who
-// can reach it may see addresses of clients and upstreams.
+// OperationsHandler returns the handler for operators: everything that Handler
+// serves, with the reasons in full, and also /metrics, /v1/subscribers and
+// /debug/pprof/. Anyone who can reach it may see addresses of clients and
+// upstreams.
 func (g *Gateway) OperationsHandler() http.Handler {
 	return g.handler(true, g.cfg.Profiles)
 }

@@ -53,7 +53,7 @@ func sendHand(t *testing.T, address string, roots *x509.CertPool, request string
 	return s
 }
 
-// forEachCarrier runs a test for everything that can carry a stream.
+// forEachCarrier runs a test with every way to carry a stream.
 func forEachCarrier(t *testing.T, c Config, test func(t *testing.T, r *realGateway, roots *x509.CertPool, request string)) {
 	secure, roots := certificate(t)
 	t.Run("plain", func(t *testing.T) { test(t, newRealGateway(t, c, nil), nil, rawGet("/v1/events?watch=a")) })
@@ -63,8 +63,8 @@ func forEachCarrier(t *testing.T, c Config, test func(t *testing.T, r *realGatew
 	})
 }
 
-// TestHalfClosedStream checks that the stream continues: its client has only said
-// that it sends nothing more.
+// TestHalfClosedStream checks that the stream continues: its client has only
+// announced that it sends nothing more.
 func TestHalfClosedStream(t *testing.T) {
 	forEachCarrier(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool, request string) {
 		var all []*handStream
@@ -93,8 +93,8 @@ func TestHalfClosedStream(t *testing.T) {
 }
 
 // TestHalfCloseIsAnsweredAtOnce checks that it is answered exactly once: so a client
-// that in fact left is noticed, and repeated reports of the system about the
-// connection cause no work.
+// that has in fact disconnected is noticed, and repeated reports of the system about
+// the connection cause no work.
 func TestHalfCloseIsAnsweredAtOnce(t *testing.T) {
 	forEachCarrier(t, Config{Heartbeat: time.Hour}, func(t *testing.T, r *realGateway, roots *x509.CertPool, request string) {
 		s := openHand(t, r.address, roots, request)
@@ -117,9 +117,9 @@ func TestHalfCloseIsAnsweredAtOnce(t *testing.T) {
 	})
 }
 
-// TestAttackHalfCloseThenLeave checks that a half-closed connection that is reset or
-// closed by its client holds its stream only until the next heartbeat.
-func TestAttackHalfCloseThenLeave(t *testing.T) {
+// TestAttackHalfCloseThenDisconnect checks that a half-closed connection that is
+// reset or closed by its client holds its stream only until the next heartbeat.
+func TestAttackHalfCloseThenDisconnect(t *testing.T) {
 	forEachCarrier(t, Config{Heartbeat: 100 * time.Millisecond}, func(t *testing.T, r *realGateway, roots *x509.CertPool, request string) {
 		for i := range 20 {
 			s := halfClosed(t, r.address, roots, request)

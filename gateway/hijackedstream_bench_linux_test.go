@@ -46,7 +46,7 @@ func benchmarkIdle(b *testing.B, secure *tls.Config, roots *x509.CertPool) {
 }
 
 // inUse returns the bytes and goroutines in use after collections: the first one
-// frees memory, the second also frees what pools held, and both shrink stacks.
+// frees memory, the second one the contents of pools, and both shrink stacks.
 func inUse() (heap, stack, goroutines int64) {
 	for range 3 {
 		runtime.GC()
@@ -58,7 +58,7 @@ func inUse() (heap, stack, goroutines int64) {
 	return int64(samples[0].Value.Uint64()), int64(samples[1].Value.Uint64()), int64(samples[2].Value.Uint64())
 }
 
-// idleClient opens a stream, and returns what remains of its client.
+// idleClient opens a stream, and returns the rest of its client.
 func idleClient(b *testing.B, address string, roots *x509.CertPool) (fd int) {
 	s := dialStream(b, address, roots, "")
 	raw, err := s.tcp.SyscallConn()

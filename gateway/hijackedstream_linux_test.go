@@ -18,9 +18,9 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
-// onSolos runs a test over TLS, and also in plain text when the goroutine pump is
-// tested: otherwise a shard would carry that.
-func onSolos(t *testing.T, c Config, test func(*testing.T, *realGateway, *x509.CertPool)) {
+// onHijackedStreams runs a test over TLS, and also in plain text when the
+// goroutine pump is tested: otherwise a shard would carry that.
+func onHijackedStreams(t *testing.T, c Config, test func(*testing.T, *realGateway, *x509.CertPool)) {
 	secure, roots := certificate(t)
 	t.Run("TLS", func(t *testing.T) { test(t, newRealGateway(t, c, secure), roots) })
 	if pumpUnderTest() == PumpGoroutines {
@@ -60,10 +60,10 @@ func dialStream(t testing.TB, address string, roots *x509.CertPool, behind strin
 	return s
 }
 
-// TestIdleStreamsCostOneGoroutineEach checks this, and that none remains when they
-// have ended.
+// TestIdleStreamsCostOneGoroutineEach also checks that no goroutine remains when
+// they have ended.
 func TestIdleStreamsCostOneGoroutineEach(t *testing.T) {
-	onSolos(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+	onHijackedStreams(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 		first := dialStream(t, r.address, roots, "") // also starts the hangup watcher
 		waitIdle()
 		const carrier, n = gatewaytest.GatewayCode + "/internal/direct.(*hijackedStream).run", 100
@@ -102,9 +102,9 @@ func TestIdleStreamsCostOneGoroutineEach(t *testing.T) {
 	})
 }
 
-// TestClientOfASoloLeaves checks that it is noticed, without a heartbeat, however the
-// client leaves.
-func TestClientOfASoloLeaves(t *testing.T) {
+// TestHijackedClientDisconnects checks that a disconnect of any kind is noticed
+// without a heartbeat.
+func TestHijackedClientDisconnects(t *testing.T) {
 	for name, leave := range map[string]func(*handStream) error{
 		"closes":    func(s *handStream) error { return s.Close() },
 		"drops TCP": func(s *handStream) error { return s.tcp.Close() },
@@ -118,7 +118,7 @@ func TestClientOfASoloLeaves(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onSolos(t, Config{Heartbeat: 24 * time.Hour}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+			onHijackedStreams(t, Config{Heartbeat: 24 * time.Hour}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 				if err := leave(dialStream(t, r.address, roots, "")); err != nil {
 					t.Fatal(err)
 				}
@@ -128,8 +128,8 @@ func TestClientOfASoloLeaves(t *testing.T) {
 	}
 }
 
-// TestCloseNotifyWithTheRequest checks one that was read together with the request,
-// before the stream began: it means only that nothing follows.
+// TestCloseNotifyWithTheRequest checks a close_notify that was read together with
+// the request, before the stream began: it means only that nothing follows.
 func TestCloseNotifyWithTheRequest(t *testing.T) {
 	secure, roots := certificate(t)
 	r := newRealGateway(t, Config{}, secure)
@@ -159,7 +159,7 @@ func TestCloseNotifyWithTheRequest(t *testing.T) {
 	r.waitFor(t, 0)
 }
 
-// heldConn holds writes back, to send them as one.
+// heldConn delays writes, to send them as one.
 type heldConn struct {
 	net.Conn
 	hold bool
@@ -180,15 +180,15 @@ func (c *heldConn) release() error {
 	return errors.Join(err, failed)
 }
 
-// TestBytesBehindARequestOfASolo checks that they are not answered, and disturb
-// neither the stream nor its end.
-func TestBytesBehindARequestOfASolo(t *testing.T) {
+// TestHijackedBytesAfterRequest checks that bytes after the request are not
+// answered, and disturb neither the stream nor its end.
+func TestHijackedBytesAfterRequest(t *testing.T) {
 	for name, behind := range map[string]string{
 		"a request": "GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n",
 		"much":      strings.Repeat("nonsense", 10_000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			onSolos(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+			onHijackedStreams(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 				s := dialStream(t, r.address, roots, behind)
 				if _, err := io.WriteString(s, behind); err != nil {
 					t.Fatal(err)
@@ -203,17 +203,17 @@ func TestBytesBehindARequestOfASolo(t *testing.T) {
 					t.Errorf("%q, %v", rest, err)
 				}
 				if strings.Contains(string(rest), "HTTP/1.1") {
-					t.Errorf("what came behind was answered: %q", rest)
+					t.Errorf("bytes after the request were answered: %q", rest)
 				}
 			})
 		})
 	}
 }
 
-// TestShutdownOfSolos checks that they are sent away, and that clients can read to
-// the end.
-func TestShutdownOfSolos(t *testing.T) {
-	onSolos(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+// TestShutdownOfHijackedStreams checks that they get a goodbye, and that clients
+// can read to the end.
+func TestShutdownOfHijackedStreams(t *testing.T) {
+	onHijackedStreams(t, Config{}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 		s := dialStream(t, r.address, roots, "")
 		r.stop()
 		rest, err := io.ReadAll(s.r)
@@ -228,11 +228,12 @@ func TestShutdownOfSolos(t *testing.T) {
 	})
 }
 
-// TestAbortOfSolos checks that connections are closed abruptly, even that of a client
-// which does not read.
-func TestAbortOfSolos(t *testing.T) {
-	// A stream that stays with net/http notices at a heartbeat that its client left.
-	onSolos(t, Config{Heartbeat: 100 * time.Millisecond}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
+// TestAbortOfHijackedStreams checks that connections are closed abruptly, even that
+// of a client that does not read.
+func TestAbortOfHijackedStreams(t *testing.T) {
+	// A stream that stays with net/http notices at a heartbeat that its client
+	// disconnected.
+	onHijackedStreams(t, Config{Heartbeat: 100 * time.Millisecond}, func(t *testing.T, r *realGateway, roots *x509.CertPool) {
 		waits, stalls := dialStream(t, r.address, roots, ""), dialStream(t, r.address, roots, "")
 		value := `"` + strings.Repeat("x", 1<<20) + `"`
 		for i := range uint64(20) {
@@ -246,7 +247,7 @@ func TestAbortOfSolos(t *testing.T) {
 			t.Errorf("%d subscribers are left", n)
 		}
 		if _, err := io.Copy(io.Discard, stalls.r); err == nil && roots != nil {
-			t.Error("a stream that was cut ended as if all were well")
+			t.Error("a stream that was cut off ended cleanly")
 		}
 		// A new stream stays with net/http.
 		again := dialStream(t, r.address, roots, "")
@@ -256,9 +257,9 @@ func TestAbortOfSolos(t *testing.T) {
 	})
 }
 
-// TestStreamInSomebodyElsesServer checks that the stream stays with that server's
+// TestStreamInForeignServer checks that the stream stays with that server's
 // net/http.
-func TestStreamInSomebodyElsesServer(t *testing.T) {
+func TestStreamInForeignServer(t *testing.T) {
 	r := newRealGateway(t, Config{}, nil)
 	server := httptest.NewServer(r.gateway.Handler())
 	defer server.Close()

@@ -27,7 +27,7 @@ import (
 )
 
 // Random histories as browsers see them: two gateways over one upstream, and clients
-// that stall, hang up in the middle of a flush, and come back elsewhere with any id
+// that stall, hang up in the middle of a flush, and reconnect elsewhere with any id
 // that they ever received. The checkers of the nine guarantees then examine what
 // arrived over HTTP, byte by byte.
 func TestHistoriesOverHTTP(t *testing.T) {
@@ -63,7 +63,7 @@ type world struct {
 	epochs   int
 	values   int
 	clients  []*recorder
-	everyone []*recorder // including those that left
+	everyone []*recorder // including disconnected ones
 }
 
 const (
@@ -80,7 +80,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}}
 	w.addReplica()
 	if seed%3 == uint64(streamtest.OwnRevision) {
-		// Elsewhere a second replica may repeat deletes: they share a place.
+		// Elsewhere a second replica may repeat deletes: they share a position.
 		w.addReplica()
 	}
 	return w
@@ -182,7 +182,7 @@ func (w *world) client() *recorder {
 }
 
 // connect opens a stream: from nothing, from any id ever given, or as a client that
-// was cut off, with what it held then.
+// was cut off, with the state that it held then.
 func (w *world) connect() {
 	n := w.random.IntN(len(w.gateways))
 	c := &recorder{world: w, gateway: w.gateways[n], Connection: &streamtest.Connection{
@@ -190,7 +190,7 @@ func (w *world) connect() {
 		Prefix: []string{"", "", "x/"}[w.random.IntN(3)], Opened: time.Now(),
 	}, gate: make(chan struct{}, 1)}
 	if old := w.before(c.Prefix); old != nil {
-		old.comeBackAs(c, w.random)
+		old.reconnectAs(c, w.random)
 	}
 	c.state = c.Begin.Clone()
 	w.history.Add(c.Connection)
@@ -246,10 +246,10 @@ type recorder struct {
 	ended  bool
 }
 
-// comeBackAs gives the next connection what this one held, or an id of its past. What
-// it received after its last id it brings back only to the same gateway: another one
-// may not have got that far.
-func (c *recorder) comeBackAs(next *recorder, random *rand.Rand) {
+// reconnectAs gives the next connection the state of this one, or an earlier id of
+// it. Changes after the last id are kept only at the same gateway: another one may
+// not have got that far.
+func (c *recorder) reconnectAs(next *recorder, random *rand.Rand) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended && c.mark != nil && c.gateway == next.gateway && random.IntN(2) == 0 {
@@ -308,7 +308,8 @@ func (c *recorder) read(body io.ReadCloser) {
 	}
 }
 
-// receive processes the complete frames. It returns false if the client has left.
+// receive processes the complete frames. It returns false if the client has
+// disconnected.
 func (c *recorder) receive(p []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -431,7 +432,8 @@ func (c *recorder) slow(stop bool) {
 	}
 }
 
-// hangUpAfter makes the client leave after that many more frames, or at once.
+// hangUpAfter makes the client disconnect after that many more frames, or at
+// once.
 func (c *recorder) hangUpAfter(frames int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

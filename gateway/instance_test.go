@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// TestInstance checks that the instance is named wherever figures are, and where a
-// stream begins.
+// TestInstance checks that the instance is named wherever figures are served, and
+// at the start of a stream.
 func TestInstance(t *testing.T) {
 	r := newAPIRig(t, Config{Instance: "i-1"})
 	const want = `"instance":"i-1"`

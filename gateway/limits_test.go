@@ -89,7 +89,7 @@ func TestEveryEndIsCounted(t *testing.T) {
 			"192.0.2.1": "/v1/events?watch=a", // too old
 			"192.0.2.2": "/v1/events?watch=a&until=end_of_snapshot",
 			"192.0.2.3": "/v1/events?watch=gone&watch=a", // removed
-			"192.0.2.4": "/v1/events?watch=a",            // the client leaves
+			"192.0.2.4": "/v1/events?watch=a",            // the client disconnects
 			"192.0.2.5": "/v1/watches/a/changes?wait=5s",
 		}
 		streams := map[string]*gatewaytest.Exchange{}
@@ -105,7 +105,7 @@ func TestEveryEndIsCounted(t *testing.T) {
 		synctest.Wait()
 		a := r.gateway.admission
 		if a.Count() != 0 || a.ClientCount() != 0 {
-			t.Errorf("left behind: %d streams of %d clients", a.Count(), a.ClientCount())
+			t.Errorf("not released: %d streams of %d clients", a.Count(), a.ClientCount())
 		}
 	})
 }
@@ -126,8 +126,8 @@ func TestConfigOfLimits(t *testing.T) {
 	}
 }
 
-// TestWatchOverItsMemory checks that such a watch says so everywhere, takes no
-// subscribers, keeps those that it has, and recovers.
+// TestWatchOverItsMemory checks that such a watch reports it everywhere,
+// refuses new subscribers, keeps those that it has, and recovers.
 func TestWatchOverItsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{StaleAllowed: time.Nanosecond})
@@ -139,10 +139,10 @@ func TestWatchOverItsMemory(t *testing.T) {
 		r.Commit("a", 2, gatewaytest.Resource("k", 2, `"`+strings.Repeat("x", 450<<10)+`"`))
 		const reason, detail = "too large for", "too large: what is being loaded needs at least"
 		if got := x.Take(); !strings.Contains(got, `"state":"stale"`) || !strings.Contains(got, reason) || strings.Contains(got, "upsert") {
-			t.Errorf("who is there is told %q", got)
+			t.Errorf("an open stream gets %q", got)
 		}
 		if w, _ := r.Registry.Watch("a"); w.Snapshot().Revision() != 1 {
-			t.Errorf("revision %d is shown, of which nothing is", w.Snapshot().Revision())
+			t.Errorf("revision %d is shown, but none of its content", w.Snapshot().Revision())
 		}
 		time.Sleep(time.Millisecond)
 		for path, want := range map[string]int{"/v1/events?watch=a": 503, pollNow: 503} {
@@ -167,7 +167,7 @@ func TestWatchOverItsMemory(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		r.Prime("a", 3, gatewaytest.Resource("k", 3, `"new"`))
 		if got := x.Take(); !strings.Contains(got, `"new"`) || !strings.Contains(got, `"in_sync"`) || strings.Contains(got, "event: reset") {
-			t.Errorf("who has stayed is told %q", got)
+			t.Errorf("the stream that stayed open gets %q", got)
 		}
 		if got := r.get(pollNow); got.StatusCode != 200 {
 			t.Errorf("afterwards: %d", got.StatusCode)

@@ -22,11 +22,11 @@ func TestLongReasons(t *testing.T) {
 				synctest.Wait()
 				got := r.get("/v1/events?watch=a&watch=b&format=" + format).Text()
 				if n := strings.Count(got, `"reason":"the upstream says that it is stale"`); n != 2 || len(got) > 1000 {
-					t.Errorf("it is said %d times, want once for each watch: %.1000s", n, got)
+					t.Errorf("it appears %d times, want once for each watch: %.1000s", n, got)
 				}
 				for _, name := range []string{"a", "b"} {
 					if got := r.get("/v1/watches/" + name).Text(); strings.Count(got, long(name)) != 1 {
-						t.Errorf("what %q says is not shown to operators", name)
+						t.Errorf("the reason of %q is not shown to operators", name)
 					}
 				}
 			})

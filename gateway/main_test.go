@@ -80,7 +80,7 @@ func (b bothPumps) Run() int {
 	return 0
 }
 
-// slack is how much later than due something may come.
+// slack is how late something may arrive.
 func slack() time.Duration {
 	if pumpUnderTest() == PumpShards {
 		return 100 * time.Millisecond // two ticks of the shard's wheel

@@ -30,9 +30,9 @@ func (r *slowReaders) trickle(seconds, n int) {
 }
 
 // TestMinRateOfStreams checks that a client that reads less than the minimum rate
-// during a snapshot continues with the newest state, and until then holds nothing of
-// the older one. A client that reads more is sent the state that its snapshot began
-// with.
+// during a snapshot continues with the newest state, and holds nothing of the older
+// state until then. A client that reads more is sent the state that its snapshot
+// began with.
 func TestMinRateOfStreams(t *testing.T) {
 	for name, c := range map[string]struct {
 		rate    int // bytes per second
@@ -60,7 +60,7 @@ func TestMinRateOfStreams(t *testing.T) {
 				}
 				for _, client := range r.clients {
 					if r.finish(client) != c.renewed {
-						t.Errorf("went on with a newer state: %t, want %t", !c.renewed, c.renewed)
+						t.Errorf("continued with a newer state: %t, want %t", !c.renewed, c.renewed)
 					}
 				}
 			})

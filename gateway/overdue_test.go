@@ -19,7 +19,7 @@ var requests = map[string]string{
 }
 
 // TestAttackUnreadStreamOutlivesItsAge checks that a client that reads nothing, or a
-// byte now and then, gets no goodbye and must leave anyway.
+// byte now and then, gets no goodbye and is cut off anyway.
 func TestAttackUnreadStreamOutlivesItsAge(t *testing.T) {
 	for protocol, request := range requests {
 		for name, every := range map[string]time.Duration{"nothing": 0, "a byte a second": time.Second} {
@@ -89,6 +89,6 @@ func wantGone(t *testing.T, r *rig, why stream.GoodbyeReason) {
 	synctest.Wait()
 	o := r.gateway.overview("a", 10, nil)
 	if n := r.gateway.admission.Count(); n != 0 || o.LeftReasons[subscribers.DepartureReason(why)] != 1 || o.Count != 0 {
-		t.Errorf("%d streams are left, %d are listed; they left for %v", n, o.Count, o.LeftReasons)
+		t.Errorf("%d streams are left, %d are listed; they ended for %v", n, o.Count, o.LeftReasons)
 	}
 }

@@ -16,7 +16,8 @@ const (
 	maxListed     = 1000
 )
 
-// overview is who follows the watches, who left last, and the state of the upstreams.
+// overview lists the open streams, those that ended last, and the state of the
+// upstreams.
 type overview struct {
 	Instance    string                                 `json:"instance"`
 	Count       int                                    `json:"count"`

@@ -57,8 +57,8 @@ func benchmarkBody(b *testing.B, path, encoding string) int64 {
 	return n
 }
 
-// BenchmarkLiveEvent measures the way of one change from the source's commit to a
-// client over loopback.
+// BenchmarkLiveEvent measures the latency of one change from the source's commit
+// to a client over loopback.
 func BenchmarkLiveEvent(b *testing.B) {
 	address, source := benchmarkGateway(b, 1)
 	c, err := net.Dial("tcp", address)

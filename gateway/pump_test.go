@@ -192,7 +192,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 			t.Errorf("%d subscribers after the deadline, want 1", n)
 		}
 		if n := r.gateway.metrics.Transport[metrics.SSE]; testutil.ToFloat64(n.WriteTimeouts) != 1 || testutil.ToFloat64(n.Subscribers) != 1 {
-			t.Error("the metrics do not say so")
+			t.Error("the metrics do not count it")
 		}
 		r.Commit("a", 3, gatewaytest.Resource("small", 3, "1"))
 		if got := other.Take(); !strings.Contains(got, `"small"`) {
@@ -238,7 +238,7 @@ func TestClientThatReadsSlowly(t *testing.T) {
 }
 
 // A slow client costs no memory in proportion to its lag: it gets the newest value,
-// and is told how much it missed.
+// and the number of changes that it missed.
 func TestSlowClientSkips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{WriteTimeout: time.Minute}, "a")
@@ -275,7 +275,7 @@ func TestSlowClientSkips(t *testing.T) {
 		synctest.Wait()
 		// It is counted when it happens, not when the stream ends.
 		if n := testutil.ToFloat64(r.gateway.metrics.Transport[metrics.NDJSON].Conflated); n != float64(skipped) {
-			t.Errorf("%v changes are counted as conflated, the client was told of %d", n, skipped)
+			t.Errorf("%v changes are counted as conflated, the client received %d", n, skipped)
 		}
 	})
 }

@@ -103,7 +103,7 @@ func (r *apiRig) wantKey(t *testing.T, path, key string) {
 	}
 }
 
-// jsonString returns text as JSON, in which <, > and & stand for themselves.
+// jsonString returns text as JSON, without escaping <, > and &.
 func jsonString(text string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

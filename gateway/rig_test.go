@@ -18,8 +18,8 @@ import (
 
 // rig is a gateway behind the real net/http server on an in-memory network, with
 // scripted sources and the real net/http client. In a synctest bubble all of it runs
-// in fake time. Helpers called after settle see everything that can have happened
-// without more time passing.
+// in fake time. After settle, helpers see everything that can happen without time
+// passing.
 type rig struct {
 	*gatewaytest.Watches
 	t       *testing.T

@@ -43,7 +43,7 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	if l.HTTP == nil {
 		return errors.New("gateway.Listeners: HTTP is missing")
 	}
-	web, calls := g.httpServer(g.faceOf(l.HTTP.Addr())), rpc.New(g.calls, l.GRPCTLS)
+	web, calls := g.httpServer(g.publicHandler(l.HTTP.Addr())), rpc.New(g.calls, l.GRPCTLS)
 	operations := g.httpServer(g.OperationsHandler())
 	failed := make(chan error, 3) // one for each server: none blocks
 	go func() {
@@ -121,8 +121,8 @@ func serveHTTP(s *http.Server, l net.Listener, c *tls.Config) error {
 	return err
 }
 
-// serverLog receives the log of net/http: faults of clients, which are many, and
-// panics of handlers, which are ours.
+// serverLog receives the log of net/http: errors caused by clients, which are
+// frequent, and panics of handlers, which are bugs.
 type serverLog struct{ log *slog.Logger }
 
 // Write implements io.Writer, for one line.

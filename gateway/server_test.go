@@ -208,7 +208,7 @@ func TestStreamThatIsNotReadOnHTTP2(t *testing.T) {
 			t.Fatalf("%d subscribers after the write time-out: want the one that reads", w.Subscribers())
 		}
 		if _, err := io.Copy(io.Discard, stalled.Body); err == nil {
-			t.Error("the stream that was not read ended as if all were well")
+			t.Error("the unread stream ended cleanly")
 		}
 		write(last+1, `"small"`)
 		if dials != 1 {
@@ -279,7 +279,7 @@ func TestSlowLoris(t *testing.T) {
 	})
 }
 
-func TestConnectionThatSaysNothing(t *testing.T) {
+func TestSilentConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{}, "a")
 		c := r.dial("")

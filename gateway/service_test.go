@@ -111,8 +111,9 @@ func TestGRPCCodes(t *testing.T) {
 	}
 }
 
-// TestGRPCHidesTheInside checks that internal errors of an upstream are not revealed.
-func TestGRPCHidesTheInside(t *testing.T) {
+// TestGRPCHidesInternalErrors checks that internal errors of an upstream are not
+// revealed.
+func TestGRPCHidesInternalErrors(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	r.notes.mu.Lock()
 	r.notes.broken = errors.New("password of the database is wrong")

@@ -113,12 +113,12 @@ func TestMembersCostNoGoroutine(t *testing.T) {
 	})
 }
 
-// waitIdle waits until the handlers that gave their connections away have ended.
+// waitIdle waits until the handlers of hijacked connections have returned.
 func waitIdle() { gatewaytest.WaitGoroutines("net/http.(*conn", 0) }
 
-// TestStalledMemberLeavesTheOthersAlone checks that a stalled member does not affect
-// the others, is told that it is late, and is not forgotten.
-func TestStalledMemberLeavesTheOthersAlone(t *testing.T) {
+// TestStalledMember checks that a stalled member does not affect the others, is
+// notified that it is catching up, and rejoins its group.
+func TestStalledMember(t *testing.T) {
 	onShards(t)
 	r := newRealGateway(t, Config{WriteTimeout: time.Minute}, nil)
 	stalled, reader := openRaw(t, r, rawGet("/v1/events?watch=a")), openRaw(t, r, rawGet("/v1/events?watch=a"))
@@ -145,10 +145,10 @@ func TestStalledMemberLeavesTheOthersAlone(t *testing.T) {
 	}
 }
 
-// TestBytesBehindARequest checks that bytes that a client sends after its request,
+// TestBytesAfterRequest checks that bytes that a client sends after its request,
 // even another request, neither disturb the stream nor are answered, and that the
 // stream ends cleanly.
-func TestBytesBehindARequest(t *testing.T) {
+func TestBytesAfterRequest(t *testing.T) {
 	onShards(t)
 	for name, behind := range map[string]string{
 		"a request": "GET /healthz HTTP/1.1\r\nHost: gateway\r\n\r\n",
@@ -170,13 +170,14 @@ func TestBytesBehindARequest(t *testing.T) {
 				t.Errorf("%q, %v", rest, err)
 			}
 			if strings.Count(string(rest), "HTTP/1.1") > 0 {
-				t.Errorf("what came behind was answered: %q", rest)
+				t.Errorf("bytes after the request were answered: %q", rest)
 			}
 		})
 	}
 }
 
-// TestOldClients checks that HTTP/1.0 clients, which do not know chunks, get none.
+// TestOldClients checks that HTTP/1.0 clients, which do not support chunked
+// bodies, get none.
 func TestOldClients(t *testing.T) {
 	r := newRealGateway(t, Config{}, nil)
 	c, err := net.Dial("tcp", r.address)
@@ -193,8 +194,8 @@ func TestOldClients(t *testing.T) {
 	}
 }
 
-// TestConnectionIsClosedAfterTheStream checks that the response head says so, since
-// the shard pump answers nothing more.
+// TestConnectionIsClosedAfterTheStream checks that the response head announces it,
+// since the shard pump answers nothing more.
 func TestConnectionIsClosedAfterTheStream(t *testing.T) {
 	onShards(t)
 	r := newRealGateway(t, Config{}, nil)
@@ -225,7 +226,7 @@ func TestNewEpochOfMembers(t *testing.T) {
 	}
 	for i, s := range streams {
 		if i == 7 {
-			s.Close() // one leaves in the middle of it
+			s.Close() // one disconnects in the middle of it
 			continue
 		}
 		if err := errors.Join(s.until("epoch_changed"), s.until("end_of_snapshot")); err != nil {
@@ -244,9 +245,9 @@ func TestNewEpochOfMembers(t *testing.T) {
 	}
 }
 
-// TestComingAndGoing checks that streams that begin and end all the time, in every
-// way, leave nothing behind, and that those that stay miss nothing.
-func TestComingAndGoing(t *testing.T) {
+// TestChurn checks that streams that begin and end all the time, in every way,
+// leak nothing, and that those that stay open miss nothing.
+func TestChurn(t *testing.T) {
 	r := newRealGateway(t, Config{MaxAge: 200 * time.Millisecond}, nil)
 	open := descriptors(t)
 	stop := make(chan struct{})
@@ -267,7 +268,7 @@ func TestComingAndGoing(t *testing.T) {
 	for c := range several {
 		clients.Go(func() {
 			for n := range visits {
-				comeAndGo(t, r, (c+n)%4)
+				readOrHangUp(t, r, (c+n)%4)
 			}
 		})
 	}
@@ -281,10 +282,10 @@ func TestComingAndGoing(t *testing.T) {
 	})
 	o := r.gateway.overview("a", 10, nil)
 	if kept := r.gateway.subscribers; o.Count != 0 || len(kept.Standalone()) > 0 || kept.Agents.Keys() != 0 {
-		t.Errorf("%d are listed, %d stand, %d user agents are remembered", o.Count, len(kept.Standalone()), kept.Agents.Keys())
+		t.Errorf("%d are listed, %d are standalone, %d user agents are remembered", o.Count, len(kept.Standalone()), kept.Agents.Keys())
 	}
 	if most := uint64(several * visits / 5); o.LeftReasons["max_age"] < most || o.LeftReasons["client_closed"] < most || o.LeftReasons["aborted"] != 0 {
-		t.Errorf("they left for %v", o.LeftReasons)
+		t.Errorf("they ended for %v", o.LeftReasons)
 	}
 }
 
@@ -300,9 +301,9 @@ func checkListed(t *testing.T, o overview) {
 	}
 }
 
-// comeAndGo reads a stream to its end, or hangs up at once, in the middle, or with a
-// reset.
-func comeAndGo(t *testing.T, r *realGateway, how int) {
+// readOrHangUp reads a stream to its end, or hangs up at once, in the middle, or
+// with a reset.
+func readOrHangUp(t *testing.T, r *realGateway, how int) {
 	c, err := net.Dial("tcp", r.address)
 	if err != nil {
 		t.Error(err)

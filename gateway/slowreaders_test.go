@@ -123,7 +123,7 @@ func (r *slowReaders) finish(c *rawConn) (renewed bool) {
 	}
 }
 
-// check compares a state with what it was at a revision.
+// check compares a state with the expected one at a revision.
 func (r *slowReaders) check(state map[string]uint64, at uint64) {
 	r.t.Helper()
 	n := uint64(r.n)
@@ -136,7 +136,7 @@ func (r *slowReaders) check(state map[string]uint64, at uint64) {
 }
 
 // TestSlowReadersStayWithinTheCeiling checks that clients that stop reading during a
-// snapshot, each in another state of the watch, hold little, and that they get to the
+// snapshot, each in another state of the watch, hold little, and that they reach the
 // end of the snapshot when they continue.
 func TestSlowReadersStayWithinTheCeiling(t *testing.T) {
 	const ceiling, n, size = 8 << 20, 300, 8000
@@ -164,7 +164,7 @@ func TestSlowReadersStayWithinTheCeiling(t *testing.T) {
 				}
 				for _, c := range r.clients[:3] {
 					if !r.finish(c) {
-						t.Error("it did not go on with a newer state")
+						t.Error("it did not continue with a newer state")
 					}
 				}
 			})

@@ -52,9 +52,9 @@ func wantSnapshot(t *testing.T, x *gatewaytest.Exchange) {
 	}
 }
 
-// TestSnapshotsWaitForTheirTurn checks that waiting streams are told so, get
-// heartbeats meanwhile, and are in sync at the end, and that a client that stalls
-// does not hold up those after it.
+// TestSnapshotsWaitForTheirTurn checks that waiting streams get a status and
+// heartbeats, and are in sync at the end, and that a client that stalls does not
+// hold up those after it.
 func TestSnapshotsWaitForTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newLargeRig(t, Config{Heartbeat: 500 * time.Millisecond, WriteTimeout: time.Minute})
@@ -87,11 +87,11 @@ func TestSnapshotsWaitForTheirTurn(t *testing.T) {
 		if got := string(all); strings.Count(got, "event: upsert") != 100 || strings.Contains(got, "event: reset") {
 			t.Errorf("got %d bytes: want one whole snapshot", len(got))
 		}
-		wantNobodyWaits(t, r)
+		wantNoneWaiting(t, r)
 	})
 }
 
-func wantNobodyWaits(t *testing.T, r *rig) {
+func wantNoneWaiting(t *testing.T, r *rig) {
 	t.Helper()
 	synctest.Wait()
 	b := r.gateway.snapshots
@@ -102,10 +102,10 @@ func wantNobodyWaits(t *testing.T, r *rig) {
 	}
 }
 
-// TestPositionsPassFirst checks that streams that need only the changes do not wait
+// TestResumesPassFirst checks that streams that need only the changes do not wait
 // for those that need everything, although they came later, and that small snapshots
 // do not wait at all.
-func TestPositionsPassFirst(t *testing.T) {
+func TestResumesPassFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newLargeRig(t, Config{})
 		r.Commit("a", 2, gatewaytest.LargeOnes(50, 2)...)
@@ -124,12 +124,12 @@ func TestPositionsPassFirst(t *testing.T) {
 		if got := resumes.Text(); strings.Count(got, "event: upsert") != 50 || !strings.Contains(got, `"resumed":true`) || !strings.Contains(got, `"state":"in_sync"`) {
 			t.Errorf("with a position: got %d bytes: want the changes alone", len(got))
 		}
-		wantNobodyWaits(t, r)
+		wantNoneWaiting(t, r)
 	})
 }
 
-// TestLeavingTheQueue checks that a stream that leaves while it waits, for whatever
-// reason, gives its turn to the next.
+// TestLeavingTheQueue checks that a stream that ends while it waits, for any
+// reason, passes its turn to the next.
 func TestLeavingTheQueue(t *testing.T) {
 	for name, c := range map[string]struct {
 		config Config
@@ -158,7 +158,7 @@ func TestLeavingTheQueue(t *testing.T) {
 				}
 				r.gateway.snapshots.Mu.Unlock()
 				stalled.Close()
-				wantNobodyWaits(t, r)
+				wantNoneWaiting(t, r)
 			})
 		})
 	}

@@ -13,8 +13,8 @@ import (
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
-// A gRPC call leaves as a stream does.
-func TestReasonsOfLeavingOverGRPC(t *testing.T) {
+// A gRPC call has the same end reasons as a stream.
+func TestEndReasonsOverGRPC(t *testing.T) {
 	for reason, leave := range map[subscribers.DepartureReason]func(r *grpcRig){
 		"client_closed": func(r *grpcRig) {
 			l := r.watchList(&api.WatchListRequest{Watch: "a"})

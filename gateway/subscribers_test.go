@@ -51,8 +51,8 @@ func countEvents(body string) uint64 {
 	return uint64(n)
 }
 
-// The list shows of a stream what its client received: before it is a member of a
-// group, while it is one, and when it is one for the second time.
+// The list shows what a stream's client received: before the stream joins a
+// group, while it is a member, and after it has joined again.
 func TestSubscriberIsWhatItsClientSees(t *testing.T) {
 	for _, format := range []string{"sse", "ndjson"} {
 		t.Run(format, func(t *testing.T) {
@@ -138,8 +138,8 @@ func TestCompressedSubscriber(t *testing.T) {
 	})
 }
 
-// A client that does not read lags, and is listed first; once it reads on, what it
-// was not sent one by one counts as skipped.
+// A client that does not read lags, and is listed first; once it reads again, the
+// changes that it was not sent one by one count as skipped.
 func TestLagOfAStalledReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Config{Metrics: true, WriteTimeout: time.Hour}, "a")
@@ -198,8 +198,8 @@ func TestLagInASnapshot(t *testing.T) {
 	})
 }
 
-// Every way to leave has its reason, and what was sent is remembered.
-func TestReasonsOfLeaving(t *testing.T) {
+// Each way to end has its reason, and the amount sent is remembered.
+func TestEndReasons(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		reason subscribers.DepartureReason
@@ -258,7 +258,7 @@ func TestReasonsOfLeaving(t *testing.T) {
 					t.Errorf("%+v", left)
 				}
 				if agents := r.gateway.subscribers.Agents; agents.Keys() != 0 {
-					t.Errorf("%d user agents are remembered of nobody", agents.Keys())
+					t.Errorf("%d user agents are remembered without a stream", agents.Keys())
 				}
 			})
 		})

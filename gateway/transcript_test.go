@@ -19,7 +19,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-var update = flag.Bool("update", false, "rewrite the transcripts in testdata with what the gateway says now")
+var update = flag.Bool("update", false, "rewrite the transcripts in testdata with the gateway's current output")
 
 // Each file in testdata is a script, a line of dashes, and every byte that its
 // clients received. Only random parts are replaced: the retry hints.

@@ -11,7 +11,7 @@ import (
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 )
 
-// TestWatchListMetrics checks what gRPC streams count.
+// TestWatchListMetrics checks the metrics of gRPC streams.
 func TestWatchListMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{}, "services")
@@ -58,7 +58,7 @@ func TestWatchListMetrics(t *testing.T) {
 }
 
 // TestWatchListSkips checks that a gRPC client that falls behind gets the newest
-// values, is told how many it missed, and is counted once.
+// values and the number that it missed, and is counted once.
 func TestWatchListSkips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{WriteTimeout: time.Hour}, "services")
@@ -91,7 +91,7 @@ func TestWatchListSkips(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := counter(t, r.gateway, "watchtide_conflated_changes_total", "transport", "grpc"); skipped == 0 || got != float64(skipped) {
-			t.Errorf("%v changes are counted as conflated, the client was told of %d", got, skipped)
+			t.Errorf("%v changes are counted as conflated, the client received %d", got, skipped)
 		}
 	})
 }

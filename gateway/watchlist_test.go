@@ -329,8 +329,8 @@ func TestWatchListOverload(t *testing.T) {
 	})
 }
 
-// TestWatchListClientDoesNotRead checks that such a client costs another one nothing,
-// and is gone after the write time-out.
+// TestWatchListClientDoesNotRead checks that such a client does not affect another
+// one, and is gone after the write time-out.
 func TestWatchListClientDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{WriteTimeout: 10 * time.Second}, "services")
@@ -364,7 +364,7 @@ func TestWatchListClientDoesNotRead(t *testing.T) {
 			t.Errorf("%d subscribers after the time-out", n)
 		}
 		for err == nil {
-			_, err = stuck.Recv() // what gRPC had taken arrives; then the end
+			_, err = stuck.Recv() // the bytes that gRPC has buffered arrive; then the end
 		}
 		if status.Code(err) != codes.DeadlineExceeded {
 			t.Errorf("ended with %v", err)
@@ -376,7 +376,7 @@ func TestWatchListClientDoesNotRead(t *testing.T) {
 }
 
 // TestWatchListSlowReader checks that slow is not stuck: a client that reads a little
-// now and then stays for as long as it likes.
+// now and then may stay connected indefinitely.
 func TestWatchListSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newGRPCRig(t, Config{WriteTimeout: 10 * time.Second}, "services")

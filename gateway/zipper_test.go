@@ -23,7 +23,7 @@ import (
 )
 
 // TestCompressedStreamsOfEveryKind makes random commits, of single events and of
-// many, for streams that join and leave, read at once or late, with one watch or two,
+// many, for streams that begin and end, read at once or late, with one watch or two,
 // in both formats, compressed or not. In the end all hold the same, and the
 // compressed ones end with the right checksum.
 func TestCompressedStreamsOfEveryKind(t *testing.T) {
@@ -235,7 +235,7 @@ func TestAttackLargeValueInAShard(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	t.Logf("%d bytes in %s", out.bytes, time.Since(began))
 	if out.bytes < size {
-		t.Errorf("%d bytes were said of %d: it was compressed", out.bytes, size)
+		t.Errorf("%d bytes were written of %d: it was compressed", out.bytes, size)
 	}
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 1<<20 {
 		t.Errorf("%d bytes were allocated for it", grown)

@@ -44,7 +44,8 @@ func rawBody(t *testing.T, url, encoding string) []byte {
 	return body
 }
 
-// TestSnapshotIsCompressedOnce checks this for all that take it, also after a change.
+// TestSnapshotIsCompressedOnce checks this for all streams that request it, also
+// after a change.
 func TestSnapshotIsCompressedOnce(t *testing.T) {
 	r := newRealGateway(t, Config{MaxAge: -1}, nil)
 	defer http.DefaultClient.CloseIdleConnections()
@@ -80,7 +81,7 @@ func TestSnapshotIsCompressedOnce(t *testing.T) {
 	}
 	raw, sent := counter(t, r.gateway, "watchtide_compression_input_bytes_total"), counter(t, r.gateway, "watchtide_compression_output_bytes_total")
 	if want := 22 * float64(plain); raw < want-1000 || raw > want+1000 || sent > raw/4 || sent < 22*float64(len(zipped))-1000 {
-		t.Errorf("%.0f bytes are counted to have become %.0f: want %.0f", raw, sent, want)
+		t.Errorf("the metrics count %.0f bytes compressed to %.0f: want %.0f", raw, sent, want)
 	}
 	if got := counter(t, r.gateway, "watchtide_compression_cache_hits_total"); got < 400 {
 		t.Errorf("%.0f hits are counted", got)

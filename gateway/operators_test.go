@@ -20,15 +20,15 @@ import (
 	streamwatch "github.com/watchtide/watchtide/stream/watch"
 )
 
-// secrets are what the upstreams below are made of.
+// secrets are the internals of the upstreams below.
 var secrets = []string{"10.9.8.7", "/etc/secret.creds", "payroll"}
 
 var errSecret = errors.New("dial tcp 10.9.8.7:4222: connection refused (credentials /etc/secret.creds, bucket payroll)")
 
-// facedGateway serves three watches over two real listeners: lost was primed and has
-// lost its upstream, never has not been primed, and says has an upstream that is
-// stale itself.
-func facedGateway(t *testing.T, c Config) (public, operations string, g *Gateway) {
+// gatewayWithSecrets serves three watches over two real listeners: lost was primed
+// and has lost its upstream, never has not been primed, and says has an upstream
+// that is itself stale.
+func gatewayWithSecrets(t *testing.T, c Config) (public, operations string, g *Gateway) {
 	t.Helper()
 	c.Registry, c.Drain, c.DrainDelay, c.PrimeWait, c.Metrics = streamwatch.NewRegistry(), -1, -1, 20*time.Millisecond, true
 	t.Cleanup(c.Registry.Close)
@@ -96,10 +96,10 @@ func getText(t *testing.T, url string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// TestPublicFaceKeepsSecrets checks that no public answer names an address, a file or
-// a bucket of an upstream, or a client.
-func TestPublicFaceKeepsSecrets(t *testing.T) {
-	public, _, g := facedGateway(t, proxied())
+// TestPublicListenerHidesSecrets checks that no public answer names an address, a
+// file or a bucket of an upstream, or a client.
+func TestPublicListenerHidesSecrets(t *testing.T) {
+	public, _, g := gatewayWithSecrets(t, proxied())
 	for path, want := range map[string]string{
 		"/v1/watches":                   "200 the upstream is unreachable or refuses the watch",
 		"/v1/watches/lost":              `200 "last_error":"the upstream is unreachable or refuses the watch"`,
@@ -137,12 +137,12 @@ func TestPublicFaceKeepsSecrets(t *testing.T) {
 	}
 }
 
-// TestOperationsFaceShowsEverything checks that operators get the full reasons,
-// besides all that is public.
-func TestOperationsFaceShowsEverything(t *testing.T) {
+// TestOperationsListenerShowsEverything checks that operators get the full
+// reasons, besides everything that is public.
+func TestOperationsListenerShowsEverything(t *testing.T) {
 	c := proxied()
 	c.Profiles = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "profile of ", r.URL.Path) })
-	_, operations, _ := facedGateway(t, c)
+	_, operations, _ := gatewayWithSecrets(t, c)
 	for path, want := range map[string]string{
 		"/v1/watches/lost":           "200 " + errSecret.Error(),
 		"/v1/watches/says":           "200 the upstream says: " + errSecret.Error(),
@@ -163,8 +163,8 @@ func TestOperationsFaceShowsEverything(t *testing.T) {
 	}
 }
 
-// TestLoopbackIsForOperators checks that users of this machine may see all that it
-// does, except the profiles, unless a proxy is in front.
+// TestLoopbackIsForOperators checks that users of this machine get everything that
+// operators get, except the profiles, unless a proxy is in front.
 func TestLoopbackIsForOperators(t *testing.T) {
 	for name, c := range map[string]struct {
 		config Config
@@ -176,7 +176,7 @@ func TestLoopbackIsForOperators(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.config.Profiles = http.NotFoundHandler()
-			public, _, _ := facedGateway(t, c.config)
+			public, _, _ := gatewayWithSecrets(t, c.config)
 			for _, path := range []string{"/v1/subscribers", "/metrics"} {
 				if code, text := getText(t, public+path); code != c.want {
 					t.Errorf("%s: %d %.200s, want %d", path, code, text, c.want)
