@@ -15,7 +15,7 @@ import (
 func (s *shard) fail(why error) {
 	s.deps.Log.Error("a shard of the pump failed: its streams end, and it begins again", "streams", s.table.count, "error", why)
 	for at := range s.table.slots {
-		if s.table.slots[at].group != vacant {
+		if s.table.slots[at].kind != vacantSlot {
 			s.attempt(func() { s.abandon(int32(at)) })
 		}
 	}

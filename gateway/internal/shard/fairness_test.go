@@ -264,7 +264,7 @@ func TestMemberThatLeavesItsGroupLeavesInTime(t *testing.T) {
 		s.turn()
 		for at := range s.table.slots {
 			c := &s.table.slots[at]
-			if c.group < 0 {
+			if c.kind != memberSlot {
 				continue
 			}
 			due := c.due()

@@ -159,7 +159,7 @@ func (g *group) beside(l *unsharedStream) bool {
 // enroll makes slot a member that has everything.
 func (g *group) enroll(t *table, at int32) {
 	s := &t.slots[at]
-	s.group, s.place, s.sent = g.index, int32(len(g.members)), g.end()
+	s.kind, s.group, s.place, s.sent = memberSlot, g.index, int32(len(g.members)), g.end()
 	g.members = append(g.members, at)
 	g.setMembers(len(g.members))
 }
@@ -175,7 +175,7 @@ func (g *group) dismiss(t *table, at int32) {
 	g.members[s.place] = moved
 	t.slots[moved].place = s.place
 	g.members = g.members[:last]
-	s.group = ungrouped
+	s.kind = unsharedSlot
 	g.setMembers(last)
 	if g.behind == 0 {
 		g.written()

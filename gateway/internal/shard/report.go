@@ -18,20 +18,22 @@ func (s *shard) Detail(all []subscribers.Candidate, some []int, found []subscrib
 // begins; negative: there is none.
 func (s *shard) answer(r *subscribers.Query, from int32) (next int32) {
 	to := min(from+subscribers.ReportedAtOnce, int32(len(s.table.slots)))
-	of, wanted, lag := int32(vacant), false, uint64(0) // the group of the previous stream
+	var of *group // of the previous member
+	wanted, lag := false, uint64(0)
 	for at := from; at < to; at++ {
 		c := &s.table.slots[at]
-		switch {
-		case c.group == vacant:
+		switch c.kind {
+		case vacantSlot:
 			continue
-		case c.group == ungrouped:
+		case unsharedSlot:
+			of = nil
 			l := s.unshared[at]
 			wanted, lag = l.Wanted(r.Watch), l.Lag()
-		case c.group != of:
-			g := s.groups[c.group]
-			wanted, lag = g.Wanted(r.Watch), g.Lag()
+		case memberSlot:
+			if g := s.groups[c.group]; g != of {
+				of, wanted, lag = g, g.Wanted(r.Watch), g.Lag()
+			}
 		}
-		of = c.group
 		if wanted {
 			r.Add(subscribers.Candidate{Lag: lag, Stamp: c.stamp, Carrier: s, Key: s.table.key(at)})
 		}

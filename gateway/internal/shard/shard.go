@@ -415,7 +415,7 @@ func (s *shard) drain(now time.Time) {
 	s.drains = true
 	s.alarmed.Store(true)
 	for at := range s.table.slots {
-		if c := &s.table.slots[at]; c.group >= 0 {
+		if c := &s.table.slots[at]; c.kind == memberSlot {
 			c.drain(now.Add(s.deps.Admission.GoodbyeDelay()))
 			s.look(int32(at), now)
 		}
@@ -439,7 +439,7 @@ func (s *shard) forget(l *unsharedStream) {
 func (s *shard) closeAll() {
 	for at := range s.table.slots {
 		switch {
-		case s.table.slots[at].group >= 0:
+		case s.table.slots[at].kind == memberSlot:
 			s.dropMember(int32(at), subscribers.LeftByAccident)
 		case s.unshared[int32(at)] != nil:
 			s.drop(s.unshared[int32(at)], subscribers.LeftByAccident)

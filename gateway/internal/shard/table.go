@@ -26,22 +26,27 @@ type slot struct {
 	handle     poll.Handle
 	generation uint32
 	ref        admission.Ref // under which the stream was admitted
-	group      int32         // index of its group; lonely, or vacant
+	group      int32         // index of its group, if it is a member
 	place      int32         // in the group
 	sent       uint64        // how much of what the group said was written
 
 	retryMS int32
 	gap     deflate.Gap // between its sum and the group's, if gzip
-	ended   bool        // the client sends nothing more, but may still read
-	drains  bool        // it must leave because the gateway drains
-	stamp   int64       // of its identity, see monotime.Nanos, like the following
-	leaves  int64       // when it must leave; 0: never
-	looked  int64       // when the wheel will look at the slot; 0: it will not
+	kind    slotKind
+	ended   bool  // the client sends nothing more, but may still read
+	drains  bool  // it must leave because the gateway drains
+	stamp   int64 // of its identity, see monotime.Nanos, like the following
+	leaves  int64 // when it must leave; 0: never
+	looked  int64 // when the wheel will look at the slot; 0: it will not
 }
 
+// slotKind is what a slot holds.
+type slotKind uint8
+
 const (
-	ungrouped = -1
-	vacant    = -2
+	vacantSlot   slotKind = iota // no connection
+	unsharedSlot                 // a stream that has bytes of its own
+	memberSlot                   // a member of a group
 )
 
 // add adds a connection.
@@ -54,14 +59,14 @@ func (t *table) add(h poll.Handle, as admission.Ref) int32 {
 		t.slots = append(t.slots, slot{})
 		t.visitors.grow(len(t.slots))
 	}
-	t.slots[at] = slot{handle: h, generation: t.slots[at].generation + 1, group: ungrouped, ref: as}
+	t.slots[at] = slot{handle: h, generation: t.slots[at].generation + 1, kind: unsharedSlot, ref: as}
 	return at
 }
 
 // remove removes a connection, and returns the admission of its stream.
 func (t *table) remove(at int32) admission.Ref {
 	t.count--
-	t.slots[at].group = vacant
+	t.slots[at].kind = vacantSlot
 	t.free = append(t.free, at)
 	return t.slots[at].ref
 }
@@ -70,7 +75,7 @@ func (t *table) remove(at int32) admission.Ref {
 func (t *table) clear() {
 	t.free, t.count = t.free[:0], 0
 	for at := range t.slots {
-		t.slots[at].group = vacant
+		t.slots[at].kind = vacantSlot
 		t.free = append(t.free, int32(at))
 	}
 }
@@ -91,7 +96,7 @@ func (t *table) find(key uint64) (int32, bool) {
 		return 0, false
 	}
 	s := &t.slots[at]
-	return int32(at), s.group != vacant && s.generation == uint32(key>>32)
+	return int32(at), s.kind != vacantSlot && s.generation == uint32(key>>32)
 }
 
 // due returns when a member must leave; zero: never.
