@@ -195,6 +195,54 @@ func TestNoImportIsPermittedInVain(t *testing.T) {
 	}
 }
 
+// TestDesignNamesEveryPackage checks the table of packages in DESIGN.md: it has every
+// package of the main module, and none that does not exist.
+func TestDesignNamesEveryPackage(t *testing.T) {
+	text, err := os.ReadFile("DESIGN.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := packageTable(string(text))
+	if len(named) == 0 {
+		t.Fatal("DESIGN.md has no table of packages: want the heading | package | in the section Packages")
+	}
+	for _, p := range list(t, ".", "-json=ImportPath", "./...") {
+		if p.ImportPath != module && !slices.Contains(named, p.name()) {
+			t.Errorf("the table in the section Packages of DESIGN.md lacks %s: add a row", p.name())
+		}
+	}
+	all := ours(t)
+	for _, name := range named {
+		if !slices.ContainsFunc(all, func(p pkg) bool { return p.name() == name }) {
+			t.Errorf("the table in the section Packages of DESIGN.md has %s: there is no such package", name)
+		}
+	}
+}
+
+// packageTable returns the packages in the first column of the table in the section
+// Packages. The form …/name stands for a sibling of the package before it.
+func packageTable(page string) (names []string) {
+	_, section, _ := strings.Cut(page, "\n## Packages\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	_, table, _ := strings.Cut(section, "\n| package |")
+	quoted := regexp.MustCompile("`([^`]+)`")
+	for line := range strings.Lines(table) {
+		row, ok := strings.CutPrefix(line, "| ")
+		if !ok {
+			continue
+		}
+		cell, _, _ := strings.Cut(row, "|")
+		for _, m := range quoted.FindAllStringSubmatch(cell, -1) {
+			name := m[1]
+			if sibling, ok := strings.CutPrefix(name, "…/"); ok && len(names) > 0 {
+				name = path.Join(path.Dir(names[len(names)-1]), sibling)
+			}
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // TestImageIsBuiltFromAllOfTheCommand: .dockerignore lets in every folder that the
 // command is compiled from.
 func TestImageIsBuiltFromAllOfTheCommand(t *testing.T) {
@@ -626,6 +674,10 @@ func TestTheseTestsCanFail(t *testing.T) {
 		if got := writesLogs(f) != nil; got != want {
 			t.Errorf("%s\nwrites a log: %t, want %t", source, got, want)
 		}
+	}
+	page := "# Page\n\n## Packages\n\n| package | its one job |\n|---|---|\n| `a/b`, `…/c` | see `a/x` |\n| `d` | … |\n\n## Next\n\n| `e` | |\n"
+	if got, want := packageTable(page), []string{"a/b", "a/c", "d"}; !slices.Equal(got, want) {
+		t.Errorf("the table of packages has %q, want %q", got, want)
 	}
 	for _, statement := range []string{"go f()", "wg.Go(f)", "time.AfterFunc(d, f)"} {
 		if !slices.ContainsFunc(nodes(t, statement), func(n ast.Node) bool { return startsGoroutine(n) != "" }) {
