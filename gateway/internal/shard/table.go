@@ -26,17 +26,17 @@ type slot struct {
 	handle     poll.Handle
 	generation uint32
 	ref        admission.Ref // under which the stream was admitted
-	group      int32         // index of its group; lonely, or vacant
+	group      int32         // index of its group; unshared, or vacant
 	place      int32         // in the group
-	sent       uint64        // how much of what the group said was written
+	sent       uint64        // how much of the group's output was written
 
 	retryMS int32
 	gap     deflate.Gap // between its sum and the group's, if gzip
 	ended   bool        // the client sends nothing more, but may still read
-	drains  bool        // it must leave because the gateway drains
+	drains  bool        // it must end because the gateway drains
 	stamp   int64       // of its identity, see monotime.Nanos, like the following
-	leaves  int64       // when it must leave; 0: never
-	looked  int64       // when the wheel will look at the slot; 0: it will not
+	leaves  int64       // when it must end; 0: never
+	looked  int64       // when the wheel will return the slot; 0: it will not
 }
 
 const (
@@ -83,8 +83,7 @@ func (t *table) identity(at int32) subscribers.Identity {
 // key identifies the connection in a slot, and no later one.
 func (t *table) key(at int32) uint64 { return uint64(uint32(at)) | uint64(t.slots[at].generation)<<32 }
 
-// find returns the slot of a key. It returns false if the connection is no longer
-// there.
+// find returns the slot of a key. It returns false if the connection is gone.
 func (t *table) find(key uint64) (int32, bool) {
 	at := uint32(key)
 	if uint64(at) >= uint64(len(t.slots)) {
@@ -94,10 +93,10 @@ func (t *table) find(key uint64) (int32, bool) {
 	return int32(at), s.group != vacant && s.generation == uint32(key>>32)
 }
 
-// due returns when a member must leave; zero: never.
+// due returns when a member must end; zero: never.
 func (s *slot) due() time.Time { return monotime.Time(s.leaves) }
 
-// drain makes a member leave at the given time, unless it reaches its maximum age
+// drain makes a member end at the given time, unless it reaches its maximum age
 // first.
 func (s *slot) drain(at time.Time) {
 	nanos := monotime.Nanos(at)
