@@ -12,7 +12,7 @@ const (
 )
 
 // backoff computes the wait before the next connection: with full jitter, so
-// that clients which lost the server together do not come back together.
+// that clients that lost the server together do not reconnect together.
 //
 // Owned by Follow.
 type backoff struct {

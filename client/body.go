@@ -15,8 +15,8 @@ const (
 	keepBytes = 1 << 20
 )
 
-// body is the body of a response on its way to the r3labs reader, which gets
-// whole events, one for each Read: an event that the end of the body cuts off is
+// body filters the body of a response for the r3labs reader, which gets whole
+// events, one for each Read: an event that the end of the body cuts off is
 // dropped. Lines end as gateways end them, with \n, or with \r\n.
 //
 // Owned by the goroutine that reads; Close may be called by another.

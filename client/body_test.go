@@ -67,7 +67,7 @@ func TestBodyRefusesLargeEvents(t *testing.T) {
 		whole bool
 		ok    bool
 	}{
-		"as large as may be":    {limit, true, true},
+		"as large as allowed":   {limit, true, true},
 		"one byte too large":    {limit + 1, true, false},
 		"too large and not cut": {3 * limit, false, false},
 	} {
@@ -88,7 +88,7 @@ func TestBodyRefusesLargeEvents(t *testing.T) {
 }
 
 // The buffer of a large event is not kept forever.
-func TestBodyLetsGoOfALargeBuffer(t *testing.T) {
+func TestBodyFreesALargeBuffer(t *testing.T) {
 	large := "data: " + strings.Repeat("x", 4*keepBytes) + "\n\n"
 	b := bodyOf(t, io.MultiReader(strings.NewReader(large), strings.NewReader("data: small\n\n")), 1<<30)
 	if got, err := io.ReadAll(b); err != nil || len(got) != len(large)+13 {

@@ -1,13 +1,14 @@
 // Package client follows and reads the watches of a gateway over HTTP.
 //
-// Server is a gateway. Its Follow is one stream that survives: it reconnects with a
-// back-off, resumes from the newest id, obeys retry and goodbye, and notices a silent
-// connection. Replica holds the state of one watch as a stream reports it.
+// Server is a gateway. Its Follow is one stream that survives lost connections: it
+// reconnects with a back-off, resumes from the newest id, obeys retry and goodbye,
+// and notices a silent connection. Replica holds the state of one watch as a stream
+// reports it.
 //
 // Stream is a single connection, from the request to the end of the response. Its
 // caller decides whether and when to make another request, and from which position.
-// The response is read by the r3labs/sse client, one for each stream. Where it
-// differs from what such a stream needs, this package corrects it:
+// The response is read by the r3labs/sse client, one for each stream. This package
+// corrects it where it does not fit such a stream:
 //
 //   - A clean end of the response is final for it, and its own back-off gives up
 //     after 15 minutes, or not at all when a context ends. Its back-off is

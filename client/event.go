@@ -57,7 +57,7 @@ func parseEvent(name string, data []byte) (Event, error) {
 		return e, fmt.Errorf("%w: the data of a %s event is not JSON: %w", stream.ErrInvalid, name, err)
 	}
 	if e.Type != name {
-		return e, fmt.Errorf("%w: the data of a %s event says that it is a %q", stream.ErrInvalid, name, e.Type)
+		return e, fmt.Errorf("%w: the data of a %s event has the type %q", stream.ErrInvalid, name, e.Type)
 	}
 	e.Data = data
 	return e, nil

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// FollowOptions specify what is followed, and the callbacks.
+// FollowOptions specify the watches to follow, and the callbacks.
 type FollowOptions struct {
 	// Watches are the names of the watches; at least one.
 	Watches []string
@@ -28,7 +28,7 @@ type FollowOptions struct {
 // ErrRemoved means that a watch no longer exists.
 var ErrRemoved = errors.New("the watch was removed")
 
-// goodbyeError is why a connection ended that ended as announced.
+// goodbyeError is the end of a connection that the server announced.
 type goodbyeError struct{ reason string }
 
 func (e goodbyeError) Error() string { return "the server ended the stream: " + e.reason }
@@ -95,7 +95,7 @@ func (f *follower) attempt(ctx context.Context) (time.Duration, error) {
 	return f.backoff.next(), end.Err
 }
 
-// event passes an event on, then its id counts.
+// event passes an event on, and then stores its id.
 func (f *follower) event(e Event) error {
 	if err := f.options.Event(e); err != nil {
 		f.broken = err

@@ -32,7 +32,7 @@ func follow(t *testing.T, s *script, ctx context.Context, o FollowOptions) (*rec
 
 func TestFollowHandsOverEveryEventWithItsOwnID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{turns: []turn{says(hello + reset + upsert("a", 1, false) + upsert("b", 2, false) + endOfSnapshot(2, 2) +
+		s := &script{turns: []turn{replies(hello + reset + upsert("a", 1, false) + upsert("b", 2, false) + endOfSnapshot(2, 2) +
 			beat + upsert("c", 3, true) + beat + remove("a", 4, false) + remove("b", 4, true) + remove("x", 4, true) + allGone)}}
 		rec, err := follow(t, s, t.Context(), FollowOptions{})
 		want := "hello\nreset\nupsert a\nupsert b\nend_of_snapshot w@e-2\nupsert c w@e-3\ndelete a\ndelete b w@e-4\ndelete x w@e-4\ngoodbye"
@@ -45,10 +45,10 @@ func TestFollowHandsOverEveryEventWithItsOwnID(t *testing.T) {
 func TestFollowReconnectsAndResumesFromTheNewestID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{
-			says(hello + reset + upsert("a", 1, true)),
-			cuts(hello + upsert("b", 2, false)),
-			says(hello + upsert("b", 2, false) + endOfSnapshot(3, 2)),
-			says(hello + allGone),
+			replies(hello + reset + upsert("a", 1, true)),
+			breaks(hello + upsert("b", 2, false)),
+			replies(hello + upsert("b", 2, false) + endOfSnapshot(3, 2)),
+			replies(hello + allGone),
 		}}
 		rec, err := follow(t, s, t.Context(), FollowOptions{})
 		if want := []string{"", "w@e-1", "w@e-1", "w@e-3"}; err != nil || !slices.Equal(s.resumeIDs(), want) {
@@ -66,13 +66,13 @@ func TestFollowReconnectsAndResumesFromTheNewestID(t *testing.T) {
 }
 
 // An event that is cut off by the end of the connection is ignored, wherever
-// the cut is: above all, half an id is not a position.
+// the cut is: in particular, half an id is not a position.
 func TestFollowIgnoresCutEvents(t *testing.T) {
 	whole := upsert("b", 1234, true)
 	for at := 1; at < len(whole)-1; at++ {
-		for name, end := range map[string]func(string) turn{"ends": says, "breaks": cuts} {
+		for name, end := range map[string]func(string) turn{"ends": replies, "breaks": breaks} {
 			synctest.Test(t, func(t *testing.T) {
-				s := &script{turns: []turn{end(hello + reset + upsert("a", 1, true) + whole[:at]), says(allGone)}}
+				s := &script{turns: []turn{end(hello + reset + upsert("a", 1, true) + whole[:at]), replies(allGone)}}
 				rec, err := follow(t, s, t.Context(), FollowOptions{})
 				if want := "hello\nreset\nupsert a w@e-1\ngoodbye"; err != nil || rec.String() != want {
 					t.Errorf("cut at %d (%s) after %q: got %v\n%s", at, name, whole[:at], err, rec)
@@ -88,9 +88,9 @@ func TestFollowIgnoresCutEvents(t *testing.T) {
 func TestFollowObeysGoodbye(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{
-			says(hello + goodbye("draining", 4210)),
-			says("retry: 1\n\n" + goodbye("overloaded", 60000)),
-			says(allGone),
+			replies(hello + goodbye("draining", 4210)),
+			replies("retry: 1\n\n" + goodbye("overloaded", 60000)),
+			replies(allGone),
 		}}
 		began := time.Now()
 		rec, err := follow(t, s, t.Context(), FollowOptions{})
@@ -103,15 +103,15 @@ func TestFollowObeysGoodbye(t *testing.T) {
 	})
 }
 
-func TestFollowEndsWhereAnotherAttemptIsOfNoUse(t *testing.T) {
+func TestFollowEndsWhenRetryingIsUseless(t *testing.T) {
 	for name, c := range map[string]struct {
 		turn turn
 		want string
 	}{
 		"unknown watch": {refuses(404), "404 Not Found: so it is"},
 		"forbidden":     {refuses(403), "403 Forbidden: so it is"},
-		"removed":       {says(hello + goodbye("watch_removed", 0)), ErrRemoved.Error()},
-		"revoked":       {says(hello + goodbye("revoked", 0)), "the server ended the stream: revoked"},
+		"removed":       {replies(hello + goodbye("watch_removed", 0)), ErrRemoved.Error()},
+		"revoked":       {replies(hello + goodbye("revoked", 0)), "the server ended the stream: revoked"},
 		"no gateway": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>hello") },
 			`406 Not a stream of events: the answer is "text/html; charset=utf-8": is this a gateway?`},
 	} {
@@ -126,9 +126,9 @@ func TestFollowEndsWhereAnotherAttemptIsOfNoUse(t *testing.T) {
 	}
 }
 
-func TestFollowComesBackAfterARefusalThatPasses(t *testing.T) {
+func TestFollowRetriesATemporaryRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{turns: []turn{refuses(503, "Retry-After", "7"), refuses(429), refuses(500), says(allGone)}}
+		s := &script{turns: []turn{refuses(503, "Retry-After", "7"), refuses(429), refuses(500), replies(allGone)}}
 		rec, err := follow(t, s, t.Context(), FollowOptions{})
 		if err != nil || len(rec.waits) != 3 || rec.waits[0] < 7000 {
 			t.Errorf("got %v, waited %v, want three times, first at least 7,000", err, rec.waits)
@@ -139,7 +139,7 @@ func TestFollowComesBackAfterARefusalThatPasses(t *testing.T) {
 func TestFollowNoticesSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		s := &script{turns: []turn{holds(hello + reset), says(allGone)}}
+		s := &script{turns: []turn{stalls(hello + reset), replies(allGone)}}
 		rec, err := follow(t, s, t.Context(), FollowOptions{})
 		if err != nil || len(rec.lost) != 1 || !strings.Contains(rec.lost[0], "not even a heartbeat") {
 			t.Fatalf("got %v, lost %q", err, rec.lost)
@@ -151,7 +151,7 @@ func TestFollowNoticesSilence(t *testing.T) {
 	})
 }
 
-func TestFollowTakesCommentsForLife(t *testing.T) {
+func TestFollowTreatsCommentsAsActivity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		beats := func(w http.ResponseWriter, _ *http.Request) {
 			write(w, hello)
@@ -168,11 +168,11 @@ func TestFollowTakesCommentsForLife(t *testing.T) {
 	})
 }
 
-func TestFollowDoesNotTakeASlowConsumerForSilence(t *testing.T) {
+func TestFollowDoesNotMistakeASlowConsumerForSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// More than the buffers on the way hold, so that it is read in pieces.
 		filling := ": " + strings.Repeat("x", 200_000) + "\n\n"
-		s := &script{turns: []turn{says(hello + reset + upsert("a", 1, true) + filling + upsert("b", 2, true) + filling + allGone)}}
+		s := &script{turns: []turn{replies(hello + reset + upsert("a", 1, true) + filling + upsert("b", 2, true) + filling + allGone)}}
 		rec, err := follow(t, s, t.Context(), FollowOptions{Event: func(Event) error {
 			time.Sleep(10 * time.Minute)
 			return nil
@@ -185,8 +185,8 @@ func TestFollowDoesNotTakeASlowConsumerForSilence(t *testing.T) {
 
 func TestFollowEndsWithItsContext(t *testing.T) {
 	for name, turns := range map[string][]turn{
-		"reading": {holds(hello + reset)},
-		"waiting": {says(hello + goodbye("draining", 3600000))},
+		"reading": {stalls(hello + reset)},
+		"waiting": {replies(hello + goodbye("draining", 3600000))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestFollowEndsWithItsContext(t *testing.T) {
 func TestFollowReturnsTheErrorOfItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		enough, seen := errors.New("enough"), 0
-		_, err := follow(t, &script{turns: []turn{holds(hello + reset + upsert("a", 1, true))}}, t.Context(),
+		_, err := follow(t, &script{turns: []turn{stalls(hello + reset + upsert("a", 1, true))}}, t.Context(),
 			FollowOptions{Event: func(Event) error {
 				if seen++; seen == 2 {
 					return enough
@@ -219,9 +219,9 @@ func TestFollowReturnsTheErrorOfItsCaller(t *testing.T) {
 	})
 }
 
-func TestFollowSendsWhatItWasTold(t *testing.T) {
+func TestFollowSendsItsOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{turns: []turn{says(allGone)}}
+		s := &script{turns: []turn{replies(allGone)}}
 		_, err := follow(t, s, t.Context(), FollowOptions{Watches: []string{"v"}, Prefix: "a b/", UntilEndOfSnapshot: true})
 		if err != nil {
 			t.Fatal(err)
@@ -236,14 +236,14 @@ func TestFollowSendsWhatItWasTold(t *testing.T) {
 	})
 }
 
-func TestFollowRefusesDataThatIsNoEvent(t *testing.T) {
+func TestFollowRefusesInvalidEvents(t *testing.T) {
 	for name, bad := range map[string]string{
 		"no JSON":      "event: upsert\ndata: {\n\n",
 		"another type": "event: upsert\ndata: {\"type\":\"delete\",\"watch\":\"w\"}\n\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &script{turns: []turn{holds(hello + reset + upsert("a", 1, true) + bad + upsert("b", 2, true)), says(allGone)}}
+				s := &script{turns: []turn{stalls(hello + reset + upsert("a", 1, true) + bad + upsert("b", 2, true)), replies(allGone)}}
 				rec, err := follow(t, s, t.Context(), FollowOptions{})
 				if want := []string{"", "w@e-1"}; err != nil || !slices.Equal(s.resumeIDs(), want) {
 					t.Errorf("got %v, resumed from %q, want %q", err, s.resumeIDs(), want)
@@ -265,7 +265,7 @@ func TestFollowTakesLargeEventsAndManySmallOnesAfterThem(t *testing.T) {
 		text.WriteString(upsert(fmt.Sprint("k", i), i+2, true))
 	}
 	text.WriteString(allGone)
-	s := &script{turns: []turn{says(text.String())}}
+	s := &script{turns: []turn{replies(text.String())}}
 	replica := NewReplica()
 	_, err := follow(t, s, t.Context(), FollowOptions{Event: func(e Event) error { replica.Apply(e); return nil }})
 	if err != nil {

@@ -20,7 +20,7 @@ type Problem struct {
 	Detail string `json:"detail"`
 	// Watch is the one that the problem is about; "": none, or several.
 	Watch string `json:"watch"`
-	// RetryAfter is when the server wants to be asked again; 0: it did not say.
+	// RetryAfter is when the request may be retried; 0: unknown.
 	RetryAfter time.Duration `json:"-"`
 }
 
@@ -36,8 +36,8 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%d %s: %s", p.Status, title, p.Detail)
 }
 
-// Final reports whether asking again is of no use: the request is wrong, not
-// the moment.
+// Final reports whether a retry is useless: the request is wrong, not the
+// moment.
 func (p *Problem) Final() bool {
 	switch p.Status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -62,7 +62,7 @@ func ReadProblem(response *http.Response) *Problem {
 	p := &Problem{}
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblemBytes))
 	if strings.HasPrefix(response.Header.Get("Content-Type"), "application/problem+json") {
-		_ = json.Unmarshal(body, p) // if it cannot be read, the status tells enough
+		_ = json.Unmarshal(body, p) // if it cannot be read, the status is enough
 	}
 	p.Status = response.StatusCode
 	p.RetryAfter = retryAfter(response.Header.Get("Retry-After"))

@@ -17,7 +17,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-func TestProblemSaysWhatTheServerSaid(t *testing.T) {
+func TestProblemReportsTheServersText(t *testing.T) {
 	for want, p := range map[string]Problem{
 		"404 Not Found: there is none": {Status: 404, Title: "Not Found", Detail: "there is none"},
 		"502 Bad Gateway":              {Status: 502},

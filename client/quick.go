@@ -30,7 +30,7 @@ func quickChange(name string, data []byte) (e Event, ok bool) {
 	return e, !q.failed
 }
 
-// quick is what is left to read. Its results are meaningless if failed.
+// quick is the unread rest of an event. Its results are meaningless if failed.
 type quick struct {
 	rest   []byte
 	failed bool

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// changes are events as they may come, and whether they are read quickly.
+// changes are events, and whether they are read quickly.
 var changes = map[string]struct {
 	name, data string
 	quick      bool
@@ -57,7 +57,7 @@ func sameAsJSON(t *testing.T, name string, data []byte) {
 		t.Fatalf("%s: read quickly, and not JSON: %v", data, err)
 	}
 	got.Data = nil
-	if string(got.Value) != "" { // a decoder leaves out the spaces around it
+	if string(got.Value) != "" { // a decoder drops the spaces around it
 		got.Value = json.RawMessage(trim(got.Value))
 	}
 	if !reflect.DeepEqual(got, want) {

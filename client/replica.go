@@ -22,7 +22,7 @@ type Replica struct {
 	revision   string
 }
 
-// NewReplica returns the replica of a watch of which nothing is known yet.
+// NewReplica returns the replica of a watch whose state is still unknown.
 func NewReplica() *Replica {
 	return &Replica{resources: map[string]Resource{}, state: "connecting"}
 }

@@ -60,7 +60,7 @@ func TestReplicaAppliesChanges(t *testing.T) {
 	}
 }
 
-func TestReplicaForgetsAtReset(t *testing.T) {
+func TestReplicaIsClearedByReset(t *testing.T) {
 	r := NewReplica()
 	apply(t, r, snapshotOfTwo+endOfTwo+`{"type":"reset","watch":"w","reason":"expired"}`)
 	if r.Count() != 0 || len(r.IDs()) != 0 || r.Consistent() || r.Synced() {
@@ -96,7 +96,7 @@ func TestReplicaKeepsItsStateOverAResume(t *testing.T) {
 	}
 }
 
-func TestReplicaGoesOnWithAnInterruptedSnapshot(t *testing.T) {
+func TestReplicaContinuesAnInterruptedSnapshot(t *testing.T) {
 	r := NewReplica()
 	apply(t, r, snapshotOfTwo+`{"type":"hello"}
 {"type":"upsert","watch":"w","key":"c","revision":"4","value":0}
@@ -128,7 +128,7 @@ func TestReplicaKnowsHowFreshItIs(t *testing.T) {
 	expect("disconnected", "refused again", time.Unix(5, 0))
 }
 
-func TestReplicaTellsEncodedKeysApart(t *testing.T) {
+func TestReplicaDistinguishesEncodedKeys(t *testing.T) {
 	r := NewReplica()
 	apply(t, r, `{"type":"upsert","watch":"w","key":"/w==","key_encoding":"base64","revision":"1","value":1}
 {"type":"upsert","watch":"w","key":"/w==","revision":"2","value":2}

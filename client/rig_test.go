@@ -103,21 +103,21 @@ func (s *script) resumeIDs() []string {
 	return out
 }
 
-// says writes text as a stream of events, then ends the response cleanly.
-func says(text string) turn {
+// replies writes text as a stream of events, then ends the response cleanly.
+func replies(text string) turn {
 	return func(w http.ResponseWriter, _ *http.Request) { write(w, text) }
 }
 
-// cuts writes text, then breaks the connection.
-func cuts(text string) turn {
+// breaks writes text, then breaks the connection.
+func breaks(text string) turn {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		write(w, text)
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// holds writes text, then is silent until the client has gone.
-func holds(text string) turn {
+// stalls writes text, then is silent until the client disconnects.
+func stalls(text string) turn {
 	return func(w http.ResponseWriter, r *http.Request) {
 		write(w, text)
 		<-r.Context().Done()

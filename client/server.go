@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// readBuffer is how much is read from a connection at a time: a snapshot comes
-// in pieces of this size.
+// readBuffer is how much is read from a connection at a time: a snapshot
+// arrives in pieces of this size.
 const readBuffer = 64 << 10
 
 // Server is a gateway, as seen from outside.

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestNewServerRefusesWhatIsNoURL(t *testing.T) {
+func TestNewServerRefusesInvalidURLs(t *testing.T) {
 	for _, bad := range []string{"", "127.0.0.1:8080", "ftp://x", "http://", "http://a b", "localhost"} {
 		if _, err := NewServer(bad); err == nil {
 			t.Errorf("%q: no error", bad)
@@ -47,7 +47,7 @@ func TestLineAsksForAnyKey(t *testing.T) {
 	}
 }
 
-func TestResourcesReadsEveryPageAndBeginsAnewWhenItsRevisionIsGone(t *testing.T) {
+func TestResourcesReadsEveryPageAndStartsOverWhenItsRevisionIsGone(t *testing.T) {
 	requests := 0
 	s, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		requests++
@@ -72,8 +72,7 @@ func TestResourcesReadsEveryPageAndBeginsAnewWhenItsRevisionIsGone(t *testing.T)
 	}
 }
 
-// What comes on one line is unchanged; what was indented on the way is one line
-// again.
+// A resource on one line is unchanged; an indented one becomes one line again.
 func TestLines(t *testing.T) {
 	s, stop := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"resources":[{"key":"a","value":{"n": 1}}, {`+"\n"+`"key": "b", "value": "<  >" }]}`)

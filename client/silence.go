@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// silence calls a function when nothing came for too long.
+// silence calls a function when nothing has arrived for too long.
 //
 // begin and end belong to the reader of the body; the limit may be set by another
 // goroutine and counts from the next begin.

@@ -38,25 +38,25 @@ type Stream struct {
 	LastEventID string
 	// MaxEventBytes is the most bytes of one event. 0: MaxEventBytes.
 	MaxEventBytes int
-	// StallAfter is how long nothing may come. 0: AnswerWithin, and two and a half
-	// heartbeats as soon as hello announces their interval.
+	// StallAfter is how long nothing may arrive. 0: AnswerWithin, and two and a
+	// half heartbeats as soon as hello announces their interval.
 	StallAfter time.Duration
 	// Handle is called for each event, hello and goodbye included. An error ends
 	// the stream with it.
 	Handle func(Event) error
 
-	lastID  []byte // as the r3labs client holds it, to tell ids apart
+	lastID  []byte // as the r3labs client holds it, to distinguish ids
 	ending  Ending
 	failed  error // from Handle, or from an unreadable event
 	silence *silence
 	cancel  context.CancelCauseFunc
 }
 
-// Ending says how a stream ended.
+// Ending describes how a stream ended.
 type Ending struct {
 	// Greeted reports whether there was a hello.
 	Greeted bool
-	// Retry is when a disconnected client should come back, from the field
+	// Retry is when a disconnected client should reconnect, from the field
 	// retry. 0: there was none.
 	Retry time.Duration
 	// Goodbye was the last event; nil: there was none.
@@ -184,8 +184,8 @@ func (s *Stream) receive(m *sse.Event) {
 	}
 }
 
-// ownID returns the id if the event itself has one. The r3labs client gives
-// an event without one the very slice of the previous event.
+// ownID returns the id if the event itself has one. The r3labs client gives an
+// event without one the slice of the previous event.
 func (s *Stream) ownID(id []byte) string {
 	if len(id) == 0 || len(s.lastID) > 0 && &s.lastID[0] == &id[0] {
 		return ""
@@ -194,7 +194,7 @@ func (s *Stream) ownID(id []byte) string {
 	return string(id)
 }
 
-// note records what in an event concerns the stream as a whole.
+// note records the data of an event that concerns the stream as a whole.
 func (s *Stream) note(e *Event) {
 	switch e.Type {
 	case "hello":

@@ -51,18 +51,18 @@ func bookmarkEvent(id string) string {
 	return "event: bookmark\ndata: {\"type\":\"bookmark\",\"watch\":\"w\",\"revision\":\"1\"}\n" + id + "\n"
 }
 
-func TestStreamSaysHowItEnded(t *testing.T) {
+func TestStreamEnding(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
-		want Ending // of Goodbye only whether there is one
+		want Ending // of Goodbye only whether it is set
 		err  string
 	}{
-		"goodbye":            {helloEvent + goodbyeEvent, Ending{Greeted: true, Retry: 2817 * time.Millisecond, Goodbye: &Event{}}, ""},
-		"cut":                {helloEvent, Ending{Greeted: true, Retry: 2817 * time.Millisecond}, "without a goodbye"},
-		"before hello":       {"retry: 5\n\n", Ending{Retry: 5 * time.Millisecond}, "without a goodbye"},
-		"retry that is none": {"retry: soon\n\n" + goodbyeEvent, Ending{Goodbye: &Event{}}, ""},
-		"nothing":            {"", Ending{}, "without a goodbye"},
-		"no JSON":            {helloEvent + "event: status\ndata: {\n\n", Ending{Greeted: true, Retry: 2817 * time.Millisecond}, "the data of a status event is not JSON"},
+		"goodbye":       {helloEvent + goodbyeEvent, Ending{Greeted: true, Retry: 2817 * time.Millisecond, Goodbye: &Event{}}, ""},
+		"cut":           {helloEvent, Ending{Greeted: true, Retry: 2817 * time.Millisecond}, "without a goodbye"},
+		"before hello":  {"retry: 5\n\n", Ending{Retry: 5 * time.Millisecond}, "without a goodbye"},
+		"invalid retry": {"retry: soon\n\n" + goodbyeEvent, Ending{Goodbye: &Event{}}, ""},
+		"nothing":       {"", Ending{}, "without a goodbye"},
+		"no JSON":       {helloEvent + "event: status\ndata: {\n\n", Ending{Greeted: true, Retry: 2817 * time.Millisecond}, "the data of a status event is not JSON"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, end := run(t.Context(), eventsOf(c.text), nil)
@@ -80,7 +80,7 @@ func TestStreamSaysHowItEnded(t *testing.T) {
 }
 
 // An id belongs to the event that has it, even if the next one has the same.
-func TestStreamTellsIDsApart(t *testing.T) {
+func TestStreamDistinguishesIDs(t *testing.T) {
 	id := "id: w@e-1\n"
 	got, _ := run(t.Context(), eventsOf(bookmarkEvent(id)+": heartbeat\n\n"+bookmarkEvent("")+bookmarkEvent(id)), nil)
 	if want := "[bookmark w@e-1 bookmark bookmark w@e-1]"; fmt.Sprint(got) != want {
@@ -120,7 +120,7 @@ func TestStreamEndsWithItsCaller(t *testing.T) {
 	}
 }
 
-func TestStreamSendsWhatItWasTold(t *testing.T) {
+func TestStreamSendsItsHeader(t *testing.T) {
 	a := eventsOf(goodbyeEvent)
 	_, _ = run(t.Context(), a, func(s *Stream) { s.LastEventID, s.Header = "w@e-1", map[string]string{"x-team": "blue"} })
 	for name, want := range map[string]string{"Last-Event-ID": "w@e-1", "X-Team": "blue", "Accept": "text/event-stream"} {

@@ -2,7 +2,7 @@ package client
 
 // Tail holds back the events of one watch until an id comes. The events after the
 // newest id when a connection ends are dropped: the next connection repeats them,
-// from a replica that may be behind, and would undo what was applied already. Owned
+// from a replica that may be behind, and would undo changes already applied. Owned
 // by one goroutine.
 type Tail struct {
 	events []Event

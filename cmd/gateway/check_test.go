@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestConfigCheckMakesSources: check rejects what serve would reject, of all
-// watches at once.
+// TestConfigCheckMakesSources: check rejects every configuration that serve
+// would reject, for all watches at once.
 func TestConfigCheckMakesSources(t *testing.T) {
 	code, stdout, stderr := command(t, "config", "check", file(t, "gateway.yaml", `
 sources:
@@ -16,7 +16,7 @@ watches: { a: { source: e }, b: { source: f } }
 `))
 	for _, part := range []string{"gateway.yaml: watch a: ", "https://", "watch b: ", "endpoint"} {
 		if !strings.Contains(stderr, part) {
-			t.Errorf("no %q in what was said: %s", part, stderr)
+			t.Errorf("no %q in the output: %s", part, stderr)
 		}
 	}
 	if code != 1 || stdout != "" {

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// escaped returns a text for a terminal: anything it would obey instead of showing
-// (control characters of ASCII and C1, marks that change the direction of a line)
-// is written as in JSON, \u001b, so that JSON stays the same JSON. Line breaks and
-// tabs are unchanged; a carriage return becomes a space.
+// escaped returns a text for a terminal: anything it would interpret instead of
+// showing (control characters of ASCII and C1, marks that change the direction of
+// a line) is escaped as in JSON, \u001b, so that JSON keeps its meaning. Line
+// breaks and tabs are unchanged; a carriage return becomes a space.
 func escaped(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 {

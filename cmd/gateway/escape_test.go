@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// hostile is what terminals obey: ESC, BEL, DEL, C1 as a character, marks that
-// change the direction, and an invisible tag.
+// hostile has characters that terminals interpret: ESC, BEL, DEL, C1 as a
+// character, marks that change the direction, and an invisible tag.
 const hostile = "\x1b]0;owned\x07\x7f\u009b31m\u202ek\u2066\U000e0041"
 
 func FuzzEscaped(f *testing.F) {
@@ -43,8 +43,8 @@ func FuzzEscaped(f *testing.F) {
 	})
 }
 
-// noEscapes fails on anything that a terminal obeys, except for what the program
-// itself draws with.
+// noEscapes fails on anything that a terminal interprets, except for the
+// sequences with which the program draws.
 func noEscapes(t *testing.T, what, text string) {
 	t.Helper()
 	for _, r := range text {

@@ -15,7 +15,7 @@ import (
 // errMet ends a watch: the condition of --wait-for holds.
 var errMet = errors.New("--wait-for is true")
 
-// following is the state of a watch command about the watches that it follows.
+// following is the state of the watches that a watch command follows.
 type following struct {
 	// Static after construction.
 	ctx       context.Context // of the command, for evaluations that take long
@@ -54,7 +54,7 @@ func newFollowing(ctx context.Context, names []string, condition *waitfor.Condit
 // errMet when the condition is true of every watch.
 func (f *following) event(e client.Event) error {
 	if !f.shown && f.condition == nil && isChange(e) {
-		return nil // only passed on, and not stored: nothing asks for it
+		return nil // only passed on, and not stored: nothing reads it
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,7 +96,7 @@ func (w *followed) apply(events []client.Event) error {
 
 func isChange(e client.Event) bool { return e.Type == "upsert" || e.Type == "delete" }
 
-// remember stores what the condition is evaluated on.
+// remember stores the resources for the condition.
 func (w *followed) remember(e client.Event) error {
 	if w.resources == nil {
 		return nil
@@ -142,7 +142,7 @@ func (f *following) disconnected(reason error) {
 	}
 }
 
-// why describes what keeps the watches from ending: a sentence for a person.
+// why describes, for a person, why the watches have not ended.
 func (f *following) why() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -153,7 +153,7 @@ func (f *following) why() string {
 		case !w.replica.Synced():
 			fmt.Fprintf(&out, "; %s is not complete (%s)", name, strings.TrimSuffix(state+": "+reason, ": "))
 		case w.doubt != nil:
-			fmt.Fprintf(&out, "; --wait-for cannot be told of %s, which has %d resources: %v", name, w.replica.Count(), w.doubt)
+			fmt.Fprintf(&out, "; --wait-for cannot be evaluated for %s, which has %d resources: %v", name, w.replica.Count(), w.doubt)
 		case f.condition != nil && !w.met:
 			fmt.Fprintf(&out, "; --wait-for is not true of %s, which has %d resources", name, w.replica.Count())
 		}

@@ -56,9 +56,9 @@ func TestConditionIsEvaluatedOnWholeStates(t *testing.T) {
 	}
 }
 
-// What came after the newest id when a connection ended is dropped: a replica that
-// is behind brings older values of it first.
-func TestWhatHasNoIDIsDropped(t *testing.T) {
+// Events after the newest id when a connection ended are dropped: a replica that
+// is behind sends older values first.
+func TestEventsWithoutIDAreDropped(t *testing.T) {
 	upsert := func(key, revision, id string) client.Event {
 		return client.Event{Type: "upsert", Watch: "w", Resource: client.Resource{Key: key, Revision: revision, Value: []byte("1")}, ID: id}
 	}

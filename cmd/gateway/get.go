@@ -75,7 +75,7 @@ func (a *app) get(ctx context.Context, o clientOptions, args []string) error {
 	return a.printTable(all)
 }
 
-// because returns why ctx ended, if that is why something failed.
+// because returns the cause of ctx, if err is due to its end.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

@@ -80,13 +80,13 @@ func TestGetExitCodes(t *testing.T) {
 		code int
 		want string
 	}{
-		"unknown watch":         {[]string{"x"}, 1, `404 Not Found: there is no watch "x"`},
-		"unknown key":           {[]string{"notes", "x"}, 1, "404 Not Found"},
-		"no watch":              {nil, 2, "accepts between 1 and 2 arg(s)"},
-		"too many":              {[]string{"a", "b", "c"}, 2, "accepts between 1 and 2 arg(s)"},
-		"a prefix of one key":   {[]string{"notes", "x", "--prefix", "p"}, 2, "--prefix is for all resources"},
-		"a server that is none": {[]string{"notes", "--server", "localhost"}, 2, "want a URL"},
-		"no server":             {[]string{"notes", "--server", "http://127.0.0.1:1"}, 1, "refused"},
+		"unknown watch":       {[]string{"x"}, 1, `404 Not Found: there is no watch "x"`},
+		"unknown key":         {[]string{"notes", "x"}, 1, "404 Not Found"},
+		"no watch":            {nil, 2, "accepts between 1 and 2 arg(s)"},
+		"too many":            {[]string{"a", "b", "c"}, 2, "accepts between 1 and 2 arg(s)"},
+		"a prefix of one key": {[]string{"notes", "x", "--prefix", "p"}, 2, "--prefix is for all resources"},
+		"not a server URL":    {[]string{"notes", "--server", "localhost"}, 2, "want a URL"},
+		"no server":           {[]string{"notes", "--server", "http://127.0.0.1:1"}, 1, "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := command(t, append([]string{"get", "--server", g.url()}, c.args...)...)

@@ -9,11 +9,11 @@ import (
 	"google.golang.org/grpc/grpclog"
 )
 
-// logGRPC redirects to a logger what gRPC, and grpc-gateway, would write to
-// standard error. Call it before any use of gRPC.
+// logGRPC redirects the messages that gRPC and grpc-gateway would write to
+// standard error to a logger. Call it before any use of gRPC.
 func logGRPC(to *slog.Logger) { grpclog.SetLoggerV2(grpcLogger{to}) }
 
-// grpcLogger is the logger of gRPC. Nearly all of gRPC's messages are about faults
+// grpcLogger is the logger of gRPC. Nearly all of gRPC's messages are about errors
 // of clients and upstreams, which the gateway reports itself: so everything is
 // logged at debug level.
 type grpcLogger struct{ to *slog.Logger }
@@ -63,5 +63,5 @@ func (l grpcLogger) fatal(text string) {
 	os.Exit(exitError)
 }
 
-// V reports whether details at such a level are wanted: none are.
+// V reports whether details at a level are wanted: none are.
 func (l grpcLogger) V(level int) bool { return level <= 0 }

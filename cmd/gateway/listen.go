@@ -40,8 +40,8 @@ func listenTCP(ctx context.Context, address string) (net.Listener, error) {
 	return lc.Listen(ctx, "tcp", address)
 }
 
-// listenOperations opens the port for operators. Nobody asked explicitly for the
-// default one: if another gateway has it, the process starts anyway.
+// listenOperations opens the port for operators. The default one was not
+// explicitly requested: if another gateway has it, the process starts anyway.
 func listenOperations(ctx context.Context, address string, logger *slog.Logger) (net.Listener, error) {
 	if address == config.OperationsOff {
 		return nil, nil

@@ -8,8 +8,8 @@ import (
 	"github.com/watchtide/watchtide/internal/config"
 )
 
-// TestOperationsListener has the operators' endpoints; a public listener that
-// others may reach does not.
+// TestOperationsListener: the operators' endpoints are on the operations listener,
+// and not on a public one that other machines can reach.
 func TestOperationsListener(t *testing.T) {
 	g := serve(t, "--http", "0.0.0.0:0", "--auth", "none")
 	g.awaitPrimed()

@@ -10,10 +10,11 @@ import (
 	"github.com/watchtide/watchtide/cmd/gateway/internal/cgroup"
 )
 
-// limitMemory tells the runtime how much memory the container allows, less a tenth
-// for what the runtime does not count: then the collector works harder before the
-// kernel kills the process. The environment variable GOMEMLIMIT, which the runtime
-// reads itself, takes precedence, unless it is empty, which counts as unset.
+// limitMemory sets the runtime's memory limit to the container's, less a tenth for
+// memory that the runtime does not count: the collector then works harder before
+// the kernel kills the process. The environment variable GOMEMLIMIT, which the
+// runtime reads itself, takes precedence, unless it is empty, which counts as
+// unset.
 func limitMemory(logger *slog.Logger) {
 	if text := os.Getenv("GOMEMLIMIT"); text != "" {
 		logger.Info("memory limit", "limit", text, "from", "GOMEMLIMIT")

@@ -14,8 +14,8 @@ import (
 )
 
 // TestUpstreamThatOutgrowsTheMemory: the process survives, and stays small; it
-// shows what fitted, reports the problem, and recovers. The race detector would
-// take more memory than the gateway.
+// serves the last state that fitted, reports the problem, and recovers. The
+// race detector would take more memory than the gateway.
 func TestUpstreamThatOutgrowsTheMemory(t *testing.T) {
 	up := serve(t)
 	value := `"` + strings.Repeat("x", 500_000) + `"`
@@ -38,7 +38,7 @@ func TestUpstreamThatOutgrowsTheMemory(t *testing.T) {
 	fill(10, 300)
 	logs.await(t, `"reason":"memory"`)
 	if _, got := get("/v1/watches/notes"); !strings.Contains(got, `"state":"stale"`) || !strings.Contains(got, "of its memory ceiling, 40.0 MiB") {
-		t.Errorf("of the watch it says %s", got)
+		t.Errorf("the watch has the status %s", got)
 	}
 	if status, got := get("/v1/watches/notes/events"); status != 503 || !strings.Contains(got, "takes no subscribers") {
 		t.Errorf("a stream: %d %s", status, got)

@@ -16,7 +16,7 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// Every option of the configuration arrives where it is used.
+// Every option of the configuration reaches the code that uses it.
 func TestEveryOptionArrives(t *testing.T) {
 	history := config.History{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6}
 	secure := &tls.Config{}
@@ -60,8 +60,8 @@ func TestEveryOptionArrives(t *testing.T) {
 	}
 }
 
-// TestMemoryIsReturnedAfterARush checks that the command does what the library leaves
-// to its user.
+// TestMemoryIsReturnedAfterARush checks that the command returns memory, which the
+// library leaves to its user.
 func TestMemoryIsReturnedAfterARush(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readerGone reports whether f, a pipe or a socket, has lost its reader.
-// Nothing has to be written to learn it.
+// readerGone reports whether f, a pipe or a socket, has lost its reader. It
+// does not need to write.
 func readerGone(f *os.File) bool {
 	fds := []unix.PollFd{{Fd: int32(f.Fd())}}
 	n, err := unix.Poll(fds, 0)

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience is how long a test waits for what must happen. Only failing tests
+// patience is how long a test waits for a required event. Only failing tests
 // wait that long.
 const patience = 30 * time.Second
 
@@ -66,7 +66,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// await waits until the text contains what is wanted, and returns it.
+// await waits until the text contains part, and returns it.
 func (l *lines) await(t *testing.T, want string) string {
 	t.Helper()
 	return l.awaitTimes(t, want, 1)

@@ -59,7 +59,7 @@ func TestScreenDrawsAtMostTenTimesASecond(t *testing.T) {
 	})
 }
 
-func TestScreenDrawsWhatIsNewSoon(t *testing.T) {
+func TestScreenDrawsChangesSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, f, out := drawing(80, 24, "w")
 		time.Sleep(3500 * time.Millisecond) // between two idle frames

@@ -43,7 +43,7 @@ func (s *section) lines(r *client.Replica, width, height int) []string {
 	return out
 }
 
-// take stores the first rows, since what comes next may be half a snapshot.
+// take stores the first rows, since the next rows may be half a snapshot.
 func (s *section) take(r *client.Replica, room int) {
 	ids := r.IDs()
 	s.rows, s.total = s.rows[:0], len(ids)

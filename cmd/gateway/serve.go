@@ -46,7 +46,7 @@ configuration takes effect after a restart.`,
 	c.Flags().StringVar(&o.flags.HTTP, "http", "", "`address` for HTTP, instead of the configured one (default 127.0.0.1:8080); port 0: any")
 	c.Flags().StringVar(&o.flags.GRPC, "grpc", "", "`address` for gRPC, instead of the configured one (default 127.0.0.1:9090); port 0: any")
 	c.Flags().StringVar(&o.flags.Operations, "operations", "", "`address` for operators, instead of the configured one (default "+config.DefaultOperations+", or any port if that is taken); off: none")
-	c.Flags().StringVar(&o.flags.Auth, "auth", "", "none: listeners may be reached from other machines, by everybody")
+	c.Flags().StringVar(&o.flags.Auth, "auth", "", "none: listeners may be reached from other machines, without credentials")
 	_ = c.MarkFlagFilename("config", "yaml", "yml")
 	return c
 }
@@ -81,7 +81,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 		closeListeners(listeners)
 		return err
 	}
-	// Whatever the level: the caller who chose port 0 waits for it.
+	// At any level: a caller that chose port 0 waits for it.
 	a.logger(min(a.level, slog.LevelInfo)).Info("listening",
 		"http", listeners.HTTP.Addr().String(), "grpc", listeners.GRPC.Addr().String(), "operations", operationsAddress(listeners))
 	stopLogging := context.AfterFunc(ctx, func() {
@@ -159,7 +159,7 @@ func (o serveOptions) checkFlags() error {
 	return nil
 }
 
-// addDemo adds what --demo promises.
+// addDemo adds the watches of --demo.
 func addDemo(c *config.Config) error {
 	const source = "machine"
 	declared := false

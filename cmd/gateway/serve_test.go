@@ -133,7 +133,7 @@ func TestServeRefusesToStart(t *testing.T) {
 		"an error in the file":     {[]string{"--config", conf("htpp: {}")}, 1, `1:1: unknown key "htpp"`},
 		"an argument":              {[]string{"now"}, 2, "unknown command"},
 		"an unknown flag":          {[]string{"--prot", "1"}, 2, "unknown flag: --prot"},
-		"a level that is none":     {[]string{"--log-level", "loud"}, 2, `"loud" for "--log-level" flag: want debug, info, warn or error`},
+		"an invalid level":         {[]string{"--log-level", "loud"}, 2, `"loud" for "--log-level" flag: want debug, info, warn or error`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, stdout, stderr := command(t, append([]string{"serve"}, c.args...)...)
@@ -224,8 +224,8 @@ func TestServeKeepsTrying(t *testing.T) {
 	}
 }
 
-// What a subscriber sees when the gateway behind its gateway is lost: the changes
-// if the upstream is the same, a reset with the reason if it has started over.
+// When the gateway behind its gateway is lost, a subscriber gets the changes if
+// the upstream is the same, and a reset with the reason if it has started over.
 func TestWhatALeafSeesOfALostUpstream(t *testing.T) {
 	core, restarted := serve(t, "--config", file(t, "core.yaml", quick)), serve(t, "--config", file(t, "core.yaml", quick))
 	core.put("a", "1")

@@ -38,7 +38,7 @@ func newUpstreams(logger *slog.Logger) *upstreams {
 }
 
 // close closes every connection. Call it after the registry is closed, when
-// nothing reads them.
+// nothing reads from them.
 func (u *upstreams) close() {
 	for _, c := range u.open {
 		c.Close()

@@ -135,8 +135,8 @@ func TestWatchExitCodes(t *testing.T) {
 		"timeout":                       {[]string{"notes", "--timeout", "50ms"}, 3, "--timeout is over"},
 		"timeout of a condition": {[]string{"notes", "--wait-for", "count > 1", "--timeout", "200ms"}, 3,
 			"--timeout is over; --wait-for is not true of notes, which has 1 resources"},
-		"timeout of a condition that cannot be told": {[]string{"notes", "--wait-for", `resources["b"].n == 1`, "--timeout", "200ms"}, 3,
-			"--wait-for cannot be told of notes, which has 1 resources: no such key: b"},
+		"timeout of a condition that cannot be evaluated": {[]string{"notes", "--wait-for", `resources["b"].n == 1`, "--timeout", "200ms"}, 3,
+			"--wait-for cannot be evaluated for notes, which has 1 resources: no such key: b"},
 		"not true at the end of the snapshot": {[]string{"notes", "--until", "end_of_snapshot", "--wait-for", "count > 1"}, 4,
 			"end_of_snapshot was reached; --wait-for is not true of notes"},
 		"no server": {[]string{"notes", "--server", "http://127.0.0.1:1", "--timeout", "200ms"}, 3,
@@ -155,8 +155,8 @@ func TestWatchExitCodes(t *testing.T) {
 	}
 }
 
-// proxy is between a client and a gateway, so that a test can cut
-// connections and change what is behind.
+// proxy is between a client and a gateway, so that a test can cut connections
+// and change the gateway behind it.
 type proxy struct {
 	listener net.Listener
 	wg       sync.WaitGroup
@@ -229,7 +229,7 @@ func (p *proxy) cut(target string) {
 	p.conns = nil
 }
 
-// quick is a configuration whose clients come back soon.
+// quick is a configuration whose clients reconnect soon.
 const quick = "stream: { retry: 100ms, drain_delay: 0s, drain: 200ms }\nsources: { local: { type: store } }\nwatches: { notes: { source: local } }"
 
 func TestWatchResumesWhereItsConnectionBroke(t *testing.T) {
@@ -282,7 +282,7 @@ func upserted(line string) (key, value string, ok bool) {
 	return key, strings.TrimSuffix(value, "}"), true
 }
 
-func TestWatchBeginsAnewAtAnotherGateway(t *testing.T) {
+func TestWatchStartsOverAtAnotherGateway(t *testing.T) {
 	one, two := serve(t, "--config", file(t, "gateway.yaml", quick)), serve(t, "--config", file(t, "gateway.yaml", quick))
 	one.put("a", `1`)
 	two.put("b", `2`)
@@ -298,7 +298,7 @@ func TestWatchBeginsAnewAtAnotherGateway(t *testing.T) {
 	}
 }
 
-func TestWatchComesBackAfterAGoodbye(t *testing.T) {
+func TestWatchReconnectsAfterAGoodbye(t *testing.T) {
 	one, two := serve(t, "--config", file(t, "gateway.yaml", quick)), serve(t, "--config", file(t, "gateway.yaml", quick))
 	p := newProxy(t, one.http)
 	w := start(t, "watch", "notes", "--server", p.url())
@@ -318,7 +318,7 @@ func TestWatchComesBackAfterAGoodbye(t *testing.T) {
 	}
 }
 
-func TestWatchWaitsForAServerThatComesLater(t *testing.T) {
+func TestWatchWaitsForAServerThatStartsLater(t *testing.T) {
 	g := serve(t)
 	p := newProxy(t, g.http)
 	p.cut("")
@@ -372,6 +372,6 @@ func TestWatchEndsWhenItsReaderHasGone(t *testing.T) {
 			t.Errorf("exit code %d: %s", code, logs)
 		}
 	case <-time.After(patience):
-		t.Fatal("it goes on for nobody")
+		t.Fatal("it continues without a reader")
 	}
 }

@@ -1,4 +1,4 @@
-// Package accept reads what a request says it accepts.
+// Package accept parses the Accept headers of a request.
 package accept
 
 import (

@@ -2,7 +2,7 @@ package accept
 
 import "strings"
 
-// Preference is what a client says about one media type.
+// Preference is a client's preference for one media type.
 type Preference struct {
 	Quality   float64 // 0: not acceptable
 	Precision Precision

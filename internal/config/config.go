@@ -98,10 +98,10 @@ type Stream struct {
 	// MinRate is how many bytes a second a client must take, on average over 30 s (4
 	// KiB; negative: none).
 	MinRate int64 `yaml:"min_rate,off"`
-	// Retry is the time after which a client should come back; each connection gets
+	// Retry is the time after which a client should reconnect; each connection gets
 	// it with jitter.
 	Retry time.Duration `yaml:"retry,min=1ms"`
-	// MaxAge is how long a stream lasts before the client is asked to come back, so
+	// MaxAge is how long a stream lasts before the client is asked to reconnect, so
 	// that load spreads over replicas again.
 	MaxAge time.Duration `yaml:"max_age,off"`
 	// DrainDelay is how long everything is still served at shutdown while /readyz
@@ -127,16 +127,16 @@ type Stream struct {
 	MaxSubscribersPerClient int `yaml:"max_subscribers_per_client"`
 	// MaxSubscribersPerWatch is the most of them of one watch (no limit).
 	MaxSubscribersPerWatch int `yaml:"max_subscribers_per_watch"`
-	// Memory is how much the watches may hold.
+	// Memory limits the memory of the watches.
 	Memory Memory `yaml:"memory"`
-	// Pump is what carries the streams (one of Pumps).
+	// Pump selects how streams are carried (one of Pumps).
 	Pump string `yaml:"pump,is=pump"`
 	// Compression is how streams are sent to clients that ask for it (one of
 	// Compressions).
 	Compression string `yaml:"compression,is=compression"`
 	// CompressionCache is how many bytes of compressed events are kept.
 	CompressionCache int64 `yaml:"compression_cache"`
-	// History is what a watch keeps for resuming.
+	// History limits the deletes that a watch keeps for resuming.
 	History History `yaml:"history"`
 }
 

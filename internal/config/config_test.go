@@ -75,7 +75,7 @@ func TestErrors(t *testing.T) {
 	}
 	compareSections(t, got.String(), string(want))
 	if strings.Contains(got.String(), "hunter2") {
-		t.Error("an error shows what an environment variable holds")
+		t.Error("an error shows the value of an environment variable")
 	}
 }
 
@@ -294,7 +294,7 @@ func TestMetadataIsNeverShown(t *testing.T) {
 	}
 }
 
-func TestLoadSaysWhyAFileCannotBeRead(t *testing.T) {
+func TestLoadReportsWhyAFileCannotBeRead(t *testing.T) {
 	_, err := Load(filepath.Join(t.TempDir(), "none.yaml"), Environment{})
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want fs.ErrNotExist", err)

@@ -196,7 +196,7 @@ func (d *decoder) uniqueEntries(in value, pairs []*ast.MappingValueNode) []entry
 		}
 		first := slices.IndexFunc(out, func(e entry) bool { return e.name == name })
 		if first >= 0 {
-			d.errorf(value{node: p.Key, path: in.path}, "%q stands here twice, first on line %d",
+			d.errorf(value{node: p.Key, path: in.path}, "%q is given twice, first on line %d",
 				name, position(out[first].key).Line)
 			continue
 		}

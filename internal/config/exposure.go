@@ -14,7 +14,7 @@ const AuthNone = "none"
 // OperationsOff is the address that disables the operations listener.
 const OperationsOff = "off"
 
-// Flags is what the command line overrides in the file; empty: nothing.
+// Flags are the values of the command line that override the file; empty: none.
 type Flags struct {
 	HTTP, GRPC, Operations string // addresses
 	Auth                   string

@@ -41,7 +41,7 @@ func checkErrors(t *testing.T, text string, err error) {
 			t.Errorf("no place in a file of %d lines: %+v", lines, *e)
 		}
 		if strings.Contains(e.Message, "hunter2") {
-			t.Errorf("shows what a variable holds: %s", e.Message)
+			t.Errorf("shows the value of a variable: %s", e.Message)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestGatewaySourceErrors(t *testing.T) {
 		{"a credential", `url: "http://core", headers: { authorization: x }`, "name the file in header_files"},
 		{"not a header", `url: "http://core", headers: { "a b": x }`, "want the name of an HTTP header"},
 		{"a header of the stream", `url: "http://core", headers: { last-event-id: x }`, "want the name of an HTTP header that is not the stream's own"},
-		{"a header twice", `url: "http://core", headers: { x-a: x }, header_files: { X-A: token }`, `"X-A" stands in headers or header_files already`},
+		{"a header twice", `url: "http://core", headers: { x-a: x }, header_files: { X-A: token }`, `"X-A" is already in headers or header_files`},
 		{"token and header", `url: "http://core", token_file: token, header_files: { authorization: token }`, "want token_file, or a header Authorization, not both"},
 		{"too large", `url: "http://core", max_event_bytes: 4GiB`, "want less than 2GiB"},
 	} {

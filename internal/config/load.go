@@ -16,13 +16,13 @@ import (
 // MaxFileBytes is the most bytes that a configuration file may have.
 const MaxFileBytes = 1 << 20
 
-// Environment is what a configuration takes from outside its file.
+// Environment has the inputs of a configuration outside its file.
 type Environment struct {
 	// Getenv looks up an environment variable; nil: os.LookupEnv.
 	Getenv func(name string) (string, bool)
 	// ReadFile reads a file that the configuration names; nil: os.ReadFile.
 	ReadFile func(name string) ([]byte, error)
-	// Flags is what the command line overrides.
+	// Flags are the values of the command line.
 	Flags Flags
 }
 
@@ -101,8 +101,8 @@ func (d *decoder) syntaxError(err error, data []byte) {
 	d.at(at.Line, at.Column, "not YAML: %s%s", syntax.Message, hint(syntax.Message, line(data, at.Line)))
 }
 
-// hint suggests what would be right, for the mistakes that the parser reports in
-// its own terms.
+// hint suggests a correction for the mistakes that the parser reports in its own
+// terms.
 func hint(message, line string) string {
 	switch {
 	case strings.Contains(line, "${"): // its braces end a plain word

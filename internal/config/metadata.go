@@ -42,7 +42,7 @@ func (m *Metadata) read(d *decoder, v value, k key) {
 		case k.name == k.files:
 			content = d.readLine(e.value, nameKinds[k.names].line)
 		case namesCredential(e.name):
-			d.errorf(e.atKey(), "credentials do not stand in the configuration; put the value into a file and name the file in %s", k.files)
+			d.errorf(e.atKey(), "credentials do not belong in the configuration; put the value into a file and name the file in %s", k.files)
 			continue
 		default:
 			d.readText(e.value, texts["printable"], &content)
@@ -59,7 +59,7 @@ func (m *Metadata) add(d *decoder, e entry, content string, k key) {
 		return
 	}
 	if _, twice := (*m)[name]; twice {
-		d.errorf(e.atKey(), "%q stands in %s or %s already", name, k.tag.name, k.files)
+		d.errorf(e.atKey(), "%q is already in %s or %s", name, k.tag.name, k.files)
 		return
 	}
 	if *m == nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // scalar is the text of a value, as written and with the environment filled in.
-// Errors show only what was written.
+// Errors quote only the text as written.
 type scalar struct {
 	value
 	written  string
@@ -49,7 +49,7 @@ func (d *decoder) text(v value, want string, allowed func(ast.Node) bool) (scala
 	return s, true
 }
 
-// wrong adds an error that shows what was written.
+// wrong adds an error that quotes the value as written.
 func (d *decoder) wrong(s scalar, want string) {
 	written := s.written
 	if !strings.Contains(written, "${") && looksLikeVariable(written) {
@@ -88,7 +88,8 @@ func (d *decoder) readText(v value, kind text, into *string) {
 	}
 }
 
-// checkWord reports whether a text is one of the words, and else suggests one.
+// checkWord reports whether a text is one of the words, and otherwise suggests
+// one.
 func (d *decoder) checkWord(s scalar, unknown string, words []string) bool {
 	if slices.Contains(words, s.expanded) {
 		return true

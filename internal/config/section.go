@@ -20,7 +20,7 @@ type reader interface {
 }
 
 // checked is a section whose keys depend on each other. check runs after all of
-// them were read; at is the place of the section's own key.
+// them have been read; at is the place of the section's own key.
 type checked interface {
 	check(d *decoder, at value)
 }
@@ -52,8 +52,8 @@ func (d *decoder) fill(into any, v value, entries []entry, keys []key) {
 	}
 }
 
-// match returns the values of the keys, and reports unknown ones. One that is
-// misspelled counts as given, so that nothing else is said about it.
+// match returns the values of the keys, and reports unknown ones. A misspelled
+// key counts as given, so that it is reported only once.
 func (d *decoder) match(v value, entries []entry, keys []key) map[string]value {
 	given, names := map[string]value{}, keyNames(keys)
 	for _, e := range entries {

@@ -29,7 +29,7 @@ type ConsulWatch struct {
 	// ResourceType is group.version.Kind.
 	ResourceType  string `yaml:"resource_type,required,is=consul type"`
 	ConsulTenancy `yaml:"tenancy"`
-	// NamePrefix is what names begin with.
+	// NamePrefix is the prefix of names.
 	NamePrefix string `yaml:"name_prefix,is=consul prefix"`
 }
 

@@ -24,7 +24,7 @@ type NATSSource struct {
 	PasswordFile    string `yaml:"password_file,is=file of a secret"`
 	// Domain is the JetStream domain.
 	Domain string `yaml:"domain,is=nats bucket"`
-	// InboxPrefix is what the subjects begin with on which the server answers
+	// InboxPrefix is the prefix of the subjects on which the server answers
 	// (_INBOX).
 	InboxPrefix string `yaml:"inbox_prefix,is=nats prefix"`
 	// StallAfter is the silence after which the server counts as stalled.

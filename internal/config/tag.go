@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// tag is what the struct tag of a field says about its key:
+// tag is the parsed struct tag of a field, which describes its key:
 //
 //	StallAfter time.Duration `yaml:"stall_after,min=500ms"`
 //
@@ -29,7 +29,7 @@ type tag struct {
 	name     string
 	required bool
 	min      string
-	least    int64 // what min says: nanoseconds or bytes
+	least    int64 // the limit of min: nanoseconds or bytes
 	off      bool
 	bytes    bool
 	is       string
@@ -39,7 +39,7 @@ type tag struct {
 	named    bool
 	inline   bool
 	server   bool
-	why      string // the tag "why": what limits the number of bytes
+	why      string // the tag "why": the reason for the limit
 }
 
 func parseTag(f reflect.StructField) (tag, error) {

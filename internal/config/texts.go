@@ -18,7 +18,7 @@ import (
 type text struct {
 	want  string                        // in words that follow "want"
 	valid func(string) bool             // nil: any text is valid
-	use   func(*decoder, scalar) string // what the field gets; nil: the text itself
+	use   func(*decoder, scalar) string // converts the text for the field; nil: the text itself
 }
 
 // texts are the kinds of text that a tag can name; "" is one without a name.

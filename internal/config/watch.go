@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/stream/source/host"
 )
 
-// Collections are what a source of type host can watch.
+// Collections are the collections of a source of type host.
 var Collections = []string{host.Interfaces, host.Mounts, host.Processes}
 
 // Watch is one entry of "watches": one named collection at one source.
@@ -32,7 +32,7 @@ type Watch struct {
 	// Memory is the most bytes that the watch may hold (as in "stream").
 	Memory int64 `yaml:"memory,min=1MiB"`
 	// SnapshotTimeout is how long a snapshot may take before the status of the watch
-	// says so.
+	// reports it.
 	SnapshotTimeout time.Duration `yaml:"snapshot_timeout"`
 
 	// Collection is which part of the machine is watched: processes, interfaces or

@@ -11,10 +11,10 @@ import (
 // anyHost in Config.Hosts turns the check off.
 const anyHost = "*"
 
-// List are the names under which the gateway may be addressed. A web page of a
+// List has the names under which the gateway may be addressed. A web page of a
 // foreign name can make that name point at an address of the gateway (DNS rebinding),
 // and its browser then treats the two as one origin. The name in the Host header
-// reveals it. An IP address needs no check, since nobody can rebind it, nor does
+// reveals it. An IP address needs no check, since it cannot be rebound, nor does
 // localhost, which browsers do not look up.
 //
 // Static after construction.

@@ -65,7 +65,7 @@ func FuzzHosts(f *testing.F) {
 		if !allowed || authority == "" {
 			return
 		}
-		// What a browser would literally take for the host.
+		// The host as a browser would read it.
 		host, _, err := net.SplitHostPort(authority)
 		if err != nil {
 			host = strings.TrimSuffix(authority, ":")

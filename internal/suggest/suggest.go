@@ -1,4 +1,4 @@
-// Package suggest finds the valid word that a misspelt one most likely meant.
+// Package suggest finds the valid word most similar to a misspelled one.
 package suggest
 
 import (

@@ -22,7 +22,7 @@ type Ref struct {
 }
 
 // Controller decides whether another stream may be opened, counts the open streams,
-// and makes them leave when the gateway drains. All transports share one.
+// and ends them when the gateway drains. All transports share one.
 //
 // Its memory is proportional to the number of open streams, and to the number of
 // different clients and choices of watches among them.
@@ -38,7 +38,7 @@ type Controller struct {
 
 	mu      sync.Mutex // guards the following fields
 	open    int
-	drained bool // drain was called
+	drained bool // Drain was called
 	clients InternTable[Client]
 	sets    InternTable[string] // of watches: their names, separated by commas
 	watches map[string]int
@@ -53,7 +53,7 @@ func New(l Limits, spread time.Duration) *Controller {
 	}
 }
 
-// Enter counts a stream in and returns a reference, which must be passed to leave.
+// Enter counts a stream in and returns a reference, which must be passed to Leave.
 // Otherwise it returns the reason to refuse the stream.
 func (a *Controller) Enter(c Client, watches []string) (Ref, *Refusal) {
 	set := strings.Join(watches, ",") // no name contains one
@@ -124,8 +124,8 @@ func (a *Controller) ClientCount() int {
 	return a.clients.Keys()
 }
 
-// Drain refuses new streams from now on and tells the open ones to leave. It returns
-// at once; idle is closed when the last stream has left.
+// Drain refuses new streams from now on and makes the open ones end. It returns at
+// once; idle is closed when the last stream has ended.
 func (a *Controller) Drain() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -139,7 +139,7 @@ func (a *Controller) Drain() {
 	}
 }
 
-// IsDraining reports whether drain was called.
+// IsDraining reports whether Drain was called.
 func (a *Controller) IsDraining() bool {
 	select {
 	case <-a.Draining:
@@ -149,8 +149,8 @@ func (a *Controller) IsDraining() bool {
 	}
 }
 
-// GoodbyeDelay returns how long one stream stays after the drain began. It is random,
-// so that clients do not all move to the other replicas at once.
+// GoodbyeDelay returns how long one stream stays open after the drain began. It is
+// random, so that clients do not all move to the other replicas at once.
 func (a *Controller) GoodbyeDelay() time.Duration {
 	if a.spread <= 0 {
 		return 0

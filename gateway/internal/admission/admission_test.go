@@ -44,7 +44,7 @@ func TestAdmissionLimit(t *testing.T) {
 	a.Leave(first)
 	mustEnter(t, a, distinctClient(3), "a")
 	if a.Count() != 2 {
-		t.Fatal("a place that was left was not given again")
+		t.Fatal("a released place was not reused")
 	}
 }
 
@@ -71,9 +71,9 @@ func TestAdmissionLimitOfAWatch(t *testing.T) {
 	mustEnter(t, a, nameless, "b", "a")
 }
 
-// TestAdmissionForgets checks random arrivals and departures against a simple model,
-// and that nothing remains of the streams that left.
-func TestAdmissionForgets(t *testing.T) {
+// TestAdmissionReleases checks random arrivals and departures against a simple
+// model, and that nothing remains of streams that have ended.
+func TestAdmissionReleases(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := Limits{
 			Total:     rapid.IntRange(0, 20).Draw(t, "total"),
@@ -134,7 +134,7 @@ func TestAdmissionForgets(t *testing.T) {
 			a.Leave(o.place)
 		}
 		if len(a.clients.rows)+len(a.sets.rows)+len(a.watches)+a.open > 0 {
-			t.Fatalf("left behind: %+v, %+v, %v, %d open", a.clients, a.sets, a.watches, a.open)
+			t.Fatalf("not released: %+v, %+v, %v, %d open", a.clients, a.sets, a.watches, a.open)
 		}
 	})
 }
@@ -158,7 +158,7 @@ func TestAdmissionDrain(t *testing.T) {
 	}
 }
 
-func TestAdmissionDrainOfNobody(t *testing.T) {
+func TestAdmissionDrainWithoutStreams(t *testing.T) {
 	a := New(Limits{}, time.Second)
 	a.Drain()
 	if !idle(a) {

@@ -8,7 +8,7 @@ import "net/netip"
 // collector nothing.
 type Client [16]byte
 
-// nameless stands for all clients together that have no IP address, such as those of
+// nameless is the common client of all peers without an IP address, such as those of
 // a Unix socket. No client has this value: it is a multicast address.
 var nameless = Client{0: 0xff, 15: 0xff}
 

@@ -8,20 +8,20 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// operatorKey is the context key of requests that came to the operators' face. The
-// other face is public: it says what kind of trouble there is, but does not reveal
-// addresses, files, clients or profiles.
+// operatorKey is the context key of requests to the operators' handler. The public
+// handler names the kind of a problem, but does not reveal addresses, files,
+// clients or profiles.
 type operatorKey struct{}
 
-// ForOperators marks requests.
+// ForOperators marks the requests to a handler as those of operators.
 func ForOperators(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), operatorKey{}, true)))
 	})
 }
 
-// IsOperator reports whether a request came to the operators' face. Calls over gRPC
-// never do.
+// IsOperator reports whether a request came to the operators' handler. Calls over
+// gRPC never do.
 func IsOperator(ctx context.Context) bool {
 	return ctx.Value(operatorKey{}) != nil
 }

@@ -22,10 +22,10 @@ type Proxies struct {
 }
 
 // origin returns the address that a request comes from, with the port if it is known.
-// It believes only what a trusted proxy appends to the header: going from the right,
-// it skips the addresses of trusted proxies, and the first other address counts.
-// Anything to the left of that could have been written by anyone. A trusted proxy
-// that names no address counts itself.
+// It trusts only the addresses that a trusted proxy appends to the header: going from
+// the right, it skips the addresses of trusted proxies, and the first other address
+// counts. Anything to the left of that could have been written by anyone. A trusted
+// proxy that names no address is itself counted.
 func (p Proxies) origin(from netip.AddrPort, header []string) netip.AddrPort {
 	if !p.trusts(from.Addr()) {
 		return from

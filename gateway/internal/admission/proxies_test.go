@@ -20,8 +20,8 @@ func trusting(header string, networks ...string) Proxies {
 	return p
 }
 
-// TestWhoIsCounted checks that what a trusted proxy adds counts, and nothing else.
-func TestWhoIsCounted(t *testing.T) {
+// TestClientOf checks that only addresses added by a trusted proxy count.
+func TestClientOf(t *testing.T) {
 	networks := []string{"10.0.0.0/8", "2001:db8:ffff::/48"}
 	for _, c := range []struct{ name, header, remote, lines, want string }{
 		{"nobody between", "X-Forwarded-For", "192.0.2.1:5", "", "192.0.2.1"},
@@ -32,8 +32,8 @@ func TestWhoIsCounted(t *testing.T) {
 		{"three proxies", "X-Forwarded-For", "10.0.0.1:5", "198.51.100.9,192.0.2.1, 10.9.9.9\n[2001:db8:ffff::1]:80", "192.0.2.1"},
 		{"a proxy that asks for itself", "X-Forwarded-For", "10.0.0.1:5", "", "10.0.0.1"},
 		{"proxies alone", "X-Forwarded-For", "10.0.0.1:5", "10.0.0.3, 10.0.0.2", "10.0.0.3"},
-		{"what is no address", "X-Forwarded-For", "10.0.0.1:5", "192.0.2.1, unknown", "10.0.0.1"},
-		{"what is no address, further away", "X-Forwarded-For", "10.0.0.1:5", "192.0.2.1, \x00, 10.0.0.2", "10.0.0.2"},
+		{"not an address", "X-Forwarded-For", "10.0.0.1:5", "192.0.2.1, unknown", "10.0.0.1"},
+		{"not an address, further away", "X-Forwarded-For", "10.0.0.1:5", "192.0.2.1, \x00, 10.0.0.2", "10.0.0.2"},
 		{"nothing at the end", "X-Forwarded-For", "10.0.0.1:5", "192.0.2.1,", "10.0.0.1"},
 		{"with a port", "X-Forwarded-For", "10.0.0.1:5", "192.0.2.1:443", "192.0.2.1"},
 		{"IPv6 is a network", "X-Forwarded-For", "10.0.0.1:5", "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"},
@@ -88,8 +88,8 @@ func TestCallWithoutAPeer(t *testing.T) {
 	}
 }
 
-// FuzzForwarded checks that whatever a client writes, only what its proxy adds after
-// it counts.
+// FuzzForwarded checks that whatever a client sends, only the address that its proxy
+// appends counts.
 func FuzzForwarded(f *testing.F) {
 	for _, seed := range []string{"", "198.51.100.9", `for="`, `for="[::1]:5"`, `"`, `\"`, ",,,", `for=1.2.3.4;for="a,b"`, "10.0.0.2, 10.0.0.3", "\x00\xff"} {
 		f.Add(seed)
@@ -110,7 +110,7 @@ func FuzzForwarded(f *testing.F) {
 				}
 			}
 			if got := p.origin(want, []string{written}); got != want {
-				t.Errorf("%s: %q of somebody who is no proxy: %s", header, written, got)
+				t.Errorf("%s: %q of a peer that is no proxy: %s", header, written, got)
 			}
 			p.origin(from, []string{written}) // must terminate
 		}

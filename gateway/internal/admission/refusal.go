@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 )
 
-// Reason is why a stream was not let in: a label of watchtide_refusals_total.
+// Reason is why a stream was refused: a label of watchtide_refusals_total.
 type Reason string
 
 const (
@@ -25,18 +25,18 @@ var RefusalReasons = [...]Reason{
 	RefusedDraining, refusedSubscribers, refusedWatch, refusedClient, RefusedMemory, RefusedConnections,
 }
 
-// Refusal says why a stream was not let in.
+// Refusal is the reason why a stream was refused.
 //
 // It must not be modified once handed over.
 type Refusal struct {
 	Reason Reason
-	Count  int    // open streams or connections; reason says whose
+	Count  int    // open streams or connections; see reason
 	Limit  int    // how many may be open
 	client Client // refusedClient
 	Watch  string // refusedWatch, RefusedMemory
 }
 
-// Error returns the reason for the client, with what it can do about it.
+// Error returns the reason for the client, and what it can do about it.
 func (r *Refusal) Error() string {
 	switch r.Reason {
 	case RefusedDraining:

@@ -14,19 +14,19 @@ import (
 // AnswerWait is how long a request waits for room for its answer.
 const AnswerWait = 10 * time.Second
 
-// Answers bounds the memory of answers to unary requests, and how many of them
-// are looked for at a time.
+// Answers bounds the memory of answers to unary requests, and the number of
+// concurrent scans.
 //
 // Static after construction.
 type Answers struct {
 	Bytes   *Budget
-	Scans   *Budget // of listings that look at every resource; each takes 1, not bytes
+	Scans   *Budget // of listings that scan every resource; each takes 1, not bytes
 	refused func()  // counts an answer that found no room
 	retry   func() time.Duration
 }
 
 // NewAnswers returns a budget of size bytes. refused is called for each answer
-// that found no room, and retry for the time after which its client may come back.
+// that found no room, and retry for the time after which its client may retry.
 func NewAnswers(size int64, refused func(), retry func() time.Duration) *Answers {
 	scans := int64(max(1, runtime.GOMAXPROCS(0)/2)) // the other processors are for streams
 	return &Answers{Bytes: New(size), Scans: NewShared(scans, 1), refused: refused, retry: retry}
@@ -62,9 +62,9 @@ func AnswerOf(ctx context.Context) *Answer {
 	return a
 }
 
-// Hold reads the content of the answer once there is room for it. read returns the
-// size of the answer in bytes. If that is more than expected, hold waits for that
-// much room and reads again.
+// Hold calls read, which reads the content of the answer and returns its size in
+// bytes, once there is room for it. If the answer is larger than expected, Hold
+// waits for that much room and reads again.
 func (a *Answer) Hold(ctx context.Context, expected int64, read func() (int64, error)) error {
 	for {
 		if err := a.Reserve(ctx, expected); err != nil {
@@ -99,7 +99,7 @@ func (a *Answer) Reserve(ctx context.Context, n int64) error {
 }
 
 // Scan calls look, which examines every resource of a watch, once there is a
-// processor for it: half of them are for streams. It waits as reserve does.
+// processor for it: half of them are for streams. It waits as Reserve does.
 func (a *Answer) Scan(ctx context.Context, look func()) error {
 	if a == nil {
 		look()

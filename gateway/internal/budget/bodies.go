@@ -18,7 +18,7 @@ type Bodies struct {
 }
 
 // NewBodies returns a budget of size bytes. refused is called for each body that
-// found no room, and retry for the time after which its client may come back.
+// found no room, and retry for the time after which its client may retry.
 func NewBodies(size int64, refused func(), retry func() time.Duration) *Bodies {
 	return &Bodies{Bytes: New(size), refused: refused, retry: retry}
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // Budget bounds the bytes that requests hold in memory at a time, both in total and
-// for each client. One client may hold at most a quarter, so that it cannot leave the
-// others without room.
+// for each client. One client may hold at most a quarter, so that it cannot starve
+// the others.
 //
 // A claim that finds no room waits. Clients take turns, and the claims of one client
 // are granted in the order in which they came. A client that has used up its share
@@ -30,15 +30,15 @@ type Budget struct {
 	queue    list.List // of the accounts that have waiting claims
 }
 
-// account is what one client has of a budget. A client without claims has none.
+// account is one client's part of a budget. A client without claims has none.
 type account struct {
 	client  admission.Client
 	taken   int64
 	waiting list.List     // of claims
-	place   *list.Element // in the queue; nil: nothing waits
+	place   *list.Element // in the queue; nil: no claim waits
 }
 
-// Claim is a part of a budget, or waits to be one.
+// Claim is a part of a budget, granted or waiting.
 type Claim struct {
 	// Static after construction.
 	budget  *Budget
@@ -47,7 +47,7 @@ type Claim struct {
 
 	// Guarded by the budget.
 	bytes int64
-	place *list.Element // among those that wait; nil: it does not
+	place *list.Element // in the queue; nil: it does not wait
 }
 
 // ClientShare is the number by which a budget is divided to get the part that one
@@ -62,7 +62,7 @@ func NewShared(size, share int64) *Budget {
 	return &Budget{size: size, share: share, accounts: map[admission.Client]*account{}}
 }
 
-// Take waits for n bytes, or for all that one client may have if that is less. It
+// Take waits for n bytes, or for the share of one client if that is less. It
 // fails with the error of the context. The claim must be released.
 func (b *Budget) Take(ctx context.Context, of admission.Client, n int64) (*Claim, error) {
 	if err := ctx.Err(); err != nil {
@@ -81,7 +81,7 @@ func (b *Budget) Take(ctx context.Context, of admission.Client, n int64) (*Claim
 	}
 }
 
-// TryTake is take for a request that cannot wait. It returns nil if there is no room.
+// TryTake is Take for a request that cannot wait. It returns nil if there is no room.
 func (b *Budget) TryTake(of admission.Client, n int64) *Claim {
 	c := b.ask(of, n)
 	if c.granted == nil {
@@ -105,15 +105,15 @@ func (b *Budget) ask(of admission.Client, n int64) *Claim {
 	if a.place == nil {
 		a.place = b.queue.PushBack(a)
 	}
-	b.letIn()
+	b.grantWaiting()
 	if c.place != nil {
 		c.granted = make(chan struct{})
 	}
 	return c
 }
 
-// letIn grants the waiting claims for which there is room.
-func (b *Budget) letIn() {
+// grantWaiting grants the waiting claims for which there is room.
+func (b *Budget) grantWaiting() {
 	for e := b.queue.Front(); e != nil; {
 		a := e.Value.(*account)
 		c := a.waiting.Front().Value.(*Claim)
@@ -153,7 +153,7 @@ func (b *Budget) unqueue(c *Claim) {
 	a.place = nil
 }
 
-// Shrink gives back all but n bytes.
+// Shrink releases all but n bytes.
 func (c *Claim) Shrink(n int64) {
 	b := c.budget
 	b.mu.Lock()
@@ -163,7 +163,7 @@ func (c *Claim) Shrink(n int64) {
 	b.giveBack(c.account, back)
 }
 
-// Release gives everything back, or ends the wait. It may be called more than once,
+// Release releases everything, or ends the wait. It may be called more than once,
 // and on a nil claim.
 func (c *Claim) Release() {
 	if c == nil {
@@ -184,7 +184,7 @@ func (c *Claim) Release() {
 func (b *Budget) giveBack(a *account, n int64) {
 	b.taken -= n
 	a.taken -= n
-	b.letIn()
+	b.grantWaiting()
 	if a.taken == 0 && a.place == nil && b.accounts[a.client] == a {
 		delete(b.accounts, a.client)
 	}

@@ -46,7 +46,7 @@ func checkBudget(t *rapid.T, b *Budget, claims []*Claim) {
 	}
 }
 
-// TestBudget does at random what requests do, and ends all of them at the end.
+// TestBudget plays random requests, and ends all of them at the end.
 func TestBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := New(rapid.Int64Range(1, 100).Draw(t, "size"))
@@ -112,8 +112,7 @@ func TestBudgetOfOneClient(t *testing.T) {
 	}
 }
 
-// TestBudgetLargeClaim checks that small claims that come later do not pass a large
-// one forever.
+// TestBudgetLargeClaim checks that later small claims do not starve a large one.
 func TestBudgetLargeClaim(t *testing.T) {
 	b := New(8)
 	var small []*Claim
@@ -131,8 +130,8 @@ func TestBudgetLargeClaim(t *testing.T) {
 	}
 }
 
-// TestBudgetCancelled checks that a request whose client leaves no longer waits, and
-// takes nothing.
+// TestBudgetCancelled checks that a request whose client disconnects no longer
+// waits, and takes nothing.
 func TestBudgetCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(4)

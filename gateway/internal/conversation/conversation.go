@@ -15,9 +15,9 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// Conversation is everything that is said on one stream, regardless of what carries
-// the bytes: hello, the events of its watches, bookmarks, heartbeats, goodbye. It
-// never waits.
+// Conversation produces everything that is sent on one stream, regardless of what
+// carries the bytes: hello, the events of its watches, bookmarks, heartbeats,
+// goodbye. It never waits.
 //
 // Owned by one pump.
 type Conversation struct {
@@ -34,8 +34,8 @@ type Conversation struct {
 
 	Zipper  *zipper // nil: the bytes are sent as they are, or compressed by the outlet
 	Follows []Follow
-	Lease   snapshots.Lease // permission to read much
-	Stands  int             // number of streams it speaks for
+	Lease   snapshots.Lease // lease for large reads
+	Stands  int             // number of streams that it represents
 	Turns   bool            // others share its goroutine: a turn also ends if it finds nothing
 
 	// Reused from flush to flush.
@@ -45,8 +45,8 @@ type Conversation struct {
 
 	Term
 	QuietSince  time.Time             // of the last flush
-	GoodbyeSaid stream.GoodbyeReason  // "": not said
-	Committed   time.Time             // of the oldest change said but not yet flushed
+	GoodbyeSaid stream.GoodbyeReason  // "": none was sent
+	Committed   time.Time             // of the oldest change written but not yet flushed
 	Counted     int                   // bytes already reported to the metrics
 	Delivered   subscribers.Delivered // to one stream
 }
@@ -69,8 +69,8 @@ func New(d *Deps, req Request, watches []*watch.Watch) Conversation {
 // Transport is the value of the label transport in metrics.
 func (c *Conversation) Transport() string { return c.Framing.Transport() }
 
-// Hello says hello before anything that may wait. Then the watches that are not in
-// sync say so, before the snapshot of another watch begins.
+// Hello writes hello before anything that may wait. The status of each watch that
+// is not in sync follows, before the snapshot of another watch begins.
 func (c *Conversation) Hello(out wire.Outlet) {
 	hellos := make([]log.HelloWatch, 0, len(c.watches))
 	for _, w := range c.watches {
@@ -92,7 +92,7 @@ func (c *Conversation) Hello(out wire.Outlet) {
 	}
 }
 
-// Turn says one batch of each watch that has one.
+// Turn writes one batch of each watch that has one.
 func (c *Conversation) Turn(out wire.Outlet) bool {
 	said := false
 	for i := range c.Follows {
@@ -101,7 +101,7 @@ func (c *Conversation) Turn(out wire.Outlet) bool {
 	return said
 }
 
-// TurnOf says one batch of the watch at the index, if it has one.
+// TurnOf writes one batch of the watch at the index, if it has one.
 func (c *Conversation) TurnOf(i int, out wire.Outlet) bool {
 	f := &c.Follows[i]
 	if c.Until && f.Sub.Synced() {
@@ -127,7 +127,7 @@ func (c *Conversation) next(f *Follow) bool {
 		return true
 	}
 	if f.Sub.Busy() {
-		c.Lease.Moved() // the client is not to blame
+		c.Lease.Moved() // the client is not the cause
 	}
 	return false
 }
@@ -141,7 +141,8 @@ func (c *Conversation) share(of int) {
 	}
 }
 
-// Busy reports whether a watch has more to look at, although it had nothing to say.
+// Busy reports whether a watch has more to read, although its last turn wrote
+// nothing.
 func (c *Conversation) Busy() bool {
 	for i := range c.Follows {
 		if c.Follows[i].Sub.Busy() {
@@ -151,7 +152,7 @@ func (c *Conversation) Busy() bool {
 	return false
 }
 
-// check makes a watch with much to read wait for the stream's turn.
+// check makes a watch with a large amount to read wait for the stream's turn.
 func (c *Conversation) check(f *Follow) {
 	if !c.Lease.Check(f.Sub) && c.Lease.Asks() && !c.hasMuch() {
 		c.Lease.Release()
@@ -169,8 +170,8 @@ func (c *Conversation) hasMuch() bool {
 	return false
 }
 
-// Bookmarks tells clients their position in watches that were quiet for a heartbeat,
-// or whose changes all lie outside the prefix.
+// Bookmarks writes the position in watches that were quiet for a heartbeat, or whose
+// changes all lie outside the prefix.
 func (c *Conversation) Bookmarks(now time.Time, out wire.Outlet) bool {
 	said := false
 	for i := range c.Follows {
@@ -213,8 +214,8 @@ func (c *Conversation) Put(p []byte, out wire.Outlet) {
 	out.Write(p)
 }
 
-// Flushed is called after a flush of everything said so far, bytes in total, and
-// begins a new silence.
+// Flushed is called after a flush of everything written so far, bytes in total,
+// and restarts the heartbeat timer.
 func (c *Conversation) Flushed(now time.Time, bytes int, err error) {
 	c.QuietSince = now
 	c.CountBytes(bytes)
@@ -248,11 +249,12 @@ func (c *Conversation) Removed() bool {
 	return false
 }
 
-// MustLeave reports whether it is this stream's turn to leave a draining gateway.
+// MustLeave reports whether it is this stream's turn to end while the gateway
+// drains.
 func (c *Conversation) MustLeave(now time.Time) bool { return c.mustLeave(now, c.Deps.Admission) }
 
-// FarewellPatience is how long a stream that must end may take to say goodbye. After
-// that it is cut off: a client that does not read must not stay for that.
+// FarewellPatience is how long a stream that must end may take to write its goodbye.
+// After that it is cut off, so that a client that does not read cannot hold it open.
 const FarewellPatience = 2 * time.Second
 
 // Overdue returns why the stream must be cut off now although its client takes no
@@ -277,7 +279,7 @@ func (c *Conversation) OverdueAt() time.Time {
 	return at.Add(FarewellPatience)
 }
 
-// BreakSilence makes the stream say something now.
+// BreakSilence writes a heartbeat.
 func (c *Conversation) BreakSilence() { c.QuietSince = time.Time{} }
 
 // Goodbye ends the stream deliberately.
@@ -296,7 +298,7 @@ func (c *Conversation) SaidGoodbye() {
 	c.Deps.Metrics.Goodbye(c.Transport(), c.GoodbyeSaid)
 }
 
-// HeartbeatAt returns when the silence must be broken.
+// HeartbeatAt returns when the next heartbeat is due.
 func (c *Conversation) HeartbeatAt() time.Time { return c.QuietSince.Add(c.Deps.Heartbeat) }
 
 // WakeAt returns the earliest time at which something is due.
@@ -327,7 +329,7 @@ func (c *Conversation) Describe(d subscribers.Delivered) subscribers.Subscriber 
 	return out
 }
 
-// Lag returns how many changes of its watches the stream has not been told yet.
+// Lag returns how many changes of its watches the stream has not been sent yet.
 func (c *Conversation) Lag() (lag uint64) {
 	for i := range c.Follows {
 		lag += c.Follows[i].Sub.Progress().Lag()
@@ -350,7 +352,8 @@ func (c *Conversation) Fork(sub func(i int) *log.Subscription) Conversation {
 	return f
 }
 
-// Release frees what the conversation held; another one continues.
+// Release frees the references of the conversation, which another one
+// continues.
 func (c *Conversation) Release() {
 	c.Lease.Release()
 	for i := range c.Follows {
@@ -358,8 +361,8 @@ func (c *Conversation) Release() {
 	}
 }
 
-// Close frees what the conversation held, and counts what can only be counted at its
-// end.
+// Close frees the references of the conversation, and counts what is known only at
+// its end.
 func (c *Conversation) Close(bytes int, timedOut bool, err error) {
 	c.Release()
 	c.CountBytes(bytes)
@@ -395,7 +398,7 @@ func (c *Conversation) Wanted(watch string) bool {
 	return watch == "" || slices.ContainsFunc(c.watches, func(w Choice) bool { return w.Name == watch })
 }
 
-// GroupKey names what streams must have in common to be members of one group.
+// GroupKey identifies the properties that members of one group share.
 func (c *Conversation) GroupKey() string {
 	key := strconv.AppendBool([]byte(c.Transport()), c.Gzip)
 	for i, w := range c.watches {

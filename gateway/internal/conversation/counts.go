@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-// counts is what was counted of one subscription.
+// counts holds the counts of one subscription.
 type counts struct {
 	inSnapshot bool
 	synced     bool   // the first end_of_snapshot was counted
@@ -17,7 +17,7 @@ type counts struct {
 	skipped    uint64 // changes that were counted as conflated
 }
 
-// counting is where a stream is counted, or so many streams that are sent the same.
+// counting counts one stream, or a number of streams that are sent the same bytes.
 type counting struct {
 	metrics   *metrics.Metrics
 	transport string

@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
-// Deps is what a stream needs of the gateway that serves it.
+// Deps are the parts of the gateway that a stream uses.
 //
 // Static after construction.
 type Deps struct {

@@ -1,3 +1,3 @@
-// Package conversation is what the gateway says on one stream, whatever carries its
+// Package conversation produces the content of one stream, whatever carries its
 // bytes: hello, the events of its watches, bookmarks, heartbeats, goodbye.
 package conversation

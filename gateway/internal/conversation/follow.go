@@ -14,11 +14,11 @@ type Follow struct {
 	// Static after construction.
 	Watch *watch.Watch
 	Sub   *log.Subscription
-	// came is the position that the client came with. It appears in the ids of the
+	// came is the position that the client sent. It appears in the ids of the
 	// other watches' events until the subscription has a position of its own.
 	came *stream.Position
 
-	granted <-chan struct{} // ends a wait for the turn; nil: a shard is told
+	granted <-chan struct{} // ends a wait for the turn; nil: a shard is called
 
 	// quietSince is when the watch last sent anything.
 	quietSince time.Time
@@ -43,8 +43,8 @@ func (d *Deps) Follow(w *watch.Watch, choice Choice) Follow {
 }
 
 // Changed returns a channel that signals that the subscription may have more, after a
-// Next that had nothing. It is nil if nothing more is wanted. A subscription that
-// waits for its turn is not woken by news.
+// Next that had nothing. It is nil if the stream needs nothing more of the watch.
+// News does not wake a subscription that waits for its turn.
 func (f *Follow) Changed(until bool) <-chan struct{} {
 	if f.Sub.Held() {
 		return f.granted
@@ -82,7 +82,7 @@ func (c *Conversation) countBatch(f *Follow) {
 }
 
 // CountBytes counts the bytes written since the last call. bytes is the total to each
-// of the streams for which c speaks.
+// of the streams that c represents.
 func (c *Conversation) CountBytes(bytes int) {
 	n := bytes - c.Counted
 	c.Counted = bytes

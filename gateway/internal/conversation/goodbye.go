@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// RetryHint returns when one client should come back: from half to one and a half of
-// the configured time, so that clients that were sent away together do not return
+// RetryHint returns when one client should reconnect: after half to one and a half
+// of the configured time, so that clients whose streams ended together do not return
 // together.
 func (d *Deps) RetryHint() time.Duration {
 	return (d.Retry/2 + rand.N(d.Retry)).Round(time.Millisecond)

@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-// Progress is one subscription as it is read for gRPC and for the long poll, with the
-// counts taken along the way. Owned by one goroutine.
+// Progress is one subscription as gRPC and the long poll read it, with its counts.
+// Owned by one goroutine.
 type Progress struct {
 	Term
 	// Static after construction.
@@ -18,7 +18,7 @@ type Progress struct {
 	transport string
 	Began     time.Time
 	Sub       *log.Subscription
-	lease     snapshots.Lease // permission to read much
+	lease     snapshots.Lease // lease for large reads
 	Published *subscribers.PublishedProgress
 
 	Batch      log.Batch
@@ -57,7 +57,7 @@ func (p *Progress) Next() bool {
 	return true
 }
 
-// Changed returns a channel that signals that there may be more, after next returned
+// Changed returns a channel that signals that there may be more, after Next returned
 // false.
 func (p *Progress) Changed() <-chan struct{} {
 	if p.Sub.Held() {

@@ -12,8 +12,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Request is what a client asked of a stream, parsed and checked. Whether the
-// watches exist is not known yet.
+// Request is a stream request, parsed and checked. Whether the watches exist is
+// not known yet.
 type Request struct {
 	Format  wire.Format
 	Gzip    bool     // the client prefers it compressed
@@ -64,7 +64,8 @@ func ParseRequest(query string, header http.Header, name string) (Request, *prob
 	return req, applyPositions(req.Watches, lastEventID(header, q))
 }
 
-// parseStreamQuery parses the query. inPath says that the path names the watch.
+// parseStreamQuery parses the query. inPath reports that the path names the
+// watch.
 func parseStreamQuery(query string, inPath bool) (url.Values, *problem.Problem) {
 	q, p := problem.ParseQuery(query, streamParameters)
 	if p == nil && inPath && q.Has("watch") {
@@ -144,8 +145,8 @@ func applyPrefixes(choices []Choice, q url.Values) *problem.Problem {
 	return nil
 }
 
-// lastEventID returns the positions that the client comes back with. The header wins:
-// a browser that reconnects by itself sends it, and cannot change the URL that it was
+// lastEventID returns the positions from which the client resumes. The header wins: a
+// browser that reconnects by itself sends it, and cannot change the URL that it was
 // given.
 func lastEventID(header http.Header, q url.Values) string {
 	if id := header.Get("Last-Event-ID"); id != "" {
@@ -156,8 +157,7 @@ func lastEventID(header http.Header, q url.Values) string {
 
 // applyPositions gives each watch its position. Positions of other watches are
 // ignored. Positions that cannot be parsed are no reason to refuse: a browser would
-// come back with them forever. The watches report that instead, and begin from
-// nothing.
+// repeat them forever. The watches report that instead, and begin from nothing.
 func applyPositions(choices []Choice, id string) *problem.Problem {
 	if len(id) > stream.MaxPositionLength {
 		p := problem.New(http.StatusRequestURITooLong,
@@ -180,8 +180,8 @@ func applyPositions(choices []Choice, id string) *problem.Problem {
 	return nil
 }
 
-// ResumeFrom parses the one position that a client came with. A position that cannot
-// be parsed, or that belongs to another watch, is answered by a reset that says so.
+// ResumeFrom parses the one position of a request. A position that cannot be parsed,
+// or that belongs to another watch, is answered by a reset that says so.
 func ResumeFrom(watch, position string) (resume *stream.Position, invalid bool) {
 	if position == "" {
 		return nil, false

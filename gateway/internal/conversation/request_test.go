@@ -85,7 +85,7 @@ func TestBadParameters(t *testing.T) {
 	}
 }
 
-// A request that passes can be served: it names watches, each once, and its ids
+// An accepted request can be served: it names watches, each once, and its ids
 // cannot become too long. A refused request says where it is wrong.
 func FuzzStreamRequest(f *testing.F) {
 	f.Add("watch=a&watch=b&prefix.a=x", "text/event-stream", "a@e1-7,b@e1-8/9", "")

@@ -10,7 +10,7 @@ import (
 // Term determines when the server ends a stream. Owned by the goroutine of the stream.
 type Term struct {
 	TooOld  time.Time // zero: never
-	Drains  bool      // it was noticed that the gateway drains
+	Drains  bool      // the drain was noticed
 	LeaveAt time.Time // zero: the gateway does not drain
 }
 
@@ -22,8 +22,8 @@ func (d *Deps) newTerm(now time.Time) (t Term) {
 	return t
 }
 
-// ReasonToEnd returns why the server must end the stream now, or "". complete says that
-// the client has all that it asked for, removed that one of its watches is gone.
+// ReasonToEnd returns why the server must end the stream now, or "". complete reports
+// that the client has all that it asked for, removed that one of its watches is gone.
 func (t *Term) ReasonToEnd(now time.Time, a *admission.Controller, complete, removed bool) stream.GoodbyeReason {
 	switch {
 	case complete:
@@ -38,8 +38,8 @@ func (t *Term) ReasonToEnd(now time.Time, a *admission.Controller, complete, rem
 	return ""
 }
 
-// mustLeave reports whether it is the stream's turn to leave a draining gateway. The
-// turn is drawn when the drain is noticed.
+// mustLeave reports whether it is the stream's turn to end while the gateway drains.
+// The turn is drawn when the drain is noticed.
 func (t *Term) mustLeave(now time.Time, a *admission.Controller) bool {
 	if !t.Drains && a.IsDraining() {
 		t.Drains = true

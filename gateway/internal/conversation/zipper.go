@@ -7,9 +7,9 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-// zipper makes a gzip stream of what a conversation says. Data in the log is
+// zipper makes a gzip stream of the bytes of a conversation. Data in the log is
 // compressed once for all streams; the few bytes of the stream's own are stored. It
-// holds nothing back: whatever was said can be read before anything follows.
+// holds nothing back: everything written can be decompressed before more follows.
 //
 // Owned by one pump.
 type zipper struct {
@@ -17,7 +17,7 @@ type zipper struct {
 	pieces  *deflate.Cache
 	metrics *metrics.Metrics
 
-	Sum deflate.Sum // of what was said so far
+	Sum deflate.Sum // of everything written so far
 }
 
 // compressedAtMost is the largest size of a text that is compressed: about a
@@ -25,8 +25,8 @@ type zipper struct {
 // large value, and is sent as it is.
 const compressedAtMost = 256 << 10
 
-// NewZipper makes the zipper of a stream whose output so far has the sum said. It
-// returns nil if streams are not compressed.
+// NewZipper makes the zipper of a stream whose output so far has the given sum.
+// It returns nil if streams are not compressed.
 func (c *Conversation) NewZipper(said deflate.Sum) *zipper {
 	if !c.Gzip {
 		return nil

@@ -8,8 +8,8 @@ import (
 
 // Key names a text. Two texts with the same key are the same.
 type Key struct {
-	Place uint64 // where the text is; never reused for another place
-	Parts string // which part of the place, and how it is written
+	Place uint64 // where the text is; never reused for another location
+	Parts string // which part of it, and how it is written
 }
 
 // Cache holds the most recently used pieces, within a budget, so that a text is
@@ -47,8 +47,8 @@ func NewCache(budget int64) *Cache {
 	return &Cache{budget: budget, entries: map[Key]*list.Element{}, used: list.New()}
 }
 
-// Piece returns the piece of a text. A caller that comes while another one makes it
-// waits.
+// Piece returns the piece of a text. It waits while another caller makes the same
+// piece.
 func (c *Cache) Piece(place uint64, parts []byte, text [][]byte) Piece {
 	e := c.find(place, parts)
 	e.once.Do(func() {
@@ -93,7 +93,8 @@ func (c *Cache) drop(at *list.Element) {
 	c.bytes.Add(-e.size)
 }
 
-// Stats is what a cache did since it was made, and how many bytes it holds.
+// Stats are the counts of a cache since it was made, and its current size in
+// bytes.
 type Stats struct {
 	Hits, Misses uint64
 	Bytes        int64

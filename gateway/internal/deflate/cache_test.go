@@ -26,10 +26,10 @@ func TestCacheMakesOnce(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	if other := c.Piece(7, []byte("half"), text("abc")); other.Sum == pieces[0].Sum {
-		t.Error("another part of the place is the same piece")
+		t.Error("another part of the location is the same piece")
 	}
 	if other := c.Piece(8, []byte("all"), text("abc")); other.Sum == pieces[0].Sum {
-		t.Error("another place is the same piece")
+		t.Error("another location is the same piece")
 	}
 }
 

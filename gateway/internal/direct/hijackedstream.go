@@ -30,7 +30,7 @@ type hijackedStream struct {
 	key    uint64   // at the hangup watcher
 	far    *poll.FarSide
 
-	ended bool // it was noticed that the client sends nothing more
+	ended bool // the client was seen to have ended its side
 }
 
 // Hijacked is the set of all hijacked streams.
@@ -74,7 +74,7 @@ func (s *Hijacked) Carry(w http.ResponseWriter, r *http.Request, c conversation.
 		s.dismiss(one)
 	}()
 	// Anything that the client sent after its request is not answered: the response
-	// says that it is the last one.
+	// announces that it is the last one.
 	if _, _, err := http.NewResponseController(w).Hijack(); err != nil {
 		return false
 	}
@@ -163,9 +163,9 @@ func (s *hijackedStream) end(p *pump) {
 // listenAtOnce is how many bytes of a client are read before its stream continues.
 const listenAtOnce = 64 << 10
 
-// listen handles what the client does. It returns false if the client left. A client
-// that ends only its own side is sent something at once, which resets the connection
-// if it has in fact left.
+// listen handles input of the client and the end of its side. It returns false if
+// the client disconnected. A client that ends only its own side is sent something at
+// once, which resets the connection if the client has in fact disconnected.
 func (s *hijackedStream) listen(p *pump) bool {
 	if s.far.Gone.Load() || s.far.Reads && !s.ended && !s.read() {
 		return false
@@ -178,8 +178,8 @@ func (s *hijackedStream) listen(p *pump) bool {
 }
 
 // read reads and drops what a TLS client has sent, and answers what TLS itself
-// requires. It returns false if the client left. Ending one side alone is part of TLS
-// 1.3 (RFC 8446, section 6.1); before that, it ended both.
+// requires. It returns false if the client disconnected. Ending one side alone is
+// part of TLS 1.3 (RFC 8446, section 6.1); before that, it ended both.
 func (s *hijackedStream) read() bool {
 	buffer := wire.BorrowBuffer()
 	defer wire.ReturnBuffer(buffer)

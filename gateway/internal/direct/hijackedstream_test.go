@@ -19,8 +19,8 @@ type broken struct{ wire.Sender }
 
 func (broken) Write([]byte) { panic("broken") }
 
-// TestPanicOfASolo checks that a panic ends its stream, and no other.
-func TestPanicOfASolo(t *testing.T) {
+// TestPanicOfAHijackedStream checks that a panic ends its stream, and no other.
+func TestPanicOfAHijackedStream(t *testing.T) {
 	w := gatewaytest.NewWatches(t, "a")
 	d := gatewaytest.NewDeps(w)
 	var logged strings.Builder

@@ -13,7 +13,7 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-// pump is the goroutine pump: it moves the bytes of one stream from the logs to one
+// pump is the goroutine pump: it copies the bytes of one stream from the logs to one
 // client, in its own goroutine. It writes everything there is, then flushes, then
 // waits; nothing waits for it.
 //
@@ -22,14 +22,14 @@ import (
 type pump struct {
 	conversation.Conversation
 	// Static after construction.
-	gone <-chan struct{} // closed when the client left; nil: see far
+	gone <-chan struct{} // closed when the client disconnected; nil: see far
 	far  *poll.FarSide   // nil: see gone
 
 	draining  <-chan struct{} // nil once noticed
 	out       wire.Sender
 	waiter    *waiter
 	published *subscribers.PublishedProgress
-	hungUp    bool // the client did, while nothing was written
+	hungUp    bool // the client ended its side, while nothing was written
 }
 
 func newPump(c conversation.Conversation, out wire.Sender, gone <-chan struct{}) *pump {
@@ -40,8 +40,9 @@ func newPump(c conversation.Conversation, out wire.Sender, gone <-chan struct{})
 	}
 }
 
-// Run carries a stream whose connection still belongs to net/http to its end. It returns
-// false if the end of the body must not look like one: the client did not get all of it.
+// Run carries a stream whose connection still belongs to net/http to its end. It
+// returns false if the body must not end cleanly, since the client did not get all of
+// it.
 func Run(w http.ResponseWriter, r *http.Request, c conversation.Conversation) (complete bool) {
 	out := wire.NewWriter(w, r, c.Deps.WriteTimeout)
 	p := newPump(c, out, r.Context().Done())
@@ -69,7 +70,8 @@ func (p *pump) stayWithNetHTTP(r *http.Request, out *wire.Writer) {
 	p.run()
 }
 
-// run serves the stream until its client leaves, does not read, or is sent away.
+// run serves the stream until its client disconnects, stops reading, or gets its
+// goodbye.
 func (p *pump) run() {
 	p.Deps.Metrics.StreamOpened(p.Transport())
 	defer p.end()
@@ -119,12 +121,13 @@ func (p *pump) reasonEnded() subscribers.DepartureReason {
 	return subscribers.LeftByAccident
 }
 
-// left reports whether the client is no longer there.
+// left reports whether the client has disconnected.
 func (p *pump) left() bool {
 	return conversation.Closed(p.gone) || p.far != nil && p.far.Gone.Load()
 }
 
-// isOverdue reports whether the stream must be cut off, see overdue.
+// isOverdue reports whether the stream must be cut off, see
+// Conversation.Overdue.
 func (p *pump) isOverdue() bool { return p.Overdue(time.Now()) != "" }
 
 // drain writes everything there is, in turns of one batch for each watch, then
@@ -143,7 +146,7 @@ func (p *pump) drain() {
 	}
 }
 
-// flush sends what was written, and begins a new silence.
+// flush sends what was written, and restarts the heartbeat timer.
 func (p *pump) flush() {
 	p.out.Flush()
 	p.Flushed(time.Now(), p.out.Sent(), p.out.Failure())
@@ -167,7 +170,7 @@ func (p *pump) sayGoodbye(reason stream.GoodbyeReason) {
 }
 
 // wait returns when there may be something to do. It returns false if the client
-// left.
+// disconnected.
 func (p *pump) wait(now time.Time) bool {
 	if !now.Before(p.HeartbeatAt()) {
 		p.Put(p.Framing.Heartbeat(), p.out)

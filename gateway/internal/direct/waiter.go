@@ -11,8 +11,8 @@ import (
 // allocates nothing. For more, reflect.Select is used.
 const fewWatches = 4
 
-// waiter waits for whichever comes first: a client that leaves or sends something,
-// the drain, a time, or news of any of the watches. Owned by one pump.
+// waiter waits for whichever comes first: a disconnect or input of the client, the
+// drain, a time, or news of any of the watches. Owned by one pump.
 type waiter struct {
 	// Static after construction.
 	gone    <-chan struct{}
@@ -20,7 +20,7 @@ type waiter struct {
 	follows []conversation.Follow
 	cases   []reflect.SelectCase // nil for few watches
 	input   <-chan struct{}      // the client has sent something; nil: not of interest
-	listen  func() bool          // reads it; false: the client left
+	listen  func() bool          // reads it; false: the client disconnected
 
 	timer *time.Timer
 }
@@ -39,8 +39,8 @@ func newWaiter(gone <-chan struct{}, until bool, follows []conversation.Follow) 
 func (w *waiter) close() { w.timer.Stop() }
 
 // wait returns true when there may be something to do, at the given time at the
-// latest, and false when the client left. Each watch must just have had nothing to
-// send.
+// latest, and false when the client disconnected. Each watch must just have had
+// nothing to send.
 func (w *waiter) wait(draining <-chan struct{}, at time.Time) bool {
 	w.timer.Reset(time.Until(at))
 	if w.cases != nil {

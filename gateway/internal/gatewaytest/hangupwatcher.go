@@ -12,7 +12,7 @@ import (
 )
 
 // hangupWatcher is the hangup watcher of the in-memory network: a goroutine for each
-// connection, which reads until its client leaves.
+// connection, which reads until its client disconnects.
 type hangupWatcher struct {
 	mu      sync.Mutex // guards the following fields
 	last    uint64

@@ -56,7 +56,7 @@ func (l *Network) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// Conn is net/http's view of a connection. Once it was taken, closing it does
+// Conn is net/http's view of a connection. Once it is hijacked, closing it does
 // nothing, like closing one of two descriptors.
 type Conn struct {
 	net.Conn

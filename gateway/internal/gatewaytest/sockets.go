@@ -210,8 +210,9 @@ func (p *memoryPoller) Write(h poll.Handle, b []byte) (int, error) {
 	return n, nil
 }
 
-// WriteAll joins no more than can matter: a large value goes out in thousands of
-// writes, and the race detector looks at every byte of a copy.
+// WriteAll joins only as many bytes as one write can take: a large value goes
+// out in thousands of writes, and the race detector looks at every byte of a
+// copy.
 func (p *memoryPoller) WriteAll(h poll.Handle, bs [][]byte) (int, error) {
 	const most = 8 * memoryTakes
 	var all []byte

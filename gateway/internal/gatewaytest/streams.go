@@ -15,8 +15,8 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// NewDeps returns what streams of the watches need, with the defaults of a gateway, no
-// limits and no compression.
+// NewDeps returns the dependencies of streams of the watches, with the defaults of a
+// gateway, no limits and no compression.
 func NewDeps(w *Watches) *conversation.Deps {
 	m := metrics.New(w.Registry)
 	return &conversation.Deps{
@@ -51,8 +51,8 @@ func Open(t testing.TB, w *Watches, d *conversation.Deps, c admission.Client, re
 // has happened.
 type Carry func(http.ResponseWriter, *http.Request, conversation.Conversation) bool
 
-// Serve serves the streams of the watches at /v1/events, on a network in memory. What is
-// not carried is answered with a 503.
+// Serve serves the streams of the watches at /v1/events, on a network in memory.
+// Streams that are not carried are answered with a 503.
 func Serve(t testing.TB, w *Watches, d *conversation.Deps, carry Carry) (*Network, *http.Client) {
 	t.Helper()
 	network := NewNetwork()

@@ -44,7 +44,7 @@ func (r *Watches) Add(c watch.Config) {
 	r.Sources[c.Name] = s
 }
 
-// Script is a source that does what a test tells it.
+// Script is a source that a test controls.
 type Script struct{ Steps chan func(stream.Sink) error }
 
 // NewScript returns a source that waits for its first step.
@@ -116,8 +116,8 @@ func ClientNumber(i int) admission.Client {
 	return admission.ClientOf(netip.AddrFrom16(a))
 }
 
-// Length returns how often, or with how many, a test does something: full, or with
-// -short less.
+// Length returns full, or less with -short: the number of repetitions or items of
+// a test.
 func Length(full, short int) int {
 	if testing.Short() {
 		return short

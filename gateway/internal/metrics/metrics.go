@@ -14,7 +14,7 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// The values of the label transport: the ways in which events leave.
+// The values of the label transport: the ways in which events are sent.
 const (
 	SSE    = "sse"
 	NDJSON = "ndjson"
@@ -207,7 +207,7 @@ func (m *Metrics) Goodbye(transport string, reason stream.GoodbyeReason) {
 	m.Transport[transport].Goodbyes[reason].Inc()
 }
 
-// Refused counts a stream that was not let in, which is also a goodbye.
+// Refused counts a refused stream, which is also a goodbye.
 func (m *Metrics) Refused(transport string, reason admission.Reason) {
 	m.Transport[transport].refusals[reason].Inc()
 	m.Goodbye(transport, stream.GoodbyeOverloaded)

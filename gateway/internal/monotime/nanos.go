@@ -3,8 +3,8 @@ package monotime
 import "time"
 
 // Times in tables without pointers are nanoseconds, measured from the start of the
-// process by the monotonic clock: setting the wall clock makes no stream too old, and
-// no heartbeat late.
+// process by the monotonic clock: setting the wall clock neither ends a stream early
+// nor delays a heartbeat.
 var (
 	started      = time.Now()
 	startedNanos = started.UnixNano()

@@ -28,7 +28,7 @@ func (l Listener) Counted(among *Connections, health bool) Listener {
 	return l
 }
 
-// Accept waits for the next connection for which there is room.
+// Accept waits for the next connection within the limit.
 func (l Listener) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
@@ -59,8 +59,8 @@ type StallTimeoutConn struct {
 
 	counted bool // it is still counted; guarded by connections
 
-	// ReadNow, if not nil, reads without waiting: nothing waits for input from this
-	// client. Owned by the reader.
+	// ReadNow, if not nil, reads without waiting: no read on this connection may
+	// block. Owned by the reader.
 	ReadNow func([]byte) (int, error)
 
 	// overdue, if not nil, reports whether writing must end although bytes move.
@@ -68,7 +68,8 @@ type StallTimeoutConn struct {
 	Overdue func() bool
 }
 
-// ErrOverdue ends a write to a client for which the stream must not wait.
+// ErrOverdue ends a write when the stream must not wait for its client any
+// longer.
 var ErrOverdue = errors.New("the stream had to end, and its client did not take the rest")
 
 // Of returns the StallTimeoutConn beneath c, or nil if there is none.
@@ -89,8 +90,8 @@ func (c *StallTimeoutConn) Read(p []byte) (int, error) {
 }
 
 const (
-	// ChecksPerTimeout is how many times a write checks, within its patience, whether bytes
-	// moved: it ends at most 1/looks of its patience late.
+	// ChecksPerTimeout is how many times a write checks, within its patience, whether
+	// bytes moved: it ends late by at most 1/ChecksPerTimeout of its patience.
 	ChecksPerTimeout = 8
 	// CheckEvery is the longest time between two checks, since the stream may have to
 	// end for another reason.
@@ -166,7 +167,7 @@ func (c *StallTimeoutConn) Close() error {
 // NetConn returns the connection beneath, as tls.Conn.NetConn does.
 func (c *StallTimeoutConn) NetConn() net.Conn { return c.Conn }
 
-// Bottom returns the connection at the bottom, the one that talks to the kernel.
+// Bottom returns the connection at the bottom, the one of the kernel.
 func Bottom(c net.Conn) net.Conn {
 	for {
 		wrapper, wraps := c.(interface{ NetConn() net.Conn })

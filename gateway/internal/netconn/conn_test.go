@@ -62,7 +62,7 @@ func TestPatientConnIsPatientOnce(t *testing.T) {
 	})
 }
 
-func TestPatientConnIsAsPatientAsItSays(t *testing.T) {
+func TestPatientConnTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, _ := net.Pipe()
 		const odd = 10*time.Second + 7

@@ -17,9 +17,9 @@ import (
 // the number of descriptors that the process may have. When there are too many, the
 // HTTP connection that has waited longest for its next request is closed first. If
 // none is waiting, a few more are admitted for health checks alone: they are answered
-// as long as anything is left to answer them.
+// as long as resources allow.
 //
-// All methods may be called from any goroutine. A nil *connections counts nothing.
+// All methods may be called from any goroutine. A nil *Connections counts nothing.
 type Connections struct {
 	// Static after construction.
 	limit int
@@ -29,7 +29,7 @@ type Connections struct {
 	open     int
 	idle     connList  // of HTTP, the longest waiting in front
 	reserved connList  // those beyond the limit, the oldest in front
-	excess   int       // how many came while there were too many, since the last warning
+	excess   int       // arrivals while there were too many, since the last warning
 	warned   time.Time // the time of that warning
 }
 
@@ -55,14 +55,14 @@ func NewConnections(configured int, log *slog.Logger) *Connections {
 }
 
 // maxConnections returns how many connections that number of descriptors allows. Some
-// descriptors are kept for upstreams, files and what carries the streams, and some
-// for the connections beyond the limit.
+// descriptors are kept for upstreams, files and the pumps, and some for the
+// connections beyond the limit.
 func maxConnections(descriptors int) int {
 	return max(descriptors-min(descriptors/8, 1024)-2*ReservedConnections, descriptors/2, 1)
 }
 
 // enter admits a connection. If it returns false the connection must be closed. A
-// connection that may only ask for the health of the gateway is marked.
+// connection that may only request the health of the gateway is marked.
 func (c *Connections) enter(conn *StallTimeoutConn, health bool) bool {
 	if c == nil {
 		return true

@@ -18,9 +18,9 @@ func InputEnded(ctx context.Context) <-chan struct{} {
 
 // HalfClose lets a client of HTTP/1 end its side of the connection after its request,
 // and still read the answer (RFC 9112, section 9.6). net/http then cancels the
-// request, as it does when the client has left. Here the request continues unless the
-// connection was reset; a client that left resets it at the first bytes that it is
-// sent.
+// request, as it does when the client has disconnected. Here the request continues
+// unless the connection was reset; a client that disconnected resets it at the first
+// bytes that it is sent.
 func HalfClose(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, accepted := ConnOfRequest(r)

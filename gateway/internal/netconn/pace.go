@@ -11,7 +11,7 @@ const RateWindow = 30 * time.Second
 // Pace ends a response to a client that reads more slowly than a minimum rate: a
 // client that takes a byte now and then never reaches the time-out of a write.
 //
-// All methods may be called from any goroutine, and on a nil *pace.
+// All methods may be called from any goroutine, and on a nil *Pace.
 type Pace struct {
 	// Static after construction.
 	least int // bytes in each window
@@ -24,8 +24,8 @@ type Pace struct {
 	slow    bool // end was called
 }
 
-// NewPace begins a window. Progress is seen in steps, so a response may seem slower
-// than it is by one step. It returns nil if the rate is not positive.
+// NewPace begins a window. Progress is observed in steps, so a response may seem
+// slower by one step than it is. It returns nil if the rate is not positive.
 func NewPace(rate int64, step int, end func()) *Pace {
 	if rate <= 0 {
 		return nil
@@ -62,7 +62,7 @@ func (p *Pace) look() {
 	}
 }
 
-// Stop returns once end has returned or will not be called.
+// Stop returns once the function has returned or will not be called.
 func (p *Pace) Stop() {
 	if p == nil {
 		return

@@ -9,8 +9,8 @@ import (
 )
 
 // connKey is the context key of the connection of a request that Serve accepted.
-// Elsewhere it is not known what lies beneath, and the connection stays with
-// net/http.
+// In other servers the underlying connection is unknown, and the connection
+// stays with net/http.
 type connKey struct{}
 
 // WithConn is http.Server.ConnContext: it lets a request find its connection.
@@ -25,7 +25,7 @@ func WholeConn(r *http.Request) (net.Conn, bool) {
 	return c, accepted && r.ProtoMajor == 1 && r.ProtoMinor >= 1
 }
 
-// ResponseHead returns what net/http would have written.
+// ResponseHead returns the head that net/http would have written.
 func ResponseHead(h http.Header) []byte {
 	h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	h.Set("Connection", "close")

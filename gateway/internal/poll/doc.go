@@ -1,3 +1,3 @@
-// Package poll is the operating system's side of connections that the gateway took from
-// net/http: writes that do not wait, and what clients do meanwhile.
+// Package poll is the operating system's side of connections that the gateway hijacked
+// from net/http: non-blocking writes, and events of the client's side.
 package poll

@@ -14,8 +14,8 @@ import (
 )
 
 // epollHangupWatcher is the hangup watcher of Linux: one epoll(7) besides the
-// runtime's own, which in turn waits for it, so that it costs one goroutine and no
-// thread. It forgets a closed connection by itself.
+// runtime's own, on which it is itself registered, so that it costs one goroutine
+// and no thread. It forgets a closed connection by itself.
 type epollHangupWatcher struct {
 	// Static after construction.
 	file *os.File // of the epoll
@@ -60,8 +60,7 @@ func (l *epollHangupWatcher) Watch(c net.Conn, who *FarSide) (key uint64, err er
 	if key, err = l.enroll(who); err != nil {
 		return 0, err
 	}
-	// Edges only: that a client has sent something, or that it left, is reported
-	// once.
+	// Edges only: input and a disconnect of a client are each reported once.
 	events := uint32(unix.EPOLLRDHUP | unix.EPOLLET)
 	if who.Reads {
 		events |= unix.EPOLLIN

@@ -7,7 +7,7 @@ import (
 )
 
 // Poller is the operating system's side of a shard: non-blocking writes to
-// connections that were taken from net/http, and what happens to them.
+// connections that were hijacked from net/http, and their events.
 //
 // Its methods are for the shard's goroutine only, except Ring, which any goroutine
 // may call.
@@ -15,10 +15,10 @@ type Poller interface {
 	// Watch begins to report on a handle, under a key. It may report more than once
 	// that a client has ended its side.
 	Watch(h Handle, key uint64) error
-	// Await says whether to report also when the handle can take bytes: at once if it
+	// Await sets whether to also report when the handle can take bytes: at once if it
 	// can now.
 	Await(h Handle, key uint64, writable bool) error
-	// Wait appends what happened, and returns at the end of the timeout at the
+	// Wait appends the events, and returns at the end of the timeout at the
 	// latest; a negative timeout never ends. Ring ends the wait.
 	Wait(dst []Notice, timeout time.Duration) ([]Notice, error)
 	Ring()
@@ -35,7 +35,7 @@ type Poller interface {
 	Shut()
 }
 
-// Sockets is what a gateway needs to carry streams itself; nil where it cannot.
+// Sockets lets a gateway carry streams itself; nil where that is not supported.
 type Sockets interface {
 	NewPoller() (Poller, error)
 	// Take makes a handle of a connection, which the caller closes afterwards. It
@@ -47,10 +47,10 @@ type Sockets interface {
 // Handle identifies a connection to its poller; on Unix it is a file descriptor.
 type Handle int32
 
-// Notice is what happened to a handle.
+// Notice is an event of a handle.
 type Notice struct {
 	Key      uint64
-	Gone     bool // the client is no longer there
+	Gone     bool // the client disconnected
 	Ended    bool // it sends nothing more, but may still read
 	Writable bool
 	Readable bool

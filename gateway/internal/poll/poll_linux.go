@@ -89,8 +89,8 @@ func (s tcpSockets) Take(c net.Conn) (Handle, error) {
 	return Handle(fd), nil
 }
 
-// watched is what is reported about a connection, once each: a client that has ended
-// its side may keep reading for as long as it likes. Errors are always reported.
+// watched are the events that are reported once for a connection: a client that has
+// ended its side may keep reading indefinitely. Errors are always reported.
 const watched = unix.EPOLLRDHUP | unix.EPOLLET
 
 func (p *epoll) Watch(h Handle, key uint64) error {
@@ -127,7 +127,7 @@ func (p *epoll) Wait(dst []Notice, timeout time.Duration) ([]Notice, error) {
 	return dst, nil
 }
 
-// milliseconds rounds up, so that whatever is due is due when wait returns.
+// milliseconds rounds up, so that a deadline has passed when Wait returns.
 func milliseconds(d time.Duration) int {
 	if d < 0 {
 		return -1
@@ -214,7 +214,7 @@ func (p *epoll) gather(h Handle, bs [][]byte, more bool) (int, error) {
 	return int(n), nil
 }
 
-// complete turns a write that took less than it was given into an error.
+// complete turns a short write into an error.
 func complete(n, whole, want int, err error) (int, int, error) {
 	switch {
 	case err != nil:

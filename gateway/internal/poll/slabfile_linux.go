@@ -48,8 +48,8 @@ const (
 	slabFileBudget = 32 << 20
 	// slabFilePage is the room for one page: a full slab of the log.
 	slabFilePage = 64 << 10
-	// slabFileKeeps is how long an unused page is kept, and how long it is remembered
-	// that a slice was sent once.
+	// slabFileKeeps is how long an unused page is kept, and how long a slice that was
+	// sent once is remembered.
 	slabFileKeeps = 2 * time.Second
 	// slabFileSeen is how many slices that were sent once are remembered.
 	slabFileSeen = 4096
@@ -163,7 +163,7 @@ func (f *slabFile) open() bool {
 const hugeFilesSetting = "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
 
 // hugeFiles reports whether memory files may have huge pages by default. A hole in
-// one of those is zeroed in place, which would corrupt bytes that are still being
+// such a file is zeroed in place, which would corrupt bytes that are still being
 // sent.
 func hugeFiles(setting string) bool {
 	text, err := os.ReadFile(setting)

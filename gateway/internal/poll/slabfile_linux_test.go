@@ -74,7 +74,7 @@ func TestSlabFileSecondTime(t *testing.T) {
 	}
 }
 
-// TestSlabFileReuse checks that a place is reused for another slab while the bytes of
+// TestSlabFileReuse checks that a page is reused for another slab while the bytes of
 // the previous one may still be in flight.
 func TestSlabFileReuse(t *testing.T) {
 	f := newSlabFile()
@@ -85,21 +85,22 @@ func TestSlabFileReuse(t *testing.T) {
 	}
 	f.send(w.in, young)
 	if _, _, there := f.send(w.in, young); there {
-		t.Fatal("a slab that is in use had to go")
+		t.Fatal("a slab in use was evicted")
 	}
 	f.mu.Lock()
 	f.forget(time.Now())
 	f.mu.Unlock()
 	if _, err, there := f.send(w.in, young); !there || err != nil {
-		t.Fatalf("the place is not used again: %v", err)
+		t.Fatalf("the page is not reused: %v", err)
 	}
 	if got := w.carried(t); !bytes.Equal(got, append(bytes.Clone(old), young...)) {
 		t.Error("other bytes arrived than were sent")
 	}
 }
 
-// TestSlabFileGivesBack checks that the memory is freed after a while without use.
-func TestSlabFileGivesBack(t *testing.T) {
+// TestSlabFileFreesMemory checks that the memory is freed after a while without
+// use.
+func TestSlabFileFreesMemory(t *testing.T) {
 	f, w, slab := newSlabFile(), newSocketPair(t), slabOf(60<<10)
 	for range 2 {
 		f.send(w.in, slab)

@@ -1,4 +1,4 @@
-// Package problem is what the gateway answers when it cannot do what was asked:
-// problem+json over HTTP and a status over gRPC. It also has the checks that every
-// request goes through: of its method, its query and the watches that it names.
+// Package problem is the gateway's error answer: problem+json over HTTP and a
+// status over gRPC. It also has the checks common to all requests: of the method,
+// the query and the named watches.
 package problem

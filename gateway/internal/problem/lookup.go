@@ -62,7 +62,7 @@ func (l Lookup) Primed(ctx context.Context, name string) (*watch.Watch, *Problem
 
 var errNotPrimed = errors.New("the watch was not primed in time")
 
-// NotPrimed returns a 503 that says why there is nothing to serve yet.
+// NotPrimed returns a 503 with the reason why there is nothing to serve yet.
 func (l Lookup) NotPrimed(w *watch.Watch) *Problem {
 	why := ""
 	if reason := w.Snapshot().Status().Reason; reason != "" {

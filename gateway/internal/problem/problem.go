@@ -18,8 +18,8 @@ import (
 )
 
 // Problem is the one error type at the edge: problem+json (RFC 9457) over HTTP, a
-// status over gRPC. Type is about:blank: the status says what kind of problem it is;
-// watch, key and parameter say where.
+// status over gRPC. Type is about:blank: the status is the kind of problem; watch,
+// key and parameter are its location.
 //
 // It must not be modified once handed over.
 type Problem struct {
@@ -40,8 +40,8 @@ type Problem struct {
 	Extra []byte `json:"-"`
 }
 
-// statusClientClosedRequest is what logs of HTTP servers call a request whose client
-// left before the answer (nginx's number). No client reads it.
+// statusClientClosedRequest is the status in logs of a request whose client
+// disconnected before the answer (nginx's number). No client reads it.
 const statusClientClosedRequest = 499
 
 // New makes a problem from an HTTP status and a sentence that says what was
@@ -168,8 +168,8 @@ func conflictProblem(c *stream.ConflictError) *Problem {
 	return p
 }
 
-// problemOfStatus maps a gRPC status that is not one of ours, such as what
-// grpc-gateway's generated code says about parameters.
+// problemOfStatus maps a gRPC status that is not one of ours, such as errors of
+// grpc-gateway's generated code about parameters.
 func problemOfStatus(err error) *Problem {
 	s, ok := status.FromError(err)
 	if !ok || s.Code() == codes.Unknown || s.Code() == codes.Internal {

@@ -18,13 +18,13 @@ import (
 var notYet = []string{"labels", "filter", "fields"}
 
 // Query reads the query of a request, which may contain each of the known
-// parameters once and nothing else. The error names the parameter, and the one that
-// was probably meant.
+// parameters once and nothing else. The error names the parameter, and the most
+// similar known one.
 func Query(r *http.Request, known ...string) (url.Values, *Problem) {
 	return ParseQuery(r.URL.RawQuery, Parameters{Once: known})
 }
 
-// Parameters are those that a query may have.
+// Parameters are the parameters that a query may have.
 type Parameters struct {
 	Once     []string // at most once each; one that ends in a dot is followed by any name
 	Repeated []string // any number of times
@@ -47,7 +47,7 @@ func ParseQuery(query string, known Parameters) (url.Values, *Problem) {
 	if err != nil {
 		return nil, BadParameter("query", "the query of the URL cannot be read: %v", err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(values)) { // so that the answer to several mistakes is always the same
+	for _, name := range slices.Sorted(maps.Keys(values)) { // so that several mistakes always get the same answer
 		if !known.knows(name) {
 			return nil, refusedParameter(name, known.names())
 		}

@@ -13,8 +13,8 @@ func NotFound(w http.ResponseWriter, r *http.Request) {
 	Write(w, New(http.StatusNotFound, "there is nothing at %s; see /openapi.json", r.URL.Path))
 }
 
-// MethodNotAllowed answers a method that the path has not among the routes with those
-// that it has.
+// MethodNotAllowed answers a request whose method has no route for the path with the
+// methods that have one.
 func MethodNotAllowed(routes chi.Routes) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var allowed []string
@@ -27,7 +27,7 @@ func MethodNotAllowed(routes chi.Routes) http.HandlerFunc {
 	}
 }
 
-// OnlyAllowed answers 405, with the methods that the path has.
+// OnlyAllowed answers 405, with the allowed methods of the path.
 func OnlyAllowed(methods ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p := New(http.StatusMethodNotAllowed, "%s is not a method of %s: want %s", r.Method, r.URL.Path, strings.Join(methods, " or "))
@@ -59,7 +59,8 @@ func PathParameter(r *http.Request, name string) string {
 	return decoded
 }
 
-// Misdirected returns the answer to a request for a name that is not one of ours.
+// Misdirected returns the answer to a request for a name that does not belong to
+// this gateway.
 func Misdirected(authority string) *Problem {
 	if len(authority) > 253 {
 		authority = authority[:253]

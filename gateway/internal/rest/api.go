@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Deps is what the routes need of the gateway.
+// Deps are the parts of the gateway that the routes use.
 //
 // Static after construction.
 type Deps struct {
@@ -98,7 +98,7 @@ func newMux(s *unary.Service, log *slog.Logger) *runtime.ServeMux {
 
 func noHeader(string) (string, bool) { return "", false }
 
-// unaryError turns an error of the service into a problem, and logs one that is ours.
+// unaryError turns an error of the service into a problem, and logs an internal one.
 func unaryError(log *slog.Logger) runtime.ErrorHandlerFunc {
 	return func(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, err error) {
 		p := problem.Of(err)
@@ -115,7 +115,7 @@ func unaryRoutingError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshal
 	problem.Write(w, problem.New(code, "%s %s: there is nothing here", r.Method, r.URL.Path))
 }
 
-// responseHeaders sets the headers that an answer derives from its message.
+// responseHeaders sets the response headers that derive from the message.
 func responseHeaders(_ context.Context, w http.ResponseWriter, m proto.Message) error {
 	h := w.Header()
 	h.Set("Cache-Control", "private, no-cache") // keep it for this client only, and revalidate before use
@@ -134,8 +134,8 @@ func responseHeaders(_ context.Context, w http.ResponseWriter, m proto.Message) 
 }
 
 // pass hands a checked request to grpc-gateway. It rebuilds the path and the query,
-// since grpc-gateway would split a path at an encoded slash and take apart a query
-// that it half understands. body may be nil.
+// since grpc-gateway would split a path at an encoded slash and reinterpret the
+// query. body may be nil.
 func (a *API) pass(w http.ResponseWriter, r *http.Request, path string, query url.Values, body *valueBody) {
 	ctx, answer := a.Answers.Attach(r.Context(), a.Proxies.ClientOfRequest(r))
 	defer answer.Release()

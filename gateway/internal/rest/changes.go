@@ -67,7 +67,7 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// changesRequest is what a client asked of the long poll.
+// changesRequest is a long poll request, parsed and checked.
 type changesRequest struct {
 	watch   string
 	after   *stream.Position
@@ -114,7 +114,7 @@ type poll struct {
 	busy     error // why there was no room for the answer
 	slices   [][]byte
 	aside    []byte          // events that are no reason to answer, each followed by a comma
-	hurry    <-chan struct{} // closed when the client stops sending: it may have left
+	hurry    <-chan struct{} // closed when the client stops sending: it may have disconnected
 	status   bool            // one of them is a status
 	wroteAny bool            // an event was written
 	ended    bool            // the answer is complete
@@ -168,7 +168,7 @@ func (p *poll) run(ctx context.Context) {
 }
 
 // collect writes the events there are. It returns false if the answer is complete or
-// cannot be completed. It is complete once the client was told something and is as
+// cannot be completed. It is complete once it has an event and its position is as
 // new as the watch.
 func (p *poll) collect(ctx context.Context) bool {
 	for p.Next() {
@@ -188,8 +188,8 @@ func (p *poll) collect(ctx context.Context) bool {
 	return true
 }
 
-// isNews reports whether the batch is a reason to answer. The freshness at the start
-// of the poll and a mere "caught up" are not.
+// isNews reports whether the batch is a reason to answer. The initial freshness and
+// a mere "caught up" are not.
 func (p *poll) isNews() bool {
 	b := &p.Batch
 	return p.wroteAny || p.Synced() || b.Count(stream.Reset)+b.Count(stream.Upsert)+b.Count(stream.Delete) > 0
@@ -248,9 +248,9 @@ func (p *poll) begin() {
 	p.aside = nil
 }
 
-// wait waits for news. It returns false if it is time to answer or the client left. A
-// client whose position is still being decided on is kept beyond its wait, for a
-// bounded time.
+// wait waits for news. It returns false if it is time to answer or the client
+// disconnected. A client whose position is still being decided on is kept beyond its
+// wait, for a bounded time.
 func (p *poll) wait(ctx context.Context) bool {
 	until := p.until
 	if !p.Sub.Synced() {
@@ -275,7 +275,7 @@ func (p *poll) wait(ctx context.Context) bool {
 	return time.Now().Before(until)
 }
 
-// empty returns why there is nothing to answer with.
+// empty returns the problem to answer with if there are no events.
 func (p *poll) empty() *problem.Problem {
 	if p.Sub.Held() {
 		late := problem.New(http.StatusServiceUnavailable, "too many snapshots are on their way: come back later")

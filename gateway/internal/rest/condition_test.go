@@ -26,7 +26,7 @@ func TestTagMatches(t *testing.T) {
 	}
 }
 
-// FuzzCondition checks that a condition is either understood as it was meant, or
+// FuzzCondition checks that a condition is either understood as meant, or
 // refused.
 func FuzzCondition(f *testing.F) {
 	for _, s := range []string{"", `"1"`, `"0"`, "*", `W/"1"`, `"18446744073709551615"`, `"+1"`, `"1","2"`} {

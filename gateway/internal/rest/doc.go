@@ -1,4 +1,4 @@
-// Package rest serves the requests over HTTP that are answered as a whole: the unary API
-// and the long poll. It checks all that comes with a request, since what lies below
-// expects valid calls.
+// Package rest serves the requests over HTTP that are answered as a whole: the unary
+// API and the long poll. It checks all parts of a request, since the layers below
+// expect valid calls.
 package rest

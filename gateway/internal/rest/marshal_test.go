@@ -50,7 +50,7 @@ func TestMarshal(t *testing.T) {
 	}
 }
 
-func TestMarshalNothingElse(t *testing.T) {
+func TestMarshalOtherTypes(t *testing.T) {
 	if b, err := (marshaler{}).Marshal(&emptypb.Empty{}); err == nil {
 		t.Errorf("got %s", b)
 	}

@@ -14,7 +14,7 @@ import (
 // its first call, and how long the message of a call may make no progress.
 const Timeout = 10 * time.Second
 
-// listener accepts connections that know what their transports hold.
+// listener accepts connections that track the bytes held by their transports.
 type listener struct{ net.Listener }
 
 // Accept waits for the next connection.
@@ -31,7 +31,7 @@ func (l listener) Accept() (net.Conn, error) {
 }
 
 // clientConn is a gRPC connection. It is closed if it opens no call for Timeout,
-// and knows which bytes its transport still holds.
+// and tracks the bytes that its transport still holds.
 type clientConn struct {
 	net.Conn // static after construction
 
@@ -53,7 +53,8 @@ func (c *clientConn) called() {
 // NetConn returns the connection beneath, as tls.Conn.NetConn does.
 func (c *clientConn) NetConn() net.Conn { return c.Conn }
 
-// Close closes the connection, and releases what its transport still holds.
+// Close closes the connection, and releases the parcels that its transport
+// still holds.
 func (c *clientConn) Close() error {
 	c.mu.Lock()
 	parcels := c.parcels
@@ -108,7 +109,7 @@ func (c connCredentials) Clone() credentials.TransportCredentials {
 	return connCredentials{c.TransportCredentials.Clone()}
 }
 
-// connInfo is what a call knows about its connection.
+// connInfo is what a call has about its connection.
 type connInfo struct {
 	credentials.AuthInfo
 	conn *clientConn

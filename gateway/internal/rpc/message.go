@@ -25,8 +25,8 @@ const (
 	// maxRequest is the largest message of a call that writes nothing: a key, a
 	// prefix and a page token.
 	maxRequest = 16 << 10
-	// MaxMessage is the largest message of a call that writes: a value, and what
-	// names it.
+	// MaxMessage is the largest message of a call that writes: a value, its
+	// watch and its key.
 	MaxMessage = unary.MaxValue + maxRequest
 )
 

@@ -14,11 +14,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// parcel is a message on its way to a gRPC client. gRPC queues what it is given, so a
-// method does not see whether its client reads. A parcel therefore keeps its part of
-// a budget until the transport has written its last byte, or the connection is
-// closed. It closes the connection itself if the client reads it more slowly than
-// Config.MinRate: there is no other way to drop what is queued for one call.
+// parcel is a message on its way to a gRPC client. gRPC queues messages, so a method
+// does not see whether its client reads. A parcel therefore keeps its part of a
+// budget until the transport has written its last byte, or the connection is closed.
+// It closes the connection itself if the client reads it more slowly than
+// Config.MinRate: there is no other way to drop the queued messages of one call.
 //
 // All methods may be called from any goroutine.
 type parcel struct {
@@ -106,7 +106,7 @@ func (p *parcel) done() {
 	p.settle()
 }
 
-// settle gives the claim back.
+// settle releases the claim.
 func (p *parcel) settle() {
 	p.pace.Stop()
 	p.mu.Lock()

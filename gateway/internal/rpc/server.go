@@ -25,7 +25,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Deps is what the calls need of the gateway.
+// Deps are the parts of the gateway that the calls use.
 //
 // Static after construction.
 type Deps struct {
@@ -90,7 +90,8 @@ func (s *server) options(c *tls.Config) []grpc.ServerOption {
 }
 
 const (
-	// streamWindow is how much of a call gRPC accepts without being asked.
+	// streamWindow is how many bytes of a call gRPC accepts before the call
+	// reads.
 	streamWindow = 64 << 10
 	// connWindow lets large values arrive fast. It holds no memory: gRPC reopens it
 	// with whatever arrives.

@@ -27,7 +27,7 @@ import (
 // A client that does not read blocks only its own stream: gRPC buffers about 64 KiB
 // for it and then blocks Send. A flush, which is about 64 KiB or one resource, has
 // WriteTimeout; after that the call ends with DEADLINE_EXCEEDED and its subscription
-// is closed. There is no goodbye, since nobody would read it. What gRPC buffers is a
+// is closed. There is no goodbye, since it would not be read. What gRPC buffers is a
 // part of Config.AnswerBudget until the client reads on, or until its connection is
 // closed for being too slow: see parcel.
 func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) error {
@@ -132,7 +132,7 @@ func (p *listPump) close() {
 	p.Progress.Close()
 }
 
-// run pumps until the client leaves, or is sent away.
+// run pumps until the client disconnects, or gets its goodbye.
 func (p *listPump) run() error {
 	for {
 		for p.reasonToEnd() == "" && p.Next() {
@@ -198,8 +198,8 @@ func (p *listPump) sendBatch() error {
 		}
 		tail = append(tail, eventMessage(e))
 	}
-	// The position goes with the event that it is the position of: a client learns
-	// the epoch of a snapshot with end_of_snapshot at the latest.
+	// The position goes with its own event: a client gets the epoch of a snapshot
+	// with end_of_snapshot at the latest.
 	if position, ok := p.Sub.Position(); ok && p.Batch.Boundary() && len(tail) > 0 {
 		tail[0].Position = position.String()
 	}

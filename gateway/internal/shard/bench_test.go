@@ -12,8 +12,8 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 )
 
-// BenchmarkPass measures one chunk that is written to all members of a group: what a
-// shard adds to the system calls.
+// BenchmarkPass measures one chunk that is written to all members of a group: the
+// overhead of a shard over the system calls.
 func BenchmarkPass(b *testing.B) {
 	const members = 10_000
 	sockets := newCountingSockets()
@@ -69,8 +69,8 @@ func BenchmarkWheel(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(max(looked, 1)), "ns/deadline")
 }
 
-// BenchmarkOutbox measures what one stream says: it goes into its outbox, becomes a
-// chunk, and is taken by the system.
+// BenchmarkOutbox measures the output of one stream: it is added to the outbox,
+// becomes a chunk, and is written.
 func BenchmarkOutbox(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -92,7 +92,7 @@ func BenchmarkOutbox(b *testing.B) {
 	}
 }
 
-// BenchmarkTable measures a connection that comes, is found and leaves, among
+// BenchmarkTable measures adding, finding and removing one connection among
 // 100,000.
 func BenchmarkTable(b *testing.B) {
 	var t table

@@ -24,7 +24,7 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// countingSockets simulate very many connections that take everything at once: they
+// countingSockets simulate very many connections that take all bytes at once, and
 // count writes.
 type countingSockets struct {
 	marker  atomic.Pointer[[]byte] // only writes that contain it count; nil: all
@@ -166,7 +166,7 @@ func (c *crowd) change(marker []byte) {
 	<-c.sockets.done
 }
 
-// TestCrowdMemory checks that a subscriber that has everything costs a shard less
+// TestCrowdMemory checks that a subscriber that is up to date costs a shard less
 // than 200 bytes, with one watch or three, and no goroutine.
 func TestCrowdMemory(t *testing.T) {
 	for _, watches := range []int{1, 3} {
@@ -186,15 +186,15 @@ func TestCrowdMemory(t *testing.T) {
 	}
 }
 
-// crowdBytes returns the memory and the goroutines of a gateway with so many
-// subscribers that have everything.
+// crowdBytes returns the memory and the goroutines of a gateway with that many
+// up-to-date subscribers.
 func crowdBytes(t *testing.T, size, watches int) (bytes, goroutines int) {
 	t.Helper()
 	c := newCrowd(t, size, watches)
 	c.change([]byte(`"revision":"3"`))
 	synctest.Wait()
 	defer c.close()
-	// A map that is empty does not say how much room it has.
+	// An empty map does not show how much memory it keeps.
 	if room := c.shards.all[0].most; room >= rushSize {
 		t.Errorf("the room of the %d streams that arrived at once is kept", room)
 	}
@@ -202,8 +202,8 @@ func crowdBytes(t *testing.T, size, watches int) (bytes, goroutines int) {
 }
 
 // reachable returns how many bytes can be reached from the fields of some values, in
-// types of the gateway. Unlike a figure of the heap it does not depend on what else the
-// process does. What a function value or an interface of another package holds is not
+// types of the gateway. Unlike heap statistics, it does not depend on the rest of the
+// process. Memory held by a function value or an interface of another package is not
 // counted.
 func reachable(roots ...any) int {
 	w := walk{seen: map[unsafe.Pointer]bool{}}

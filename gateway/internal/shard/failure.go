@@ -6,8 +6,8 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
-// fail ends all streams of a shard that failed, so that nothing of them is left, and
-// lets the shard start again. Streams that have arrived but were not welcomed yet
+// fail ends all streams of a shard that failed, frees everything they held, and lets
+// the shard start again. Streams that have arrived but were not welcomed yet
 // continue.
 //
 // Whatever the failure left half done must not stop it: each step is taken regardless
@@ -45,8 +45,8 @@ func (s *shard) attempt(step func()) {
 	}
 }
 
-// abandon closes one connection, and counts its stream out. What its conversation
-// holds is freed elsewhere: it may be a group's.
+// abandon closes one connection, and releases its admission. The references of
+// its conversation are freed elsewhere: it may be a group's.
 func (s *shard) abandon(at int32) {
 	c := &s.table.slots[at]
 	s.sockets.Close(c.handle)

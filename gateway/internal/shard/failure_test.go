@@ -35,8 +35,8 @@ func failOnce(r *rig, call, bytesWith string) (failed *atomic.Bool) {
 func TestPanicOfAShard(t *testing.T) {
 	for _, at := range []struct{ name, call, with string }{
 		{"write to a member", "write", "poison"},
-		{"write to one that leaves", "write", "goodbye"},
-		{"write of the first words", "write", "HTTP/1.1 200"},
+		{"write to one that ends", "write", "goodbye"},
+		{"write of hello", "write", "HTTP/1.1 200"},
 		{"arrival", "watch", ""},
 		{"wait", "wait", ""},
 		{"wait for room", "await", ""},
@@ -64,11 +64,11 @@ func testPanicOfAShard(t *testing.T, call, with string) {
 	}
 	failed := failOnce(r, call, with)
 	newcomer := make(chan error, 1)
-	go func() { newcomer <- openAndLeave(r, "/v1/events?watch=b") }() // may meet the fault
+	go func() { newcomer <- openUntilSilent(r, "/v1/events?watch=b") }() // may hit the fault
 	r.Commit("a", 2, gatewaytest.Resource("k", 2, `"poison"`))
 	synctest.Wait()
 	if !failed.Load() {
-		time.Sleep(2 * time.Hour) // they leave because of their age
+		time.Sleep(2 * time.Hour) // they end because of their age
 		synctest.Wait()
 	}
 	if err := <-newcomer; err != nil && !strings.Contains(err.Error(), "EOF") {
@@ -111,8 +111,9 @@ func testPanicOfAShard(t *testing.T, call, with string) {
 	wantOpen(t, r, open+len(again))
 }
 
-// openAndLeave opens a stream, and reads until it ends or was silent for long.
-func openAndLeave(r *rig, path string) error {
+// openUntilSilent opens a stream, and reads until it ends or has been silent
+// for long.
+func openUntilSilent(r *rig, path string) error {
 	res, err := r.client.Get("http://gateway" + path)
 	if err != nil {
 		return err
@@ -138,7 +139,7 @@ func wantOpen(t *testing.T, r *rig, want int) {
 	list, _ := listOf(r.deps, r.shards, "", 100)
 	handles := r.sockets.Count()
 	if n := r.deps.Admission.Count(); n != want || subscribers != want || list != want || handles != want {
-		t.Errorf("%d streams are admitted, %d subscribe, %d are listed, %d handles are open; want %d of each",
+		t.Errorf("%d streams are admitted, %d are subscribed, %d are listed, %d handles are open; want %d of each",
 			n, subscribers, list, handles, want)
 	}
 	wantSubscribersMetric(t, r, want)
@@ -154,7 +155,7 @@ func wantOpen(t *testing.T, r *rig, want int) {
 	}
 }
 
-// wantSubscribersMetric checks the streams that the metrics count.
+// wantSubscribersMetric checks the number of streams in the metrics.
 func wantSubscribersMetric(t *testing.T, r *rig, want int) {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -165,8 +166,8 @@ func wantSubscribersMetric(t *testing.T, r *rig, want int) {
 	}
 }
 
-// TestPanicOfAQuestion checks that every question is answered nevertheless.
-func TestPanicOfAQuestion(t *testing.T) {
+// TestPanicOfAQuery checks that every query is answered even if one panics.
+func TestPanicOfAQuery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, "a")
 		r.Prime("a", 1)
@@ -178,7 +179,7 @@ func TestPanicOfAQuestion(t *testing.T) {
 			s.ask(func() { answered++ })
 		}
 		if over, err := x.Over(); !over || err == nil {
-			t.Error("the stream goes on")
+			t.Error("the stream continues")
 		}
 		wantOpen(t, r, 0)
 	})
@@ -204,7 +205,7 @@ func TestNoStreamAfterAbort(t *testing.T) {
 		}
 		r.deps.Admission.Leave(c.AdmissionRef)
 		x := r.get("/v1/events?watch=a")
-		if x.StatusCode != http.StatusServiceUnavailable || lonesOf(r) != 0 {
+		if x.StatusCode != http.StatusServiceUnavailable || unsharedOf(r) != 0 {
 			t.Error("it does not stay with net/http")
 		}
 	})

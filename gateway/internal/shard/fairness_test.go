@@ -67,7 +67,7 @@ func (s *turns) open(n int, watch string) (first poll.Handle) {
 	return s.openNarrow(n, watch, func(int) string { return "" })
 }
 
-// openNarrow is open for streams with prefixes.
+// openNarrow is like open, with a prefix for each stream.
 func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (first poll.Handle) {
 	s.t.Helper()
 	first = s.streams
@@ -94,7 +94,7 @@ func (s *turns) turn() []turnTaken {
 	return s.p.written
 }
 
-// settle serves until no stream has anything more.
+// settle serves until no stream has anything left to write.
 func (s *turns) settle() {
 	s.t.Helper()
 	for range 10_000 {
@@ -173,9 +173,9 @@ func TestQuietWatchBesideABusyOne(t *testing.T) {
 	})
 }
 
-// TestManyLonesLeaveTimeForGroups checks that ten thousand unshared streams are served a
-// few milliseconds at a time, and that news of a group goes out in between.
-func TestManyLonesLeaveTimeForGroups(t *testing.T) {
+// TestManyUnsharedLeaveTimeForGroups checks that ten thousand unshared streams are
+// served a few milliseconds at a time, and that news of a group goes out in between.
+func TestManyUnsharedLeaveTimeForGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a", "b")
 		s.rig.Prime("a", 1)
@@ -224,14 +224,14 @@ func TestLargeTransactionIsNotRenderedForAGroup(t *testing.T) {
 			}
 		}
 		if len(s.unshared) != 0 {
-			t.Error(fmt.Sprint(len(s.unshared), " are still by themselves"))
+			t.Error(fmt.Sprint(len(s.unshared), " are still unshared"))
 		}
 	})
 }
 
-// TestManyGroupsLeaveTimeForLones checks that a stream that begins makes progress
-// however long the groups take.
-func TestManyGroupsLeaveTimeForLones(t *testing.T) {
+// TestManyGroupsLeaveTimeForUnshared checks that a stream that begins makes
+// progress however long the groups take.
+func TestManyGroupsLeaveTimeForUnshared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "wild", "a")
 		s.rig.Prime("wild", 1)
@@ -245,13 +245,13 @@ func TestManyGroupsLeaveTimeForLones(t *testing.T) {
 				return
 			}
 		}
-		t.Error("it was written nothing while others were written much")
+		t.Error("it got nothing while others got much")
 	})
 }
 
-// TestMemberThatLeavesItsGroupLeavesInTime checks that the time at which it must
-// leave a draining gateway is not drawn again.
-func TestMemberThatLeavesItsGroupLeavesInTime(t *testing.T) {
+// TestDetachedMemberKeepsItsDrainTime checks that the time at which it must end
+// while the gateway drains is not drawn again.
+func TestDetachedMemberKeepsItsDrainTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
 		s.deps.Admission = admission.New(admission.Limits{}, time.Hour)
@@ -260,7 +260,7 @@ func TestMemberThatLeavesItsGroupLeavesInTime(t *testing.T) {
 		s.settle()
 		s.deps.Admission.Drain()
 		s.turn()
-		time.Sleep(time.Minute) // some have left by then
+		time.Sleep(time.Minute) // some have ended by then
 		s.turn()
 		for at := range s.table.slots {
 			c := &s.table.slots[at]
@@ -271,7 +271,7 @@ func TestMemberThatLeavesItsGroupLeavesInTime(t *testing.T) {
 			l := s.detachMember(int32(at))
 			s.turn()
 			if !l.LeaveAt.Equal(due) {
-				t.Errorf("the stream in slot %d leaves %s after its time", at, l.LeaveAt.Sub(due))
+				t.Errorf("the stream in slot %d ends %s after its time", at, l.LeaveAt.Sub(due))
 			}
 		}
 	})

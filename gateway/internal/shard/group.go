@@ -12,7 +12,7 @@ import (
 )
 
 // group is many streams of the same watches, in the same format, that are all up to
-// date: what is said to one is said to all, and rendered once.
+// date: they get the same bytes, rendered once.
 //
 // Owned by one shard.
 type group struct {
@@ -22,11 +22,11 @@ type group struct {
 	key                       string
 	members                   []int32 // slots
 
-	payload []byte      // of the chunk that is being said, uncompressed
+	payload []byte      // of the chunk that is being written, uncompressed
 	said    int         // bytes of all chunks so far, without their heads
-	sum     deflate.Sum // of all payloads, if gzip; each member knows how its own differs
-	buffer  []byte      // chunks that were said, but not yet written to all
-	base    uint64      // how much was said before buffer
+	sum     deflate.Sum // of all payloads, if gzip; each member keeps its own difference
+	buffer  []byte      // complete chunks that are not yet written to all members
+	base    uint64      // bytes before buffer
 	lent    bool        // former members read buffer too, so it must not be reused
 	behind  int         // members to which not everything is written yet
 	at      int         // the member that was last written to
@@ -41,8 +41,8 @@ type group struct {
 }
 
 const (
-	// groupFull is the most that is said before everything was written to all
-	// members: no more than a connection takes at once, see unsentBytes.
+	// groupFull is the most that is rendered before everything is written to
+	// all members: no more than a connection takes at once, see unsentBytes.
 	groupFull = 64 << 10
 	// keepBuffer is the largest size of a buffer that is reused.
 	keepBuffer = 64 << 10
@@ -62,7 +62,7 @@ func newGroup(l *unsharedStream) *group {
 	return g
 }
 
-// forkMember returns a conversation with which a member continues on its own.
+// forkMember returns the conversation of a member that continues on its own.
 func (g *group) forkMember() conversation.Conversation {
 	return g.Fork(func(i int) *log.Subscription { return g.cohorts[i].Fork() })
 }
@@ -70,7 +70,7 @@ func (g *group) forkMember() conversation.Conversation {
 // Write implements outlet.
 func (g *group) Write(p []byte) { g.payload = append(g.payload, p...) }
 
-// seal makes a chunk of what was said.
+// seal makes a chunk of the open payload.
 func (g *group) seal() bool {
 	if len(g.payload) == 0 {
 		return false
@@ -97,7 +97,7 @@ func (g *group) compress() []byte {
 
 func (g *group) end() uint64 { return g.base + uint64(len(g.buffer)) }
 
-// near reports whether the news is little enough to be said to all at once.
+// near reports whether the news is small enough to be rendered for all at once.
 func (g *group) near() bool {
 	for i := range g.Follows {
 		if !g.cohorts[i].NearHead() || snapshots.IsMuch(g.Follows[i].Sub) {
@@ -107,8 +107,8 @@ func (g *group) near() bool {
 	return true
 }
 
-// advance says the news, in one write if it piled up. It returns false if it did not
-// say all of it, since the members are too far behind. The news must be near.
+// advance renders the news, in one write if it piled up. It returns false if it did
+// not render all of it, since the members are too far behind. The news must be near.
 func (g *group) advance(now time.Time) (all bool) {
 	if len(g.buffer) >= groupFull {
 		return false
@@ -146,7 +146,8 @@ func (g *group) written() {
 	g.oldest = time.Time{}
 }
 
-// beside reports whether a stream could join: it is as far as all members.
+// beside reports whether a stream could join: it is at the same position as the
+// members.
 func (g *group) beside(l *unsharedStream) bool {
 	for i := range g.cohorts {
 		if !g.cohorts[i].Admits(l.Follows[i].Sub) {
@@ -156,7 +157,7 @@ func (g *group) beside(l *unsharedStream) bool {
 	return true
 }
 
-// enroll makes slot a member that has everything.
+// enroll makes slot an up-to-date member.
 func (g *group) enroll(t *table, at int32) {
 	s := &t.slots[at]
 	s.kind, s.group, s.place, s.sent = memberSlot, g.index, int32(len(g.members)), g.end()
@@ -189,8 +190,8 @@ func (g *group) setMembers(members int) {
 	}
 }
 
-// rest returns what is not yet written to a member. If many leave at once with much
-// left, they share it.
+// rest returns what is not yet written to a member. If many members are detached at
+// once with much left, they share it.
 func (g *group) rest(s *slot) []byte {
 	rest := g.buffer[s.sent-g.base:]
 	if len(rest) < lentFrom {

@@ -34,8 +34,8 @@ func (s *shard) has(g *group) bool {
 	return int(g.index) < len(s.groups) && s.groups[g.index] == g
 }
 
-// serveGroups serves the groups that may have something to say, and reports whether
-// one of them has more to write now.
+// serveGroups serves the groups that may have news, and reports whether one of them
+// has more to write now.
 func (s *shard) serveGroups(now time.Time) (busy bool) {
 	s.quiet.due(now, s.enqueueGroup)
 	due := s.due
@@ -54,7 +54,8 @@ func (s *shard) serveGroups(now time.Time) (busy bool) {
 	return len(s.due) > 0
 }
 
-// serveGroup says the news to a group, and writes it to some of the members.
+// serveGroup renders the news for a group, and writes it to some of the
+// members.
 func (s *shard) serveGroup(g *group, now time.Time) (busy bool) {
 	switch {
 	case g.Removed():
@@ -88,7 +89,7 @@ func (s *shard) pass(g *group) {
 		if c.sent == g.end() {
 			continue
 		}
-		oldest := g.oldest // cleared once all have it
+		oldest := g.oldest // cleared once it is written to all
 		s.writeMember(g, at, c)
 		if n%sampled == 0 && !oldest.IsZero() {
 			s.deps.Metrics.CommitToWrite(time.Since(oldest))
@@ -209,7 +210,7 @@ func (s *shard) dropMember(at int32, why subscribers.DepartureReason) {
 	s.deps.Metrics.StreamClosed(g.Transport())
 }
 
-// farewell sends away a member whose time has come.
+// farewell sends a goodbye to a member whose time has come.
 func (s *shard) farewell(at int32) {
 	reason := stream.GoodbyeMaxAge
 	if s.table.slots[at].drains {

@@ -41,7 +41,7 @@ const _ uint = poll.SlabFileSmallest - outboxKept - 1
 // nothing.
 const outboxHolds = 512 << 10
 
-// full reports whether the outbox must be written before more is said.
+// full reports whether the outbox must be written before more is added.
 func (o *outbox) full() bool { return o.unsent >= outboxFull || o.holds >= outboxHolds }
 
 func (o *outbox) empty() bool { return len(o.slices) == 0 && len(o.buffer) == o.from }

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestOutbox checks that a reader of chunks gets whatever is said, in whatever pieces
-// it is taken.
+// TestOutbox checks that a reader of chunks gets exactly what was written, in
+// whatever pieces it is taken.
 func TestOutbox(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var o outbox
@@ -52,7 +52,7 @@ func TestOutbox(t *testing.T) {
 	})
 }
 
-func TestOutboxSaysNothingOfNothing(t *testing.T) {
+func TestOutboxWithoutData(t *testing.T) {
 	var o outbox
 	o.seal()
 	o.Write(nil)

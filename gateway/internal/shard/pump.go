@@ -10,7 +10,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
-// Pump are the shard pump as a whole. A nil *shards means that there is none.
+// Pump is the shard pump as a whole. A nil *Pump means that there is none.
 //
 // All methods may be called from any goroutine.
 type Pump struct {
@@ -51,7 +51,7 @@ func (s *Pump) Carry(w http.ResponseWriter, r *http.Request, c conversation.Conv
 		}
 	}()
 	// Anything that the client sent after its request is not answered: the response
-	// says that it is the last one.
+	// announces that it is the last one.
 	if _, _, err := http.NewResponseController(w).Hijack(); err != nil {
 		return false
 	}

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// quietGroups determines which groups of a shard need a look although there is no
-// news: a silence must be broken. Whether news has broken it already is found out
-// only at that look, so that news costs nothing here.
+// quietGroups determines which groups of a shard must be checked without news,
+// since a heartbeat may be due. Only that check finds out whether news has
+// already made it unnecessary, so that news costs nothing here.
 //
 // Owned by one shard.
 type quietGroups struct{ heap groupHeap }
@@ -24,7 +24,7 @@ func (q *quietGroups) put(g *group) {
 	}
 }
 
-// due calls f for the groups that need a look now.
+// due calls f for the groups that must be checked now.
 func (q *quietGroups) due(now time.Time, f func(*group)) {
 	for len(q.heap) > 0 && !q.heap[0].looked.After(now) {
 		g := q.heap[0]
@@ -38,7 +38,7 @@ func (q *quietGroups) due(now time.Time, f func(*group)) {
 	}
 }
 
-// next returns when a group needs a look; zero: never.
+// next returns when a group must be checked; zero: never.
 func (q *quietGroups) next() time.Time {
 	if len(q.heap) == 0 {
 		return time.Time{}
@@ -53,7 +53,7 @@ func (q *quietGroups) remove(g *group) {
 	}
 }
 
-// groupHeap has the group that needs a look first in front.
+// groupHeap has the group that must be checked first in front.
 type groupHeap []*group
 
 // Len implements heap.Interface.

@@ -11,8 +11,7 @@ import (
 )
 
 // TestAttackManyPrefixes checks streams that each have a prefix and are each a group.
-// A shard looks at those that a commit may concern, and at those that must break
-// their silence.
+// A shard checks those that a commit may concern, and those whose heartbeat is due.
 func TestAttackManyPrefixes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a", "b")
@@ -31,27 +30,27 @@ func TestAttackManyPrefixes(t *testing.T) {
 			return len(s.due)
 		}
 		if n := looked(); n != 0 {
-			t.Errorf("without news a turn looks at %d groups", n)
+			t.Errorf("without news a turn checks %d groups", n)
 		}
 		s.rig.Commit("b", 2, gatewaytest.Resource("k", 2, "1"))
 		if n := looked(); n != 1 {
-			t.Errorf("for a commit of another watch a turn looks at %d groups, want 1", n)
+			t.Errorf("for a commit of another watch a turn checks %d groups, want 1", n)
 		}
 		if n := count(s.turn(), to, to+3); n != 3 {
-			t.Errorf("%d of 3 are written what concerns them", n)
+			t.Errorf("%d of 3 get the changes that concern them", n)
 		}
 		s.rig.Commit("a", 2, gatewaytest.Resource("p7/k", 2, "1"))
 		if n := count(s.turn(), from, to); n != 1 {
-			t.Errorf("%d are written what concerns one", n)
+			t.Errorf("%d get a change that concerns one", n)
 		}
-		// Each breaks its silence when it is due, and none earlier.
+		// Each gets its heartbeat when it is due, and none earlier.
 		time.Sleep(s.deps.Heartbeat - time.Minute)
 		if n := len(s.turn()); n != 0 {
 			t.Errorf("%d writes before anything is due", n)
 		}
 		time.Sleep(time.Minute)
 		if n := count(s.turn(), from, to); n != narrow {
-			t.Errorf("%d of %d break their silence", n, narrow)
+			t.Errorf("%d of %d get a heartbeat", n, narrow)
 		}
 		if n := len(s.turn()); n != 0 {
 			t.Errorf("%d writes right after it", n)
@@ -63,7 +62,7 @@ func TestAttackManyPrefixes(t *testing.T) {
 }
 
 // TestQuietGroups checks that the groups are found in the order in which they are
-// due, whatever happened to them meanwhile.
+// due, whatever has changed meanwhile.
 func TestQuietGroups(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	d := &conversation.Deps{Heartbeat: 10 * time.Second}
@@ -75,7 +74,7 @@ func TestQuietGroups(t *testing.T) {
 		q.put(one)
 		q.put(one)
 	}
-	for i := range 50 { // every other one leaves, or says something
+	for i := range 50 { // every other one ends, or writes something
 		if i%2 == 0 {
 			q.remove(groups[i])
 			q.remove(groups[i])

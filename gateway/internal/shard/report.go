@@ -14,8 +14,8 @@ func (s *shard) Detail(all []subscribers.Candidate, some []int, found []subscrib
 	s.ask(func() { s.describe(all, some, found) })
 }
 
-// answer adds the streams of a slice of the table, and returns where the next slice
-// begins; negative: there is none.
+// answer adds the streams of a slice of the table, and returns the start of the
+// next slice; negative: there is none.
 func (s *shard) answer(r *subscribers.Query, from int32) (next int32) {
 	to := min(from+subscribers.ReportedAtOnce, int32(len(s.table.slots)))
 	var of *group // of the previous member
@@ -44,7 +44,7 @@ func (s *shard) answer(r *subscribers.Query, from int32) (next int32) {
 	return to
 }
 
-// describe describes those of some candidates that are still there.
+// describe describes the candidates that are still open.
 func (s *shard) describe(all []subscribers.Candidate, some []int, found []subscribers.Subscriber) {
 	for _, i := range some {
 		at, there := s.table.find(all[i].Key)

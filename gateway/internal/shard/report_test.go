@@ -7,9 +7,10 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 )
 
-// TestRollOfACrowd checks that a shard with very many streams is asked in slices,
-// between which its streams have their turn, and that the oldest are found.
-func TestRollOfACrowd(t *testing.T) {
+// TestReportOfACrowd checks that a shard with very many streams reports in
+// slices, between which its streams have their turn, and that the oldest are
+// found.
+func TestReportOfACrowd(t *testing.T) {
 	const size, limit = 3*subscribers.ReportedAtOnce + 1, 300
 	c := newCrowd(t, size, 1)
 	count, all := listOf(c.deps, c.shards, "watch-0", limit)
@@ -36,8 +37,8 @@ func TestRollOfACrowd(t *testing.T) {
 	}
 }
 
-// BenchmarkRoll measures the list of a hundred of very many subscribers.
-func BenchmarkRoll(b *testing.B) {
+// BenchmarkReport measures the list of a hundred of very many subscribers.
+func BenchmarkReport(b *testing.B) {
 	c := newCrowd(b, 20_000, 1)
 	for b.Loop() {
 		if count, _ := listOf(c.deps, c.shards, "", 100); count != c.size {
@@ -46,8 +47,8 @@ func BenchmarkRoll(b *testing.B) {
 	}
 }
 
-// BenchmarkRollSlice measures how long a shard answers at once.
-func BenchmarkRollSlice(b *testing.B) {
+// BenchmarkReportSlice measures how long a shard is busy with one slice.
+func BenchmarkReportSlice(b *testing.B) {
 	c := newCrowd(b, subscribers.ReportedAtOnce, 1)
 	s := c.shards.all[0]
 	b.ReportAllocs()

@@ -11,14 +11,14 @@ import (
 type rush struct {
 	over    func()       // nil: nothing is counted
 	arrived atomic.Int64 // since the last rush
-	waiting atomic.Bool  // a look is scheduled
+	waiting atomic.Bool  // a check is scheduled
 }
 
 const (
 	// rushSize is how many arrivals are a rush.
 	rushSize = 500
-	// rushOver is how long few streams must have arrived, and rushOverFew how many
-	// are few.
+	// rushOver is the length of the quiet period that ends a rush, and rushOverFew
+	// how many arrivals are quiet.
 	rushOver    = time.Second
 	rushOverFew = 50
 )
@@ -33,7 +33,7 @@ func (r *rush) arrive() {
 	}
 }
 
-// look ends the rush if few have arrived since the count was before.
+// look ends the rush if few streams have arrived since the count was before.
 func (r *rush) look(before int64) {
 	if n := r.arrived.Load(); n-before > rushOverFew {
 		time.AfterFunc(rushOver, func() { r.look(n) })

@@ -41,7 +41,7 @@ func TestAfterARush(t *testing.T) {
 	})
 }
 
-// TestNoAfterRush checks that nothing is scheduled where nobody waits for it.
+// TestNoAfterRush checks that nothing is scheduled without a function to call.
 func TestNoAfterRush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r rush

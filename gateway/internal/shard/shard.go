@@ -16,9 +16,9 @@ import (
 
 // shard is the shard pump: one goroutine that carries the streams of very many
 // connections, all of plain HTTP/1.1. A stream that needs bytes of its own (a
-// snapshot, a client that does not keep up) is an unshared stream. A stream that has
-// everything is a member of a group: streams of the same watches at the same place,
-// which get the same bytes, rendered once.
+// snapshot, a client that does not keep up) is an unshared stream. A stream that is
+// up to date is a member of a group: streams of the same watches at the same
+// position, which get the same bytes, rendered once.
 //
 // The goroutine runs while there is a stream.
 type shard struct {
@@ -29,23 +29,23 @@ type shard struct {
 	mu      sync.Mutex  // guards the following fields
 	poll    poll.Poller // nil: the goroutine does not run
 	arrived []*unsharedStream
-	granted []*unsharedStream // whose turn to read much has come
-	called  []*group          // a member of which may read much
-	asked   []func()          // questions about the streams
+	granted []*unsharedStream // unshared streams whose lease was granted
+	called  []*group          // groups with a member whose lease was granted
+	asked   []func()          // queries about the streams
 	aborted bool              // all streams are closed abruptly, and no more are carried
 
 	// Atomic.
 	rung    atomic.Bool // there may be news
-	alarmed atomic.Bool // streams that wait for their turn must look too
+	alarmed atomic.Bool // streams that wait for their turn must be checked too
 
 	// Owned by the goroutine.
-	arriving  []*unsharedStream // taken from arrived, but not welcomed yet
-	questions []func()          // taken from asked, but not answered yet
+	arriving []*unsharedStream // taken from arrived, but not welcomed yet
+	queries  []func()          // taken from asked, but not answered yet
 	carried
 }
 
-// carried is what a shard carries. It is empty each time the goroutine starts, and
-// after a failure.
+// carried is the state of the streams that a shard carries. It is empty each time
+// the goroutine starts, and after a failure.
 //
 // Owned by the goroutine of its shard.
 type carried struct {
@@ -53,16 +53,16 @@ type carried struct {
 	table    table
 	unshared map[int32]*unsharedStream // by slot
 	most     int                       // the most unshared streams there were at once
-	ready    []*unsharedStream         // unshared streams that may have something to say, in this order
+	ready    []*unsharedStream         // unshared streams that may have something to write, in this order
 	named    map[string]*group
 	groups   []*group // by index; nil: free
 	free     []int32  // indexes of groups
-	due      []*group // groups that may have something to say
+	due      []*group // groups that may have something to write
 	before   []*group // reused for due
 	quiet    quietGroups
 	wakers   map[*watch.Watch]*watchWaker
 	wheel    *wheel
-	drains   bool // the members know when they must leave
+	drains   bool // the times at which members must end are drawn
 	notices  []poll.Notice
 	keys     []uint64
 	slots    []int32
@@ -94,8 +94,8 @@ func newShard(d *conversation.Deps, s poll.Sockets) *shard {
 	return &shard{deps: d, sockets: s, carried: newCarried(nil)}
 }
 
-// arrive hands a stream over. The error says why the shard cannot run; the caller
-// then still owns the stream.
+// arrive hands a stream over. On an error, which is why the shard cannot run, the
+// caller still owns the stream.
 func (s *shard) arrive(l *unsharedStream) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *shard) arrive(l *unsharedStream) error {
 	return nil
 }
 
-// ring makes the shard look for news.
+// ring makes the shard check for news.
 func (s *shard) ring() {
 	s.rung.Store(true)
 	s.mu.Lock()
@@ -125,13 +125,13 @@ func (s *shard) ring() {
 	}
 }
 
-// alarm makes the shard look for news that concerns all streams.
+// alarm makes the shard check all streams, also those that wait for their turn.
 func (s *shard) alarm() {
 	s.alarmed.Store(true)
 	s.ring()
 }
 
-// call tells a stream that its turn has come.
+// call resumes a stream whose turn has come.
 func (s *shard) call(l *unsharedStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *shard) call(l *unsharedStream) {
 	}
 }
 
-// callGroup tells a group that the turn of one of its members has come.
+// callGroup resumes a group with a member whose turn has come.
 func (s *shard) callGroup(g *group) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,23 +151,23 @@ func (s *shard) callGroup(g *group) {
 	}
 }
 
-// ask runs a question on the goroutine, and waits until it is answered. Without a
-// goroutine there is no stream to ask about.
-func (s *shard) ask(question func()) {
+// ask runs a query on the goroutine, and waits for its answer. Without a
+// goroutine there are no streams.
+func (s *shard) ask(query func()) {
 	answered := make(chan struct{})
-	if !s.hear(func() { defer close(answered); question() }) {
+	if !s.post(func() { defer close(answered); query() }) {
 		return
 	}
 	<-answered
 }
 
-func (s *shard) hear(question func()) bool {
+func (s *shard) post(query func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.poll == nil {
 		return false
 	}
-	s.asked = append(s.asked, question)
+	s.asked = append(s.asked, query)
 	s.poll.Ring()
 	return true
 }
@@ -211,7 +211,7 @@ func (s *shard) carry() (done bool) {
 	}
 }
 
-// retire ends the goroutine, unless a stream or a question has arrived meanwhile.
+// retire ends the goroutine, unless a stream or a query has arrived meanwhile.
 func (s *shard) retire() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,12 +224,12 @@ func (s *shard) retire() bool {
 	return true
 }
 
-// admit takes in the streams that have arrived, answers the questions, and reports
+// admit takes over the streams that have arrived, answers the queries, and reports
 // whether any stream has arrived or been given its turn.
 func (s *shard) admit() bool {
 	s.mu.Lock()
 	granted, called, aborted := s.granted, s.called, s.aborted
-	s.arriving, s.questions = append(s.arriving, s.arrived...), append(s.questions, s.asked...)
+	s.arriving, s.queries = append(s.arriving, s.arrived...), append(s.queries, s.asked...)
 	s.arrived, s.granted, s.called, s.asked = nil, nil, nil, nil
 	s.mu.Unlock()
 	news := len(s.arriving)+len(granted)+len(called) > 0
@@ -244,8 +244,8 @@ func (s *shard) admit() bool {
 	for _, g := range called {
 		s.enqueueGroup(g)
 	}
-	for len(s.questions) > 0 {
-		take(&s.questions)()
+	for len(s.queries) > 0 {
+		take(&s.queries)()
 	}
 	if aborted {
 		s.closeAll()
@@ -253,7 +253,7 @@ func (s *shard) admit() bool {
 	return news
 }
 
-// take removes and returns the first element. An empty list retains nothing.
+// take removes and returns the first element.
 func take[T any](list *[]T) (first T) {
 	first, (*list)[0] = (*list)[0], first
 	if *list = (*list)[1:]; len(*list) == 0 {
@@ -292,7 +292,7 @@ func (s *shard) unfollow(w *watch.Watch) {
 	}
 }
 
-// listen waits for something to do, unless busy, and handles what happened to
+// listen waits for something to do, unless busy, and handles the events of
 // connections.
 func (s *shard) listen(busy bool) error {
 	timeout := time.Duration(0)
@@ -339,8 +339,8 @@ func (s *shard) notice(at int32, n poll.Notice) {
 	}
 }
 
-// probe sends something to a client that has ended its side: if it has in fact left,
-// that resets the connection.
+// probe sends something to a client that has ended its side: if it has in fact
+// disconnected, that resets the connection.
 func (s *shard) probe(at int32) {
 	l := s.unshared[at]
 	if l == nil {
@@ -400,7 +400,7 @@ func (s *shard) look(at int32, now time.Time) {
 	s.enqueue(l)
 }
 
-// schedule asks the wheel to look at a connection.
+// schedule adds a connection to the wheel.
 func (s *shard) schedule(at int32, due time.Time) {
 	c := &s.table.slots[at]
 	if due.IsZero() || c.looked != 0 && c.looked <= monotime.Nanos(due) {
@@ -409,8 +409,8 @@ func (s *shard) schedule(at int32, due time.Time) {
 	c.looked = monotime.Nanos(s.wheel.add(s.table.key(at), due))
 }
 
-// drain draws the time to leave for each member, and for each stream that is blocked.
-// The others draw their own.
+// drain draws the end time for each member, and for each stream that is blocked. The
+// others draw their own.
 func (s *shard) drain(now time.Time) {
 	s.drains = true
 	s.alarmed.Store(true)

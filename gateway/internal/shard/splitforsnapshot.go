@@ -7,13 +7,13 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-// splitForSnapshot lets the members of a group continue on their own: a large amount comes
-// next, such as a snapshot, and each takes it at its own pace. They leave as they get
-// their leases; until then they stay, and cost no more than before.
+// splitForSnapshot lets the members of a group continue on their own: a large amount
+// follows, such as a snapshot, which each reads at its own pace. A member is detached
+// when it gets its lease; until then it costs no more than before.
 func (s *shard) splitForSnapshot(g *group, now time.Time) (busy bool) {
 	if !g.splits {
 		g.splits = true
-		delete(s.named, g.key) // members that are done form another group
+		delete(s.named, g.key) // members that have passed form another group
 		g.Lease.Release()      // it may have asked for a lease, as a single stream would
 		g.Lease = g.Lease.ForMembers(func() { s.callGroup(g) })
 	}
@@ -35,9 +35,9 @@ func (s *shard) splitForSnapshot(g *group, now time.Time) (busy bool) {
 	return busy || !all || g.behind > 0
 }
 
-// release lets one member go, with the lease that its group got for it.
+// release detaches one member, with the lease that its group got for it.
 func (s *shard) release(g *group) {
-	held := g.Lease.Detach() // the group may go with its last member
+	held := g.Lease.Detach() // the group may end with its last member
 	defer held.Release()
 	l := s.detachMember(g.members[len(g.members)-1])
 	held.PassTo(&l.Lease)
@@ -63,8 +63,8 @@ func (g *group) needy() *log.Subscription {
 	return nil
 }
 
-// wait keeps up with the members that wait for their turn. It returns false if it
-// could not say everything, since the members are too far behind.
+// wait serves the members that wait for their turn. It returns false if it could
+// not render everything, since the members are too far behind.
 func (g *group) wait(now time.Time) (all bool) {
 	if len(g.buffer) >= groupFull {
 		return false
@@ -76,8 +76,8 @@ func (g *group) wait(now time.Time) (all bool) {
 	return true
 }
 
-// goOn tells the waiting members why nothing comes, and continues with the watches
-// that need not wait.
+// goOn sends the waiting members the reason of the wait, and continues with the
+// watches that need not wait.
 func (g *group) goOn() {
 	for i := range g.Follows {
 		f := &g.Follows[i]

@@ -13,10 +13,10 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// TestGroupDissolvesInTurns checks members that all need a snapshot: they get it one
-// after the other. The waiting ones remain members, are told why nothing comes, hear
+// TestGroupSplitsInTurns checks members that all need a snapshot: they get it one
+// after the other. The waiting ones remain members, get the reason of the wait and
 // all other news, and are members of one group again at the end.
-func TestGroupDissolvesInTurns(t *testing.T) {
+func TestGroupSplitsInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(d *conversation.Deps) {
 			d.Heartbeat, d.WriteTimeout = 500*time.Millisecond, time.Minute
@@ -40,8 +40,8 @@ func TestGroupDissolvesInTurns(t *testing.T) {
 		time.Sleep(600 * time.Millisecond)
 		r.Commit("b", 2, gatewaytest.Resource("k", 2, `"news"`))
 		synctest.Wait()
-		if n := lonesOf(r); n != 0 {
-			t.Errorf("%d streams are by themselves while all wait", n)
+		if n := unsharedOf(r); n != 0 {
+			t.Errorf("%d streams are unshared while all wait", n)
 		}
 		time.Sleep(5 * time.Second)
 		told := 0
@@ -53,32 +53,32 @@ func TestGroupDissolvesInTurns(t *testing.T) {
 			told += strings.Count(got, `"state":"resyncing"`)
 		}
 		if told == 0 {
-			t.Error("nobody was told that he waits")
+			t.Error("no stream was told that it waits")
 		}
 		if b := r.deps.Snapshots; b.Waiting() != 0 || b.Used != 0 {
 			t.Errorf("%d wait, and %d bytes are taken", b.Waiting(), b.Used)
 		}
-		if n := lonesOf(r); n != 0 {
-			t.Errorf("%d streams are still by themselves", n)
+		if n := unsharedOf(r); n != 0 {
+			t.Errorf("%d streams are still unshared", n)
 		}
 	})
 }
 
-// lonesOf returns how many streams are not members of a group.
-func lonesOf(r *rig) (n int) {
+// unsharedOf returns how many streams are not members of a group.
+func unsharedOf(r *rig) (n int) {
 	synctest.Wait()
 	for _, s := range r.shards.all {
-		s.mu.Lock() // it goes on only after this
+		s.mu.Lock() // it continues only after this
 		n += len(s.unshared)
 		s.mu.Unlock()
 	}
 	return n
 }
 
-// TestGroupThatAskedBeforeItDissolves checks a snapshot that comes between the look
-// at what is next and the next turn of the group. The group then asks for a lease as a
-// stream would, and must still hear when its turn has come.
-func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
+// TestGroupThatAskedBeforeItSplits checks a snapshot that arrives between the check
+// for news and the next turn of the group. The group then asks for a lease as a stream
+// would, and must still be resumed when its turn has come.
+func TestGroupThatAskedBeforeItSplits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a")
 		s.deps.Snapshots.Size = 1
@@ -109,15 +109,15 @@ func TestGroupThatAskedBeforeItDissolves(t *testing.T) {
 		}
 		s.settle()
 		if len(s.unshared) > 0 || len(g.members) > 0 {
-			t.Errorf("%d are by themselves, %d wait", len(s.unshared), len(g.members))
+			t.Errorf("%d are unshared, %d wait", len(s.unshared), len(g.members))
 		}
 	})
 }
 
-// TestGroupIsHeardWhileOthersAreServed checks that a group that must splits, but
-// cannot begin since there are already very many unshared streams, is not silent for
-// longer than others.
-func TestGroupIsHeardWhileOthersAreServed(t *testing.T) {
+// TestSplitGroupKeepsItsHeartbeat checks that a group that must split, but cannot
+// begin since there are already very many unshared streams, still gets its
+// heartbeats.
+func TestSplitGroupKeepsItsHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(t, "a", "b")
 		s.rig.Prime("a", 1)

@@ -28,7 +28,7 @@ type slot struct {
 	ref        admission.Ref // under which the stream was admitted
 	group      int32         // index of its group, if it is a member
 	place      int32         // in the group
-	sent       uint64        // how much of what the group said was written
+	sent       uint64        // how much of the group's output was written
 
 	retryMS int32
 	gap     deflate.Gap // between its sum and the group's, if gzip
@@ -88,8 +88,7 @@ func (t *table) identity(at int32) subscribers.Identity {
 // key identifies the connection in a slot, and no later one.
 func (t *table) key(at int32) uint64 { return uint64(uint32(at)) | uint64(t.slots[at].generation)<<32 }
 
-// find returns the slot of a key. It returns false if the connection is no longer
-// there.
+// find returns the slot of a key. It returns false if the connection is gone.
 func (t *table) find(key uint64) (int32, bool) {
 	at := uint32(key)
 	if uint64(at) >= uint64(len(t.slots)) {
@@ -99,10 +98,10 @@ func (t *table) find(key uint64) (int32, bool) {
 	return int32(at), s.kind != vacantSlot && s.generation == uint32(key>>32)
 }
 
-// due returns when a member must leave; zero: never.
+// due returns when a member must end; zero: never.
 func (s *slot) due() time.Time { return monotime.Time(s.leaves) }
 
-// drain makes a member leave at the given time, unless it reaches its maximum age
+// drain makes a member end at the given time, unless it reaches its maximum age
 // first.
 func (s *slot) drain(at time.Time) {
 	nanos := monotime.Nanos(at)

@@ -23,8 +23,8 @@ func (s *shard) removeUnshared(l *unsharedStream) {
 	}
 }
 
-// serveUnshared serves the unshared streams that may have something to say, one after
-// the other.
+// serveUnshared serves the unshared streams that may have something to write, one
+// after the other.
 func (s *shard) serveUnshared(now time.Time) (busy bool) {
 	s.wakeUnshared()
 	began := time.Now() // the groups have had their time
@@ -62,8 +62,8 @@ func (s *shard) enqueue(l *unsharedStream) {
 	}
 }
 
-// moves reports whether a connection takes a byte after all: the system reports it
-// only when it has room for many.
+// moves reports whether a blocked connection takes a byte: the system reports it
+// as writable only when it has room for many.
 func (s *shard) moves(l *unsharedStream, now time.Time) bool {
 	n, err := s.flush(l, now)
 	if n == 0 || err != nil && !errors.Is(err, poll.ErrBlocked) {
@@ -77,7 +77,7 @@ func (s *shard) moves(l *unsharedStream, now time.Time) bool {
 	return true
 }
 
-// serveStream lets an unshared stream say what it has, for one turn.
+// serveStream writes what an unshared stream has, for one turn.
 func (s *shard) serveStream(l *unsharedStream, now time.Time) (busy bool) {
 	for wrote := 0; wrote < turnBytes; {
 		if !l.finished.IsZero() {
@@ -131,7 +131,7 @@ func (s *shard) block(l *unsharedStream) {
 	s.schedule(l.slot, l.due(s.deps.WriteTimeout))
 }
 
-// rest lets a stream that has everything join its group, or wait by itself.
+// rest lets an up-to-date stream join its group, or wait unshared.
 func (s *shard) rest(l *unsharedStream) {
 	if !l.settled() || !s.join(l) {
 		s.schedule(l.slot, l.due(s.deps.WriteTimeout))
@@ -150,7 +150,7 @@ func (s *shard) finish(l *unsharedStream, now time.Time) {
 	s.schedule(l.slot, l.due(0))
 }
 
-// drop closes the connection of an unshared stream. A stream that was sent away is
+// drop closes the connection of an unshared stream. A stream that got a goodbye is
 // recorded with that reason, however its connection ends.
 func (s *shard) drop(l *unsharedStream, why subscribers.DepartureReason) {
 	if !l.finished.IsZero() {

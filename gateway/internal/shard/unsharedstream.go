@@ -10,8 +10,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// unsharedStream is a stream of a shard that is not, or not yet, a member of a group: it
-// begins, catches up, or leaves.
+// unsharedStream is a stream of a shard that is not, or not yet, a member of a group:
+// it begins, catches up, or ends.
 //
 // Owned by the shard.
 type unsharedStream struct {
@@ -30,8 +30,8 @@ type unsharedStream struct {
 	finished time.Time // when the last chunk was sent; zero: it was not
 }
 
-// speak puts the next thing to say into the outbox. It returns false if there is
-// nothing now.
+// speak adds the next batch, heartbeat or goodbye to the outbox. It returns
+// false if there is nothing now.
 func (l *unsharedStream) speak(now time.Time) bool {
 	if reason := l.ReasonToEnd(now); reason != "" {
 		l.sayGoodbye(reason)
@@ -71,7 +71,8 @@ func (l *unsharedStream) sayGoodbye(reason stream.GoodbyeReason) {
 // called ends the wait for a lease in the snapshot budget.
 func (l *unsharedStream) called() { l.shard.call(l) }
 
-// idles reports whether the stream ignores news: all its watches wait for their turn.
+// idles reports whether the stream ignores news, since all its watches wait for their
+// turn.
 func (l *unsharedStream) idles() bool {
 	for i := range l.Follows {
 		if !l.Follows[i].Sub.Held() {
@@ -81,7 +82,7 @@ func (l *unsharedStream) idles() bool {
 	return true
 }
 
-// settled reports whether the stream has everything, and so could join a group.
+// settled reports whether the stream is up to date, and so could join a group.
 func (l *unsharedStream) settled() bool {
 	if l.Until || !l.LeaveAt.IsZero() {
 		return false
@@ -94,7 +95,7 @@ func (l *unsharedStream) settled() bool {
 	return true
 }
 
-// due returns when the shard must look at the stream; zero: when it is told to.
+// due returns when the shard must check the stream; zero: only on an event.
 func (l *unsharedStream) due(patience time.Duration) time.Time {
 	switch {
 	case !l.finished.IsZero():

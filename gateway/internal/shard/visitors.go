@@ -2,9 +2,9 @@ package shard
 
 import "github.com/watchtide/watchtide/gateway/internal/subscribers"
 
-// visitor is what only the list of subscribers needs of one connection of a shard.
-// Nothing here changes while it is a member of a group: what was sent to it is what
-// the group said plus the difference at the time it joined.
+// visitor holds the data of one connection that only the list of subscribers uses.
+// Nothing here changes while it is a member of a group: its sent bytes are those of
+// the group plus the difference at the time it joined.
 type visitor struct {
 	origin  subscribers.Origin
 	differs subscribers.Delivered

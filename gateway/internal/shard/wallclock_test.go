@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// TestTheWallClockIsSet checks that what is due in a minute is due then, whatever the
-// wall clock shows meanwhile.
+// TestTheWallClockIsSet checks that a deadline in a minute is due in a minute,
+// however the wall clock is set meanwhile.
 func TestTheWallClockIsSet(t *testing.T) {
 	now := time.Now()
 	w := newWheel(now)

@@ -8,13 +8,13 @@ import (
 
 // wheel is a timer for very many deadlines, most of which never expire: a ring of
 // buckets, each one tick wide (Varghese and Lauck, "Hashed and Hierarchical Timing
-// Wheels", 1987). It only says which keys to look at, at most a tick late. A deadline
-// that was put off is noticed at that look, so nothing is ever removed.
+// Wheels", 1987). It only returns which keys to check, at most a tick late. That
+// check notices a deadline that was put off, so nothing is ever removed.
 //
 // Owned by one shard.
 type wheel struct {
 	buckets [wheelBuckets][]uint64 // keys
-	at      int64                  // the tick that was last looked at
+	at      int64                  // the tick that was last checked
 	waiting int                    // keys in total
 }
 
@@ -27,10 +27,10 @@ func tickOf(t time.Time) int64 { return monotime.Nanos(t) / int64(wheelTick) }
 
 func newWheel(now time.Time) *wheel { return &wheel{at: tickOf(now)} }
 
-// add asks for a look at key at the given time, or earlier if that is very late. It
-// returns the time of the look, at most a tick early.
+// add schedules a check of key at the given time, or earlier if that is very late.
+// It returns the time of the check, at most a tick early.
 func (w *wheel) add(key uint64, due time.Time) time.Time {
-	// The tick after, so that it is over when it is looked at.
+	// The tick after, so that the deadline has passed when it is checked.
 	tick := min(max(tickOf(due)+1, w.at+1), w.at+wheelBuckets-1)
 	b := &w.buckets[tick%wheelBuckets]
 	*b = append(*b, key)
@@ -38,7 +38,7 @@ func (w *wheel) add(key uint64, due time.Time) time.Time {
 	return monotime.Time(tick * int64(wheelTick))
 }
 
-// due appends the keys to look at now.
+// due appends the keys to check now.
 func (w *wheel) due(dst []uint64, now time.Time) []uint64 {
 	for tick := tickOf(now); w.at < tick; {
 		w.at = max(w.at+1, tick-wheelBuckets+1)

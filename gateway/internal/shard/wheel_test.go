@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestWheel checks that every key is looked at, not before the deadline unless that
+// TestWheel checks that every key is returned, not before its deadline unless that
 // is far away, and at most two ticks after it.
 func TestWheel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -27,7 +27,7 @@ func TestWheel(t *testing.T) {
 			next := w.next()
 			looked := w.due(nil, now)
 			if len(looked) > 0 && (next.IsZero() || next.Add(-wheelTick).After(now)) {
-				t.Fatalf("next said %v, at %v there were %v", next, now, looked)
+				t.Fatalf("next returned %v, at %v there were %v", next, now, looked)
 			}
 			for _, key := range looked {
 				if due := deadlines[key]; due.After(now) {
@@ -38,7 +38,7 @@ func TestWheel(t *testing.T) {
 			}
 			for key, due := range deadlines {
 				if due.Add(2 * wheelTick).Before(now) {
-					t.Fatalf("%d was due at %v and is not looked at by %v", key, due, now)
+					t.Fatalf("%d was due at %v and is not returned by %v", key, due, now)
 				}
 			}
 		}

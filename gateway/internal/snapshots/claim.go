@@ -19,13 +19,13 @@ type Claim struct {
 	in         *claimList // nil: in none
 	prev, next *Claim
 	bytes      int64
-	streams    int       // number of streams it stands for while it waits
+	streams    int       // number of streams that it represents while it waits
 	since      time.Time // when its current state began
-	passed     bool      // it was let in before
-	slow       bool      // it lost its last lease because it did not move
+	passed     bool      // it had a lease before
+	slow       bool      // it lost its last lease for lack of progress
 
 	// Owned by the stream.
-	before int // how many streams were waiting before it when it came
+	before int // number of streams ahead of it when it was queued
 }
 
 // claimList is the list of leases, or one of the queues.
@@ -45,8 +45,9 @@ func (l *claimList) add(p *Claim) {
 	l.streams += p.streams
 }
 
-// addFirst adds the claim of a group of which other members have already passed: before
-// those that came later than the group, and after other groups, so that they take turns.
+// addFirst adds the claim of a group whose first members have already passed: before
+// the claims that came after the group's, and after those of other groups, so that
+// groups take turns.
 func (l *claimList) addFirst(p *Claim) {
 	next := l.first
 	for next != nil && next.group {

@@ -6,7 +6,8 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-// Lease lets one stream read much only while it has a share of the snapshot budget.
+// Lease lets one stream read a large amount only while it has a share of the
+// snapshot budget.
 //
 // Owned by its pump.
 type Lease struct {
@@ -25,7 +26,7 @@ func NewLease(b *Budget) Lease { return Lease{budget: b} }
 // CallWhenGranted makes call end the wait, instead of granted. It must not block.
 func (t *Lease) CallWhenGranted(call func()) { t.call = call }
 
-// IsMuch reports whether so much is pending that a lease is needed.
+// IsMuch reports whether the pending amount is large enough to need a lease.
 func IsMuch(sub *log.Subscription) bool {
 	bytes, _ := sub.Pending(smallSnapshot)
 	return bytes >= smallSnapshot
@@ -46,7 +47,7 @@ func (t *Lease) Check(sub *log.Subscription) bool {
 	return true
 }
 
-// Reason returns the text for clients that wait.
+// Reason returns the reason in the status of a stream that waits.
 func (t *Lease) Reason() string {
 	return fmt.Sprintf("the snapshot waits for its turn; about %d are before it", t.claim.before)
 }
@@ -74,7 +75,7 @@ func (t *Lease) newClaim() *Claim {
 	}}
 }
 
-// Moved records that the client took what it was sent before.
+// Moved records that the client has received what was sent before.
 func (t *Lease) Moved() {
 	if t.asked {
 		t.claim.moved.Store(true)
@@ -93,7 +94,7 @@ func (t *Lease) PassTo(other *Lease) {
 	}
 }
 
-// Detach returns what the lease holds, or waits for, as a lease of its own.
+// Detach moves the share that the lease holds, or waits for, to a new lease.
 func (t *Lease) Detach() Lease {
 	held := *t
 	t.asked = false

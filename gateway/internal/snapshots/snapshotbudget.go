@@ -7,18 +7,18 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 )
 
-// Budget bounds the snapshot bytes in flight: those that are written but have
-// not reached their clients. They are not copied, but each stream in a snapshot fills
-// the kernel buffer of its connection and holds the version that it reads. The bound
-// is therefore on how many streams read much at a time. Streams that must wait are
-// served in the order in which they came. Those with a position, which need few
+// Budget bounds the snapshot bytes in flight: those that are written but have not
+// reached their clients. They are not copied, but each stream in a snapshot fills the
+// kernel buffer of its connection and holds the version that it reads. The bound is
+// therefore on how many streams read a large amount at a time. Streams that must wait
+// are served in the order in which they came. Those with a position, which need few
 // bytes, go before those without, except for every fourth lease, so that both make
 // progress.
 //
-// A lease is taken back from a stream that moves less than a flush in a second, if
-// others wait: clients that stall must not hold up the queue until they time out.
-// From then on such a stream queues with its kind, which gets every fourth lease: many
-// trickling clients take that much from the others, but no more.
+// A lease is taken back from a stream that sends less than a flush in a second, if
+// others wait: clients that stall must not hold up the queue until they time out. From
+// then on such a stream queues with its kind, which gets every fourth lease: many slow
+// clients take that share from the others, but no more.
 //
 // All methods may be called from any goroutine. A lease's granted is called with the
 // lock held.
@@ -33,8 +33,8 @@ type Budget struct {
 	resumes claimList // waiting, with a position
 	wholes  claimList // waiting, without one
 	slow    claimList // waiting, having lost their last lease
-	passed  int       // how many with a position were let in before those without
-	quick   int       // how many were let in before those that lost their last lease
+	passed  int       // leases granted with a position since the last one without
+	quick   int       // leases granted since the last one to a stream that had lost its own
 	review  *time.Timer
 }
 
@@ -46,7 +46,7 @@ const (
 	claimBytes = 256 << 10
 	// passBefore is how many with a position pass before one without.
 	passBefore = 3
-	// reviewEvery is how often it is checked which streams move.
+	// reviewEvery is the interval at which the progress of streams is checked.
 	reviewEvery = time.Second
 )
 
@@ -76,7 +76,7 @@ func (b *Budget) Ask(p *Claim, streams int, bytes int64, whole bool) bool {
 	default:
 		b.queue(whole).add(p)
 	}
-	b.letIn()
+	b.grantWaiting()
 	if p.in != &b.held {
 		b.startReview()
 	}
@@ -117,7 +117,7 @@ func (b *Budget) Release(p *Claim) {
 		return
 	}
 	b.takeBack(p)
-	b.letIn()
+	b.grantWaiting()
 }
 
 func (b *Budget) takeBack(p *Claim) {
@@ -127,8 +127,9 @@ func (b *Budget) takeBack(p *Claim) {
 	p.in.remove(p)
 }
 
-// letIn gives leases to the streams whose turn it is, as long as there is room.
-func (b *Budget) letIn() {
+// grantWaiting gives leases to the streams whose turn it is, as long as there
+// is room.
+func (b *Budget) grantWaiting() {
 	for {
 		from := b.nextQueue()
 		p := from.first
@@ -180,8 +181,8 @@ func (b *Budget) startReview() {
 	}
 }
 
-// takeBackIdle takes back the leases of streams that did not move, and remembers that
-// about them until they do.
+// takeBackIdle takes back the leases of streams without progress, and marks those
+// streams until they progress.
 func (b *Budget) takeBackIdle() {
 	b.Mu.Lock()
 	defer b.Mu.Unlock()
@@ -197,7 +198,7 @@ func (b *Budget) takeBackIdle() {
 		}
 		p = next
 	}
-	b.letIn()
+	b.grantWaiting()
 	if b.Waiting() > 0 {
 		b.startReview()
 	}

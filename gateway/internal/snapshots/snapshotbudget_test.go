@@ -36,8 +36,8 @@ func (w *budgetWorld) held() (n int, bytes int64) {
 	return n, bytes
 }
 
-// settle removes from the queue the streams that left or have a lease now, and checks
-// that none was passed by another of its kind.
+// settle removes the streams that ended or have a lease now from the queue, and
+// checks that none was passed by another of its kind.
 func (w *budgetWorld) settle(t *rapid.T) {
 	type kind struct{ whole, slow bool }
 	still := map[kind]bool{} // whether a stream of the kind still waits
@@ -69,21 +69,21 @@ func (w *budgetWorld) check(t *rapid.T) {
 		t.Fatalf("%d bytes are taken of %d", bytes, w.budget.Size)
 	}
 	if n == 0 && len(w.waiting) > 0 {
-		t.Fatal("somebody waits for nothing")
+		t.Fatal("a stream waits although there is room")
 	}
 	if got := w.budget.Waiting(); got != len(w.waiting) {
 		t.Fatalf("%d wait, the budget says %d", len(w.waiting), got)
 	}
 }
 
-// TestSnapshotBudget does at random what streams do, in any order, and lets all leave
-// at the end: nothing is ever lost, and no stream passes another of its kind.
+// TestSnapshotBudget plays random streams, and ends all of them at the end: nothing
+// is ever lost, and no stream passes another of its kind.
 func TestSnapshotBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &budgetWorld{budget: New(rapid.Int64Range(1, 1000).Draw(t, "size"), metrics.New(watch.NewRegistry()))}
 		any := func(t *rapid.T) *queued {
 			if len(w.all) == 0 {
-				t.Skip("nobody is there")
+				t.Skip("there is no stream")
 			}
 			return rapid.SampledFrom(w.all).Draw(t, "who")
 		}
@@ -131,9 +131,10 @@ func TestSnapshotBudget(t *testing.T) {
 	})
 }
 
-// TestSlowOnesTakeLittle checks that streams that lost their leases take every fourth
-// lease while others wait, with or without a position, and all leases if none wait.
-func TestSlowOnesTakeLittle(t *testing.T) {
+// TestSlowStreamsTakeLittle checks that streams that lost their leases take every
+// fourth lease while others wait, with or without a position, and all leases if none
+// wait.
+func TestSlowStreamsTakeLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1, metrics.New(watch.NewRegistry()))
 		var order []byte
@@ -155,15 +156,15 @@ func TestSlowOnesTakeLittle(t *testing.T) {
 			b.Release(last)
 		}
 		if got := string(order); got != "frsstsstttt" {
-			t.Errorf("they passed as %s", got)
+			t.Errorf("they got leases in the order %s", got)
 		}
 		time.Sleep(2 * reviewEvery)
 	})
 }
 
-// TestSeatOfWhoMovesAgain checks that a stream that lost its lease, and moves once it
-// has another, is no longer slow.
-func TestSeatOfWhoMovesAgain(t *testing.T) {
+// TestSlowStreamProgressesAgain checks that a stream that lost its lease, and
+// progresses once it has another, no longer counts as slow.
+func TestSlowStreamProgressesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(1, metrics.New(watch.NewRegistry()))
 		trickles, waits := &Claim{Granted: func() {}}, &Claim{Granted: func() {}}
@@ -176,7 +177,7 @@ func TestSeatOfWhoMovesAgain(t *testing.T) {
 			return p.slow, p.in == &b.held
 		}
 		if slow, held := is(trickles); !slow || held {
-			t.Fatal("the lease of one that does not move was not taken back")
+			t.Fatal("the lease of a stream without progress was not taken back")
 		}
 		b.Ask(trickles, 1, 1, true)
 		b.Release(waits)
@@ -184,7 +185,7 @@ func TestSeatOfWhoMovesAgain(t *testing.T) {
 		trickles.moved.Store(true)
 		time.Sleep(reviewEvery + reviewEvery/2)
 		if slow, held := is(trickles); slow || !held {
-			t.Error("it moves, and counts as slow")
+			t.Error("it progresses, and counts as slow")
 		}
 		b.Release(trickles)
 		b.Release(waits)
@@ -218,7 +219,7 @@ func TestWholeSnapshotsAreNotStarved(t *testing.T) {
 		}
 		b.Release(last)
 		if got := string(order); got != "rrrsrrrsrrs" {
-			t.Errorf("they passed as %s", got)
+			t.Errorf("they got leases in the order %s", got)
 		}
 		time.Sleep(2 * reviewEvery) // none wait: nothing is reviewed any longer
 	})

@@ -1,3 +1,3 @@
-// Package subscribers is the list of open streams, and of those that left last, as
-// operators see it.
+// Package subscribers is the list of open streams, and of those that ended last,
+// for operators.
 package subscribers

@@ -8,8 +8,8 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/monotime"
 )
 
-// Identity says whose stream one is, for readers of the list of subscribers. It has
-// no pointers: tables hold very many of them.
+// Identity identifies a stream for readers of the list of subscribers. It has no
+// pointers: tables hold very many of them.
 type Identity struct {
 	Stamp int64 // when the stream began, see monotime.Nanos; unique
 	Origin
@@ -54,15 +54,15 @@ func (o Origin) from() string {
 	}
 }
 
-// Delivered counts what a stream was sent so far.
+// Delivered counts the data sent to a stream so far.
 type Delivered struct {
 	Events  uint64
 	Bytes   uint64 // of events
 	Skipped uint64 // changes that it did not see one by one
 }
 
-// Plus may wrap, as Minus may: what a member of a group was sent is what the group
-// was sent plus a constant difference.
+// Plus may wrap, as Minus may: the counts of a member are those of its group plus
+// a constant difference.
 func (d Delivered) Plus(o Delivered) Delivered {
 	return Delivered{d.Events + o.Events, d.Bytes + o.Bytes, d.Skipped + o.Skipped}
 }

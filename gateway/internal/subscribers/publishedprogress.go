@@ -7,8 +7,8 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-// PublishedProgress is what a stream with its own goroutine publishes for readers of the list:
-// how far it was at its last turn.
+// PublishedProgress is the progress that a stream with its own goroutine publishes for
+// readers of the list, as of its last turn.
 type PublishedProgress struct {
 	// Static after construction.
 	who       Identity
@@ -21,7 +21,8 @@ type PublishedProgress struct {
 	progress  []log.Progress // for each of its watches
 }
 
-// NewPublishedProgress returns the progress of a stream that was sent nothing yet.
+// NewPublishedProgress returns the progress of a stream that has been sent nothing
+// yet.
 func NewPublishedProgress(who Identity, transport string, gzip bool, names ...string) *PublishedProgress {
 	return &PublishedProgress{
 		who: who, transport: transport, gzip: gzip, names: names,

@@ -13,22 +13,22 @@ const (
 	describedAtOnce = 128
 )
 
-// Carrier carries many streams in one goroutine, and answers for them.
+// Carrier carries many streams in one goroutine, and reports on them.
 //
 // Its methods may be called from any goroutine.
 type Carrier interface {
-	// Report adds those of a slice of the streams that begins at from, and returns
-	// where the next slice begins; negative: there is none.
+	// Report adds the matching streams of the slice that begins at from, and
+	// returns the start of the next slice; negative: there is none.
 	Report(q *Query, from int32) (next int32)
-	// Detail describes those of some candidates that are still there, each at the
-	// index that it has among the candidates.
+	// Detail describes the candidates that are still open, each at its index
+	// among the candidates.
 	Detail(all []Candidate, some []int, found []Subscriber)
 }
 
 // Query determines how many streams are open, and which come first in the list of
-// subscribers. Carriers are asked in slices, so that a request for the list delays no
+// subscribers. Carriers report in slices, so that a request for the list delays no
 // stream for long: first about all streams for what decides the order, then about the
-// listed ones for the rest. The caller does the sorting.
+// listed ones for the rest.
 //
 // Owned by the caller; by a carrier while it answers.
 type Query struct {
@@ -41,8 +41,8 @@ type Query struct {
 	last  Candidate
 }
 
-// Candidate is what decides a stream's place in the list: a stream of a carrier, or one
-// with its own goroutine.
+// Candidate has the data that decides a stream's position in the list: a stream of a
+// carrier, or one with its own goroutine.
 type Candidate struct {
 	Lag      uint64
 	Stamp    int64

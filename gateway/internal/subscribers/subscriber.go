@@ -30,7 +30,7 @@ func (s *Subscriber) Identify(who Identity) {
 	s.ID, s.Address, s.Since = who.id(), who.from(), Instant(who.since(time.Now()))
 }
 
-// Count fills in how much the stream was sent.
+// Count fills in the amount sent to the stream.
 func (s *Subscriber) Count(d Delivered) {
 	s.Events, s.Bytes, s.Skipped = d.Events, d.Bytes, d.Skipped
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/monotime"
 )
 
-// List remembers what the streams themselves do not know: user agents, the
-// streams that have their own goroutine, and the streams that left last.
+// List holds what the streams do not hold themselves: user agents, the streams
+// that have their own goroutine, and the streams that ended last.
 //
 // All methods may be called from any goroutine.
 type List struct {
@@ -27,7 +27,7 @@ type List struct {
 }
 
 const (
-	// DeparturesKept is how many streams that left are remembered.
+	// DeparturesKept is how many ended streams are remembered.
 	DeparturesKept = 100
 	// agentKept is how many bytes of a user agent are kept.
 	agentKept = 128
@@ -38,8 +38,7 @@ func New() *List {
 	return &List{open: map[*PublishedProgress]struct{}{}, reasons: map[DepartureReason]uint64{}}
 }
 
-// Enter registers the origin of a stream. The identity must be passed to RecordEnd or
-// to forget.
+// Enter registers the origin of a stream. The identity must be passed to RecordEnd.
 func (s *List) Enter(from netip.AddrPort, agent string) Identity {
 	if len(agent) > agentKept {
 		agent = agent[:agentKept]
@@ -55,7 +54,7 @@ func (s *List) Enter(from netip.AddrPort, agent string) Identity {
 	return who
 }
 
-// Agent returns the user agent of a stream that has not left yet.
+// Agent returns the user agent of a stream that has not ended yet.
 func (s *List) Agent(who Identity) string {
 	if who.agent == 0 {
 		return ""
@@ -66,7 +65,7 @@ func (s *List) Agent(who Identity) string {
 }
 
 // agentOf is agent for a stream with its own goroutine; it is empty if the stream has
-// left.
+// ended.
 func (s *List) agentOf(one *PublishedProgress) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,9 +105,9 @@ func (s *List) forgetLocked(who Identity) (agent string) {
 	return s.Agents.Leave(who.agent - 1)
 }
 
-// Departures returns the streams of a watch, or of all if it is empty, that left
-// last, the newest first. It also returns how many left for which reason since the
-// start.
+// Departures returns the streams of a watch, or of all if it is empty, that ended
+// last, the newest first. It also returns how many streams ended for each reason
+// since the start.
 func (s *List) Departures(watch string) ([]Departure, map[DepartureReason]uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +121,7 @@ func (s *List) Departures(watch string) ([]Departure, map[DepartureReason]uint64
 	return newest, maps.Clone(s.reasons)
 }
 
-// Add adds a stream with its own goroutine. It must be passed to remove.
+// Add adds a stream with its own goroutine. It must be passed to Remove.
 func (s *List) Add(one *PublishedProgress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

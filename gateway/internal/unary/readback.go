@@ -9,11 +9,11 @@ import (
 )
 
 // readBackWait is how long a write waits until reads show it. The write is answered
-// in any case, since it is done.
+// in any case, since it has succeeded.
 const readBackWait = time.Second
 
-// readBack waits until seen reports that the watch shows what was just written, so
-// that a client that reads here after the answer to its write sees it.
+// readBack waits until seen reports that the watch shows the write, so that a
+// client that reads here after the answer to its write sees it.
 func readBack(ctx context.Context, w *watch.Watch, seen func(log.Snapshot) bool) {
 	if seen(w.Snapshot()) {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// KeyProblem is the answer to a key that is not what key_encoding says.
+// KeyProblem is the answer to a key that does not match key_encoding.
 func KeyProblem(wire string, err error) *problem.Problem {
 	var invalid *stream.InvalidError
 	if errors.As(err, &invalid) {

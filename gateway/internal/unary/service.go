@@ -254,8 +254,8 @@ const (
 	watchBytes = 1 << 10
 )
 
-// expectedPage is the most bytes that a page of a watch takes, except for large
-// resources.
+// expectedPage is the most bytes that a page of a watch takes, unless it has
+// large resources.
 func expectedPage(v log.Snapshot, size int) int64 {
 	return min(pageBytes, v.Bytes()) + resourceBytes*int64(min(size, v.Count()))
 }

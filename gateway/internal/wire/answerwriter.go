@@ -26,7 +26,7 @@ func NewAnswerWriter(w http.ResponseWriter, r *http.Request, timeout time.Durati
 }
 
 // Write implements http.ResponseWriter. It never returns an error: grpc-gateway would
-// write one to standard error for each client that leaves.
+// write one to standard error for each client that disconnects.
 func (w *answerWriter) Write(p []byte) (int, error) {
 	if w.out.bytes == 0 {
 		w.out.KeepPace(w.rate)

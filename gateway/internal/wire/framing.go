@@ -17,7 +17,7 @@ type Framing interface {
 	Transport() string // label of the metrics
 	contentType() string
 	Heartbeat() []byte
-	// AppendRetry appends the hint when to come back, if the format has one outside
+	// AppendRetry appends the hint when to reconnect, if the format has one outside
 	// of goodbye.
 	AppendRetry(dst []byte, retry time.Duration) []byte
 	// AppendData appends an event that is not in any log: hello and goodbye.

@@ -10,7 +10,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 )
 
-// How much is handed to net/http at once, and so how much must move within one write
+// How much is handed to net/http at once, and so must be sent within one write
 // deadline. HTTP/2 cuts into frames of 16 KiB anyway, and a client's flow-control
 // window may be as small as that.
 const (
@@ -35,9 +35,9 @@ func BorrowBuffer() *[]byte { return gatherBuffers.Get().(*[]byte) }
 func ReturnBuffer(b *[]byte) { gatherBuffers.Put(b) }
 
 // Writer writes the body of one response through net/http. The deadline of a write
-// starts with each piece, so that a client that reads slowly stays, and one that does
-// not read is ended after timeout. Between flushes no deadline is armed: HTTP/2 would
-// end a stream that only waits.
+// starts with each piece, so that a slow reader stays connected, and a client that
+// does not read is cut off after timeout. Between flushes no deadline is armed:
+// HTTP/2 would end a waiting stream.
 //
 // The first error sticks and turns every later call into a no-op. Not safe for
 // concurrent use: owned by one pump.

@@ -45,7 +45,7 @@ func TestMemoryLimit(t *testing.T) {
 		{"mounted at a name with a space", "0::/\n", strings.Replace(v2Mount, "/sys/fs/cgroup", `/my\040groups`, 1),
 			map[string]string{"my groups/memory.max": "6"}, 6, "/my groups/memory.max"},
 		{"not mounted", "0::/\n", "", nil, 0, ""},
-		{"lines that are none", "x\n::\n0::/a\n", "a - b\n - \n" + v2Mount, map[string]string{"sys/fs/cgroup/a/memory.max": "7"}, 7, "/sys/fs/cgroup/a/memory.max"},
+		{"malformed lines", "x\n::\n0::/a\n", "a - b\n - \n" + v2Mount, map[string]string{"sys/fs/cgroup/a/memory.max": "7"}, 7, "/sys/fs/cgroup/a/memory.max"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, found, err := MemoryLimit(tree(c.cgroup, c.mounts, c.files))
@@ -68,7 +68,7 @@ func tree(cgroup, mounts string, files map[string]string) fstest.MapFS {
 	return root
 }
 
-func TestLimitThatIsNoNumber(t *testing.T) {
+func TestInvalidLimit(t *testing.T) {
 	_, _, err := MemoryLimit(tree("0::/\n", v2Mount, map[string]string{"sys/fs/cgroup/memory.max": "lots"}))
 	if err == nil || err.Error() != `/sys/fs/cgroup/memory.max: "lots": want a number of bytes, or max` {
 		t.Errorf("error %v", err)

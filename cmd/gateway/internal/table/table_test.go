@@ -35,7 +35,7 @@ b    3`},
 			[]string{"a", `{"one":1,"two":2,"three":3}`}, `
 KEY  ONE  TWO
 a    1    2`},
-		"values that are no objects": {60,
+		"values that are not objects": {60,
 			[]string{"a", `"text"`, "b", `12345678901234567890`, "c", `[1,{"x":2}]`, "d", `null`}, `
 KEY  VALUE
 a    text
@@ -56,7 +56,7 @@ é    b`},
 		"too narrow": {6, []string{"abcdefgh", `{"x":1}`}, `
 KEY  …
 abcde…`},
-		"what a terminal would obey": {60, []string{"a\x1b[2Jb", `{"x\u001b[31m":"1\r\n2\u202e3\u2028\u0000"}`}, `
+		"terminal control characters": {60, []string{"a\x1b[2Jb", `{"x\u001b[31m":"1\r\n2\u202e3\u2028\u0000"}`}, `
 KEY     X·[31M
 a·[2Jb  1··2·3··`},
 		"broken JSON": {60, []string{"a", `{"x":1,`, "b", ``}, `

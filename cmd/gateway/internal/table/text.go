@@ -7,7 +7,8 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// printable replaces what a terminal would obey, or would not show, by a dot.
+// printable replaces characters that a terminal would interpret, or would not
+// show, with a dot.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -85,7 +85,7 @@ func TestHoldsFollowsChanges(t *testing.T) {
 	expect(true)
 }
 
-func TestHoldsSaysWhyItCannotBeTold(t *testing.T) {
+func TestHoldsReportsEvaluationErrors(t *testing.T) {
 	for expression, want := range map[string]string{
 		`resources["missing"].n == 1`: "no such key",
 		`resources["text"].n == 1`:    "no such",
@@ -134,7 +134,7 @@ func TestHoldsEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestPutRefusesWhatIsNoJSON(t *testing.T) {
+func TestPutRefusesInvalidJSON(t *testing.T) {
 	r := NewResources()
 	for _, bad := range []string{"", "{", "x"} {
 		if r.Put("k", []byte(bad)) == nil {

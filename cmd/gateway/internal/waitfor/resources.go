@@ -39,7 +39,7 @@ func (r *Resources) Put(key string, value []byte) error {
 	return nil
 }
 
-// numbers replaces the JSON numbers in v by CEL numbers.
+// numbers replaces the JSON numbers in v with CEL numbers.
 func numbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
