@@ -2,22 +2,12 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
-	"golang.org/x/term"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/commands"
 )
 
-func main() {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	p := process{stdout: os.Stdout, stderr: os.Stderr, signals: signals, exit: os.Exit, limitMemory: limitMemory, logGRPC: logGRPC}
-	p.logTerminal = term.IsTerminal(int(os.Stderr.Fd()))
-	p.readerGone = func() bool { return readerGone(os.Stdout) }
-	if out := int(os.Stdout.Fd()); term.IsTerminal(out) {
-		p.size = func() (width, height int, err error) { return term.GetSize(out) }
-	}
-	os.Exit(run(context.Background(), p, os.Args[1:]))
-}
+// version is set when a release is linked: -ldflags "-X main.version=1.2.3".
+var version string
+
+func main() { os.Exit(commands.Main(version)) }

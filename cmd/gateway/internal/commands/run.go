@@ -1,0 +1,111 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/watchtide/watchtide/internal/config"
+)
+
+// The exit codes, as in the help. A command that was ended by a signal exits with
+// 128 and the number of the signal, except for serve, for which that is the
+// normal end.
+const (
+	exitOK      = 0
+	exitError   = 1 // something failed
+	exitUsage   = 2 // the command line is wrong
+	exitTimeout = 3 // --timeout is over
+	exitUnmet   = 4 // --until was reached, and --wait-for was not true
+)
+
+const exitHelp = `Exit codes:
+  0    done
+  1    something failed, for instance a watch that does not exist
+  2    the command line is wrong
+  3    --timeout is over
+  4    --until was reached, and what --wait-for waits for was not so
+  130  interrupted; 143 after SIGTERM`
+
+// codedError is an error that has an exit code of its own.
+type codedError struct {
+	code int
+	err  error
+}
+
+func (e codedError) Error() string { return e.err.Error() }
+func (e codedError) Unwrap() error { return e.err }
+
+func usageError(format string, args ...any) error {
+	return codedError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// app is one run of the command line. Owned by run.
+type app struct {
+	process
+	level slog.Level
+	began bool // a command was found and its command line is right
+}
+
+// run runs a command line, without the name of the program, and returns the
+// exit code.
+func run(ctx context.Context, p process, args []string) int {
+	a := &app{process: p, level: slog.LevelInfo}
+	root := a.command()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	code := a.exitCode(err)
+	if errors.As(err, new(interrupted)) {
+		return code // the sender of the signal knows
+	}
+	if errors.As(err, new(config.Errors)) {
+		fmt.Fprintf(p.stderr, "%s\n", escaped([]byte(err.Error()))) // each line starts with its place in the file
+		return code
+	}
+	fmt.Fprintf(p.stderr, "gateway: %s\n", escaped([]byte(err.Error())))
+	if code == exitUsage {
+		fmt.Fprintln(p.stderr, "Try --help.")
+	}
+	return code
+}
+
+func (a *app) exitCode(err error) int {
+	var coded codedError
+	var signal interrupted
+	switch {
+	case errors.As(err, &coded):
+		return coded.code
+	case errors.As(err, &signal):
+		return signal.code()
+	case !a.began:
+		return exitUsage // cobra rejected the command line
+	}
+	return exitError
+}
+
+func (a *app) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "gateway",
+		Short:         "Serve, follow and read watches",
+		Long:          "Serve, follow and read watches: named collections with a snapshot, then every change.",
+		Version:       versionLine(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRun: func(*cobra.Command, []string) {
+			a.began = true
+		},
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.PersistentFlags().Var(levelFlag{&a.level}, "log-level", "least `LEVEL` that is logged: debug, info, warn or error")
+	_ = root.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
+	root.AddCommand(a.serveCommand(), a.watchCommand(), a.getCommand(), a.configCommand(), a.versionCommand())
+	return root
+}

@@ -1,0 +1,185 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+	"github.com/watchtide/watchtide/gateway"
+	"github.com/watchtide/watchtide/internal/config"
+	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+type serveOptions struct {
+	config string
+	demo   bool
+	flags  config.Flags
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	var o serveOptions
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve watches over HTTP and gRPC",
+		Long: `Serve watches over HTTP and gRPC.
+
+Without --config it serves one watch, notes, that can be written to and is kept
+in memory. It listens on loopback unless it is told otherwise, and logs one line
+"listening" with the addresses, as http, grpc and operations, when it accepts
+connections. Other addresses than those of loopback need --auth none, or auth: none
+in the configuration: the gateway asks nobody for credentials.
+
+SIGTERM drains: /readyz fails at once, the listeners are closed after
+stream.drain_delay, open streams say goodbye over stream.drain, and the exit code
+is 0. An interrupt does the same without the delay. A second signal ends the process
+at once, with another exit code. SIGHUP is logged and ignored: a changed
+configuration takes effect after a restart.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), o) },
+	}
+	c.Flags().StringVar(&o.config, "config", "", "configuration `file` (YAML)")
+	c.Flags().BoolVar(&o.demo, "demo", false, "also watch this machine: processes, interfaces and mounts")
+	c.Flags().StringVar(&o.flags.HTTP, "http", "", "`address` for HTTP, instead of the configured one (default 127.0.0.1:8080); port 0: any")
+	c.Flags().StringVar(&o.flags.GRPC, "grpc", "", "`address` for gRPC, instead of the configured one (default 127.0.0.1:9090); port 0: any")
+	c.Flags().StringVar(&o.flags.Operations, "operations", "", "`address` for operators, instead of the configured one (default "+config.DefaultOperations+", or any port if that is taken); off: none")
+	c.Flags().StringVar(&o.flags.Auth, "auth", "", "none: listeners may be reached from other machines, without credentials")
+	_ = c.MarkFlagFilename("config", "yaml", "yml")
+	return c
+}
+
+func (a *app) serve(ctx context.Context, o serveOptions) error {
+	c, err := o.load()
+	if err != nil {
+		return err
+	}
+	ctx, stop := a.untilSignal(ctx)
+	defer stop()
+	logger := a.logger(a.level)
+	defer ignoreHangups(logger)()
+	if a.logGRPC != nil {
+		a.logGRPC(logger)
+	}
+	if a.limitMemory != nil {
+		a.limitMemory(logger)
+	}
+	up := newUpstreams(logger)
+	up.memory = memory.NewCeiling(cmp.Or(c.Stream.Memory.Total, defaultMemory()))
+	defer up.close()
+	registry := watch.NewRegistry()
+	defer registry.Close() // before the upstreams, which it reads
+
+	listeners, err := listen(ctx, c, logger)
+	if err != nil {
+		return err
+	}
+	g, err := a.gateway(c, registry, up, logger)
+	if err != nil {
+		closeListeners(listeners)
+		return err
+	}
+	// At any level: a caller that chose port 0 waits for it.
+	a.logger(min(a.level, slog.LevelInfo)).Info("listening",
+		"http", listeners.HTTP.Addr().String(), "grpc", listeners.GRPC.Addr().String(), "operations", operationsAddress(listeners))
+	stopLogging := context.AfterFunc(ctx, func() {
+		logger.Info("draining", "reason", context.Cause(ctx).Error())
+	})
+	defer stopLogging()
+	return g.Serve(ctx, listeners)
+}
+
+// gateway declares every watch and makes the gateway that serves them.
+func (a *app) gateway(c *config.Config, registry *watch.Registry, up *upstreams, logger *slog.Logger) (*gateway.Gateway, error) {
+	for _, w := range c.Watches {
+		if err := up.add(registry, c, w); err != nil {
+			return nil, fmt.Errorf("watch %s: %w", w.Name, err)
+		}
+	}
+	gc := gatewayConfig(c)
+	gc.Registry, gc.Logger, gc.Version, gc.Profiles = registry, logger, buildVersion(), profiles()
+	return gateway.New(gc)
+}
+
+// gatewayConfig is the gateway's part of the configuration.
+func gatewayConfig(c *config.Config) gateway.Config {
+	return gateway.Config{
+		Heartbeat: c.Stream.Heartbeat, WriteTimeout: c.Stream.WriteTimeout, Retry: c.Stream.Retry,
+		MaxAge: c.Stream.MaxAge, PrimeWait: c.Stream.PrimeWait, AheadWait: c.Stream.AheadWait,
+		StaleAllowed: c.Stream.StaleAllowed, DrainDelay: c.Stream.DrainDelay, Drain: c.Stream.Drain, MaxSubscribers: c.Stream.MaxSubscribers,
+		MaxSubscribersPerClient: c.Stream.MaxSubscribersPerClient, MaxSubscribersPerWatch: c.Stream.MaxSubscribersPerWatch,
+		TrustedProxies: c.HTTP.TrustedProxies, ForwardedHeader: c.HTTP.ForwardedHeader,
+		SnapshotBudget: c.Stream.SnapshotBudget, MaxConnections: c.HTTP.MaxConnections, BodyBudget: c.HTTP.BodyBudget, AnswerBudget: c.HTTP.AnswerBudget, MinRate: c.Stream.MinRate,
+		Compression: gateway.Compression(c.Stream.Compression), CompressionCache: c.Stream.CompressionCache,
+		Pump: gateway.Pump(c.Stream.Pump), AfterRush: returnMemory, Hosts: hostsOf(c), AllowedOrigins: c.HTTP.AllowedOrigins, Metrics: c.Metrics.Enabled,
+	}
+}
+
+// load returns the configuration that the command line specifies.
+func (o serveOptions) load() (*config.Config, error) {
+	if err := o.checkFlags(); err != nil {
+		return nil, err
+	}
+	env := config.Environment{Flags: o.flags}
+	var c *config.Config
+	var err error
+	if o.config == "" {
+		if c, err = config.Parse("", nil, env); err != nil {
+			return nil, err
+		}
+		c.Sources = []config.Source{{Name: "local", Type: config.Store}}
+		c.Watches = []config.Watch{{Name: "notes", Source: "local", Prime: true}}
+	} else if c, err = config.Load(o.config, env); err != nil {
+		return nil, err
+	}
+	if o.demo {
+		if err := addDemo(c); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.Watches) == 0 {
+		return nil, fmt.Errorf("%s: there is nothing to serve: add watches, or use --demo", o.config)
+	}
+	return c, nil
+}
+
+// checkFlags reports what is wrong with the flags alone.
+func (o serveOptions) checkFlags() error {
+	for flag, address := range map[string]string{"http": o.flags.HTTP, "grpc": o.flags.GRPC, "operations": o.flags.Operations} {
+		off := flag == "operations" && address == config.OperationsOff
+		if address != "" && !off && !config.ValidListen(address) {
+			return usageError("--%s %q: want host:port, such as 127.0.0.1:8080", flag, address)
+		}
+	}
+	if o.flags.Auth != "" && o.flags.Auth != config.AuthNone {
+		return usageError("--auth %q: want none, which is all that there is yet", o.flags.Auth)
+	}
+	return nil
+}
+
+// addDemo adds the watches of --demo.
+func addDemo(c *config.Config) error {
+	const source = "machine"
+	declared := false
+	for _, s := range c.Sources {
+		if s.Name == source && s.Type != config.Host {
+			return errors.New("--demo: the configuration has a source machine that is not this machine")
+		}
+		declared = declared || s.Name == source
+	}
+	if !declared {
+		c.Sources = append(c.Sources, config.Source{Name: source, Type: config.Host})
+	}
+	for _, name := range config.Collections {
+		for _, w := range c.Watches {
+			if w.Name == name {
+				return fmt.Errorf("--demo: the configuration has a watch %s already", name)
+			}
+		}
+		c.Watches = append(c.Watches, config.Watch{Name: name, Source: source, Prime: true, Collection: name, History: c.Stream.History,
+			Memory: c.Stream.Memory.Watch})
+	}
+	return nil
+}

@@ -1,0 +1,369 @@
+package commands
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/watchtide/watchtide/internal/config"
+	"github.com/watchtide/watchtide/openapi/watchtidev1"
+)
+
+func TestServeListensAndDrains(t *testing.T) {
+	g := serve(t)
+	g.awaitPrimed()
+	if status, body := g.do("GET", "/readyz", ""); status != 200 {
+		t.Errorf("/readyz: %d %s", status, body)
+	}
+	if names := grpcWatches(t, g.grpc); !slices.Equal(names, []string{"notes"}) {
+		t.Errorf("watches over gRPC: %q", names)
+	}
+	g.signals <- syscall.SIGTERM
+	g.logs.await(t, `"msg":"draining"`)
+	for status := 200; status != 503; status, _ = g.do("GET", "/readyz", "") {
+	}
+	g.put("milk", `"two litres"`) // everything else is served for stream.drain_delay
+	if code := g.awaitCode(); code != 0 {
+		t.Errorf("exit code %d, want 0; stderr:\n%s", code, g.logs)
+	}
+	if n := strings.Count(g.logs.String(), `"msg":"listening"`); n != 1 {
+		t.Errorf("%d lines say listening, want one:\n%s", n, g.logs)
+	}
+}
+
+// grpcWatches returns the names of the watches, over gRPC.
+func grpcWatches(t *testing.T, address string) []string {
+	t.Helper()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	answer, err := watchtidev1.NewWatchServiceClient(conn).ListWatches(t.Context(), &watchtidev1.ListWatchesRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, w := range answer.GetWatches() {
+		names = append(names, w.GetName())
+	}
+	return names
+}
+
+func TestServeWithoutConfigurationIsAStoreWatchedAsNotes(t *testing.T) {
+	g := serve(t)
+	g.put("a", `{"n":1}`)
+	if _, body := g.do("GET", "/v1/watches", ""); !strings.Contains(body, `"name":"notes","source":"local"`) ||
+		strings.Count(body, `"name"`) != 1 || !strings.Contains(body, `"writable":true`) {
+		t.Errorf("watches: %s", body)
+	}
+	if status, body := g.do("GET", "/v1/watches/notes/resources/a", ""); status != 200 || !strings.Contains(body, `"value":{"n":1}`) {
+		t.Errorf("%d %s", status, body)
+	}
+}
+
+func TestServeDemoAddsThisMachine(t *testing.T) {
+	g := serve(t, "--demo")
+	_, body := g.do("GET", "/v1/watches", "")
+	for _, name := range []string{"notes", "processes", "interfaces", "mounts"} {
+		if !strings.Contains(body, `"name":"`+name+`"`) {
+			t.Errorf("no watch %s: %s", name, body)
+		}
+	}
+	w := start(t, "watch", "processes", "--server", g.url(), "--wait-for", `resources.exists(k, resources[k].pid > 0)`)
+	if code := w.awaitCode(); code != 0 {
+		t.Errorf("exit code %d: %s", code, w.logs)
+	}
+}
+
+func TestServeDemoBesideAConfiguration(t *testing.T) {
+	for name, c := range map[string]struct{ config, want string }{
+		"own source":  {"sources: { machine: { type: host, interval: 100ms } }", ""},
+		"no watches":  {"stream: { heartbeat: 1s }", ""},
+		"taken watch": {"sources: { s: { type: store } }\nwatches: { mounts: { source: s } }", "has a watch mounts already"},
+		"taken name":  {"sources: { machine: { type: store } }", "source machine that is not this machine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conf := file(t, "gateway.yaml", c.config)
+			if c.want == "" {
+				g := serve(t, "--demo", "--config", conf)
+				if _, body := g.do("GET", "/v1/watches", ""); strings.Count(body, `"source":"machine"`) != 3 {
+					t.Errorf("watches: %s", body)
+				}
+				return
+			}
+			if code, _, stderr := command(t, "serve", "--demo", "--config", conf); code != 1 || !strings.Contains(stderr, c.want) {
+				t.Errorf("exit code %d: %s", code, stderr)
+			}
+		})
+	}
+}
+
+func TestServeRefusesToStart(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	conf := func(text string) string { return file(t, "gateway.yaml", text) }
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"a port that is taken":      {[]string{"--http", taken.Addr().String()}, 1, "http: listen tcp"},
+		"a gRPC port that is taken": {[]string{"--http", "127.0.0.1:0", "--grpc", taken.Addr().String()}, 1, "grpc: listen tcp"},
+		"an operations port that is taken": {[]string{"--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--operations", taken.Addr().String()}, 1,
+			"operations: listen tcp"},
+		"every interface":          {[]string{"--http", "0.0.0.0:0"}, 1, "--http 0.0.0.0:0: other machines can reach it"},
+		"every interface, by file": {[]string{"--config", conf("http: { listen: \":0\" }")}, 1, `1:17: http.listen: ":0": other machines can reach it`},
+		"credentials":              {[]string{"--auth", "basic"}, 2, `--auth "basic": want none`},
+		"no port":                  {[]string{"--http", "localhost"}, 2, `--http "localhost": want host:port`},
+		"no file":                  {[]string{"--config", "/does/not/exist.yaml"}, 1, "no such file"},
+		"nothing to serve":         {[]string{"--config", conf("http: {}")}, 1, "nothing to serve"},
+		"an error in the file":     {[]string{"--config", conf("htpp: {}")}, 1, `1:1: unknown key "htpp"`},
+		"an argument":              {[]string{"now"}, 2, "unknown command"},
+		"an unknown flag":          {[]string{"--prot", "1"}, 2, "unknown flag: --prot"},
+		"an invalid level":         {[]string{"--log-level", "loud"}, 2, `"loud" for "--log-level" flag: want debug, info, warn or error`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := command(t, append([]string{"serve"}, c.args...)...)
+			if code != c.code || !strings.Contains(stderr, c.want) || stdout != "" {
+				t.Errorf("exit code %d, want %d: %s%s", code, c.code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// An unreachable upstream is not an error: the watch reports priming, and the
+// logs contain no secrets.
+func TestServeStartsWithAnUnreachableUpstream(t *testing.T) {
+	token := file(t, "token", "s3cret-token\n")
+	conf := file(t, "gateway.yaml", `
+stream: { drain_delay: 0s }
+sources:
+  backend: { type: grpc, address: "127.0.0.1:1", metadata_files: { authorization: "`+token+`" } }
+watches:
+  services: { source: backend }
+`)
+	g := serve(t, "--config", conf, "--log-level", "debug")
+	status, body := g.do("GET", "/v1/watches/services", "")
+	if status != 200 || !strings.Contains(body, `"state":"priming"`) {
+		t.Errorf("%d %s", status, body)
+	}
+	if status, _ := g.do("GET", "/readyz", ""); status != 503 {
+		t.Errorf("/readyz: %d, want 503", status)
+	}
+	g.signals <- syscall.SIGTERM
+	if code := g.awaitCode(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if strings.Contains(g.logs.String(), "s3cret") {
+		t.Errorf("a secret was logged:\n%s", g.logs)
+	}
+}
+
+func TestServeFollowsAnotherGateway(t *testing.T) {
+	core := serve(t)
+	core.put("eu/a", `{"n":1}`)
+	core.put("us/b", `{"n":2}`)
+	conf := file(t, "gateway.yaml", `
+sources:
+  core: { type: grpc, address: "`+core.grpc+`" }
+watches:
+  notes: { source: core }
+  europe: { source: core, watch: notes, prefix: "eu/", prime: false, linger: 1s }
+`)
+	edge := serve(t, "--config", conf)
+	all := start(t, "watch", "notes", "--server", edge.url(), "--wait-for", "count == 3")
+	some := start(t, "watch", "europe", "--server", edge.url(), "--wait-for", `count == 2 && "eu/c" in resources`)
+	core.put("eu/c", `{"n":3}`)
+	for _, w := range []*running{all, some} {
+		if code := w.awaitCode(); code != 0 {
+			t.Errorf("exit code %d: %s", code, w.logs)
+		}
+	}
+}
+
+// behind serves a gateway that follows notes of another one, through a proxy.
+func behind(t *testing.T, p *proxy) *served {
+	t.Helper()
+	return serve(t, "--config", file(t, "edge.yaml", `
+sources: { core: { type: grpc, address: "`+p.listener.Addr().String()+`" } }
+watches: { notes: { source: core } }
+`))
+}
+
+// An upstream that is down is retried until it is up.
+func TestServeKeepsTrying(t *testing.T) {
+	core := serve(t, "--config", file(t, "core.yaml", quick))
+	core.put("a", "1")
+	p := newProxy(t, core.grpc)
+	p.cut("")
+	edge := behind(t, p)
+	edge.logs.await(t, "upstream lost")
+	if status, _ := edge.do("GET", "/readyz", ""); status != 503 {
+		t.Errorf("/readyz: %d, want 503", status)
+	}
+	p.cut(core.grpc)
+	w := start(t, "watch", "notes", "--server", edge.url(), "--wait-for", "count == 1")
+	if code := w.awaitCode(); code != 0 {
+		t.Errorf("exit code %d: %s", code, w.logs)
+	}
+	if status, body := edge.do("GET", "/readyz", ""); status != 200 {
+		t.Errorf("/readyz: %d %s", status, body)
+	}
+}
+
+// When the gateway behind its gateway is lost, a subscriber gets the changes if
+// the upstream is the same, and a reset with the reason if it has started over.
+func TestWhatALeafSeesOfALostUpstream(t *testing.T) {
+	core, restarted := serve(t, "--config", file(t, "core.yaml", quick)), serve(t, "--config", file(t, "core.yaml", quick))
+	core.put("a", "1")
+	core.put("b", "2")
+	p := newProxy(t, core.grpc)
+	leaf := start(t, "watch", "notes", "--server", behind(t, p).url())
+	for line := ""; !strings.Contains(line, "end_of_snapshot"); {
+		line = leaf.line()
+	}
+	p.cut("")
+	core.put("c", "3")
+	core.remove("a")
+	p.cut(core.grpc)
+	leaf.expectOf("upsert", "delete", "reset")(
+		`{"type":"upsert","watch":"notes","key":"c","revision":"3","value":3}`,
+		`{"type":"delete","watch":"notes","key":"a","revision":"4"}`)
+
+	restarted.put("d", "4")
+	p.cut(restarted.grpc)
+	leaf.expectOf("upsert", "delete", "reset", "end_of_snapshot")(
+		`{"type":"reset","watch":"notes","reason":"epoch_changed"}`,
+		`{"type":"upsert","watch":"notes","key":"d","revision":"1","value":4}`,
+		`{"type":"end_of_snapshot","watch":"notes","revision":"1","count":1}`)
+}
+
+func mustLoad(t *testing.T, file string) *config.Config {
+	t.Helper()
+	c, err := config.Load(file, config.Environment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestServeOverTLS(t *testing.T) {
+	cert, key, client := certificate(t)
+	conf := file(t, "core.yaml", `
+http: { tls: { cert_file: "`+cert+`", key_file: "`+key+`" } }
+grpc: { tls: { cert_file: "`+cert+`", key_file: "`+key+`" } }
+sources: { local: { type: store } }
+watches: { notes: { source: local } }
+`)
+	core := serve(t, "--config", conf)
+	if hosts := hostsOf(mustLoad(t, conf)); !slices.Equal(hosts, []string{"gateway.test"}) {
+		t.Errorf("hosts %q, want that of the certificate once", hosts)
+	}
+	transport := &http.Transport{TLSClientConfig: client, ForceAttemptHTTP2: true}
+	defer transport.CloseIdleConnections()
+	if status, body := fetch(t, transport, "PUT", "https://"+core.http+"/v1/watches/notes/resources/a", "1"); status != 201 {
+		t.Fatalf("%d %s", status, body)
+	}
+	edge := serve(t, "--config", file(t, "edge.yaml", `
+sources: { core: { type: grpc, address: "`+core.grpc+`", tls: { ca_file: "`+cert+`", server_name: gateway.test } } }
+watches: { notes: { source: core } }
+`))
+	w := start(t, "watch", "notes", "--server", edge.url(), "--wait-for", "count == 1")
+	if code := w.awaitCode(); code != 0 {
+		t.Errorf("exit code %d: %s\n%s", code, w.logs, edge.logs)
+	}
+}
+
+func TestServeLogsAsTextOnATerminal(t *testing.T) {
+	logs, signals := newLines(), make(chan os.Signal, 1)
+	p := process{stdout: newLines(), stderr: logs, logTerminal: true, signals: signals, exit: func(int) {}}
+	code := make(chan int, 1)
+	go func() {
+		code <- run(t.Context(), p, []string{"serve", "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--operations", "127.0.0.1:0", "--log-level", "error"})
+	}()
+	text := logs.await(t, "msg=listening http=127.0.0.1:")
+	signals <- os.Interrupt
+	if got := <-code; got != 0 || strings.Count(text, "\n") != 1 {
+		t.Errorf("exit code %d, want 0; want only the line that is always there:\n%s", got, text)
+	}
+}
+
+// asProcess runs the command in a process of its own.
+func asProcess(t *testing.T, args ...string) (*exec.Cmd, *lines) {
+	t.Helper()
+	logs := newLines()
+	c := exec.Command(os.Args[0], args...)
+	c.Env = append(os.Environ(), asCommand+"=1")
+	c.Stderr = logs
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill() })
+	return c, logs
+}
+
+func TestServeEndsWithTheSecondSignal(t *testing.T) {
+	conf := file(t, "gateway.yaml", "stream: { drain: 1h }\nsources: { s: { type: store } }\nwatches: { notes: { source: s } }")
+	c, logs := asProcess(t, "serve", "--config", conf, "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0")
+	text := logs.await(t, `"msg":"listening"`)
+	_, after, _ := strings.Cut(text, `"http":"`)
+	address, _, _ := strings.Cut(after, `"`)
+	w := start(t, "watch", "notes", "--server", "http://"+address)
+	w.line() // hello: now there is a stream to be drained
+
+	began := time.Now()
+	_ = c.Process.Signal(syscall.SIGTERM)
+	logs.await(t, "draining")
+	_ = c.Process.Signal(syscall.SIGTERM)
+	_ = c.Wait()
+	if code := c.ProcessState.ExitCode(); code != 143 || time.Since(began) > patience {
+		t.Errorf("exit code %d after %v, want 143 at once", code, time.Since(began))
+	}
+}
+
+func TestServeAsAProcessEndsWithZero(t *testing.T) {
+	c, logs := asProcess(t, "serve", "--config", file(t, "gateway.yaml", quick), "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0")
+	logs.await(t, `"msg":"listening"`)
+	_ = c.Process.Signal(syscall.SIGTERM)
+	if err := c.Wait(); err != nil {
+		t.Errorf("%v; stderr:\n%s", err, logs)
+	}
+}
+
+func TestServeEndsWithoutDelayWhenInterrupted(t *testing.T) {
+	conf := file(t, "gateway.yaml", "stream: { drain_delay: 1h }\nsources: { s: { type: store } }\nwatches: { notes: { source: s } }")
+	g := serve(t, "--config", conf)
+	g.signals <- os.Interrupt
+	if code := g.awaitCode(); code != 0 {
+		t.Errorf("exit code %d, want 0; stderr:\n%s", code, g.logs)
+	}
+}
+
+// A hangup, which asks many servers to reload, must not end the process.
+func TestServeSurvivesAHangup(t *testing.T) {
+	c, logs := asProcess(t, "serve", "--config", file(t, "gateway.yaml", quick), "--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0")
+	logs.await(t, `"msg":"listening"`)
+	for times := range 2 {
+		if err := c.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		logs.awaitTimes(t, `"msg":"SIGHUP ignored`, times+1)
+	}
+	_ = c.Process.Signal(syscall.SIGTERM)
+	if err := c.Wait(); err != nil {
+		t.Errorf("%v; stderr:\n%s", err, logs)
+	}
+}

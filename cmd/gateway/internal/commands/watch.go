@@ -1,0 +1,146 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/waitfor"
+)
+
+type watchOptions struct {
+	clientOptions
+	until   string
+	waitFor string
+	timeout time.Duration
+
+	condition *waitfor.Condition // of waitFor; nil: none
+}
+
+const endOfSnapshot = "end_of_snapshot"
+
+func (a *app) watchCommand() *cobra.Command {
+	var o watchOptions
+	c := &cobra.Command{
+		Use:   "watch WATCH...",
+		Short: "Follow watches",
+		Long: `Follow watches, over as many connections as it takes: when one is lost, the next
+goes on where it ended.
+
+On a terminal it is a table that changes with the resources; in a pipe it is
+NDJSON: each event as it came, a line each. What happens to the connection is
+logged.
+
+--wait-for ends it as soon as an expression in CEL (https://cel.dev) is true of
+every watch at the same time. It is evaluated for one watch at a time, and only
+on states that the upstream had, over
+
+  watch      string            name of the watch
+  count      int               number of its resources
+  resources  map(string, dyn)  its resources: key → value
+
+An expression that cannot be told, since it names what is not there, is not true.
+
+` + exitHelp,
+		Example: `  gateway watch processes
+  gateway watch notes | jq -c 'select(.type == "upsert")'
+  gateway watch notes --until end_of_snapshot
+  gateway watch services --wait-for 'count > 3' --timeout 60s
+  gateway watch services --wait-for 'resources.exists(k, resources[k].state == "ready")'
+  gateway watch services --wait-for '"web" in resources && resources["web"].replicas >= 2'`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: o.completeWatches,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(args); err != nil {
+				return err
+			}
+			return a.watch(cmd.Context(), o, args)
+		},
+	}
+	o.register(c)
+	c.Flags().StringVar(&o.until, "until", "", "end_of_snapshot: end when each watch is complete")
+	c.Flags().StringVar(&o.waitFor, "wait-for", "", "end when the `CEL` expression is true")
+	c.Flags().DurationVar(&o.timeout, "timeout", 0, "end after this `TIME`, such as 60s, with exit code 3")
+	_ = c.RegisterFlagCompletionFunc("until", cobra.FixedCompletions([]string{endOfSnapshot}, cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+// check validates what cobra does not, and compiles the expression.
+func (o *watchOptions) check(watches []string) error {
+	if o.until != "" && o.until != endOfSnapshot {
+		return usageError("--until %q: want %s", o.until, endOfSnapshot)
+	}
+	if o.timeout < 0 {
+		return usageError("--timeout %v: want more than 0", o.timeout)
+	}
+	for i, w := range watches {
+		if slices.Contains(watches[:i], w) {
+			return usageError("watch %q is named twice", w)
+		}
+	}
+	if o.waitFor == "" {
+		return nil
+	}
+	c, err := waitfor.Compile(o.waitFor)
+	if err != nil {
+		return usageError("--wait-for: %w", err)
+	}
+	o.condition = c
+	return nil
+}
+
+// errTimeout is why a context ended: --timeout has passed.
+var errTimeout = errors.New("--timeout is over")
+
+func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
+	s, err := o.connect()
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	ctx, stop := a.untilSignal(ctx)
+	defer stop()
+	ctx, done := a.whileRead(ctx)
+	defer done()
+	if o.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, errTimeout)
+		defer cancel()
+	}
+	f := newFollowing(ctx, names, o.condition, a.size != nil)
+	show := a.viewer(f)
+	err = s.Follow(ctx, client.FollowOptions{
+		Watches: names, Prefix: o.prefix, UntilEndOfSnapshot: o.until != "",
+		Event: func(e client.Event) error {
+			err := f.event(e) // first, so that the newest state is shown
+			return errors.Join(err, show.event(e))
+		},
+		Lost: func(reason error, wait time.Duration) {
+			f.disconnected(reason)
+			show.lost(reason, wait)
+		},
+	})
+	closed := show.close()
+	if errors.Is(err, closed) {
+		closed = nil // it is why the watch has ended
+	}
+	return errors.Join(closed, f.verdict(err))
+}
+
+// verdict returns the error that describes how a watch ended.
+func (f *following) verdict(err error) error {
+	switch {
+	case errors.Is(err, errMet):
+		return nil
+	case errors.Is(err, errTimeout):
+		return codedError{exitTimeout, fmt.Errorf("%w%s", errTimeout, f.why())}
+	case err == nil && f.condition != nil:
+		return codedError{exitUnmet, fmt.Errorf("%s was reached%s", endOfSnapshot, f.why())}
+	}
+	return err
+}

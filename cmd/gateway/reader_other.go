@@ -1,8 +1,0 @@
-//go:build !unix
-
-package main
-
-import "os"
-
-// readerGone cannot be determined without writing: the next event will show it.
-func readerGone(*os.File) bool { return false }
