@@ -41,7 +41,7 @@ func (t EventType) String() string {
 // ResetReason is why a full snapshot follows.
 type ResetReason string
 
-// Why a subscriber gets a full snapshot.
+// The reasons for a full snapshot.
 const (
 	// ResetInitial: the subscriber came without a position.
 	ResetInitial ResetReason = "initial"
@@ -57,7 +57,7 @@ const (
 )
 
 // Event is one event of one watch as a value. The bytes on the wire are made once,
-// when a change enters the log (see Batch). An Event is for callers that need the
+// when a change enters the log (see log.Batch). An Event is for callers that need the
 // fields: gRPC, tests, a log of a log.
 type Event struct {
 	Type  EventType

@@ -3,7 +3,7 @@ package stream
 // GoodbyeReason is why the server ends a stream on purpose.
 type GoodbyeReason string
 
-// Why a stream ends.
+// The reasons to end a stream.
 const (
 	GoodbyeDraining     GoodbyeReason = "draining"
 	GoodbyeMaxAge       GoodbyeReason = "max_age"

@@ -14,7 +14,7 @@ import (
 //
 //  1. Connect. An error that is known at once (refused, not authorised,
 //     unknown collection) is returned at once.
-//  2. If the upstream can go on from resume (and resume.Epoch is still its
+//  2. If the upstream can continue from resume (and resume.Epoch is still its
 //     revision order), send what is newer with Upsert and Delete, each
 //     upstream transaction ended by Commit; no Reset. Once everything is
 //     committed that the upstream had when the connection was made, say

@@ -2,9 +2,9 @@ package log
 
 import "testing"
 
-// TestCohortAdmitsWhoWasToldTheSame: of two readers at one place, one may have been
-// told of an outage, and the other not yet.
-func TestCohortAdmitsWhoWasToldTheSame(t *testing.T) {
+// TestCohortAdmission: of two readers at one place, one may have been sent the horizon
+// after an outage, and the other not yet.
+func TestCohortAdmission(t *testing.T) {
 	l := newSyncedLog(t, "e", 10, upsert("a", 1))
 	r := readAll(l)
 	c := NewCohort(r.s)
@@ -17,17 +17,16 @@ func TestCohortAdmitsWhoWasToldTheSame(t *testing.T) {
 	}
 	r.wants(t, "bookmark 10 skipped=0 horizon=15")
 	if c.Admits(r.s) || NewCohort(r.s).Admits(c.Cursor()) {
-		t.Error("one was told of an outage and the other was not, and they are taken for the same")
+		t.Error("a cohort admits a reader that was sent another horizon")
 	}
 	(&reading{s: c.Cursor()}).wants(t, "bookmark 10 skipped=0 horizon=15")
 	if !c.Admits(r.s) {
-		t.Error("both were told, and they are not taken for the same")
+		t.Error("a cohort does not admit a reader that was sent the same horizon")
 	}
 }
 
-// TestCohortIsNearHead as long as what is new are changes, which all members can be
-// given as they are.
-func TestCohortIsNearHead(t *testing.T) {
+// TestCohortNearHead: a cohort is near the head while only single changes are new.
+func TestCohortNearHead(t *testing.T) {
 	l := newSyncedLog(t, "e", 10, upsert("a", 1))
 	c := NewCohort(readAll(l).s)
 	defer c.Cursor().Close()
@@ -44,8 +43,8 @@ func TestCohortIsNearHead(t *testing.T) {
 	}
 }
 
-// TestCohortCountsItsMembers as subscribers, for as long as its cursor is open.
-func TestCohortCountsItsMembers(t *testing.T) {
+// TestCohortMembersCount as subscribers, for as long as the cursor is open.
+func TestCohortMembersCount(t *testing.T) {
 	subscriptions, readers := 0, 0
 	l := NewWriter(Config{Watch: "w", Counted: func(s, r int) { subscriptions, readers = subscriptions+s, readers+r }})
 	wants := func(s, r int) {

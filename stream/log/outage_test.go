@@ -67,7 +67,7 @@ func TestOutageIsTold(t *testing.T) {
 	mustReplace(t, l, "e", 30, upsert("b", 25))
 	r.wants(t, "bookmark 21 skipped=0 horizon=30", "upsert b@25", "delete a@30")
 	wantResumes(t, l, 30)
-	readAll(l).wants(t) // a later reader does not have to be told
+	readAll(l).wants(t) // a later reader needs no bookmark
 }
 
 // TestOutageIsToldWithAPosition: the bookmark on its own carries an id, or a client
@@ -84,7 +84,7 @@ func TestOutageIsToldWithAPosition(t *testing.T) {
 		t.Errorf("at %v, want 20", p)
 	}
 	if r.s.Bookmark(&b) {
-		t.Error("the same progress was told twice")
+		t.Error("the same progress was sent twice")
 	}
 }
 

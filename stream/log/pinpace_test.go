@@ -52,7 +52,7 @@ func TestReadersBelowTheLeastRate(t *testing.T) {
 			for r.flush() {
 			}
 			if r.renewed != 1 || !r.s.CaughtUp() {
-				r.t.Errorf("told of catching up %d times; caught up: %t", r.renewed, r.s.CaughtUp())
+				r.t.Errorf("got catching_up %d times; caught up: %t", r.renewed, r.s.CaughtUp())
 			}
 		},
 		"one that takes half of the rate": func(r *paced) {

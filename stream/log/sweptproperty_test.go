@@ -17,11 +17,11 @@ import (
 
 // vanishing is the upstream: writes have revisions, one after the other.
 type vanishing struct {
-	state  map[string]uint64
-	events []Change // deletes are among them if they are in order
-	heads  []uint64 // the newest revision after each
-	head   uint64
-	told   bool // deletes are in the order of the revisions, as Consul reports them
+	state   map[string]uint64
+	events  []Change // deletes are among them if they are in order
+	heads   []uint64 // the newest revision after each
+	head    uint64
+	ordered bool // deletes are in the order of the revisions, as Consul reports them
 }
 
 func (u *vanishing) write(key string) {
@@ -40,7 +40,7 @@ func (u *vanishing) drop(key string, shown bool) {
 	if !shown {
 		revision = 0
 	}
-	if u.told {
+	if u.ordered {
 		u.add(remove(key, revision))
 	}
 }
@@ -56,7 +56,7 @@ func (u *vanishing) snapshot() (resources []stream.Resource, revision uint64) {
 		resources = append(resources, upsert(key, at).Resource)
 		revision = max(revision, at)
 	}
-	if !u.told {
+	if !u.ordered {
 		revision = u.head // and not only the newest that still exists
 	}
 	return resources, revision
@@ -93,7 +93,7 @@ func (r *vanishingReplica) must(_ CommitResult, err error) {
 func (r *vanishingReplica) restart(before uint64) {
 	resources, revision := r.u.snapshot()
 	r.swept = stream.AllSwept
-	if !r.u.told {
+	if !r.u.ordered {
 		r.swept = before
 	}
 	r.at, r.sweep = len(r.u.events), sweep{}
@@ -127,7 +127,7 @@ func (r *vanishingReplica) commit(events int) {
 func (r *vanishingReplica) look() {
 	w := &r.sweep
 	switch {
-	case r.u.told || w.listed:
+	case r.u.ordered || w.listed:
 	case !w.begun:
 		*w = sweep{begun: true, before: r.u.head, known: map[string]uint64{}}
 		for res := range r.Snapshot().Resources("") {
@@ -241,7 +241,7 @@ func TestVanishingKeysProperty(t *testing.T) {
 
 func vanishingHistory(t *rapid.T) {
 	keys := rapid.SampledFrom([]string{"a", "b", "c", "d"})
-	u := &vanishing{state: map[string]uint64{}, told: rapid.Bool().Draw(t, "told")}
+	u := &vanishing{state: map[string]uint64{}, ordered: rapid.Bool().Draw(t, "ordered")}
 	limits := History{MaxDeletes: rapid.SampledFrom([]int{1, 2, 100}).Draw(t, "remembered")}
 	newReplica := func() *vanishingReplica {
 		l := NewWriter(Config{Watch: "w", History: limits})

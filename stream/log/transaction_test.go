@@ -47,17 +47,17 @@ func TestLastChangeOfAKeyCounts(t *testing.T) {
 		there   bool
 		shown   uint64 // revision of what is left of k
 	}{
-		"written and deleted":              {[]Change{upsert("k", 12), remove("k", 0)}, false, 12},
-		"deleted under its last version":   {[]Change{upsert("k", 12), remove("k", 12)}, false, 12},
-		"deleted under an older version":   {[]Change{upsert("k", 12), remove("k", 5)}, false, 12},
-		"deleted and written":              {[]Change{remove("k", 0), upsert("k", 12)}, true, 12},
-		"written twice":                    {[]Change{upsert("k", 11), upsert("k", 12)}, true, 12},
-		"told twice, the older one last":   {[]Change{upsert("k", 12), upsert("k", 11)}, true, 12},
-		"written, deleted, written":        {[]Change{upsert("k", 11), remove("k", 0), upsert("k", 12)}, true, 12},
-		"written, deleted, among others":   {[]Change{upsert("y", 12), upsert("k", 11), upsert("z", 12), remove("k", 0)}, false, 11},
-		"written and deleted, numbered":    {[]Change{upsert("k", 11), remove("k", 12)}, false, 12},
-		"deleted, written, deleted again":  {[]Change{remove("k", 5), upsert("k", 11), remove("k", 11)}, false, 11},
-		"deleted last, the first one late": {[]Change{upsert("k", 12), upsert("k", 11), remove("k", 0)}, false, 12},
+		"written and deleted":                {[]Change{upsert("k", 12), remove("k", 0)}, false, 12},
+		"deleted under its last version":     {[]Change{upsert("k", 12), remove("k", 12)}, false, 12},
+		"deleted under an older version":     {[]Change{upsert("k", 12), remove("k", 5)}, false, 12},
+		"deleted and written":                {[]Change{remove("k", 0), upsert("k", 12)}, true, 12},
+		"written twice":                      {[]Change{upsert("k", 11), upsert("k", 12)}, true, 12},
+		"reported twice, the older one last": {[]Change{upsert("k", 12), upsert("k", 11)}, true, 12},
+		"written, deleted, written":          {[]Change{upsert("k", 11), remove("k", 0), upsert("k", 12)}, true, 12},
+		"written, deleted, among others":     {[]Change{upsert("y", 12), upsert("k", 11), upsert("z", 12), remove("k", 0)}, false, 11},
+		"written and deleted, numbered":      {[]Change{upsert("k", 11), remove("k", 12)}, false, 12},
+		"deleted, written, deleted again":    {[]Change{remove("k", 5), upsert("k", 11), remove("k", 11)}, false, 11},
+		"deleted last, the first one late":   {[]Change{upsert("k", 12), upsert("k", 11), remove("k", 0)}, false, 12},
 	} {
 		for _, epoch := range []string{"e", stream.UnnumberedEpoch + "e"} {
 			l := NewWriter(Config{Watch: "w"})

@@ -111,7 +111,7 @@ func (a *Account) squeeze() {
 	}
 }
 
-// Squeezing is signalled when the watch should check logExceeds and stagedExceeds.
+// Squeezing is signalled when the watch should check LogExceeds and StagedExceeds.
 func (a *Account) Squeezing() <-chan struct{} { return a.squeezed }
 
 // StagedExceeds returns why the watch must give up what it is loading; nil: it need

@@ -114,7 +114,7 @@ type pool struct {
 var (
 	logsPool       = &pool{func(m *Ceiling) *atomic.Int64 { return &m.logs }, 2}
 	stagedPool     = &pool{func(m *Ceiling) *atomic.Int64 { return &m.staged }, 2}
-	supersededPool = &pool{of: func(m *Ceiling) *atomic.Int64 { return &m.superseded }} // see swollen
+	supersededPool = &pool{of: func(m *Ceiling) *atomic.Int64 { return &m.superseded }} // see Swollen
 )
 
 // allowed is how many bytes of a ceiling the pool may have.

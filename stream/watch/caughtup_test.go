@@ -56,7 +56,7 @@ func TestInSyncOnceCaughtUp(t *testing.T) {
 			<-w.Changed()
 		}
 		if at := w.Snapshot().Revision(); at != 2010 {
-			t.Errorf("in_sync was told at %d, %v before the data was there, want at 2010", at, time.Duration(2010-at)*time.Millisecond)
+			t.Errorf("in_sync was sent at %d, %v before the data was there, want at 2010", at, time.Duration(2010-at)*time.Millisecond)
 		}
 		if took := time.Since(s.times[1]); took < 2*time.Second {
 			t.Errorf("in sync %v after the connection was made, want 2 s", took)
