@@ -1,4 +1,4 @@
-# Watchtide: every task, by hand or in CI, is a target here.
+# Watchtide: every task is a target here, for manual use and for CI.
 # Needs Go, git, make, and gcc for the race detector. Tools are pinned in tools/.
 
 SHELL         := /bin/bash
@@ -23,8 +23,8 @@ FULL_CONSUL := stream/streamtest/upstreams/consul stream/streamtest/upstreams/co
 SERVERS     := $(filter-out $(if $(WATCHTIDE_FULL_CONSUL),,$(FULL_CONSUL)),$(filter stream/streamtest/upstreams/%,$(MODULES)))
 OURS        := $(filter-out stream/streamtest/upstreams/%,$(MODULES))
 
-# Installing a package never runs its scripts. What is installed already, as npm's own
-# note of it says, stays until the lock file changes.
+# Installing a package never runs its scripts. Packages are installed again only when the
+# lock file is newer than npm's record of the installed packages.
 NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 INSTALL = cd $(1) && { [ node_modules/.package-lock.json -nt package-lock.json ] || $(NPM_CI); }
 
@@ -46,28 +46,28 @@ build: ## build bin/gateway
 	@echo "bin/gateway: $$(($$(wc -c < bin/gateway) / 1000000)) MB" >&2
 
 # Build tags of tests that need more than this repository. structure_test.go checks
-# that every such test has one of them, and that each has a target. test-all runs those
-# of TAGS. Those of PEERS test other people's servers, which the bench compares with:
-# they say nothing about the gateway, and run only when they are asked for.
+# that every such test has one of them, and that each has a target. test-all runs the
+# tests tagged with TAGS. The tests tagged with PEERS test third-party servers that the
+# bench compares with: they say nothing about the gateway, and run only on request.
 TAGS  := servers
 PEERS := peers
 
-# test and its parts run only these packages of the main module if they are set.
+# If PACKAGES is set, test and its parts run only these packages of the main module.
 PACKAGES ?=
-# What tests leave out with -short, test-all runs: the second of the gateway's two
-# pumps, all mutants of the histories but one, and full sizes.
+# With -short, tests skip the second of the gateway's two pumps and all mutants of the
+# histories except one, and use smaller sizes. test-all runs without -short.
 LENGTH := -short
-# By default each test binary sleeps for a second at its end, for reports of races in
-# goroutines that are left; there are about sixty, and no goroutine is left. lint runs
-# go vet, all of it and with every tag, so that tests need not run a part of it again.
+# By default each test binary sleeps for a second at exit, to report races in remaining
+# goroutines. There are about sixty binaries, and no goroutines remain. lint runs go vet
+# with every tag, so tests do not run a part of it again.
 GO_TEST = GORACE=atexit_sleep_ms=0 $(GO) test -race -vet=off -shuffle=on -timeout 25m
 
-# With -short much of the time is spent waiting for what is slow on purpose, so that
-# two packages for each processor share it.
+# With -short, much of the time is spent waiting for deliberate delays, so two packages
+# run per processor.
 AT_ONCE = $(if $(LENGTH),-p $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN)))))
 
 .PHONY: test
-test: test-web test-go ## run the tests that need only this repository: Go with the race detector, client, dashboard (PACKAGES=./stream/...: only those)
+test: test-web test-go ## run the tests that need only this repository: Go with the race detector, client, dashboard (PACKAGES=./stream/... limits them)
 
 .PHONY: test-go
 test-go:
@@ -88,8 +88,8 @@ test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS 
 	@$(if $(PACKAGES),,cd bench && $(GO_TEST) -tags servers ./soak)
 
 .PHONY: test-peers
-test-peers: ## run the tests of the servers that the bench compares with (those that are installed: nginx, nchan, Pushpin); not part of test-all
-	@echo "==> bench: beside other servers" >&2
+test-peers: ## run the tests of the servers that the bench compares with (skips those of nginx, nchan and Pushpin that are not installed); not part of test-all
+	@echo "==> bench: other servers" >&2
 	@cd bench && $(GO_TEST) -tags peers ./peers/... ./fanout
 
 .PHONY: test-browser
@@ -101,15 +101,15 @@ test-browser: ## run the scenarios of the dashboard in a real browser (needs chr
 
 # The Go tests last, so that their results end the output.
 .PHONY: test-all
-test-all: servers test-browser ## run all tests at full length, those with servers and browser among them; about half an hour
+test-all: servers test-browser ## run all tests at full length, including those with servers and a browser; about half an hour
 	@$(MAKE) --no-print-directory test LENGTH= TAGGED='-tags $(TAGS)'
 
-# The number of histories, and the seed of the first (0: by the clock).
+# The number of histories, and the seed of the first (0: from the clock).
 N    ?= 100000
 SEED ?= 0
 
 .PHONY: histories
-histories: ## run random histories through trees of gateways and all checkers (N=100000, SEED=1: from this seed on)
+histories: ## run random histories through trees of gateways and all checkers (N=100000; SEED=1 starts at this seed)
 	$(GO) test -count 1 -timeout 0 -run '^TestHistories$$' -v ./stream/histories -args -histories $(N) -seed $(SEED)
 
 .PHONY: client
@@ -135,7 +135,7 @@ screenshots: browser-modules ## take screenshots of every page of the dashboard 
 	@$(BROWSER) npm run --silent screenshots
 
 .PHONY: bench-browser
-bench-browser: browser-modules ## measure the dashboard beside a naive page in a real browser; about five minutes
+bench-browser: browser-modules ## compare the dashboard with a naive page in a real browser; about five minutes
 	@$(BROWSER) npm run --silent bench
 
 # The scenarios import their own modules, and the built client.
@@ -155,7 +155,7 @@ cover: servers ## write coverage.out and print the total
 	@$(GO) tool cover -func=coverage.out | tail -n 1
 
 .PHONY: bench
-bench: ## run all benchmarks and print their tables (COUNT=6 for a comparison), those of docs/performance.md among them; about two hours
+bench: ## run all benchmarks and print their tables, including those of docs/performance.md (COUNT=6 for a comparison); about two hours
 	@mkdir -p profile
 	for m in . bench; do $(GO) test -C $$m -run '^$$' -bench . -skip '^BenchmarkUpstream$$' -benchmem -count $(COUNT) ./...; done | tee profile/bench.txt
 	@$(TOOL) benchstat profile/bench.txt
@@ -163,7 +163,7 @@ bench: ## run all benchmarks and print their tables (COUNT=6 for a comparison), 
 	@$(MAKE) --no-print-directory bench-fanout bench-sources bench-browser
 
 .PHONY: bench-fanout
-bench-fanout: ## measure the gateway beside other servers and a bare write loop, with 10,000 subscribers; about an hour
+bench-fanout: ## compare the gateway with other servers and a bare write loop, with 10,000 subscribers; about an hour
 	$(GO) run -C bench ./fanout
 
 .PHONY: bench-quick
@@ -178,14 +178,14 @@ profile: ## profile a gateway under live events and under snapshots, print the t
 	profile/hotpath -dir profile
 
 .PHONY: bench-sources
-bench-sources: servers ## measure every source beside its client library and print the table of docs/performance.md (COUNT=3 for medians)
+bench-sources: servers ## compare every source with its client library and print the table of docs/performance.md (COUNT=3 for medians)
 	@mkdir -p profile
 	@packages=$$(grep -l 'figures\.Run(' stream/source/*/*_test.go | xargs -n 1 dirname | sort -u | sed 's,^,./,'); \
 	$(GO) test -run '^$$' -tags servers -bench '^BenchmarkUpstream$$' -count $(COUNT) -p 1 -timeout 60m $$packages > profile/sources.txt 2>&1 || { cat profile/sources.txt >&2; exit 1; }; \
 	awk -f stream/streamtest/figures/table.awk profile/sources.txt
 
 .PHONY: soak
-soak: servers ## run a gateway under misbehaving subscribers and failing upstreams (DURATION=30m, SUBSCRIBERS=10000, ATTACKERS=30 of them)
+soak: servers ## run a gateway under misbehaving subscribers and failing upstreams (DURATION=30m, SUBSCRIBERS=10000, of which ATTACKERS=30)
 	@mkdir -p profile
 	$(GO) test -C bench -tags servers -count 1 -timeout 0 -run '^TestSoak$$' -v ./soak -args -duration $(DURATION) -subscribers $(SUBSCRIBERS) -attackers $(ATTACKERS) -report $(CURDIR)/profile/soak.md
 
@@ -221,10 +221,10 @@ lint-modules:
 # The web packages with a lock file.
 WEB := web/client web/dashboard web/dashboard/browser
 
-# No answer from a database is a failure too: both tools then end with an error, npm
-# unless it is configured to be offline.
+# An unreachable database is a failure too: both tools then exit with an error, npm only
+# if it is not configured to be offline.
 .PHONY: audit
-audit: ## look for known vulnerabilities in what is used: govulncheck, npm audit (needs the network, and fails without it)
+audit: ## look for known vulnerabilities in dependencies: govulncheck, npm audit (needs the network, and fails without it)
 	@failed=; \
 	for m in $(OURS); do echo "==> $$m: govulncheck" >&2; (cd "$$m" && $(TOOL) govulncheck ./...) || failed+=" $$m"; done; \
 	for w in $(WEB); do echo "==> $$w: npm audit" >&2; (cd "$$w" && npm audit --offline=false) || failed+=" $$w"; done; \
