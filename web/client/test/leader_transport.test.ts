@@ -275,7 +275,7 @@ describe('a single tab resumes from its position after it was', () => {
   });
 });
 
-test('when all tabs are hidden for too long, there is no leader; the next one goes on alone', async () => {
+test('when all tabs are hidden for too long, there is no leader; the next one continues alone', async () => {
   const [first, second] = await share(2, { hiddenMs: 60_000 });
   first.tab.hide();
   second!.tab.hide();

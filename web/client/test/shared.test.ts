@@ -333,7 +333,7 @@ describe('a tab that is gone', () => {
     expect(server.last.signal.aborted).toBe(true);
   });
 
-  test('is noticed, even if it did not say so', async () => {
+  test('is noticed, even without a notice', async () => {
     const { tab } = await primed();
     tab.kill();
     for (let s = 0; s < 200; s += 10) {

@@ -80,7 +80,7 @@ function readerOf(file: string, { line, ends, text }: RawBlock, clients: Map<str
   const live = [...clients.values()].filter(({ blocks }) => !blocks.some(({ over }) => over));
   const lines = text.startsWith('{');
   const one = clients.get(ends ?? readers[`${file} ${line}`] ?? '') ?? live.find(({ status }) => status.includes('ndjson') === lines);
-  if (!one) throw new Error(`${file}: nobody could read what came after ${line}`);
+  if (!one) throw new Error(`${file}: no parser matches the text after ${line}`);
   return one;
 }
 

@@ -22,7 +22,7 @@ describe('JSON that is parsed with all digits', () => {
     }));
   });
 
-  it('is invalid if JSON.parse says so', () => {
+  it('is invalid if JSON.parse rejects it', () => {
     expect(() => parse('{"a":9007199254740993')).toThrow(SyntaxError);
     expect(() => parse('[09007199254740993]')).toThrow(SyntaxError);
   });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { scenario } from '../stage/scenario.mjs';
 import { shared } from '../stage/shared.mjs';
 
-scenario('a resource is created, edited in conflict with somebody else, and deleted', async (stage) => {
+scenario('a resource is created, edited in conflict with another user, and deleted', async (stage) => {
   const gateway = await shared.gateway();
   const visitor = await stage.visitor();
   visitor.tolerate(/status of 412/); // which the page shows as well
@@ -24,11 +24,11 @@ scenario('a resource is created, edited in conflict with somebody else, and dele
   await tab.page.evaluate(() => history.back());
   await dialog.getByText('Your changes are not saved').waitFor();
   await dialog.getByRole('button', { name: 'Keep editing' }).click();
-  await gateway.put('notes', 'a', { text: 'written by somebody else' });
-  await dialog.getByRole('alert').getByText('It has changed').waitFor();
+  await gateway.put('notes', 'a', { text: 'written by another user' });
+  await dialog.getByRole('alert').getByText('The resource has changed').waitFor();
   await dialog.getByRole('button', { name: 'Save' }).click();
-  await dialog.getByText('written by somebody else').waitFor();
-  assert.deepEqual(await valueOf(gateway, 'a'), { text: 'written by somebody else' }, 'nothing is overwritten unseen');
+  await dialog.getByText('written by another user').waitFor();
+  assert.deepEqual(await valueOf(gateway, 'a'), { text: 'written by another user' }, 'nothing is overwritten unseen');
   await dialog.getByRole('button', { name: 'Keep my text' }).click();
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });

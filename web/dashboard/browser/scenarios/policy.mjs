@@ -28,7 +28,7 @@ scenario('policy: violations are noticed', async (stage) => {
   const noticed = (what, pattern) => until(`notice ${what}`, () => visitor.complaints.some((text) => pattern.test(text)));
   await noticed('text that becomes code', /securitypolicyviolation: require-trusted-types-for/);
   await noticed('an inline style', /securitypolicyviolation: style-src/);
-  await noticed('a request to somebody else', /securitypolicyviolation: connect-src/);
+  await noticed('a request to another origin', /securitypolicyviolation: connect-src/);
   visitor.tolerate(/.*/);
 
   const stranger = await visitor.context.newPage();

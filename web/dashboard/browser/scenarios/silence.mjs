@@ -21,7 +21,7 @@ scenario('the network falls silent and closes nothing: a warning within two hear
   const took = Date.now() - began;
   assert.ok(took <= 2 * heartbeatMs + graceMs, `the warning came after ${took} ms, with a heartbeat of ${heartbeatMs} ms`);
 
-  await upstream.put('nodes', 'meanwhile', { name: 'nobody saw this' });
+  await upstream.put('nodes', 'meanwhile', { name: 'written during the silence' });
   proxy.heal();
   await tab.consistent({ rows: 51 });
   await tab.banner.waitFor({ state: 'detached' });

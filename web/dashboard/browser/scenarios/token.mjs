@@ -15,7 +15,7 @@ async function openPage(stage, gatekeeper) {
   return { page: tab.page, shows };
 }
 
-scenario('a token expires: the next one is requested, and the stream goes on', async (stage) => {
+scenario('a token expires: the next one is requested, and the stream resumes', async (stage) => {
   const gatekeeper = new Gatekeeper();
   const { page, shows } = await openPage(stage, gatekeeper);
   await shows('values', 'before');
@@ -29,12 +29,12 @@ scenario('a token expires: the next one is requested, and the stream goes on', a
   assert.deepEqual(await page.evaluate(() => globalThis.asked), [false, true]);
 });
 
-scenario('a token is refused: the page says so and does not retry', async (stage) => {
+scenario('a token is refused: the page reports it and does not retry', async (stage) => {
   const gatekeeper = new Gatekeeper();
   const { page, shows } = await openPage(stage, gatekeeper);
   await shows('values', 'before');
   await page.clock.install();
-  gatekeeper.expire('a token that nobody has');
+  gatekeeper.expire('an unknown token');
   await shows('state', 'closed 401');
   await page.clock.fastForward('10:00');
   await shows('state', 'closed 401');

@@ -3,7 +3,7 @@ import { Gateway } from '../stage/gateway.mjs';
 import { scenario } from '../stage/scenario.mjs';
 import { Upstream } from '../stage/upstream.mjs';
 
-scenario('an upstream goes away and comes back: every page says so', async (stage) => {
+scenario('an upstream goes away and comes back: every page shows it', async (stage) => {
   const upstream = stage.own(await Upstream.start());
   await upstream.fill('services', 100);
   await upstream.fill('nodes', 10);

@@ -31,7 +31,7 @@ export class FaultProxy {
     for (const pair of this.#pairs) pair.forEach((socket) => socket.pause());
   }
 
-  /** Goes on forwarding, from where it stopped. */
+  /** Resumes forwarding, from where it stopped. */
   heal() {
     this.#silent = false;
     for (const pair of this.#pairs) pair.forEach((socket) => socket.resume());

@@ -41,9 +41,9 @@ export function DeleteDialog({ watch, resource, onClose }: Props & { resource: N
   return (
     <Dialog title={`Delete “${resource.key}”?`} small={!newer} onLeave={onClose} aside={<span className="soft">in {watch}, revision {revision}</span>}>
       <div role="alert">
-        {deleted && <p className="notice wait">Somebody else has already deleted it.</p>}
+        {deleted && <p className="notice wait">Another user has already deleted it.</p>}
         {changed && !deleted && (
-          <p className="notice wait">It has changed: it is now at revision {change.revision}. <button type="button" onClick={() => void loadCurrent().catch(ignore)}>Show the current value</button></p>
+          <p className="notice wait">The resource has changed: it is now at revision {change.revision}. <button type="button" onClick={() => void loadCurrent().catch(ignore)}>Show the current value</button></p>
         )}
         {refusal && !deleted && <p className="notice bad">{refusal.status > 0 && `${refusal.status}: `}{refusal.reason}</p>}
       </div>

@@ -84,8 +84,8 @@ function ConflictNotice({ change, draft: { begun, newer, base, refusal, loadCurr
 function sentence({ what, revision }: Change, base: string | undefined): string {
   switch (what) {
     case 'created': return `A resource with this key already exists, at revision ${revision}.`;
-    case 'changed': return `It has changed: it is now at revision ${revision}, but your text is based on ${base}.`;
-    case 'deleted': return 'It has been deleted.';
+    case 'changed': return `The resource has changed: it is now at revision ${revision}, but your text is based on ${base}.`;
+    case 'deleted': return 'The resource has been deleted.';
     case '': return '';
   }
 }

@@ -10,7 +10,7 @@ interface Props {
   overwrite: string;
 }
 
-/** Shows the value that somebody else wrote meanwhile, and the choices. */
+/** Shows the value that another user wrote meanwhile, and the choices. */
 export function NewerValue({ loaded, onLoad, onOverwrite, overwrite }: Props) {
   const section = useRef<HTMLElement>(null);
   useEffect(() => { section.current?.focus(); }, []); // the button that was clicked may be gone

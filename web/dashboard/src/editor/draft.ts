@@ -16,14 +16,14 @@ export interface Draft {
   readonly saving: boolean;
   /** The reason why the last request failed. */
   readonly refusal: Refusal | undefined;
-  /** What somebody else wrote meanwhile, once it is loaded; 'gone' if they deleted it. */
+  /** The value that another user wrote meanwhile, once it is loaded; 'gone' if they deleted it. */
   readonly newer: Loaded | 'gone' | undefined;
 
   setKey(key: string): void;
   setText(text: string): void;
   /** Loads the current value. */
   loadCurrent(): void;
-  /** Bases the draft on what somebody else wrote, with their text or with ours. */
+  /** Bases the draft on the value that another user wrote, with their text or with ours. */
   rebase(text: 'theirs' | 'ours'): void;
   save(): void;
 }

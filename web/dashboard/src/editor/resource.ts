@@ -23,7 +23,7 @@ export interface Refusal {
 /** undefined for success. */
 export type Outcome = Refusal | undefined;
 
-/** Reports whether somebody else has changed the resource meanwhile. */
+/** Reports whether another user has changed the resource meanwhile. */
 export const isConflict = (outcome: Outcome) => outcome?.status === 412;
 
 /** Loads a resource; undefined if it does not exist. */

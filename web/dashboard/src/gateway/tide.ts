@@ -12,7 +12,7 @@ export type ResourceStore = Store<unknown>;
 const lingerMs = 10_000;
 
 // A user who visits many pages must not follow all their watches: one stream has room
-// for some twenty.
+// for about twenty.
 const maxLingering = 4;
 
 // A browser opens at most six connections to an origin that speaks HTTP/1.1, for all

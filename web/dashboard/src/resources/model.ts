@@ -92,7 +92,7 @@ export class TableModel {
     this.#notify();
   }
 
-  /** Shows what arrived meanwhile, and goes on. */
+  /** Shows the changes that arrived meanwhile, and continues. */
   resume(): void {
     this.#paused = 0;
     this.#wake();

@@ -49,7 +49,7 @@ function Stream({ watch }: { watch: string }) {
   );
 }
 
-// The list can be paused while the stream goes on.
+// The list can be paused while the stream continues.
 function useHeld({ kept }: Connection) {
   const [held, setHeld] = useState<Connection['kept']>();
   return { kept: held ?? kept, held: held !== undefined, hold: () => setHeld((before) => before ?? kept), go: () => setHeld(undefined) };

@@ -37,7 +37,7 @@ it('deletes nothing when it is closed', () => {
   expect(gateway.resources.size).toBe(1);
 });
 
-it('shows what somebody else wrote meanwhile before it deletes it', async () => {
+it('shows the change of another user before it deletes the resource', async () => {
   gateway.write('a', '"theirs"');
   press('Delete');
   await screen.findByText('"theirs"');
@@ -49,13 +49,13 @@ it('shows what somebody else wrote meanwhile before it deletes it', async () => 
 
 it('says at once that the resource has changed or was deleted', () => {
   act(() => store.show('2', { a: '2' }));
-  expect(screen.getByRole('alert').textContent).toContain('It has changed: it is now at revision 2.');
+  expect(screen.getByRole('alert').textContent).toContain('The resource has changed: it is now at revision 2.');
   act(() => store.show('3', {}));
-  expect(screen.getByRole('alert').textContent).toBe('Somebody else has already deleted it.');
+  expect(screen.getByRole('alert').textContent).toBe('Another user has already deleted it.');
   expect(screen.queryByRole('button', { name: 'Delete' })).toBeNull();
 });
 
-it('says that somebody else has already deleted it', async () => {
+it('reports that another user has already deleted the resource', async () => {
   gateway.resources.delete('a');
   press('Delete');
   await screen.findByText(/has already deleted it/);

@@ -53,18 +53,18 @@ describe('editing', () => {
     await edit('1');
     type('2');
     gateway.write(key, '{"theirs":true}');
-    expect(screen.queryByText(/It has changed/)).toBeNull();
+    expect(screen.queryByText(/The resource has changed/)).toBeNull();
     act(() => store.show('2', { [key]: '2' }));
-    expect(screen.getByRole('alert').textContent).toContain('It has changed: it is now at revision 2, but your text is based on 1.');
+    expect(screen.getByRole('alert').textContent).toContain('The resource has changed: it is now at revision 2, but your text is based on 1.');
     press('Show the current value');
     await screen.findByText(/"theirs": true/);
     expect(document.activeElement).toBe(screen.getByRole('region', { name: 'The newer value' }));
     press('Load it and discard my text');
     expect(field().value).toBe('{\n  "theirs": true\n}');
-    expect(screen.queryByText(/It has changed/)).toBeNull();
+    expect(screen.queryByText(/The resource has changed/)).toBeNull();
   });
 
-  it('overwrites what somebody else wrote only after confirmation', async () => {
+  it('overwrites the change of another user only after confirmation', async () => {
     await edit('1');
     type('2');
     gateway.write(key, '"theirs"');
@@ -83,7 +83,7 @@ describe('editing', () => {
     await edit('1');
     gateway.resources.delete(key);
     act(() => store.show('2', {}));
-    expect(screen.getByRole('alert').textContent).toContain('It has been deleted.');
+    expect(screen.getByRole('alert').textContent).toContain('The resource has been deleted.');
     press('Save');
     await screen.findByText('In the gateway: deleted');
     press('Create it again with my text');

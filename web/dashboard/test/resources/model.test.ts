@@ -82,7 +82,7 @@ describe('a model', () => {
     expect(model.status).toMatchObject({ revision: '3', waiting: 0, paused: 0 });
   });
 
-  it('goes on step by step while it is paused', () => {
+  it('continues step by step while it is paused', () => {
     const source = new Source();
     const { model } = follow(source);
     source.snapshot(1, { a: 1 });

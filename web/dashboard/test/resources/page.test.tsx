@@ -150,7 +150,7 @@ describe('the table of a watch', () => {
     expect(heads()).toEqual(['key▲', 'n', 't']);
   });
 
-  it('can be paused, says so, and goes on in steps', async () => {
+  it('can be paused, which the page shows, and continues in steps', async () => {
     await show({ a: 1 });
     fireEvent.click(screen.getByRole('button', { name: 'Pause' }));
     await change(6, { a: 2 });

@@ -6,7 +6,7 @@ import { comparator, parseSort, ranker } from '../../src/resources/order';
 import { fadeMs, Rows } from '../../src/resources/rows';
 
 const resource = (key: string, value: unknown, revision = '1'): Resource => ({ key, value, revision });
-const nobody: ReadonlySet<string> = new Set();
+const none: ReadonlySet<string> = new Set();
 
 function rowsOf(resources: Resource[], sort = 'key', filter = ''): Rows {
   const rows = new Rows();
@@ -36,7 +36,7 @@ describe('rows', () => {
   it('are distinct if they have the same number, once as a bigint', () => {
     const rows = rowsOf([resource('a', 2 ** 53), resource('b', 2n ** 53n), resource('c', 2 ** 53)], 'value');
     expect(keys(rows)).toEqual(['a', 'b', 'c']);
-    rows.apply(new Map([['b', undefined]]), 1, nobody);
+    rows.apply(new Map([['b', undefined]]), 1, none);
     expect(keys(rows)).toEqual(['a', 'c']);
   });
 
@@ -53,7 +53,7 @@ describe('rows', () => {
 
   it('come and go as they match the filter', () => {
     const rows = rowsOf([resource('a', 'x'), resource('b', 'y')], 'key', 'x');
-    rows.apply(new Map([['a', resource('a', 'y')], ['b', resource('b', 'x')]]), 1, nobody);
+    rows.apply(new Map([['a', resource('a', 'y')], ['b', resource('b', 'x')]]), 1, none);
     expect(keys(rows)).toEqual(['b']);
   });
 
@@ -79,7 +79,7 @@ describe('rows', () => {
   it('are the same object while they stay in their place', () => {
     const rows = rowsOf([resource('a', { n: 1, m: 1 })], 'n');
     const [before] = rows.shown;
-    rows.apply(new Map([['a', resource('a', { n: 1, m: 2 })]]), 1, nobody);
+    rows.apply(new Map([['a', resource('a', { n: 1, m: 2 })]]), 1, none);
     expect(rows.shown[0]).toBe(before);
     expect(before!.resource.value).toEqual({ n: 1, m: 2 });
   });

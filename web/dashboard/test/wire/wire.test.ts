@@ -142,7 +142,7 @@ it('is a trouble if nothing arrives for two heartbeats', async () => {
   expect(troubleOf(wire.connection(), now + 31_000)).toMatchObject({ state: 'offline', reason: 'nothing was received, although there is a heartbeat every 15 s' });
 });
 
-it('forgets on demand, and goes on', async () => {
+it('can be cleared while it continues', async () => {
   await connected();
   await stream.write(hello + upsert('a'));
   wire.clear();
