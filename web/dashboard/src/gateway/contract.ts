@@ -1,6 +1,6 @@
 // Generated from openapi/openapi.json by scripts/contract.js. Do not edit.
 
-/** One event. Clients ignore types that they do not know. */
+/** One event. Clients must ignore unknown types. */
 export type Event =
   | HelloEvent
   | ResetEvent
@@ -18,7 +18,7 @@ export interface ListWatchesResponse {
 
 /** RFC 9457. */
 export interface Problem {
-  /** What was wrong, where, and what would be right. */
+  /** What is wrong, where, and what would be right. */
   detail: string;
   key?: string;
   key_encoding?: Encoding;
@@ -32,7 +32,7 @@ export interface Problem {
 
 /** Resource is one member of a watch. */
 export interface Resource {
-  /** `value` is a string that holds bytes in base64. */
+  /** `value` is a string that contains bytes in base64. */
   encoding?: "base64";
   /** Unique in the watch. Base64 where key_encoding says so. */
   key: string;
@@ -43,14 +43,14 @@ export interface Resource {
 }
 
 export interface Subscribers {
-  /** All that there are, of the watch if one is named. */
+  /** The number of all subscribers, or of those of the named watch. */
   count: number;
   instance: Instance;
-  /** The last hundred that left, the newest first. */
+  /** The last hundred disconnects, newest first. */
   left: Array<Departure>;
-  /** How many left for which reason since the start of the process. */
+  /** The number of disconnects by reason since the start of the process. */
   left_reasons: Record<string, number>;
-  /** Who lags most first, then who is oldest. */
+  /** Sorted by lag, largest first, then by age, oldest first. */
   subscribers: Array<Subscriber>;
   /** In order of name. */
   upstreams: Array<WatchUpstream>;
@@ -75,7 +75,7 @@ export interface ResetEvent {
   watch: WatchName;
 }
 
-/** A resource in the snapshot, or created or changed. Carries the full value. */
+/** A resource in the snapshot, or one that was created or changed, with its full value. */
 export interface UpsertEvent {
   encoding?: Encoding;
   key: string;
@@ -86,7 +86,7 @@ export interface UpsertEvent {
   watch: WatchName;
 }
 
-/** A resource is gone, or left the view. */
+/** A resource was deleted, or left the view. */
 export interface DeleteEvent {
   key: string;
   key_encoding?: Encoding;
@@ -95,7 +95,7 @@ export interface DeleteEvent {
   watch: WatchName;
 }
 
-/** The client now holds exactly the state at `revision`. After a resume, "caught up". */
+/** The client now has exactly the state at `revision`. After a resume, "caught up". */
 export interface EndOfSnapshotEvent {
   /** Number of resources. */
   count: number;
@@ -108,10 +108,10 @@ export interface EndOfSnapshotEvent {
 
 /** Progress without data; also ends a catch-up. */
 export interface BookmarkEvent {
-  /** After an outage: what was created and deleted before this revision may be unknown here, so that no position of this watch below it is resumed. Whoever serves the watch to others must not resume such positions either; other clients ignore it. */
+  /** After an outage: resources that were created and deleted before this revision may be unknown here, so no position of this watch below it is resumed. A server that serves the watch to others must not resume such positions either; other clients ignore it. */
   horizon?: Revision;
   revision: Revision;
-  /** After a catch-up: changes that this subscriber did not see one by one. */
+  /** After a catch-up: changes that this subscriber did not receive individually. */
   skipped?: number;
   type: "bookmark";
   watch: WatchName;
@@ -129,29 +129,29 @@ export interface StatusEvent {
 /** The last event before the server ends the stream on purpose. */
 export interface GoodbyeEvent {
   reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "complete";
-  /** When to come back. */
+  /** When to reconnect. */
   retry_ms: number;
   type: "goodbye";
 }
 
-/** Names the process that answers. Counters of two instances have nothing to do with each other. */
+/** Names the process that answers. Counters of different instances are independent of each other. */
 export type Instance = string;
 
 /** Watch is one named collection at one source. */
 export interface Watch {
-  /** Bytes that the watch's log holds. */
+  /** Size of the watch's log in bytes. */
   bytes: number;
-  /** Changes committed since the start of the process. The first snapshot, and one that begins another epoch, are no changes. */
+  /** Changes committed since the start of the process. The first snapshot, and one that begins another epoch, do not count as changes. */
   changes: number;
   /** Number of resources. */
   count: number;
-  /** Short name of one revision order. Empty until the first snapshot. */
+  /** The name of one revision order. Empty until the first snapshot. */
   epoch: string;
   name: WatchName;
-  /** One sentence for a person, where the watch is not `in_sync`. To operators it has the text of the error. */
+  /** One human-readable sentence, if the watch is not `in_sync`. For operators it includes the error text. */
   reason?: string;
   revision: Revision;
-  /** Since when the watch is in this state; for a watch that is not in_sync, since when it has not been. */
+  /** When this state began; for resyncing and stale, when the watch was last in sync. */
   since?: string;
   /** Name of the source in the configuration. */
   source: string;
@@ -166,47 +166,47 @@ export type Encoding = "base64";
 /** Unsigned 64-bit number, the place in the upstream's own order. */
 export type Revision = string;
 
-/** Any JSON, digits and key order as the upstream has them. */
+/** Any JSON, with digits and key order as in the upstream. */
 export type Value = unknown;
 
-/** A stream that has ended, as it was then. */
+/** A stream that has ended, in its final state. */
 export type Departure = Subscriber & {
   left: string;
-  /** The reason of its `goodbye`, or without one: `client_closed` (the client hung up), `write_timeout` (it did not read), `aborted` (the gateway closed it as it was). */
+  /** The reason of its `goodbye`, or without one: `client_closed` (the client closed the connection), `write_timeout` (the client did not read), `aborted` (the gateway closed the connection without a clean end). */
   reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "complete" | "client_closed" | "write_timeout" | "aborted";
 };
 
-/** One stream, call of `WatchList`, or long poll that waits. */
+/** One stream, `WatchList` call, or waiting long poll. */
 export interface Subscriber {
-  /** Of the client, with its port. Behind a trusted proxy the one that the proxy names, without a port. */
+  /** The client's address, with its port. Behind a trusted proxy, the address that the proxy names, without a port. */
   address?: string;
-  /** Of events sent so far, compressed where they are. */
+  /** Size of the events sent so far; compressed size where they are compressed. */
   bytes: number;
   /** Values are being skipped now. */
   catching_up: boolean;
-  /** Empty: sent as it is. */
+  /** Empty: not compressed. */
   encoding: "gzip" | "";
-  /** Sent so far, of all types. */
+  /** Number of events sent so far, of all types. */
   events: number;
-  /** Names the stream, in this process. */
+  /** Identifies the stream within this process. */
   id: string;
-  /** Changes of its watches that are committed and not on their way to it; before the end of a snapshot, resources too. An upper bound for who asked for a prefix, and while `catching_up`. */
+  /** Changes of its watches that are committed but not yet being sent to it; before the end of a snapshot, resources too. An upper bound for a subscriber with a prefix, and while `catching_up`. */
   lag: number;
   position?: Position;
   since: string;
-  /** Changes that it did not see one by one. */
+  /** Changes that it did not receive individually. */
   skipped: number;
   transport: "sse" | "ndjson" | "poll" | "grpc";
-  /** What the client calls itself, at most 128 bytes of it. */
+  /** The client's `User-Agent`, at most 128 bytes of it. */
   user_agent?: string;
   watches: Array<WatchName>;
 }
 
-/** How a watch fares with its upstream. */
+/** The state and the incidents of the connection of a watch to its upstream. */
 export interface WatchUpstream {
-  /** A connection is up that has caught up. */
+  /** A connection is established and has caught up. */
   connected: boolean;
-  /** The last hundred, the newest first. */
+  /** The last hundred, newest first. */
   incidents: Array<Incident>;
   /** By reason, since the start of the process. */
   reconnects: Record<string, number>;
@@ -218,13 +218,13 @@ export interface WatchUpstream {
 
 export type WatchName = string;
 
-/** Upstream says how the connection of a watch to its upstream fares. */
+/** Upstream is the state of the connection of a watch to its upstream. */
 export interface Upstream {
-  /** How often the upstream was tried since then; 0 while connected. */
+  /** Number of connection attempts since then; 0 while connected. */
   attempts: number;
-  /** Whether a connection is up that has caught up. */
+  /** Whether a connection is established and has caught up. */
   connected: boolean;
-  /** Why the last connection ended or could not be made: to operators the text of the error, to others what kind it was. It stays after the upstream is back. */
+  /** Why the last connection ended or could not be made: the error text for operators, the kind of error for others. It is kept after the upstream is back. */
   last_error?: string;
   last_error_at?: string;
   /** When connected last changed; missing for a watch that was never started. */
@@ -234,15 +234,15 @@ export interface Upstream {
 /** Opaque. Printable ASCII. */
 export type Position = string;
 
-/** The same several times in a row is one. */
+/** Repeated identical incidents are combined into one. */
 export interface Incident {
-  /** When it happened last. */
+  /** The time of the last occurrence. */
   at: string;
   /** The text of the error. */
   detail?: string;
-  /** When it happened first. */
+  /** The time of the first occurrence. */
   first: string;
-  /** `reconnect`: a connection ended, or could not be made. `resync`: a complete snapshot was taken over. */
+  /** `reconnect`: a connection ended, or could not be made. `resync`: a complete snapshot was loaded. */
   kind: "reconnect" | "resync";
   /** A name in `reconnects` or in `resyncs`. */
   reason: string;
