@@ -28,7 +28,7 @@ export interface Block {
 const folder = new URL('../../../gateway/testdata/', import.meta.url);
 
 // Where several clients could have read a block: the one that did.
-const readers: Record<string, string> = { 'reset_ahead.txt pass 1ms': 'b' };
+const readers: Record<string, string> = { 'reset_ahead.txt pass 200ms': 'b' };
 
 export function read(file: string): Transcript {
   const [script = '', output = ''] = readFileSync(new URL(file, folder), 'utf8').split(/^-{64}\n/m);
@@ -80,7 +80,7 @@ function readerOf(file: string, { line, ends, text }: RawBlock, clients: Map<str
   const live = [...clients.values()].filter(({ blocks }) => !blocks.some(({ over }) => over));
   const lines = text.startsWith('{');
   const one = clients.get(ends ?? readers[`${file} ${line}`] ?? '') ?? live.find(({ status }) => status.includes('ndjson') === lines);
-  if (!one) throw new Error(`${file}: no parser matches the text after ${line}`);
+  if (!one) throw new Error(`${file}: no client reads the text after ${line}`);
   return one;
 }
 
