@@ -28,7 +28,7 @@ export interface Block {
 const folder = new URL('../../../gateway/testdata/', import.meta.url);
 
 // Where several clients could have read a block: the one that did.
-const readers: Record<string, string> = { 'reset_ahead.txt pass 1ms': 'b' };
+const readers: Record<string, string> = { 'reset_ahead.txt pass 200ms': 'b' };
 
 export function read(file: string): Transcript {
   const [script = '', output = ''] = readFileSync(new URL(file, folder), 'utf8').split(/^-{64}\n/m);
