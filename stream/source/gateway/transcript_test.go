@@ -119,7 +119,7 @@ commit 4`,
 		calls: "reset e\nupsert \"x\" 1 1", err: "end_of_snapshot counts 2 resources, 1 came", is: stream.ErrInvalid,
 	},
 	"no JSON":      {turn: says(hello, "event: reset\ndata: {\n\n"), err: "the data of a reset event is not JSON", is: stream.ErrInvalid},
-	"another type": {turn: says(hello, "event: reset\ndata: {\"type\":\"upsert\"}\n\n"), err: `says that it is a "upsert"`, is: stream.ErrInvalid},
+	"another type": {turn: says(hello, "event: reset\ndata: {\"type\":\"upsert\"}\n\n"), err: `a reset event has the type "upsert"`, is: stream.ErrInvalid},
 	"revision that is none": {
 		turn:  says(hello, reset("w@e-0/1"), event("upsert", `,"key":"x","revision":"-1","value":1`, "")),
 		calls: "reset e", err: `revision "-1": want a decimal number in quotation marks`, is: stream.ErrInvalid,
