@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 	"github.com/watchtide/watchtide/internal/suggest"
+	"github.com/watchtide/watchtide/stream/view"
 )
 
 // decoder walks one document and collects its errors. Owned by Parse.
@@ -19,13 +20,18 @@ type decoder struct {
 	anchors  map[string]ast.Node
 	given    map[any]value         // the values in the file, by a pointer to their field
 	declared map[string]SourceType // of every source; empty for one with an error
+	watches  map[string]declaredWatch
+	named    []string // all watches, those with errors too
 	errs     Errors
+
+	definitions map[string]*view.Definition // of views
 }
 
 func newDecoder(file string, env Environment) *decoder {
 	return &decoder{
 		file: file, dir: filepath.Dir(file), env: env.withDefaults(),
-		given: map[any]value{}, declared: map[string]SourceType{},
+		given: map[any]value{}, declared: map[string]SourceType{}, watches: map[string]declaredWatch{},
+		definitions: map[string]*view.Definition{},
 	}
 }
 

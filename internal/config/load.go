@@ -53,6 +53,7 @@ func Parse(file string, data []byte, env Environment) (*Config, error) {
 	c := Default()
 	if body := d.document(data); body != nil {
 		d.section(value{node: body}, c)
+		d.views(c)
 	}
 	d.env.Flags.override(c)
 	d.exposure(c)

@@ -26,6 +26,9 @@ const (
 	Kubernetes SourceType = "kubernetes"
 )
 
+// ofView stands for the type of the source of a view, which has none.
+const ofView SourceType = "view"
+
 // Source is one entry of "sources": one upstream. Only the field of its type
 // is set.
 type Source struct {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream/source/host"
+	"github.com/watchtide/watchtide/stream/view"
 )
 
 // Collections are the collections of a source of type host.
@@ -16,8 +17,11 @@ var Collections = []string{host.Interfaces, host.Mounts, host.Processes}
 type Watch struct {
 	// Name is the key under "watches": 1 to 64 letters, digits, '.', '_' and '-'.
 	Name string `yaml:"-"`
-	// Source is the name of an entry of "sources".
+	// Source is the name of an entry of "sources"; empty: the watch is a view.
 	Source string `yaml:"source"`
+	// ViewOf is the name of another watch, of which this one is a part; empty: it has a
+	// Source.
+	ViewOf string `yaml:"view_of,is=watch,of=view"`
 	// Prime reports whether the watch is started at start, and /readyz waits for it
 	// (true); else its first subscriber starts it.
 	Prime bool `yaml:"prime"`
@@ -42,7 +46,16 @@ type Watch struct {
 	Watch string `yaml:"watch,is=watch,of=gateway|grpc"`
 	// Prefix narrows the watch to keys that begin with it; for etcd it is not part
 	// of the keys.
-	Prefix string `yaml:"prefix,of=etcd|gateway|grpc"`
+	Prefix string `yaml:"prefix,of=etcd|gateway|grpc|view"`
+	// Filter, Labels and Fields narrow a view; see view.Params.
+	Filter string   `yaml:"filter,of=view"`
+	Labels string   `yaml:"labels,of=view"`
+	Fields []string `yaml:"fields,of=view"`
+	// LabelsAt is the path of the object that holds a resource's labels, for views
+	// (metadata.labels for kubernetes, metadata for consul, else labels).
+	LabelsAt string `yaml:"labels_at"`
+	// Definition is what the view selects; nil: the watch has a source.
+	Definition *view.Definition `yaml:"-"`
 	// Bucket is the name of the bucket.
 	Bucket string `yaml:"bucket,required,is=nats bucket,of=nats"`
 	// Keys is a pattern of the keys that are watched.
@@ -62,6 +75,10 @@ func (w *Watch) check(d *decoder, at value) {
 // read reads the keys of a watch according to the type of its source.
 func (w *Watch) read(d *decoder, v value, _ key) {
 	w.Prime = true
+	if d.isView(v) {
+		w.readView(d, v)
+		return
+	}
 	kind := text{want: "the name of a source (in quotation marks if it looks like a number)"}
 	entries, source, ok := d.leading(v, "source", kind, "want the name of an entry of sources")
 	if !ok {
@@ -87,12 +104,15 @@ func (w *Watch) readOf(d *decoder, v value, entries []entry, source string, of S
 		if k.of == nil || slices.Contains(k.of, string(of)) {
 			keys = append(keys, k)
 		} else {
-			owners[k.name] = strings.Join(k.of, " or ")
+			owners[k.name] = strings.Join(slices.DeleteFunc(slices.Clone(k.of), func(of string) bool { return of == string(ofView) }), " or ")
 		}
 	}
 	entries = slices.DeleteFunc(entries, func(given entry) bool {
 		owner, misplaced := owners[given.name]
-		if misplaced {
+		switch {
+		case misplaced && owner == "":
+			d.errorf(value{node: given.key, path: v.path}, "%s is for views, which have view_of instead of source", given.name)
+		case misplaced:
 			d.errorf(value{node: given.key, path: v.path}, "%s is for watches of %s sources; %q is of type %s", given.name, owner, source, of)
 		}
 		return misplaced
@@ -101,4 +121,8 @@ func (w *Watch) readOf(d *decoder, v value, entries []entry, source string, of S
 	if (of == GRPCs || of == Gateway) && w.Watch == "" {
 		w.Watch = w.Name
 	}
+	if w.LabelsAt == "" {
+		w.LabelsAt = labelsAt[of]
+	}
+	d.watches[w.Name] = declaredWatch{labelsAt: w.LabelsAt, at: v}
 }

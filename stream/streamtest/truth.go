@@ -261,3 +261,44 @@ func (e *epoch) note(txn Transaction) {
 		e.keys[c.Key] = append(e.keys[c.Key], v)
 	}
 }
+
+// Narrow returns the truth of a part of the upstream, in orders with other names: the
+// resources for which part returns true, as it returns them. One that leaves the part is
+// deleted by the transaction that changed it.
+func (t *Truth) Narrow(name func(epoch string) string, part func(stream.Resource) (stream.Resource, bool)) *Truth {
+	all := t.Now()
+	out := &Truth{traceless: all.traceless}
+	for _, e := range all.epochs {
+		first := Transaction{Revision: e.txns[0].Revision, After: State{}, resources: map[string]stream.Resource{}}
+		for key, r := range e.txns[0].resources {
+			if r, in := part(r); in {
+				first.After[key], first.resources[key] = versionOf(r), r
+				first.newest = max(first.newest, r.Revision)
+			}
+		}
+		narrow := newEpoch(name(e.name), []Transaction{first})
+		narrow.again = e.again
+		out.epochs = append(out.epochs, narrow)
+		for _, txn := range e.txns[1:] {
+			out.add(Transaction{Revision: txn.Revision, Changes: narrow.narrow(txn.Changes, part), Vanished: txn.Vanished})
+		}
+	}
+	return out
+}
+
+// narrow returns what changes are for a part of the upstream.
+func (e *epoch) narrow(changes []log.Change, part func(stream.Resource) (stream.Resource, bool)) (out []log.Change) {
+	before := e.last().resources
+	for _, c := range changes {
+		if !c.Deleted {
+			if r, in := part(c.Resource); in {
+				out = append(out, log.Change{Resource: r})
+				continue
+			}
+		}
+		if _, in := before[c.Key]; in {
+			out = append(out, log.Change{Resource: stream.Resource{Key: c.Key, Revision: c.Revision}, Deleted: true})
+		}
+	}
+	return out
+}

@@ -14,7 +14,8 @@ type Stats struct {
 	// reconnect, epoch_changed.
 	Resyncs map[string]uint64
 	// Events counts what came from the upstream, by type: upsert, delete, bookmark;
-	// and duplicate, for what was already known and dropped.
+	// and duplicate, for what was already known and dropped. A view has unmatchable, for
+	// what its filter fails on.
 	Events map[string]uint64
 }
 

@@ -166,11 +166,15 @@ func (w *Watch) Page(prefix, token string, size int) (log.Page, error) {
 
 // Stats returns the counters.
 func (w *Watch) Stats() Stats {
-	return Stats{
+	s := Stats{
 		Reconnects: w.count.reconnects.values(),
 		Resyncs:    w.count.resyncs.values(),
 		Events:     w.count.events.values(),
 	}
+	if u, selects := w.config.Source.(stream.Unmatchable); selects {
+		s.Events["unmatchable"] = u.Unmatchable()
+	}
+	return s
 }
 
 // Changes counts what was committed since the start of the process. The first

@@ -93,7 +93,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 
 // gateway declares every watch and makes the gateway that serves them.
 func (a *app) gateway(c *config.Config, registry *watch.Registry, up *upstreams, logger *slog.Logger) (*gateway.Gateway, error) {
-	for _, w := range c.Watches {
+	for _, w := range viewsLast(c.Watches) {
 		if err := up.add(registry, c, w); err != nil {
 			return nil, fmt.Errorf("watch %s: %w", w.Name, err)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/watchtide/watchtide/stream/source/host"
 	"github.com/watchtide/watchtide/stream/source/kubernetes"
 	"github.com/watchtide/watchtide/stream/source/nats"
+	viewsource "github.com/watchtide/watchtide/stream/source/view"
 	"github.com/watchtide/watchtide/stream/store"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -47,6 +48,9 @@ func (u *upstreams) close() {
 
 // add declares a watch and its source.
 func (u *upstreams) add(registry *watch.Registry, c *config.Config, w config.Watch) error {
+	if w.ViewOf != "" {
+		return u.addView(registry, w)
+	}
 	s, err := sourceOf(c, w)
 	if err != nil {
 		return err
@@ -59,6 +63,37 @@ func (u *upstreams) add(registry *watch.Registry, c *config.Config, w config.Wat
 	wc.Source, wc.Writer, wc.Logger, wc.Memory = source, writer, u.logger, u.memory
 	_, err = registry.Add(wc)
 	return err
+}
+
+// addView declares a watch that is a view of another one, which must be there.
+func (u *upstreams) addView(registry *watch.Registry, w config.Watch) error {
+	of, found := registry.Watch(w.ViewOf)
+	if !found {
+		return fmt.Errorf("there is no watch %q", w.ViewOf)
+	}
+	wc := watchConfig(w)
+	wc.SourceName, wc.Source, wc.Logger, wc.Memory = "view of "+w.ViewOf, viewsource.New(of, w.Definition), u.logger, u.memory
+	_, err := registry.Add(wc)
+	return err
+}
+
+// viewsLast returns the watches in an order in which each view comes after the watch of
+// which it is a part.
+func viewsLast(watches []config.Watch) (ordered []config.Watch) {
+	added := map[string]bool{"": true}
+	for len(ordered) < len(watches) {
+		before := len(ordered)
+		for _, w := range watches {
+			if added[w.ViewOf] && !added[w.Name] {
+				added[w.Name] = true
+				ordered = append(ordered, w)
+			}
+		}
+		if len(ordered) == before {
+			return ordered // never: the configuration has no circles
+		}
+	}
+	return ordered
 }
 
 // watchConfig is the part of a watch's configuration that is independent of its

@@ -1,0 +1,131 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/watchtide/watchtide/stream/view"
+)
+
+// labelsAt is where the labels of resources are, by type of source, if not in the object
+// "labels".
+var labelsAt = map[SourceType]string{Kubernetes: "metadata.labels", Consul: "metadata"}
+
+// declaredWatch is an entry of "watches" as far as others depend on it.
+type declaredWatch struct {
+	viewOf   string // empty: it has a source
+	labelsAt string // of a watch with a source
+	at       value  // the entry
+	of       value  // of view_of
+	read     func(labelsAt string)
+}
+
+// isView reports whether the entry of a watch has the key view_of.
+func (d *decoder) isView(v value) bool {
+	errors := len(d.errs)
+	entries, _ := d.entries(v)
+	d.errs = d.errs[:errors] // they are reported when the entries are read
+	return slices.ContainsFunc(entries, func(e entry) bool { return e.name == "view_of" })
+}
+
+// readView reads the keys of a view. What it selects is read once all watches are known.
+func (w *Watch) readView(d *decoder, v value) {
+	entries, _ := d.entries(v)
+	var keys []key
+	notOfViews := []string{"source", "labels_at"}
+	for _, k := range keysOf(w) {
+		if slices.Contains(notOfViews, k.name) || k.of != nil && !slices.Contains(k.of, string(ofView)) {
+			notOfViews = append(notOfViews, k.name)
+			continue
+		}
+		keys = append(keys, k)
+	}
+	entries = slices.DeleteFunc(entries, func(given entry) bool {
+		misplaced := slices.Contains(notOfViews, given.name)
+		if misplaced {
+			d.errorf(value{node: given.key, path: v.path}, "%s is for watches that have a source, and this one is a view of another", given.name)
+		}
+		return misplaced
+	})
+	d.fill(w, v, entries, keys)
+	d.watches[w.Name] = declaredWatch{viewOf: w.ViewOf, at: v, of: d.given[&w.ViewOf], read: w.definitionReader(d, v)}
+}
+
+// definitionReader returns what reads the definition of the view, given where labels are.
+func (w *Watch) definitionReader(d *decoder, v value) func(string) {
+	places := map[string]value{"prefix": d.given[&w.Prefix], "filter": d.given[&w.Filter], "labels": d.given[&w.Labels], "fields": d.given[&w.Fields]}
+	params := view.Params{Prefix: w.Prefix, Filter: w.Filter, Labels: w.Labels, Fields: w.Fields}
+	name := w.Name
+	return func(labelsAt string) {
+		params.LabelsAt = labelsAt
+		definition, err := view.Parse(params)
+		switch {
+		case err == nil && definition.IsWhole():
+			d.errorf(v.atKey(), "the view selects everything; want prefix, labels, filter or fields")
+			return
+		case err == nil:
+			d.definitions[name] = definition
+			return
+		}
+		at, message := v.atKey(), err.Error()
+		var bad *view.Error
+		if errors.As(err, &bad) && places[bad.Parameter].node != nil {
+			at, message = places[bad.Parameter], strings.TrimPrefix(message, bad.Parameter+", ")
+		}
+		d.errorf(at, "%s", message)
+	}
+}
+
+// views checks that every view is one of a watch and not, in the end, of itself, and reads
+// what each selects.
+func (d *decoder) views(c *Config) {
+	for _, w := range c.Watches {
+		d.named = append(d.named, w.Name)
+	}
+	for _, w := range c.Watches {
+		declared, valid := d.watches[w.Name]
+		if !valid || declared.viewOf == "" {
+			continue
+		}
+		if at, ok := d.rootOf(w.Name); ok {
+			declared.read(at)
+		}
+	}
+	for i := range c.Watches {
+		c.Watches[i].Definition = d.definitions[c.Watches[i].Name]
+	}
+}
+
+// rootOf returns where the labels are in the watch of which a view is a part in the end.
+func (d *decoder) rootOf(name string) (labelsAt string, ok bool) {
+	first := d.watches[name]
+	path := []string{name}
+	for w := first; w.viewOf != ""; w = d.watches[w.viewOf] {
+		if _, there := d.watches[w.viewOf]; !there {
+			if len(path) == 1 && !slices.Contains(d.named, w.viewOf) {
+				d.checkWord(scalar{value: first.of, written: w.viewOf, expanded: w.viewOf}, "there is no watch", slices.Collect(maps.Keys(d.watches)))
+			}
+			return "", false
+		}
+		if slices.Contains(path, w.viewOf) {
+			if w.viewOf == name && name == slices.Min(path) { // once for all of them
+				d.errorf(first.of, "a view of itself: %s", d.circle(append(path, name)))
+			}
+			return "", false
+		}
+		path = append(path, w.viewOf)
+	}
+	return d.watches[path[len(path)-1]].labelsAt, true
+}
+
+// circle returns the names of views that lead back to the first, with their lines.
+func (d *decoder) circle(path []string) string {
+	var parts []string
+	for _, name := range path {
+		parts = append(parts, fmt.Sprintf("%s (line %d)", name, position(d.watches[name].of.node).Line))
+	}
+	return strings.Join(parts, " is of ")
+}

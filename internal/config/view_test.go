@@ -1,0 +1,89 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+const viewSources = `
+sources:
+  local: { type: store }
+  kube: { type: kubernetes }
+`
+
+// TestViews checks what views select, and where the labels of what they select are.
+func TestViews(t *testing.T) {
+	c, err := Parse("f", []byte(viewSources+`
+watches:
+  failing: { view_of: services, filter: 'value.state != "passing"', fields: [state, node], prefix: a/, prime: false }
+  red: { view_of: failing, labels: team=red }
+  services: { source: local, labels_at: meta.tags }
+  pods: { source: kube, version: v1, resource: pods }
+  web: { view_of: pods, labels: "app in (web, shop)" }
+`), Environment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct{ of, prefix, filter, labels, at string }{
+		{"services", "a/", `value.state != "passing"`, "", ""},
+		{"failing", "", "", "team=red", "meta.tags"},
+		{"", "", "", "", ""},
+		{"", "", "", "", ""},
+		{"pods", "", "", "app in (shop,web)", "metadata.labels"},
+	} {
+		w := c.Watches[i]
+		if w.ViewOf != want.of || (w.Definition == nil) != (want.of == "") {
+			t.Errorf("%s is a view of %q, with %v", w.Name, w.ViewOf, w.Definition)
+			continue
+		}
+		if w.Definition == nil {
+			continue
+		}
+		p := w.Definition.Params()
+		if p.Prefix != want.prefix || p.Filter != want.filter || p.Labels != want.labels || p.LabelsAt != want.at {
+			t.Errorf("%s selects %+v, want %+v", w.Name, p, want)
+		}
+	}
+	if w := c.Watches[0]; w.Prime || w.Source != "" {
+		t.Errorf("%+v", w)
+	}
+}
+
+// TestViewErrors checks that each mistake is reported at its place, once.
+func TestViewErrors(t *testing.T) {
+	for name, c := range map[string]struct{ watches, want string }{
+		"no such watch": {`
+  services: { source: local }
+  failing: { view_of: servces, filter: "true" }`, `f:7:23: watches.failing.view_of: there is no watch "servces"; did you mean "services"?`},
+		"of itself": {`
+  a: { view_of: a, prefix: x }`, `f:6:17: watches.a.view_of: a view of itself: a (line 6) is of a (line 6)`},
+		"in a circle": {`
+  b: { view_of: c, prefix: x }
+  c: { view_of: b, prefix: x }
+  d: { view_of: c, prefix: x }`, `f:6:17: watches.b.view_of: a view of itself: b (line 6) is of c (line 7) is of b (line 6)`},
+		"a source too": {`
+  services: { source: local }
+  a: { view_of: services, source: local, prefix: x }`, `f:7:27: watches.a: source is for watches that have a source, and this one is a view of another`},
+		"a key of a source": {`
+  services: { source: local }
+  a: { view_of: services, collection: processes, prefix: x }`, `f:7:27: watches.a: collection is for watches that have a source, and this one is a view of another`},
+		"a key of a view": {`
+  services: { source: local, filter: "true" }`, `f:6:30: watches.services: filter is for views, which have view_of instead of source`},
+		"a filter that cannot be meant": {`
+  services: { source: local }
+  a: { view_of: services, filter: "value.n = 1" }`, `f:7:35: watches.a.filter: column 9: `},
+		"of a watch with an error": {`
+  services: { source: locl }
+  a: { view_of: services, prefix: x }`, `f:6:23: watches.services.source: there is no source "locl"; did you mean "local"?`},
+		"nothing narrowed": {`
+  services: { source: local }
+  a: { view_of: services }`, `f:7:3: watches.a: the view selects everything; want prefix, labels, filter or fields`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse("f", []byte(viewSources+"watches:"+c.watches), Environment{})
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Count(err.Error(), "\n") > 0 {
+				t.Errorf("got %v\nwant %s…", err, c.want)
+			}
+		})
+	}
+}

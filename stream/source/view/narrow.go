@@ -1,0 +1,102 @@
+package view
+
+import (
+	"github.com/watchtide/watchtide/stream"
+)
+
+// narrowed passes on the part of a watch that is in the view. What leaves the view is
+// deleted, at the revision of the change because of which it left.
+//
+// Owned by Watch.
+type narrowed struct {
+	stream.Sink
+	source *Source
+	fresh  bool            // a snapshot has begun: there were no members before staged
+	staged map[string]bool // since the last commit: whether the key is in the view
+}
+
+// narrow returns a sink for the events of the watch. If the view does not resume, it has
+// no members yet.
+func (s *Source) narrow(sink stream.Sink, resumes bool) *narrowed {
+	n := &narrowed{Sink: sink, source: s, staged: map[string]bool{}, fresh: !resumes}
+	if resumes {
+		s.hold(sink)
+	}
+	return n
+}
+
+// Reset implements [stream.Sink].
+func (n *narrowed) Reset(epoch string) error {
+	n.fresh = true
+	n.restart()
+	return n.Sink.Reset(epoch)
+}
+
+// Upsert implements [stream.Sink].
+func (n *narrowed) Upsert(r stream.Resource) error {
+	matches, err := n.source.definition.Matches(r)
+	if err != nil {
+		n.source.unmatchable.Add(1)
+	}
+	if !matches {
+		return n.Delete(r.Key, r.Revision)
+	}
+	r, err = n.source.definition.Project(r)
+	if err != nil {
+		return err
+	}
+	n.staged[r.Key] = true
+	return n.Sink.Upsert(r)
+}
+
+// Delete implements [stream.Sink].
+func (n *narrowed) Delete(key string, revision uint64) error {
+	if !n.has(key) {
+		return nil
+	}
+	n.staged[key] = false
+	return n.Sink.Delete(key, revision)
+}
+
+func (n *narrowed) has(key string) bool {
+	if in, changed := n.staged[key]; changed {
+		return in
+	}
+	return !n.fresh && n.source.members.has(key)
+}
+
+// Commit implements [stream.Sink].
+func (n *narrowed) Commit(revision uint64) error {
+	if err := n.Sink.Commit(revision); err != nil {
+		return err
+	}
+	members := &n.source.members
+	if n.fresh {
+		*members = newMembers(len(n.staged))
+	}
+	for key, in := range n.staged {
+		members.set(key, in)
+	}
+	n.fresh = false
+	n.restart()
+	n.source.hold(n.Sink)
+	return nil
+}
+
+// restart forgets what was staged.
+func (n *narrowed) restart() {
+	if len(n.staged) > stagedKept {
+		n.staged = map[string]bool{} // a map does not shrink
+		return
+	}
+	clear(n.staged)
+}
+
+// stagedKept is how many changes a map that is reused may have had.
+const stagedKept = 1000
+
+// Swept implements [stream.Sweeper].
+func (n *narrowed) Swept(revision uint64) { stream.Swept(n.Sink, revision) }
+
+// RaiseHorizon implements [stream.HorizonRaiser].
+func (n *narrowed) RaiseHorizon(revision uint64) error { return stream.RaiseHorizon(n.Sink, revision) }

@@ -1,0 +1,208 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// rig is a watch with a scripted source, and a registry for views of it.
+type rig struct {
+	t        *testing.T
+	registry *watch.Registry
+	base     *watch.Watch
+}
+
+func newRig(t *testing.T, script ...streamtest.Step) *rig {
+	t.Helper()
+	r := &rig{t: t, registry: watch.NewRegistry()}
+	t.Cleanup(r.registry.Close)
+	var err error
+	r.base, err = r.registry.Add(watch.Config{Name: "w", Source: streamtest.NewScripted(script), StaleAfter: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (r *rig) source(p view.Params) *Source {
+	r.t.Helper()
+	d, err := view.Parse(p)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return New(r.base, d)
+}
+
+func (r *rig) view(p view.Params) *watch.Watch {
+	r.t.Helper()
+	v, err := r.registry.Add(watch.Config{Name: "v", Source: r.source(p), StaleAfter: time.Second})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return v
+}
+
+// TestFreshness checks that a view is as fresh as its watch.
+func TestFreshness(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		next := make(chan struct{})
+		r := newRig(t, streamtest.Reset("e1"), streamtest.Commit(1), streamtest.Await(next),
+			streamtest.Status(stream.Stale, "lost"), streamtest.Await(next), streamtest.Status(stream.InSync, ""), streamtest.Hang())
+		v := r.view(view.Params{Prefix: "a"})
+		for i, want := range []stream.State{stream.InSync, stream.Stale, stream.InSync} {
+			if i > 0 {
+				next <- struct{}{}
+			}
+			synctest.Wait()
+			if got := v.Status().State; got != want {
+				t.Errorf("step %d: the view is %v, want %v", i, got, want)
+			}
+		}
+	})
+}
+
+// TestPrimedWithItsWatch checks that there is no view before there is a watch.
+func TestPrimedWithItsWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		next := make(chan struct{})
+		r := newRig(t, streamtest.Await(next), streamtest.Reset("e1"), streamtest.Upsert("a", 1, "1"), streamtest.Commit(1), streamtest.Hang())
+		v := r.view(view.Params{Prefix: "a"})
+		synctest.Wait()
+		if v.Snapshot().Primed() {
+			t.Error("the view is primed before its watch")
+		}
+		next <- struct{}{}
+		synctest.Wait()
+		if s := v.Snapshot(); !s.Primed() || s.Count() != 1 {
+			t.Errorf("primed %v, %d resources", s.Primed(), s.Count())
+		}
+	})
+}
+
+// TestWatchIsRemoved checks that the view says so and keeps its state.
+func TestWatchIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, streamtest.Reset("e1"), streamtest.Upsert("a", 1, "1"), streamtest.Commit(1), streamtest.Hang())
+		v := r.view(view.Params{Prefix: "a"})
+		synctest.Wait()
+		r.registry.Remove("w")
+		time.Sleep(5 * time.Second)
+		if s := v.Status(); s.State != stream.Stale || !strings.Contains(s.Full(), `watch "w", of which this is a view, was removed`) {
+			t.Errorf("the view is %v: %s", s.State, s.Full())
+		}
+		if n := v.Snapshot().Count(); n != 1 {
+			t.Errorf("%d resources are left, want 1", n)
+		}
+	})
+}
+
+// TestUnmatchable checks that changes on which the filter fails are counted, and are not
+// in the view.
+func TestUnmatchable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, streamtest.Reset("e1"), streamtest.Upsert("a", 1, `{"n":2}`), streamtest.Upsert("b", 1, `{"n":"2"}`),
+			streamtest.Upsert("c", 1, `{}`), streamtest.Upsert("d", 1, `{"n":0}`), streamtest.Commit(1), streamtest.Hang())
+		v := r.view(view.Params{Filter: "value.n > 1"})
+		synctest.Wait()
+		if n, events := v.Snapshot().Count(), v.Stats().Events; n != 1 || events["unmatchable"] != 2 {
+			t.Errorf("%d resources, %v", n, events)
+		}
+		if _, counted := r.base.Stats().Events["unmatchable"]; counted {
+			t.Error("a watch that is no view counts unmatchable changes")
+		}
+	})
+}
+
+// TestResumeAfterAResetThatFailed checks that a view whose newest snapshot was not
+// committed does not continue in the order of that snapshot from a revision of another.
+func TestResumeAfterAResetThatFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		next := make(chan struct{})
+		r := newRig(t, streamtest.Reset("e1"), streamtest.Upsert("a/1", 15, "1"), streamtest.Commit(15), streamtest.Await(next),
+			streamtest.Reset("e2"), streamtest.Upsert("a/2", 3, "1"), streamtest.Commit(9), streamtest.Upsert("b", 20, "1"), streamtest.Commit(20), streamtest.Hang())
+		s := r.source(view.Params{Prefix: "a/"})
+		first := streamtest.NewSinkRecorder(stream.Resume{}, nil)
+		done := make(chan error, 1)
+		go func() { done <- s.Watch(t.Context(), stream.Resume{}, failingReset{first}) }()
+		synctest.Wait()
+		committed := first.Resume()
+		next <- struct{}{}
+		if err := <-done; !errors.Is(err, errReset) {
+			t.Fatalf("Watch: %v", err)
+		}
+		again := streamtest.NewSinkRecorder(committed, first.State())
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { done <- s.Watch(ctx, committed, again) }()
+		synctest.Wait()
+		cancel()
+		<-done
+		if again.Resets() != 1 || len(again.State()) != 1 || again.Resume().Revision != 20 {
+			t.Errorf("%d resets, then %v at %v", again.Resets(), again.State(), again.Resume())
+		}
+	})
+}
+
+var errReset = errors.New("a fault of the test")
+
+// failingReset is a sink that begins only one snapshot.
+type failingReset struct{ *streamtest.SinkRecorder }
+
+// Reset implements [stream.Sink].
+func (f failingReset) Reset(epoch string) error {
+	if f.Resets() > 0 {
+		return errReset
+	}
+	return f.SinkRecorder.Reset(epoch)
+}
+
+// TestHeldMemory checks that the keys of the view count towards its memory.
+func TestHeldMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, streamtest.Reset("e1"), streamtest.Upsert("a/1", 1, "1"), streamtest.Upsert("b", 1, "1"), streamtest.Commit(1),
+			streamtest.Upsert("a/22", 2, "1"), streamtest.Commit(2), streamtest.Delete("a/1", 3), streamtest.Commit(3), streamtest.Hang())
+		s := r.source(view.Params{Prefix: "a/"})
+		h := &holder{SinkRecorder: streamtest.NewSinkRecorder(stream.Resume{}, nil)}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- s.Watch(ctx, stream.Resume{}, h) }()
+		synctest.Wait()
+		cancel()
+		<-done
+		if want := memberCost + int64(len("a/22")); h.held != want {
+			t.Errorf("%d bytes are held, want %d", h.held, want)
+		}
+	})
+}
+
+type holder struct {
+	*streamtest.SinkRecorder
+	held int64
+}
+
+// Hold implements [stream.Holder].
+func (h *holder) Hold(bytes int64) { h.held += bytes }
+
+// TestEpochs checks that the epoch of a view depends on that of the watch and on the
+// definition, and fits into a position.
+func TestEpochs(t *testing.T) {
+	a, b := strings.Repeat("a", 32), strings.Repeat("b", 32)
+	seen := map[string]bool{}
+	for _, name := range []string{epochOf("e", a), epochOf("e", b), epochOf("f", a), epochOf("_e", a)} {
+		if seen[name] || stream.CanonicalEpoch(name) != name {
+			t.Errorf("epoch %q", name)
+		}
+		seen[name] = true
+	}
+	if !strings.HasPrefix(epochOf("_e", a), stream.UnnumberedEpoch) || strings.HasPrefix(epochOf("e", a), stream.UnnumberedEpoch) {
+		t.Error("the name does not say whether deletes have revisions")
+	}
+}
