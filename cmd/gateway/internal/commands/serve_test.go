@@ -172,6 +172,35 @@ watches:
 	}
 }
 
+// TestServeViews checks a view, and a view of that, of a watch that is written to.
+func TestServeViews(t *testing.T) {
+	config := writeConfig(t, `
+sources: { local: { type: store } }
+watches:
+  states: { view_of: red, fields: [state] }
+  red: { view_of: notes, filter: 'value.team == "red"' }
+  notes: { source: local }
+`)
+	g := serve(t, "--config", config)
+	g.put("a", `{"team":"red","state":1,"more":[1,2]}`)
+	g.put("b", `{"team":"blue","state":2}`)
+	g.put("c", `{"team":"red","state":3}`)
+	g.put("c", `{"team":"blue","state":4}`)
+	want := `"resources":[{"key":"a","revision":"1","value":{"state":1}}]`
+	for began := time.Now(); ; {
+		_, body := g.do("GET", "/v1/watches/states/resources", "")
+		if strings.Contains(body, want) && strings.Contains(body, `"revision":"4"`) {
+			break
+		}
+		if time.Since(began) > patience {
+			t.Fatalf("got %s, want %s", body, want)
+		}
+	}
+	if status, body := g.do("PUT", "/v1/watches/red/resources/a", "1"); status != 405 {
+		t.Errorf("a write to a view: %d %s", status, body)
+	}
+}
+
 func TestServeFollowsAnotherGateway(t *testing.T) {
 	core := serve(t)
 	core.put("eu/a", `{"n":1}`)
