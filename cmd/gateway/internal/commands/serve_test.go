@@ -174,7 +174,7 @@ watches:
 
 // TestServeViews checks a view, and a view of that, of a watch that is written to.
 func TestServeViews(t *testing.T) {
-	config := writeConfig(t, `
+	config := file(t, "views.yaml", `
 sources: { local: { type: store } }
 watches:
   states: { view_of: red, fields: [state] }

@@ -1,0 +1,334 @@
+package view
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/view/internal/document"
+	"github.com/watchtide/watchtide/stream/view/internal/mistake"
+	"github.com/watchtide/watchtide/stream/view/internal/path"
+	"github.com/watchtide/watchtide/stream/view/internal/predicate"
+)
+
+// Params are what a definition is made of. All are optional.
+type Params struct {
+	// Prefix is what the keys begin with: any bytes.
+	Prefix string
+	// Labels is a label selector in the syntax of Kubernetes.
+	Labels string
+	// Filter is an expression in CEL.
+	Filter string
+	// Fields are the paths to keep. Each element is a path, or several with commas
+	// between them. A path is names with dots between them; a name that holds a dot, a
+	// comma, a quotation mark, a bracket, a backslash or white space is written as a JSON
+	// string: metadata.labels."app.kubernetes.io/name". A path applies to all elements of
+	// the arrays on its way.
+	Fields []string
+	// LabelsAt is the path of the object that holds a resource's labels; empty: labels.
+	LabelsAt string
+	// ValueSize is the size of the largest values, by which the cost of a filter is
+	// estimated; 0: DefaultValueSize. Larger values are evaluated too. It is no part of
+	// the definition.
+	ValueSize int
+}
+
+// Definition says which resources a view has, and what of them.
+//
+// Static after Parse; all methods may be called from any goroutine.
+type Definition struct {
+	id       string
+	params   Params // canonical
+	selector selector
+	filter   *predicate.Predicate // nil: none
+	labelsAt path.Path
+	fields   []path.Path
+
+	paths   document.Paths // what Matches reads of a value
+	keeps   document.Paths // what Project keeps
+	reads   []path.Path    // the paths of the filter
+	labeled bool           // labels are read
+}
+
+// Parse checks the parameters of a definition. An error is an *Error.
+func Parse(p Params) (*Definition, error) {
+	d := &Definition{}
+	for _, step := range []func(Params) error{d.parsePrefix, d.parseLabelsAt, d.parseLabels, d.parseFilter, d.parseFields} {
+		if err := step(p); err != nil {
+			return nil, err
+		}
+	}
+	if d.filter != nil {
+		d.reads = d.filter.Usage().Values
+	}
+	d.labeled = len(d.selector) > 0 || d.filter != nil && d.filter.Usage().Labels
+	if !d.labeled {
+		d.params.LabelsAt = ""
+	}
+	for _, at := range d.needs() {
+		d.paths.Add(at)
+	}
+	for _, at := range d.fields {
+		d.keeps.Add(at)
+	}
+	d.id = identify(d.encode())
+	return d, nil
+}
+
+func (d *Definition) parsePrefix(p Params) error {
+	if err := limit("prefix", p.Prefix); err != nil {
+		return err
+	}
+	d.params.Prefix = p.Prefix
+	return nil
+}
+
+func (d *Definition) parseLabelsAt(p Params) error {
+	d.labelsAt = path.Path{"labels"}
+	if p.LabelsAt != "" {
+		if err := limit("labels_at", p.LabelsAt); err != nil {
+			return err
+		}
+		at, err := path.Parse(p.LabelsAt)
+		if err != nil {
+			return refuse("labels_at", p.LabelsAt, err)
+		}
+		d.labelsAt = at
+	}
+	if err := limitNames("labels_at", d.labelsAt); err != nil {
+		return err
+	}
+	d.params.LabelsAt = d.labelsAt.String()
+	return nil
+}
+
+func (d *Definition) parseLabels(p Params) (err error) {
+	if err := limitText("labels", p.Labels); err != nil {
+		return err
+	}
+	if d.selector, err = parseSelector(p.Labels); err != nil {
+		return refuse("labels", p.Labels, err)
+	}
+	d.params.Labels = d.selector.String()
+	return limitCanonical("labels", d.params.Labels)
+}
+
+func (d *Definition) parseFilter(p Params) (err error) {
+	if p.Filter == "" {
+		return nil
+	}
+	if err := limitText("filter", p.Filter); err != nil {
+		return err
+	}
+	size := p.ValueSize
+	if size <= 0 {
+		size = DefaultValueSize
+	}
+	if d.filter, err = predicate.Compile(p.Filter, size); err != nil {
+		return refuse("filter", p.Filter, err)
+	}
+	d.params.Filter = d.filter.String()
+	return limitCanonical("filter", d.params.Filter)
+}
+
+func (d *Definition) parseFields(p Params) error {
+	total := 0
+	for _, text := range p.Fields {
+		if err := limitText("fields", text); err != nil {
+			return err
+		}
+		some, err := path.ParseList(text)
+		if err != nil {
+			return refuse("fields", text, err)
+		}
+		d.fields = append(d.fields, some...)
+		total += len(text)
+	}
+	if total > MaxText {
+		return refuse("fields", "", fmt.Errorf("all fields together are %d bytes long, and at most %d are allowed", total, MaxText))
+	}
+	if d.fields = path.Minimal(d.fields); len(d.fields) > MaxFields {
+		return refuse("fields", "", fmt.Errorf("there are %d fields, and at most %d are allowed", len(d.fields), MaxFields))
+	}
+	for _, at := range d.fields {
+		if err := limitNames("fields", at); err != nil {
+			return err
+		}
+		d.params.Fields = append(d.params.Fields, at.String())
+	}
+	return nil
+}
+
+// limit refuses text that is too long.
+func limit(parameter, text string) error {
+	if len(text) <= MaxText {
+		return nil
+	}
+	return refuse(parameter, text, &mistake.Error{
+		Offset:  MaxText,
+		Problem: fmt.Sprintf("the text is %d bytes long, and at most %d are allowed", len(text), MaxText),
+	})
+}
+
+// limitNames refuses a path that is too long.
+func limitNames(parameter string, at path.Path) error {
+	if len(at) <= MaxNames {
+		return nil
+	}
+	return refuse(parameter, "", fmt.Errorf("%s has %d names, and at most %d are allowed", at, len(at), MaxNames))
+}
+
+// limitCanonical refuses a canonical form that is too long to be given.
+func limitCanonical(parameter, text string) error {
+	if len(text) <= MaxText {
+		return nil
+	}
+	return refuse(parameter, text, fmt.Errorf("the text is %d bytes long with spaces around operators and special characters escaped, and at most %d are allowed", len(text), MaxText))
+}
+
+// limitText refuses text that is too long or no text.
+func limitText(parameter, text string) error {
+	if err := limit(parameter, text); err != nil {
+		return err
+	}
+	for at := 0; at < len(text); {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if r == utf8.RuneError && size == 1 {
+			return refuse(parameter, text, &mistake.Error{Offset: at, Problem: "the text is not UTF-8"})
+		}
+		at += size
+	}
+	return nil
+}
+
+// needs returns what Matches reads of a value.
+func (d *Definition) needs() []path.Path {
+	if !d.labeled {
+		return d.reads
+	}
+	return append(slices.Clone(d.reads), d.labelsAt)
+}
+
+// encode returns bytes that no other definition has: a version, and each part with its
+// length before it.
+func (d *Definition) encode() []byte {
+	out := []byte("view 1\n")
+	part := func(text string) {
+		out = binary.AppendUvarint(out, uint64(len(text)))
+		out = append(out, text...)
+	}
+	part(d.params.Prefix)
+	part(d.params.LabelsAt)
+	part(d.params.Labels)
+	part(d.params.Filter)
+	out = binary.AppendUvarint(out, uint64(len(d.params.Fields)))
+	for _, text := range d.params.Fields {
+		part(text)
+	}
+	return out
+}
+
+// identify returns 160 bits of a hash as 32 letters and digits: nobody finds two texts
+// with the same one.
+func identify(encoded []byte) string {
+	sum := sha256.Sum256(encoded)
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:20]))
+}
+
+// ID returns the same 32 lower-case letters and digits for equal definitions only.
+func (d *Definition) ID() string { return d.id }
+
+// Params returns the canonical form, from which Parse makes the same definition.
+func (d *Definition) Params() Params {
+	p := d.params
+	p.Fields = slices.Clone(p.Fields)
+	return p
+}
+
+// IsWhole reports whether the definition narrows nothing: the view is the watch.
+func (d *Definition) IsWhole() bool { return !d.Filters() && !d.Projects() }
+
+// Filters reports whether the definition can leave resources out.
+func (d *Definition) Filters() bool {
+	return d.params.Prefix != "" || len(d.selector) > 0 || d.filter != nil
+}
+
+// Projects reports whether the definition keeps only some fields of values.
+func (d *Definition) Projects() bool { return len(d.fields) > 0 }
+
+// Matches reports whether the view has a resource. An error is a Failure, and means that
+// it has not.
+func (d *Definition) Matches(r stream.Resource) (bool, error) {
+	e := extraction{paths: &d.paths}
+	e.set(&r)
+	return d.matches(&e)
+}
+
+// matches is Matches with what was read of the resource for this definition and others.
+func (d *Definition) matches(e *extraction) (bool, error) {
+	if !strings.HasPrefix(e.resource.Key, d.params.Prefix) {
+		return false, nil
+	}
+	if d.labeled || len(d.reads) > 0 {
+		e.read()
+	}
+	if d.repeats(e) {
+		return false, Repeated
+	}
+	if d.labeled {
+		e.readLabels(d.labelsAt)
+	}
+	if !d.selector.matches(labels.Set(e.labels)) {
+		return false, nil
+	}
+	if d.filter == nil {
+		return true, nil
+	}
+	ok, err := d.filter.Holds(&e.input)
+	if err == nil {
+		return ok, nil
+	}
+	if !e.isJSON && len(d.reads) > 0 {
+		return false, NotJSON
+	}
+	return false, failure(err)
+}
+
+// repeats reports whether a member occurs twice that the definition needs.
+func (d *Definition) repeats(e *extraction) bool {
+	for _, at := range d.reads {
+		if e.document.Repeats(at) {
+			return true
+		}
+	}
+	return d.labeled && e.document.Repeats(d.labelsAt)
+}
+
+// Project returns a resource with only the fields that the definition keeps, or as it is
+// if there are none: the members in the value's own order and with its own bytes, arrays
+// with each of their elements narrowed. Objects and arrays on the way to a field stay, if
+// only as {} or []; anything else on the way goes, also from arrays. Of a value that is
+// neither an object nor an array, and of one that is not JSON, nothing is left: null.
+// The error says that the value is not what stream.Resource promises.
+func (d *Definition) Project(r stream.Resource) (stream.Resource, error) {
+	if !d.Projects() {
+		return r, nil
+	}
+	if r.Encoding != "" {
+		r.Value, r.Encoding = []byte("null"), ""
+		return r, nil
+	}
+	value, err := document.Project(r.Value, &d.keeps)
+	if err != nil {
+		return stream.Resource{}, fmt.Errorf("%q: %w", r.Key, err)
+	}
+	r.Value = value
+	return r, nil
+}

@@ -1,0 +1,218 @@
+// Package predicate decides whether a resource is wanted, by an expression in CEL
+// (https://cel.dev) over
+//
+//	key       string               key of the resource
+//	value     dyn                  its value; there is none if that is not JSON
+//	labels    map(string, string)  its labels
+//	revision  int                  its revision; the largest int if it is beyond that
+//
+// with the functions and macros of the language's standard, and none besides: they depend
+// on nothing but the resource, and make nothing that is much larger than it.
+package predicate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/interpreter"
+
+	"github.com/watchtide/watchtide/stream/view/internal/mistake"
+)
+
+// Limits of expressions. The length of the text is the caller's to limit.
+const (
+	// MaxDepth is how deep an expression is nested, so that no recursion over it is deep.
+	MaxDepth = 50
+	// MaxNodes is the number of operands and operators, after macros are expanded.
+	MaxNodes = 1000
+	// MaxPattern is the number of instructions of a compiled regular expression.
+	MaxPattern = 1000
+	// MaxKey is the length of keys for which costs are estimated, in bytes.
+	MaxKey = 4 << 10
+	// EstimateLimit is the estimated cost of evaluating an expression over the largest
+	// value, in units of about 100 ns, above which it is refused.
+	EstimateLimit = 100_000_000
+	// CostLimit is the cost at which an evaluation is given up, in the same units: some
+	// 10 ms, or 10,000 steps of a macro.
+	CostLimit = 100_000
+)
+
+// Variables are the names that an expression can use.
+func Variables() []string { return []string{"key", "labels", "revision", "value"} }
+
+func isVariable(name string) bool {
+	switch name {
+	case "key", "labels", "revision", "value":
+		return true
+	}
+	return false
+}
+
+// environment is made once: it takes a millisecond.
+var environment = sync.OnceValues(func() (*cel.Env, error) {
+	return cel.NewEnv(
+		cel.Variable("key", cel.StringType),
+		cel.Variable("value", cel.DynType),
+		cel.Variable("labels", cel.MapType(cel.StringType, cel.StringType)),
+		cel.Variable("revision", cel.IntType),
+		cel.ParserRecursionLimit(MaxDepth),
+		cel.ParserErrorRecoveryLimit(2),
+		cel.ExpressionNodeLimit(MaxNodes),
+		cel.CrossTypeNumericComparisons(true),
+		cel.DefaultUTCTimeZone(true),
+		cel.EnableMacroCallTracking(),
+	)
+})
+
+// Predicate is a compiled expression.
+//
+// Static after Compile; it may be used by any number of goroutines.
+type Predicate struct {
+	text    string
+	usage   Usage
+	terms   []Term
+	prefix  string
+	program cel.Program // counts no cost
+	counted cel.Program // gives up at CostLimit; nil if program never gets there
+	safe    int         // size of values up to which program never gets there
+}
+
+// Compile checks an expression over values of at most maxValue bytes. An error is a
+// *mistake.Error.
+func Compile(text string, maxValue int) (*Predicate, error) {
+	env, err := environment()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := check(env, text)
+	if err != nil {
+		return nil, err
+	}
+	canonical, err := format(tree.NativeRep())
+	if err != nil {
+		return nil, err
+	}
+	// What is evaluated is made from the canonical text alone, so that the same text
+	// always means the same.
+	tree, err = check(env, canonical)
+	if err != nil {
+		return nil, fmt.Errorf("the expression in its canonical form, %s: %w", canonical, err)
+	}
+	if again, err := format(tree.NativeRep()); err != nil || again != canonical {
+		return nil, fmt.Errorf("the expression has no canonical form: it is %s and %s", canonical, again)
+	}
+	p := &Predicate{text: canonical, usage: usageOf(tree.NativeRep().Expr())}
+	p.terms, p.prefix = termsOf(tree.NativeRep().Expr())
+	return p, p.plan(env, tree, maxValue)
+}
+
+// plan makes the programs.
+func (p *Predicate) plan(env *cel.Env, tree *cel.Ast, maxValue int) (err error) {
+	p.safe = maxValue
+	for {
+		cost, err := estimate(env, tree, uint64(p.safe))
+		if err != nil {
+			return err
+		}
+		if p.safe == maxValue && cost > EstimateLimit {
+			return &mistake.Error{
+				Problem: fmt.Sprintf("the filter could cost %d units for one value of %d bytes, and at most %d are allowed", cost, maxValue, EstimateLimit),
+				Advice:  "compare fewer things, or smaller ones",
+			}
+		}
+		if cost <= CostLimit || p.safe == 0 {
+			break
+		}
+		p.safe /= 2
+	}
+	// cel.OptOptimize is left out: it looks numbers up in lists of constants by another
+	// equality than that of the language.
+	patterns := cel.OptimizeRegex(interpreter.MatchesRegexOptimization)
+	if p.program, err = env.Program(tree, patterns); err != nil {
+		return err
+	}
+	p.counted, err = env.Program(tree, patterns, cel.CostLimit(CostLimit))
+	return err
+}
+
+// String returns the canonical text, which Compile makes the same predicate from.
+func (p *Predicate) String() string { return p.text }
+
+// Usage returns what the expression reads. Nobody writes to it.
+func (p *Predicate) Usage() Usage { return p.usage }
+
+// Terms returns conditions without which the expression is not true, and a prefix that
+// the key then has. Nobody writes to them.
+func (p *Predicate) Terms() (terms []Term, prefix string) { return p.terms, p.prefix }
+
+// Input is the resource that an expression is evaluated for.
+//
+// Owned by one goroutine.
+type Input struct {
+	key, value, labels, revision any
+	hasValue                     bool
+	size                         int
+}
+
+// Set sets the resource, which has no value and no labels then. Size is that of its value
+// as text.
+func (in *Input) Set(key string, revision uint64, size int) {
+	*in = Input{key: key, revision: int64(min(revision, math.MaxInt64)), labels: map[string]string(nil), size: max(size, len(key)-MaxKey)}
+}
+
+// SetValue sets the value, or as much of it as the expression reads.
+func (in *Input) SetValue(value any) { in.value, in.hasValue = value, true }
+
+// SetLabels sets the labels.
+func (in *Input) SetLabels(labels map[string]string) { in.labels = labels }
+
+// ResolveName implements cel.Activation.
+func (in *Input) ResolveName(name string) (any, bool) {
+	switch name {
+	case "value":
+		return in.value, in.hasValue
+	case "key":
+		return in.key, true
+	case "labels":
+		return in.labels, true
+	case "revision":
+		return in.revision, true
+	}
+	return nil, false
+}
+
+// Parent implements cel.Activation.
+func (*Input) Parent() cel.Activation { return nil }
+
+// Errors of an evaluation.
+var (
+	// ErrNoResult: something that the expression needs is absent, or is of another kind,
+	// or the result is neither true nor false.
+	ErrNoResult = errors.New("the filter has no result for this value")
+	// ErrCost: the evaluation was given up.
+	ErrCost = errors.New("the filter costs too much for this value")
+)
+
+// Holds reports whether the expression is true of a resource. An error is ErrNoResult or
+// ErrCost.
+func (p *Predicate) Holds(in *Input) (bool, error) {
+	program := p.program
+	if in.size > p.safe {
+		program = p.counted
+	}
+	result, _, err := program.Eval(in)
+	if err != nil {
+		var cancelled interpreter.EvalCancelledError
+		if errors.As(err, &cancelled) {
+			return false, ErrCost
+		}
+		return false, ErrNoResult
+	}
+	if truth, ok := result.Value().(bool); ok {
+		return truth, nil
+	}
+	return false, ErrNoResult
+}
