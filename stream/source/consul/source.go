@@ -17,8 +17,9 @@ var (
 	errEnded = errors.New("consul: the server ended the watch")
 )
 
-// Source follows one collection of resources. It is a [stream.Source]. It holds
-// nothing open except while Watch runs, which one goroutine at a time may call.
+// Source follows one collection of resources. It is a [stream.Source]. It has
+// no open connection except while Watch runs, which one goroutine at a time may
+// call.
 type Source struct {
 	// Static after construction.
 	config Config

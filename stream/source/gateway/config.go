@@ -27,8 +27,8 @@ type Config struct {
 	TokenFile string
 	// Header is sent with each request. It is never logged.
 	Header map[string]string
-	// StallAfter is how long nothing at all may come before the upstream counts as
-	// stalled. 0: two and a half of its heartbeats.
+	// StallAfter is how long nothing at all may arrive before the upstream counts
+	// as stalled. 0: two and a half of its heartbeats.
 	StallAfter time.Duration
 	// MaxEventBytes is the size of the largest event accepted. 0:
 	// client.MaxEventBytes.

@@ -27,7 +27,7 @@ type cluster struct {
 	http   *http.Client
 }
 
-// sharedCluster returns the server of the tests that break nothing.
+// sharedCluster returns the server for tests that do not disrupt it.
 func sharedCluster(t testing.TB) *cluster {
 	return clusterOf(t, realserver.Shared(t, realserver.Build(t, "kubernetes")))
 }

@@ -16,15 +16,15 @@ func (f *fake) epochOf() string {
 	return r.Resume().Epoch
 }
 
-// TestEpochByWhatMayBeRead: the best available identification is used.
-func TestEpochByWhatMayBeRead(t *testing.T) {
+// TestEpochByReadableObjects: the best available identification is used.
+func TestEpochByReadableObjects(t *testing.T) {
 	forbidden := says(403, status(403, "Forbidden", "namespaces is forbidden"))
 	crd := func(uid string) http.HandlerFunc { return says(200, `{"metadata":{"uid":"`+uid+`"}}`) }
 	inBubble(t, func(f *fake) {
 		cluster := f.epochOf()
 		f.definition = crd("1")
 		if f.epochOf() != cluster {
-			t.Error("the definition changes the name, although the cluster can be told")
+			t.Error("the definition changes the name, although the cluster can be identified")
 		}
 		f.cluster = forbidden
 		first := f.epochOf()
@@ -65,8 +65,9 @@ func TestEpochOfACollection(t *testing.T) {
 	})
 }
 
-// TestClusterThatCannotBeTold: a failing server is asked again, not renamed.
-func TestClusterThatCannotBeTold(t *testing.T) {
+// TestClusterThatCannotBeIdentified: a failing server is queried again, not
+// renamed.
+func TestClusterThatCannotBeIdentified(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.cluster = says(500, status(500, "InternalError", "etcdserver: request timed out"))
 		f.definition = says(200, `{"metadata":{"uid":"1"}}`)
@@ -76,8 +77,8 @@ func TestClusterThatCannotBeTold(t *testing.T) {
 	})
 }
 
-// TestServerThatStartsUp: it does not know yet who may read what. The name of
-// the order must not depend on that.
+// TestServerThatStartsUp: its permissions are not loaded yet. The name of the
+// order must not depend on that.
 func TestServerThatStartsUp(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.epochOf()

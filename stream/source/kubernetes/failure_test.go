@@ -43,7 +43,7 @@ func TestRefusals(t *testing.T) {
 					t.Errorf("an error of %d bytes: %v", len(err.Error()), err)
 				}
 				if !strings.HasPrefix(err.Error(), "kubernetes https://example.com, widgets.example.com/v1: ") {
-					t.Errorf("error %v, want it to say where", err)
+					t.Errorf("error %v, want the location in it", err)
 				}
 			})
 		})
@@ -75,7 +75,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-func TestAddressesWhereNoServerIs(t *testing.T) {
+func TestAddressesWithoutServer(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
 	secure := httptest.NewTLSServer(http.NotFoundHandler())

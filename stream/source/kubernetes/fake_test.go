@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fake is an API server each of whose answers is a function: for what the real
-// one does rarely, or did in the past. It lives in a synctest bubble, in memory,
-// and speaks HTTP/2.
+// fake is an API server each of whose answers is a function: for behavior that
+// the real one shows rarely, or showed in the past. It lives in a synctest
+// bubble, in memory, and speaks HTTP/2.
 type fake struct {
 	t      *testing.T
 	source *Source

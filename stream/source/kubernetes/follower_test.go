@@ -20,8 +20,8 @@ func (f *fake) primed() *run {
 	return r
 }
 
-// TestResume continues without a snapshot. It is caught up when the events
-// that the server repeats have come: they all become visible at once.
+// TestResume continues without a snapshot. It has caught up when the repeated
+// events have arrived: they all become visible at once.
 func TestResume(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
@@ -48,7 +48,7 @@ func TestResumeOfAQuietCollection(t *testing.T) {
 		r := f.start(before)
 		r.running()
 		if n := len(r.Commits()); n != 0 {
-			t.Errorf("%d commits before it is clear that nothing more comes, want none", n)
+			t.Errorf("%d commits before the watch is quiet, want none", n)
 		}
 		r.after(250 * time.Millisecond)
 		r.wantState(8, "a", "b")
@@ -84,8 +84,9 @@ func TestResumeBehindTheHistory(t *testing.T) {
 	}
 }
 
-// TestHistoryThatIsLostUnderWay: the watch reports meanwhile that it is not fresh.
-func TestHistoryThatIsLostUnderWay(t *testing.T) {
+// TestHistoryIsLostWhileResuming: the watch reports meanwhile that it is not
+// fresh.
+func TestHistoryIsLostWhileResuming(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		gone := line(failed, status(410, "Expired", "too old resource version"))
 		f.initial = inTurn(sends(line(added, widget("a", 5)), markerAt(7), line(added, widget("b", 8)), gone),
@@ -96,13 +97,13 @@ func TestHistoryThatIsLostUnderWay(t *testing.T) {
 		r.wantResets(2)
 		said := r.Statuses()
 		if len(said) != 2 || said[0].State != stream.Resyncing || said[1].State != stream.InSync {
-			t.Errorf("it said %v, want resyncing and in_sync", said)
+			t.Errorf("its statuses are %v, want resyncing and in_sync", said)
 		}
 		r.stop()
 	})
 }
 
-// TestHistoryShorterThanAList: asking again immediately would loop forever.
+// TestHistoryShorterThanAList: retrying immediately would loop forever.
 func TestHistoryShorterThanAList(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.source.paged = true
@@ -197,7 +198,7 @@ func TestServerThatWentBack(t *testing.T) {
 		r.wantResets(1)
 		epoch := r.Resume().Epoch
 		if was := before.Resume().Epoch; epoch == was || !strings.HasPrefix(epoch, was+"~") || stream.CanonicalEpoch(epoch) != epoch {
-			t.Errorf("epoch is %q after %q, want that with an ending", epoch, was)
+			t.Errorf("epoch is %q after %q, want that with a suffix", epoch, was)
 		}
 		r.stop()
 		f.requests()
@@ -210,9 +211,9 @@ func TestServerThatWentBack(t *testing.T) {
 	})
 }
 
-// TestSinkThatKnowsBetter: the server has passed its earlier revision, but
-// with other objects. Only a sink that knows them can tell.
-func TestSinkThatKnowsBetter(t *testing.T) {
+// TestSinkThatRefusesTheOrder: the server has passed its earlier revision, but
+// with other objects. Only a sink that has them can detect that.
+func TestSinkThatRefusesTheOrder(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
 		f.head = says(200, listOf(7, ""))
@@ -246,9 +247,9 @@ func TestAnotherCluster(t *testing.T) {
 	})
 }
 
-// TestClusterThatComesBack: a backup is restored after another cluster was there.
-// The old name of its order was used for changes that are gone.
-func TestClusterThatComesBack(t *testing.T) {
+// TestClusterThatReturns: a backup is restored after another cluster was in its
+// place. The old name of its order was used for changes that are gone.
+func TestClusterThatReturns(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
 		first := f.cluster

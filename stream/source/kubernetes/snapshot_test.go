@@ -34,7 +34,7 @@ func TestEmptyStreamingList(t *testing.T) {
 	})
 }
 
-// olderServers are those without the streaming list, and how they answer one.
+// olderServers are the answers of servers without the streaming list.
 var olderServers = map[string]struct {
 	initial []string
 	refusal string
@@ -64,7 +64,7 @@ func TestServersWithoutStreamingList(t *testing.T) {
 				f.wantRequests("head, initial, list, watch 7")
 				r.stop()
 				f.head = says(200, listOf(7, ""))
-				r = f.start(nil) // it remembers
+				r = f.start(nil) // it is remembered
 				r.wantState(7, "a", "b")
 				f.wantRequests("head, list, watch 7")
 				r.stop()
@@ -133,7 +133,8 @@ func TestPagesThatExpire(t *testing.T) {
 	})
 }
 
-// TestTooLargeResourceVersion: a server that lags behind its storage reports it.
+// TestTooLargeResourceVersion: a server that lags behind its storage reports
+// that.
 func TestTooLargeResourceVersion(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.initial = inTurn(
@@ -148,13 +149,13 @@ func TestTooLargeResourceVersion(t *testing.T) {
 		r.after(3 * time.Second)
 		r.wantState(9)
 		if waited := time.Since(began); waited != 3*time.Second {
-			t.Errorf("it waited %v, want the 3s that the server asked for", waited)
+			t.Errorf("it waited %v, want the requested 3s", waited)
 		}
 		r.stop()
 	})
 }
 
-func TestServersThatSpeakNonsense(t *testing.T) {
+func TestInvalidAnswers(t *testing.T) {
 	for name, lines := range map[string][]string{
 		"no JSON":                  {`HELLO`},
 		"no event":                 {`[1,2]`},
@@ -179,7 +180,7 @@ func TestServersThatSpeakNonsense(t *testing.T) {
 	}
 }
 
-func TestListThatIsNoList(t *testing.T) {
+func TestInvalidList(t *testing.T) {
 	for name, body := range map[string]string{"HTML": "<html>", "no revision": `{"kind":"WidgetList","items":[]}`} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(f *fake) {

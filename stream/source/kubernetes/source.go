@@ -27,7 +27,7 @@ type Source struct {
 	// Owned by Watch.
 	epochs    epochs
 	paged     bool      // the server has no streaming list
-	notBefore time.Time // the server asked not to be called before
+	notBefore time.Time // the earliest time of the next call
 }
 
 var _ stream.Source = (*Source)(nil)

@@ -37,7 +37,7 @@ func Run(b *testing.B, rig Rig) {
 	m.report(b)
 }
 
-// measurement holds what was seen, one figure for each iteration.
+// measurement holds the results, one figure for each iteration.
 type measurement struct {
 	rig   Rig
 	ctx   context.Context
