@@ -42,7 +42,7 @@ func run(ctx context.Context, p plan, only, parts string) error {
 	}
 	defer b.close()
 	for n := range p.runs {
-		b.say("run %d of %d", n+1, p.runs)
+		b.logf("run %d of %d", n+1, p.runs)
 		if err := b.runAll(ctx); err != nil {
 			return err
 		}
