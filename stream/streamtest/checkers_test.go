@@ -313,7 +313,7 @@ func TestCheckersRejectBrokenHistories(t *testing.T) {
 			flush(2, "e-6", status(stream.CatchingUp), remove("b", 4), upsert("c", 5, "5"), upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 0)), `"c" twice`},
 		{"Conflating", "not the newest value", newHand().toThree().
 			flush(2, "e-6", status(stream.CatchingUp), remove("b", 4), upsert("c", 5, "5"), upsert("a", 6, "6"), bookmark(6, 1)), `"c" is 5`},
-		{"Conflating", "skipped without saying", newHand().toThree().flush(2, "e-3", bookmark(3, 7)), "nobody said"},
+		{"Conflating", "skipped without a status", newHand().toThree().flush(2, "e-3", bookmark(3, 7)), "without a status"},
 		{"Conflating", "skipped more than there was", newHand().toThree().
 			flush(2, "e-6", status(stream.CatchingUp), remove("b", 4), upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 9)), "9 changes were skipped"},
 
@@ -321,12 +321,12 @@ func TestCheckersRejectBrokenHistories(t *testing.T) {
 		{"Resynchronising", "deleted, and was not there", newHand().toThree().flush(2, "e-4", remove("b", 4), remove("c", 4)), "was not there"},
 		{"Resynchronising", "half-loaded", newHand().toThree().flush(2, "e-4", remove("a", 4), remove("b", 4)), "upstream it never was"},
 
-		{"Fresh", "stale, and not told", func() *hand {
+		{"Fresh", "stale without a status", func() *hand {
 			h := newHand().toSix()
 			h.history.Freshness["A"] = []Freshness{{At: at(0), Fresh: true}, {At: at(20)}}
 			return h
 		}(), "at 00:00:26.000 the upstream is not fresh"},
-		{"Fresh", "fresh, and not told", newHand().toSix().flush(20, "", status(stream.Stale)), "told stale"},
+		{"Fresh", "fresh without a status", newHand().toSix().flush(20, "", status(stream.Stale)), "has the status stale"},
 		{"Fresh", "still stale", func() *hand {
 			h := newHand().toSix().flush(21, "", status(stream.Stale))
 			h.history.Freshness["A"] = []Freshness{{At: at(0), Fresh: true}, {At: at(20)}, {At: at(30), Fresh: true}}
