@@ -61,7 +61,7 @@ func (b *pairing) unharmed() error {
 
 func (b *pairing) add(figure string, value float64) { b.sheet.add(b.name, figure, value) }
 
-// cost returns what the server used while do ran.
+// cost returns the processor time of the server while do ran.
 func (b *pairing) cost(do func() error) (usage, error) {
 	before, err := processors(b.server.PIDs)
 	if err != nil {

@@ -36,7 +36,7 @@ type Options struct {
 	// WorkDir is a directory for programs, configuration and logs. The
 	// caller removes it.
 	WorkDir string
-	// Log receives what the processes print, if it is set.
+	// Log receives the output of the processes, if it is set.
 	Log io.Writer
 }
 

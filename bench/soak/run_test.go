@@ -246,7 +246,7 @@ func (r *run) watchOver(ctx context.Context, c *crowd, stopped chan<- struct{}) 
 	}
 }
 
-// end measures what is left, and ends the gateway.
+// end measures the remaining resources, and ends the gateway.
 func (r *run) end() {
 	r.t.Helper()
 	r.after = r.rest(func(s sample) bool { return len(kept(r.before, s)) == 0 })

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 // to a bound has reached it in the first half.
 const long = 2 * time.Minute
 
-// plan is what the flags specify.
+// plan is the configuration from the flags.
 type plan struct {
 	duration                  time.Duration
 	sampled, crowd, attackers int

@@ -201,7 +201,7 @@ func (m *mutant) build(module, dir string) (binary string, err error) {
 	return binary, nil
 }
 
-// play plays histories until one fails. The error says that none did.
+// play plays histories until one fails. The error reports that none did.
 func (m *mutant) play(binary string) (found string, err error) {
 	args := append([]string{"-test.run", "^TestHistories$", "-histories", "100000", "-shrink", "0", "-for", "60s"}, m.args...)
 	out, err := exec.Command(binary, args...).CombinedOutput()

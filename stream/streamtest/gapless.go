@@ -39,7 +39,7 @@ func (h *History) nothingLost(c *Connection, s *step) error {
 }
 
 // lost names a key whose newest value, or whose deletion, has not been delivered:
-// everything that differs, except what is newer than the revision.
+// every difference, except for versions newer than the revision.
 func (h *History) lost(c *Connection, s *step, revision uint64) string {
 	if s.epoch == "" {
 		return ""

@@ -20,7 +20,7 @@ type Truth struct {
 
 // epoch is one revision order. Its states are immutable once added.
 type epoch struct {
-	name string // as the source says it
+	name string // the source's name for it
 	// again: an earlier order had this name, as after a restore that the upstream
 	// does not report. A gateway that serves it as an order of its own gives it its
 	// own name.

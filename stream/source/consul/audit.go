@@ -8,11 +8,11 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// audit is a list that was read beside the live watch. It finds what the watch
-// does not report: that a narrowed policy hides something, or that the watch has
-// lost something. It is evaluated some time after it was read, since the watch may
-// be a little behind. Changes that the watch reports arrive in order, and are not
-// taken from the list.
+// audit is a list that was read beside the live watch. It finds changes that the
+// watch does not report: resources hidden by a narrowed policy, or lost events. It
+// is evaluated some time after it was read, since the watch may be a little
+// behind. Changes that the watch reports arrive in order, and are not taken from
+// the list.
 //
 // Owned by the follower.
 type audit struct {

@@ -107,8 +107,8 @@ func TestDoubtInTheSnapshot(t *testing.T) {
 	})
 }
 
-// TestListsBesideTheWatch: lists find what the watch does not report, and leave
-// to it what it does.
+// TestListsBesideTheWatch: lists find the changes that the watch does not
+// report, and only those.
 func TestListsBesideTheWatch(t *testing.T) {
 	var began time.Time
 	f := &fake{

@@ -35,9 +35,9 @@ var (
 	_ stream.DeletesUnnumbered = (*Source)(nil)
 )
 
-// New returns a Source; it connects when Watch is called. The error reports
-// what is wrong with the configuration. Whether the token can be read is
-// checked later: its file may not exist yet.
+// New returns a Source; it connects when Watch is called. The error reports an
+// invalid configuration. Whether the token can be read is checked later: its
+// file may not exist yet.
 func New(c Config) (*Source, error) {
 	if err := c.check(); err != nil {
 		return nil, err

@@ -44,8 +44,8 @@ func newCheckpoint(cluster, revision uint64) checkpoint {
 	return checkpoint{cluster: cluster, revision: revision, count: -1}
 }
 
-// knownAt returns what is remembered of the position from which a watch resumes.
-// The number of keys is queried where the member cannot say how far its watch is.
+// knownAt returns the checkpoint at the position from which a watch resumes. The
+// number of keys is queried where the member cannot report how far its watch is.
 func (s *Source) knownAt(ctx context.Context, on *connection, from uint64) (checkpoint, error) {
 	k := s.checkpoint
 	if k.cluster != on.cluster || k.revision != from {

@@ -64,7 +64,7 @@ func failFast(ctx context.Context, method string, request, reply any, conn *grpc
 	return invoke(ctx, method, request, reply, conn, append(options, grpc.WaitForReady(false))...)
 }
 
-// identify reads the cluster's id and revision, and what the member supports.
+// identify reads the cluster's id and revision, and the member's features.
 func (c *connection) identify(ctx context.Context, keys keyRange) error {
 	header, err := c.read(ctx, keys)
 	if err != nil {

@@ -83,7 +83,7 @@ func (s *Source) open(ctx context.Context, on *connection, epoch string, from ui
 	return f, nil
 }
 
-// close ends what the follower started, and waits for it.
+// close ends the goroutines of the follower, and waits for them.
 func (f *follower) close() {
 	f.cancel(nil)
 	f.timer.Stop()

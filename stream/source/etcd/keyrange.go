@@ -22,7 +22,7 @@ func newKeyRange(prefix string) keyRange {
 	return keyRange{prefix: prefix, start: prefix, end: clientv3.GetPrefixRangeEnd(prefix)}
 }
 
-// check rejects what is outside the range, or has no revision.
+// check rejects a key outside the range, or without a revision.
 func (k keyRange) check(kv *mvccpb.KeyValue) error {
 	switch {
 	case !strings.HasPrefix(string(kv.GetKey()), k.prefix):

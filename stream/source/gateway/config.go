@@ -38,7 +38,7 @@ type Config struct {
 	network func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// WantURL describes what ValidURL accepts, for a user who wrote something else.
+// WantURL describes what ValidURL accepts, for error messages.
 const WantURL = `a URL such as "https://core.example.com" or "http://core:8080/path", without credentials, query or fragment`
 
 // ValidURL reports whether a gateway can be at a URL.

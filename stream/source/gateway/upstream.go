@@ -37,7 +37,7 @@ type Upstream struct {
 }
 
 // New returns the gateway at a URL. It connects when one of its sources is
-// watched. The error reports what is wrong with the configuration.
+// watched. The error reports an invalid configuration.
 func New(c Config) (*Upstream, error) {
 	if err := c.check(); err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func (t *libraryTable) identity(ctx context.Context, p *ps.Process, s *processSt
 
 // usage fills in the fields that change.
 func usage(ctx context.Context, p *ps.Process, s *processStat) {
-	// On macOS gopsutil would start a ps for each process to learn the state.
+	// On macOS gopsutil would start a ps for each process to get the state.
 	if runtime.GOOS != "darwin" {
 		if states, err := p.StatusWithContext(ctx); err == nil && len(states) > 0 {
 			s.state = states[0]

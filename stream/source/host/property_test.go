@@ -32,7 +32,7 @@ func drawCall(t *rapid.T) call {
 
 // TestReplayYieldsTheListing runs random histories of polls, failures of the
 // sink at any call, and resumes. A sink that applies the calls holds exactly
-// what the reader listed, at every Commit and at the end of each poll.
+// the reader's listing, at every Commit and at the end of each poll.
 func TestReplayYieldsTheListing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		calls := rapid.SliceOfN(rapid.Custom(drawCall), 1, 6).Draw(rt, "calls")

@@ -57,7 +57,7 @@ func (c *cluster) certificate() string { return c.server.Fields()[0] }
 // data is the server's working directory.
 func (c *cluster) data() string { return filepath.Dir(filepath.Dir(c.certificate())) }
 
-// kubeconfig writes a file for a user who reaches the server at address.
+// kubeconfig writes a file for a user of the server at address.
 func (c *cluster) kubeconfig(address, user string) string {
 	return writeFile(c.t, "kubeconfig", fmt.Sprintf(`
 apiVersion: v1

@@ -9,7 +9,7 @@ import (
 // epochOf returns the name under which the fake is followed.
 func (f *fake) epochOf() string {
 	f.t.Helper()
-	f.initial, f.head = holds(markerAt(7)), says(200, listOf(7, ""))
+	f.initial, f.head = stalls(markerAt(7)), replies(200, listOf(7, ""))
 	r := f.start(nil)
 	r.wantState(7)
 	r.stop()
@@ -18,8 +18,8 @@ func (f *fake) epochOf() string {
 
 // TestEpochByReadableObjects: the best available identification is used.
 func TestEpochByReadableObjects(t *testing.T) {
-	forbidden := says(403, status(403, "Forbidden", "namespaces is forbidden"))
-	crd := func(uid string) http.HandlerFunc { return says(200, `{"metadata":{"uid":"`+uid+`"}}`) }
+	forbidden := replies(403, status(403, "Forbidden", "namespaces is forbidden"))
+	crd := func(uid string) http.HandlerFunc { return replies(200, `{"metadata":{"uid":"`+uid+`"}}`) }
 	inBubble(t, func(f *fake) {
 		cluster := f.epochOf()
 		f.definition = crd("1")
@@ -28,7 +28,7 @@ func TestEpochByReadableObjects(t *testing.T) {
 		}
 		f.cluster = forbidden
 		first := f.epochOf()
-		f.cluster = says(404, `404 page not found`)
+		f.cluster = replies(404, `404 page not found`)
 		if first == cluster || f.epochOf() != first {
 			t.Error("want the definition's uid, whether namespaces may not be read or are not there")
 		}
@@ -69,8 +69,8 @@ func TestEpochOfACollection(t *testing.T) {
 // renamed.
 func TestClusterThatCannotBeIdentified(t *testing.T) {
 	inBubble(t, func(f *fake) {
-		f.cluster = says(500, status(500, "InternalError", "etcdserver: request timed out"))
-		f.definition = says(200, `{"metadata":{"uid":"1"}}`)
+		f.cluster = replies(500, status(500, "InternalError", "etcdserver: request timed out"))
+		f.definition = replies(200, `{"metadata":{"uid":"1"}}`)
 		if err := f.start(nil).end(); err == nil || !strings.Contains(err.Error(), "etcdserver: request timed out") {
 			t.Errorf("error %v, want the server's", err)
 		}
@@ -83,7 +83,7 @@ func TestServerThatStartsUp(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.epochOf()
 		ready, cluster := f.head, f.cluster
-		refusal := says(403, status(403, "Forbidden", "RBAC: not yet"))
+		refusal := replies(403, status(403, "Forbidden", "RBAC: not yet"))
 		f.head, f.cluster = refusal, refusal
 		r := f.start(nil)
 		if err := r.end(); err == nil || !strings.Contains(err.Error(), "RBAC: not yet") {

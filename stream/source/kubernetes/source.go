@@ -33,7 +33,7 @@ type Source struct {
 var _ stream.Source = (*Source)(nil)
 
 // New returns a Source; it reads the kubeconfig and connects when Watch is
-// called. The error reports what is wrong with the configuration.
+// called. The error reports an invalid configuration.
 func New(c Config) (*Source, error) {
 	if err := c.check(); err != nil {
 		return nil, err

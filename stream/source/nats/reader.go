@@ -253,7 +253,7 @@ func (r *reader) poll(ctx context.Context) error {
 		}
 	}
 	if err := r.waiting(newest.sequence); err != nil || newest.sequence > r.at || !r.live || !r.settled() {
-		return err // what is outstanding comes first
+		return err // outstanding messages are sent first
 	}
 	if now.last > r.floor {
 		r.floor, r.dirty = now.last, true // progress

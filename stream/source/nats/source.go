@@ -29,8 +29,8 @@ var (
 	_ stream.DeletesUnnumbered = (*Source)(nil)
 )
 
-// New returns a Source; it connects when Watch is called. The error reports what
-// is wrong with the configuration.
+// New returns a Source; it connects when Watch is called. The error reports an
+// invalid configuration.
 func New(c Config) (*Source, error) {
 	if err := c.check(); err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func statuses(c *streamtest.Connection) (lines []string) {
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 
-// shortened is an error cut to its first part, which says enough.
+// shortened is an error cut to its first part, which is enough.
 func shortened(err error) error {
 	const enough = 4000
 	if text := err.Error(); len(text) > enough {

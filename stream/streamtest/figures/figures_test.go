@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// board is an upstream in this process that can delay what it sends to a reader.
+// board is an upstream in this process that can delay its changes for a reader.
 type board struct {
 	mu       sync.Mutex
 	revision uint64

@@ -1,5 +1,5 @@
-// Package protocol reads a watch of a server that speaks Watchtide's protocol, over
-// any transport: it turns decoded events into the calls of a Sink. The protocol is
+// Package protocol reads a watch of a server of Watchtide's protocol, over any
+// transport: it turns decoded events into the calls of a Sink. The protocol is
 // described in docs/protocol.md.
 package protocol
 
@@ -31,7 +31,7 @@ type phase uint8
 
 const (
 	opening  phase = iota // nothing that belongs to a phase has come yet
-	resuming              // what is newer than the position; no reset came
+	resuming              // the changes after the position; no reset so far
 	snapshot              // after reset
 	live                  // after end_of_snapshot
 )
