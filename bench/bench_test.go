@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestFirstByte: each commit arrives by itself, after it was made.
+// TestFirstByte: each commit arrives on its own, after it was made.
 func TestFirstByte(t *testing.T) {
 	rows, err := measureFirstByte(1)
 	if err != nil {

@@ -89,7 +89,7 @@ func serve(names []string) (*server, error) {
 	return s, w.Prime(ctx)
 }
 
-// source sends a snapshot, then what it receives from change.
+// source sends a snapshot, then the events that it receives from change.
 func (s *server) source(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
 	revision := uint64(0)
 	send := func(r stream.Resource) error {

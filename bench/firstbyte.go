@@ -38,7 +38,7 @@ func measureFirstByte(runs int) ([]row, error) {
 }
 
 // subscribe returns a stream whose snapshot was read. Its reads block in the
-// system, so that Go's poller has no part in what is measured.
+// system, so that Go's poller does not affect the measurement.
 func (s *server) subscribe() (*os.File, error) {
 	c, err := net.Dial("tcp", s.address)
 	if err != nil {

@@ -50,8 +50,8 @@ func load(names []string) *log.Writer {
 	return l
 }
 
-// readAll walks a full snapshot, as a pump does without a socket, and returns
-// its bytes.
+// readAll walks a full snapshot, like a pump without a socket, and returns its
+// bytes.
 func readAll(l *log.Log) int {
 	s := l.Subscribe(log.SubscribeOptions{})
 	defer s.Close()
@@ -74,9 +74,9 @@ type writer struct {
 	random   uint64
 }
 
-// rate upserts n random keys and returns how many it did in a second. The keys
-// are adjacent in memory, as if just read from an upstream: searching for them
-// all over the memory is not the log's work.
+// rate upserts n random keys and returns the rate per second. The keys are
+// adjacent in memory, as if just read from an upstream: searching for them all
+// over the memory is not the log's work.
 func (w *writer) rate(n, inCommit int) float64 {
 	keys := make([]string, n)
 	for i := range keys {

@@ -375,8 +375,8 @@ func TestOpenAPIIsServed(t *testing.T) {
 	}
 }
 
-// TestWriteThenRead checks that a client reads what it wrote once it has the answer
-// to the write.
+// TestWriteThenRead checks that a client reads its own write once the write is
+// answered.
 func TestWriteThenRead(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	for i := range 50 {
@@ -408,8 +408,9 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// TestProblemsSayWhere checks that the problem names what the path names.
-func TestProblemsSayWhere(t *testing.T) {
+// TestProblemsNameTheResource checks that the problem names the watch and the
+// key of the path.
+func TestProblemsNameTheResource(t *testing.T) {
 	r := newAPIRig(t, Config{})
 	for _, test := range []struct{ method, path, header, watch, key string }{
 		{"GET", "/v1/watches/notes?x=1", "", "notes", ""},

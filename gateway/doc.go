@@ -1,4 +1,4 @@
-// Package gateway speaks HTTP and gRPC for the watches of a watch.Registry.
+// Package gateway serves the watches of a watch.Registry over HTTP and gRPC.
 //
 // It makes no decision about the data: package stream determines what is sent and in
 // which order, and renders the bytes of an event once. This package decides who may

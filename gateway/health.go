@@ -20,7 +20,7 @@ func (g *Gateway) handleHealthz(w http.ResponseWriter, _ *http.Request) {
 }
 
 // handleReadyz reports whether traffic may be sent here. If not, operators get a
-// problem that lists what is wrong with which watch.
+// problem that lists the failing watches and the reasons.
 func (g *Gateway) handleReadyz(w http.ResponseWriter, r *http.Request) {
 	state := g.readiness(time.Now())
 	if state.ready() {

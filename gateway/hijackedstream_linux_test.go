@@ -28,9 +28,9 @@ func onHijackedStreams(t *testing.T, c Config, test func(*testing.T, *realGatewa
 	}
 }
 
-// handStream is a client that speaks HTTP by hand, perhaps over TLS.
+// handStream is a client that writes HTTP itself, perhaps over TLS.
 type handStream struct {
-	net.Conn // as it speaks
+	net.Conn // as it writes and reads
 	tcp      *net.TCPConn
 	r        *bufio.Reader
 }

@@ -63,7 +63,7 @@ func (g *Gateway) handleSubscribers(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(append(body, '\n')) // an error means that the client left
+	_, _ = w.Write(append(body, '\n')) // an error means that the client disconnected
 }
 
 // listed returns how many subscribers are listed.

@@ -84,13 +84,13 @@ func (r *rig) request(method, path string, headers ...string) *gatewaytest.Excha
 	return gatewaytest.Send(r.t, r.client, method, path, headers...)
 }
 
-// rawConn is a client that speaks HTTP by hand.
+// rawConn is a client that writes HTTP itself.
 type rawConn struct {
 	net.Conn
 	*bufio.Reader
 }
 
-// dial opens a connection and sends what is given as it is.
+// dial opens a connection and sends the given bytes as they are.
 func (r *rig) dial(request string) *rawConn {
 	r.t.Helper()
 	c, err := r.network.Dial(context.Background(), "", "")

@@ -189,8 +189,8 @@ func TestStreamThatIsNotReadOnHTTP2(t *testing.T) {
 		defer stalled.Body.Close()
 		defer other.Body.Close()
 		lines := bufio.NewReaderSize(other.Body, 2<<20)
-		// The client's library buffers some megabytes of a stream that nobody reads. A new
-		// key each time: versions of one key would be conflated, and few of them sent.
+		// The client's library buffers some megabytes of an unread stream. A new key
+		// each time: versions of one key would be conflated, and few of them sent.
 		value := `"` + strings.Repeat("x", 1<<20) + `"`
 		const last = 20
 		write := func(i uint64, value string) {

@@ -27,7 +27,7 @@ func onShards(t testing.TB) {
 	}
 }
 
-// rawStream is a client that speaks HTTP by hand, over TCP.
+// rawStream is a client that writes HTTP itself, over TCP.
 type rawStream struct {
 	*net.TCPConn
 	r *bufio.Reader
@@ -77,8 +77,8 @@ func descriptors(t *testing.T) int {
 	return len(all)
 }
 
-// TestMembersCostNoGoroutine checks that members run no goroutine, and free what they
-// held.
+// TestMembersCostNoGoroutine checks that members run no goroutine, and free their
+// references.
 func TestMembersCostNoGoroutine(t *testing.T) {
 	onShards(t)
 	r := newRealGateway(t, Config{}, nil)

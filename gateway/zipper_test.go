@@ -181,8 +181,8 @@ func (r *zipReader) slow(stop bool) {
 	r.stopped = stop
 }
 
-// finish waits for the end of the body, and applies what arrived. The error is what
-// was wrong with the end.
+// finish waits for the end of the body, and applies its events. The error describes
+// a faulty end.
 func (r *zipReader) finish() error {
 	if err := <-r.ended; err != nil {
 		return err

@@ -55,8 +55,8 @@ func partNames() string {
 	return strings.Join(names, ", ")
 }
 
-// slow are servers that do not keep up with the load for the others: most of a
-// run would be spent waiting for them.
+// slow are servers that do not keep up with the load for the others: most of
+// the time of a run would be spent waiting for them.
 var slow = []string{"Pushpin", "grpc-gateway"}
 
 func streams(p plan, peer peers.Peer) bool   { return p.slow || !slices.Contains(slow, peer.Name) }
@@ -97,7 +97,7 @@ func (b *bench) runAll(ctx context.Context) error {
 			if !part.of(b.plan, peer) || slices.Contains(b.missing, peer.Name) {
 				continue
 			}
-			b.say("%s: %s", part.name, peer.Name)
+			b.logf("%s: %s", part.name, peer.Name)
 			err := part.run(b, ctx, peer)
 			if err := b.tolerate(ctx, part, peer, err); err != nil {
 				return err
@@ -108,26 +108,25 @@ func (b *bench) runAll(ctx context.Context) error {
 }
 
 // tolerate continues without a server that is not installed, or that fails under
-// the load: for a server to compare with, that is a result. For our own it is a
-// fault.
+// the load: for another server, that is a result; for our own, an error.
 func (b *bench) tolerate(ctx context.Context, part part, peer peers.Peer, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, peers.ErrMissing):
-		b.say("%v: goes on without", err)
+		b.logf("%v: continues without it", err)
 		b.missing = append(b.missing, peer.Name)
 		return nil
 	case ctx.Err() != nil || ours(b.plan, peer):
 		return fmt.Errorf("%s, %s: %w", part.name, peer.Name, err)
 	}
-	b.say("%s: %v: goes on with the next", peer.Name, err)
+	b.logf("%s: %v: continues with the next", peer.Name, err)
 	b.failed = append(b.failed, fmt.Sprintf("%s, %s: %v", peer.Name, part.name, err))
 	return nil
 }
 
-// say prints the progress.
-func (b *bench) say(format string, arguments ...any) {
+// logf prints the progress.
+func (b *bench) logf(format string, arguments ...any) {
 	fmt.Fprintf(os.Stderr, "%5.0f s  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, arguments...))
 }
 

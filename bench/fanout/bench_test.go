@@ -20,7 +20,7 @@ func TestOthersMayFail(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if want := []string{"Pushpin, streams: 8 connections lost"}; !slices.Equal(b.failed, want) {
-		t.Errorf("said %q, want %q", b.failed, want)
+		t.Errorf("printed %q, want %q", b.failed, want)
 	}
 	if err := b.tolerate(t.Context(), part{}, peers.Peer{Name: "gateway, shards"}, lost); !errors.Is(err, lost) {
 		t.Errorf("the gateway failed: error %v", err)

@@ -11,7 +11,7 @@ import (
 // inCrowd measures idle subscribers, in growing numbers.
 func (b *bench) inCrowd(ctx context.Context, p peers.Peer) error {
 	most := b.plan.crowd[len(b.plan.crowd)-1]
-	return b.start(ctx, p, peers.Options{Subscribers: most}, func(b *bout) error {
+	return b.start(ctx, p, peers.Options{Subscribers: most}, func(b *pairing) error {
 		if err := b.subscribe(1, load.Request{Bytes: b.server.Request}); err != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ func (b *bench) inCrowd(ctx context.Context, p peers.Peer) error {
 
 // inThree measures idle subscribers of three watches each.
 func (b *bench) inThree(ctx context.Context, p peers.Peer) error {
-	return b.start(ctx, p, peers.Options{Subscribers: b.plan.subscribers}, func(b *bout) error {
+	return b.start(ctx, p, peers.Options{Subscribers: b.plan.subscribers}, func(b *pairing) error {
 		if err := b.subscribe(1, load.Request{Bytes: b.server.Several}); err != nil {
 			return err
 		}
@@ -53,7 +53,7 @@ func (b *bench) inThree(ctx context.Context, p peers.Peer) error {
 }
 
 // holdAll leaves all subscribers idle, with only the heartbeats.
-func (b *bout) holdAll(ctx context.Context, before float64, n int) error {
+func (b *pairing) holdAll(ctx context.Context, before float64, n int) error {
 	earlier, err := b.loader.Stats()
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ func newTestBench(t *testing.T, only string) *bench {
 }
 
 // TestEveryPart runs all parts on the bare loop and the gateway: nothing is
-// missed, and every figure finds its place in the tables.
+// missed, and every figure is in the tables.
 func TestEveryPart(t *testing.T) {
 	b := newTestBench(t, "a write per event|gateway, shards")
 	if err := b.runAll(t.Context()); err != nil {
@@ -79,7 +79,7 @@ func TestEachEventCountsOnce(t *testing.T) {
 	b := newTestBench(t, "^bare|hub|^gateway")
 	for _, p := range b.peers {
 		t.Run(p.Name, func(t *testing.T) {
-			err := b.start(t.Context(), p, peers.Options{Subscribers: 10}, func(b *bout) error { return countEach(t, b) })
+			err := b.start(t.Context(), p, peers.Options{Subscribers: 10}, func(b *pairing) error { return countEach(t, b) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +87,7 @@ func TestEachEventCountsOnce(t *testing.T) {
 	}
 }
 
-func countEach(t *testing.T, b *bout) error {
+func countEach(t *testing.T, b *pairing) error {
 	if err := b.subscribe(8, load.Request{Bytes: b.server.Request}); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func countEach(t *testing.T, b *bout) error {
 // TestMissed: events that do not arrive are reported.
 func TestMissed(t *testing.T) {
 	b := newTestBench(t, "^bare loop, a write per event")
-	err := b.start(t.Context(), b.peers[0], peers.Options{Subscribers: 1}, func(b *bout) error {
+	err := b.start(t.Context(), b.peers[0], peers.Options{Subscribers: 1}, func(b *pairing) error {
 		if err := b.subscribe(1, load.Request{Bytes: b.server.Request}); err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func TestMissed(t *testing.T) {
 
 // TestIncompleteSnapshot: a server that sends less does not win.
 func TestIncompleteSnapshot(t *testing.T) {
-	b := &bout{bench: &bench{plan: plan{resources: 2}}}
+	b := &pairing{bench: &bench{plan: plan{resources: 2}}}
 	for body, ok := range map[string]bool{"resource-1 resource-2": true, "resource-1": false} {
 		response := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 		if err := b.complete([]byte(response)); (err == nil) != ok {

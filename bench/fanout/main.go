@@ -1,4 +1,4 @@
-// Command fanout measures what it costs to deliver events to many subscribers: the
+// Command fanout measures the cost of delivering events to many subscribers: the
 // gateway, other servers and a bare loop around write(2), each as a process of its
 // own under the same load. It prints the tables of docs/performance.md, which
 // explains every column.
@@ -42,7 +42,7 @@ func run(ctx context.Context, p plan, only, parts string) error {
 	}
 	defer b.close()
 	for n := range p.runs {
-		b.say("run %d of %d", n+1, p.runs)
+		b.logf("run %d of %d", n+1, p.runs)
 		if err := b.runAll(ctx); err != nil {
 			return err
 		}

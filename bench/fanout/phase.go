@@ -25,7 +25,7 @@ type figures struct {
 
 // phase publishes, waits for the deliveries, and measures both. publish
 // returns how many events were published.
-func (b *bout) phase(ctx context.Context, publish func(*progress) (int, error)) (f figures, err error) {
+func (b *pairing) phase(ctx context.Context, publish func(*progress) (int, error)) (f figures, err error) {
 	if _, err := b.loader.Latency(); err != nil {
 		return f, err
 	}
@@ -55,7 +55,7 @@ func (b *bout) phase(ctx context.Context, publish func(*progress) (int, error)) 
 }
 
 // note records the figures.
-func (f figures) note(b *bout, phase string) {
+func (f figures) note(b *pairing, phase string) {
 	events := max(float64(f.events), 1)
 	b.add(phase+": user µs", microseconds(f.used.user)/events)
 	b.add(phase+": system µs", microseconds(f.used.system)/events)

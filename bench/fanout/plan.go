@@ -16,8 +16,8 @@ type plan struct {
 	resources   int           // of the snapshots
 	bytes       int           // of each of them
 	storms      []int         // subscribers that want the snapshot at the same time
-	resumes     int           // subscribers that come back at the same time
-	changes     int           // that they have missed
+	resumes     int           // subscribers that reconnect at the same time
+	changes     int           // changes that they have missed
 	crowd       []int         // idle subscribers, in growing numbers
 	hold        time.Duration // how long the last of them is held
 	slow        bool          // include servers that take minutes
@@ -33,7 +33,7 @@ func full() plan {
 	}
 }
 
-// quick suffices to show whether a change was an improvement.
+// quick is enough to show whether a change was an improvement.
 func (p plan) quick() plan {
 	p.runs, p.sizes, p.seconds = 1, p.sizes[:1], 3*time.Second
 	p.settle, p.idle, p.alone = 3*time.Second, 0, 100

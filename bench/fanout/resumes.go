@@ -13,7 +13,7 @@ import (
 // endOfSnapshot ends a snapshot or a resume of the gateway.
 var endOfSnapshot = []byte("\nevent: end_of_snapshot\n")
 
-// inResumes measures subscribers that all come back at once, with a position.
+// inResumes measures subscribers that all reconnect at once, with a position.
 func (b *bench) inResumes(ctx context.Context, p peers.Peer) error {
 	for _, encoding := range []string{"identity", "gzip"} {
 		if err := b.resumes(ctx, p, encoding); err != nil {
@@ -26,7 +26,7 @@ func (b *bench) inResumes(ctx context.Context, p peers.Peer) error {
 func (b *bench) resumes(ctx context.Context, p peers.Peer, encoding string) error {
 	o := peers.Options{Subscribers: b.plan.resumes, Resources: b.plan.resources, ResourceBytes: b.plan.bytes}
 	position := ""
-	err := b.between(ctx, p, o, child.Options{IDs: true, Done: endOfSnapshot}, func(b *bout) error {
+	err := b.between(ctx, p, o, child.Options{IDs: true, Done: endOfSnapshot}, func(b *pairing) error {
 		err := b.subscribe(1, load.Request{Bytes: b.server.Request})
 		if err != nil {
 			return err
@@ -37,14 +37,14 @@ func (b *bench) resumes(ctx context.Context, p peers.Peer, encoding string) erro
 		if position, err = b.loader.LastID(0); err != nil {
 			return err
 		}
-		return b.comeBack(ctx, position, encoding)
+		return b.reconnect(ctx, position, encoding)
 	})
 	return err
 }
 
-// comeBack publishes changes, and has all subscribers request them. A
-// second load generator counts them.
-func (b *bout) comeBack(ctx context.Context, position, encoding string) error {
+// reconnect publishes changes, and has all subscribers request them. A second
+// load generator counts them.
+func (b *pairing) reconnect(ctx context.Context, position, encoding string) error {
 	for range b.plan.changes {
 		if err := b.publish(1, b.plan.bytes); err != nil {
 			return err
@@ -62,7 +62,7 @@ func (b *bout) comeBack(ctx context.Context, position, encoding string) error {
 		return err
 	}
 	defer loader.Stop()
-	again := &bout{bench: b.bench, name: b.name, server: b.server, loader: loader}
+	again := &pairing{bench: b.bench, name: b.name, server: b.server, loader: loader}
 	request := load.With(b.server.Snapshot, "Last-Event-ID", position)
 	if encoding != "identity" {
 		request = load.With(request, "Accept-Encoding", encoding)
@@ -71,7 +71,7 @@ func (b *bout) comeBack(ctx context.Context, position, encoding string) error {
 }
 
 // resumed measures from the first connection to the last byte.
-func (b *bout) resumed(ctx context.Context, request []byte, encoding string) error {
+func (b *pairing) resumed(ctx context.Context, request []byte, encoding string) error {
 	figure := "resumes, " + encoding
 	began := time.Now()
 	used, err := b.cost(func() error {
@@ -89,7 +89,7 @@ func (b *bout) resumed(ctx context.Context, request []byte, encoding string) err
 		return err
 	}
 	if want := uint64(b.plan.resumes * b.plan.changes); encoding == "identity" && s.Events != want {
-		return fmt.Errorf("%d changes sent to those who came back, want %d", s.Events, want)
+		return fmt.Errorf("%d changes sent to resumed subscribers, want %d", s.Events, want)
 	}
 	b.add(figure+": s", took.Seconds())
 	b.add(figure+": CPU s", used.total().Seconds())

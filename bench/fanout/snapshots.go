@@ -26,12 +26,12 @@ func (b *bench) inSnapshots(ctx context.Context, p peers.Peer) error {
 	return nil
 }
 
-// storm has n subscribers ask at the same time. Each storm has a fresh server, as
-// some remember what they compressed.
+// storm has n subscribers request a snapshot at the same time. Each storm has a
+// fresh server, as some cache compressed data.
 func (b *bench) storm(ctx context.Context, p peers.Peer, n int, compressed bool) error {
 	o := peers.Options{Subscribers: n, Resources: b.plan.resources, ResourceBytes: b.plan.bytes}
 	const enough = 1 << 30 // for all of one response
-	return b.between(ctx, p, o, child.Options{EndIsDone: true, Keep: enough}, func(b *bout) error {
+	return b.between(ctx, p, o, child.Options{EndIsDone: true, Keep: enough}, func(b *pairing) error {
 		if b.server.Snapshot == nil {
 			return nil
 		}
@@ -44,7 +44,7 @@ func (b *bench) storm(ctx context.Context, p peers.Peer, n int, compressed bool)
 }
 
 // ask connects first, so that all requests are sent within some milliseconds.
-func (b *bout) ask(ctx context.Context, n int, request []byte, figure string) error {
+func (b *pairing) ask(ctx context.Context, n int, request []byte, figure string) error {
 	if err := b.subscribe(n, load.Request{Bytes: request, Held: true}); err != nil {
 		return err
 	}
@@ -73,15 +73,15 @@ func (b *bout) ask(ctx context.Context, n int, request []byte, figure string) er
 }
 
 // answered releases the requests and waits for the ends of all responses.
-func (b *bout) answered(ctx context.Context, n int) error {
+func (b *pairing) answered(ctx context.Context, n int) error {
 	if err := b.loader.Release(); err != nil {
 		return err
 	}
 	return b.done(ctx, uint64(n))
 }
 
-// done waits for n connections to be done.
-func (b *bout) done(ctx context.Context, n uint64) error {
+// done waits until n connections are done.
+func (b *pairing) done(ctx context.Context, n uint64) error {
 	for began := time.Now(); ; {
 		s, err := b.loader.Stats()
 		switch {
@@ -94,13 +94,13 @@ func (b *bout) done(ctx context.Context, n uint64) error {
 		case time.Since(began) > 5*time.Minute:
 			return fmt.Errorf("%d of %d done after five minutes", s.Done, n)
 		}
-		if err := sleep(ctx, glance); err != nil {
+		if err := sleep(ctx, pollInterval); err != nil {
 			return err
 		}
 	}
 }
 
-func (b *bout) noteAnswers(n int, figure string) error {
+func (b *pairing) noteAnswers(n int, figure string) error {
 	times, err := b.loader.Times()
 	if err != nil {
 		return err
@@ -119,8 +119,8 @@ func (b *bout) noteAnswers(n int, figure string) error {
 }
 
 // complete requires every resource in a response: a server that sends less is
-// quicker.
-func (b *bout) complete(response []byte) error {
+// faster.
+func (b *pairing) complete(response []byte) error {
 	body, err := decode(response)
 	if err != nil {
 		return fmt.Errorf("the response to the first subscriber: %w", err)

@@ -10,10 +10,10 @@ import (
 )
 
 // inStall measures how one subscriber that reads nothing affects the others:
-// first while the server cannot deliver its data, and then without it.
+// first with it, while the server cannot deliver its data, and then without it.
 func (b *bench) inStall(ctx context.Context, p peers.Peer) error {
 	o := peers.Options{Subscribers: b.plan.subscribers + 2}
-	return b.start(ctx, p, o, func(b *bout) (err error) {
+	return b.start(ctx, p, o, func(b *pairing) (err error) {
 		stalled, err := child.Start(ctx, b.bench.loader, child.Options{Address: b.server.Address, IDs: true, Marker: b.server.Marker})
 		if err != nil {
 			return err
@@ -39,8 +39,8 @@ func (b *bench) inStall(ctx context.Context, p peers.Peer) error {
 	})
 }
 
-// compare is a phase at whose end the server has nothing left to do.
-func (b *bout) compare(ctx context.Context, figure string) error {
+// compare is a phase after which the server is idle.
+func (b *pairing) compare(ctx context.Context, figure string) error {
 	if err := b.warmUp(ctx); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (b *bout) compare(ctx context.Context, figure string) error {
 
 // stall has one subscriber read nothing, and publishes until its socket must be
 // full. A second one reads, and supplies the position after that.
-func (b *bout) stall(ctx context.Context, l *child.Loader) (position string, err error) {
+func (b *pairing) stall(ctx context.Context, l *child.Loader) (position string, err error) {
 	const buffer, events, size = 4096, 80, 100_000 // more than the 4 MiB that a socket takes at most
 	if err := l.Open(1, load.Request{Bytes: b.server.Request, Stalled: true, ReceiveBuffer: buffer}); err != nil {
 		return "", err
@@ -62,7 +62,7 @@ func (b *bout) stall(ctx context.Context, l *child.Loader) (position string, err
 	if err := l.Open(1, load.Request{Bytes: b.server.Request}); err != nil {
 		return "", err
 	}
-	reader := &bout{bench: b.bench, server: b.server, loader: l, open: 1}
+	reader := &pairing{bench: b.bench, server: b.server, loader: l, open: 1}
 	_, err = reader.phase(ctx, func(*progress) (int, error) {
 		for range events {
 			if err := b.publish(1, size); err != nil {

@@ -16,7 +16,7 @@ const sampled = 10
 // inStreams measures what a subscriber costs, idle and under load.
 func (b *bench) inStreams(ctx context.Context, p peers.Peer) error {
 	o := peers.Options{Subscribers: b.plan.subscribers, Backlog: b.plan.window + 10}
-	return b.start(ctx, p, o, func(b *bout) error {
+	return b.start(ctx, p, o, func(b *pairing) error {
 		if b.server.Publish == nil {
 			return nil
 		}
@@ -32,12 +32,12 @@ func (b *bench) inStreams(ctx context.Context, p peers.Peer) error {
 }
 
 // start is between, for events.
-func (b *bench) start(ctx context.Context, p peers.Peer, o peers.Options, do func(*bout) error) error {
+func (b *bench) start(ctx context.Context, p peers.Peer, o peers.Options, do func(*pairing) error) error {
 	return b.between(ctx, p, o, child.Options{Sample: sampled}, do)
 }
 
 // alone measures one subscriber, and so warms the server up.
-func (b *bout) alone(ctx context.Context) error {
+func (b *pairing) alone(ctx context.Context) error {
 	if err := b.subscribe(1, load.Request{Bytes: b.server.Request}); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (b *bout) alone(ctx context.Context) error {
 }
 
 // connect measures the cost of connecting, and the memory of connections.
-func (b *bout) connect(ctx context.Context) error {
+func (b *pairing) connect(ctx context.Context) error {
 	before, err := proportional(b.server.PIDs)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (b *bout) connect(ctx context.Context) error {
 }
 
 // memory records how much more than before each of n connections holds.
-func (b *bout) memory(ctx context.Context, figure string, wait time.Duration, before float64, n int) error {
+func (b *pairing) memory(ctx context.Context, figure string, wait time.Duration, before float64, n int) error {
 	if err := sleep(ctx, wait); err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ func (b *bout) memory(ctx context.Context, figure string, wait time.Duration, be
 	return err
 }
 
-// atRate publishes one event at a time, at a rate that most servers can take.
-func (b *bout) atRate(ctx context.Context) error {
+// atRate publishes one event at a time, at a rate that most servers sustain.
+func (b *pairing) atRate(ctx context.Context) error {
 	for _, size := range b.plan.sizes {
 		f, err := b.paced(ctx, size)
 		if err != nil {
@@ -112,8 +112,9 @@ func (b *bout) atRate(ctx context.Context) error {
 	return nil
 }
 
-// paced publishes on schedule, whatever the result, and waits for late deliveries.
-func (b *bout) paced(ctx context.Context, size int) (load figures, err error) {
+// paced publishes on schedule, regardless of the result, and waits for late
+// deliveries.
+func (b *pairing) paced(ctx context.Context, size int) (load figures, err error) {
 	n := int(b.plan.seconds.Seconds() * float64(b.plan.rate))
 	return b.phase(ctx, func(*progress) (int, error) {
 		ticker := time.NewTicker(time.Second / time.Duration(b.plan.rate))
@@ -129,7 +130,7 @@ func (b *bout) paced(ctx context.Context, size int) (load figures, err error) {
 }
 
 // flatOut publishes as fast as the server accepts it, one event at a time and ten.
-func (b *bout) flatOut(ctx context.Context) error {
+func (b *pairing) flatOut(ctx context.Context) error {
 	for _, each := range []int{1, 10} {
 		f, err := b.phase(ctx, func(p *progress) (int, error) { return b.ahead(ctx, p, each) })
 		if err != nil {
@@ -141,8 +142,9 @@ func (b *bout) flatOut(ctx context.Context) error {
 }
 
 // ahead publishes, and waits whenever it is a window ahead of the mean
-// subscriber. If nothing arrives for too long, the missing events are given up.
-func (b *bout) ahead(ctx context.Context, p *progress, each int) (published int, err error) {
+// subscriber. If nothing arrives for too long, the missing events count as
+// lost.
+func (b *pairing) ahead(ctx context.Context, p *progress, each int) (published int, err error) {
 	got := uint64(0) // as of the last poll: only when there is no room
 	for began := time.Now(); time.Since(began) < b.plan.seconds; published += each {
 		if room := (published + each - b.plan.window) * b.open; int(got) < room {

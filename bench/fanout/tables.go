@@ -116,7 +116,7 @@ func (b *bench) anybody(figure string) bool {
 	return false
 }
 
-// printOurs prints what is measured of the gateway only.
+// printOurs prints the measurements of the gateway alone.
 func (b *bench) printOurs(w io.Writer) {
 	b.table(w, fmt.Sprintf("### %d clients come back after %d changes", b.plan.resumes, b.plan.changes), []column{
 		{"s", "resumes, identity: s", "%.2f"},

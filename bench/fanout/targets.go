@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// measured is the server that has targets; limit is what it is compared with,
-	// and file sends the bytes of a snapshot at almost no cost.
+	// measured is the server that has targets; limit is the server for
+	// comparison, and file sends the bytes of a snapshot at almost no cost.
 	measured = "gateway, shards"
 	limit    = "bare loop, a write per event"
 	file     = "nginx, sendfile"
 )
 
-// target is one line of the promises.
+// target is one line of the table of targets.
 type target struct {
 	what string
 	want string // in words

@@ -28,7 +28,8 @@ func processors(pids []int) (out usage, err error) {
 		if err != nil {
 			return out, err
 		}
-		// The second word, in parentheses, may hold anything; proc(5) counts from 1.
+		// The second word, in parentheses, may contain anything; proc(5) counts from
+		// 1.
 		words := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 		if len(words) < 13 {
 			return out, fmt.Errorf("/proc/%d/stat: %q: want 52 words", pid, text)

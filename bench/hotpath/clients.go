@@ -12,7 +12,7 @@ import (
 	"github.com/watchtide/watchtide/bench/load"
 )
 
-// clients is the process that they run in.
+// clients is the process in which the clients run.
 type clients struct {
 	cmd   *exec.Cmd
 	lines *bufio.Scanner
@@ -110,10 +110,10 @@ func storm(address string, n int) error {
 	return nil
 }
 
-// patience is how long clients wait for anything to come.
+// patience is how long clients wait for data.
 const patience = 30 * time.Second
 
-// poll fails if nothing more comes, or a client was lost.
+// poll fails if nothing more arrives, or a client was lost.
 func poll(c *load.Client) error {
 	for began := time.Now(); ; {
 		// An interrupted wait returns nothing too.
@@ -123,7 +123,7 @@ func poll(c *load.Client) error {
 		}
 		s := c.Stats()
 		if s.Lost+s.Refused > 0 || time.Since(began) > patience {
-			return fmt.Errorf("want all that was published; after %v there is %+v", time.Since(began), s)
+			return fmt.Errorf("want all published events; after %v the figures are %+v", time.Since(began), s)
 		}
 		if events > 0 {
 			return nil

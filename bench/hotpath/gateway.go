@@ -17,8 +17,8 @@ import (
 // watch is the name of the only watch.
 const watch = "services"
 
-// server is a gateway on loopback whose watch is fed from here. Static after
-// construction; for one goroutine.
+// server is a gateway on loopback whose watch is fed by this process. Static
+// after construction; for one goroutine.
 type server struct {
 	address string
 	keys    int
@@ -28,7 +28,7 @@ type server struct {
 	watches *streamwatch.Registry
 }
 
-// serve starts a gateway whose watch has so many resources of 300 bytes.
+// serve starts a gateway whose watch has that many resources of 300 bytes.
 func serve(ctx context.Context, resources int) (*server, error) {
 	s := &server{keys: resources, commits: make(chan stream.Resource), ended: make(chan error, 1), watches: streamwatch.NewRegistry()}
 	w, err := s.watches.Add(streamwatch.Config{Name: watch, SourceName: "hotpath", Source: stream.SourceFunc(s.source)})
@@ -49,7 +49,7 @@ func serve(ctx context.Context, resources int) (*server, error) {
 	return s, w.Prime(ctx)
 }
 
-// source implements stream.Source: a snapshot, then what commit sends.
+// source implements stream.Source: a snapshot, then the changes of commit.
 func (s *server) source(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
 	if err := sink.Reset("hotpath"); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain lets the test binary be the clients, as the command is.
+// TestMain lets the test binary run the clients, like the command.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "-clients" {
 		main()
@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 // TestProfiles exist after loads that are counted to the end.
 func TestProfiles(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("the load generator runs on Linux alone")
+		t.Skip("the load generator runs on Linux only")
 	}
 	dir := t.TempDir()
 	o := options{subscribers: 20, commits: 5, interval: time.Millisecond, storms: 2, snapshots: 3, resources: 100, dir: dir}

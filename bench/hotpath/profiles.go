@@ -42,7 +42,7 @@ func (p *profiles) path(what string) string {
 }
 
 func (p *profiles) writeAllocations(when string) error {
-	runtime.GC() // allocations are known after a collection
+	runtime.GC() // the profile is complete after a collection
 	file, err := os.Create(p.path(when))
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (p *profiles) writeAllocations(when string) error {
 	return errors.Join(pprof.Lookup("allocs").WriteTo(file, 0), file.Close())
 }
 
-// end stops profiling, and prints the cost of so many things.
+// end stops profiling, and prints the cost of each of n things.
 func (p *profiles) end(n int, thing string) error {
 	pprof.StopCPUProfile()
 	took := time.Since(p.began)
@@ -72,7 +72,7 @@ func spent(after, before syscall.Timeval) time.Duration {
 	return time.Duration(after.Nano() - before.Nano())
 }
 
-// difference keeps what was allocated between begin and end.
+// difference keeps the allocations between begin and end.
 func (p *profiles) difference() error {
 	cmd := exec.Command("go", "tool", "pprof", "-proto", "-output="+p.path("allocs"), "-base="+p.path("before"), p.path("after"))
 	if said, err := cmd.CombinedOutput(); err != nil {

@@ -211,7 +211,7 @@ func (c *Client) begin(n int, r Request, one func(int) error) error {
 	}
 }
 
-// settled is how many connections Open no longer has to wait for.
+// settled is the number of connections for which Open no longer waits.
 func settled(s Stats, r Request) int {
 	if r.Held || r.Stalled {
 		return int(s.Connected)
@@ -222,8 +222,8 @@ func settled(s Stats, r Request) int {
 // Stats returns the sums so far.
 func (c *Client) Stats() Stats { return c.stats }
 
-// Latency is what the sampled connections measured; it may be set to its zero
-// value between two measurements.
+// Latency has the measurements of the sampled connections; it may be set to its
+// zero value between two measurements.
 func (c *Client) Latency() *Histogram { return &c.latency }
 
 // Len is the number of connections that Connect has started, including closed ones.

@@ -105,7 +105,7 @@ func TestEnds(t *testing.T) {
 		{"lost", address, closing, Options{}, Stats{Events: 1, Connected: 1, Answered: 1, Done: 1, Lost: 1}},
 		{"wanted", address, closing, Options{EndIsDone: true}, Stats{Events: 1, Connected: 1, Answered: 1, Done: 1}},
 		{"refused", serve(t, http.NotFoundHandler()), closing, Options{}, Stats{Connected: 1, Answered: 1, Refused: 1, Lost: 1}},
-		{"nobody", nobody(t), get, Options{}, Stats{Connected: 1, Answered: 1, Lost: 1}},
+		{"nobody", unused(t), get, Options{}, Stats{Connected: 1, Answered: 1, Lost: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			ended := false
@@ -123,8 +123,8 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// nobody returns an address without a listener.
-func nobody(t *testing.T) string {
+// unused returns an address without a listener.
+func unused(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -187,8 +187,8 @@ func TestHeld(t *testing.T) {
 	await(t, c, "all are done", func() bool { return c.Stats().Done == 5 })
 }
 
-// TestHangupAndReset: the server sees what kind of end it was, and the number can
-// be reused.
+// TestHangupAndReset: the server sees the kind of end, and the number can be
+// reused.
 func TestHangupAndReset(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -233,7 +233,8 @@ func again(c *Client) error {
 	return c.Reconnect(0, Request{Bytes: get})
 }
 
-// readAll returns how much came before the end, which is nil if it was in order.
+// readAll returns the number of bytes before the end, and its error, which is
+// nil for an orderly end.
 func readAll(conn net.Conn) (n int, err error) {
 	for b := make([]byte, 1000); ; {
 		k, err := conn.Read(b)
@@ -266,7 +267,7 @@ func TestTwoSources(t *testing.T) {
 	}
 }
 
-// TestReopen: each comes back with its last ID.
+// TestReopen: each reconnects with its last ID.
 func TestReopen(t *testing.T) {
 	c := newClient(t, Options{Address: serve(t, events(10, true)), IDs: true})
 	if err := c.Open(300, Request{Bytes: With(get, "Last-Event-ID", "w@e-9")}); err != nil {

@@ -8,7 +8,7 @@ import (
 // conn is one connection. Owned by the Client.
 type conn struct {
 	socket     socket
-	generation int32 // so that reports of a closed one are not taken for the next
+	generation int32 // so that events of a closed one do not match the next
 	state      state
 	held       bool
 	stalled    bool
@@ -30,7 +30,7 @@ const (
 	connecting       // the system is connecting
 	held             // connected; the request waits for Release
 	sent             // the request is sent
-	answered         // bytes have come
+	answered         // bytes have arrived
 )
 
 // Poll waits until something arrives, at most for timeout, and handles it. It
@@ -80,14 +80,14 @@ func (c *Client) send(n int, k *conn) {
 	c.watch(n, k)
 }
 
-// watch sets what the loop waits for.
+// watch sets the events that the loop waits for.
 func (c *Client) watch(n int, k *conn) {
 	if err := c.poll.modify(k.socket, n, k.generation, !k.stalled); err != nil {
 		c.end(n, k, err)
 	}
 }
 
-// end is for connections that end unexpectedly.
+// end handles the unexpected end of a connection.
 func (c *Client) end(n int, k *conn, err error) {
 	early := k.state
 	c.drop(k)

@@ -7,7 +7,7 @@ type framing struct {
 	part    part
 	blank   uint8  // of headEnd
 	coding  uint8  // of chunkedCoding
-	chunked bool   // the head says so
+	chunked bool   // according to the head
 	left    uint64 // of the chunk, or its size as far as it was read
 }
 
@@ -28,8 +28,8 @@ var (
 	chunkedCoding = newMarker([]byte("\r\nTransfer-Encoding: chunked\r\n"))
 )
 
-// next returns the first piece of the body in b, which may be empty, and what
-// comes after it. The last line feed of the head counts as body: so every line
+// next returns the first piece of the body in b, which may be empty, and the
+// bytes after it. The last line feed of the head counts as body: so every line
 // has one before it.
 func (f *framing) next(b []byte) (body, rest []byte) {
 	switch f.part {

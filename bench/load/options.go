@@ -1,6 +1,6 @@
 package load
 
-// Options specify what a Client counts. All but Address are optional.
+// Options specify the figures of a Client. All but Address are optional.
 type Options struct {
 	// Address is the host:port to connect to; the host is an IPv4 number.
 	Address string
@@ -8,7 +8,8 @@ type Options struct {
 	// Marker occurs once in each event to be counted. One whose first byte is
 	// rare in the stream, such as a line feed, is found fastest.
 	Marker []byte
-	// Done marks the end of what a subscriber waits for, for instance its snapshot.
+	// Done marks the end of the data that a subscriber waits for, for instance its
+	// snapshot.
 	Done []byte
 	// EndIsDone treats the end of the response as Done, and not as a loss.
 	EndIsDone bool

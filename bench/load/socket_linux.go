@@ -53,8 +53,8 @@ func begin(fd int, from netip.Addr, to netip.AddrPort, receiveBuffer int) error 
 }
 
 // read returns how many bytes there were; 0 at the end, -1 if there are none yet.
-// It does not notify Go's scheduler, as it never blocks: that would be much of
-// its cost.
+// It does not notify Go's scheduler, as it never blocks: that would be a large
+// part of its cost.
 func (s socket) read(b []byte) (int, error) {
 	n, _, errno := syscall.RawSyscall(syscall.SYS_READ, uintptr(s), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
 	switch errno {
@@ -98,7 +98,7 @@ type poll struct {
 	out   []event
 }
 
-// event is what the system reports of one connection.
+// event is an event of one connection.
 type event unix.EpollEvent
 
 func (e event) conn() int         { return int(e.Fd) }

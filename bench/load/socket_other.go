@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// errLinux is what New returns here.
+// errLinux is the error of New here.
 var errLinux = errors.New("the load generator needs Linux: it is made of epoll")
 
 type socket int32

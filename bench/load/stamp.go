@@ -8,11 +8,11 @@ var defaultStamp = []byte(`"at":`)
 // stamp reads the timestamps in one stream.
 type stamp struct {
 	match   uint8 // of the text before a time
-	reading bool  // it has matched: digits come
+	reading bool  // it has matched: digits follow
 	nanos   int64
 }
 
-// scan records the age of every event whose timestamp ends in b. at comes before
+// scan records the age of every event whose timestamp ends in b. at precedes
 // each.
 func (s *stamp) scan(b []byte, now int64, at *marker, h *Histogram) {
 	for len(b) > 0 {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// product is the module of the gateway, benches the one of what measures it.
+// product is the module of the gateway, benches the module of the benchmarks.
 const (
 	product = "github.com/watchtide/watchtide"
 	benches = product + "/bench"
@@ -26,7 +26,7 @@ func build(ctx context.Context, o Options, module, pkg string) (string, error) {
 	}
 	out := filepath.Join(o.WorkDir, "bin", path.Base(pkg))
 	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", out, "./"+pkg)
-	cmd.Dir = strings.TrimSpace(string(dir)) // a module lists what its own commands need, and no more
+	cmd.Dir = strings.TrimSpace(string(dir)) // a module lists the dependencies of its own commands only
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, said)
 	}

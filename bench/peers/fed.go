@@ -7,11 +7,12 @@ import (
 	"github.com/watchtide/watchtide/bench/peers/feed"
 )
 
-// listening is what a command of this repository prints once it listens.
+// listening matches the line that a command of this repository prints once it
+// listens.
 var listening = regexp.MustCompile(`listening on (\S+)`)
 
-// startFed builds and starts a command of this repository that serves what it
-// reads from its standard input. s defines its requests and markers.
+// startFed builds and starts a command of this repository that serves the
+// events it reads from its standard input. s defines its requests and markers.
 func startFed(ctx context.Context, o Options, pkg string, s Server, arguments ...string) (*Server, error) {
 	program, err := build(ctx, o, benches, pkg)
 	if err != nil {

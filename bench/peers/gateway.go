@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// gatewayConfig is what differs from the defaults: where the upstream is, and what
-// carries the streams. Two watches are there only for requests that name them.
+// gatewayConfig has the settings that differ from the defaults: the address of the
+// upstream, and the pump. Two watches exist only for requests that name them.
 const gatewayConfig = `
 http: { listen: "127.0.0.1:0" }
 grpc: { listen: "127.0.0.1:0" }

@@ -24,7 +24,8 @@ type nginx struct {
 	pids    []int
 }
 
-// nginxConfig is the common part of every nginx here; Location is what differs.
+// nginxConfig is the common part of every nginx here; Location is the part that
+// differs.
 var nginxConfig = template.Must(template.New("nginx.conf").Parse(`{{range .Modules}}load_module {{.}};
 {{end}}daemon off;
 {{if .Root}}user root root;

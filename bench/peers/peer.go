@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// ErrMissing is what Start returns, wrapped, if a program that the peer needs is
-// not installed on this machine. The bench then goes on without this peer.
+// ErrMissing is the error of Start, wrapped, if a program that the peer needs is
+// not installed on this machine. The benchmark then continues without this peer.
 var ErrMissing = errors.New("not installed")
 
 // Peer is a server that can be compared.
@@ -15,19 +15,19 @@ type Peer struct {
 	// Name is the name in the tables.
 	Name string
 	// Start starts the server and returns once it accepts connections. It returns
-	// ErrMissing if it is not available here. The processes end by Stop; or, the
-	// hard way, when ctx is cancelled or the bench dies.
+	// ErrMissing if it is not available here. The processes end by Stop, or are
+	// killed when ctx is cancelled or the benchmark dies.
 	Start func(ctx context.Context, o Options) (*Server, error)
 }
 
-// Options specify what a server has to handle.
+// Options specify the load of a server.
 type Options struct {
 	// Subscribers is how many connections it must be ready for (descriptors,
 	// worker_connections and the like).
 	Subscribers int
 	// EventBytes is the size of the data that one event will have; Backlog how
 	// many events may be published ahead of the slowest subscriber, so that a
-	// server which drops what exceeds a buffer can be given one that is large
+	// server that drops events beyond its buffer can get one that is large
 	// enough. 0: DefaultBacklog.
 	EventBytes, Backlog int
 	// Resources is how many resources of ResourceBytes each the snapshot has. 0:
@@ -36,7 +36,7 @@ type Options struct {
 	// WorkDir is a directory for programs, configuration and logs. The
 	// caller removes it.
 	WorkDir string
-	// Log receives what the processes print, if it is set.
+	// Log receives the output of the processes, if it is set.
 	Log io.Writer
 }
 
@@ -47,7 +47,7 @@ const DefaultBacklog = 1024
 type Server struct {
 	// Address is the host:port that subscribers connect to.
 	Address string
-	// Request is what a subscriber sends.
+	// Request is the request of a subscriber.
 	Request []byte
 	// Marker occurs once in each delivered event, and nowhere else in a stream.
 	// One that begins with a line feed is found fastest.
@@ -72,8 +72,8 @@ type Server struct {
 	Upstreams func() int
 	// Publish is one publish of one or more events, each a JSON object of
 	// Options.EventBytes with a member "at":<unix nanoseconds>. It returns once the
-	// server has accepted the events, which is where its back-pressure, if it has any,
-	// takes effect. It retains none of the bytes. Nil: it serves snapshots only.
+	// server has accepted the events, where its back-pressure, if there is any, takes
+	// effect. It retains none of the bytes. Nil: it serves snapshots only.
 	Publish func(events [][]byte) error
 	// Stop ends the processes and waits until they are gone.
 	Stop func() error

@@ -39,7 +39,7 @@ func startPeer(t *testing.T, p Peer) *Server {
 }
 
 // TestEveryPeerDelivers: each of three subscribers gets each of ten events, and
-// no process stays behind.
+// no process is left.
 func TestEveryPeerDelivers(t *testing.T) {
 	for _, p := range All() {
 		t.Run(p.Name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func deliver(t *testing.T, s *Server) {
 }
 
 // warmUp publishes until every subscriber gets events: with some servers, a head
-// means that a request was read, and not yet that the next event will come.
+// means that a request was read, but not yet that the next event will arrive.
 func warmUp(t *testing.T, s *Server, subscribers []*bufio.Reader) {
 	t.Helper()
 	const last = "1000000000000000001"

@@ -17,7 +17,7 @@ import (
 const patience = 30 * time.Second
 
 // process is a server that runs as a child. Static after construction, except
-// for what exec.Cmd guards itself.
+// for the state that exec.Cmd guards.
 type process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
@@ -34,7 +34,7 @@ type process struct {
 func start(ctx context.Context, o Options, ready *regexp.Regexp, name string, arguments ...string) (*process, error) {
 	p := &process{cmd: exec.CommandContext(ctx, name, arguments...), read: make(chan struct{}), ended: make(chan struct{})}
 	p.cmd.SysProcAttr = dieWithParent()
-	// A terminated server takes its workers along, which a killed one cannot.
+	// A terminated server ends its workers, which a killed one cannot.
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = 5 * time.Second
 	var err error

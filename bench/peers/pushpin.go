@@ -38,7 +38,8 @@ func pushpinPrograms(dir, address string) [][]string {
 	}
 }
 
-// pushpinInternal is Debian's configuration of how the processes find each other.
+// pushpinInternal is Debian's configuration of the connections between the
+// processes.
 const pushpinInternal = "/usr/lib/pushpin/internal.conf"
 
 // pushpinConfig removes the limit of messages per second: each delivery counts.

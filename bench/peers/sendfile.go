@@ -32,7 +32,7 @@ func startSendfile(ctx context.Context, o Options) (*Server, error) {
 	return &Server{Address: n.address, Snapshot: getAll("/snapshot"), PIDs: n.pids, Stop: n.stop}, nil
 }
 
-// writeSnapshot writes what a gateway sends for Options.Resources.
+// writeSnapshot writes the snapshot that a gateway sends for Options.Resources.
 func writeSnapshot(name string, o Options) error {
 	file, err := os.Create(name)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestSnapshotsAreTheSame: the sendfile peer, the limit of snapshots, sends what
-// the gateway sends of the resources.
+// TestSnapshotsAreTheSame: the sendfile peer, the limit of snapshots, sends the
+// same resources as the gateway.
 func TestSnapshotsAreTheSame(t *testing.T) {
 	limit, ours := upserts(t, sendfile()), upserts(t, gateway("shards"))
 	if limit != ours || strings.Count(ours, "event: upsert\n") != testOptions(t).Resources {
@@ -20,7 +20,7 @@ func TestSnapshotsAreTheSame(t *testing.T) {
 	}
 }
 
-// upserts requests a snapshot, and omits from it what is not a resource.
+// upserts requests a snapshot, and omits everything but its resources.
 func upserts(t *testing.T, p Peer) string {
 	t.Helper()
 	s := startPeer(t, p)

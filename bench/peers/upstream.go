@@ -17,11 +17,11 @@ const (
 	// watch is the name of the only watch, here and in the gateway.
 	watch = "services"
 	// liveKeys is how many keys are changed in turn if there is no snapshot:
-	// enough that no subscriber misses a value because a newer one has come.
+	// enough that no subscriber misses a value because of a newer one.
 	liveKeys = 10_000
 )
 
-// upstream is a gRPC server that speaks WatchList: what is published goes to its
+// upstream is a gRPC server that speaks WatchList: published events go to its
 // one caller.
 type upstream struct {
 	pb.UnimplementedWatchServiceServer
@@ -74,8 +74,8 @@ func (u *upstream) stop() {
 	u.server.Stop()
 }
 
-// WatchList sends the snapshot and then what is published, to one caller at a time.
-// Other watches are empty and stay so.
+// WatchList sends the snapshot and then the published events, to one caller at a
+// time. Other watches stay empty.
 func (u *upstream) WatchList(r *pb.WatchListRequest, out grpc.ServerStreamingServer[pb.WatchListResponse]) error {
 	u.calls.Add(1)
 	defer u.calls.Add(-1)

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// attack is a way to take more of a gateway than a client should get. One run
-// uses connections of its own, and records the outcome of each.
+// attack is a way to take more resources of a gateway than a client should get.
+// One run uses connections of its own, and records the outcome of each.
 type attack struct {
 	name string
 	do   func(*attacker, context.Context)
@@ -37,7 +37,7 @@ var attacks = []attack{
 	{"listings that are reset", (*attacker).resetListings},
 	{"gRPC messages that do not arrive", (*attacker).announceMessages},
 	{"gRPC lists that are not read", (*attacker).ignoreLists},
-	{"gRPC connections that say nothing", (*attacker).stayOpen},
+	{"silent gRPC connections", (*attacker).stayOpen},
 }
 
 // attacker repeats one attack. Owned by its goroutine.
@@ -51,7 +51,8 @@ type attacker struct {
 	seconds float64 // of an attack
 }
 
-// siege is all attackers, and the outcomes of their attacks. Safe for concurrent use.
+// siege has all attackers, and the outcomes of their attacks. Safe for concurrent
+// use.
 type siege struct {
 	attackers sync.WaitGroup
 
@@ -70,7 +71,7 @@ func (r *run) besiege(ctx context.Context) *siege {
 		}
 		s.attackers.Go(func() { a.live(ctx) })
 	}
-	s.attackers.Go(func() { r.tally.fail(s.checkHealth(ctx, r.gateway)) })
+	s.attackers.Go(func() { r.totals.fail(s.checkHealth(ctx, r.gateway)) })
 	return s
 }
 
@@ -139,7 +140,7 @@ func (a *attacker) each(ctx context.Context, n int, address string, do func(*net
 	all.Wait()
 }
 
-// often does something so many times a second until ctx ends.
+// often calls do that many times a second until ctx ends.
 func (a *attacker) often(ctx context.Context, perSecond int, do func(n int) bool) {
 	tick := time.NewTicker(time.Second / time.Duration(perSecond))
 	defer tick.Stop()
@@ -155,8 +156,8 @@ func (a *attacker) often(ctx context.Context, perSecond int, do func(n int) bool
 	}
 }
 
-// checkHealth asks ten times a second whether the gateway is alive, as a load
-// balancer does. It must always get an answer.
+// checkHealth checks the gateway's health ten times a second, like a load
+// balancer. It must always get an answer.
 func (s *siege) checkHealth(ctx context.Context, g *gateway) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -177,7 +178,7 @@ func (s *siege) checkHealth(ctx context.Context, g *gateway) error {
 	}
 }
 
-// idle names the attacks without any outcome, of the first so many.
+// idle names the attacks without any outcome, among the first n.
 func (s *siege) idle(attackers int) (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -69,7 +69,7 @@ func cut(ctx context.Context) string {
 }
 
 // slowly reads an answer, of at most so many bytes a second, with a small buffer. A
-// refusal is not worth it.
+// refusal is not read slowly.
 func slowly(ctx context.Context, c *net.TCPConn, perSecond int) string {
 	c.SetReadBuffer(4 << 10)
 	answer := answered(ctx, bufio.NewReaderSize(c, 16))
@@ -126,8 +126,8 @@ func (a *attacker) readStreamsSlowly(ctx context.Context) {
 	})
 }
 
-// nameForeignHosts sends the requests of a page whose name was pointed at the
-// gateway.
+// nameForeignHosts sends the requests of a page whose host name was pointed at
+// the gateway.
 func (a *attacker) nameForeignHosts(ctx context.Context) {
 	requests := []string{
 		listing("evil.example"),
@@ -179,8 +179,8 @@ func (a *attacker) abortListings(ctx context.Context) {
 	})
 }
 
-// sendTwoLengths sends requests whose body ends at two places, as they are used to
-// hide a second request from a proxy.
+// sendTwoLengths sends requests whose body ends at two places, which can hide a
+// second request from a proxy.
 func (a *attacker) sendTwoLengths(ctx context.Context) {
 	a.often(ctx, 10, func(int) bool {
 		a.each(ctx, 1, a.http, func(c *net.TCPConn) string {

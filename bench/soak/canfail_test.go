@@ -14,9 +14,10 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// These tests show the checks what they look for, or they could pass forever.
+// These tests run the checks on failures, since otherwise they could pass
+// forever.
 
-func TestWhatGrowsIsSeen(t *testing.T) {
+func TestGrowthIsDetected(t *testing.T) {
 	flat, rising := []sample{}, []sample{}
 	for i := range 40 {
 		flat = append(flat, sample{pss: 100 << 20, heap: 20 << 20, goroutines: 50 + i%3, subscribers: 900 + i, descriptors: 950 + i})
@@ -30,7 +31,7 @@ func TestWhatGrowsIsSeen(t *testing.T) {
 	}
 }
 
-func TestWhatIsKeptIsSeen(t *testing.T) {
+func TestLeaksAreDetected(t *testing.T) {
 	before := sample{heap: 5 << 20, goroutines: 30, descriptors: 14}
 	if found := kept(before, sample{heap: 46 << 20, cached: 32 << 20, goroutines: 31, descriptors: 14}); found != nil {
 		t.Errorf("found %v", found)
@@ -41,7 +42,7 @@ func TestWhatIsKeptIsSeen(t *testing.T) {
 }
 
 // A stream that ends in another way than planned is a failure, if it was read.
-func TestWrongEndsAreSeen(t *testing.T) {
+func TestWrongEndsAreDetected(t *testing.T) {
 	s := &subscriber{name: "s"}
 	for _, c := range []struct {
 		err    error
@@ -55,9 +56,9 @@ func TestWrongEndsAreSeen(t *testing.T) {
 		{errWrong, visit{reads: time.Second}, true},
 		{errRefused, visit{narrow: true}, true},
 	} {
-		tally := newTally()
-		if tally.ended(s, c.visit, c.err); tally.err() != nil != c.failed {
-			t.Errorf("%v of %+v: %v, want failed %t", c.err, c.visit, tally.err(), c.failed)
+		totals := newTotals()
+		if totals.ended(s, c.visit, c.err); totals.err() != nil != c.failed {
+			t.Errorf("%v of %+v: %v, want failed %t", c.err, c.visit, totals.err(), c.failed)
 		}
 	}
 }
@@ -118,19 +119,19 @@ func collectionOfText() *collection {
 	return c
 }
 
-// heard reads a text and returns what a subscriber makes of it.
+// heard reads a text and returns the resulting track of a subscriber.
 func heard(t *testing.T, text string, ndjson bool) *track {
 	t.Helper()
-	s := &subscriber{run: &run{tally: newTally()}, left: -1}
+	s := &subscriber{run: &run{totals: newTotals()}, left: -1}
 	s.tracks = []*track{{of: collectionOfText(), client: "s", held: streamtest.State{}}}
 	s.tracks[0].open(false)
 	if err := s.read(newFrames(strings.NewReader(text), ndjson)); err == nil || errors.Is(err, errGoodbye) {
-		t.Fatalf("the stream ended with %v: want that it had no goodbye", err)
+		t.Fatalf("the stream ended with %v: want a missing goodbye", err)
 	}
 	return s.tracks[0]
 }
 
-func TestTracksAreJudged(t *testing.T) {
+func TestTracksAreChecked(t *testing.T) {
 	for name, c := range map[string]struct {
 		text   string
 		ndjson bool
@@ -142,12 +143,12 @@ func TestTracksAreJudged(t *testing.T) {
 data: {"type":"upsert","watch":"w","key":"a","revision":"3","value":2}
 
 `, "", 1), false, "broke"},
-		"a value that never was":   {strings.Replace(sseText, `"value":3`, `"value":9`, 1), false, "never was"},
-		"a snapshot without a key": {strings.Replace(sseText, `"key":"a","revision":"2"`, `"key":"x","revision":"2"`, 1), false, "broke Consistent"},
+		"a value that never existed": {strings.Replace(sseText, `"value":3`, `"value":9`, 1), false, "never was"},
+		"a snapshot without a key":   {strings.Replace(sseText, `"key":"a","revision":"2"`, `"key":"x","revision":"2"`, 1), false, "broke Consistent"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			track := heard(t, c.text, c.ndjson)
-			err := track.judge(track.close(false), false)
+			err := track.check(track.close(false), false)
 			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("got %v, want %q", err, c.says)
 			}
@@ -155,8 +156,8 @@ data: {"type":"upsert","watch":"w","key":"a","revision":"3","value":2}
 	}
 }
 
-// What comes after an id is held, and is not part of the state at the id.
-func TestTracksComeBackWithTheirLastID(t *testing.T) {
+// Events after an id are held, and are not part of the state at the id.
+func TestTracksResumeFromTheirLastID(t *testing.T) {
 	track := heard(t, sseText[:strings.Index(sseText, `id: w@e-3`)], false)
 	first := track.close(false)
 	if n := len(first.Flushes); !first.Flushes[n-1].Cut || first.Flushes[n-1].Mark != nil {
@@ -165,18 +166,18 @@ func TestTracksComeBackWithTheirLastID(t *testing.T) {
 	track.open(false)
 	c := track.connection
 	if c.From.Position.String() != "w@e-2" || len(c.From.State) != 1 || c.Begin["a"].Revision != 3 {
-		t.Errorf("it comes back from %v with %v, %v", c.From.Position, c.From.State, c.Begin)
+		t.Errorf("it resumes from %v with %v, %v", c.From.Position, c.From.State, c.Begin)
 	}
 }
 
-func TestFreshnessIsHeardInOrder(t *testing.T) {
+func TestFreshnessIsInOrder(t *testing.T) {
 	f := newFreshness()
 	began := f.said[0].At
 	for _, s := range []struct {
 		second int
 		state  stream.State
 	}{{5, stream.InSync}, {3, stream.Stale}, {3, stream.Stale}, {4, stream.Resyncing}, {4, stream.CatchingUp}} {
-		f.hear(stream.Event{Type: stream.StatusChange, State: s.state, Since: began.Add(time.Duration(s.second) * time.Second)})
+		f.add(stream.Event{Type: stream.StatusChange, State: s.state, Since: began.Add(time.Duration(s.second) * time.Second)})
 	}
 	want := []streamtest.Freshness{{At: began, Fresh: true}, {At: began.Add(3 * time.Second)}, {At: began.Add(5 * time.Second), Fresh: true}}
 	if got := f.all(); !slices.Equal(got, want) {

@@ -24,7 +24,7 @@ const (
 	// folders is how many prefixes they are in.
 	folders = 8
 	// window is how long the history of an upstream is kept: longer than a connection
-	// of a sampled subscriber lasts, plus the age of its id, plus the time to judge
+	// of a sampled subscriber lasts, plus the age of its id, plus the time to check
 	// it on a busy machine.
 	window = 4 * time.Minute
 )
@@ -62,7 +62,7 @@ func (c *collection) run(ctx context.Context) error {
 		case now := <-ticker.C:
 			due := int(now.Sub(began).Seconds() * float64(c.rate))
 			if due-owed > c.rate {
-				owed = due - c.rate // it was held up; a burst is enough
+				owed = due - c.rate // it was delayed; a burst is enough
 			}
 			for owed < due {
 				n, err := c.transaction(1 + rand.IntN(c.largest))
@@ -128,7 +128,7 @@ func (c *collection) note(revision uint64, writes []write) {
 	}
 }
 
-// noted returns once everything that can have been observed so far is recorded.
+// noted returns once every observable write so far is recorded.
 func (c *collection) noted() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,7 +156,7 @@ func (c *collection) begin(ctx context.Context, epoch string) error {
 	return nil
 }
 
-// final is the upstream's final state; call it when nothing writes any longer.
+// final is the upstream's final state; call it when the writers have ended.
 func (c *collection) final(ctx context.Context) (streamtest.State, error) {
 	resources, _, err := c.upstream.list(ctx)
 	if err != nil {
@@ -168,13 +168,13 @@ func (c *collection) final(ctx context.Context) (streamtest.State, error) {
 	}
 	_, newest := c.truth.Newest()
 	if diff := state.Diff(newest.After); diff != "" {
-		return nil, fmt.Errorf("the upstream of %s is not what was written to it: %s", c.watch, diff)
+		return nil, fmt.Errorf("the upstream of %s differs from the writes to it: %s", c.watch, diff)
 	}
 	return state, nil
 }
 
-// freshness is when a watch reported itself as fresh, as far as subscribers saw.
-// Safe for concurrent use.
+// freshness is when a watch reported itself as fresh, according to its
+// subscribers. Safe for concurrent use.
 type freshness struct {
 	mu   sync.Mutex
 	said []streamtest.Freshness
@@ -184,8 +184,8 @@ func newFreshness() *freshness {
 	return &freshness{said: []streamtest.Freshness{{At: time.Now(), Fresh: true}}}
 }
 
-// hear adds what a subscriber saw.
-func (f *freshness) hear(e stream.Event) {
+// add adds the statuses of a subscriber.
+func (f *freshness) add(e stream.Event) {
 	if e.Type != stream.StatusChange || own(e) {
 		return
 	}

@@ -21,7 +21,7 @@ import (
 // asCrowd holds the order for a crowd process, as JSON.
 const asCrowd = "WATCHTIDE_SOAK_CROWD"
 
-// order is what the crowd is told at its start.
+// order is the crowd's configuration at its start.
 type order struct {
 	Address string
 	Members int
@@ -30,7 +30,7 @@ type order struct {
 	Stall   time.Duration
 }
 
-// attendance is what the crowd reports every second, and when it has left.
+// attendance is the report of the crowd every second, and at its end.
 type attendance struct {
 	Open, Stalled                       int
 	Joins, Resumes, Leaves, Resets      int
@@ -42,7 +42,7 @@ type attendance struct {
 type crowd struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
-	gone  chan struct{} // closed when all have left
+	gone  chan struct{} // closed when all have disconnected
 	ended chan struct{} // closed after its last report
 
 	// Atomic.
@@ -95,7 +95,7 @@ func (c *crowd) listen(stdout io.Reader) {
 	}
 }
 
-// leave makes all leave, and returns when they have.
+// leave makes all subscribers disconnect, and returns when they have.
 func (c *crowd) leave() error {
 	if _, err := fmt.Fprintln(c.stdin, "leave"); err != nil {
 		return fmt.Errorf("the crowd: %w", err)
@@ -106,7 +106,7 @@ func (c *crowd) leave() error {
 	case <-c.ended:
 		return fmt.Errorf("the crowd ended")
 	case <-time.After(patience):
-		return fmt.Errorf("the crowd has not left within %v", patience)
+		return fmt.Errorf("the crowd has not disconnected within %v", patience)
 	}
 }
 
@@ -142,7 +142,7 @@ func crowdMain(text string) error {
 	return m.run(told)
 }
 
-// run lets them come and go until they are told to leave.
+// run lets them connect and disconnect until they are asked to end.
 func (m *members) run(told <-chan string) error {
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
@@ -154,12 +154,12 @@ func (m *members) run(told <-chan string) error {
 			}
 			m.leaveAll()
 			m.now.Gone = true
-			m.tell()
+			m.report()
 			for range told {
 			}
 			return m.client.Close()
 		case <-second.C:
-			m.tell()
+			m.report()
 		default:
 		}
 		if _, err := m.client.Poll(10 * time.Millisecond); err != nil {
@@ -173,14 +173,14 @@ func (m *members) run(told <-chan string) error {
 	}
 }
 
-func (m *members) tell() {
+func (m *members) report() {
 	s := m.client.Stats()
 	m.now.Open, m.now.Stalled = len(m.open)+len(m.stalled), len(m.stalled)
 	m.now.Refused, m.now.Lost, m.now.Bytes, m.now.Reads = s.Refused, s.Lost, s.Bytes, s.Reads
 	_ = json.NewEncoder(os.Stdout).Encode(m.now) // if there is no listener, the test is gone
 }
 
-// some removes the due ones from a list: each stays in it for a random time.
+// some removes the due members from a list: each stays in it for a random time.
 func some(list *[]int, passed, average time.Duration) (out []int) {
 	due := float64(len(*list)) * passed.Seconds() / average.Seconds()
 	for n := int(due + rand.Float64()); n > 0 && len(*list) > 0; n-- {
@@ -192,7 +192,7 @@ func some(list *[]int, passed, average time.Duration) (out []int) {
 	return out
 }
 
-// act does what is due after some time.
+// act does the actions that are due after some time.
 func (m *members) act(passed time.Duration) error {
 	for _, n := range m.over {
 		for _, list := range []*[]int{&m.open, &m.stalled} {
@@ -232,7 +232,7 @@ func (m *members) end(n int) {
 // inFlight is how many may wait for their answer at a time.
 const inFlight = 256
 
-// join adds new ones, and those that come back.
+// join adds new members, and those that reconnect.
 func (m *members) join(passed time.Duration) error {
 	s := m.client.Stats()
 	room := inFlight - int(s.Connected-s.Answered)
@@ -268,8 +268,8 @@ func (m *members) leaveAll() {
 	m.open, m.stalled = nil, nil
 }
 
-// wishes are what members request, in turns: one watch, the other, or both; some of
-// them a part, in the other format, or compressed.
+// wishes are the requests of members, in turns: one watch, the other, or both; some
+// of them a part, in the other format, or compressed.
 var wishes = []struct {
 	query, accept, encoding string
 }{

@@ -1,12 +1,12 @@
 // Package soak holds one test, which lets a gateway run for a long time under
 // thousands of misbehaving subscribers, over two upstreams that fail again and again,
-// and then examines the result: what every sampled subscriber received must pass the
-// checkers of all guarantees, and memory, goroutines and descriptors must be back
-// where they were.
+// and then examines the result: the events of every sampled subscriber must pass the
+// checkers of all guarantees, and memory, goroutines and descriptors must be back at
+// their initial level.
 //
 // Some of the subscribers are attackers: they send bodies that trickle in, request
 // listings that they do not read, open connections without sending anything, and so
-// on. The others must not notice.
+// on. The others must not be affected.
 //
 // The gateway is the built program, a process of its own; so is the crowd of its
 // subscribers. The upstreams (a store behind gRPC and a real etcd), the failing

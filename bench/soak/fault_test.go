@@ -12,15 +12,15 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 )
 
-// fault is something that happens to an upstream. It returns when the upstream is
-// reachable again.
+// fault is a fault of an upstream. It returns when the upstream is reachable
+// again.
 type fault struct {
 	name   string
 	happen func(ctx context.Context, d time.Duration) error
 	wipes  bool // the upstream starts another revision order
 }
 
-// faults are all that can happen to a collection.
+// faults are all faults of a collection.
 func (c *collection) faults() []fault {
 	p := c.proxy
 	held := func(begin func()) func(context.Context, time.Duration) error {
@@ -57,7 +57,7 @@ func (c *collection) faults() []fault {
 	return all
 }
 
-// suffer applies one fault after the other to a collection until ctx ends, each of
+// suffer applies one fault after the other to a collection until ctx ends, all of
 // them before any is repeated. The current one is finished: the upstream is
 // healthy, and the watch in sync.
 func (r *run) suffer(ctx context.Context, c *collection) error {
@@ -87,11 +87,11 @@ func (r *run) strike(ctx context.Context, c *collection, f fault) error {
 	if _, err := r.awaitSync(c, func(now condition) bool { return now.Revision > newest.Revision }); err != nil {
 		return err
 	}
-	r.tally.fault(c.watch+": "+f.name, over.Sub(began), time.Since(over))
+	r.totals.fault(c.watch+": "+f.name, over.Sub(began), time.Since(over))
 	return nil
 }
 
-// happen blocks writes where their outcome would be unknown, and where the upstream
+// happen blocks writes while their outcome would be unknown, and, if the upstream
 // starts another order, until its name is known.
 func (r *run) happen(ctx context.Context, c *collection, f fault) error {
 	d := rand.N(min(4*time.Second, r.plan.between))

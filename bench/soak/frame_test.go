@@ -20,8 +20,8 @@ type frame struct {
 	id   string
 }
 
-// frames reads the events of a body, in either format. What the end of the body cut
-// off is not an event.
+// frames reads the events of a body, in either format. An event that the end of the
+// body cuts off is dropped.
 type frames struct {
 	lines  *bufio.Scanner
 	ndjson bool

@@ -21,8 +21,8 @@ import (
 
 const (
 	heartbeat = 5 * time.Second
-	// patience is how long something may take that should come soon. Only
-	// failures reach it.
+	// patience is how long an immediate operation may take. Only failures reach
+	// it.
 	patience = time.Minute
 )
 
@@ -94,7 +94,7 @@ func (g *gateway) stop() error {
 	}
 	for line := range strings.Lines(g.Output()) {
 		if strings.Contains(line, `"level":"ERROR"`) || strings.HasPrefix(line, "panic:") {
-			return fmt.Errorf("the gateway said: %s", line)
+			return fmt.Errorf("the gateway logged: %s", line)
 		}
 	}
 	return nil
@@ -125,7 +125,7 @@ func (g *gateway) get(path string, read func(io.Reader) error) (status int, err 
 	return response.StatusCode, read(response.Body)
 }
 
-// condition is what the gateway reports about a watch.
+// condition is the gateway's report on a watch.
 type condition struct {
 	State, Epoch, Reason string
 	Revision             uint64 `json:",string"`

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// progress is one line on how the run is going.
+// progress is one line on the progress of the run.
 func (r *run) progress(c *crowd) string {
 	s, a := r.samples[len(r.samples)-1], c.last.Load()
 	perSecond, cpu := r.pace(r.samples[max(0, len(r.samples)-15):])
 	return fmt.Sprintf("%v: %d subscribers (%d stalled), %.0f deliveries/s, %.2f cores, PSS %s, heap %s, %d goroutines, %d descriptors; "+
-		"resumes: %s; %d joins, %d resets, %d ended by the gateway; %d faults; %d connections judged, %d failures",
+		"resumes: %s; %d joins, %d resets, %d ended by the gateway; %d faults; %d connections checked, %d failures",
 		time.Since(r.began).Round(time.Second), s.subscribers, a.Stalled, perSecond, cpu, mib(s.pss), mib(s.heap), s.goroutines, s.descriptors,
 		counts(s.metrics.by("watchtide_resumes_total", "outcome")), a.Joins, a.Resets, a.Lost,
-		r.tally.struck(), r.tally.judged.Load(), r.failures())
+		r.totals.struck(), r.totals.checked.Load(), r.failures())
 }
 
 func (r *run) failures() int {
-	r.tally.mu.Lock()
-	defer r.tally.mu.Unlock()
-	return r.tally.failed
+	r.totals.mu.Lock()
+	defer r.totals.mu.Unlock()
+	return r.totals.failed
 }
 
 // pace is how many events were sent in a second, and their processor time.
@@ -65,13 +65,13 @@ func (r *run) report() string {
 	row("events delivered", "%.0f, %.0f/s, at %.2f cores of the gateway", r.after.events-r.before.events, perSecond, cores)
 	row("changes that slow subscribers did not see one by one", "%.0f", last.sum("watchtide_conflated_changes_total"))
 	a := r.attendance
-	row("streams opened", "%.0f; the crowd left %d times, %d of them by a reset, and stalled %d times", last.sum("watchtide_resumes_total"), a.Leaves, a.Resets, a.Stalls)
+	row("streams opened", "%.0f; the crowd disconnected %d times, %d of them by a reset, and stalled %d times", last.sum("watchtide_resumes_total"), a.Leaves, a.Resets, a.Stalls)
 	row("how streams began", "%s", counts(last.by("watchtide_resumes_total", "outcome")))
 	row("goodbyes", "%s; %.0f streams ended because the client did not read", counts(last.by("watchtide_goodbyes_total", "reason")), last.sum("watchtide_write_timeouts_total"))
 	row("upstream connections lost", "%.0f; snapshots loaded: %.0f", last.sum("watchtide_upstream_reconnects_total"), last.sum("watchtide_upstream_resyncs_total"))
 	row("sampled streams checked, counted per watch", "%d with %d events, %d streams compressed: %d failures",
-		r.tally.judged.Load(), r.tally.events.Load(), r.tally.compressed.Load(), r.failures())
-	row("how sampled streams ended", "%s", counts(r.tally.ends))
+		r.totals.checked.Load(), r.totals.events.Load(), r.totals.compressed.Load(), r.failures())
+	row("how sampled streams ended", "%s", counts(r.totals.ends))
 	r.reportFaults(&b)
 	r.siege.report(&b)
 	r.reportLevels(&b)
@@ -80,8 +80,8 @@ func (r *run) report() string {
 
 func (r *run) reportFaults(b *strings.Builder) {
 	b.WriteString("\n| fault | times | mean length | slowest recovery |\n|---|---|---|---|\n")
-	for _, name := range slices.Sorted(maps.Keys(r.tally.faults)) {
-		f := r.tally.faults[name]
+	for _, name := range slices.Sorted(maps.Keys(r.totals.faults)) {
+		f := r.totals.faults[name]
 		fmt.Fprintf(b, "| %s | %d | %v | %v |\n", name, f.times,
 			(f.lasted / time.Duration(f.times)).Round(10*time.Millisecond), f.slowest.Round(10*time.Millisecond))
 	}

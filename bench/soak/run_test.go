@@ -22,7 +22,7 @@ type run struct {
 	plan        plan
 	gateway     *gateway
 	collections []*collection
-	tally       *tally
+	totals      *totals
 
 	before, after  sample // without subscribers
 	filled         int64  // changes before the subscribers came
@@ -38,7 +38,7 @@ func newRun(t *testing.T, p plan) *run {
 	store, etcd := serveStore(t, "services"), serveEtcd(t)
 	store.proxy = faultproxy.New(t, store.address())
 	keys := faultproxy.New(t, etcd.address())
-	r := &run{t: t, plan: p, tally: newTally(), gateway: startGateway(t, store.proxy.Addr(), keys.Addr())}
+	r := &run{t: t, plan: p, totals: newTotals(), gateway: startGateway(t, store.proxy.Addr(), keys.Addr())}
 	r.collections = []*collection{
 		{watch: "services", upstream: store, proxy: store.proxy, largest: 1, rate: p.rate / 5},
 		{watch: "settings", upstream: etcd, proxy: keys, largest: 9, rate: p.rate - p.rate/5},
@@ -59,13 +59,14 @@ func newRun(t *testing.T, p plan) *run {
 	return r
 }
 
-// settle measures the gateway before any subscriber comes, while the upstreams change.
+// settle measures the gateway before any subscriber connects, while the upstreams
+// change.
 func (r *run) settle() {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(r.t.Context())
 	writers := r.write(ctx)
 	for _, c := range r.collections {
-		r.tally.fail(c.fill())
+		r.totals.fail(c.fill())
 	}
 	r.before = r.rest(func(sample) bool { return true })
 	cancel()
@@ -85,14 +86,14 @@ func (r *run) changes() (n int64) {
 func (r *run) write(ctx context.Context) *sync.WaitGroup {
 	var writers sync.WaitGroup
 	for _, c := range r.collections {
-		writers.Go(func() { r.tally.fail(c.run(ctx)) })
+		writers.Go(func() { r.totals.fail(c.run(ctx)) })
 	}
 	return &writers
 }
 
-// rest waits until all subscribers have left and the gateway has cleaned up, and
-// measures. In a long run the collector has run twice meanwhile, which takes it a
-// while: the measuring itself makes hardly any garbage.
+// rest waits until all subscribers have disconnected and the gateway has cleaned
+// up, and measures. In a long run it also waits for two collections, which take a
+// while, since the measuring itself makes hardly any garbage.
 func (r *run) rest(done func(sample) bool) sample {
 	r.t.Helper()
 	first := r.look()
@@ -112,14 +113,14 @@ func (r *run) look() sample {
 	r.t.Helper()
 	s, err := r.gateway.sample()
 	if err != nil {
-		r.t.Fatalf("the gateway cannot be looked at: %v\nit said:\n%s", err, r.gateway.Output())
+		r.t.Fatalf("the gateway cannot be measured: %v\nits log:\n%s", err, r.gateway.Output())
 	}
 	return s
 }
 
-// live lets all subscribers come and go, and everything fail, for the whole
-// duration. Then the faults end first, the writers next, and the subscribers
-// arrive at the final state of the upstreams.
+// live lets all subscribers connect and disconnect, and everything fail, for
+// the whole duration. Then the faults end first, the writers next, and the
+// subscribers reach the final state of the upstreams.
 func (r *run) live() {
 	r.t.Helper()
 	writing, stopWriting := context.WithCancel(r.t.Context())
@@ -134,7 +135,7 @@ func (r *run) live() {
 	go r.watchOver(failing, crowd, stopped)
 	var faults sync.WaitGroup
 	for _, c := range r.collections {
-		faults.Go(func() { r.tally.fail(r.suffer(failing, c)) })
+		faults.Go(func() { r.totals.fail(r.suffer(failing, c)) })
 	}
 	<-failing.Done()
 	r.siege.attackers.Wait()
@@ -145,7 +146,7 @@ func (r *run) live() {
 	writers.Wait()
 	r.arrive(subscribers)
 	r.attendance = *crowd.last.Load()
-	r.tally.fail(crowd.leave())
+	r.totals.fail(crowd.leave())
 }
 
 // scale is that of all times of subscribers: a short run has short ones.
@@ -159,15 +160,15 @@ func (r *run) order() order {
 	}
 }
 
-// guests are the sampled subscribers.
-type guests struct {
+// sampledSubscribers are the sampled subscribers.
+type sampledSubscribers struct {
 	all     []*subscriber
 	running sync.WaitGroup
 }
 
 // invite starts the sampled subscribers.
-func (r *run) invite(ctx context.Context) *guests {
-	g := &guests{}
+func (r *run) invite(ctx context.Context) *sampledSubscribers {
+	g := &sampledSubscribers{}
 	for i := range r.plan.sampled {
 		s := r.subscriber(i)
 		g.all = append(g.all, s)
@@ -193,29 +194,29 @@ func (r *run) subscriber(i int) *subscriber {
 	return s
 }
 
-// arrive lets the sampled subscribers come a last time.
-func (r *run) arrive(g *guests) {
+// arrive lets the sampled subscribers connect a last time.
+func (r *run) arrive(g *sampledSubscribers) {
 	r.t.Helper()
 	g.running.Wait()
 	final := map[string]streamtest.State{}
 	for _, c := range r.collections {
 		state, err := c.final(r.t.Context())
-		r.tally.fail(err)
+		r.totals.fail(err)
 		final[c.watch] = state
 	}
 	var arriving sync.WaitGroup
 	for _, s := range g.all {
-		arriving.Go(func() { r.tally.fail(s.converge(r.t.Context(), final)) })
+		arriving.Go(func() { r.totals.fail(s.converge(r.t.Context(), final)) })
 	}
 	arriving.Wait()
 }
 
-// judge runs a connection through all checkers.
-func (r *run) judge(t *track, c *streamtest.Connection, settled bool) {
-	resets(c, r.tally.reset)
-	r.tally.judged.Add(1)
-	if err := t.judge(c, settled); err != nil {
-		r.tally.fail(fmt.Errorf("of %s: %w; it ended %s:\n%s", t.of.watch, err, c.Read.UTC().Format("15:04:05.000"), ends(c.Describe())))
+// check runs all checkers on a connection.
+func (r *run) check(t *track, c *streamtest.Connection, settled bool) {
+	resets(c, r.totals.reset)
+	r.totals.checked.Add(1)
+	if err := t.check(c, settled); err != nil {
+		r.totals.fail(fmt.Errorf("of %s: %w; it ended %s:\n%s", t.of.watch, err, c.Read.UTC().Format("15:04:05.000"), ends(c.Describe())))
 	}
 }
 
@@ -233,7 +234,7 @@ func (r *run) watchOver(ctx context.Context, c *crowd, stopped chan<- struct{}) 
 		case <-look.C:
 			s, err := r.gateway.sample()
 			if err != nil {
-				r.tally.fail(err)
+				r.totals.fail(err)
 				return
 			}
 			r.samples = append(r.samples, s)
@@ -245,26 +246,26 @@ func (r *run) watchOver(ctx context.Context, c *crowd, stopped chan<- struct{}) 
 	}
 }
 
-// end measures what is left, and ends the gateway.
+// end measures the remaining resources, and ends the gateway.
 func (r *run) end() {
 	r.t.Helper()
 	r.after = r.rest(func(s sample) bool { return len(kept(r.before, s)) == 0 })
 	for _, what := range kept(r.before, r.after) {
-		r.t.Errorf("not given back: %s", what)
+		r.t.Errorf("not released: %s", what)
 	}
 	if r.plan.duration >= long {
 		for _, what := range grown(r.samples[len(r.samples)/4:]) {
 			r.t.Errorf("not flat: %s", what)
 		}
 	}
-	r.tally.fail(r.gateway.stop())
-	if err := r.tally.err(); err != nil {
+	r.totals.fail(r.gateway.stop())
+	if err := r.totals.err(); err != nil {
 		r.t.Error(err)
 	}
 	if idle := r.siege.idle(r.plan.attackers); len(idle) > 0 {
-		r.t.Errorf("nothing came of these attacks: %v", idle)
+		r.t.Errorf("these attacks had no outcome: %v", idle)
 	}
-	if r.tally.judged.Load() == 0 || r.tally.struck() == 0 {
-		r.t.Error("nobody was judged, or nothing failed: the run says nothing")
+	if r.totals.checked.Load() == 0 || r.totals.struck() == 0 {
+		r.t.Error("no connection was checked, or nothing failed: the run shows nothing")
 	}
 }

@@ -81,7 +81,7 @@ func level(samples []sample, of func(sample) int64) int64 {
 	return all[len(all)/2]
 }
 
-// Each measure is a figure of the gateway, and by how much its level may rise.
+// Each measure is a figure of the gateway, and the allowed rise of its level.
 var measures = []struct {
 	name  string
 	of    func(sample) int64
@@ -94,8 +94,8 @@ var measures = []struct {
 	{"descriptors without subscribers", func(s sample) int64 { return int64(s.descriptors - s.subscribers) }, 0.10, 100},
 }
 
-// grown reports what rose from the first half of the samples to the second.
-// The warm-up is not part of them.
+// grown reports the measures that rose from the first half of the samples to
+// the second, without the warm-up.
 func grown(samples []sample) (out []string) {
 	half := len(samples) / 2
 	for _, m := range measures {
@@ -107,17 +107,17 @@ func grown(samples []sample) (out []string) {
 	return out
 }
 
-// kept reports what the gateway still holds for its subscribers after all have
-// left, compared with before they came.
+// kept reports the measures that are higher after all subscribers have
+// disconnected than before they connected.
 func kept(before, after sample) (out []string) {
 	check := func(name string, was, is, more int64) {
 		if is > was+more {
-			out = append(out, fmt.Sprintf("%s: %d before the subscribers came and %d after they left, want %d more at most", name, was, is, more))
+			out = append(out, fmt.Sprintf("%s: %d before the subscribers connected and %d after they disconnected, want %d more at most", name, was, is, more))
 		}
 	}
 	check("subscribers", 0, int64(after.subscribers), 0)
 	check("goroutines", int64(before.goroutines), int64(after.goroutines), 8)
 	check("descriptors", int64(before.descriptors), int64(after.descriptors), 8)
-	check("Go heap without what is cached", before.heap-before.cached, after.heap-after.cached, 32<<20)
+	check("Go heap without caches", before.heap-before.cached, after.heap-after.cached, 32<<20)
 	return out
 }

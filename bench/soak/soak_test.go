@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	duration    = flag.Duration("duration", 4*time.Second, "how long subscribers come and go")
+	duration    = flag.Duration("duration", 4*time.Second, "how long the run lasts")
 	subscribers = flag.Int("subscribers", 100, "how many there are")
 	attackers   = flag.Int("attackers", len(attacks), "how many of them attack the gateway, in one of the ways of attacks each")
 	samples     = flag.Int("sampled", 0, "of how many every event is checked; 0: a quarter, 100 at most")
@@ -35,11 +35,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(realserver.Main(m))
 }
 
-// long reports that the run is long enough to judge memory: anything that grows
-// to a bound has reached it in its first half.
+// long reports that the run is long enough to check memory: anything that grows
+// to a bound has reached it in the first half.
 const long = 2 * time.Minute
 
-// plan is what the flags specify.
+// plan is the configuration from the flags.
 type plan struct {
 	duration                  time.Duration
 	sampled, crowd, attackers int

@@ -23,7 +23,7 @@ import (
 
 const (
 	replica = "the gateway"
-	// stalest is how old an id may be with which a subscriber comes.
+	// stalest is the maximum age of the id from which a subscriber resumes.
 	stalest = 30 * time.Second
 	// longest is how long a sampled subscriber stays; one that stalls, half as long
 	// again.
@@ -41,7 +41,7 @@ type subscriber struct {
 	scale  float64 // of all times: a short run has short ones
 
 	old   *memory                     // some earlier id
-	left  int                         // events until it leaves; -1: it does not
+	left  int                         // events until it disconnects; -1: it does not
 	final map[string]streamtest.State // by watch; nil: before the end
 }
 
@@ -51,7 +51,7 @@ type memory struct {
 	tracks []track
 }
 
-// live comes and goes until ctx ends.
+// live connects and disconnects until ctx ends.
 func (s *subscriber) live(ctx context.Context) {
 	for ctx.Err() == nil {
 		s.chooseBegin()
@@ -75,7 +75,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// chooseBegin decides which id it comes with: mostly its last one.
+// chooseBegin decides from which id it resumes: mostly its last one.
 func (s *subscriber) chooseBegin() {
 	switch n := rand.IntN(10); {
 	case n == 0 || s.oldest() > stalest:
@@ -107,9 +107,9 @@ func (s *subscriber) visit(ctx context.Context, v visit) {
 	}
 	s.left = v.events
 	err := s.follow(ctx, v)
-	s.run.tally.ended(s, v, err)
+	s.run.totals.ended(s, v, err)
 	for _, t := range s.tracks {
-		s.run.judge(t, t.close(false), false)
+		s.run.check(t, t.close(false), false)
 	}
 }
 
@@ -154,7 +154,7 @@ func (s *subscriber) ask(g *visitor) (io.Reader, error) {
 	if response.Header.Get("Content-Encoding") != "gzip" {
 		return response.Body, nil
 	}
-	s.run.tally.compressed.Add(1)
+	s.run.totals.compressed.Add(1)
 	return gzip.NewReader(response.Body)
 }
 
@@ -213,9 +213,9 @@ var errGoodbye = errors.New("goodbye")
 // take processes one event, and its id.
 func (s *subscriber) take(f frame) error {
 	if t := s.track(f.Watch); t != nil && f.Type != 0 {
-		t.hear(f.Event)
+		t.event(f.Event)
 		s.left = max(s.left-1, -1)
-		s.run.tally.events.Add(1)
+		s.run.totals.events.Add(1)
 	}
 	if f.id == "" {
 		return nil
@@ -227,7 +227,7 @@ func (s *subscriber) take(f frame) error {
 	for _, p := range positions {
 		t := s.track(p.Watch)
 		if t == nil {
-			return fmt.Errorf("%w: the id %q names %q, which nobody asked for", errWrong, f.id, p.Watch)
+			return fmt.Errorf("%w: the id %q names %q, which was not requested", errWrong, f.id, p.Watch)
 		}
 		t.pass(p)
 	}
@@ -240,7 +240,7 @@ func (s *subscriber) take(f frame) error {
 	return nil
 }
 
-// errWrong is what the gateway must never send.
+// errWrong is an answer that the gateway must never send.
 var errWrong = errors.New("a wrong answer")
 
 func (s *subscriber) track(watch string) *track {
@@ -252,7 +252,7 @@ func (s *subscriber) track(watch string) *track {
 	return nil
 }
 
-// remember stores the present id, to come back with it later.
+// remember stores the present id, to resume from it later.
 func (s *subscriber) remember() {
 	m := &memory{given: time.Now()}
 	for _, t := range s.tracks {
@@ -261,8 +261,8 @@ func (s *subscriber) remember() {
 	s.old = m
 }
 
-// converge comes once more with the last id, and stays until it holds the
-// state of the upstreams.
+// converge resumes once more from the last id, and stays until it has the state
+// of the upstreams.
 func (s *subscriber) converge(ctx context.Context, final map[string]streamtest.State) error {
 	for _, t := range s.tracks {
 		t.open(false)
@@ -271,15 +271,14 @@ func (s *subscriber) converge(ctx context.Context, final map[string]streamtest.S
 	err := s.follow(ctx, visit{events: -1, stay: patience})
 	for _, t := range s.tracks {
 		if diff := t.state().Diff(final[t.of.watch].Narrow(t.prefix)); diff != "" {
-			return fmt.Errorf("%s did not arrive at what %s is; its stream: %w; its state: %s", s.name, t.of.watch, err, diff)
+			return fmt.Errorf("%s did not reach the state of %s; its stream: %w; its state: %s", s.name, t.of.watch, err, diff)
 		}
-		s.run.judge(t, t.close(true), true)
+		s.run.check(t, t.close(true), true)
 	}
 	return nil
 }
 
-// arrived reports whether it holds the final state of the upstreams, and has the
-// id.
+// arrived reports whether it has the final state of the upstreams, and the id.
 func (s *subscriber) arrived() bool {
 	for _, t := range s.tracks {
 		if len(t.since) > 0 || t.held.Diff(s.final[t.of.watch].Narrow(t.prefix)) != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// track is what one subscriber knows of one watch, from connection to connection.
+// track is the state of one subscriber of one watch, across connections.
 type track struct {
 	// Static after construction.
 	of     *collection
@@ -19,16 +19,16 @@ type track struct {
 	prefix string
 
 	at    *stream.Position // that of the last id; nil: there is none
-	given time.Time        // when it came
+	given time.Time        // when it arrived
 	held  streamtest.State // the state at that id
-	since []stream.Event   // what came after it
+	since []stream.Event   // the events after it
 
 	connection *streamtest.Connection // current one
 	pending    []stream.Event         // of the current flush
 	began      time.Time              // of that
 }
 
-// open starts a connection from what is known.
+// open starts a connection from the known state.
 func (t *track) open(slow bool) {
 	c := &streamtest.Connection{Client: t.client, Replica: replica, Prefix: t.prefix, Slow: slow, Opened: time.Now()}
 	if t.at != nil {
@@ -41,7 +41,7 @@ func (t *track) open(slow bool) {
 	t.connection, t.pending = c, nil
 }
 
-// state is the state that is held now.
+// state returns the current state.
 func (t *track) state() streamtest.State {
 	s := t.held.Clone()
 	for _, e := range t.since {
@@ -50,12 +50,12 @@ func (t *track) state() streamtest.State {
 	return s
 }
 
-// hear processes an event.
-func (t *track) hear(e stream.Event) {
+// event processes an event.
+func (t *track) event(e stream.Event) {
 	if own(e) {
 		t.connection.Slow = true // a subscriber with this status does not get everything at once
 	} else {
-		t.of.said.hear(e)
+		t.of.said.add(e)
 	}
 	if len(t.pending) == 0 {
 		t.began = time.Now()
@@ -63,7 +63,7 @@ func (t *track) hear(e stream.Event) {
 	t.pending = append(t.pending, e)
 	t.since = append(t.since, e)
 	if e.Type == stream.StatusChange && len(t.pending) == 1 {
-		t.flush(nil, false) // it may stand alone: nothing may follow for long
+		t.flush(nil, false) // an id may be alone: nothing may follow for long
 	}
 }
 
@@ -93,8 +93,8 @@ func (t *track) flush(m *streamtest.Mark, cut bool) {
 	c := t.connection
 	c.Flushes = append(c.Flushes, streamtest.Flush{
 		Order: len(c.Flushes) + 1, At: t.began, Events: t.pending, Mark: m, Cut: cut,
-		// There is one replica, so nothing is ahead of it; how much it
-		// remembers cannot be seen from here.
+		// There is one replica, so nothing is ahead of it; its horizon is
+		// unknown here.
 		Head: ^uint64(0), Horizon: ^uint64(0),
 	})
 	t.pending = nil
@@ -118,9 +118,9 @@ func (t *track) close(open bool) *streamtest.Connection {
 // forget makes the next connection start from nothing.
 func (t *track) forget() { t.at, t.held, t.since = nil, streamtest.State{}, nil }
 
-// judge runs a connection through all checkers. With final it must have arrived
-// there.
-func (t *track) judge(c *streamtest.Connection, settled bool) error {
+// check runs all checkers on a connection. With final, it must have reached
+// that state.
+func (t *track) check(c *streamtest.Connection, settled bool) error {
 	t.of.noted()
 	h := &streamtest.History{
 		Truth: t.of.truth.Now(), Freshness: map[string][]streamtest.Freshness{replica: t.of.said.all()},

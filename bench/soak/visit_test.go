@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// visit is what a subscriber does with one connection.
+// visit is the plan of one connection of a subscriber.
 type visit struct {
 	stay   time.Duration
-	events int           // after which it leaves; -1: it stays
+	events int           // after which it disconnects; -1: it stays
 	reads  time.Duration // between two stalls; 0: it does not stall
 	stalls time.Duration
 	narrow bool // a receive buffer of the system's minimum size
-	abrupt bool // it leaves by a reset
+	abrupt bool // it disconnects by a reset
 }
 
 // slow reports that it does not read without delay.
@@ -38,8 +38,8 @@ func (s *subscriber) planVisit() visit {
 	return v
 }
 
-// visitor is a connection that stalls as planned, and ends as planned. Owned by the
-// goroutine that reads, except for the end of its context.
+// visitor is a connection that stalls and ends as planned. Owned by the goroutine
+// that reads, except for the end of its context.
 type visitor struct {
 	conn    *net.TCPConn
 	ctx     context.Context

@@ -58,16 +58,16 @@ func (g *gatewayProcess) line() (string, error) {
 	return g.out.Text(), nil
 }
 
-// tell gives the gateway an order, waits until it is carried out, and returns
+// order sends the gateway a command, waits until it is executed, and returns
 // the position from before.
-func (g *gatewayProcess) tell(order string, n int) (string, error) {
+func (g *gatewayProcess) order(order string, n int) (string, error) {
 	if _, err := fmt.Fprintln(g.in, order, n); err != nil {
 		return "", err
 	}
 	return g.line()
 }
 
-// stop ends the gateway, by the end of its orders.
+// stop ends the gateway, by the end of its commands.
 func (g *gatewayProcess) stop() {
 	g.in.Close()
 	_ = g.cmd.Wait() // its messages are in its log
@@ -81,7 +81,8 @@ type storm struct {
 	revision uint64
 }
 
-// serve is the gateway: it obeys the orders that it reads until there are no more.
+// serve is the gateway: it executes the commands that it reads until there are no
+// more.
 func serve(p plan, profile string) error {
 	s := &storm{plan: p, orders: make(chan func(stream.Sink) error)}
 	registry := watch.NewRegistry()
@@ -123,7 +124,7 @@ func serve(p plan, profile string) error {
 		defer pprof.StopCPUProfile()
 	}
 	fmt.Println(l.Addr())
-	err = s.obey(os.Stdin)
+	err = s.execute(os.Stdin)
 	cancel()
 	return errors.Join(err, <-ended)
 }
@@ -163,13 +164,13 @@ func (s *storm) upsert(sink stream.Sink, i int) error {
 	return sink.Upsert(stream.Resource{Key: "key-" + strconv.Itoa(i), Revision: s.revision, Value: []byte(value)})
 }
 
-// obey reads orders, each a word and a number.
-func (s *storm) obey(r io.Reader) error {
+// execute reads commands, each a word and a number.
+func (s *storm) execute(r io.Reader) error {
 	for in := bufio.NewScanner(r); in.Scan(); {
 		var order string
 		var n int
 		if _, err := fmt.Sscan(in.Text(), &order, &n); err != nil {
-			return fmt.Errorf("order %q: %w", in.Text(), err)
+			return fmt.Errorf("command %q: %w", in.Text(), err)
 		}
 		position := fmt.Sprintf("storm@e%d-%d", s.epoch, s.revision)
 		done := make(chan struct{})

@@ -1,5 +1,5 @@
-// Command storm measures what it costs a gateway, in a process of its own, when very
-// many subscribers come at once: with a position from before some changes, with no
+// Command storm measures the cost for a gateway, in a process of its own, of very many
+// subscribers that connect at once: with a position from before some changes, with no
 // position, without ever reading, or because the revision order of their watch has
 // changed while they were connected. It prints a line for each. Linux only; run it on a
 // quiet machine.
@@ -14,7 +14,7 @@ import (
 	"github.com/watchtide/watchtide/bench/load"
 )
 
-// plan is what is measured.
+// plan is the configuration of a measurement.
 type plan struct {
 	subscribers, changes int
 	resources, bytes     int
@@ -25,13 +25,13 @@ type plan struct {
 func main() {
 	var p plan
 	serves := flag.Bool("serve", false, "be the gateway; storm starts it")
-	flag.IntVar(&p.subscribers, "subscribers", 10_000, "how many come at once")
+	flag.IntVar(&p.subscribers, "subscribers", 10_000, "how many subscribers connect at once")
 	flag.IntVar(&p.resources, "resources", 100_000, "resources of the watch")
 	flag.IntVar(&p.bytes, "bytes", 300, "bytes of the value of each resource")
-	flag.IntVar(&p.changes, "changes", 1000, "changes that those with a position have missed")
-	flag.StringVar(&p.pump, "pump", "shards", "what carries streams")
+	flag.IntVar(&p.changes, "changes", 1000, "changes that subscribers with a position have missed")
+	flag.StringVar(&p.pump, "pump", "shards", "pump that carries the streams")
 	flag.Int64Var(&p.budget, "budget", 0, "snapshot budget in bytes; 0: the gateway's own")
-	what := flag.String("what", "resume", "resume, snapshot, stall (snapshots that nobody reads, but for one), or epoch (those who are there get a new snapshot)")
+	what := flag.String("what", "resume", "resume, snapshot, stall (snapshots that only one subscriber reads), or epoch (connected subscribers get a new snapshot)")
 	profile := flag.String("cpuprofile", "", "where the gateway writes a CPU profile")
 	flag.Parse()
 	run := func() error { return p.measure(*what, *profile) }
@@ -52,7 +52,7 @@ func (p plan) measure(what, profile string) error {
 	defer g.stop()
 	switch what {
 	case "resume":
-		position, err := g.tell("change", p.changes)
+		position, err := g.order("change", p.changes)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (p plan) measure(what, profile string) error {
 	return fmt.Errorf("-what=%s: want resume, snapshot, stall or epoch", what)
 }
 
-// request is one that ends when the subscriber has everything.
+// request returns a request that ends when the subscriber is up to date.
 func request(position string) []byte {
 	r := []byte("GET /v1/events?watch=storm HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n")
 	if position == "" {
@@ -76,7 +76,7 @@ func request(position string) []byte {
 	return load.With(r, "Last-Event-ID", position)
 }
 
-// connect makes all subscribers come at once.
+// connect connects all subscribers at once.
 func (p plan) connect(g *gatewayProcess, position string) error {
 	c, err := load.New(load.Options{Address: g.address, Done: []byte(`"type":"end_of_snapshot"`)})
 	if err != nil {
@@ -94,7 +94,8 @@ func (p plan) connect(g *gatewayProcess, position string) error {
 	return nil
 }
 
-// stall makes all come and not read, and then one more that does.
+// stall connects all subscribers, which do not read, and then one more that
+// does.
 func (p plan) stall(g *gatewayProcess) error {
 	c, err := load.New(load.Options{Address: g.address, Done: []byte(`"type":"end_of_snapshot"`)})
 	if err != nil {
@@ -121,7 +122,7 @@ func (p plan) stall(g *gatewayProcess) error {
 		}
 		m.sample()
 	}
-	fmt.Printf("the one who reads: %.2f s; ", c.DoneAfter(last).Seconds())
+	fmt.Printf("the one that reads: %.2f s; ", c.DoneAfter(last).Seconds())
 	m.print(c.Stats())
 	return nil
 }
@@ -142,7 +143,7 @@ func (p plan) change(g *gatewayProcess) error {
 		}
 	}
 	m, before := measureFrom(g), c.Stats()
-	if _, err := g.tell("epoch", 0); err != nil {
+	if _, err := g.order("epoch", 0); err != nil {
 		return err
 	}
 	for c.Stats().Since(before).Events < uint64(p.subscribers) {
@@ -155,7 +156,7 @@ func (p plan) change(g *gatewayProcess) error {
 	return nil
 }
 
-// await polls until so many subscribers have everything.
+// await polls until that many subscribers are up to date.
 func (p plan) await(c *load.Client, m *measurement, done uint64) error {
 	for c.Stats().Done < done {
 		if _, err := c.Poll(100 * time.Millisecond); err != nil {

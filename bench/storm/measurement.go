@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/bench/load"
 )
 
-// measurement is of the time since it started.
+// measurement covers the time since its start.
 type measurement struct {
 	began           time.Time
 	pid             int
@@ -50,7 +50,8 @@ func (m *measurement) print(s load.Stats) {
 		m.rest>>10, (m.peak-m.rest)>>10, (m.mostPages-m.pages)>>8)
 }
 
-// cpu is the seconds that the gateway has used; see proc_pid_stat(5).
+// cpu returns the seconds of processor time that the gateway has used; see
+// proc_pid_stat(5).
 func (m *measurement) cpu() (user, system float64) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.pid))
 	if err != nil {

@@ -23,12 +23,12 @@ type Config struct {
 	GRPC GRPC `yaml:"grpc"`
 	// Operations is the listener for operators.
 	Operations Operations `yaml:"operations"`
-	// Auth specifies who may reach the listeners: AuthNone, everybody; empty: they
+	// Auth specifies who may reach the listeners: AuthNone, anyone; empty: they
 	// are on loopback.
 	Auth string `yaml:"auth,is=auth"`
 	// Stream is how streams behave, for all watches.
 	Stream Stream `yaml:"stream"`
-	// Metrics is what is measured.
+	// Metrics configures the metrics.
 	Metrics Metrics `yaml:"metrics"`
 	// Sources are the upstreams, in the order of the file.
 	Sources []Source `yaml:"sources,named"`

@@ -6,7 +6,7 @@ import (
 )
 
 // expand replaces ${NAME} by the result of getenv; $${ stands for a literal ${. The
-// message names an unset variable, or says what is wrong; it never shows a value.
+// message names an unset variable, or describes the error; it never shows a value.
 func expand(text string, getenv func(string) (string, bool)) (out, message string) {
 	var b strings.Builder
 	for {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestExposureIsRefused unless it is explicitly permitted: the error has
-// the line of the listener, what is exposed, and both solutions.
+// TestExposureIsRefused unless it is explicitly permitted: the error has the
+// line of the listener, the exposed access, and both solutions.
 func TestExposureIsRefused(t *testing.T) {
 	for text, want := range map[string][]string{
 		"http:\n  listen: 0.0.0.0:8080\n":                                            {`f:2:11: http.listen: "0.0.0.0:8080": other machines`},

@@ -47,7 +47,7 @@ func Load(file string, env Environment) (*Config, error) {
 }
 
 // Parse reads data as the content of file, and the files that it names. The
-// error is an Errors. Without a file, it reports what is wrong with the flags.
+// error is an Errors. Without a file, it validates the flags.
 func Parse(file string, data []byte, env Environment) (*Config, error) {
 	d := newDecoder(file, env)
 	c := Default()

@@ -8,8 +8,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// actions are what may happen; repeated entries happen more often. One that cannot
-// happen now does nothing. The first is the simplest.
+// actions are the possible actions; repeated entries happen more often. One that
+// is impossible at the moment does nothing. The first is the simplest.
 var actions = []func(*world) error{
 	(*world).rest,
 	(*world).commit, (*world).commit, (*world).commit, (*world).commit, (*world).commit,
@@ -50,8 +50,8 @@ func (w *world) value() string {
 
 func (w *world) rest() error { return nil }
 
-// restart replaces a node with one that knows nothing. Not after a restore by
-// stealth, which it could not detect.
+// restart replaces a node with an empty one. Not after a restore by stealth,
+// which it could not detect.
 func (w *world) restart() error {
 	n := w.nodes[w.pick(len(w.nodes))]
 	if w.stealth {
@@ -68,7 +68,7 @@ func (w *world) restart() error {
 }
 
 // stopAtOnce replaces a node while it takes in a transaction, at a moment that is up
-// to the scheduler. Its subscribers read what it still published.
+// to the scheduler. Its subscribers read everything that it still published.
 func (w *world) stopAtOnce() error {
 	n := w.root()
 	if w.stealth {

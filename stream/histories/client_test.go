@@ -9,15 +9,15 @@ type client struct {
 	world        *world
 	name, prefix string
 	slow         bool
-	// holds: it applies events when an id comes, and drops those without one when
-	// its connection ends. Otherwise it applies each at once.
+	// holds: it applies events when an id arrives, and drops those without one
+	// when its connection ends. Otherwise it applies each at once.
 	holds bool
 
 	conn  *streamtest.Connection
 	at    *node
 	last  *streamtest.Mark // its last id
-	held  streamtest.State // what it held when it hung up, unless that is what it held at its last id
-	ahead uint64           // the head of the replica that it got that from
+	held  streamtest.State // its state when it hung up, unless that is its state at its last id
+	ahead uint64           // the head of the replica that sent that
 }
 
 func (c *client) up() bool { return c.conn != nil && c.conn.Live() }
@@ -36,7 +36,7 @@ func (c *client) dial(n *node, from *streamtest.Mark, held streamtest.State) {
 	}
 }
 
-// dialSlowly connects from where the client is, and reads nothing yet.
+// dialSlowly connects from the client's position, and reads nothing yet.
 func (c *client) dialSlowly(n *node) {
 	slow := c.slow
 	c.slow = true

@@ -149,7 +149,7 @@ func (w *world) leave() error {
 	return nil
 }
 
-// client returns one that came by itself; nil if there is none.
+// client returns a client of its own accord; nil if there is none.
 func (w *world) client() *client {
 	if len(w.clients) == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// eventCounts counts what happened in all histories, to show what they reach.
+// eventCounts counts the events of all histories, to show their coverage.
 type eventCounts struct {
 	mu     sync.Mutex // guards the following field
 	counts map[string]int
@@ -35,7 +35,7 @@ func (t *eventCounts) String() string {
 	return b.String()
 }
 
-// count counts what happened in a history.
+// count counts the events of a history.
 func (w *world) count() {
 	for _, n := range w.nodes {
 		n.count()
@@ -46,7 +46,7 @@ func (w *world) count() {
 	}
 }
 
-// count counts what a node is left with.
+// count counts the final figures of a node.
 func (n *node) count() {
 	kind := "of nodes behind others"
 	if n.endpoint != nil {
@@ -63,7 +63,7 @@ func (n *node) count() {
 
 func countEvents(c *streamtest.Connection) {
 	if c.From != nil && !c.From.Exact() {
-		reached.add(1, "subscriptions with more than their id says")
+		reached.add(1, "subscriptions with more than the state of their id")
 	}
 	for _, f := range c.Flushes {
 		if f.Cut {

@@ -16,11 +16,11 @@ var (
 	number   = flag.Uint64("histories", 200, "how many histories are played")
 	limit    = flag.Duration("for", 0, "how long histories are played at most; 0: until all are")
 	first    = flag.Uint64("seed", 0, "the seed of the first history, the others follow; 0: the clock")
-	progress = flag.Duration("progress", time.Minute, "how often progress is told")
+	progress = flag.Duration("progress", time.Minute, "how often progress is reported")
 	deletes  = flag.Int("deletes", -1, "the streamtest.DeleteRevisions of all upstreams; -1: any")
 	behind   = flag.Int("others", 2, "how many gateways there are at most behind those that follow the upstream")
 	wide     = flag.Bool("wide", false, "all histories have many keys, and transactions that take a while")
-	patience = flag.Duration("shrink", 20*time.Second, "how long a smaller history is looked for that fails too")
+	patience = flag.Duration("shrink", 20*time.Second, "how long a smaller failing history is searched for")
 )
 
 // TestHistories plays histories, each from its own seed. The order of goroutines
@@ -102,7 +102,7 @@ func smallest(t *testing.T, seed uint64, made []int, report string) string {
 	return fmt.Sprintf("seed %d (%d choices, of which %d are enough): %s", seed, played, len(made), report)
 }
 
-// run plays a history, and returns a report of what was found.
+// run plays a history, and returns a report of the failure.
 func run(t *testing.T, c *choices) (report string, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// balance makes the balancer in front of what a node follows choose another one.
+// balance makes the load balancer of a node choose another upstream.
 func (w *world) balance() error {
 	n := w.other()
 	if n == nil {
@@ -27,7 +27,7 @@ func (w *world) stall() error {
 			bytes *= 200
 		}
 		n.link.stall(bytes)
-		w.say("what %s follows stalls after %d bytes", n.name, bytes)
+		w.say("the upstream of %s stalls after %d bytes", n.name, bytes)
 	}
 	return nil
 }
@@ -35,7 +35,7 @@ func (w *world) stall() error {
 func (w *world) freeLink() error {
 	if n := w.other(); n != nil {
 		n.link.free()
-		w.say("what %s follows flows again", n.name)
+		w.say("the upstream of %s flows again", n.name)
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ func (w *world) freeLink() error {
 func (w *world) cutLink() error {
 	if n := w.other(); n != nil {
 		n.link.cut()
-		w.say("what %s follows is cut off", n.name)
+		w.say("the upstream of %s is cut off", n.name)
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func (w *world) cutLink() error {
 func (w *world) refuseLink() error {
 	if n := w.other(); n != nil {
 		n.link.set(func() { n.link.refuses = !n.link.refuses })
-		w.say("what %s follows refuses connections: %t", n.name, n.link.refuses)
+		w.say("the upstream of %s refuses connections: %t", n.name, n.link.refuses)
 	}
 	return nil
 }

@@ -21,11 +21,11 @@ type mutant struct {
 // edit is one text of a file below the module.
 type edit struct{ file, old, new string }
 
-// mutants are what the histories must find. If they did not, they would find nothing
-// else of the kind either.
+// mutants are the faults that the histories must find. Otherwise they would not find
+// other faults of their kind either.
 var mutants = []mutant{
 	{
-		name: "a gateway does not learn what the one before it may have missed",
+		name: "a gateway ignores changes that its upstream gateway may have missed",
 		edits: []edit{{
 			file: "stream/source/internal/protocol/reader.go",
 			old:  "if e.Horizon > 0 && r.begun {",
@@ -42,7 +42,7 @@ var mutants = []mutant{
 		args: []string{"-wide"},
 	},
 	{
-		name: "half a transaction survives the request that brought it",
+		name: "half a transaction survives its request",
 		edits: []edit{{
 			file: "stream/source/internal/protocol/reader.go",
 			old:  "	if r.loose {\n",
@@ -54,7 +54,7 @@ var mutants = []mutant{
 		}},
 	},
 	{
-		name: "a snapshot that is refused takes the name of a restored order away",
+		name: "a refused snapshot drops the name of a restored order",
 		edits: []edit{{
 			file: "stream/watch/ingest.go",
 			old:  "		result, err = in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)\n	}\n",
@@ -62,7 +62,7 @@ var mutants = []mutant{
 		}},
 	},
 	{
-		name: "a position vouches at every replica for deletes that have no revision",
+		name: "a position covers deletes without a revision at every replica",
 		edits: []edit{{
 			file: "stream/log/subscription.go",
 			old:  "	from := v.NewerThan(r.Swept())\n",
@@ -70,7 +70,7 @@ var mutants = []mutant{
 		}},
 	},
 	{
-		name: "a run vouches for the positions of all of them",
+		name: "a run accepts the positions of all runs",
 		edits: []edit{{
 			file: "stream/log/internal/version/run.go",
 			old:  "p.Run == v.Run.Name && p.AsOf",
@@ -78,7 +78,7 @@ var mutants = []mutant{
 		}},
 	},
 	{
-		name: "a run vouches for what it has forgotten",
+		name: "a run accepts positions below its horizon",
 		edits: []edit{{
 			file: "stream/log/internal/version/run.go",
 			old:  " && p.AsOf >= v.Run.Horizon",
@@ -86,7 +86,7 @@ var mutants = []mutant{
 		}},
 	},
 	{
-		name: "another replica does not take the name of the run away",
+		name: "another replica does not drop the name of the run",
 		edits: []edit{{
 			file: "stream/log/subscription.go",
 			old:  "	case r.Run != 0 && r.Run != v.Run.Name:\n",
@@ -94,7 +94,7 @@ var mutants = []mutant{
 		}},
 	},
 	{
-		name: "a delete without a revision stands before its transaction",
+		name: "a delete without a revision is placed before its transaction",
 		edits: []edit{{
 			file: "stream/log/transaction.go",
 			old:  "		return math.MaxUint64\n",
@@ -132,7 +132,7 @@ func TestMutants(t *testing.T) {
 	for i, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			if testing.Short() && i > 0 {
-				t.Skip("the first is the one that is built and found soonest")
+				t.Skip("the first one is built and found fastest")
 			}
 			binary, err := m.build(module, t.TempDir())
 			if err != nil {
@@ -148,7 +148,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// TestMutantsQuoteTheCode: the texts that the mutants replace are there.
+// TestMutantsQuoteTheCode: the replaced texts exist.
 func TestMutantsQuoteTheCode(t *testing.T) {
 	for _, m := range mutants {
 		for _, e := range m.edits {
@@ -201,7 +201,7 @@ func (m *mutant) build(module, dir string) (binary string, err error) {
 	return binary, nil
 }
 
-// play plays histories until one fails. The error says that none did.
+// play plays histories until one fails. The error reports that none did.
 func (m *mutant) play(binary string) (found string, err error) {
 	args := append([]string{"-test.run", "^TestHistories$", "-histories", "100000", "-shrink", "0", "-for", "60s"}, m.args...)
 	out, err := exec.Command(binary, args...).CombinedOutput()

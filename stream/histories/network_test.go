@@ -12,7 +12,7 @@ import (
 )
 
 // links are the load balancers of all histories under way, by the host name that a
-// gateway dials for what it follows.
+// gateway dials for its upstream.
 var links sync.Map
 
 // linked counts the names given out.
@@ -74,8 +74,8 @@ func (l *listener) connect(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// link is what a gateway finds under the name of the gateway that it follows: a load
-// balancer in front of several, which may stall, cut and refuse.
+// link is the upstream of a gateway: a load balancer in front of several gateways,
+// which may stall, cut and refuse.
 type link struct {
 	of, host string // static after construction
 	mixed    atomic.Bool
@@ -143,15 +143,15 @@ func (l *link) cut() {
 	l.conns = nil
 }
 
-// set changes what the balancer does.
+// set changes the behavior of the balancer.
 func (l *link) set(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change()
 }
 
-// conn is the client's end of a connection. What the server writes passes through a
-// goroutine that can hold it back.
+// conn is the client's end of a connection. The server's bytes pass through a
+// goroutine that can hold them back.
 type conn struct {
 	net.Conn          // to the server
 	arrives  net.Conn // what the server wrote
@@ -170,7 +170,7 @@ func newConn(server net.Conn) *conn {
 	return c
 }
 
-// carry passes on what the server writes, until either end is closed.
+// carry forwards the server's bytes, until either end is closed.
 func (c *conn) carry(to net.Conn) {
 	defer to.Close()
 	defer c.once.Do(func() { close(c.closed) })

@@ -25,13 +25,13 @@ const (
 )
 
 // node is one gateway of a tree. Owned by the goroutine of its history, except for
-// what links read.
+// the fields that links read.
 type node struct {
 	// Static after construction.
 	name     string
 	world    *world
-	endpoint *streamtest.Replica // what a root follows; nil: the node follows others
-	link     *link               // what any other node follows; nil for a root
+	endpoint *streamtest.Replica // the upstream of a root; nil: the node follows others
+	link     *link               // the links of any other node; nil for a root
 	history  log.History
 	maxBytes int64
 
@@ -46,7 +46,7 @@ type node struct {
 	lives    int
 }
 
-// replica names the node since its last start: it knows nothing from before.
+// replica names the node since its last start: it has no earlier state.
 func (n *node) replica() string { return fmt.Sprint(n.name, "/", n.lives) }
 
 func (n *node) start() error {
@@ -65,7 +65,8 @@ func (n *node) start() error {
 	return nil
 }
 
-// source is what the node follows. A root has the other watch from the start.
+// source returns the source of the node. A root has the other watch from the
+// start.
 func (n *node) source() (stream.Source, error) {
 	if n.endpoint != nil {
 		_, err := n.add("x", streamtest.NewScripted([]streamtest.Step{
@@ -112,7 +113,7 @@ func (n *node) serve() error {
 }
 
 // noting records requests that continue inside a snapshot or a catch-up: where
-// deletes have no revision, the next node may know different ones.
+// deletes have no revision, the next node may have others.
 func (n *node) noting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if l, ok := links.Load(r.Host); ok {
@@ -134,7 +135,7 @@ func (l *link) asked(n *node, r *http.Request) (answered func()) {
 	return func() { l.served.CompareAndSwap(n, nil) }
 }
 
-// mixed reports whether what the node serves may have been made at two nodes, one
+// mixed reports whether the node's state may have been made at two nodes, one
 // after the other.
 func (n *node) mixed() bool {
 	if n.link == nil || n.world.shape.deletes == streamtest.OwnRevision {
@@ -152,8 +153,8 @@ func (n *node) fits() bool {
 	return n.link == nil || !slices.ContainsFunc(n.link.targets, func(to *node) bool { return !to.fits() })
 }
 
-// truthful checks that a node that reports to be in sync has what the one that it
-// follows has. Everything is at rest.
+// truthful checks that a node that reports in_sync has the state of its upstream.
+// Everything is at rest.
 func (n *node) truthful() error {
 	if n.link == nil || !n.fits() || n.watch.Status().State != stream.InSync {
 		return nil
@@ -164,7 +165,7 @@ func (n *node) truthful() error {
 	}
 	own, other := n.watch.Snapshot(), to.watch.Snapshot()
 	if own.Epoch() == other.Epoch() && lacks(own, other) {
-		return fmt.Errorf("%s says that it is in sync at %d, and %s, which it follows, is at %d",
+		return fmt.Errorf("%s reports that it is in sync at %d, and %s, which it follows, is at %d",
 			n.name, own.Revision(), to.name, other.Revision())
 	}
 	return nil
@@ -180,7 +181,7 @@ func lacks(own, other log.Snapshot) bool {
 	return false
 }
 
-// stop ends the node: nothing that it knew is left.
+// stop ends the node with all its state.
 func (n *node) stop() {
 	if n.listener.Swap(nil) != nil {
 		_ = n.server.Close()

@@ -96,11 +96,11 @@ func (w *world) compact() error {
 	return nil
 }
 
-// tell makes the upstream report how fresh it is.
+// tell makes the upstream report its freshness.
 func (w *world) tell() error {
 	n, state := w.root(), oneOf(w.choices, stream.InSync, stream.Stale, stream.Resyncing)
 	n.endpoint.Say(state, "says the upstream")
-	w.say("%s is told that the upstream is %v", n.name, state)
+	w.say("the upstream reports to %s that it is %v", n.name, state)
 	return nil
 }
 
@@ -145,7 +145,7 @@ func (w *world) poll() error {
 	if w.shape.deletes == streamtest.Vanishing {
 		n := w.root()
 		n.endpoint.Poll()
-		w.say("%s looks what is there", n.name)
+		w.say("%s lists the current keys", n.name)
 	}
 	return nil
 }
@@ -167,8 +167,8 @@ func (w *world) restore() error {
 }
 
 // restoreByStealth takes the upstream back under the same name, which is not
-// allowed: the gateway has to find out. It can, while the upstream stays behind what
-// was served.
+// allowed: the gateway has to detect it. It can, while the upstream stays behind the
+// served state.
 func (w *world) restoreByStealth() error {
 	oldest, head := w.upstream.Oldest(), w.upstream.Revision()
 	if oldest == head || !w.rarely(3) {
@@ -203,11 +203,11 @@ func (w *world) churn() error {
 	}
 	n := w.root()
 	n.endpoint.Catch(-1)
-	w.say("much is written, up to %d, and %s is shown all", w.upstream.Revision(), n.name)
+	w.say("many writes, up to %d, and %s is shown all", w.upstream.Revision(), n.name)
 	return nil
 }
 
-// rewrite changes every key in one transaction, which is shown to no one.
+// rewrite changes every key in one transaction, which no endpoint shows.
 func (w *world) rewrite() {
 	var writes []streamtest.Write
 	for _, key := range w.keys() {
@@ -216,7 +216,7 @@ func (w *world) rewrite() {
 	w.say("transaction %d: all keys", w.upstream.Commit(1, writes...))
 }
 
-// outage makes a root lose the upstream, which forgets what happens meanwhile.
+// outage makes a root lose the upstream, which drops the changes meanwhile.
 func (w *world) outage() error {
 	n := w.root()
 	n.endpoint.Refuse(errRefused)

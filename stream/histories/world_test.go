@@ -50,7 +50,7 @@ type world struct {
 	stealth  bool // the upstream went back without a new name
 	values   int
 	beats    int
-	untrue   error // what a node reported of itself
+	untrue   error // the reports of a node about itself
 
 	mu    sync.Mutex // guards the following field
 	trace []string
@@ -60,11 +60,11 @@ type world struct {
 type given struct {
 	prefix string
 	at     stream.Position
-	holds  int // number of resources: where deletes have no revision, an id alone does not tell
+	holds  int // number of resources: where deletes have no revision, an id alone is not enough
 	exact  bool
 }
 
-// shape is what is decided about a history before it begins.
+// shape has the parameters of a history that are fixed at its start.
 type shape struct {
 	deletes streamtest.DeleteRevisions
 	roots   int
@@ -108,7 +108,7 @@ func newWorld(c *choices) *world {
 	}
 }
 
-// play plays the whole history. The error is what was found.
+// play plays the whole history. The error is the failure found.
 func (w *world) play() error {
 	defer w.end()
 	if err := w.grow(); err != nil {
@@ -165,7 +165,7 @@ func (w *world) grow() error {
 	return nil
 }
 
-// ceiling is what a watch may hold, in bytes; 0: any number.
+// ceiling is the memory limit of a watch, in bytes; 0: none.
 func (w *world) ceiling() int64 {
 	if !w.shape.heavy {
 		return 0
@@ -223,7 +223,7 @@ func (w *world) end() {
 	}
 }
 
-// settle lets everything come to rest, and lets the fast readers read.
+// settle waits until nothing more happens, and lets the fast readers read.
 func (w *world) settle() {
 	synctest.Wait()
 	for _, n := range w.nodes {
@@ -269,7 +269,7 @@ func (w *world) beat() {
 	}
 }
 
-// level brings every node to where the upstream is.
+// level brings every node to the upstream's position.
 func (w *world) level() error {
 	for _, n := range w.roots {
 		n.endpoint.Refuse(nil)
@@ -288,20 +288,20 @@ func (w *world) level() error {
 	for _, n := range w.nodes {
 		v := n.watch.Snapshot()
 		if n.fits() && (v.Revision() != w.upstream.Revision() || v.Status().State != stream.InSync) {
-			return fmt.Errorf("%s does not come to the upstream's revision %d: it is at %v, %v",
+			return fmt.Errorf("%s does not reach the upstream's revision %d: it is at %v, %v",
 				n.name, w.upstream.Revision(), v.Position(""), v.Status())
 		}
 	}
 	return nil
 }
 
-// atHead reports whether every node is where the upstream is.
+// atHead reports whether every node is at the upstream's position.
 func (w *world) atHead() bool {
 	return !slices.ContainsFunc(w.nodes, func(n *node) bool { return n.watch.Snapshot().Revision() != w.upstream.Revision() })
 }
 
-// finish tries ids while the nodes are where they are, and again when everything
-// has come to rest for good, and checks.
+// finish tries ids at the nodes' current positions, and again when everything
+// has settled, and checks.
 func (w *world) finish() error {
 	w.tryIDs()
 	w.readAll()

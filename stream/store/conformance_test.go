@@ -23,7 +23,7 @@ func TestConformanceInProcess(t *testing.T) {
 }
 
 // The store also conforms over a real connection. It is a Unix socket, since a
-// server that comes back needs its old address: a port could be taken by then.
+// restarted server needs its old address: a port could be taken by then.
 func TestConformanceOverASocket(t *testing.T) {
 	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
 		s := New(Config{})

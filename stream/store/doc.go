@@ -17,19 +17,19 @@
 //
 // A write is made when Put or Delete returns: it is in the store's own log, and the
 // next reader of the store finds it. Readers of a watch that follows the store see
-// it a little later; the revision that Put returned says when: the watch holds the
-// write once it is at that revision or beyond.
+// it a little later; the watch holds the write once it is at the revision that Put
+// returned, or beyond.
 //
 // # Values are immutable
 //
 // A written value is copied, once, into the store's log. The values that readers get
-// alias that log: they may be kept forever and must not be modified. The messages
-// around them are each reader's own, and a value has no spare capacity, so that
-// appending to it copies it.
+// alias that log: they may be kept forever and must not be modified. Each reader has
+// its own messages around them, and a value has no spare capacity, so that appending
+// to it copies it.
 //
 // # Who runs what
 //
-// The store starts no goroutine. Each WatchList call runs in its caller's; for
-// a Source that is one goroutine of the in-process channel, which has ended when
-// Watch returns.
+// The store starts no goroutine. Each WatchList call runs in its caller's; for a
+// Source that is one goroutine of the in-process channel, which has ended when Watch
+// returns.
 package store

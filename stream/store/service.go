@@ -39,7 +39,7 @@ func (s *Store) GetWatch(_ context.Context, r *pb.GetWatchRequest) (*pb.Watch, e
 	return nil, unknownWatch(r.GetWatch())
 }
 
-// describe leaves out what only a gateway knows: the source's name in its
+// describe leaves out the gateway's data: the source's name in its
 // configuration, and its subscribers.
 func (w *watch) describe() *pb.Watch {
 	v := w.log.Snapshot()
@@ -121,7 +121,8 @@ func (s *Store) DeleteResource(ctx context.Context, r *pb.DeleteResourceRequest)
 	return &pb.DeleteResourceResponse{Deleted: deleted}, nil
 }
 
-// target returns what a write addresses. A write does not create a watch.
+// target returns the watch and the key of a write. A write does not create a
+// watch.
 func (s *Store) target(name, wireKey, encoding string) (*writer, string, error) {
 	w := s.find(name)
 	if w == nil {

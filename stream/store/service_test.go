@@ -15,7 +15,7 @@ import (
 )
 
 // filled is a store whose watch notes has the resources a/0 (revision 2), b/1
-// (3) and a/2 (5); b/9 came (1) and went (4).
+// (3) and a/2 (5); b/9 was created (1) and deleted (4).
 func filled(t testing.TB) *Store {
 	t.Helper()
 	s := New(Config{})
@@ -160,7 +160,7 @@ func TestServiceErrors(t *testing.T) {
 	}
 }
 
-// transcriptOf returns what another watch sends.
+// transcriptOf returns the transcript of another watch.
 func transcriptOf(t *testing.T, s *Store, watch string) (*pb.WatchListResponse, error) {
 	t.Helper()
 	call, err := pb.NewWatchServiceClient(newChannel(s)).WatchList(t.Context(), &pb.WatchListRequest{Watch: watch})

@@ -66,8 +66,8 @@ func TestWriterKeepsItsBuffer(t *testing.T) {
 	}
 }
 
-// No reader can change what another sees: the message is its own, in all its parts,
-// and so is the result of appending to a value.
+// No reader can change another's view: all parts of a message are its own, and so
+// is the result of appending to a value.
 func TestReadersDoNotShareMessages(t *testing.T) {
 	s := New(Config{})
 	w := s.Writer("notes")
@@ -103,7 +103,7 @@ func TestReadersDoNotShareMessages(t *testing.T) {
 }
 
 // Values are shared, not copied: every reader, and the store itself, has the same
-// bytes, without room to grow into a neighbour's.
+// bytes, without capacity to grow into a neighbour's.
 func TestReadersShareValues(t *testing.T) {
 	s := New(Config{})
 	stored := write(t, s.Writer("notes"), "a", `"`+strings.Repeat("x", 1000)+`"`)
@@ -120,9 +120,9 @@ func TestReadersShareValues(t *testing.T) {
 }
 
 // A reader that breaks the contract, and writes into the values that it was given,
-// spoils its own view and nothing else: not the store, not another watch of it, not
-// a client over the network, not later readers.
-func TestVandalsHarmOnlyThemselves(t *testing.T) {
+// changes its own view and nothing else: not the store, not another watch of it,
+// not a client over the network, not later readers.
+func TestModifiedValuesAreNotShared(t *testing.T) {
 	s := New(Config{})
 	want := map[string]string{}
 	for i := range 50 {
@@ -135,7 +135,7 @@ func TestVandalsHarmOnlyThemselves(t *testing.T) {
 		spoil(e.Resource.Value)
 	}
 	if r, _ := spoilt.Snapshot().Get("k7"); r.Value[0] != '#' {
-		t.Fatalf("the vandal has spoilt nothing: %s", r.Value)
+		t.Fatalf("the writing reader has changed nothing: %s", r.Value)
 	}
 	for _, r := range upserts(list(t, network)) {
 		spoil(r.Value)
@@ -192,7 +192,7 @@ func dialled(t *testing.T, s *Store) grpc.ClientConnInterface {
 	return conn
 }
 
-// A reader's values stay valid while the store goes on: values are replaced, not
+// A reader's values stay valid during later writes: values are replaced, not
 // overwritten, and compaction moves copies.
 func TestValuesOutliveTheirReplacement(t *testing.T) {
 	s := New(Config{})
@@ -234,7 +234,7 @@ func TestReadersAndWritersAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// Only the messages of WatchList can be handed over.
+// Only the messages of WatchList can be passed.
 func TestSharingRefusesOtherMessages(t *testing.T) {
 	for _, pair := range [][2]any{
 		{&pb.Watch{}, &pb.Watch{}},
@@ -247,7 +247,7 @@ func TestSharingRefusesOtherMessages(t *testing.T) {
 	}
 }
 
-// Every field of the messages is handed over.
+// Every field of the messages is passed.
 func TestSharingCopiesEveryField(t *testing.T) {
 	request := &pb.WatchListRequest{Watch: "w", Position: "p", Prefix: "x", UntilEndOfSnapshot: true}
 	response := &pb.WatchListResponse{

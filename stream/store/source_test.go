@@ -68,7 +68,7 @@ func (s *subscriber) until(wanted func(stream.Event) bool) (events []stream.Even
 		select {
 		case <-s.sub.Changed():
 		case <-timeout.C:
-			s.t.Fatalf("what was wanted did not come; this did: %v", events)
+			s.t.Fatalf("the wanted event did not arrive; got %v", events)
 		}
 	}
 }
@@ -93,8 +93,8 @@ func TestWatchFollowsTheStore(t *testing.T) {
 	}
 }
 
-// At the revision that Put returned, a subscriber of the gateway sees what was
-// written: that is how a writer reads its own writes.
+// At the revision that Put returned, a subscriber of the gateway sees the
+// write: that is how a writer reads its own writes.
 func TestReadYourWritesByRevision(t *testing.T) {
 	s := New(Config{})
 	w := served(t, s)
@@ -108,9 +108,9 @@ func TestReadYourWritesByRevision(t *testing.T) {
 	}
 }
 
-// The server's side of the call is over when Watch returns, however long it
-// takes to notice.
-func TestWatchLeavesNothingBehind(t *testing.T) {
+// The server's side of the call has ended when Watch returns, however long that
+// takes.
+func TestWatchEndsTheServerSide(t *testing.T) {
 	source := New(Config{}).Source("notes").(*source)
 	var ended atomic.Bool
 	source.channel.WithServerStreamInterceptor(func(server any, call grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
@@ -129,7 +129,7 @@ func TestWatchLeavesNothingBehind(t *testing.T) {
 		t.Errorf("Watch returned %v", err)
 	}
 	if !ended.Load() {
-		t.Error("Watch has returned, and the server's side goes on")
+		t.Error("Watch has returned, and the server's side continues")
 	}
 }
 
@@ -150,8 +150,8 @@ func TestChannelHasNoUnaryCalls(t *testing.T) {
 	}
 }
 
-// From Put to the event in a subscriber's hands, through the in-process call,
-// ingest and the watch's own log.
+// From Put to the event at a subscriber, through the in-process call, ingest
+// and the watch's own log.
 func BenchmarkPutToSubscriber(b *testing.B) {
 	s := New(Config{})
 	w := served(b, s)

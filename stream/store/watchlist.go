@@ -25,8 +25,7 @@ func (s *Store) WatchList(r *pb.WatchListRequest, out grpc.ServerStreamingServer
 }
 
 func subscribeOptions(r *pb.WatchListRequest) log.SubscribeOptions {
-	// No other replica can have been faster, so there is no wait for a position that
-	// is ahead.
+	// There is no other replica, so there is no wait for a position that is ahead.
 	o := log.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: time.Nanosecond}
 	if r.GetPosition() == "" {
 		return o
@@ -49,7 +48,7 @@ type feed struct {
 	until bool // end at end_of_snapshot
 }
 
-// run sends until the caller leaves or has what it wanted.
+// run sends until the caller disconnects or has everything it requested.
 func (f *feed) run(ctx context.Context) error {
 	for {
 		for f.sub.Next(&f.batch) {

@@ -45,8 +45,8 @@ func (w *writer) Put(ctx context.Context, r stream.PutRequest) (stream.Resource,
 	return w.store.put(w.watch, r, value)
 }
 
-// Delete implements stream.Writer. It returns once the resource is gone from
-// the store's log.
+// Delete implements stream.Writer. It returns once the delete is in the store's
+// log.
 func (w *writer) Delete(ctx context.Context, r stream.DeleteRequest) (bool, error) {
 	if err := w.check(ctx, r.Key); err != nil {
 		return false, err
@@ -134,7 +134,7 @@ func (s *Store) commit(w *watch, c log.Change, grows int64) error {
 	return nil
 }
 
-// expect compares the current revision, 0 for none, with the one asked for.
+// expect compares the current revision, 0 for none, with the expected one.
 func expect(key string, want *uint64, got uint64) error {
 	if want == nil || *want == got {
 		return nil

@@ -49,7 +49,7 @@ func TestPut(t *testing.T) {
 	}
 }
 
-// The same bytes again are a change: somebody wrote them.
+// The same bytes again are a change: they were written.
 func TestPutOfTheSameIsAChange(t *testing.T) {
 	w := New(Config{}).Writer("notes")
 	if first, second := write(t, w, "a", "1"), write(t, w, "a", "1"); second.Revision != first.Revision+1 {
@@ -138,7 +138,7 @@ func TestValidateOnlyChangesNothing(t *testing.T) {
 		t.Errorf("answer %+v, %t, %v: want that of a write", stored, created, err)
 	}
 	if raw[1] = 'X'; string(stored.Value) != `"new"` {
-		t.Error("the answer aliases what the writer handed over")
+		t.Error("the answer aliases the writer's buffer")
 	}
 	if deleted, err := w.Delete(background, stream.DeleteRequest{Key: "a", ValidateOnly: true}); err != nil || !deleted {
 		t.Errorf("deleted %t, error %v: want the answer of a delete", deleted, err)
@@ -190,7 +190,7 @@ func TestWritesEndWithTheirContext(t *testing.T) {
 	}
 }
 
-func TestNameThatIsNone(t *testing.T) {
+func TestInvalidName(t *testing.T) {
 	s := New(Config{})
 	const want = `watch name "a b": want`
 	_, _, putErr := s.Writer("a b").Put(background, stream.PutRequest{Key: "a", Value: []byte("1")})
@@ -272,7 +272,7 @@ func increment(t *testing.T, s *Store, w stream.Writer) {
 			t.Error(err)
 			return
 		case conflict.Got == old.Revision:
-			t.Errorf("conflict with the revision that was asked for: %v", conflict)
+			t.Errorf("conflict with the expected revision: %v", conflict)
 			return
 		}
 	}

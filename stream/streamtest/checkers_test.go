@@ -11,7 +11,7 @@ import (
 
 // The histories of this file are written by hand. One is right, and passes all
 // checkers; each of the others breaks one guarantee, and the checker of that
-// name must say so: a check that cannot fail is worth nothing.
+// name must report it: a check that cannot fail is useless.
 
 var epochStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -111,8 +111,8 @@ func (h *hand) cut(seconds int, events ...stream.Event) *hand {
 	return h.close(seconds)
 }
 
-// again connects with the newest id. holds: the subscriber has dropped what came
-// after it.
+// again connects with the newest id. holds: the subscriber has dropped the
+// events after it.
 func (h *hand) again(holds bool) *hand {
 	held, ahead := h.state, uint64(0)
 	h.connect(h.newest())
@@ -166,7 +166,7 @@ func (h *hand) toSix() *hand {
 	return h.toFive().flush(2, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"))
 }
 
-func TestCheckersAcceptWhatIsRight(t *testing.T) {
+func TestCheckersAcceptCorrectHistories(t *testing.T) {
 	right := map[string]*hand{
 		"live": newHand().toSix(),
 		"resumed by changes": func() *hand {
@@ -177,12 +177,12 @@ func TestCheckersAcceptWhatIsRight(t *testing.T) {
 			h := newHand().connect(nil).flush(1, "e-2/3", reset(stream.ResetInitial), upsert("b", 2, "2")).close(2)
 			return h.connect(h.mark(0)).flush(3, "e-2/6", remove("b", 4)).flush(3, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), resumed(6, 2))
 		}(),
-		"went on with a newer state": newHand().connect(nil).
+		"continued with a newer state": newHand().connect(nil).
 			flush(1, "e-2/3", reset(stream.ResetInitial), upsert("b", 2, "2")).
 			flush(2, "e-2/5", status(stream.CatchingUp), remove("b", 4)).
 			flush(2, "e-5", upsert("a", 3, "3"), upsert("c", 5, "5"), resumed(5, 2), status(stream.InSync)).
 			flush(3, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7")),
-		"went on with a newer state twice": newHand().connect(nil).
+		"continued with a newer state twice": newHand().connect(nil).
 			flush(1, "e-3/5", reset(stream.ResetInitial), upsert("a", 3, "3")).
 			flush(2, "e-5/6", status(stream.CatchingUp), upsert("c", 5, "5")).
 			flush(2, "e-6", status(stream.CatchingUp), upsert("a", 6, "6"), upsert("c", 6, "7"), resumed(6, 2), status(stream.InSync)),
@@ -193,7 +193,7 @@ func TestCheckersAcceptWhatIsRight(t *testing.T) {
 		"caught up": newHand().toThree().
 			flush(2, "e-3", status(stream.CatchingUp), remove("b", 4)).
 			flush(2, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 1), status(stream.InSync)),
-		"cut off, and come to a replica that is behind": newHand().toTwo().cut(2, upsert("a", 3, "3"), remove("b", 4), upsert("c", 5, "5")).
+		"cut off, and resumed at a replica that is behind": newHand().toTwo().cut(2, upsert("a", 3, "3"), remove("b", 4), upsert("c", 5, "5")).
 			again(false).flush(3, "e-2", resumed(2, 2)).at(2).
 			flush(3, "e-3", upsert("a", 3, "3")).flush(3, "e-4", remove("b", 4)).flush(3, "e-5", upsert("c", 5, "5")).
 			flush(3, "e-6", upsert("a", 6, "6"), upsert("c", 6, "7")),
@@ -213,7 +213,7 @@ func TestCheckersAcceptWhatIsRight(t *testing.T) {
 	}
 }
 
-func TestCheckersRejectWhatIsBroken(t *testing.T) {
+func TestCheckersRejectBrokenHistories(t *testing.T) {
 	broken := []struct {
 		guarantee, name string
 		history         *hand
@@ -250,7 +250,7 @@ func TestCheckersRejectWhatIsBroken(t *testing.T) {
 		{"Gapless", "delete lost", newHand().toThree().flush(2, "e-5", upsert("c", 5, "5")), `"b" is extra`},
 		{"Gapless", "lost before a bookmark", newHand().toThree().flush(2, "", bookmark(4, 0)), `"b" is extra`},
 		{"Gapless", "end never reached", newHand().toFive(), "at the end"},
-		{"Gapless", "what came after the id is kept", newHand().toTwo().cut(2, upsert("a", 3, "3"), remove("b", 4), upsert("c", 5, "5")).
+		{"Gapless", "events after the id are kept", newHand().toTwo().cut(2, upsert("a", 3, "3"), remove("b", 4), upsert("c", 5, "5")).
 			again(false).flush(3, "e-2", resumed(2, 2)).at(2).
 			flush(3, "e-6", upsert("a", 3, "3"), remove("b", 4), upsert("a", 6, "6")), `"c" is 5`},
 
@@ -313,7 +313,7 @@ func TestCheckersRejectWhatIsBroken(t *testing.T) {
 			flush(2, "e-6", status(stream.CatchingUp), remove("b", 4), upsert("c", 5, "5"), upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 0)), `"c" twice`},
 		{"Conflating", "not the newest value", newHand().toThree().
 			flush(2, "e-6", status(stream.CatchingUp), remove("b", 4), upsert("c", 5, "5"), upsert("a", 6, "6"), bookmark(6, 1)), `"c" is 5`},
-		{"Conflating", "skipped without saying", newHand().toThree().flush(2, "e-3", bookmark(3, 7)), "nobody said"},
+		{"Conflating", "skipped without a status", newHand().toThree().flush(2, "e-3", bookmark(3, 7)), "without a status"},
 		{"Conflating", "skipped more than there was", newHand().toThree().
 			flush(2, "e-6", status(stream.CatchingUp), remove("b", 4), upsert("a", 6, "6"), upsert("c", 6, "7"), bookmark(6, 9)), "9 changes were skipped"},
 
@@ -321,12 +321,12 @@ func TestCheckersRejectWhatIsBroken(t *testing.T) {
 		{"Resynchronising", "deleted, and was not there", newHand().toThree().flush(2, "e-4", remove("b", 4), remove("c", 4)), "was not there"},
 		{"Resynchronising", "half-loaded", newHand().toThree().flush(2, "e-4", remove("a", 4), remove("b", 4)), "upstream it never was"},
 
-		{"Fresh", "stale, and not told", func() *hand {
+		{"Fresh", "stale without a status", func() *hand {
 			h := newHand().toSix()
 			h.history.Freshness["A"] = []Freshness{{At: at(0), Fresh: true}, {At: at(20)}}
 			return h
 		}(), "at 00:00:26.000 the upstream is not fresh"},
-		{"Fresh", "fresh, and not told", newHand().toSix().flush(20, "", status(stream.Stale)), "told stale"},
+		{"Fresh", "fresh without a status", newHand().toSix().flush(20, "", status(stream.Stale)), "has the status stale"},
 		{"Fresh", "still stale", func() *hand {
 			h := newHand().toSix().flush(21, "", status(stream.Stale))
 			h.history.Freshness["A"] = []Freshness{{At: at(0), Fresh: true}, {At: at(20)}, {At: at(30), Fresh: true}}
@@ -360,7 +360,7 @@ func TestCheckersRejectWhatIsBroken(t *testing.T) {
 				t.Errorf("the error does not begin with the guarantee: %v", err)
 			}
 			if !strings.Contains(err.Error(), b.says) {
-				t.Errorf("the error does not say %q:\n%v", b.says, err)
+				t.Errorf("the error does not contain %q:\n%v", b.says, err)
 			}
 		})
 	}

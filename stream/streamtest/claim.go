@@ -6,7 +6,7 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-// claim is what an id or an event says about what a subscriber holds.
+// claim is what an id or an event implies about the state of a subscriber.
 type claim struct {
 	epoch    string
 	revision uint64
@@ -22,7 +22,7 @@ type claim struct {
 // claimed is a state for which a claim is true.
 type claimed struct {
 	state State
-	// either is what may still be held, by key, or be gone as it is in state.
+	// either has the keys that may still be held, or be gone as in state.
 	either State
 }
 
@@ -77,7 +77,8 @@ func (c *claimed) still(deleted []log.Change, before State, since map[string]boo
 	}
 }
 
-// unswept is what vanished up to a place, and may not have been noticed.
+// unswept are the keys that vanished up to a position, and may not have been
+// noticed.
 func (e *epoch) unswept(c claim, end int) State {
 	var out claimed
 	since := map[string]bool{}
@@ -124,7 +125,7 @@ func (c claimed) counts(n int) bool {
 	return len(c.state) <= n && n <= len(c.state)+len(c.either)
 }
 
-// toward returns the claimed state, with what it leaves open as it is held.
+// toward returns the claimed state, with its open keys as they are held.
 func (c claimed) toward(held State) State {
 	want, copied := c.state, false
 	for key, v := range c.either {

@@ -10,8 +10,9 @@ import (
 var errBrokeConflating = errors.New("broke Conflating: a subscriber that is slower than the upstream gets the newest value of each key and may miss values in between; it never blocks another subscriber or the upstream, and never costs memory in proportion to its lag")
 
 // CheckConflating checks each catch-up: no key twice, unless it continued with a newer
-// state, the newest value of each at its end, and an honest count of what was skipped. A
-// history cannot show that no reader blocks and no memory is held; tests must check that.
+// state, the newest value of each at its end, and the correct count of skipped changes.
+// A history cannot show that no reader blocks and no memory is held; tests must check
+// that.
 func CheckConflating(h *History) error {
 	return h.each(errBrokeConflating, func(c *Connection) error {
 		u := catchUp{history: h, connection: c}
@@ -59,7 +60,7 @@ func (u *catchUp) check(s *step) error {
 func (u *catchUp) end(s *step) error {
 	if s.phase != catchingUp && s.phase != lagging {
 		if s.event.Skipped > 0 {
-			return errors.New("something was skipped, and nobody said catching_up before")
+			return errors.New("something was skipped without a status catching_up before")
 		}
 		return nil
 	}

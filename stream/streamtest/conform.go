@@ -115,7 +115,7 @@ func conformPause(f *fixture) {
 }
 
 // conformResume is conformPause for an upstream that keeps history, and tries each
-// place on the way.
+// position on the way.
 func conformResume(f *fixture) {
 	first := f.populated()
 	places := []*run{first}
@@ -135,9 +135,9 @@ func conformResume(f *fixture) {
 	}
 }
 
-// conformCaughtUp continues from a place far behind, and then from one that is not.
-// The source must report that it has caught up, and not before everything is
-// committed that the upstream had when the source was started.
+// conformCaughtUp continues from a position far behind, and then from a recent one.
+// The source must report that it has caught up, but not before everything that the
+// upstream had at its start is committed.
 func conformCaughtUp(f *fixture) {
 	before := f.populated()
 	for n := range 30 {
@@ -148,13 +148,13 @@ func conformCaughtUp(f *fixture) {
 		r := f.start(before)
 		f.await(r, func() string {
 			if _, ok := r.CaughtUp(); !ok {
-				return "neither a snapshot nor Status(InSync) after a Commit, which say that the source has caught up"
+				return "neither a snapshot nor Status(InSync) after a Commit, which report that the source has caught up"
 			}
 			return ""
 		})
 		at, _ := r.CaughtUp()
 		if diff := valuesOf(at.State).Diff(f.state()); diff != "" {
-			f.t.Errorf("the source said at %d that it had caught up, too early: %s", at.Revision, diff)
+			f.t.Errorf("the source reported at %d that it had caught up, too early: %s", at.Revision, diff)
 		}
 		r.stop()
 		before = r
@@ -182,7 +182,8 @@ func (f *fixture) changeALot() {
 	f.delete(8)
 }
 
-// conformForeignEpoch resumes from a place that is right except for the epoch.
+// conformForeignEpoch resumes from a position that is valid except for the
+// epoch.
 func conformForeignEpoch(f *fixture) {
 	first := f.populated()
 	place := first.Resume()
@@ -232,7 +233,7 @@ func conformSameEpoch(f *fixture) {
 }
 
 // conformDisconnect cuts the connection: Watch must return, and the next one must
-// continue, with what happened meanwhile.
+// continue, with the changes since.
 func conformDisconnect(f *fixture) {
 	for i := range 6 {
 		f.put(i, i)

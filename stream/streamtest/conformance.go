@@ -8,8 +8,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// ConformanceTimeout is how long the suite waits for a source to show what it must.
-// Only a failing source reaches it.
+// ConformanceTimeout is how long the suite waits for a source to show the expected
+// state. Only a failing source reaches it.
 const ConformanceTimeout = 15 * time.Second
 
 // Harness is one source under test with its upstream, created for each test of the
@@ -35,8 +35,8 @@ type Harness struct {
 	// does. Nil: it cannot.
 	Restore func()
 
-	// Resumes means that the upstream keeps history: a Watch from a place a few
-	// changes ago must not call Reset.
+	// Resumes means that the upstream keeps history: a Watch from a position a
+	// few changes ago must not call Reset.
 	Resumes bool
 
 	// Key returns the name of the i-th resource. Nil: names with slashes,
@@ -68,7 +68,7 @@ func RunConformance(t *testing.T, newHarness func(t *testing.T) *Harness) {
 	}
 }
 
-// conformanceCase is one test of the suite. needs says what it requires of the
+// conformanceCase is one test of the suite. needs are its requirements on the
 // upstream.
 type conformanceCase struct {
 	name  string
@@ -109,13 +109,13 @@ var conformance = []conformanceCase{
 	{"empty snapshot", 0, conformEmpty},
 	{"snapshot", 0, conformSnapshot},
 	{"live changes", 0, conformLive},
-	{"a key comes back", 0, conformRebirth},
+	{"a key is created again", 0, conformRebirth},
 	{"transaction is one commit", needTransaction, conformTransaction},
 	{"ends with its context", 0, conformCancel},
 	{"ends with the sink's error", 0, conformSinkError},
-	{"goes on after a pause", 0, conformPause},
-	{"goes on without a snapshot", needHistory, conformResume},
-	{"says when it has caught up", 0, conformCaughtUp},
+	{"continues after a pause", 0, conformPause},
+	{"continues without a snapshot", needHistory, conformResume},
+	{"reports when it has caught up", 0, conformCaughtUp},
 	{"does not resume in a foreign epoch", 0, conformForeignEpoch},
 	{"does not resume from the future", 0, conformFuture},
 	{"same epoch for every reader", 0, conformSameEpoch},

@@ -9,8 +9,8 @@ import (
 )
 
 // conformRandom runs the source as a gateway does, with ingest and a log, under
-// random writes, cuts and restarts. A subscriber must end up with what the upstream
-// holds.
+// random writes, cuts and restarts. A subscriber must end up with the upstream's
+// state.
 func conformRandom(f *fixture) {
 	registry := watch.NewRegistry()
 	defer registry.Close()
@@ -74,7 +74,7 @@ func (f *fixture) awaitInSync(w *watch.Watch) {
 	}
 }
 
-// awaitClient reads until the subscriber holds what the upstream holds.
+// awaitClient reads until the subscriber holds the upstream's state.
 func (f *fixture) awaitClient(c *Connection) {
 	f.t.Helper()
 	timeout := time.NewTimer(ConformanceTimeout)
@@ -89,7 +89,7 @@ func (f *fixture) awaitClient(c *Connection) {
 		select {
 		case <-changed:
 		case <-timeout.C:
-			f.t.Fatalf("after %v the subscriber still does not hold what the upstream does: %s", ConformanceTimeout, diff)
+			f.t.Fatalf("after %v the subscriber still does not hold the upstream's state: %s", ConformanceTimeout, diff)
 		}
 	}
 }

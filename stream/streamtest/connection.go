@@ -24,10 +24,10 @@ type reader struct {
 	batch    log.Batch
 	state    State
 	lead     lead
-	joined   bool // something came that is not a status
+	joined   bool // an event other than a status was received
 	caughtUp bool // it got an end_of_snapshot, or a reset
 	sent     []sentValue
-	broken   []error // what must never happen, whatever the upstream did
+	broken   []error // impossible events, whatever the upstream did
 }
 
 // sentValue remembers bytes that must never change.
@@ -43,8 +43,8 @@ type Dial struct {
 	Slow            bool
 	// From resumes after an id; nil: from nothing.
 	From *Mark
-	// Begin is what the subscriber holds, if that differs from what it held at From.
-	// Ahead is where the replica was that it has that from.
+	// Begin is the subscriber's state, if that differs from its state at From. Ahead
+	// is the position of the replica that sent the difference.
 	Begin State
 	Ahead uint64
 	// Mixed is that of the Connection.
@@ -72,7 +72,7 @@ func (h *History) Connect(s Subscriber, d Dial) *Connection {
 	return c
 }
 
-// overTheWire is the position as it comes back from a client.
+// overTheWire returns the position as a client sends it back.
 func (c *Connection) overTheWire(p stream.Position) *stream.Position {
 	back, err := stream.ParsePosition(p.String())
 	if err != nil || back != p {
@@ -93,7 +93,7 @@ func (c *Connection) Drain() int {
 	return n
 }
 
-// Beat does what a pump does at a heartbeat: it asks for progress without data.
+// Beat acts as a pump at a heartbeat: it requests progress without data.
 func (c *Connection) Beat() bool { return c.step(c.sub.Bookmark, -1) }
 
 // CutAfter reads one flush, of which only n events and no id arrive, and closes the
@@ -139,7 +139,7 @@ func (c *Connection) Run(ctx context.Context) {
 	}
 }
 
-// State returns what the subscriber holds. It must not be modified.
+// State returns the subscriber's state. It must not be modified.
 func (c *Connection) State() State { return c.state }
 
 // Live reports whether the connection has not been closed.
@@ -148,7 +148,7 @@ func (c *Connection) Live() bool { return c.Closed.IsZero() }
 // Synced reports whether the first end_of_snapshot has been received.
 func (c *Connection) Synced() bool { return c.sub.Synced() }
 
-// Outcome says how the connection began.
+// Outcome returns how the connection began.
 func (c *Connection) Outcome() log.ResumeOutcome { return c.sub.Outcome() }
 
 // Marks returns the ids received so far.
@@ -213,7 +213,7 @@ func (c *Connection) mark() *Mark {
 }
 
 // repeats reports whether a position is the one that the connection resumed from, of
-// whatever run.
+// any run.
 func (c *Connection) repeats(p stream.Position) bool {
 	if c.From == nil {
 		return false

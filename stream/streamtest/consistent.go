@@ -30,8 +30,8 @@ func CheckConsistent(h *History) error {
 	})
 }
 
-// sent are the keys that came in a snapshot or a catch-up, each with the revision
-// of its last upsert; 0 for one that was deleted.
+// sent are the keys of a snapshot or a catch-up so far, each with the revision of
+// its last upsert; 0 for one that was deleted.
 type sent map[string]uint64
 
 // inSnapshot checks a change between reset and end_of_snapshot.
@@ -45,8 +45,8 @@ func (seen sent) inSnapshot(s *step) error {
 	return seen.once(s, "a snapshot")
 }
 
-// once checks that a key comes once, or again with a newer value after the walk
-// continued with a newer state.
+// once checks that a key is sent once, or again with a newer value after the
+// walk continued with a newer state.
 func (seen sent) once(s *step, in string) error {
 	key, revision := s.event.Resource.Key, uint64(0)
 	if s.event.Type == stream.Upsert {
@@ -60,8 +60,9 @@ func (seen sent) once(s *step, in string) error {
 	return nil
 }
 
-// counted is swept for what the replica has at the end of a snapshot. The id from
-// before a resume, which another replica may have issued, says nothing about that.
+// counted is the swept revision of the replica at the end of a snapshot. The id
+// from before a resume, which another replica may have issued, does not determine
+// it.
 func (s *step) counted() uint64 {
 	if s.event.Resumed && (s.flush.Mark == nil || s.changesFollow()) {
 		return 0

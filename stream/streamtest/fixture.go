@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// fixture is one test of the conformance suite under way. want is what the upstream
-// holds, without revisions, which are up to the upstream.
+// fixture is one test of the conformance suite under way. want is the upstream's
+// state, without revisions, which the upstream chooses.
 type fixture struct {
 	*Harness
 	t    *testing.T
@@ -81,7 +81,7 @@ func (f *fixture) startAt(resume stream.Resume, state State) *run {
 	return r
 }
 
-// stop ends the Watch call from outside and waits for it.
+// stop cancels the Watch call and waits for it.
 func (r *run) stop() {
 	r.t.Helper()
 	r.cancel()
@@ -98,8 +98,8 @@ func (r *run) wait() {
 	}
 }
 
-// await waits until the recorder shows what it must. It fails with what is missing
-// if Watch returns or the time is over first.
+// await waits until missing returns "". It fails with the missing part if Watch
+// returns or the time is over first.
 func (f *fixture) await(r *run, missing func() string) {
 	f.t.Helper()
 	timeout := time.NewTimer(ConformanceTimeout)
@@ -123,7 +123,7 @@ func (f *fixture) await(r *run, missing func() string) {
 	}
 }
 
-// awaitState waits until what was committed is what the upstream holds.
+// awaitState waits until the committed state is the upstream's.
 func (f *fixture) awaitState(r *run) {
 	f.t.Helper()
 	f.await(r, func() string {

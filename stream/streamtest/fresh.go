@@ -10,8 +10,8 @@ import (
 
 var errBrokeFresh = errors.New("broke Fresh: a subscriber can always tell in_sync from stale, within one heartbeat")
 
-// CheckFresh compares, at every moment, what a subscriber that reads at once
-// believes about the freshness of its watch with what was true one heartbeat before.
+// CheckFresh compares, at every moment, the freshness that a subscriber that reads
+// at once assumes of its watch with the true one of one heartbeat before.
 func CheckFresh(h *History) error {
 	return h.each(errBrokeFresh, func(c *Connection) error {
 		freshness, ok := h.Freshness[c.Replica]
@@ -30,8 +30,8 @@ func CheckFresh(h *History) error {
 	})
 }
 
-// period is a stretch of time in which a subscriber has to know whether its
-// watch is fresh.
+// period is a stretch of time in which a subscriber has to have the right
+// freshness of its watch.
 type period struct {
 	from, to time.Time // to is zero: until the end
 	fresh    bool
@@ -74,10 +74,9 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// believes checks what the subscriber was told up to the start of a period, and what
-// it was told from each moment to the next within it. A status that is revoked at
-// the same moment, as catching_up for a reader that catches up at once, does not
-// count.
+// believes checks the status of the subscriber at the start of a period, and each
+// status within it. A status that is revoked at the same moment, as catching_up for
+// a reader that catches up at once, does not count.
 func (c *Connection) believes(p period) error {
 	if !c.Read.After(p.from) {
 		return nil // the subscriber no longer read
@@ -106,7 +105,7 @@ func (c *Connection) believes(p period) error {
 func (p period) check(told stream.Event) error {
 	if fresh := told.State == stream.InSync; fresh != p.fresh {
 		is := map[bool]string{true: "fresh", false: "not fresh"}[p.fresh]
-		return fmt.Errorf("at %s the upstream is %s, and the subscriber was told %v (%s)",
+		return fmt.Errorf("at %s the upstream is %s, and the subscriber has the status %v (%s)",
 			p.from.UTC().Format("15:04:05.000"), is, told.State, told.Reason)
 	}
 	return nil

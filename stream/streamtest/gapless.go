@@ -9,8 +9,8 @@ import (
 
 var errBrokeGapless = errors.New("broke Gapless: after end_of_snapshot no change is lost. For every key the newest value is delivered")
 
-// CheckGapless compares what a subscriber holds with the upstream's state: wherever
-// it is told that it has everything up to a revision, and at the end.
+// CheckGapless compares the state of a subscriber with the upstream's: wherever an
+// event implies that it is complete up to a revision, and at the end.
 func CheckGapless(h *History) error {
 	return h.each(errBrokeGapless, func(c *Connection) error {
 		if err := c.walk(func(s *step) error { return h.nothingLost(c, s) }); err != nil {
@@ -39,7 +39,7 @@ func (h *History) nothingLost(c *Connection, s *step) error {
 }
 
 // lost names a key whose newest value, or whose deletion, has not been delivered:
-// everything that differs, except what is newer than the revision.
+// every difference, except for versions newer than the revision.
 func (h *History) lost(c *Connection, s *step, revision uint64) string {
 	if s.epoch == "" {
 		return ""
@@ -56,7 +56,7 @@ func (h *History) lost(c *Connection, s *step, revision uint64) string {
 	return lost
 }
 
-// asOf is the state in which what is newer than a revision is as in other.
+// asOf returns the state with its keys newer than a revision as in other.
 func (s State) asOf(revision uint64, other State) State {
 	out := make(State, len(s))
 	for key, v := range s {
@@ -91,7 +91,7 @@ func (h *History) finalState(c *Connection) error {
 	_, newest := h.Truth.Newest()
 	want := claimed{state: newest.After.Narrow(c.Prefix)}
 	if diff := w.state.Diff(h.wanted(&last, want, newest.Revision)); diff != "" {
-		return fmt.Errorf("%v: at the end not what the upstream is: %s", c, diff)
+		return fmt.Errorf("%v: at the end not the upstream's state: %s", c, diff)
 	}
 	return nil
 }

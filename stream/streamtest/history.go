@@ -11,16 +11,17 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-// History is what an upstream was and what its subscribers were told: the input of
-// the checkers. Any goroutine may add connections; the rest is set before the
-// history begins, and read after everything has come to rest.
+// History is the history of an upstream and of its subscribers: the input of the
+// checkers. Any goroutine may add connections; the rest is set before the history
+// begins, and read after it has ended.
 type History struct {
-	// Truth is what the upstream was.
+	// Truth is the upstream's history.
 	Truth *Truth
 	// Freshness is, for each replica of the gateway, when its upstream was
 	// fresh and when it was not. A replica that is missing is not checked.
 	Freshness map[string][]Freshness
-	// Heartbeat is how soon a subscriber must be able to tell.
+	// Heartbeat is how soon a subscriber must be able to distinguish fresh from
+	// stale.
 	Heartbeat time.Duration
 	// StaleAfter is how long a lost upstream may go unreported.
 	StaleAfter time.Duration
@@ -48,11 +49,11 @@ type Connection struct {
 	Slow bool
 	// From is the id that the connection resumed from; nil: from nothing.
 	From *Mark
-	// Begin is what the subscriber held at the start: the state of From, or more if
-	// events came after the id and it applies each at once.
+	// Begin is the subscriber's state at the start: the state of From, or more if
+	// events followed the id and it applies each at once.
 	Begin State
-	// Ahead is where the replica was that sent what came after the id: one that is
-	// not there yet cannot know about it.
+	// Ahead is the position of the replica that sent the events after the id: a
+	// replica that is not there yet does not have them.
 	Ahead uint64
 	// Mixed means that the state that the replica serves, or that the id is of, may
 	// have been made at two replicas, one after the other, inside a snapshot or a
@@ -62,21 +63,21 @@ type Connection struct {
 	Opened, Closed time.Time
 	// Read is when the subscriber last looked for something to read.
 	Read time.Time
-	// Flushes are what was received.
+	// Flushes are the received flushes.
 	Flushes []Flush
 
 	reader
 }
 
-// Flush is what was received at once.
+// Flush is a set of events received at once.
 type Flush struct {
-	// Order is the place among all flushes of the history.
+	// Order is the index among all flushes of the history.
 	Order int
 	// At is when.
 	At time.Time
 	// Horizon and Head are those of the replica just before.
 	Horizon, Head uint64
-	// Events are what was sent.
+	// Events are the sent events.
 	Events []stream.Event
 	// Mark is the id that was sent with the last event; nil: none was.
 	Mark *Mark
@@ -86,7 +87,7 @@ type Flush struct {
 	versions []Version // of the upserts among Events, computed on demand
 }
 
-// version returns what the i-th event, an upsert, brought.
+// version returns the version of the i-th event, an upsert.
 func (f *Flush) version(i int) Version {
 	if f.versions == nil {
 		f.versions = make([]Version, len(f.Events))
@@ -102,7 +103,7 @@ func (f *Flush) apply(s State, i int) {
 	s.apply(&f.Events[i], func(stream.Resource) Version { return f.version(i) })
 }
 
-// Mark is an id, and what the subscriber held when it received it.
+// Mark is an id, and the subscriber's state when it received it.
 type Mark struct {
 	Position stream.Position
 	State    State
@@ -111,7 +112,7 @@ type Mark struct {
 	mixed bool // of the connection
 }
 
-// Exact reports whether the subscriber held exactly what the id says.
+// Exact reports whether the subscriber held exactly the state of the id.
 func (m *Mark) Exact() bool { return len(m.lead) == 0 }
 
 // Connections returns the connections so far, in the order of their start.
@@ -151,8 +152,7 @@ var Checks = []struct {
 	{"Monotonic", CheckMonotonic},
 }
 
-// CheckAll returns the errors of all checkers, and whatever impossible the recorder
-// itself saw.
+// CheckAll returns the errors of all checkers and of the recorder itself.
 func CheckAll(h *History) error {
 	var errs []error
 	for _, c := range h.Connections() {

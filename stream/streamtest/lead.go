@@ -6,15 +6,15 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// lead is what a subscriber that applies each event at once has of the events that
-// came after its last id, by key. It is empty for one that applies events when an id
-// comes, and drops those that have none when its connection ends.
+// lead has the changes after the last id of a subscriber that applies each event at
+// once, by key. It is empty for a subscriber that applies events when an id arrives,
+// and drops the others when its connection ends.
 //
-// A replica that is behind knows nothing about them, and replays what comes before.
-// So until the replica has passed what the subscriber had received, each of these
-// keys may go back, but not to anything older than the id. And if the replica loses
-// its upstream before that and recovers by a snapshot, it never learns what was
-// created and deleted meanwhile, and the subscriber keeps that until the next reset.
+// A replica that is behind does not have them, and replays earlier changes. So until
+// the replica has passed what the subscriber had received, each of these keys may go
+// back, but not to anything older than the id. And if the replica loses its upstream
+// before that and recovers by a snapshot, it never gets the resources created and
+// deleted meanwhile, and the subscriber keeps those until the next reset.
 //
 // Never modified, only replaced.
 type lead map[string]ahead
@@ -22,8 +22,8 @@ type lead map[string]ahead
 // ahead is one key of a lead.
 type ahead struct {
 	atID        Version // the zero Version: nothing
-	upTo        uint64  // where the replica was that sent what is beyond the id
-	unknownUpTo uint64  // the greatest horizon that was told before upTo was passed; 0: none
+	upTo        uint64  // position of the replica that sent the change beyond the id
+	unknownUpTo uint64  // the greatest horizon reported before upTo was passed; 0: none
 }
 
 // leadOf returns the lead of a subscriber that comes with an id and a state.
@@ -46,8 +46,8 @@ func leadOf(from *Mark, begin State, upTo uint64) lead {
 	return out
 }
 
-// after is the lead after an event. A bookmark that comes as the subscriber joins
-// repeats its own position, and brings nothing.
+// after is the lead after an event. A bookmark that is sent as the subscriber
+// joins repeats its own position, and adds nothing.
 func (l lead) after(e *stream.Event, joins bool) lead {
 	switch {
 	case len(l) == 0 || e.Type == stream.Reset:
@@ -96,7 +96,8 @@ func (l lead) passed(revision uint64) lead {
 }
 
 // allows reports whether a subscriber may hold a version of a key, or nothing, at a
-// place where the upstream had another one. versions are all versions of the key.
+// position where the upstream had another one. versions are all versions of the
+// key.
 func (l lead) allows(key string, held Version, revision uint64, versions []Version) bool {
 	a, ok := l[key]
 	if !ok {
@@ -114,8 +115,8 @@ func (l lead) allows(key string, held Version, revision uint64, versions []Versi
 	return gone >= 0 && versions[gone].Revision <= a.unknownUpTo
 }
 
-// notOlder reports whether a version, or nothing, is not older than what was held at
-// the id.
+// notOlder reports whether a version, or nothing, is not older than the version held
+// at the id.
 func (a ahead) notOlder(held Version, versions []Version) bool {
 	floor := 0
 	if a.atID.Revision > 0 {
@@ -127,5 +128,5 @@ func (a ahead) notOlder(held Version, versions []Version) bool {
 	return a.atID.Revision == 0 || deletion(versions, floor) >= 0
 }
 
-// horizonOf is what a bookmark says about positions that cannot be resumed.
+// horizonOf returns the horizon in a bookmark.
 func horizonOf(e *stream.Event) uint64 { return e.Horizon }

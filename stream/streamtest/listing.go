@@ -8,8 +8,8 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-// listing is what an upstream in which resources vanish held at one moment, as it
-// answers a request for the names of all keys. Never modified.
+// listing is the answer of an upstream in which resources vanish to a request for
+// the names of all keys. Never modified.
 type listing struct {
 	txns    int    // of its order
 	head    uint64 // at the time of the request
@@ -21,7 +21,7 @@ func listed(txns []Transaction) *listing {
 	return &listing{txns: len(txns), head: last.Revision, present: last.After}
 }
 
-// known is what a source remembers of an upstream in which resources vanish, across
+// known is the memory of a source of an upstream in which resources vanish, across
 // connections.
 type known struct {
 	epoch    int // of Truth
@@ -41,14 +41,14 @@ func (k *known) note(c log.Change) {
 	}
 }
 
-// clone is what is known now: what is staged next may never be committed.
+// clone returns a copy: the next staged changes may never be committed.
 func (k known) clone() known {
 	k.keys = maps.Clone(k.keys)
 	return k
 }
 
-// compare resumes where resources vanish: what is newer, and what is gone according
-// to the current keys, becomes visible together.
+// compare resumes where resources vanish: newer changes, and keys missing from the
+// current listing, become visible together.
 func (s *session) compare(from int, shown []Transaction) error {
 	for _, txn := range shown[from:] {
 		if txn.Vanished {
@@ -74,7 +74,7 @@ func (s *session) sweep() error {
 	return s.remove(l)
 }
 
-// remove deletes what a listing does not have, and commits.
+// remove deletes the keys missing from a listing, and commits.
 func (s *session) remove(l *listing) error {
 	for _, key := range sortedKnown(s.known.keys) {
 		if _, there := l.present[key]; there || s.known.keys[key] > l.head {
@@ -91,7 +91,8 @@ func (s *session) remove(l *listing) error {
 
 func sortedKnown(keys map[string]uint64) []string { return slices.Sorted(maps.Keys(keys)) }
 
-// commit ends a transaction at a revision. What vanished before complete is known.
+// commit ends a transaction at a revision. All keys that vanished before complete
+// are known.
 func (s *session) commit(revision, complete uint64) error {
 	if s.replica.upstream.deletes != Vanishing {
 		return s.sink.Commit(revision)

@@ -37,10 +37,10 @@ func CheckOrdered(h *History) error {
 	})
 }
 
-// keyOrder is where among its versions each key stands.
+// keyOrder is the index of each key among its versions.
 type keyOrder struct {
 	truth *Truth
-	begin State          // what the subscriber came with; nil after a reset
+	begin State          // the subscriber's state at the start; nil after a reset
 	at    map[string]int // one more than the index of the version last delivered
 }
 
@@ -85,7 +85,8 @@ func (o *keyOrder) check(s *step) error {
 	return nil
 }
 
-// place returns the first index from which a version stands, -1 if none.
+// place returns the first index of a version from an index on, -1 if there is
+// none.
 func place(versions []Version, from int, v Version) int {
 	for i := from; i < len(versions); i++ {
 		if versions[i] == v {

@@ -11,12 +11,12 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// ErrCut is what Watch returns when the test cuts the connection.
+// ErrCut is the error of Watch when the test cuts the connection.
 var ErrCut = errors.New("connection cut by the test")
 
 // Replica is an endpoint of an [Upstream], and the source that follows it. It shows
-// the upstream as of some transaction, with the faults that it was told to have. All
-// methods are safe for concurrent use.
+// the upstream as of some transaction, with the configured faults. All methods are
+// safe for concurrent use.
 type Replica struct {
 	upstream *Upstream // static after construction
 
@@ -29,9 +29,9 @@ type Replica struct {
 	refuse  error         // it refuses connections
 	cut     int           // the next snapshot is cut after so many resources; -1: it is not
 	kills   int           // how often the connection was cut by Disconnect
-	kill    error         // with what
+	kill    error         // the error of the cut
 	says    []stream.Status
-	watches []stream.Resume // what Watch was called with
+	watches []stream.Resume // the positions that Watch was called with
 	up      bool            // a Watch call is being served, and its snapshot is over
 	fresh   []Freshness
 	foreign bool     // the next connection is to something else
@@ -66,7 +66,7 @@ func (r *Replica) Behind() int {
 }
 
 // FallBack cuts the connection; the next one is to an endpoint that is n
-// transactions behind what was shown.
+// transactions behind the last one.
 func (r *Replica) FallBack(n int) {
 	r.change(func() {
 		r.shown = max(1, r.shown-n)
@@ -102,8 +102,8 @@ func (r *Replica) Refuse(err error) {
 // CutSnapshot makes the next snapshot end after n resources, before its Commit.
 func (r *Replica) CutSnapshot(n int) { r.change(func() { r.cut = n }) }
 
-// Compact drops the history that would let a source resume from before what is
-// shown now.
+// Compact drops the history from which a source could resume at an earlier
+// state.
 func (r *Replica) Compact() { r.change(func() { r.history = r.shown }) }
 
 // Foreign makes the next connection one to another upstream, as a misconfigured load
@@ -118,7 +118,7 @@ func (r *Replica) Foreign() {
 // Forget makes the endpoint never resume.
 func (r *Replica) Forget() { r.change(func() { r.forget = true }) }
 
-// Poll lists the current keys. A source that follows learns what has vanished as
+// Poll lists the current keys. A source that follows gets the vanished keys as
 // soon as it was sent everything that existed by then.
 func (r *Replica) Poll() {
 	r.change(func() {
@@ -127,19 +127,19 @@ func (r *Replica) Poll() {
 	})
 }
 
-// Say passes on what the upstream reports of its own freshness.
+// Say passes on the upstream's report of its own freshness.
 func (r *Replica) Say(state stream.State, reason string) {
 	r.change(func() { r.says = append(r.says, stream.Status{State: state, Reason: reason}) })
 }
 
-// Watches returns the places that Watch was called with so far.
+// Watches returns the positions that Watch was called with so far.
 func (r *Replica) Watches() []stream.Resume {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.watches)
 }
 
-// Up reports whether a source is connected and has been given its snapshot.
+// Up reports whether a source is connected and has got its snapshot.
 func (r *Replica) Up() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -204,8 +204,7 @@ func (r *Replica) setUp(up bool) {
 	r.noteFreshness(stream.InSync)
 }
 
-// noteFreshness records a change, if it is one. said is what the upstream reports of
-// itself.
+// noteFreshness records a change, if it is one. said is the upstream's own report.
 func (r *Replica) noteFreshness(said stream.State) {
 	fresh := r.up && said == stream.InSync
 	if last := len(r.fresh) - 1; fresh != (last >= 0 && r.fresh[last].Fresh) {
@@ -218,7 +217,7 @@ type session struct {
 	replica *Replica
 	sink    stream.Sink
 
-	epoch, sent int // of Truth: what the source was told
+	epoch, sent int // of Truth: the transactions that the source was sent
 	kills, said int // how many of the replica's existed before or are seen
 	polled      *listing
 	known       known
@@ -227,8 +226,8 @@ type session struct {
 	killErr     error
 }
 
-// open connects, and returns how the session begins: with what is newer than resume
-// if the endpoint can, else with a snapshot.
+// open connects, and returns how the session begins: with the changes since resume
+// if the endpoint can, otherwise with a snapshot.
 func (s *session) open(resume stream.Resume) (begin func() error, err error) {
 	r := s.replica
 	truth := r.upstream.truth
@@ -262,8 +261,8 @@ func (s *session) open(resume stream.Resume) (begin func() error, err error) {
 	return func() error { return s.snapshot(name, head, len(shown), cut) }, nil
 }
 
-// resume sends what is newer, resends deletes without a revision of their own that
-// share the one to resume from, and reports that it has caught up.
+// resume sends the newer changes, resends deletes without a revision of their own
+// that share the one to resume from, and reports that it has caught up.
 func (s *session) resume(from int, shown []Transaction) error {
 	for from > 1 && shown[from-1].Revision == shown[from-2].Revision {
 		from--
@@ -318,7 +317,8 @@ func (s *session) snapshot(name string, at Transaction, sent, cut int) error {
 	return s.commit(at.Revision, at.Revision)
 }
 
-// follow sends what the endpoint shows and the source was not told.
+// follow sends the transactions that the endpoint shows and the source was not
+// sent.
 func (s *session) follow() error {
 	txns, says := s.news()
 	for _, status := range says {
@@ -350,7 +350,7 @@ func (s *session) news() ([]Transaction, []stream.Status) {
 	defer r.mu.Unlock()
 	s.more = r.changed
 	if s.killed = r.kills != s.kills; s.killed {
-		// What the connection would still have brought is lost with it.
+		// The rest of the connection's events is lost with it.
 		s.killErr = r.kill
 		s.more = closedChannel
 		return nil, nil
@@ -368,7 +368,7 @@ func (s *session) news() ([]Transaction, []stream.Status) {
 
 func (s *session) send(txn Transaction) error {
 	if txn.Vanished {
-		return nil // no one is told
+		return nil // without a status
 	}
 	if err := s.stage(txn); err != nil {
 		return err

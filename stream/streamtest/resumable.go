@@ -11,7 +11,7 @@ var errBrokeResumable = errors.New("broke Resumable: reconnecting with any id ev
 
 // CheckResumable checks, for each connection that came with an id, that it got only
 // the changes where the replica could, that a reset gives the true reason, and that
-// the state is right once it is told that it has caught up.
+// the state is right once it has caught up.
 func CheckResumable(h *History) error {
 	given := h.given()
 	return h.each(errBrokeResumable, func(c *Connection) error {
@@ -30,7 +30,7 @@ func CheckResumable(h *History) error {
 	})
 }
 
-// caughtUp checks the state after the changes alone.
+// caughtUp checks the state after a resume by changes alone.
 func (h *History) caughtUp(c *Connection, s *step) error {
 	if s.phase != joining {
 		return nil
@@ -47,8 +47,8 @@ func (h *History) caughtUp(c *Connection, s *step) error {
 	return nil
 }
 
-// given is, for each replica, when it first issued the place that a plain id or the
-// T of a partial one names.
+// given is, for each replica, when it first issued the position of a plain id or
+// the T of a partial one.
 type given map[givenPlace]int
 
 type givenPlace struct {
@@ -81,7 +81,7 @@ func (g given) remembered(c *Connection, s *step) bool {
 }
 
 // justified checks the reason of the reset with which a connection began, if it
-// did. That of a later one is not about the id.
+// did. The reason of a later reset does not concern the id.
 func (h *History) justified(g given, c *Connection, s *step) error {
 	if s.flush.Order != c.firstReset() {
 		return nil

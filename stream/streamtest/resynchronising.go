@@ -13,9 +13,9 @@ var errBrokeResynchronising = errors.New("broke Resynchronising: when the upstre
 // something, and that for each delete the upstream really deleted. A half-loaded
 // snapshot would show as deletes of existing resources.
 //
-// What was created and deleted during an outage may be known by its delete alone, if
-// the upstream remembers nothing else. That delete is sent: a subscriber that comes
-// from another replica may hold what is deleted.
+// A resource that was created and deleted during an outage may be known by its
+// delete alone, if the upstream keeps nothing else. That delete is sent: a
+// subscriber that comes from another replica may hold the resource.
 func CheckResynchronising(h *History) error {
 	return h.each(errBrokeResynchronising, func(c *Connection) error {
 		exact, told := h.cameExact(c), c.toldAtFirst()
@@ -38,10 +38,10 @@ func CheckResynchronising(h *History) error {
 	})
 }
 
-// cameExact reports whether a subscriber came with exactly what its id says. It did
-// not if it was cut off after the id, or if deletes without a revision of their own
-// may be before or after the id: then a lagging replica repeats what the subscriber
-// has.
+// cameExact reports whether a subscriber came with exactly the state of its id. It
+// did not if it was cut off after the id, or if deletes without a revision of their
+// own may be before or after the id: then a lagging replica repeats changes that
+// the subscriber has.
 func (h *History) cameExact(c *Connection) bool {
 	if c.From == nil {
 		return true
@@ -60,7 +60,7 @@ func (c *Connection) toldAtFirst() uint64 {
 }
 
 // completeTo is the revision up to which a subscriber has everything after an id or
-// an event; 0 if that says nothing about it.
+// an event; 0 if that does not determine it.
 func (s *step) completeTo() uint64 {
 	switch {
 	case s.mark != nil && !s.mark.Position.Partial():
@@ -72,9 +72,9 @@ func (s *step) completeTo() uint64 {
 }
 
 // deletedSince reports whether an event is a delete that the upstream made after a
-// revision. What a snapshot no longer had was deleted there at the latest. A delete
-// without a revision of its own may share the revision, and shows another. What
-// vanishes each replica finds by itself, whatever others knew.
+// revision. A resource that a snapshot no longer has was deleted there at the
+// latest. A delete without a revision of its own may share the revision, and shows
+// another. Each replica finds vanished resources by itself.
 func (h *History) deletedSince(revision uint64, s *step) bool {
 	r := s.event.Resource
 	if s.event.Type != stream.Delete {
@@ -113,7 +113,7 @@ func (h *History) reallyDeleted(s *step) error {
 	}
 	versions := h.Truth.Versions(s.epoch, s.event.Resource.Key)
 	if a, leads := s.lead[s.event.Resource.Key]; leads && a.upTo > s.asOf && a.notOlder(Version{}, versions) {
-		return nil // the replica knows nothing about what is held
+		return nil // the replica does not know the state held
 	}
 	if at := place(versions, 0, held); at < 0 || deletion(versions, at) < 0 {
 		return fmt.Errorf("%q is deleted, and upstream it never was", s.event.Resource.Key)

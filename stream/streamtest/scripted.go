@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Step is one thing that a [Scripted] source does. An error ends the Watch call.
+// Step is one action of a [Scripted] source. An error ends the Watch call.
 type Step func(ctx context.Context, sink stream.Sink) error
 
 // Reset begins a snapshot.
@@ -33,7 +33,7 @@ func Commit(revision uint64) Step {
 	return func(_ context.Context, sink stream.Sink) error { return sink.Commit(revision) }
 }
 
-// Status passes on what the upstream reports of its own freshness.
+// Status passes on the upstream's report of its own freshness.
 func Status(state stream.State, reason string) Step {
 	return func(_ context.Context, sink stream.Sink) error { return sink.Status(state, reason) }
 }
@@ -71,7 +71,7 @@ type Scripted struct {
 // NewScripted returns a source whose n-th Watch call plays the n-th script.
 func NewScripted(scripts ...[]Step) *Scripted { return &Scripted{scripts: scripts} }
 
-// Calls returns the places that Watch was called with so far.
+// Calls returns the positions that Watch was called with so far.
 func (s *Scripted) Calls() []stream.Resume {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// SinkRecorder is a [stream.Sink] that records what a source sends: the committed
+// SinkRecorder is a [stream.Sink] that records the calls of a source: the committed
 // state, how many snapshots and commits there were, and each breach of the contract
 // of Sink. For tests of a source without ingest and log.
 //
@@ -31,28 +31,28 @@ type SinkRecorder struct {
 	caughtUp  *CommitRecord
 
 	inSnapshot bool // between Reset and its Commit
-	begun      bool // Reset was called, or the source was given a place to resume from
+	begun      bool // Reset was called, or the source was given a position to resume from
 	ended      bool
 	fail       error
 	breaches   []error
 	resources  []witness
 }
 
-// CommitRecord is what one Commit made visible.
+// CommitRecord is the state that one Commit made visible.
 type CommitRecord struct {
 	Revision uint64
 	State    State // after it
 	Snapshot bool  // it ended a snapshot
 }
 
-// witness records the bytes that a source handed over.
+// witness records the bytes passed by a source.
 type witness struct {
 	resource stream.Resource
 	copy     string
 }
 
-// NewSinkRecorder returns a recorder for one Watch call. resume is what Watch is
-// given, and state the state at that place.
+// NewSinkRecorder returns a recorder for one Watch call. resume is the argument
+// of Watch, and state the state at that position.
 func NewSinkRecorder(resume stream.Resume, state State) *SinkRecorder {
 	return &SinkRecorder{
 		changed:   make(chan struct{}),
@@ -149,8 +149,7 @@ func (r *SinkRecorder) RaiseHorizon(revision uint64) error {
 	})
 }
 
-// Horizon returns the newest revision before which the source said that changes
-// may be missing; 0: it did not.
+// Horizon returns the newest horizon that the source reported; 0: none.
 func (r *SinkRecorder) Horizon() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,7 +185,7 @@ func (r *SinkRecorder) State() State {
 	return r.committed.Clone()
 }
 
-// Resume returns the place of the last Commit.
+// Resume returns the position of the last Commit.
 func (r *SinkRecorder) Resume() stream.Resume {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,14 +199,14 @@ func (r *SinkRecorder) Resets() int {
 	return r.resets
 }
 
-// Commits returns what every Commit so far made visible.
+// Commits returns the record of every Commit so far.
 func (r *SinkRecorder) Commits() []CommitRecord {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]CommitRecord(nil), r.commits...)
 }
 
-// CaughtUp returns what was committed when the source first reported that it had
+// CaughtUp returns the committed state when the source first reported that it had
 // caught up: with a snapshot, or with InSync if it continues without one. It returns
 // false if it did not.
 func (r *SinkRecorder) CaughtUp() (CommitRecord, bool) {
@@ -219,7 +218,7 @@ func (r *SinkRecorder) CaughtUp() (CommitRecord, bool) {
 	return *r.caughtUp, true
 }
 
-// Statuses returns what the source reported of the upstream's freshness.
+// Statuses returns the statuses of the upstream that the source reported.
 func (r *SinkRecorder) Statuses() []stream.Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -20,7 +20,7 @@ func play(t *testing.T, resume stream.Resume, steps ...Step) *SinkRecorder {
 	return r
 }
 
-func TestSinkRecorderKeepsWhatWasCommitted(t *testing.T) {
+func TestSinkRecorderKeepsCommits(t *testing.T) {
 	r := play(t, stream.Resume{}, Reset("e"), Upsert("b", 2, "2"), Upsert("a", 1, "1"), Commit(2),
 		Delete("a", 0), Commit(2), Status(stream.Stale, "why"), Upsert("c", 3, "3"))
 	if err := r.Err(); err != nil {

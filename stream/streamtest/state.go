@@ -10,7 +10,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// Version is what a key holds: a value as it was at a revision.
+// Version is a value of a key at a revision.
 type Version struct {
 	Revision uint64
 	// Value is the JSON text; of a long one the beginning, the length and a
@@ -22,7 +22,7 @@ const longValue = 64
 
 var valueSeed = maphash.MakeSeed()
 
-// valueText is what a Version holds for a value.
+// valueText returns the text that a Version holds for a value.
 func valueText[T string | []byte](value T) string {
 	if len(value) <= longValue {
 		return string(value)
@@ -36,7 +36,7 @@ func valueText[T string | []byte](value T) string {
 // State is a collection, by key.
 type State map[string]Version
 
-// Apply does what a four-line client does: reset clears, upsert puts, delete
+// Apply acts like a four-line client: reset clears, upsert puts, delete
 // removes, everything else leaves the state as it is.
 func (s State) Apply(e stream.Event) { s.apply(&e, versionOf) }
 
@@ -98,7 +98,7 @@ func (s State) Diff(want State) string {
 	return strings.Join(out, "; ")
 }
 
-// equal is Diff without words.
+// equal is Diff without a description.
 func (s State) equal(want State) bool { return maps.Equal(s, want) }
 
 func sortedKeys(states ...State) []string {

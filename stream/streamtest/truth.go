@@ -10,8 +10,8 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-// Truth is everything that an upstream ever was: its revision orders, and in
-// each of them its transactions. Safe for concurrent use.
+// Truth is the complete history of an upstream: its revision orders, and the
+// transactions of each. Safe for concurrent use.
 type Truth struct {
 	mu        sync.Mutex
 	epochs    []*epoch
@@ -20,7 +20,7 @@ type Truth struct {
 
 // epoch is one revision order. Its states are immutable once added.
 type epoch struct {
-	name string // as the source says it
+	name string // the source's name for it
 	// again: an earlier order had this name, as after a restore that the upstream
 	// does not report. A gateway that serves it as an order of its own gives it its
 	// own name.
@@ -29,14 +29,14 @@ type epoch struct {
 	keys  map[string][]Version // what each was, in order; append only
 }
 
-// Transaction is what an upstream changed at one revision.
+// Transaction has the changes of an upstream at one revision.
 type Transaction struct {
 	// Revision is that of its upserts and, where the upstream gives them one, of its
 	// deletes. It is that of the previous transaction if the transaction holds only
 	// deletes without a revision of their own.
 	Revision uint64
 	Changes  []log.Change
-	// After is the whole state that it left. It must not be modified.
+	// After is the complete state after it. It must not be modified.
 	After State
 	// Vanished means that the changes are unordered deletes: every replica finds
 	// them by itself, sooner or later.
@@ -54,7 +54,7 @@ func NewTruth(epoch string, revision uint64) *Truth {
 }
 
 // begin starts another revision order where a transaction ended, as a restore does.
-// The name may be the one of an earlier order: a broken promise that must be
+// The name may be that of an earlier order: a broken contract that must be
 // survived.
 func (t *Truth) begin(name string, backup Transaction) {
 	t.mu.Lock()
@@ -125,7 +125,7 @@ func (t *Truth) add(txn Transaction) {
 }
 
 // Now returns a copy of the truth that no longer changes: a history must not be
-// compared with one that forgets meanwhile.
+// compared with a truth that drops transactions meanwhile.
 func (t *Truth) Now() *Truth {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,9 +137,9 @@ func (t *Truth) Now() *Truth {
 	return now
 }
 
-// Keep forgets all but the newest n transactions, so that a long run can go on: what
-// is older can no longer be checked. Revision orders of which nothing is left are
-// forgotten as a whole, except the newest.
+// Keep forgets all but the newest n transactions, so that a long run can continue:
+// older states can no longer be checked. Revision orders without any transaction
+// left are dropped as a whole, except the newest.
 func (t *Truth) Keep(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -177,7 +177,7 @@ func (t *Truth) Newest() (epoch string, last Transaction) {
 // At returns every state that the upstream had at a revision of an epoch as it
 // is served: one, except where deletes without a revision of their own share
 // it, or where several orders have the same name. Empty: the upstream was never
-// there.
+// at that revision.
 func (t *Truth) At(served string, revision uint64) []State {
 	var out []State
 	for _, s := range t.claimed(claim{epoch: served, revision: revision}) {
@@ -220,10 +220,10 @@ func (t *Truth) Changes(served string, after, upTo uint64) int {
 	return most
 }
 
-// named returns the orders that may be meant by an epoch in a position: the name,
-// for the first order that had it, or the name with what the gateway adds when an
-// upstream went back without a new name, for any of them; and both with the suffix
-// for a watch narrowed to a prefix.
+// named returns the orders that an epoch in a position may name: the name, for the
+// first order that had it, or the name with the gateway's suffix for an upstream
+// that went back without a new name, for any of them; and both with the suffix for
+// a watch narrowed to a prefix.
 func (t *Truth) named(served string) []*epoch {
 	return slices.DeleteFunc(slices.Clone(t.epochs), func(e *epoch) bool {
 		return !e.servedAs(served)
@@ -251,7 +251,7 @@ func (e *epoch) count(revision uint64) int {
 	return n
 }
 
-// note adds what a transaction made of its keys.
+// note adds the versions of a transaction's keys.
 func (e *epoch) note(txn Transaction) {
 	for _, c := range txn.Changes {
 		v := Version{Revision: txn.Revision}

@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 )
 
-// A truth that forgets answers as before for what it still has, and not at all for
-// the rest.
+// A truth that drops transactions answers as before for the rest, and not at all
+// for those.
 func TestTruthKeepsTheNewest(t *testing.T) {
 	whole, kept := handTruth(), handTruth()
 	kept.Keep(3) // 4, 5 and 6
@@ -46,7 +46,7 @@ func TestTruthForgetsOrders(t *testing.T) {
 	}
 }
 
-// TestTruthNow stays the same, whatever is forgotten and added.
+// TestTruthNow stays the same, whatever is dropped and added.
 func TestTruthNow(t *testing.T) {
 	truth, want := handTruth(), handTruth()
 	now := truth.Now()
@@ -62,6 +62,6 @@ func TestTruthNow(t *testing.T) {
 		t.Errorf("versions: %v, want %v", got, want)
 	}
 	if now.At("f", 0) != nil {
-		t.Error("it knows an order that began later")
+		t.Error("it has an order that began later")
 	}
 }

@@ -12,7 +12,7 @@ import (
 // DeleteRevisions is the kind of revision that an upstream gives a delete.
 type DeleteRevisions uint8
 
-// The ways of upstreams.
+// The kinds of upstreams.
 const (
 	// OwnRevision: a delete has the revision of its transaction (etcd).
 	OwnRevision DeleteRevisions = iota
@@ -45,10 +45,10 @@ func NewUpstream(epoch string, deletes DeleteRevisions) *Upstream {
 	return u
 }
 
-// Truth is everything that the upstream ever was.
+// Truth returns the complete history of the upstream.
 func (u *Upstream) Truth() *Truth { return u.truth }
 
-// State returns what the upstream holds now.
+// State returns the upstream's current state.
 func (u *Upstream) State() State {
 	_, last := u.truth.Newest()
 	return last.After
@@ -109,7 +109,7 @@ func (u *Upstream) change(w Write, revision uint64, before State) (log.Change, b
 	return log.Change{Resource: r, Deleted: true}, ok
 }
 
-// Vanish makes existing resources vanish, and returns how many did.
+// Vanish makes existing resources vanish, and returns their number.
 func (u *Upstream) Vanish(keys ...string) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -121,7 +121,7 @@ func (u *Upstream) Vanish(keys ...string) int {
 	return len(keys)
 }
 
-// named is what watches call an epoch of the upstream.
+// named returns the name of an epoch of the upstream in watches.
 func (u *Upstream) named(epoch string) string {
 	if u.deletes == OwnRevision {
 		return epoch

@@ -7,7 +7,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// phase is where in a connection an event is.
+// phase is the part of a connection that an event is in.
 type phase uint8
 
 const (
@@ -19,12 +19,12 @@ const (
 	live
 	// catchingUp: between the status of that name and the bookmark.
 	catchingUp
-	// lagging: after that bookmark, until a status says what now. Live changes
-	// may follow, or another catch-up.
+	// lagging: after that bookmark, until the next status. Live changes may
+	// follow, or another catch-up.
 	lagging
 )
 
-// step is one event or one id of a connection, and what is known there.
+// step is one event or one id of a connection, and the knowledge there.
 type step struct {
 	flush *Flush
 	index int           // of the event in its flush
@@ -38,12 +38,13 @@ type step struct {
 	// phase is the one that the event is part of; for an event that begins or
 	// ends a phase, the phase that it begins or ends.
 	phase phase
-	// before is what the subscriber held before the event. It must not be kept.
+	// before is the subscriber's state before the event. It must not be kept.
 	before State
-	// lead is what the subscriber holds beyond its id.
+	// lead has the subscriber's changes beyond its id.
 	lead lead
-	// asOf is how far the replica was when it made what the event is part of: where a
-	// snapshot, a resume or a catch-up began, else what the subscriber was told.
+	// asOf is the position of the replica when it made the phase of the event: where
+	// a snapshot, a resume or a catch-up began, otherwise the subscriber's last known
+	// one.
 	asOf uint64
 	// seen is the last id, or the one that the connection came with, that is not
 	// partial; nil: none since the last reset.
@@ -54,7 +55,7 @@ type step struct {
 	renewed bool
 }
 
-// version is what an upsert brought.
+// version is the version of an upsert.
 func (s *step) version() Version { return s.flush.version(s.index) }
 
 // walk calls f for each event and id of a connection in order, until f returns an
@@ -105,7 +106,7 @@ func newWalker(c *Connection) *walker {
 	return w
 }
 
-// firstLead is what the subscriber came with beyond its id.
+// firstLead has the changes beyond its id that the subscriber came with.
 func (c *Connection) firstLead() lead { return leadOf(c.From, c.Begin, c.Ahead) }
 
 func (w *walker) event(s *step, f func(*step) error) error {
@@ -145,7 +146,7 @@ func (w *walker) event(s *step, f func(*step) error) error {
 func (w *walker) id(flush *Flush, f func(*step) error) error {
 	p := &flush.Mark.Position
 	if w.phase == joining && w.connection.repeats(*p) {
-		w.seen = p // it says nothing of this replica yet
+		w.seen = p // it does not concern this replica yet
 		return nil
 	}
 	if !p.Partial() {
@@ -245,8 +246,8 @@ func (h *History) claimedAt(c *Connection, s *step, revision, swept uint64) []cl
 	return out
 }
 
-// wanted is a claimed state, with what it leaves open, or what is beyond the id, as
-// the subscriber holds it.
+// wanted is a claimed state, with its open keys, and those beyond the id, as the
+// subscriber holds them.
 func (h *History) wanted(s *step, c claimed, revision uint64) State {
 	want, copied := c.toward(s.before), false
 	for key := range s.lead {
@@ -287,7 +288,7 @@ func (s *step) changesFollow() bool {
 	return slices.ContainsFunc(s.flush.Events[s.index+1:], func(e stream.Event) bool { return isChange(&e) })
 }
 
-// mixed reports whether what a subscriber holds may have been made at two replicas.
+// mixed reports whether a subscriber's state may have been made at two replicas.
 func (c *Connection) mixed() bool {
 	return c.Mixed || c.From != nil && c.From.Position.Partial()
 }

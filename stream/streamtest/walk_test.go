@@ -6,20 +6,20 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// What was cut off before its id belongs to the previous order, unless there was a
+// Events cut off before their id belong to the previous order, unless there was a
 // reset.
-func TestEpochOfWhatWasCutOff(t *testing.T) {
+func TestEpochOfCutOffEvents(t *testing.T) {
 	came := &Mark{Position: stream.Position{Watch: "w", Epoch: "e", Upserts: 3, AsOf: 3}}
 	change, resets := []stream.Event{upsert("a", 6, "6")}, []stream.Event{reset(stream.ResetEpochChanged)}
 	for name, c := range map[string]struct {
 		connection *Connection
 		want       string
 	}{
-		"an id follows":      {&Connection{Flushes: []Flush{{Events: change}, {Mark: came}}}, "e"},
-		"an id was before":   {&Connection{Flushes: []Flush{{Mark: came}, {Events: change}}}, "e"},
-		"it came with an id": {&Connection{From: came, Flushes: []Flush{{Events: change}}}, "e"},
-		"a reset":            {&Connection{From: came, Flushes: []Flush{{Events: resets}}}, ""},
-		"there was none":     {&Connection{Flushes: []Flush{{Events: change}}}, ""},
+		"an id follows":         {&Connection{Flushes: []Flush{{Events: change}, {Mark: came}}}, "e"},
+		"an id was before":      {&Connection{Flushes: []Flush{{Mark: came}, {Events: change}}}, "e"},
+		"it resumed from an id": {&Connection{From: came, Flushes: []Flush{{Events: change}}}, "e"},
+		"a reset":               {&Connection{From: came, Flushes: []Flush{{Events: resets}}}, ""},
+		"there was none":        {&Connection{Flushes: []Flush{{Events: change}}}, ""},
 	} {
 		w := walker{connection: c.connection}
 		for i, f := range c.connection.Flushes {

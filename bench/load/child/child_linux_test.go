@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// events sends three events and stays. The ids continue after the last one.
+// events sends three events and stays open. The ids continue after the last
+// one.
 func events(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get("Last-Event-ID") + "."
 	for range 3 {
@@ -37,8 +38,8 @@ func events(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// TestOrders gives each order once.
-func TestOrders(t *testing.T) {
+// TestCommands sends each command once.
+func TestCommands(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(events))
 	defer server.Close()
 	t.Setenv(serving, "1")
@@ -72,7 +73,7 @@ func TestOrders(t *testing.T) {
 	must(t, l.Reopen(request))
 	awaitEvents(t, l, 24)
 	if id, err := l.LastID(3); err != nil || id != ".." {
-		t.Errorf("last ID %q, %v: want one that goes on from the first", id, err)
+		t.Errorf("last ID %q, %v: want one that continues after the first", id, err)
 	}
 	counts, err := l.Events()
 	if must(t, err); fmt.Sprint(counts) != "[6 6 6 6]" {
@@ -104,11 +105,11 @@ func awaitEvents(t *testing.T, l *Loader, want uint64) {
 	}
 }
 
-// TestErrorsComeBack: an error in the child is reported here.
-func TestErrorsComeBack(t *testing.T) {
+// TestErrorsAreReturned: an error in the child is reported here.
+func TestErrorsAreReturned(t *testing.T) {
 	t.Setenv(serving, "1")
 	if l, err := Start(t.Context(), os.Args[0], Options{Address: "nonsense"}); err == nil {
 		l.Stop()
-		t.Error("no error of an address that is none")
+		t.Error("no error for an invalid address")
 	}
 }

@@ -29,7 +29,7 @@ type Options struct {
 	Keep int
 }
 
-// Latency is what the sampled connections measured.
+// Latency has the measurements of the sampled connections.
 type Latency struct {
 	Count         uint64
 	P50, P99, Max time.Duration
@@ -41,7 +41,7 @@ type Times struct {
 	Median, Max time.Duration
 }
 
-// Start starts the program, which calls Serve, and has it make a Client.
+// Start starts the program, which calls Serve, and makes its Client.
 func Start(ctx context.Context, program string, o Options) (*Loader, error) {
 	l := &Loader{cmd: exec.CommandContext(ctx, program)}
 	l.cmd.Stderr = os.Stderr

@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/bench/load"
 )
 
-// Serve carries out orders until in ends.
+// Serve executes orders until in ends.
 func Serve(in io.ReadCloser, out io.WriteCloser) error {
 	o := &Orders{loop: &loop{orders: make(chan order), ended: make(chan struct{})}}
 	server := rpc.NewServer()
@@ -23,10 +23,10 @@ func Serve(in io.ReadCloser, out io.WriteCloser) error {
 	return o.loop.run()
 }
 
-// loop owns the Client: orders are carried out between two polls.
+// loop owns the Client: orders are executed between two polls.
 type loop struct {
 	orders chan order
-	ended  chan struct{} // closed when no more orders can come
+	ended  chan struct{} // closed when no more orders can arrive
 	client *load.Client  // nil until New
 	kept   []byte
 }
@@ -77,7 +77,7 @@ func (l *loop) close() error {
 	return l.client.Close()
 }
 
-// do has the loop carry out f.
+// do has the loop call f.
 func (l *loop) do(f func(*loop) error) error {
 	o := order{do: f, done: make(chan error, 1)}
 	select {

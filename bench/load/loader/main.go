@@ -1,5 +1,5 @@
 // Command loader is the load generator of the fan-out bench: it opens the
-// connections and counts what arrives, on orders from package child.
+// connections and counts the arriving events, on orders from package child.
 package main
 
 import (

@@ -81,7 +81,7 @@ func (l *loop) handle(fd int) error {
 	case 0:
 		return l.publish()
 	}
-	return l.hear(int32(fd))
+	return l.receive(int32(fd))
 }
 
 func (l *loop) accept() error {
@@ -102,8 +102,8 @@ func (l *loop) accept() error {
 
 var head = []byte("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n: hello\n\n")
 
-// hear treats the first bytes of a connection as a request, and its end as an end.
-func (l *loop) hear(fd int32) error {
+// receive treats the first bytes of a connection as a request.
+func (l *loop) receive(fd int32) error {
 	var request [4096]byte
 	n, err := unix.Read(int(fd), request[:])
 	if n <= 0 {
@@ -156,7 +156,7 @@ func (l *loop) encode(events [][]byte) {
 	}
 }
 
-// deliver is what the bench measures.
+// deliver is the measured function.
 func (l *loop) deliver(b []byte) {
 	for _, fd := range l.subscribers {
 		n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
@@ -174,7 +174,7 @@ func written(n uintptr, errno syscall.Errno) int {
 }
 
 // write waits for a subscriber whose socket is full: that is the back-pressure.
-// One that is gone is closed when its end is read.
+// A disconnected one is closed when its end is read.
 func write(fd int32, b []byte) {
 	for len(b) > 0 {
 		n, err := unix.Write(int(fd), b)

@@ -1,5 +1,5 @@
-// Command bareserver is the limit of what a server can do that gives each event
-// to each subscriber: one thread that calls write. It parses no request, stores
+// Command bareserver is the upper limit for a server that sends each event to
+// each subscriber: one thread that calls write. It parses no request, stores
 // nothing, and encodes an event once. It ends with its input.
 package main
 

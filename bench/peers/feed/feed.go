@@ -1,6 +1,6 @@
-// Package feed carries what is published from the bench to a server that it runs
-// as a child: frames on the child's standard input, an answer to each on its
-// standard output.
+// Package feed carries published events from the benchmark to a server that it
+// runs as a child: frames on the child's standard input, an answer to each on
+// its standard output.
 //
 // A frame is the number of events and then, for each, its length and its bytes;
 // numbers have four bytes, least significant first. The answer is one byte: the

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRoundTrip: what is published arrives, in the same publishes.
+// TestRoundTrip: published events arrive, in the same groups.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		publishes := rapid.SliceOf(rapid.SliceOf(rapid.SliceOf(rapid.Byte()))).Draw(t, "publishes")

@@ -62,7 +62,7 @@ func (h *hub) leave(c *call) {
 	delete(h.calls, c)
 }
 
-// publish waits for every call, as nothing may be lost.
+// publish waits for every call, since nothing may be lost.
 func (h *hub) publish(event []byte) {
 	m := message(event)
 	h.mu.Lock()

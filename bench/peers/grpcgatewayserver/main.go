@@ -1,8 +1,8 @@
-// Command grpcgatewayserver serves what it reads from its standard input through
-// grpc-gateway: a gRPC server whose WatchList streams every event to every caller,
-// and in front of it a proxy that makes a stream of JSON objects of each call,
-// with a call of its own for each client. Both run in this process, connected by
-// TCP. It ends with its input.
+// Command grpcgatewayserver serves the events it reads from its standard input
+// through grpc-gateway: a gRPC server whose WatchList streams every event to every
+// caller, and in front of it a proxy that makes a stream of JSON objects of each
+// call, with a call of its own for each client. Both run in this process,
+// connected by TCP. It ends with its input.
 package main
 
 import (
@@ -61,9 +61,9 @@ func serveGRPC(h *hub) (string, error) {
 	return listener.Addr().String(), nil
 }
 
-// newProxy is an unmodified grpc-gateway. The argument of HandlePath is what its
-// generator writes for a method with a streamed answer; WatchList of this API has
-// no path, so nothing was generated for it.
+// newProxy is an unmodified grpc-gateway. The argument of HandlePath is the code
+// that its generator writes for a method with a streamed answer; WatchList of
+// this API has no path, so nothing was generated for it.
 func newProxy(upstream string) (*runtime.ServeMux, error) {
 	conn, err := grpc.NewClient(upstream, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -100,7 +100,8 @@ func watchList(ctx context.Context, client api.WatchServiceClient, watch string)
 	return stream, metadata, err
 }
 
-// publish passes on what is fed, and answers once every caller's channel has it.
+// publish passes on fed events, and answers once every caller's channel has
+// them.
 func publish(h *hub, in *feed.Reader) error {
 	for {
 		events, err := in.Next()
@@ -119,7 +120,7 @@ func publish(h *hub, in *feed.Reader) error {
 	}
 }
 
-// recv is where the proxy takes messages from.
+// recv is the proxy's source of messages.
 func recv(stream grpc.ServerStreamingClient[api.WatchListResponse]) func() (proto.Message, error) {
 	return func() (proto.Message, error) { return stream.Recv() }
 }

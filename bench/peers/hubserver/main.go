@@ -65,7 +65,8 @@ func frame(data []byte) []byte {
 	return append(append([]byte("event: upsert\ndata: "), data...), "\n\n"...)
 }
 
-// publish passes on what is fed, and answers when every subscriber has room for it.
+// publish passes on fed events, and answers when every subscriber has room for
+// them.
 func (h *hub) publish(in *feed.Reader) error {
 	for {
 		events, err := in.Next()

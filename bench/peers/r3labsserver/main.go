@@ -1,5 +1,5 @@
-// Command r3labsserver serves what it reads from its standard input to the
-// subscribers of a server of github.com/r3labs/sse, set up according to its
+// Command r3labsserver serves the events it reads from its standard input to
+// the subscribers of a server of github.com/r3labs/sse, set up according to its
 // documentation. It ends with its input.
 package main
 
@@ -41,7 +41,7 @@ func run() error {
 	return publish(server, feed.NewReader(os.Stdin, os.Stdout))
 }
 
-// publish passes on what is fed. Publish waits while the server's buffer is
+// publish passes on fed events. Publish waits while the server's buffer is
 // full, and so does the answer.
 func publish(server *sse.Server, in *feed.Reader) error {
 	for {

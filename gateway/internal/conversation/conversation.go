@@ -361,8 +361,8 @@ func (c *Conversation) Release() {
 	}
 }
 
-// Close frees the references of the conversation, and counts what is known only at
-// its end.
+// Close frees the references of the conversation, and adds the counts that are
+// known only at its end.
 func (c *Conversation) Close(bytes int, timedOut bool, err error) {
 	c.Release()
 	c.CountBytes(bytes)

@@ -181,7 +181,7 @@ func applyPositions(choices []Choice, id string) *problem.Problem {
 }
 
 // ResumeFrom parses the one position of a request. A position that cannot be parsed,
-// or that belongs to another watch, is answered by a reset that says so.
+// or that belongs to another watch, is answered by a reset with that reason.
 func ResumeFrom(watch, position string) (resume *stream.Position, invalid bool) {
 	if position == "" {
 		return nil, false

@@ -86,7 +86,7 @@ func TestBadParameters(t *testing.T) {
 }
 
 // An accepted request can be served: it names watches, each once, and its ids
-// cannot become too long. A refused request says where it is wrong.
+// cannot become too long. The refusal names the invalid parameter.
 func FuzzStreamRequest(f *testing.F) {
 	f.Add("watch=a&watch=b&prefix.a=x", "text/event-stream", "a@e1-7,b@e1-8/9", "")
 	f.Add("until=end_of_snapshot&format=ndjson", "*/*;q=0.1", "", "a")

@@ -39,7 +39,7 @@ type cached struct {
 	size  int64 // counted in bytes; guarded by Cache.mu
 }
 
-// overhead is what the entry of a piece takes besides the piece and its key.
+// overhead is the size of a piece's entry besides the piece and its key.
 const overhead = 320
 
 // NewCache returns a cache that holds up to budget bytes.

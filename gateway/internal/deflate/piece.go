@@ -8,8 +8,8 @@ import (
 // Piece is a part of a gzip stream. It is complete: a client can read all of it
 // before anything follows. Static after construction.
 type Piece struct {
-	Bytes []byte // what is sent
-	Sum   Sum    // of what was compressed
+	Bytes []byte // the bytes to send
+	Sum   Sum    // of the uncompressed text
 }
 
 // flush is an empty stored block. Every piece ends with one, for two reasons: it ends

@@ -27,8 +27,9 @@ func benchmarkText(n, size int) []byte {
 	return all
 }
 
-// BenchmarkPolicy measures what docs/performance.md says about levels: the cost and
-// gain of each, for single events and for many in a row.
+// BenchmarkPolicy measures the figures of compression levels in
+// docs/performance.md: the cost and gain of each, for single events and for many in
+// a row.
 func BenchmarkPolicy(b *testing.B) {
 	for _, c := range []struct{ events, size int }{
 		{1, 100}, {1, 200}, {1, 300}, {1, 1 << 10}, {1, 4 << 10}, {1, 64 << 10}, {10, 300}, {218, 300}, {64, 1 << 10},

@@ -204,7 +204,7 @@ func (s *hijackedStream) read() bool {
 // is closed with unread bytes is reset.
 func (s *hijackedStream) linger() {
 	if c, ok := s.conn.(*tls.Conn); ok {
-		_ = c.CloseWrite() // an error means that the client left
+		_ = c.CloseWrite() // an error means that the client disconnected
 	}
 	half, ok := s.bottom.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil || s.bottom.SetReadDeadline(time.Now().Add(netconn.Linger)) != nil {

@@ -1,2 +1,2 @@
-// Package metrics counts what the gateway does, for Prometheus.
+// Package metrics has the gateway's Prometheus metrics.
 package metrics

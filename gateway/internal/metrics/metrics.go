@@ -24,9 +24,9 @@ const (
 
 var transports = [...]string{SSE, NDJSON, Poll, GRPC}
 
-// Metrics counts what the gateway does, in a registry of its own. Figures that the
-// watches themselves know (state, revision, …) are not counted here: watchCollector
-// reads them from the watches at each scrape.
+// Metrics are the metrics of a gateway, in a registry of their own. Figures that
+// the watches themselves know (state, revision, …) are not counted here:
+// watchCollector reads them from the watches at each scrape.
 //
 // All methods may be called from any goroutine. The counters of each transport are
 // created at construction, so that no method takes a lock or hashes labels, except

@@ -41,8 +41,8 @@ const (
 )
 
 // NewConnections returns a limiter of connections. configured is the most that may be
-// open; it is lowered to what the limit on descriptors leaves, which is also the
-// meaning of 0.
+// open; it is lowered to the number that the limit on descriptors leaves, which is
+// also the default if it is 0.
 func NewConnections(configured int, log *slog.Logger) *Connections {
 	most := maxConnections(descriptorLimit())
 	if configured == 0 || configured > most {

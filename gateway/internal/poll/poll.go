@@ -26,7 +26,7 @@ type Poller interface {
 	// ErrBlocked and the number of bytes taken so far.
 	Write(h Handle, p []byte) (int, error)
 	WriteAll(h Handle, p [][]byte) (int, error)
-	// Finish ends the writing. From then on what the client sends is reported as
+	// Finish ends the writing. From then on input of the client is reported as
 	// readable, to be discarded, and its end is reported as gone.
 	Finish(h Handle, key uint64) error
 	// Discard reads and drops input; false: the client has closed its side too.

@@ -60,7 +60,7 @@ func newSlabFile() *slabFile {
 }
 
 // lastByte identifies a slice: the rest of a slice that was sent in part ends at the
-// same place.
+// same position.
 func lastByte(p []byte) uintptr { return uintptr(unsafe.Pointer(&p[len(p)-1])) }
 
 // send sends p to a socket from the file. It returns false if p is not there.

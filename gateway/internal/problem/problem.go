@@ -44,8 +44,8 @@ type Problem struct {
 // disconnected before the answer (nginx's number). No client reads it.
 const statusClientClosedRequest = 499
 
-// New makes a problem from an HTTP status and a sentence that says what was
-// wrong, where, and what would be right.
+// New makes a problem from an HTTP status and a sentence that names the error,
+// its location and the expected form.
 func New(status int, format string, args ...any) *Problem {
 	title := http.StatusText(status)
 	if status == statusClientClosedRequest {

@@ -75,7 +75,7 @@ func (a *API) Handler() http.Handler {
 	return r
 }
 
-// newMux returns grpc-gateway, set up so that it behaves as the contract says.
+// newMux returns grpc-gateway, configured to follow the contract.
 func newMux(s *unary.Service, log *slog.Logger) *runtime.ServeMux {
 	mux := runtime.NewServeMux(
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, marshaler{}),

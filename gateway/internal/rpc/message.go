@@ -160,7 +160,7 @@ func (w *messageWatch) moved() {
 
 func (w *messageWatch) stop() { w.timer.Stop() }
 
-// description describes the service with methods that bound what they read.
+// description describes the service with methods that bound their messages.
 func (s *server) description() *grpc.ServiceDesc {
 	desc := api.WatchService_ServiceDesc
 	desc.Methods = slices.Clone(desc.Methods)

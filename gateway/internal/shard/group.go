@@ -190,8 +190,8 @@ func (g *group) setMembers(members int) {
 	}
 }
 
-// rest returns what is not yet written to a member. If many members are detached at
-// once with much left, they share it.
+// rest returns the bytes not yet written to a member. If many members are detached
+// at once with much left, they share it.
 func (g *group) rest(s *slot) []byte {
 	rest := g.buffer[s.sent-g.base:]
 	if len(rest) < lentFrom {

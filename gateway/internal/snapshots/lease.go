@@ -75,7 +75,7 @@ func (t *Lease) newClaim() *Claim {
 	}}
 }
 
-// Moved records that the client has received what was sent before.
+// Moved records that the client has received the bytes sent before.
 func (t *Lease) Moved() {
 	if t.asked {
 		t.claim.moved.Store(true)

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// queued is a stream of the model: its lease, and what it asked for.
+// queued is a stream of the model: its lease, and the size that it requested.
 type queued struct {
 	claim *Claim
 	bytes int64

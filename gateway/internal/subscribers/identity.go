@@ -15,7 +15,7 @@ type Identity struct {
 	Origin
 }
 
-// Origin says where a stream comes from.
+// Origin is the origin of a stream.
 type Origin struct {
 	address [16]byte // all zero: unknown
 	port    uint16   // 0: unknown

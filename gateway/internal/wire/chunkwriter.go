@@ -60,7 +60,8 @@ func (w *ChunkWriter) Write(p []byte) {
 	}
 }
 
-// writeLarge sends what was written, and p without a copy. TLS would copy it anyway.
+// writeLarge sends the buffered bytes, and p without a copy. TLS would copy it
+// anyway.
 func (w *ChunkWriter) writeLarge(conn *netconn.StallTimeoutConn, p []byte) {
 	if w.head != nil {
 		w.send(nil)
@@ -83,7 +84,7 @@ func (w *ChunkWriter) open() {
 	}
 }
 
-// Flush sends what was written.
+// Flush sends the buffered bytes.
 func (w *ChunkWriter) Flush() {
 	if w.buffer == nil {
 		return
@@ -92,7 +93,7 @@ func (w *ChunkWriter) Flush() {
 	w.send(w.sealed())
 }
 
-// End sends what was written, and ends the body.
+// End sends the buffered bytes, and ends the body.
 func (w *ChunkWriter) End() {
 	if w.buffer == nil {
 		w.send([]byte(LastChunk))

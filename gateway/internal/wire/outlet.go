@@ -7,7 +7,7 @@ type Outlet interface{ Write(p []byte) }
 // Sender is an outlet with a client at its end. After a failure it does nothing.
 type Sender interface {
 	Outlet
-	Flush()         // sends what was written
+	Flush()         // sends the buffered bytes
 	End()           // the last flush, which ends the body
 	Sent() int      // bytes, without the framing
 	Failure() error // the first one

@@ -100,7 +100,7 @@ func (w *Writer) Write(p []byte) {
 	*w.gathered = append(*w.gathered, p...)
 }
 
-// Flush sends what was written, and disarms the deadline.
+// Flush sends the buffered bytes, and disarms the deadline.
 func (w *Writer) Flush() {
 	w.End()
 	if w.err != nil {

@@ -43,7 +43,7 @@ func (c *consul) newToken(policy string) (secret, accessor string) {
 }
 
 // TestTokens: a deleted token is noticed, a replaced one is used, and subscribers
-// keep what they have.
+// keep their resources.
 func TestTokens(t *testing.T) {
 	eachConsul(t, "-server", aclsOn, func(t *testing.T, c *consul) {
 		c.policy("", "all", policyFor(""))
@@ -71,7 +71,7 @@ func TestTokens(t *testing.T) {
 		writeToken(t, file, third)
 		w.eventually("use of the third token", func() error {
 			if sum(w.Stats().Resyncs) == sum(before.Resyncs) {
-				return errors.New("the watch goes on with the second")
+				return errors.New("the watch continues with the second")
 			}
 			return nil
 		})
@@ -94,8 +94,8 @@ func sum(counters map[string]uint64) (n uint64) {
 	return n
 }
 
-// TestPolicies: what a policy hides is reported as deleted, though Consul says
-// nothing; showing what was hidden makes it another collection.
+// TestPolicies: a resource hidden by a policy is reported as deleted, although
+// Consul sends nothing; showing hidden resources makes it another collection.
 func TestPolicies(t *testing.T) {
 	eachConsul(t, "-server", aclsOn, func(t *testing.T, c *consul) {
 		id := c.policy("", "some", policyFor(""))

@@ -55,7 +55,7 @@ func (a *artists) put(ctx context.Context, key, text string) (*pbresource.Resour
 		answer, err := a.client.Write(withToken(ctx, a.token), &pbresource.WriteRequest{Resource: &pbresource.Resource{
 			Id: a.id(key), Data: &anypb.Any{TypeUrl: artistURL, Value: artistBytes(text)},
 		}})
-		if status.Code(err) != codes.Aborted { // somebody else wrote at the same time
+		if status.Code(err) != codes.Aborted { // a concurrent write came first
 			return answer.GetResource(), err
 		}
 	}
@@ -113,7 +113,7 @@ func textOf(value []byte) (string, error) {
 	return text, protowire.ParseError(min(n, 0))
 }
 
-// texts is a source whose values are only the texts.
+// texts is a source whose values are only the names.
 type texts struct{ *Source }
 
 func (s texts) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {

@@ -12,7 +12,7 @@ import (
 )
 
 // begin starts a list. It waits at least until the watch has sent something, since
-// what happens between a list and the start of the watch would be lost. A server
+// changes between a list and the start of the watch would be lost. A server
 // without the end marker may have nothing to send: such a list is early.
 func (c *connection) begin(first bool) {
 	c.running.Go(func() {
@@ -28,21 +28,22 @@ func (c *connection) begin(first bool) {
 	})
 }
 
-// speechPatience is how long a watch may be silent before a list is read anyway.
-const speechPatience = time.Second
+// firstEventTimeout is how long a watch may be silent before a list is read
+// anyway.
+const firstEventTimeout = time.Second
 
-// listPatience is how long one list may take.
-const listPatience = 2 * time.Minute
+// listTimeout is how long one list may take.
+const listTimeout = 2 * time.Minute
 
 func (c *connection) list(first bool) (list listing, err error) {
-	if list.early, err = c.hear(); err != nil {
+	if list.early, err = c.awaitFirstEvent(); err != nil {
 		return list, err
 	}
 	if first {
 		list.cluster = c.cluster()
 	}
-	err = c.patiently(lister, c.report, func(token string) error {
-		ctx, end := context.WithTimeout(c.ctx, listPatience)
+	err = c.retry(lister, c.report, func(token string) error {
+		ctx, end := context.WithTimeout(c.ctx, listTimeout)
 		defer end()
 		answer, err := c.resources.List(consistent(withToken(ctx, token)), &pbresource.ListRequest{
 			Type: c.source.ofType(), Tenancy: c.source.config.tenancy(), NamePrefix: c.source.config.NamePrefix,
@@ -53,9 +54,9 @@ func (c *connection) list(first bool) (list listing, err error) {
 	return list, err
 }
 
-// hear waits until the watch has sent something, but not forever.
-func (c *connection) hear() (silent bool, err error) {
-	timer := time.NewTimer(speechPatience)
+// awaitFirstEvent waits until the watch has sent something, but not forever.
+func (c *connection) awaitFirstEvent() (silent bool, err error) {
+	timer := time.NewTimer(firstEventTimeout)
 	defer timer.Stop()
 	select {
 	case <-c.speaks:
@@ -67,13 +68,13 @@ func (c *connection) hear() (silent bool, err error) {
 	}
 }
 
-// readPatience is how long a read of one resource may take.
-const readPatience = 5 * time.Second
+// readTimeout is how long a read of one resource may take.
+const readTimeout = 5 * time.Second
 
 // lives reports whether the resource with this key and unique id still exists.
 func (c *connection) lives(key, uid string, report func(health) error) (lives bool, err error) {
-	err = c.patiently(reader, report, func(token string) error {
-		ctx, end := context.WithTimeout(c.ctx, readPatience)
+	err = c.retry(reader, report, func(token string) error {
+		ctx, end := context.WithTimeout(c.ctx, readTimeout)
 		defer end()
 		answer, err := c.resources.Read(consistent(withToken(ctx, token)), &pbresource.ReadRequest{
 			Id: c.source.idOf(key),
@@ -91,9 +92,9 @@ func (c *connection) lives(key, uid string, report func(health) error) (lives bo
 // retryEvery is the time between two attempts while the servers have no leader.
 const retryEvery = 250 * time.Millisecond
 
-// patiently repeats a call until it is answered. Temporary failures are
-// reported and waited out.
-func (c *connection) patiently(of caller, report func(health) error, call func(token string) error) error {
+// retry repeats a call until it is answered. Temporary failures are reported
+// and waited out.
+func (c *connection) retry(of caller, report func(health) error, call func(token string) error) error {
 	for {
 		token, err := c.source.config.token()
 		if err != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// audit is a list that was read beside the live watch. It finds what the watch
-// does not report: that a narrowed policy hides something, or that the watch has
-// lost something. It is judged some time after it was read, since the watch may be
-// a little behind. What the watch reports itself comes in order, and is not taken
-// from the list.
+// audit is a list that was read beside the live watch. It finds changes that the
+// watch does not report: resources hidden by a narrowed policy, or lost events. It
+// is evaluated some time after it was read, since the watch may be a little
+// behind. Changes that the watch reports arrive in order, and are not taken from
+// the list.
 //
 // Owned by the follower.
 type audit struct {
@@ -26,7 +26,7 @@ type audit struct {
 const (
 	// auditAfter is how far the watch may lag behind a list.
 	auditAfter = 2 * time.Second
-	// auditPatience is how far it may lag while it is catching up.
+	// how far it may lag while it is catching up.
 	auditPatience = 30 * time.Second
 )
 
@@ -47,7 +47,7 @@ func (a *audit) read(c *Config, l listing) error {
 	return nil
 }
 
-// judge compares the list with what is known by now, if the watch has passed it.
+// judge compares the list with the current objects, if the watch has passed it.
 func (f *follower) judge() error {
 	a, checkpoint := f.audit, &f.source.checkpoint
 	if checkpoint.revision < a.newest {
@@ -92,7 +92,7 @@ func (a *audit) gone(known map[string]object) (keys []string) {
 	return keys
 }
 
-// drop deletes, in one commit, what vanished without an event.
+// drop deletes, in one commit, the objects that vanished without an event.
 func (f *follower) drop(keys []string) error {
 	if len(keys) == 0 {
 		return nil

@@ -32,7 +32,7 @@ func (a *artists) keepCached(t *testing.T, c Config) {
 }
 
 // stale counts the outdated events that a watch of the server sends: it proves
-// that the hazard is real, and the test worth something.
+// that the hazard is real, and that the test exercises it.
 func (a *artists) stale(t *testing.T, c Config, until string) (upserts map[string]int) {
 	t.Helper()
 	watch, err := a.client.WatchList(t.Context(), &pbresource.WatchListRequest{Type: a.typ, Tenancy: c.tenancy()})
@@ -54,8 +54,8 @@ func (a *artists) stale(t *testing.T, c Config, until string) (upserts map[strin
 }
 
 // TestCachedSnapshot: a watch that is opened within ten seconds of another one gets
-// that one's snapshot, and then everything that happened since. No subscriber may
-// see objects go back in time, or deleted ones reappear for a moment.
+// the other one's snapshot, and then all changes since. No subscriber may see
+// objects go back in time, or deleted ones reappear for a moment.
 func TestCachedSnapshot(t *testing.T) {
 	for _, tenancy := range []string{"", Wildcard} {
 		t.Run("tenancy "+tenancy, func(t *testing.T) {
@@ -95,7 +95,7 @@ func cachedSnapshot(t *testing.T, a *artists, address, tenancy string) {
 	last := a.mustPut(t, "last", `"one"`)
 	w.holds("last", `"one"`)
 	if told := a.stale(t, c, last.GetVersion()); told["doomed"] == 0 || told["ghost"] < 5 || told["changed"] < 6 { // Consul repeats one now and then
-		t.Fatalf("a new watch tells %v: the snapshot is not from the cache", told)
+		t.Fatalf("a new watch sends %v: the snapshot is not from the cache", told)
 	}
 	before := len(w.all())
 	proxy.Cut()
@@ -104,7 +104,7 @@ func cachedSnapshot(t *testing.T, a *artists, address, tenancy string) {
 	w.is(stream.InSync)
 	for _, e := range w.all()[before:] {
 		if (e.Type == stream.Upsert || e.Type == stream.Delete) && e.Resource.Key != inDefault+"last" || e.Type == stream.Reset {
-			t.Errorf("after the reconnect came %v of %q", e.Type, e.Resource.Key)
+			t.Errorf("after the reconnect it sent %v of %q", e.Type, e.Resource.Key)
 		}
 	}
 
@@ -119,7 +119,7 @@ func cachedSnapshot(t *testing.T, a *artists, address, tenancy string) {
 }
 
 // TestGhostsBeyondTheNewest: the newest objects were deleted, so that no list
-// shows that the watch reports the past.
+// reveals that the watch reports the past.
 func TestGhostsBeyondTheNewest(t *testing.T) {
 	server := resourceService(t)
 	a := artistsAt(t, server.Addr())
@@ -170,7 +170,7 @@ func TestCachedSnapshotInDevMode(t *testing.T) {
 		w.holds("last", `"one"`)
 		for _, e := range w.all()[before:] {
 			if k := e.Resource.Key; k == inDefault+"ghost" || k == inDefault+"doomed" || e.Type == stream.Reset {
-				t.Errorf("after the reconnect came %v of %q", e.Type, k)
+				t.Errorf("after the reconnect it sent %v of %q", e.Type, k)
 			}
 		}
 	})

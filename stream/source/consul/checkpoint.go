@@ -6,10 +6,10 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// checkpoint is what was committed last. It outlives connections. The next state must
-// be consistent with it, or the server has gone back in time: it was restored, or
-// replaced by one that counts from the beginning; or the token's policy shows what it
-// hid, which in our order would have to be older than what was served.
+// checkpoint is the last committed state. It outlives connections. If the next state
+// is not consistent with it, the server has gone back in time: it was restored, or
+// replaced by one that counts from the beginning; or the token's policy shows
+// formerly hidden resources, whose versions are older than the served state.
 //
 // Owned by Watch.
 type checkpoint struct {
@@ -18,7 +18,8 @@ type checkpoint struct {
 	broken   bool   // something was inconsistent
 }
 
-// newCheckpoint returns what to remember of a snapshot; objects hold more than that.
+// newCheckpoint returns the checkpoint of a snapshot, which keeps only a part of the
+// objects.
 func newCheckpoint(state []stream.Resource, objects map[string]object) checkpoint {
 	k := checkpoint{objects: make(map[string]object, len(state))}
 	for _, r := range state {
@@ -28,10 +29,11 @@ func newCheckpoint(state []stream.Resource, objects map[string]object) checkpoin
 	return k
 }
 
-// forget is for another cluster, with which nothing has to be consistent.
+// forget clears the checkpoint for another cluster, which need not be
+// consistent with it.
 func (k *checkpoint) forget() { *k = checkpoint{} }
 
-// contradiction returns what in a state is inconsistent; empty: nothing is. An empty
+// contradiction returns the inconsistency of a state; empty: there is none. An empty
 // collection is consistent only if the server names its cluster: one without a name
 // may have been replaced by another one that is still empty, in whose order
 // everything is older.
@@ -50,8 +52,8 @@ func (k *checkpoint) contradiction(state map[string]object, named bool) string {
 	return ""
 }
 
-// misfit returns why a resource is inconsistent. What is not already known
-// must be newer than everything that is.
+// misfit returns why a resource is inconsistent. An unknown resource must be
+// newer than every known one.
 func (k *checkpoint) misfit(key string, o object) string {
 	if k.objects[key] == o || o.version > k.revision {
 		return ""
@@ -59,7 +61,7 @@ func (k *checkpoint) misfit(key string, o object) string {
 	return fmt.Sprintf("key %q is at version %d, but not so when everything up to %d was served", key, o.version, k.revision)
 }
 
-// fits is misfit for what comes after the snapshot.
+// fits is misfit for changes after the snapshot.
 func (k *checkpoint) fits(c *Config, t observed) error {
 	what := k.misfit(t.key, t.object)
 	if what == "" {

@@ -11,19 +11,19 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// clusterPatience is how long to wait for the id of the cluster.
-const clusterPatience = 3 * time.Second
+// clusterTimeout is how long to wait for the id of the cluster.
+const clusterTimeout = 3 * time.Second
 
 // cluster returns the id of the answering cluster: the trust domain of its
 // certificate authority, which is created with the cluster and stays the same,
-// through restores too. Any token may read it. It is empty if the server does
+// also through restores. Any token may read it. It is empty if the server does
 // not name one, because it has no such authority.
 func (c *connection) cluster() string {
-	ctx, end := context.WithTimeout(c.ctx, clusterPatience)
+	ctx, end := context.WithTimeout(c.ctx, clusterTimeout)
 	defer end()
 	for {
 		id, err := c.trustDomain(ctx)
-		if err == nil || !unborn(err) || ctx.Err() != nil {
+		if err == nil || !initializing(err) || ctx.Err() != nil {
 			return id
 		}
 		if pause.For(c.ctx, retryEvery) != nil {
@@ -43,8 +43,7 @@ func (c *connection) trustDomain(ctx context.Context) (string, error) {
 	return answer.GetTrustDomain(), err
 }
 
-// unborn reports that the cluster is so young that its authority is still being
-// created.
-func unborn(err error) bool {
+// initializing reports that the cluster's authority is still being created.
+func initializing(err error) bool {
 	return status.Code(err) == codes.FailedPrecondition && strings.Contains(err.Error(), "not yet initialized")
 }

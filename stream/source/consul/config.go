@@ -129,7 +129,7 @@ func (c *Config) tenancy() *pbresource.Tenancy {
 	return &pbresource.Tenancy{Partition: c.Partition, Namespace: c.Namespace}
 }
 
-// where is the upstream as messages name it.
+// where names the upstream in messages.
 func (c *Config) where() string {
 	return fmt.Sprintf("consul %s, %s", c.Address, c.Type)
 }

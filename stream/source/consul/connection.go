@@ -12,16 +12,16 @@ import (
 	"google.golang.org/grpc"
 )
 
-// connection is one to a server: the watch that runs on it from its start to its
-// end, the lists that are read beside it, and the probes. What arrives is handed to
-// the follower; any failure ends the connection.
+// connection is a connection to a server: the watch that runs on it from its start
+// to its end, concurrent lists, and the probes. What arrives is handed to the
+// follower; any failure ends the connection.
 //
 // Safe for concurrent use.
 type connection struct {
 	// Static after construction.
 	source    *Source
 	ctx       context.Context
-	close     context.CancelCauseFunc // the first cause counts
+	close     context.CancelCauseFunc // the first cause is kept
 	resources pbresource.ResourceServiceClient
 	authority pbconnectca.ConnectCAServiceClient
 	token     string         // with which the watch was opened
@@ -34,13 +34,13 @@ type connection struct {
 
 type event = *pbresource.WatchEvent
 
-// health is what one caller learned about the server.
+// health is one caller's view of the server.
 type health struct {
 	caller caller
 	why    string // why it cannot answer; empty: it can
 }
 
-// caller identifies who asks the server.
+// caller identifies the origin of a request.
 type caller uint8
 
 const (

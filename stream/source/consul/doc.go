@@ -1,20 +1,19 @@
-// Package consul follows resources of Consul's resource service (Consul 1.18
-// and later), of any type that the server has.
+// Package consul follows resources of Consul's resource service (Consul 1.18 and
+// later), of any type that the server has.
 //
 // # What Consul's watch provides
 //
-// WatchList sends the current resources, a marker, and then every change in
-// order. But the initial state may be up to ten seconds old, since servers keep
-// it for the next watch, and it is then followed by everything that happened
-// since: objects go back in time, and deleted ones reappear for a moment. After a
-// restart of a server it is empty or partial. No event says as of when it is,
-// deletions come under the last version that the resource had, and no watch can
-// resume where another one ended.
+// WatchList sends the current resources, a marker, and then every change in order.
+// But the initial state may be up to ten seconds old, since servers keep it for the
+// next watch, and it is then followed by all changes since: objects go back in time,
+// and deleted ones reappear for a moment. After a restart of a server it is empty or
+// partial. No event has a time, deletions have the last version of the resource, and
+// no watch can resume where another one ended.
 //
 // # How this package handles it
 //
-// A strongly consistent List is read from the leader beside the watch, and starts
-// after the watch. It is the snapshot; a [merge.State] decides which events of
+// A strongly consistent List is read from the leader concurrently with the watch, and
+// starts after the watch. It is the snapshot; a [merge.State] decides which events of
 // the watch are newer:
 //
 //   - a version that is not newer than what is known of its key, or that is of an
@@ -24,19 +23,19 @@
 //     id. That is needed only until the watch is seen to have passed the list;
 //   - a deletion counts if it has the known version and unique id.
 //
-// The watch's marker is ignored, so that servers without one are followed too.
-// While servers have no leader they cannot answer consistently. The source
-// waits for one, and reports that it does.
+// The watch's marker is ignored, so that servers without one are followed too. While
+// servers have no leader they cannot answer consistently. The source waits for one,
+// and reports the wait.
 //
-// Every so often the list is read again beside the live watch, since Consul does
-// not report what a narrowed policy hides. A small consistent Read is made every
-// few seconds, since an idle Consul is as silent as one that is gone.
+// Every so often the list is read again beside the live watch, since Consul does not
+// report resources that a narrowed policy hides. A small consistent Read is made
+// every few seconds, since an idle Consul is as silent as a dead one.
 //
 // # The order of revisions
 //
-// Revisions are versions, which are positions in the log of the cluster. What was
-// committed is remembered beyond the end of a connection: a snapshot in which
+// Revisions are versions, which are positions in the log of the cluster. The
+// committed state is remembered beyond the end of a connection: a snapshot in which
 // anything contradicts it (an older version, another resource of the same version,
-// something unknown that is not new) is the start of another order and gets
-// another epoch. See the comment of epochs for how it is named.
+// something unknown that is not new) is the start of another order and gets another
+// epoch. See the comment of epochs for how it is named.
 package consul

@@ -19,9 +19,10 @@ import (
 // the address. All replicas with the same configuration agree on it.
 //
 // The second is empty until versions contradict those that were seen before.
-// Then it is derived from the previous name and from what the collection was
-// when that was noticed: replicas that see the same agree on it. The others have
-// names of their own, and clients that move between them get a reset.
+// Then it is derived from the previous name and from the content of the
+// collection at that time: replicas that see the same content agree on it. The
+// others have names of their own, and clients that move between them get a
+// reset.
 //
 // Owned by Watch.
 type epochs struct {
@@ -49,8 +50,8 @@ func (e *epochs) name() string {
 	return hash(slices.Concat(e.collection, []string{of, e.broken})...)
 }
 
-// enter records which cluster answers; "": it does not say. It reports whether it
-// is another cluster than before.
+// enter records which cluster answers; "": unknown. It reports whether it is
+// another cluster than before.
 func (e *epochs) enter(cluster string) (other bool) {
 	if cluster == "" || cluster == e.cluster {
 		return false
@@ -60,8 +61,9 @@ func (e *epochs) enter(cluster string) (other bool) {
 	return other
 }
 
-// renew gives the order another name, derived from what the collection is
-// now. All empty collections look alike, so an empty one gets a random name.
+// renew gives the order another name, derived from the current content of the
+// collection. All empty collections look alike, so an empty one gets a random
+// name.
 func (e *epochs) renew(objects map[string]object) {
 	parts := []string{e.broken}
 	for _, key := range slices.Sorted(maps.Keys(objects)) {

@@ -6,8 +6,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// TestEpochs: the same name for equal configurations that have seen the same,
-// another one for all others.
+// TestEpochs: equal configurations that have seen the same content get the same
+// name, all others different ones.
 func TestEpochs(t *testing.T) {
 	base := Config{Address: "a:1", Type: artistType}
 	name := func(change func(*Config, *epochs)) string {
@@ -45,9 +45,9 @@ func TestEpochs(t *testing.T) {
 	}
 	broken := func(_ *Config, e *epochs) { e.renew(state) }
 	if a, b := name(broken), name(broken); a != b {
-		t.Error("two that saw the same have different names for it")
+		t.Error("two that saw the same content have different names for it")
 	}
 	if back := name(func(_ *Config, e *epochs) { e.enter("x"); e.renew(state); e.enter("y") }); back != name(func(_ *Config, e *epochs) { e.enter("y") }) {
-		t.Error("another cluster has nothing to do with what became of the one before")
+		t.Error("the name of another cluster depends on the previous one")
 	}
 }

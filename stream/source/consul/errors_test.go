@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestHints covers what only a cluster reports.
+// TestHints covers errors that only a cluster reports.
 func TestHints(t *testing.T) {
 	with, without := &Config{Type: artistType, Address: "a:1", TokenFile: "file"}, &Config{Type: artistType, Address: "a:1"}
 	for _, c := range []struct {
@@ -41,7 +41,7 @@ func TestTokensAreNotShown(t *testing.T) {
 	}
 }
 
-// TestInvalid: what a server before 1.18 sends cannot be parsed sensibly.
+// TestInvalid: events of a server before 1.18 cannot be parsed.
 func TestInvalid(t *testing.T) {
 	for name, r := range map[string]*pbresource.Resource{
 		"no version":    one("a@"),
@@ -71,9 +71,9 @@ func TestInvalid(t *testing.T) {
 	}
 }
 
-// TestEventsThatNobodyKnows: unknown events are ignored, since a newer server
-// may send them.
-func TestEventsThatNobodyKnows(t *testing.T) {
+// TestUnknownEvents: unknown events are ignored, since a newer server may send
+// them.
+func TestUnknownEvents(t *testing.T) {
 	f := quiet()
 	f.watch = func(_ int, out watchStream) error {
 		_ = out.Send(&pbresource.WatchEvent{})

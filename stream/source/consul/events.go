@@ -56,7 +56,7 @@ func (f *follower) upsert(t observed) error {
 	return nil
 }
 
-// collect handles an upsert that comes before the first list.
+// collect handles an upsert that arrives before the first list.
 func (f *follower) collect(t observed) error {
 	r, err := t.resource()
 	if err != nil {
@@ -68,7 +68,7 @@ func (f *follower) collect(t observed) error {
 	return nil
 }
 
-// settle asks the server about what is in doubt.
+// settle asks the server about the objects in doubt.
 func (f *follower) settle(t observed) (lives bool, err error) {
 	lives, err = f.conn.lives(t.key, t.uid, f.report)
 	switch {

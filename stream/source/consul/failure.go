@@ -9,7 +9,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// failed adds the upstream to a gRPC error, and the remedy; the token is hidden in it.
+// failed adds the upstream to a gRPC error, and the remedy; the token is redacted in
+// it.
 func (c *Config) failed(err error, token string) error {
 	var already *failure.Error
 	if errors.As(err, &already) {
@@ -22,7 +23,7 @@ func (c *Config) failed(err error, token string) error {
 	return failure.New(err, text)
 }
 
-// hint suggests what would be right, where the error shows it.
+// hint suggests a remedy, where the error indicates one.
 func (c *Config) hint(err error) string {
 	text := err.Error()
 	has := func(s string) bool { return strings.Contains(text, s) }

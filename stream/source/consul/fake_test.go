@@ -24,13 +24,13 @@ import (
 const (
 	artistType = "demo.v2.Artist"
 	artistURL  = "type.googleapis.com/hashicorp.consul.internal.demo.v2.Artist"
-	// inDefault is how keys begin in Consul's default partition and namespace.
+	// inDefault is the key prefix of Consul's default partition and namespace.
 	inDefault = "default/default/"
 )
 
-// fake is a Consul in memory whose behavior a test defines, for what the real
-// one does too seldom, or never on the loopback interface. Its fields are set
-// before it serves.
+// fake is a Consul in memory whose behavior a test defines, for behavior that
+// the real one shows too seldom, or never on the loopback interface. Its fields
+// are set before it serves.
 type fake struct {
 	pbresource.UnimplementedResourceServiceServer
 	pbconnectca.UnimplementedConnectCAServiceServer
@@ -155,7 +155,7 @@ func tell(out watchStream, events string) {
 		default:
 			e.Event = &pbresource.WatchEvent_EndOfSnapshot_{EndOfSnapshot: &pbresource.WatchEvent_EndOfSnapshot{}}
 		}
-		_ = out.Send(e) // a client that has left does not matter
+		_ = out.Send(e) // a disconnected client does not matter
 	}
 }
 

@@ -71,8 +71,8 @@ func (a *artists) listShown(ctx context.Context) (out []stream.Resource, newest 
 	return out, a.newest, err
 }
 
-// TestFaults puts the source through everything that can happen to a connection,
-// and to a server that keeps nothing.
+// TestFaults puts the source through all faults of a connection, and of a server
+// without durable data.
 func TestFaults(t *testing.T) {
 	server := resourceService(t)
 	a := artistsAt(t, server.Addr())

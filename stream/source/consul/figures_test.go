@@ -62,13 +62,13 @@ func (m measured) put(ctx context.Context, i int, value []byte) error {
 	}
 	for {
 		_, err := m.client.Write(ctx, &pbresource.WriteRequest{Resource: r})
-		if status.Code(err) != codes.Aborted { // somebody else wrote at the same time
+		if status.Code(err) != codes.Aborted { // a concurrent write came first
 			return err
 		}
 	}
 }
 
-// follow is what a program does that has only the library.
+// follow is a program that uses only the library.
 func (m measured) follow(ctx context.Context, address string, primed func(), changed func(value []byte)) error {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/watchtide/watchtide/stream/merge"
 )
 
-// follower makes one order of what a connection delivers: of the watch, which may
-// start in the past, and of lists, which never do.
+// follower merges the events of a connection into one order: those of the watch,
+// which may start in the past, and those of lists, which never do.
 //
 // Owned by the goroutine that runs Watch.
 type follower struct {
@@ -21,7 +21,7 @@ type follower struct {
 	sink   stream.Sink
 
 	merge    *merge.State
-	objects  map[string]object   // what merge holds, with what it does not need
+	objects  map[string]object   // the objects of the merge, without unneeded fields
 	dead     map[string]struct{} // uids that the watch still reports, but that are gone
 	named    bool                // the server names its cluster
 	live     bool                // the snapshot was committed: objects is the checkpoint's
@@ -33,7 +33,7 @@ type follower struct {
 	relist   *time.Timer
 	auditing *time.Timer     // until the audit is judged
 	ailing   [callers]string // why the server cannot answer
-	ailment  string          // what of it the sink was told
+	ailment  string          // the reason that was reported to the sink
 }
 
 func newFollower(s *Source, c *connection, sink stream.Sink) *follower {
@@ -94,7 +94,7 @@ func (f *follower) list() {
 }
 
 // report records whether the server can answer each of its callers. While it
-// cannot, the source cannot know whether what it holds is current.
+// cannot, the source does not know whether its state is current.
 func (f *follower) report(h health) error {
 	f.ailing[h.caller] = h.why
 	why := cmp.Or(f.ailing[:]...)

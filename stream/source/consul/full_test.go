@@ -54,7 +54,7 @@ func TestRestore(t *testing.T) {
 		c.call(http.MethodPut, "/v1/snapshot", backup)
 		w.holds("created", "")
 		if n := w.count(stream.Reset); n != 1 {
-			t.Errorf("%d resets: nothing went back in time, so that deletes say it all", n)
+			t.Errorf("%d resets: nothing went back in time, so deletes suffice", n)
 		}
 
 		epoch := w.Snapshot().Epoch()
@@ -73,7 +73,7 @@ func TestRestore(t *testing.T) {
 	})
 }
 
-// TestRestartOfAServerInMemory: it has lost everything, and counts from the
+// TestRestartOfAServerInMemory: it has lost its data, and counts from the
 // beginning.
 func TestRestartOfAServerInMemory(t *testing.T) {
 	eachConsul(t, "-dev", "", func(t *testing.T, c *consul) {

@@ -107,8 +107,8 @@ func TestDoubtInTheSnapshot(t *testing.T) {
 	})
 }
 
-// TestListsBesideTheWatch: lists find what the watch does not report, and leave
-// to it what it does.
+// TestListsBesideTheWatch: lists find the changes that the watch does not
+// report, and only those.
 func TestListsBesideTheWatch(t *testing.T) {
 	var began time.Time
 	f := &fake{
@@ -136,9 +136,9 @@ func TestListsBesideTheWatch(t *testing.T) {
 		w := watch()
 		w.take()
 		after(100*time.Second + 500*time.Millisecond)
-		w.want(t, "before the watch tells", "+a@6 =6 +c@9 =9")
+		w.want(t, "before the watch reports it", "+a@6 =6 +c@9 =9")
 		after(time.Second)
-		w.want(t, "when it does", "-dropped@4 =9 +a@10 =10 +new@11 =11 -new@11 =11 +late@12 =12")
+		w.want(t, "when the watch reports it", "-dropped@4 =9 +a@10 =10 +new@11 =11 -new@11 =11 +late@12 =12")
 		after(2 * time.Second)
 		w.want(t, "then", "-hidden@3 =12")
 		after(5 * time.Minute)
@@ -177,7 +177,7 @@ func TestOlderVersionsAreAnotherOrder(t *testing.T) {
 		second string // list
 	}{
 		{"a list shows what was hidden", "", "a@5 b@9 old@2"},
-		{"the watch tells of an older one", "+b@10 +c@6", "a@5 b@10 c@6"},
+		{"the watch reports an older one", "+b@10 +c@6", "a@5 b@10 c@6"},
 		{"the watch was cut off meanwhile", "cut", "a@4 b@9"},
 		{"another one of the same version", "cut", "a@5 b@9#other"},
 	} {
@@ -211,7 +211,7 @@ func TestOlderVersionsAreAnotherOrder(t *testing.T) {
 				}
 				second := watch()
 				if got := second.take(); !strings.HasPrefix(got, "reset ") {
-					t.Errorf("then came %q, %v", got, second.err)
+					t.Errorf("then it sent %q, %v", got, second.err)
 				}
 				if first.epoch[0] == second.epoch[0] {
 					t.Errorf("the epoch is still %s", second.epoch[0])
@@ -220,7 +220,7 @@ func TestOlderVersionsAreAnotherOrder(t *testing.T) {
 					return
 				}
 				if !strings.Contains(first.err.Error(), "the server was restored or replaced, or a policy shows more than before") {
-					t.Errorf("it is not said why: %v", first.err)
+					t.Errorf("the reason is missing: %v", first.err)
 				}
 			})
 		})
@@ -276,9 +276,9 @@ func TestServerWithoutMarker(t *testing.T) {
 	}
 	bubble(t, f, Config{}, func(t *testing.T, watch func() *running) {
 		w := watch()
-		after(speechPatience / 2)
+		after(firstEventTimeout / 2)
 		w.want(t, "at first", "")
-		after(speechPatience)
+		after(firstEventTimeout)
 		w.want(t, "then", "reset +a@5 =5")
 		after(10*time.Second + auditAfter)
 		w.want(t, "in the end", "+b@7 =7 -a@5 =7")

@@ -12,7 +12,7 @@ import (
 )
 
 // probe makes a small request again and again, since an idle Consul is as silent
-// as one that is gone.
+// as a dead one.
 func (c *connection) probe() {
 	for {
 		why, err := c.probeOnce()
@@ -54,15 +54,15 @@ func (c *connection) probeOnce() (why string, err error) {
 	case unknownToken(err):
 		return "", c.source.config.failed(err, token)
 	}
-	// It answers, if only that there is no such resource. Other errors are left to
-	// the calls that matter.
+	// Any answer will do, even that there is no such resource. Other errors are
+	// left to the calls that matter.
 	return passing(err), nil
 }
 
 // probeName is unlikely to be the name of a resource, and would do no harm.
 const probeName = "watchtide-probe"
 
-// probeID is within what the token has to cover anyway.
+// probeID is within the permissions that the token needs anyway.
 func (s *Source) probeID() *pbresource.ID {
 	name := s.config.NamePrefix + probeName
 	tenancy := s.config.tenancy()

@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// object is what is remembered of a resource: enough to decide whether another
+// object is the remembered part of a resource: enough to decide whether another
 // version is newer, or the same.
 type object struct {
 	version uint64
@@ -24,7 +24,7 @@ type observed struct {
 }
 
 // read checks a resource from the server. Servers before Consul 1.18 report
-// changes in another form, which reads as nonsense here.
+// changes in another form, which cannot be parsed here.
 func (c *Config) read(r *pbresource.Resource) (observed, error) {
 	id := r.GetId()
 	version, err := strconv.ParseUint(r.GetVersion(), 10, 64)

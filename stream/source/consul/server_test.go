@@ -25,8 +25,8 @@ func resourceService(t *testing.T) *realserver.Server {
 	return realserver.Start(t, realserver.Build(t, "consulresource"), "-listen", realserver.FreeAddress(t))
 }
 
-// TestWhatANewcomerGetsWrong checks that errors suggest the correct setting.
-func TestWhatANewcomerGetsWrong(t *testing.T) {
+// TestCommonMistakes checks that errors suggest the correct setting.
+func TestCommonMistakes(t *testing.T) {
 	server := realserver.Shared(t, realserver.Build(t, "consulresource"))
 	t.Run("unknown type", func(t *testing.T) {
 		endsWith(t, Config{Address: server.Addr(), Type: "demo.v2.Nope"},
@@ -91,9 +91,9 @@ type refusing struct {
 
 func (r *refusing) Commit(uint64) error { return r.err }
 
-// TestSinkThatKnowsBetter: whether the source or the sink notices that the
+// TestSinkThatRefusesTheOrder: whether the source or the sink notices that the
 // order was broken, the next snapshot starts another one.
-func TestSinkThatKnowsBetter(t *testing.T) {
+func TestSinkThatRefusesTheOrder(t *testing.T) {
 	server := resourceService(t)
 	s := newSource(t, Config{Address: server.Addr()})
 	name := func(sink stream.Sink) string {

@@ -28,7 +28,7 @@ func (f *follower) listedAll() {
 	}
 }
 
-// snapshot commits the first list, merged with what the watch has sent meanwhile.
+// snapshot commits the first list, merged with the events of the watch so far.
 func (f *follower) snapshot(l listing) error {
 	f.named = l.cluster != ""
 	if f.source.epochs.enter(l.cluster) {
@@ -67,8 +67,8 @@ func (f *follower) shown(t observed) error {
 	return nil
 }
 
-// complete ends the list. What the watch reported and the list does not show is
-// looked up.
+// complete ends the list. Objects that the watch reported and the list does not
+// show are looked up.
 func (f *follower) complete(newest uint64) error {
 	_, doubtful := f.merge.Complete(newest, false)
 	for _, r := range doubtful {

@@ -17,8 +17,9 @@ var (
 	errEnded = errors.New("consul: the server ended the watch")
 )
 
-// Source follows one collection of resources. It is a [stream.Source]. It holds
-// nothing open except while Watch runs, which one goroutine at a time may call.
+// Source follows one collection of resources. It is a [stream.Source]. It has
+// no open connection except while Watch runs, which one goroutine at a time may
+// call.
 type Source struct {
 	// Static after construction.
 	config Config
@@ -34,9 +35,9 @@ var (
 	_ stream.DeletesUnnumbered = (*Source)(nil)
 )
 
-// New returns a Source; it connects when Watch is called. The error reports
-// what is wrong with the configuration. Whether the token can be read is
-// checked later: its file may not exist yet.
+// New returns a Source; it connects when Watch is called. The error reports an
+// invalid configuration. Whether the token can be read is checked later: its
+// file may not exist yet.
 func New(c Config) (*Source, error) {
 	if err := c.check(); err != nil {
 		return nil, err

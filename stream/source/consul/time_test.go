@@ -62,7 +62,7 @@ func TestQuietServerIsFollowed(t *testing.T) {
 	})
 }
 
-// TestNoLeader: what the servers hold may be incomplete, which is reported and
+// TestNoLeader: the servers' data may be incomplete, which is reported and
 // waited out, before the snapshot and after it.
 func TestNoLeader(t *testing.T) {
 	leaderless := status.Error(codes.Internal, "failed list: leader unknown")
@@ -202,7 +202,7 @@ func TestClusterID(t *testing.T) {
 			names = append(names, w.epoch...)
 		}
 		if names[0] != names[1] || names[0] == names[2] {
-			t.Errorf("epochs %q: want the same for the same cluster, whether it says so each time or not", names)
+			t.Errorf("epochs %q: want the same for the same cluster, whether or not it names itself each time", names)
 		}
 		for domain, want := range map[string]string{"1111.consul": names[0], "2222.consul": names[2]} {
 			e := newEpochs(&Config{Address: "elsewhere:1", Type: artistType})
@@ -216,7 +216,7 @@ func TestClusterID(t *testing.T) {
 
 func writeToken(t *testing.T, file, token string) {
 	t.Helper()
-	// As orchestrators do it: nobody ever reads a partial file.
+	// As orchestrators do it: no partial file is ever visible.
 	if err := os.WriteFile(file+".new", []byte(token+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

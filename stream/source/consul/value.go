@@ -29,7 +29,7 @@ func render(r *pbresource.Resource) ([]byte, error) {
 	if data != nil {
 		out = withData(out, renderAny(data))
 	}
-	// protojson puts spaces here and there so that nobody relies on them.
+	// protojson adds random spaces so that its output is not relied on.
 	var compact bytes.Buffer
 	err = json.Compact(&compact, out)
 	return compact.Bytes(), err

@@ -70,7 +70,7 @@ func TestLogin(t *testing.T) {
 	c.wantResets("initial")
 }
 
-// TestRefused: each error suggests what would be right.
+// TestRefused: each error suggests a remedy.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	s := startServer(t)
@@ -94,13 +94,13 @@ func TestRefused(t *testing.T) {
 			}))
 			c.awaitReason(test.want...)
 			if reason := c.watch.Status().Full(); test.password != "" && strings.Contains(reason, test.password) {
-				t.Errorf("the reason tells the password: %s", reason)
+				t.Errorf("the reason contains the password: %s", reason)
 			}
 		})
 	}
 }
 
-// TestPermissionTakenAway: etcd lets the watch go on; the gateway reports the lost
+// TestPermissionTakenAway: etcd continues the watch; the gateway reports the lost
 // permission, and continues when it is granted again.
 func TestPermissionTakenAway(t *testing.T) {
 	t.Parallel()

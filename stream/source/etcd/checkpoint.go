@@ -12,9 +12,9 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// checkpoint is what is remembered of a cluster's history, to recognise it: a
-// cluster that was restored from a backup has the same id, and may by now have as many
-// revisions as before. It outlives connections.
+// checkpoint is the remembered part of a cluster's history, by which it is recognised:
+// a cluster that was restored from a backup has the same id, and may by now have as
+// many revisions as before. It outlives connections.
 type checkpoint struct {
 	cluster  uint64
 	revision uint64   // everything up to here was committed; 0: nothing was
@@ -44,8 +44,8 @@ func newCheckpoint(cluster, revision uint64) checkpoint {
 	return checkpoint{cluster: cluster, revision: revision, count: -1}
 }
 
-// knownAt returns what is remembered of the position from which a watch resumes.
-// The number of keys is queried where the member cannot say how far its watch is.
+// knownAt returns the checkpoint at the position from which a watch resumes. The
+// number of keys is queried where the member cannot report how far its watch is.
 func (s *Source) knownAt(ctx context.Context, on *connection, from uint64) (checkpoint, error) {
 	k := s.checkpoint
 	if k.cluster != on.cluster || k.revision != from {
@@ -62,7 +62,7 @@ func (s *Source) knownAt(ctx context.Context, on *connection, from uint64) (chec
 	return k, nil
 }
 
-// see records a key as a list or a change shows it.
+// see records a key from a list or a change.
 func (k *checkpoint) see(kv *mvccpb.KeyValue, deleted bool) {
 	at := 0
 	for i := range k.traces {
@@ -113,8 +113,8 @@ func (k *checkpoint) verify(ctx context.Context, on *connection, keys keyRange) 
 		return replaced, nil
 	}
 	asked := k.asked()
-	questions := k.questions(asked, keys)
-	answer, err := on.client.Txn(ctx).Then(questions...).Commit()
+	queries := k.queries(asked, keys)
+	answer, err := on.client.Txn(ctx).Then(queries...).Commit()
 	switch {
 	case errors.Is(err, rpctypes.ErrCompacted):
 		return unknown, nil
@@ -122,8 +122,8 @@ func (k *checkpoint) verify(ctx context.Context, on *connection, keys keyRange) 
 		return replaced, nil
 	case err != nil:
 		return unknown, err
-	case len(answer.Responses) != len(questions):
-		return unknown, fmt.Errorf("%w: %d answers to %d questions", stream.ErrInvalid, len(answer.Responses), len(questions))
+	case len(answer.Responses) != len(queries):
+		return unknown, fmt.Errorf("%w: %d answers to %d queries", stream.ErrInvalid, len(answer.Responses), len(queries))
 	}
 	for i, t := range asked {
 		if !t.fits(answer.Responses[i].GetResponseRange().Kvs) {
@@ -146,8 +146,8 @@ func (k *checkpoint) asked() (asked []trace) {
 	return asked
 }
 
-// questions reads each key as of the remembered revision, and counts.
-func (k *checkpoint) questions(asked []trace, keys keyRange) (ops []clientv3.Op) {
+// queries reads each key as of the remembered revision, and counts.
+func (k *checkpoint) queries(asked []trace, keys keyRange) (ops []clientv3.Op) {
 	at := clientv3.WithRev(int64(k.revision))
 	for _, t := range asked {
 		ops = append(ops, clientv3.OpGet(t.key, at))

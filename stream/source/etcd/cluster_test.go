@@ -12,7 +12,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
-// clusterMember is one member of a cluster of several.
+// clusterMember is one member of a cluster.
 type clusterMember struct {
 	*server
 	index int

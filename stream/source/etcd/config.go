@@ -17,8 +17,8 @@ const (
 	DefaultConnectTimeout = 3 * time.Second
 	// DefaultRequestTimeout is longer than an election takes.
 	DefaultRequestTimeout = 10 * time.Second
-	// DefaultStallAfter is shorter than the heartbeat of a subscriber, who is to
-	// be informed within one.
+	// DefaultStallAfter is shorter than the heartbeat of a subscriber, so that
+	// it is informed within one.
 	DefaultStallAfter = 8 * time.Second
 	// MinStallAfter leaves the member time to answer.
 	MinStallAfter = 500 * time.Millisecond
@@ -29,7 +29,8 @@ type Config struct {
 	// Endpoints are members of one cluster, each host:port, alone or after http://
 	// or https://. One is used at a time; the first is chosen at random. Required.
 	Endpoints []string
-	// Prefix is what keys must begin with. It is not part of the resource's key.
+	// Prefix narrows the watch to keys that begin with it. It is not part of the
+	// resource's key.
 	Prefix string
 
 	// TLS secures the connection; with certificates in it, mutually. nil:
@@ -43,8 +44,8 @@ type Config struct {
 	ConnectTimeout time.Duration
 	// RequestTimeout is how long a page of the list may take. 0: DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// StallAfter is how long a connected member may be silent, although it is asked
-	// several times in that time. 0: DefaultStallAfter; at least MinStallAfter.
+	// StallAfter is how long a connected member may be silent, although it gets
+	// several requests in that time. 0: DefaultStallAfter; at least MinStallAfter.
 	StallAfter time.Duration
 
 	// network, if set, makes the connections: tests have one in memory.

@@ -122,8 +122,8 @@ func TestKeyRange(t *testing.T) {
 	}
 }
 
-// TestEpochs: the same for replicas that know the same; short; and different
-// for anything else.
+// TestEpochs: the same for replicas with the same knowledge; short; and
+// different otherwise.
 func TestEpochs(t *testing.T) {
 	a, b := newEpochs("/a/"), newEpochs("/a/")
 	if a.of(1) != b.of(1) || a.of(1) == a.of(2) {
@@ -145,7 +145,7 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
-// TestWords: users read what the system reported.
+// TestWords: users get the system's own error text.
 func TestWords(t *testing.T) {
 	for _, test := range []struct {
 		err  error

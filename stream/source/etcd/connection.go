@@ -10,7 +10,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// connection is one to a member of a cluster. Static after construction.
+// connection is a connection to a member of a cluster. Static after
+// construction.
 type connection struct {
 	client   *clientv3.Client
 	cluster  uint64
@@ -18,8 +19,8 @@ type connection struct {
 	ordered  bool   // see version.ordered
 }
 
-// connect connects to a member, logs in, and makes sure that it can report what
-// its whole cluster agrees on.
+// connect connects to a member, logs in, and makes sure that it can report the
+// state that its cluster agrees on.
 func (s *Source) connect(ctx context.Context, e endpoint) (*connection, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.config.ConnectTimeout,
 		fmt.Errorf("no answer within %v", s.config.ConnectTimeout))
@@ -41,7 +42,7 @@ func (s *Source) connect(ctx context.Context, e endpoint) (*connection, error) {
 func (c *Config) client(ctx context.Context, e endpoint) clientv3.Config {
 	options := []grpc.DialOption{grpc.WithChainUnaryInterceptor(failFast)}
 	if c.TLS != nil && c.TLS.ServerName != "" {
-		// The library verifies the name of the endpoint, whatever this says.
+		// The library verifies the name of the endpoint in any case.
 		options = append(options, grpc.WithAuthority(c.TLS.ServerName))
 	}
 	if c.network != nil {
@@ -51,7 +52,7 @@ func (c *Config) client(ctx context.Context, e endpoint) clientv3.Config {
 		Endpoints: []string{e.url(c.TLS != nil)}, TLS: c.TLS,
 		Username: c.Username, Password: c.Password,
 		Context: ctx,
-		// One for the request, one after a token was renewed, one to spare.
+		// One for the request, one after a token was renewed, and one spare.
 		MaxUnaryRetries: 3,
 		DialOptions:     options, Logger: zap.NewNop(),
 	}
@@ -63,7 +64,7 @@ func failFast(ctx context.Context, method string, request, reply any, conn *grpc
 	return invoke(ctx, method, request, reply, conn, append(options, grpc.WaitForReady(false))...)
 }
 
-// identify reads the cluster's id and revision, and what the member supports.
+// identify reads the cluster's id and revision, and the member's features.
 func (c *connection) identify(ctx context.Context, keys keyRange) error {
 	header, err := c.read(ctx, keys)
 	if err != nil {
@@ -82,8 +83,8 @@ func (c *connection) identify(ctx context.Context, keys keyRange) error {
 	return nil
 }
 
-// read asks for the present revision of the cluster, as its majority knows it. It
-// needs no permission that the watch does not need too.
+// read reads the present revision of the cluster from its majority. It needs no
+// permission beyond those of the watch.
 func (c *connection) read(ctx context.Context, keys keyRange) (*etcdserverpb.ResponseHeader, error) {
 	answer, err := c.client.Get(ctx, keys.start, clientv3.WithKeysOnly())
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// epochs names revision orders. The name is derived from what every replica of the
-// gateway knows, the cluster's id and the prefix, while nothing contradicts it.
+// epochs names revision orders. The name is derived from data that every replica
+// of the gateway has, the cluster's id and the prefix, while nothing contradicts
+// it.
 //
 // Owned by Watch.
 type epochs struct {
@@ -25,14 +26,14 @@ func newEpochs(prefix string) epochs {
 }
 
 // of returns the name of the cluster's present revision order. It is short, so that
-// it stays readable in the positions of views too, which append an ending to it.
+// it stays readable in the positions of views too, which append a suffix to it.
 func (e *epochs) of(cluster uint64) string {
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte(e.prefix), cluster))
 	return stream.CanonicalEpoch(hex.EncodeToString(sum[:4]) + e.suffix[cluster])
 }
 
-// replace gives the cluster a name that it never had. The name is random,
-// since etcd shows nothing that two replicas could both derive a name from for
+// replace gives the cluster a name that it never had. The name is random, since
+// etcd provides no data from which two replicas could derive the same name for
 // the new store and no other.
 func (e *epochs) replace(cluster uint64) {
 	e.suffix[cluster] = fmt.Sprintf("~%06x", rand.IntN(1<<24))

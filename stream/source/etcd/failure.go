@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// failed adds to an error where it happened, and what would be right.
+// failed adds the upstream and a hint to an error.
 func (s *Source) failed(e endpoint, err error) error {
 	if err == nil {
 		return nil
@@ -50,7 +50,7 @@ func words(err error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(text, "transport: "), "Error while dialing: ")
 }
 
-// hint suggests what would be right, where the error shows it.
+// hint suggests a remedy, where the error indicates one.
 func (s *Source) hint(e endpoint, err error) string {
 	secure := s.config.TLS != nil || e.scheme == "https"
 	switch text := err.Error(); {

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 )
 
-// fake is a member in memory that does what a real one seldom does. Safe for
-// concurrent use.
+// fake is a member in memory with behavior that a real one seldom shows. Safe
+// for concurrent use.
 type fake struct {
 	etcdserverpb.UnimplementedKVServer
 	etcdserverpb.UnimplementedWatchServer
@@ -139,8 +139,8 @@ func (f *fake) Watch(s etcdserverpb.Watch_WatchServer) error {
 	return nil
 }
 
-// say sends events of one response; the revision of the header is far ahead, as
-// it may be, and means nothing.
+// say sends events of one response; the revision of the header is far ahead,
+// which is valid and has no meaning.
 func (w *fakeWatch) say(events ...*mvccpb.Event) {
 	w.Send(&etcdserverpb.WatchResponse{Header: &etcdserverpb.ResponseHeader{ClusterId: 7, Revision: 1 << 20}, Events: events})
 }
@@ -205,6 +205,5 @@ func del(key string, revision int64) *mvccpb.Event {
 	return &mvccpb.Event{Type: mvccpb.Event_DELETE, Kv: &mvccpb.KeyValue{Key: []byte("p/" + key), ModRevision: revision}}
 }
 
-// patience is how long something may take that should be immediate. Only
-// failures reach it.
+// patience is how long an immediate operation may take. Only failures reach it.
 const patience = 20 * time.Second

@@ -47,7 +47,7 @@ func load(ctx context.Context, client *clientv3.Client, n int, value string) err
 	})
 }
 
-// followRaw is what a program does that has only the library.
+// followRaw is a program that uses only the library.
 func followRaw(ctx context.Context, address string, primed func(), changed func(value []byte)) error {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{address}})
 	if err != nil {

@@ -22,7 +22,7 @@ const unknownTarget = math.MaxUint64
 // member every 100 ms.
 const settleEvery = 20 * time.Millisecond
 
-// follower follows one watch of one member: with a list beside it, or from a known
+// follower follows one watch of one member: with a concurrent list, or from a known
 // revision.
 //
 // It knows the exact state from two revisions: the one up to which the watch has
@@ -47,10 +47,10 @@ type follower struct {
 	target     uint64
 	observed   uint64
 	oldest     uint64 // revision of the list's first page
-	total      int64  // keys at target, as the last page says
+	total      int64  // keys at target, from the last page
 	newest     uint64 // newest revision of these keys; of a resumed watch
 	committed  bool
-	checkpoint checkpoint // of what was passed on, and partly not committed
+	checkpoint checkpoint // of the events passed on, which may be uncommitted
 	asked      time.Time  // when the unanswered request was made; zero: all are answered
 	reading    bool       // a read of the revision is running
 	timer      *time.Timer
@@ -83,7 +83,7 @@ func (s *Source) open(ctx context.Context, on *connection, epoch string, from ui
 	return f, nil
 }
 
-// close ends what the follower started, and waits for it.
+// close ends the goroutines of the follower, and waits for them.
 func (f *follower) close() {
 	f.cancel(nil)
 	f.timer.Stop()
@@ -147,7 +147,7 @@ func (f *follower) begin() error {
 	return f.advance()
 }
 
-// events handles whole transactions: a member never spreads one over two
+// events handles whole transactions: a member never splits one across
 // responses, except in fragments.
 func (f *follower) events(events []*mvccpb.Event) error {
 	for _, e := range events {
@@ -168,8 +168,8 @@ func (f *follower) events(events []*mvccpb.Event) error {
 	return nil
 }
 
-// transaction handles one. The watch starts at a known revision, so some
-// events are known, too.
+// transaction handles one. The watch starts at a known revision, so its first
+// events may be known.
 func (f *follower) transaction(revision uint64, events []*mvccpb.Event) error {
 	if revision <= f.observed {
 		return nil
@@ -240,7 +240,7 @@ func (f *follower) list(p page) error {
 	return f.advance()
 }
 
-// behind handles what changed since the position from which the watch resumes.
+// behind handles the changes since the position from which the watch resumes.
 func (f *follower) behind(p page) error {
 	f.newest = f.observed
 	for _, kv := range p.kvs {
@@ -251,10 +251,10 @@ func (f *follower) behind(p page) error {
 	return f.advance()
 }
 
-// reached reports whether what was passed on is the state at the target, where the
-// member cannot be asked how far its watch is: nothing in that state is newer than
-// what was reported, or what the last page showed, and the number of known keys
-// matches, so that none of them was deleted since.
+// reached reports whether the events passed on make the state at the target, where
+// the member cannot report how far its watch is: nothing in that state is newer
+// than the reported events or the last page, and the number of known keys matches,
+// so that none of them was deleted since.
 func (f *follower) reached() bool {
 	if f.on.ordered || f.committed || f.target == unknownTarget {
 		return false

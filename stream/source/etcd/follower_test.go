@@ -47,7 +47,7 @@ func commits(n int) func([]streamtest.CommitRecord) bool {
 
 func never([]streamtest.CommitRecord) bool { return false }
 
-// shown is what the commits made visible: revision and keys of each.
+// shown are the visible states: revision and keys of each commit.
 func shown(r *streamtest.SinkRecorder) (out []string) {
 	for _, c := range r.Commits() {
 		var keys []string
@@ -91,7 +91,7 @@ func TestTransactions(t *testing.T) {
 }
 
 // TestListWaitsForTheWatch: pages have different revisions, and a watch later
-// reports what happened in between. Each committed state existed.
+// reports the changes in between. Each committed state existed.
 func TestListWaitsForTheWatch(t *testing.T) {
 	told := make(chan struct{})
 	f := &fake{revision: 5, kvs: []*mvccpb.KeyValue{stored("a", 3), stored("b", 4)}}
@@ -116,7 +116,7 @@ func TestListWaitsForTheWatch(t *testing.T) {
 }
 
 // TestProgressAheadOfEvents: an old server reports that the watch is at 9, and only
-// then that a key was deleted at 9, which the list had shown. No commit shows it.
+// then that a listed key was deleted at 9. No commit contains it.
 func TestProgressAheadOfEvents(t *testing.T) {
 	for _, version := range []string{"3.4.23", "3.4.30", "3.5.12"} {
 		t.Run(version, func(t *testing.T) {
@@ -146,9 +146,9 @@ func TestProgressAheadOfEvents(t *testing.T) {
 	}
 }
 
-// TestOldServerGoesOn: an old server reports that the watch is at 9 before the watch
-// has sent what changed since 5. Nothing is committed until it has.
-func TestOldServerGoesOn(t *testing.T) {
+// TestOldServerResumes: an old server reports that the watch is at 9 before the
+// watch has sent the changes since 5. Nothing is committed until it has.
+func TestOldServerResumes(t *testing.T) {
 	for name, c := range map[string]struct {
 		kvs  []*mvccpb.KeyValue // at 9
 		says []*mvccpb.Event
@@ -330,8 +330,8 @@ func TestOldVersionIsRefused(t *testing.T) {
 	}
 }
 
-// TestStalled: a member that stops answering is noticed in the configured
-// time plus a quarter, and one that answers is left alone.
+// TestStalled: a member that stops answering is noticed within the configured
+// time plus a quarter, and one that answers is kept.
 func TestStalled(t *testing.T) {
 	const working = 10 * time.Minute
 	for name, test := range map[string]struct {

@@ -22,7 +22,7 @@ func newKeyRange(prefix string) keyRange {
 	return keyRange{prefix: prefix, start: prefix, end: clientv3.GetPrefixRangeEnd(prefix)}
 }
 
-// check rejects what is outside the range, or has no revision.
+// check rejects a key outside the range, or without a revision.
 func (k keyRange) check(kv *mvccpb.KeyValue) error {
 	switch {
 	case !strings.HasPrefix(string(kv.GetKey()), k.prefix):
@@ -36,7 +36,7 @@ func (k keyRange) check(kv *mvccpb.KeyValue) error {
 // key returns the key of a resource.
 func (k keyRange) key(raw []byte) string { return string(raw[len(k.prefix):]) }
 
-// resource makes a resource of what etcd stores. The value is not copied: each
+// resource makes a resource of a stored key. The value is not copied: each
 // message of the server has its own bytes.
 func (k keyRange) resource(kv *mvccpb.KeyValue) stream.Resource {
 	value, encoding := stream.ValueFromBytes(kv.Value)

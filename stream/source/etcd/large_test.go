@@ -165,7 +165,7 @@ func TestLargeTransactions(t *testing.T) {
 	})
 }
 
-// TestCatchingUpIsOneTransaction: what happened in an outage is delivered at
+// TestCatchingUpIsOneTransaction: changes during an outage are delivered at
 // once, so that in sync is not reported before.
 func TestCatchingUpIsOneTransaction(t *testing.T) {
 	t.Parallel()
@@ -178,7 +178,7 @@ func TestCatchingUpIsOneTransaction(t *testing.T) {
 		if second.Resets() != 0 {
 			t.Error("it started over, although nothing was compacted")
 		}
-		// A server whose progress reports mean nothing is taken to have sent
+		// A server with unreliable progress reports is assumed to have sent
 		// everything after a moment.
 		if n := len(second.Commits()[0].State); n != 2001 && s.modern {
 			t.Errorf("the first commit has %d keys, want 2001", n)

@@ -23,7 +23,7 @@ type page struct {
 	revision uint64 // as of which it was read
 	total    int64  // keys of the range at that revision
 	last     bool
-	err      error // instead of all else
+	err      error // instead of all other fields
 }
 
 // list reads the range page by page, each as of the newest revision at that time,
@@ -58,8 +58,8 @@ func (l *list) run() {
 	l.again(oldest)
 }
 
-// again reads what changed since the first page, or since the position from which a
-// watch resumes, and the number of keys: for a member that cannot be asked how far
+// again reads the changes since the first page, or since the position from which a
+// watch resumes, and the number of keys: for a member that cannot report how far
 // its watch is.
 func (l *list) again(since uint64, options ...clientv3.OpOption) {
 	p, _ := l.read(l.keys.start, append(options, clientv3.WithMinModRev(int64(since)+1))...)

@@ -94,8 +94,8 @@ func TestWiped(t *testing.T) {
 	})
 }
 
-// history is a cluster with a backup in its past, and a source that knows what
-// came after it.
+// history is a cluster with a backup in its past, and a source that has seen
+// later changes.
 func history(t *testing.T, s *server, address string) (c *subscriber, backup string) {
 	s.put("/a/kept", "1")
 	s.put("/a/changed", "1")
@@ -152,7 +152,7 @@ func TestBackupOvertakes(t *testing.T) {
 }
 
 // TestSnapshotRestored uses etcd's own tool, without and with its option to raise
-// the revision: then nothing is below what was there.
+// the revision: then no revision goes back.
 func TestSnapshotRestored(t *testing.T) {
 	t.Parallel()
 	for _, bump := range []string{"0", "1000000"} {
@@ -191,12 +191,12 @@ func TestOtherClusterBehindTheAddress(t *testing.T) {
 	fresh := subscribe(t, newSource(t, Config{Endpoints: []string{other.Addr()}, Prefix: "/a/"}))
 	fresh.awaitState(other, "/a/")
 	if a, b := c.watch.Snapshot().Epoch(), fresh.watch.Snapshot().Epoch(); a != b {
-		t.Errorf("epoch is %q for who saw both clusters and %q for who did not, want the same", a, b)
+		t.Errorf("epoch is %q for a source that saw both clusters and %q for one that did not, want the same", a, b)
 	}
 }
 
-// TestPausedMemberIsLeft: the source moves to another member.
-func TestPausedMemberIsLeft(t *testing.T) {
+// TestPausedMemberIsReplaced: the source moves to another member.
+func TestPausedMemberIsReplaced(t *testing.T) {
 	t.Parallel()
 	members := startCluster(t, 3)
 	c := subscribe(t, newSource(t, Config{Endpoints: addresses(members), Prefix: "/a/", StallAfter: time.Second}))
@@ -228,7 +228,7 @@ func TestMemberRemoved(t *testing.T) {
 	c.wantResets("initial")
 }
 
-// TestMajorityLost: a member that is left alone knows nothing new, and the watch
+// TestMajorityLost: a member without a majority gets no changes, and the watch
 // reports it.
 func TestMajorityLost(t *testing.T) {
 	t.Parallel()

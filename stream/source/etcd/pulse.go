@@ -13,14 +13,14 @@ import (
 // read is the result of reading the cluster's revision.
 type read struct {
 	header *etcdserverpb.ResponseHeader
-	floor  uint64 // what the watch had reported when the read began
+	floor  uint64 // the progress of the watch when the read began
 	err    error
 }
 
 // pulse checks that the member is alive: it asks the watch how far it is and, once
 // there is a state, the cluster's majority for its revision. A watch whose member
-// was paused, or whose network is gone, would be silent forever. And a watch goes
-// on after its permission was revoked; a read does not.
+// was paused, or whose network is gone, would be silent forever. And a watch
+// continues after its permission is revoked; a read does not.
 func (f *follower) pulse() error {
 	if f.stalled() {
 		return fmt.Errorf("%w: asked, and nothing received for %v", stream.ErrStalled, f.source.config.StallAfter)
@@ -38,7 +38,7 @@ func (f *follower) pulse() error {
 }
 
 // stalled reports whether an answer is overdue. An answer that waits to be
-// processed counts as received: a large snapshot may have taken its time.
+// processed counts as received: a large snapshot may take long to process.
 func (f *follower) stalled() bool {
 	return !f.asked.IsZero() && time.Since(f.asked) >= f.source.config.StallAfter && len(f.watch.responses) == 0
 }
@@ -61,10 +61,10 @@ func (f *follower) readRevision(floor uint64) read {
 	return read{header, floor, because(ctx, err)}
 }
 
-// errReplaced ends a follower that learns of it while it runs.
+// errReplaced ends a follower that detects this while it runs.
 var errReplaced = errors.New("the cluster's store was replaced")
 
-// read compares the cluster with what is known of it.
+// read compares the cluster with the known one.
 func (f *follower) read(r read) error {
 	f.reading = false
 	switch {

@@ -52,7 +52,7 @@ func withstand(t *testing.T, name string, s *server, address string, proxy *faul
 	})
 }
 
-// keyspace writes and reads what the source follows, independently of it.
+// keyspace writes and reads the followed keys, independently of the source.
 type keyspace struct {
 	server *server
 	prefix string

@@ -100,7 +100,7 @@ func (s *server) serving() {
 }
 
 // do repeats a request until it succeeds: a cluster may lose it during an
-// election. So it may happen twice.
+// election. So it may be executed twice.
 func (s *server) do(what string, request func(context.Context) error) {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience); ; {
@@ -191,7 +191,7 @@ func (s *server) compact() {
 	})
 }
 
-// sharedServer returns the server of the tests that do not harm it. Other tests
+// sharedServer returns the server for tests that do not disrupt it. Other tests
 // may have left keys.
 func sharedServer(t testing.TB) *server {
 	t.Helper()

@@ -33,8 +33,8 @@ type Source struct {
 
 var _ stream.Source = (*Source)(nil)
 
-// New returns a Source; it connects when Watch is called. The error reports what
-// is wrong with the configuration.
+// New returns a Source; it connects when Watch is called. The error reports an
+// invalid configuration.
 func New(c Config) (*Source, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (s *Source) ended(ctx context.Context, e endpoint, err error) error {
 	return s.failed(e, err)
 }
 
-// visit follows a member until that ends.
+// visit follows a member until the connection ends.
 func (s *Source) visit(ctx context.Context, on *connection, resume stream.Resume, sink stream.Sink) error {
 	epoch, from, err := s.recall(ctx, on, resume)
 	if err != nil {
@@ -99,8 +99,8 @@ func (s *Source) visit(ctx context.Context, on *connection, resume stream.Resume
 	return fmt.Errorf("%w: %w", stream.ErrUnresumable, err)
 }
 
-// recall determines whether the cluster's store is the known one, and from where
-// to resume; 0: nowhere.
+// recall determines whether the cluster's store is the known one, and the
+// revision to resume from; 0: none.
 func (s *Source) recall(ctx context.Context, on *connection, resume stream.Resume) (epoch string, from uint64, err error) {
 	known := same
 	if s.checkpoint.revision != 0 && s.checkpoint.cluster == on.cluster {
@@ -147,8 +147,8 @@ func (s *Source) late() error {
 	return fmt.Errorf("%w: no answer to a request within %v", stream.ErrStalled, s.config.RequestTimeout)
 }
 
-// because returns why the context ended, if it did, instead of an error that
-// only reports that it did.
+// because returns the cause of the context if it has ended, instead of err,
+// which then only reports the end.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
@@ -156,7 +156,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// refused reports whether every member would answer the same.
+// refused reports whether every member would give the same answer.
 func refused(err error) bool {
 	return slices.ContainsFunc([]error{
 		rpctypes.ErrPermissionDenied, rpctypes.ErrAuthFailed, rpctypes.ErrUserEmpty,

@@ -15,7 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// subscriber runs a source as a gateway does, and holds what a client would.
+// subscriber runs a source as a gateway does, and holds the state of a client.
 type subscriber struct {
 	t     *testing.T
 	watch *streamwatch.Watch
@@ -93,8 +93,8 @@ func (s *subscriber) awaitFor(limit time.Duration, missing func() string) {
 	}
 }
 
-// awaitState waits until the subscriber holds what the server does. It lists the
-// server again after a while: an abandoned write may have come late.
+// awaitState waits until the subscriber holds the server's state. It lists the
+// server again after a while: an abandoned write may have arrived late.
 func (s *subscriber) awaitState(from *server, prefix string) {
 	s.t.Helper()
 	want, asked := from.list(prefix), time.Now()

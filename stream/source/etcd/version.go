@@ -31,8 +31,8 @@ func (v version) supported() bool {
 	return v.major > 3 || v.major == 3 && v.minor >= 4
 }
 
-// ordered reports whether the answer to a request for progress comes after
-// everything that precedes it.
+// ordered reports whether the answer to a request for progress comes after all
+// events that precede it.
 func (v version) ordered() bool {
 	switch {
 	case v.major != 3:

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// watch is one watch of the range, on its own stream, so that its progress
-// is that of no other watch.
+// watch is one watch of the range, on its own stream, so that no other watch
+// affects its progress.
 type watch struct {
 	// Static after construction.
 	call etcdserverpb.Watch_WatchClient
@@ -22,23 +22,23 @@ type watch struct {
 	responses chan response
 }
 
-// response is what the member sent, or why nothing follows.
+// response is a response of the member, or the error that ends the stream.
 type response struct {
 	*etcdserverpb.WatchResponse
 	err error
 }
 
-// errEnded is the orderly end of a stream, which never comes unless the client
-// asked for it.
+// errEnded is the orderly end of a stream, which occurs only at the client's
+// request.
 var errEnded = errors.New("the member ended the watch")
 
-// openWatch requests everything that happens from a revision on; 0: from now
-// on. The first response confirms it.
+// openWatch requests all changes from a revision on; 0: from now on. The first
+// response confirms it.
 //
 // The revision must not be one that the cluster has not reached: the member
 // would accept it, and be silent until then.
 func openWatch(ctx context.Context, on *connection, keys keyRange, from uint64) (*watch, error) {
-	// A member that has lost the others would know of nothing new, and not report it.
+	// A member without a majority would get no changes, and not report that.
 	ctx = clientv3.WithRequireLeader(ctx)
 	call, err := etcdserverpb.NewWatchClient(on.client.ActiveConnection()).Watch(ctx, grpc.MaxCallRecvMsgSize(math.MaxInt32))
 	if err != nil {
@@ -87,7 +87,7 @@ func (w *watch) receive(ctx context.Context) {
 	}
 }
 
-// askProgress requests how far the watch is.
+// askProgress requests a progress report of the watch.
 func (w *watch) askProgress() error {
 	err := w.call.Send(&etcdserverpb.WatchRequest{RequestUnion: &etcdserverpb.WatchRequest_ProgressRequest{
 		ProgressRequest: &etcdserverpb.WatchProgressRequest{},

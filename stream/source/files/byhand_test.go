@@ -9,8 +9,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// byHand is a Watch call whose bursts end when the test says so, and not
-// after some time.
+// byHand is a Watch call whose bursts end at the test's command, and not after
+// some time.
 type byHand struct {
 	*watching
 	*streamtest.SinkRecorder
@@ -61,6 +61,6 @@ func (b *byHand) want(commits int, want map[string]string) {
 		b.disk.t.Errorf("%d Commits, want %d", n, commits)
 	}
 	if all := b.Statuses(); len(all) > 0 {
-		b.disk.t.Errorf("said %v, want nothing to be wrong", all)
+		b.disk.t.Errorf("status %v, want none", all)
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // TestConformance runs the suite of every source against a real directory. It
-// does not claim to resume: only the newest place can be resumed from.
+// does not claim to resume: only the newest position can be resumed.
 func TestConformance(t *testing.T) {
 	streamtest.RunConformance(t, func(t *testing.T) *streamtest.Harness {
 		d := newDisk(t)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// disk is a real directory, written to as programs do it. Its methods fail the
-// test, or return an error where the conformance suite wants one.
+// disk is a real directory, written in the way of other programs. Its methods
+// fail the test, or return an error where the conformance suite wants one.
 type disk struct {
 	t   *testing.T
 	dir string
@@ -78,7 +78,7 @@ func (d disk) link(target, name string) {
 	d.must(os.Symlink(target, d.path(name)))
 }
 
-// relink atomically makes a link lead elsewhere.
+// relink atomically changes the target of a link.
 func (d disk) relink(target, name string) error {
 	temporary := d.path(name) + "_tmp"
 	if err := os.Symlink(target, temporary); err != nil {
@@ -87,7 +87,7 @@ func (d disk) relink(target, name string) error {
 	return os.Rename(temporary, d.path(name))
 }
 
-// source is a source of the directory with shorter waits than for users.
+// source is a source of the directory with shorter waits than the defaults.
 func (d disk) source(c Config) *Source {
 	d.t.Helper()
 	c.Dir = d.dir

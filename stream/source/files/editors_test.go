@@ -7,7 +7,8 @@ import (
 )
 
 // TestEditors saves a file in the ways of several programs. No subscriber may see
-// a deletion, a half-written value, a file of the editor's own, or a complaint.
+// a deletion, a half-written value, a file of the editor's own, or a stale
+// status.
 func TestEditors(t *testing.T) {
 	for _, c := range []struct {
 		name string

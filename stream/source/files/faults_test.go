@@ -13,7 +13,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faults"
 )
 
-// TestFaults subjects the source to what can happen to a directory.
+// TestFaults subjects the source to the faults of a directory.
 func TestFaults(t *testing.T) {
 	d := newDisk(t)
 	w := writer{d}

@@ -42,8 +42,8 @@ func replaceFile(path string, value []byte) error {
 	return os.Rename(path+".tmp", path)
 }
 
-// followRaw is what a program does that has only the library. Directories do not
-// come and go here.
+// followRaw is a program that uses only the library. Directories do not come and
+// go here.
 func followRaw(ctx context.Context, dir string, primed func(), changed func(value []byte)) error {
 	watcher, err := fsnotify.NewBufferedWatcher(1024)
 	if err != nil {

@@ -30,8 +30,8 @@ func follow(t *testing.T, s stream.Source) *follower {
 	return followFrom(t, s, streamtest.NewSinkRecorder(stream.Resume{}, nil), stream.Resume{})
 }
 
-// goOn calls Watch where another follower ended.
-func goOn(t *testing.T, s stream.Source, from *follower) *follower {
+// resume calls Watch where another follower ended.
+func resume(t *testing.T, s stream.Source, from *follower) *follower {
 	t.Helper()
 	return followFrom(t, s, streamtest.NewSinkRecorder(from.Resume(), from.State()), from.Resume())
 }
@@ -139,6 +139,6 @@ func (f *follower) awaitWell() {
 func (f *follower) neverWrong() {
 	f.t.Helper()
 	if all := f.Statuses(); len(all) > 0 {
-		f.t.Errorf("said %v, want nothing to be wrong", all)
+		f.t.Errorf("status %v, want none", all)
 	}
 }

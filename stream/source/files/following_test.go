@@ -9,7 +9,7 @@ import (
 )
 
 // TestLastGoodValueStays breaks a file in many ways. Each time the other files
-// are still followed, the reason names the place, and fixing the file clears
+// are still followed, the reason names the location, and fixing the file clears
 // the status.
 func TestLastGoodValueStays(t *testing.T) {
 	for _, c := range []struct {
@@ -90,7 +90,7 @@ func TestBurstIsOneCommit(t *testing.T) {
 	w.want(3, want)
 }
 
-// TestEndlessBurst: what never settles is still shown.
+// TestEndlessBurst: a burst that never ends is still published.
 func TestEndlessBurst(t *testing.T) {
 	d := newDisk(t)
 	s := d.source(Config{})
@@ -225,6 +225,6 @@ func TestChangeThatLooksLikeNone(t *testing.T) {
 	f.stop()
 	d.write("a.json", "2")
 	d.must(os.Chtimes(d.path("a.json"), old, old))
-	f = goOn(t, s, f)
+	f = resume(t, s, f)
 	f.awaitState(map[string]string{"a": "2"})
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// destination is what a symbolic link leads to.
+// destination is the target of a symbolic link.
 type destination struct {
 	name string // below the root, without links
 	info fs.FileInfo
@@ -20,8 +20,8 @@ type destination struct {
 // maxHops is how many links are followed on one path, as on most systems.
 const maxHops = 40
 
-// resolve follows a link by hand, to learn which directories it leads through.
-// Its result is a hint: files are read through the root.
+// resolve follows a link step by step, to find the directories on its path. Its
+// result is a hint: files are read through the root.
 func resolve(root *os.Root, link string) (d destination, err error) {
 	d.name = "."
 	rest, hops := strings.Split(link, "/"), 0
@@ -40,13 +40,13 @@ func resolve(root *os.Root, link string) (d destination, err error) {
 		}
 		rest = append(strings.Split(filepath.ToSlash(target), "/"), rest...)
 	}
-	if d.info == nil { // it ends where it came up from
+	if d.info == nil { // it ends in the directory from which it came up
 		d.info, err = root.Lstat(d.name)
 	}
 	return d, err
 }
 
-// step goes one name further, or returns the target if that is a link.
+// step follows one more name, or returns the target if that is a link.
 func (d *destination) step(root *os.Root, name string) (target string, err error) {
 	switch name {
 	case "", ".":

@@ -79,7 +79,7 @@ func TestLinksThatChange(t *testing.T) {
 	d.link(".one", ".current")
 	d.link(".current/a.json", "b.json")
 	f.awaitState(map[string]string{"b": "1"})
-	d.write(".one/a.json", "10") // where it leads
+	d.write(".one/a.json", "10") // the target
 	f.awaitState(map[string]string{"b": "10"})
 	d.must(d.relink(".two", ".current")) // on the way
 	f.awaitState(map[string]string{"b": "2"})
@@ -98,8 +98,8 @@ func TestLinksThatChange(t *testing.T) {
 	f.awaitState(map[string]string{})
 }
 
-// TestLinkThatComesToLeadOut keeps the last good values of its former target.
-func TestLinkThatComesToLeadOut(t *testing.T) {
+// TestLinkIsMovedOutside: the last good values of its former target are kept.
+func TestLinkIsMovedOutside(t *testing.T) {
 	d := newDisk(t)
 	d.write("../secret/a.json", `"secret"`)
 	d.write(".in/a.json", "1")
@@ -117,7 +117,7 @@ func TestLinkThatComesToLeadOut(t *testing.T) {
 	}
 }
 
-// configMap is a Kubernetes volume, written to as the kubelet does it: the
+// configMap is a Kubernetes volume, written in the way of the kubelet: the
 // files are links through ..data, which is moved to a new directory.
 type configMap struct {
 	disk

@@ -8,9 +8,9 @@ import (
 	"path"
 )
 
-// look reads what was touched, in the current directory. One that replaces it
-// meanwhile is looked at as well, so that nothing is shown of a directory that
-// is being removed.
+// look reads the touched files in the current directory. A directory that
+// replaces it meanwhile is read as well, so that no state of a directory that
+// is being removed is published.
 func (w *watching) look(ctx context.Context) error {
 	// Where a link is moved from one directory to the next, the first may be
 	// deleted while the path through the link is still being followed.
@@ -59,7 +59,7 @@ func (w *watching) lookInto(ctx context.Context, root *os.Root) error {
 	return w.scan(ctx, root)
 }
 
-// scan looks at everything.
+// scan reads the whole directory.
 func (w *watching) scan(ctx context.Context, root *os.Root) error {
 	if w.touched.renew {
 		w.hints.renew()

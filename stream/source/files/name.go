@@ -14,11 +14,11 @@ const (
 	yamlFormat
 )
 
-// formatOf derives the format from the name of a file. What editors and tools
-// put beside a file while they write it is not relevant: names that begin with a
-// dot (.a.json.swp of vim, .#a.json of Emacs, ..data of Kubernetes) or a hash,
-// and everything that does not end in one of the extensions (a.json~, 4913,
-// a.json.tmp, #a.json#).
+// formatOf derives the format from the name of a file. Temporary files of
+// editors and tools are not relevant: names that begin with a dot (.a.json.swp
+// of vim, .#a.json of Emacs, ..data of Kubernetes) or a hash, and everything
+// that does not end in one of the extensions (a.json~, 4913, a.json.tmp,
+// #a.json#).
 func formatOf(name string) format {
 	if ignored(name) || name[0] == '#' {
 		return noFormat

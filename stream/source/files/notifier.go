@@ -12,7 +12,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// notifier delivers the operating system's hints on what was touched. Owned by
+// notifier delivers the operating system's hints on touched names. Owned by
 // Watch. It has two goroutines, which close ends: that of fsnotify, and one that
 // receives its errors. fsnotify sends these while it holds the lock that Add and
 // Close wait for, so the goroutine that adds and closes must not be the receiver.
@@ -29,7 +29,7 @@ type notifier struct {
 	watched map[string]struct{} // directories below dir, without links; "." is dir
 	leading map[string]struct{} // links on the way to dir, and dir itself
 	refused int                 // directories without hints
-	err     error               // why
+	err     error               // the reason
 }
 
 func newNotifier(s *Source) notifier {
@@ -70,7 +70,7 @@ func openHints() (*fsnotify.Watcher, error) {
 }
 
 // lead requests hints about the links on the way to dir, and about dir itself:
-// when they lead elsewhere, dir is another one.
+// when their targets change, dir is another directory.
 func (n *notifier) lead() {
 	n.leading[n.dir] = struct{}{}
 	for at := n.dir; at != filepath.Dir(at); at = filepath.Dir(at) {
@@ -104,7 +104,8 @@ func (n *notifier) watch(dir string) {
 	}
 }
 
-// problem reports what is not followed, and what to do; nil: everything is.
+// problem reports the directories without hints, and a remedy; nil: there are
+// none.
 func (n *notifier) problem() error {
 	if n.refused == 0 {
 		return nil
@@ -134,7 +135,7 @@ func (n *notifier) events() <-chan fsnotify.Event {
 	return n.watcher.Events
 }
 
-// name returns the path below dir that an event is about.
+// name returns the path of an event below dir.
 func (n *notifier) name(e fsnotify.Event) (name string, inside bool) {
 	if e.Name == n.dir {
 		return ".", true
@@ -143,7 +144,7 @@ func (n *notifier) name(e fsnotify.Event) (name string, inside bool) {
 	return filepath.ToSlash(rest), inside
 }
 
-// close waits until no hint can come, and both goroutines have ended.
+// close ends the hints, and waits for both goroutines.
 func (n *notifier) close() {
 	if n.watcher == nil {
 		return

@@ -10,8 +10,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// TestErrorsAreTaken, even while nothing asks for them: fsnotify holds a lock
-// until they are, and adding a directory or closing would wait for it forever.
+// TestErrorsAreTaken, even while nothing reads them: fsnotify holds a lock
+// until they are taken, and adding a directory or closing would wait for it
+// forever.
 func TestErrorsAreTaken(t *testing.T) {
 	sent, lost, taken := make(chan error), make(chan struct{}, 1), make(chan struct{})
 	go takeErrors(sent, lost, taken)
@@ -23,7 +24,7 @@ func TestErrorsAreTaken(t *testing.T) {
 	<-lost
 	select {
 	case <-lost:
-		t.Error("lost twice, want once until it is asked for")
+		t.Error("lost twice, want once until it is read")
 	default:
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// TestUnusableDirectory: Watch reports immediately what is wrong, and the name.
+// TestUnusableDirectory: Watch immediately reports the problem and the name.
 func TestUnusableDirectory(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -29,12 +29,12 @@ func TestUnusableDirectory(t *testing.T) {
 			d.write("", "x")
 		}},
 		{"not permitted", "this process may not read the directory ", func(d disk) {
-			mortalsOnly(d.t)
+			unprivilegedOnly(d.t)
 			d.must(os.Chmod(d.dir, 0))
 			d.t.Cleanup(func() { _ = os.Chmod(d.dir, 0o700) })
 		}},
 		{"not permitted to enter", "this process may not read the directory ", func(d disk) {
-			mortalsOnly(d.t)
+			unprivilegedOnly(d.t)
 			d.write("a.json", "1")
 			d.must(os.Chmod(d.dir, 0o400))
 			d.t.Cleanup(func() { _ = os.Chmod(d.dir, 0o700) })
@@ -56,8 +56,8 @@ func TestUnusableDirectory(t *testing.T) {
 	}
 }
 
-// mortalsOnly skips what root may do whatever the permissions are.
-func mortalsOnly(t *testing.T) {
+// unprivilegedOnly skips tests of permissions, which do not bind root.
+func unprivilegedOnly(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() == 0 {
 		t.Skip("root may read everything")
@@ -65,7 +65,7 @@ func mortalsOnly(t *testing.T) {
 }
 
 func TestUnreadableFiles(t *testing.T) {
-	mortalsOnly(t)
+	unprivilegedOnly(t)
 	d := newDisk(t)
 	for _, name := range []string{"a.json", "x/b.json", "c.json"} {
 		d.write(name, "1")
@@ -88,7 +88,7 @@ func TestUnreadableFiles(t *testing.T) {
 }
 
 // TestNoHints: without hints of the operating system, the scan finds the
-// changes, and the status says what that means.
+// changes, and the status reports the consequence.
 func TestNoHints(t *testing.T) {
 	d := newDisk(t)
 	d.write("x/a.json", "1")
@@ -122,7 +122,7 @@ func TestHintsThatBreakOff(t *testing.T) {
 	f.awaitState(map[string]string{"a": "1"})
 }
 
-// newWatch follows a directory with a registry that retries soon.
+// newWatch follows a directory with a registry that retries quickly.
 func newWatch(t *testing.T, s stream.Source) *watch.Watch {
 	t.Helper()
 	r := watch.NewRegistry()
@@ -153,7 +153,7 @@ func subscribe(t *testing.T, w *watch.Watch) *subscriber {
 	return s
 }
 
-// until reads until the state is as wanted.
+// until reads until the state is the wanted one.
 func (s *subscriber) until(what string, wanted func() bool) {
 	s.t.Helper()
 	timeout := time.NewTimer(patience)
@@ -188,7 +188,7 @@ func (s *subscriber) take() {
 }
 
 // TestDirectoryGoneAndBack, as subscribers see it: the resources stay, as
-// stale, and when the directory is back subscribers get what really changed.
+// stale, and when the directory is back subscribers get the actual changes.
 func TestDirectoryGoneAndBack(t *testing.T) {
 	d := newDisk(t)
 	d.write("a.json", "1")
@@ -201,10 +201,10 @@ func TestDirectoryGoneAndBack(t *testing.T) {
 		return s.status.State == stream.Stale && strings.Contains(w.Status().Full(), "there is no directory "+d.dir)
 	})
 	if strings.Contains(s.status.Reason, d.dir) {
-		t.Errorf("the subscriber is told %q: want nothing of where the files are", s.status.Reason)
+		t.Errorf("the subscriber got the status %q: want no location of the files", s.status.Reason)
 	}
 	if len(s.state) != 2 {
-		t.Errorf("without the directory the subscriber has %v, want what was there", s.state)
+		t.Errorf("without the directory the subscriber has %v, want the previous resources", s.state)
 	}
 	d.write("../next/a.json", "2")
 	d.write("../next/b.json", "1")
@@ -217,8 +217,8 @@ func TestDirectoryGoneAndBack(t *testing.T) {
 	}
 }
 
-// TestDirectoryThatComesLate: missing at the start.
-func TestDirectoryThatComesLate(t *testing.T) {
+// TestDirectoryThatIsCreatedLater: missing at the start.
+func TestDirectoryThatIsCreatedLater(t *testing.T) {
 	d := newDisk(t)
 	d.remove("")
 	w := newWatch(t, d.source(Config{}))
@@ -229,7 +229,7 @@ func TestDirectoryThatComesLate(t *testing.T) {
 	s.until("in sync", func() bool { return s.state["a"] == "1" && w.Status().State == stream.InSync })
 }
 
-// TestMistakeAsSubscribersSeeIt: a mistake reaches the status.
+// TestMistakeAsSubscribersSeeIt: a parse error reaches the status.
 func TestMistakeAsSubscribersSeeIt(t *testing.T) {
 	d := newDisk(t)
 	d.write("a.json", "1")
@@ -239,10 +239,10 @@ func TestMistakeAsSubscribersSeeIt(t *testing.T) {
 	d.write("a.json", "{")
 	s.until("stale", func() bool { return s.status.State == stream.Stale })
 	if want := "the upstream says: a.json:1:2: not JSON: unexpected end of JSON input"; w.Status().Detail != want {
-		t.Errorf("operators are told %q, want %q", w.Status().Detail, want)
+		t.Errorf("operators got the status %q, want %q", w.Status().Detail, want)
 	}
 	if want := "the upstream says that it is stale"; s.status.Reason != want {
-		t.Errorf("the subscriber is told %q, want %q", s.status.Reason, want)
+		t.Errorf("the subscriber got the status %q, want %q", s.status.Reason, want)
 	}
 	d.write("a.json", "2")
 	s.until("in sync", func() bool { return s.status.State == stream.InSync })

@@ -14,9 +14,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// TestRandomOperations does what people and programs do to a directory, in any
-// order and at any time. When they pause, and everything is fixed, the state is
-// what simply reading the directory gives.
+// TestRandomOperations changes a directory like people and programs do, in any
+// order and at any time. After a pause, and once everything is fixed, the state
+// is the result of simply reading the directory.
 func TestRandomOperations(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -44,7 +44,7 @@ func noSpurious(t *testing.T, f *follower) {
 	}
 }
 
-// TestRandomOperationsWithoutHints is the same with only the scan.
+// TestRandomOperationsWithoutHints is the same with scans only.
 func TestRandomOperationsWithoutHints(t *testing.T) {
 	d := newDisk(t)
 	s := d.source(Config{})
@@ -126,7 +126,7 @@ func (c *chaos) operation() {
 
 func (c *chaos) linkName() string { return fmt.Sprintf("links/l%d.json", c.IntN(3)) }
 
-// mend removes what is broken, and of two files with one key the second: the
+// mend removes invalid files, and the second of two files with one key: the
 // result for these depends on the previous state.
 func (c *chaos) mend(dir string) {
 	entries, err := os.ReadDir(c.path(dir))
@@ -163,7 +163,7 @@ func (c *chaos) mendLinks() {
 	}
 }
 
-// plainly reads the directory without any of the code under test.
+// plainly reads the directory without the code under test.
 func (c *chaos) plainly(dir, key string, into map[string]string) {
 	entries, err := os.ReadDir(c.path(dir))
 	c.must(err)

@@ -24,7 +24,7 @@ func (s stamp) young(read time.Time) bool {
 	return read.UnixNano()-max(s.modified, s.changed) < int64(tick)
 }
 
-// content is what a file was found to hold.
+// content is the content of a file when it was read.
 type content struct {
 	stamp stamp
 	sure  bool // an equal stamp later means an untouched file
@@ -71,7 +71,7 @@ func textOf(f *os.File, info fs.FileInfo, limit int64) ([]byte, error) {
 	if info.Size() > limit {
 		return nil, tooLarge(info.Size(), limit)
 	}
-	// No larger than needed, since a value often is all of it.
+	// No larger than needed, since a value often retains all of it.
 	text := make([]byte, info.Size()+1)
 	n, err := io.ReadFull(f, text)
 	switch {

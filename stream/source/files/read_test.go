@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestReadingWhatGrows: the size is outdated.
-func TestReadingWhatGrows(t *testing.T) {
+// TestReadGrowingFile: the size is outdated.
+func TestReadGrowingFile(t *testing.T) {
 	d := newDisk(t)
 	for _, c := range []struct {
 		before, after int

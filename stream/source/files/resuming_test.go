@@ -12,9 +12,9 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// TestGoingOn: the second Watch call sends the differences, at new revisions,
-// and leaves the rest alone.
-func TestGoingOn(t *testing.T) {
+// TestResume: the second Watch call sends only the differences, at new
+// revisions.
+func TestResume(t *testing.T) {
 	d := newDisk(t)
 	d.write("a.json", "1")
 	d.write("b.json", "1")
@@ -23,7 +23,7 @@ func TestGoingOn(t *testing.T) {
 	first.awaitState(map[string]string{"a": "1", "b": "1"})
 	first.stop()
 	d.write("a.json", "2")
-	second := goOn(t, s, first)
+	second := resume(t, s, first)
 	second.awaitState(map[string]string{"a": "2", "b": "1"})
 	if n := second.Resets(); n != 0 {
 		t.Errorf("Reset was called %d times, want none: nothing was lost", n)
@@ -36,7 +36,7 @@ func TestGoingOn(t *testing.T) {
 	}
 }
 
-// TestSinkThatFailed: what the sink did not accept is sent again.
+// TestSinkThatFailed: changes that the sink did not accept are sent again.
 func TestSinkThatFailed(t *testing.T) {
 	d := newDisk(t)
 	s := d.source(Config{})
@@ -49,7 +49,7 @@ func TestSinkThatFailed(t *testing.T) {
 	if !errors.Is(first.err, refused) {
 		t.Fatalf("Watch returned %v, want %v", first.err, refused)
 	}
-	second := goOn(t, s, first)
+	second := resume(t, s, first)
 	second.awaitState(map[string]string{"a": "1"})
 }
 

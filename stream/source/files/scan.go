@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// maxDirs bounds what links to directories with links to directories can make of
-// a few files.
+// maxDirs bounds the number of paths that links to directories with links can
+// make of a few files.
 const maxDirs = 100_000
 
 // scan is one pass over the whole directory.
@@ -28,8 +28,8 @@ type scan struct {
 	problems map[string]error // of directories and links
 }
 
-// all looks at everything. An error means that the directory as a whole cannot
-// be read.
+// all scans everything. An error means that the directory as a whole cannot be
+// read.
 func (s *scan) all() error {
 	s.tree.scan++
 	s.problems = map[string]error{}
@@ -40,14 +40,14 @@ func (s *scan) all() error {
 	return nil
 }
 
-// place is a directory by the name that its files have, and by its name without
-// links.
+// place is a directory, by the path in the names of its files and by its path
+// without links.
 type place struct {
 	name, real string
 	above      []string // real names of the directories that lead here by name
 }
 
-// dir looks at a directory and its contents.
+// dir scans a directory and its contents.
 func (s *scan) dir(p place) error {
 	if err := s.ctx.Err(); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (s *scan) dir(p place) error {
 	return nil
 }
 
-// unreadable keeps what was known of a directory, unless it is gone.
+// unreadable keeps the known files of a directory, unless it is gone.
 func (s *scan) unreadable(p place, err error) error {
 	switch {
 	case s.ctx.Err() != nil:
@@ -82,13 +82,13 @@ func (s *scan) unreadable(p place, err error) error {
 	return nil
 }
 
-// lost reports a directory or a link, and keeps what was known of it.
+// lost reports a directory or a link, and keeps its known files.
 func (s *scan) lost(name string, err error) {
 	s.problems[name] = err
 	s.tree.keep(name)
 }
 
-// entries looks at the files of a directory and returns its directories, by name.
+// entries scans the files of a directory and returns its directories, by name.
 func (s *scan) entries(p place) (dirs []place, err error) {
 	here, err := s.root.OpenRoot(p.real)
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *scan) entries(p place) (dirs []place, err error) {
 	return dirs, nil
 }
 
-// entry looks at an entry of a directory, and returns it if it is a directory
+// entry examines an entry of a directory, and returns it if it is a directory
 // too.
 func (s *scan) entry(p place, here *os.Root, e fs.DirEntry) (dir place, ok bool) {
 	name := below(p.name, e.Name())
@@ -142,7 +142,7 @@ func list(dir *os.Root) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// link looks at the target of a link, and returns it if it is a directory.
+// link examines the target of a link, and returns it if it is a directory.
 func (s *scan) link(p place, base string) (dir place, ok bool) {
 	s.links++
 	name := below(p.name, base)
@@ -166,7 +166,7 @@ func (s *scan) link(p place, base string) (dir place, ok bool) {
 	return place{}, false
 }
 
-// file looks at a file, and reads it if it was touched: under its name below
+// file examines a file, and reads it if it was touched: under its name below
 // from, which is the root, or its own directory, since then the path need not
 // be walked again.
 func (s *scan) file(name string, info fs.FileInfo, from *os.Root, called string) {

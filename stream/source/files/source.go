@@ -30,8 +30,8 @@ type Source struct {
 
 	// Owned by Watch.
 	tree     *tree
-	served   map[string]version // what was sent, by key
-	revision uint64             // the newest that was sent
+	served   map[string]version // the sent values, by key
+	revision uint64             // the newest sent revision
 	problems map[string]error   // of directories and links, as of the last scan
 	links    int                // symbolic links, as of the last scan
 	identity fs.FileInfo        // of the directory, as of the last look
@@ -39,7 +39,7 @@ type Source struct {
 
 var _ stream.Source = (*Source)(nil)
 
-// version is a value and the revision at which it came.
+// version is a value and its revision.
 type version struct {
 	value    []byte
 	revision uint64
@@ -65,8 +65,8 @@ func New(c Config) (*Source, error) {
 }
 
 // Watch follows the directory until ctx ends, the directory cannot be read as a
-// whole, or the sink returns an error, and returns that error. If resume is what
-// was sent last, it continues with the differences; else with a snapshot, in
+// whole, or the sink returns an error, and returns that error. If resume is the
+// last position, it continues with the differences; else with a snapshot, in
 // which unchanged resources keep their revision.
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	w := newWatching(s, sink)
@@ -117,8 +117,8 @@ func (s *Source) unusable(err error) error {
 	return fmt.Errorf("the directory %s cannot be read: %w", s.config.Dir, cause(err))
 }
 
-// fold makes the changed values of the tree the served ones, at the next revision
-// if there are any.
+// fold serves the changed values of the tree, at the next revision if there are
+// any.
 func (s *Source) fold() []poll.Change {
 	var changes []poll.Change
 	for _, key := range slices.Sorted(maps.Keys(s.tree.changed)) {

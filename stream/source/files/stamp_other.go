@@ -4,7 +4,7 @@ package files
 
 import "io/fs"
 
-// stampOf uses what every system has.
+// stampOf uses the attributes available on every system.
 func stampOf(i fs.FileInfo) stamp {
 	return stamp{size: i.Size(), modified: i.ModTime().UnixNano()}
 }

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// summary describes what is wrong, by the names of the files: the first few of
+// summary describes the problems, with the names of the files: the first few of
 // them, since it is sent to each subscriber.
 func summary(problems map[string]error) string {
 	const most = 3

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// tree is what the directory was last found to hold. Owned by Watch.
+// tree is the content of the directory at the last scan. Owned by Watch.
 type tree struct {
 	maxBytes int64
 
@@ -24,7 +24,7 @@ type file struct {
 	stamp   stamp
 	sure    bool
 	value   []byte // nil: it never had one
-	problem error  // why value is not the file's present content
+	problem error  // why value is not the present content of the file
 	scan    uint64 // the last scan that saw it
 }
 
@@ -38,7 +38,7 @@ func newTree(maxBytes int64) *tree {
 	}
 }
 
-// put records what a file was found to hold.
+// put records the content of a file.
 func (t *tree) put(name string, c content) {
 	f := t.files[name]
 	if f == nil {
@@ -106,7 +106,7 @@ func (t *tree) served(key string) []byte {
 	return nil
 }
 
-// problems returns what is wrong, by the name of the file.
+// problems returns the problems, by the name of the file.
 func (t *tree) problems() map[string]error {
 	out := make(map[string]error, len(t.broken))
 	for f := range t.broken {
@@ -141,7 +141,7 @@ func (t *tree) keep(name string) {
 	}
 }
 
-// sweep removes what the scan did not see.
+// sweep removes the files that the scan did not see.
 func (t *tree) sweep() {
 	for name, f := range t.files {
 		if f.scan != t.scan {

@@ -11,7 +11,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// placedError is a mistake in the text of a file, and its place.
+// placedError is an error in the text of a file, with its position.
 type placedError struct {
 	line, column int // from 1; columns count characters
 	message      string
@@ -59,7 +59,7 @@ func fromJSON(text []byte) ([]byte, error) {
 	return nil, placed(text, at, "not JSON: "+syntax.Error())
 }
 
-// placed is a mistake at an offset of the text.
+// placed is an error at an offset of the text.
 func placed(text []byte, offset int, message string) *placedError {
 	before := text[:min(max(offset, 0), len(text))]
 	lineStart := bytes.LastIndexByte(before, '\n') + 1

@@ -20,13 +20,13 @@ type watching struct {
 	touched touched     // since the last look
 	first   time.Time   // the first hint that is not committed; zero: none
 	settled *time.Timer // runs while first is set
-	said    string      // what the sink was last told to be wrong
+	said    string      // the problem that was last reported to the sink
 }
 
-// touched is what hints were about.
+// touched collects the names in hints.
 type touched struct {
-	names map[string]struct{} // of files, and of what may have become a directory or a link
-	all   bool                // only a scan can tell
+	names map[string]struct{} // of files, and of possible new directories or links
+	all   bool                // only a scan can find the changes
 	renew bool                // and the hints must start over
 }
 
@@ -38,7 +38,7 @@ func newWatching(s *Source, sink stream.Sink) *watching {
 	return w
 }
 
-// begin brings the sink from resume to what the first look found.
+// begin brings the sink from resume to the state at the first scan.
 func (w *watching) begin(resume stream.Resume) error {
 	continues := resume.Epoch == w.epoch && resume.Revision == w.revision
 	changes := w.fold()
@@ -84,13 +84,14 @@ func (w *watching) run(ctx context.Context) error {
 	}
 }
 
-// lostHints looks at everything: more was touched than the hints name.
+// lostHints scans everything: more was touched than the hints name.
 func (w *watching) lostHints() {
 	w.touched.all, w.touched.renew = true, true
 	w.wait()
 }
 
-// hint takes one hint, waits for more if it matters, and reports whether it does.
+// hint takes one hint, waits for more if it is relevant, and reports whether it
+// is.
 func (w *watching) hint(e fsnotify.Event, ok bool) bool {
 	if !ok { // it broke off
 		w.hints.close()
@@ -113,8 +114,8 @@ func (w *watching) wait() {
 	w.settled.Reset(max(0, min(w.quiet, w.first.Add(w.longest).Sub(now))))
 }
 
-// matters records what an event is about, and reports whether anything may
-// have changed.
+// matters records the name in an event, and reports whether anything may have
+// changed.
 func (w *watching) matters(e fsnotify.Event) bool {
 	name, inside := w.hints.name(e)
 	if !inside {
@@ -140,8 +141,8 @@ func (w *watching) matters(e fsnotify.Event) bool {
 	return true
 }
 
-// update looks at what was touched, and passes on what changed. If there are new
-// hints after that, the burst is not over, and what was found may be half of it.
+// update reads the touched names, and passes on the changes. If there are new
+// hints after that, the burst is not over, and the changes may be half of it.
 func (w *watching) update(ctx context.Context) error {
 	if err := w.look(ctx); err != nil {
 		return err
@@ -158,8 +159,7 @@ func (w *watching) update(ctx context.Context) error {
 	return w.publish()
 }
 
-// drain takes the hints that came meanwhile, and reports whether any of
-// them matters.
+// drain takes the pending hints, and reports whether any of them is relevant.
 func (w *watching) drain() (any bool) {
 	for {
 		select {
@@ -171,9 +171,9 @@ func (w *watching) drain() (any bool) {
 	}
 }
 
-// publish sends what changed, and whether anything is wrong: a new mistake
-// before the changes, so that the old value is not taken for the new one, and
-// the all-clear after them.
+// publish sends the changes and the status: a new problem before the changes,
+// so that the old value is not mistaken for the new one, and the end of
+// problems after them.
 func (w *watching) publish() error {
 	changes := w.fold()
 	if err := w.complain(); err != nil {
@@ -191,7 +191,7 @@ func (w *watching) publish() error {
 	return nil
 }
 
-// complain reports to the sink what is wrong, if it does not know yet.
+// complain reports problems to the sink, if they are new.
 func (w *watching) complain() error {
 	what := w.wrong()
 	if what == "" || what == w.said {
@@ -201,7 +201,7 @@ func (w *watching) complain() error {
 	return w.sink.Status(stream.Stale, what)
 }
 
-// wrong describes what is wrong with the directory.
+// wrong describes the problems of the directory.
 func (w *watching) wrong() string {
 	all := w.tree.problems()
 	maps.Copy(all, w.problems)

@@ -72,7 +72,7 @@ func yamlError(err error) error {
 	return &placedError{1, 1, "not YAML: " + message}
 }
 
-// wrong is a mistake at a node.
+// wrong is an error at a node.
 func wrong(n ast.Node, format string, args ...any) *placedError {
 	e := &placedError{1, 1, fmt.Sprintf(format, args...)}
 	if at := beginning(n); at != nil {
@@ -106,8 +106,8 @@ const (
 	maxRun = 100
 )
 
-// affordable rejects what would take the parser minutes: its time grows with the
-// square of some numbers, and a file must not hold up the others.
+// affordable rejects text that would take the parser minutes: its time grows
+// with the square of some numbers, and a file must not hold up the others.
 func affordable(tokens token.Tokens) error {
 	var keys, depth, run, line int
 	for _, t := range tokens {

@@ -26,7 +26,7 @@ func TestYAML(t *testing.T) {
 			"[31,-31,15,5,1000,420,1208925819614629174706175]"},
 		{"numbers with a point", "[1.50, .5, -.5, 5., +1.5, 1e3, 12E03, 1.5e-400, 1_0.5, 5.e2, 0.1e-7]",
 			"[1.50,0.5,-0.5,5.0,1.5,1e3,12E03,1.5e-400,10.5,5.0e2,0.1e-7]"},
-		{"what is no number", "[08, 1.2.3, 1e, e3, -, +, ., 0x, 1-2, 10:30, 2026-11-20, '12', \"12\", 1 2, ++1, -+1]",
+		{"not a number", "[08, 1.2.3, 1e, e3, -, +, ., 0x, 1-2, 10:30, 2026-11-20, '12', \"12\", 1 2, ++1, -+1]",
 			`["08","1.2.3","1e","e3","-","+",".","0x","1-2","10:30","2026-11-20","12","12","1 2","++1","-+1"]`},
 		{"words", "[~, null, Null, NULL, true, True, TRUE, false, yes, no, on, off, y, n, nil, none, 'true', \"null\"]",
 			`[null,null,null,null,true,true,true,false,"yes","no","on","off","y","n","nil","none","true","null"]`},
@@ -93,8 +93,8 @@ func TestYAMLErrors(t *testing.T) {
 	}
 }
 
-// TestYAMLThatCosts: what would take the parser minutes is rejected before the
-// parser runs.
+// TestYAMLThatCosts: text that would take the parser minutes is rejected before
+// the parser runs.
 func TestYAMLThatCosts(t *testing.T) {
 	for name, text := range map[string]string{
 		"many keys":       strings.Repeat("k:\n", 30_000),
@@ -138,7 +138,7 @@ func TestBillionLaughs(t *testing.T) {
 }
 
 // FuzzYAML: whatever the text is, the result is a value that is JSON on one
-// line, or an error that has a place.
+// line, or an error with a position.
 func FuzzYAML(f *testing.F) {
 	for _, seed := range []string{
 		"a: 1\nb: [x, 1.50, ~, 0x1F]\n", "a: &x {b: 1}\nc: {<<: *x}\n", "? [a]\n: b\n", "a: |\n  x\n", "--- 1\n--- 2\n",
@@ -154,7 +154,7 @@ func FuzzYAML(f *testing.F) {
 		hangs.Stop()
 		if err != nil {
 			if _, placed := err.(*placedError); !placed {
-				t.Errorf("error %v has no place", err)
+				t.Errorf("error %v has no position", err)
 			}
 			return
 		}
@@ -165,8 +165,8 @@ func FuzzYAML(f *testing.F) {
 	})
 }
 
-// FuzzJSON: JSON means the same as YAML, and the same as to the standard
-// library, if there is a value at all.
+// FuzzJSON: JSON has the same value as YAML, and the same as in the standard
+// library, if it is valid.
 func FuzzJSON(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,-0,2.50,1e400,1E-7],"b":{"c":null,"d":"x\u2028\/"}}`, `"a: b"`, `"\ud83d\ude00"`, `[true,false,"",{}]`, `1e5`, `"\b\f"`} {
 		f.Add([]byte(seed))

@@ -12,7 +12,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// scalar writes what is neither a mapping nor a list.
+// scalar writes a node that is neither a mapping nor a list.
 func (w *yamlWriter) scalar(n ast.Node) error {
 	text, err := scalarJSON(n)
 	w.out = append(w.out, text...)
@@ -42,7 +42,7 @@ func scalarJSON(n ast.Node) (string, error) {
 	return "", wrong(n, "JSON has nothing like this: %.40q", n.GetToken().Value)
 }
 
-// integerJSON keeps the digits if they are valid in JSON: not so 0x1F, 0o17,
+// integerJSON keeps the digits if they are valid in JSON, unlike 0x1F, 0o17,
 // 017, +1 and 1_000.
 func integerJSON(n *ast.IntegerNode) string {
 	if text := n.Token.Value; json.Valid([]byte(text)) {

@@ -6,9 +6,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// yamlWriter writes YAML as JSON in one pass. The value of an anchor is
-// copied from the output so far, so an alias costs what it writes and no
-// alias can lead to itself. Owned by fromYAML.
+// yamlWriter writes YAML as JSON in one pass. The value of an anchor is copied
+// from the output so far, so the cost of an alias is its output and no alias
+// can contain itself. Owned by fromYAML.
 type yamlWriter struct {
 	out     []byte
 	limit   int64 // of out

@@ -27,8 +27,8 @@ type Config struct {
 	TokenFile string
 	// Header is sent with each request. It is never logged.
 	Header map[string]string
-	// StallAfter is how long nothing at all may come before the upstream counts as
-	// stalled. 0: two and a half of its heartbeats.
+	// StallAfter is how long nothing at all may arrive before the upstream counts
+	// as stalled. 0: two and a half of its heartbeats.
 	StallAfter time.Duration
 	// MaxEventBytes is the size of the largest event accepted. 0:
 	// client.MaxEventBytes.
@@ -38,7 +38,7 @@ type Config struct {
 	network func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// WantURL describes what ValidURL accepts, for a user who wrote something else.
+// WantURL describes what ValidURL accepts, for error messages.
 const WantURL = `a URL such as "https://core.example.com" or "http://core:8080/path", without credentials, query or fragment`
 
 // ValidURL reports whether a gateway can be at a URL.

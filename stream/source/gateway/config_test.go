@@ -13,7 +13,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-func TestConfigThatCannotBeMeant(t *testing.T) {
+func TestInvalidConfig(t *testing.T) {
 	for name, test := range map[string]struct {
 		config Config
 		want   string
@@ -51,9 +51,9 @@ func TestConfigThatCannotBeMeant(t *testing.T) {
 	}
 }
 
-func TestRequestSaysWhatItWants(t *testing.T) {
+func TestRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, u, stop := serve(t, Config{URL: "http://gateway.test/a%2Fpath/", Header: map[string]string{"x-team": "blue"}}, says(primed(), goodbye("draining", 0)))
+		f, u, stop := serve(t, Config{URL: "http://gateway.test/a%2Fpath/", Header: map[string]string{"x-team": "blue"}}, replies(primed(), goodbye("draining", 0)))
 		defer stop()
 		s, err := u.Source("w", "a b/")
 		if err != nil {
@@ -105,7 +105,7 @@ func TestToken(t *testing.T) {
 func TestTokenThatWasRotated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "token")
-		f, u, stop := serve(t, Config{TokenFile: file}, says(primed(), goodbye("max_age", 0)))
+		f, u, stop := serve(t, Config{TokenFile: file}, replies(primed(), goodbye("max_age", 0)))
 		defer stop()
 		s := sourceOf(t, u, "w")
 		for i := range 2 {

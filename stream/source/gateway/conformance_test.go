@@ -55,7 +55,8 @@ func (o *origin) harness(s *gatewaysource.Source) *streamtest.Harness {
 	}
 }
 
-// put returns once the gateway has the value: what a test then reads there is new.
+// put returns once the gateway has the value: a test then reads the new value
+// there.
 func (o *origin) put(key, value string) error {
 	_, _, err := o.store.Writer("notes").Put(context.Background(), stream.PutRequest{Key: key, Value: []byte(value)})
 	await(o.t, o.watch, func() bool {
@@ -74,8 +75,8 @@ func (o *origin) delete(key string) error {
 	return err
 }
 
-// TestConformanceWithTransactions has an upstream behind the gateway that makes
-// transactions, and gives deletes a revision or not.
+// TestConformanceWithTransactions has an upstream behind the gateway with
+// transactions, and with or without revisions of deletes.
 func TestConformanceWithTransactions(t *testing.T) {
 	for name, deletes := range map[string]streamtest.DeleteRevisions{
 		"own revision": streamtest.OwnRevision, "no revision": streamtest.NoRevision, "last seen": streamtest.LastSeen,

@@ -12,10 +12,10 @@ import (
 
 const (
 	// gatherFor is how long a request waits for others that may join. Watches
-	// start together, and come back together after their back-off.
+	// start together, and reconnect together after their back-off.
 	gatherFor = 50 * time.Millisecond
 	// leaveAfter is how long a watch without readers is still received: a reader
-	// that left may be back immediately.
+	// may return immediately.
 	leaveAfter = time.Second
 )
 
@@ -66,7 +66,7 @@ func (c *connection) takes(m *member) bool {
 	return length <= stream.MaxPositionLength
 }
 
-// add lets a member join. upstream.mu is held.
+// add adds a member. upstream.mu is held.
 func (c *connection) add(m *member) {
 	c.members = append(c.members, m)
 	wait := gatherFor
@@ -171,8 +171,8 @@ func (c *connection) begin() (context.Context, []*member) {
 	return ctx, slices.Clone(c.members)
 }
 
-// settle examines how a request has ended: the connection continues without
-// the member at fault, or is over for all of them.
+// settle examines how a request has ended: the connection continues without the
+// member at fault, or ends for all of them.
 func (c *connection) settle(members []*member, end client.Ending) {
 	c.finish(end)
 	var refused *client.Problem

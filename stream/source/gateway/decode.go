@@ -12,7 +12,7 @@ import (
 	"github.com/watchtide/watchtide/stream/source/internal/protocol"
 )
 
-// types are those of the events that matter.
+// types are the relevant event types.
 var types = map[string]protocol.Type{
 	"reset": protocol.Reset, "upsert": protocol.Upsert, "delete": protocol.Delete,
 	"end_of_snapshot": protocol.EndOfSnapshot, "bookmark": protocol.Bookmark, "status": protocol.Status,
@@ -70,7 +70,7 @@ func decodeUpsert(m *client.Resource) (stream.Resource, error) {
 	return r, err
 }
 
-// decodeDelete reads what every change has: a key and a revision.
+// decodeDelete reads the fields of every change: a key and a revision.
 func decodeDelete(m *client.Resource) (r stream.Resource, err error) {
 	if r.Key, err = stream.KeyFromWire(m.Key, m.KeyEncoding); err != nil {
 		return r, fmt.Errorf("key %q: %w", m.Key, err)

@@ -1,11 +1,11 @@
 // Package gateway follows watches of another gateway, over its streams of
-// server-sent events. So gateways form trees: a few near the upstream, and behind
-// them as many as the readers need.
+// server-sent events. So gateways form trees: a few near the upstream, and as many
+// as the readers need behind them.
 //
 // # Shared connections
 //
 // The watches of one [Upstream] share one request, /v1/events?watch=a&watch=b.
-// When one joins or leaves, the request is repeated with the known positions, so
+// When one starts or ends, the request is repeated with the known positions, so
 // that only a new watch gets a snapshot; the others do not notice. There is more
 // than one request where one cannot hold them all: an id may have 1,024 bytes,
 // which is room for about 14 watches, and one stream names a watch once. A watch
@@ -16,12 +16,12 @@
 //
 // A position names the epoch and the revision of the gateway at the root, so it is
 // valid at every gateway of the tree. Nothing is translated: a watch that is
-// narrowed by a prefix has the epoch that its upstream gives it, which includes
-// the prefix. Flushes are commits: what the upstream shows together becomes
-// visible together. What came since the last position is dropped when a request is
-// repeated: its answer may come from a replica that is behind. What the upstream
-// may itself have missed it reports in a bookmark, which is passed on with
-// [stream.RaiseHorizon].
+// narrowed by a prefix has its upstream's epoch for it, which includes the prefix.
+// Flushes are commits: changes that the upstream shows together become visible
+// together. Changes since the last position are dropped when a request is
+// repeated: its answer may come from a replica that is behind. Changes that the
+// upstream may itself have missed are reported in a bookmark, which is passed on
+// with [stream.RaiseHorizon].
 //
 // # What ends a stream
 //

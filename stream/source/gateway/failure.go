@@ -27,13 +27,13 @@ func (s *Source) lost(end client.Ending) error {
 	return nil
 }
 
-// failed adds the upstream to an error. The upstream's own words are in it.
+// failed adds the upstream to an error. It contains the upstream's own text.
 func (s *Source) failed(err error) error {
 	var request *url.Error
 	if errors.As(err, &request) {
 		err = request.Err // without the whole URL
 	}
-	header, _ := s.upstream.config.header() // what cannot be read was not sent
+	header, _ := s.upstream.config.header() // an unreadable token was not sent
 	text := secret.Hide(err.Error(), maps.Values(header))
 	return failure.New(err, fmt.Sprintf("%s: %s%s", s.where(), text, hint(err)))
 }
@@ -43,7 +43,7 @@ func (s *Source) where() string {
 	return fmt.Sprintf("gateway %s, watch %q", s.upstream.config.URL, s.watch)
 }
 
-// hints suggest what would be right, by the status of a refusal.
+// hints suggest a remedy, by the status of a refusal.
 var hints = map[int]string{
 	http.StatusUnauthorized:      "want a token in token_file, or a header, that it accepts",
 	http.StatusForbidden:         "want a token, or a header, that may read this watch",

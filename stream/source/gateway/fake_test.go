@@ -14,8 +14,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// fake is a server that sends what a test wants, in one answer after the other.
-// It serves on pipes, so that a test may run in a bubble of fake time.
+// fake is a server that sends the answers of a test, one after the other. It
+// serves on pipes, so that a test may run in a bubble of fake time.
 type fake struct {
 	// Static after construction.
 	turns  []turn // the last one is for all requests that follow
@@ -98,21 +98,21 @@ func (f *fake) ids() (ids []string) {
 	return ids
 }
 
-// says answers with events, then ends cleanly.
-func says(text ...string) turn {
+// replies answers with events, then ends cleanly.
+func replies(text ...string) turn {
 	return func(w http.ResponseWriter, _ *http.Request) { write(w, text...) }
 }
 
-// cuts answers with events, then breaks the connection.
-func cuts(text ...string) turn {
+// breaks answers with events, then breaks the connection.
+func breaks(text ...string) turn {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		write(w, text...)
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// holds answers with events, then is silent until the client has gone.
-func holds(text ...string) turn {
+// stalls answers with events, then is silent until the client disconnects.
+func stalls(text ...string) turn {
 	return func(w http.ResponseWriter, r *http.Request) {
 		write(w, text...)
 		<-r.Context().Done()
@@ -187,7 +187,7 @@ func primed() string {
 
 // calls is a Sink that records its calls.
 //
-// Owned by the goroutine that calls Watch, which is waiting meanwhile.
+// Owned by the goroutine that calls Watch, .
 type calls struct {
 	mu     sync.Mutex // guards the following fields
 	made   []string

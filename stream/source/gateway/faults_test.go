@@ -32,7 +32,7 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// restart starts a gateway that knows only where its own upstream is.
+// restart starts a gateway that knows only the address of its upstream.
 func (o *origin) restart() error {
 	o.kill()
 	r := watch.NewRegistry()

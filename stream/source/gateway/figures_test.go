@@ -61,7 +61,7 @@ func storeServed(b *testing.B) (writer stream.Writer, url string) {
 	return writer, server.URL
 }
 
-// followRaw is what a program does that has only the library.
+// followRaw is a program that uses only the library.
 func followRaw(ctx context.Context, url string, primed func(), changed func(value []byte)) error {
 	client := sse.NewClient(url + "/v1/events?watch=notes")
 	client.ReconnectStrategy = once{}

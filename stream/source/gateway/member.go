@@ -7,7 +7,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// member is one running Watch call, on a connection that it may share.
+// member is one running Watch call, on a connection that may be shared.
 type member struct {
 	// Static after construction.
 	source *Source
@@ -19,7 +19,7 @@ type member struct {
 
 	// Written before ended is closed, read after.
 	err error // what Watch returns
-	own bool  // it is the fault of this watch alone
+	own bool  // caused by this watch alone
 }
 
 // receive handles one event of the watch.
@@ -34,7 +34,7 @@ func (m *member) receive(e client.Event) {
 	}
 }
 
-// begins notes that a request starts, and returns the position at which this
+// begins records the start of a request, and returns the position at which this
 // watch resumes; false: at none.
 func (m *member) begins() (p stream.Position, ok bool) {
 	m.mu.Lock()

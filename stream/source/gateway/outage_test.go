@@ -46,7 +46,7 @@ func (r *replicas) put(key string) { r.upstream.Commit(1, streamtest.Write{Key: 
 
 func (r *replicas) delete(key string) { r.upstream.Commit(1, streamtest.Write{Key: key, Delete: true}) }
 
-// reaches waits until watches have everything.
+// reaches waits until watches are up to date.
 func (r *replicas) reaches(watches ...*watch.Watch) {
 	r.t.Helper()
 	for _, w := range watches {
@@ -56,7 +56,7 @@ func (r *replicas) reaches(watches ...*watch.Watch) {
 	}
 }
 
-// visit reads what a watch has for a client, from a mark, and returns the last mark.
+// visit reads a watch from a position, and returns the last position.
 func (r *replicas) visit(w *watch.Watch, replica string, from *streamtest.Mark) (*streamtest.Connection, *streamtest.Mark) {
 	c := r.history.Connect(w, streamtest.Dial{Client: "c", Replica: replica, Slow: true, From: from})
 	c.Drain()
@@ -64,11 +64,11 @@ func (r *replicas) visit(w *watch.Watch, replica string, from *streamtest.Mark) 
 	return c, last(c.Marks())
 }
 
-// TestOutageIsToldDownTheTree: a gateway missed that a resource came and went, since
-// its upstream was lost meanwhile, and a client has that resource from another one.
-// A third gateway, behind the first, stayed connected all the time. It must not
-// resume the client's position either.
-func TestOutageIsToldDownTheTree(t *testing.T) {
+// TestOutageIsReportedDownTheTree: a gateway missed the creation and deletion of a
+// resource, since its upstream was lost meanwhile, and a client has that resource
+// from another one. A third gateway, behind the first, stayed connected all the
+// time. It must not resume the client's position either.
+func TestOutageIsReportedDownTheTree(t *testing.T) {
 	for _, deletes := range []streamtest.DeleteRevisions{streamtest.OwnRevision, streamtest.LastSeen, streamtest.NoRevision} {
 		t.Run(fmt.Sprint(deletes), func(t *testing.T) {
 			r := newReplicas(t, deletes)

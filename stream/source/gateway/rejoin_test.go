@@ -13,8 +13,8 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// A repeated request continues where the previous one was, whatever that had
-// started.
+// A repeated request continues at the position of the previous one, whatever
+// that one had begun.
 func TestRequestIsRepeated(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after string
@@ -27,7 +27,7 @@ func TestRequestIsRepeated(t *testing.T) {
 			after:  remove("x", 10, "") + upsert("y", 2, "1", "") + upsert("z", 10, "1", "") + event("end_of_snapshot", `,"revision":"10","count":2,"resumed":true`, "w@e-10"),
 			calls:  "reset e\nupsert \"x\" 1 1\ndelete \"x\" 10\nupsert \"y\" 2 1\nupsert \"z\" 10 1\ncommit 10",
 		},
-		"in a snapshot that is not gone on with": {
+		"in a snapshot that is not continued": {
 			before: reset("w@e-0/9") + upsert("x", 1, "1", "w@e-1/9"),
 			id:     "w@e-1/9",
 			after:  primed()[len(hello):],
@@ -81,14 +81,14 @@ func TestRequestIsRepeated(t *testing.T) {
 			after:  status("stale", "lost", "") + event("end_of_snapshot", `,"revision":"2","count":2,"resumed":true`, "w@e-2"),
 			calls:  primedCalls + "status stale lost\nstatus stale lost\ncommit 2",
 		},
-		"before anything came": {
+		"before any event": {
 			after: primed()[len(hello):],
 			calls: primedCalls[:len(primedCalls)-1],
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f, u, stop := serve(t, Config{}, holds(hello, c.before), holds(hello, c.after))
+				f, u, stop := serve(t, Config{}, stalls(hello, c.before), stalls(hello, c.after))
 				defer stop()
 				w, late := sourceOf(t, u, "w"), sourceOf(t, u, "late")
 				sink := &calls{}
@@ -115,11 +115,11 @@ func TestRequestIsRepeated(t *testing.T) {
 // bare is a Sink with only the required methods.
 type bare struct{ stream.Sink }
 
-// A sink that cannot discard half a transaction is not given the rest by
+// A sink that cannot discard half a transaction does not get the rest from
 // another request.
 func TestSinkThatCannotRewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, u, stop := serve(t, Config{}, holds(primed(), upsert("x", 3, "1", "")), holds(hello))
+		_, u, stop := serve(t, Config{}, stalls(primed(), upsert("x", 3, "1", "")), stalls(hello))
 		defer stop()
 		w, late := sourceOf(t, u, "w"), sourceOf(t, u, "late")
 		sink := &calls{}
@@ -140,10 +140,10 @@ func TestSinkThatCannotRewind(t *testing.T) {
 }
 
 // A server that reports again and again that some watch was removed, without
-// naming it, is not asked in a tight loop.
+// naming it, is not called in a tight loop.
 func TestRemovedAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, u, stop := serve(t, Config{}, says(hello, goodbye("watch_removed", 0)))
+		f, u, stop := serve(t, Config{}, replies(hello, goodbye("watch_removed", 0)))
 		defer stop()
 		a, b := sourceOf(t, u, "a"), sourceOf(t, u, "b")
 		ended := make(chan error, 2)
@@ -160,8 +160,8 @@ func TestRemovedAgainAndAgain(t *testing.T) {
 	})
 }
 
-// Watches that lose their upstream together come back together, in one request.
-func TestWatchesComeBackTogether(t *testing.T) {
+// Watches that lose their upstream together reconnect together, in one request.
+func TestWatchesReconnectTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 10
 		var snapshots, bookmarks string
@@ -174,7 +174,7 @@ func TestWatchesComeBackTogether(t *testing.T) {
 			write(w, hello, snapshots)
 			time.Sleep(time.Minute)
 			panic(http.ErrAbortHandler)
-		}, holds(hello, bookmarks))
+		}, stalls(hello, bookmarks))
 		defer stop()
 		registry := watch.NewRegistry()
 		defer registry.Close()
@@ -214,7 +214,7 @@ func TestWatchesComeBackTogether(t *testing.T) {
 // request again.
 func TestStoppedWatchIsNotFaulty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, u, stop := serve(t, Config{}, holds(primed()))
+		_, u, stop := serve(t, Config{}, stalls(primed()))
 		defer stop()
 		for _, stopped := range []bool{true, false} {
 			ctx, cancel := context.WithCancel(t.Context())

@@ -37,7 +37,7 @@ func (c *connection) request(ctx context.Context, members []*member) client.Endi
 	return s.Run(ctx)
 }
 
-// positions is where a request resumes: an id as the upstream sends it.
+// positions returns where a request resumes: an id as the upstream sends it.
 func positions(members []*member) string {
 	var id []byte
 	for _, m := range members {
@@ -70,7 +70,8 @@ func (c *Config) eventsURL(members []*member) string {
 // and not a goodbye as for an EventSource, which does not.
 const anyType = "*/*"
 
-// header is what is sent along. The token is read again each time: it may rotate.
+// header returns the headers of a request. The token is read again each time: it
+// may rotate.
 func (c *Config) header() (map[string]string, error) {
 	header := make(map[string]string, len(c.Header)+2)
 	for name, value := range c.Header {
@@ -91,9 +92,9 @@ func (c *Config) header() (map[string]string, error) {
 	return header, nil
 }
 
-// patience is how long the upstream wants to be left alone after a request has
-// ended. The retry value applies from the second attempt on: a stream that was
-// cut off is often back immediately. u.mu is held.
+// patience is how long the upstream wants to wait for the next request. The
+// retry value applies from the second attempt on: a stream that was cut off can
+// often be resumed immediately. u.mu is held.
 func (u *Upstream) patience(end client.Ending) time.Duration {
 	var refused *client.Problem
 	switch {

@@ -63,7 +63,7 @@ func await(t *testing.T, w *watch.Watch, ok func() bool) {
 		select {
 		case <-tick.C:
 		case <-timeout.C:
-			t.Fatalf("watch %s: not as it must be after 10s: %v, %d resources at %d",
+			t.Fatalf("watch %s: not as expected after 10s: %v, %d resources at %d",
 				w.Name(), w.Status(), w.Snapshot().Count(), w.Snapshot().Revision())
 		}
 	}
@@ -77,7 +77,7 @@ func (o *origins) follow(r *watch.Registry, name string, s stream.Source) *watch
 	return w
 }
 
-// caughtUp waits until a watch has everything.
+// caughtUp waits until a watch is up to date.
 func (o *origins) caughtUp(w *watch.Watch, name string) {
 	o.t.Helper()
 	await(o.t, w, func() bool { return w.Snapshot().Revision() == o.upstreams[name].Revision() })
@@ -94,8 +94,7 @@ func watchesOf(r *http.Request) string {
 	return strings.Join(slices.Sorted(slices.Values(r.URL.Query()["watch"])), " ")
 }
 
-// undisturbed fails if a watch has lost its upstream, or was given a second
-// snapshot.
+// undisturbed fails if a watch has lost its upstream, or got a second snapshot.
 func undisturbed(t *testing.T, w *watch.Watch) {
 	t.Helper()
 	s := w.Stats()
@@ -149,8 +148,8 @@ func wantID(t *testing.T, r *http.Request, positions ...string) {
 	}
 }
 
-// A watch that leaves is no longer requested.
-func TestWatchLeavesTheRequest(t *testing.T) {
+// A watch that ends is no longer requested.
+func TestEndedWatchIsNotRequested(t *testing.T) {
 	o := newOrigins(t, "a", "b")
 	u, r, q := o.upstream(), newRegistry(t), newRegistry(t)
 	sa, sb := source(t, u, "a", ""), source(t, u, "b", "")
@@ -176,7 +175,7 @@ func TestWatchLeavesTheRequest(t *testing.T) {
 
 // A watch that does not exist is refused by name, and does not disturb the
 // others. It is found as soon as it exists.
-func TestUnknownWatchDisturbsNobody(t *testing.T) {
+func TestUnknownWatchDoesNotDisturbOthers(t *testing.T) {
 	o := newOrigins(t, "a", "b")
 	u, r := o.upstream(), newRegistry(t)
 	sa, sb, sn := source(t, u, "a", ""), source(t, u, "b", ""), source(t, u, "nosuch", "")
@@ -209,7 +208,7 @@ func TestUnknownWatchDisturbsNobody(t *testing.T) {
 
 // A watch that the other gateway refuses, since it does not fit into its memory
 // there, reports why; the others of the request are served.
-func TestRefusedWatchDisturbsNobody(t *testing.T) {
+func TestRefusedWatchDoesNotDisturbOthers(t *testing.T) {
 	o := newOrigins(t, "a")
 	large := stream.SourceFunc(func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
 		if err := sink.Reset("e"); err != nil {
@@ -232,7 +231,7 @@ func TestRefusedWatchDisturbsNobody(t *testing.T) {
 }
 
 // The goodbye watch_removed names none. The others continue.
-func TestRemovedWatchDisturbsNobody(t *testing.T) {
+func TestRemovedWatchDoesNotDisturbOthers(t *testing.T) {
 	o := newOrigins(t, "a", "b")
 	u, r := o.upstream(), newRegistry(t)
 	sa, sb := source(t, u, "a", ""), source(t, u, "b", "")

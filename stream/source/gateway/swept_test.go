@@ -22,8 +22,8 @@ func (s *sweeps) Commit(revision uint64) error {
 	return nil
 }
 
-// What the upstream's ids say about deletes without a revision is passed on, and is
-// in the position with which the next request resumes.
+// The swept revision in the upstream's ids is passed on, and is in the position
+// with which the next request resumes.
 func TestSweptIsPassedOn(t *testing.T) {
 	sink := &sweeps{}
 	u, err := New(Config{URL: "http://upstream:1"})
@@ -49,7 +49,7 @@ func TestSweptIsPassedOn(t *testing.T) {
 		t.Errorf("commits %v, want %v", sink.commits, want)
 	}
 	if at, _, _ := r.Begin(); at.String() != "w@_e-7!1" {
-		t.Errorf("goes on at %v, want w@_e-7!1", at)
+		t.Errorf("continues at %v, want w@_e-7!1", at)
 	}
 	resumed := newReader(s, stream.Resume{Epoch: "_e", Revision: 9, Unswept: 4}, sink)
 	if at, _, _ := resumed.Begin(); at.String() != "w@_e-9!4" {

@@ -27,10 +27,10 @@ func TestSilenceIsAStall(t *testing.T) {
 		turn   turn
 		want   time.Duration
 	}{
-		"two and a half heartbeats":  {Config{}, holds(primed()), 37500 * time.Millisecond},
-		"as configured":              {Config{StallAfter: 3 * time.Second}, holds(primed()), 3 * time.Second},
-		"in the middle of an event":  {Config{}, holds(primed(), "event: ups"), 37500 * time.Millisecond},
-		"before hello":               {Config{}, holds("retry: 1\n\n"), 30 * time.Second},
+		"two and a half heartbeats":  {Config{}, stalls(primed()), 37500 * time.Millisecond},
+		"as configured":              {Config{StallAfter: 3 * time.Second}, stalls(primed()), 3 * time.Second},
+		"in the middle of an event":  {Config{}, stalls(primed(), "event: ups"), 37500 * time.Millisecond},
+		"before hello":               {Config{}, stalls("retry: 1\n\n"), 30 * time.Second},
 		"no answer":                  {Config{}, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 30 * time.Second},
 		"no answer, as configured":   {Config{StallAfter: time.Second}, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, time.Second},
 		"a heartbeat, then no other": {Config{}, beats(3), 3*15*time.Second + 37500*time.Millisecond},
@@ -63,7 +63,7 @@ func beats(n int) turn {
 // A slow sink is not a slow upstream.
 func TestSlowSinkIsNoStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, u, stop := serve(t, Config{}, says(primed(), upsert("x", 3, "1", "w@e-3"), goodbye("draining", 0)))
+		_, u, stop := serve(t, Config{}, replies(primed(), upsert("x", 3, "1", "w@e-3"), goodbye("draining", 0)))
 		defer stop()
 		sink := &calls{on: func(string) error { time.Sleep(time.Hour); return nil }}
 		if err := sourceOf(t, u, "w").Watch(t.Context(), stream.Resume{}, sink); err != nil {
@@ -72,27 +72,27 @@ func TestSlowSinkIsNoStall(t *testing.T) {
 	})
 }
 
-// The wait that an upstream requests before it is called again.
-func TestUpstreamIsLeftAlone(t *testing.T) {
+// The wait that an upstream requests before the next request.
+func TestRequestedWait(t *testing.T) {
 	refused := refuses(503, "not now", "Retry-After", "7")
 	for name, c := range map[string]struct {
 		turn turn
 		want time.Duration
 		says string // to subscribers
 	}{
-		"draining":             {says(primed(), goodbye("draining", 4210)), 4210 * time.Millisecond, ""},
-		"draining, long":       {says(primed(), goodbye("draining", 60_000)), time.Minute, "status stale it wants to be left alone until 2000-01-01T00:01:00Z"},
-		"for ever":             {says(primed(), goodbye("draining", 1<<40)), maxRetryWait, "status stale it wants to be left alone until 2000-01-01T00:05:00Z"},
-		"max_age":              {says(primed(), goodbye("max_age", 4210)), 0, ""},
-		"overloaded":           {says("retry: 1\n\n", goodbye("overloaded", 3000)), 3 * time.Second, ""},
+		"draining":             {replies(primed(), goodbye("draining", 4210)), 4210 * time.Millisecond, ""},
+		"draining, long":       {replies(primed(), goodbye("draining", 60_000)), time.Minute, "status stale it wants to be left alone until 2000-01-01T00:01:00Z"},
+		"for ever":             {replies(primed(), goodbye("draining", 1<<40)), maxRetryWait, "status stale it wants to be left alone until 2000-01-01T00:05:00Z"},
+		"max_age":              {replies(primed(), goodbye("max_age", 4210)), 0, ""},
+		"overloaded":           {replies("retry: 1\n\n", goodbye("overloaded", 3000)), 3 * time.Second, ""},
 		"unavailable":          {refused, 7 * time.Second, "status stale it wants to be left alone until 2000-01-01T00:00:07Z"},
 		"too many requests":    {refuses(429, "slow down", "Retry-After", "Sat, 01 Jan 2000 00:00:04 GMT"), 4 * time.Second, ""},
 		"unavailable, no time": {refuses(503, "not now"), 0, ""},
-		"cut":                  {cuts(primed()), 0, ""}, // retry says 2 s, for those that are not back immediately
+		"cut":                  {breaks(primed()), 0, ""}, // retry says 2 s, for those that are not back immediately
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				_, u, stop := serve(t, Config{}, c.turn, says(primed(), goodbye("draining", 0)))
+				_, u, stop := serve(t, Config{}, c.turn, replies(primed(), goodbye("draining", 0)))
 				defer stop()
 				s := sourceOf(t, u, "w")
 				_, _, _ = watchOnce(t, s)
@@ -113,10 +113,10 @@ func TestUpstreamIsLeftAlone(t *testing.T) {
 }
 
 // The field retry is observed between failing attempts.
-func TestRetryIsKeptFromTheSecondAttemptOn(t *testing.T) {
+func TestRetryAppliesFromTheSecondAttemptOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-		_, u, stop := serve(t, Config{}, cuts(primed()), broken, broken, says(primed(), goodbye("draining", 0)))
+		_, u, stop := serve(t, Config{}, breaks(primed()), broken, broken, replies(primed(), goodbye("draining", 0)))
 		defer stop()
 		s := sourceOf(t, u, "w")
 		for i, want := range []time.Duration{0, 0, 2 * time.Second, 2 * time.Second} {
@@ -129,10 +129,10 @@ func TestRetryIsKeptFromTheSecondAttemptOn(t *testing.T) {
 
 func TestWatchEndsWithItsContext(t *testing.T) {
 	for name, turns := range map[string][]turn{
-		"reading":     {holds(primed())},
-		"waiting":     {says(primed(), goodbye("draining", 200_000))},
+		"reading":     {stalls(primed())},
+		"waiting":     {replies(primed(), goodbye("draining", 200_000))},
 		"no answer":   {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }},
-		"in snapshot": {holds(hello, reset("w@e-0/2"))},
+		"in snapshot": {stalls(hello, reset("w@e-0/2"))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 func TestFailingSinkEndsItsWatchAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		both := hello + snapshotOf("a") + snapshotOf("b")
-		f, u, stop := serve(t, Config{}, holds(both), holds(hello, eventOf("b", "upsert", `,"key":"late","revision":"3","value":1`, "b@e-3"),
+		f, u, stop := serve(t, Config{}, stalls(both), stalls(hello, eventOf("b", "upsert", `,"key":"late","revision":"3","value":1`, "b@e-3"),
 			eventOf("b", "end_of_snapshot", `,"revision":"3","count":2,"resumed":true`, "b@e-3")))
 		defer stop()
 		broken := errors.New("broken")

@@ -45,7 +45,7 @@ func TestTLS(t *testing.T) {
 				if (r.ProtoMajor == 2) != http2 {
 					t.Errorf("the request came by %s", r.Proto)
 				}
-				says(primed(), goodbye("draining", 0))(w, r)
+				replies(primed(), goodbye("draining", 0))(w, r)
 			})
 			sink, err := followURL(t, Config{URL: server.URL, TLS: trust})
 			if err != nil || !strings.HasSuffix(sink.String(), "commit 2") {
@@ -65,7 +65,7 @@ func TestStalledHTTP2ConnectionIsNotUsedAgain(t *testing.T) {
 			next(w, r)
 		}
 	}
-	server, trust := secure(t, true, note(holds(primed())), note(says(primed(), goodbye("draining", 0))))
+	server, trust := secure(t, true, note(stalls(primed())), note(replies(primed(), goodbye("draining", 0))))
 	u, err := New(Config{URL: server.URL, TLS: trust, StallAfter: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -86,8 +86,8 @@ func TestStalledHTTP2ConnectionIsNotUsedAgain(t *testing.T) {
 }
 
 func TestWrongAddresses(t *testing.T) {
-	server, _ := secure(t, true, says(primed()))
-	plain := httptest.NewServer(&fake{turns: []turn{says(primed())}})
+	server, _ := secure(t, true, replies(primed()))
+	plain := httptest.NewServer(&fake{turns: []turn{replies(primed())}})
 	defer plain.Close()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

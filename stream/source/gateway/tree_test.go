@@ -14,7 +14,7 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// tree is gateways in three levels: one that follows the upstream, three that
+// tree has three levels of gateways: one that follows the upstream, three that
 // follow it, and three behind each of these.
 //
 // Owned by the goroutine of its test, except for the writer.
@@ -27,7 +27,7 @@ type tree struct {
 	readers  []*treeReader
 	random   *rand.Rand
 
-	wrote       chan struct{} // by the writer, if something waits for it
+	wrote       chan struct{} // if the writer waits for it
 	stopWriting context.CancelFunc
 	writing     sync.WaitGroup
 }
@@ -154,8 +154,8 @@ func (tr *tree) read(leaf *branch, client string, from *streamtest.Mark) {
 	tr.readers = append(tr.readers, &treeReader{c, leaf, func() { cancel(); <-ended }})
 }
 
-// kill kills a gateway and restarts it while writing goes on. Its readers come
-// back at another one.
+// kill kills a gateway and restarts it while writing continues. Its readers
+// reconnect to another one.
 func (tr *tree) kill(b *branch) {
 	tr.t.Helper()
 	var homeless []*treeReader
@@ -191,7 +191,7 @@ func last(marks []*streamtest.Mark) *streamtest.Mark {
 	return marks[len(marks)-1]
 }
 
-// converge waits until every gateway has what the upstream has now.
+// converge waits until every gateway has the upstream's current state.
 func (tr *tree) converge() {
 	tr.t.Helper()
 	revision := tr.upstream.Revision()
@@ -258,6 +258,6 @@ func (tr *tree) settle() {
 func (tr *tree) holdsAll(c *streamtest.Connection) {
 	tr.t.Helper()
 	if diff := c.State().Diff(tr.upstream.State()); diff != "" {
-		tr.t.Errorf("%v: not what the upstream is: %s", c, diff)
+		tr.t.Errorf("%v: not the upstream's state: %s", c, diff)
 	}
 }

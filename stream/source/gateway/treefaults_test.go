@@ -8,7 +8,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// TestTree kills and restarts each of thirteen gateways while writing goes on.
+// TestTree kills and restarts each of thirteen gateways while writing
+// continues.
 func TestTree(t *testing.T) {
 	tr := newTree(t, streamtest.OwnRevision)
 	tr.converge()

@@ -12,8 +12,8 @@ import (
 // Trees of gateways over upstreams that give deletes no revision.
 
 // Two gateways follow a third one, and one of them is cut off while a resource is
-// written and another one deleted: it gets both at once. A client comes to it that
-// saw only one of the changes.
+// written and another one deleted: it gets both at once. A client that saw only
+// one of the changes connects to it.
 func TestUnnumberedDeleteWhileAGatewayIsCutOff(t *testing.T) {
 	for name, deletes := range map[string]streamtest.DeleteRevisions{
 		"last seen": streamtest.LastSeen, "none": streamtest.NoRevision, "own": streamtest.OwnRevision,
@@ -116,8 +116,8 @@ func put(key string, revision uint64) func(stream.Sink) error {
 	}
 }
 
-// Two gateways look for deletes at different moments. A client above them moves
-// from the one that has not looked to the one that has.
+// Two gateways look for deletes at different moments. A client moves from the
+// one that has not looked to the one that has.
 func TestUnnumberedDeletesFoundOutOfPhase(t *testing.T) {
 	roots, registries := []scripted{make(scripted), make(scripted)}, []*watch.Registry{}
 	for _, s := range roots {
@@ -137,7 +137,7 @@ func TestUnnumberedDeletesFoundOutOfPhase(t *testing.T) {
 		s.does(9, 9, put("k", 9))
 		await(t, w, func() bool { return w.Snapshot().Revision() == 9 })
 	}
-	// j is gone by now: the second one looks, and the first one does not.
+	// j is deleted by now: the second one looks, and the first one does not.
 	for _, s := range roots {
 		s.does(10, 9, put("y", 10))
 	}

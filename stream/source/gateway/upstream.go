@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxRetryWait bounds how long an upstream may ask to be left alone.
+	// maxRetryWait bounds the wait that an upstream may request.
 	maxRetryWait = 5 * time.Minute
 	// sayWaitAfter is the shortest wait that is reported to subscribers.
 	sayWaitAfter = 5 * time.Second
@@ -33,11 +33,11 @@ type Upstream struct {
 	sources     int           // that were made
 	newest      time.Time     // when the last of them was made
 	retry       time.Duration // last value of the field retry
-	notBefore   time.Time     // the upstream asked not to be called before
+	notBefore   time.Time     // the earliest time of the next request
 }
 
 // New returns the gateway at a URL. It connects when one of its sources is
-// watched. The error reports what is wrong with the configuration.
+// watched. The error reports an invalid configuration.
 func New(c Config) (*Upstream, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (u *Upstream) Source(watch, prefix string) (*Source, error) {
 	return &Source{upstream: u, watch: watch, prefix: prefix}, nil
 }
 
-// wait honors the upstream's request not to be called before some time.
+// wait waits until the time that the upstream requested.
 func (u *Upstream) wait(ctx context.Context, r *reader) error {
 	u.mu.Lock()
 	until := u.notBefore

@@ -43,9 +43,9 @@ type Config struct {
 	// never logged.
 	Metadata map[string]string
 	// Keepalive is how long the connection may be silent before an HTTP/2 ping
-	// asks whether the server is still there. The answer must come within 20
-	// seconds. 0: DefaultKeepalive; at least MinKeepalive; negative: no pings.
-	// Servers end connections that ping more often than they allow.
+	// checks the server. The answer must come within 20 seconds. 0:
+	// DefaultKeepalive; at least MinKeepalive; negative: no pings. Servers end
+	// connections that ping more often than they allow.
 	Keepalive time.Duration
 	// StallAfter is how long a connected upstream may send nothing. It needs an
 	// upstream that sends bookmarks at shorter intervals. 0: forever.
@@ -113,7 +113,7 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// target is the upstream as messages name it.
+// target names the upstream in messages.
 func (c *Config) target() string {
 	if c.Conn != nil {
 		return "in process"

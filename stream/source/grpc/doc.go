@@ -1,6 +1,6 @@
 // Package grpc follows a watch of any server that implements WatchList of
-// watchtide.v1.WatchService: a backend of its own, the embedded store, or
-// another gateway. The other methods of the service are not called.
+// watchtide.v1.WatchService: a backend of its own, the embedded store, or another
+// gateway. The other methods of the service are not called.
 //
 // # What the upstream must send
 //
@@ -24,9 +24,9 @@
 // # What is rejected
 //
 // A message that violates the protocol ends the connection with
-// [stream.ErrInvalid], which names the event and says what would be right: an event
-// before reset, a value that is not JSON, a revision 0, a position of another
-// watch, another epoch without a reset, an empty message, fewer resources than
+// [stream.ErrInvalid], which names the event and the expected form: an event before
+// reset, a value that is not JSON, a revision 0, a position of another watch,
+// another epoch without a reset, an empty message, fewer resources than
 // end_of_snapshot counts. Unknown event types and states are ignored, as the
 // protocol requires. Order is not checked here but by ingest, as for every source.
 package grpc

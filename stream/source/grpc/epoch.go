@@ -10,8 +10,8 @@ import (
 
 // epochs translates between the upstream's names of its revision orders and
 // ours. They are the same, so that every replica agrees. Only for a narrowed
-// watch ours includes the prefix, since an upstream need not narrow: positions
-// of one prefix must not be resumed under another.
+// watch does ours include the prefix, since an upstream need not narrow:
+// positions of one prefix must not be resumed under another.
 type epochs struct {
 	// Static after construction.
 	watch    string
@@ -43,8 +43,8 @@ func (e *epochs) ours() string {
 	return stream.CanonicalEpoch(e.upstream + e.suffix)
 }
 
-// resume returns the position to ask for; false if there is none that the
-// upstream could resume from.
+// resume returns the position to request; false if there is none from which the
+// upstream could resume.
 func (e *epochs) resume(from stream.Resume) (p stream.Position, ok bool) {
 	if from.Epoch == "" || from.Epoch == e.fallback {
 		return p, false

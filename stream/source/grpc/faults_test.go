@@ -37,7 +37,7 @@ func declare(t *testing.T, u *upstream, c Config) *streamwatch.Watch {
 	return w
 }
 
-// subscriber follows a watch and keeps what it received.
+// subscriber follows a watch and keeps its events.
 type subscriber struct {
 	t      *testing.T
 	sub    *log.Subscription
@@ -66,7 +66,7 @@ func (s *subscriber) until(what string, wanted func(stream.Event) bool) {
 		select {
 		case <-s.sub.Changed():
 		case <-timeout.C:
-			s.t.Fatalf("no %s; this came: %v", what, s.events)
+			s.t.Fatalf("no %s in %v", what, s.events)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func (s *subscriber) resets() (reasons []string) {
 	return reasons
 }
 
-// first is what each upstream below begins with: x and y at revision 2.
+// first is the first snapshot of each upstream below: x and y at revision 2.
 func first(more ...*message) []*message {
 	return append([]*message{
 		reset(), upsert("x", 1, "1"), upsert("y", 2, "1"), at("services@e1-2", endOfSnapshot(2, 2)),
@@ -118,7 +118,7 @@ func first(more ...*message) []*message {
 }
 
 // A fault hits a subscriber that has the first snapshot. The subscriber sees that
-// the watch is stale (operators see why), then exactly what changed, and no reset.
+// the watch is stale (operators see why), then exactly the changes, and no reset.
 func TestFaultsAreReportedAndOutlived(t *testing.T) {
 	tests := map[string]struct {
 		config   Config
@@ -136,7 +136,7 @@ func TestFaultsAreReportedAndOutlived(t *testing.T) {
 			fault:   sayAndEnd(nil, first()...),
 			counted: "ended", reason: "the upstream ended the stream", position: "services@e1-2", snapshot: true,
 		},
-		"it says goodbye": {
+		"it sends goodbye": {
 			fault:   say(first(goodbye("draining", 1))...),
 			counted: "ended", reason: "the upstream ended the stream", position: "services@e1-2",
 		},

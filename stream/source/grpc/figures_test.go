@@ -55,7 +55,7 @@ func storeServed(b *testing.B) (writer stream.Writer, address string) {
 	return s.Writer(watched), l.Addr().String()
 }
 
-// followRaw is what a program does that has only the library.
+// followRaw is a program that uses only the library.
 func followRaw(ctx context.Context, address string, primed func(), changed func(value []byte)) error {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

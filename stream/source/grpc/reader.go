@@ -17,7 +17,7 @@ import (
 type reader struct {
 	*protocol.Reader
 	position string        // from which the upstream is asked to resume; empty: nothing
-	retry    time.Duration // what goodbye asked for
+	retry    time.Duration // the wait requested by goodbye
 }
 
 // errGoodbye ends a call in good order.
@@ -33,7 +33,7 @@ func newReader(s *Source, resume stream.Resume, sink stream.Sink) *reader {
 	if resumes {
 		r.position = from.String()
 	}
-	_, _, _ = r.Begin() // nothing was received that could be in the way
+	_, _, _ = r.Begin() // nothing staged is in the way
 	return r
 }
 
@@ -58,7 +58,7 @@ func (r *reader) goodbye(m *pb.Goodbye) error {
 	return errGoodbye
 }
 
-// refusedResume reports that the upstream did not even try to resume.
+// refusedResume reports that the upstream refused to resume.
 func (r *reader) refusedResume(code codes.Code) bool {
 	if r.position == "" || r.Events() > 0 {
 		return false

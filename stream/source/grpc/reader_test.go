@@ -157,7 +157,7 @@ func TestReaderCalls(t *testing.T) {
 			events: []*message{reset(), upsert("a", 1, "1"), at("services@e2-1", endOfSnapshot(1, 1))},
 			want:   `reset FALLBACK, upsert "a" 1 1, reset e2, upsert "a" 1 1, commit 1`,
 		},
-		"a resume that is broken off by reset": {
+		"a resume that is interrupted by reset": {
 			resume: stream.Resume{Epoch: "e1", Revision: 3},
 			events: []*message{
 				upsert("a", 4, "1"), reset(), upsert("b", 7, "1"), at("services@e1-7", endOfSnapshot(7, 1)),
@@ -182,7 +182,7 @@ func TestReaderCalls(t *testing.T) {
 			want: `status priming no snapshot yet, reset FALLBACK, commit 3, status stale stale,` +
 				` status resyncing etcd is back, status in_sync `,
 		},
-		"in_sync comes after what it speaks of": {
+		"in_sync comes after its changes": {
 			events: []*message{
 				reset(), at("services@e1-3", endOfSnapshot(3, 0)),
 				upsert("a", 4, "1"), at("services@e1-4", freshness("in_sync", "")),
@@ -318,7 +318,7 @@ func TestReaderGoodbye(t *testing.T) {
 	}
 }
 
-// FuzzReader throws arbitrary messages at a reader. It must not panic, and must
+// FuzzReader feeds arbitrary messages to a reader. It must not panic, and must
 // keep the order of Sink's calls: changes only after Reset, no value that is not
 // JSON, nothing after an error.
 func FuzzReader(f *testing.F) {

@@ -18,8 +18,8 @@ import (
 
 const watched = "services"
 
-// served is a store behind a real gRPC server, which can die and come back with
-// the same content or with none.
+// served is a store behind a real gRPC server, which can be killed and
+// restarted with the same content or with none.
 type served struct {
 	t      *testing.T
 	store  *store.Store

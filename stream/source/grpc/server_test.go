@@ -39,14 +39,14 @@ func (u *upstream) WatchList(r *pb.WatchListRequest, out grpc.ServerStreamingSer
 	return u.scripts[min(n, len(u.scripts))-1](&call{WatchListRequest: r, metadata: md, out: out})
 }
 
-// send sends events; errors because the client has left do not matter.
+// send sends events; errors of a disconnected client do not matter.
 func (c *call) send(events ...*message) {
 	for _, m := range events {
 		_ = c.out.Send(m)
 	}
 }
 
-// hold keeps the stream open, and silent, until the client leaves.
+// hold keeps the stream open, and silent, until the client disconnects.
 func (c *call) hold() error {
 	<-c.out.Context().Done()
 	return c.out.Context().Err()

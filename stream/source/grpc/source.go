@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// maxRetryWait bounds what an upstream may request with goodbye's retry_ms.
+// maxRetryWait bounds the retry_ms of a goodbye.
 const maxRetryWait = 30 * time.Second
 
 var errClosed = errors.New("grpc: the source is closed")
@@ -36,13 +36,13 @@ type Source struct {
 	gate   *closing.Gate
 
 	// Owned by Watch.
-	notBefore time.Time // the upstream asked not to be called before
+	notBefore time.Time // the earliest time of the next call
 }
 
 var _ stream.Source = (*Source)(nil)
 
-// New returns a Source; it connects when Watch is called. The error reports
-// what is wrong with the configuration.
+// New returns a Source; it connects when Watch is called. The error reports an
+// invalid configuration.
 func New(c Config) (*Source, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -129,13 +129,14 @@ func (s *Source) ended(ctx context.Context, err error, r *reader, codec *codec) 
 	return s.failed(err)
 }
 
-// failed adds the upstream to a gRPC error. The upstream's own words are in it.
+// failed adds the upstream to a gRPC error. It contains the upstream's own
+// text.
 func (s *Source) failed(err error) error {
 	message := secret.Hide(err.Error(), maps.Values(s.config.Metadata))
 	return failure.New(err, fmt.Sprintf("grpc %s, watch %q: %s%s", s.config.target(), s.config.Watch, message, s.config.hint(err)))
 }
 
-// hint suggests what would be right, where the error shows it.
+// hint suggests a remedy, where the error indicates one.
 func (c *Config) hint(err error) string {
 	switch code := status.Code(err); {
 	case code == codes.Unimplemented:

@@ -21,8 +21,8 @@ func (s *sweeps) Commit(revision uint64) error {
 	return nil
 }
 
-// What the upstream's positions say about deletes without a revision is passed on,
-// and is in the position with which the next call resumes.
+// The swept revision in the upstream's positions is passed on, and is in the
+// position with which the next call resumes.
 func TestSweptIsPassedOn(t *testing.T) {
 	s, err := New(Config{Address: "upstream:1", Watch: "services"})
 	if err != nil {
@@ -47,6 +47,6 @@ func TestSweptIsPassedOn(t *testing.T) {
 	}
 	sink.commits = nil
 	if err := resumed.receive(caughtUp(9)); err != nil || !slices.Equal(sink.commits, [][2]uint64{{9, 5}}) {
-		t.Errorf("commits %v, %v; want what was known when it resumed", sink.commits, err)
+		t.Errorf("commits %v, %v; want the state known at the resume", sink.commits, err)
 	}
 }

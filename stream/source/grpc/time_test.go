@@ -88,7 +88,7 @@ func TestStallFromTheBeginning(t *testing.T) {
 	})
 }
 
-// slowSink takes its time for each Commit.
+// slowSink is slow in each Commit.
 type slowSink struct {
 	calls
 	pause time.Duration
@@ -125,7 +125,7 @@ func TestQuietUpstreamIsFollowed(t *testing.T) {
 	})
 }
 
-// blackhole is a connection that, once open, swallows everything.
+// blackhole is a connection that, once open, drops everything.
 type blackhole struct {
 	net.Conn
 	open *atomic.Bool
@@ -179,7 +179,7 @@ func TestNoKeepalive(t *testing.T) {
 	})
 }
 
-func TestGoodbyeSaysWhenToComeBack(t *testing.T) {
+func TestGoodbyeSetsTheNextAttempt(t *testing.T) {
 	tests := []struct {
 		reason string
 		retry  uint32
@@ -198,7 +198,7 @@ func TestGoodbyeSaysWhenToComeBack(t *testing.T) {
 				s, end := inMemory(t, Config{},
 					func(c *call) error {
 						c.send(reset(), endOfSnapshot(1, 0), goodbye(test.reason, test.retry))
-						return c.hold() // it is the source that leaves
+						return c.hold() // it is the source that disconnects
 					},
 					sayAndEnd(nil))
 				defer end()
@@ -206,14 +206,14 @@ func TestGoodbyeSaysWhenToComeBack(t *testing.T) {
 					t.Errorf("error %v after %v", err, took)
 				}
 				if took, err := watch(t, s, &calls{}); err != nil || took != test.wait {
-					t.Errorf("came back after %v, want %v (error %v)", took, test.wait, err)
+					t.Errorf("reconnected after %v, want %v (error %v)", took, test.wait, err)
 				}
 			})
 		})
 	}
 }
 
-// A source that waits to come back can be stopped.
+// A source that waits to reconnect can be stopped.
 func TestGoodbyeWaitEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, end := inMemory(t, Config{}, sayAndEnd(nil, goodbye("draining", 20_000)))
@@ -231,7 +231,7 @@ func TestGoodbyeWaitEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// Close ends a call that is running, or waits to be made, and waits for its end.
+// Close ends a running or waiting call, and waits for its end.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, end := inMemory(t, Config{}, say(reset(), endOfSnapshot(1, 0)))
@@ -241,7 +241,7 @@ func TestClose(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		s.Close()
-		synctest.Wait() // package closing has the test that it is the end of Watch that Close waits for
+		synctest.Wait() // package closing tests that Close waits for the end of Watch
 		if len(ended) == 0 || !time.Now().Equal(began) {
 			t.Fatal("Close has returned, and Watch has not")
 		}

@@ -42,7 +42,7 @@ func TestNeverEndOfSnapshot(t *testing.T) {
 	s.wantState(map[string]string{"x": "1", "y": "1"})
 }
 
-// A snapshot that is never completed does not replace what was served. Its
+// A snapshot that is never completed does not replace the served state. Its
 // progress is reported whether or not the upstream has named its epoch yet.
 func TestNeverEndOfTheSecondSnapshot(t *testing.T) {
 	for name, begin := range map[string]*message{
@@ -161,7 +161,7 @@ func TestCatchUpIsOneTransaction(t *testing.T) {
 		got = append(got, e.Type.String()+" "+e.Resource.Key)
 	}
 	if flush := slices.Collect(s.batch.Events()); len(flush) != 3 || !s.batch.Boundary() {
-		t.Errorf("the catch-up came as %q, its last flush has %d events; want one flush of three", got, len(flush))
+		t.Errorf("the catch-up arrived as %q, its last flush has %d events; want one flush of three", got, len(flush))
 	}
 	if got := w.Snapshot().Revision(); got != 9 {
 		t.Errorf("revision %d, want 9", got)
@@ -184,12 +184,12 @@ func TestUpstreamStatusIsPassedOn(t *testing.T) {
 	s := subscribe(t, w)
 	s.untilStatus(stream.Priming, "the upstream says that it is priming")
 	if got := w.Status().Full(); !strings.Contains(got, "its own upstream is slow") {
-		t.Errorf("operators are told %q", got)
+		t.Errorf("operators got the status %q", got)
 	}
 	proceed <- struct{}{}
 	s.untilStatus(stream.Stale, "the upstream says that it is stale")
 	if got := w.Status().Full(); !strings.Contains(got, "its own upstream is lost") {
-		t.Errorf("operators are told %q", got)
+		t.Errorf("operators got the status %q", got)
 	}
 	proceed <- struct{}{}
 	s.untilStatus(stream.InSync, "")
@@ -264,8 +264,7 @@ func rawServer(t *testing.T, greeting []byte) (address string) {
 	return listener.Addr().String()
 }
 
-// Bytes that are not a message are distinguished from errors that a server may
-// have.
+// Bytes that are not a message are distinguished from errors of a server.
 func TestGarbageInsteadOfAMessage(t *testing.T) {
 	garbage := func(_ any, s grpc.ServerStream) error {
 		return s.SendMsg([]byte{0xff, 0xff, 0xff})

@@ -7,8 +7,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// BenchmarkPoll is one poll of this machine where only what really
-// changed is sent. core_percent is its cost at the default interval.
+// BenchmarkPoll is one poll of this machine, in which only actual changes are
+// sent. core_percent is its cost at the default interval.
 func BenchmarkPoll(b *testing.B) {
 	for _, collection := range []string{Processes, Interfaces, Mounts} {
 		b.Run(collection, func(b *testing.B) {

@@ -12,8 +12,8 @@ import (
 )
 
 // TestConformance runs the suite of every source against a machine whose
-// contents the suite defines. Resumes is not claimed: only the newest place
-// can be resumed from.
+// contents the suite defines. Resumes is not claimed: only the newest position
+// can be resumed.
 func TestConformance(t *testing.T) {
 	streamtest.RunConformance(t, func(*testing.T) *streamtest.Harness {
 		m := &fakeMachine{resources: map[string]string{}}
@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// fakeMachine is a machine that contains what was written to it.
+// fakeMachine is a machine whose contents a test writes.
 type fakeMachine struct {
 	mu        sync.Mutex // guards resources
 	resources map[string]string

@@ -8,9 +8,9 @@ import (
 	"github.com/watchtide/watchtide/stream/source/internal/poll"
 )
 
-// diff returns what turns before into now: first what vanished, by key, then
-// what is new or different, in the order of now. after is now by key; before is
-// left unchanged.
+// diff returns the changes from before to now: first the deletes, by key, then
+// the new or changed resources, in the order of now. after is now by key;
+// before is left unchanged.
 func diff(before map[string][]byte, now []item) (after map[string][]byte, changes []poll.Change) {
 	after = make(map[string][]byte, len(now))
 	var upserts []poll.Change

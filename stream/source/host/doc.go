@@ -1,11 +1,11 @@
-// Package host is the source that shows this machine: its processes, its
-// network interfaces and its mounts, each as one collection.
+// Package host is the source of this machine: its processes, its network
+// interfaces and its mounts, each as one collection.
 //
-// A [Source] polls the operating system at an interval and sends what differs
-// from the last time. Each poll that found a change is one transaction with one
-// revision, the next of a sequence of this Source; a poll that found none sends
-// nothing. The sequence starts over with each Source, and so the epoch is
-// random: a subscriber of an earlier one gets a reset.
+// A [Source] polls the operating system at an interval and sends the
+// differences from the last poll. Each poll with changes is one transaction
+// with one revision, the next of a sequence of this Source; a poll without
+// changes sends nothing. The sequence starts over with each Source, and so the
+// epoch is random: a subscriber of an earlier one gets a reset.
 //
 // # Values
 //
@@ -32,12 +32,12 @@
 //
 // # What is left out
 //
-// A process that ends while it is read, or that this process may not see, is
-// skipped. File systems that store nothing (proc, sysfs, cgroup and the like)
-// are skipped. Of several mounts on one mount point only the topmost shows. A
-// mount whose usage cannot be read is shown with the reason. One that does not
-// answer in time delays nothing: the other mounts of that poll do not wait for
-// it, and it is not asked again while its first answer is due.
+// A process that ends while it is read, or that is invisible to this process,
+// is skipped. File systems that store nothing (proc, sysfs, cgroup and the
+// like) are skipped. Of several mounts on one mount point only the topmost
+// shows. A mount whose usage cannot be read is shown with the reason. One that
+// does not answer in time delays nothing: the other mounts of that poll do not
+// wait for it, and it is not queried again while its first answer is due.
 //
 // # Goroutines
 //

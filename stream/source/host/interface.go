@@ -45,8 +45,8 @@ func (interfaceReader) read(ctx context.Context) ([]item, error) {
 	return interfaceItems(counters, properties)
 }
 
-// interfaceItems joins both lists by name. An interface that came or went
-// between them has only counters, or is not shown.
+// interfaceItems joins both lists by name. An interface that appeared or
+// vanished between them has only counters, or is not shown.
 func interfaceItems(counters []psnet.IOCountersStat, properties []net.Interface) ([]item, error) {
 	byName := make(map[string]net.Interface, len(properties))
 	for _, p := range properties {

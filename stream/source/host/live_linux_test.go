@@ -11,8 +11,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// TestAProcessComesAndGoes watches this machine while a process lives.
-func TestAProcessComesAndGoes(t *testing.T) {
+// TestProcessStartsAndEnds watches this machine while a process runs.
+func TestProcessStartsAndEnds(t *testing.T) {
 	source, err := New(Config{Collection: Processes, Interval: MinInterval})
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestAProcessComesAndGoes(t *testing.T) {
 	}
 }
 
-// await waits until the sink shows what it must.
+// await waits until the sink shows the expected state.
 func await(t *testing.T, sink *streamtest.SinkRecorder, what string, shown func() bool) {
 	t.Helper()
 	timeout := time.After(streamtest.ConformanceTimeout)

@@ -101,8 +101,8 @@ func TestOnlyTheTopmostMountThatStoresSomething(t *testing.T) {
 	}
 }
 
-// TestAMountThatHangs shows without usage, once late delays no later poll,
-// is not asked again before it answered, and then is as before.
+// TestAMountThatHangs is shown without usage, delays no later poll, is not
+// queried again before it answers, and then is as before.
 func TestAMountThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
@@ -135,7 +135,7 @@ func TestAMountThatHangs(t *testing.T) {
 	})
 }
 
-// TestAMountThatHangsAndGoes is not waited for when another takes its place.
+// TestAMountThatHangsAndGoes is not waited for when another mount replaces it.
 func TestAMountThatHangsAndGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})

@@ -8,8 +8,8 @@ import (
 )
 
 // ownerAge is how long the user of a process is trusted. A process changes its
-// user in its first moments if ever, so it is read at each poll until it is as
-// old as this. The file with the user is the most expensive of a poll.
+// user in its first moments if ever, so its user is read at each poll until it
+// has this age. The file with the user is the most expensive of a poll.
 const ownerAge = time.Minute
 
 // ownerCache remembers the effective users of processes. Not safe for

@@ -102,7 +102,7 @@ func (r *processReader) readAll(ctx context.Context, pids []int) ([]item, error)
 	return items, nil
 }
 
-// isOurFault reports that this program ran out of something: the process may
+// isOurFault reports that this program ran out of a resource: the process may
 // well exist, and must not be reported as gone.
 func isOurFault(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)

@@ -129,8 +129,8 @@ type bootClock struct {
 	at  time.Time
 }
 
-// set measures the boot time again, but keeps the old one unless the wall
-// clock was set: else the noise of the measurement would change every process.
+// set measures the boot time again, but keeps the old one unless the wall clock
+// was set: otherwise the noise of the measurement would change every process.
 func (b *bootClock) set() error {
 	at, err := b.now()
 	if err != nil {

@@ -45,8 +45,8 @@ func (t *libraryTable) stat(ctx context.Context, pid int) (processStat, error) {
 	return s, nil
 }
 
-// identity fills in what rarely changes. The name is that of the executable:
-// gopsutil's Name may be taken from the command line.
+// identity fills in the fields that rarely change. The name is that of the
+// executable: gopsutil's Name may be taken from the command line.
 func (t *libraryTable) identity(ctx context.Context, p *ps.Process, s *processStat) {
 	if parent, err := p.PpidWithContext(ctx); err == nil {
 		s.parent = int(parent)
@@ -61,9 +61,9 @@ func (t *libraryTable) identity(ctx context.Context, p *ps.Process, s *processSt
 	}
 }
 
-// usage fills in what changes.
+// usage fills in the fields that change.
 func usage(ctx context.Context, p *ps.Process, s *processStat) {
-	// On macOS gopsutil would start a ps for each process to learn the state.
+	// On macOS gopsutil would start a ps for each process to get the state.
 	if runtime.GOOS != "darwin" {
 		if states, err := p.StatusWithContext(ctx); err == nil && len(states) > 0 {
 			s.state = states[0]

@@ -121,7 +121,7 @@ func TestCPUPercent(t *testing.T) {
 		"one tick, late poll":     {{0, 0, 0}, {2003 * time.Millisecond, 10 * time.Millisecond, 0.5}},
 		"going back":              {{0, time.Second, 0}, {time.Second, 0, 0}},
 		"too soon to tell":        {{0, 0, 0}, {time.Second, time.Second / 2, 50}, {time.Millisecond, time.Second, 50}},
-		"what was too soon later": {{0, 0, 0}, {time.Millisecond, time.Second, 0}, {1999 * time.Millisecond, time.Second, 50}},
+		"a postponed measurement": {{0, 0, 0}, {time.Millisecond, time.Second, 0}, {1999 * time.Millisecond, time.Second, 50}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var m cpuMeter

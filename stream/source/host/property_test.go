@@ -14,9 +14,9 @@ import (
 
 // call is one Watch call of a random history.
 type call struct {
-	listings []map[string]string // what the polls find; then the reader fails
+	listings []map[string]string // the results of the polls; then the reader fails
 	failAt   int                 // the sink fails this call; 0: none
-	resume   string              // where it resumes: newest, older, zero, foreign
+	resume   string              // the position at which it resumes: newest, older, zero, foreign
 }
 
 func drawCall(t *rapid.T) call {
@@ -31,8 +31,8 @@ func drawCall(t *rapid.T) call {
 }
 
 // TestReplayYieldsTheListing runs random histories of polls, failures of the
-// sink in any place, and resumes. A sink that applies the calls holds exactly
-// what the reader listed, at every Commit and at the end of each poll.
+// sink at any call, and resumes. A sink that applies the calls holds exactly
+// the reader's listing, at every Commit and at the end of each poll.
 func TestReplayYieldsTheListing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		calls := rapid.SliceOfN(rapid.Custom(drawCall), 1, 6).Draw(rt, "calls")
@@ -80,7 +80,7 @@ type modelSink struct {
 	known     uint64 // the newest that the source knows to be committed, if it started no snapshot since
 	committed map[string]string
 	staged    map[string]string
-	history   map[uint64]map[string]string // what was committed, by revision
+	history   map[uint64]map[string]string // committed states, by revision
 
 	calls, failAt int
 	resets        int
@@ -89,7 +89,7 @@ type modelSink struct {
 	err           error
 }
 
-// begin prepares the sink for a Watch call that resumes at a place: anything
+// begin prepares the sink for a Watch call that resumes at a position: anything
 // newer is discarded.
 func (s *modelSink) begin(place stream.Resume, failAt int) {
 	if place.Epoch == s.epoch {
@@ -156,7 +156,7 @@ func (s *modelSink) Commit(revision uint64) error {
 
 func (s *modelSink) Status(stream.State, string) error { return s.call() }
 
-// place is where a call resumes.
+// place is the position at which a call resumes.
 func (s *modelSink) place(kind string) stream.Resume {
 	at := stream.Resume{Epoch: s.epoch, Revision: s.revision}
 	switch kind {
@@ -175,7 +175,7 @@ func (s *modelSink) place(kind string) stream.Resume {
 	return at
 }
 
-// replay runs the calls on one source, and returns what went wrong.
+// replay runs the calls on one source, and returns the first error.
 func replay(calls []call) error {
 	model := &modelSink{history: map[uint64]map[string]string{}}
 	source := newSource(nil, DefaultInterval)

@@ -16,8 +16,8 @@ import (
 
 var errRefused = errors.New("sink refuses")
 
-// transcriptSink records every call in one word or two, keeps what was
-// committed, and fails the call with the number failAt (1 is the first).
+// transcriptSink records every call in one word or two, keeps the committed
+// state, and fails the call with the number failAt (1 is the first).
 type transcriptSink struct {
 	mu     sync.Mutex // guards all; Watch calls from a goroutine of its own
 	calls  []string
@@ -76,7 +76,7 @@ func (s *transcriptSink) fail(n int) {
 	s.calls, s.failAt = nil, n
 }
 
-// fakeReader lists what the test defines.
+// fakeReader lists the resources that a test sets.
 type fakeReader struct {
 	delay time.Duration // how long a read takes
 

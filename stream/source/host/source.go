@@ -19,12 +19,12 @@ const (
 const (
 	// DefaultInterval is the time from the end of one poll to the next.
 	DefaultInterval = 2 * time.Second
-	// MinInterval keeps a poll from costing more than what it observes, and
-	// the CPU share of a process from being the noise of one clock tick.
+	// MinInterval keeps a poll from costing more than the activity it observes,
+	// and the CPU share of a process from being the noise of one clock tick.
 	MinInterval = 100 * time.Millisecond
 )
 
-// Config specifies what a Source shows.
+// Config configures a Source.
 type Config struct {
 	// Collection is Processes, Interfaces or Mounts. Required.
 	Collection string
@@ -44,14 +44,14 @@ type Source struct {
 
 	// Owned by Watch.
 	reader    reader
-	revision  uint64            // the newest that was given to a sink
+	revision  uint64            // the newest sent to a sink
 	last      map[string][]byte // value by key, as of committed
-	committed uint64            // the newest that a sink accepted; 0: last is invalid
+	committed uint64            // the newest accepted by a sink; 0: last is invalid
 }
 
 var _ stream.Source = (*Source)(nil)
 
-// reader lists what the operating system has now.
+// reader lists the current resources of the operating system.
 type reader interface {
 	// read returns every resource once, in a stable order. An error means
 	// that the list is unavailable, and not that it is empty; a problem with
@@ -59,7 +59,7 @@ type reader interface {
 	read(ctx context.Context) ([]item, error)
 }
 
-// item is one resource as the operating system has it now.
+// item is the current state of one resource of the operating system.
 type item struct {
 	key   string
 	value []byte // JSON on one line
@@ -144,14 +144,14 @@ func (s *Source) catchUp(ctx context.Context, resume stream.Resume, sink stream.
 	return s.send(sink, after, changes)
 }
 
-// continues reports whether the sink holds exactly what was sent last.
-// Where a Commit failed, the source does not know whether the sink accepted
-// it: then the revisions differ if it did, and a snapshot is due.
+// continues reports whether the sink holds exactly the last state sent. Where a
+// Commit failed, the source does not know whether the sink accepted it: then
+// the revisions differ if it did, and a snapshot is due.
 func (s *Source) continues(resume stream.Resume) bool {
 	return resume.Epoch == s.epoch && s.committed != 0 && resume.Revision == s.committed
 }
 
-// poll sends what changed since the last Commit, if anything did.
+// poll sends the changes since the last Commit, if there are any.
 func (s *Source) poll(ctx context.Context, sink stream.Sink) error {
 	now, err := s.reader.read(ctx)
 	if err != nil {
@@ -164,8 +164,8 @@ func (s *Source) poll(ctx context.Context, sink stream.Sink) error {
 	return s.send(sink, after, changes)
 }
 
-// send sends one transaction, and takes after as sent once the sink accepted
-// it. A revision is used once, even if the sink failed halfway.
+// send sends one transaction, and records after as sent once the sink has
+// accepted it. A revision is used once, even if the sink failed halfway.
 func (s *Source) send(sink stream.Sink, after map[string][]byte, changes []poll.Change) error {
 	s.revision++
 	if err := poll.Send(sink, changes, s.revision); err != nil {

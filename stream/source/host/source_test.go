@@ -92,7 +92,7 @@ func wantCalls(t *testing.T, sink *transcriptSink, want string) {
 	}
 }
 
-// sleep lets time pass in a bubble, and everything happen that is due.
+// sleep lets time pass in a bubble, and everything due happen.
 func sleep(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -147,7 +147,7 @@ func TestSlowPollsLeaveAPause(t *testing.T) {
 	})
 }
 
-func TestWatchGoesOnWhereItStopped(t *testing.T) {
+func TestWatchResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, sink := newFakeReader("a=1", "b=1"), &transcriptSink{}
 		s := newSource(r, DefaultInterval)
@@ -166,7 +166,7 @@ func TestWatchGoesOnWhereItStopped(t *testing.T) {
 	})
 }
 
-func TestWatchStartsOverFromAnyOtherPlace(t *testing.T) {
+func TestWatchStartsOverFromAnyOtherPosition(t *testing.T) {
 	for name, place := range map[string]func(newest stream.Resume) stream.Resume{
 		"nowhere":       func(stream.Resume) stream.Resume { return stream.Resume{} },
 		"older":         func(r stream.Resume) stream.Resume { r.Revision--; return r },
@@ -192,8 +192,8 @@ func TestWatchStartsOverFromAnyOtherPlace(t *testing.T) {
 	}
 }
 
-// TestASinkThatFails fails each call of a change in turn. What was not
-// committed is sent again, and no revision is used twice.
+// TestASinkThatFails fails each call of a change in turn. Uncommitted changes
+// are sent again, and no revision is used twice.
 func TestASinkThatFails(t *testing.T) {
 	for failAt, again := range map[int]string{
 		1: "-a@3 b=2@3 commit@3 status in_sync ",
@@ -219,8 +219,8 @@ func TestASinkThatFails(t *testing.T) {
 	}
 }
 
-// TestASnapshotThatFails leaves nothing behind to resume from, not even what
-// was committed before it.
+// TestASnapshotThatFails leaves nothing to resume from, not even the state
+// committed before it.
 func TestASnapshotThatFails(t *testing.T) {
 	for failAt := 1; failAt <= 3; failAt++ {
 		synctest.Test(t, func(t *testing.T) {
@@ -255,11 +255,11 @@ func TestAPollThatFails(t *testing.T) {
 		r.set(broken)
 		sleep(DefaultInterval)
 		w.wantEnd(broken)
-		wantCalls(t, sink, "") // and a is not gone
+		wantCalls(t, sink, "") // and a is not deleted
 	})
 }
 
-// TestDiffLeavesBefore: what was committed is unchanged until the next Commit.
+// TestDiffLeavesBefore: the committed state is unchanged until the next Commit.
 func TestDiffLeavesBefore(t *testing.T) {
 	before, _ := diff(nil, list("a=1", "b=1"))
 	after, changes := diff(before, list("b=2"))

@@ -14,14 +14,14 @@ const usageTimeout = 500 * time.Millisecond
 
 var errNoAnswer = errors.New("no answer within " + usageTimeout.String())
 
-// usageAnswer is what the operating system reported for one mount.
+// usageAnswer is the operating system's answer for one mount.
 type usageAnswer struct {
 	usage *disk.UsageStat
 	err   error
 }
 
-// usageAsker requests the usage of mounts without ever waiting long. Not safe
-// for concurrent use.
+// usageAsker requests the usage of mounts without waiting long. Not safe for
+// concurrent use.
 type usageAsker struct {
 	// Static after construction; called from goroutines of its own.
 	usage func(mountPoint string) (*disk.UsageStat, error)
@@ -31,7 +31,7 @@ type usageAsker struct {
 	late map[string]<-chan usageAnswer
 }
 
-// ask asks all mounts in parallel and returns the answers, errNoAnswer for
+// ask queries all mounts in parallel and returns the answers, errNoAnswer for
 // those that did not answer in time.
 func (a *usageAsker) ask(mountPoints []string) map[string]usageAnswer {
 	asked := make(map[string]<-chan usageAnswer, len(mountPoints))
@@ -52,8 +52,9 @@ func (a *usageAsker) ask(mountPoints []string) map[string]usageAnswer {
 	return answers
 }
 
-// begin asks one mount, unless it still owes an answer. A late answer is
-// discarded, for it may be old; it shows that asking again is worthwhile.
+// begin queries one mount, unless its last answer is still outstanding. A late
+// answer is discarded, for it may be old; it shows that the mount answers
+// again.
 func (a *usageAsker) begin(point string) <-chan usageAnswer {
 	if owed, ok := a.late[point]; ok {
 		select {

@@ -33,21 +33,20 @@ func TestPermissions(t *testing.T) {
 	reader.untilKeys("one/a")
 	owner.untilKeys("one/a")
 	if reader.Resume().Epoch == owner.Resume().Epoch {
-		t.Error("who may not see the definition names the order as who may: by what?")
+		t.Error("a user without access to the definition names the order like a user with access: by what?")
 	}
 	if err := record(t, mustNew(t, as(`{token: idles}`)), nil).failure(); err == nil ||
 		!strings.Contains(err.Error(), `User "nobody" cannot list resource`) || !strings.Contains(err.Error(), "want a role that may list and watch it") {
-		t.Errorf("who may do nothing gets %v", err)
+		t.Errorf("a user without permissions gets %v", err)
 	}
 	if err := record(t, mustNew(t, as(`{token: s3cret}`)), nil).failure(); err == nil ||
 		!strings.Contains(err.Error(), "Unauthorized; want credentials that the server knows") || strings.Contains(err.Error(), "s3cret") {
-		t.Errorf("who is not known gets %v", err)
+		t.Errorf("an unknown user gets %v", err)
 	}
 }
 
-// TestTokenThatIsTakenAway revokes and replaces a token, in a file, and by a
-// plugin.
-func TestTokenThatIsTakenAway(t *testing.T) {
+// TestTokenIsRevoked revokes and replaces a token, in a file, and by a plugin.
+func TestTokenIsRevoked(t *testing.T) {
 	t.Parallel()
 	k := ownCluster(t).kind(true)
 	k.tokens("admin admin", "old reader")
@@ -98,7 +97,7 @@ func TestTokenThatIsTakenAway(t *testing.T) {
 	}
 }
 
-func TestNamesThatTheServerDoesNotKnow(t *testing.T) {
+func TestUnknownNames(t *testing.T) {
 	k := sharedKind(t)
 	for _, c := range []struct {
 		name   string

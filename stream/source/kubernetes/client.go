@@ -23,7 +23,7 @@ type client struct {
 	// Static after construction.
 	config *Config
 	base   *url.URL // root of the server's paths
-	ca     string   // the authority that the server is trusted by: a file name, or its content
+	ca     string   // the authority that signs the server's certificate: a file name, or its content
 	http   http.Client
 	close  func()
 
@@ -50,7 +50,7 @@ func newClient(c *Config) (*client, error) {
 	}, nil
 }
 
-// authority returns what must have signed the server's certificate.
+// authority returns the required signer of the server's certificate.
 func authority(c *rest.Config) string {
 	if len(c.CAData) > 0 {
 		return string(c.CAData)

@@ -27,7 +27,7 @@ type cluster struct {
 	http   *http.Client
 }
 
-// sharedCluster returns the server of the tests that break nothing.
+// sharedCluster returns the server for tests that do not disrupt it.
 func sharedCluster(t testing.TB) *cluster {
 	return clusterOf(t, realserver.Shared(t, realserver.Build(t, "kubernetes")))
 }
@@ -57,7 +57,7 @@ func (c *cluster) certificate() string { return c.server.Fields()[0] }
 // data is the server's working directory.
 func (c *cluster) data() string { return filepath.Dir(filepath.Dir(c.certificate())) }
 
-// kubeconfig writes a file for a user who reaches the server at address.
+// kubeconfig writes a file for a user of the server at address.
 func (c *cluster) kubeconfig(address, user string) string {
 	return writeFile(c.t, "kubeconfig", fmt.Sprintf(`
 apiVersion: v1

@@ -49,7 +49,7 @@ type Config struct {
 	// StallAfter is how long the server may be silent on an open connection,
 	// pings included. 0: DefaultStallAfter; at least MinStallAfter.
 	StallAfter time.Duration
-	// Logger logs what happens between connections. nil: slog.Default.
+	// Logger logs events between connections. nil: slog.Default.
 	Logger *slog.Logger
 
 	// watchFor is the requested duration of a watch; 0: see client.watch.
@@ -110,7 +110,7 @@ func ValidName(s string) bool {
 	return true
 }
 
-// CheckLabelSelector returns what is wrong with a label selector; nil: nothing.
+// CheckLabelSelector validates a label selector.
 func CheckLabelSelector(s string) error {
 	if _, err := labels.Parse(s); err != nil {
 		return &stream.InvalidError{What: "label selector", Got: s, Want: "for instance app=web,tier!=test: " + err.Error()}
@@ -118,8 +118,8 @@ func CheckLabelSelector(s string) error {
 	return nil
 }
 
-// CheckFieldSelector returns what is wrong with a field selector; nil: nothing
-// that can be checked without the server.
+// CheckFieldSelector validates a field selector, as far as that is possible
+// without the server.
 func CheckFieldSelector(s string) error {
 	if _, err := fields.ParseSelector(s); err != nil {
 		return &stream.InvalidError{What: "field selector", Got: s, Want: "for instance metadata.name=web: " + err.Error()}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestConfigurationThatIsWrong(t *testing.T) {
+func TestInvalidConfig(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(*Config)
@@ -54,7 +54,7 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-func TestKubeconfigThatIsWrong(t *testing.T) {
+func TestInvalidKubeconfig(t *testing.T) {
 	directory := t.TempDir()
 	for _, c := range []struct {
 		name, path, context, want string
@@ -95,7 +95,7 @@ func TestNoPod(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	err := record(t, mustNew(t, Config{Version: "v1", Resource: "pods"}), nil).failure()
 	if err == nil || !strings.Contains(err.Error(), "this process is not in a pod") || !strings.Contains(err.Error(), "want the name of a kubeconfig file") {
-		t.Errorf("error %v, want it to say what is missing", err)
+		t.Errorf("error %v, want it to name the missing file", err)
 	}
 }
 

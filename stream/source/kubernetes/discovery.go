@@ -31,8 +31,8 @@ type resourceList struct {
 	} `json:"resources"`
 }
 
-// explained adds to a 404 which name the server does not know. If that lookup
-// is forbidden or fails, the error is returned unchanged.
+// explained adds to a 404 the name that the server does not know. If that
+// lookup is forbidden or fails, the error is returned unchanged.
 func (c *client) explained(ctx context.Context, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return err

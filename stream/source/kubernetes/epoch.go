@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// epochs names the revision order that a server is in. See the package comment.
+// epochs names the revision order of a server. See the package comment.
 //
 // Owned by Watch.
 type epochs struct {
@@ -31,7 +31,7 @@ func (e *epochs) name(ctx context.Context, c *client) (string, error) {
 }
 
 // wentBack handles a server that is behind its earlier answers in an order: it
-// is the same cluster, but in another order, which nothing in it names. It
+// is the same cluster, but in another order, for which it has no name. It
 // returns a new name.
 func (e *epochs) wentBack(name string) string {
 	name, _, _ = strings.Cut(name, "~")
@@ -42,7 +42,7 @@ func (e *epochs) wentBack(name string) string {
 	return name + e.endings[name]
 }
 
-// reach remembers how far an order has come.
+// reach records how far an order has advanced.
 func (e *epochs) reach(name string, revision uint64) {
 	if e.reached == nil {
 		e.reached = map[string]uint64{}
@@ -50,7 +50,7 @@ func (e *epochs) reach(name string, revision uint64) {
 	e.reached[name] = max(e.reached[name], revision)
 }
 
-// cluster returns what identifies the cluster, by the best readable means.
+// cluster returns the best readable identification of the cluster.
 func (c *client) cluster(ctx context.Context) (string, error) {
 	paths := []string{"/api/v1/namespaces/kube-system"}
 	if c.config.Group != "" {

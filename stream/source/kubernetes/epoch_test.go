@@ -9,26 +9,26 @@ import (
 // epochOf returns the name under which the fake is followed.
 func (f *fake) epochOf() string {
 	f.t.Helper()
-	f.initial, f.head = holds(markerAt(7)), says(200, listOf(7, ""))
+	f.initial, f.head = stalls(markerAt(7)), replies(200, listOf(7, ""))
 	r := f.start(nil)
 	r.wantState(7)
 	r.stop()
 	return r.Resume().Epoch
 }
 
-// TestEpochByWhatMayBeRead: the best available identification is used.
-func TestEpochByWhatMayBeRead(t *testing.T) {
-	forbidden := says(403, status(403, "Forbidden", "namespaces is forbidden"))
-	crd := func(uid string) http.HandlerFunc { return says(200, `{"metadata":{"uid":"`+uid+`"}}`) }
+// TestEpochByReadableObjects: the best available identification is used.
+func TestEpochByReadableObjects(t *testing.T) {
+	forbidden := replies(403, status(403, "Forbidden", "namespaces is forbidden"))
+	crd := func(uid string) http.HandlerFunc { return replies(200, `{"metadata":{"uid":"`+uid+`"}}`) }
 	inBubble(t, func(f *fake) {
 		cluster := f.epochOf()
 		f.definition = crd("1")
 		if f.epochOf() != cluster {
-			t.Error("the definition changes the name, although the cluster can be told")
+			t.Error("the definition changes the name, although the cluster can be identified")
 		}
 		f.cluster = forbidden
 		first := f.epochOf()
-		f.cluster = says(404, `404 page not found`)
+		f.cluster = replies(404, `404 page not found`)
 		if first == cluster || f.epochOf() != first {
 			t.Error("want the definition's uid, whether namespaces may not be read or are not there")
 		}
@@ -65,24 +65,25 @@ func TestEpochOfACollection(t *testing.T) {
 	})
 }
 
-// TestClusterThatCannotBeTold: a failing server is asked again, not renamed.
-func TestClusterThatCannotBeTold(t *testing.T) {
+// TestClusterThatCannotBeIdentified: a failing server is queried again, not
+// renamed.
+func TestClusterThatCannotBeIdentified(t *testing.T) {
 	inBubble(t, func(f *fake) {
-		f.cluster = says(500, status(500, "InternalError", "etcdserver: request timed out"))
-		f.definition = says(200, `{"metadata":{"uid":"1"}}`)
+		f.cluster = replies(500, status(500, "InternalError", "etcdserver: request timed out"))
+		f.definition = replies(200, `{"metadata":{"uid":"1"}}`)
 		if err := f.start(nil).end(); err == nil || !strings.Contains(err.Error(), "etcdserver: request timed out") {
 			t.Errorf("error %v, want the server's", err)
 		}
 	})
 }
 
-// TestServerThatStartsUp: it does not know yet who may read what. The name of
-// the order must not depend on that.
+// TestServerThatStartsUp: its permissions are not loaded yet. The name of the
+// order must not depend on that.
 func TestServerThatStartsUp(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.epochOf()
 		ready, cluster := f.head, f.cluster
-		refusal := says(403, status(403, "Forbidden", "RBAC: not yet"))
+		refusal := replies(403, status(403, "Forbidden", "RBAC: not yet"))
 		f.head, f.cluster = refusal, refusal
 		r := f.start(nil)
 		if err := r.end(); err == nil || !strings.Contains(err.Error(), "RBAC: not yet") {

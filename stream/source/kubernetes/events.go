@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// reached is where the watch is after an event.
+// reached is the position of the watch after an event.
 type reached struct {
 	revision uint64
 	bookmark bool // nothing but a position

@@ -40,8 +40,8 @@ func because(ctx context.Context, err error) error {
 	return withoutURL(err)
 }
 
-// dead reports whether a connection was given up since nothing came over it.
-// The first text is that of net/http for an unanswered ping; it has no type.
+// dead reports whether a connection was given up for lack of data. The first
+// text is that of net/http for an unanswered ping; it has no type.
 func dead(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "client connection lost") || strings.Contains(text, "TLS handshake timeout")
@@ -74,8 +74,8 @@ func refusal(answer *http.Response) error {
 	return unexpected(answer.StatusCode, shorten(string(body)), after)
 }
 
-// unexpected is the error of an answer that is no Kubernetes status: from a
-// proxy, or from a server of something else.
+// unexpected is the error of an answer that is not a Kubernetes status: from a
+// proxy, or from another kind of server.
 func unexpected(code int, said string, retryAfter int) error {
 	err := apierrors.NewGenericServerResponse(code, http.MethodGet, schema.GroupResource{}, "", said, retryAfter, true)
 	if text := err.ErrStatus.Message; said != "" && code < http.StatusInternalServerError {
@@ -84,7 +84,7 @@ func unexpected(code int, said string, retryAfter int) error {
 	return err
 }
 
-// shorten keeps what a proxy may write before its HTML.
+// shorten keeps the text that a proxy may write before its HTML.
 func shorten(text string) string {
 	const most = 200
 	text = strings.TrimSpace(text)
@@ -99,7 +99,7 @@ func expired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// hint suggests what would be right, where the error shows it.
+// hint suggests a remedy, where the error indicates one.
 func hint(err error) string {
 	switch {
 	case apierrors.IsUnauthorized(err):

@@ -21,13 +21,13 @@ func TestRefusals(t *testing.T) {
 		name, want string
 		answer     http.HandlerFunc
 	}{
-		{"401", "Unauthorized; want credentials that the server knows", says(401, status(401, "Unauthorized", "Unauthorized"))},
-		{"403", `widgets is forbidden: User "x"; want a role that may list and watch it`, says(403, status(403, "Forbidden", `widgets is forbidden: User "x"`))},
-		{"405", "not allowed; want a resource that can be listed and watched", says(405, status(405, "MethodNotAllowed", "not allowed"))},
-		{"429", "slow down", says(429, status(429, "TooManyRequests", "slow down"))},
-		{"500", "boom", says(500, status(500, "InternalError", "boom"))},
-		{"a proxy", "<html>bad gateway", says(502, "<html>bad gateway"+strings.Repeat(" and so on", 100))},
-		{"nothing at all", "404", says(404, "")},
+		{"401", "Unauthorized; want credentials that the server knows", replies(401, status(401, "Unauthorized", "Unauthorized"))},
+		{"403", `widgets is forbidden: User "x"; want a role that may list and watch it`, replies(403, status(403, "Forbidden", `widgets is forbidden: User "x"`))},
+		{"405", "not allowed; want a resource that can be listed and watched", replies(405, status(405, "MethodNotAllowed", "not allowed"))},
+		{"429", "slow down", replies(429, status(429, "TooManyRequests", "slow down"))},
+		{"500", "boom", replies(500, status(500, "InternalError", "boom"))},
+		{"a proxy", "<html>bad gateway", replies(502, "<html>bad gateway"+strings.Repeat(" and so on", 100))},
+		{"nothing at all", "404", replies(404, "")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inBubble(t, func(f *fake) {
@@ -43,7 +43,7 @@ func TestRefusals(t *testing.T) {
 					t.Errorf("an error of %d bytes: %v", len(err.Error()), err)
 				}
 				if !strings.HasPrefix(err.Error(), "kubernetes https://example.com, widgets.example.com/v1: ") {
-					t.Errorf("error %v, want it to say where", err)
+					t.Errorf("error %v, want the location in it", err)
 				}
 			})
 		})
@@ -59,7 +59,7 @@ func TestRetryAfter(t *testing.T) {
 				w.Header().Set("Retry-After", header)
 				w.WriteHeader(429)
 				fmt.Fprint(w, status(429, "TooManyRequests", "slow down"))
-			}, holds(markerAt(3)))
+			}, stalls(markerAt(3)))
 			if err := f.start(nil).end(); err == nil {
 				t.Fatal("no error")
 			}
@@ -75,7 +75,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-func TestAddressesWhereNoServerIs(t *testing.T) {
+func TestAddressesWithoutServer(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
 	secure := httptest.NewTLSServer(http.NotFoundHandler())

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// fake is an API server each of whose answers is a function: for what the real
-// one does rarely, or did in the past. It lives in a synctest bubble, in memory,
-// and speaks HTTP/2.
+// fake is an API server each of whose answers is a function: for behavior that
+// the real one shows rarely, or showed in the past. It lives in a synctest
+// bubble, in memory, and speaks HTTP/2.
 type fake struct {
 	t      *testing.T
 	source *Source
@@ -40,8 +40,8 @@ type fake struct {
 func inBubble(t *testing.T, test func(f *fake)) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{t: t, conns: make(chan net.Conn), closed: make(chan struct{})}
-		f.cluster = says(200, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"cluster-1"}}`)
-		f.head = says(200, listOf(1, ""))
+		f.cluster = replies(200, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"cluster-1"}}`)
+		f.head = replies(200, listOf(1, ""))
 		server := &httptest.Server{Listener: f, Config: &http.Server{Handler: f}, EnableHTTP2: true}
 		server.StartTLS()
 		ca := pemOf(server.Certificate())
@@ -147,8 +147,8 @@ func pemOf(c *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})
 }
 
-// says answers with a code and a body.
-func says(code int, body string) http.HandlerFunc {
+// replies answers with a code and a body.
+func replies(code int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(code)
 		fmt.Fprint(w, body)
@@ -166,8 +166,8 @@ func sends(lines ...string) http.HandlerFunc {
 	}
 }
 
-// holds answers with lines, and then stays silent.
-func holds(lines ...string) http.HandlerFunc {
+// stalls answers with lines, and then stays silent.
+func stalls(lines ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		sends(lines...)(w, r)
 		w.(http.Flusher).Flush()

@@ -44,7 +44,7 @@ func (f *fake) startAt(resume stream.Resume, state streamtest.State) *run {
 	return r
 }
 
-// stop ends the call from outside.
+// stop ends the call by its context.
 func (r *run) stop() {
 	r.cancel()
 	<-r.ended

@@ -52,7 +52,7 @@ func (k *kind) change(ctx context.Context, name, spec string) error {
 	return err
 }
 
-// follow is what a program does that has only the library.
+// follow is a program that uses only the library.
 func (k *kind) follow(ctx context.Context, c *Config, primed func(), changed func(value []byte)) error {
 	loaded, err := c.load()
 	if err != nil {
@@ -88,7 +88,7 @@ func (k *kind) follow(ctx context.Context, c *Config, primed func(), changed fun
 			break // which the library reports as an event
 		}
 		if !ok {
-			return fmt.Errorf("the watch says %v", e)
+			return fmt.Errorf("the watch sends %v", e)
 		}
 		values[object.GetName()] = object
 		text, _, _ := unstructured.NestedString(object.Object, "spec", "text")

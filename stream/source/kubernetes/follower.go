@@ -20,11 +20,11 @@ type follower struct {
 	client *client
 	sink   stream.Sink
 
-	place    stream.Resume // the order, and how far it is known; revision 0: nothing
+	place    stream.Resume // the order, and the position reached; revision 0: none
 	caughtUp bool          // this call has committed
 	listed   time.Time     // when the newest snapshot was complete
 	listedAt uint64        // its revision
-	refused  error         // what a method of the sink returned
+	refused  error         // the error of a method of the sink
 }
 
 // run follows one watch after the other, until one does not end in good order.
@@ -48,13 +48,14 @@ func (f *follower) run(ctx context.Context) error {
 }
 
 // hasty reports whether the server ended a watch immediately. Then ingest's
-// back-off decides when to ask again.
+// back-off decides when to try again.
 func (f *follower) hasty(call *watchCall) bool {
 	return time.Since(call.opened) < time.Second
 }
 
-// startOver forgets the place, since the server has. A server that forgets what
-// it has just listed is not asked again immediately.
+// startOver drops the position, since the server has compacted it. A server
+// that compacts the revision of a list at once is not queried again
+// immediately.
 func (f *follower) startOver(why error) error {
 	if f.place.Revision == f.listedAt && time.Since(f.listed) < time.Minute {
 		return fmt.Errorf("%w: %w", stream.ErrUnresumable, why)
@@ -63,9 +64,9 @@ func (f *follower) startOver(why error) error {
 	return nil
 }
 
-// begin returns a live watch, from the known place or after a snapshot. The
+// begin returns a live watch, from the known position or after a snapshot. The
 // server's position is requested before its name: a server that is starting up
-// does not know of all its objects and rights.
+// has not loaded all objects and permissions.
 func (f *follower) begin(ctx context.Context) (*watchCall, error) {
 	asked := time.Now()
 	head, err := f.client.head(ctx)
@@ -86,8 +87,8 @@ func (f *follower) begin(ctx context.Context) (*watchCall, error) {
 	return call, err
 }
 
-// locate determines which order the server is in, whose revision is head.
-// Knowledge of another order, or from beyond head, is discarded.
+// locate determines the order of a server whose revision is head. A position of
+// another order, or beyond head, is discarded.
 func (f *follower) locate(ctx context.Context, head uint64) error {
 	epochs := &f.source.epochs
 	epoch, err := epochs.name(ctx, f.client)
@@ -109,8 +110,8 @@ func (f *follower) locate(ctx context.Context, head uint64) error {
 // server that answers immediately.
 const settling = 200 * time.Millisecond
 
-// resume continues from the place. The server is at head, and silence for the
-// time settled means that no more past events are to come.
+// resume continues from the position. The server is at head, and silence for
+// the time settled means that no more past events are to come.
 func (f *follower) resume(ctx context.Context, head uint64, settled time.Duration) (*watchCall, error) {
 	call, err := f.client.watch(ctx, f.client.query("resourceVersion", strconv.FormatUint(f.place.Revision, 10)))
 	if err != nil || f.caughtUp {
@@ -123,8 +124,8 @@ func (f *follower) resume(ctx context.Context, head uint64, settled time.Duratio
 	return call, nil
 }
 
-// catchUp handles what happened since the place as one transaction: up to head,
-// or until nothing comes for the time settled.
+// catchUp handles the changes since the position as one transaction: up to
+// head, or until nothing arrives for the time settled.
 func (f *follower) catchUp(call *watchCall, head uint64, settled time.Duration) error {
 	reached := f.place.Revision
 	quiet := time.NewTimer(settled)
@@ -170,7 +171,7 @@ func (f *follower) follow(call *watchCall) error {
 	}
 }
 
-// commit ends a transaction. The known place is the committed one.
+// commit ends a transaction. The known position is the committed one.
 func (f *follower) commit(revision uint64) error {
 	if revision < f.place.Revision {
 		return fmt.Errorf("%w: resourceVersion %d after %d", stream.ErrOrder, revision, f.place.Revision)
@@ -183,7 +184,7 @@ func (f *follower) commit(revision uint64) error {
 	return nil
 }
 
-// sinkError remembers that it was the sink that ended the watch.
+// sinkError records that the sink ended the watch.
 func (f *follower) sinkError(err error) error {
 	if err != nil {
 		f.refused = err

@@ -12,7 +12,7 @@ import (
 // primed returns an ended call that has read a and is at 7.
 func (f *fake) primed() *run {
 	f.t.Helper()
-	f.initial, f.head = holds(line(added, widget("a", 5)), markerAt(7)), says(200, listOf(7, ""))
+	f.initial, f.head = stalls(line(added, widget("a", 5)), markerAt(7)), replies(200, listOf(7, ""))
 	r := f.start(nil)
 	r.wantState(7, "a")
 	r.stop()
@@ -20,13 +20,13 @@ func (f *fake) primed() *run {
 	return r
 }
 
-// TestResume continues without a snapshot. It is caught up when the events
-// that the server repeats have come: they all become visible at once.
+// TestResume continues without a snapshot. It has caught up when the repeated
+// events have arrived: they all become visible at once.
 func TestResume(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
-		f.head = says(200, listOf(9, ""))
-		f.watch = holds(line(added, widget("b", 8)), line(deleted, widget("a", 9)), line(added, widget("c", 10)))
+		f.head = replies(200, listOf(9, ""))
+		f.watch = stalls(line(added, widget("b", 8)), line(deleted, widget("a", 9)), line(added, widget("c", 10)))
 		r := f.start(before)
 		r.wantState(10, "b", "c")
 		r.wantResets(0)
@@ -43,12 +43,12 @@ func TestResume(t *testing.T) {
 func TestResumeOfAQuietCollection(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
-		f.head = says(200, listOf(90, ""))
-		f.watch = holds(line(added, widget("b", 8)))
+		f.head = replies(200, listOf(90, ""))
+		f.watch = stalls(line(added, widget("b", 8)))
 		r := f.start(before)
 		r.running()
 		if n := len(r.Commits()); n != 0 {
-			t.Errorf("%d commits before it is clear that nothing more comes, want none", n)
+			t.Errorf("%d commits before the watch is quiet, want none", n)
 		}
 		r.after(250 * time.Millisecond)
 		r.wantState(8, "a", "b")
@@ -61,15 +61,15 @@ func TestResumeOfAQuietCollection(t *testing.T) {
 func TestResumeBehindTheHistory(t *testing.T) {
 	gone := status(410, "Expired", "too old resource version: 7 (50)")
 	for name, answer := range map[string]func(f *fake){
-		"at once":       func(f *fake) { f.watch = says(410, gone) },
+		"at once":       func(f *fake) { f.watch = replies(410, gone) },
 		"as an event":   func(f *fake) { f.watch = sends(line(failed, gone)) },
 		"in the middle": func(f *fake) { f.watch = sends(line(added, widget("lost", 8)), line(failed, gone)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(f *fake) {
 				before := f.primed()
-				f.head = says(200, listOf(60, ""))
-				f.initial = holds(line(added, widget("b", 40)), markerAt(60))
+				f.head = replies(200, listOf(60, ""))
+				f.initial = stalls(line(added, widget("b", 40)), markerAt(60))
 				answer(f)
 				r := f.start(before)
 				r.wantState(60, "b")
@@ -84,29 +84,30 @@ func TestResumeBehindTheHistory(t *testing.T) {
 	}
 }
 
-// TestHistoryThatIsLostUnderWay: the watch reports meanwhile that it is not fresh.
-func TestHistoryThatIsLostUnderWay(t *testing.T) {
+// TestHistoryIsLostWhileResuming: the watch reports meanwhile that it is not
+// fresh.
+func TestHistoryIsLostWhileResuming(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		gone := line(failed, status(410, "Expired", "too old resource version"))
 		f.initial = inTurn(sends(line(added, widget("a", 5)), markerAt(7), line(added, widget("b", 8)), gone),
-			holds(line(added, widget("b", 8)), markerAt(20)))
-		f.head = says(200, listOf(20, ""))
+			stalls(line(added, widget("b", 8)), markerAt(20)))
+		f.head = replies(200, listOf(20, ""))
 		r := f.start(nil)
 		r.wantState(20, "b")
 		r.wantResets(2)
 		said := r.Statuses()
 		if len(said) != 2 || said[0].State != stream.Resyncing || said[1].State != stream.InSync {
-			t.Errorf("it said %v, want resyncing and in_sync", said)
+			t.Errorf("its statuses are %v, want resyncing and in_sync", said)
 		}
 		r.stop()
 	})
 }
 
-// TestHistoryShorterThanAList: asking again immediately would loop forever.
+// TestHistoryShorterThanAList: retrying immediately would loop forever.
 func TestHistoryShorterThanAList(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.source.paged = true
-		f.list = says(200, listOf(7, "", widget("a", 5)))
+		f.list = replies(200, listOf(7, "", widget("a", 5)))
 		f.watch = sends(line(failed, status(410, "Expired", "too old resource version")))
 		if err := f.start(nil).end(); !errors.Is(err, stream.ErrUnresumable) {
 			t.Errorf("error %v, want one that wraps %q", err, stream.ErrUnresumable)
@@ -119,10 +120,10 @@ func TestHistoryShorterThanAList(t *testing.T) {
 func TestWatchThatRanOut(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.source.config.watchFor = 30 * time.Second
-		f.head = says(200, listOf(8, ""))
+		f.head = replies(200, listOf(8, ""))
 		ended := make(chan struct{})
 		f.initial = runsOut(ended, line(added, widget("a", 5)), markerAt(7), line(added, widget("b", 8)))
-		f.watch = inTurn(runsOut(ended), holds(line(added, widget("c", 9))))
+		f.watch = inTurn(runsOut(ended), stalls(line(added, widget("c", 9))))
 		r := f.start(nil)
 		r.wantState(8, "a", "b")
 		for range 2 {
@@ -155,7 +156,7 @@ func TestWatchThatEndsAtOnce(t *testing.T) {
 func TestWatchThatNeverEnds(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.source.config.watchFor = 30 * time.Second
-		f.initial = holds(markerAt(7))
+		f.initial = stalls(markerAt(7))
 		began := time.Now()
 		err := f.start(nil).end()
 		if !errors.Is(err, stream.ErrStalled) {
@@ -169,7 +170,7 @@ func TestWatchThatNeverEnds(t *testing.T) {
 
 func TestAnswerThatNeverComes(t *testing.T) {
 	inBubble(t, func(f *fake) {
-		f.source.paged, f.head = true, holds()
+		f.source.paged, f.head = true, stalls()
 		if err := f.start(nil).end(); !errors.Is(err, stream.ErrStalled) || !strings.Contains(err.Error(), "no answer within 1m0s") {
 			t.Errorf("error %v, want one that wraps %q", err, stream.ErrStalled)
 		}
@@ -178,7 +179,7 @@ func TestAnswerThatNeverComes(t *testing.T) {
 
 func TestBookmarkOfThePast(t *testing.T) {
 	inBubble(t, func(f *fake) {
-		f.initial = holds(markerAt(7), bookmarkAt(6))
+		f.initial = stalls(markerAt(7), bookmarkAt(6))
 		if err := f.start(nil).end(); !errors.Is(err, stream.ErrOrder) {
 			t.Errorf("error %v, want one that wraps %q", err, stream.ErrOrder)
 		}
@@ -190,18 +191,18 @@ func TestBookmarkOfThePast(t *testing.T) {
 func TestServerThatWentBack(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
-		f.head = says(200, listOf(3, ""))
-		f.initial = holds(line(added, widget("b", 2)), markerAt(3))
+		f.head = replies(200, listOf(3, ""))
+		f.initial = stalls(line(added, widget("b", 2)), markerAt(3))
 		r := f.start(before)
 		r.wantState(3, "b")
 		r.wantResets(1)
 		epoch := r.Resume().Epoch
 		if was := before.Resume().Epoch; epoch == was || !strings.HasPrefix(epoch, was+"~") || stream.CanonicalEpoch(epoch) != epoch {
-			t.Errorf("epoch is %q after %q, want that with an ending", epoch, was)
+			t.Errorf("epoch is %q after %q, want that with a suffix", epoch, was)
 		}
 		r.stop()
 		f.requests()
-		f.watch = holds()
+		f.watch = stalls()
 		r = f.start(r) // the suffix stays
 		r.after(time.Second)
 		r.wantState(3, "b")
@@ -210,12 +211,12 @@ func TestServerThatWentBack(t *testing.T) {
 	})
 }
 
-// TestSinkThatKnowsBetter: the server has passed its earlier revision, but
-// with other objects. Only a sink that knows them can tell.
-func TestSinkThatKnowsBetter(t *testing.T) {
+// TestSinkThatRefusesTheOrder: the server has passed its earlier revision, but
+// with other objects. Only a sink that has them can detect that.
+func TestSinkThatRefusesTheOrder(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
-		f.head = says(200, listOf(7, ""))
+		f.head = replies(200, listOf(7, ""))
 		r := f.start(nil)
 		r.Fail(stream.ErrBehind)
 		if err := r.end(); err != stream.ErrBehind {
@@ -234,8 +235,8 @@ func TestSinkThatKnowsBetter(t *testing.T) {
 func TestAnotherCluster(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
-		f.cluster = says(200, `{"metadata":{"uid":"cluster-2"}}`)
-		f.initial = holds(line(added, widget("b", 70)), markerAt(90))
+		f.cluster = replies(200, `{"metadata":{"uid":"cluster-2"}}`)
+		f.initial = stalls(line(added, widget("b", 70)), markerAt(90))
 		r := f.start(before)
 		r.wantState(90, "b")
 		r.wantResets(1)
@@ -246,17 +247,17 @@ func TestAnotherCluster(t *testing.T) {
 	})
 }
 
-// TestClusterThatComesBack: a backup is restored after another cluster was there.
-// The old name of its order was used for changes that are gone.
-func TestClusterThatComesBack(t *testing.T) {
+// TestClusterThatReturns: a backup is restored after another cluster was in its
+// place. The old name of its order was used for changes that are gone.
+func TestClusterThatReturns(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		before := f.primed()
 		first := f.cluster
-		f.cluster = says(200, `{"metadata":{"uid":"cluster-2"}}`)
+		f.cluster = replies(200, `{"metadata":{"uid":"cluster-2"}}`)
 		between := f.start(before)
 		between.wantState(7, "a")
 		between.stop()
-		f.cluster, f.head, f.initial = first, says(200, listOf(3, "")), holds(markerAt(3))
+		f.cluster, f.head, f.initial = first, replies(200, listOf(3, "")), stalls(markerAt(3))
 		r := f.start(between)
 		r.wantState(3)
 		if e := r.Resume().Epoch; e == before.Resume().Epoch || e == between.Resume().Epoch {

@@ -46,7 +46,7 @@ func (c *Config) loadInCluster() (*rest.Config, error) {
 	return loaded, nil
 }
 
-// withoutTilde replaces a leading "~/" by the home directory.
+// withoutTilde replaces a leading "~/" with the home directory.
 func withoutTilde(path string) (string, error) {
 	rest, ok := strings.CutPrefix(path, "~/")
 	if !ok {

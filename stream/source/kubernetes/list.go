@@ -29,8 +29,8 @@ func (c *client) head(ctx context.Context) (uint64, error) {
 }
 
 // list reads the collection in pages, all as of the revision that it returns. If
-// the collection changes so much that the server forgets that revision before the
-// last page, it is immediately read once more. begin is called before each reading.
+// the server compacts that revision before the last page, it is immediately read
+// once more. begin is called before each reading.
 func (c *client) list(ctx context.Context, begin func() error, upsert func(stream.Resource) error) (uint64, error) {
 	revision, err := c.pages(ctx, strconv.Itoa(c.config.pageSize), begin, upsert)
 	if expired(err) {

@@ -14,8 +14,8 @@ type typeMeta struct {
 	APIVersion string `json:"apiVersion"`
 }
 
-// parseObject reads the JSON of an object without decoding all of it: what is
-// not cut out stays as the server wrote it. The value does not alias raw.
+// parseObject reads the JSON of an object without decoding all of it: the rest
+// stays as the server wrote it. The value does not alias raw.
 func parseObject(raw []byte, of typeMeta) (stream.Resource, error) {
 	var r stream.Resource
 	line, ok := stream.CompactJSON(raw)

@@ -37,7 +37,7 @@ func TestParseObject(t *testing.T) {
 			key: "n/x", want: `{"kind":"A","metadata":{"namespace":"n","name":"x","resourceVersion":"7"}}`},
 		{name: "an item of a list", raw: `{"metadata":{"name":"x","resourceVersion":"7"}}`, of: pod,
 			key: "x", want: `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"x","resourceVersion":"7"}}`},
-		{name: "an item that says what it is", raw: `{"metadata":{"name":"x","resourceVersion":"7"},"kind":"Own"}`, of: pod,
+		{name: "an item with its type", raw: `{"metadata":{"name":"x","resourceVersion":"7"},"kind":"Own"}`, of: pod,
 			key: "x", want: `{"metadata":{"name":"x","resourceVersion":"7"},"kind":"Own"}`},
 		{name: "escapes", raw: `{"kind":"A","met\u0061data":{"n\u0061me":"\u0078","resourceVersion":"7","managed\u0046ields":[]}}`,
 			key: "x", want: `{"kind":"A","met\u0061data":{"n\u0061me":"\u0078","resourceVersion":"7"}}`},
@@ -64,7 +64,7 @@ func TestRevisions(t *testing.T) {
 	}
 	for _, text := range []string{"", "0", "-1", "1.0", "abc", "18446744073709551616", " 1"} {
 		if got, err := parseRevision(text); !errors.Is(err, stream.ErrInvalid) || !strings.Contains(err.Error(), "want a number above 0") {
-			t.Errorf("%q gives %d, %v; want an error that says what would be right", text, got, err)
+			t.Errorf("%q gives %d, %v; want an error with the expected form", text, got, err)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func FuzzObject(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for m := range members(raw) { // whatever it is, it ends and stays within
+		for m := range members(raw) { // in any case it ends and stays within
 			_ = raw[m.start:m.end]
 		}
 		r, err := parseObject(bytes.Clone(raw), typeMeta{Kind: "K", APIVersion: "v"})

@@ -19,7 +19,7 @@ type recording struct {
 	err    error         // read after ended
 }
 
-// lastValues remembers the newest value of each key, unabridged.
+// lastValues keeps the newest value of each key in full.
 type lastValues struct {
 	stream.Sink
 	of map[string]string // read after the call ended

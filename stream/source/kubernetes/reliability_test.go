@@ -17,8 +17,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faults"
 )
 
-// TestFaults subjects the source to everything that can happen to an API server
-// and to the way to it.
+// TestFaults subjects the source to the faults of an API server and of the
+// connection to it.
 func TestFaults(t *testing.T) {
 	k := ownCluster(t).kind(true)
 	proxy := faultproxy.New(t, k.server.Addr())
@@ -49,7 +49,8 @@ func TestFaults(t *testing.T) {
 	})
 }
 
-// writer is the upstream as the harness expects it: with what the source must show.
+// writer is the upstream for the harness: it returns the resources that the source
+// must show.
 type writer struct{ *kind }
 
 func (w writer) put(ctx context.Context, key, value string) (stream.Resource, error) {
@@ -61,7 +62,7 @@ func (w writer) put(ctx context.Context, key, value string) (stream.Resource, er
 }
 
 // delete returns the revision of the deletion. The server does not report it,
-// but nobody else writes, so it is the server's revision afterwards.
+// but there is no other writer, so it is the server's revision afterwards.
 func (w writer) delete(ctx context.Context, key string) (uint64, error) {
 	if err := w.kind.delete(ctx, "default", path.Base(key)); err != nil {
 		return 0, err

@@ -20,9 +20,9 @@ import (
 
 // The tests of this file use the real API server.
 
-// TestWhatTheServerWrites: subscribers get it byte for byte, except for
-// managedFields, whether it comes in a list, streamed or live.
-func TestWhatTheServerWrites(t *testing.T) {
+// TestObjectsByteForByte: subscribers get the server's JSON byte for byte,
+// except for managedFields, whether it is listed, streamed or live.
+func TestObjectsByteForByte(t *testing.T) {
 	k := sharedKind(t)
 	const spec = `{"z":1,"a":9007199254740993,"half":1.50,"text":"<ü>\u2028\\"}`
 	k.mustPut("one", "listed", spec)
@@ -113,8 +113,8 @@ func TestNamespaceAndSelectors(t *testing.T) {
 	}
 }
 
-// TestLeavingASelector is a deletion.
-func TestLeavingASelector(t *testing.T) {
+// TestObjectNoLongerSelected is a deletion.
+func TestObjectNoLongerSelected(t *testing.T) {
 	k := sharedKind(t)
 	k.mustPut("one", "a", `1`)
 	config := k.config()
@@ -181,7 +181,7 @@ func TestServerWithoutStreamingList(t *testing.T) {
 	}
 }
 
-// TestExpired starts where the server has forgotten everything.
+// TestExpired starts at a position that the server has compacted.
 func TestExpired(t *testing.T) {
 	k := sharedKind(t)
 	k.mustPut("one", "a", `1`)
@@ -196,9 +196,9 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestResourceIsDeletedAndMadeAgain as a subscriber sees it: deleted objects are
-// deleted, the watch reports what is missing, and resumes.
-func TestResourceIsDeletedAndMadeAgain(t *testing.T) {
+// TestResourceIsDeletedAndRecreated as a subscriber sees it: deleted objects are
+// deleted, the watch reports the missing resource, and resumes.
+func TestResourceIsDeletedAndRecreated(t *testing.T) {
 	t.Parallel()
 	k := sharedKind(t)
 	k.mustPut("one", "a", `1`)
@@ -252,7 +252,7 @@ func TestBackup(t *testing.T) {
 	fresh := record(t, mustNew(t, k.config()), nil)
 	fresh.untilKeys("one/a")
 	if fresh.Resume().Epoch != first.Resume().Epoch {
-		t.Error("who does not know of the restore names the order otherwise than before")
+		t.Error("a source that missed the restore names the order differently than before")
 	}
 }
 
@@ -270,7 +270,8 @@ func TestCloseEndsWatch(t *testing.T) {
 	}
 }
 
-// TestPod uses what a pod has: an address, an authority and a token in a file.
+// TestPod uses the service account of a pod: an address, an authority and a
+// token in a file.
 func TestPod(t *testing.T) {
 	k := sharedKind(t)
 	token := writeFile(t, "token", "admin")

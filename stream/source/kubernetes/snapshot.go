@@ -24,7 +24,7 @@ var errNoMarker = errors.New("no marker behind the initial events")
 func (f *follower) snapshot(ctx context.Context) (*watchCall, error) {
 	again := f.caughtUp
 	if again {
-		if err := f.sinkError(f.sink.Status(stream.Resyncing, "the server forgot where the watch was: listing again")); err != nil {
+		if err := f.sinkError(f.sink.Status(stream.Resyncing, "the server compacted the position of the watch: listing again")); err != nil {
 			return nil, err
 		}
 	}

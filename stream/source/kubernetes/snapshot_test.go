@@ -11,7 +11,7 @@ import (
 
 func TestStreamingList(t *testing.T) {
 	inBubble(t, func(f *fake) {
-		f.initial = holds(line(added, widget("a", 6)), line(added, widget("b", 5)), line(modified, widget("a", 8)), markerAt(8),
+		f.initial = stalls(line(added, widget("a", 6)), line(added, widget("b", 5)), line(modified, widget("a", 8)), markerAt(8),
 			line(deleted, widget("b", 9)), bookmarkAt(12))
 		r := f.start(nil)
 		r.wantState(12, "a")
@@ -26,7 +26,7 @@ func TestStreamingList(t *testing.T) {
 
 func TestEmptyStreamingList(t *testing.T) {
 	inBubble(t, func(f *fake) {
-		f.initial = holds(markerAt(7))
+		f.initial = stalls(markerAt(7))
 		r := f.start(nil)
 		r.wantState(7)
 		r.wantResets(1)
@@ -34,7 +34,7 @@ func TestEmptyStreamingList(t *testing.T) {
 	})
 }
 
-// olderServers are those without the streaming list, and how they answer one.
+// olderServers are the answers of servers without the streaming list.
 var olderServers = map[string]struct {
 	initial []string
 	refusal string
@@ -52,19 +52,19 @@ func TestServersWithoutStreamingList(t *testing.T) {
 	for name, server := range olderServers {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(f *fake) {
-				f.initial = holds(server.initial...)
+				f.initial = stalls(server.initial...)
 				if server.code != 0 {
-					f.initial = says(server.code, server.refusal)
+					f.initial = replies(server.code, server.refusal)
 				}
-				f.list = says(200, listOf(7, "", widget("a", 5), widget("b", 6)))
-				f.watch = holds()
+				f.list = replies(200, listOf(7, "", widget("a", 5), widget("b", 6)))
+				f.watch = stalls()
 				r := f.start(nil)
 				r.after(server.after)
 				r.wantState(7, "a", "b")
 				f.wantRequests("head, initial, list, watch 7")
 				r.stop()
-				f.head = says(200, listOf(7, ""))
-				r = f.start(nil) // it remembers
+				f.head = replies(200, listOf(7, ""))
+				r = f.start(nil) // it is remembered
 				r.wantState(7, "a", "b")
 				f.wantRequests("head, list, watch 7")
 				r.stop()
@@ -77,7 +77,7 @@ func TestServersWithoutStreamingList(t *testing.T) {
 func TestWatchOfAnOldServerThatRunsOut(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.source.config.watchFor = 20 * time.Second
-		f.initial = says(200, "")
+		f.initial = replies(200, "")
 		r := f.start(nil)
 		if err := r.end(); err == nil || !strings.Contains(err.Error(), "in the middle of the snapshot") {
 			t.Errorf("a watch that ends at once gives %v, want an error", err)
@@ -91,7 +91,7 @@ func TestWatchOfAnOldServerThatRunsOut(t *testing.T) {
 // TestMistakeInARequestIsNotAnOldServer: a mistake is one for a list too.
 func TestMistakeInARequestIsNotAnOldServer(t *testing.T) {
 	inBubble(t, func(f *fake) {
-		refusal := says(400, status(400, "BadRequest", `field label not supported: spec.x`))
+		refusal := replies(400, status(400, "BadRequest", `field label not supported: spec.x`))
 		f.initial, f.list = refusal, refusal
 		if err := f.start(nil).end(); err == nil || !strings.Contains(err.Error(), "field label not supported: spec.x") {
 			t.Errorf("error %v, want the server's", err)
@@ -106,9 +106,9 @@ func TestPages(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.source.paged = true
 		f.list = inTurn(
-			says(200, listOf(9, "next", widget("a", 5), `{"metadata":{"name":"b","resourceVersion":"6"}}`)),
-			says(200, listOf(9, "", widget("c", 7))))
-		f.watch = holds()
+			replies(200, listOf(9, "next", widget("a", 5), `{"metadata":{"name":"b","resourceVersion":"6"}}`)),
+			replies(200, listOf(9, "", widget("c", 7))))
+		f.watch = stalls()
 		r := f.start(nil)
 		r.wantState(9, "a", "b", "c")
 		f.wantRequests("head, list, list next, watch 9")
@@ -122,10 +122,10 @@ func TestPagesThatExpire(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.source.paged = true
 		f.list = inTurn(
-			says(200, listOf(9, "next", widget("a", 5), widget("gone", 6))),
-			says(410, status(410, "Expired", "The provided continue parameter is too old")),
-			says(200, listOf(11, "", widget("a", 5), widget("c", 11))))
-		f.watch = holds()
+			replies(200, listOf(9, "next", widget("a", 5), widget("gone", 6))),
+			replies(410, status(410, "Expired", "The provided continue parameter is too old")),
+			replies(200, listOf(11, "", widget("a", 5), widget("c", 11))))
+		f.watch = stalls()
 		r := f.start(nil)
 		r.wantState(11, "a", "c")
 		f.wantRequests("head, list, list next, list, watch 11")
@@ -133,12 +133,13 @@ func TestPagesThatExpire(t *testing.T) {
 	})
 }
 
-// TestTooLargeResourceVersion: a server that lags behind its storage reports it.
+// TestTooLargeResourceVersion: a server that lags behind its storage reports
+// that.
 func TestTooLargeResourceVersion(t *testing.T) {
 	inBubble(t, func(f *fake) {
 		f.initial = inTurn(
 			sends(line(failed, `{"kind":"Status","code":504,"reason":"Timeout","message":"Too large resource version: 9, current: 5","details":{"retryAfterSeconds":3}}`)),
-			holds(markerAt(9)))
+			stalls(markerAt(9)))
 		r := f.start(nil)
 		if err := r.end(); err == nil || !strings.Contains(err.Error(), "Too large resource version") {
 			t.Errorf("error %v, want the server's", err)
@@ -148,13 +149,13 @@ func TestTooLargeResourceVersion(t *testing.T) {
 		r.after(3 * time.Second)
 		r.wantState(9)
 		if waited := time.Since(began); waited != 3*time.Second {
-			t.Errorf("it waited %v, want the 3s that the server asked for", waited)
+			t.Errorf("it waited %v, want the requested 3s", waited)
 		}
 		r.stop()
 	})
 }
 
-func TestServersThatSpeakNonsense(t *testing.T) {
+func TestInvalidAnswers(t *testing.T) {
 	for name, lines := range map[string][]string{
 		"no JSON":                  {`HELLO`},
 		"no event":                 {`[1,2]`},
@@ -170,7 +171,7 @@ func TestServersThatSpeakNonsense(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(f *fake) {
-				f.initial = holds(lines...)
+				f.initial = stalls(lines...)
 				if err := f.start(nil).end(); !errors.Is(err, stream.ErrInvalid) {
 					t.Errorf("error %v, want one that wraps %q", err, stream.ErrInvalid)
 				}
@@ -179,11 +180,11 @@ func TestServersThatSpeakNonsense(t *testing.T) {
 	}
 }
 
-func TestListThatIsNoList(t *testing.T) {
+func TestInvalidList(t *testing.T) {
 	for name, body := range map[string]string{"HTML": "<html>", "no revision": `{"kind":"WidgetList","items":[]}`} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(f *fake) {
-				f.source.paged, f.list = true, says(200, body)
+				f.source.paged, f.list = true, replies(200, body)
 				if err := f.start(nil).end(); !errors.Is(err, stream.ErrInvalid) {
 					t.Errorf("error %v, want one that wraps %q", err, stream.ErrInvalid)
 				}

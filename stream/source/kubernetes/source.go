@@ -27,13 +27,13 @@ type Source struct {
 	// Owned by Watch.
 	epochs    epochs
 	paged     bool      // the server has no streaming list
-	notBefore time.Time // the server asked not to be called before
+	notBefore time.Time // the earliest time of the next call
 }
 
 var _ stream.Source = (*Source)(nil)
 
 // New returns a Source; it reads the kubeconfig and connects when Watch is
-// called. The error reports what is wrong with the configuration.
+// called. The error reports an invalid configuration.
 func New(c Config) (*Source, error) {
 	if err := c.check(); err != nil {
 		return nil, err

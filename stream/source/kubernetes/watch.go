@@ -37,7 +37,7 @@ type watchCall struct {
 	limit  time.Duration // after which the server ends it
 
 	// Written by read before it closes events.
-	err error // why they ended; nil: the server ended the watch in good order
+	err error // the reason of their end; nil: the server ended the watch in good order
 }
 
 // lasting is how long a watch lasts: a few minutes, with random variation;
@@ -97,15 +97,15 @@ func (w *watchCall) ended(err error) error {
 		return nil
 	}
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return invalid("what the watch sends is not JSON, at byte %d: %v", syntax.Offset, syntax)
+		return invalid("the watch sends invalid JSON, at byte %d: %v", syntax.Offset, syntax)
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return invalid("what the watch sends is no event: %v", wrong)
+		return invalid("the watch sends an invalid event: %v", wrong)
 	}
 	return because(w.ctx, err)
 }
 
-// errQuiet means that next waited in vain.
+// errQuiet means that next received nothing in time.
 var errQuiet = errors.New("nothing came")
 
 // next returns the next event: io.EOF after the last, errQuiet if quiet fires

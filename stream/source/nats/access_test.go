@@ -50,7 +50,7 @@ func configured(t *testing.T, config string, options ...nats.Option) (*handle, s
 	return b, s.Addr()
 }
 
-// documented are the permissions that the page of this source asks for.
+// documented returns the permissions in the documentation of this source.
 func documented(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/sources/nats.md")
@@ -105,7 +105,7 @@ func TestMissingPermission(t *testing.T) {
 				t.Errorf("error %v, want one that names %s", err, subject)
 			}
 			if took := time.Since(began); took > time.Second {
-				t.Errorf("said after %v", took)
+				t.Errorf("reported after %v", took)
 			}
 		})
 	}

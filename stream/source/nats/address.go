@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What the user should have written instead.
+// Descriptions of valid texts, for error messages.
 const (
 	WantURL    = `nats://host:port or tls://host:port, several separated by commas, without user, password or token`
 	WantBucket = `letters, digits, "-" and "_"`
@@ -49,7 +49,7 @@ func validServer(server string) bool {
 	return err == nil && port > 0
 }
 
-// hidden is a URL without the part before an @, which may be a secret.
+// hidden returns a URL without the part before an @, which may be a secret.
 func hidden(list string) string {
 	if at := strings.LastIndexByte(list, '@'); at >= 0 {
 		return "…" + list[at:]

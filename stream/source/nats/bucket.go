@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// bucket asks the server about one bucket, through one connection. All answers
-// are those of the leader of the stream: another member of a cluster may lag.
+// bucket queries the server for one bucket, through one connection. All answers
+// come from the leader of the stream: another member of a cluster may lag.
 //
 // Static after construction.
 type bucket struct {
@@ -24,18 +24,18 @@ type bucket struct {
 	stream    jetstream.Stream // holds the bucket
 }
 
-// state is the bucket at one moment.
+// state is the state of the bucket at one moment.
 type state struct {
 	created time.Time
 	last    uint64 // sequence of the newest message, which may have vanished
 	time    time.Time
 	keys    int    // that have a message, including deleted ones
 	prefix  string // of the subjects of keys
-	alone   bool   // nothing else is in the stream, so keys counts what is watched
+	alone   bool   // nothing else is in the stream, so keys counts the watched keys
 	forgets bool   // keys vanish without a message when they expire, or for lack of space
 }
 
-// message is one in the stream.
+// message is a message of the stream.
 type message struct {
 	sequence uint64 // 0: there is none
 	time     time.Time
@@ -111,8 +111,7 @@ func (b *bucket) read(info *jetstream.StreamInfo) (state, error) {
 	}, nil
 }
 
-// forgets reports whether a bucket is configured so that keys vanish without a
-// message.
+// forgets reports whether keys of a bucket may vanish without a message.
 func forgets(c *jetstream.StreamConfig) bool {
 	aging := c.MaxAge > 0 || c.AllowMsgTTL
 	limited := c.MaxMsgs > 0 || c.MaxBytes > 0
@@ -129,8 +128,8 @@ func (b *bucket) at(ctx context.Context, sequence uint64) (message, error) {
 	return b.message(ctx, map[string]any{"seq": sequence})
 }
 
-// message asks the leader. The library would ask any member where the bucket
-// allows it, as buckets do.
+// message queries the leader. The library would query any member where the
+// bucket allows it, as buckets do.
 func (b *bucket) message(ctx context.Context, which map[string]any) (message, error) {
 	request, err := json.Marshal(which)
 	if err != nil {

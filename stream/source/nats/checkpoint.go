@@ -2,16 +2,17 @@ package nats
 
 import "time"
 
-// checkpoint is what was read of a bucket so far. It outlives connections, so that
-// the next one can tell whether the bucket is the same, and what vanished from it.
+// checkpoint is the known state of a bucket. It outlives connections, so that the
+// next one can determine whether the bucket is the same, and which keys have
+// vanished.
 //
 // Owned by Watch.
 type checkpoint struct {
 	epoch string
 	keys  map[string]version // of all keys that have a message, including deleted ones
 
-	// Positions from which the keys are all that a reader may hold: a reader at
-	// an older one may hold a key that vanished.
+	// The positions from which a reader holds no other keys than these: a
+	// reader at an older one may hold a key that has vanished.
 	from uint64
 	// committed is the position up to which everything was passed on.
 	committed uint64
@@ -24,7 +25,7 @@ type checkpoint struct {
 	youngest int64
 }
 
-// version is what is known of a key.
+// version is the known version of a key.
 type version struct {
 	sequence uint64
 	deleted  bool
@@ -34,28 +35,27 @@ func newCheckpoint(epoch string) *checkpoint {
 	return &checkpoint{epoch: epoch, keys: map[string]version{}}
 }
 
-// note remembers a message.
+// note records a message.
 func (k *checkpoint) note(d delivery) {
 	k.keys[d.key] = version{sequence: d.sequence, deleted: d.kind == deleted}
 	k.witness = message{sequence: d.sequence, time: time.Unix(0, d.time)}
 	k.youngest = max(k.youngest, d.time)
 }
 
-// contradicts reports that a message is impossible: nothing at or below a
-// sequence that was read is younger than everything read, unless the bucket was
-// restored from a backup and written to since.
+// contradicts reports that a message is impossible: no message at or below a
+// sequence that was read is younger than all messages read, unless the bucket
+// was restored from a backup and written to since.
 func (k *checkpoint) contradicts(d delivery) bool {
 	return k != nil && d.sequence <= k.witness.sequence && d.time > k.youngest
 }
 
-// resumes reports whether a reader at a position can be sent only what came after
-// it.
+// resumes reports whether a reader at a position needs only the later messages.
 func (k *checkpoint) resumes(epoch string, position uint64) bool {
 	return k != nil && k.epoch == epoch && k.from <= position && position <= k.committed && k.witness.sequence > 0
 }
 
-// replaces takes over since when the keys are all that a reader may hold, from
-// what was known before the snapshot that is now complete.
+// replaces takes over the oldest resumable positions from the checkpoint before
+// the snapshot that is now complete.
 func (k *checkpoint) replaces(old *checkpoint) {
 	k.from = k.committed
 	if old == nil || old.epoch != k.epoch {

@@ -30,7 +30,7 @@ func cluster(t *testing.T) (members map[string]*realserver.Server, urls string) 
 	return members, strings.Join(addresses, ",")
 }
 
-// replicated makes a bucket that all members hold.
+// replicated makes a bucket replicated on all members.
 func replicated(t *testing.T, urls string) *handle {
 	c := newClient(t, strings.TrimPrefix(urls, "nats://"), nats.RetryOnFailedConnect(true))
 	b := &handle{client: c, config: jetstream.KeyValueConfig{Bucket: "b", Replicas: 3}}
@@ -79,18 +79,18 @@ func TestClusterThatLosesItsLeader(t *testing.T) {
 	killed := time.Now()
 	b.must(b.put("b", "1"))
 	t.Logf("the cluster takes writes after %v", time.Since(killed))
-	r = goOn(t, s, r, "a", "0", "b", "1")
-	t.Logf("and they have come after %v", time.Since(killed))
+	r = resume(t, s, r, "a", "0", "b", "1")
+	t.Logf("and they have arrived after %v", time.Since(killed))
 	b.must(dead.Restart())
 	b.must(b.put("c", "2"))
-	r = goOn(t, s, r, "a", "0", "b", "1", "c", "2").resets(0)
+	r = resume(t, s, r, "a", "0", "b", "1", "c", "2").resets(0)
 	if a, b := first.Resume().Epoch, r.Resume().Epoch; a != b {
 		t.Errorf("the epoch was %s and is %s", a, b)
 	}
 }
 
-// goOn restarts the source until it has a state.
-func goOn(t *testing.T, s *Source, r *run, pairs ...string) *run {
+// resume restarts the source until it has a state.
+func resume(t *testing.T, s *Source, r *run, pairs ...string) *run {
 	t.Helper()
 	for ctx := within(t); ; {
 		attempt, cancel := context.WithTimeout(ctx, 10*time.Second)

@@ -37,7 +37,7 @@ type Config struct {
 	// Domain is the JetStream domain, for a bucket behind a leaf node. "": that
 	// of the server.
 	Domain string
-	// InboxPrefix is what the subjects begin with on which the server answers.
+	// InboxPrefix is the prefix of the subjects on which the server answers.
 	// "": "_INBOX".
 	InboxPrefix string
 
@@ -60,8 +60,8 @@ type Config struct {
 	// StallAfter is how long the server may be silent. It sends heartbeats four
 	// times as often. 0: DefaultStallAfter; at least MinStallAfter.
 	StallAfter time.Duration
-	// PollInterval is how often the bucket is compared with what is known of
-	// it: what vanished without a message is noticed that much later. 0:
+	// PollInterval is how often the bucket is compared with the known keys,
+	// which delays the detection of keys that vanish without a message. 0:
 	// DefaultPollInterval; at least MinPollInterval.
 	PollInterval time.Duration
 

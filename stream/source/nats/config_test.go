@@ -90,7 +90,7 @@ func FuzzConfig(f *testing.F) {
 	})
 }
 
-// The order is renamed by whatever makes it another order.
+// The name of the order changes whenever it is another order.
 func TestEpoch(t *testing.T) {
 	made := time.Unix(1, 2)
 	seen := map[string]string{}

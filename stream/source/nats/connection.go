@@ -16,7 +16,7 @@ import (
 )
 
 // connection is one connection to one server, for one Watch call. The library
-// does not restore it when it is lost: that would hide the outage.
+// does not reconnect when it is lost: that would hide the outage.
 //
 // Owned by the goroutine that runs Watch.
 type connection struct {
@@ -109,8 +109,8 @@ func (c *connection) close() {
 	}
 }
 
-// dialer makes connections that end with a context: the library has no support
-// for it. It is called by one goroutine, that of Connect.
+// dialer makes connections that end with a context, which the library does not
+// support. It is called by one goroutine, that of Connect.
 type dialer struct {
 	// Static after construction.
 	ctx     context.Context
@@ -136,8 +136,8 @@ func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	return &meteredConn{conn, d.meter, stop}, nil
 }
 
-// explain adds what the library omits: why no server can be reached, and that one
-// accepted the connection and sent nothing.
+// explain adds details that the library omits: why no server can be reached, or
+// that one accepted the connection and sent nothing.
 func (d *dialer) explain(err error) error {
 	var network net.Error
 	failed := d.failed.Load()

@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// consumer is what the server sends of a bucket, for one connection.
+// consumer receives the messages of a bucket, for one connection.
 //
 // Static after construction.
 type consumer struct {
@@ -17,7 +17,7 @@ type consumer struct {
 	ended      <-chan struct{} // closed when nothing more is sent on deliveries; nil: there is none
 }
 
-// forgotten is how long the server keeps a consumer without a listener.
+// forgotten is how long the server keeps a consumer without a subscription.
 const forgotten = 10 * time.Second
 
 // consume makes a consumer that begins with the sequence from; with 0, with the

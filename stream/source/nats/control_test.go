@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// bench is a reader of a bucket that the test controls.
+// bench is a reader of a bucket under the test's control.
 type bench struct {
 	t      *testing.T
 	bucket *fakeBucket
@@ -30,11 +30,11 @@ func live(t *testing.T) *bench {
 	n := newBench(t, b)
 	n.ask()
 	n.send(a, 0)
-	n.told("a=1@1", "commit 1")
+	n.wantCalls("a=1@1", "commit 1")
 	return n
 }
 
-// resuming returns a reader that resumes where another one stopped.
+// resuming returns a reader that resumes at another one's position.
 func (n *bench) resuming() *bench {
 	next := newBench(n.t, n.bucket)
 	r := next.reader
@@ -50,7 +50,8 @@ func (n *bench) must(err error) {
 	}
 }
 
-// send delivers a message, with so many pending behind it, and commits what can be.
+// send delivers a message, with a number of pending ones behind it, and commits if
+// possible.
 func (n *bench) send(d delivery, pending uint64) {
 	n.t.Helper()
 	n.must(n.try(d, pending))
@@ -74,10 +75,10 @@ func (n *bench) poll() {
 	n.must(n.reader.poll(n.t.Context()))
 }
 
-// told requires these calls of the Sink since the last check.
-func (n *bench) told(want ...string) {
+// wantCalls requires these calls of the Sink since the last check.
+func (n *bench) wantCalls(want ...string) {
 	n.t.Helper()
 	if got := n.sink.take(); !slices.Equal(got, want) {
-		n.t.Errorf("the sink was told %q, want %q", got, want)
+		n.t.Errorf("the sink was called with %q, want %q", got, want)
 	}
 }

@@ -14,7 +14,7 @@ type delivery struct {
 	kind     kind
 	number   uint64 // 1, 2, 3, … for each connection; of a heartbeat: the last one's
 	sequence uint64 // in the stream
-	pending  uint64 // how many were left to send
+	pending  uint64 // number of messages left to send
 	time     int64  // when the stream stored it, in nanoseconds since 1970
 	part     bool   // of a batch that is published as a whole, and not its last message
 
@@ -45,7 +45,8 @@ const (
 	headerStalled   = "Nats-Consumer-Stalled"
 )
 
-// read converts a message to a delivery. prefix is that of the subjects of keys.
+// read converts a message to a delivery. prefix is the prefix of the subjects of
+// keys.
 func read(m *nats.Msg, prefix string) delivery {
 	if m.Header.Get(headerStatus) != "" && len(m.Data) == 0 {
 		return readStatus(m)
@@ -70,7 +71,7 @@ func read(m *nats.Msg, prefix string) delivery {
 	return d
 }
 
-// operation returns what a message does to its key.
+// operation returns the effect of a message on its key.
 func operation(h nats.Header) kind {
 	if len(h) == 0 {
 		return written

@@ -11,11 +11,11 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// ack is what a consumer sends as the reply of a message: of this stream and
-// consumer, delivered once, sequence 7, the third delivery, at 5 ns, 2 to come.
+// ack is a consumer's reply subject of a message: of this stream and consumer,
+// delivered once, sequence 7, the third delivery, at 5 ns, 2 to come.
 const ack = "$JS.ACK.KV_b.c.1.7.3.5.2"
 
-// sent is a message as it comes from the server.
+// sent is a message as the server sends it.
 func sent(subject, reply, data string, header ...string) *nats.Msg {
 	m := &nats.Msg{Subject: subject, Reply: reply, Data: []byte(data), Sub: &nats.Subscription{}}
 	for i := 0; i < len(header); i += 2 {
@@ -93,7 +93,7 @@ func TestFlowControl(t *testing.T) {
 		{sent("inbox", "", "", headerStatus, "100", headerLast, "9", headerStalled, "$JS.FC.2"), "$JS.FC.2"},
 	} {
 		if got := flow(test.message); got != test.want {
-			t.Errorf("%v wants to hear on %q, want %q", test.message.Header, got, test.want)
+			t.Errorf("%v requests confirmation on %q, want %q", test.message.Header, got, test.want)
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 // records when a stream was created.
 //
 // A stream that is restored from a backup has the creation time of the backup.
-// Where a reader notices that, restored tells the orders apart; else it is empty.
+// Where a reader detects that, restored distinguishes the orders; otherwise it is
+// empty.
 func epochOf(c *Config, created time.Time, restored, lot string) string {
 	h := sha256.New()
 	for _, part := range []string{

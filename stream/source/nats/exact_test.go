@@ -73,7 +73,7 @@ func (h *handle) batch(id string, writes []streamtest.Write) error {
 
 // Every commit is a state that the bucket had: write n is of key n modulo some,
 // with the value n, so that the state at each revision is known.
-func TestEveryCommitIsAStateThatThereWas(t *testing.T) {
+func TestEveryCommitIsAPastState(t *testing.T) {
 	const keys = 500
 	b, s := shared(t, jetstream.KeyValueConfig{})
 	var stop atomic.Bool

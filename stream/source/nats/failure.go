@@ -12,7 +12,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// failed adds to an error where it happened and, if known, what would be right.
+// failed adds the upstream and, if known, a remedy to an error.
 func (c *Config) failed(err error) error {
 	if err == nil {
 		return nil

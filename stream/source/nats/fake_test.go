@@ -76,8 +76,8 @@ func (b *fakeBucket) newest(context.Context, string) (message, error) {
 	return m, b.err
 }
 
-// questions returns the requests since the last call, and forgets them.
-func (b *fakeBucket) questions() []string {
+// queries returns the requests since the last call, and clears them.
+func (b *fakeBucket) queries() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	asked := b.asked
@@ -122,14 +122,14 @@ func (c *calls) Swept(revision uint64) {
 // RaiseHorizon implements stream.HorizonRaiser.
 func (c *calls) RaiseHorizon(revision uint64) error { return c.say("horizon %d", revision) }
 
-// sweptTo returns what was reported of vanished keys, as of the last commit.
+// sweptTo returns the swept sequence, as of the last commit.
 func (c *calls) sweptTo() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.swept
 }
 
-// take returns the calls since the last time, and forgets them.
+// take returns the calls since the last time, and clears them.
 func (c *calls) take() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -32,7 +32,7 @@ func BenchmarkUpstream(b *testing.B) {
 	})
 }
 
-// followRaw is what a program does that has only the library.
+// followRaw is a program that uses only the library.
 func followRaw(ctx context.Context, address string, primed func(), changed func(value []byte)) error {
 	conn, err := nats.Connect("nats://" + address)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// patience is how long messages are held back before the server is asked
-	// what is outstanding; it doubles up to maxPatience while nothing comes.
+	// patience is how long messages are held back before the server is queried
+	// for outstanding ones; it doubles up to maxPatience while nothing arrives.
 	patience    = 50 * time.Millisecond
 	maxPatience = time.Second
 	// together is how many waiting messages become visible at once.
@@ -29,15 +29,15 @@ func (r *reader) from() uint64 {
 	return 0
 }
 
-// alarms are what the reader waits for besides messages.
+// alarms are the timers of the reader.
 type alarms struct {
 	stalled, asking, polling *time.Timer
 	wait                     time.Duration // patience
 	armed                    bool          // the timer asking is running
-	at                       uint64        // where the reader was when the server was last asked
+	at                       uint64        // the reader's position when the server was last queried
 }
 
-// read handles what the consumer sends until something ends it.
+// read handles deliveries until something ends it.
 func (r *reader) read(ctx context.Context, deliveries <-chan delivery, interval time.Duration) error {
 	if err := r.ask(ctx); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (r *reader) step(ctx context.Context, deliveries <-chan delivery, interval 
 	case <-a.stalled.C:
 		a.stalled.Reset(r.stall)
 		if r.busy() || len(deliveries) > 0 {
-			return nil // they came while a request was running
+			return nil // they arrived while a request was running
 		}
 		return fmt.Errorf("%w: nothing received for %v", stream.ErrStalled, r.stall)
 	case <-ctx.Done():
@@ -107,7 +107,7 @@ func (r *reader) takeAll(d delivery, deliveries <-chan delivery) error {
 	}
 }
 
-// arm schedules a question to the server, if something is held back.
+// arm schedules a query to the server, if something is held back.
 func (a *alarms) arm(settled bool) {
 	switch {
 	case settled && a.armed:
@@ -119,7 +119,7 @@ func (a *alarms) arm(settled bool) {
 	}
 }
 
-// asked records that the server is asked, and where the reader was.
+// asked records that the server is queried, and the position of the reader.
 func (a *alarms) asked(at uint64) {
 	a.armed = false
 	a.wait = min(2*a.wait, maxPatience)

@@ -13,7 +13,7 @@ import (
 )
 
 // Time is virtual in these tests: the reader runs in a bubble, with a bucket
-// that the test controls.
+// under the test's control.
 
 // following is a running reader.
 type following struct {
@@ -33,8 +33,8 @@ func follow(t *testing.T, b *fakeBucket) *following {
 	return f
 }
 
-// come delivers a message.
-func (f *following) come(d delivery, pending uint64) {
+// deliver delivers a message.
+func (f *following) deliver(d delivery, pending uint64) {
 	f.number++
 	d.number, d.pending = f.number, pending
 	f.deliveries <- d
@@ -87,13 +87,13 @@ func (f *following) stop() {
 func TestSilenceIsAStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := follow(t, newFakeBucket())
-		f.told("commit 0")
+		f.wantCalls("commit 0")
 		f.beat(3 * time.Second)
 		f.gaveUp(stream.ErrStalled, "nothing received for 4s", 7*time.Second)
 	})
 }
 
-// While a large value is on its way, nothing else can come.
+// While a large value is on its way, nothing else can arrive.
 func TestBusyLineIsNotSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := follow(t, newFakeBucket())
@@ -101,7 +101,7 @@ func TestBusyLineIsNotSilent(t *testing.T) {
 			<-time.After(time.Second)
 			f.reader.meter.received.Add(busy)
 		}
-		f.told("commit 0")
+		f.wantCalls("commit 0")
 		// The silence is noticed after 4 s, or 4 s later if the line was busy
 		// in the first of them.
 		err := <-f.ended
@@ -115,22 +115,22 @@ func TestHeartbeatsAreEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := follow(t, newFakeBucket())
 		f.beat(time.Hour)
-		f.told("commit 0")
+		f.wantCalls("commit 0")
 		f.stop()
 	})
 }
 
-// A consumer that is alive, but does not send what the bucket has.
+// A consumer that is alive, but does not send the messages of the bucket.
 func TestStuckConsumer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFakeBucket()
 		f := follow(t, b)
-		f.told("commit 0")
+		f.wantCalls("commit 0")
 		b.write("a")
 		defer f.alive()()
 		// Noticed at the first check, after 5 s, and given up at the next, when
 		// it has sent nothing for longer than 4 s.
-		f.gaveUp(stream.ErrStalled, "newest message has sequence 1, and nothing came after 0", 10*time.Second)
+		f.gaveUp(stream.ErrStalled, "newest message has sequence 1, and nothing arrived after 0", 10*time.Second)
 	})
 }
 
@@ -145,30 +145,30 @@ func TestStuckSnapshot(t *testing.T) {
 		if took := time.Since(f.began); !errors.Is(err, stream.ErrStalled) || took < DefaultStallAfter || took > 6*time.Second {
 			t.Errorf("ended with %v after %v", err, took)
 		}
-		f.told()
+		f.wantCalls()
 	})
 }
 
-// The server is asked about held-back messages soon, but not all the time.
-func TestHeldBackIsAskedAbout(t *testing.T) {
+// The server is queried about held-back messages soon, but not all the time.
+func TestHeldBackIsQueried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newFakeBucket()
 		f := follow(t, b)
-		f.told("commit 0")
+		f.wantCalls("commit 0")
 		b.write("a")
 		a, x := b.write("a"), b.write("x")
-		b.questions()
-		f.come(a, 9)
-		f.told("a=2@2")
+		b.queries()
+		f.deliver(a, 9)
+		f.wantCalls("a=2@2")
 		f.beat(3 * time.Second)
-		if asked := b.questions(); len(asked) < 3 || len(asked) > 12 {
+		if asked := b.queries(); len(asked) < 3 || len(asked) > 12 {
 			t.Errorf("asked %d times in 3 s: %q", len(asked), asked)
 		}
-		f.come(x, 9)
-		f.told("x=3@3", "commit 3")
-		b.questions()
+		f.deliver(x, 9)
+		f.wantCalls("x=3@3", "commit 3")
+		b.queries()
 		f.beat(4 * time.Second)
-		if asked := b.questions(); slices.Contains(asked, "newest") {
+		if asked := b.queries(); slices.Contains(asked, "newest") {
 			t.Errorf("asked %q, though nothing is held back", asked)
 		}
 		f.stop()
@@ -180,19 +180,19 @@ func TestVanishedKeyIsNoticed(t *testing.T) {
 		b := newFakeBucket()
 		a, x := b.write("a"), b.write("x")
 		f := follow(t, b)
-		f.come(a, 1)
-		f.come(x, 0)
-		f.told("a=1@1", "x=2@2", "commit 2")
+		f.deliver(a, 1)
+		f.deliver(x, 0)
+		f.wantCalls("a=1@1", "x=2@2", "commit 2")
 		b.vanish("a")
 		f.beat(4 * time.Second)
-		f.told()
+		f.wantCalls()
 		f.beat(2 * time.Second)
-		f.told("-a@0", "commit 2")
+		f.wantCalls("-a@0", "commit 2")
 		f.stop()
 	})
 }
 
-// slowBucket takes its time to answer.
+// slowBucket answers slowly.
 type slowBucket struct {
 	*fakeBucket
 	takes time.Duration
@@ -220,7 +220,7 @@ func TestComparingTakesABoundedPartOfTheTime(t *testing.T) {
 		end()
 		<-ended
 		var looks int
-		for _, what := range b.questions() {
+		for _, what := range b.queries() {
 			if what == "keys" {
 				looks++
 			}
@@ -236,7 +236,7 @@ func TestMessagesThatWaitAreOneCommit(t *testing.T) {
 	b := newFakeBucket()
 	n := newBench(t, b)
 	n.ask()
-	n.told("commit 0")
+	n.wantCalls("commit 0")
 	deliveries := make(chan delivery, 2*together)
 	for i := range 2 * together {
 		d := b.write("a")

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// An answer may take as long as something large precedes it, but not forever.
+// An answer may be late behind large values, but not forever.
 func TestLimited(t *testing.T) {
 	for name, test := range map[string]struct {
 		bytes int64 // each half second

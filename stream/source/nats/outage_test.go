@@ -62,7 +62,8 @@ func TestStalledConnectionIsNoticed(t *testing.T) {
 	r := start(t, src, nil).has()
 	proxy.Stall()
 	r.gone(stream.ErrStalled, 4*time.Second)
-	// A server that accepts the connection, and sends nothing, causes no delay either.
+	// A server that accepts the connection, and sends nothing, does not delay the end
+	// either.
 	began := time.Now()
 	if err := fails(t, src); !errors.Is(err, stream.ErrStalled) || time.Since(began) > 10*time.Second {
 		t.Errorf("gave up after %v: %v", time.Since(began), err)
@@ -112,8 +113,8 @@ func TestDeletedBucketIsNoticed(t *testing.T) {
 }
 
 // A bucket that is deleted and immediately recreated, and has outgrown the old
-// one before the gateway looks.
-func TestBucketMadeAgainWhileAway(t *testing.T) {
+// one before the gateway checks.
+func TestBucketRecreatedWhileAway(t *testing.T) {
 	b, s := shared(t, jetstream.KeyValueConfig{})
 	b.must(b.put("a", "1"))
 	r := start(t, s, nil).has("a", "1").stop()
@@ -201,7 +202,7 @@ func TestStreamThatIsNoBucket(t *testing.T) {
 	}
 }
 
-// Watch ends immediately with its context, whatever it is doing.
+// Watch ends immediately with its context, in any state.
 func TestEndWhileConnecting(t *testing.T) {
 	proxy := faultproxy.New(t, server(t).Addr())
 	proxy.Stall()

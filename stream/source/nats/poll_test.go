@@ -14,11 +14,11 @@ func TestVanishedKey(t *testing.T) {
 	n.sink.take()
 	n.bucket.vanish("a")
 	n.poll()
-	n.told("-a@0", "commit 2")
+	n.wantCalls("-a@0", "commit 2")
 	n.poll()
-	n.told()
+	n.wantCalls()
 	if n.reader.checkpoint.resumes("e", 1) || !n.reader.checkpoint.resumes("e", 2) {
-		t.Error("who was told of a key may resume behind it, although nothing says that it is gone")
+		t.Error("a reader that knows a key may resume behind it, although no message reports that it is gone")
 	}
 }
 
@@ -31,7 +31,7 @@ func TestVanishedNewestKey(t *testing.T) {
 	n.bucket.vanish("x")
 	n.sink.take()
 	n.poll()
-	n.told("-x@0", "commit 3")
+	n.wantCalls("-x@0", "commit 3")
 }
 
 // A vanishing marker of a delete is not reported: the key is gone already.
@@ -43,27 +43,27 @@ func TestVanishedMarker(t *testing.T) {
 	n.sink.take()
 	n.bucket.vanish("a")
 	n.poll()
-	n.told("commit 2")
+	n.wantCalls("commit 2")
 	if len(n.reader.checkpoint.keys) != 0 {
 		t.Errorf("still known: %v", n.reader.checkpoint.keys)
 	}
 }
 
 // Messages that are written but not yet delivered make the numbers differ.
-func TestPollDoesNotMistakeWhatIsOnItsWay(t *testing.T) {
+func TestPollIgnoresUndeliveredMessages(t *testing.T) {
 	n := live(t)
 	x := n.bucket.write("x")
 	n.poll()
-	n.told()
+	n.wantCalls()
 	n.send(x, 0)
-	n.told("x=2@2", "commit 2")
-	if asked := n.bucket.questions(); slices.Contains(asked, "keys") {
+	n.wantCalls("x=2@2", "commit 2")
+	if asked := n.bucket.queries(); slices.Contains(asked, "keys") {
 		t.Errorf("asked for %q, want no names", asked)
 	}
 }
 
-// Keys that never came are a reason to start over.
-func TestPollFindsWhatNeverCame(t *testing.T) {
+// Keys that were never delivered are a reason to start over.
+func TestPollFindsUndeliveredKeys(t *testing.T) {
 	n := live(t)
 	n.bucket.messages["unknown"] = 1
 	n.bucket.now.keys++
@@ -78,11 +78,11 @@ func TestPollIsProgress(t *testing.T) {
 	n.bucket.now.alone = false
 	n.bucket.now.last = 9
 	n.poll()
-	n.told("commit 9")
+	n.wantCalls("commit 9")
 	n.bucket.now.last = 9
 	x := n.bucket.write("x")
 	n.send(x, 0)
-	n.told("x=10@10", "commit 10")
+	n.wantCalls("x=10@10", "commit 10")
 }
 
 func TestPollFindsAnotherBucket(t *testing.T) {
@@ -107,14 +107,14 @@ func TestPollFindsAnotherBucket(t *testing.T) {
 func TestResumeOfNothingNew(t *testing.T) {
 	n := live(t).resuming()
 	n.ask()
-	n.told("commit 1", "status in_sync")
-	if asked := n.bucket.questions(); slices.Contains(asked, "keys") {
+	n.wantCalls("commit 1", "status in_sync")
+	if asked := n.bucket.queries(); slices.Contains(asked, "keys") {
 		t.Errorf("asked for %q, want no names", asked)
 	}
 }
 
-// Everything that happened meanwhile becomes visible at once, since some of
-// it was replaced by what came later.
+// All changes since become visible at once, since some of them were replaced by
+// later ones.
 func TestResumeIsOneCommit(t *testing.T) {
 	before := live(t)
 	before.bucket.write("x")
@@ -122,31 +122,31 @@ func TestResumeIsOneCommit(t *testing.T) {
 	n := before.resuming()
 	n.ask()
 	n.send(y, 1)
-	n.told("y=3@3")
+	n.wantCalls("y=3@3")
 	n.send(x, 0)
-	n.told("x=4@4", "horizon 5", "commit 4", "status in_sync") // message 2 may have been an overwritten x
+	n.wantCalls("x=4@4", "horizon 5", "commit 4", "status in_sync") // message 2 may have been an overwritten x
 }
 
 // A key that was written and vanished meanwhile was never seen here.
-func TestResumeAdmitsWhatItMissed(t *testing.T) {
+func TestResumeReportsMissedKeys(t *testing.T) {
 	before := live(t)
 	before.bucket.write("k")
 	before.bucket.vanish("k")
 	n := before.resuming()
 	n.ask()
-	n.told("horizon 3", "commit 2", "status in_sync")
+	n.wantCalls("horizon 3", "commit 2", "status in_sync")
 	x := n.bucket.write("x")
 	n.send(x, 0)
-	n.told("x=3@3", "commit 3")
+	n.wantCalls("x=3@3", "commit 3")
 	forgetful := n.resuming()
 	forgetful.bucket.now.forgets = true // all positions are of this process
 	forgetful.bucket.write("k")
 	forgetful.bucket.vanish("k")
 	forgetful.ask()
-	forgetful.told("commit 3", "status in_sync")
+	forgetful.wantCalls("commit 3", "status in_sync")
 }
 
-func TestResumeFindsWhatVanished(t *testing.T) {
+func TestResumeFindsVanishedKeys(t *testing.T) {
 	before := live(t)
 	before.send(before.bucket.write("b"), 0)
 	before.bucket.vanish("a")
@@ -154,10 +154,11 @@ func TestResumeFindsWhatVanished(t *testing.T) {
 	n := before.resuming()
 	n.ask()
 	n.send(c, 0)
-	n.told("c=3@3", "-a@0", "commit 3", "status in_sync")
+	n.wantCalls("c=3@3", "-a@0", "commit 3", "status in_sync")
 }
 
-// What arrives while the reader resumes must not hide that something vanished.
+// Messages that arrive while the reader resumes must not hide that a key
+// vanished.
 func TestResumeIsNotFooledByTheNumber(t *testing.T) {
 	before := live(t)
 	before.send(before.bucket.write("b"), 0)
@@ -166,9 +167,9 @@ func TestResumeIsNotFooledByTheNumber(t *testing.T) {
 	n.bucket.vanish("a")
 	c := n.bucket.write("c") // not sent yet
 	n.must(n.reader.commit(t.Context()))
-	n.told("horizon 4", "commit 2", "status in_sync")
+	n.wantCalls("horizon 4", "commit 2", "status in_sync")
 	n.send(c, 0)
-	n.told("c=3@3", "-a@0", "commit 3")
+	n.wantCalls("c=3@3", "-a@0", "commit 3")
 }
 
 // A message with a known sequence that is younger than all earlier ones
@@ -186,7 +187,7 @@ func TestRestoredBucket(t *testing.T) {
 	}
 }
 
-// What was known before the snapshot remains known if nothing vanished.
+// Positions from before the snapshot remain valid if nothing vanished.
 func TestPositionsFromBeforeASnapshot(t *testing.T) {
 	for _, vanishes := range []bool{false, true} {
 		before := live(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// reader turns what one consumer sends into the calls of a Sink, and decides when
-// what it has read is a state that existed.
+// reader turns the deliveries of one consumer into the calls of a Sink, and
+// decides when the messages read are a state that existed.
 //
 // Owned by the goroutine that runs Watch.
 type reader struct {
@@ -17,9 +17,9 @@ type reader struct {
 	bucket asked
 	sink   stream.Sink
 	begin  state       // the bucket when it was first read
-	old    *checkpoint // what was known before; nil: nothing
+	old    *checkpoint // the checkpoint from before; nil: none
 	filter string      // the subjects that are watched
-	resume bool        // starts behind a position, not with the last message of each key
+	resume bool        // resumes behind a position, and does not start with the last message of each key
 	stall  time.Duration
 	meter  *meter // of the connection
 	// complete is called when a snapshot is complete.
@@ -28,19 +28,20 @@ type reader struct {
 	checkpoint *checkpoint
 	number     uint64 // of the last delivery
 	at         uint64 // sequence of the last message
-	floor      uint64 // nothing up to here will come any longer
+	floor      uint64 // nothing up to here will be sent any longer
 	live       bool   // something was committed
 	dirty      bool   // something is to be committed
-	whole      bool   // of a snapshot: the server was asked what came while it was read
-	missed     bool   // sequences are missing between what was known and the first commit
+	whole      bool   // of a snapshot: the server was queried for messages during the read
+	missed     bool   // sequences are missing between the checkpoint and the first commit
 
-	swept    uint64    // what vanished while a lower sequence was the last was passed on
-	vanished *vanished // and not passed on yet; nil: nothing
+	swept    uint64    // the keys that vanished while a lower sequence was the last have been passed on
+	vanished *vanished // the same, and not passed on yet; nil: nothing
 
-	// exact: what was read up to at is what the bucket held. See the package.
+	// exact: the messages read up to at are the state of the bucket there. See
+	// the package.
 	exact  bool
 	open   bool   // inside a batch that was published as a whole
-	target uint64 // the newest message when the server was last asked for it; 0: not asked
+	target uint64 // the newest message at the last query; 0: not queried
 	clean  bool   // no sequence was missing since
 
 	stuck progress
@@ -54,7 +55,8 @@ type asked interface {
 	newest(ctx context.Context, subject string) (message, error)
 }
 
-// progress is since when the reader has been waiting for something that must exist.
+// progress is the time since which the reader has been waiting for an existing
+// message.
 type progress struct {
 	at    uint64
 	heard int64 // bytes received
@@ -71,17 +73,17 @@ func (r *reader) take(d delivery) error {
 		return d.err
 	case heartbeat:
 		if d.number > r.number {
-			return fmt.Errorf("%w: %d messages were sent and %d came", stream.ErrInvalid, d.number, r.number)
+			return fmt.Errorf("%w: %d messages were sent and %d arrived", stream.ErrInvalid, d.number, r.number)
 		}
 		return nil
 	}
 	if d.number != r.number+1 {
-		return fmt.Errorf("%w: message %d came after message %d", stream.ErrInvalid, d.number, r.number)
+		return fmt.Errorf("%w: message %d arrived after message %d", stream.ErrInvalid, d.number, r.number)
 	}
 	r.number = d.number
 	switch {
 	case d.sequence <= r.at || r.live && d.sequence <= r.floor:
-		return fmt.Errorf("%w: sequence %d came after %d", stream.ErrOrder, d.sequence, max(r.at, r.floor))
+		return fmt.Errorf("%w: sequence %d arrived after %d", stream.ErrOrder, d.sequence, max(r.at, r.floor))
 	case r.old.contradicts(d):
 		return errRestored
 	}
@@ -103,7 +105,7 @@ func (r *reader) apply(d delivery) error {
 	return r.sink.Delete(d.key, d.sequence)
 }
 
-// judge decides whether the state with this message is one that existed.
+// judge decides whether the state after this message existed.
 func (r *reader) judge(d delivery) {
 	follows := d.sequence == r.at+1
 	r.missed = r.missed || !r.live && !follows
@@ -119,10 +121,10 @@ func (r *reader) judge(d delivery) {
 	}
 }
 
-// settled reports whether what was read may be committed.
+// settled reports whether the messages read may be committed.
 func (r *reader) settled() bool { return r.exact && !r.open }
 
-// commit commits what was read, if there is anything and it is settled.
+// commit commits the messages read, if there are any and they are settled.
 func (r *reader) commit(ctx context.Context) error {
 	if !r.settled() || r.live && !r.dirty && !r.vanished.due(r.at) {
 		return nil
@@ -161,9 +163,9 @@ func (r *reader) caughtUp() error {
 	return nil
 }
 
-// complements is called before the first commit, which must be as new as
-// everything missing from it: the keys that vanished while nothing was read, or
-// while the snapshot was read.
+// complements is called before the first commit, which must be as new as the
+// keys missing from it: the keys that vanished while nothing was read, or while
+// the snapshot was read.
 func (r *reader) complements(ctx context.Context) error {
 	switch {
 	case r.resume:
@@ -183,7 +185,7 @@ func (r *reader) complements(ctx context.Context) error {
 }
 
 // head requests the last sequence, and that of the newest message: once that message
-// has come, so has everything up to the last sequence.
+// has arrived, so has everything up to the last sequence.
 func (r *reader) head(ctx context.Context) (last, newest uint64, err error) {
 	now, err := r.bucket.state(ctx)
 	if err != nil {
@@ -193,7 +195,7 @@ func (r *reader) head(ctx context.Context) (last, newest uint64, err error) {
 	return now.last, m.sequence, err
 }
 
-// ask requests the newest message, so that the reader knows what is outstanding.
+// ask requests the newest message, to find out whether messages are outstanding.
 func (r *reader) ask(ctx context.Context) error {
 	newest, err := r.newest(ctx)
 	if err != nil {
@@ -208,7 +210,7 @@ func (r *reader) ask(ctx context.Context) error {
 
 // newest returns the sequence of the newest message. The last sequence of the
 // stream is not below that, and known without a search, but its message may have
-// vanished: if it does not come, the server is asked to search. Until the first
+// vanished: if it does not arrive, the server searches for it. Until the first
 // commit it always searches, since a missing permission should be found then.
 func (r *reader) newest(ctx context.Context) (uint64, error) {
 	if r.begin.alone && r.live && (r.stuck.since.IsZero() || r.stuck.at != r.at) {
@@ -219,7 +221,7 @@ func (r *reader) newest(ctx context.Context) (uint64, error) {
 	return m.sequence, err
 }
 
-// waiting detects a consumer that is alive but does not send what it must.
+// waiting detects a consumer that is alive but does not send existing messages.
 func (r *reader) waiting(newest uint64) error {
 	switch {
 	case r.at >= newest:
@@ -227,20 +229,20 @@ func (r *reader) waiting(newest uint64) error {
 	case r.stuck.since.IsZero() || r.stuck.at != r.at || r.meter.received.Load()-r.stuck.heard >= busy:
 		r.stuck = progress{at: r.at, heard: r.meter.received.Load(), since: time.Now()}
 	case time.Since(r.stuck.since) > r.stall:
-		return fmt.Errorf("%w: the newest message has sequence %d, and nothing came after %d for %v",
+		return fmt.Errorf("%w: the newest message has sequence %d, and nothing arrived after %d for %v",
 			stream.ErrStalled, newest, r.at, r.stall)
 	}
 	return nil
 }
 
-// poll compares the bucket with what is known of it.
+// poll compares the bucket with the known keys.
 func (r *reader) poll(ctx context.Context) error {
 	now, err := r.bucket.state(ctx)
 	switch {
 	case err != nil:
 		return err
 	case !now.created.Equal(r.begin.created):
-		return fmt.Errorf("%w: the bucket was deleted and made again", stream.ErrUnresumable)
+		return fmt.Errorf("%w: the bucket was deleted and recreated", stream.ErrUnresumable)
 	case now.last < r.at:
 		return errRestored
 	}
@@ -251,7 +253,7 @@ func (r *reader) poll(ctx context.Context) error {
 		}
 	}
 	if err := r.waiting(newest.sequence); err != nil || newest.sequence > r.at || !r.live || !r.settled() {
-		return err // what is outstanding comes first
+		return err // outstanding messages are sent first
 	}
 	if now.last > r.floor {
 		r.floor, r.dirty = now.last, true // progress
@@ -286,7 +288,7 @@ func (r *reader) compare(ctx context.Context, now state) error {
 			r.sweptTo(now.last)
 			return nil
 		case now.keys > len(r.checkpoint.keys):
-			return fmt.Errorf("%w: the bucket has %d keys and %d came", stream.ErrUnresumable, now.keys, len(r.checkpoint.keys))
+			return fmt.Errorf("%w: the bucket has %d keys and %d arrived", stream.ErrUnresumable, now.keys, len(r.checkpoint.keys))
 		}
 	}
 	return r.sweep(ctx, now.last)

@@ -11,12 +11,12 @@ import (
 func TestSnapshotOfNothing(t *testing.T) {
 	n := newBench(t, newFakeBucket())
 	n.ask()
-	n.told("commit 0")
+	n.wantCalls("commit 0")
 }
 
 // A key that is written while the values before it are read is missing until its
-// new value comes: nothing may be served before that.
-func TestSnapshotWaitsForWhatWasOvertaken(t *testing.T) {
+// new value arrives: nothing may be served before that.
+func TestSnapshotWaitsForOverwrittenKeys(t *testing.T) {
 	b := newFakeBucket()
 	b.write("a")
 	c := b.write("c")
@@ -24,9 +24,9 @@ func TestSnapshotWaitsForWhatWasOvertaken(t *testing.T) {
 	n.ask()
 	a := b.write("a") // replaces the first before it was sent
 	n.send(c, 1)
-	n.told("c=2@2")
+	n.wantCalls("c=2@2")
 	n.send(a, 0)
-	n.told("a=3@3", "commit 3")
+	n.wantCalls("a=3@3", "commit 3")
 }
 
 // The server's counter alone is not enough.
@@ -36,9 +36,9 @@ func TestSnapshotDoesNotTrustTheCounter(t *testing.T) {
 	n := newBench(t, b)
 	n.ask()
 	n.send(a, 0) // wrong: c is left
-	n.told("a=1@1")
+	n.wantCalls("a=1@1")
 	n.send(c, 7) // wrong: nothing is left; but nothing was left out either
-	n.told("c=2@2", "commit 2")
+	n.wantCalls("c=2@2", "commit 2")
 }
 
 // The counter may never reach zero.
@@ -50,12 +50,13 @@ func TestSnapshotEndsWithoutTheCounter(t *testing.T) {
 	n.ask()
 	n.send(c, 9)
 	n.send(a, 9) // sequence 1 was left out
-	n.told("c=2@2", "a=3@3")
+	n.wantCalls("c=2@2", "a=3@3")
 	n.ask()
-	n.told("commit 3")
+	n.wantCalls("commit 3")
 }
 
-// The newest message may have vanished, so that its sequence never comes.
+// The newest message may have vanished, so that its sequence is never
+// delivered.
 func TestSnapshotEndsWithoutTheLastSequence(t *testing.T) {
 	b := newFakeBucket()
 	a := b.write("a")
@@ -64,7 +65,7 @@ func TestSnapshotEndsWithoutTheLastSequence(t *testing.T) {
 	n := newBench(t, b)
 	n.ask()
 	n.send(a, 0)
-	n.told("a=1@1", "commit 2")
+	n.wantCalls("a=1@1", "commit 2")
 }
 
 func TestLiveGapEndsWithoutTheLastSequence(t *testing.T) {
@@ -75,9 +76,9 @@ func TestLiveGapEndsWithoutTheLastSequence(t *testing.T) {
 	n.bucket.vanish("gone")
 	n.send(a, 9)
 	n.ask() // the number is still 4
-	n.told("a=3@3")
+	n.wantCalls("a=3@3")
 	n.ask() // so that the message is searched for
-	n.told("commit 3")
+	n.wantCalls("commit 3")
 }
 
 func TestSnapshotLeavesDeletedKeysOut(t *testing.T) {
@@ -89,14 +90,14 @@ func TestSnapshotLeavesDeletedKeysOut(t *testing.T) {
 	n.ask()
 	n.send(a, 1)
 	n.send(d, 0)
-	n.told("a=1@1", "commit 2")
+	n.wantCalls("a=1@1", "commit 2")
 	again := b.write("b")
 	n.send(again, 0)
-	n.told("b=3@3", "commit 3")
+	n.wantCalls("b=3@3", "commit 3")
 }
 
 // A key that is deleted while the snapshot is read was read before.
-func TestSnapshotTakesBackWhatIsDeletedMeanwhile(t *testing.T) {
+func TestSnapshotRemovesKeysDeletedMeanwhile(t *testing.T) {
 	b := newFakeBucket()
 	a, c := b.write("a"), b.write("c")
 	n := newBench(t, b)
@@ -106,28 +107,28 @@ func TestSnapshotTakesBackWhatIsDeletedMeanwhile(t *testing.T) {
 	d.kind = deleted
 	n.send(c, 1)
 	n.send(d, 0)
-	n.told("a=1@1", "c=2@2", "-a@3", "commit 3")
+	n.wantCalls("a=1@1", "c=2@2", "-a@3", "commit 3")
 }
 
-// Each message right behind the one before is a state that existed.
+// Each message without a gap before it makes a state that existed.
 func TestLiveChangesOneByOne(t *testing.T) {
 	n := live(t)
 	x, y := n.bucket.write("x"), n.bucket.write("y")
 	n.send(x, 1)
 	n.send(y, 0)
-	n.told("x=2@2", "commit 2", "y=3@3", "commit 3")
+	n.wantCalls("x=2@2", "commit 2", "y=3@3", "commit 3")
 }
 
-// Where sequences are missing, messages were replaced by others that are yet to
-// come.
+// Where sequences are missing, messages were replaced by others that are still
+// to be delivered.
 func TestLiveGapIsHeldBack(t *testing.T) {
 	n := live(t)
 	n.bucket.write("a")
 	x, a := n.bucket.write("x"), n.bucket.write("a") // of 2 nothing is left
 	n.send(x, 1)
-	n.told("x=3@3")
+	n.wantCalls("x=3@3")
 	n.send(a, 0)
-	n.told("a=4@4", "commit 4")
+	n.wantCalls("a=4@4", "commit 4")
 }
 
 // The counter may be wrong: the newest message is requested.
@@ -138,29 +139,29 @@ func TestLiveGapEndsWithoutTheCounter(t *testing.T) {
 	n.send(x, 5)
 	n.ask() // knows of y now
 	n.send(a, 5)
-	n.told("x=3@3", "a=4@4")
+	n.wantCalls("x=3@3", "a=4@4")
 	n.send(y, 5)
-	n.told("y=5@5", "commit 5")
+	n.wantCalls("y=5@5", "commit 5")
 }
 
-// The answer says nothing about messages that are replaced after the question.
-func TestGapAfterTheQuestion(t *testing.T) {
+// The answer does not cover messages that are replaced after the query.
+func TestGapAfterTheQuery(t *testing.T) {
 	n := live(t)
 	n.bucket.write("v")
 	n.bucket.vanish("v")
 	x := n.bucket.write("x")
 	n.send(x, 5)
 	n.ask() // nothing is newer than x: nothing is outstanding
-	n.told("x=3@3", "commit 3")
+	n.wantCalls("x=3@3", "commit 3")
 	n.bucket.write("x")
 	y := n.bucket.write("y")
 	n.send(y, 5)
-	n.told("y=5@5")
+	n.wantCalls("y=5@5")
 	x = n.bucket.write("x")
 	n.send(x, 5)
-	n.told("x=6@6")
+	n.wantCalls("x=6@6")
 	n.ask()
-	n.told("commit 6")
+	n.wantCalls("commit 6")
 }
 
 func TestBatchIsOneCommit(t *testing.T) {
@@ -169,9 +170,9 @@ func TestBatchIsOneCommit(t *testing.T) {
 	x.part, y.part = true, true
 	n.send(x, 0)
 	n.send(y, 0)
-	n.told("x=2@2", "y=3@3")
+	n.wantCalls("x=2@2", "y=3@3")
 	n.send(z, 0)
-	n.told("z=4@4", "commit 4")
+	n.wantCalls("z=4@4", "commit 4")
 }
 
 // The end of a batch may be a message that is not kept.
@@ -180,9 +181,9 @@ func TestBatchWithoutAnEnd(t *testing.T) {
 	x := n.bucket.write("x")
 	x.part = true
 	n.send(x, 0)
-	n.told("x=2@2")
+	n.wantCalls("x=2@2")
 	n.ask()
-	n.told("commit 2")
+	n.wantCalls("commit 2")
 }
 
 // Impossible deliveries are rejected.
@@ -200,13 +201,13 @@ func TestReaderRefuses(t *testing.T) {
 		want error
 		text string
 	}{
-		"a lost message":   {message(func(d *delivery) { d.number = 3 }), stream.ErrInvalid, "message 3 came after message 1"},
-		"a repeated one":   {message(func(d *delivery) { d.number = 1 }), stream.ErrInvalid, "message 1 came after message 1"},
-		"one out of order": {message(func(d *delivery) { d.sequence = 1 }), stream.ErrOrder, "sequence 1 came after 1"},
+		"a lost message":   {message(func(d *delivery) { d.number = 3 }), stream.ErrInvalid, "message 3 arrived after message 1"},
+		"a repeated one":   {message(func(d *delivery) { d.number = 1 }), stream.ErrInvalid, "message 1 arrived after message 1"},
+		"one out of order": {message(func(d *delivery) { d.sequence = 1 }), stream.ErrOrder, "sequence 1 arrived after 1"},
 		"a broken one":     {message(func(d *delivery) { *d = invalid("broken") }), stream.ErrInvalid, "broken"},
 		"a heartbeat that counts more": {
 			func(n *bench) error { return n.reader.take(delivery{kind: heartbeat, number: 2}) },
-			stream.ErrInvalid, "2 messages were sent and 1 came",
+			stream.ErrInvalid, "2 messages were sent and 1 arrived",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -220,8 +221,8 @@ func TestReaderRefuses(t *testing.T) {
 	n.must(n.reader.take(delivery{kind: heartbeat}))
 }
 
-// After progress was committed, nothing older may come.
-func TestReaderRefusesWhatIsBelowProgress(t *testing.T) {
+// After progress was committed, nothing older may arrive.
+func TestReaderRefusesMessagesBelowProgress(t *testing.T) {
 	n := live(t)
 	n.bucket.now.last = 5
 	n.poll()

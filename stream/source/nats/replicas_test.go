@@ -15,7 +15,7 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// replica is one gateway that follows a bucket, with the log that it serves.
+// replica is one gateway that follows a bucket, with its log.
 type replica struct {
 	*watch.Watch
 	t *testing.T
@@ -70,7 +70,7 @@ func keysOf(v log.Snapshot) map[string]uint64 {
 	return keys
 }
 
-// visitor is a client that moves from one replica to another.
+// visitor is a client that moves between replicas.
 type visitor struct {
 	holds    map[string]uint64
 	position *stream.Position // nil: from nothing
@@ -113,7 +113,7 @@ func (c *visitor) apply(b *log.Batch) {
 	}
 }
 
-// agrees requires that a visitor holds what a replica has.
+// agrees requires that a visitor holds the state of a replica.
 func (c *visitor) agrees(r replica) {
 	r.t.Helper()
 	if want := keysOf(r.Snapshot()); !maps.Equal(c.holds, want) {
@@ -150,7 +150,7 @@ func TestReplicasPollOutOfPhase(t *testing.T) {
 	c := &visitor{}
 	c.visit(one)
 	if outcome := c.visit(two); outcome != log.OutcomeExact {
-		t.Errorf("%s, want exact: the second replica remembers what the first one did not know", outcome)
+		t.Errorf("%s, want exact: the second replica has the delete that the first one missed", outcome)
 	}
 	c.agrees(two)
 	one.has(3)
@@ -182,7 +182,7 @@ func TestReplicaThatWasCutOff(t *testing.T) {
 }
 
 // A key is written and vanishes while a replica is cut off, which never sees it.
-func TestKeyThatAReplicaNeverHeardOf(t *testing.T) {
+func TestKeyThatAReplicaMissed(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, one, two, proxy := pair(t)
 	b.must(b.put("y", "1"))
@@ -204,8 +204,9 @@ func TestKeyThatAReplicaNeverHeardOf(t *testing.T) {
 	c.agrees(two)
 }
 
-// A replica that starts with a snapshot knows nothing of what vanished before.
-func TestReplicaThatIsStarted(t *testing.T) {
+// A replica that starts with a snapshot does not know the keys that vanished
+// before.
+func TestStartedReplica(t *testing.T) {
 	b, one, _, _ := pair(t)
 	c := &visitor{}
 	c.visit(one)
@@ -229,7 +230,7 @@ func TestReplicaOfAnIdleBucket(t *testing.T) {
 	b.purge("j")
 	two.has(1)
 	if outcome := c.visit(two); outcome != log.OutcomeExact {
-		t.Errorf("%s, want exact: the replica knows what vanished", outcome)
+		t.Errorf("%s, want exact: the replica knows the vanished key", outcome)
 	}
 	c.agrees(two)
 }
@@ -264,7 +265,7 @@ func (s *logSink) Status(state stream.State, reason string) error {
 
 // A key is written while nothing is read, is sent, and vanishes before the names of
 // the keys are first requested: all in one transaction.
-func TestKeyVanishesInTheTransactionThatBringsIt(t *testing.T) {
+func TestKeyVanishesInItsOwnTransaction(t *testing.T) {
 	before := live(t)
 	k := before.bucket.write("k")
 	n := before.resuming()

@@ -51,7 +51,7 @@ func (r *run) stop() *run {
 	return r
 }
 
-// until waits until the recorder shows everything; missing returns what is absent.
+// until waits until missing returns "".
 func (r *run) until(missing func() string) {
 	r.t.Helper()
 	timeout := time.NewTimer(30 * time.Second)
@@ -82,7 +82,7 @@ func (r *run) has(pairs ...string) *run {
 	return r
 }
 
-// lacks returns what is missing from a state.
+// lacks returns the difference from a state.
 func (r *run) lacks(pairs []string) string {
 	want := map[string]string{}
 	for i := 0; i < len(pairs); i += 2 {

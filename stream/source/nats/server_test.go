@@ -16,13 +16,13 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/realserver"
 )
 
-// server is shared by all tests that do not harm it.
+// server is shared by all tests that do not disrupt it.
 func server(t testing.TB) *realserver.Server {
 	t.Helper()
 	return realserver.Shared(t, realserver.Build(t, "nats"))
 }
 
-// ownServer is one that a test may kill, with its own port and data.
+// ownServer is a server that a test may kill, with its own port and data.
 func ownServer(t testing.TB, args ...string) *realserver.Server {
 	t.Helper()
 	args = append([]string{"-listen", realserver.FreeAddress(t), "-data", t.TempDir()}, args...)
@@ -76,7 +76,7 @@ func bucketName(t testing.TB) string {
 	}, t.Name())
 }
 
-// handle is a bucket as its writers see it.
+// handle is a writer's view of a bucket.
 type handle struct {
 	*client
 	jetstream.KeyValue
@@ -105,7 +105,7 @@ func (h *handle) again() {
 	h.KeyValue = h.client.bucket(h.config).KeyValue
 }
 
-// put writes, even while the server is coming back.
+// put writes, also while the server restarts.
 func (h *handle) put(key, value string) error {
 	return h.insist(func(ctx context.Context) error {
 		_, err := h.Put(ctx, key, []byte(value))
@@ -134,7 +134,7 @@ func (h *handle) remove(key string) error {
 	return h.insist(func(ctx context.Context) error { return h.Delete(ctx, key) })
 }
 
-// insist retries what failed because the server is away.
+// insist retries operations that fail because the server is down.
 func (h *handle) insist(do func(context.Context) error) error {
 	for ctx := within(h.t); ; {
 		attempt, cancel := context.WithTimeout(ctx, time.Second)
@@ -168,7 +168,7 @@ func (h *handle) fill(n int, value func(i int) string) {
 	select {
 	case <-h.js.PublishAsyncComplete():
 	case <-within(h.t).Done():
-		h.t.Fatal("not all was acknowledged")
+		h.t.Fatal("not everything was acknowledged")
 	}
 }
 

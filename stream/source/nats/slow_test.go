@@ -12,7 +12,7 @@ import (
 )
 
 // A line so slow that heartbeats and answers come seconds late, behind the values,
-// is not stalled while the values come.
+// is not stalled while values arrive.
 func TestSlowLineIsNoStall(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, _ := shared(t, jetstream.KeyValueConfig{})

@@ -29,8 +29,8 @@ var (
 	_ stream.DeletesUnnumbered = (*Source)(nil)
 )
 
-// New returns a Source; it connects when Watch is called. The error reports what
-// is wrong with the configuration.
+// New returns a Source; it connects when Watch is called. The error reports an
+// invalid configuration.
 func New(c Config) (*Source, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -56,8 +56,9 @@ func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Si
 	return s.ended(ctx, conn, s.follow(ctx, conn, resume, sink))
 }
 
-// ended returns the error of Watch: why the context ended, if it did. A request
-// may have failed a moment before the library reports why the connection did.
+// ended returns the error of Watch: the cause of the context, if it has ended.
+// A request may have failed a moment before the library reports why the
+// connection did.
 func (s *Source) ended(ctx context.Context, conn *connection, err error) error {
 	if conn.conn.IsClosed() {
 		<-conn.closed
@@ -90,7 +91,7 @@ func (s *Source) follow(ctx context.Context, conn *connection, resume stream.Res
 	return err
 }
 
-// begin continues from resume where nothing is missing, else with a snapshot.
+// begin continues from resume if nothing is missing, otherwise with a snapshot.
 func (s *Source) begin(ctx context.Context, b *bucket, now state, resume stream.Resume, sink stream.Sink) (*reader, error) {
 	if resume.Epoch == "" {
 		s.lot = rand.Text()[:8]
@@ -122,7 +123,7 @@ func (s *Source) begin(ctx context.Context, b *bucket, now state, resume stream.
 	return r, sink.Reset(epoch)
 }
 
-// recognises reports whether the message that was read last still exists.
+// recognises reports whether the last message read still exists.
 func (s *Source) recognises(ctx context.Context, b *bucket) (bool, error) {
 	m, err := b.at(ctx, s.checkpoint.witness.sequence)
 	return m.sequence > 0 && m.time.Equal(s.checkpoint.witness.time), err
@@ -140,7 +141,7 @@ func (s *Source) epoch(now state) string {
 	return epochOf(&s.config, now.created, restored, lot)
 }
 
-// restore records that the bucket is now an older one.
+// restore records that the bucket was restored from a backup.
 func (s *Source) restore(now state) {
 	s.made, s.restored = now.created, fmt.Sprintf("%d@%d", now.last, now.time.UnixNano())
 }

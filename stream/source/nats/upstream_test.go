@@ -72,7 +72,7 @@ func TestPurgeFromTheStream(t *testing.T) {
 	}
 }
 
-// A reader that left before a key vanished is informed of it.
+// A reader that disconnected before a key vanished is informed of it.
 func TestMarkersThatVanish(t *testing.T) {
 	b, s := shared(t, jetstream.KeyValueConfig{})
 	b.must(b.put("a", "1"))
@@ -94,7 +94,7 @@ func TestTTL(t *testing.T) {
 	r.has("b", "1").stop()
 	other := start(t, source(t, server(t).Addr(), b.config.Bucket), nil).has("b", "1")
 	if a, b := r.Resume().Epoch, other.Resume().Epoch; a == b {
-		t.Errorf("two processes name the order %s, though a sequence does not say which keys there were", a)
+		t.Errorf("two processes name the order %s, though a sequence does not determine the keys", a)
 	}
 	again := start(t, s, r)
 	again.has().stop()

@@ -6,10 +6,11 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// vanished is keys of which the server no longer has a message, and that are still
-// to be deleted. A key may have vanished at any moment until the server had named
-// all others. So it is deleted together with everything that the bucket had stored
-// by then, or a reader that saw that state at another replica would miss it.
+// vanished are keys of which the server no longer has a message, and whose deletes
+// are still to be sent. A key may have vanished at any moment until the server had
+// named all others. So it is deleted together with everything that the bucket had
+// stored by then, or a reader that saw that state at another replica would miss
+// it.
 //
 // Static after construction.
 type vanished struct {
@@ -20,8 +21,8 @@ type vanished struct {
 	newest uint64 // newest message after that
 }
 
-// due reports whether everything has come that the bucket had when the keys were
-// missing.
+// due reports whether all messages have arrived that the bucket had when the
+// keys were missing.
 func (v *vanished) due(at uint64) bool { return v != nil && at >= v.newest }
 
 // sweep requests the names of all keys, and so finds those that vanished without a
@@ -43,15 +44,15 @@ func (r *reader) sweep(ctx context.Context, before uint64) error {
 	return err
 }
 
-// sweptTo records that everything was passed on that vanished while the last
-// sequence was below one.
+// sweptTo records that the deletes of all keys that vanished below a sequence
+// were passed on.
 func (r *reader) sweptTo(sequence uint64) {
 	if sequence > r.swept {
 		r.swept, r.dirty = sequence, true
 	}
 }
 
-// deleteVanished passes on the keys that vanished, once that is due.
+// deleteVanished passes on the keys that vanished, once they are due.
 func (r *reader) deleteVanished() error {
 	v := r.vanished
 	if !v.due(r.at) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// sweptTo requires what was reported of vanished keys with the last commit.
+// sweptTo requires the swept sequence of the last commit.
 func (n *bench) sweptTo(want uint64) {
 	n.t.Helper()
 	if got := n.sink.sweptTo(); got != want {
@@ -13,10 +13,10 @@ func (n *bench) sweptTo(want uint64) {
 	}
 }
 
-// What vanished while a snapshot was read is not in it, so the snapshot is as
-// new as what the bucket had stored by then. What vanished before the consumer
-// was made is known.
-func TestSnapshotIsAsNewAsWhatVanishedMeanwhile(t *testing.T) {
+// Keys that vanished while a snapshot was read are not in it, so the snapshot
+// is as new as the messages that the bucket had stored by then. Keys that
+// vanished before the consumer was made are known.
+func TestSnapshotIsAsNewAsItsVanishedKeys(t *testing.T) {
 	b := newFakeBucket()
 	a := b.write("a")
 	b.write("k")
@@ -27,18 +27,18 @@ func TestSnapshotIsAsNewAsWhatVanishedMeanwhile(t *testing.T) {
 	b.vanish("k") // before it was sent
 	b.vanish("y") // whose sequence is the last
 	n.send(a, 1)
-	n.told("a=1@1")
+	n.wantCalls("a=1@1")
 	n.send(x, 0)
-	n.told("x=3@3", "commit 4")
+	n.wantCalls("x=3@3", "commit 4")
 	n.sweptTo(2)
 	n.poll()
-	n.told("commit 4")
+	n.wantCalls("commit 4")
 	n.sweptTo(4)
 }
 
-// Each poll reports how far vanished keys are known, even if there were none, and
-// reports nothing if that is known already.
-func TestPollSaysHowFarItLooked(t *testing.T) {
+// Each poll reports the swept sequence, even if no keys vanished, unless it is
+// unchanged.
+func TestPollReportsSwept(t *testing.T) {
 	n := live(t)
 	n.sweptTo(1)
 	n.send(n.bucket.write("x"), 0)
@@ -46,10 +46,10 @@ func TestPollSaysHowFarItLooked(t *testing.T) {
 	n.sink.take()
 	n.sweptTo(1)
 	n.poll()
-	n.told("commit 3")
+	n.wantCalls("commit 3")
 	n.sweptTo(3)
 	n.poll()
-	n.told()
+	n.wantCalls()
 }
 
 // crowdedBucket stores another message while it names the keys.
@@ -65,8 +65,8 @@ func (b crowdedBucket) keys(ctx context.Context, filter string) (state, map[stri
 }
 
 // A key that is not named may have vanished when the list of names was nearly
-// complete: a reader at another replica may have seen everything that the bucket
-// had by then.
+// complete: a reader at another replica may have seen all messages of the bucket
+// by then.
 func TestVanishedKeyIsAsNewAsTheNames(t *testing.T) {
 	n := live(t)
 	n.send(n.bucket.write("j"), 0)
@@ -75,15 +75,15 @@ func TestVanishedKeyIsAsNewAsTheNames(t *testing.T) {
 	var x delivery
 	n.reader.bucket = crowdedBucket{n.bucket, func() { x = n.bucket.write("x") }}
 	n.poll()
-	n.told()
+	n.wantCalls()
 	n.reader.bucket = n.bucket
 	n.send(x, 0)
-	n.told("x=3@3", "-j@0", "commit 3")
+	n.wantCalls("x=3@3", "-j@0", "commit 3")
 	n.sweptTo(2)
 }
 
-// A key that comes back before it was deleted is not deleted.
-func TestVanishedKeyComesBack(t *testing.T) {
+// A key that is written again before its delete is not deleted.
+func TestVanishedKeyIsWrittenAgain(t *testing.T) {
 	n := live(t)
 	n.send(n.bucket.write("j"), 0)
 	n.sink.take()
@@ -93,11 +93,11 @@ func TestVanishedKeyComesBack(t *testing.T) {
 	n.poll()
 	n.reader.bucket = n.bucket
 	n.send(j, 0)
-	n.told("j=3@3", "commit 3")
+	n.wantCalls("j=3@3", "commit 3")
 	n.sweptTo(2)
 }
 
-// The message that was waited for vanishes as well.
+// The awaited message vanishes as well.
 func TestVanishedKeyIsNotForgotten(t *testing.T) {
 	n := live(t)
 	n.send(n.bucket.write("j"), 0)
@@ -107,14 +107,15 @@ func TestVanishedKeyIsNotForgotten(t *testing.T) {
 	n.poll()
 	n.reader.bucket = n.bucket
 	n.bucket.vanish("x")
-	n.told()
+	n.wantCalls()
 	n.poll()
-	n.told("-j@0", "commit 3")
+	n.wantCalls("-j@0", "commit 3")
 	n.sweptTo(3)
 }
 
-// A returning reader reports at once what it knew, and what it finds out.
-func TestResumeSaysHowFarItLooked(t *testing.T) {
+// A resumed reader reports its known swept sequence at once, and then the new
+// one.
+func TestResumeReportsSwept(t *testing.T) {
 	before := live(t)
 	before.send(before.bucket.write("b"), 0)
 	before.sweptTo(1)
@@ -123,13 +124,13 @@ func TestResumeSaysHowFarItLooked(t *testing.T) {
 	n.bucket.vanish("a")
 	c := n.bucket.write("c") // not sent yet
 	n.must(n.reader.commit(t.Context()))
-	n.told("horizon 4", "commit 2", "status in_sync")
+	n.wantCalls("horizon 4", "commit 2", "status in_sync")
 	n.sweptTo(1)
 	n.send(c, 0)
-	n.told("c=3@3", "-a@0", "commit 3")
+	n.wantCalls("c=3@3", "-a@0", "commit 3")
 	n.sweptTo(3)
 	again := n.resuming()
 	again.ask()
-	again.told("commit 3", "status in_sync")
+	again.wantCalls("commit 3", "status in_sync")
 	again.sweptTo(3)
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// chunk is what was read at once.
+// chunk is the result of one read.
 type chunk struct {
 	bytes []byte
 	read  time.Time

@@ -13,7 +13,7 @@ type link struct {
 	ctx    context.Context
 	cancel context.CancelFunc // ends it with a reset
 	client *net.TCPConn
-	ended  chan struct{} // closed when nothing of it runs any more
+	ended  chan struct{} // closed when all of its goroutines have ended
 
 	mu    sync.Mutex // guards flows
 	flows [2]*flow   // by the side that they lead to; nil before it is connected
@@ -84,7 +84,7 @@ func (l *link) halfClose(side Side) {
 	}
 }
 
-// reset closes a connection like a machine that knows nothing of it.
+// reset closes a connection like a machine without a record of it.
 func reset(c *net.TCPConn) {
 	c.SetLinger(0)
 	c.Close()

@@ -1,6 +1,6 @@
 // Package faultproxy is a TCP proxy on the loopback interface, between a source and
 // its upstream, that fails on demand: it cuts, stalls, refuses, delays, trickles and
-// half-closes. It knows nothing about what it carries.
+// half-closes. It does not interpret the bytes.
 //
 //	proxy := faultproxy.New(t, server.Addr())
 //	source := newSource(proxy.Addr())
@@ -93,8 +93,8 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// HalfClose sends one side of every connection the end of the stream (FIN) and
-// discards what still comes for it; what comes from it is forwarded. Heal does not
+// HalfClose sends the end of the stream (FIN) to one side of every connection and
+// discards further bytes for it; bytes from it are forwarded. Heal does not
 // restore such a connection.
 func (p *Proxy) HalfClose(side Side) {
 	p.mu.Lock()
@@ -131,8 +131,8 @@ func (p *Proxy) Refuse() {
 	}
 }
 
-// Heal ends all states: what was held back arrives, and new connections are accepted
-// on the same address as before.
+// Heal ends all states: held-back bytes arrive, and new connections are accepted on
+// the same address as before.
 func (p *Proxy) Heal() {
 	p.change(func(w *weather) { *w = weather{} })
 	p.mu.Lock()
@@ -142,7 +142,7 @@ func (p *Proxy) Heal() {
 	}
 	l, err := net.Listen("tcp", p.address)
 	if err != nil {
-		p.t.Errorf("the proxy cannot listen again where it did: %v", err)
+		p.t.Errorf("the proxy cannot listen on its address again: %v", err)
 		return
 	}
 	p.listen(l)
@@ -166,8 +166,8 @@ func (p *Proxy) Bytes(to Side) int64 {
 	return p.toTarget.Load()
 }
 
-// Close cuts everything, and returns when nothing of the proxy runs any longer. It
-// is called at the end of the test, and may be called before.
+// Close cuts everything, and returns when all goroutines of the proxy have ended.
+// It is called at the end of the test, and may be called before.
 func (p *Proxy) Close() {
 	p.Refuse()
 	p.mu.Lock()

@@ -13,7 +13,8 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 )
 
-// patience is only waited for by what fails, and quiet by what must not happen.
+// patience is the time limit of expected events, and quiet the wait for
+// unexpected ones.
 const (
 	patience = 10 * time.Second
 	quiet    = 50 * time.Millisecond
@@ -215,7 +216,7 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// TestDelayIsNotABottleneck: what is sent together arrives together.
+// TestDelayIsNotABottleneck: bytes sent together arrive together.
 func TestDelayIsNotABottleneck(t *testing.T) {
 	p := newPair(t)
 	p.Delay(30 * time.Millisecond)
@@ -253,7 +254,7 @@ func TestHalfClose(t *testing.T) {
 	p.expect(p.upstream, "still carried")
 	p.Heal()
 	if err := p.ends(p.client); err != io.EOF {
-		t.Errorf("healed, the client saw %v: want that nothing comes after the end of the stream", err)
+		t.Errorf("healed, the client saw %v: want nothing after the end of the stream", err)
 	}
 }
 

@@ -45,7 +45,7 @@ func (w *weather) wait(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-// pass waits until what was read at a time may be forwarded. It returns false if the
+// pass waits until bytes read at a time may be forwarded. It returns false if the
 // connection ended meanwhile.
 func (p *Proxy) pass(ctx context.Context, read time.Time) bool {
 	for ctx.Err() == nil {

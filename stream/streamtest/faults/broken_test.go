@@ -18,8 +18,8 @@ func through(source stream.Source, change func(stream.Sink) stream.Sink) stream.
 	})
 }
 
-// markKey is what all subscribers wait for: the sources below break their promises
-// elsewhere, so that the checkers find that.
+// markKey is the key that all subscribers wait for: the sources below break their
+// contract for other keys, so that the checkers find that.
 var markKey = (&Rig{}).key(keys)
 
 // forgetful loses every other delete.
@@ -35,7 +35,7 @@ func (s *forgetful) Delete(key string, revision uint64) error {
 	return s.Sink.Delete(key, revision)
 }
 
-// nostalgic now and then sends what a key was before, as if it were new.
+// nostalgic now and then sends an old value of a key, as if it were new.
 type nostalgic struct {
 	stream.Sink
 	before map[string]stream.Resource
@@ -82,7 +82,7 @@ type renaming struct {
 
 func (s *renaming) Reset(string) error { return s.Sink.Reset(fmt.Sprintf("c%d", s.connection)) }
 
-// hiding reconnects by itself, and so never reports that the upstream is gone.
+// hiding reconnects by itself, and so never reports that the upstream is lost.
 func hiding(source stream.Source) stream.Source {
 	return stream.SourceFunc(func(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 		for ctx.Err() == nil {
@@ -93,7 +93,7 @@ func hiding(source stream.Source) stream.Source {
 	})
 }
 
-// TestTheHarnessCanFail runs sources that each break a promise.
+// TestTheHarnessCanFail runs sources that each break the contract.
 func TestTheHarnessCanFail(t *testing.T) {
 	tests := map[string]struct {
 		broken func(*memory) stream.Source
@@ -113,17 +113,17 @@ func TestTheHarnessCanFail(t *testing.T) {
 			},
 			(*memory).cut, []string{"broke Ordered", "spurious", "never was"},
 		},
-		"deletes what is there": {
+		"deletes existing keys": {
 			func(m *memory) stream.Source {
 				return through(m.endpoint, func(s stream.Sink) stream.Sink { return &stubborn{Sink: s} })
 			},
 			(*memory).cut, []string{"broke Resynchronising", "spurious: "},
 		},
-		"never says stale": {
+		"never reports stale": {
 			func(m *memory) stream.Source { return hiding(m.endpoint) },
 			(*memory).gone, []string{"the status is in_sync: want stale"},
 		},
-		"does not come back": {
+		"does not reconnect": {
 			func(m *memory) stream.Source {
 				calls := 0
 				return stream.SourceFunc(func(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
@@ -166,7 +166,7 @@ func TestTheHarnessCanFail(t *testing.T) {
 			}
 			for _, want := range test.want {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("want %q in what was found:\n%v", want, err)
+					t.Errorf("want %q in:\n%v", want, err)
 				}
 			}
 		})

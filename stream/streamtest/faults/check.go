@@ -38,14 +38,14 @@ func (s *scene) check(ctx context.Context) error {
 	return nil
 }
 
-// told returns what the first connection named in an error was told about freshness,
-// and what all others were.
+// told returns the statuses of the first connection named in an error, and those of
+// all others.
 func (s *scene) told(err error) error {
 	var named string
 	others := map[string]bool{}
 	for _, c := range s.history.Connections() {
 		if named == "" && strings.Contains(err.Error(), c.String()) {
-			named = fmt.Sprintf("%v, last read at %s, was told:%s", c, clock(c.Read), strings.Join(statuses(c), ""))
+			named = fmt.Sprintf("%v, last read at %s, got the statuses:%s", c, clock(c.Read), strings.Join(statuses(c), ""))
 			continue
 		}
 		for _, status := range statuses(c) {
@@ -59,7 +59,7 @@ func (s *scene) told(err error) error {
 	return fmt.Errorf("%s\nothers:\n\t%s", named, strings.Join(slices.Sorted(maps.Keys(others)), "\n\t"))
 }
 
-// statuses returns those that a connection was told, one per line.
+// statuses returns the statuses of a connection, one per line.
 func statuses(c *streamtest.Connection) (lines []string) {
 	for _, f := range c.Flushes {
 		for _, e := range f.Events {
@@ -73,7 +73,7 @@ func statuses(c *streamtest.Connection) (lines []string) {
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 
-// shortened is an error cut to its first part, which says enough.
+// shortened is an error cut to its first part, which is enough.
 func shortened(err error) error {
 	const enough = 4000
 	if text := err.Error(); len(text) > enough {
@@ -97,13 +97,13 @@ func (s *scene) allInSync() error {
 			continue
 		}
 		if told := lastTold(c); told.State != stream.InSync {
-			return fmt.Errorf("%v: after recovery it was told %v (%s): want in_sync", c, told.State, told.Reason)
+			return fmt.Errorf("%v: after recovery its last status is %v (%s): want in_sync", c, told.State, told.Reason)
 		}
 	}
 	return nil
 }
 
-// lastTold is the last status that a subscriber was told; in sync, if none.
+// lastTold is the last status of a subscriber; in sync, if none.
 func lastTold(c *streamtest.Connection) stream.Event {
 	told := stream.Event{State: stream.InSync}
 	for _, f := range c.Flushes {
@@ -128,9 +128,9 @@ func changes(c *streamtest.Connection) (n int) {
 	return n
 }
 
-// freshness is when the watch reported that it was fresh, taken from what any
-// subscriber was told. That the watch reports it in time is checked while the fault
-// is under way; this serves to check that every subscriber is told.
+// freshness is when the watch reported that it was fresh, according to the statuses
+// of all subscribers. Whether the watch reports it in time is checked during the
+// fault; this serves to check that every subscriber gets the status.
 func freshness(h *streamtest.History, began time.Time) []streamtest.Freshness {
 	said := []streamtest.Freshness{{At: began, Fresh: true}}
 	for _, c := range h.Connections() {

@@ -12,9 +12,10 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// claims are what a source says its upstream was, where the upstream has no
-// revisions and the source counts. Subscribers are held to the claims, and the
-// claims to what was written: see [claims.hold]. Safe for concurrent use.
+// claims are the states that a source reports of its upstream, where the
+// upstream has no revisions and the source counts. Subscribers are checked
+// against the claims, and the claims against the writes: see [claims.hold].
+// Safe for concurrent use.
 type claims struct {
 	mu     sync.Mutex
 	orders []*order
@@ -50,8 +51,8 @@ func (s *claiming) Delete(key string, revision uint64) error {
 	return s.Sink.Delete(key, revision)
 }
 
-// Commit holds the lock until the claim is noted: subscribers see the commit before
-// it returns, and must not be judged by claims without it.
+// Commit holds the lock until the claim is recorded: subscribers see the commit
+// before it returns, and must not be checked against claims without it.
 func (s *claiming) Commit(revision uint64) error {
 	s.claims.mu.Lock()
 	defer s.claims.mu.Unlock()
@@ -78,7 +79,7 @@ func (c *claims) take(epoch string, revision uint64, changes []log.Change) {
 	}
 }
 
-// difference is what a snapshot within the same order changes.
+// difference returns the changes that a snapshot makes within the same order.
 func (o *order) difference(snapshot []log.Change, revision uint64) (changes []log.Change) {
 	there := map[string]bool{}
 	for _, c := range snapshot {

@@ -13,7 +13,7 @@ import (
 type counting struct {
 	stream.Sink
 	n    uint64
-	last stream.Resume // the upstream's own place, which it keeps private
+	last stream.Resume // the upstream's own position, which it keeps private
 }
 
 func (s *counting) Reset(epoch string) error {
@@ -62,7 +62,8 @@ func unrevised(m *memory, change func(stream.Sink) stream.Sink) *Rig {
 	return rig
 }
 
-// TestSourceThatCounts runs a correct one, and one that claims what never was.
+// TestSourceThatCounts runs a correct one, and one that claims a state that
+// never existed.
 func TestSourceThatCounts(t *testing.T) {
 	m := newMemory(streamtest.OwnRevision)
 	right := unrevised(m, func(s stream.Sink) stream.Sink { return s })

@@ -1,9 +1,9 @@
-// Package faults puts a source through everything that can happen to its upstream,
-// and checks what subscribers are told about it.
+// Package faults puts a source through all faults of its upstream, and checks the
+// events of its subscribers.
 //
 // One run ([Run]) is one source behind a [faultproxy.Proxy], a watch that follows
 // it, an upstream that is written to all the time, and ten subscribers: some read at
-// once, some are cut off inside a flush and come back with any id that was ever
+// once, some are cut off inside a flush and reconnect with any id that was ever
 // sent, some are slow, some are new and stay for a moment. Then one fault after the
 // other is injected. After each of them,
 //
@@ -19,8 +19,8 @@
 //
 // # Spurious
 //
-// A subscriber knows what it held at the id that it came with, and what it was sent
-// since. An event is spurious if it is
+// A subscriber knows its state at the id that it came with, and the events since. An
+// event is spurious if it is
 //
 //   - a repetition: an upsert of the revision and value that the subscriber knows
 //     the key to have, or a delete of a key that it knows not to be there. The

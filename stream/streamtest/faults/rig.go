@@ -11,10 +11,10 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest/faultproxy"
 )
 
-// Rig is a source and its upstream, for one [Run]. A nil field is something that the
-// upstream cannot do. Put, Delete and List go to the upstream itself, not through
-// the proxy, and are called by one goroutine at a time; an error from them means
-// that the outcome is unknown, and is expected of a killed upstream.
+// Rig is a source and its upstream, for one [Run]. A nil field is an operation that
+// the upstream does not support. Put, Delete and List go to the upstream itself, not
+// through the proxy, and are called by one goroutine at a time; an error from them
+// means that the outcome is unknown, and is expected of a killed upstream.
 //
 // Put and Delete must not have a timeout of their own: a paused upstream has the
 // request, and makes the write when it resumes, after all were told the current
@@ -43,8 +43,8 @@ type Rig struct {
 	// Delete and List then give 0.
 	Counts bool
 
-	// Kill ends the upstream as a power cut does. Restart starts it with what it
-	// had, even if it was not killed, and returns when it serves.
+	// Kill ends the upstream as a power cut does. Restart starts it with its
+	// data, even if it was not killed, and returns when it serves.
 	Kill    func()
 	Restart func() error
 	// Pause suspends the upstream with its connections open, and Resume continues
@@ -56,19 +56,19 @@ type Rig struct {
 	// More are faults of this upstream alone, injected after the others.
 	More []Fault
 
-	// Notice is how long the source, as it is configured here, may take to find
-	// out that the upstream is gone. 0: one second.
+	// Notice is how long the source, as it is configured here, may take to
+	// detect that the upstream is gone. 0: one second.
 	Notice time.Duration
 	// Recover is how long it may take to be in sync after the upstream is back. 0:
 	// 20 seconds. Only a failing source takes so long.
 	Recover time.Duration
-	// Key returns the name of the i-th resource; some of the first must begin
-	// otherwise than others. Nil: names like a.03 and b.04.
+	// Key returns the name of the i-th resource; some of the first must have
+	// another beginning than others. Nil: names like a.03 and b.04.
 	Key func(i int) string
 	// Value returns JSON text, different for each n. Nil: about 150 bytes.
 	Value func(n int) string
-	// Close ends the source and whatever else of the rig has goroutines in
-	// this process, before they are counted. It may be nil.
+	// Close ends the source and all other goroutines of the rig in this
+	// process, before they are counted. It may be nil.
 	Close func()
 }
 
@@ -84,8 +84,8 @@ type Fault struct {
 	// Gone means that the upstream cannot be reached until Heal, so that status must
 	// say stale.
 	Gone bool
-	// Wipes means that the upstream has lost its content, or gone back to a backup,
-	// and begins another revision order.
+	// Wipes means that the upstream has lost its content, or was restored from a
+	// backup, and begins another revision order.
 	Wipes bool
 	// Broken means that the connection is certainly lost, so that the source must
 	// notice.

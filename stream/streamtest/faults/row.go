@@ -13,14 +13,14 @@ type Row struct {
 	// until there was a status; 0: neither happened, as after a fault that a
 	// connection survives.
 	Noticed time.Duration
-	// Stale is the time from the injection until status said stale; 0: it was
-	// not waited for, since the upstream was not away for long.
+	// Stale is the time from the injection until the status was stale; 0: it
+	// was not awaited, since the upstream was not away for long.
 	Stale time.Duration
-	// Recovered is the time from when the upstream took a write again until
-	// status said in_sync and that write had arrived.
+	// Recovered is the time from when the upstream took a write again until the
+	// status was in_sync and that write had arrived.
 	Recovered time.Duration
 	// Snapshots is how many complete snapshots were read from the upstream since the
-	// injection. With 0 the source continued where it was.
+	// injection. With 0 the source resumed.
 	Snapshots uint64
 	// Events is how many upserts and deletes were sent to the ten subscribers and a
 	// witness, and Spurious how many of those events should not have been sent.

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// heartbeat is how soon each subscriber must be able to tell fresh from
-	// stale; an outage lasts longer, so that they have to.
+	// heartbeat is how soon each subscriber must be able to distinguish fresh
+	// from stale; an outage lasts longer, so that it matters.
 	heartbeat = time.Second
 	// staleAfter is how long a lost upstream may go unreported.
 	staleAfter = 100 * time.Millisecond
-	// warmUp is how long everybody is at work before the fault.
+	// warmUp is how long all subscribers work before the fault.
 	warmUp = 250 * time.Millisecond
 	// slack is what a busy machine may add to a time that is checked.
 	slack = 4 * time.Second
@@ -29,7 +29,7 @@ const (
 	replica   = "gateway"
 )
 
-// run is one run: a watch, and what is written upstream.
+// run is one run: a watch, and the writes upstream.
 type run struct {
 	rig      *Rig
 	registry *watch.Registry

@@ -35,12 +35,12 @@ func playOne(t *testing.T, rig *Rig, f Fault) (Row, error) {
 	return row, errors.Join(err, r.close(before))
 }
 
-// TestUpstreamThatLosesWrites: nothing else can be checked then.
+// TestUpstreamThatLosesWrites: then nothing else can be checked.
 func TestUpstreamThatLosesWrites(t *testing.T) {
 	m := newMemory(streamtest.OwnRevision)
 	rig := m.rig()
 	rig.List = func(context.Context) ([]stream.Resource, uint64, error) { return nil, m.Revision(), nil }
-	if _, err := playOne(t, rig, m.cut()); err == nil || !strings.Contains(err.Error(), "asked directly the upstream has not what was written") {
+	if _, err := playOne(t, rig, m.cut()); err == nil || !strings.Contains(err.Error(), "queried directly, the upstream does not have the writes") {
 		t.Errorf("got %v: want that the upstream, or the rig, is to blame", err)
 	}
 }

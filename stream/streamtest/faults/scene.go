@@ -124,7 +124,7 @@ func (s *scene) inject(ctx context.Context) error {
 	}
 }
 
-// notice waits until the fault is noticed where it must be.
+// notice waits until the fault is noticed where required.
 func (s *scene) notice(ctx context.Context) error {
 	limit := s.rig.notice() + staleAfter + s.patience
 	stale := func() bool {
@@ -139,7 +139,7 @@ func (s *scene) notice(ctx context.Context) error {
 		s.row.Stale = time.Since(s.injected)
 	case s.fault.Broken:
 		if !s.await(ctx, limit, s.noticed) {
-			return fmt.Errorf("%v after the connection was lost nobody has noticed", limit)
+			return fmt.Errorf("%v after the connection was lost the loss is not noticed", limit)
 		}
 	}
 	return nil
@@ -209,7 +209,7 @@ func (s *scene) await(ctx context.Context, limit time.Duration, so func() bool) 
 	return true
 }
 
-// state describes the watch after something went wrong.
+// state describes the watch after a failure.
 func (s *scene) state() error {
 	up := s.watch.Upstream()
 	return fmt.Errorf("the watch: %v, %s; the upstream: %+v", s.watch.Snapshot().Position(""), s.watch.Status().Reason, up)

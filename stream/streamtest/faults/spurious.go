@@ -8,7 +8,7 @@ import (
 	"github.com/watchtide/watchtide/stream/streamtest"
 )
 
-// knowledge is what the upstream ever was, key by key, in order. A deletion is a
+// knowledge is the upstream's history, key by key, in order. A deletion is a
 // Version without a value.
 type knowledge struct {
 	versions   map[string][]streamtest.Version
@@ -40,8 +40,8 @@ func (k *knowledge) add(txn transaction) {
 // reading is a connection being checked.
 type reading struct {
 	*knowledge
-	state    streamtest.State // what the subscriber knows
-	vague    bool             // an id inside a snapshot or a catch-up leaves open what it knows
+	state    streamtest.State // the subscriber's knowledge
+	vague    bool             // the knowledge is incomplete after an id inside a snapshot or a catch-up
 	told     uint64           // up to this revision it knows everything
 	swept    uint64           // except deletes without a revision, which it knows up to here
 	joining  bool             // before the first end_of_snapshot
@@ -49,7 +49,7 @@ type reading struct {
 	epoch    string           // "" before the first
 }
 
-// spurious returns what is spurious, in the sense of the package's comment.
+// spurious returns the spurious events, as defined in the package comment.
 func (k *knowledge) spurious(c *streamtest.Connection) (found []error) {
 	r := reading{knowledge: k, state: streamtest.State{}, joining: true}
 	if c.From != nil {
@@ -80,7 +80,7 @@ func epochAfter(c *streamtest.Connection, flush int) string {
 	return ""
 }
 
-// event says why an event of a flush is spurious; "" if it is not.
+// event returns why an event of a flush is spurious; "" if it is not.
 func (r *reading) event(e stream.Event, c *streamtest.Connection, flush int) string {
 	switch e.Type {
 	case stream.Reset:
@@ -132,7 +132,7 @@ func (r *reading) delete(e stream.Event) string {
 		return ""
 	case !ok && e.Resource.Revision > r.told &&
 		slices.Contains(r.versions[key], streamtest.Version{Revision: e.Resource.Revision}):
-		return "" // it came and went, and this is all that is known of it
+		return "" // it was created and deleted, and only this is known of it
 	case !ok:
 		return fmt.Sprintf("%q is deleted at revision %d, and was not there; the subscriber has everything up to %d, upstream it was %v", key,
 			e.Resource.Revision, r.told, r.versions[key][max(0, len(r.versions[key])-6):])

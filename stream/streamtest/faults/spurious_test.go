@@ -42,7 +42,7 @@ func end(revision uint64) stream.Event {
 	return stream.Event{Type: stream.EndOfSnapshot, Revision: revision}
 }
 
-// id is one of an epoch, with what is held there.
+// id is an id of an epoch, with the state held there.
 func id(epoch string, upserts, asOf uint64, held ...stream.Event) *streamtest.Mark {
 	m := &streamtest.Mark{
 		Position: stream.Position{Watch: "w", Epoch: epoch, Upserts: upserts, AsOf: asOf},
@@ -78,19 +78,19 @@ func TestSpurious(t *testing.T) {
 		"an upsert again after an id in the middle of a snapshot": {id("e", 1, 5, a), []streamtest.Flush{
 			flush(id("e", 5, 5), a, put("c", "5", 5), end(5)),
 		}, ""},
-		"an upsert of what never was": {nil, []streamtest.Flush{
+		"an upsert of a value that never existed": {nil, []streamtest.Flush{
 			flush(id("e", 3, 3), snapshot, put("a", "3", 3), end(3)),
 		}, `"a" never was 3 at revision 3`},
 		"a delete again": {nil, []streamtest.Flush{
 			flush(id("e", 4, 4), snapshot, a, end(4)), flush(id("e", 5, 5), gone("b", 4)),
 		}, `"b" is deleted at revision 4, and was not there`},
-		"a delete of what came and went": {id("e", 2, 2, a), []streamtest.Flush{
+		"a delete of a created and deleted key": {id("e", 2, 2, a), []streamtest.Flush{
 			flush(id("e", 4, 4), gone("b", 4), end(4)),
 		}, ""},
-		"a delete of what came and went, after an id of another order": {id("z", 466, 466, a), []streamtest.Flush{
+		"a delete of a created and deleted key, after an id of another order": {id("z", 466, 466, a), []streamtest.Flush{
 			flush(id("e", 2, 5), resetFor(stream.ResetEpochChanged), a), flush(id("e", 5, 5), gone("b", 4), put("c", "5", 5), end(5)),
 		}, ""},
-		"a delete of what is there": {nil, []streamtest.Flush{
+		"a delete of an existing key": {nil, []streamtest.Flush{
 			flush(id("e", 2, 2), snapshot, a, end(2)), flush(id("e", 3, 3), gone("a", 3)),
 		}, `"a" is deleted, and upstream it was not`},
 		"a reset without a cause": {nil, []streamtest.Flush{

@@ -23,7 +23,7 @@ type subscriber struct {
 
 	conn  *streamtest.Connection
 	last  *streamtest.Mark // its last id
-	held  streamtest.State // what it held when it hung up
+	held  streamtest.State // its state when it hung up
 	ahead uint64           // the head then
 }
 
@@ -40,7 +40,7 @@ func subscribers(w *watch.Watch, h *streamtest.History, known *ids, prefix strin
 		}
 	}
 	add(3, "steady", false, (*subscriber).stay)
-	add(3, "resuming", false, (*subscriber).comeAndGo)
+	add(3, "resuming", false, (*subscriber).reconnect)
 	add(2, "slow", true, (*subscriber).dawdle)
 	add(2, "fresh", false, (*subscriber).dropIn)
 	return out
@@ -61,9 +61,9 @@ func (s *subscriber) stay(ctx context.Context) {
 	s.conn.Run(ctx)
 }
 
-// comeAndGo is cut off after a while, often inside a flush, and comes back with its
+// reconnect is cut off after a while, often inside a flush, and reconnects with its
 // last id, or with any other that was ever sent.
-func (s *subscriber) comeAndGo(ctx context.Context) {
+func (s *subscriber) reconnect(ctx context.Context) {
 	for ctx.Err() == nil {
 		if rand.IntN(3) > 0 || !s.comeFromAnywhere() {
 			s.comeBack()
@@ -128,11 +128,11 @@ func (s *subscriber) await(ctx context.Context, d time.Duration) {
 	}
 }
 
-// comeBack connects with the last id and what is held.
+// comeBack connects with the last id and the state held.
 func (s *subscriber) comeBack() { s.dial(s.last, s.held, s.ahead) }
 
-// comeFromAnywhere connects with some id and the state held there; false if there is
-// none.
+// comeFromAnywhere connects with a random id and the state held there; false if
+// there is none.
 func (s *subscriber) comeFromAnywhere() bool {
 	m := s.ids.any(s.prefix)
 	if m == nil {

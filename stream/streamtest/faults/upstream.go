@@ -36,7 +36,8 @@ type order struct {
 	state streamtest.State
 }
 
-// transaction is one write, or what a counting source found changed together.
+// transaction is one write, or the changes that a counting source found
+// together.
 type transaction struct {
 	revision uint64
 	changes  []log.Change
@@ -129,7 +130,7 @@ func (u *upstream) note(revision uint64, c log.Change) {
 	o.add(revision, c)
 }
 
-// reconcile finds out the outcome of a failed write, once the upstream can be
+// reconcile determines the outcome of a failed write, once the upstream can be
 // queried again. Everything else must be as it was.
 func (u *upstream) reconcile(ctx context.Context, stop <-chan struct{}, key string, cause error) error {
 	for {
@@ -167,13 +168,13 @@ func (u *upstream) compare(resources []stream.Resource, revision uint64, key str
 		u.note(one.Revision, log.Change{Resource: one})
 	}
 	if diff := listed.Diff(known); diff != "" {
-		return fmt.Errorf("asked directly the upstream has not what was written (it lost what it had acknowledged, or a write of the rig that was given up was made later): %s", diff)
+		return fmt.Errorf("queried directly, the upstream does not have the writes (it lost what it had acknowledged, or a write of the rig that was given up was made later): %s", diff)
 	}
 	return nil
 }
 
-// check compares the upstream, queried directly, with what was written, and with
-// what a counting source claims.
+// check compares the upstream, queried directly, with the writes, and with the
+// claims of a counting source.
 func (u *upstream) check(ctx context.Context) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -187,8 +188,8 @@ func (u *upstream) check(ctx context.Context) error {
 	return u.claims.hold(u.orders)
 }
 
-// wipe makes the upstream lose its content, with no write under way. Whatever it
-// then has, as after restoring a backup, is where the next order begins.
+// wipe makes the upstream lose its content, with no write under way. Its content
+// then, as after restoring a backup, is the start of the next order.
 func (u *upstream) wipe(ctx context.Context, inject func() error) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -225,7 +226,7 @@ func (u *upstream) name(epoch string) error {
 	return nil
 }
 
-// served returns the orders that subscribers are told of.
+// served returns the orders that subscribers see.
 func (u *upstream) served() []*order {
 	if u.claims == nil {
 		return u.orders
@@ -233,13 +234,13 @@ func (u *upstream) served() []*order {
 	u.claims.mu.Lock()
 	defer u.claims.mu.Unlock()
 	var orders []*order
-	for _, o := range u.claims.orders { // the source may go on claiming
+	for _, o := range u.claims.orders { // the source may continue to claim
 		orders = append(orders, &order{epoch: o.epoch, txns: slices.Clone(o.txns), state: o.state.Clone()})
 	}
 	return orders
 }
 
-// truth returns what was written, for the checkers.
+// truth returns the writes, for the checkers.
 func (u *upstream) truth() *streamtest.Truth {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -259,7 +260,7 @@ func (u *upstream) truth() *streamtest.Truth {
 	return t
 }
 
-// versionOf is what a change leaves; for a delete nothing.
+// versionOf is the version after a change; none for a delete.
 func versionOf(c log.Change) streamtest.Version {
 	if c.Deleted {
 		return streamtest.Version{}

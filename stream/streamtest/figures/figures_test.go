@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// board is an upstream in this process; what it sends a reader can be held back.
+// board is an upstream in this process that can delay its changes for a reader.
 type board struct {
 	mu       sync.Mutex
 	revision uint64
@@ -42,7 +42,7 @@ func (b *board) put(_ context.Context, i int, value []byte) error {
 	return nil
 }
 
-// next waits for what comes after n, and returns it.
+// next waits for the changes after n, and returns them.
 func (b *board) next(ctx context.Context, n int) ([]stream.Resource, error) {
 	for {
 		b.mu.Lock()

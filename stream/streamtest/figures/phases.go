@@ -38,8 +38,8 @@ func (a *arrivals) note(value []byte) bool {
 	return true
 }
 
-// race lets the library and a watch follow the same writes; n stamps from the
-// first that it returns are what both must see.
+// race lets the library and a watch follow the same writes; both must see n
+// stamps from the first that it returns.
 func (m *measurement) race(n int, write func(first int64) error) (raw, ours *arrivals, err error) {
 	first := m.stamp + 1
 	m.stamp += int64(n)
@@ -77,7 +77,7 @@ func (m *measurement) await(who string, a *arrivals) error {
 	case <-timer.C:
 	case <-m.ctx.Done():
 	}
-	return fmt.Errorf("%d changes did not come by way of %s", a.left.Load(), who)
+	return fmt.Errorf("%d changes did not arrive through %s", a.left.Load(), who)
 }
 
 // latency writes at a steady rate, each resource once, and records how much later

@@ -37,7 +37,7 @@ func Run(b *testing.B, rig Rig) {
 	m.report(b)
 }
 
-// measurement holds what was seen, one figure for each iteration.
+// measurement holds the results, one figure for each iteration.
 type measurement struct {
 	rig   Rig
 	ctx   context.Context
@@ -63,7 +63,7 @@ func (m *measurement) note(unit string, figure float64) {
 
 // report shows the medians.
 func (m *measurement) report(b *testing.B) {
-	b.ReportMetric(0, "ns/op") // of all phases together: says nothing
+	b.ReportMetric(0, "ns/op") // of all phases together: meaningless
 	b.ReportMetric(float64(m.rig.Resources), "resources")
 	for unit, figures := range m.seen {
 		b.ReportMetric(median(figures), unit)

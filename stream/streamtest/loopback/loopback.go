@@ -1,4 +1,4 @@
-// Package loopback gives tests addresses on this machine that stay theirs.
+// Package loopback gives tests addresses on this machine that no other process gets.
 //
 // A listener on port 0 gets a port from the range that outgoing connections use too.
 // If the listener is closed for a while (a server is restarted, a proxy refuses), an

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// builds is what this process has built or is building: module folder → *build.
+// builds are the builds of this process: module folder → *build.
 var builds sync.Map
 
 // build is the single attempt to build a module.
@@ -126,7 +126,7 @@ func repository() (string, error) {
 }
 
 // Installed returns the path of a program of this machine, and skips the test if
-// it is not there. Folders that are only in an administrator's PATH count.
+// it is not installed. Folders that are only in an administrator's PATH count.
 func Installed(t testing.TB, name string) string {
 	t.Helper()
 	if path, err := exec.LookPath(name); err == nil {

@@ -77,14 +77,14 @@ func TestBuildAgainDoesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !os.SameFile(before, after) {
-		t.Error("a build of what has not changed writes the binary again")
+		t.Error("an unchanged build writes the binary again")
 	}
 }
 
-func TestBuildSaysWhatIsWrong(t *testing.T) {
+func TestBuildReportsCompilerErrors(t *testing.T) {
 	_, err := goBuild(module(t, "package main\n\nfunc main() { misspelt() }\n"))
 	if err == nil || !strings.Contains(err.Error(), "undefined: misspelt") {
-		t.Errorf("got %v: want what the compiler said", err)
+		t.Errorf("got %v: want the compiler's error", err)
 	}
 	_, err = goBuild(filepath.Join(t.TempDir(), "absent"))
 	if err == nil || !strings.Contains(err.Error(), "no server in") {
@@ -92,7 +92,7 @@ func TestBuildSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestBuildOfSomebodyElsesProgram(t *testing.T) {
+func TestBuildOfThirdPartyProgram(t *testing.T) {
 	dir := module(t, "package main\n\nfunc main() {}\n")
 	program, err := programOf(dir)
 	if err != nil || program != "." {
@@ -107,7 +107,7 @@ func TestBuildOfSomebodyElsesProgram(t *testing.T) {
 	}
 	binary, err := binaryOf(dir, program)
 	if err != nil || filepath.Base(binary) != "daemon" {
-		t.Errorf("it stands at %s (%v): want the name that go install gives it", binary, err)
+		t.Errorf("it is at %s (%v): want the name that go install gives it", binary, err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // so long: a large server on a busy machine needs a while.
 const Patience = 2 * time.Minute
 
-// Command says how a server is started.
+// Command specifies how a server is started.
 type Command struct {
 	// Path is the program: see [Build] and [Installed]. Required.
 	Path string
@@ -24,7 +24,7 @@ type Command struct {
 	// Dir is where it runs; "": where the tests run.
 	Dir string
 	// Address is where it serves, host:port, if it prints no line "ready". It
-	// is then taken to be ready once that can be connected to.
+	// is then ready once that accepts connections.
 	Address string
 }
 
@@ -47,7 +47,7 @@ func (c Command) Start(t testing.TB) *Server {
 	t.Cleanup(func() {
 		s.Kill()
 		if t.Failed() {
-			t.Logf("what %s printed last:\n%s", c.Path, s.Output())
+			t.Logf("the last output of %s:\n%s", c.Path, s.Output())
 		}
 	})
 	return s

@@ -1,12 +1,12 @@
 // Package realserver runs the real servers that sources are tested against, as
-// processes of their own: they are built without the race detector, they can be
-// killed, paused and restarted as the machine under them would, and what they
-// depend on stays out of the product's go.mod.
+// processes of their own: they are built without the race detector, they can be killed,
+// paused and restarted as the machine under them would, and their dependencies stay out
+// of the product's go.mod.
 //
 // # A server
 //
-// A server is a nested module stream/streamtest/upstreams/<name> with a main package in its root.
-// It
+// A server is a nested module stream/streamtest/upstreams/<name> with a main package in
+// its root. It
 //
 //   - takes its settings from flags. Those that a restart must find again (the
 //     port, the data directory) must be among them: see [FreePort];
@@ -29,15 +29,15 @@
 //	server.Addr()    // where it serves
 //	server.Kill()    // SIGKILL: it is gone
 //	server.Restart() // the same program with the same arguments
-//	server.Pause()   // SIGSTOP: it holds its connections, and says nothing
+//	server.Pause()   // SIGSTOP: it holds its connections, and sends nothing
 //	server.Resume()
 //
-// The server ends with the test. One that all tests of a package use is made
-// with [Shared], and ends with the process:
+// The server ends with the test. One that all tests of a package use is made with
+// [Shared], and ends with the process:
 //
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(realserver.Main(m)) }
 //
 // A program that does not report that it is ready, such as the etcd of a Linux
 // distribution ([Installed]), is a [Command] with an Address: it is ready when that
-// can be connected to.
+// accepts connections.
 package realserver

@@ -26,8 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(Main(m))
 }
 
-// serve answers every connection with its process id. Its ways of misbehaving are
-// modes.
+// serve answers every connection with its process id. Its faults are modes.
 func serve(mode string) {
 	address := os.Args[1]
 	fmt.Fprintln(os.Stderr, "mode", mode, "args", strings.Join(os.Args[1:], " "))

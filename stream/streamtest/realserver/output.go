@@ -10,7 +10,7 @@ import (
 // test that fails.
 const tailSize = 32 << 10
 
-// output is what a server printed last, and its line "ready …". Safe for
+// output is the last output of a server, and its line "ready …". Safe for
 // concurrent use: a server has two streams, and tests ask meanwhile.
 type output struct {
 	// Static after construction.
@@ -24,7 +24,7 @@ type output struct {
 
 func newOutput() *output { return &output{ready: make(chan []string, 1)} }
 
-// Write keeps what comes by stderr.
+// Write keeps the output of stderr.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -30,7 +30,7 @@ func (s *Server) Addr() string { return s.process.Load().address }
 // Fields returns the rest of the line "ready".
 func (s *Server) Fields() []string { return s.process.Load().fields }
 
-// Output returns what the newest run printed last.
+// Output returns the last output of the newest run.
 func (s *Server) Output() string { return s.process.Load().output.String() }
 
 // Pid returns the id of the newest run's process.
@@ -77,12 +77,12 @@ func (s *Server) Restart() error {
 
 // Pause stops the process where it is (SIGSTOP): its connections stay open, new
 // ones are accepted by the system, and nothing is answered. On Linux it returns
-// when that is so.
+// once the process has stopped.
 func (s *Server) Pause() {
 	p := s.process.Load()
 	p.signal(syscall.SIGSTOP)
 	awaitStopped(p.cmd.Process.Pid)
 }
 
-// Resume lets it go on (SIGCONT).
+// Resume continues the process (SIGCONT).
 func (s *Server) Resume() { s.process.Load().signal(syscall.SIGCONT) }

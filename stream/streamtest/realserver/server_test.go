@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// patience is only waited for by what fails, and quiet by what must not happen.
+// patience is the time limit of expected events, and quiet the wait for
+// unexpected ones.
 const (
 	patience = 20 * time.Second
 	quiet    = 50 * time.Millisecond
@@ -48,7 +49,7 @@ func expectAnswer(t *testing.T, s *Server) {
 	}
 }
 
-func TestStartTellsWhereItServes(t *testing.T) {
+func TestStartReturnsTheAddress(t *testing.T) {
 	s := command(t, "well", "127.0.0.1:0").Start(t)
 	if want := []string{"data=127.0.0.1:0", "more"}; !slices.Equal(s.Fields(), want) {
 		t.Errorf("fields %q: want %q", s.Fields(), want)
@@ -105,7 +106,7 @@ func TestEndsWithItsStdin(t *testing.T) {
 	select {
 	case <-p.ended:
 	case <-time.After(patience):
-		t.Error("it goes on without the tests")
+		t.Error("it continues without the tests")
 	}
 }
 
@@ -120,7 +121,7 @@ func TestAddressWithoutReadyLine(t *testing.T) {
 func TestServerThatDoesNotStart(t *testing.T) {
 	_, err := command(t, "broken", "127.0.0.1:0").start()
 	if err == nil || !strings.Contains(err.Error(), "exit status 3") || !strings.Contains(err.Error(), "mode broken") {
-		t.Errorf("got %v: want how it ended and what it printed", err)
+		t.Errorf("got %v: want its exit status and its output", err)
 	}
 	_, err = Command{Path: "/nonexistent"}.start()
 	if err == nil || !strings.Contains(err.Error(), "/nonexistent") {

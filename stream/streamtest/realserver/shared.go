@@ -14,8 +14,8 @@ var shared struct {
 // Shared returns a server that all tests of a package use, each with a prefix,
 // bucket or namespace of its own: it is started by the first call with these
 // arguments, and started again if it died. It ends with the process: see [Main].
-// Whatever a server keeps it must remove itself at SIGTERM, since the folder of a
-// test does not live as long.
+// A server must remove its files itself at SIGTERM, since the folder of a test
+// does not live as long.
 func Shared(t testing.TB, path string, args ...string) *Server {
 	t.Helper()
 	c := Command{Path: path, Args: args}

@@ -34,7 +34,7 @@ func TestOperationsListener(t *testing.T) {
 	}
 }
 
-// TestOperationsOff: there is no listener, and the log says so.
+// TestOperationsOff: there is no listener, which is logged.
 func TestOperationsOff(t *testing.T) {
 	if g := serve(t, "--operations", "off"); g.operations != "off" {
 		t.Errorf("operations at %q, want off", g.operations)

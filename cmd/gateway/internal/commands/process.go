@@ -82,11 +82,11 @@ func (p process) untilSignal(ctx context.Context) (_ context.Context, stop func(
 }
 
 // whileRead returns a context that ends when stdout has lost its reader, as if
-// by the signal that a write would cause: else a quiet watch in
+// by the signal that a write would cause: otherwise a quiet watch in
 //
 //	gateway watch notes | head -1
 //
-// would run forever. stop waits for what it started.
+// would run forever. stop waits for its goroutines.
 func (p process) whileRead(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var looking sync.WaitGroup

@@ -145,7 +145,7 @@ func (o serveOptions) load() (*config.Config, error) {
 	return c, nil
 }
 
-// checkFlags reports what is wrong with the flags alone.
+// checkFlags validates the flags alone.
 func (o serveOptions) checkFlags() error {
 	for flag, address := range map[string]string{"http": o.flags.HTTP, "grpc": o.flags.GRPC, "operations": o.flags.Operations} {
 		off := flag == "operations" && address == config.OperationsOff

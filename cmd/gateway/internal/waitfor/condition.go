@@ -58,8 +58,8 @@ func Compile(expression string) (*Condition, error) {
 	return &Condition{program: program}, nil
 }
 
-// Holds reports whether the condition is true of the resources of a watch.
-// An error says why it cannot be evaluated, for instance because a
+// Holds reports whether the condition is true of the resources of a watch. An
+// error is the reason why it cannot be evaluated, for instance because a
 // resource that the expression names does not exist; that may change.
 func (c *Condition) Holds(ctx context.Context, watch string, r *Resources) (bool, error) {
 	result, _, err := c.program.ContextEval(ctx, map[string]any{

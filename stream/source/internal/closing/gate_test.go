@@ -35,7 +35,7 @@ func TestCloseEndsTheCallAndWaitsForIt(t *testing.T) {
 		if err := watch(g, t.Context()); !errors.Is(err, errClosed) {
 			t.Errorf("a call after Close ended with %v", err)
 		}
-		g.Close() // once more is no mistake
+		g.Close() // closing again is allowed
 	})
 }
 

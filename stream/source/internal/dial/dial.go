@@ -1,5 +1,5 @@
-// Package dial makes gRPC connections to upstreams, and says which addresses they
-// can have.
+// Package dial makes gRPC connections to upstreams, and validates their
+// addresses.
 package dial
 
 import (
@@ -30,8 +30,8 @@ type Options struct {
 
 // Client prepares a connection; the first call makes it. Each Watch call should have
 // its own: a long-lived ClientConn backs off on its own schedule, for up to two
-// minutes, and would still fail calls when the upstream is back already. The
-// back-off is left to ingest.
+// minutes, and would still fail calls after the upstream has recovered. The back-off
+// is left to ingest.
 func (o Options) Client(address string) (*grpc.ClientConn, error) {
 	creds := insecure.NewCredentials()
 	if o.TLS != nil {

@@ -1,5 +1,5 @@
-// Package failure gives an error another text, which names the upstream and says what
-// would be right, and keeps the error itself for errors.Is and errors.As.
+// Package failure gives an error another text, which names the upstream and a remedy,
+// and keeps the error itself for errors.Is and errors.As.
 package failure
 
 // Error is an error with another text.

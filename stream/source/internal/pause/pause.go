@@ -1,4 +1,4 @@
-// Package pause waits, and no longer than a context lasts.
+// Package pause waits for a time or the end of a context.
 package pause
 
 import (
@@ -22,7 +22,7 @@ func For(ctx context.Context, d time.Duration) error {
 
 // Until waits until a time. It returns why ctx has ended, if it has.
 //
-// A source that the upstream asked not to call before some time waits at the start
-// of the next Watch call, and not at the end of this one: by then ingest knows, and
-// reports, that the upstream is lost.
+// A source whose upstream requested a wait waits at the start of the next Watch
+// call, and not at the end of this one: by then ingest has reported that the
+// upstream is lost.
 func Until(ctx context.Context, t time.Time) error { return For(ctx, time.Until(t)) }

@@ -1,5 +1,5 @@
-// Package poll is for sources whose upstream is looked at again and again, and has no
-// revisions: they send what changed since the last look, and count.
+// Package poll is for sources that poll an upstream without revisions: they send the
+// changes since the last poll, and count.
 package poll
 
 import (
@@ -12,7 +12,7 @@ import (
 // letters of 32, which is 60 bits.
 func NewEpoch() string { return rand.Text()[:12] }
 
-// Change is what happened to one key.
+// Change is a change of one key.
 type Change struct {
 	Key   string
 	Value []byte // JSON on one line; nil: it is gone

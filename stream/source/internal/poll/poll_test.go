@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// recorder is a Sink that writes its calls down, and fails one of them.
+// recorder is a Sink that records its calls, and fails one of them.
 type recorder struct {
 	calls []string
 	fails string

@@ -2,8 +2,8 @@ package protocol
 
 import "github.com/watchtide/watchtide/stream"
 
-// status passes on the upstream's freshness. Catching up is that of a subscriber, in
-// this case ours: it only marks the start of a transaction.
+// status passes on the upstream's freshness. CatchingUp is the state of a
+// subscriber, in this case ours: it only marks the start of a transaction.
 func (r *Reader) status(e *Event) error {
 	switch e.State {
 	case 0:
@@ -20,13 +20,13 @@ func (r *Reader) status(e *Event) error {
 	return r.Report(e.State, reason)
 }
 
-// Report passes on how fresh the watch is.
+// Report passes on the freshness of the watch.
 func (r *Reader) Report(state stream.State, reason string) error {
 	r.reported = state
 	return r.Sink.Status(state, reason)
 }
 
-// commitAt ends the snapshot or the transaction if the event does.
+// commitAt commits if the event ends a snapshot or a transaction.
 func (r *Reader) commitAt(e *Event, place *stream.Position) error {
 	if e.Type == EndOfSnapshot {
 		return r.endOfSnapshot(e)
@@ -58,7 +58,7 @@ func (r *Reader) endsTransaction(e *Event, place *stream.Position) (revision uin
 	return e.changeRevision(r.committed)
 }
 
-// endOfSnapshot ends a snapshot, or what was newer than the position asked for, or a
+// endOfSnapshot ends a snapshot, the changes after the requested position, or a
 // catch-up.
 func (r *Reader) endOfSnapshot(e *Event) error {
 	switch {

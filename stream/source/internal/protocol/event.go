@@ -2,7 +2,7 @@ package protocol
 
 import "github.com/watchtide/watchtide/stream"
 
-// Event is one event of a watch, whatever carried it.
+// Event is one event of a watch, on any transport.
 type Event struct {
 	Type     Type
 	Position string          // of the watch, after this event; empty: none
@@ -28,8 +28,8 @@ const (
 	Status
 )
 
-// changeRevision is where a change is a transaction of its own. A delete may have no
-// revision of its own, or an old one.
+// changeRevision is the revision of a change that is a transaction of its own. A
+// delete may have no revision of its own, or an old one.
 func (e *Event) changeRevision(committed uint64) (revision uint64, ok bool) {
 	switch e.Type {
 	case Upsert:

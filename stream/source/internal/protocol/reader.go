@@ -1,6 +1,6 @@
-// Package protocol reads a watch of a server that speaks Watchtide's protocol, over
-// whatever transport: it turns decoded events into the calls of a Sink. The protocol
-// is described in docs/protocol.md.
+// Package protocol reads a watch of a server of Watchtide's protocol, over any
+// transport: it turns decoded events into the calls of a Sink. The protocol is
+// described in docs/protocol.md.
 package protocol
 
 import (
@@ -16,22 +16,22 @@ type Config struct {
 	Sink  stream.Sink
 	Watch string // the upstream's name of the watch
 	Where string // the upstream and the watch, for messages
-	// Prefix is what keys must begin with: what does not is left out.
+	// Prefix narrows the watch: other keys are left out.
 	Prefix string
 	// Unnamed is the name of a revision order that the upstream has not named.
 	// Empty: a reset without a position is refused.
 	Unnamed string
-	// Enter is called when it is known which epoch the upstream is in; "": one that
-	// has no name. It returns ours. nil: they are the same.
+	// Enter is called when the upstream's epoch is known; "": it has no name. It
+	// returns ours. nil: they are the same.
 	Enter func(upstream string) string
 }
 
-// phase is the upstream's place in the protocol.
+// phase is the upstream's position in the protocol.
 type phase uint8
 
 const (
 	opening  phase = iota // nothing that belongs to a phase has come yet
-	resuming              // what is newer than the position; no reset came
+	resuming              // the changes after the position; no reset so far
 	snapshot              // after reset
 	live                  // after end_of_snapshot
 )
@@ -46,7 +46,7 @@ type Reader struct {
 
 	phase     phase
 	events    uint64          // received so far
-	position  stream.Position // up to which everything has come; Epoch "": the upstream named none
+	position  stream.Position // up to which everything was received; Epoch "": the upstream named none
 	begun     bool            // the Sink has the start of the snapshot, so it takes changes
 	said      []Event         // changes of a snapshot whose epoch is unknown yet: to be repeated
 	upserts   uint64          // received in this snapshot
@@ -55,8 +55,8 @@ type Reader struct {
 	open      bool            // changes came since the last commit
 	committed uint64          // revision of the last commit
 	catchUp   bool            // from catching_up to the next bookmark
-	reported  stream.State    // the last one that was passed on; 0: none
-	heard     bool            // this connection reported how fresh the watch is
+	reported  stream.State    // the last one passed on; 0: none
+	heard     bool            // this connection reported the freshness of the watch
 }
 
 // New returns a Reader that resumes at a position; the zero one: at none.
@@ -64,10 +64,10 @@ func New(c Config, from stream.Position) *Reader {
 	return &Reader{Config: c, position: from, committed: from.Upserts}
 }
 
-// Begin notes that another connection starts, and returns the position at which it
-// resumes; false: at none. An interrupted snapshot or catch-up continues as one. What
-// came since the position is discarded, and will come again, unless a replica that is
-// behind answers, which must then not complete it.
+// Begin records the start of another connection, and returns the position at which it
+// resumes; false: at none. An interrupted snapshot or catch-up continues as one.
+// Changes since the position are discarded, and will be sent again, unless a replica
+// that is behind answers, which must then not complete it.
 func (r *Reader) Begin() (stream.Position, bool, error) {
 	r.catchUp, r.heard = false, false
 	if r.loose {
@@ -87,13 +87,13 @@ func (r *Reader) Begin() (stream.Position, bool, error) {
 	return r.position, true, nil
 }
 
-// Events is how many have been received.
+// Events returns how many events have been received.
 func (r *Reader) Events() uint64 { return r.events }
 
 // Receive handles one event; err is why it could not be decoded. A reset is passed on
 // before its position is processed, since that belongs to the new order. Any other
-// event is passed on after it, since a snapshot's first position says into which
-// order its resources go.
+// event is passed on after it, since a snapshot's first position names the order of
+// its resources.
 func (r *Reader) Receive(e Event, err error) error {
 	r.events++
 	if err != nil {
@@ -135,8 +135,8 @@ func (r *Reader) apply(e *Event) error {
 	return nil
 }
 
-// arrive notes that everything that belongs to a place was passed on, and ends the
-// snapshot or the transaction if the event does.
+// arrive records that everything up to a position was passed on, and commits if
+// the event ends a snapshot or a transaction.
 func (r *Reader) arrive(e *Event, place *stream.Position) error {
 	if place != nil {
 		r.marked, r.loose = r.upserts, false
@@ -152,7 +152,7 @@ func (r *Reader) reset() {
 	r.upserts, r.marked, r.loose, r.catchUp = 0, 0, false, false
 }
 
-// place reads the position of an event; nil if it has none, or none that matters.
+// place reads the position of an event; nil if it has none, or an irrelevant one.
 // The next connection resumes there.
 func (r *Reader) place(text string) (*stream.Position, error) {
 	epoch := r.position.Epoch
@@ -176,8 +176,8 @@ func (r *Reader) place(text string) (*stream.Position, error) {
 }
 
 // begin starts a snapshot in the Sink. While its epoch is unknown it starts under the
-// name that it has if no position comes at all, so that its progress is visible, and
-// starts again when a position does come.
+// name for a snapshot without positions, so that its progress is visible, and starts
+// again when a position arrives.
 func (r *Reader) begin(epoch string) error {
 	if err := r.Sink.Reset(epoch); err != nil {
 		return err
@@ -202,7 +202,7 @@ func (r *Reader) remember(e *Event) {
 	stream.Hold(r.Sink, saidCost)
 }
 
-// forget drops what was to be repeated.
+// forget drops the changes to be repeated.
 func (r *Reader) forget() {
 	if len(r.said) == 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 )
 
-// recorder is a Sink that writes its calls down.
+// recorder is a Sink that records its calls.
 type recorder struct{ lines []string }
 
 func (r *recorder) say(format string, args ...any) error {
@@ -100,7 +100,7 @@ func TestReader(t *testing.T) {
 			want: "commit 3, status in_sync , upsert a 4, rewind, again at w@e-3, commit 3, status in_sync ," +
 				" upsert a 4, commit 4",
 		},
-		"what was stale before is in sync after the next connection": {
+		"a stale watch is in sync after the next connection": {
 			from:   three,
 			events: []Event{fresh(stream.Stale, ""), end(3, 0, ""), again, end(3, 0, "")},
 			want:   "status stale stale, commit 3, again at w@e-3, commit 3, status in_sync ",
@@ -143,7 +143,7 @@ func TestReader(t *testing.T) {
 			events: []Event{{Type: Reset}, put("a", 2, ""), put("b", 3, "w@e-2/3"), end(3, 2, "w@e-3")},
 			want:   "reset own, upsert a 2, reset e, upsert a 2, upsert b 3, commit 3",
 		},
-		"what is outside of the prefix is left out, and is progress": {
+		"keys outside of the prefix are left out, and are progress": {
 			config: Config{Prefix: "a"},
 			from:   three,
 			events: []Event{end(3, 0, "w@e-3"), put("b", 4, "w@e-4"), put("a", 5, "w@e-5")},
@@ -169,12 +169,12 @@ func TestReaderRefuses(t *testing.T) {
 		events []Event
 		want   string
 	}{
-		"a change before reset":     {[]Event{put("a", 1, "")}, `event 1: a change of key "a" before reset: want reset first`},
-		"an end before reset":       {[]Event{end(1, 0, "")}, "event 1: end_of_snapshot before reset: want reset first"},
-		"a reset that names no one": {[]Event{{Type: Reset}}, "event 1: reset without a position: want an id that names the epoch"},
-		"too few resources":         {[]Event{{Type: Reset, Position: "w@e-0/1"}, end(1, 1, "w@e-1")}, "event 2: end_of_snapshot counts 1 resources, 0 came"},
-		"another watch":             {[]Event{{Type: Reset, Position: "v@e-0/1"}}, `event 1: position "v@e-0/1": want one of watch "w"`},
-		"another epoch":             {[]Event{{Type: Reset, Position: "w@e-0/1"}, end(1, 0, "w@f-1")}, `event 2: position "w@f-1": want epoch "e", or a reset before`},
+		"a change before reset":      {[]Event{put("a", 1, "")}, `event 1: a change of key "a" before reset: want reset first`},
+		"an end before reset":        {[]Event{end(1, 0, "")}, "event 1: end_of_snapshot before reset: want reset first"},
+		"a reset without a position": {[]Event{{Type: Reset}}, "event 1: reset without a position: want an id that names the epoch"},
+		"too few resources":          {[]Event{{Type: Reset, Position: "w@e-0/1"}, end(1, 1, "w@e-1")}, "event 2: end_of_snapshot counts 1 resources, 0 came"},
+		"another watch":              {[]Event{{Type: Reset, Position: "v@e-0/1"}}, `event 1: position "v@e-0/1": want one of watch "w"`},
+		"another epoch":              {[]Event{{Type: Reset, Position: "w@e-0/1"}, end(1, 0, "w@f-1")}, `event 2: position "w@f-1": want epoch "e", or a reset before`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := play(Config{}, stream.Position{}, c.events)
@@ -193,7 +193,7 @@ func TestUndecodable(t *testing.T) {
 	}
 }
 
-// TestSinkThatCannotRewind ends the call rather than show half a transaction.
+// TestSinkThatCannotRewind ends the call instead of showing half a transaction.
 func TestSinkThatCannotRewind(t *testing.T) {
 	r := New(Config{Sink: struct{ stream.Sink }{&recorder{}}, Watch: "w", Where: "there"}, stream.Position{Watch: "w", Epoch: "e", Upserts: 3, AsOf: 3})
 	if _, resumes, err := r.Begin(); !resumes || err != nil {
@@ -207,7 +207,7 @@ func TestSinkThatCannotRewind(t *testing.T) {
 	}
 }
 
-// charged is a recorder that is told what a source holds.
+// charged is a recorder of the bytes held by a source.
 type charged struct {
 	recorder
 	held, most int64
@@ -218,9 +218,9 @@ func (c *charged) Hold(bytes int64) {
 	c.most = max(c.most, c.held)
 }
 
-// TestWhatIsRepeatedIsCharged: changes of a snapshot whose epoch is unknown are counted
-// while they are kept.
-func TestWhatIsRepeatedIsCharged(t *testing.T) {
+// TestRepeatedChangesAreCharged: changes of a snapshot whose epoch is unknown are
+// counted while they are kept.
+func TestRepeatedChangesAreCharged(t *testing.T) {
 	for name, last := range map[string]Event{
 		"a position":          put("z", 9, "w@e-9"),
 		"the end":             end(9, 2, ""),

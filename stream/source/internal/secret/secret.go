@@ -1,4 +1,4 @@
-// Package secret reads secrets from files, and hides them in texts that others wrote.
+// Package secret reads secrets from files, and redacts them in foreign texts.
 package secret
 
 import (
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Read returns what a file holds, without the line break at its end. It is to be read
-// again for each use: the secret may rotate.
+// Read returns the content of a file, without the line break at its end. Read the
+// file again for each use: the secret may rotate.
 func Read(file string) (string, error) {
 	data, err := os.ReadFile(file)
 	return strings.TrimRight(string(data), "\r\n"), err
@@ -16,7 +16,7 @@ func Read(file string) (string, error) {
 
 // Hide hides secrets in a text that an upstream may have written: a rejection may
 // repeat the very token that it rejects. Of "Bearer x" it hides x as well. Anything
-// shorter than a secret stays, or it would be hidden everywhere.
+// too short for a secret stays, or it would be hidden everywhere.
 func Hide(text string, secrets iter.Seq[string]) string {
 	const shortest = 6
 	for value := range secrets {

@@ -1,7 +1,7 @@
 // Command consulresource is Consul's own resource service, without the rest of
 // Consul: its code, its store, its snapshot cache, and its demo types, on a gRPC
-// port. It starts immediately and compiles in a minute. It lacks what only a
-// whole server has (Raft, restores, ACLs).
+// port. It starts immediately and compiles in a minute. It lacks the parts that
+// only a whole server has (Raft, restores, ACLs).
 //
 // It prints "ready <address>", and ends at SIGTERM or when its standard input
 // ends. Its data is then gone.
@@ -54,9 +54,9 @@ func serve(ctx context.Context, address string) error {
 	return server.Serve(listener)
 }
 
-// oneWriteAtATime does what Raft does in a whole server. This server's store
-// assigns a write its version before it accepts the write, so of two concurrent
-// ones the older version could come second.
+// oneWriteAtATime serialises writes, as Raft does in a whole server. This
+// server's store assigns a write its version before it accepts the write, so of
+// two concurrent ones the older version could come second.
 func oneWriteAtATime() grpc.UnaryServerInterceptor {
 	var writing sync.Mutex
 	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// process is what Consul's builder of test servers expects as a test: one
-// that ends with the process, and fails by ending it.
+// process is the test that Consul's builder of test servers expects: it ends
+// with the process, and fails by ending it.
 type process struct {
 	cleanups []func()
 }

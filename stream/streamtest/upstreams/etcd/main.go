@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// run serves until the process is told to end.
+// run serves until the process is asked to end.
 func run(o *options) error {
 	if o.data == "" {
 		dir, err := os.MkdirTemp("", "etcd-")

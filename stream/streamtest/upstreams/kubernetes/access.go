@@ -13,13 +13,13 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
-// access decides who may do what. A client is identified by its bearer token:
-// the file tokens in the data directory has a line "<token> <user>" for each,
-// and is read at each request, so that tests can revoke a token.
+// access decides the permissions of users. A client is identified by its bearer
+// token: the file tokens in the data directory has a line "<token> <user>" for
+// each, and is read at each request, so that tests can revoke a token.
 //
 //   - admin may do everything;
-//   - reader may list and watch what does not belong to this server itself;
-//   - anybody else may do nothing.
+//   - reader may list and watch everything but this server's own objects;
+//   - all others may do nothing.
 //
 // Without the file, "admin" is the token of admin.
 type access struct {
@@ -29,8 +29,8 @@ type access struct {
 // known is the group of the users in the file.
 const known = "known"
 
-// guard replaces the check that asks the cluster. The server itself has a
-// token too, by which it calls itself.
+// guard replaces the check against the cluster. The server itself has a token
+// too, by which it calls itself.
 func (a access) guard(c *genericapiserver.Config) {
 	inner, allowed := c.Authentication.Authenticator, c.Authorization.Authorizer
 	c.Authentication.Authenticator = authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {

@@ -22,8 +22,8 @@ import (
 // once and finds again after a restart.
 const certificate = "apiserver"
 
-// nowhere is the cluster that the server would ask to authenticate clients, if
-// it were part of one. It is never asked.
+// nowhere is the cluster that the server would query to authenticate clients,
+// if it were part of one. It is never queried.
 const nowhere = `
 apiVersion: v1
 kind: Config
@@ -69,7 +69,7 @@ func newServer(s settings, l net.Listener, etcd net.Addr) (*server, error) {
 	return build(o, access{tokens: filepath.Join(s.data, "tokens")})
 }
 
-// arguments switches off what needs a cluster around the server.
+// arguments switches off features that need a cluster around the server.
 func arguments(s settings, kubeconfig string, etcd net.Addr) []string {
 	a := []string{
 		"--etcd-servers=http://" + etcd.String(),

@@ -12,36 +12,36 @@ import (
 	"time"
 )
 
-// tally counts what happened. Safe for concurrent use.
-type tally struct {
+// totals counts the events of a run. Safe for concurrent use.
+type totals struct {
 	// Atomic.
 	events     atomic.Int64 // that sampled subscribers were sent
-	judged     atomic.Int64 // connections
+	checked    atomic.Int64 // connections
 	compressed atomic.Int64 // streams
 
 	mu       sync.Mutex
 	ends     map[string]int // of sampled connections
 	resets   map[string]int // that they were sent, by reason
-	faults   map[string]*faultTally
+	faults   map[string]*faultTotals
 	failures []error        // a few of each kind
 	kinds    map[string]int // how many of each
 	failed   int
 }
 
-// faultTally is the outcome of one kind of fault.
-type faultTally struct {
+// faultTotals are the outcomes of one kind of fault.
+type faultTotals struct {
 	times   int
 	lasted  time.Duration // all together
 	slowest time.Duration // recovery after it was over
 }
 
-func newTally() *tally {
-	return &tally{ends: map[string]int{}, resets: map[string]int{}, faults: map[string]*faultTally{}, kinds: map[string]int{}}
+func newTotals() *totals {
+	return &totals{ends: map[string]int{}, resets: map[string]int{}, faults: map[string]*faultTotals{}, kinds: map[string]int{}}
 }
 
 // fail records a violation. All are counted, and some of each kind are kept: those
 // whose first line is the same.
-func (t *tally) fail(err error) {
+func (t *totals) fail(err error) {
 	if err == nil {
 		return
 	}
@@ -55,9 +55,9 @@ func (t *tally) fail(err error) {
 	}
 }
 
-// ended counts how a connection ended. One that reads without delay must be
-// ended as planned, or with a goodbye.
-func (t *tally) ended(s *subscriber, v visit, err error) {
+// ended counts how a connection ended. A connection that reads without delay must end
+// as planned, or with a goodbye.
+func (t *totals) ended(s *subscriber, v visit, err error) {
 	name := "cut off because it did not read"
 	switch {
 	case errors.Is(err, errHungUp):
@@ -76,18 +76,18 @@ func (t *tally) ended(s *subscriber, v visit, err error) {
 	t.ends[name]++
 }
 
-func (t *tally) reset(reason string) {
+func (t *totals) reset(reason string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.resets[reason]++
 }
 
-func (t *tally) fault(name string, lasted, recovered time.Duration) {
+func (t *totals) fault(name string, lasted, recovered time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f := t.faults[name]
 	if f == nil {
-		f = &faultTally{}
+		f = &faultTotals{}
 		t.faults[name] = f
 	}
 	f.times++
@@ -96,7 +96,7 @@ func (t *tally) fault(name string, lasted, recovered time.Duration) {
 }
 
 // struck is the number of faults so far.
-func (t *tally) struck() (n int) {
+func (t *totals) struck() (n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, f := range t.faults {
@@ -106,7 +106,7 @@ func (t *tally) struck() (n int) {
 }
 
 // err returns the violations.
-func (t *tally) err() error {
+func (t *totals) err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.failed == 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/watchtide/watchtide/bench/peers"
 )
 
-// bout is one fresh server and one load generator.
-type bout struct {
+// pairing is one fresh server and one load generator.
+type pairing struct {
 	*bench
 	name   string
 	server *peers.Server
@@ -22,7 +22,7 @@ type bout struct {
 }
 
 // between starts a server and a load generator, and ends both after do.
-func (b *bench) between(ctx context.Context, p peers.Peer, o peers.Options, l child.Options, do func(*bout) error) (err error) {
+func (b *bench) between(ctx context.Context, p peers.Peer, o peers.Options, l child.Options, do func(*pairing) error) (err error) {
 	o.WorkDir, o.EventBytes = b.dir, b.plan.sizes[len(b.plan.sizes)-1]
 	server, err := p.Start(ctx, o)
 	if err != nil {
@@ -30,7 +30,7 @@ func (b *bench) between(ctx context.Context, p peers.Peer, o peers.Options, l ch
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	l.Address, l.Stamp, l.InFlight = server.Address, server.Stamp, server.InFlight
-	if !l.EndIsDone { // else the end is enough, and counting costs
+	if !l.EndIsDone { // otherwise the end is enough, and counting costs
 		l.Marker = server.Marker
 	}
 	loader, err := child.Start(ctx, b.loader, l)
@@ -38,11 +38,11 @@ func (b *bench) between(ctx context.Context, p peers.Peer, o peers.Options, l ch
 		return err
 	}
 	defer func() { err = errors.Join(err, loader.Stop()) }()
-	return do(&bout{bench: b, name: p.Name, server: server, loader: loader})
+	return do(&pairing{bench: b, name: p.Name, server: server, loader: loader})
 }
 
 // subscribe opens more connections.
-func (b *bout) subscribe(n int, r load.Request) error {
+func (b *pairing) subscribe(n int, r load.Request) error {
 	if err := b.loader.Open(n, r); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (b *bout) subscribe(n int, r load.Request) error {
 }
 
 // unharmed requires every connection to be open.
-func (b *bout) unharmed() error {
+func (b *pairing) unharmed() error {
 	s, err := b.loader.Stats()
 	if err == nil && s.Lost+s.Refused > 0 {
 		err = fmt.Errorf("%d connections lost, %d refused, of %d", s.Lost, s.Refused, s.Connected)
@@ -59,10 +59,10 @@ func (b *bout) unharmed() error {
 	return err
 }
 
-func (b *bout) add(figure string, value float64) { b.sheet.add(b.name, figure, value) }
+func (b *pairing) add(figure string, value float64) { b.sheet.add(b.name, figure, value) }
 
-// cost returns what the server used while do ran.
-func (b *bout) cost(do func() error) (usage, error) {
+// cost returns the processor time of the server while do ran.
+func (b *pairing) cost(do func() error) (usage, error) {
 	before, err := processors(b.server.PIDs)
 	if err != nil {
 		return usage{}, err
@@ -75,7 +75,7 @@ func (b *bout) cost(do func() error) (usage, error) {
 }
 
 // publish publishes n events of a size at once, stamped with the present time.
-func (b *bout) publish(n, size int) error {
+func (b *pairing) publish(n, size int) error {
 	events := make([][]byte, n)
 	for i := range events {
 		events[i] = event(size)
@@ -89,8 +89,8 @@ func event(size int) []byte {
 }
 
 // warmUp publishes until one event has reached every subscriber: with some
-// servers, the head of the answer comes before the subscription.
-func (b *bout) warmUp(ctx context.Context) error {
+// servers, the head of the answer is sent before the subscription.
+func (b *pairing) warmUp(ctx context.Context) error {
 	for range 20 {
 		before, err := b.loader.Stats()
 		if err != nil {
@@ -107,15 +107,15 @@ func (b *bout) warmUp(ctx context.Context) error {
 }
 
 const (
-	// glance is how often the load generator is polled.
-	glance = 2 * time.Millisecond
+	// pollInterval is how often the load generator is polled.
+	pollInterval = 2 * time.Millisecond
 	// standstill is the time without any delivery after which no more are expected.
 	standstill = 2 * time.Second
 )
 
-// delivered waits until so many events have come since earlier, or no more come,
-// and returns how many came.
-func (b *bout) delivered(ctx context.Context, earlier load.Stats, want int) (uint64, error) {
+// delivered waits until that many events have arrived since earlier, or no more
+// arrive, and returns how many did.
+func (b *pairing) delivered(ctx context.Context, earlier load.Stats, want int) (uint64, error) {
 	last, seen := time.Now(), uint64(0)
 	for {
 		s, err := b.loader.Stats()
@@ -129,7 +129,7 @@ func (b *bout) delivered(ctx context.Context, earlier load.Stats, want int) (uin
 		if got > seen {
 			seen, last = got, time.Now()
 		}
-		if err := sleep(ctx, glance); err != nil {
+		if err := sleep(ctx, pollInterval); err != nil {
 			return got, err
 		}
 	}
