@@ -65,7 +65,8 @@ func testPanicOfAShard(t *testing.T, call, with string) {
 	failed := failOnce(r, call, with)
 	newcomer := make(chan error, 1)
 	go func() { newcomer <- openUntilSilent(r, "/v1/events?watch=b") }() // may hit the fault
-	r.Commit("a", 2, gatewaytest.Resource("k", 2, `"poison"`))
+	// More than a connection takes at once, so that there is no room for the rest.
+	r.Commit("a", 2, gatewaytest.Resource("k", 2, `"poison`+strings.Repeat("x", 1<<10)+`"`))
 	synctest.Wait()
 	if !failed.Load() {
 		time.Sleep(2 * time.Hour) // they end because of their age
