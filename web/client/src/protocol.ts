@@ -1,6 +1,6 @@
 // Generated from openapi/openapi.json by scripts/protocol.js. Do not edit.
 
-/** One event. Clients must ignore unknown types. */
+/** One event. Clients ignore types that they do not know. */
 export type Event =
   | HelloEvent
   | ResetEvent
@@ -13,7 +13,7 @@ export type Event =
 
 /** RFC 9457. */
 export interface Problem {
-  /** What is wrong, where, and what would be right. */
+  /** What was wrong, where, and what would be right. */
   detail: string;
   key?: string;
   key_encoding?: Encoding;
@@ -44,7 +44,7 @@ export interface ResetEvent {
   watch: WatchName;
 }
 
-/** A resource in the snapshot, or one that was created or changed, with its full value. */
+/** A resource in the snapshot, or created or changed. Carries the full value. */
 export interface UpsertEvent {
   encoding?: Encoding;
   key: string;
@@ -55,7 +55,7 @@ export interface UpsertEvent {
   watch: WatchName;
 }
 
-/** A resource was deleted, or left the view. */
+/** A resource is gone, or left the view. */
 export interface DeleteEvent {
   key: string;
   key_encoding?: Encoding;
@@ -64,7 +64,7 @@ export interface DeleteEvent {
   watch: WatchName;
 }
 
-/** The client now has exactly the state at `revision`. After a resume, "caught up". */
+/** The client now holds exactly the state at `revision`. After a resume, "caught up". */
 export interface EndOfSnapshotEvent {
   /** Number of resources. */
   count: number;
@@ -77,10 +77,10 @@ export interface EndOfSnapshotEvent {
 
 /** Progress without data; also ends a catch-up. */
 export interface BookmarkEvent {
-  /** After an outage: resources that were created and deleted before this revision may be unknown here, so no position of this watch below it is resumed. A server that serves the watch to others must not resume such positions either; other clients ignore it. */
+  /** After an outage: what was created and deleted before this revision may be unknown here, so that no position of this watch below it is resumed. Whoever serves the watch to others must not resume such positions either; other clients ignore it. */
   horizon?: Revision;
   revision: Revision;
-  /** After a catch-up: changes that this subscriber did not receive individually. */
+  /** After a catch-up: changes that this subscriber did not see one by one. */
   skipped?: number;
   type: "bookmark";
   watch: WatchName;
@@ -98,14 +98,14 @@ export interface StatusEvent {
 /** The last event before the server ends the stream on purpose. */
 export interface GoodbyeEvent {
   reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "complete";
-  /** When to reconnect. */
+  /** When to come back. */
   retry_ms: number;
   type: "goodbye";
 }
 
 export type Encoding = "base64";
 
-/** Names the process that answers. Counters of different instances are independent of each other. */
+/** Names the process that answers. Counters of two instances have nothing to do with each other. */
 export type Instance = string;
 
 export type WatchName = string;
@@ -113,5 +113,5 @@ export type WatchName = string;
 /** Unsigned 64-bit number, the place in the upstream's own order. */
 export type Revision = string;
 
-/** Any JSON, with digits and key order as in the upstream. */
+/** Any JSON, digits and key order as the upstream has them. */
 export type Value = unknown;

@@ -1,6 +1,6 @@
 // Generated from openapi/openapi.json by scripts/contract.js. Do not edit.
 
-/** One event. Clients must ignore unknown types. */
+/** One event. Clients ignore types that they do not know. */
 export type Event =
   | HelloEvent
   | ResetEvent
@@ -18,7 +18,7 @@ export interface ListWatchesResponse {
 
 /** RFC 9457. */
 export interface Problem {
-  /** What is wrong, where, and what would be right. */
+  /** What was wrong, where, and what would be right. */
   detail: string;
   key?: string;
   key_encoding?: Encoding;
@@ -32,7 +32,7 @@ export interface Problem {
 
 /** Resource is one member of a watch. */
 export interface Resource {
-  /** `value` is a string that contains bytes in base64. */
+  /** `value` is a string that holds bytes in base64. */
   encoding?: "base64";
   /** Unique in the watch. Base64 where key_encoding says so. */
   key: string;
@@ -43,14 +43,14 @@ export interface Resource {
 }
 
 export interface Subscribers {
-  /** The number of all subscribers, or of those of the named watch. */
+  /** All that there are, of the watch if one is named. */
   count: number;
   instance: Instance;
-  /** The last hundred disconnects, newest first. */
+  /** The last hundred that left, the newest first. */
   left: Array<Departure>;
-  /** The number of disconnects by reason since the start of the process. */
+  /** How many left for which reason since the start of the process. */
   left_reasons: Record<string, number>;
-  /** Sorted by lag, largest first, then by age, oldest first. */
+  /** Who lags most first, then who is oldest. */
   subscribers: Array<Subscriber>;
   /** In order of name. */
   upstreams: Array<WatchUpstream>;
@@ -75,7 +75,7 @@ export interface ResetEvent {
   watch: WatchName;
 }
 
-/** A resource in the snapshot, or one that was created or changed, with its full value. */
+/** A resource in the snapshot, or created or changed. Carries the full value. */
 export interface UpsertEvent {
   encoding?: Encoding;
   key: string;
@@ -86,7 +86,7 @@ export interface UpsertEvent {
   watch: WatchName;
 }
 
-/** A resource was deleted, or left the view. */
+/** A resource is gone, or left the view. */
 export interface DeleteEvent {
   key: string;
   key_encoding?: Encoding;
@@ -95,7 +95,7 @@ export interface DeleteEvent {
   watch: WatchName;
 }
 
-/** The client now has exactly the state at `revision`. After a resume, "caught up". */
+/** The client now holds exactly the state at `revision`. After a resume, "caught up". */
 export interface EndOfSnapshotEvent {
   /** Number of resources. */
   count: number;
@@ -108,10 +108,10 @@ export interface EndOfSnapshotEvent {
 
 /** Progress without data; also ends a catch-up. */
 export interface BookmarkEvent {
-  /** After an outage: resources that were created and deleted before this revision may be unknown here, so no position of this watch below it is resumed. A server that serves the watch to others must not resume such positions either; other clients ignore it. */
+  /** After an outage: what was created and deleted before this revision may be unknown here, so that no position of this watch below it is resumed. Whoever serves the watch to others must not resume such positions either; other clients ignore it. */
   horizon?: Revision;
   revision: Revision;
-  /** After a catch-up: changes that this subscriber did not receive individually. */
+  /** After a catch-up: changes that this subscriber did not see one by one. */
   skipped?: number;
   type: "bookmark";
   watch: WatchName;
@@ -129,29 +129,29 @@ export interface StatusEvent {
 /** The last event before the server ends the stream on purpose. */
 export interface GoodbyeEvent {
   reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "complete";
-  /** When to reconnect. */
+  /** When to come back. */
   retry_ms: number;
   type: "goodbye";
 }
 
-/** Names the process that answers. Counters of different instances are independent of each other. */
+/** Names the process that answers. Counters of two instances have nothing to do with each other. */
 export type Instance = string;
 
 /** Watch is one named collection at one source. */
 export interface Watch {
-  /** Size of the watch's log in bytes. */
+  /** Bytes that the watch's log holds. */
   bytes: number;
-  /** Changes committed since the start of the process. The first snapshot, and one that begins another epoch, do not count as changes. */
+  /** Changes committed since the start of the process. The first snapshot, and one that begins another epoch, are no changes. */
   changes: number;
   /** Number of resources. */
   count: number;
-  /** The name of one revision order. Empty until the first snapshot. */
+  /** Short name of one revision order. Empty until the first snapshot. */
   epoch: string;
   name: WatchName;
-  /** One human-readable sentence, if the watch is not `in_sync`. For operators it includes the error text. */
+  /** One sentence for a person, where the watch is not `in_sync`. To operators it has the text of the error. */
   reason?: string;
   revision: Revision;
-  /** When this state began; for resyncing and stale, when the watch was last in sync. */
+  /** Since when the watch is in this state; for a watch that is not in_sync, since when it has not been. */
   since?: string;
   /** Name of the source in the configuration. */
   source: string;
@@ -166,47 +166,47 @@ export type Encoding = "base64";
 /** Unsigned 64-bit number, the place in the upstream's own order. */
 export type Revision = string;
 
-/** Any JSON, with digits and key order as in the upstream. */
+/** Any JSON, digits and key order as the upstream has them. */
 export type Value = unknown;
 
-/** A stream that has ended, in its final state. */
+/** A stream that has ended, as it was then. */
 export type Departure = Subscriber & {
   left: string;
-  /** The reason of its `goodbye`, or without one: `client_closed` (the client closed the connection), `write_timeout` (the client did not read), `aborted` (the gateway closed the connection without a clean end). */
+  /** The reason of its `goodbye`, or without one: `client_closed` (the client hung up), `write_timeout` (it did not read), `aborted` (the gateway closed it as it was). */
   reason: "draining" | "max_age" | "overloaded" | "token_expired" | "revoked" | "watch_removed" | "complete" | "client_closed" | "write_timeout" | "aborted";
 };
 
-/** One stream, `WatchList` call, or waiting long poll. */
+/** One stream, call of `WatchList`, or long poll that waits. */
 export interface Subscriber {
-  /** The client's address, with its port. Behind a trusted proxy, the address that the proxy names, without a port. */
+  /** Of the client, with its port. Behind a trusted proxy the one that the proxy names, without a port. */
   address?: string;
-  /** Size of the events sent so far; compressed size where they are compressed. */
+  /** Of events sent so far, compressed where they are. */
   bytes: number;
   /** Values are being skipped now. */
   catching_up: boolean;
-  /** Empty: not compressed. */
+  /** Empty: sent as it is. */
   encoding: "gzip" | "";
-  /** Number of events sent so far, of all types. */
+  /** Sent so far, of all types. */
   events: number;
-  /** Identifies the stream within this process. */
+  /** Names the stream, in this process. */
   id: string;
-  /** Changes of its watches that are committed but not yet being sent to it; before the end of a snapshot, resources too. An upper bound for a subscriber with a prefix, and while `catching_up`. */
+  /** Changes of its watches that are committed and not on their way to it; before the end of a snapshot, resources too. An upper bound for who asked for a prefix, and while `catching_up`. */
   lag: number;
   position?: Position;
   since: string;
-  /** Changes that it did not receive individually. */
+  /** Changes that it did not see one by one. */
   skipped: number;
   transport: "sse" | "ndjson" | "poll" | "grpc";
-  /** The client's `User-Agent`, at most 128 bytes of it. */
+  /** What the client calls itself, at most 128 bytes of it. */
   user_agent?: string;
   watches: Array<WatchName>;
 }
 
-/** The state and the incidents of the connection of a watch to its upstream. */
+/** How a watch fares with its upstream. */
 export interface WatchUpstream {
-  /** A connection is established and has caught up. */
+  /** A connection is up that has caught up. */
   connected: boolean;
-  /** The last hundred, newest first. */
+  /** The last hundred, the newest first. */
   incidents: Array<Incident>;
   /** By reason, since the start of the process. */
   reconnects: Record<string, number>;
@@ -218,13 +218,13 @@ export interface WatchUpstream {
 
 export type WatchName = string;
 
-/** Upstream is the state of the connection of a watch to its upstream. */
+/** Upstream says how the connection of a watch to its upstream fares. */
 export interface Upstream {
-  /** Number of connection attempts since then; 0 while connected. */
+  /** How often the upstream was tried since then; 0 while connected. */
   attempts: number;
-  /** Whether a connection is established and has caught up. */
+  /** Whether a connection is up that has caught up. */
   connected: boolean;
-  /** Why the last connection ended or could not be made: the error text for operators, the kind of error for others. It is kept after the upstream is back. */
+  /** Why the last connection ended or could not be made: to operators the text of the error, to others what kind it was. It stays after the upstream is back. */
   last_error?: string;
   last_error_at?: string;
   /** When connected last changed; missing for a watch that was never started. */
@@ -234,15 +234,15 @@ export interface Upstream {
 /** Opaque. Printable ASCII. */
 export type Position = string;
 
-/** Repeated identical incidents are combined into one. */
+/** The same several times in a row is one. */
 export interface Incident {
-  /** The time of the last occurrence. */
+  /** When it happened last. */
   at: string;
   /** The text of the error. */
   detail?: string;
-  /** The time of the first occurrence. */
+  /** When it happened first. */
   first: string;
-  /** `reconnect`: a connection ended, or could not be made. `resync`: a complete snapshot was loaded. */
+  /** `reconnect`: a connection ended, or could not be made. `resync`: a complete snapshot was taken over. */
   kind: "reconnect" | "resync";
   /** A name in `reconnects` or in `resyncs`. */
   reason: string;
