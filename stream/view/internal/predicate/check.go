@@ -77,10 +77,18 @@ func (c *rules) comprehension(e ast.Expr, inside bool) {
 	if name := comprehension.IterVar(); isVariable(name) {
 		c.report(e, fmt.Sprintf("the macro hides the variable %q", name), "choose another name for the element")
 	}
+	if makesMap(comprehension.IterRange()) {
+		c.report(e, "the macro goes through something with a map of the filter's own", "such a map has no order; use a list")
+	}
 	c.visit(comprehension.IterRange(), inside)
 	for _, part := range children(e)[1:] {
 		c.visit(part, true)
 	}
+}
+
+// makesMap reports whether an expression has a map literal in it.
+func makesMap(e ast.Expr) bool {
+	return e.Kind() == ast.MapKind || slices.ContainsFunc(children(e), makesMap)
 }
 
 // fixedZone is a time zone that means the same on all machines.

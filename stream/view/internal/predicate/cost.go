@@ -3,11 +3,16 @@ package predicate
 import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/checker"
+	"cel.dev/cel-go/common"
 	"cel.dev/cel-go/common/ast"
+	"cel.dev/cel-go/common/overloads"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/interpreter"
 )
 
-// estimate bounds the cost of an evaluation over a value of at most size bytes, and a
-// key of at most MaxKey.
+// estimate bounds the cost of an evaluation over a value of at most size bytes, a key of
+// at most MaxKey and at most MaxLabels labels.
 //
 // The elements of one array cannot all be large: their sizes add up to that of the value.
 // Since comprehensions are not nested, and the cost of a step grows at least in
@@ -49,6 +54,8 @@ func (s sizes) EstimateSize(n checker.AstNode) *checker.SizeEstimate {
 		most = 1
 	case len(path) == 1 && path[0] == "key":
 		most = MaxKey
+	case len(path) == 1 && path[0] == "labels":
+		most = MaxLabels
 	case !mentionsVariable(n.Expr()):
 		most = s.element
 	}
@@ -68,3 +75,29 @@ func mentionsVariable(e ast.Expr) (found bool) {
 	}))
 	return found
 }
+
+// The cost of x.contains(y), which grows with the sizes of both: cel-go takes their
+// product, so that no two members of a large value could be compared so. It is said
+// twice, for estimates and for the count.
+var (
+	containsEstimate = checker.OverloadCostEstimate(overloads.ContainsString, func(_ checker.CostEstimator, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
+		if target == nil || len(args) != 1 {
+			return nil
+		}
+		text, part := (*target).ComputedSize(), args[0].ComputedSize()
+		if text == nil || part == nil {
+			return nil
+		}
+		return &checker.CallEstimate{CostEstimate: text.Add(*part).MultiplyByCostFactor(common.StringTraversalCostFactor)}
+	})
+	containsCost = interpreter.OverloadCostTracker(overloads.ContainsString, func(args []ref.Val, _ ref.Val) *uint64 {
+		size := uint64(0)
+		for _, arg := range args {
+			if text, ok := arg.(types.String); ok {
+				size += uint64(text.Size().(types.Int))
+			}
+		}
+		cost := checker.FixedSizeEstimate(size).MultiplyByCostFactor(common.StringTraversalCostFactor).Max
+		return &cost
+	})
+)

@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/interpreter"
 
 	"github.com/watchtide/watchtide/stream/view/internal/mistake"
@@ -32,6 +33,8 @@ const (
 	MaxPattern = 1000
 	// MaxKey is the length of keys for which costs are estimated, in bytes.
 	MaxKey = 4 << 10
+	// MaxLabels is the number of labels for which costs are estimated.
+	MaxLabels = 128
 	// EstimateLimit is the estimated cost of evaluating an expression over the largest
 	// value, in units of about 100 ns, above which it is refused.
 	EstimateLimit = 100_000_000
@@ -53,7 +56,12 @@ func isVariable(name string) bool {
 
 // environment is made once: it takes a millisecond.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
+	registry, err := types.NewRegistry()
+	if err != nil {
+		return nil, err
+	}
 	return cel.NewEnv(
+		cel.CustomTypeAdapter(adapter{registry}),
 		cel.Variable("key", cel.StringType),
 		cel.Variable("value", cel.DynType),
 		cel.Variable("labels", cel.MapType(cel.StringType, cel.StringType)),
@@ -64,6 +72,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.CrossTypeNumericComparisons(true),
 		cel.DefaultUTCTimeZone(true),
 		cel.EnableMacroCallTracking(),
+		cel.CostEstimatorOptions(containsEstimate),
 	)
 })
 
@@ -134,7 +143,7 @@ func (p *Predicate) plan(env *cel.Env, tree *cel.Ast, maxValue int) (err error) 
 	if p.program, err = env.Program(tree, patterns); err != nil {
 		return err
 	}
-	p.counted, err = env.Program(tree, patterns, cel.CostLimit(CostLimit))
+	p.counted, err = env.Program(tree, patterns, cel.CostTrackerOptions(containsCost), cel.CostLimit(CostLimit))
 	return err
 }
 
@@ -154,20 +163,28 @@ func (p *Predicate) Terms() (terms []Term, prefix string) { return p.terms, p.pr
 type Input struct {
 	key, value, labels, revision any
 	hasValue                     bool
-	size                         int
+	size                         int // of the value; beyond any if no estimate holds
 }
 
 // Set sets the resource, which has no value and no labels then. Size is that of its value
 // as text.
 func (in *Input) Set(key string, revision uint64, size int) {
-	*in = Input{key: key, revision: int64(min(revision, math.MaxInt64)), labels: map[string]string(nil), size: max(size, len(key)-MaxKey)}
+	*in = Input{key: key, revision: int64(min(revision, math.MaxInt64)), labels: map[string]string(nil), size: size}
+	if len(key) > MaxKey {
+		in.size = math.MaxInt
+	}
 }
 
 // SetValue sets the value, or as much of it as the expression reads.
 func (in *Input) SetValue(value any) { in.value, in.hasValue = value, true }
 
 // SetLabels sets the labels.
-func (in *Input) SetLabels(labels map[string]string) { in.labels = labels }
+func (in *Input) SetLabels(labels map[string]string) {
+	in.labels = labels
+	if len(labels) > MaxLabels {
+		in.size = math.MaxInt
+	}
+}
 
 // ResolveName implements cel.Activation.
 func (in *Input) ResolveName(name string) (any, bool) {
