@@ -85,8 +85,10 @@ type Predicate struct {
 	terms   []Term
 	prefix  string
 	program cel.Program // counts no cost
-	counted cel.Program // gives up at CostLimit; nil if program never gets there
-	safe    int         // size of values up to which program never gets there
+	safe    int         // size of values up to which it never gets to CostLimit
+	// counted gives up at CostLimit. It is made when it is needed, since most values
+	// are small, and a program is most of what a predicate keeps in memory.
+	counted func() (cel.Program, error)
 }
 
 // Compile checks an expression over values of at most maxValue bytes. An error is a
@@ -137,15 +139,22 @@ func (p *Predicate) plan(env *cel.Env, tree *cel.Ast, maxValue int) (err error) 
 		}
 		p.safe /= 2
 	}
-	// cel.OptOptimize is left out: it looks numbers up in lists of constants by another
-	// equality than that of the language.
-	patterns := cel.OptimizeRegex(interpreter.MatchesRegexOptimization)
-	if p.program, err = env.Program(tree, patterns); err != nil {
-		return err
-	}
-	p.counted, err = env.Program(tree, patterns, cel.CostTrackerOptions(containsCost), cel.CostLimit(CostLimit))
+	text := p.text
+	p.counted = sync.OnceValues(func() (cel.Program, error) {
+		tree, err := check(env, text)
+		if err != nil {
+			return nil, err
+		}
+		return env.Program(tree, patterns, cel.CostTrackerOptions(containsCost), cel.CostLimit(CostLimit))
+	})
+	p.program, err = env.Program(tree, patterns)
 	return err
 }
+
+// patterns has constant patterns compiled once. cel.OptOptimize, which would do that too,
+// is left out: it looks numbers up in lists of constants by another equality than that of
+// the language.
+var patterns = cel.OptimizeRegex(interpreter.MatchesRegexOptimization)
 
 // String returns the canonical text, which Compile makes the same predicate from.
 func (p *Predicate) String() string { return p.text }
@@ -218,7 +227,10 @@ var (
 func (p *Predicate) Holds(in *Input) (bool, error) {
 	program := p.program
 	if in.size > p.safe {
-		program = p.counted
+		var err error
+		if program, err = p.counted(); err != nil {
+			return false, ErrNoResult
+		}
 	}
 	result, _, err := program.Eval(in)
 	if err != nil {
