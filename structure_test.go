@@ -42,7 +42,7 @@ var imports = []struct {
 	{"stream/log", []string{"stream", "stream/memory", "stream/log/internal/*"}, "a log knows no source and no watch: it is written by one"},
 	{"stream/watch", []string{"stream", "stream/memory", "stream/log"}, "a watch feeds a log from any source"},
 	{"stream/view/internal/mistake", nil, "a problem and its place; a leaf"},
-	{"stream/view/internal/path", []string{"stream/view/internal/mistake"}, "names of members, and no values"},
+	{"stream/view/internal/path", []string{"stream", "stream/view/internal/mistake"}, "names of members, and no values"},
 	{"stream/view/internal/document", []string{"stream/view/internal/path"}, "it reads values, and knows no filters"},
 	{"stream/view/internal/predicate", []string{"internal/suggest", "stream/view/internal/mistake", "stream/view/internal/path"}, "it evaluates expressions, and reads no values"},
 	{"stream/view/internal/randomjson", nil, "texts for tests; a leaf"},

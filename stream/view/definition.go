@@ -106,7 +106,7 @@ func (d *Definition) parseLabelsAt(p Params) error {
 		return err
 	}
 	d.params.LabelsAt = d.labelsAt.String()
-	return nil
+	return limitCanonical("labels_at", d.params.LabelsAt)
 }
 
 func (d *Definition) parseLabels(p Params) (err error) {
@@ -139,7 +139,6 @@ func (d *Definition) parseFilter(p Params) (err error) {
 }
 
 func (d *Definition) parseFields(p Params) error {
-	total := 0
 	for _, text := range p.Fields {
 		if err := limitText("fields", text); err != nil {
 			return err
@@ -149,10 +148,6 @@ func (d *Definition) parseFields(p Params) error {
 			return refuse("fields", text, err)
 		}
 		d.fields = append(d.fields, some...)
-		total += len(text)
-	}
-	if total > MaxText {
-		return refuse("fields", "", fmt.Errorf("all fields together are %d bytes long, and at most %d are allowed", total, MaxText))
 	}
 	if d.fields = path.Minimal(d.fields); len(d.fields) > MaxFields {
 		return refuse("fields", "", fmt.Errorf("there are %d fields, and at most %d are allowed", len(d.fields), MaxFields))
@@ -163,7 +158,7 @@ func (d *Definition) parseFields(p Params) error {
 		}
 		d.params.Fields = append(d.params.Fields, at.String())
 	}
-	return nil
+	return limitCanonical("fields", strings.Join(d.params.Fields, ","))
 }
 
 // limit refuses text that is too long.
@@ -190,7 +185,7 @@ func limitCanonical(parameter, text string) error {
 	if len(text) <= MaxText {
 		return nil
 	}
-	return refuse(parameter, text, fmt.Errorf("the text is %d bytes long with spaces around operators and special characters escaped, and at most %d are allowed", len(text), MaxText))
+	return refuse(parameter, text, fmt.Errorf("the text is %d bytes long in full, with spaces around operators and special characters escaped, and at most %d are allowed", len(text), MaxText))
 }
 
 // limitText refuses text that is too long or no text.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
@@ -246,6 +247,30 @@ func TestCostLimit(t *testing.T) {
 	if ok, err := d.Matches(list(FilterCostLimit)); ok || !errors.Is(err, TooCostly) {
 		t.Errorf("%d elements: got %t, %v", FilterCostLimit, ok, err)
 	}
+}
+
+// TestDefinitionsAreShared: any goroutine may use one, for values of any size.
+func TestDefinitionsAreShared(t *testing.T) {
+	d := parse(t, Params{Prefix: "k", Labels: "!a", Filter: `value.l.all(x, x == 1)`, Fields: []string{"l"}})
+	small, large := []byte(`{"l":[1]}`), []byte(`{"l":[`+strings.Repeat("1,", 5000)+`1]}`)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			r := stream.Resource{Key: "k", Revision: 1, Value: [][]byte{small, large}[i%2]}
+			if ok, err := d.Matches(r); !ok {
+				t.Errorf("got %v", err)
+			}
+			if got, err := d.Project(r); err != nil || len(got.Value) != len(r.Value) {
+				t.Errorf("got %d bytes, %v", len(got.Value), err)
+			}
+			var x Index[int]
+			x.Add(1, d)
+			if got := candidates(t, &x, Change{New: &r}); !got[1][1] {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 func TestProject(t *testing.T) {

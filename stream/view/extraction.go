@@ -37,7 +37,7 @@ func (e *extraction) begin(paths *document.Paths, r *stream.Resource) {
 // set begins with another resource.
 func (e *extraction) set(r *stream.Resource) {
 	e.resource, e.done, e.isJSON, e.labels, e.labelsAt = r, false, false, nil, nil
-	e.input.Set(r.Key, r.Revision, len(r.Value))
+	e.input.Set(r.Key, r.Revision)
 }
 
 // read reads the value, once.

@@ -33,12 +33,12 @@ func TestIndexAgreesWithCEL(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var x Index[int]
 		models := map[int]naive{}
-		for range rapid.IntRange(1, 25).Draw(t, "steps") {
-			switch id := rapid.IntRange(0, 9).Draw(t, "id"); rapid.IntRange(0, 3).Draw(t, "step") {
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			switch id := rapid.IntRange(0, 9).Draw(t, "id"); rapid.IntRange(0, 9).Draw(t, "step") {
 			case 0:
 				x.Remove(id)
 				delete(models, id)
-			case 1, 2:
+			case 1, 2, 3, 4:
 				p := drawParams(t)
 				d, err := Parse(p)
 				if err != nil {
@@ -107,6 +107,9 @@ func TestIndexLooksUp(t *testing.T) {
 		{Params{Filter: `value.team == "a"`}, to(`{"team":"a"}`), to(`{"team":"b"}`)},
 		{Params{Filter: `"a" == value.team && value.n > 5`}, to(`{"team":"a"}`), to(`{"n":6}`)},
 		{Params{Filter: `value.n == 100`}, to(`{"n":1e2}`), to(`{"n":"100"}`)},
+		{Params{Filter: `value.n == 100u`}, to(`{"n":100}`), to(`{"n":101}`)},
+		{Params{Filter: `value.n == 1e2`}, to(`{"n":100}`), to(`{"n":true}`)},
+		{Params{Filter: `value.n == 18446744073709551615u`}, to(`{"n":18446744073709551615.0}`), to(`{"n":1}`)},
 		{Params{Filter: `value.n in [1, "a", null]`}, to(`{"n":null}`), to(`{"n":2}`)},
 		{Params{Filter: `value.on && value.n > 1`}, to(`{"on":true}`), to(`{"on":false}`)},
 		{Params{Filter: `value["a.b"].c == "x"`}, to(`{"a.b":{"c":"x"}}`), to(`{"a":{"b":{"c":"x"}}}`)},

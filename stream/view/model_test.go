@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,9 +41,12 @@ func plainCEL(t testing.TB) *cel.Env {
 	return env
 }
 
+// namesLabels finds the variable, and no member of that name.
+var namesLabels = regexp.MustCompile(`(^|[^.])labels`)
+
 func newNaive(t rapid.TB, env *cel.Env, p Params, d *Definition) naive {
 	t.Helper()
-	n := naive{params: p, reads: d.reads, labeled: p.Labels != "" || strings.Contains(p.Filter, "labels")}
+	n := naive{params: p, reads: d.reads, labeled: p.Labels != "" || namesLabels.MatchString(p.Filter)}
 	if p.Filter == "" {
 		return n
 	}
@@ -196,18 +200,18 @@ func drawExpression(t *rapid.T, depth int) expression {
 			return expression{operator: operator, operands: []expression{drawExpression(t, depth-1), drawExpression(t, depth-1)}}
 		}
 	}
-	if rapid.Bool().Draw(t, "odd") {
+	if rapid.IntRange(0, 2).Draw(t, "odd") == 0 {
 		return expression{text: rapid.SampledFrom(leaves).Draw(t, "leaf")}
 	}
-	place := rapid.SampledFrom(places).Draw(t, "place")
-	of := constants
+	place := often(t, []string{"value.a", "value.b", "labels.a"}, places, "place")
+	few, of := []string{`"a"`, "1", "1.0"}, constants
 	if strings.HasPrefix(place, "labels") {
-		of = constants[:6]
+		few, of = []string{`"b"`, `"a"`}, constants[:6]
 	}
-	c := rapid.SampledFrom(of).Draw(t, "constant")
+	c := often(t, few, of, "constant")
 	switch operator := rapid.SampledFrom([]string{"==", "==", "==", "in", "!=", "<", "reversed"}).Draw(t, "comparison"); operator {
 	case "in":
-		return expression{text: fmt.Sprintf("%s in [%s, %s]", place, c, rapid.SampledFrom(of).Draw(t, "second"))}
+		return expression{text: fmt.Sprintf("%s in [%s, %s]", place, c, often(t, few, of, "second"))}
 	case "reversed":
 		return expression{text: c + " == " + place}
 	case "<":
@@ -243,10 +247,20 @@ func (e expression) write(t *rapid.T) string {
 	return fmt.Sprintf(rapid.SampledFrom([]string{"(%s)", "( %s )", "((%s))"}).Draw(t, "parentheses"), text)
 }
 
+// often draws one of a few values that are easily met again, and now and then any.
+func often(t *rapid.T, few, any []string, label string) string {
+	if rapid.IntRange(0, 3).Draw(t, label+" odd") == 0 {
+		few = any
+	}
+	return rapid.SampledFrom(few).Draw(t, label)
+}
+
 func drawParams(t *rapid.T) Params {
-	p := Params{Prefix: rapid.SampledFrom([]string{"", "", "a/", "a", "b/2", "\xff"}).Draw(t, "prefix")}
-	p.Labels = rapid.SampledFrom([]string{"", "", "", "a=b", "a in (a,b)", "a", "!a", "a!=b", "b=1,a", "a=,b notin (a,b)", "a>0"}).Draw(t, "labels")
-	p.LabelsAt = rapid.SampledFrom([]string{"", "", "a", "a.b", "labels"}).Draw(t, "labels at")
+	p := Params{
+		Prefix:   often(t, []string{"", "a/"}, []string{"a", "b/2", "\xff"}, "prefix"),
+		Labels:   often(t, []string{"", "", "a=b"}, []string{"a in (a,b)", "a", "!a", "a!=b", "b=1,a", "a=,b notin (a,b)", "a>0", "a="}, "labels"),
+		LabelsAt: often(t, []string{""}, []string{"a", "a.b", "labels"}, "labels at"),
+	}
 	if rapid.IntRange(0, 3).Draw(t, "filtered") > 0 {
 		p.Filter = drawExpression(t, 2).write(t)
 	}
@@ -262,17 +276,18 @@ func drawResource(t *rapid.T, key string) *stream.Resource {
 	switch rapid.IntRange(0, 9).Draw(t, "value") {
 	case 0:
 		r.Value, r.Encoding = []byte(`"AAEC"`), stream.Base64
-	case 1, 2, 3:
-		value := func() string {
-			return rapid.SampledFrom(append([]string{`"a"`, `"b"`, `"eu-1"`, "true", "null", "[1,2]", `{"b":1}`, `{"b":"a"}`}, randomjson.Numbers...)).Draw(t, "member")
-		}
-		r.Value = fmt.Appendf(nil, `{"a":%s,"b":%s,"labels":{"a":%s,"b":%s}}`, value(), value(), value(), value())
-	default:
+	case 1, 2:
 		r.Value = []byte(randomjson.Value(t))
+	default:
+		value := func(few ...string) string {
+			return often(t, few, append([]string{`"eu-1"`, `"\ud800"`, "true", "null", "[1,2]", `{"b":1}`, `{"b":"a"}`}, randomjson.Numbers...), "member")
+		}
+		member := rapid.SampledFrom([]string{`"a":%s`, `"a":%s`, `"\u0061":%s`, `"a":%s,"a":1`}).Draw(t, "a")
+		r.Value = fmt.Appendf(nil, `{`+member+`,"b":%s,"labels":{"a":%s,"b":%s}}`, value(`"a"`, "1", "1e0"), value(`"a"`, "1", "1.0"), value(`"b"`, `""`), value(`"a"`, `"1"`))
 	}
 	return r
 }
 
 func drawKey(t *rapid.T) string {
-	return rapid.SampledFrom([]string{"a/1", "b/2", "a", "", "é/1", "\xff\xfe"}).Draw(t, "key")
+	return often(t, []string{"a/1"}, []string{"b/2", "a", "", "é/1", "\xff\xfe"}, "key")
 }

@@ -48,5 +48,5 @@ const (
 	MaxFilterNodes      = predicate.MaxNodes      // operands and operators
 	MaxPattern          = predicate.MaxPattern    // instructions of a regular expression
 	FilterEstimateLimit = predicate.EstimateLimit // estimated cost of one evaluation, of about 100 ns each
-	FilterCostLimit     = predicate.CostLimit     // cost at which an evaluation is given up
+	FilterCostLimit     = predicate.CostLimit     // cost of the steps of macros at which an evaluation is given up
 )

@@ -18,6 +18,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view/internal/mistake"
 )
 
@@ -159,8 +160,7 @@ func (p Path) String() string {
 			b.WriteString(name)
 			continue
 		}
-		quoted, _ := json.Marshal(name) // a string always can be
-		b.Write(quoted)
+		b.Write(stream.AppendJSONString(nil, name))
 	}
 	return b.String()
 }

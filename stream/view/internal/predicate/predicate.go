@@ -11,6 +11,7 @@
 package predicate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -18,6 +19,7 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/interpreter"
 
 	"github.com/watchtide/watchtide/stream/view/internal/mistake"
@@ -38,8 +40,9 @@ const (
 	// EstimateLimit is the estimated cost of evaluating an expression over the largest
 	// value, in units of about 100 ns, above which it is refused.
 	EstimateLimit = 100_000_000
-	// CostLimit is the cost at which an evaluation is given up, in the same units: some
-	// 10 ms, or 10,000 steps of a macro.
+	// CostLimit is the cost of the steps of macros at which an evaluation is given up, in
+	// the same units: some 10 ms. A step costs what it costs at most for an element that
+	// is not itself large: for simple ones this is 10,000 steps.
 	CostLimit = 100_000
 )
 
@@ -84,9 +87,8 @@ type Predicate struct {
 	usage   Usage
 	terms   []Term
 	prefix  string
-	program cel.Program // counts no cost
-	counted cel.Program // gives up at CostLimit; nil if program never gets there
-	safe    int         // size of values up to which program never gets there
+	program cel.Program
+	macros  bool // the program can take steps, and ends after some
 }
 
 // Compile checks an expression over values of at most maxValue bytes. An error is a
@@ -118,34 +120,37 @@ func Compile(text string, maxValue int) (*Predicate, error) {
 	return p, p.plan(env, tree, maxValue)
 }
 
-// plan makes the programs.
-func (p *Predicate) plan(env *cel.Env, tree *cel.Ast, maxValue int) (err error) {
-	p.safe = maxValue
-	for {
-		cost, err := estimate(env, tree, uint64(p.safe))
-		if err != nil {
-			return err
-		}
-		if p.safe == maxValue && cost > EstimateLimit {
-			return &mistake.Error{
-				Problem: fmt.Sprintf("the filter could cost %d units for one value of %d bytes, and at most %d are allowed", cost, maxValue, EstimateLimit),
-				Advice:  "compare fewer things, or smaller ones",
-			}
-		}
-		if cost <= CostLimit || p.safe == 0 {
-			break
-		}
-		p.safe /= 2
-	}
-	// cel.OptOptimize is left out: it looks numbers up in lists of constants by another
-	// equality than that of the language.
-	patterns := cel.OptimizeRegex(interpreter.MatchesRegexOptimization)
-	if p.program, err = env.Program(tree, patterns); err != nil {
+// plan makes the program. What cel-go has against costs at run time, a count of them, takes
+// time that grows with the square of the steps; so the steps are counted instead, each at
+// what it can cost.
+func (p *Predicate) plan(env *cel.Env, tree *cel.Ast, maxValue int) error {
+	steps, rest, err := estimate(env, tree, uint64(maxValue))
+	if err != nil {
 		return err
 	}
-	p.counted, err = env.Program(tree, patterns, cel.CostTrackerOptions(containsCost), cel.CostLimit(CostLimit))
+	if cost := min(steps, math.MaxInt64) + min(rest, math.MaxInt64); cost > EstimateLimit {
+		return &mistake.Error{
+			Problem: fmt.Sprintf("the filter could cost %d units for one value of %d bytes, and at most %d are allowed", cost, maxValue, EstimateLimit),
+			Advice:  "compare fewer things, or smaller ones",
+		}
+	}
+	p.macros = hasMacros(tree.NativeRep().Expr())
+	p.program, err = env.Program(tree, patterns, cel.InterruptCheckFrequency(uint(CostLimit/max(1, steps/uint64(maxValue)))))
 	return err
 }
+
+// ended is a context that is done: a program looks at it after the number of steps that
+// it was made with, and not before.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// patterns has constant patterns compiled once. cel.OptOptimize, which would do that too,
+// is left out: it looks numbers up in lists of constants by another equality than that of
+// the language.
+var patterns = cel.OptimizeRegex(interpreter.MatchesRegexOptimization)
 
 // String returns the canonical text, which Compile makes the same predicate from.
 func (p *Predicate) String() string { return p.text }
@@ -163,28 +168,18 @@ func (p *Predicate) Terms() (terms []Term, prefix string) { return p.terms, p.pr
 type Input struct {
 	key, value, labels, revision any
 	hasValue                     bool
-	size                         int // of the value; beyond any if no estimate holds
 }
 
-// Set sets the resource, which has no value and no labels then. Size is that of its value
-// as text.
-func (in *Input) Set(key string, revision uint64, size int) {
-	*in = Input{key: key, revision: int64(min(revision, math.MaxInt64)), labels: map[string]string(nil), size: size}
-	if len(key) > MaxKey {
-		in.size = math.MaxInt
-	}
+// Set sets the resource, which has no value and no labels then.
+func (in *Input) Set(key string, revision uint64) {
+	*in = Input{key: key, revision: int64(min(revision, math.MaxInt64)), labels: map[string]string(nil)}
 }
 
 // SetValue sets the value, or as much of it as the expression reads.
 func (in *Input) SetValue(value any) { in.value, in.hasValue = value, true }
 
 // SetLabels sets the labels.
-func (in *Input) SetLabels(labels map[string]string) {
-	in.labels = labels
-	if len(labels) > MaxLabels {
-		in.size = math.MaxInt
-	}
-}
+func (in *Input) SetLabels(labels map[string]string) { in.labels = labels }
 
 // ResolveName implements cel.Activation.
 func (in *Input) ResolveName(name string) (any, bool) {
@@ -216,20 +211,24 @@ var (
 // Holds reports whether the expression is true of a resource. An error is ErrNoResult or
 // ErrCost.
 func (p *Predicate) Holds(in *Input) (bool, error) {
-	program := p.program
-	if in.size > p.safe {
-		program = p.counted
+	result, err := p.eval(in)
+	if errors.Is(err, interpreter.InterruptError{}) {
+		return false, ErrCost
 	}
-	result, _, err := program.Eval(in)
 	if err != nil {
-		var cancelled interpreter.EvalCancelledError
-		if errors.As(err, &cancelled) {
-			return false, ErrCost
-		}
 		return false, ErrNoResult
 	}
 	if truth, ok := result.Value().(bool); ok {
 		return truth, nil
 	}
 	return false, ErrNoResult
+}
+
+func (p *Predicate) eval(in *Input) (result ref.Val, err error) {
+	if p.macros {
+		result, _, err = p.program.ContextEval(ended, in)
+	} else {
+		result, _, err = p.program.Eval(in)
+	}
+	return result, err
 }

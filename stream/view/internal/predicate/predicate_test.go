@@ -10,6 +10,10 @@ import (
 	"testing"
 
 	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/overloads"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/interpreter"
 
 	"github.com/watchtide/watchtide/stream/view/internal/mistake"
 	"github.com/watchtide/watchtide/stream/view/internal/path"
@@ -31,7 +35,7 @@ func compile(t testing.TB, text string) *Predicate {
 func input(t rapid.TB, value string) *Input {
 	t.Helper()
 	var in Input
-	in.Set("k/1", 7, len(value))
+	in.Set("k/1", 7)
 	var v any
 	if err := json.Unmarshal([]byte(value), &v); err != nil && !strings.Contains(err.Error(), "number") {
 		t.Fatal(err)
@@ -121,7 +125,7 @@ func TestMapsAreInOrder(t *testing.T) {
 
 func TestRevisionSaturates(t *testing.T) {
 	var in Input
-	in.Set("k", math.MaxUint64, 0)
+	in.Set("k", math.MaxUint64)
 	if ok, err := compile(t, "revision == 9223372036854775807").Holds(&in); !ok {
 		t.Errorf("got %v", err)
 	}
@@ -138,7 +142,7 @@ var costly = []string{
 }
 
 // TestEstimateIsNotExceeded: an evaluation never costs more than what was estimated for a
-// value of its size, so that what is not counted needs no count.
+// value of its size.
 func TestEstimateIsNotExceeded(t *testing.T) {
 	env, err := environment()
 	if err != nil {
@@ -163,35 +167,48 @@ func TestEstimateIsNotExceeded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		most, err := estimate(env, tree, uint64(len(value)))
+		steps, rest, err := estimate(env, tree, uint64(len(value)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, details, _ := program.Eval(input(t, value))
-		if cost := *details.ActualCost(); cost > most {
-			t.Errorf("%s of %.50s… (%d bytes) costs %d, estimated %d", text, value, len(value), cost, most)
+		if cost := *details.ActualCost(); cost > steps+rest {
+			t.Errorf("%s of %.50s… (%d bytes) costs %d, estimated %d and %d", text, value, len(value), cost, steps, rest)
 		}
 	})
 }
 
-// TestCountingChangesNothing below the limit.
-func TestCountingChangesNothing(t *testing.T) {
+// TestStepsAreLimited: each filter is admitted, and is given up in a value that is long
+// enough, not in one of a thousand elements.
+func TestStepsAreLimited(t *testing.T) {
+	list := func(n int) *Input { return input(t, `{"a":[`+strings.Repeat("1,", n-1)+`1],"b":[]}`) }
 	for _, text := range costly {
 		p := compile(t, text)
-		if p.safe < 1000 {
-			t.Errorf("%s is counted from %d bytes on", text, p.safe)
+		if _, err := p.Holds(list(1000)); errors.Is(err, ErrCost) {
+			t.Errorf("%s is given up in 1,000 elements", text)
 		}
-		for _, value := range []string{`{"a":1,"b":1}`, `{"a":["a","b"],"b":"a"}`, `{"a":[{"b":["a"]}]}`, `[]`} {
-			in := input(t, value)
-			plain, plainErr := p.Holds(in)
-			in.size = p.safe + 1
-			counted, countedErr := p.Holds(in)
-			if plain != counted || !errors.Is(plainErr, countedErr) {
-				t.Errorf("%s of %s: %t, %v, and %t, %v if counted", text, value, plain, plainErr, counted, countedErr)
-			}
+		if _, err := p.Holds(list(CostLimit)); errors.Is(err, ErrCost) && !p.macros {
+			t.Errorf("%s has no macros, and is given up", text)
+		}
+	}
+	for _, text := range []string{`value.a.all(x, x == 1)`, `value.a.map(x, x).size() == 3`, `value.a.filter(x, x == 2).size() == 0`, `value.a.exists_one(x, x == 2)`} {
+		if _, err := compile(t, text).Holds(list(CostLimit)); !errors.Is(err, ErrCost) {
+			t.Errorf("%s: got %v for %d elements", text, err, CostLimit)
 		}
 	}
 }
+
+// containsCost is what containsEstimate estimates.
+var containsCost = interpreter.OverloadCostTracker(overloads.ContainsString, func(args []ref.Val, _ ref.Val) *uint64 {
+	size := uint64(0)
+	for _, arg := range args {
+		if text, ok := arg.(types.String); ok {
+			size += uint64(text.Size().(types.Int))
+		}
+	}
+	cost := (size + 9) / 10
+	return &cost
+})
 
 // TestPatternsAreMeasured: a pattern that another function of cel-go panics at.
 func TestPatternsAreMeasured(t *testing.T) {
