@@ -44,6 +44,11 @@ func (s *Source) Unmatchable() uint64 { return s.unmatchable.Load() }
 
 // Watch implements [stream.Source].
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
+	select {
+	case <-s.of.Done():
+		return s.removed() // its log can still be read, and would look as if it were in sync
+	default:
+	}
 	from, resumes := s.epochs.resume(s.of.Name(), resume)
 	options := log.SubscribeOptions{}
 	if resumes {
@@ -124,9 +129,13 @@ func (s *Source) wait(ctx context.Context, sub *log.Subscription) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-s.of.Done():
-		return fmt.Errorf("watch %q, of which this is a view, was removed", s.of.Name())
+		return s.removed()
 	case <-sub.Changed():
 	case <-deadline:
 	}
 	return nil
+}
+
+func (s *Source) removed() error {
+	return fmt.Errorf("watch %q, of which this is a view, was removed", s.of.Name())
 }

@@ -95,9 +95,12 @@ func TestWatchIsRemoved(t *testing.T) {
 		v := r.view(view.Params{Prefix: "a"})
 		synctest.Wait()
 		r.registry.Remove("w")
-		time.Sleep(5 * time.Second)
-		if s := v.Status(); s.State != stream.Stale || !strings.Contains(s.Full(), `watch "w", of which this is a view, was removed`) {
-			t.Errorf("the view is %v: %s", s.State, s.Full())
+		for range 20 { // and is not in sync for a moment at each attempt
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			if s := v.Status(); s.State != stream.Stale || !strings.Contains(s.Full(), `watch "w", of which this is a view, was removed`) {
+				t.Fatalf("the view is %v: %s", s.State, s.Full())
+			}
 		}
 		if n := v.Snapshot().Count(); n != 1 {
 			t.Errorf("%d resources are left, want 1", n)
