@@ -10,7 +10,7 @@ const healthyMs = 60_000;
 export class Backoff {
   #failures = 0;
 
-  /** A connection ended that had lasted this long. */
+  /** Records that a connection ended, and how long it lasted. */
   ended(livedMs: number): void {
     this.#failures = livedMs >= healthyMs ? 0 : this.#failures + 1;
   }

@@ -9,8 +9,8 @@ import type { Transport } from './transport.js';
 // Watches that are added or removed within this time share one request.
 const debounceMs = 50;
 
-// The time to replace a stream that ended in good order. Until then, what is shown is
-// as fresh as that of a stream that has been silent. It is one heartbeat.
+// The time to replace a stream that ended in good order. Until then, the data is
+// as fresh as that of a silent stream. It is one heartbeat.
 const graceMs = 15_000;
 
 // The least time between two attempts, however often the network comes back.
@@ -86,7 +86,7 @@ export class Connection {
 
   async #run(): Promise<void> {
     this.#running = true;
-    await undefined; // all that is added in this task goes into one request
+    await undefined; // all watches added in this task share one request
     while (this.#wanted) {
       this.#attemptAt = Date.now();
       const end = await this.#attempt();

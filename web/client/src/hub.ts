@@ -71,7 +71,7 @@ export class Hub {
 // numbers are preserved.
 function keepText(json: string): unknown {
   const event = JSON.parse(json) as { type: string; value?: unknown };
-  // A copy: a substring would keep the chunk alive that it was cut from.
+  // A copy: a substring would keep the whole chunk in memory.
   if (event.type === 'upsert') event.value = ` ${json}`.slice(1);
   return event;
 }

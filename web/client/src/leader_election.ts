@@ -25,7 +25,7 @@ export class LeaderElection {
     void this.#request({ steal: true });
   }
 
-  /** Is no longer the leader, nor a candidate. */
+  /** Stops being the leader or a candidate. */
   resign(): void {
     this.#candidacy?.abort();
     this.#candidacy = undefined;

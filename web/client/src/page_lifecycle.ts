@@ -1,4 +1,4 @@
-/** What happens to the page that matters to a connection. */
+/** The events of a page that affect a connection. */
 export interface PageEvents {
   /** The network is back. */
   online(): void;

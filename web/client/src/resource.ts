@@ -15,7 +15,7 @@ export interface Resource<V = unknown> {
 /** Returns the resource of an upsert. */
 export function resourceOf<V>({ key, key_encoding, revision, value, encoding }: UpsertEvent): Resource<V> {
   const resource = { key, revision, value: value as V };
-  if (!key_encoding && !encoding) return resource; // the usual case, which is worth being fast
+  if (!key_encoding && !encoding) return resource; // the usual case, kept fast
   return { ...resource, ...(key_encoding && { key_encoding }), ...(encoding && { encoding }) };
 }
 

@@ -31,7 +31,7 @@ export class SharedWatch {
     return this.#store!.deref()!.view; // followed for as long as there is a listener
   }
 
-  /** Closed for good: to follow the watch again takes a new one. */
+  /** Closed for good: following the watch again requires a new instance. */
   get closed(): boolean {
     return this.view.state === 'closed';
   }

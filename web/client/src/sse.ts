@@ -1,4 +1,4 @@
-/** Is called by a parser, in the order of the text. */
+/** Called by a parser, in the order of the text. */
 export interface SSEHandler {
   event(data: string): void;
   /** The `id` of the preceding event. */

@@ -51,7 +51,7 @@ export class Store<V = unknown> {
 
   /** Calls run at once and after each change, until the returned function is called. */
   subscribe(run: Listener<V>): () => void {
-    const listener: Listener<V> = (view, changes) => run(view, changes); // the same function may subscribe twice
+    const listener: Listener<V> = (view, changes) => run(view, changes); // allows the same function to subscribe twice
     this.#listeners.add(listener);
     listener(this.#view, none);
     return () => void this.#listeners.delete(listener);

@@ -16,7 +16,7 @@ type Message = Omit<Extract<HubMessage, { stream: number }>, 'stream'>;
 
 /**
  * One stream to a tab. The next message waits until the last one is acknowledged;
- * what changes meanwhile is sent in its newest state. So a tab that is slow or frozen
+ * changes that occur meanwhile are sent as the newest state. So a tab that is slow or frozen
  * costs only the names of some keys, and a snapshot is put together only when it can
  * be sent.
  */

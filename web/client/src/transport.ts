@@ -14,7 +14,7 @@ export interface StreamRequest {
   readonly signal: AbortSignal;
 }
 
-/** Is called by a transport, in the order of the stream. */
+/** Called by a transport, in the order of the stream. */
 export interface Receiver extends SSEHandler {
   /** Something arrived, even if only a comment. */
   alive(): void;

@@ -3,13 +3,13 @@ import type { Replica } from './replica.js';
 import type { Resource } from './resource.js';
 
 /**
- * How far what is shown can be relied on.
+ * The freshness of the displayed data.
  *
  * - `connecting`: the first connection is not open yet; nothing to show
  * - `priming`: connected, and the first snapshot is not complete; nothing to show
- * - `in_sync`: what is shown is what the upstream has
- * - `stale`: connected, but what is shown may be out of date
- * - `offline`: the connection is lost; what is shown may be out of date
+ * - `in_sync`: the data is that of the upstream
+ * - `stale`: connected, but the data may be out of date
+ * - `offline`: the connection is lost; the data may be out of date
  * - `closed`: for good, by `close`, `remove`, or a refusal, which sets `error`
  */
 export type State = 'connecting' | 'priming' | 'in_sync' | 'stale' | 'offline' | 'closed';
@@ -18,7 +18,7 @@ export interface Freshness {
   readonly state: State;
   /** When the state began, in ms as of `Date.now`. For `stale` and `offline`: when it was last in sync. */
   readonly since: number;
-  /** A sentence for people; empty if there is nothing to say. */
+  /** A human-readable sentence, or empty. */
   readonly reason: string;
   /** The reason why it is closed, unless that was asked for. */
   readonly error?: Error;

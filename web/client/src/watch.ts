@@ -13,7 +13,7 @@ export interface WatchOptions<Name extends string = string> {
   readonly getToken?: ConnectionOptions['getToken'];
   /** Additional headers of each request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** As of `fetch`; `include` for cookies to another origin. `same-origin` unless set. */
+  /** As in `fetch`; `include` for cookies to another origin. `same-origin` unless set. */
   readonly credentials?: RequestCredentials;
   /** Reads the streams; `fetch` unless set. */
   readonly transport?: Transport;

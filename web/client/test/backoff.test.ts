@@ -52,7 +52,7 @@ describe('reconnecting', () => {
     expect(f.server.exchanges).toHaveLength(2);
   });
 
-  test('obeys goodbye, before anything else', async () => {
+  test('gives goodbye precedence over everything else', async () => {
     await f.follow();
     f.server.last.send(`retry: 7000\n\n${goodbye('draining', 4_210)}`);
     f.server.last.end();
@@ -64,7 +64,7 @@ describe('reconnecting', () => {
     expect(f.server.exchanges).toHaveLength(2);
   });
 
-  test('is immediate when the network is back, but no flood', async () => {
+  test('is immediate when the network is back, but rate-limited', async () => {
     await f.follow();
     f.server.last.cut();
     for (let i = 0; i < 5; i++) {
@@ -84,7 +84,7 @@ describe('reconnecting', () => {
     expect(f.server.exchanges).toHaveLength(length + 1);
   });
 
-  test('reports offline since the last sign of life', async () => {
+  test('reports offline since the last byte received', async () => {
     const store = await f.follow();
     await pass(7_000);
     f.server.last.cut();

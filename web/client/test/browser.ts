@@ -7,7 +7,7 @@ import { vi } from 'vitest';
  * document and timers, and all share locks, channels and workers. A tab can be
  * hidden, frozen or killed, and then behaves as in Chrome.
  *
- * The asynchronous context tells in which tab code runs.
+ * The asynchronous context identifies the tab that runs the code.
  */
 export class Browser {
   readonly locks = new LockManager();
@@ -59,7 +59,7 @@ export class Browser {
   }
 }
 
-/** Where code runs: a tab or a worker. */
+/** A tab or a worker. */
 class Scope extends EventTarget {
   state: 'running' | 'frozen' | 'gone' = 'running';
   readonly #waiting: Array<() => void> = [];
@@ -68,7 +68,7 @@ class Scope extends EventTarget {
     return context.run(this, f);
   }
 
-  /** Runs a task, as soon as this is not frozen. */
+  /** Runs a task, or delays it while frozen. */
   do(task: () => void): void {
     if (this.state === 'running') this.run(task);
     else if (this.state === 'frozen') this.#waiting.push(task);
@@ -102,7 +102,7 @@ export class Tab extends Scope {
     this.show(true);
   }
 
-  /** Stops everything in it; quietly: without an event. */
+  /** Stops everything in it. quietly: without an event. */
   freeze(quietly = false): void {
     if (!quietly) this.do(() => this.document.dispatchEvent(new Event('freeze')));
     queueMicrotask(() => { this.state = 'frozen'; });
@@ -120,7 +120,7 @@ export class Tab extends Scope {
     gone.dispatchEvent(new CustomEvent('gone', { detail: this }));
   }
 
-  // Chrome lets the timers of a hidden page fire once a minute.
+  // Chrome fires the timers of a hidden page once a minute.
   override dueAt(at: number): number {
     return this.document.hidden ? Math.ceil(at / 60_000) * 60_000 : at;
   }

@@ -16,7 +16,7 @@ describe('the watchdog', () => {
     expect(store.view).toMatchObject({ state: 'offline', since: 1_000_000, reason: 'nothing was received for 30 s' });
   });
 
-  test('counts a comment as a sign of life', async () => {
+  test('treats a comment as activity', async () => {
     const store = await f.follow();
     for (let i = 0; i < 20; i++) {
       await pass(15_000);
@@ -73,7 +73,7 @@ describe('the replacement of a stream', () => {
     expect(store.view).toMatchObject({ state: 'offline', since: 1_005_000, reason: 'connection refused' });
   });
 
-  test('is reported if it takes long', async () => {
+  test('is reported if it takes too long', async () => {
     const { store } = await goodbyeAfter(5_000);
     await pass(14_999);
     expect(store.state).toBe('in_sync');
@@ -189,7 +189,7 @@ describe('the set of watches', () => {
 describe('a page', () => {
   test('that was suspended checks its stream as soon as it is shown', async () => {
     await f.follow();
-    vi.setSystemTime(Date.now() + 3_600_000); // timers stood still
+    vi.setSystemTime(Date.now() + 3_600_000); // no timer fired meanwhile
     f.visibility(true);
     f.visibility(false);
     await pass();
@@ -243,7 +243,7 @@ describe('closing', () => {
     expect(f.server.exchanges).toHaveLength(1);
   });
 
-  test('while a token is asked for', async () => {
+  test('while a token is being requested', async () => {
     let give = (_: string) => {};
     f.tide = watch(url, { watches: ['w'], getToken: () => new Promise((resolve) => { give = resolve; }) });
     await pass();
@@ -254,7 +254,7 @@ describe('closing', () => {
   });
 });
 
-test('priming says what the server says', async () => {
+test('priming reports the state that the server sent', async () => {
   f.tide = watch(url, { watches: ['w'] });
   await pass();
   f.server.last.accept(hello(['w']) + status('w', 'priming', 'no snapshot yet'));

@@ -93,7 +93,7 @@ test('takes silence for the end of a transaction whose id is the same as the las
   expect(store.resources.size).toBe(0);
 });
 
-test('does not take silence for death, since it hears no heartbeat; but hello must come', async () => {
+test('tolerates silence, since heartbeats are hidden, but requires hello', async () => {
   await follow();
   await pass(600_000);
   expect(FakeEventSource.all).toHaveLength(1);

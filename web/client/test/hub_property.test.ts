@@ -31,7 +31,7 @@ class Gateway implements Transport {
 
   #respond({ url, lastEventId }: StreamRequest): Uint8Array {
     const { searchParams } = new URL(url);
-    // A position with another prefix resumes nothing, but it shows what was seen.
+    // A position with another prefix resumes nothing, but it shows which versions were seen.
     for (const [i, upstream] of this.upstreams.entries()) {
       upstream.prefix = searchParams.get(`prefix.${upstream.watch}`) ?? '';
       this.has(i, upstream.find(lastEventId));
@@ -40,7 +40,7 @@ class Gateway implements Transport {
     return response(served, lastEventId, served.map((upstream) => this.heads[this.upstreams.indexOf(upstream)]!), this.choose);
   }
 
-  /** A version that a client has seen, the next gateway has as well. */
+  /** The next gateway has every version that a client has seen. */
   has(upstream: number, version: number): void {
     this.heads[upstream] = Math.max(this.heads[upstream]!, version);
   }

@@ -39,7 +39,7 @@ function open(options: SharedOptions = {}): { tab: Tab; tide: Watches } {
 
 const shown = (tide: Watches) => `${tide.store('w').state} ${[...tide.store('w').resources].map(([key, { value }]) => `${key}=${value}`)}`;
 
-/** Opens this many tabs, of which the first is the leader, and all show a=1. */
+/** Opens this many tabs. The first is the leader, and all show a=1. */
 async function share(count: number, options: SharedOptions = {}) {
   const first = open(options);
   await pass();
@@ -52,7 +52,7 @@ async function share(count: number, options: SharedOptions = {}) {
   return [first, ...others] as const;
 }
 
-/** Passes this much time, in which the gateway only sends heartbeats. */
+/** Advances the clock by this much, while the gateway only sends heartbeats. */
 async function wait(ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 10_000) {
     await pass(Math.min(left, 10_000));
@@ -68,7 +68,7 @@ async function answer(value: number): Promise<void> {
 
 const leader = () => browser.locks.held.get(`watchtide 1 ${url}`)?.owner;
 
-test('six tabs are one connection', async () => {
+test('six tabs share one connection', async () => {
   await share(6);
   server.last.send(upsert('w', 'b', 6, 2, 'w@e-6'));
   await pass();

@@ -6,7 +6,7 @@ import { Stores } from '../src/stores.js';
 import { Seen } from './seen.js';
 import { history, response, Upstream } from './upstream.js';
 
-/** A client whose streams are cut where the test chooses. */
+/** A client whose streams are cut at places that the test chooses. */
 class Follower {
   readonly stores = new Stores();
   readonly seen: Seen[];

@@ -98,7 +98,7 @@ describe('a refusal', () => {
       expect(f.server.exchanges).toHaveLength(2);
     });
 
-  test('an overloaded server is asked again after the time that it named', async () => {
+  test('a request to an overloaded server is repeated after the time in Retry-After', async () => {
     await f.start();
     f.server.last.accept(`retry: 1500\n\n: too many\n\n${goodbye('overloaded', 9_000)}`).end();
     await pass();

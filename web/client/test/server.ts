@@ -75,10 +75,10 @@ export class Server {
   }
 }
 
-/** Passes this much time, and runs everything that is due. */
+/** Advances the clock by this much, and runs everything that is due. */
 export const pass = (ms = 0) => vi.advanceTimersByTimeAsync(ms);
 
-/** An event as text of the wire. */
+/** An event in its wire format. */
 export const wire = (event: { type: string }, id?: string): string =>
   `event: ${event.type}\ndata: ${JSON.stringify(event)}\n${id === undefined ? '' : `id: ${id}\n`}\n`;
 

@@ -69,7 +69,7 @@ async function resume(): Promise<void> {
   await pass();
 }
 
-test('eight tabs are one connection', async () => {
+test('eight tabs share one connection', async () => {
   await primed();
   for (let i = 0; i < 7; i++) open();
   await pass();
@@ -105,7 +105,7 @@ describe('a tab', () => {
     expect(tide.store('w').view.revision).toBe('9');
   });
 
-  test('is told that it is stale, since when and why', async () => {
+  test('receives the stale state with its start and reason', async () => {
     const { tide } = await primed();
     await pass(1_000);
     server.last.send(status('w', 'stale', 'the upstream is lost'));
@@ -223,7 +223,7 @@ describe('prefixes', () => {
     expect(server.exchanges).toHaveLength(2);
   });
 
-  test('are of bytes', async () => {
+  test('are compared by bytes', async () => {
     open(['w']);
     await pass();
     const bytes = (text: string) => upsert('w', btoa(text), 5, 1).replace('"revision"', '"key_encoding":"base64","revision"');
@@ -295,7 +295,7 @@ describe('a tab that is hidden for too long', () => {
     expect(tide.store('w').resources.size).toBe(10_002);
   });
 
-  test('closes the connection if it is the last; which resumes from its position', async () => {
+  test('closes the connection if it is the last, and later resumes from its position', async () => {
     const { tab, tide } = await hidden();
     expect(server.last.signal.aborted).toBe(true);
     await pass(600_000);
@@ -310,7 +310,7 @@ describe('a tab that is hidden for too long', () => {
     expect(changes.join()).not.toContain('replaced');
   });
 
-  test('has late timers, and is not given up before', async () => {
+  test('is not dropped because its timers are late', async () => {
     const { tab, tide } = await primed({ hiddenMs: Infinity });
     tab.hide();
     const changes = told(tide);
@@ -344,7 +344,7 @@ describe('a tab that is gone', () => {
     expect(server.exchanges).toHaveLength(1);
   });
 
-  test('but was only frozen, comes back', async () => {
+  test('reconnects if it was only frozen', async () => {
     const { tab, tide } = await primed();
     open();
     await pass();
@@ -384,7 +384,7 @@ test('a watch without subscriptions is freed while others go on', async () => {
   setFlagsFromString('--expose-gc');
   const gc = runInNewContext('gc') as () => void;
   gc();
-  expect(stores).toHaveLength(2); // of the tab, and of the hub
+  expect(stores).toHaveLength(2); // one in the tab, one in the hub
   expect(stores.map((one) => one.deref()?.watch)).toEqual([undefined, undefined]);
   expect(shown(tide)).toBe('in_sync ');
 });

@@ -58,7 +58,7 @@ test('nothing is shown before the end of the first snapshot', () => {
   expect(store.position).toBe('w@e-5');
 });
 
-test('what arrives together is one call, of whole transactions', () => {
+test('events that arrive together cause one call, with whole transactions', () => {
   primed();
   feed(up('a', 6, 2), up('c', 6, 2), 'w@e-6', del('b', 7), 'w@e-7', up('a', 8, 3));
   expect(calls).toEqual([{ state: 'in_sync', keys: 'a=2,c=2', changed: 'a,c,b' }]);
@@ -106,7 +106,7 @@ test('a snapshot that continues with a newer state is shown at its end', () => {
   expect(text(store.resources)).toBe('b=2,c=1');
 });
 
-test('what no id completed is dropped with the connection', () => {
+test('events not completed by an id are dropped with the connection', () => {
   primed();
   feed(up('a', 6, 'half'));
   lose();
@@ -134,7 +134,7 @@ test('a snapshot that replaces another resumes where it was cut off', () => {
   expect(text(store.resources)).toBe('y=8,z=9');
 });
 
-test('since is when it was last in sync, however often the connection comes and goes', () => {
+test('since is the time of the last sync, however often the connection is lost', () => {
   primed();
   vi.setSystemTime(2_000_000);
   lose();
@@ -150,7 +150,7 @@ test('since is when it was last in sync, however often the connection comes and 
   expect(store.view).toMatchObject({ state: 'in_sync', since: 4_000_000, reason: '' });
 });
 
-test('the server says that it is stale, and since when', () => {
+test('a stale event sets the state and its start time', () => {
   primed();
   feed(status('stale', '1970-01-01T00:15:00Z'));
   expect(store.view).toMatchObject({ state: 'stale', since: 900_000 });

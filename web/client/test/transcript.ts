@@ -27,7 +27,7 @@ export interface Block {
 
 const folder = new URL('../../../gateway/testdata/', import.meta.url);
 
-// Where several clients could have read a block: the one that did.
+// The client that read a block, if several could have.
 const readers: Record<string, string> = { 'reset_ahead.txt pass 200ms': 'b' };
 
 export function read(file: string): Transcript {
@@ -111,7 +111,7 @@ class Upstreams {
   }
 }
 
-// A key as it stands in the script: a word, or quoted as Go does.
+// A key in a script: a word, or a string quoted as in Go.
 function key(word: string): string {
   if (!word.startsWith('"')) return word;
   const bytes = word.slice(1, -1).match(/\\x([0-9a-f]{2})/) ? binary(word) : undefined;

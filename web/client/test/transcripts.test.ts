@@ -42,7 +42,7 @@ describe.each(files)('%s', (file) => {
       await pass();
       for (const name of names) compared += check(tide.store(name), now.get(name), prefixOf(client, name));
     }
-    // A client that was refused has nothing; nor has a watch that does not exist.
+    // A refused client and a watch that does not exist have no resources.
     const welcome = client.blocks.some(({ text }) => text.includes('event: hello'));
     expect(compared > 0).toBe(welcome);
   });
@@ -63,7 +63,7 @@ function history(position: string, states: Map<string, State>): string {
   const [, name = '', epoch = '', upTo = '', asOf] = position.match(/^(.*)@(.*)-(\d+)(?:\/(\d+))?$/)!;
   const whole = states.get(`${name}@${epoch}-${asOf ?? upTo}`) ?? new Map([['ghost', 1]]);
   let text = reset(name, `${name}@${epoch}-0/${upTo}`);
-  // Of a snapshot that was cut off, the first few resources have arrived.
+  // If the snapshot was cut off, only its first few resources have arrived.
   const some = asOf === undefined ? [...whole] : [...whole].slice(0, Number(upTo));
   for (const [key, value] of some) text += upsert(name, key, 1, value);
   return asOf === undefined ? text + endOfSnapshot(name, Number(upTo), some.length) : text;

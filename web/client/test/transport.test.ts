@@ -7,7 +7,7 @@ import { goodbye, hello, pass, reset, upsert } from './server.js';
 const f = following();
 
 describe('a request', () => {
-  test('is one for all watches, and says what it accepts', async () => {
+  test('covers all watches, and has an Accept header', async () => {
     f.tide = watch(url, { watches: ['a', { watch: 'b', prefix: 'x/' }], headers: { 'X-Team': 'tide' } });
     f.tide.add('c');
     await pass();
@@ -36,7 +36,7 @@ describe('a request', () => {
     expect(f.server.last.lastEventId).toBe('w@e-3/5');
   });
 
-  test('carries a token, asked for each time', async () => {
+  test('carries a token, requested each time', async () => {
     const getToken = vi.fn(async () => `token-${getToken.mock.calls.length}`);
     await f.follow({ getToken });
     expect(f.server.last.headers.get('Authorization')).toBe('Bearer token-1');

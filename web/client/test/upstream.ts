@@ -29,8 +29,8 @@ interface Version {
 export type Piece = { text: string; position: string | undefined };
 
 /**
- * A watch as the protocol's document describes it, whose whole history is known in
- * advance: the plain model with which the client is compared.
+ * A watch as the protocol's document describes it, with its whole history known in
+ * advance: the simple model for the client.
  */
 export class Upstream {
   readonly versions: Version[] = [];
@@ -144,7 +144,7 @@ export function response(upstreams: Upstream[], id: string, heads: number[], cho
   const known = new Map(id.split(',').filter(Boolean).map((position) => [position.split('@')[0]!, position]));
   const open = upstreams.map((upstream, i) => upstream.serve(known.get(upstream.watch), heads[i]!));
   let text = `retry: 1\n\n${hello(upstreams.map(({ watch }) => watch), 'resume')}`;
-  // A piece without a position is followed by more of the same watch.
+  // After a piece without a position comes another piece of the same watch.
   for (let last: Generator<Piece> | undefined; open.length > 0;) {
     const one = last ?? open[choose(open.length)]!;
     const { done, value: piece } = one.next();

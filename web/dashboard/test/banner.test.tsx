@@ -33,13 +33,13 @@ describe('the banner', () => {
     show();
     expect(banner()).toBeNull();
   });
-  it('says what, since when and why', () => {
+  it('shows the watch, the start time and the reason', () => {
     show(stale);
     expect(lines()[0]).toMatch(/^notes may be out of date, since .*:04:05.* \(55 s\): no connection$/);
     expect(screen.getByRole('alert').dataset['state']).toBe('stale');
     expect(banner()?.querySelector('time')?.dateTime).toBe('2026-01-02T03:04:05.000Z');
   });
-  it('hides from a screen reader what changes each second', async () => {
+  it('hides text that changes each second from screen readers', async () => {
     show(stale);
     const read = () => [...banner()!.querySelectorAll('p > :not([aria-hidden])')].map((node) => node.textContent);
     const before = read();
@@ -54,13 +54,13 @@ describe('the banner', () => {
     expect(banner()!.querySelector('p')).toBe(line);
     expect(line?.textContent).toContain('attempt 2');
   });
-  it('says the worst first, and how many more there are', () => {
+  it('shows the worst trouble first, and the number of others', () => {
     show(...['a', 'b', 'c', 'd'].map((what) => ({ ...stale, what })), { ...stale, what: 'The gateway', state: 'offline' });
     expect(screen.getByRole('alert').dataset['state']).toBe('offline');
     expect(lines()[0]).toContain('The gateway');
     expect(lines()[4]).toBe('and 1 more');
   });
-  it('leaves out a first load, unless it takes long', async () => {
+  it('omits a first load unless it takes long', async () => {
     show({ ...stale, state: 'priming' });
     expect(banner()).toBeNull();
     await pass(700);
@@ -87,7 +87,7 @@ describe('a recovery', () => {
     await pass(5000);
     expect(screen.getByRole('status').textContent).toBe('');
   });
-  it('is announced only once a first load is complete, too', async () => {
+  it('is not announced until a first load is also complete', async () => {
     const begins: Trouble = { ...stale, what: 'nodes', state: 'priming' };
     const become = show(stale, begins);
     await pass(1000);

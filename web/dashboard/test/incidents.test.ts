@@ -19,7 +19,7 @@ describe('incidents per minute', () => {
     const { times } = perMinute([], now);
     expect([times.length, times[0], times.at(-1)]).toEqual([60, Date.parse('2026-01-02T03:00:00Z'), Date.parse('2026-01-02T03:59:00Z')]);
   });
-  it('count each kind by itself', () => {
+  it('count each kind separately', () => {
     const all = [incident('03:10:00'), incident('03:10:59'), incident('03:11:00', undefined, 1, 'resync')];
     expect(happened(0, ...all)).toEqual({ '03:10': 2 });
     expect(happened(1, ...all)).toEqual({ '03:11': 1 });

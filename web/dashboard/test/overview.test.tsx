@@ -49,7 +49,7 @@ describe('the overview', () => {
     const shown = screen.getAllByTestId('watch-row').map((row) => row.querySelector('.rated')?.textContent);
     expect(shown).toEqual(['0, at most 0 in the last two minutes', '20, at most 20 in the last two minutes']);
   });
-  it('sorts by state, the worst first, which the URL keeps', async () => {
+  it('sorts by state, worst first, and keeps the order in the URL', async () => {
     await show(watchOf('a'), watchOf('b', { state: 'priming' }), watchOf('c', { state: 'stale' }), watchOf('d', { state: 'resyncing' }));
     expect(names()).toEqual(['a', 'b', 'c', 'd']);
     fireEvent.click(screen.getByRole('button', { name: 'State' }));
@@ -62,11 +62,11 @@ describe('the overview', () => {
     expect(names()).toEqual(['w0', 'w1']);
     expect(screen.getByRole('status').textContent).toBe('2 of 13');
   });
-  it('reports what is not in sync, with its reason', async () => {
+  it('reports watches that are not in sync, with the reason', async () => {
     await show(watchOf('a'), watchOf('b', { state: 'stale', reason: 'no connection' }));
     expect(reported).toBe('b stale no connection');
   });
-  it('says what to do if nothing is configured', async () => {
+  it('shows instructions if nothing is configured', async () => {
     await show();
     expect(screen.getByText(/has no watches/)).toBeTruthy();
   });

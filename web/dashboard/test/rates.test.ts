@@ -35,7 +35,7 @@ describe('rates', () => {
     expect(rates.of('notes')).toHaveLength(600);
     expect(rates.of('notes').at(-1)).toEqual({ at: 700_000, value: 1 });
   });
-  it('forget a watch that is gone', () => {
+  it('forget a removed watch', () => {
     const rates = noted([1000, 5], [2000, 6]);
     rates.note(new Map([['other', 1]]), 3000, 'one');
     expect(rates.of('notes')).toEqual([]);

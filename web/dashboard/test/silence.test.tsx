@@ -23,7 +23,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-it('a gateway that answers is no trouble', async () => {
+it('a gateway that answers is not reported', async () => {
   answers(well);
   render(<Page />);
   await pass(60_000);
@@ -53,7 +53,7 @@ it('a gateway that accepts requests but does not answer is noticed as well', asy
   expect(reported).toMatchObject([{ state: 'offline', since: last }]);
 });
 
-it('a pause while the page was hidden is no silence', async () => {
+it('a pause while the page is hidden is not reported', async () => {
   answers(well);
   render(<Page />);
   await pass(1000);

@@ -78,20 +78,20 @@ describe('the subscribers page', () => {
     const [departure] = within(screen.getByRole('table', { name: 'Recent disconnects' })).getAllByRole('row').slice(1);
     expect(departure!.textContent).toContain('max_age30 s ago30 s');
   });
-  it('requests the selected watch, which the URL keeps', async () => {
+  it('requests the selected watch, and keeps it in the URL', async () => {
     await show(<SubscribersPage />, () => Response.json(all));
     fireEvent.change(screen.getByRole('combobox', { name: 'Watch' }), { target: { value: 'notes' } });
     expect(location.hash).toBe('#/subscribers?watch=notes');
     await act(() => vi.advanceTimersByTimeAsync(0));
     expect(asked.at(-1)).toBe('/v1/subscribers?limit=100&watch=notes');
   });
-  it('says which setting is missing if it is not served, without a warning', async () => {
+  it('names the missing setting if it is not served, without a warning', async () => {
     await show(<SubscribersPage />, notFound);
     await act(() => vi.advanceTimersByTimeAsync(30_000));
     expect(screen.getByText(/enabled: true/)).toBeTruthy();
     expect(troubles).toEqual([]);
   });
-  it('says that there is no such watch', async () => {
+  it('reports that the watch does not exist', async () => {
     location.hash = '#/subscribers?watch=nots';
     await show(<SubscribersPage />, notFound);
     expect(screen.getByText(/no watch “nots”/)).toBeTruthy();
@@ -105,7 +105,7 @@ describe('the subscribers page', () => {
 });
 
 describe('the upstreams page', () => {
-  it('shows reconnects and resyncs by reason, those that are not connected first', async () => {
+  it('shows reconnects and resyncs by reason, with disconnected watches first', async () => {
     await show(<UpstreamsPage />, () => Response.json(all));
     const names = within(screen.getByRole('table', { name: 'Connections' })).getAllByRole('rowheader').map(({ textContent }) => textContent);
     expect(names).toEqual(['drafts local', 'notes local']);
@@ -115,7 +115,7 @@ describe('the upstreams page', () => {
     const [incident] = within(screen.getByRole('table', { name: 'Incidents' })).getAllByRole('row').slice(1);
     expect(incident!.textContent).toMatch(/2 min ago.*notes.*reconnect: error.*3 times since.*connection refused/);
   });
-  it('shows what is known from the watches if the rest is not served', async () => {
+  it('falls back to the data of the watches if the rest is not served', async () => {
     await show(<UpstreamsPage />, notFound);
     expect(row('drafts').getByText('no route')).toBeTruthy();
     expect(screen.getByText(/enabled: true/)).toBeTruthy();

@@ -29,7 +29,7 @@ const subjects = [
   { name: 'a naive page', url: `${site.origin}/index.html?gateway=${encodeURIComponent(gateway.origin)}` },
 ];
 
-// In turn, so that other load on the machine affects all of them.
+// Interleaved, so that other load on the machine affects all of them.
 for (const subject of subjects) subject.loads = [];
 for (let run = 0; run < runs; run++) {
   for (const subject of subjects) subject.loads.push(await measureLoad(subject.url, rows));

@@ -1,4 +1,4 @@
-/** Prints a table in Markdown, the first column to the left, the others to the right. */
+/** Prints a table in Markdown, with the first column left-aligned and the others right-aligned. */
 export function printTable(header, rows) {
   const widths = header.map((_, column) => Math.max(...[header, ...rows].map((row) => row[column].length)));
   const line = (cells) => `| ${cells.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join(' | ')} |`;

@@ -1,5 +1,5 @@
 // One process, so that the scenarios share a gateway, an upstream and Chromium.
-// A single one can be run as well: node --test scenarios/restart.mjs
+// To run a single one: node --test scenarios/restart.mjs
 import './first_paint.mjs';
 import './policy.mjs';
 import './accessibility.mjs';

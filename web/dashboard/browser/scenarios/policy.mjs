@@ -4,7 +4,7 @@ import { scenario } from '../stage/scenario.mjs';
 import { shared } from '../stage/shared.mjs';
 import { until } from '../stage/until.mjs';
 
-// Every scenario fails on a complaint of a page; this one visits all pages.
+// Every scenario fails if a page reports a violation; this one visits all pages.
 scenario('policy: every page is shown without a complaint, and with a strict policy', async (stage) => {
   const gateway = await shared.gateway();
   const visitor = await stage.visitor();
@@ -44,6 +44,6 @@ async function breakPolicy() {
   document.body.append(style);
   try {
     document.body.innerHTML = '<p>text that becomes code</p>';
-  } catch {} // that is the policy
+  } catch {} // the policy forbids it
   await fetch('http://elsewhere.example/').catch(() => {});
 }

@@ -4,7 +4,7 @@ import { heartbeatMs } from '../stage/gateway.mjs';
 import { scenario } from '../stage/scenario.mjs';
 import { shared } from '../stage/shared.mjs';
 
-// On a busy machine the warning appears later than it is due.
+// On a busy machine the warning is late.
 const graceMs = 1_500;
 
 scenario('the network falls silent and closes nothing: a warning within two heartbeats', async (stage) => {

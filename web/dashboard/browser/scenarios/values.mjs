@@ -46,7 +46,7 @@ scenario('on a phone, long keys leave room for the other columns', async (stage)
   assert.ok(state.left >= name.right, `the last column begins at ${state.left}, under the key, which ends at ${name.right}`);
 });
 
-/** Where the cells of a row are, when it is scrolled to its right end. */
+/** The positions of the cells of a row that is scrolled to its right end. */
 async function cells(row) {
   await row.waitFor();
   return row.evaluate((row) => {

@@ -6,7 +6,7 @@ export class FaultProxy {
   /** Bytes carried since the last call of reset. */
   toBrowser = 0;
   toServer = 0;
-  /** Where new connections lead, host:port. */
+  /** The target of new connections, host:port. */
   target;
   #silent = false;
   #pairs = new Set();

@@ -12,7 +12,7 @@ export const heartbeatMs = 1_000;
 export class Gateway {
   #process;
 
-  /** port: 0 for any; origins: from which other pages may read; hosts: further names, which make the gateway public. */
+  /** port: 0 for any; origins: the origins of other pages that may read; hosts: further names, which make the gateway public. */
   static async start(upstream, { port = 0, origins = [], hosts = [], heartbeat = `${heartbeatMs}ms` } = {}) {
     const gateway = new Gateway();
     const file = join(await mkdtemp(join(tmpdir(), 'watchtide-browser-')), 'gateway.yaml');

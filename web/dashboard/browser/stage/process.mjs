@@ -47,7 +47,7 @@ export class Process {
   async stop(signal = 'SIGTERM') {
     this.#child.kill(signal);
     const late = setTimeout(() => this.#child.kill('SIGKILL'), patience);
-    await this.#ended.catch(() => {}); // it never began
+    await this.#ended.catch(() => {}); // it never started
     clearTimeout(late);
   }
 

@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url';
 
 const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };
 
-/** The built @watchtide/client, as a page imports it without a bundler. */
+/** The built @watchtide/client, for pages without a bundler. */
 export const clientFolder = fileURLToPath(new URL('../../../client/dist/', import.meta.url));
 
 /**
- * A web server for other pages than the dashboard. folders maps paths to folders;
+ * A web server for pages other than the dashboard. folders maps paths to folders;
  * answer(request, response) handles all other requests.
  */
 export class Site {

@@ -1,6 +1,6 @@
 import { patience } from './until.mjs';
 
-/** One tab with the dashboard in it. */
+/** A tab that shows the dashboard. */
 export class Tab {
   constructor(page) {
     this.page = page;

@@ -1,7 +1,7 @@
 import { duration } from '../text/duration';
 import { useNow } from './clock';
 
-/** The time since a timestamp of the gateway, which ticks: `2 min 5 s`. */
+/** The time since a timestamp of the gateway, updated as it passes: `2 min 5 s`. */
 export function Age({ of }: { of: string }) {
   const then = Date.parse(of);
   const now = useNow();

@@ -20,10 +20,10 @@ const texts: Record<Trouble['state'], string> = {
 };
 const severity = Object.keys(texts);
 
-// With these, nothing that is shown can be wrong.
+// In these states, the displayed data cannot be wrong.
 const mild = new Set<Trouble['state']>(['priming', 'connecting', 'paused']);
 
-/** Warns, on every page, that what is shown may be stale, and since when; and says once when that is over. */
+/** Warns on every page that its data may be stale, with the start time. Announces a recovery once. */
 export function Banner() {
   const troubles = useDelayed(useReported()).toSorted((a, b) => severity.indexOf(a.state) - severity.indexOf(b.state));
   const most = useNarrow() ? 2 : 4;
@@ -52,7 +52,7 @@ function Line({ trouble: { what, state, since, reason } }: { trouble: Trouble })
   );
 }
 
-// Hidden from screen readers, which would read it every second.
+// Hidden from screen readers, which would otherwise read it every second.
 function Elapsed({ since }: { since: number }) {
   return <span aria-hidden="true">({duration(Math.max(0, useNow() - since))})</span>;
 }

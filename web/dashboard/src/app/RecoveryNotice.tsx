@@ -1,15 +1,15 @@
 import { useEffect, useRef, useState } from 'react';
 import { useRoute } from './route';
 
-// The notice appears once the recovery has lasted for a moment, and then goes away.
+// The notice appears once the recovery has lasted for a moment, and then disappears.
 const stableMs = 1500;
 const shownMs = 6000;
 
-/** Announces politely that what was stale no longer is; not on another page, and not after a first load. */
+/** Politely announces that data is no longer stale. Not shown on another page or after a first load. */
 export function RecoveryNotice({ troubled, starting }: { troubled: boolean; starting: boolean }) {
   const { page, name } = useRoute();
   const place = `${page}/${name}`;
-  const troubledAt = useRef<string>(undefined); // where there was trouble, until it is over
+  const troubledAt = useRef<string>(undefined); // the page with the trouble, until it is over
   const [recovered, setRecovered] = useState(false);
   useEffect(() => {
     if (troubled && !starting) troubledAt.current ??= place;

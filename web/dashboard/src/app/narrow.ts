@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react';
 
-// The width below which wide tables become cards; as in theme.css.
+// The width below which wide tables become cards. The same as in theme.css.
 const query = matchMedia('(max-width: 700px)');
 
 /** Reports whether the page is as narrow as a phone. */

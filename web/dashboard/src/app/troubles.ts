@@ -1,13 +1,13 @@
 import { useEffect, useId, useSyncExternalStore } from 'react';
 
-/** A reason why what is shown may differ from the upstream. */
+/** A reason why the displayed data may differ from the upstream. */
 export interface Trouble {
   /** The name of a watch, or 'The gateway'. */
   readonly what: string;
   readonly state: 'stale' | 'offline' | 'closed' | 'priming' | 'resyncing' | 'connecting' | 'paused';
   /** When it began, in ms as of Date.now. */
   readonly since: number;
-  /** A sentence for people; may be empty. */
+  /** A human-readable sentence; may be empty. */
   readonly reason: string;
 }
 
@@ -19,7 +19,7 @@ let all: readonly Trouble[] = [];
 /** Reports troubles to the banner for as long as the component is mounted. */
 export function useTroubles(troubles: readonly Trouble[]): void {
   const id = useId();
-  const text = JSON.stringify(troubles); // equal reports are one
+  const text = JSON.stringify(troubles); // equal reports count once
   useEffect(() => report(id, JSON.parse(text) as Trouble[]), [id, text]);
   useEffect(() => () => report(id, []), [id]);
 }

@@ -15,7 +15,7 @@ interface Shown {
   readonly bars?: boolean;
 }
 
-/** Draws numbers over time, as wide as there is room and in the colours of the theme. */
+/** Draws numbers over time, at full width and in the colours of the theme. */
 export function Chart({ title, summary, data, format, whole = false, bars = false }: Shown) {
   const id = useId();
   const options = useMemo<ChartOptions>(() => ({ format, whole, bars }), [format, whole, bars]);

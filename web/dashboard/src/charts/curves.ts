@@ -17,7 +17,7 @@ export const colours = 4;
 
 /**
  * Returns one curve for each name, in their order. If there are more names than
- * colours, the curves with the smallest sums are added up to one.
+ * colours, the curves with the smallest sums are added up into one.
  */
 export function curvesOf(names: readonly string[], samples: (name: string) => readonly Sample[]): Curves {
   const lists = names.map((name) => ({ name, samples: samples(name), sum: sum(samples(name)) }));

@@ -1,6 +1,6 @@
 import { useEffect, useState, type RefObject } from 'react';
 
-/** Reports whether an element is in view, or nearly: others need not be drawn each second. */
+/** Reports whether an element is in view, or nearly. Other elements need not be drawn each second. */
 export function useVisible(of: RefObject<Element | null>): boolean {
   const [visible, setVisible] = useState(true);
   useEffect(() => {

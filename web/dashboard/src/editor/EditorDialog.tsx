@@ -65,7 +65,7 @@ export function EditorDialog({ watch, resource, onClose }: Props) {
   );
 }
 
-// Says what happened at the gateway while the user was editing.
+// Reports events at the gateway since the user began to edit.
 function ConflictNotice({ change, draft: { begun, newer, base, refusal, loadCurrent } }: { change: Change; draft: Draft }) {
   const shown = newer === 'gone' ? change.what === 'deleted' : newer !== undefined && newer.revision === change.revision;
   const told = begun && change.what !== '';

@@ -30,7 +30,7 @@ export function useChange({ watch, key, key_encoding }: Target, loaded: string |
 export function changeSince(loaded: string | undefined, revision: string | undefined, view: Pick<View, 'revision'>): Change {
   if (view.revision === '') return none;
   if (loaded === undefined) return revision === undefined ? none : { what: 'created', revision };
-  // The stream may be behind what was loaded.
+  // The stream may be behind the loaded revision.
   if (revision === undefined) return later(view.revision, loaded) ? { what: 'deleted', revision: '' } : none;
   return later(revision, loaded) ? { what: 'changed', revision } : none;
 }

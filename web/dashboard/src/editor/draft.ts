@@ -3,11 +3,11 @@ import type { Resource } from '@watchtide/client';
 import { format } from './json';
 import { isConflict, load, put, type Loaded, type Outcome, type Refusal, type Target } from './resource';
 
-/** The text that is being edited, and what it is based on. */
+/** The edited text and its base. */
 export interface Draft {
   readonly target: Target;
   readonly text: string;
-  /** What the text is based on; undefined for a new resource. */
+  /** The base of the text; undefined for a new resource. */
   readonly base: Loaded | undefined;
   /** Closing the dialog would lose something. */
   readonly dirty: boolean;

@@ -28,7 +28,7 @@ export function findFault(text: string): Fault | undefined {
   }
 }
 
-/** Formats JSON with one member per line. Every token stays as it is written. */
+/** Formats JSON with one member per line. Tokens are not changed. */
 export function format(text: string): string {
   const tokens = tokensOf(text);
   const out: string[] = [];
@@ -45,7 +45,7 @@ export function format(text: string): string {
   return out.join('');
 }
 
-/** Returns a member of a JSON object as it is written, or undefined if there is none. */
+/** Returns a member of a JSON object verbatim, or undefined if there is none. */
 export function member(text: string, name: string): string | undefined {
   const tokens = tokensOf(text);
   let depth = 0;

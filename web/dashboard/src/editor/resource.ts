@@ -37,14 +37,14 @@ export async function load(target: Target, signal: AbortSignal): Promise<Loaded 
   return { revision, text: member(text, 'value') ?? 'null' };
 }
 
-/** The conditions of a write: on which revision (undefined: only if the resource does not exist), and whether it is only validated. */
+/** The conditions of a write: the expected revision (undefined: the resource must not exist), and whether to validate only. */
 export interface Intent {
   readonly revision: string | undefined;
   readonly validateOnly?: boolean;
   readonly signal: AbortSignal;
 }
 
-/** Puts a value, sent as it is written. */
+/** Puts a value, sent verbatim. */
 export const put = (target: Target, text: string, intent: Intent): Promise<Outcome> => write(target, { method: 'PUT', body: text }, intent);
 
 /** Deletes the resource. */

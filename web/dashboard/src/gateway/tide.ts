@@ -5,7 +5,7 @@ import { base } from './base';
 import { parse } from './digits';
 import { sharedWorker } from './worker';
 
-/** The table shows any JSON. */
+/** The table accepts any JSON. */
 export type ResourceStore = Store<unknown>;
 
 // A watch stays followed for a while, in case the user comes back to its page.

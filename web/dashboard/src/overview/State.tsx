@@ -2,7 +2,7 @@ import { Age } from '../app/Age';
 import type { Watch } from '../gateway/contract';
 import { stateText } from './order';
 
-/** Shows the state of a watch, since when, and the reason if it is not the upstream's last error. */
+/** Shows the state of a watch, its start time, and the reason if it is not the upstream's last error. */
 export function State({ watch: { state, since, reason, upstream } }: { watch: Watch }) {
   return (
     <>

@@ -2,7 +2,7 @@ import type { Watch } from '../gateway/contract';
 
 export type Order = 'name' | 'state';
 
-/** Parses the order in the URL; by name unless it says otherwise. */
+/** Parses the order in the URL; the default is by name. */
 export const parseOrder = (option: string | null): Order => (option === 'state' ? 'state' : 'name');
 
 // What needs attention comes first.

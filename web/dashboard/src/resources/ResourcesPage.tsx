@@ -38,7 +38,7 @@ function Known({ watch, store, onAppear }: { watch: string; store: ResourceStore
 
 function Unknown({ watch, onAppear }: { watch: string; onAppear: () => void }) {
   const listed = useWatches().data?.watches.some(({ name }) => name === watch);
-  const missed = useRef(false); // if the list has it from the start, another attempt is of no use
+  const missed = useRef(false); // if it is in the list from the start, another attempt is useless
   useEffect(() => {
     if (listed === false) missed.current = true;
     if (listed && missed.current) onAppear();

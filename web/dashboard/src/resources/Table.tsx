@@ -89,7 +89,7 @@ function emptyText({ state, revision, total, arranging }: TableStatus): string {
   return state === 'closed' ? 'Nothing was loaded.' : 'Not loaded yet.';
 }
 
-// Each row is a grid of its own, so the widths must not depend on its content.
+// Each row is a separate grid, so the widths must not depend on its content.
 function layout(columns: readonly ShownColumn[]): CSSProperties {
   const widths = columns.map(({ id, width }) => (id === 'key' && columns.length > 1 ? `min(${width}ch, ${maxKeyWidth})` : `${width}ch`));
   return {

@@ -1,4 +1,4 @@
-/** Formats a value in one line of at most limit characters: text as it is, everything else as JSON. */
+/** Formats a value in one line of at most limit characters: text verbatim, everything else as JSON. */
 export function brief(value: unknown, limit = 200): string {
   if (value === undefined) return '';
   if (typeof value === 'string') return clip(value, limit);

@@ -5,7 +5,7 @@ import { inSlices } from './slices';
 
 /** The state of a table at one moment, except for its rows. A new object whenever it or a row changes. */
 export interface TableStatus {
-  /** The view of the store. Components use this one, so that all they render is of one moment. */
+  /** The view of the store. Components use this one, so that they render a consistent state. */
   readonly view: View;
   /** The state of the rows, which are in sync once they are shown. */
   readonly state: View['state'];

@@ -47,7 +47,7 @@ it('shows the change of another user before it deletes the resource', async () =
   expect(gateway.asked.at(-1)).toBe('DELETE /v1/watches/notes/resources/a "2"');
 });
 
-it('says at once that the resource has changed or was deleted', () => {
+it('immediately reports that the resource was changed or deleted', () => {
   act(() => store.show('2', { a: '2' }));
   expect(screen.getByRole('alert').textContent).toContain('The resource has changed: it is now at revision 2.');
   act(() => store.show('3', {}));
@@ -61,7 +61,7 @@ it('reports that another user has already deleted the resource', async () => {
   await screen.findByText(/has already deleted it/);
 });
 
-it('says why it was refused', async () => {
+it('shows the reason for a refusal', async () => {
   gateway.refuse = () => problem(405, 'watch "notes" is read-only');
   press('Delete');
   await screen.findByText('405: watch "notes" is read-only');

@@ -49,7 +49,7 @@ describe('editing', () => {
     expect(gateway.asked).toEqual([`PUT ${path} "1" {"n": 12345678901234567890.20 }`]);
   });
 
-  it('says that the resource has changed, as soon as the stream does, and shows the current value', async () => {
+  it('reports a change as soon as the stream does, and shows the current value', async () => {
     await edit('1');
     type('2');
     gateway.write(key, '{"theirs":true}');
@@ -107,7 +107,7 @@ describe('editing', () => {
     expect(gateway.asked).toEqual(['GET /v1/watches/notes/resources/Li4%3D?key_encoding=base64']);
   });
 
-  it('says why the resource could not be loaded', async () => {
+  it('shows the reason why the resource could not be loaded', async () => {
     gateway.refuse = () => problem(403, 'notes are not yours');
     render(<EditorDialog watch="notes" resource={{ key, revision: '1', value: null }} onClose={closed} />);
     await screen.findByText('403: notes are not yours');
@@ -138,7 +138,7 @@ describe('creating', () => {
 });
 
 describe('the text', () => {
-  it('is reported as invalid at once, with the place', async () => {
+  it('is reported as invalid at once, with the position of the error', async () => {
     create();
     type('{\n  "a": 1,\n}');
     expect(screen.getByRole('status').textContent).toContain('line 3, column 1');

@@ -55,7 +55,7 @@ describe('format', () => {
 
 describe('a member', () => {
   const text = '{"key":"value","v":{"value":2},"value":{"big":12345678901234567890,"l":[1, 2]},"encoding":"x"}';
-  it('is returned as it is written, of the outer object', () => {
+  it('is returned verbatim, from the outer object only', () => {
     expect(member(text, 'value')).toBe('{"big":12345678901234567890,"l":[1, 2]}');
     expect(member('{"value" : 1.0 }', 'value')).toBe('1.0');
     expect(member('{"v\\u0061lue":[]}', 'value')).toBe('[]');

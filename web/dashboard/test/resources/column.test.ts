@@ -45,7 +45,7 @@ describe('the columns that are picked', () => {
     expect(pick(fieldsOf([resource('a'), resource(2), resource(null)]))).toEqual(['key', 'value']);
   });
 
-  it('know which of them are numbers', () => {
+  it('distinguish numeric columns', () => {
     expect(fieldsOf([resource({ n: 1, t: 'a' })]).map(({ id, numeric }) => [id, numeric])).toEqual([['n', true], ['t', false]]);
   });
 });

@@ -125,7 +125,7 @@ describe('a model', () => {
     expect(shown(model)).toBe('b=1');
   });
 
-  it('has a status of one moment, while many rows are sorted in slices', async () => {
+  it('has a consistent status while many rows are sorted in slices', async () => {
     vi.useRealTimers(); // a slice ends by the clock
     const source = new Source();
     const model = new TableModel(source.store);

@@ -110,7 +110,7 @@ describe('the table of a watch', () => {
     expect(keys()).toEqual(['a', 'b']);
   });
 
-  it('is sorted by a click on a header, which the URL keeps', async () => {
+  it('is sorted by a click on a header, and the URL keeps the order', async () => {
     await show({ a: { n: 2 }, b: { n: 10 } });
     const button = within(grid()).getByRole('button', { name: 'n' });
     fireEvent.click(button);
@@ -129,7 +129,7 @@ describe('the table of a watch', () => {
     expect(screen.getByText('2 of 3')).toBeTruthy();
   });
 
-  it('is filtered as the user types, which the URL keeps', async () => {
+  it('is filtered as the user types, and the URL keeps the filter', async () => {
     await show({ a: { t: 'yes' }, b: { t: 'no' } });
     fireEvent.change(screen.getByRole('searchbox', { name: 'Filter' }), { target: { value: 'no' } });
     await pass(300);
@@ -166,7 +166,7 @@ describe('the table of a watch', () => {
     expect([cells('a')[1]!.textContent, grid().dataset['revision'], reported]).toEqual(['3', '7', '']);
   });
 
-  it('reports what may be stale', async () => {
+  it('reports that its data may be stale', async () => {
     await show();
     expect(reported).toBe('pods connecting');
     act(() => source.snapshot(1, { a: 1 }));
@@ -177,7 +177,7 @@ describe('the table of a watch', () => {
     expect([reported, grid().dataset['state'], keys()]).toEqual(['pods offline', 'offline', ['a']]);
   });
 
-  it('says why it is empty', async () => {
+  it('shows the reason why it is empty', async () => {
     await show();
     expect(grid().textContent).toContain('Not loaded yet.');
     act(() => source.become('closed', { error: new RefusedError(403, undefined, undefined) }));

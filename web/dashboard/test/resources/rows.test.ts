@@ -51,7 +51,7 @@ describe('rows', () => {
     expect([rows.matching, rows.total]).toEqual([2, 4]);
   });
 
-  it('come and go as they match the filter', () => {
+  it('appear and disappear as they match the filter', () => {
     const rows = rowsOf([resource('a', 'x'), resource('b', 'y')], 'key', 'x');
     rows.apply(new Map([['a', resource('a', 'y')], ['b', resource('b', 'x')]]), 1, none);
     expect(keys(rows)).toEqual(['b']);
@@ -104,7 +104,7 @@ describe('rows after any changes', () => {
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('removeFaded' as const) }) },
   );
 
-  it('equal those of a plain model', () => {
+  it('equal those of a simple model', () => {
     fc.assert(fc.property(fc.array(step, { maxLength: 30 }), fc.uniqueArray(key), (steps, visible) => {
       const rows = new Rows();
       const model = new Map<string, Resource>();

@@ -97,7 +97,7 @@ describe('the request', () => {
   });
 });
 
-it('announces what was copied', async () => {
+it('announces the copied text', async () => {
   vi.stubGlobal('navigator', { clipboard: { writeText: () => Promise.resolve() } });
   await press('Copy the curl example');
   expect(screen.getAllByRole('status').map(({ textContent }) => textContent)).toContain('curl copied');

@@ -13,7 +13,7 @@ const argumentsOf = (line: string) =>
   execFileSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${line}`], { encoding: 'utf8' }).split('\0').slice(0, -1);
 
 describe('the curl line', () => {
-  it('is short if nothing is special', () => {
+  it('is short without options', () => {
     expect(curlLine(plain)).toBe("curl -N 'http://localhost:3000/v1/watches/notes/events'");
   });
   it('survives the shell, whatever it contains', () => {

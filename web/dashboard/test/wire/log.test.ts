@@ -4,7 +4,7 @@ import { Log } from '../../src/wire/log';
 
 const frame = (number: number, bytes = 10): Frame => ({ number, type: number % 2 ? 'upsert' : 'delete', id: '', raw: '', bytes, at: 0, after: 0 });
 
-it('keeps the newest, and counts all', () => {
+it('keeps the newest frames, and counts all', () => {
   const log = new Log();
   for (let number = 1; number <= 100_000; number++) log.add(frame(number));
   const { frames, dropped, bytes, types } = log.kept;

@@ -29,7 +29,7 @@ async function connected(to: Partial<StreamRequest> = {}): Promise<void> {
 const seen = () => wire.connection().kept.frames.map(({ type, id, raw, bytes }) => [type, id, raw, bytes]);
 
 describe('a connection', () => {
-  it('keeps everything as it is on the wire', async () => {
+  it('keeps the bytes of the wire unchanged', async () => {
     await connected();
     expect(wire.connection()).toMatchObject({ state: 'open', status: '200 OK', headers: [['content-type', 'text/event-stream']] });
     await stream.write('retry: 1717\n\n: heartbeat\n');
@@ -68,7 +68,7 @@ describe('a connection', () => {
     expect([kept.frames.length, kept.dropped, kept.types.get('upsert')]).toEqual([5000, 15_000, 20_000]);
   });
 
-  it('starts again empty', async () => {
+  it('is empty after a restart', async () => {
     await connected();
     await stream.write(hello);
     const { signal } = stream;
@@ -105,7 +105,7 @@ describe('its end', () => {
     expect(troubleOf(wire.connection(), Date.now())).toBeUndefined();
   });
 
-  it('is no trouble if the user disconnected', async () => {
+  it('is not reported if the user disconnected', async () => {
     await connected();
     wire.disconnect();
     await frames();
@@ -134,7 +134,7 @@ describe('its end', () => {
   });
 });
 
-it('is a trouble if nothing arrives for two heartbeats', async () => {
+it('reports trouble if nothing arrives for two heartbeats', async () => {
   await connected();
   await stream.write(hello);
   const now = Date.now();
