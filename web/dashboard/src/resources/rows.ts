@@ -159,7 +159,7 @@ export class Rows {
     this.#rebuild(leaving, coming.sort(this.#compare));
   }
 
-  // Copies the rows that stay, in stretches between those that leave or come.
+  // Copies the rows that stay, in runs between those that are removed or inserted.
   #rebuild(leaving: readonly Row[], coming: readonly Row[]): void {
     const old = this.#shown;
     const gaps = Int32Array.from(leaving, (row) => insertionIndex(old, row, this.#compare)).sort();
