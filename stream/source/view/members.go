@@ -30,10 +30,17 @@ func (m *members) set(key string, in bool) {
 	}
 }
 
-// hold reports the memory of the members, which counts until Watch returns.
-func (s *Source) hold(sink stream.Sink) {
-	if more := s.members.bytes - s.held; more != 0 {
-		stream.Hold(sink, more)
-		s.held = s.members.bytes
+// holdStep is how much the memory may differ from what was reported: each key is a few
+// bytes, and a report takes a lock.
+const holdStep = 16 << 10
+
+// hold reports the memory of the members and of what is staged. It counts until Watch
+// returns.
+func (s *Source) hold(sink stream.Sink, staged int64) {
+	more := s.members.bytes + staged - s.held
+	if more == 0 || staged > 0 && more < holdStep {
+		return
 	}
+	stream.Hold(sink, more)
+	s.held += more
 }

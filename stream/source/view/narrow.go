@@ -13,15 +13,14 @@ type narrowed struct {
 	source *Source
 	fresh  bool            // a snapshot has begun: there were no members before staged
 	staged map[string]bool // since the last commit: whether the key is in the view
+	bytes  int64           // of staged
 }
 
 // narrow returns a sink for the events of the watch. If the view does not resume, it has
 // no members yet.
 func (s *Source) narrow(sink stream.Sink, resumes bool) *narrowed {
 	n := &narrowed{Sink: sink, source: s, staged: map[string]bool{}, fresh: !resumes}
-	if resumes {
-		s.hold(sink)
-	}
+	s.hold(sink, 0)
 	return n
 }
 
@@ -45,7 +44,7 @@ func (n *narrowed) Upsert(r stream.Resource) error {
 	if err != nil {
 		return err
 	}
-	n.staged[r.Key] = true
+	n.stage(r.Key, true)
 	return n.Sink.Upsert(r)
 }
 
@@ -54,8 +53,16 @@ func (n *narrowed) Delete(key string, revision uint64) error {
 	if !n.has(key) {
 		return nil
 	}
-	n.staged[key] = false
+	n.stage(key, false)
 	return n.Sink.Delete(key, revision)
+}
+
+func (n *narrowed) stage(key string, in bool) {
+	if _, again := n.staged[key]; !again {
+		n.bytes += memberCost + int64(len(key))
+	}
+	n.staged[key] = in
+	n.source.hold(n.Sink, n.bytes)
 }
 
 func (n *narrowed) has(key string) bool {
@@ -79,12 +86,13 @@ func (n *narrowed) Commit(revision uint64) error {
 	}
 	n.fresh = false
 	n.restart()
-	n.source.hold(n.Sink)
+	n.source.hold(n.Sink, 0)
 	return nil
 }
 
 // restart forgets what was staged.
 func (n *narrowed) restart() {
+	n.bytes = 0
 	if len(n.staged) > stagedKept {
 		n.staged = map[string]bool{} // a map does not shrink
 		return

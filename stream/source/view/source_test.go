@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -184,6 +185,31 @@ func TestHeldMemory(t *testing.T) {
 			t.Errorf("%d bytes are held, want %d", h.held, want)
 		}
 	})
+}
+
+// TestHeldMemoryOfASnapshot checks that keys count before they are committed, and the
+// members of an earlier call beside those of a new snapshot.
+func TestHeldMemoryOfASnapshot(t *testing.T) {
+	s := &Source{definition: newRig(t, streamtest.Hang()).source(view.Params{Prefix: "a/"}).definition, members: newMembers(0)}
+	s.members.set("a/old", true)
+	h := &holder{SinkRecorder: streamtest.NewSinkRecorder(stream.Resume{}, nil)}
+	n := s.narrow(h, false)
+	before := h.held
+	if before != s.members.bytes {
+		t.Errorf("%d bytes are held for the members, want %d", before, s.members.bytes)
+	}
+	_ = n.Reset("e")
+	const keys, size = 1000, 100
+	for i := range keys {
+		_ = n.Upsert(stream.Resource{Key: fmt.Sprintf("a/%0*d", size-2, i), Revision: 1, Value: []byte("1")})
+	}
+	if want := before + keys*(size+memberCost) - holdStep; h.held < want {
+		t.Errorf("%d bytes are held inside the snapshot, want at least %d", h.held, want)
+	}
+	_ = n.Commit(1)
+	if want := int64(keys * (size + memberCost)); h.held != want {
+		t.Errorf("%d bytes are held after it, want %d", h.held, want)
+	}
 }
 
 type holder struct {
