@@ -37,7 +37,6 @@ func (w *Writer) append(changes []Change, revision uint64, result *CommitResult)
 
 func (w *Writer) appendUpsert(c *Change) *segment.Entry {
 	e := w.appendChange(c)
-	e.ValueLen = uint32(len(c.Value))
 	if c.Encoding != "" {
 		e.Flags |= segment.ValueBase64
 	}
@@ -88,6 +87,7 @@ func (w *Writer) appendChange(c *Change) *segment.Entry {
 	}
 	w.used += int64(size)
 	if old != nil {
+		e.Back = uint32(min(e.Seq-old.Seq, segment.FarBack))
 		w.supersede(oldSegment, old, e.Seq)
 	}
 	w.index.Set(slot, k.Hash, e.Seq)

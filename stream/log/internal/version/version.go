@@ -137,6 +137,19 @@ func (v *Version) Find(seq uint64) (*segment.Segment, *segment.Entry) {
 	return v.Segments[i], &entries[j]
 }
 
+// Before returns the previous entry of the key of e; nil if it had none. It is not known
+// if it is no longer in the version.
+func (v *Version) Before(e *segment.Entry) (s *segment.Segment, previous *segment.Entry, known bool) {
+	switch e.Back {
+	case 0:
+		return nil, nil, true
+	case segment.FarBack:
+		return nil, nil, false
+	}
+	s, previous = v.Find(e.Seq - uint64(e.Back))
+	return s, previous, previous != nil
+}
+
 // guess estimates where in segment i, of n entries, a seq is.
 func (v *Version) guess(i, n int, seq uint64) int {
 	end := v.Seq + 1
