@@ -45,6 +45,10 @@ type Config struct {
 	// opened or closed, and when the number of readers that they serve changes. It is
 	// called by any goroutine.
 	Counted func(subscriptions, readers int)
+	// Deepen, in a part of another log, is called by any goroutine if a reader could
+	// resume from a revision if the part knew its deletes from there on. It returns true
+	// if it soon will. Nil: it never does.
+	Deepen func(low uint64) bool
 }
 
 // Log is the shared primed cache of one watch: a compacting, multi-version log
@@ -72,9 +76,15 @@ type Log struct {
 	framing segment.Format
 	account *memory.Account
 	counted func(subscriptions, readers int)
+	deepen  func(low uint64) bool
+	isPart  bool // of another log; see Part
 
-	// Published by the writer, read by all.
+	// Published by the writer, read by all through newest.
 	head atomic.Pointer[version.Version]
+	// How far the part of another log is fed; nil: it is no part, or is fed by itself.
+	fed atomic.Pointer[Fed]
+	// A reader of the part waits for the next state, whatever it has.
+	wanted atomic.Bool
 	// The versions that readers pin.
 	pins *pin.Set
 	// Results that listings and counts share.
@@ -83,7 +93,7 @@ type Log struct {
 
 // Changed is closed when there is something new: a change, or another status. Get it
 // before looking, and nothing is missed.
-func (l *Log) Changed() <-chan struct{} { return l.head.Load().Changed }
+func (l *Log) Changed() <-chan struct{} { return l.newest().Changed }
 
 // Status returns the freshness of the watch.
-func (l *Log) Status() stream.Status { return l.head.Load().Status }
+func (l *Log) Status() stream.Status { return l.newest().Status }

@@ -40,7 +40,8 @@ type Writer struct {
 // Priming.
 func NewWriter(c Config) *Writer {
 	l := &Log{
-		watch: c.Watch, framing: segment.NewFormat(c.Watch), account: c.Account, counted: c.Counted, pins: pin.NewSet(c.Account),
+		watch: c.Watch, framing: segment.NewFormat(c.Watch), account: c.Account, counted: c.Counted, deepen: c.Deepen,
+		pins: pin.NewSet(c.Account),
 	}
 	if l.counted == nil {
 		l.counted = func(int, int) {}

@@ -72,7 +72,9 @@ func (c Config) withDefaults() Config {
 // of readers can follow. All its methods may be called from any goroutine.
 type Watch struct {
 	// Static after construction.
-	config  Config
+	config  *Config
+	of      *Watch     // the watch that this is a part of; nil: it is none
+	held    func(bool) // of a part; see PartConfig
 	log     *log.Log
 	account *memory.Account
 	ingest  *ingest // only its atomic fields
@@ -96,7 +98,7 @@ func newWatch(ctx context.Context, c Config) (*Watch, error) {
 	}
 	c = c.withDefaults()
 	w := &Watch{
-		config:  c,
+		config:  &c,
 		account: memory.NewAccount(c.MaxBytes, c.Memory),
 		count:   newWatchCounters(),
 		demand:  make(chan struct{}, 1),
@@ -202,6 +204,9 @@ func (w *Watch) Subscribe(o log.SubscribeOptions) *log.Subscription {
 // readers that they serve changes.
 func (w *Watch) counted(subscriptions, readers int) {
 	w.subscribers.Add(int64(readers))
+	if w.of != nil {
+		w.of.subscribers.Add(int64(readers))
+	}
 	switch subscriptions {
 	case 1:
 		w.hold()
@@ -212,15 +217,33 @@ func (w *Watch) counted(subscriptions, readers int) {
 
 func (w *Watch) hold() {
 	if w.holders.Add(1) == 1 {
-		w.notifyIngest()
+		w.heldOrReleased(true)
 	}
 }
 
 func (w *Watch) release() {
 	if w.holders.Add(-1) == 0 {
-		w.notifyIngest()
+		w.heldOrReleased(false)
 	}
 }
+
+// heldOrReleased is called when the watch gets its first holder, or loses its last one.
+func (w *Watch) heldOrReleased(held bool) {
+	switch {
+	case w.of == nil:
+		w.notifyIngest()
+	case held:
+		w.of.hold()
+		w.held(true)
+	default:
+		w.of.release()
+		w.held(false)
+	}
+}
+
+// Held reports whether the watch has a subscriber, or a caller that waits for its first
+// snapshot.
+func (w *Watch) Held() bool { return w.holders.Load() > 0 }
 
 // notifyIngest tells ingest to look at the holders again.
 func (w *Watch) notifyIngest() {
