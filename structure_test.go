@@ -36,10 +36,12 @@ var imports = []struct {
 	{"stream/memory", nil, "memory counts bytes, and knows no log"},
 	{"stream/log/internal/segment", []string{"stream"}, "it stores entries, and knows no order among segments"},
 	{"stream/log/internal/index", nil, "it maps hashes to numbers; a leaf"},
+	{"stream/log/internal/transaction", []string{"stream"}, "changes on their way into a log"},
 	{"stream/log/internal/version", []string{"stream", "stream/log/internal/segment", "stream/log/internal/index"}, "a version is read; it is made by the log"},
 	{"stream/log/internal/pin", []string{"stream/memory", "stream/log/internal/version"}, "pins count the memory of versions, and read none"},
 	{"stream/log/internal/listing", []string{"stream", "stream/log/internal/segment", "stream/log/internal/version", "stream/log/internal/pin"}, "a listing is handed the version that it reads"},
-	{"stream/log", []string{"stream", "stream/memory", "stream/log/internal/*"}, "a log knows no source and no watch: it is written by one"},
+	{"stream/frame", []string{"stream"}, "events as text, whoever has them"},
+	{"stream/log", []string{"stream", "stream/memory", "stream/frame", "stream/log/internal/*"}, "a log knows no source and no watch: it is written by one"},
 	{"stream/watch", []string{"stream", "stream/memory", "stream/log"}, "a watch feeds a log from any source"},
 	{"stream/view/internal/mistake", nil, "a problem and its place; a leaf"},
 	{"stream/view/internal/path", []string{"stream", "stream/view/internal/mistake"}, "names of members, and no values"},
@@ -47,9 +49,10 @@ var imports = []struct {
 	{"stream/view/internal/predicate", []string{"internal/suggest", "stream/view/internal/mistake", "stream/view/internal/path"}, "it evaluates expressions, and reads no values"},
 	{"stream/view/internal/randomjson", nil, "texts for tests; a leaf"},
 	{"stream/view", []string{"stream", "stream/view/internal/*"}, "a view is defined, and changes are matched with it, without a log"},
+	{"stream/views", []string{"stream", "stream/memory", "stream/log", "stream/watch", "stream/view"}, "a view is fed by the log of its watch, whoever asks for it"},
 	{"stream/merge", []string{"stream"}, "a list and a watch are merged before any log sees them"},
 	{"stream", nil, "stream is the domain: sources, transports and encodings depend on it, never the other way round"},
-	{"stream/streamtest", []string{"stream", "stream/log", "stream/watch"}, "streamtest proves any Source, so that it must know none"},
+	{"stream/streamtest", []string{"stream", "stream/frame", "stream/log", "stream/watch"}, "streamtest proves any Source, so that it must know none"},
 	{"stream/streamtest/loopback", nil, "addresses for tests; a leaf"},
 	{"stream/streamtest/realserver", []string{"stream/streamtest/loopback"}, "it runs processes, and knows no source"},
 	{"stream/streamtest/faultproxy", []string{"stream/streamtest/loopback"}, "it carries bytes, and knows no source"},
@@ -75,13 +78,13 @@ var imports = []struct {
 	{"gateway/internal/budget", []string{"gateway/internal/problem", "gateway/internal/admission"}, "memory is shared out among clients"},
 	{"gateway/internal/metrics", []string{"gateway/internal/deflate", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "stream", "stream/log", "stream/watch"}, "metrics read what is counted below, and are told of the rest"},
 	{"gateway/internal/snapshots", []string{"gateway/internal/metrics", "stream/log"}, "the snapshot budget knows how much a reader has before it, and nothing of its connection"},
-	{"gateway/internal/wire", []string{"internal/accept", "gateway/internal/problem", "gateway/internal/netconn", "gateway/internal/metrics", "stream", "stream/log"}, "bytes to one client, whatever they say"},
+	{"gateway/internal/wire", []string{"internal/accept", "gateway/internal/problem", "gateway/internal/netconn", "gateway/internal/metrics", "stream", "stream/frame", "stream/log"}, "bytes to one client, whatever they say"},
 	{"gateway/internal/poll", []string{"gateway/internal/netconn", "gateway/internal/wire"}, "file descriptors, and no streams"},
 	{"gateway/internal/monotime", nil, "times without pointers; a leaf"},
 	{"gateway/internal/subscribers", []string{"gateway/internal/admission", "gateway/internal/monotime", "stream", "stream/log"}, "the list asks what carries streams through an interface"},
-	{"gateway/internal/conversation", []string{"internal/accept", "gateway/internal/deflate", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/metrics", "gateway/internal/snapshots", "gateway/internal/subscribers", "gateway/internal/wire", "stream", "stream/log", "stream/watch"}, "a stream is given what it needs of its gateway"},
+	{"gateway/internal/conversation", []string{"internal/accept", "gateway/internal/deflate", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/metrics", "gateway/internal/snapshots", "gateway/internal/subscribers", "gateway/internal/wire", "stream", "stream/frame", "stream/log", "stream/watch"}, "a stream is given what it needs of its gateway"},
 	{"gateway/internal/unary", []string{"gateway/internal/problem", "gateway/internal/admission", "gateway/internal/budget", "openapi/watchtidev1", "stream", "stream/log", "stream/watch"}, "the service, whichever transport calls it"},
-	{"gateway/internal/rest", []string{"gateway/internal/problem", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "gateway/internal/metrics", "gateway/internal/subscribers", "gateway/internal/wire", "gateway/internal/conversation", "gateway/internal/unary", "openapi/watchtidev1", "stream", "stream/log", "stream/watch"}, "requests over HTTP that are answered as a whole"},
+	{"gateway/internal/rest", []string{"gateway/internal/problem", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "gateway/internal/metrics", "gateway/internal/subscribers", "gateway/internal/wire", "gateway/internal/conversation", "gateway/internal/unary", "openapi/watchtidev1", "stream", "stream/frame", "stream/log", "stream/watch"}, "requests over HTTP that are answered as a whole"},
 	{"gateway/internal/rpc", []string{"internal/hosts", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "gateway/internal/metrics", "gateway/internal/subscribers", "gateway/internal/conversation", "gateway/internal/unary", "openapi/watchtidev1", "stream", "stream/log", "stream/watch"}, "everything over gRPC"},
 	{"gateway/internal/shard", []string{"gateway/internal/monotime", "gateway/internal/deflate", "gateway/internal/problem", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/snapshots", "gateway/internal/subscribers", "gateway/internal/wire", "gateway/internal/poll", "gateway/internal/conversation", "stream", "stream/log", "stream/watch"}, "a pump carries conversations, and says nothing itself"},
 	{"gateway/internal/direct", []string{"gateway/internal/problem", "gateway/internal/netconn", "gateway/internal/subscribers", "gateway/internal/wire", "gateway/internal/poll", "gateway/internal/conversation", "stream", "stream/log"}, "a pump carries conversations, and says nothing itself"},
@@ -286,8 +289,9 @@ func TestTestKitStaysInTests(t *testing.T) {
 
 // core lists the vocabulary, the log, and what keeps it in step with a source.
 var core = []string{
-	"stream", "stream/memory", "stream/merge", "stream/log", "stream/watch",
+	"stream", "stream/memory", "stream/merge", "stream/frame", "stream/log", "stream/watch",
 	"stream/log/internal/segment", "stream/log/internal/index", "stream/log/internal/version", "stream/log/internal/pin", "stream/log/internal/listing",
+	"stream/log/internal/transaction",
 }
 
 // TestStreamNeedsOnlyTheStandardLibrary, and of it no transport, not even

@@ -49,8 +49,8 @@ var mutants = []mutant{
 			new:  "	if r.loose && r.Watch == \"\" {\n",
 		}, {
 			file: "stream/log/writer.go",
-			old:  "	if err := check(changes, revision); err != nil {\n",
-			new:  "	for _, c := range changes {\n		revision = max(revision, c.Revision)\n	}\n	if err := check(changes, revision); err != nil {\n",
+			old:  "	if err := transaction.Check(changes, revision); err != nil {\n",
+			new:  "	for _, c := range changes {\n		revision = max(revision, c.Revision)\n	}\n	if err := transaction.Check(changes, revision); err != nil {\n",
 		}},
 	},
 	{

@@ -5,6 +5,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream/log/internal/index"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/log/internal/transaction"
 )
 
 // append writes a transaction to the tail; its changes are already in order. It
@@ -17,7 +18,7 @@ func (w *Writer) append(changes []Change, revision uint64, result *CommitResult)
 	var last *segment.Entry
 	for i := range changes {
 		if changes[i].Deleted {
-			last = w.appendDelete(changes[i], at.isUnnumbered(&changes[i]), revision, now)
+			last = w.appendDelete(changes[i], at.IsUnnumbered(&changes[i]), revision, now)
 			result.Deletes++
 			continue
 		}
@@ -45,8 +46,8 @@ func (w *Writer) appendUpsert(c *Change) *segment.Entry {
 }
 
 // order is that of the next commit.
-func (w *Writer) order() commitOrder {
-	return commitOrder{before: w.next.Revision, unnumbered: w.unnumbered}
+func (w *Writer) order() transaction.Order {
+	return transaction.Order{Before: w.next.Revision, Unnumbered: w.unnumbered}
 }
 
 // appendDelete writes a tombstone. An unnumbered one takes the revision of the

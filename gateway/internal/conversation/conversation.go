@@ -11,6 +11,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/frame"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -72,14 +73,14 @@ func (c *Conversation) Transport() string { return c.Framing.Transport() }
 // Hello writes hello before anything that may wait. The status of each watch that
 // is not in sync follows, before the snapshot of another watch begins.
 func (c *Conversation) Hello(out wire.Outlet) {
-	hellos := make([]log.HelloWatch, 0, len(c.watches))
+	hellos := make([]frame.HelloWatch, 0, len(c.watches))
 	for _, w := range c.watches {
-		hellos = append(hellos, log.HelloWatch{Watch: w.Name, Resume: w.resume != nil})
+		hellos = append(hellos, frame.HelloWatch{Watch: w.Name, Resume: w.resume != nil})
 	}
 	if c.Gzip {
 		out.Write([]byte(deflate.Head))
 	}
-	data := log.AppendHello(nil, c.Deps.Instance, c.Deps.Heartbeat, hellos)
+	data := frame.AppendHello(nil, c.Deps.Instance, c.Deps.Heartbeat, hellos)
 	head := c.Framing.AppendRetry(nil, c.Retry)
 	c.Put(c.Framing.AppendData(head, stream.Hello, data), out)
 	c.Deps.Metrics.EventsOut(c.Transport(), stream.Hello, 1)

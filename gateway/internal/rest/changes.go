@@ -14,6 +14,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/frame"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -214,7 +215,7 @@ func (p *poll) enter(ctx context.Context) bool {
 
 func (p *poll) setAside() {
 	for e := range p.Batch.Events() {
-		p.aside = append(log.AppendEvent(p.aside, e), ',')
+		p.aside = append(frame.AppendEvent(p.aside, e), ',')
 		p.status = p.status || e.Type == stream.StatusChange
 	}
 	p.Wrote(0)
