@@ -2,6 +2,7 @@ package log
 
 import (
 	"cmp"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -85,6 +86,8 @@ type Log struct {
 	fed atomic.Pointer[Fed]
 	// A reader of the part waits for the next state, whatever it has.
 	wanted atomic.Bool
+	// What is called beside Changed; never modified, only replaced.
+	notified atomic.Pointer[[]*func()]
 	// The versions that readers pin.
 	pins *pin.Set
 	// Results that listings and counts share.
@@ -94,6 +97,40 @@ type Log struct {
 // Changed is closed when there is something new: a change, or another status. Get it
 // before looking, and nothing is missed.
 func (l *Log) Changed() <-chan struct{} { return l.newest().Changed }
+
+// Notify has f called whenever the channel of Changed is closed, until stop is called. It is
+// for readers of very many logs, which cannot wait for each. f is called by the log's
+// writer, and must return at once.
+func (l *Log) Notify(f func()) (stop func()) {
+	l.replaceNotified(func(all []*func()) []*func() { return append(all, &f) })
+	return func() {
+		l.replaceNotified(func(all []*func()) []*func() {
+			return slices.DeleteFunc(all, func(one *func()) bool { return one == &f })
+		})
+	}
+}
+
+func (l *Log) replaceNotified(change func([]*func()) []*func()) {
+	for {
+		old := l.notified.Load()
+		var all []*func()
+		if old != nil {
+			all = slices.Clone(*old)
+		}
+		if all = change(all); l.notified.CompareAndSwap(old, &all) {
+			return
+		}
+	}
+}
+
+// Notified calls what Notify was given: the log has changed, or has ended.
+func (l *Log) Notified() {
+	if all := l.notified.Load(); all != nil {
+		for _, f := range *all {
+			(*f)()
+		}
+	}
+}
 
 // Status returns the freshness of the watch.
 func (l *Log) Status() stream.Status { return l.newest().Status }

@@ -171,6 +171,7 @@ func (w *Writer) publish() {
 	if old != nil {
 		close(old.Changed)
 	}
+	w.Notified()
 	w.account.Relieve(w.pins, v.Bytes)
 	w.listings.Expire(w.pins)
 	w.listings.ExpireSorted()

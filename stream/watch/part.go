@@ -40,7 +40,22 @@ func (w *Watch) NewPart(c PartConfig) *Part {
 }
 
 // Close ends the part: its subscribers see Done.
-func (p *Part) Close() { p.once.Do(func() { close(p.closed) }) }
+func (p *Part) Close() {
+	p.once.Do(func() {
+		close(p.closed)
+		p.log.Notified()
+	})
+}
+
+// Notify has f called when there is something new in the part, and when it ends, until
+// stop is called. It returns false for a watch that is no part, whose readers wait for
+// Changed and Done. f is called by any goroutine, and must return at once.
+func (w *Watch) Notify(f func()) (stop func(), is bool) {
+	if w.of == nil {
+		return nil, false
+	}
+	return w.log.Notify(f), true
+}
 
 // Of returns the watch that this one is a part of; nil if it is none.
 func (w *Watch) Of() *Watch { return w.of }
