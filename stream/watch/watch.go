@@ -54,6 +54,9 @@ type Config struct {
 	Memory *memory.Ceiling
 	// Logger logs what happens to the upstream; nil: nothing is logged.
 	Logger *slog.Logger
+	// Close is called once the watch has ended and nothing reads its source any more, and
+	// also if there is no such watch because of an error; nil: nothing has to be closed.
+	Close func()
 }
 
 func (c Config) withDefaults() Config {
@@ -64,6 +67,9 @@ func (c Config) withDefaults() Config {
 	c.Backoff = c.Backoff.withDefaults()
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Close == nil {
+		c.Close = func() {}
 	}
 	return c
 }
@@ -83,25 +89,33 @@ type Watch struct {
 	cancel  context.CancelFunc
 	done    <-chan struct{} // closed when ingest has ended
 
+	template *Template // that made the watch; nil: it was declared
+
 	// Atomic.
 	subscribers atomic.Int64
 	holders     atomic.Int64 // subscribers, and callers that wait for the first snapshot
+	released    atomic.Int64 // when there was last a holder, as the template counts time
 }
 
-// newWatch returns a watch whose ingest runs until ctx ends.
-func newWatch(ctx context.Context, c Config) (*Watch, error) {
+// newWatch returns a watch whose ingest runs until ctx ends, or until its template, if
+// any, removes it.
+func newWatch(ctx context.Context, c Config, of *Template) (*Watch, error) {
+	c = c.withDefaults()
 	if err := stream.CheckWatchName(c.Name); err != nil {
+		c.Close()
 		return nil, err
 	}
 	if c.Source == nil {
+		c.Close()
 		return nil, fmt.Errorf("watch %q has no source", c.Name)
 	}
-	c = c.withDefaults()
 	w := &Watch{
 		config:  &c,
 		account: memory.NewAccount(c.MaxBytes, c.Memory),
 		count:   newWatchCounters(),
 		demand:  make(chan struct{}, 1),
+
+		template: of,
 	}
 	writer := log.NewWriter(log.Config{Watch: c.Name, History: c.History, Account: w.account, Counted: w.counted})
 	w.log = writer.Log
@@ -111,8 +125,19 @@ func newWatch(ctx context.Context, c Config) (*Watch, error) {
 		wanted: w.wanted, demand: w.demand, aliases: map[string]string{},
 		logger: c.Logger.With("watch", c.Name, "source", c.SourceName),
 	}
-	w.ingest, w.done = in, in.start(ctx)
+	if of != nil {
+		in.retire = func() (bool, time.Duration) { return of.retire(w) }
+	}
+	w.ingest, w.done = in, in.start(ctx, w.ended)
 	return w, nil
+}
+
+// ended is called when ingest has ended, before Done is closed.
+func (w *Watch) ended() {
+	w.config.Close()
+	if w.template != nil {
+		w.template.ended(w)
+	}
 }
 
 func (w *Watch) wanted() bool { return !w.config.OnDemand || w.holders.Load() > 0 }
@@ -124,6 +149,9 @@ func (w *Watch) close() {
 
 // Name is what clients subscribe to.
 func (w *Watch) Name() string { return w.config.Name }
+
+// Template is what made the watch; nil: it was declared by its name.
+func (w *Watch) Template() *Template { return w.template }
 
 // SourceName is what the source is called in the configuration.
 func (w *Watch) SourceName() string { return w.config.SourceName }
@@ -168,11 +196,7 @@ func (w *Watch) Page(prefix, token string, size int) (log.Page, error) {
 
 // Stats returns the counters.
 func (w *Watch) Stats() Stats {
-	s := Stats{
-		Reconnects: w.count.reconnects.values(),
-		Resyncs:    w.count.resyncs.values(),
-		Events:     w.count.events.values(),
-	}
+	s := w.count.stats()
 	if u, selects := w.config.Source.(stream.Unmatchable); selects {
 		s.Events["unmatchable"] = u.Unmatchable()
 	}
@@ -222,6 +246,9 @@ func (w *Watch) hold() {
 }
 
 func (w *Watch) release() {
+	if w.template != nil {
+		w.released.Store(int64(w.template.now())) // before the watch can be removed
+	}
 	if w.holders.Add(-1) == 0 {
 		w.heldOrReleased(false)
 	}
