@@ -94,7 +94,7 @@ func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watc
 	if p := v.watches[w]; p != nil && p.views[d.ID()] != nil {
 		e := p.views[d.ID()]
 		if e.full.Load() {
-			return nil, &Refusal{Reason: RefusedViewMemory, Limit: int(v.config.MaxBytes)}
+			return nil, &Refusal{Reason: NoMemory, Limit: int(v.config.MaxBytes)}
 		}
 		v.touch(e)
 		return e.part.Watch, nil
@@ -115,16 +115,16 @@ func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watc
 // it, the view that has been idle for longest is removed.
 func (v *Views) refuses(client string) *Refusal {
 	if v.closed {
-		return &Refusal{Reason: RefusedViews}
+		return &Refusal{Reason: TooMany}
 	}
 	if v.clients[client] >= v.config.MaxPerClient && !v.removeIdle(func(e *entry) bool { return e.client == client }) {
-		return &Refusal{Reason: RefusedClientViews, Limit: v.config.MaxPerClient}
+		return &Refusal{Reason: TooManyOfAClient, Limit: v.config.MaxPerClient}
 	}
 	if v.number >= v.config.Max && !v.removeIdle(nil) {
-		return &Refusal{Reason: RefusedViews, Limit: v.config.Max}
+		return &Refusal{Reason: TooMany, Limit: v.config.Max}
 	}
 	if v.holds() > v.config.MaxBytes && !v.removeIdle(nil) {
-		return &Refusal{Reason: RefusedViewMemory, Limit: int(v.config.MaxBytes)}
+		return &Refusal{Reason: NoMemory, Limit: int(v.config.MaxBytes)}
 	}
 	return nil
 }

@@ -52,6 +52,9 @@ type Config struct {
 	MaxBytes int64
 	// Memory is a ceiling that the watch shares with others; nil: none.
 	Memory *memory.Ceiling
+	// LabelsAt is the path, in values, of the object that holds a resource's labels; see
+	// view.Params. Empty: labels.
+	LabelsAt string
 	// Logger logs what happens to the upstream; nil: nothing is logged.
 	Logger *slog.Logger
 	// Close is called once the watch has ended and nothing reads its source any more, and
@@ -161,6 +164,9 @@ func (w *Watch) OnDemand() bool { return w.config.OnDemand }
 
 // Required reports whether a process without the watch is not ready.
 func (w *Watch) Required() bool { return w.config.Required }
+
+// LabelsAt is where the labels of resources are; see Config.LabelsAt.
+func (w *Watch) LabelsAt() string { return w.config.LabelsAt }
 
 // Writer is nil for a watch that can only be read.
 func (w *Watch) Writer() stream.Writer { return w.config.Writer }

@@ -312,12 +312,15 @@ func (c *Conversation) WakeAt() time.Time {
 }
 
 // Names returns the names of its watches.
-func (c *Conversation) Names() []string {
-	names := make([]string, len(c.watches))
+func (c *Conversation) Names() []string { return namesOf(c.watches) }
+
+// Followed returns its watches, and which parts of them it follows.
+func (c *Conversation) Followed() []subscribers.Followed {
+	out := make([]subscribers.Followed, len(c.watches))
 	for i := range c.watches {
-		names[i] = c.watches[i].Name
+		out[i] = c.watches[i].followed()
 	}
-	return names
+	return out
 }
 
 // Describe returns the stream's entry in the list, without its identity.
@@ -325,7 +328,7 @@ func (c *Conversation) Describe(d subscribers.Delivered) subscribers.Subscriber 
 	out := subscribers.Subscriber{Transport: c.Transport(), Encoding: subscribers.EncodingName(c.Gzip)}
 	out.Count(d)
 	for i := range c.Follows {
-		out.Follow(c.Follows[i].Watch.Name(), c.Follows[i].Sub.Progress())
+		out.Follow(c.watches[i].followed(), c.Follows[i].Sub.Progress())
 	}
 	return out
 }
@@ -402,9 +405,10 @@ func (c *Conversation) Wanted(watch string) bool {
 // GroupKey identifies the properties that members of one group share.
 func (c *Conversation) GroupKey() string {
 	key := strconv.AppendBool([]byte(c.Transport()), c.Gzip)
-	for i, w := range c.watches {
-		key = append(append(append(key, 0), w.Name...), 0)
-		key = append(key, c.watches[i].Prefix...)
+	for _, w := range c.watches {
+		key = append(append(key, 0), w.Name...)
+		key = append(append(key, 0), w.View.Definition()...)
+		key = strconv.AppendQuote(append(key, 0), w.Prefix)
 	}
 	return string(key)
 }
