@@ -207,13 +207,24 @@ func (p *Part) Awaited() bool { return p.w.wanted.Load() }
 // awaited makes the next state of a part wake its readers. It returns the newest version,
 // after v.
 func (l *Log) awaited(v *version.Version) *version.Version {
-	fed := l.fed.Load()
-	if fed == nil {
+	if !l.isPart {
 		return v
 	}
 	l.wanted.Store(true)
-	fed.wanted.Store(true)
+	if fed := l.fed.Load(); fed != nil {
+		fed.wanted.Store(true)
+	}
 	return l.newest()
+}
+
+// Reached reports whether a part has all that a state of the other log has. If not, the
+// channel is closed when it is time to look again.
+func (l *Log) Reached(s Snapshot) (reached bool, changed <-chan struct{}) {
+	v := l.newest()
+	if !v.HasReached(s.v) {
+		v = l.awaited(v)
+	}
+	return v.HasReached(s.v), v.Changed
 }
 
 // changesAfter is how many changes a version has after a seq. Of a part of another log,

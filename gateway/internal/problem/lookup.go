@@ -8,14 +8,15 @@ import (
 
 	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // Views opens the views that clients ask for.
 type Views interface {
-	// Open returns the view of w that d selects, with the name of w. client is charged
-	// for it. The error is a views.Refusal if a limit is reached.
-	Open(w *watch.Watch, d *view.Definition, client string) (*watch.Watch, error)
+	// Open returns the view of w that d selects, with the name of w. The error is a
+	// views.Refusal if a limit is reached.
+	Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error)
 }
 
 // Lookup finds the watches that requests name, and the views of them that requests
@@ -24,21 +25,11 @@ type Views interface {
 // Static after construction.
 type Lookup struct {
 	Registry    *watch.Registry
-	Views       Views // nil: watches can only be narrowed to a prefix
+	Views       Views
 	Definitions *Definitions
 	PrimeWait   time.Duration // how long a request waits for a watch that is not primed
 	Retry       time.Duration // in answers with 503
 }
-
-// Part is the part of a watch that a request is about.
-type Part struct {
-	*watch.Watch        // the watch, or a view of it
-	Prefix       string // to which its log narrows
-}
-
-// prefixInLog means that a log narrows to a prefix by itself, so that a prefix alone
-// needs no view.
-const prefixInLog = true
 
 // Watch returns the watch of that name, or a 404 that names the nearest one.
 func (l Lookup) Watch(name string) (*watch.Watch, *Problem) {
@@ -65,10 +56,6 @@ func (l Lookup) Definition(ctx context.Context, w *watch.Watch, n Narrowing) (*v
 	if n.isEmpty() {
 		return nil, nil
 	}
-	if parameter := n.beyondPrefix(); parameter != "" && l.Views == nil {
-		as := n.written(parameter)
-		return nil, BadParameter(as, "parameter %q is not available: this gateway has no views", as).OnWatch(w.Name())
-	}
 	d, err := l.Definitions.parse(ctx, n.paramsFor(w))
 	switch {
 	case ctx.Err() != nil:
@@ -83,21 +70,11 @@ func (l Lookup) Definition(ctx context.Context, w *watch.Watch, n Narrowing) (*v
 
 // Open returns the part of a watch that a definition selects: the watch itself if the
 // definition is nil.
-func (l Lookup) Open(w *watch.Watch, d *view.Definition, client string) (Part, error) {
+func (l Lookup) Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error) {
 	if d == nil {
-		return Part{Watch: w}, nil
+		return w, nil
 	}
-	if l.Views == nil || prefixInLog && selectsByPrefix(d) {
-		return Part{Watch: w, Prefix: d.Params().Prefix}, nil
-	}
-	v, err := l.Views.Open(w, d, client)
-	return Part{Watch: v}, err
-}
-
-// selectsByPrefix reports whether a definition has nothing but a prefix.
-func selectsByPrefix(d *view.Definition) bool {
-	p := d.Params()
-	return p.Labels == "" && p.Filter == "" && len(p.Fields) == 0
+	return l.Views.Open(w, d, r)
 }
 
 // Primed returns the watch of that name once it is primed.
@@ -112,7 +89,7 @@ func (l Lookup) Primed(ctx context.Context, name string) (*watch.Watch, *Problem
 // Prime waits until a watch is primed. An on-demand watch is started. A watch that is
 // not primed in time is answered with 503 and Retry-After.
 func (l Lookup) Prime(ctx context.Context, w *watch.Watch) *Problem {
-	if w.Snapshot().Primed() {
+	if w.Snapshot().Primed() && w.Of() == nil {
 		return nil
 	}
 	wait, cancel := context.WithTimeoutCause(ctx, l.PrimeWait, errNotPrimed)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -18,7 +19,7 @@ import (
 type noViews struct{}
 
 // Open implements Views.
-func (noViews) Open(*watch.Watch, *view.Definition, string) (*watch.Watch, error) {
+func (noViews) Open(*watch.Watch, *view.Definition, views.Request) (*watch.Watch, error) {
 	return nil, errors.New("not here")
 }
 
@@ -72,8 +73,8 @@ func TestNarrowingsWithoutEffect(t *testing.T) {
 			t.Errorf("%v: %v, %v", query, d, p)
 		}
 	}
-	if part, err := l.Open(watches[0], nil, "me"); part.Watch != watches[0] || part.Prefix != "" || err != nil {
-		t.Errorf("%+v, %v", part, err)
+	if part, err := l.Open(watches[0], nil, views.Request{}); part != watches[0] || err != nil {
+		t.Errorf("%v, %v", part.Name(), err)
 	}
 }
 
