@@ -52,7 +52,8 @@ type Watch struct {
 	Labels string   `yaml:"labels,of=view"`
 	Fields []string `yaml:"fields,of=view"`
 	// LabelsAt is the path of the object that holds a resource's labels, for views
-	// (metadata.labels for kubernetes, metadata for consul, else labels).
+	// (metadata.labels for kubernetes, metadata for consul, else labels). A view has that
+	// of its watch.
 	LabelsAt string `yaml:"labels_at"`
 	// Definition is what the view selects; nil: the watch has a source.
 	Definition *view.Definition `yaml:"-"`
@@ -121,6 +122,7 @@ func (w *Watch) readOf(d *decoder, v value, entries []entry, source string, of S
 	if (of == GRPCs || of == Gateway) && w.Watch == "" {
 		w.Watch = w.Name
 	}
+	d.checkLabelsAt(w, d.given[&w.LabelsAt])
 	if w.LabelsAt == "" {
 		w.LabelsAt = labelsAt[of]
 	}
