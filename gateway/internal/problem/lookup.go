@@ -100,15 +100,6 @@ func selectsByPrefix(d *view.Definition) bool {
 	return p.Labels == "" && p.Filter == "" && len(p.Fields) == 0
 }
 
-// Primed returns the watch of that name once it is primed.
-func (l Lookup) Primed(ctx context.Context, name string) (*watch.Watch, *Problem) {
-	w, p := l.Watch(name)
-	if p != nil {
-		return nil, p
-	}
-	return w, l.Prime(ctx, w)
-}
-
 // Prime waits until a watch is primed. An on-demand watch is started. A watch that is
 // not primed in time is answered with 503 and Retry-After.
 func (l Lookup) Prime(ctx context.Context, w *watch.Watch) *Problem {
