@@ -77,15 +77,6 @@ func (l Lookup) Open(w *watch.Watch, d *view.Definition, r views.Request) (*watc
 	return l.Views.Open(w, d, r)
 }
 
-// Primed returns the watch of that name once it is primed.
-func (l Lookup) Primed(ctx context.Context, name string) (*watch.Watch, *Problem) {
-	w, p := l.Watch(name)
-	if p != nil {
-		return nil, p
-	}
-	return w, l.Prime(ctx, w)
-}
-
 // Prime waits until a watch is primed. An on-demand watch is started. A watch that is
 // not primed in time is answered with 503 and Retry-After.
 func (l Lookup) Prime(ctx context.Context, w *watch.Watch) *Problem {

@@ -1,6 +1,7 @@
 package unary
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -188,12 +189,16 @@ func (s *Service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	var v log.Snapshot
 	var found stream.Resource
 	ok := false
-	err = budget.AnswerOf(ctx).Hold(ctx, resourceBytes, func() (_ int64, err error) {
+	answer := budget.AnswerOf(ctx)
+	err = answer.Hold(ctx, resourceBytes, func() (int64, error) {
 		v = w.Snapshot()
-		if found, ok = v.Get(key); ok && d != nil {
-			found, ok, err = partOf(found, d)
+		found, ok = v.Get(key)
+		if !ok || d == nil {
+			return bytesOfResource(found), nil
 		}
-		return bytesOfResource(found), err
+		var failed error // to evaluate a filter may take as long as to look at a whole watch
+		err := answer.Scan(ctx, func() { found, ok, failed = partOf(found, d) })
+		return bytesOfResource(found), cmp.Or(err, failed)
 	})
 	switch {
 	case err != nil:
