@@ -131,7 +131,8 @@ func (p *Part) EndTransaction() {
 }
 
 // Publish makes visible what was added, as the part of the state s. Readers that wait are
-// woken if anything was, if the status is another one, or if they wait for any new state.
+// woken if anything was, if the status or the origin is another one, or if they wait for
+// any new state.
 func (p *Part) Publish(s Snapshot) {
 	w := p.w
 	w.next.Reflect(s.v)
@@ -152,11 +153,11 @@ func (p *Part) Publish(s Snapshot) {
 }
 
 // reflect makes the part reflect a state that changes nothing for its readers. It returns
-// false if the status changes.
+// false if it changes something.
 func (p *Part) reflect(s Snapshot) bool {
 	for {
 		v := p.w.head.Load()
-		if v.Status.State != s.v.Status.State || v.Status.Reason != s.v.Status.Reason {
+		if v.Status.State != s.v.Status.State || v.Status.Reason != s.v.Status.Reason || v.Origin != s.v.Origin {
 			return false
 		}
 		next := *v
