@@ -96,7 +96,7 @@ export function watch<Values = Record<string, unknown>>(
 
   function close(): void {
     closed = true;
-    for (const connection of connections) connection.close();
+    connections.forEach((connection) => connection.close());
   }
 
   for (const spec of watches) add(spec);
