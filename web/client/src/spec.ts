@@ -29,7 +29,7 @@ export function followedOf(spec: WatchSpec): Followed {
     const text = String([definition[name]]); // empty if there is none; a list has commas between its elements
     if (text) query.append(`${name}.${watch}`, text);
   }
-  return { watch, query: String(query) };
+  return { watch, query: `${query}` };
 }
 
 /** Returns the watches of the query of a stream. */
