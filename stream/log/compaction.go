@@ -23,12 +23,13 @@ func (w *Writer) compactAfter(added int64) {
 }
 
 // compact rewrites segments that are largely superseded, a bounded number at each
-// commit. It keeps superseded frames below two fifths of the live ones, not counting
-// the tail. Each pass continues where the last one stopped. Readers that hold an
-// older version keep the old segments; the garbage collector does the rest.
+// commit, without what was superseded up to the mark. It keeps superseded frames below
+// two fifths of the live ones, not counting the tail. Each pass continues where the last
+// one stopped. Readers that hold an older version keep the old segments; the garbage
+// collector does the rest.
 func (w *Writer) compact() {
 	live := w.used - w.dead
-	if w.dead <= live*2/5+w.account.TailBytes(replayBytes) {
+	if w.dead <= live*2/5+w.tailBytes() {
 		return
 	}
 	v := &w.next
@@ -41,7 +42,7 @@ func (w *Writer) compact() {
 		begin = 0
 	}
 	stop := min(end, begin+sweepSegments)
-	c := compaction{number: v.Number, segments: v.Segments[:begin:begin], first: v.First[:begin:begin]}
+	c := compaction{number: v.Number, mark: w.mark(end), segments: v.Segments[:begin:begin], first: v.First[:begin:begin]}
 	i := begin
 	for ; i < stop && c.read < sweepBytes; i++ {
 		c.add(w, v.Segments[i], v.First[i], v.Entries(i))
@@ -68,13 +69,46 @@ const inList = 16
 
 // compactable is how many segments precede the tail that is left alone.
 func (w *Writer) compactable() int {
-	tail := w.account.TailBytes(replayBytes)
+	tail := w.tailBytes()
 	i, kept := len(w.next.Segments)-1, int64(0)
 	for i > 0 && kept < tail {
 		kept += int64(w.next.Segments[i].Used)
 		i--
 	}
 	return max(i, 0)
+}
+
+// tailBytes is the size of the tail that is left alone. There may be very many parts, and
+// their readers are seldom behind.
+func (w *Writer) tailBytes() int64 {
+	most := int64(replayBytes)
+	if w.isPart {
+		most = min(most, partTail+w.used-w.dead)
+	}
+	return w.account.TailBytes(most)
+}
+
+// partTail is the tail of an empty part.
+const partTail = 8 << 10
+
+// pack moves the entries of a small log into one segment that is just large enough.
+func (w *Writer) pack() {
+	v := &w.next
+	if v.Count+v.Tombstones == 0 || w.used > segment.FullSize {
+		return
+	}
+	packed := segment.New(v.Number, int(w.used-w.dead), v.Count+v.Tombstones)
+	for i, s := range v.Segments {
+		w.retire(s.Born, s.Bytes())
+		entries := v.Entries(i)
+		for j := range entries {
+			if entries[j].Superseded.Load() == 0 {
+				packed.AppendCopy(s, &entries[j])
+			}
+		}
+	}
+	v.Segments, v.First, v.Tail = []*segment.Segment{packed}, []uint64{packed.Entries[0].Seq}, packed.N
+	w.allocated, w.used, w.dead = packed.Bytes(), w.used-w.dead, 0
 }
 
 // compaction is one pass: the list of segments as it will be.
@@ -84,6 +118,7 @@ type compaction struct {
 	out      *segment.Segment // the last of segments, if this pass made it and it has room
 
 	number    uint64 // of the version being made
+	mark      uint64 // what was superseded after it is kept
 	rewrote   bool
 	read      int   // bytes examined
 	freed     int64 // bytes of frames dropped
@@ -92,29 +127,43 @@ type compaction struct {
 
 // add takes over a segment, unchanged or rewritten.
 func (c *compaction) add(w *Writer, s *segment.Segment, first uint64, entries []segment.Entry) {
-	// If two sevenths of all bytes are superseded, so are two sevenths of at least one
-	// segment.
-	worth := s.Dead*7 >= s.Used*2
-	mergeable := c.out != nil && s.Used-s.Dead <= len(c.out.Slab)-c.out.Used
-	if !worth && !mergeable {
+	if !c.worth(w, s) && !c.mergeable(s) {
 		c.close()
 		c.segments, c.first = append(c.segments, s), append(c.first, first)
 		return
 	}
 	c.rewrote = true
 	c.read += s.Used
-	c.freed += int64(s.Dead)
 	c.allocated -= s.Bytes()
 	w.retire(s.Born, s.Bytes())
 	for i := range entries {
 		e := &entries[i]
-		if superseded := e.Superseded.Load(); superseded != 0 {
+		if superseded := e.Superseded.Load(); superseded != 0 && superseded <= c.mark {
+			c.freed += int64(e.Size)
 			w.next.Readable = max(w.next.Readable, superseded)
 			w.next.Intact = max(w.next.Intact, e.Seq)
 			continue
 		}
 		c.copyEntry(s, e)
 	}
+}
+
+// worth reports whether so much of a segment can be dropped that it is worth rewriting: a
+// quarter, which can be dropped of at least one if too much is superseded; see Writer.mark.
+func (c *compaction) worth(w *Writer, s *segment.Segment) bool {
+	worth, searched := s.QuarterDead(c.mark, w.next.Seq)
+	if searched {
+		c.read += s.Used / 2 // about what it costs
+	}
+	return worth
+}
+
+// mergeable reports whether what is left of a segment fits into the one being filled.
+func (c *compaction) mergeable(s *segment.Segment) bool {
+	if c.out == nil || s.Used-s.Dead > len(c.out.Slab)-c.out.Used {
+		return false
+	}
+	return s.Used-s.DeadAt(c.mark) <= len(c.out.Slab)-c.out.Used
 }
 
 func (c *compaction) copyEntry(from *segment.Segment, e *segment.Entry) {
