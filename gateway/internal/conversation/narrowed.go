@@ -14,10 +14,10 @@ import (
 
 // Definitions returns what the request narrows each of its watches to; nil: it does not
 // narrow that one.
-func (r *Request) Definitions(ctx context.Context, l problem.Lookup, watches []*watch.Watch) ([]*view.Definition, *problem.Problem) {
+func (r *Request) Definitions(ctx context.Context, l problem.Lookup, watches []*watch.Watch, c admission.Client) ([]*view.Definition, *problem.Problem) {
 	out := make([]*view.Definition, len(watches))
 	for i, w := range watches {
-		d, p := l.Definition(ctx, w, r.Narrowings[i])
+		d, p := l.Definition(ctx, w, r.Narrowings[i], c.String())
 		if p != nil {
 			return nil, p
 		}

@@ -51,15 +51,25 @@ func (l Lookup) unknown(name string) *Problem {
 	return p
 }
 
-// Definition returns what a request narrows a watch to; nil if it does not narrow it.
-func (l Lookup) Definition(ctx context.Context, w *watch.Watch, n Narrowing) (*view.Definition, *Problem) {
+// definitionWait is how long a request waits for its definition.
+const definitionWait = 10 * time.Second
+
+// Definition returns what a request of a client narrows a watch to; nil if it does not
+// narrow it.
+func (l Lookup) Definition(ctx context.Context, w *watch.Watch, n Narrowing, client string) (*view.Definition, *Problem) {
 	if n.isEmpty() {
 		return nil, nil
 	}
-	d, err := l.Definitions.parse(ctx, n.paramsFor(w))
+	wait, cancel := context.WithTimeout(ctx, definitionWait)
+	defer cancel()
+	d, err := l.Definitions.parse(wait, n.paramsFor(w), client)
 	switch {
 	case ctx.Err() != nil:
 		return nil, Of(ctx.Err())
+	case errors.Is(err, context.DeadlineExceeded):
+		p := New(http.StatusServiceUnavailable, "too many different views are asked for: there was no time for this one within %s; come back later", definitionWait).OnWatch(w.Name())
+		p.RetryAfter = max(l.Retry, time.Second)
+		return nil, p
 	case err != nil:
 		return nil, n.refused(w, err)
 	case d.IsWhole():

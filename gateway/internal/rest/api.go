@@ -210,7 +210,7 @@ func (a *API) definition(r *http.Request, w *watch.Watch, query url.Values, befo
 	if before != nil {
 		return nil, before
 	}
-	return a.Service.Lookup.Definition(r.Context(), w, problem.NarrowingOf(query))
+	return a.Service.Lookup.Definition(r.Context(), w, problem.NarrowingOf(query), a.Proxies.ClientOfRequest(r).String())
 }
 
 // only returns some of the parameters.

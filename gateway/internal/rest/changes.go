@@ -39,13 +39,13 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
-	d, p := a.Service.Lookup.Definition(r.Context(), watch, ask.narrowing)
+	from := a.Proxies.OfRequest(r)
+	client := admission.ClientOf(from.Addr())
+	d, p := a.Service.Lookup.Definition(r.Context(), watch, ask.narrowing, client.String())
 	if p != nil {
 		problem.Write(w, p)
 		return
 	}
-	from := a.Proxies.OfRequest(r)
-	client := admission.ClientOf(from.Addr())
 	as, refused := a.Streams.Admit(client, watch)
 	if refused != nil {
 		problem.Write(w, a.Streams.Refused(metrics.Poll, refused).OnWatch(ask.watch))

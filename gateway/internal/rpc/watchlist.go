@@ -35,12 +35,12 @@ func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServ
 	if p != nil {
 		return p
 	}
-	d, p := s.Lookup.Definition(out.Context(), w, problem.NarrowingIn(r))
+	from := s.Proxies.OfCall(out.Context())
+	client := admission.ClientOf(from.Addr())
+	d, p := s.Lookup.Definition(out.Context(), w, problem.NarrowingIn(r), client.String())
 	if p != nil {
 		return p
 	}
-	from := s.Proxies.OfCall(out.Context())
-	client := admission.ClientOf(from.Addr())
 	as, refused := s.Streams.Admit(client, w)
 	if refused != nil {
 		return s.Streams.Refused(metrics.GRPC, refused)
