@@ -59,6 +59,8 @@ export interface Subscribers {
   subscribers: Array<Subscriber>;
   /** In order of name. */
   upstreams: Array<WatchUpstream>;
+  /** The views that clients have asked for and that hold the most, the largest first. */
+  views: Array<ListedView>;
 }
 
 /** The first event of every response. */
@@ -222,6 +224,14 @@ export interface WatchUpstream {
   source: string;
   watch: WatchName;
 }
+
+/** A view, which all who ask for the same share. */
+export type ListedView = View & {
+  /** That it holds. */
+  bytes: number;
+  resources: number;
+  subscribers: number;
+};
 
 export type WatchName = string;
 
