@@ -151,6 +151,11 @@ type Views interface {
 	// of the watch, and lives as long as somebody follows it. The error is a views.Refusal
 	// if a limit is reached.
 	Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error)
+	// Stats returns figures for the metrics.
+	Stats() views.Stats
+	// Largest returns the n views of a watch that hold the most; of all watches if it has
+	// no name.
+	Largest(n int, watch string) []views.Listed
 }
 
 // The headers in which proxies name the client that they forward for.

@@ -90,6 +90,7 @@ func New(c Config) (*Gateway, error) {
 	g.doors = netconn.NewConnections(c.MaxConnections, c.Logger)
 	g.metrics.WatchAdmission(g.admission)
 	g.metrics.WatchConnections(g.doors)
+	g.metrics.WatchViews(c.Views.Stats)
 	g.snapshots = snapshots.New(c.SnapshotBudget, g.metrics)
 	if c.Compression == CompressionGzip {
 		g.pieces = deflate.NewCache(c.CompressionCache)

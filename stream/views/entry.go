@@ -215,6 +215,7 @@ func (e *entry) begin(s log.Snapshot) {
 		e.whole = false
 	}
 	e.low.Store(low)
+	e.views.count.builds.Add(1)
 	e.begun, e.building, e.began = true, true, time.Now()
 	e.base, e.since, e.cursor, e.at = s.Seq(), s.Seq(), 0, s
 }

@@ -302,6 +302,9 @@ func (l *lane) change(s log.Snapshot, c log.Entry) {
 	l.index.Candidates(change, func(k view.Candidate[*entry]) {
 		matches, err := k.After()
 		l.views.count.evaluated(err)
+		if l == l.parent.lanes[0] {
+			l.views.count.found.Add(1)
+		}
 		if k.ID.apply(c, r, matches, false) {
 			l.touch(k.ID)
 		}
