@@ -21,8 +21,8 @@ import (
 // Config configures a Gateway. The zero value of every field except Registry is
 // its documented default.
 type Config struct {
-	// Registry holds the watches. Required. The gateway neither adds watches
-	// nor closes it.
+	// Registry holds the watches, and the templates that make watches. Required. The
+	// gateway neither adds watches nor closes it.
 	Registry *watch.Registry
 	// Logger receives messages for an operator. Default: slog.Default().
 	Logger *slog.Logger

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 	"github.com/watchtide/watchtide/stream/view"
 )
 
@@ -50,18 +51,28 @@ func (w *Watch) readView(d *decoder, v value) {
 		}
 		return misplaced
 	})
-	d.fill(w, v, entries, keys)
+	d.fillWatch(w, v, entries, keys)
 	d.watches[w.Name] = declaredWatch{viewOf: w.ViewOf, at: v, of: d.given[&w.ViewOf], read: w.definitionReader(d, v)}
 }
 
 // definitionReader returns what reads the definition of the view, given where labels are.
 func (w *Watch) definitionReader(d *decoder, v value) func(string) {
 	places := map[string]value{"prefix": d.given[&w.Prefix], "filter": d.given[&w.Filter], "labels": d.given[&w.Labels], "fields": d.given[&w.Fields]}
-	params := view.Params{Prefix: w.Prefix, Filter: w.Filter, Labels: w.Labels, Fields: w.Fields}
-	name := w.Name
+	params, name, t := w.viewParams(""), w.Name, d.template
+	filter := option{}
+	if t != nil {
+		filter = t.given[&w.Filter]
+	}
 	return func(labelsAt string) {
 		params.LabelsAt = labelsAt
 		definition, err := view.Parse(params)
+		if t != nil {
+			t.labelsAt = labelsAt
+			if !t.standsAlone(filter, params, definition) {
+				d.errorf(places["filter"], "a parameter in a filter is a string; write it without quotation marks around it, as in value.team == {%s}", t.params[0].name)
+				return
+			}
+		}
 		switch {
 		case err == nil && definition.IsWhole():
 			d.errorf(v.atKey(), "the view selects everything; want prefix, labels, filter or fields")
@@ -77,6 +88,11 @@ func (w *Watch) definitionReader(d *decoder, v value) func(string) {
 		}
 		d.errorf(at, "%s", message)
 	}
+}
+
+// viewParams returns what the view selects.
+func (w *Watch) viewParams(labelsAt string) view.Params {
+	return view.Params{Prefix: w.Prefix, Filter: w.Filter, Labels: w.Labels, Fields: w.Fields, LabelsAt: labelsAt}
 }
 
 // views checks that every view is one of a watch and not, in the end, of itself, and reads
@@ -106,7 +122,7 @@ func (d *decoder) rootOf(name string) (labelsAt string, ok bool) {
 	for w := first; w.viewOf != ""; w = d.watches[w.viewOf] {
 		if _, there := d.watches[w.viewOf]; !there {
 			if len(path) == 1 && !slices.Contains(d.named, w.viewOf) {
-				d.checkWord(scalar{value: first.of, written: w.viewOf, expanded: w.viewOf}, "there is no watch", slices.Collect(maps.Keys(d.watches)))
+				d.checkWord(scalar{value: first.of, written: w.viewOf, expanded: w.viewOf}, "there is no watch", d.declaredNames())
 			}
 			return "", false
 		}
@@ -119,6 +135,11 @@ func (d *decoder) rootOf(name string) (labelsAt string, ok bool) {
 		path = append(path, w.viewOf)
 	}
 	return d.watches[path[len(path)-1]].labelsAt, true
+}
+
+// declaredNames returns the names of the watches that can have views.
+func (d *decoder) declaredNames() []string {
+	return slices.DeleteFunc(slices.Collect(maps.Keys(d.watches)), parameter.IsName)
 }
 
 // circle returns the names of views that lead back to the first, with their lines.

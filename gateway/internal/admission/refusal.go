@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // Reason is why a stream was refused: a label of watchtide_refusals_total.
@@ -18,11 +19,12 @@ const (
 	refusedClient      Reason = "client"      // too many of one client
 	RefusedMemory      Reason = "memory"      // the watch does not fit into its memory
 	RefusedConnections Reason = "connections" // too many connections in all
+	refusedTemplate    Reason = "template"    // too many watches of a template
 )
 
 // RefusalReasons are all reasons, for the metrics.
 var RefusalReasons = [...]Reason{
-	RefusedDraining, refusedSubscribers, refusedWatch, refusedClient, RefusedMemory, RefusedConnections,
+	RefusedDraining, refusedSubscribers, refusedWatch, refusedClient, RefusedMemory, RefusedConnections, refusedTemplate,
 }
 
 // Refusal is the reason why a stream was refused.
@@ -30,10 +32,19 @@ var RefusalReasons = [...]Reason{
 // It must not be modified once handed over.
 type Refusal struct {
 	Reason Reason
-	Count  int    // open streams or connections; see reason
+	Count  int    // open streams, connections or watches; see reason
 	Limit  int    // how many may be open
 	client Client // refusedClient
-	Watch  string // refusedWatch, RefusedMemory
+	Watch  string // refusedWatch, RefusedMemory, refusedTemplate
+}
+
+// RefusalOf returns the refusal of a stream whose watch could not be found, if that is for
+// lack of room; else nil.
+func RefusalOf(p *problem.Problem) *Refusal {
+	if p.Full == nil {
+		return nil
+	}
+	return &Refusal{Reason: refusedTemplate, Count: p.Full.Open, Limit: p.Full.Max, Watch: p.Watch}
 }
 
 // Error returns the reason for the client, and what it can do about it.
@@ -47,6 +58,8 @@ func (r *Refusal) Error() string {
 		return fmt.Sprintf("client %s has %d streams open, of %d at most: close some, or follow several watches in one stream", r.client, r.Count, r.Limit)
 	case RefusedMemory:
 		return fmt.Sprintf("watch %q takes no subscribers: it is too large for its memory ceiling", r.Watch)
+	case refusedTemplate:
+		return (&watch.FullError{Open: r.Count, Max: r.Limit}).Error()
 	case RefusedConnections:
 		return fmt.Sprintf("%d connections are open, of %d at most: come back later, to another replica if there is one", r.Count, r.Limit)
 	default:

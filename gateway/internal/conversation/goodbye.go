@@ -38,6 +38,15 @@ func (d *Deps) Admit(c admission.Client, watches ...*watch.Watch) (admission.Ref
 	return d.Admission.Enter(c, names)
 }
 
+// Unfound returns the answer to a stream whose watch could not be found, and counts it as
+// a refusal if that is for lack of room.
+func (d *Deps) Unfound(transport string, p *problem.Problem) *problem.Problem {
+	if why := admission.RefusalOf(p); why != nil {
+		return d.Refused(transport, why)
+	}
+	return p
+}
+
 // Refused counts a refusal, and returns it as a problem.
 func (d *Deps) Refused(transport string, why *admission.Refusal) *problem.Problem {
 	d.Metrics.Refused(transport, why.Reason)

@@ -68,9 +68,8 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	}
 	up := newUpstreams(logger)
 	up.memory = memory.NewCeiling(cmp.Or(c.Stream.Memory.Total, defaultMemory()))
-	defer up.close()
 	registry := watch.NewRegistry()
-	defer registry.Close() // before the upstreams, which it reads
+	defer registry.Close()
 
 	listeners, err := listen(ctx, c, logger)
 	if err != nil {
@@ -96,6 +95,11 @@ func (a *app) gateway(c *config.Config, registry *watch.Registry, up *upstreams,
 	for _, w := range viewsLast(c.Watches) {
 		if err := up.add(registry, c, w); err != nil {
 			return nil, fmt.Errorf("watch %s: %w", w.Name, err)
+		}
+	}
+	for _, t := range c.Templates {
+		if err := up.addTemplate(registry, c, t); err != nil {
+			return nil, fmt.Errorf("template %s: %w", t.Name, err)
 		}
 	}
 	gc := gatewayConfig(c)
@@ -139,7 +143,7 @@ func (o serveOptions) load() (*config.Config, error) {
 			return nil, err
 		}
 	}
-	if len(c.Watches) == 0 {
+	if len(c.Watches)+len(c.Templates) == 0 {
 		return nil, fmt.Errorf("%s: there is nothing to serve: add watches, or use --demo", o.config)
 	}
 	return c, nil
