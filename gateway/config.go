@@ -15,6 +15,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/internal/hosts"
+	"github.com/watchtide/watchtide/stream/view"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -24,6 +25,9 @@ type Config struct {
 	// Registry holds the watches, and the templates that make watches. Required. The
 	// gateway neither adds watches nor closes it.
 	Registry *watch.Registry
+	// Views opens the views that clients ask for with labels, filter and fields. Default:
+	// none, so that these parameters are refused.
+	Views Views
 	// Logger receives messages for an operator. Default: slog.Default().
 	Logger *slog.Logger
 
@@ -138,6 +142,14 @@ type Config struct {
 	// Version is the version of the program, for /healthz and the like. Default:
 	// "dev".
 	Version string
+}
+
+// Views opens views for clients.
+type Views interface {
+	// Open returns the view of a watch that a definition selects. The view has the name
+	// of the watch, and lives as long as somebody follows it. client identifies whom to
+	// charge. The error is a views.Refusal if a limit is reached.
+	Open(w *watch.Watch, d *view.Definition, client string) (*watch.Watch, error)
 }
 
 // The headers in which proxies name the client that they forward for.

@@ -69,7 +69,7 @@ func New(c Config) (*Gateway, error) {
 	g := &Gateway{
 		cfg:       c,
 		registry:  c.Registry,
-		lookup:    problem.Lookup{Registry: c.Registry, PrimeWait: c.PrimeWait, Retry: c.Retry},
+		lookup:    problem.Lookup{Registry: c.Registry, Views: c.Views, Definitions: problem.NewDefinitions(), PrimeWait: c.PrimeWait, Retry: c.Retry},
 		log:       c.Logger,
 		metrics:   metrics.New(c.Registry),
 		admission: admission.New(c.limits(), c.Drain),
@@ -101,9 +101,15 @@ func (g *Gateway) serveUnary() {
 	bodies := budget.NewBodies(g.cfg.BodyBudget, g.metrics.BodyRefused, g.deps.RetryHint)
 	answers := budget.NewAnswers(g.cfg.AnswerBudget, g.metrics.AnswerRefused, g.deps.RetryHint)
 	g.metrics.WatchBudgets(bodies.Bytes, answers.Bytes)
-	s := &unary.Service{Instance: g.cfg.Instance, Lookup: g.lookup}
+	s := &unary.Service{Instance: g.cfg.Instance, Lookup: g.lookup, Refused: g.refuseList}
 	g.unary = rest.New(rest.Deps{Streams: g.deps, Service: s, Proxies: g.proxies, Answers: answers, Bodies: bodies})
 	g.calls = rpc.Deps{Streams: g.deps, Service: s, Proxies: g.proxies, Answers: answers, Bodies: bodies, Hosts: g.hosts}
+}
+
+// refuseList counts a list whose view was not opened, and returns the answer.
+func (g *Gateway) refuseList(why *admission.Refusal) *problem.Problem {
+	g.metrics.ListRefused(why.Reason)
+	return why.Problem(2 * g.deps.RetryHint())
 }
 
 // newDeps returns the parts of the gateway that streams use.

@@ -82,7 +82,7 @@ func (t *Template) Watch(name string) (Watch, bool) {
 		}
 		*fields[o.field] = text
 	}
-	if w.ViewOf == "" {
+	if w.Definition == nil {
 		return w, true
 	}
 	definition, err := view.Parse(w.viewParams(t.labelsAt))
@@ -257,24 +257,6 @@ func (d *decoder) readExpression(v value) (expression, sample string) {
 		d.errorf(v, "%q: %v", s.written, err)
 	}
 	return expression, sample
-}
-
-// standsAlone reports whether the parameters of a filter are string literals of their own,
-// and not in or beside one that the filter has: then it means the same with either kind of
-// quotation marks. definition is that of p, if p has no mistake.
-func (t *templating) standsAlone(filter option, p view.Params, definition *view.Definition) bool {
-	if filter.text == nil {
-		return true
-	}
-	p.Filter = parameter.CELSingle(filter.text, t.sample)
-	other, err := view.Parse(p)
-	switch {
-	case !parameter.CELStandsAlone(filter.text):
-		return false
-	case definition == nil:
-		return err != nil
-	}
-	return err == nil && other.ID() == definition.ID()
 }
 
 // fillIn fills in the parameters in the text of an option of a template. false: an error

@@ -35,6 +35,7 @@ watches:
   "crd-{group}-{version}-{resource}": { source: kube, params: { group: "[a-z.]+", version: "v[0-9]", resource: "[a-z]+" }, group: "{group}", version: "{version}", resource: "{resource}" }
   "artists-{p}-{n}": { source: registry, params: { p: ".+", n: "[0-9.]+[0-9]?" }, resource_type: "demo.v{n}.Artist", tenancy: { partition: "{p}", namespace: "{p}" }, name_prefix: "{n}-" }
   "core-{x}": { source: core, params: { x: "[a-z]+" }, watch: "up.{x}", prefix: "{x}/" }
+  "part-{x}": { source: core, params: { x: "[a-z]+" }, watch: "all", filter: "value.x == {x}", labels: "x={x}" }
   "same-{x}": { source: core, params: { x: "[a-z]+" } }
   "backend-{x}": { source: backend, params: { x: "[a-z]+" } }
   "notes-{user}": { source: local, params: { user: "[a-z]+" } }
@@ -44,7 +45,7 @@ watches:
 // TestTemplates checks what the watches of templates are.
 func TestTemplates(t *testing.T) {
 	c := parse(t, everyKeyOfTemplates)
-	if len(c.Watches) != 1 || len(c.Templates) != 11 {
+	if len(c.Watches) != 1 || len(c.Templates) != 12 {
 		t.Fatalf("%d watches, %d templates", len(c.Watches), len(c.Templates))
 	}
 	for name, want := range map[string]func(w *Watch){
@@ -104,6 +105,10 @@ func TestTemplates(t *testing.T) {
 		if want(&expected); strings.HasPrefix(name, "orders") {
 			expected.Linger = got.Linger
 		}
+		if want := name == "core-x"; (got.Definition != nil) != want || want && got.Definition.Params().Prefix != "x/" {
+			t.Errorf("%q: got the definition %v", name, got.Definition)
+		}
+		got.Definition = nil
 		if !reflect.DeepEqual(got, expected) {
 			t.Errorf("%q:\ngot  %+v\nwant %+v", name, got, expected)
 		}
@@ -115,6 +120,10 @@ func TestTemplates(t *testing.T) {
 	if p := w.Definition.Params(); p.Prefix != "A.b_c-1/" || p.Labels != "team in (A.b_c-1,all)" || p.LabelsAt != "meta.tags" ||
 		p.Filter != `value.team == "A.b_c-1" && value.x != {"a": "A.b_c-1"}.a` {
 		t.Errorf("got %+v", p)
+	}
+	w, ok = lookUp(c, "part-b")
+	if !ok || w.Watch != "all" || w.Definition.Params().Filter != `value.x == "b"` || w.Definition.Params().Labels != "x=b" {
+		t.Errorf("got %+v", w)
 	}
 	if c.Templates[0].Max != 7 || c.Templates[1].Max != 0 || c.Templates[0].Sample().Keys != "orders.aa.>" {
 		t.Errorf("got %+v", c.Templates[0])

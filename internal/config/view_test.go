@@ -68,10 +68,13 @@ func TestViewErrors(t *testing.T) {
   services: { source: local }
   a: { view_of: services, collection: processes, prefix: x }`, `f:7:27: watches.a: collection is for watches that have a source, and this one is a view of another`},
 		"a key of a view": {`
-  services: { source: local, filter: "true" }`, `f:6:30: watches.services: filter is for views, which have view_of instead of source`},
+  services: { source: local, filter: "true" }`, `f:6:30: watches.services: filter is for watches of gateway sources; "local" is of type store: use view_of in a watch of its own`},
 		"a filter that cannot be meant": {`
   services: { source: local }
   a: { view_of: services, filter: "value.n = 1" }`, `f:7:35: watches.a.filter: column 9: `},
+		"a field that cannot be meant": {`
+  services: { source: local }
+  a: { view_of: services, fields: [state, "a..b"] }`, `f:7:43: watches.a.fields[1]: column 3: `},
 		"of a watch with an error": {`
   services: { source: locl }
   a: { view_of: services, prefix: x }`, `f:6:23: watches.services.source: there is no source "locl"; did you mean "local"?`},

@@ -52,6 +52,9 @@ type Config struct {
 	MaxBytes int64
 	// Memory is a ceiling that the watch shares with others; nil: none.
 	Memory *memory.Ceiling
+	// LabelsAt is the path, in values, of the object that holds a resource's labels; see
+	// view.Params. Empty: labels.
+	LabelsAt string
 	// Logger logs what happens to the upstream; nil: nothing is logged.
 	Logger *slog.Logger
 	// Close is called once the watch has ended and nothing reads its source any more, and
@@ -78,7 +81,9 @@ func (c Config) withDefaults() Config {
 // of readers can follow. All its methods may be called from any goroutine.
 type Watch struct {
 	// Static after construction.
-	config  Config
+	config  *Config
+	of      *Watch     // the watch that this is a part of; nil: it is none
+	held    func(bool) // of a part; see PartConfig
 	log     *log.Log
 	account *memory.Account
 	ingest  *ingest // only its atomic fields
@@ -108,7 +113,7 @@ func newWatch(ctx context.Context, c Config, of *Template) (*Watch, error) {
 		return nil, fmt.Errorf("watch %q has no source", c.Name)
 	}
 	w := &Watch{
-		config:  c,
+		config:  &c,
 		account: memory.NewAccount(c.MaxBytes, c.Memory),
 		count:   newWatchCounters(),
 		demand:  make(chan struct{}, 1),
@@ -159,6 +164,9 @@ func (w *Watch) OnDemand() bool { return w.config.OnDemand }
 
 // Required reports whether a process without the watch is not ready.
 func (w *Watch) Required() bool { return w.config.Required }
+
+// LabelsAt is where the labels of resources are; see Config.LabelsAt.
+func (w *Watch) LabelsAt() string { return w.config.LabelsAt }
 
 // Writer is nil for a watch that can only be read.
 func (w *Watch) Writer() stream.Writer { return w.config.Writer }
@@ -226,6 +234,9 @@ func (w *Watch) Subscribe(o log.SubscribeOptions) *log.Subscription {
 // readers that they serve changes.
 func (w *Watch) counted(subscriptions, readers int) {
 	w.subscribers.Add(int64(readers))
+	if w.of != nil {
+		w.of.subscribers.Add(int64(readers))
+	}
 	switch subscriptions {
 	case 1:
 		w.hold()
@@ -236,7 +247,7 @@ func (w *Watch) counted(subscriptions, readers int) {
 
 func (w *Watch) hold() {
 	if w.holders.Add(1) == 1 {
-		w.notifyIngest()
+		w.heldOrReleased(true)
 	}
 }
 
@@ -245,9 +256,27 @@ func (w *Watch) release() {
 		w.released.Store(int64(w.template.now())) // before the watch can be removed
 	}
 	if w.holders.Add(-1) == 0 {
-		w.notifyIngest()
+		w.heldOrReleased(false)
 	}
 }
+
+// heldOrReleased is called when the watch gets its first holder, or loses its last one.
+func (w *Watch) heldOrReleased(held bool) {
+	switch {
+	case w.of == nil:
+		w.notifyIngest()
+	case held:
+		w.of.hold()
+		w.held(true)
+	default:
+		w.of.release()
+		w.held(false)
+	}
+}
+
+// Held reports whether the watch has a subscriber, or a caller that waits for its first
+// snapshot.
+func (w *Watch) Held() bool { return w.holders.Load() > 0 }
 
 // notifyIngest tells ingest to look at the holders again.
 func (w *Watch) notifyIngest() {

@@ -24,6 +24,7 @@ type Service struct {
 	// Static after construction.
 	Instance string
 	Lookup   problem.Lookup
+	Refused  func(*admission.Refusal) *problem.Problem // the answer to a list whose view was not opened
 }
 
 // ListWatches implements api.WatchServiceServer.
@@ -99,15 +100,15 @@ func (s *Service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	if size > MaxPageSize {
 		return nil, problem.BadParameter("page_size", "page_size %d: want at most %d", size, MaxPageSize)
 	}
-	w, p := s.Lookup.Primed(ctx, r.GetWatch())
-	if p != nil {
-		return nil, p
+	w, err := s.listed(ctx, r)
+	if err != nil {
+		return nil, err
 	}
 	var page log.Page
 	answer := budget.AnswerOf(ctx)
-	err := answer.Hold(ctx, expectedPage(w.Snapshot(), size), func() (n int64, err error) {
-		read := func() { page, err = w.Page(r.GetPrefix(), r.GetPageToken(), size) }
-		if r.GetPrefix() == "" {
+	err = answer.Hold(ctx, expectedPage(w.Snapshot(), size), func() (n int64, err error) {
+		read := func() { page, err = w.Page(w.Prefix, r.GetPageToken(), size) }
+		if w.Prefix == "" {
 			read()
 		} else if err := answer.Scan(ctx, read); err != nil {
 			return 0, err
@@ -118,9 +119,32 @@ func (s *Service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 		return nil, problem.Of(err).OnWatch(w.Name())
 	}
 	if page.Position.Epoch == "" { // an on-demand watch that has just stopped
-		return nil, s.Lookup.NotPrimed(w)
+		return nil, s.Lookup.NotPrimed(w.Watch)
 	}
 	return pageMessage(w.Name(), page), nil
+}
+
+// listed returns the part of a watch that a list is about, once it is primed.
+func (s *Service) listed(ctx context.Context, r *api.ListResourcesRequest) (problem.Part, error) {
+	w, p := s.Lookup.Watch(r.GetWatch())
+	if p != nil {
+		return problem.Part{}, p
+	}
+	d, p := s.definition(ctx, w, r)
+	if p != nil {
+		return problem.Part{}, p
+	}
+	part, err := s.Lookup.Open(w, d, budget.AnswerOf(ctx).Client().String())
+	if refused := admission.OfView(w.Name(), budget.AnswerOf(ctx).Client(), err); refused != nil {
+		return part, s.Refused(refused)
+	}
+	if err != nil {
+		return part, err
+	}
+	if p := s.Lookup.Prime(ctx, part.Watch); p != nil {
+		return part, p
+	}
+	return part, nil
 }
 
 func pageMessage(watch string, p log.Page) *api.ListResourcesResponse {
@@ -154,17 +178,26 @@ func (s *Service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	if err != nil {
 		return nil, KeyProblem(r.GetKey(), err)
 	}
-	w, p := s.Lookup.Primed(ctx, r.GetWatch())
+	w, p := s.Lookup.Watch(r.GetWatch())
 	if p != nil {
+		return nil, p
+	}
+	d, p := s.definition(ctx, w, r)
+	if p != nil {
+		return nil, p
+	}
+	if p := s.Lookup.Prime(ctx, w); p != nil {
 		return nil, p
 	}
 	var v log.Snapshot
 	var found stream.Resource
 	ok := false
-	err = budget.AnswerOf(ctx).Hold(ctx, resourceBytes, func() (int64, error) {
+	err = budget.AnswerOf(ctx).Hold(ctx, resourceBytes, func() (_ int64, err error) {
 		v = w.Snapshot()
-		found, ok = v.Get(key)
-		return bytesOfResource(found), nil
+		if found, ok = v.Get(key); ok && d != nil {
+			found, ok, err = partOf(found, d)
+		}
+		return bytesOfResource(found), err
 	})
 	switch {
 	case err != nil:

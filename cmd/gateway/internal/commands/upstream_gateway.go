@@ -13,7 +13,7 @@ func (u *upstreams) gateway(s config.Source, w config.Watch, template string) (m
 	if err != nil {
 		return made{}, err
 	}
-	source, err := upstream.Source(w.Watch, w.Prefix)
+	source, err := upstream.Source(w.Watch, w.Definition)
 	if err != nil {
 		return made{}, err
 	}

@@ -78,33 +78,6 @@ func CEL(value string) (string, bool) {
 	return b.String(), true
 }
 
-// CELStandsAlone reports whether no word stands directly before a parameter of a filter: it
-// would be part of the literal, as in r"…".
-func CELStandsAlone(t Text) bool {
-	for i, p := range t {
-		if i > 0 && p.Param != "" && endsInWord(t[i-1].Literal) {
-			return false
-		}
-	}
-	return true
-}
-
-// CELSingle returns a filter with the values, which are UTF-8, as literals in single
-// quotation marks.
-func CELSingle(t Text, values map[string]string) string {
-	written := map[string]string{}
-	for name, value := range values {
-		literal, _ := CEL(value)
-		written[name] = "'" + literal[1:len(literal)-1] + "'"
-	}
-	return t.Render(written)
-}
-
-func endsInWord(text string) bool {
-	r, _ := utf8.DecodeLastRuneInString(text)
-	return text != "" && (r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r))
-}
-
 // Label is for label selectors, which have no quotation marks: a value is what a label can
 // have. The words of the syntax are refused, though most of its places take them for values.
 func Label(value string) (string, bool) {

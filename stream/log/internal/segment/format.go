@@ -143,17 +143,18 @@ func (f *Format) Key(s *Segment, e *Entry) string {
 	return string(raw)
 }
 
+// KeyOf is the key as a Key.
+func (f *Format) KeyOf(s *Segment, e *Entry) Key {
+	return Key{Text: string(f.rawKey(s, e)), Hash: e.Hash, Flags: e.Flags & (keyEscaped | keyBase64)}
+}
+
 // ShownRevision is the revision in the frame. For an unnumbered delete it is not
 // the entry's place in the log.
 func (f *Format) ShownRevision(s *Segment, e *Entry) uint64 {
 	if !e.Is(UnnumberedDelete) {
 		return e.Revision
 	}
-	at := int(e.Off) + f.keyAt(e) + int(e.KeyLen) + len(afterKey)
-	end := at
-	for s.Slab[end] != '"' {
-		end++
-	}
+	at, end := f.shownRevision(s, e)
 	n, err := strconv.ParseUint(string(s.Slab[at:end]), 10, 64)
 	if err != nil {
 		panic("stream: the log holds a revision that is not a number: " + err.Error())
@@ -161,12 +162,39 @@ func (f *Format) ShownRevision(s *Segment, e *Entry) uint64 {
 	return n
 }
 
+// shownRevision is where the digits of the revision are in the slab.
+func (f *Format) shownRevision(s *Segment, e *Entry) (from, to int) {
+	from = int(e.Off) + f.keyAt(e) + int(e.KeyLen) + len(afterKey)
+	to = from
+	for s.Slab[to] != '"' {
+		to++
+	}
+	return from, to
+}
+
+// value aliases the slab; nil for a tombstone.
+func (f *Format) value(s *Segment, e *Entry) []byte {
+	if e.Is(IsDelete) {
+		return nil
+	}
+	_, at := f.shownRevision(s, e)
+	at += 1 + len(valueField)
+	if e.Is(keyBase64) {
+		at += len(keyEncodingField)
+	}
+	if e.Is(ValueBase64) {
+		at += len(encodingField)
+	}
+	end := int(e.Off+e.Size) - len(frameEnd)
+	return s.Slab[at:end:end]
+}
+
 // Event returns the entry as a value.
 func (f *Format) Event(s *Segment, e *Entry) stream.Event {
 	ev := stream.Event{Type: stream.Upsert, Watch: f.watch, Resource: stream.Resource{
 		Key:      f.Key(s, e),
 		Revision: f.ShownRevision(s, e),
-		Value:    s.value(e),
+		Value:    f.value(s, e),
 	}}
 	if e.Is(IsDelete) {
 		ev.Type = stream.Delete

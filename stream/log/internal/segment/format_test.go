@@ -23,8 +23,6 @@ func add(t *testing.T, f *Format, s *Segment, r stream.Resource, deleted bool) *
 	e.Revision, e.Hash, e.Flags, e.KeyLen = r.Revision, k.Hash, k.Flags, uint32(len(k.Text))
 	if deleted {
 		e.Flags |= IsDelete
-	} else {
-		e.ValueLen = uint32(len(r.Value))
 	}
 	if r.Encoding != "" {
 		e.Flags |= ValueBase64

@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"math"
 	"sync/atomic"
 	"unsafe"
 )
@@ -38,7 +39,7 @@ type Entry struct {
 	Off      uint32 // of the frame in the slab
 	Size     uint32 // of the frame
 	KeyLen   uint32 // as in the frame
-	ValueLen uint32
+	Back     uint32 // how many seqs before it the key's previous entry is, at most FarBack; 0: there was none
 	Hash     uint32
 	Flags    uint8
 
@@ -46,6 +47,9 @@ type Entry struct {
 	// 0 while it counts. Written by the log's writer.
 	Superseded atomic.Uint64
 }
+
+// FarBack is the largest Back. The previous entry of a key may be further back.
+const FarBack = math.MaxUint32
 
 // Is reports whether a flag is set.
 func (e *Entry) Is(flag uint8) bool { return e.Flags&flag != 0 }
@@ -118,7 +122,7 @@ func (s *Segment) Reserve(size int) (*Entry, []byte) {
 func (s *Segment) AppendCopy(from *Segment, e *Entry) {
 	to, frame := s.Reserve(int(e.Size))
 	to.Seq, to.Revision = e.Seq, e.Revision
-	to.KeyLen, to.ValueLen = e.KeyLen, e.ValueLen
+	to.KeyLen, to.Back = e.KeyLen, e.Back
 	to.Hash, to.Flags = e.Hash, e.Flags
 	_ = append(frame, from.Frame(e)...)
 }
@@ -132,12 +136,3 @@ func (s *Segment) Run(from, to int) []byte {
 
 // Frame is the frame of an entry.
 func (s *Segment) Frame(e *Entry) []byte { return s.Slab[e.Off : e.Off+e.Size] }
-
-// value aliases the slab; nil for a tombstone.
-func (s *Segment) value(e *Entry) []byte {
-	if e.Is(IsDelete) {
-		return nil
-	}
-	end := e.Off + e.Size - uint32(len(frameEnd))
-	return s.Slab[end-e.ValueLen : end : end]
-}

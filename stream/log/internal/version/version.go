@@ -48,6 +48,30 @@ type Version struct {
 	Committed  time.Time
 
 	Changed chan struct{} // closed when there is a newer version; never written to
+
+	// In the log of a part of another log: the version of that log that it reflects.
+	Of, OfGeneration uint64
+}
+
+// Reflect takes over what a part of a log has in common with it.
+func (v *Version) Reflect(of *Version) {
+	v.Of, v.OfGeneration = of.Number, of.Generation
+	v.reflect(of)
+}
+
+// Reflected takes over what another version of the part has reflected.
+func (v *Version) Reflected(other *Version) {
+	v.Of, v.OfGeneration = other.Of, other.OfGeneration
+	v.reflect(other)
+}
+
+func (v *Version) reflect(of *Version) {
+	v.Revision, v.Swept, v.Committed, v.Status = of.Revision, of.Swept, of.Committed, of.Status
+	v.Origin, v.OriginPending = of.Origin, of.OriginPending
+	v.Run = Run{Name: of.Run.Name, Horizon: max(v.Run.Horizon, of.Run.Horizon)}
+	if of.Horizon > v.Horizon {
+		v.Horizon, v.HorizonAge = of.Horizon, of.HorizonAge
+	}
 }
 
 // Primed reports whether there has been a complete snapshot.
@@ -137,6 +161,19 @@ func (v *Version) Find(seq uint64) (*segment.Segment, *segment.Entry) {
 	return v.Segments[i], &entries[j]
 }
 
+// Before returns the previous entry of the key of e; nil if it had none. It is not known
+// if it is no longer in the version.
+func (v *Version) Before(e *segment.Entry) (s *segment.Segment, previous *segment.Entry, known bool) {
+	switch e.Back {
+	case 0:
+		return nil, nil, true
+	case segment.FarBack:
+		return nil, nil, false
+	}
+	s, previous = v.Find(e.Seq - uint64(e.Back))
+	return s, previous, previous != nil
+}
+
 // guess estimates where in segment i, of n entries, a seq is.
 func (v *Version) guess(i, n int, seq uint64) int {
 	end := v.Seq + 1
@@ -203,6 +240,14 @@ func (v *Version) BytesFrom(p Place, limit int) int {
 		}
 	}
 	return min(n, limit)
+}
+
+// EntriesFrom is how many entries are at p and beyond.
+func (v *Version) EntriesFrom(p Place) (n int) {
+	for i := p.Segment; i < len(v.Segments); i++ {
+		n += len(v.Entries(i))
+	}
+	return n - p.Entry
 }
 
 // Each calls f for every live resource as of seq, by rising revision, until f

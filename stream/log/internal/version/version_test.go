@@ -26,7 +26,7 @@ func testVersion(n uint64, gone func(seq uint64) bool) (*Version, *segment.Forma
 		k := segment.NewKey(r.Key)
 		e, frame := s.Reserve(f.FrameSize(&r, false, k))
 		f.AppendFrame(frame, &r, false, k)
-		e.Seq, e.Revision, e.Hash, e.KeyLen, e.ValueLen, e.Flags = seq, r.Revision, k.Hash, uint32(len(k.Text)), 1, segment.EndsCommit
+		e.Seq, e.Revision, e.Hash, e.KeyLen, e.Flags = seq, r.Revision, k.Hash, uint32(len(k.Text)), segment.EndsCommit
 		v.Index.Set(v.Index.Probe(k.Hash, func(uint64) bool { return false }), k.Hash, seq)
 		v.Tail, v.Seq, v.Revision = s.N, seq, r.Revision
 		v.Count++
