@@ -49,15 +49,26 @@ type option struct {
 // Sample returns one of the watches, to check what all have in common.
 func (t *Template) Sample() Watch { return t.sample }
 
-// Match reports whether the template has a watch with a name, as far as the values of its
-// parameters tell.
+// Match reports whether the template has a watch with a name: the values of the parameters
+// match, and can be written in the options.
 func (t *Template) Match(name string) bool {
-	return stream.CheckWatchName(name) == nil && t.names.MatchString(name)
+	_, ok := t.fill(name)
+	return ok
 }
 
-// Watch returns the watch with a name. It returns false if there is none: the name does
-// not match, or a value cannot be written in one of the options.
+// Watch returns the watch with a name; false: there is none.
 func (t *Template) Watch(name string) (Watch, bool) {
+	w, ok := t.fill(name)
+	if !ok || w.Definition == nil {
+		return w, ok
+	}
+	definition, err := view.Parse(w.viewParams(t.labelsAt))
+	w.Definition = definition
+	return w, err == nil
+}
+
+// fill returns the watch with a name, with the definition of the sample.
+func (t *Template) fill(name string) (Watch, bool) {
 	if stream.CheckWatchName(name) != nil {
 		return Watch{}, false
 	}
@@ -82,12 +93,7 @@ func (t *Template) Watch(name string) (Watch, bool) {
 		}
 		*fields[o.field] = text
 	}
-	if w.Definition == nil {
-		return w, true
-	}
-	definition, err := view.Parse(w.viewParams(t.labelsAt))
-	w.Definition = definition
-	return w, err == nil
+	return w, true
 }
 
 // templating is what is known of a template while its options are read. Owned by the
