@@ -80,8 +80,6 @@ func TestUnknownParameters(t *testing.T) {
 		{"GET", "/v1/watches/notes/resources?pagesize=1", "pagesize", `did you mean "page_size"?`},
 		{"GET", "/v1/watches/notes/resources?page_size=1&page_size=1", "page_size", "is given 2 times"},
 		{"GET", "/v1/watches/notes/resources?watch=notes", "watch", "unknown parameter"},
-		{"GET", "/v1/watches/notes/resources?filter=true", "filter", "has no views"},
-		{"GET", "/v1/watches/notes/resources?labels=a", "labels", "has no views"},
 		{"GET", "/v1/watches/notes/resources?fields.notes=a", "fields.notes", `did you mean "fields"?`},
 		{"GET", "/v1/watches/notes/resources?page_size=x", "page_size", "want a number from 0 to 10000"},
 		{"GET", "/v1/watches/notes/resources?page_size=-1", "page_size", "want a number"},
@@ -313,7 +311,7 @@ func TestPagesWithPrefix(t *testing.T) {
 	if p = r.page(t, "prefix=a/&page_token="+token); len(p.Resources) != 1 || p.Resources[0].Key != "a/3" || p.NextPageToken != "" {
 		t.Errorf("second page: %+v", p)
 	}
-	r.get("/v1/watches/notes/resources?page_token="+token).wantProblem(t, 400, "page_token", "same prefix")
+	r.get("/v1/watches/notes/resources?page_token="+token).wantProblem(t, 410, "page_token", "is gone")
 }
 
 func TestNonUTF8Prefix(t *testing.T) {

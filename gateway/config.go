@@ -16,6 +16,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/internal/hosts"
 	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -25,8 +26,8 @@ type Config struct {
 	// Registry holds the watches, and the templates that make watches. Required. The
 	// gateway neither adds watches nor closes it.
 	Registry *watch.Registry
-	// Views opens the views that clients ask for with labels, filter and fields. Default:
-	// none, so that these parameters are refused.
+	// Views opens the views that clients ask for. Default: views with the default limits,
+	// which end with Serve.
 	Views Views
 	// Logger receives messages for an operator. Default: slog.Default().
 	Logger *slog.Logger
@@ -147,9 +148,14 @@ type Config struct {
 // Views opens views for clients.
 type Views interface {
 	// Open returns the view of a watch that a definition selects. The view has the name
-	// of the watch, and lives as long as somebody follows it. client identifies whom to
-	// charge. The error is a views.Refusal if a limit is reached.
-	Open(w *watch.Watch, d *view.Definition, client string) (*watch.Watch, error)
+	// of the watch, and lives as long as somebody follows it. The error is a views.Refusal
+	// if a limit is reached.
+	Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error)
+	// Stats returns figures for the metrics.
+	Stats() views.Stats
+	// Largest returns the n views of a watch that hold the most; of all watches if it has
+	// no name.
+	Largest(n int, watch string) []views.Listed
 }
 
 // The headers in which proxies name the client that they forward for.

@@ -44,7 +44,8 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		problem.Write(w, p)
 		return
 	}
-	definitions, p := req.Definitions(r.Context(), g.lookup, watches)
+	from := g.proxies.OfRequest(r)
+	definitions, p := req.Definitions(r.Context(), g.lookup, watches, admission.ClientOf(from.Addr()))
 	if p != nil {
 		problem.Write(w, p)
 		return
@@ -62,7 +63,6 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		g.refuseStream(w, r, req, p)
 		return
 	}
-	from := g.proxies.OfRequest(r)
 	as, refused := g.deps.Admit(admission.ClientOf(from.Addr()), watches...)
 	if refused != nil {
 		g.refuseStream(w, r, req, refused)

@@ -25,6 +25,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/internal/hosts"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 	"github.com/watchtide/watchtide/web"
 )
@@ -46,6 +47,7 @@ type Gateway struct {
 	doors     *netconn.Connections // that Serve accepts
 	shards    *shard.Pump          // nil: the goroutine pump carries all streams
 	hijacked  *direct.Hijacked
+	ownViews  *views.Views   // nil: they are Config's
 	pieces    *deflate.Cache // nil: streams are not compressed
 
 	subscribers *subscribers.List
@@ -66,8 +68,14 @@ func New(c Config) (*Gateway, error) {
 		return nil, err
 	}
 	c = c.withDefaults()
+	var own *views.Views
+	if c.Views == nil {
+		own = views.New(views.Config{})
+		c.Views = own
+	}
 	g := &Gateway{
 		cfg:       c,
+		ownViews:  own,
 		registry:  c.Registry,
 		lookup:    problem.Lookup{Registry: c.Registry, Views: c.Views, Definitions: problem.NewDefinitions(), PrimeWait: c.PrimeWait, Retry: c.Retry},
 		log:       c.Logger,
@@ -82,6 +90,7 @@ func New(c Config) (*Gateway, error) {
 	g.doors = netconn.NewConnections(c.MaxConnections, c.Logger)
 	g.metrics.WatchAdmission(g.admission)
 	g.metrics.WatchConnections(g.doors)
+	g.metrics.WatchViews(c.Views.Stats)
 	g.snapshots = snapshots.New(c.SnapshotBudget, g.metrics)
 	if c.Compression == CompressionGzip {
 		g.pieces = deflate.NewCache(c.CompressionCache)

@@ -25,7 +25,19 @@ type overview struct {
 	Left        []subscribers.Departure                `json:"left"`
 	LeftReasons map[subscribers.DepartureReason]uint64 `json:"left_reasons"`
 	Upstreams   []upstream                             `json:"upstreams"`
+	Views       []listedView                           `json:"views"`
 }
+
+// listedView is a view that clients have asked for.
+type listedView struct {
+	subscribers.View
+	Resources   int   `json:"resources"`
+	Bytes       int64 `json:"bytes"`
+	Subscribers int   `json:"subscribers"`
+}
+
+// maxListedViews is how many views are listed.
+const maxListedViews = 20
 
 // upstream is the state of one watch's upstream.
 type upstream struct {
@@ -87,10 +99,13 @@ func (g *Gateway) upstreamsOf(query url.Values, before *problem.Problem) ([]*wat
 func (g *Gateway) overview(watch string, limit int, watches []*watch.Watch) overview {
 	r := subscribers.Query{Watch: watch, Limit: limit}
 	r.Ask(g.subscribers, g.shards.Carriers())
-	out := overview{Instance: g.cfg.Instance, Count: r.Count, Subscribers: r.List(g.subscribers), Upstreams: []upstream{}}
+	out := overview{Instance: g.cfg.Instance, Count: r.Count, Subscribers: r.List(g.subscribers), Upstreams: []upstream{}, Views: []listedView{}}
 	out.Left, out.LeftReasons = g.subscribers.Departures(watch)
 	for _, w := range watches {
 		out.Upstreams = append(out.Upstreams, upstreamOf(w))
+	}
+	for _, v := range g.cfg.Views.Largest(maxListedViews, watch) {
+		out.Views = append(out.Views, listedView{subscribers.ViewOf(v.Watch, v.Definition).View(), v.Resources, v.Bytes, v.Subscribers})
 	}
 	return out
 }

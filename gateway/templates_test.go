@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -13,9 +14,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -247,6 +250,32 @@ func TestClientThatGoesThroughNames(t *testing.T) {
 		}
 		if n := counter(t, r.gateway, "watchtide_upstream_resyncs_total", "watch", "t-{x}", "reason", "initial"); n != float64(served) {
 			t.Errorf("%v snapshots are counted after all were closed, of %d", n, served)
+		}
+	})
+}
+
+// TestTemplateMakesAWatchAgain: a watch that was removed between being looked up and being
+// used is made again.
+func TestTemplateMakesAWatchAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, Config{}, "a")
+		var connected atomic.Int64
+		addTemplate(t, r.Registry, template(1, &connected))
+		w, p := r.gateway.lookup.Watch("t-a")
+		if p != nil {
+			t.Fatal(p)
+		}
+		r.Registry.Remove("t-a")
+		again, err := r.gateway.lookup.Open(w, nil, views.Request{})
+		if err != nil || again == w || again.Name() != "t-a" {
+			t.Errorf("got %v, %v", again, err)
+		}
+		r.Registry.Remove("t-a")
+		r.get("/v1/watches/t-b")
+		_, err = r.gateway.deps.OpenPart(r.gateway.lookup, w, nil, admission.Client{}, nil)
+		var refused *admission.Refusal
+		if !errors.As(err, &refused) || refused.Reason != "template" {
+			t.Errorf("without room: got %v", err)
 		}
 	})
 }

@@ -130,6 +130,12 @@ type Stream struct {
 	MaxSubscribersPerClient int `yaml:"max_subscribers_per_client"`
 	// MaxSubscribersPerWatch is the most of them of one watch (no limit).
 	MaxSubscribersPerWatch int `yaml:"max_subscribers_per_watch"`
+	// MaxViews is the most views that clients ask for at one time.
+	MaxViews int `yaml:"max_views"`
+	// MaxViewsPerClient is the most of them that one client asked for first.
+	MaxViewsPerClient int `yaml:"max_views_per_client"`
+	// ViewLinger is how long such a view is kept without subscribers.
+	ViewLinger time.Duration `yaml:"view_linger,min=1ms"`
 	// Memory limits the memory of the watches.
 	Memory Memory `yaml:"memory"`
 	// Pump selects how streams are carried (one of Pumps).
@@ -156,6 +162,8 @@ type Memory struct {
 	// Total is the most bytes of all watches together (three quarters of the memory
 	// limit of the process, if it has one).
 	Total int64 `yaml:"total,min=1MiB"`
+	// Views is the most bytes of all views that clients ask for.
+	Views int64 `yaml:"views,min=1MiB"`
 }
 
 // History is the section "history" of "stream", and of a watch.

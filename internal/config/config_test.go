@@ -134,10 +134,13 @@ stream:
   snapshot_budget: 32MiB
   max_subscribers_per_client: 3
   max_subscribers_per_watch: 4
+  max_views: 5
+  max_views_per_client: 2
+  view_linger: 40s
   pump: goroutines
   compression: none
   compression_cache: 5MiB
-  memory: { watch: 1GiB, total: 3GiB }
+  memory: { watch: 1GiB, total: 3GiB, views: 100MiB }
   history: &h { max_age: 20m, max_deletes: 2_000, max_bytes: 64MiB }
 metrics: { enabled: false }
 sources:
@@ -194,7 +197,8 @@ func TestEveryOption(t *testing.T) {
 			SnapshotBudget:          32 << 20,
 			MaxSubscribersPerClient: 3, MaxSubscribersPerWatch: 4, Pump: "goroutines",
 			Compression: "none", CompressionCache: 5 << 20,
-			Memory: Memory{Watch: 1 << 30, Total: 3 << 30}, History: history,
+			MaxViews: 5, MaxViewsPerClient: 2, ViewLinger: 40 * time.Second,
+			Memory: Memory{Watch: 1 << 30, Total: 3 << 30, Views: 100 << 20}, History: history,
 		},
 		Sources: []Source{
 			{Name: "local", Type: Store, Store: StoreSource{MaxValueBytes: 65536, MaxBytes: 1 << 30}},

@@ -44,7 +44,7 @@ func (d *decoder) text(v value, want string, allowed func(ast.Node) bool) (scala
 		s.written = v.node.GetToken().Value
 	}
 	var message string
-	if s.expanded, message = expand(s.written, d.env.Getenv); message != "" {
+	if s.expanded, message = parameter.Expand(s.written, d.env.Getenv); message != "" {
 		d.errorf(v, "%s", message)
 		return scalar{}, false
 	}
@@ -66,7 +66,7 @@ func (d *decoder) wrong(s scalar, want string) {
 // looksLikeVariable reports whether a text contains a shell variable.
 func looksLikeVariable(text string) bool {
 	_, after, found := strings.Cut(text, "$")
-	return found && after != "" && validEnvName(after[:1])
+	return found && after != "" && parameter.IsVariable(after[:1])
 }
 
 // textOf returns the text of a value of a kind.

@@ -288,7 +288,7 @@ func (d *decoder) fillIn(s *scalar, kind text) bool {
 		return false
 	}
 	for i := range text {
-		text[i].Literal, _ = expand(text[i].Literal, d.env.Getenv) // checked with the whole text
+		text[i].Literal, _ = parameter.Expand(text[i].Literal, d.env.Getenv) // checked with the whole text
 	}
 	if kind.parameter.Prefix && text[len(text)-1].Literal == "" {
 		last := params[len(params)-1]

@@ -20,7 +20,7 @@ var labelsAt = map[SourceType]string{Kubernetes: "metadata.labels", Consul: "met
 // declaredWatch is an entry of "watches" as far as others depend on it.
 type declaredWatch struct {
 	viewOf   string // empty: it has a source
-	labelsAt string // of a watch with a source
+	labelsAt string // for a view, of the watch of which it is a part in the end
 	at       value  // the entry
 	of       value  // of view_of
 	read     func(labelsAt string)
@@ -154,11 +154,24 @@ func (d *decoder) views(c *Config) {
 			continue
 		}
 		if at, ok := d.rootOf(w.Name); ok {
+			declared.labelsAt = at
+			d.watches[w.Name] = declared
 			declared.read(at)
 		}
 	}
 	for i := range c.Watches {
-		c.Watches[i].Definition = d.definitions[c.Watches[i].Name]
+		w := &c.Watches[i]
+		w.Definition, w.LabelsAt = d.definitions[w.Name], d.watches[w.Name].labelsAt
+	}
+}
+
+// checkLabelsAt reports a place of labels that is no path.
+func (d *decoder) checkLabelsAt(w *Watch, at value) {
+	_, err := view.Parse(view.Params{LabelsAt: w.LabelsAt})
+	var bad *view.Error
+	if errors.As(err, &bad) {
+		d.errorf(at, "%s", strings.TrimPrefix(bad.Error(), bad.Parameter+", "))
+		w.LabelsAt = ""
 	}
 }
 

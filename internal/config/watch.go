@@ -55,7 +55,8 @@ type Watch struct {
 	Labels string   `yaml:"labels,is=labels,of=gateway|view"`
 	Fields []string `yaml:"fields,of=gateway|view"`
 	// LabelsAt is the path of the object that holds a resource's labels, for views
-	// (metadata.labels for kubernetes, metadata for consul, else labels).
+	// (metadata.labels for kubernetes, metadata for consul, else labels). A view has that
+	// of its watch.
 	LabelsAt string `yaml:"labels_at"`
 	// Definition is what a view, or a watch of a gateway source, has of the other watch;
 	// nil: all of it, or the watch has another source.
@@ -141,6 +142,7 @@ func (w *Watch) readOf(d *decoder, v value, entries []entry, source string, of S
 	if (of == GRPCs || of == Gateway) && w.Watch == "" {
 		w.Watch = w.Name
 	}
+	d.checkLabelsAt(w, d.given[&w.LabelsAt])
 	if w.LabelsAt == "" {
 		w.LabelsAt = labelsAt[of]
 	}

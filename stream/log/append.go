@@ -14,7 +14,7 @@ func (w *Writer) append(changes []Change, revision uint64, result *CommitResult)
 	w.prefetch(changes)
 	now := time.Now()
 	at := w.order()
-	used := w.used
+	before, used, dead := w.next.Seq, w.used, w.dead
 	var last *segment.Entry
 	for i := range changes {
 		if changes[i].Deleted {
@@ -32,6 +32,7 @@ func (w *Writer) append(changes []Change, revision uint64, result *CommitResult)
 	}
 	last.Flags |= segment.EndsCommit
 	w.forgetDeletes(now)
+	w.recent.Add(before, w.dead-dead, now, w.history.MaxAge)
 	w.compactAfter(w.used - used)
 	return last
 }

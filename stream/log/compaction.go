@@ -23,9 +23,10 @@ func (w *Writer) compactAfter(added int64) {
 }
 
 // compact rewrites segments that are largely superseded, a bounded number at each
-// commit. It keeps superseded frames below two fifths of the live ones, not counting
-// the tail. Each pass continues where the last one stopped. Readers that hold an
-// older version keep the old segments; the garbage collector does the rest.
+// commit, without what was superseded up to the mark. It keeps superseded frames below
+// two fifths of the live ones, not counting the tail. Each pass continues where the last
+// one stopped. Readers that hold an older version keep the old segments; the garbage
+// collector does the rest.
 func (w *Writer) compact() {
 	live := w.used - w.dead
 	if w.dead <= live*2/5+w.tailBytes() {
@@ -41,7 +42,7 @@ func (w *Writer) compact() {
 		begin = 0
 	}
 	stop := min(end, begin+sweepSegments)
-	c := compaction{number: v.Number, segments: v.Segments[:begin:begin], first: v.First[:begin:begin]}
+	c := compaction{number: v.Number, mark: w.mark(end), segments: v.Segments[:begin:begin], first: v.First[:begin:begin]}
 	i := begin
 	for ; i < stop && c.read < sweepBytes; i++ {
 		c.add(w, v.Segments[i], v.First[i], v.Entries(i))
@@ -117,6 +118,7 @@ type compaction struct {
 	out      *segment.Segment // the last of segments, if this pass made it and it has room
 
 	number    uint64 // of the version being made
+	mark      uint64 // what was superseded after it is kept
 	rewrote   bool
 	read      int   // bytes examined
 	freed     int64 // bytes of frames dropped
@@ -125,29 +127,43 @@ type compaction struct {
 
 // add takes over a segment, unchanged or rewritten.
 func (c *compaction) add(w *Writer, s *segment.Segment, first uint64, entries []segment.Entry) {
-	// If two sevenths of all bytes are superseded, so are two sevenths of at least one
-	// segment.
-	worth := s.Dead*7 >= s.Used*2
-	mergeable := c.out != nil && s.Used-s.Dead <= len(c.out.Slab)-c.out.Used
-	if !worth && !mergeable {
+	if !c.worth(w, s) && !c.mergeable(s) {
 		c.close()
 		c.segments, c.first = append(c.segments, s), append(c.first, first)
 		return
 	}
 	c.rewrote = true
 	c.read += s.Used
-	c.freed += int64(s.Dead)
 	c.allocated -= s.Bytes()
 	w.retire(s.Born, s.Bytes())
 	for i := range entries {
 		e := &entries[i]
-		if superseded := e.Superseded.Load(); superseded != 0 {
+		if superseded := e.Superseded.Load(); superseded != 0 && superseded <= c.mark {
+			c.freed += int64(e.Size)
 			w.next.Readable = max(w.next.Readable, superseded)
 			w.next.Intact = max(w.next.Intact, e.Seq)
 			continue
 		}
 		c.copyEntry(s, e)
 	}
+}
+
+// worth reports whether so much of a segment can be dropped that it is worth rewriting: a
+// quarter, which can be dropped of at least one if too much is superseded; see Writer.mark.
+func (c *compaction) worth(w *Writer, s *segment.Segment) bool {
+	worth, searched := s.QuarterDead(c.mark, w.next.Seq)
+	if searched {
+		c.read += s.Used / 2 // about what it costs
+	}
+	return worth
+}
+
+// mergeable reports whether what is left of a segment fits into the one being filled.
+func (c *compaction) mergeable(s *segment.Segment) bool {
+	if c.out == nil || s.Used-s.Dead > len(c.out.Slab)-c.out.Used {
+		return false
+	}
+	return s.Used-s.DeadAt(c.mark) <= len(c.out.Slab)-c.out.Used
 }
 
 func (c *compaction) copyEntry(from *segment.Segment, e *segment.Entry) {

@@ -88,6 +88,10 @@ func (h *Hold) Snapshot() (Snapshot, bool) {
 // Release ends the hold.
 func (h *Hold) Release() { h.log.pins.Release(h.pin) }
 
+// Origin is the revision since which every change was received. When it rises, readers are
+// told.
+func (s Snapshot) Origin() uint64 { return s.v.Origin }
+
 // Number rises with each version of the log.
 func (s Snapshot) Number() uint64 { return s.v.Number }
 

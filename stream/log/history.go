@@ -101,3 +101,31 @@ func (w *Writer) dropDelete(s *segment.Segment, e *segment.Entry, at time.Time) 
 		w.next.Horizon, w.next.HorizonAge = horizon, at
 	}
 }
+
+// mark is the seq after which compaction keeps what was superseded: whoever builds a part of
+// the log later needs it to know what a reader that resumes has. In the tail nothing is
+// dropped, so what is kept there is not counted. Outside it, a twentieth of the live bytes is
+// kept, and three quarters of what the tail has less than it may have. So if all segments
+// outside hold a little less than a quarter that can be dropped, what is superseded is
+// exactly what may be: two fifths of the live bytes and the tail.
+//
+// Outside is how many segments precede the tail.
+func (w *Writer) mark(outside int) uint64 {
+	tail := w.account.TailBytes(replayBytes)
+	w.recent.ForgetBefore(w.next.Committed.Add(-w.history.MaxAge))
+	for {
+		mark, dead, kept := w.recent.Mark(w.next.Seq), int64(0), w.recent.Bytes()
+		for i := outside; i < len(w.next.Segments); i++ {
+			n := int64(w.next.Segments[i].Dead)
+			dead += n
+			if w.next.First[i] > mark {
+				kept -= n
+			}
+		}
+		allowed := min((w.used-w.dead)/20+max(0, tail-dead)*3/4, w.history.MaxBytes-w.deletes.bytes)
+		if kept <= max(0, allowed) {
+			return mark
+		}
+		w.recent.Forget()
+	}
+}

@@ -15,14 +15,17 @@ import (
 )
 
 // History bounds how far back a log can resume readers. Upserts need no history:
-// every live resource is there anyway. What is bounded is the memory of deletes.
-// The zero value of a field is its default.
+// every live resource is there anyway. What is bounded is the memory of deletes, and of
+// superseded values for readers of a part of the log. The zero value of a field is its
+// default.
 type History struct {
-	// MaxAge is how long deletes are remembered; 10 minutes by default.
+	// MaxAge is how long deletes and superseded values are remembered; 10 minutes by
+	// default.
 	MaxAge time.Duration
 	// MaxDeletes is how many deletes are remembered; 100,000 by default.
 	MaxDeletes int
-	// MaxBytes is how many bytes of deletes are remembered; 16 MiB by default.
+	// MaxBytes is how many bytes of deletes are remembered; 16 MiB by default. Superseded
+	// values may have what deletes leave, but only a small part of the log; see Writer.mark.
 	MaxBytes int64
 }
 
@@ -37,7 +40,7 @@ func (h History) withDefaults() History {
 type Config struct {
 	// Watch is the name of the watch; it is in every frame.
 	Watch string
-	// History bounds the memory of deletes.
+	// History bounds the memory of deletes and superseded values.
 	History History
 
 	// Account counts what the log holds; nil: nothing limits it.

@@ -131,7 +131,8 @@ func (p *Part) EndTransaction() {
 }
 
 // Publish makes visible what was added, as the part of the state s. Readers that wait are
-// woken if anything was, if the status is another one, or if they wait for any new state.
+// woken if anything was, if the status or the origin is another one, or if they wait for
+// any new state.
 func (p *Part) Publish(s Snapshot) {
 	w := p.w
 	w.next.Reflect(s.v)
@@ -152,11 +153,11 @@ func (p *Part) Publish(s Snapshot) {
 }
 
 // reflect makes the part reflect a state that changes nothing for its readers. It returns
-// false if the status changes.
+// false if it changes something.
 func (p *Part) reflect(s Snapshot) bool {
 	for {
 		v := p.w.head.Load()
-		if v.Status.State != s.v.Status.State || v.Status.Reason != s.v.Status.Reason {
+		if v.Status.State != s.v.Status.State || v.Status.Reason != s.v.Status.Reason || v.Origin != s.v.Origin {
 			return false
 		}
 		next := *v
@@ -207,13 +208,24 @@ func (p *Part) Awaited() bool { return p.w.wanted.Load() }
 // awaited makes the next state of a part wake its readers. It returns the newest version,
 // after v.
 func (l *Log) awaited(v *version.Version) *version.Version {
-	fed := l.fed.Load()
-	if fed == nil {
+	if !l.isPart {
 		return v
 	}
 	l.wanted.Store(true)
-	fed.wanted.Store(true)
+	if fed := l.fed.Load(); fed != nil {
+		fed.wanted.Store(true)
+	}
 	return l.newest()
+}
+
+// Reached reports whether a part has all that a state of the other log has. If not, the
+// channel is closed when it is time to look again.
+func (l *Log) Reached(s Snapshot) (reached bool, changed <-chan struct{}) {
+	v := l.newest()
+	if !v.HasReached(s.v) {
+		v = l.awaited(v)
+	}
+	return v.HasReached(s.v), v.Changed
 }
 
 // changesAfter is how many changes a version has after a seq. Of a part of another log,

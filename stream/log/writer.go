@@ -9,6 +9,7 @@ import (
 	"github.com/watchtide/watchtide/stream/log/internal/index"
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/log/internal/superseded"
 	"github.com/watchtide/watchtide/stream/log/internal/transaction"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
@@ -29,6 +30,7 @@ type Writer struct {
 	indexed    uint64 // number of the first version that holds the index
 	listed     uint64 // number of the first version that holds the list of segments
 	deletes    tombstones
+	recent     superseded.Recent
 	sweep      uint64        // compaction has examined segments up to this seq
 	used, dead int64         // bytes of frames, and of the superseded ones
 	allocated  int64         // bytes of slabs and tables
@@ -148,7 +150,7 @@ func (w *Writer) restart(epoch string) {
 		v.Run = version.NewRun()
 	}
 	w.index, w.indexed = index.New(0), v.Number
-	w.deletes = tombstones{}
+	w.deletes, w.recent = tombstones{}, superseded.Recent{}
 	w.sweep, w.used, w.dead, w.allocated = v.Seq, 0, 0, 0
 }
 

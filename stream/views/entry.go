@@ -40,6 +40,7 @@ type entry struct {
 	begun    bool         // it has a part of the watch, if not all of it
 	whole    bool         // and was published
 	building bool         // it is being made from all of the watch
+	began    time.Time    // when that began
 	target   *log.Hold    // the state up to which it is being fed; nil: none
 	base     uint64       // seq of the state of which it was begun
 	since    uint64       // entries up to this seq were in it before the target was chosen
@@ -60,6 +61,7 @@ func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
 	}
 	e.part = p.of.NewPart(watch.PartConfig{Account: e.account, Held: func(bool) { v.held(e) }, Deepen: e.deepen})
 	e.state = e.part.State
+	e.state.SetStatus(p.of.Status()) // it will be the same once there is a state
 	return e
 }
 
@@ -98,6 +100,7 @@ func (e *entry) feed(deadline time.Time) (reached bool) {
 	for c := range s.Entries(e.cursor) {
 		if n++; n%deadlineEvery == 0 && time.Now().After(deadline) {
 			e.state.Count()
+			e.complain()
 			return false
 		}
 		e.change(s, c)
@@ -109,6 +112,17 @@ func (e *entry) feed(deadline time.Time) (reached bool) {
 	e.publish(s)
 	return true
 }
+
+// complain says that there is no state yet, if that takes long.
+func (e *entry) complain() {
+	if e.whole || time.Since(e.began) < buildPatience || e.part.Status().State == stream.Priming {
+		return
+	}
+	e.state.SetStatus(stream.Status{State: stream.Priming, Since: e.began, Reason: "the view is being built"})
+}
+
+// buildPatience is how long a view may take to be built before its subscribers are told.
+const buildPatience = time.Second
 
 // deadlineEvery is after how many entries the time is read.
 const deadlineEvery = 32
@@ -201,7 +215,8 @@ func (e *entry) begin(s log.Snapshot) {
 		e.whole = false
 	}
 	e.low.Store(low)
-	e.begun, e.building = true, true
+	e.views.count.builds.Add(1)
+	e.begun, e.building, e.began = true, true, time.Now()
 	e.base, e.since, e.cursor, e.at = s.Seq(), s.Seq(), 0, s
 }
 

@@ -238,7 +238,6 @@ func (l *lane) unpark() {
 func (l *lane) restart() {
 	for e := range l.fedBy {
 		l.drop(e)
-		e.state.SetStatus(stream.Status{State: stream.Resyncing, Since: l.at.Status().Since, Reason: "the watch began anew"})
 		l.views.builders.add(e)
 	}
 }
@@ -257,7 +256,7 @@ func (l *lane) feed(s log.Snapshot) {
 		}
 	}
 	now, was := s.Status(), before.Status()
-	everybody := now.State != was.State || now.Reason != was.Reason
+	everybody := now.State != was.State || now.Reason != was.Reason || s.Origin() != before.Origin()
 	if everybody {
 		for e := range l.fedBy {
 			e.state.Publish(s)
@@ -303,6 +302,9 @@ func (l *lane) change(s log.Snapshot, c log.Entry) {
 	l.index.Candidates(change, func(k view.Candidate[*entry]) {
 		matches, err := k.After()
 		l.views.count.evaluated(err)
+		if l == l.parent.lanes[0] {
+			l.views.count.found.Add(1)
+		}
 		if k.ID.apply(c, r, matches, false) {
 			l.touch(k.ID)
 		}

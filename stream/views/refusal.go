@@ -4,9 +4,9 @@ import "fmt"
 
 // Reasons for which no view is opened.
 const (
-	TooMany       = "views"        // there are as many as there may be
+	TooMany          = "views"        // there are as many as there may be
 	TooManyOfAClient = "client_views" // the client has asked for as many as it may
-	NoMemory  = "view_memory"  // views hold as much as they may
+	NoMemory         = "view_memory"  // views hold as much as they may
 )
 
 // Refusal is the error of Open if a limit is reached.

@@ -1,7 +1,9 @@
 package watch
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/memory"
@@ -55,6 +57,35 @@ func (w *Watch) Notify(f func()) (stop func(), is bool) {
 		return nil, false
 	}
 	return w.log.Notify(f), true
+}
+
+// catchUpWait is how long Prime waits for a part to have what its watch has.
+const catchUpWait = time.Second
+
+// catchUp waits for a part to have what its watch has already, so that who has written to
+// the watch finds it in the part. A part that lags for long is read as it is.
+func (w *Watch) catchUp(ctx context.Context) {
+	if w.of == nil {
+		return
+	}
+	s := w.of.Snapshot()
+	reached, changed := w.log.Reached(s)
+	if reached || !s.Primed() {
+		return
+	}
+	enough := time.NewTimer(catchUpWait)
+	defer enough.Stop()
+	for ; !reached; reached, changed = w.log.Reached(s) {
+		select {
+		case <-changed:
+		case <-enough.C:
+			return
+		case <-w.done:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // Of returns the watch that this one is a part of; nil if it is none.

@@ -287,13 +287,14 @@ func (w *Watch) notifyIngest() {
 }
 
 // Prime waits until the watch has a complete snapshot, and meanwhile starts a watch
-// that runs on demand. The error says why there is none yet.
+// that runs on demand. A part of a watch then soon has what the watch had at the call. The error says why there is none yet.
 func (w *Watch) Prime(ctx context.Context) error {
 	w.hold()
 	defer w.release()
 	for {
 		changed := w.log.Changed()
 		if w.log.Snapshot().Primed() {
+			w.catchUp(ctx)
 			return nil
 		}
 		select {

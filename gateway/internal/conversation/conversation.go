@@ -408,7 +408,6 @@ func (c *Conversation) GroupKey() string {
 	for _, w := range c.watches {
 		key = append(append(key, 0), w.Name...)
 		key = append(append(key, 0), w.View.Definition()...)
-		key = strconv.AppendQuote(append(key, 0), w.Prefix)
 	}
 	return string(key)
 }

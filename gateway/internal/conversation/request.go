@@ -31,7 +31,6 @@ type Request struct {
 type Choice struct {
 	Name    string
 	View    subscribers.ViewRef // the part of the watch that is followed
-	Prefix  string              // to which the log narrows
 	resume  *stream.Position    // nil: from the beginning
 	invalid bool                // a position was given, but could not be parsed
 }

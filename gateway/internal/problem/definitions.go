@@ -14,13 +14,23 @@ import (
 // to compile a filter takes up to some milliseconds, and after an outage many clients
 // come back with the same one.
 //
+// Half of the processors make definitions; the others are for streams. Each client has one
+// made at a time, so that it keeps no others waiting.
+//
 // All methods may be called from any goroutine.
 type Definitions struct {
-	turns chan struct{} // static after construction; holds an element for each that is being made
+	processors chan struct{} // static after construction; holds an element for each that is busy
 
-	mu     sync.Mutex // guards the following fields
-	known  map[string]*list.Element
-	newest *list.List // of *definition
+	mu      sync.Mutex // guards the following fields
+	known   map[string]*list.Element
+	newest  *list.List         // of *definition
+	clients map[string]*client // that have a definition made, or wait for it
+}
+
+// client is a client that has a definition made.
+type client struct {
+	turn  chan struct{} // static after construction; holds an element while it is its turn
+	calls int           // that need it; guarded by the mutex of Definitions
 }
 
 // definition is a definition that is remembered.
@@ -35,22 +45,29 @@ const definitionsKept = 256
 
 // NewDefinitions returns a table that remembers nothing yet.
 func NewDefinitions() *Definitions {
-	atOnce := max(1, runtime.GOMAXPROCS(0)/2) // the other processors are for streams
-	return &Definitions{turns: make(chan struct{}, atOnce), known: map[string]*list.Element{}, newest: list.New()}
+	return &Definitions{
+		processors: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		known:      map[string]*list.Element{}, newest: list.New(), clients: map[string]*client{},
+	}
 }
 
-// parse is view.Parse. It waits for its turn if it has to make the definition.
-func (d *Definitions) parse(ctx context.Context, p view.Params) (*view.Definition, error) {
+// parse is view.Parse for a client. It waits for its turn if it has to make the
+// definition.
+func (d *Definitions) parse(ctx context.Context, p view.Params, client string) (*view.Definition, error) {
 	key := keyOf(p)
 	if known := d.find(key); known != nil {
 		return known, nil
 	}
-	select {
-	case d.turns <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	c := d.enter(client)
+	defer d.leave(client, c)
+	for _, turn := range []chan struct{}{c.turn, d.processors} {
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
-	defer func() { <-d.turns }()
 	if known := d.find(key); known != nil { // made while this one waited
 		return known, nil
 	}
@@ -60,6 +77,25 @@ func (d *Definitions) parse(ctx context.Context, p view.Params) (*view.Definitio
 	}
 	d.remember(key, made)
 	return made, nil
+}
+
+// enter counts a call in, and leave counts it out.
+func (d *Definitions) enter(name string) *client {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.clients[name] == nil {
+		d.clients[name] = &client{turn: make(chan struct{}, 1)}
+	}
+	d.clients[name].calls++
+	return d.clients[name]
+}
+
+func (d *Definitions) leave(name string, c *client) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if c.calls--; c.calls == 0 {
+		delete(d.clients, name)
+	}
 }
 
 func (d *Definitions) find(key string) *view.Definition {

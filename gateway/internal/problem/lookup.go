@@ -8,14 +8,15 @@ import (
 
 	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // Views opens the views that clients ask for.
 type Views interface {
-	// Open returns the view of w that d selects, with the name of w. client is charged
-	// for it. The error is a views.Refusal if a limit is reached.
-	Open(w *watch.Watch, d *view.Definition, client string) (*watch.Watch, error)
+	// Open returns the view of w that d selects, with the name of w. The error is a
+	// views.Refusal if a limit is reached.
+	Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error)
 }
 
 // Lookup finds the watches that requests name, and the views of them that requests
@@ -24,21 +25,11 @@ type Views interface {
 // Static after construction.
 type Lookup struct {
 	Registry    *watch.Registry
-	Views       Views // nil: watches can only be narrowed to a prefix
+	Views       Views
 	Definitions *Definitions
 	PrimeWait   time.Duration // how long a request waits for a watch that is not primed
 	Retry       time.Duration // in answers with 503
 }
-
-// Part is the part of a watch that a request is about.
-type Part struct {
-	*watch.Watch        // the watch, or a view of it
-	Prefix       string // to which its log narrows
-}
-
-// prefixInLog means that a log narrows to a prefix by itself, so that a prefix alone
-// needs no view.
-const prefixInLog = true
 
 // Watch returns the watch of that name, which may be made for the request. Otherwise it
 // returns a 404 that names the nearest one, or a 503 if a template makes no more now.
@@ -77,19 +68,25 @@ func (l Lookup) unknown(name string) *Problem {
 	return p
 }
 
-// Definition returns what a request narrows a watch to; nil if it does not narrow it.
-func (l Lookup) Definition(ctx context.Context, w *watch.Watch, n Narrowing) (*view.Definition, *Problem) {
+// definitionWait is how long a request waits for its definition.
+const definitionWait = 10 * time.Second
+
+// Definition returns what a request of a client narrows a watch to; nil if it does not
+// narrow it.
+func (l Lookup) Definition(ctx context.Context, w *watch.Watch, n Narrowing, client string) (*view.Definition, *Problem) {
 	if n.isEmpty() {
 		return nil, nil
 	}
-	if parameter := n.beyondPrefix(); parameter != "" && l.Views == nil {
-		as := n.written(parameter)
-		return nil, BadParameter(as, "parameter %q is not available: this gateway has no views", as).OnWatch(w.Name())
-	}
-	d, err := l.Definitions.parse(ctx, n.paramsFor(w))
+	wait, cancel := context.WithTimeout(ctx, definitionWait)
+	defer cancel()
+	d, err := l.Definitions.parse(wait, n.paramsFor(w), client)
 	switch {
 	case ctx.Err() != nil:
 		return nil, Of(ctx.Err())
+	case errors.Is(err, context.DeadlineExceeded):
+		p := New(http.StatusServiceUnavailable, "too many different views are asked for: there was no time for this one within %s; come back later", definitionWait).OnWatch(w.Name())
+		p.RetryAfter = max(l.Retry, time.Second)
+		return nil, p
 	case err != nil:
 		return nil, n.refused(w, err)
 	case d.IsWhole():
@@ -99,37 +96,26 @@ func (l Lookup) Definition(ctx context.Context, w *watch.Watch, n Narrowing) (*v
 }
 
 // Open returns the part of a watch that a definition selects: the watch itself if the
-// definition is nil.
-func (l Lookup) Open(w *watch.Watch, d *view.Definition, client string) (Part, error) {
+// definition is nil. A watch that its template has removed since it was looked up, while
+// the request waited for its definition, is made again.
+func (l Lookup) Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error) {
+	if w.Template() != nil {
+		again, p := l.Watch(w.Name())
+		if p != nil {
+			return nil, p
+		}
+		w = again
+	}
 	if d == nil {
-		return Part{Watch: w}, nil
+		return w, nil
 	}
-	if l.Views == nil || prefixInLog && selectsByPrefix(d) {
-		return Part{Watch: w, Prefix: d.Params().Prefix}, nil
-	}
-	v, err := l.Views.Open(w, d, client)
-	return Part{Watch: v}, err
-}
-
-// selectsByPrefix reports whether a definition has nothing but a prefix.
-func selectsByPrefix(d *view.Definition) bool {
-	p := d.Params()
-	return p.Labels == "" && p.Filter == "" && len(p.Fields) == 0
-}
-
-// Primed returns the watch of that name once it is primed.
-func (l Lookup) Primed(ctx context.Context, name string) (*watch.Watch, *Problem) {
-	w, p := l.Watch(name)
-	if p != nil {
-		return nil, p
-	}
-	return w, l.Prime(ctx, w)
+	return l.Views.Open(w, d, r)
 }
 
 // Prime waits until a watch is primed. An on-demand watch is started. A watch that is
 // not primed in time is answered with 503 and Retry-After.
 func (l Lookup) Prime(ctx context.Context, w *watch.Watch) *Problem {
-	if w.Snapshot().Primed() {
+	if w.Snapshot().Primed() && w.Of() == nil {
 		return nil
 	}
 	wait, cancel := context.WithTimeoutCause(ctx, l.PrimeWait, errNotPrimed)

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -18,7 +21,7 @@ import (
 type noViews struct{}
 
 // Open implements Views.
-func (noViews) Open(*watch.Watch, *view.Definition, string) (*watch.Watch, error) {
+func (noViews) Open(*watch.Watch, *view.Definition, views.Request) (*watch.Watch, error) {
 	return nil, errors.New("not here")
 }
 
@@ -54,7 +57,7 @@ func TestNarrowings(t *testing.T) {
 	}
 	for i, want := range []string{`view.Params{Prefix:"x", Labels:"", Filter:"", Fields:[]string{"m", "n", "o"}, LabelsAt:"", ValueSize:0}`,
 		`view.Params{Prefix:"", Labels:"z", Filter:"true", Fields:[]string(nil), LabelsAt:"meta.b.c", ValueSize:0}`} {
-		d, p := l.Definition(t.Context(), watches[i], all[i])
+		d, p := l.Definition(t.Context(), watches[i], all[i], "me")
 		if p != nil {
 			t.Fatal(p)
 		}
@@ -68,12 +71,12 @@ func TestNarrowings(t *testing.T) {
 func TestNarrowingsWithoutEffect(t *testing.T) {
 	l, watches := newLookup(t, "a")
 	for _, query := range []url.Values{nil, {"filter": {""}, "fields": {"", ""}}, {"labels": {"  "}}} {
-		if d, p := l.Definition(t.Context(), watches[0], NarrowingOf(query)); d != nil || p != nil {
+		if d, p := l.Definition(t.Context(), watches[0], NarrowingOf(query), "me"); d != nil || p != nil {
 			t.Errorf("%v: %v, %v", query, d, p)
 		}
 	}
-	if part, err := l.Open(watches[0], nil, "me"); part.Watch != watches[0] || part.Prefix != "" || err != nil {
-		t.Errorf("%+v, %v", part, err)
+	if part, err := l.Open(watches[0], nil, views.Request{}); part != watches[0] || err != nil {
+		t.Errorf("%v, %v", part.Name(), err)
 	}
 }
 
@@ -84,7 +87,7 @@ func TestMistakeOfTheConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, p := l.Definition(t.Context(), w, NarrowingOf(url.Values{"labels": {"a"}}))
+	_, p := l.Definition(t.Context(), w, NarrowingOf(url.Values{"labels": {"a"}}), "me")
 	if p == nil || p.Status != 500 || p.Parameter != "" || p.Watch != "a" {
 		t.Errorf("%+v", p)
 	}
@@ -96,7 +99,7 @@ func TestDefinitionsAreRemembered(t *testing.T) {
 	d := NewDefinitions()
 	parse := func(p view.Params) *view.Definition {
 		t.Helper()
-		made, err := d.parse(t.Context(), p)
+		made, err := d.parse(t.Context(), p, "me")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,25 +129,47 @@ func TestDefinitionsAreRemembered(t *testing.T) {
 	}
 }
 
-// TestDefinitionsTakeTurns checks that a client that has gone does not wait for a turn, and
-// that what is known needs none.
+// TestDefinitionsTakeTurns checks that a client whose definition is being made waits with
+// the next, and delays nobody else; that nobody waits forever, or once it has gone; and that
+// a definition that is known needs no turn.
 func TestDefinitionsTakeTurns(t *testing.T) {
-	d := NewDefinitions()
-	known := view.Params{Prefix: "known"}
-	if _, err := d.parse(t.Context(), known); err != nil {
-		t.Fatal(err)
+	l, watches := newLookup(t, "a")
+	ask := func(ctx context.Context, prefix, client string) *Problem {
+		_, p := l.Definition(ctx, watches[0], NarrowingOf(url.Values{"prefix": {prefix}}), client)
+		return p
 	}
-	for range cap(d.turns) {
-		d.turns <- struct{}{}
+	if p := ask(t.Context(), "known", "me"); p != nil {
+		t.Fatal(p)
 	}
-	if _, err := d.parse(t.Context(), known); err != nil {
-		t.Error(err)
+	busy := l.Definitions.enter("me")
+	busy.turn <- struct{}{}
+	if p := ask(t.Context(), "known", "me"); p != nil {
+		t.Errorf("a known definition: %v", p)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	if p := ask(t.Context(), "new", "you"); p != nil {
+		t.Errorf("another client: %v", p)
+	}
+	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := d.parse(ctx, view.Params{Prefix: "new"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+	if p := ask(gone, "newer", "me"); p == nil || p.Status == http.StatusServiceUnavailable {
+		t.Errorf("a client that has gone: %+v", p)
 	}
+	synctest.Test(t, func(t *testing.T) {
+		l.Definitions = NewDefinitions()
+		l.Definitions.enter("me").turn <- struct{}{}
+		if p := ask(t.Context(), "newer", "me"); p == nil || p.Status != http.StatusServiceUnavailable || p.RetryAfter == 0 {
+			t.Errorf("after a long wait: %+v", p)
+		}
+		for range cap(l.Definitions.processors) {
+			l.Definitions.processors <- struct{}{}
+		}
+		if p := ask(t.Context(), "newer", "you"); p == nil || p.Status != http.StatusServiceUnavailable {
+			t.Errorf("after a long wait for a processor: %+v", p)
+		}
+		if n := len(l.Definitions.clients); n != 1 || l.Definitions.clients["me"].calls != 1 {
+			t.Errorf("%d clients are remembered", n)
+		}
+	})
 }
 
 // FuzzNarrowings checks that any query either narrows each watch by a definition that its
@@ -174,7 +199,7 @@ func FuzzNarrowings(f *testing.F) {
 			return
 		}
 		for i := range names {
-			d, p := l.Definition(t.Context(), watches[i], all[i])
+			d, p := l.Definition(t.Context(), watches[i], all[i], "me")
 			switch {
 			case p != nil:
 				checkRefusal(t, query, p)

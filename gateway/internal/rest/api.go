@@ -19,6 +19,7 @@ import (
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/protobuf/proto"
 )
@@ -209,7 +210,7 @@ func (a *API) definition(r *http.Request, w *watch.Watch, query url.Values, befo
 	if before != nil {
 		return nil, before
 	}
-	return a.Service.Lookup.Definition(r.Context(), w, problem.NarrowingOf(query))
+	return a.Service.Lookup.Definition(r.Context(), w, problem.NarrowingOf(query), a.Proxies.ClientOfRequest(r).String())
 }
 
 // only returns some of the parameters.
@@ -232,7 +233,7 @@ func (a *API) notModified(w http.ResponseWriter, r *http.Request, watch *watch.W
 	if len(known) == 0 {
 		return false
 	}
-	part, err := a.Service.Lookup.Open(watch, d, a.Proxies.ClientOfRequest(r).String())
+	part, err := a.Service.Lookup.Open(watch, d, views.Request{Client: a.Proxies.ClientOfRequest(r).String()})
 	if err != nil {
 		return false
 	}
@@ -240,7 +241,7 @@ func (a *API) notModified(w http.ResponseWriter, r *http.Request, watch *watch.W
 	if !v.Primed() || strings.HasPrefix(v.Epoch(), stream.UnnumberedEpoch) {
 		return false
 	}
-	tag := quote(v.Position(part.Prefix).String())
+	tag := quote(v.Position("").String())
 	if !tagMatches(known, tag) {
 		return false
 	}

@@ -39,25 +39,25 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, a.Streams.Unfound(metrics.Poll, p))
 		return
 	}
-	d, p := a.Service.Lookup.Definition(r.Context(), watch, ask.narrowing)
+	from := a.Proxies.OfRequest(r)
+	client := admission.ClientOf(from.Addr())
+	d, p := a.Service.Lookup.Definition(r.Context(), watch, ask.narrowing, client.String())
 	if p != nil {
 		problem.Write(w, p)
 		return
 	}
-	from := a.Proxies.OfRequest(r)
-	client := admission.ClientOf(from.Addr())
 	as, refused := a.Streams.Admit(client, watch)
 	if refused != nil {
 		problem.Write(w, a.Streams.Refused(metrics.Poll, refused).OnWatch(ask.watch))
 		return
 	}
 	defer a.Streams.Admission.Leave(as)
-	part, err := a.Streams.OpenPart(a.Service.Lookup, watch, d, client)
+	part, err := a.Streams.OpenPart(a.Service.Lookup, watch, d, client, ask.after)
 	if err != nil {
 		problem.Write(w, a.Streams.NotOpened(metrics.Poll, err).OnWatch(ask.watch))
 		return
 	}
-	if p := a.Service.Lookup.Prime(r.Context(), part.Watch); p != nil {
+	if p := a.Service.Lookup.Prime(r.Context(), part); p != nil {
 		problem.Write(w, p)
 		return
 	}
@@ -133,12 +133,12 @@ type poll struct {
 	ended    bool            // the answer is complete
 }
 
-func newPoll(a *API, w problem.Part, ask changesRequest, who subscribers.Identity, out *wire.Writer) *poll {
+func newPoll(a *API, w *watch.Watch, ask changesRequest, who subscribers.Identity, out *wire.Writer) *poll {
 	sub := w.Subscribe(log.SubscribeOptions{
-		Resume: ask.after, Invalid: ask.invalid, Prefix: w.Prefix, AheadWait: a.Streams.AheadWait,
+		Resume: ask.after, Invalid: ask.invalid, AheadWait: a.Streams.AheadWait,
 	})
 	p := &poll{
-		api: a, watch: w.Watch, after: ask.after, out: out,
+		api: a, watch: w, after: ask.after, out: out,
 		Progress: conversation.NewProgress(a.Streams, metrics.Poll, who, subscribers.Followed{Watch: ask.watch, View: ask.view}, sub),
 	}
 	p.until = p.Began.Add(ask.wait)

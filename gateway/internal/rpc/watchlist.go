@@ -35,23 +35,24 @@ func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServ
 	if p != nil {
 		return s.Streams.Unfound(metrics.GRPC, p)
 	}
-	d, p := s.Lookup.Definition(out.Context(), w, problem.NarrowingIn(r))
+	from := s.Proxies.OfCall(out.Context())
+	client := admission.ClientOf(from.Addr())
+	d, p := s.Lookup.Definition(out.Context(), w, problem.NarrowingIn(r), client.String())
 	if p != nil {
 		return p
 	}
-	from := s.Proxies.OfCall(out.Context())
-	client := admission.ClientOf(from.Addr())
 	as, refused := s.Streams.Admit(client, w)
 	if refused != nil {
 		return s.Streams.Refused(metrics.GRPC, refused)
 	}
 	defer s.Streams.Admission.Leave(as)
-	part, err := s.Streams.OpenPart(s.Lookup, w, d, client)
+	resume, _ := conversation.ResumeFrom(w.Name(), r.GetPosition())
+	part, err := s.Streams.OpenPart(s.Lookup, w, d, client, resume)
 	if err != nil {
 		return s.Streams.NotOpened(metrics.GRPC, err)
 	}
 	if r.GetUntilEndOfSnapshot() {
-		if p := s.Lookup.Prime(out.Context(), part.Watch); p != nil {
+		if p := s.Lookup.Prime(out.Context(), part); p != nil {
 			return p
 		}
 	}
@@ -84,11 +85,11 @@ type listPump struct {
 	farewell stream.GoodbyeReason // the one that was sent
 }
 
-func newListPump(s *server, w problem.Part, of subscribers.ViewRef, r *api.WatchListRequest, who subscribers.Identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
-	options := log.SubscribeOptions{Prefix: w.Prefix, AheadWait: s.Streams.AheadWait, MinRate: s.Streams.MinRate}
+func newListPump(s *server, w *watch.Watch, of subscribers.ViewRef, r *api.WatchListRequest, who subscribers.Identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
+	options := log.SubscribeOptions{AheadWait: s.Streams.AheadWait, MinRate: s.Streams.MinRate}
 	options.Resume, options.Invalid = conversation.ResumeFrom(w.Name(), r.GetPosition())
 	p := &listPump{
-		server: s, watch: w.Watch, out: out, until: r.GetUntilEndOfSnapshot(), retry: s.Streams.RetryHint(),
+		server: s, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: s.Streams.RetryHint(),
 		stalled: make(chan struct{}, 1), draining: s.Streams.Admission.Draining,
 		Progress: conversation.NewProgress(s.Streams, metrics.GRPC, who, subscribers.Followed{Watch: w.Name(), View: of}, w.Subscribe(options)),
 		timer:    time.NewTimer(s.Streams.Heartbeat),

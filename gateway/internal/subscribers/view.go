@@ -40,6 +40,14 @@ func ViewOf(watch string, d *view.Definition) ViewRef {
 	})}
 }
 
+// View returns what v refers to.
+func (v ViewRef) View() View {
+	if v == (ViewRef{}) {
+		return View{}
+	}
+	return v.shared.Value()
+}
+
 // Definition returns the ID of the definition; empty: all of the watch.
 func (v ViewRef) Definition() string {
 	if v == (ViewRef{}) {

@@ -3,6 +3,7 @@ package unary
 import (
 	"context"
 
+	"github.com/watchtide/watchtide/gateway/internal/budget"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view"
@@ -28,7 +29,7 @@ func (s *Service) definition(ctx context.Context, w *watch.Watch, m problem.Narr
 	if d, checked := DefinitionOf(ctx); checked {
 		return d, nil
 	}
-	return s.Lookup.Definition(ctx, w, problem.NarrowingIn(m))
+	return s.Lookup.Definition(ctx, w, problem.NarrowingIn(m), budget.AnswerOf(ctx).Client().String())
 }
 
 // partOf returns a resource as a view has it, and false if the view has not. A filter that

@@ -1,6 +1,7 @@
 package unary
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -11,6 +12,7 @@ import (
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
@@ -107,41 +109,36 @@ func (s *Service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	var page log.Page
 	answer := budget.AnswerOf(ctx)
 	err = answer.Hold(ctx, expectedPage(w.Snapshot(), size), func() (n int64, err error) {
-		read := func() { page, err = w.Page(w.Prefix, r.GetPageToken(), size) }
-		if w.Prefix == "" {
-			read()
-		} else if err := answer.Scan(ctx, read); err != nil {
-			return 0, err
-		}
+		page, err = w.Page("", r.GetPageToken(), size)
 		return bytesOfPage(page), err
 	})
 	if err != nil {
 		return nil, problem.Of(err).OnWatch(w.Name())
 	}
 	if page.Position.Epoch == "" { // an on-demand watch that has just stopped
-		return nil, s.Lookup.NotPrimed(w.Watch)
+		return nil, s.Lookup.NotPrimed(w)
 	}
 	return pageMessage(w.Name(), page), nil
 }
 
 // listed returns the part of a watch that a list is about, once it is primed.
-func (s *Service) listed(ctx context.Context, r *api.ListResourcesRequest) (problem.Part, error) {
+func (s *Service) listed(ctx context.Context, r *api.ListResourcesRequest) (*watch.Watch, error) {
 	w, p := s.Lookup.Watch(r.GetWatch())
 	if p != nil {
-		return problem.Part{}, p
+		return nil, p
 	}
 	d, p := s.definition(ctx, w, r)
 	if p != nil {
-		return problem.Part{}, p
+		return nil, p
 	}
-	part, err := s.Lookup.Open(w, d, budget.AnswerOf(ctx).Client().String())
+	part, err := s.Lookup.Open(w, d, views.Request{Client: budget.AnswerOf(ctx).Client().String()})
 	if refused := admission.OfView(w.Name(), budget.AnswerOf(ctx).Client(), err); refused != nil {
 		return part, s.Refused(refused)
 	}
 	if err != nil {
 		return part, err
 	}
-	if p := s.Lookup.Prime(ctx, part.Watch); p != nil {
+	if p := s.Lookup.Prime(ctx, part); p != nil {
 		return part, p
 	}
 	return part, nil
@@ -192,12 +189,16 @@ func (s *Service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	var v log.Snapshot
 	var found stream.Resource
 	ok := false
-	err = budget.AnswerOf(ctx).Hold(ctx, resourceBytes, func() (_ int64, err error) {
+	answer := budget.AnswerOf(ctx)
+	err = answer.Hold(ctx, resourceBytes, func() (int64, error) {
 		v = w.Snapshot()
-		if found, ok = v.Get(key); ok && d != nil {
-			found, ok, err = partOf(found, d)
+		found, ok = v.Get(key)
+		if !ok || d == nil {
+			return bytesOfResource(found), nil
 		}
-		return bytesOfResource(found), err
+		var failed error // to evaluate a filter may take as long as to look at a whole watch
+		err := answer.Scan(ctx, func() { found, ok, failed = partOf(found, d) })
+		return bytesOfResource(found), cmp.Or(err, failed)
 	})
 	switch {
 	case err != nil:

@@ -11,6 +11,7 @@ import (
 	"github.com/watchtide/watchtide/gateway"
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -70,12 +71,14 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	up.memory = memory.NewCeiling(cmp.Or(c.Stream.Memory.Total, defaultMemory()))
 	registry := watch.NewRegistry()
 	defer registry.Close()
+	opened := views.New(viewsConfig(c.Stream))
+	defer opened.Close()
 
 	listeners, err := listen(ctx, c, logger)
 	if err != nil {
 		return err
 	}
-	g, err := a.gateway(c, registry, up, logger)
+	g, err := a.gateway(c, registry, opened, up, logger)
 	if err != nil {
 		closeListeners(listeners)
 		return err
@@ -91,7 +94,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 }
 
 // gateway declares every watch and makes the gateway that serves them.
-func (a *app) gateway(c *config.Config, registry *watch.Registry, up *upstreams, logger *slog.Logger) (*gateway.Gateway, error) {
+func (a *app) gateway(c *config.Config, registry *watch.Registry, opened *views.Views, up *upstreams, logger *slog.Logger) (*gateway.Gateway, error) {
 	for _, w := range viewsLast(c.Watches) {
 		if err := up.add(registry, c, w); err != nil {
 			return nil, fmt.Errorf("watch %s: %w", w.Name, err)
@@ -103,8 +106,14 @@ func (a *app) gateway(c *config.Config, registry *watch.Registry, up *upstreams,
 		}
 	}
 	gc := gatewayConfig(c)
+	gc.Views = opened
 	gc.Registry, gc.Logger, gc.Version, gc.Profiles = registry, logger, buildVersion(), profiles()
 	return gateway.New(gc)
+}
+
+// viewsConfig is the configuration of the views that clients ask for.
+func viewsConfig(s config.Stream) views.Config {
+	return views.Config{Max: s.MaxViews, MaxPerClient: s.MaxViewsPerClient, MaxBytes: s.Memory.Views, Linger: s.ViewLinger}
 }
 
 // gatewayConfig is the gateway's part of the configuration.

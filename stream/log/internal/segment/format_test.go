@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
+	"pgregory.net/rapid"
 )
 
 // add appends a resource, or its delete, to a segment.
@@ -82,6 +83,51 @@ func TestAppendCopy(t *testing.T) {
 	if run := from.Run(0, 2); !bytes.Equal(run, append(bytes.Clone(from.Frame(&from.Entries[0])), to.Run(0, 1)...)) {
 		t.Errorf("the frames of both entries are %q", run)
 	}
+}
+
+// TestCopyOfASupersededEntry: the copy is superseded as well, and counted.
+func TestCopyOfASupersededEntry(t *testing.T) {
+	f := NewFormat("w")
+	from, to := New(1, 1<<10, 4), New(2, 1<<10, 4)
+	old := add(t, &f, from, stream.Resource{Key: "old", Revision: 1, Value: []byte("1")}, false)
+	live := add(t, &f, from, stream.Resource{Key: "live", Revision: 2, Value: []byte("2")}, false)
+	old.Superseded.Store(7)
+	to.AppendCopy(from, old)
+	to.AppendCopy(from, live)
+	if to.Entries[0].Superseded.Load() != 7 || to.Entries[1].Superseded.Load() != 0 || to.Dead != int(old.Size) {
+		t.Errorf("superseded at %d and %d, %d bytes are counted", to.Entries[0].Superseded.Load(), to.Entries[1].Superseded.Load(), to.Dead)
+	}
+}
+
+// TestQuarterDead: it is known from which seq on a quarter of a segment is superseded, and
+// searched for once.
+func TestQuarterDead(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := New(1, 1<<10, 100)
+		n := rapid.IntRange(1, 100).Draw(t, "entries")
+		for i := range n {
+			e, _ := s.Reserve(rapid.IntRange(1, 10).Draw(t, "size"))
+			e.Seq = uint64(i + 1)
+		}
+		searches := 0
+		for mark, head := uint64(n), uint64(n); head < 300; head++ {
+			if e := &s.Entries[rapid.IntRange(0, n-1).Draw(t, "superseded")]; e.Superseded.Load() == 0 {
+				e.Superseded.Store(head)
+				s.Dead += int(e.Size)
+			}
+			mark = min(head, mark+rapid.Uint64Range(0, 2).Draw(t, "step"))
+			is, searched := s.QuarterDead(mark, head)
+			if want := s.DeadAt(mark)*4 >= s.Used; is != want {
+				t.Fatalf("%d of %d bytes are superseded up to %d: %t", s.DeadAt(mark), s.Used, mark, is)
+			}
+			if searched {
+				searches++
+			}
+		}
+		if searches > 1 {
+			t.Errorf("%d searches", searches)
+		}
+	})
 }
 
 // TestVisible: an entry counts until it is superseded.

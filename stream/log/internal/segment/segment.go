@@ -2,6 +2,7 @@ package segment
 
 import (
 	"math"
+	"sort"
 	"sync/atomic"
 	"unsafe"
 )
@@ -79,7 +80,8 @@ type Segment struct {
 	Used int // bytes in use
 
 	// Owned by the writer.
-	Dead int // bytes of superseded entries
+	Dead int    // bytes of superseded entries
+	ripe uint64 // the smallest seq up to which a quarter was superseded; 0: not known
 }
 
 // segmentNames is the last name given out.
@@ -118,13 +120,46 @@ func (s *Segment) Reserve(size int) (*Entry, []byte) {
 	return e, frame
 }
 
-// AppendCopy appends a copy of a live entry of another segment.
+// AppendCopy appends a copy of an entry of another segment. If that is superseded, so is the
+// copy.
 func (s *Segment) AppendCopy(from *Segment, e *Entry) {
 	to, frame := s.Reserve(int(e.Size))
 	to.Seq, to.Revision = e.Seq, e.Revision
 	to.KeyLen, to.Back = e.KeyLen, e.Back
 	to.Hash, to.Flags = e.Hash, e.Flags
 	_ = append(frame, from.Frame(e)...)
+	if superseded := e.Superseded.Load(); superseded != 0 {
+		to.Superseded.Store(superseded)
+		s.Dead += int(e.Size)
+	}
+}
+
+// DeadAt is how many bytes of a full segment were superseded up to seq.
+func (s *Segment) DeadAt(seq uint64) int {
+	n := 0
+	for i := range s.Entries[:s.N] {
+		if e := &s.Entries[i]; !e.Visible(seq) {
+			n += int(e.Size)
+		}
+	}
+	return n
+}
+
+// QuarterDead reports whether a quarter of a full segment was superseded up to seq, which is
+// not after head, the newest one. If much was superseded after seq, it has to search for when
+// a quarter was. It does so once.
+func (s *Segment) QuarterDead(seq, head uint64) (is, searched bool) {
+	quarter := func(bytes int) bool { return bytes*4 >= s.Used }
+	switch {
+	case !quarter(s.Dead):
+		return false, false
+	case s.ripe != 0:
+		return s.ripe <= seq, false
+	case quarter(s.DeadAt(seq)):
+		return true, false
+	}
+	s.ripe = seq + uint64(sort.Search(int(head-seq), func(n int) bool { return quarter(s.DeadAt(seq + uint64(n))) }))
+	return false, true
 }
 
 // Run returns the frames of the entries from up to, but not including, to: they are

@@ -59,6 +59,10 @@ func (v *Version) Reflect(of *Version) {
 	v.reflect(of)
 }
 
+// HasReached reports whether the version of a part reflects a version of the other log, or a
+// newer one.
+func (v *Version) HasReached(of *Version) bool { return v.Primed() && v.Of >= of.Number }
+
 // Reflected takes over what another version of the part has reflected.
 func (v *Version) Reflected(other *Version) {
 	v.Of, v.OfGeneration = other.Of, other.OfGeneration

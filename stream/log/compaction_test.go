@@ -1,0 +1,303 @@
+package log
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/memory"
+	"pgregory.net/rapid"
+)
+
+// written is what a test knows of an entry that it committed.
+type written struct {
+	key      string
+	revision uint64
+	deleted  bool
+}
+
+// chronicle commits to a log, and remembers everything.
+type chronicle struct {
+	l        *Writer
+	revision uint64
+	entries  []written // by seq, from 1 on
+	copied   int64     // bytes that compaction wrote again
+	dropped  int64     // bytes that it dropped
+	mark     uint64
+}
+
+func newChronicle(t testing.TB, h History, a *memory.Account) *chronicle {
+	c := &chronicle{l: NewWriter(Config{Watch: "w", History: h, Account: a}), revision: 1}
+	mustReplace(t, c.l, "e", 1)
+	return c
+}
+
+// commit commits changes at the next revisions. The work of compaction is bounded.
+func (c *chronicle) commit(t failer, changes ...Change) {
+	used, added := c.l.used, int64(0)
+	for i := range changes {
+		c.revision++
+		changes[i].Revision = c.revision
+		c.entries = append(c.entries, written{changes[i].Key, c.revision, changes[i].Deleted})
+		added += int64(len(changes[i].Key) + len(changes[i].Value) + 100)
+	}
+	if r, err := c.l.Commit(changes, c.revision); err != nil || r.Duplicates > 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	v, copied := c.l.head.Load(), int64(0)
+	for i, s := range v.Segments {
+		if s.Born == v.Number && v.First[i]+uint64(len(changes)) <= v.Seq {
+			copied += int64(s.Used)
+		}
+	}
+	if most := (1 + added/(sweepBytes/4)) * (sweepBytes + 2*segment.FullSize); copied > most {
+		t.Fatalf("a commit of %d bytes writes %d bytes again", added, copied)
+	}
+	c.copied += copied
+	c.dropped += max(0, used-c.l.used)
+}
+
+type failer interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// check compares the counters of the log with its entries, and these with what was
+// committed.
+func (c *chronicle) check(t failer) {
+	t.Helper()
+	v, used, dead, found := c.l.head.Load(), int64(0), int64(0), uint64(0)
+	mark := c.l.recent.Mark(v.Seq)
+	if mark < c.mark {
+		t.Fatalf("the mark falls from %d to %d", c.mark, mark)
+	}
+	c.mark = mark
+	for i, s := range v.Segments {
+		superseded := 0
+		entries := v.Entries(i)
+		for j := range entries {
+			e := &entries[j]
+			used += int64(e.Size)
+			if !e.Visible(v.Seq) {
+				superseded += int(e.Size)
+			}
+			if e.Seq > v.Intact {
+				found++
+			}
+			if w := c.entries[e.Seq-1]; w.revision != e.Revision || w.key != c.l.framing.Key(s, e) || w.deleted != e.Is(segment.IsDelete) {
+				t.Fatalf("entry %d is of %s at %d, want %+v", e.Seq, c.l.framing.Key(s, e), e.Revision, w)
+			}
+		}
+		if dead += int64(superseded); s.Dead != superseded {
+			t.Fatalf("segment %d: %d bytes are counted as superseded, %d are", i, s.Dead, superseded)
+		}
+	}
+	if used != c.l.used || dead != c.l.dead {
+		t.Fatalf("%d bytes, %d superseded; counted %d and %d", used, dead, c.l.used, c.l.dead)
+	}
+	if found != v.Seq-v.Intact {
+		t.Fatalf("%d of the %d entries after Intact are there", found, v.Seq-v.Intact)
+	}
+	c.checkPrevious(t)
+	c.checkState(t, v.Readable+(v.Seq-v.Readable)/2)
+	c.checkState(t, v.Readable)
+}
+
+// checkPrevious: the previous entry of each key that changed after the mark is known.
+func (c *chronicle) checkPrevious(t failer) {
+	t.Helper()
+	v, newest := c.l.head.Load(), map[string]uint64{}
+	for i, w := range c.entries {
+		seq := uint64(i + 1)
+		before := newest[w.key]
+		newest[w.key] = seq
+		_, e := v.Find(seq)
+		if seq <= c.mark || before <= v.Forgotten {
+			continue // it may be a forgotten delete
+		}
+		if e == nil {
+			if seq > v.Forgotten {
+				t.Fatalf("entry %d is gone, everything superseded after %d is kept", seq, c.mark)
+			}
+			continue
+		}
+		if _, previous, known := v.Before(e); !known || before != 0 && (previous == nil || previous.Seq != before) {
+			t.Fatalf("entry %d: the previous one, %d, is %v; everything superseded after %d is kept", seq, before, previous, c.mark)
+		}
+	}
+}
+
+// checkState: the state as of a readable seq is there.
+func (c *chronicle) checkState(t failer, seq uint64) {
+	t.Helper()
+	v, want := c.l.head.Load(), map[string]uint64{}
+	for _, w := range c.entries[:seq] {
+		if delete(want, w.key); !w.deleted {
+			want[w.key] = w.revision
+		}
+	}
+	v.Each(seq, func(s *segment.Segment, e *segment.Entry) bool {
+		key := c.l.framing.Key(s, e)
+		if want[key] != e.Revision {
+			t.Fatalf("%s is at %d as of %d, want %d", key, e.Revision, seq, want[key])
+		}
+		delete(want, key)
+		return true
+	})
+	if len(want) > 0 {
+		t.Fatalf("as of %d, %d resources are missing; states from %d on are readable", seq, len(want), v.Readable)
+	}
+}
+
+// allowed is how many bytes compaction leaves superseded: the tail that it leaves alone is up
+// to two segments larger than it should be.
+func (c *chronicle) allowed(largest int) int64 {
+	return (c.l.used-c.l.dead)*2/5 + c.l.account.TailBytes(replayBytes) + 2*int64(max(segment.FullSize, largest))
+}
+
+// TestCompactionProperty: after any history, few small commits suffice to have no more
+// superseded than promised, whatever is kept of it. What is kept is complete. What
+// compaction writes is in proportion to what it drops.
+func TestCompactionProperty(t *testing.T) {
+	kept := int64(0)
+	rapid.Check(t, func(t *rapid.T) {
+		var a *memory.Account
+		if rapid.Bool().Draw(t, "ceiling") {
+			a = memory.NewAccount(64*mega, nil)
+		}
+		h := History{
+			MaxDeletes: rapid.SampledFrom([]int{0, 5, 500}).Draw(t, "deletes"),
+			MaxBytes:   rapid.SampledFrom([]int64{0, 0, 1, 20_000, 300_000}).Draw(t, "bytes"),
+		}
+		c := &chronicle{l: NewWriter(Config{Watch: "w", History: h, Account: a}), revision: 1}
+		if _, err := c.l.Replace("e", nil, 1); err != nil {
+			t.Fatal(err)
+		}
+		live := map[string]bool{}
+		change := func(k, size int, deleted bool) Change {
+			ch := large(fmt.Sprint("k", k), 0, size)
+			if ch.Deleted = deleted && live[ch.Key]; ch.Deleted {
+				ch.Value = nil
+			}
+			live[ch.Key] = !ch.Deleted
+			return ch
+		}
+		sizes := rapid.SampledFrom([][]int{{50}, {400}, {5000}, {100, 100, 100, 20_000}, {90_000, 200}}).Draw(t, "sizes")
+		keys := min(5000, rapid.IntRange(1, 4*mega).Draw(t, "live")/(sizes[len(sizes)-1]+sizes[0])+1)
+		seed := rapid.Uint64().Draw(t, "seed")
+		random := func(n int) int {
+			seed = seed*6364136223846793005 + 1442695040888963407
+			return int(seed>>33) % n
+		}
+		for range rapid.IntRange(1, 4).Draw(t, "phases") {
+			// Some keys in a row change, at random or one after the other.
+			first, span, step := random(keys), 1+random(keys), 0
+			inOrder, deletes := rapid.Bool().Draw(t, "in order"), rapid.SampledFrom([]int{1, 3, 1000}).Draw(t, "one delete in")
+			atOnce := min(span, rapid.SampledFrom([]int{1, 1, 20, 2000}).Draw(t, "at once"))
+			for left := rapid.IntRange(1, 3*mega).Draw(t, "bytes"); left > 0; {
+				if !inOrder {
+					step = random(span)
+				}
+				changes := make([]Change, atOnce)
+				for i := range changes {
+					k := (first + (step+i)%span) % keys
+					changes[i] = change(k, sizes[k%len(sizes)], random(deletes) == 0)
+					left -= len(changes[i].Value) + 100
+				}
+				c.commit(t, changes...)
+				step += atOnce
+			}
+		}
+		c.check(t)
+		rounds := 0
+		for ; c.l.dead > c.allowed(100_000); rounds++ {
+			if c.commit(t, change(keys, 10, false)); rounds > 100 {
+				t.Fatalf("%d bytes are superseded after %d more commits, want at most %d of %d", c.l.dead, rounds, c.allowed(100_000), c.l.used)
+			}
+		}
+		c.check(t)
+		kept = max(kept, c.l.recent.Bytes())
+		if c.copied > 4*c.dropped+mega {
+			t.Fatalf("%d bytes are written again to drop %d", c.copied, c.dropped)
+		}
+	})
+	if kept < 100_000 {
+		t.Errorf("%d bytes are kept at most: the test shows nothing", kept)
+	}
+}
+
+// TestRecentlySupersededIsKept: of a log in which all keys change at random, a twentieth
+// of the live bytes is kept of what they were before.
+func TestRecentlySupersededIsKept(t *testing.T) {
+	const keys = 20_000
+	c := newChronicle(t, History{}, nil)
+	seed := uint64(1)
+	for i := range 5 * keys {
+		seed = seed*6364136223846793005 + 1442695040888963407
+		k := i
+		if i >= keys {
+			k = int(seed>>33) % keys
+		}
+		c.commit(t, large(fmt.Sprint("k", k), 0, 300))
+	}
+	c.check(t)
+	live := c.l.used - c.l.dead
+	if n := c.l.recent.Bytes(); n < live/25 || n > live/20+replayBytes*5/4 {
+		t.Errorf("%d bytes are kept of a log with %d", n, live)
+	}
+	if c.l.dead > c.allowed(0) {
+		t.Errorf("%d bytes are superseded, want %d at most", c.l.dead, c.allowed(0))
+	}
+}
+
+// TestRareChangesAreKept: the previous value of a key that seldom changes is kept, however
+// often others change.
+func TestRareChangesAreKept(t *testing.T) {
+	c := newChronicle(t, History{}, nil)
+	for i := range 100 {
+		c.commit(t, large(fmt.Sprint("k", i), 0, 1000))
+	}
+	for i := range 20_000 {
+		if i%500 == 0 {
+			c.commit(t, large(fmt.Sprint("k", i/500), 0, 1000))
+		}
+		c.commit(t, large("often", 0, 1000))
+	}
+	c.check(t)
+	if n := c.l.next.Seq - c.mark; n < replayBytes/2/1100 {
+		t.Errorf("what was superseded in the last %d changes is kept", n)
+	}
+}
+
+// TestKeptWithinTheHistory: what is superseded is kept for no longer than deletes, and
+// takes no more than they leave.
+func TestKeptWithinTheHistory(t *testing.T) {
+	churn := func(c *chronicle, rounds int) {
+		for range rounds {
+			for i := range 5000 {
+				c.commit(t, large(fmt.Sprint("k", i), 0, 1000))
+			}
+		}
+		c.check(t)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newChronicle(t, History{MaxAge: time.Hour}, nil)
+		churn(c, 3)
+		before := c.l.next.Seq
+		if c.mark >= before {
+			t.Error("nothing is kept")
+		}
+		time.Sleep(time.Hour + time.Second)
+		churn(c, 1)
+		if c.mark < before {
+			t.Errorf("what was superseded after %d is kept, %d was an hour ago", c.mark, before)
+		}
+		c = newChronicle(t, History{MaxBytes: 100_000}, nil)
+		churn(c, 3)
+		if n := c.l.recent.Bytes(); n > 100_000+replayBytes {
+			t.Errorf("%d bytes are kept", n)
+		}
+	})
+}

@@ -1,0 +1,2 @@
+// Package superseded records how many bytes of a log were superseded when.
+package superseded
