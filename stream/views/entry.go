@@ -33,7 +33,9 @@ type entry struct {
 	removed atomic.Bool
 	full    atomic.Bool   // its state did not fit, and is gone
 	wanted  atomic.Uint64 // the revision from which it should know its deletes; MaxUint64: any
-	low     atomic.Uint64 // the revision from which it knows its deletes
+	low     atomic.Uint64 // the revision from which it knows its deletes, once it is built
+	knows   atomic.Uint64 // the revision from which its subscribers can resume; MaxUint64: none
+	leaving atomic.Int64  // bytes that it will soon not hold any more
 
 	// Owned by the lane or the builder that has it.
 	state    *log.Part
@@ -56,6 +58,7 @@ func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
 	e := &entry{views: v, parent: p, definition: d, client: r.Client, account: memory.NewAccount(0, v.memory), costly: d.Costly()}
 	e.wanted.Store(math.MaxUint64)
 	e.low.Store(math.MaxUint64)
+	e.knows.Store(math.MaxUint64)
 	if r.Resume != nil {
 		e.wanted.Store(r.Resume.Swept())
 	}
@@ -79,7 +82,8 @@ func (e *entry) bytes() int64 { return e.account.Own().Logs() + e.account.Own().
 // deepen is called by a subscriber that could resume from a revision if the view knew its
 // deletes from there on. It reports whether it will.
 func (e *entry) deepen(low uint64) bool {
-	if e.removed.Load() || e.low.Load() <= low {
+	horizon, _ := e.parent.of.Snapshot().Horizon()
+	if e.removed.Load() || e.knows.Load() <= max(low, horizon) {
 		return false
 	}
 	for wanted := e.wanted.Load(); low < wanted; wanted = e.wanted.Load() {
@@ -106,7 +110,7 @@ func (e *entry) feed(deadline time.Time) (reached bool) {
 		e.change(s, c)
 		e.cursor = c.Seq()
 		if c.EndsTransaction() {
-			e.state.EndTransaction()
+			e.state.EndTransaction(c)
 		}
 	}
 	e.publish(s)
@@ -130,6 +134,7 @@ const deadlineEvery = 32
 // publish makes the view reflect a state that it was fed up to.
 func (e *entry) publish(s log.Snapshot) {
 	e.state.Publish(s)
+	e.knows.Store(e.low.Load())
 	e.release()
 	e.cursor, e.at, e.whole, e.building = s.Seq(), s, true, false
 }
@@ -152,7 +157,7 @@ func (e *entry) feedTo(s log.Snapshot) bool {
 		e.change(s, c)
 		e.cursor = c.Seq()
 		if c.EndsTransaction() {
-			e.state.EndTransaction()
+			e.state.EndTransaction(c)
 		}
 	}
 	e.publish(s)
@@ -211,6 +216,7 @@ func (e *entry) begin(s log.Snapshot) {
 	if e.whole && e.at.Generation() == s.Generation() && s.Forgotten() <= e.cursor {
 		e.state.BeginAgain(s, low)
 	} else {
+		e.knows.Store(math.MaxUint64)
 		e.state.Begin(s, e.definition.Epoch(s.Epoch()), low)
 		e.whole = false
 	}
@@ -226,8 +232,14 @@ func (e *entry) forget(why stream.Status) {
 	if e.begun || e.part.Status().State != why.State || e.part.Status().Reason != why.Reason {
 		e.state.Discard(why)
 	}
-	e.begun, e.whole, e.at = false, false, log.Snapshot{}
+	e.lose()
+}
+
+// lose is called when the view has no state any more.
+func (e *entry) lose() {
+	e.begun, e.whole, e.building, e.at = false, false, false, log.Snapshot{}
 	e.low.Store(math.MaxUint64)
+	e.knows.Store(math.MaxUint64)
 }
 
 // change applies one change of the watch.
@@ -331,9 +343,25 @@ func (e *entry) hadSince(s log.Snapshot, c log.Entry) bool {
 // tooLarge gives up the state of a view that does not fit.
 func (e *entry) tooLarge() {
 	e.release()
-	e.begun, e.whole, e.at = false, false, log.Snapshot{}
-	e.state.Discard(stream.Status{State: stream.Stale, Since: time.Now(), Reason: "the views that clients ask for have no room for it"})
+	began := e.begun
+	e.lose()
+	if began || e.part.Status().Reason != noRoom {
+		e.state.Discard(stream.Status{State: stream.Stale, Since: time.Now(), Reason: noRoom})
+	}
+	e.left()
 }
+
+// noRoom is the reason for which a view has no state.
+const noRoom = "the views that clients ask for have no room for it"
+
+// leaves counts that the view will soon hold nothing.
+func (e *entry) leaves() {
+	n := e.bytes()
+	e.views.leaving.Add(n - e.leaving.Swap(n))
+}
+
+// left is called once it holds nothing.
+func (e *entry) left() { e.views.leaving.Add(-e.leaving.Swap(0)) }
 
 // end frees what a removed view holds.
 func (e *entry) end() {
@@ -341,4 +369,5 @@ func (e *entry) end() {
 	e.state.FedBy(nil)
 	e.state.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: "the view was not used"})
 	e.account.Leave()
+	e.left()
 }

@@ -2,6 +2,7 @@ package views
 
 import (
 	"sync"
+	"time"
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
@@ -27,6 +28,7 @@ type lane struct {
 	index  view.Index[*entry]
 	fedBy  map[*entry]struct{} // the views
 	parked map[*entry]struct{} // costly ones, and those without a state, until the next state
+	again  <-chan time.Time    // when to look whether there is room for views; nil: all have some
 	early  []*entry            // views that are ahead of at
 	open   []*entry            // views that have some of the transaction being read
 	news   []*entry            // views that have something new
@@ -84,8 +86,11 @@ func (l *lane) run() {
 		l.advance()
 		l.read()
 		l.views.relieve()
+		l.retry()
 		select {
 		case <-changed:
+		case <-l.again:
+			l.readmit()
 		case <-l.ring:
 		case <-l.parent.ended:
 			return
@@ -151,8 +156,7 @@ func (l *lane) handle(w what, e *entry) {
 	case leaves:
 		e.end()
 	case fails:
-		e.tooLarge()
-		l.parked[e] = struct{}{}
+		l.tooLarge(e)
 	case deepens:
 		l.views.builders.add(e)
 	}
@@ -174,14 +178,23 @@ func (l *lane) drop(e *entry) bool {
 
 // park keeps a view until there is a new state.
 func (l *lane) park(e *entry) {
+	newest := l.parent.of.Snapshot()
 	switch {
 	case e.removed.Load():
 		e.end()
-	case l.parent.of.Snapshot().Number() != e.seen && !e.full.Load():
-		l.views.builders.add(e) // there is one already
+	case e.full.Load():
+		l.tooLarge(e)
+	case newest.Number() != e.seen || e.whole && e.outdated(newest):
+		l.views.builders.add(e) // there is one already, or older deletes are wanted
 	default:
 		l.parked[e] = struct{}{}
 	}
+}
+
+// tooLarge gives up the state of a view, until there is room.
+func (l *lane) tooLarge(e *entry) {
+	e.tooLarge()
+	l.parked[e] = struct{}{}
 }
 
 // join takes over a view that is up to date, or nearly.
@@ -189,6 +202,9 @@ func (l *lane) join(e *entry) {
 	switch {
 	case e.removed.Load():
 		e.end()
+		return
+	case e.full.Load():
+		l.tooLarge(e) // since its builder last looked
 		return
 	case !l.begun || e.at.Generation() == l.at.Generation() && e.at.Number() > l.at.Number():
 		l.early = append(l.early, e) // the next state is on its way
@@ -224,13 +240,35 @@ func (l *lane) advance() {
 // unpark has builders look at the views that waited for a new state.
 func (l *lane) unpark() {
 	for e := range l.parked {
-		delete(l.parked, e)
-		if e.full.Load() && !l.views.hasRoom() {
-			l.parked[e] = struct{}{}
-			continue
+		if !e.full.Load() {
+			delete(l.parked, e)
+			l.views.builders.add(e)
 		}
-		e.full.Store(false)
-		l.views.builders.add(e)
+	}
+}
+
+// readmit has builders build the views that had no room, if there is room now.
+func (l *lane) readmit() {
+	l.again = nil
+	for e := range l.parked {
+		if e.full.Load() && l.views.hasRoom() {
+			delete(l.parked, e)
+			e.full.Store(false)
+			l.views.builders.add(e)
+		}
+	}
+}
+
+// retryEvery is how often it is looked whether there is room for views that did not fit.
+const retryEvery = 5 * time.Second
+
+// retry begins to wait until then, if a view waits for room.
+func (l *lane) retry() {
+	for e := range l.parked {
+		if l.again == nil && e.full.Load() {
+			l.again = time.After(retryEvery)
+			return
+		}
 	}
 }
 
@@ -249,12 +287,12 @@ func (l *lane) feed(s log.Snapshot) {
 		l.change(s, c)
 		if c.EndsTransaction() {
 			for _, e := range l.open {
-				e.state.EndTransaction()
-				e.opened = false
+				e.state.EndTransaction(c)
 			}
-			l.open = l.open[:0]
+			l.close()
 		}
 	}
+	l.close() // a transaction after which no id may follow
 	now, was := s.Status(), before.Status()
 	everybody := now.State != was.State || now.Reason != was.Reason || s.Origin() != before.Origin()
 	if everybody {
@@ -278,6 +316,15 @@ func (l *lane) feed(s log.Snapshot) {
 			}
 		}
 	}
+}
+
+// close forgets which views have some of a transaction, which has ended.
+func (l *lane) close() {
+	for _, e := range l.open {
+		e.opened = false
+	}
+	clear(l.open)
+	l.open = l.open[:0]
 }
 
 // change applies one change of the watch to the views that it concerns.
