@@ -263,10 +263,17 @@ func (e *entry) mayHave(s log.Snapshot, c log.Entry) bool {
 	if e.building {
 		return e.hadSince(s, c)
 	}
-	if _, had, known := s.Before(c); known {
-		return !had && c.Deleted() // of a resource that the watch has never seen
+	if before, had, known := s.Before(c); known {
+		return deletesUnseen(c, before, had)
 	}
 	return c.PreviousSeq() > e.since // what it was before is no longer there
+}
+
+// deletesUnseen reports whether c deletes a resource that the watch has not seen: it had
+// none of the key before, or only the delete of an earlier one. Another replica may have
+// seen it, and so may a reader that comes from there.
+func deletesUnseen(c, before log.Entry, had bool) bool {
+	return c.Deleted() && (!had || before.Deleted())
 }
 
 // apply applies a change of a resource that the view has, or has not, after it. It reports
@@ -324,9 +331,11 @@ func (e *entry) found(s log.Snapshot, c log.Entry) {
 func (e *entry) hadSince(s log.Snapshot, c log.Entry) bool {
 	for {
 		before, ok, known := s.Before(c)
-		if !known || !ok {
-			// A delete of a resource that the watch never saw may be one of this view.
-			return !known || c.Deleted()
+		if !known || deletesUnseen(c, before, ok) {
+			return true // it may have been one of this view
+		}
+		if !ok {
+			return false
 		}
 		if !before.Deleted() {
 			if matches, _ := e.definition.Matches(before.Resource()); matches {

@@ -334,7 +334,7 @@ func (l *lane) change(s log.Snapshot, c log.Entry) {
 	if !known {
 		before, had, known = l.at.Before(c)
 	}
-	if !known || !had && c.Deleted() {
+	if !known || deletesUnseen(c, before, had) {
 		l.changeOfUnknown(c, r, !known && c.PreviousSeq() > l.at.Seq() || known)
 		return
 	}
