@@ -103,9 +103,10 @@ func (b *batch) make(deadline time.Time) (done bool) {
 		b.find(c)
 		b.cursor = c.Seq()
 		if c.EndsTransaction() {
-			b.endTransaction()
+			b.endTransaction(c)
 		}
 	}
+	b.close()
 	b.release()
 	for e := range b.members {
 		e.publish(b.at)
@@ -162,12 +163,13 @@ func (b *batch) findFormer(c log.Entry, r stream.Resource) {
 			}
 		}
 		before, ok, known := b.at.Before(at)
-		if !known || !ok {
-			if !known || at.Deleted() { // a delete of what the watch never saw may be one of a view
-				for e := range b.members {
-					left(e)
-				}
+		if !known || deletesUnseen(at, before, ok) { // it may have been one of any view
+			for e := range b.members {
+				left(e)
 			}
+			return
+		}
+		if !ok {
 			return
 		}
 		if !before.Deleted() {

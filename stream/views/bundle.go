@@ -40,9 +40,10 @@ func (b *bundle) feed(s log.Snapshot) {
 	for c := range s.Entries(b.at.Seq()) {
 		b.change(s, c)
 		if c.EndsTransaction() {
-			b.endTransaction()
+			b.endTransaction(c)
 		}
 	}
+	b.close() // a transaction after which no id may follow
 	now, was := s.Status(), b.at.Status()
 	if now.State != was.State || now.Reason != was.Reason || s.Origin() != b.at.Origin() {
 		for e := range b.members {
@@ -62,11 +63,20 @@ func (b *bundle) publishNews() {
 	b.news = b.news[:0]
 }
 
-func (b *bundle) endTransaction() {
+// endTransaction is called after the last entry of a transaction.
+func (b *bundle) endTransaction(last log.Entry) {
 	for _, e := range b.open {
-		e.state.EndTransaction()
+		e.state.EndTransaction(last)
+	}
+	b.close()
+}
+
+// close forgets which views have some of a transaction, which has ended.
+func (b *bundle) close() {
+	for _, e := range b.open {
 		e.opened = false
 	}
+	clear(b.open)
 	b.open = b.open[:0]
 }
 
@@ -105,7 +115,7 @@ func (b *bundle) change(s log.Snapshot, c log.Entry) {
 	if !known {
 		before, had, known = b.at.Before(c)
 	}
-	if !known || !had && c.Deleted() {
+	if !known || deletesUnseen(c, before, had) {
 		// Any view may have it, or a reader of it.
 		b.changeOfUnknown(c, r, known || c.PreviousSeq() > b.at.Seq())
 		return

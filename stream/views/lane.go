@@ -2,6 +2,7 @@ package views
 
 import (
 	"sync"
+	"time"
 
 	"github.com/watchtide/watchtide/stream/log"
 )
@@ -22,6 +23,7 @@ type lane struct {
 	bundle
 	begun  bool                // the views have a state
 	parked map[*entry]struct{} // costly ones, and those without a state, until the next state
+	again  <-chan time.Time    // when to look whether there is room for views; nil: all have some
 	early  []*batch            // that are ahead of the lane
 }
 
@@ -92,8 +94,11 @@ func (l *lane) run() {
 		l.advance()
 		l.read()
 		l.views.relieve()
+		l.retry()
 		select {
 		case <-changed:
+		case <-l.again:
+			l.readmit()
 		case <-l.ring:
 		case <-l.parent.ended:
 			return
@@ -157,8 +162,7 @@ func (l *lane) handle(w what, e *entry) {
 	case leaves:
 		e.end()
 	case fails:
-		e.tooLarge()
-		l.parked[e] = struct{}{}
+		l.tooLarge(e)
 	case deepens:
 		l.views.builders.add(e)
 	}
@@ -179,14 +183,23 @@ func (l *lane) dismiss(e *entry) bool {
 
 // park keeps a view until there is a new state.
 func (l *lane) park(e *entry) {
+	newest := l.parent.of.Snapshot()
 	switch {
 	case e.removed.Load():
 		e.end()
-	case l.parent.of.Snapshot().Number() != e.seen && !e.full.Load():
-		l.views.builders.add(e) // there is one already
+	case e.full.Load():
+		l.tooLarge(e)
+	case newest.Number() != e.seen || e.whole && e.outdated(newest):
+		l.views.builders.add(e) // there is one already, or older deletes are wanted
 	default:
 		l.parked[e] = struct{}{}
 	}
+}
+
+// tooLarge gives up the state of a view, until there is room.
+func (l *lane) tooLarge(e *entry) {
+	e.tooLarge()
+	l.parked[e] = struct{}{}
 }
 
 // joinMost is how many entries a lane feeds to a batch that joins it.
@@ -216,8 +229,7 @@ func (l *lane) take(e *entry) {
 		e.end()
 		return
 	case e.full.Load():
-		e.tooLarge()
-		l.parked[e] = struct{}{}
+		l.tooLarge(e) // since its builder last looked
 		return
 	case e.wanted.Load() < e.low.Load() && e.lowest(l.at) < e.low.Load():
 		l.views.builders.add(e) // it was asked to know more since it was begun
@@ -255,13 +267,35 @@ func (l *lane) advance() {
 // unpark has builders look at the views that waited for a new state.
 func (l *lane) unpark() {
 	for e := range l.parked {
-		delete(l.parked, e)
-		if e.full.Load() && !l.views.hasRoom() {
-			l.parked[e] = struct{}{}
-			continue
+		if !e.full.Load() {
+			delete(l.parked, e)
+			l.views.builders.add(e)
 		}
-		e.full.Store(false)
-		l.views.builders.add(e)
+	}
+}
+
+// readmit has builders build the views that had no room, if there is room now.
+func (l *lane) readmit() {
+	l.again = nil
+	for e := range l.parked {
+		if e.full.Load() && l.views.hasRoom() {
+			delete(l.parked, e)
+			e.full.Store(false)
+			l.views.builders.add(e)
+		}
+	}
+}
+
+// retryEvery is how often it is looked whether there is room for views that did not fit.
+const retryEvery = 5 * time.Second
+
+// retry begins to wait until then, if a view waits for room.
+func (l *lane) retry() {
+	for e := range l.parked {
+		if l.again == nil && e.full.Load() {
+			l.again = time.After(retryEvery)
+			return
+		}
 	}
 }
 
