@@ -77,7 +77,7 @@ var imports = []struct {
 	{"gateway/internal/admission", []string{"gateway/internal/problem", "stream", "stream/views", "stream/watch"}, "admission counts streams, and carries none"},
 	{"gateway/internal/netconn", []string{"gateway/internal/admission"}, "connections know no streams"},
 	{"gateway/internal/budget", []string{"gateway/internal/problem", "gateway/internal/admission"}, "memory is shared out among clients"},
-	{"gateway/internal/metrics", []string{"gateway/internal/deflate", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "stream", "stream/log", "stream/watch"}, "metrics read what is counted below, and are told of the rest"},
+	{"gateway/internal/metrics", []string{"gateway/internal/deflate", "gateway/internal/admission", "gateway/internal/netconn", "gateway/internal/budget", "stream", "stream/log", "stream/watch", "stream/views"}, "metrics read what is counted below, and are told of the rest"},
 	{"gateway/internal/snapshots", []string{"gateway/internal/metrics", "stream/log"}, "the snapshot budget knows how much a reader has before it, and nothing of its connection"},
 	{"gateway/internal/wire", []string{"internal/accept", "gateway/internal/problem", "gateway/internal/netconn", "gateway/internal/metrics", "stream", "stream/frame", "stream/log"}, "bytes to one client, whatever they say"},
 	{"gateway/internal/poll", []string{"gateway/internal/netconn", "gateway/internal/wire"}, "file descriptors, and no streams"},
