@@ -171,12 +171,20 @@ func (p *Part) reflect(s Snapshot) bool {
 // FedBy makes the part reflect whatever f says, when it is read; nil: what was published.
 func (p *Part) FedBy(f *Fed) { p.w.fed.Store(f) }
 
-// SetStatus publishes the freshness of the part, until it next reflects a state.
-func (p *Part) SetStatus(s stream.Status) {
-	if v := p.w.head.Load(); v.Of > p.w.next.Of {
-		p.w.next.Reflected(v)
+// SetStatus publishes the freshness of the part, until it next reflects a state, and
+// nothing of what was added.
+func (p *Part) SetStatus(status stream.Status) {
+	p.w.next.Status = status
+	for {
+		v := p.w.head.Load()
+		next := *v
+		next.Status, next.Changed = status, make(chan struct{})
+		if p.w.head.CompareAndSwap(v, &next) {
+			close(v.Changed)
+			p.w.Notified()
+			return
+		}
 	}
-	p.w.SetStatus(s)
 }
 
 // Discard forgets everything; see Writer.Discard.
