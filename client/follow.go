@@ -12,8 +12,8 @@ import (
 type FollowOptions struct {
 	// Watches are the names of the watches; at least one.
 	Watches []string
-	// Prefix narrows them to keys that begin with it.
-	Prefix string
+	// View is which part of each of them is followed. Zero: all of it.
+	View View
 	// UntilEndOfSnapshot ends after the end_of_snapshot of each watch.
 	UntilEndOfSnapshot bool
 
@@ -126,8 +126,8 @@ func (f *follower) afterGoodbye(e *Event) (time.Duration, error) {
 
 func (f *follower) url() string {
 	query := url.Values{"watch": f.options.Watches}
-	if f.options.Prefix != "" {
-		query.Set("prefix", f.options.Prefix)
+	for _, name := range f.options.Watches {
+		f.options.View.AddTo(query, name)
 	}
 	if f.options.UntilEndOfSnapshot {
 		query.Set("until", "end_of_snapshot")

@@ -110,6 +110,7 @@ func TestFollowEndsWhenRetryingIsUseless(t *testing.T) {
 	}{
 		"unknown watch": {refuses(404), "404 Not Found: so it is"},
 		"forbidden":     {refuses(403), "403 Forbidden: so it is"},
+		"wrong filter":  {refuses(400), "400 Bad Request: so it is"},
 		"removed":       {replies(hello + goodbye("watch_removed", 0)), ErrRemoved.Error()},
 		"revoked":       {replies(hello + goodbye("revoked", 0)), "the server ended the stream: revoked"},
 		"no gateway": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>hello") },
@@ -222,11 +223,11 @@ func TestFollowReturnsTheErrorOfItsCaller(t *testing.T) {
 func TestFollowSendsItsOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{replies(allGone)}}
-		_, err := follow(t, s, t.Context(), FollowOptions{Watches: []string{"v"}, Prefix: "a b/", UntilEndOfSnapshot: true})
+		_, err := follow(t, s, t.Context(), FollowOptions{Watches: []string{"v"}, View: View{Prefix: "a b/"}, UntilEndOfSnapshot: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		const want = "/v1/events?prefix=a+b%2F&until=end_of_snapshot&watch=v&watch=w"
+		const want = "/v1/events?prefix.v=a+b%2F&prefix.w=a+b%2F&until=end_of_snapshot&watch=v&watch=w"
 		if got := s.requests[0].URL.String(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}

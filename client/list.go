@@ -27,10 +27,11 @@ func (s *Server) Watches(ctx context.Context) ([]Watch, error) {
 	return answer.Watches, err
 }
 
-// Line returns one resource as received, as JSON on one line. The key may be
-// any bytes.
-func (s *Server) Line(ctx context.Context, watch, key string) (json.RawMessage, error) {
+// Line returns one resource of a view as received, as JSON on one line. The key may
+// be any bytes.
+func (s *Server) Line(ctx context.Context, watch, key string, v View) (json.RawMessage, error) {
 	query := url.Values{}
+	v.AddTo(query, "")
 	if !utf8.ValidString(key) {
 		query.Set("key_encoding", "base64")
 		key = base64.StdEncoding.EncodeToString([]byte(key))
@@ -58,24 +59,23 @@ const listAttempts = 3
 // requests, and an earlier last one, whose revision is less likely to be gone.
 const pageSize = "10000"
 
-// Resources returns the resources whose keys begin with prefix, all as they
-// were at one revision.
-func (s *Server) Resources(ctx context.Context, watch, prefix string) ([]Resource, error) {
-	return list[Resource](ctx, s, watch, prefix)
+// Resources returns the resources of a view, all as they were at one revision.
+func (s *Server) Resources(ctx context.Context, watch string, v View) ([]Resource, error) {
+	return list[Resource](ctx, s, watch, v)
 }
 
 // Lines is Resources in the form received, each the JSON of a resource on one line.
-func (s *Server) Lines(ctx context.Context, watch, prefix string) ([]json.RawMessage, error) {
-	lines, err := list[json.RawMessage](ctx, s, watch, prefix)
+func (s *Server) Lines(ctx context.Context, watch string, v View) ([]json.RawMessage, error) {
+	lines, err := list[json.RawMessage](ctx, s, watch, v)
 	for i := range lines {
 		lines[i] = oneLine(lines[i])
 	}
 	return lines, err
 }
 
-func list[T any](ctx context.Context, s *Server, watch, prefix string) ([]T, error) {
+func list[T any](ctx context.Context, s *Server, watch string, v View) ([]T, error) {
 	for attempt := 1; ; attempt++ {
-		all, err := pages[T](ctx, s, watch, prefix)
+		all, err := pages[T](ctx, s, watch, v)
 		var p *Problem
 		if attempt < listAttempts && errors.As(err, &p) && p.Status == http.StatusGone {
 			continue
@@ -84,11 +84,9 @@ func list[T any](ctx context.Context, s *Server, watch, prefix string) ([]T, err
 	}
 }
 
-func pages[T any](ctx context.Context, s *Server, watch, prefix string) ([]T, error) {
+func pages[T any](ctx context.Context, s *Server, watch string, v View) ([]T, error) {
 	query := url.Values{"page_size": {pageSize}}
-	if prefix != "" {
-		query.Set("prefix", prefix)
-	}
+	v.AddTo(query, "")
 	var all []T
 	for {
 		var page struct {

@@ -20,6 +20,8 @@ type Problem struct {
 	Detail string `json:"detail"`
 	// Watch is the one that the problem is about; "": none, or several.
 	Watch string `json:"watch"`
+	// Parameter is the name of the parameter that is wrong; "": none.
+	Parameter string `json:"parameter"`
 	// RetryAfter is when the request may be retried; 0: unknown.
 	RetryAfter time.Duration `json:"-"`
 }

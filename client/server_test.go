@@ -37,7 +37,7 @@ func TestLineAsksForAnyKey(t *testing.T) {
 	})
 	defer stop()
 	for _, key := range []string{"a/b", "\xff"} {
-		if got, err := s.Line(t.Context(), "w", key); err != nil || string(got) != line {
+		if got, err := s.Line(t.Context(), "w", key, View{}); err != nil || string(got) != line {
 			t.Errorf("%q: got %s, %v", key, got, err)
 		}
 	}
@@ -65,7 +65,7 @@ func TestResourcesReadsEveryPageAndStartsOverWhenItsRevisionIsGone(t *testing.T)
 		}
 	})
 	defer stop()
-	all, err := s.Resources(t.Context(), "w", "p/")
+	all, err := s.Resources(t.Context(), "w", View{Prefix: "p/"})
 	if text, _ := json.Marshal(all); err != nil || requests != 4 ||
 		string(text) != `[{"key":"a","revision":"1","value":1},{"key":"b","revision":"2","value":2}]` {
 		t.Errorf("got %s, %v after %d requests", text, err, requests)
@@ -78,7 +78,7 @@ func TestLines(t *testing.T) {
 		fmt.Fprint(w, `{"resources":[{"key":"a","value":{"n": 1}}, {`+"\n"+`"key": "b", "value": "<  >" }]}`)
 	})
 	defer stop()
-	lines, err := s.Lines(t.Context(), "w", "")
+	lines, err := s.Lines(t.Context(), "w", View{})
 	want := []string{`{"key":"a","value":{"n": 1}}`, `{"key":"b","value":"<  >"}`}
 	if err != nil || fmt.Sprintf("%s", lines) != fmt.Sprint(want) {
 		t.Errorf("got %s, %v, want %s", lines, err, want)
@@ -92,7 +92,7 @@ func TestResourcesGivesUpWhenItsRevisionIsAlwaysGone(t *testing.T) {
 		refuses(http.StatusGone)(w, r)
 	})
 	defer stop()
-	_, err := s.Resources(t.Context(), "w", "")
+	_, err := s.Resources(t.Context(), "w", View{})
 	var p *Problem
 	if !errors.As(err, &p) || p.Status != http.StatusGone || requests != listAttempts {
 		t.Errorf("got %v after %d requests", err, requests)

@@ -264,7 +264,7 @@ func TestChangesBadParameters(t *testing.T) {
 		r.get(path+"?wait="+wait).wantProblem(t, 400, "wait", "want a duration from 0s to 5m0s")
 	}
 	r.get(path+"?after="+strings.Repeat("a", stream.MaxPositionLength+1)).wantProblem(t, 414, "after", "at most 1024")
-	r.get(path+"?filter=x").wantProblem(t, 400, "filter", "not available yet")
+	r.get(path+"?filter=x").wantProblem(t, 400, "filter", "has no views")
 }
 
 // TestChangesOfLargeSnapshot checks that more than one flush is still one JSON

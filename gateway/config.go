@@ -15,6 +15,8 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/poll"
 	"github.com/watchtide/watchtide/internal/hosts"
+	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -24,6 +26,9 @@ type Config struct {
 	// Registry holds the watches. Required. The gateway neither adds watches
 	// nor closes it.
 	Registry *watch.Registry
+	// Views opens the views that clients ask for. Default: views with the default limits,
+	// which end with Serve.
+	Views Views
 	// Logger receives messages for an operator. Default: slog.Default().
 	Logger *slog.Logger
 
@@ -138,6 +143,14 @@ type Config struct {
 	// Version is the version of the program, for /healthz and the like. Default:
 	// "dev".
 	Version string
+}
+
+// Views opens views for clients.
+type Views interface {
+	// Open returns the view of a watch that a definition selects. The view has the name
+	// of the watch, and lives as long as somebody follows it. The error is a views.Refusal
+	// if a limit is reached.
+	Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error)
 }
 
 // The headers in which proxies name the client that they forward for.

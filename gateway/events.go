@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"net/http"
 	"net/netip"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/view"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -38,6 +40,11 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		problem.Write(w, p)
 		return
 	}
+	definitions, p := req.Definitions(r.Context(), g.lookup, watches)
+	if p != nil {
+		problem.Write(w, p)
+		return
+	}
 	if p := canStream(w); p != nil {
 		g.log.Error("cannot stream", "error", p)
 		problem.Write(w, p)
@@ -57,19 +64,30 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 		g.refuseStream(w, r, req, refused)
 		return
 	}
-	g.stream(w, r, req, watches, as, from)
+	g.stream(w, r, req, asked{watches, definitions}, as, from)
+}
+
+// asked is what a stream is asked to follow.
+type asked struct {
+	watches     []*watch.Watch
+	definitions []*view.Definition // of the parts; nil: the whole watch
 }
 
 // stream answers an admitted request, and releases its admission exactly once,
 // however it ends.
-func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req conversation.Request, watches []*watch.Watch, as admission.Ref, from netip.AddrPort) {
+func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req conversation.Request, of asked, as admission.Ref, from netip.AddrPort) {
 	carried := false
 	defer func() {
 		if !carried {
 			g.admission.Leave(as)
 		}
 	}()
-	if p := g.awaitPrimed(r, req); p != nil {
+	watches, err := g.deps.Open(&req, g.lookup, of.watches, of.definitions, admission.ClientOf(from.Addr()))
+	if err != nil {
+		g.notOpened(w, r, req, err)
+		return
+	}
+	if p := g.awaitPrimed(r, req, watches); p != nil {
 		problem.Write(w, p)
 		return
 	}
@@ -88,6 +106,16 @@ func (g *Gateway) stream(w http.ResponseWriter, r *http.Request, req conversatio
 	if !direct.Run(w, r, c) {
 		panic(http.ErrAbortHandler) // without the end of the body
 	}
+}
+
+// notOpened answers a stream whose views were not opened.
+func (g *Gateway) notOpened(w http.ResponseWriter, r *http.Request, req conversation.Request, err error) {
+	var refused *admission.Refusal
+	if errors.As(err, &refused) {
+		g.refuseStream(w, r, req, refused)
+		return
+	}
+	problem.Write(w, g.deps.NotOpened(req.Format.Framing().Transport(), err))
 }
 
 // refuseStream refuses a stream. A browser's EventSource never reconnects after a
@@ -136,12 +164,12 @@ func (g *Gateway) chosen(choices []conversation.Choice) ([]*watch.Watch, *proble
 
 // awaitPrimed makes a stream that ends with the snapshot wait until there is one: its
 // client wants the state now, or an error.
-func (g *Gateway) awaitPrimed(r *http.Request, req conversation.Request) *problem.Problem {
+func (g *Gateway) awaitPrimed(r *http.Request, req conversation.Request, watches []*watch.Watch) *problem.Problem {
 	if !req.Until {
 		return nil
 	}
-	for _, choice := range req.Watches {
-		if _, p := g.lookup.Primed(r.Context(), choice.Name); p != nil {
+	for _, w := range watches {
+		if p := g.lookup.Prime(r.Context(), w); p != nil {
 			return p
 		}
 	}

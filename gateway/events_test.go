@@ -43,7 +43,7 @@ func TestRefusals(t *testing.T) {
 			{"/v1/events?watch=%ff", "", problem.Problem{Status: 404, Watch: "\uFFFD"}, "there is no watch"},
 			{"/v1/events?watch=services&wath=nodes", "", problem.Problem{Status: 400, Parameter: "wath"}, `did you mean "watch"?`},
 			{"/v1/watches/services/events?watch=nodes", "", problem.Problem{Status: 400, Watch: "services", Parameter: "watch"}, "the path names"},
-			{"/v1/events?watch=services&filter=true", "", problem.Problem{Status: 400, Parameter: "filter"}, "not available yet"},
+			{"/v1/events?watch=services&filter=true", "", problem.Problem{Status: 400, Watch: "services", Parameter: "filter"}, "has no views"},
 			{"/v1/events?watch=services", "Accept: text/html", problem.Problem{Status: 406, Parameter: "Accept"}, "text/event-stream"},
 			{"/v1/events?watch=services", "Last-Event-ID: " + strings.Repeat("x", 1025), problem.Problem{Status: 414, Parameter: "last_event_id"}, "1025 bytes"},
 			{"/v1/event", "", problem.Problem{Status: 404}, "/openapi.json"},

@@ -25,6 +25,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/unary"
 	"github.com/watchtide/watchtide/internal/hosts"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 	"github.com/watchtide/watchtide/web"
 )
@@ -46,6 +47,7 @@ type Gateway struct {
 	doors     *netconn.Connections // that Serve accepts
 	shards    *shard.Pump          // nil: the goroutine pump carries all streams
 	hijacked  *direct.Hijacked
+	ownViews  *views.Views   // nil: they are Config's
 	pieces    *deflate.Cache // nil: streams are not compressed
 
 	subscribers *subscribers.List
@@ -66,10 +68,16 @@ func New(c Config) (*Gateway, error) {
 		return nil, err
 	}
 	c = c.withDefaults()
+	var own *views.Views
+	if c.Views == nil {
+		own = views.New(views.Config{})
+		c.Views = own
+	}
 	g := &Gateway{
 		cfg:       c,
+		ownViews:  own,
 		registry:  c.Registry,
-		lookup:    problem.Lookup{Registry: c.Registry, PrimeWait: c.PrimeWait, Retry: c.Retry},
+		lookup:    problem.Lookup{Registry: c.Registry, Views: c.Views, Definitions: problem.NewDefinitions(), PrimeWait: c.PrimeWait, Retry: c.Retry},
 		log:       c.Logger,
 		metrics:   metrics.New(c.Registry),
 		admission: admission.New(c.limits(), c.Drain),
@@ -101,9 +109,15 @@ func (g *Gateway) serveUnary() {
 	bodies := budget.NewBodies(g.cfg.BodyBudget, g.metrics.BodyRefused, g.deps.RetryHint)
 	answers := budget.NewAnswers(g.cfg.AnswerBudget, g.metrics.AnswerRefused, g.deps.RetryHint)
 	g.metrics.WatchBudgets(bodies.Bytes, answers.Bytes)
-	s := &unary.Service{Instance: g.cfg.Instance, Lookup: g.lookup}
+	s := &unary.Service{Instance: g.cfg.Instance, Lookup: g.lookup, Refused: g.refuseList}
 	g.unary = rest.New(rest.Deps{Streams: g.deps, Service: s, Proxies: g.proxies, Answers: answers, Bodies: bodies})
 	g.calls = rpc.Deps{Streams: g.deps, Service: s, Proxies: g.proxies, Answers: answers, Bodies: bodies, Hosts: g.hosts}
+}
+
+// refuseList counts a list whose view was not opened, and returns the answer.
+func (g *Gateway) refuseList(why *admission.Refusal) *problem.Problem {
+	g.metrics.ListRefused(why.Reason)
+	return why.Problem(2 * g.deps.RetryHint())
 }
 
 // newDeps returns the parts of the gateway that streams use.

@@ -22,9 +22,11 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/budget"
+	"github.com/watchtide/watchtide/gateway/internal/gatewaytest"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/openapi"
 	"github.com/watchtide/watchtide/stream/store"
+	"github.com/watchtide/watchtide/stream/views"
 )
 
 // documented is the OpenAPI document, and which of its answers were seen.
@@ -62,7 +64,7 @@ type documentedCase struct {
 // 2xx or 3xx must be allowed, and every answer must be as described.
 func TestEveryDocumentedPath(t *testing.T) {
 	d := loadDocument(t)
-	r := newAPIRig(t, Config{})
+	r := newAPIRig(t, Config{Views: gatewaytest.NewViews(t)})
 	r.addStore("drafts")
 	tag := r.get("/v1/watches/hosts/resources").Header.Get("ETag")
 	long := strings.Repeat("x", 1025)
@@ -76,6 +78,8 @@ func TestEveryDocumentedPath(t *testing.T) {
 
 		{"GET", "/v1/watches/hosts/resources", "", nil, 200},
 		{"GET", "/v1/watches/hosts/resources?page_size=1&prefix=default/", "", nil, 200},
+		{"GET", "/v1/watches/hosts/resources?labels=!x&filter=value.n>1&fields=n,m&fields=o", "", nil, 200},
+		{"GET", "/v1/watches/hosts/resources?filter=value.n=1", "", nil, 400},
 		{"GET", "/v1/watches/hosts/resources", "", []string{"If-None-Match: " + tag}, 304},
 		{"GET", "/v1/watches/hosts/resources?page_size=x", "", nil, 400},
 		{"GET", "/v1/watches/x/resources", "", nil, 404},
@@ -93,6 +97,9 @@ func TestEveryDocumentedPath(t *testing.T) {
 		{"GET", "/v1/watches/notes/resources/a", "", nil, 200},
 		{"GET", "/v1/watches/notes/resources/YQ==?key_encoding=base64", "", nil, 200},
 		{"GET", "/v1/watches/hosts/resources/default%2Fa", "", nil, 200},
+		{"GET", "/v1/watches/hosts/resources/default%2Fa?fields=n&filter=value.n==1&labels=!x&prefix=d", "", nil, 200},
+		{"GET", "/v1/watches/hosts/resources/default%2Fa?filter=value.n==2", "", nil, 404},
+		{"GET", "/v1/watches/notes/resources/a?fields=a[0]", "", nil, 400},
 		{"GET", "/v1/watches/notes/resources/a?key_encoding=hex", "", nil, 400},
 		{"GET", "/v1/watches/notes/resources/x", "", nil, 404},
 		{"GET", "/v1/watches/silent/resources/a", "", nil, 503},
@@ -108,6 +115,7 @@ func TestEveryDocumentedPath(t *testing.T) {
 		{"GET", "/v1/watches/hosts/changes", "", nil, 200},
 		{"GET", "/v1/watches/hosts/changes?wait=0s&after=hosts@e1-7", "", nil, 200},
 		{"GET", "/v1/watches/hosts/changes?wait=500ms&after=hosts@e1-7&prefix=default/", "", nil, 200},
+		{"GET", "/v1/watches/hosts/changes?wait=0s&labels=!x&filter=value.n>1&fields=n", "", nil, 200},
 		{"GET", "/v1/watches/hosts/changes?wait=x", "", nil, 400},
 		{"GET", "/v1/watches/x/changes", "", nil, 404},
 		{"GET", "/v1/watches/hosts/changes?after=" + long, "", nil, 414},
@@ -138,15 +146,18 @@ func TestEveryDocumentedPath(t *testing.T) {
 	d.checkAllSeen(t)
 }
 
-// checkTooManyStreams has one client request a second stream.
+// checkTooManyStreams has one client request a second stream, and a second view.
 func (d *documented) checkTooManyStreams(t *testing.T) {
-	r := newAPIRig(t, Config{MaxSubscribersPerClient: 1})
-	res, err := http.Get(r.url + "/v1/events?watch=hosts")
+	v := gatewaytest.NewViews(t)
+	r := newAPIRig(t, Config{MaxSubscribersPerClient: 1, Views: v})
+	res, err := http.Get(r.url + "/v1/events?watch=hosts&filter=value.n>1&labels=!x&fields=n&prefix=o")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	for _, path := range []string{"/v1/events?watch=hosts", "/v1/watches/hosts/events", "/v1/watches/hosts/changes"} {
+	d.check(t, r, documentedCase{"GET", "/v1/subscribers", "", nil, 200})
+	v.Refuse(&views.Refusal{Reason: views.TooManyOfAClient, Limit: 1})
+	for _, path := range []string{"/v1/events?watch=hosts", "/v1/watches/hosts/events", "/v1/watches/hosts/changes", "/v1/watches/hosts/resources?fields=n"} {
 		d.check(t, r, documentedCase{"GET", path, "", nil, 429})
 	}
 }
@@ -187,6 +198,7 @@ func streamCases(path, long string) []documentedCase {
 		{"GET", path + until, "", []string{"Accept: application/x-ndjson"}, 200},
 		{"GET", path + until + "&format=ndjson&prefix=default/&last_event_id=hosts@e1-7", "", nil, 200},
 		{"GET", path + until, "", []string{"Last-Event-ID: hosts@e0-1"}, 200},
+		{"GET", path + until + "&filter=value.n>1&labels=!x&fields=n&fields=a.b,c", "", nil, 200},
 		{"GET", path + "&filter=x", "", nil, 400},
 		{"GET", unknown, "", nil, 404},
 		{"GET", path, "", []string{"Accept: application/xml"}, 406},

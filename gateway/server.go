@@ -75,6 +75,9 @@ func (g *Gateway) Serve(ctx context.Context, l Listeners) error {
 	g.log.Info("listeners closed", "streams", g.admission.Count())
 	g.dismiss()
 	g.stop(calls, callsDone, web, operations)
+	if g.ownViews != nil {
+		g.ownViews.Close()
+	}
 	for range running {
 		err = errors.Join(err, <-failed)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/frame"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -221,7 +222,7 @@ func ExampleSource() {
 				continue
 			}
 			for e := range batch.Events() {
-				fmt.Println(string(log.AppendEvent(nil, e)))
+				fmt.Println(string(frame.AppendEvent(nil, e)))
 				events--
 			}
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/watchtide/watchtide/stream/view"
 )
 
 const everyKeyOfGateway = `
@@ -40,6 +42,52 @@ func TestGatewaySource(t *testing.T) {
 	}
 	if w := c.Watches[1]; w.Watch != "nodes" || w.Prefix != "" {
 		t.Errorf("watch %q, prefix %q, want the watch's own name", w.Watch, w.Prefix)
+	}
+}
+
+// TestGatewayWatchIsNarrowedUpstream checks what the source of each watch is asked for.
+func TestGatewayWatchIsNarrowedUpstream(t *testing.T) {
+	c := parse(t, `
+sources: { core: { type: gateway, url: "http://core:8080" } }
+watches:
+  failing: { source: core, watch: services, filter: '(value.state)!="passing"', labels: "app in (web,shop)", fields: [state, "node,zone"], prefix: eu/ }
+  all: { source: core, watch: services, labels_at: meta.tags }
+  red: { view_of: failing, labels: team=red }
+`)
+	want := view.Params{
+		Prefix: "eu/", Labels: "app in (shop,web)", Filter: `value.state != "passing"`, Fields: []string{"node", "state", "zone"}, LabelsAt: "labels",
+	}
+	if d := c.Watches[0].Definition; d == nil || !reflect.DeepEqual(d.Params(), want) {
+		t.Errorf("failing is narrowed by %+v, want %+v", d, want)
+	}
+	if d := c.Watches[1].Definition; d != nil {
+		t.Errorf("all is narrowed by %+v, want nothing", d.Params())
+	}
+	if d := c.Watches[2].Definition; d == nil || d.Params().Labels != "team=red" || d.Params().Filter != "" {
+		t.Errorf("red is narrowed by %+v, want the labels only", d)
+	}
+}
+
+// TestGatewayWatchErrors checks that a mistake is found before there is a connection, and
+// is reported at its place. What comes from the environment is not shown.
+func TestGatewayWatchErrors(t *testing.T) {
+	for _, c := range []struct{ name, keys, want string }{
+		{"a filter that cannot be meant", `filter: "value.n = 1"`, "etc/gateway.yaml:4:37: watches.services.filter: column 9: = is no operator: did you mean ==?"},
+		{"labels that cannot be meant", `labels: "a in ("`, "etc/gateway.yaml:4:37: watches.services.labels: column "},
+		{"a field that cannot be meant", `fields: [a, "b..c"]`, "etc/gateway.yaml:4:41: watches.services.fields[1]: column 3: "},
+		{"a field in a text", `fields: "a"`, "etc/gateway.yaml:4:37: watches.services.fields: want a list, not text"},
+		{"a prefix that is too long", `prefix: "` + strings.Repeat("x", 3000) + `"`, "etc/gateway.yaml:4:37: watches.services.prefix: column 2049: the text is 3000 bytes long, and at most 2048 are allowed"},
+		{"a filter with a variable", `filter: "value.n == 1 && ${TOKEN}"`, "etc/gateway.yaml:4:37: watches.services.filter: line 1, column 17 of the text is wrong; what ${NAME} stands for is not shown"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := "\nsources: { core: { type: gateway, url: \"http://core\" } }\nwatches:\n  services: { source: core, " + c.keys + " }\n"
+			env := fakeEnvironment()
+			env.Getenv = func(string) (string, bool) { return "s3cret(1)", true }
+			_, err := Parse("etc/gateway.yaml", []byte(text), env)
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("error %v\nwant  %s", err, c.want)
+			}
+		})
 	}
 }
 

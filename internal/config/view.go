@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/goccy/go-yaml/ast"
+
 	"github.com/watchtide/watchtide/stream/view"
 )
 
@@ -17,7 +19,7 @@ var labelsAt = map[SourceType]string{Kubernetes: "metadata.labels", Consul: "met
 // declaredWatch is an entry of "watches" as far as others depend on it.
 type declaredWatch struct {
 	viewOf   string // empty: it has a source
-	labelsAt string // of a watch with a source
+	labelsAt string // for a view, of the watch of which it is a part in the end
 	at       value  // the entry
 	of       value  // of view_of
 	read     func(labelsAt string)
@@ -54,29 +56,72 @@ func (w *Watch) readView(d *decoder, v value) {
 	d.watches[w.Name] = declaredWatch{viewOf: w.ViewOf, at: v, of: d.given[&w.ViewOf], read: w.definitionReader(d, v)}
 }
 
-// definitionReader returns what reads the definition of the view, given where labels are.
+// definitionReader returns what reads the definition of a view, or of a watch of a gateway
+// source, given where labels are.
 func (w *Watch) definitionReader(d *decoder, v value) func(string) {
 	places := map[string]value{"prefix": d.given[&w.Prefix], "filter": d.given[&w.Filter], "labels": d.given[&w.Labels], "fields": d.given[&w.Fields]}
 	params := view.Params{Prefix: w.Prefix, Filter: w.Filter, Labels: w.Labels, Fields: w.Fields}
-	name := w.Name
+	name, isView := w.Name, w.ViewOf != ""
+	if !isView {
+		params.ValueSize = 1 // what a filter costs is for the other gateway to say
+	}
 	return func(labelsAt string) {
 		params.LabelsAt = labelsAt
 		definition, err := view.Parse(params)
 		switch {
-		case err == nil && definition.IsWhole():
-			d.errorf(v.atKey(), "the view selects everything; want prefix, labels, filter or fields")
-			return
-		case err == nil:
+		case err != nil:
+			d.wrongDefinition(v, places, params.Fields, err)
+		case !definition.IsWhole():
 			d.definitions[name] = definition
-			return
+		case isView:
+			d.errorf(v.atKey(), "the view selects everything; want prefix, labels, filter or fields")
 		}
-		at, message := v.atKey(), err.Error()
-		var bad *view.Error
-		if errors.As(err, &bad) && places[bad.Parameter].node != nil {
-			at, message = places[bad.Parameter], strings.TrimPrefix(message, bad.Parameter+", ")
-		}
-		d.errorf(at, "%s", message)
 	}
+}
+
+// wrongDefinition reports a mistake in a definition, at the value that has it.
+func (d *decoder) wrongDefinition(v value, places map[string]value, fields []string, err error) {
+	var bad *view.Error
+	if !errors.As(err, &bad) || places[bad.Parameter].node == nil {
+		d.errorf(v.atKey(), "%v", err)
+		return
+	}
+	at := places[bad.Parameter]
+	if bad.Parameter == "fields" {
+		at = d.wrongField(at, fields)
+	}
+	if d.hasVariables(at) {
+		d.errorf(at, "line %d, column %d of the text is wrong; what ${NAME} stands for is not shown", bad.Line, bad.Column)
+		return
+	}
+	d.errorf(at, "%s", strings.TrimPrefix(err.Error(), bad.Parameter+", "))
+}
+
+// wrongField returns the first field that is wrong by itself, or all of them.
+func (d *decoder) wrongField(v value, fields []string) value {
+	list, _ := d.resolve(v)
+	items, ok := list.node.(*ast.SequenceNode)
+	for i, field := range fields {
+		if _, err := view.Parse(view.Params{Fields: []string{field}}); err != nil && ok && i < len(items.Values) {
+			return value{node: items.Values[i], path: fmt.Sprintf("%s[%d]", v.path, i)}
+		}
+	}
+	return v
+}
+
+// hasVariables reports whether a text comes from the environment in part: then errors do
+// not show it.
+func (d *decoder) hasVariables(v value) bool {
+	v, _ = d.resolve(v)
+	switch n := v.node.(type) {
+	case *ast.StringNode:
+		return strings.Contains(n.Value, "${")
+	case *ast.LiteralNode:
+		return strings.Contains(n.Value.Value, "${")
+	case *ast.SequenceNode:
+		return slices.ContainsFunc(n.Values, func(n ast.Node) bool { return d.hasVariables(value{node: n}) })
+	}
+	return false
 }
 
 // views checks that every view is one of a watch and not, in the end, of itself, and reads
@@ -91,11 +136,24 @@ func (d *decoder) views(c *Config) {
 			continue
 		}
 		if at, ok := d.rootOf(w.Name); ok {
+			declared.labelsAt = at
+			d.watches[w.Name] = declared
 			declared.read(at)
 		}
 	}
 	for i := range c.Watches {
-		c.Watches[i].Definition = d.definitions[c.Watches[i].Name]
+		w := &c.Watches[i]
+		w.Definition, w.LabelsAt = d.definitions[w.Name], d.watches[w.Name].labelsAt
+	}
+}
+
+// checkLabelsAt reports a place of labels that is no path.
+func (d *decoder) checkLabelsAt(w *Watch, at value) {
+	_, err := view.Parse(view.Params{LabelsAt: w.LabelsAt})
+	var bad *view.Error
+	if errors.As(err, &bad) {
+		d.errorf(at, "%s", strings.TrimPrefix(bad.Error(), bad.Parameter+", "))
+		w.LabelsAt = ""
 	}
 }
 

@@ -25,10 +25,10 @@ watches:
 		t.Fatal(err)
 	}
 	for i, want := range []struct{ of, prefix, filter, labels, at string }{
-		{"services", "a/", `value.state != "passing"`, "", ""},
+		{"services", "a/", `value.state != "passing"`, "", "meta.tags"},
 		{"failing", "", "", "team=red", "meta.tags"},
-		{"", "", "", "", ""},
-		{"", "", "", "", ""},
+		{"", "", "", "", "meta.tags"},
+		{"", "", "", "", "metadata.labels"},
 		{"pods", "", "", "app in (shop,web)", "metadata.labels"},
 	} {
 		w := c.Watches[i]
@@ -36,11 +36,14 @@ watches:
 			t.Errorf("%s is a view of %q, with %v", w.Name, w.ViewOf, w.Definition)
 			continue
 		}
+		if w.LabelsAt != want.at {
+			t.Errorf("%s has labels at %q, want %q", w.Name, w.LabelsAt, want.at)
+		}
 		if w.Definition == nil {
 			continue
 		}
 		p := w.Definition.Params()
-		if p.Prefix != want.prefix || p.Filter != want.filter || p.Labels != want.labels || p.LabelsAt != want.at {
+		if p.Prefix != want.prefix || p.Filter != want.filter || p.Labels != want.labels || p.Labels != "" && p.LabelsAt != want.at {
 			t.Errorf("%s selects %+v, want %+v", w.Name, p, want)
 		}
 	}
@@ -68,10 +71,16 @@ func TestViewErrors(t *testing.T) {
   services: { source: local }
   a: { view_of: services, collection: processes, prefix: x }`, `f:7:27: watches.a: collection is for watches that have a source, and this one is a view of another`},
 		"a key of a view": {`
-  services: { source: local, filter: "true" }`, `f:6:30: watches.services: filter is for views, which have view_of instead of source`},
+  services: { source: local, filter: "true" }`, `f:6:30: watches.services: filter is for watches of gateway sources; "local" is of type store: use view_of in a watch of its own`},
 		"a filter that cannot be meant": {`
   services: { source: local }
   a: { view_of: services, filter: "value.n = 1" }`, `f:7:35: watches.a.filter: column 9: `},
+		"a field that cannot be meant": {`
+  services: { source: local }
+  a: { view_of: services, fields: [state, "a..b"] }`, `f:7:43: watches.a.fields[1]: column 3: `},
+		"labels at no path": {`
+  services: { source: local, labels_at: "a,b" }
+  a: { view_of: services, labels: x }`, `f:6:41: watches.services.labels_at: column 2: there are several paths`},
 		"of a watch with an error": {`
   services: { source: locl }
   a: { view_of: services, prefix: x }`, `f:6:23: watches.services.source: there is no source "locl"; did you mean "local"?`},

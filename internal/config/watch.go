@@ -47,14 +47,17 @@ type Watch struct {
 	// Prefix narrows the watch to keys that begin with it; for etcd it is not part
 	// of the keys.
 	Prefix string `yaml:"prefix,of=etcd|gateway|grpc|view"`
-	// Filter, Labels and Fields narrow a view; see view.Params.
-	Filter string   `yaml:"filter,of=view"`
-	Labels string   `yaml:"labels,of=view"`
-	Fields []string `yaml:"fields,of=view"`
+	// Filter, Labels and Fields narrow a view, or, at the other gateway, a watch of a
+	// gateway source; see view.Params.
+	Filter string   `yaml:"filter,of=gateway|view"`
+	Labels string   `yaml:"labels,of=gateway|view"`
+	Fields []string `yaml:"fields,of=gateway|view"`
 	// LabelsAt is the path of the object that holds a resource's labels, for views
-	// (metadata.labels for kubernetes, metadata for consul, else labels).
+	// (metadata.labels for kubernetes, metadata for consul, else labels). A view has that
+	// of its watch.
 	LabelsAt string `yaml:"labels_at"`
-	// Definition is what the view selects; nil: the watch has a source.
+	// Definition is what a view, or a watch of a gateway source, has of the other watch;
+	// nil: all of it, or the watch has another source.
 	Definition *view.Definition `yaml:"-"`
 	// Bucket is the name of the bucket.
 	Bucket string `yaml:"bucket,required,is=nats bucket,of=nats"`
@@ -100,18 +103,21 @@ func (w *Watch) read(d *decoder, v value, _ key) {
 func (w *Watch) readOf(d *decoder, v value, entries []entry, source string, of SourceType) {
 	var keys []key
 	owners := map[string]string{} // of the other keys
+	narrows := map[string]bool{}  // whether a view has the key
 	for _, k := range keysOf(w) {
 		if k.of == nil || slices.Contains(k.of, string(of)) {
 			keys = append(keys, k)
 		} else {
 			owners[k.name] = strings.Join(slices.DeleteFunc(slices.Clone(k.of), func(of string) bool { return of == string(ofView) }), " or ")
+			narrows[k.name] = slices.Contains(k.of, string(ofView))
 		}
 	}
 	entries = slices.DeleteFunc(entries, func(given entry) bool {
 		owner, misplaced := owners[given.name]
 		switch {
-		case misplaced && owner == "":
-			d.errorf(value{node: given.key, path: v.path}, "%s is for views, which have view_of instead of source", given.name)
+		case misplaced && narrows[given.name]:
+			d.errorf(value{node: given.key, path: v.path}, "%s is for watches of %s sources; %q is of type %s: use view_of in a watch of its own",
+				given.name, owner, source, of)
 		case misplaced:
 			d.errorf(value{node: given.key, path: v.path}, "%s is for watches of %s sources; %q is of type %s", given.name, owner, source, of)
 		}
@@ -121,8 +127,12 @@ func (w *Watch) readOf(d *decoder, v value, entries []entry, source string, of S
 	if (of == GRPCs || of == Gateway) && w.Watch == "" {
 		w.Watch = w.Name
 	}
+	d.checkLabelsAt(w, d.given[&w.LabelsAt])
 	if w.LabelsAt == "" {
 		w.LabelsAt = labelsAt[of]
 	}
 	d.watches[w.Name] = declaredWatch{labelsAt: w.LabelsAt, at: v}
+	if of == Gateway {
+		w.definitionReader(d, v)("") // the other gateway knows where labels are
+	}
 }

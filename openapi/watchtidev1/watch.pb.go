@@ -122,8 +122,15 @@ type WatchListRequest struct {
 	Prefix string `protobuf:"bytes,3,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	// End the stream after end_of_snapshot.
 	UntilEndOfSnapshot bool `protobuf:"varint,4,opt,name=until_end_of_snapshot,json=untilEndOfSnapshot,proto3" json:"until_end_of_snapshot,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Only resources whose labels match this selector, in the syntax of
+	// Kubernetes.
+	Labels string `protobuf:"bytes,5,opt,name=labels,proto3" json:"labels,omitempty"`
+	// Only resources for which this expression in CEL is true.
+	Filter string `protobuf:"bytes,6,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Only these paths of the values.
+	Fields        []string `protobuf:"bytes,7,rep,name=fields,proto3" json:"fields,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *WatchListRequest) Reset() {
@@ -182,6 +189,27 @@ func (x *WatchListRequest) GetUntilEndOfSnapshot() bool {
 		return x.UntilEndOfSnapshot
 	}
 	return false
+}
+
+func (x *WatchListRequest) GetLabels() string {
+	if x != nil {
+		return x.Labels
+	}
+	return ""
+}
+
+func (x *WatchListRequest) GetFilter() string {
+	if x != nil {
+		return x.Filter
+	}
+	return ""
+}
+
+func (x *WatchListRequest) GetFields() []string {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
 }
 
 // WatchListResponse is one event.
@@ -1130,7 +1158,14 @@ type ListResourcesRequest struct {
 	// At most this many resources; 0 means 1,000, and 10,000 is the most.
 	PageSize uint32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the page before. It belongs to one revision.
-	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Only resources whose labels match this selector, in the syntax of
+	// Kubernetes.
+	Labels string `protobuf:"bytes,5,opt,name=labels,proto3" json:"labels,omitempty"`
+	// Only resources for which this expression in CEL is true.
+	Filter string `protobuf:"bytes,6,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Only these paths of the values.
+	Fields        []string `protobuf:"bytes,7,rep,name=fields,proto3" json:"fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1191,6 +1226,27 @@ func (x *ListResourcesRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListResourcesRequest) GetLabels() string {
+	if x != nil {
+		return x.Labels
+	}
+	return ""
+}
+
+func (x *ListResourcesRequest) GetFilter() string {
+	if x != nil {
+		return x.Filter
+	}
+	return ""
+}
+
+func (x *ListResourcesRequest) GetFields() []string {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
 }
 
 type ListResourcesResponse struct {
@@ -1280,10 +1336,19 @@ func (x *ListResourcesResponse) GetNextPageToken() string {
 }
 
 type GetResourceRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Watch         string                 `protobuf:"bytes,1,opt,name=watch,proto3" json:"watch,omitempty"`
-	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	KeyEncoding   string                 `protobuf:"bytes,3,opt,name=key_encoding,json=keyEncoding,proto3" json:"key_encoding,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Watch       string                 `protobuf:"bytes,1,opt,name=watch,proto3" json:"watch,omitempty"`
+	Key         string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	KeyEncoding string                 `protobuf:"bytes,3,opt,name=key_encoding,json=keyEncoding,proto3" json:"key_encoding,omitempty"`
+	// Only if the key begins with this prefix. A resource that is not in the view
+	// is answered as one that does not exist.
+	Prefix string `protobuf:"bytes,4,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// Only if its labels match this selector, in the syntax of Kubernetes.
+	Labels string `protobuf:"bytes,5,opt,name=labels,proto3" json:"labels,omitempty"`
+	// Only if this expression in CEL is true for it.
+	Filter string `protobuf:"bytes,6,opt,name=filter,proto3" json:"filter,omitempty"`
+	// Only these paths of the value.
+	Fields        []string `protobuf:"bytes,7,rep,name=fields,proto3" json:"fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1337,6 +1402,34 @@ func (x *GetResourceRequest) GetKeyEncoding() string {
 		return x.KeyEncoding
 	}
 	return ""
+}
+
+func (x *GetResourceRequest) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *GetResourceRequest) GetLabels() string {
+	if x != nil {
+		return x.Labels
+	}
+	return ""
+}
+
+func (x *GetResourceRequest) GetFilter() string {
+	if x != nil {
+		return x.Filter
+	}
+	return ""
+}
+
+func (x *GetResourceRequest) GetFields() []string {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
 }
 
 type PutResourceRequest struct {
@@ -1613,12 +1706,15 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05value\x18\x03 \x01(\fR\x05value\x12\x1a\n" +
 	"\bencoding\x18\x04 \x01(\tR\bencoding\x12!\n" +
-	"\fkey_encoding\x18\x05 \x01(\tR\vkeyEncoding\"\x8f\x01\n" +
+	"\fkey_encoding\x18\x05 \x01(\tR\vkeyEncoding\"\xd7\x01\n" +
 	"\x10WatchListRequest\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x16\n" +
 	"\x06prefix\x18\x03 \x01(\tR\x06prefix\x121\n" +
-	"\x15until_end_of_snapshot\x18\x04 \x01(\bR\x12untilEndOfSnapshot\"\xa5\x03\n" +
+	"\x15until_end_of_snapshot\x18\x04 \x01(\bR\x12untilEndOfSnapshot\x12\x16\n" +
+	"\x06labels\x18\x05 \x01(\tR\x06labels\x12\x16\n" +
+	"\x06filter\x18\x06 \x01(\tR\x06filter\x12\x16\n" +
+	"\x06fields\x18\a \x03(\tR\x06fields\"\xa5\x03\n" +
 	"\x11WatchListResponse\x12+\n" +
 	"\x05reset\x18\x01 \x01(\v2\x13.watchtide.v1.ResetH\x00R\x05reset\x12.\n" +
 	"\x06upsert\x18\x02 \x01(\v2\x14.watchtide.v1.UpsertH\x00R\x06upsert\x12.\n" +
@@ -1679,24 +1775,31 @@ const file_watchtide_v1_watch_proto_rawDesc = "" +
 	"\awatches\x18\x01 \x03(\v2\x13.watchtide.v1.WatchR\awatches\x12\x1a\n" +
 	"\binstance\x18\x14 \x01(\tR\binstance\"'\n" +
 	"\x0fGetWatchRequest\x12\x14\n" +
-	"\x05watch\x18\x01 \x01(\tR\x05watch\"\x80\x01\n" +
+	"\x05watch\x18\x01 \x01(\tR\x05watch\"\xc8\x01\n" +
 	"\x14ListResourcesRequest\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x12\x1b\n" +
 	"\tpage_size\x18\x03 \x01(\rR\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\"\xd9\x01\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\x12\x16\n" +
+	"\x06labels\x18\x05 \x01(\tR\x06labels\x12\x16\n" +
+	"\x06filter\x18\x06 \x01(\tR\x06filter\x12\x16\n" +
+	"\x06fields\x18\a \x03(\tR\x06fields\"\xd9\x01\n" +
 	"\x15ListResourcesResponse\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x1a\n" +
 	"\bposition\x18\x02 \x01(\tR\bposition\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x04R\brevision\x12\x14\n" +
 	"\x05count\x18\x04 \x01(\x04R\x05count\x124\n" +
 	"\tresources\x18\x05 \x03(\v2\x16.watchtide.v1.ResourceR\tresources\x12&\n" +
-	"\x0fnext_page_token\x18\x06 \x01(\tR\rnextPageToken\"_\n" +
+	"\x0fnext_page_token\x18\x06 \x01(\tR\rnextPageToken\"\xbf\x01\n" +
 	"\x12GetResourceRequest\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12!\n" +
-	"\fkey_encoding\x18\x03 \x01(\tR\vkeyEncoding\"\xd0\x01\n" +
+	"\fkey_encoding\x18\x03 \x01(\tR\vkeyEncoding\x12\x16\n" +
+	"\x06prefix\x18\x04 \x01(\tR\x06prefix\x12\x16\n" +
+	"\x06labels\x18\x05 \x01(\tR\x06labels\x12\x16\n" +
+	"\x06filter\x18\x06 \x01(\tR\x06filter\x12\x16\n" +
+	"\x06fields\x18\a \x03(\tR\x06fields\"\xd0\x01\n" +
 	"\x12PutResourceRequest\x12\x14\n" +
 	"\x05watch\x18\x01 \x01(\tR\x05watch\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x14\n" +

@@ -49,8 +49,8 @@ var mutants = []mutant{
 			new:  "	if r.loose && r.Watch == \"\" {\n",
 		}, {
 			file: "stream/log/writer.go",
-			old:  "	if err := check(changes, revision); err != nil {\n",
-			new:  "	for _, c := range changes {\n		revision = max(revision, c.Revision)\n	}\n	if err := check(changes, revision); err != nil {\n",
+			old:  "	if err := transaction.Check(changes, revision); err != nil {\n",
+			new:  "	for _, c := range changes {\n		revision = max(revision, c.Revision)\n	}\n	if err := transaction.Check(changes, revision); err != nil {\n",
 		}},
 	},
 	{
@@ -96,7 +96,7 @@ var mutants = []mutant{
 	{
 		name: "a delete without a revision is placed before its transaction",
 		edits: []edit{{
-			file: "stream/log/transaction.go",
+			file: "stream/log/internal/transaction/transaction.go",
 			old:  "		return math.MaxUint64\n",
 			new:  "		_ = uint64(math.MaxUint64)\n		return p.before\n",
 		}, {
@@ -108,7 +108,7 @@ var mutants = []mutant{
 	{
 		name: "a delete without a revision loses against an upsert before it",
 		edits: []edit{{
-			file: "stream/log/transaction.go",
+			file: "stream/log/internal/transaction/transaction.go",
 			old:  "	if !c.Deleted && !k.deleted && c.Revision < k.upsert {\n",
 			new:  "	if c.Revision < k.upsert {\n",
 		}},

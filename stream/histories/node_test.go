@@ -78,11 +78,11 @@ func (n *node) source() (stream.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.second, err = u.Source("x", ""); err != nil {
+	if n.second, err = u.Source("x", nil); err != nil {
 		return nil, err
 	}
 	n.joined = false
-	return u.Source("w", "")
+	return u.Source("w", nil)
 }
 
 func (n *node) add(name string, s stream.Source) (*watch.Watch, error) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream/log/internal/index"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/log/internal/transaction"
 )
 
 // append writes a transaction to the tail; its changes are already in order. It
@@ -17,7 +18,7 @@ func (w *Writer) append(changes []Change, revision uint64, result *CommitResult)
 	var last *segment.Entry
 	for i := range changes {
 		if changes[i].Deleted {
-			last = w.appendDelete(changes[i], at.isUnnumbered(&changes[i]), revision, now)
+			last = w.appendDelete(changes[i], at.IsUnnumbered(&changes[i]), revision, now)
 			result.Deletes++
 			continue
 		}
@@ -46,8 +47,8 @@ func (w *Writer) appendUpsert(c *Change) *segment.Entry {
 }
 
 // order is that of the next commit.
-func (w *Writer) order() commitOrder {
-	return commitOrder{before: w.next.Revision, unnumbered: w.unnumbered}
+func (w *Writer) order() transaction.Order {
+	return transaction.Order{Before: w.next.Revision, Unnumbered: w.unnumbered}
 }
 
 // appendDelete writes a tombstone. An unnumbered one takes the revision of the
@@ -57,30 +58,42 @@ func (w *Writer) appendDelete(c Change, unnumbered bool, revision uint64, now ti
 		c.Revision = revision
 	}
 	e := w.appendChange(&c)
-	e.Flags |= segment.IsDelete
 	if unnumbered {
 		e.Flags |= segment.UnnumberedDelete
 		e.Revision = revision
 	}
+	w.remember(e, now)
+	return e
+}
+
+// remember makes an entry a tombstone.
+func (w *Writer) remember(e *segment.Entry, now time.Time) {
+	e.Flags |= segment.IsDelete
 	w.deletes.push(tombstone{seq: e.Seq, at: now})
 	w.deletes.bytes += int64(e.Size)
 	w.next.Tombstones++
-	return e
 }
 
 // appendChange writes the frame and its entry, and supersedes the older entry.
 func (w *Writer) appendChange(c *Change) *segment.Entry {
 	k := segment.NewKey(c.Key)
+	e, frame := w.appendEntry(w.next.Seq+1, k, w.framing.FrameSize(&c.Resource, c.Deleted, k))
+	w.framing.AppendFrame(frame, &c.Resource, c.Deleted, k)
+	e.Revision = c.Revision
+	return e
+}
+
+// appendEntry writes an entry, except for its revision and its frame of so many bytes, and
+// supersedes the older entry of the key.
+func (w *Writer) appendEntry(seq uint64, k segment.Key, size int) (*segment.Entry, []byte) {
 	if w.index.Full() {
 		w.growIndex()
 	}
 	slot, oldSegment, old := w.lookup(k)
-	size := w.framing.FrameSize(&c.Resource, c.Deleted, k)
 	s := w.tailFor(size)
 	e, frame := s.Reserve(size)
-	w.framing.AppendFrame(frame, &c.Resource, c.Deleted, k)
-	w.next.Seq++
-	e.Seq, e.Revision, e.Flags = w.next.Seq, c.Revision, k.Flags
+	w.next.Seq = seq
+	e.Seq, e.Flags = seq, k.Flags
 	e.KeyLen, e.Hash = uint32(len(k.Text)), k.Hash
 	w.next.Tail = s.N
 	if s.N == 1 {
@@ -92,7 +105,7 @@ func (w *Writer) appendChange(c *Change) *segment.Entry {
 		w.supersede(oldSegment, old, e.Seq)
 	}
 	w.index.Set(slot, k.Hash, e.Seq)
-	return e
+	return e, frame
 }
 
 // supersede hides an entry from every version from seq on.

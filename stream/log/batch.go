@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/frame"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 )
 
@@ -168,7 +169,7 @@ func (b *Batch) AppendSSE(dst [][]byte, id []byte) [][]byte {
 		b.addOwnExtent()
 		// The id goes before the empty line that ends the frame.
 		from := len(b.scratch)
-		b.scratch = append(appendID(b.scratch, id), '\n')
+		b.scratch = append(frame.AppendID(b.scratch, id), '\n')
 		dst = append(dst, run[:len(run)-1], b.scratch[from:])
 	}
 	return dst
@@ -182,8 +183,8 @@ func (b *Batch) ownFrame(e stream.Event, id []byte, last bool) []byte {
 	b.scratch = append(b.scratch, "event: "...)
 	b.scratch = append(b.scratch, e.Type.String()...)
 	b.scratch = append(b.scratch, "\ndata: "...)
-	b.scratch = append(AppendEvent(b.scratch, e), '\n')
-	b.scratch = append(appendID(b.scratch, id), '\n')
+	b.scratch = append(frame.AppendEvent(b.scratch, e), '\n')
+	b.scratch = append(frame.AppendID(b.scratch, id), '\n')
 	return b.scratch[from:]
 }
 
@@ -196,7 +197,7 @@ func (b *Batch) AppendNDJSON(dst [][]byte, id []byte) [][]byte {
 		if p.segment == nil {
 			b.addOwnExtent()
 			from := len(b.scratch)
-			b.scratch = append(AppendEvent(b.scratch, p.event), '\n')
+			b.scratch = append(frame.AppendEvent(b.scratch, p.event), '\n')
 			dst = append(dst, b.scratch[from:])
 			continue
 		}
@@ -211,7 +212,7 @@ func (b *Batch) AppendNDJSON(dst [][]byte, id []byte) [][]byte {
 	if len(id) > 0 {
 		b.addOwnExtent()
 		from := len(b.scratch)
-		b.scratch = AppendPositionLine(b.scratch, id)
+		b.scratch = frame.AppendPositionLine(b.scratch, id)
 		dst = append(dst, b.scratch[from:])
 	}
 	return dst

@@ -37,7 +37,7 @@ func (s *Subscription) addHorizon(b *Batch, v *version.Version) {
 // something.
 func (s *Subscription) Bookmark(b *Batch) bool {
 	b.reset(s.log)
-	v := s.log.head.Load()
+	v := s.log.newest()
 	if !s.begun || s.walking() || v.Generation != s.generation || v.Seq != s.cursor {
 		return false
 	}

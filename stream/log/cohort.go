@@ -31,15 +31,26 @@ func (c *Cohort) SetMembers(n int) { c.cursor.setReaders(n) }
 // the same from here on.
 func (c *Cohort) Admits(s *Subscription) bool {
 	o := c.cursor
+	s.settle()
+	o.settle()
 	return s.log == o.log && s.options.Prefix == o.options.Prefix && s.generation == o.generation &&
 		s.cursor == o.cursor && s.position == o.position && s.origin == o.origin && s.CaughtUp() && o.CaughtUp() &&
 		s.sentStatus.State == o.sentStatus.State && s.sentStatus.Reason == o.sentStatus.Reason
 }
 
+// settle takes a reader that has everything to the newest revision: in a part of another
+// log that may rise without an event.
+func (s *Subscription) settle() {
+	v := s.log.newest()
+	if s.begun && !s.walking() && v.Generation == s.generation && v.Seq == s.cursor && v.Origin == s.origin {
+		s.place(v.Revision, v)
+	}
+}
+
 // NearHead reports whether little is new: changes one by one, and not a snapshot or a
 // catch-up.
 func (c *Cohort) NearHead() bool {
-	s, v := c.cursor, c.cursor.log.head.Load()
+	s, v := c.cursor, c.cursor.log.newest()
 	return v.Generation == s.generation && (v.Seq == s.cursor || v.Replayable(s.cursor, v.After(s.cursor), replayBytes))
 }
 

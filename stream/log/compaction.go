@@ -29,7 +29,7 @@ func (w *Writer) compactAfter(added int64) {
 // collector does the rest.
 func (w *Writer) compact() {
 	live := w.used - w.dead
-	if w.dead <= live*2/5+w.account.TailBytes(replayBytes) {
+	if w.dead <= live*2/5+w.tailBytes() {
 		return
 	}
 	v := &w.next
@@ -69,13 +69,46 @@ const inList = 16
 
 // compactable is how many segments precede the tail that is left alone.
 func (w *Writer) compactable() int {
-	tail := w.account.TailBytes(replayBytes)
+	tail := w.tailBytes()
 	i, kept := len(w.next.Segments)-1, int64(0)
 	for i > 0 && kept < tail {
 		kept += int64(w.next.Segments[i].Used)
 		i--
 	}
 	return max(i, 0)
+}
+
+// tailBytes is the size of the tail that is left alone. There may be very many parts, and
+// their readers are seldom behind.
+func (w *Writer) tailBytes() int64 {
+	most := int64(replayBytes)
+	if w.isPart {
+		most = min(most, partTail+w.used-w.dead)
+	}
+	return w.account.TailBytes(most)
+}
+
+// partTail is the tail of an empty part.
+const partTail = 8 << 10
+
+// pack moves the entries of a small log into one segment that is just large enough.
+func (w *Writer) pack() {
+	v := &w.next
+	if v.Count+v.Tombstones == 0 || w.used > segment.FullSize {
+		return
+	}
+	packed := segment.New(v.Number, int(w.used-w.dead), v.Count+v.Tombstones)
+	for i, s := range v.Segments {
+		w.retire(s.Born, s.Bytes())
+		entries := v.Entries(i)
+		for j := range entries {
+			if entries[j].Superseded.Load() == 0 {
+				packed.AppendCopy(s, &entries[j])
+			}
+		}
+	}
+	v.Segments, v.First, v.Tail = []*segment.Segment{packed}, []uint64{packed.Entries[0].Seq}, packed.N
+	w.allocated, w.used, w.dead = packed.Bytes(), w.used-w.dead, 0
 }
 
 // compaction is one pass: the list of segments as it will be.

@@ -2,6 +2,7 @@ package log
 
 import (
 	"cmp"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -48,6 +49,10 @@ type Config struct {
 	// opened or closed, and when the number of readers that they serve changes. It is
 	// called by any goroutine.
 	Counted func(subscriptions, readers int)
+	// Deepen, in a part of another log, is called by any goroutine if a reader could
+	// resume from a revision if the part knew its deletes from there on. It returns true
+	// if it soon will. Nil: it never does.
+	Deepen func(low uint64) bool
 }
 
 // Log is the shared primed cache of one watch: a compacting, multi-version log
@@ -75,9 +80,17 @@ type Log struct {
 	framing segment.Format
 	account *memory.Account
 	counted func(subscriptions, readers int)
+	deepen  func(low uint64) bool
+	isPart  bool // of another log; see Part
 
-	// Published by the writer, read by all.
+	// Published by the writer, read by all through newest.
 	head atomic.Pointer[version.Version]
+	// How far the part of another log is fed; nil: it is no part, or is fed by itself.
+	fed atomic.Pointer[Fed]
+	// A reader of the part waits for the next state, whatever it has.
+	wanted atomic.Bool
+	// What is called beside Changed; never modified, only replaced.
+	notified atomic.Pointer[[]*func()]
 	// The versions that readers pin.
 	pins *pin.Set
 	// Results that listings and counts share.
@@ -86,7 +99,41 @@ type Log struct {
 
 // Changed is closed when there is something new: a change, or another status. Get it
 // before looking, and nothing is missed.
-func (l *Log) Changed() <-chan struct{} { return l.head.Load().Changed }
+func (l *Log) Changed() <-chan struct{} { return l.newest().Changed }
+
+// Notify has f called whenever the channel of Changed is closed, until stop is called. It is
+// for readers of very many logs, which cannot wait for each. f is called by the log's
+// writer, and must return at once.
+func (l *Log) Notify(f func()) (stop func()) {
+	l.replaceNotified(func(all []*func()) []*func() { return append(all, &f) })
+	return func() {
+		l.replaceNotified(func(all []*func()) []*func() {
+			return slices.DeleteFunc(all, func(one *func()) bool { return one == &f })
+		})
+	}
+}
+
+func (l *Log) replaceNotified(change func([]*func()) []*func()) {
+	for {
+		old := l.notified.Load()
+		var all []*func()
+		if old != nil {
+			all = slices.Clone(*old)
+		}
+		if all = change(all); l.notified.CompareAndSwap(old, &all) {
+			return
+		}
+	}
+}
+
+// Notified calls what Notify was given: the log has changed, or has ended.
+func (l *Log) Notified() {
+	if all := l.notified.Load(); all != nil {
+		for _, f := range *all {
+			(*f)()
+		}
+	}
+}
 
 // Status returns the freshness of the watch.
-func (l *Log) Status() stream.Status { return l.head.Load().Status }
+func (l *Log) Status() stream.Status { return l.newest().Status }

@@ -58,7 +58,7 @@ func (l *Log) Page(prefix, token string, size int) (Page, error) {
 // those of the token, or of a listing that begins now.
 func (l *Log) listing(prefix, token string) (v *version.Version, seq uint64, t listing.Token, err error) {
 	if token == "" {
-		v = l.head.Load()
+		v = l.newest()
 		t = listing.Token{
 			Epoch: v.Epoch, AsOf: v.Revision, Prefix: listing.PrefixHash(prefix), Count: Snapshot{l, v}.countPrefix(prefix),
 			Unswept: Snapshot{l, v}.Position("").Unswept,
@@ -84,7 +84,7 @@ func (l *Log) asOf(t listing.Token) (*version.Version, uint64, bool) {
 	if v := l.listings.Find(t); v != nil {
 		return v, v.Seq, true
 	}
-	v := l.head.Load()
+	v := l.newest()
 	if v.Epoch != t.Epoch || t.AsOf > v.Revision {
 		return nil, 0, false
 	}

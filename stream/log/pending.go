@@ -14,7 +14,7 @@ import (
 //
 // It is cheap enough to be called before each Next.
 func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
-	v := s.log.head.Load()
+	v := s.log.newest()
 	if s.walking() && s.generation == v.Generation {
 		return s.pendingOfWalk(v, limit), s.walk.purpose == snapshot
 	}
@@ -110,6 +110,6 @@ func (s *Subscription) Release() {
 // last one sent, and with nothing else.
 func (s *Subscription) NextStatus(b *Batch) bool {
 	b.reset(s.log)
-	s.addStatus(b, s.log.head.Load(), false)
+	s.addStatus(b, s.log.newest(), false)
 	return !b.Empty()
 }

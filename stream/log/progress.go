@@ -34,9 +34,9 @@ func (s *Subscription) Progress() Progress {
 // of a snapshot, how many of its resources. It is an upper bound for a subscription
 // that is narrowed to a prefix or is catching up.
 func (p Progress) Lag() uint64 {
-	v := p.log.head.Load()
+	v := p.log.newest()
 	if !p.begun || p.generation != v.Generation {
 		return uint64(v.Count) // a snapshot is to come
 	}
-	return v.Seq - p.cursor + uint64(p.left)
+	return p.log.changesAfter(v, p.cursor) + uint64(p.left)
 }

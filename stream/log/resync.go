@@ -8,6 +8,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log/internal/index"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/log/internal/transaction"
 )
 
 // Replace takes a complete snapshot: every resource up to revision, in any order.
@@ -32,10 +33,10 @@ func (w *Writer) ReplaceSwept(epoch string, snapshot []stream.Resource, revision
 	for i := range snapshot {
 		changes[i].Resource = snapshot[i]
 	}
-	if err := check(changes, revision); err != nil {
+	if err := transaction.Check(changes, revision); err != nil {
 		return result, err
 	}
-	changes = w.order().inOrder(lastOfEachKey(changes))
+	changes = w.order().Arrange(transaction.LastOfEachKey(changes))
 	result.Duplicates = len(snapshot) - len(changes)
 	epoch = stream.CanonicalEpoch(epoch)
 	if epoch == w.next.Epoch {

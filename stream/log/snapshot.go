@@ -17,7 +17,7 @@ type Snapshot struct {
 }
 
 // Snapshot returns the newest committed state.
-func (l *Log) Snapshot() Snapshot { return Snapshot{log: l, v: l.head.Load()} }
+func (l *Log) Snapshot() Snapshot { return Snapshot{log: l, v: l.newest()} }
 
 // Primed reports whether there has been a complete snapshot.
 func (s Snapshot) Primed() bool { return s.v.Primed() }

@@ -86,7 +86,7 @@ type Subscription struct {
 func (l *Log) Subscribe(o SubscribeOptions) *Subscription {
 	o.AheadWait = cmp.Or(o.AheadWait, 3*time.Second)
 	l.counted(1, 1)
-	return &Subscription{log: l, options: o, sentStatus: stream.Status{State: stream.InSync}, changed: l.head.Load().Changed, readers: 1}
+	return &Subscription{log: l, options: o, sentStatus: stream.Status{State: stream.InSync}, changed: l.newest().Changed, readers: 1}
 }
 
 // Close ends the subscription. It may be called more than once.
@@ -153,7 +153,7 @@ func (s *Subscription) Busy() bool { return s.walking() && !s.held }
 // Busy reports whether there is more to examine.
 func (s *Subscription) NextTurn(b *Batch) bool {
 	b.reset(s.log)
-	v := s.log.head.Load()
+	v := s.log.newest()
 	s.changed = v.Changed
 	s.resumeWalk(b, v)
 	if !b.final {
@@ -235,7 +235,7 @@ func (s *Subscription) end(b *Batch) {
 			s.addStatus(b, w.v, true)
 		}
 	case catching:
-		skipped := w.v.Seq - w.began - uint64(w.delivered)
+		skipped := s.log.changesAfter(w.v, w.began) - uint64(w.delivered)
 		s.skipped += skipped
 		b.addEvent(stream.Event{Type: stream.Bookmark, Revision: w.v.Revision, Skipped: skipped})
 		// It has caught up, even if there is more by now.
@@ -280,7 +280,12 @@ func (s *Subscription) start(b *Batch, v *version.Version) bool {
 		s.outcome = OutcomeEpochChanged
 		s.reset(b, v, stream.ResetEpochChanged)
 	case r.AsOf > v.Revision:
+		if newest := s.log.awaited(v); newest.Revision >= r.AsOf {
+			return s.start(b, newest)
+		}
 		return s.ahead(b, v)
+	case !v.CanResume(*r) && s.deepen(b, v, *r):
+		return false
 	case !v.CanResume(*r):
 		s.outcome = OutcomeExpired
 		s.reset(b, v, stream.ResetExpired)
@@ -292,16 +297,30 @@ func (s *Subscription) start(b *Batch, v *version.Version) bool {
 	return true
 }
 
+// deepen waits for a part of another log to learn what it must know to resume after a
+// position, but not for long. It returns false if it does not wait.
+func (s *Subscription) deepen(b *Batch, v *version.Version, r stream.Position) bool {
+	if s.log.deepen == nil || !s.aheadUntil.IsZero() && !time.Now().Before(s.aheadUntil) || !s.log.deepen(r.Swept()) {
+		return false
+	}
+	s.waitAhead(b, v, "the history of the view is being read")
+	return true
+}
+
+// waitAhead begins or continues to wait, with a status that says why.
+func (s *Subscription) waitAhead(b *Batch, v *version.Version, reason string) {
+	if s.aheadUntil.IsZero() {
+		s.aheadUntil = time.Now().Add(s.options.AheadWait)
+	}
+	s.ownStatus = stream.Status{State: stream.Resyncing, Since: s.aheadUntil.Add(-s.options.AheadWait), Reason: reason}
+	s.addStatus(b, v, false)
+}
+
 // ahead holds a position from a faster replica until this one has caught up, but not
 // for long.
 func (s *Subscription) ahead(b *Batch, v *version.Version) bool {
-	now := time.Now()
-	if s.aheadUntil.IsZero() {
-		s.aheadUntil = now.Add(s.options.AheadWait)
-	}
-	if now.Before(s.aheadUntil) {
-		s.ownStatus = stream.Status{State: stream.Resyncing, Since: s.aheadUntil.Add(-s.options.AheadWait), Reason: "this replica is behind the position"}
-		s.addStatus(b, v, false)
+	if s.aheadUntil.IsZero() || time.Now().Before(s.aheadUntil) {
+		s.waitAhead(b, v, "this replica is behind the position")
 		return false
 	}
 	s.outcome = OutcomeAhead

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/frame"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
@@ -18,7 +19,7 @@ func turns(t *testing.T, s *Subscription) (events []string, empty int) {
 		switch {
 		case s.NextTurn(&b):
 			for e := range b.Events() {
-				events = append(events, string(AppendEvent(nil, e)))
+				events = append(events, string(frame.AppendEvent(nil, e)))
 			}
 		case s.Busy():
 			empty++
@@ -60,7 +61,7 @@ func TestTurns(t *testing.T) {
 			var want []string
 			for b := (Batch{}); atOnce.Next(&b); {
 				for e := range b.Events() {
-					want = append(want, string(AppendEvent(nil, e)))
+					want = append(want, string(frame.AppendEvent(nil, e)))
 				}
 			}
 			got, empty := turns(t, inTurns)

@@ -10,6 +10,7 @@ import (
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/log/internal/superseded"
+	"github.com/watchtide/watchtide/stream/log/internal/transaction"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
@@ -42,7 +43,8 @@ type Writer struct {
 // Priming.
 func NewWriter(c Config) *Writer {
 	l := &Log{
-		watch: c.Watch, framing: segment.NewFormat(c.Watch), account: c.Account, counted: c.Counted, pins: pin.NewSet(c.Account),
+		watch: c.Watch, framing: segment.NewFormat(c.Watch), account: c.Account, counted: c.Counted, deepen: c.Deepen,
+		pins: pin.NewSet(c.Account),
 	}
 	if l.counted == nil {
 		l.counted = func(int, int) {}
@@ -76,15 +78,15 @@ func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitRe
 	if revision < w.next.Revision {
 		return result, fmt.Errorf("%w: commit at %d after one at %d", stream.ErrOrder, revision, w.next.Revision)
 	}
-	if err := check(changes, revision); err != nil {
+	if err := transaction.Check(changes, revision); err != nil {
 		return result, err
 	}
-	changes, duplicates, err := w.dropKnown(lastOfEachKey(changes))
+	changes, duplicates, err := w.dropKnown(transaction.LastOfEachKey(changes))
 	if err != nil {
 		return result, err
 	}
 	result.Duplicates = duplicates
-	changes = w.order().inOrder(changes)
+	changes = w.order().Arrange(changes)
 	if err := w.account.Grow(w.cost(changes)); err != nil {
 		return result, err
 	}
@@ -171,6 +173,7 @@ func (w *Writer) publish() {
 	if old != nil {
 		close(old.Changed)
 	}
+	w.Notified()
 	w.account.Relieve(w.pins, v.Bytes)
 	w.listings.Expire(w.pins)
 	w.listings.ExpireSorted()

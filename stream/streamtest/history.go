@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/frame"
 )
 
 // History is the history of an upstream and of its subscribers: the input of the
@@ -191,7 +191,7 @@ func (c *Connection) Describe() string {
 }
 
 func describe(e stream.Event) string {
-	data := log.AppendEvent(nil, e)
+	data := frame.AppendEvent(nil, e)
 	if len(data) > 130 {
 		data = append(data[:130], "…"...)
 	}

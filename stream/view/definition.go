@@ -57,6 +57,31 @@ type Definition struct {
 	labeled bool           // labels are read
 }
 
+// Allows reports whether a view can have a resource with a key, as far as the prefix says.
+func (d *Definition) Allows(key string) bool { return strings.HasPrefix(key, d.params.Prefix) }
+
+// Indexed reports whether an Index finds the definition by what a resource has: others are
+// met by each change that their prefix allows.
+func (d *Definition) Indexed() bool { return len(d.places()) > 0 }
+
+// Costly reports whether matching a resource can take far longer than reading its value:
+// the filter takes steps, or reads all of the value.
+func (d *Definition) Costly() bool {
+	return d.filter != nil && (d.filter.Steps() || slices.ContainsFunc(d.reads, func(at path.Path) bool { return len(at) == 0 }))
+}
+
+// Epoch returns the name in the view of a revision order of the watch: 105 bits of a hash
+// of it and of the definition, the same on every replica. So it cannot be forged, and a
+// position of one definition is never resumed under another.
+func (d *Definition) Epoch(watch string) string {
+	sum := sha256.Sum256([]byte(d.id + " " + watch)) // an ID has a fixed length
+	name := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:21]
+	if strings.HasPrefix(watch, stream.UnnumberedEpoch) {
+		return stream.UnnumberedEpoch + name
+	}
+	return name
+}
+
 // Parse checks the parameters of a definition. An error is an *Error.
 func Parse(p Params) (*Definition, error) {
 	d := &Definition{}

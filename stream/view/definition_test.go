@@ -328,3 +328,19 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestEpochs checks that the epoch of a view depends on that of the watch and on the
+// definition, and fits into a position.
+func TestEpochs(t *testing.T) {
+	a, b := parse(t, Params{Prefix: "a"}), parse(t, Params{Prefix: "b"})
+	seen := map[string]bool{}
+	for _, name := range []string{a.Epoch("e"), b.Epoch("e"), a.Epoch("f"), a.Epoch("_e")} {
+		if seen[name] || stream.CanonicalEpoch(name) != name {
+			t.Errorf("epoch %q", name)
+		}
+		seen[name] = true
+	}
+	if !strings.HasPrefix(a.Epoch("_e"), stream.UnnumberedEpoch) || strings.HasPrefix(a.Epoch("e"), stream.UnnumberedEpoch) {
+		t.Error("the name does not say whether deletes have revisions")
+	}
+}

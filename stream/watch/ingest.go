@@ -33,6 +33,11 @@ type ingest struct {
 	demand  <-chan struct{} // wanted may have changed
 	logger  *slog.Logger
 
+	// retire removes a watch that is not wanted from its template for good; it returns
+	// false, and how long to wait, if it is too early. nil: the watch has no template, and
+	// sleeps instead.
+	retire func() (bool, time.Duration)
+
 	// Atomic: written by run, read by all.
 	shown     atomic.Pointer[Upstream]     // nil before the first attempt
 	tooLarge  atomic.Pointer[memory.Error] // nil: the watch fits into its memory
@@ -47,6 +52,7 @@ type ingest struct {
 	receiving bool      // the reader has received something
 	failures  int       // connections that failed in a row
 	startOver bool      // the next connection does not resume
+	retired   bool      // the watch has been removed
 
 	sourceEpoch string            // as the source names its revision order
 	aliases     map[string]string // names in the log of orders that the source broke
@@ -74,11 +80,13 @@ const healthyAfter = 10 * time.Second
 
 var errStopped = errors.New("the watch was stopped")
 
-// start runs ingest until ctx ends; the channel is closed when ingest has ended.
-func (in *ingest) start(ctx context.Context) <-chan struct{} {
+// start runs ingest until ctx ends or the watch is retired, and then calls ended; the
+// channel is closed after that.
+func (in *ingest) start(ctx context.Context, ended func()) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		defer ended()
 		in.run(ctx)
 	}()
 	return done
@@ -86,7 +94,7 @@ func (in *ingest) start(ctx context.Context) <-chan struct{} {
 
 func (in *ingest) run(ctx context.Context) {
 	in.wake(ctx)
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !in.retired {
 		in.step(ctx)
 	}
 	in.disconnect()
@@ -141,7 +149,7 @@ func (in *ingest) wake(ctx context.Context) {
 		in.connect(ctx)
 	case wanted:
 		in.linger.stop()
-	case (in.reader != nil || in.retry.set()) && !in.linger.set():
+	case (in.reader != nil || in.retry.set() || in.retire != nil) && !in.linger.set():
 		in.linger.start(in.config.Linger)
 	}
 }
@@ -149,6 +157,10 @@ func (in *ingest) wake(ctx context.Context) {
 // sleep stops a watch without subscribers, and frees its memory.
 func (in *ingest) sleep() {
 	if in.wanted() {
+		return
+	}
+	if in.retire != nil {
+		in.leave()
 		return
 	}
 	in.disconnect()
@@ -162,6 +174,17 @@ func (in *ingest) sleep() {
 	in.publishHealth()
 	in.logger.Info("watch stopped: no subscribers")
 	in.log.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: "stopped: no subscribers"})
+}
+
+// leave ends a watch without subscribers that a template made. If it was asked for in the
+// meantime, it waits again.
+func (in *ingest) leave() {
+	var wait time.Duration
+	if in.retired, wait = in.retire(); in.retired {
+		in.logger.Info("watch removed: no subscribers")
+	} else if !in.wanted() {
+		in.linger.start(wait)
+	}
 }
 
 func (in *ingest) connect(ctx context.Context) {

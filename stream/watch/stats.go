@@ -19,6 +19,15 @@ type Stats struct {
 	Events map[string]uint64
 }
 
+// add adds the counters of another watch.
+func (s Stats) add(o Stats) {
+	for _, pair := range [][2]map[string]uint64{{s.Reconnects, o.Reconnects}, {s.Resyncs, o.Resyncs}, {s.Events, o.Events}} {
+		for name, n := range pair[1] {
+			pair[0][name] += n
+		}
+	}
+}
+
 // counters is a fixed set of named counters: written by ingest, read by all.
 type counters map[string]*atomic.Uint64
 
@@ -44,6 +53,10 @@ func (c counters) values() map[string]uint64 {
 type watchCounters struct {
 	reconnects, resyncs, events counters
 	changes                     *atomic.Uint64
+}
+
+func (c watchCounters) stats() Stats {
+	return Stats{Reconnects: c.reconnects.values(), Resyncs: c.resyncs.values(), Events: c.events.values()}
 }
 
 func newWatchCounters() watchCounters {

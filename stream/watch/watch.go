@@ -52,8 +52,14 @@ type Config struct {
 	MaxBytes int64
 	// Memory is a ceiling that the watch shares with others; nil: none.
 	Memory *memory.Ceiling
+	// LabelsAt is the path, in values, of the object that holds a resource's labels; see
+	// view.Params. Empty: labels.
+	LabelsAt string
 	// Logger logs what happens to the upstream; nil: nothing is logged.
 	Logger *slog.Logger
+	// Close is called once the watch has ended and nothing reads its source any more, and
+	// also if there is no such watch because of an error; nil: nothing has to be closed.
+	Close func()
 }
 
 func (c Config) withDefaults() Config {
@@ -65,6 +71,9 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.Close == nil {
+		c.Close = func() {}
+	}
 	return c
 }
 
@@ -72,7 +81,9 @@ func (c Config) withDefaults() Config {
 // of readers can follow. All its methods may be called from any goroutine.
 type Watch struct {
 	// Static after construction.
-	config  Config
+	config  *Config
+	of      *Watch     // the watch that this is a part of; nil: it is none
+	held    func(bool) // of a part; see PartConfig
 	log     *log.Log
 	account *memory.Account
 	ingest  *ingest // only its atomic fields
@@ -81,25 +92,33 @@ type Watch struct {
 	cancel  context.CancelFunc
 	done    <-chan struct{} // closed when ingest has ended
 
+	template *Template // that made the watch; nil: it was declared
+
 	// Atomic.
 	subscribers atomic.Int64
 	holders     atomic.Int64 // subscribers, and callers that wait for the first snapshot
+	released    atomic.Int64 // when there was last a holder, as the template counts time
 }
 
-// newWatch returns a watch whose ingest runs until ctx ends.
-func newWatch(ctx context.Context, c Config) (*Watch, error) {
+// newWatch returns a watch whose ingest runs until ctx ends, or until its template, if
+// any, removes it.
+func newWatch(ctx context.Context, c Config, of *Template) (*Watch, error) {
+	c = c.withDefaults()
 	if err := stream.CheckWatchName(c.Name); err != nil {
+		c.Close()
 		return nil, err
 	}
 	if c.Source == nil {
+		c.Close()
 		return nil, fmt.Errorf("watch %q has no source", c.Name)
 	}
-	c = c.withDefaults()
 	w := &Watch{
-		config:  c,
+		config:  &c,
 		account: memory.NewAccount(c.MaxBytes, c.Memory),
 		count:   newWatchCounters(),
 		demand:  make(chan struct{}, 1),
+
+		template: of,
 	}
 	writer := log.NewWriter(log.Config{Watch: c.Name, History: c.History, Account: w.account, Counted: w.counted})
 	w.log = writer.Log
@@ -109,8 +128,19 @@ func newWatch(ctx context.Context, c Config) (*Watch, error) {
 		wanted: w.wanted, demand: w.demand, aliases: map[string]string{},
 		logger: c.Logger.With("watch", c.Name, "source", c.SourceName),
 	}
-	w.ingest, w.done = in, in.start(ctx)
+	if of != nil {
+		in.retire = func() (bool, time.Duration) { return of.retire(w) }
+	}
+	w.ingest, w.done = in, in.start(ctx, w.ended)
 	return w, nil
+}
+
+// ended is called when ingest has ended, before Done is closed.
+func (w *Watch) ended() {
+	w.config.Close()
+	if w.template != nil {
+		w.template.ended(w)
+	}
 }
 
 func (w *Watch) wanted() bool { return !w.config.OnDemand || w.holders.Load() > 0 }
@@ -123,6 +153,9 @@ func (w *Watch) close() {
 // Name is what clients subscribe to.
 func (w *Watch) Name() string { return w.config.Name }
 
+// Template is what made the watch; nil: it was declared by its name.
+func (w *Watch) Template() *Template { return w.template }
+
 // SourceName is what the source is called in the configuration.
 func (w *Watch) SourceName() string { return w.config.SourceName }
 
@@ -131,6 +164,9 @@ func (w *Watch) OnDemand() bool { return w.config.OnDemand }
 
 // Required reports whether a process without the watch is not ready.
 func (w *Watch) Required() bool { return w.config.Required }
+
+// LabelsAt is where the labels of resources are; see Config.LabelsAt.
+func (w *Watch) LabelsAt() string { return w.config.LabelsAt }
 
 // Writer is nil for a watch that can only be read.
 func (w *Watch) Writer() stream.Writer { return w.config.Writer }
@@ -166,11 +202,7 @@ func (w *Watch) Page(prefix, token string, size int) (log.Page, error) {
 
 // Stats returns the counters.
 func (w *Watch) Stats() Stats {
-	s := Stats{
-		Reconnects: w.count.reconnects.values(),
-		Resyncs:    w.count.resyncs.values(),
-		Events:     w.count.events.values(),
-	}
+	s := w.count.stats()
 	if u, selects := w.config.Source.(stream.Unmatchable); selects {
 		s.Events["unmatchable"] = u.Unmatchable()
 	}
@@ -202,6 +234,9 @@ func (w *Watch) Subscribe(o log.SubscribeOptions) *log.Subscription {
 // readers that they serve changes.
 func (w *Watch) counted(subscriptions, readers int) {
 	w.subscribers.Add(int64(readers))
+	if w.of != nil {
+		w.of.subscribers.Add(int64(readers))
+	}
 	switch subscriptions {
 	case 1:
 		w.hold()
@@ -212,15 +247,36 @@ func (w *Watch) counted(subscriptions, readers int) {
 
 func (w *Watch) hold() {
 	if w.holders.Add(1) == 1 {
-		w.notifyIngest()
+		w.heldOrReleased(true)
 	}
 }
 
 func (w *Watch) release() {
+	if w.template != nil {
+		w.released.Store(int64(w.template.now())) // before the watch can be removed
+	}
 	if w.holders.Add(-1) == 0 {
-		w.notifyIngest()
+		w.heldOrReleased(false)
 	}
 }
+
+// heldOrReleased is called when the watch gets its first holder, or loses its last one.
+func (w *Watch) heldOrReleased(held bool) {
+	switch {
+	case w.of == nil:
+		w.notifyIngest()
+	case held:
+		w.of.hold()
+		w.held(true)
+	default:
+		w.of.release()
+		w.held(false)
+	}
+}
+
+// Held reports whether the watch has a subscriber, or a caller that waits for its first
+// snapshot.
+func (w *Watch) Held() bool { return w.holders.Load() > 0 }
 
 // notifyIngest tells ingest to look at the holders again.
 func (w *Watch) notifyIngest() {
@@ -231,13 +287,14 @@ func (w *Watch) notifyIngest() {
 }
 
 // Prime waits until the watch has a complete snapshot, and meanwhile starts a watch
-// that runs on demand. The error says why there is none yet.
+// that runs on demand. A part of a watch then soon has what the watch had at the call. The error says why there is none yet.
 func (w *Watch) Prime(ctx context.Context) error {
 	w.hold()
 	defer w.release()
 	for {
 		changed := w.log.Changed()
 		if w.log.Snapshot().Primed() {
+			w.catchUp(ctx)
 			return nil
 		}
 		select {

@@ -1,11 +1,13 @@
 package admission
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/stream/views"
 )
 
 // Reason is why a stream was refused: a label of watchtide_refusals_total.
@@ -18,11 +20,36 @@ const (
 	refusedClient      Reason = "client"      // too many of one client
 	RefusedMemory      Reason = "memory"      // the watch does not fit into its memory
 	RefusedConnections Reason = "connections" // too many connections in all
+
+	refusedViews       Reason = views.TooMany          // too many views in all
+	refusedClientViews Reason = views.TooManyOfAClient // too many of one client
+	refusedViewMemory  Reason = views.NoMemory         // the views do not fit into their memory
 )
 
 // RefusalReasons are all reasons, for the metrics.
 var RefusalReasons = [...]Reason{
 	RefusedDraining, refusedSubscribers, refusedWatch, refusedClient, RefusedMemory, RefusedConnections,
+	refusedViews, refusedClientViews, refusedViewMemory,
+}
+
+// ViewRefusals are those of views.
+var ViewRefusals = [...]Reason{refusedViews, refusedClientViews, refusedViewMemory}
+
+// OfView returns why a view of a watch was not opened for a client; nil if it was not
+// because of a limit.
+func OfView(watch string, c Client, err error) *Refusal {
+	var limit *views.Refusal
+	if !errors.As(err, &limit) {
+		return nil
+	}
+	r := &Refusal{Reason: refusedViews, Limit: limit.Limit, Watch: watch, client: c}
+	switch limit.Reason {
+	case views.TooManyOfAClient:
+		r.Reason = refusedClientViews
+	case views.NoMemory:
+		r.Reason = refusedViewMemory
+	}
+	return r
 }
 
 // Refusal is the reason why a stream was refused.
@@ -32,8 +59,8 @@ type Refusal struct {
 	Reason Reason
 	Count  int    // open streams or connections; see reason
 	Limit  int    // how many may be open
-	client Client // refusedClient
-	Watch  string // refusedWatch, RefusedMemory
+	client Client // refusedClient, refusedClientViews
+	Watch  string // refusedWatch, RefusedMemory, and those of views
 }
 
 // Error returns the reason for the client, and what it can do about it.
@@ -49,6 +76,12 @@ func (r *Refusal) Error() string {
 		return fmt.Sprintf("watch %q takes no subscribers: it is too large for its memory ceiling", r.Watch)
 	case RefusedConnections:
 		return fmt.Sprintf("%d connections are open, of %d at most: come back later, to another replica if there is one", r.Count, r.Limit)
+	case refusedViews:
+		return fmt.Sprintf("watch %q has no view for you yet, and there are as many views as allowed, %d: come back later, or ask for what others ask for too", r.Watch, r.Limit)
+	case refusedClientViews:
+		return fmt.Sprintf("client %s has as many different views as allowed, %d: close some, or ask for the same ones", r.client, r.Limit)
+	case refusedViewMemory:
+		return fmt.Sprintf("watch %q has no view for you yet, and the memory for views is used up: come back later, or ask for what others ask for too", r.Watch)
 	default:
 		return fmt.Sprintf("%d streams are open, of %d at most: come back later", r.Count, r.Limit)
 	}
@@ -57,7 +90,7 @@ func (r *Refusal) Error() string {
 // Problem returns the answer: 429 if it is the client that has too many, else 503.
 func (r *Refusal) Problem(retry time.Duration) *problem.Problem {
 	status := http.StatusServiceUnavailable
-	if r.Reason == refusedClient {
+	if r.Reason == refusedClient || r.Reason == refusedClientViews {
 		status = http.StatusTooManyRequests
 	}
 	p := problem.New(status, "%s", r.Error())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"time"
 
@@ -60,6 +61,15 @@ func (b *Answers) Attach(ctx context.Context, to admission.Client) (context.Cont
 func AnswerOf(ctx context.Context) *Answer {
 	a, _ := ctx.Value(answerKey{}).(*Answer)
 	return a
+}
+
+// Client returns the client that the answer is for; an unknown one if nothing bounds the
+// answer.
+func (a *Answer) Client() admission.Client {
+	if a == nil {
+		return admission.ClientOf(netip.Addr{})
+	}
+	return a.client
 }
 
 // Hold calls read, which reads the content of the answer and returns its size in

@@ -11,6 +11,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/frame"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -72,14 +73,14 @@ func (c *Conversation) Transport() string { return c.Framing.Transport() }
 // Hello writes hello before anything that may wait. The status of each watch that
 // is not in sync follows, before the snapshot of another watch begins.
 func (c *Conversation) Hello(out wire.Outlet) {
-	hellos := make([]log.HelloWatch, 0, len(c.watches))
+	hellos := make([]frame.HelloWatch, 0, len(c.watches))
 	for _, w := range c.watches {
-		hellos = append(hellos, log.HelloWatch{Watch: w.Name, Resume: w.resume != nil})
+		hellos = append(hellos, frame.HelloWatch{Watch: w.Name, Resume: w.resume != nil})
 	}
 	if c.Gzip {
 		out.Write([]byte(deflate.Head))
 	}
-	data := log.AppendHello(nil, c.Deps.Instance, c.Deps.Heartbeat, hellos)
+	data := frame.AppendHello(nil, c.Deps.Instance, c.Deps.Heartbeat, hellos)
 	head := c.Framing.AppendRetry(nil, c.Retry)
 	c.Put(c.Framing.AppendData(head, stream.Hello, data), out)
 	c.Deps.Metrics.EventsOut(c.Transport(), stream.Hello, 1)
@@ -311,12 +312,15 @@ func (c *Conversation) WakeAt() time.Time {
 }
 
 // Names returns the names of its watches.
-func (c *Conversation) Names() []string {
-	names := make([]string, len(c.watches))
+func (c *Conversation) Names() []string { return namesOf(c.watches) }
+
+// Followed returns its watches, and which parts of them it follows.
+func (c *Conversation) Followed() []subscribers.Followed {
+	out := make([]subscribers.Followed, len(c.watches))
 	for i := range c.watches {
-		names[i] = c.watches[i].Name
+		out[i] = c.watches[i].followed()
 	}
-	return names
+	return out
 }
 
 // Describe returns the stream's entry in the list, without its identity.
@@ -324,7 +328,7 @@ func (c *Conversation) Describe(d subscribers.Delivered) subscribers.Subscriber 
 	out := subscribers.Subscriber{Transport: c.Transport(), Encoding: subscribers.EncodingName(c.Gzip)}
 	out.Count(d)
 	for i := range c.Follows {
-		out.Follow(c.Follows[i].Watch.Name(), c.Follows[i].Sub.Progress())
+		out.Follow(c.watches[i].followed(), c.Follows[i].Sub.Progress())
 	}
 	return out
 }
@@ -401,9 +405,9 @@ func (c *Conversation) Wanted(watch string) bool {
 // GroupKey identifies the properties that members of one group share.
 func (c *Conversation) GroupKey() string {
 	key := strconv.AppendBool([]byte(c.Transport()), c.Gzip)
-	for i, w := range c.watches {
-		key = append(append(append(key, 0), w.Name...), 0)
-		key = append(key, c.watches[i].Prefix...)
+	for _, w := range c.watches {
+		key = append(append(key, 0), w.Name...)
+		key = append(append(key, 0), w.View.Definition()...)
 	}
 	return string(key)
 }

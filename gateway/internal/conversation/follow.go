@@ -33,7 +33,6 @@ func (d *Deps) Follow(w *watch.Watch, choice Choice) Follow {
 		Sub: w.Subscribe(log.SubscribeOptions{
 			Resume:    choice.resume,
 			Invalid:   choice.invalid,
-			Prefix:    choice.Prefix,
 			AheadWait: d.AheadWait,
 			MinRate:   d.MinRate,
 		}),

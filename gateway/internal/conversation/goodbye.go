@@ -1,6 +1,7 @@
 package conversation
 
 import (
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -36,6 +37,17 @@ func (d *Deps) Admit(c admission.Client, watches ...*watch.Watch) (admission.Ref
 		}
 	}
 	return d.Admission.Enter(c, names)
+}
+
+// NotOpened returns an error of OpenPart as a problem. It counts a refusal, and logs anything
+// else.
+func (d *Deps) NotOpened(transport string, err error) *problem.Problem {
+	var refused *admission.Refusal
+	if errors.As(err, &refused) {
+		return d.Refused(transport, refused)
+	}
+	d.Log.Error("a view cannot be opened", "error", err)
+	return problem.Of(err)
 }
 
 // Refused counts a refusal, and returns it as a problem.

@@ -28,12 +28,12 @@ type Progress struct {
 }
 
 // NewProgress lists the stream among the subscribers. It must be closed.
-func NewProgress(d *Deps, transport string, who subscribers.Identity, watch string, sub *log.Subscription) Progress {
+func NewProgress(d *Deps, transport string, who subscribers.Identity, of subscribers.Followed, sub *log.Subscription) Progress {
 	now := time.Now()
 	p := Progress{
 		Term: d.newTerm(now), Metrics: d.Metrics, transport: transport, Began: now, Sub: sub,
 		lease: snapshots.NewLease(d.Snapshots), QuietSince: now,
-		Published: subscribers.NewPublishedProgress(who, transport, false, watch),
+		Published: subscribers.NewPublishedProgress(who, transport, false, of),
 	}
 	p.Show()
 	d.Subscribers.Add(p.Published)

@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
+	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/internal/accept"
 	"github.com/watchtide/watchtide/stream"
@@ -19,6 +19,8 @@ type Request struct {
 	Gzip    bool     // the client prefers it compressed
 	Until   bool     // end after the last end_of_snapshot
 	Watches []Choice // at least one, each name once, in the order of the request
+	// Narrowings has what narrows each of the watches.
+	Narrowings []problem.Narrowing
 	// eventSource reports that the client named text/event-stream in Accept, as every
 	// browser's EventSource does: it gives up permanently on an answer other than
 	// 200.
@@ -28,15 +30,19 @@ type Request struct {
 // Choice is one watch of a stream.
 type Choice struct {
 	Name    string
-	Prefix  string           // only keys that begin with it
-	resume  *stream.Position // nil: from the beginning
-	invalid bool             // a position was given, but could not be parsed
+	View    subscribers.ViewRef // the part of the watch that is followed
+	resume  *stream.Position    // nil: from the beginning
+	invalid bool                // a position was given, but could not be parsed
+}
+
+func (c *Choice) followed() subscribers.Followed {
+	return subscribers.Followed{Watch: c.Name, View: c.View}
 }
 
 // streamParameters are the parameters of a stream whose path names no watch.
 var streamParameters = problem.Parameters{
-	Once:     []string{"last_event_id", "until", "prefix", "format", "prefix."},
-	Repeated: []string{"watch"},
+	Once:     []string{"last_event_id", "until", "prefix", "labels", "filter", "format", "prefix.", "labels.", "filter."},
+	Repeated: []string{"watch", "fields", "fields."},
 }
 
 // ParseRequest parses the query and the headers of a stream request. name is
@@ -58,7 +64,7 @@ func ParseRequest(query string, header http.Header, name string) (Request, *prob
 	if req.Watches, p = chooseWatches(q["watch"], name); p != nil {
 		return req, p
 	}
-	if p := applyPrefixes(req.Watches, q); p != nil {
+	if req.Narrowings, p = problem.Narrowings(q, namesOf(req.Watches)); p != nil {
 		return req, p
 	}
 	return req, applyPositions(req.Watches, lastEventID(header, q))
@@ -115,34 +121,16 @@ func chooseWatches(names []string, inPath string) ([]Choice, *problem.Problem) {
 	return choices, nil
 }
 
-func indexOf(choices []Choice, name string) int {
-	return slices.IndexFunc(choices, func(c Choice) bool { return c.Name == name })
+func namesOf(choices []Choice) []string {
+	names := make([]string, len(choices))
+	for i := range choices {
+		names[i] = choices[i].Name
+	}
+	return names
 }
 
-// applyPrefixes narrows the watches: prefix for a stream of one watch, prefix.NAME
-// for any stream.
-func applyPrefixes(choices []Choice, q url.Values) *problem.Problem {
-	if q.Has("prefix") {
-		if len(choices) > 1 {
-			return problem.BadParameter("prefix", "which watch does prefix narrow? In a stream of several, want prefix.%s=…", choices[0].Name)
-		}
-		choices[0].Prefix = q.Get("prefix")
-	}
-	for parameter := range q {
-		name, ok := strings.CutPrefix(parameter, "prefix.")
-		if !ok {
-			continue
-		}
-		i := indexOf(choices, name)
-		if i < 0 {
-			return problem.BadParameter(parameter, "watch %q is not part of this stream", name).OnWatch(name)
-		}
-		if q.Has("prefix") {
-			return problem.BadParameter(parameter, "both prefix and %s are given: want one of them", parameter)
-		}
-		choices[i].Prefix = q.Get(parameter)
-	}
-	return nil
+func indexOf(choices []Choice, name string) int {
+	return slices.IndexFunc(choices, func(c Choice) bool { return c.Name == name })
 }
 
 // lastEventID returns the positions from which the client resumes. The header wins: a

@@ -20,10 +20,10 @@ func TestStreamRequest(t *testing.T) {
 		t.Fatalf("got %+v", req)
 	}
 	a, b := req.Watches[0], req.Watches[1]
-	if a.Name != "a" || a.Prefix != "" || a.resume == nil || a.resume.Upserts != 7 {
+	if a.Name != "a" || a.resume == nil || a.resume.Upserts != 7 {
 		t.Errorf("a: got %+v, resume %v: want the position of the header", a, a.resume)
 	}
-	if b.Name != "b" || b.Prefix != "x/" || b.resume != nil || b.invalid {
+	if b.Name != "b" || b.resume != nil || b.invalid {
 		t.Errorf("b: got %+v: want no position, since the header wins", b)
 	}
 }
@@ -52,7 +52,7 @@ func TestBadParameters(t *testing.T) {
 		{"watch=a&watch=a", "", 400, "watch", "twice"},
 		{"watch=a", "a", 400, "watch", "/v1/events"},
 		{"wach=a", "", 400, "wach", `did you mean "watch"?`},
-		{"watch=a&zzzzzzzz=1", "", 400, "zzzzzzzz", "want watch, last_event_id"},
+		{"watch=a&zzzzzzzz=1", "", 400, "zzzzzzzz", "want watch, fields, last_event_id"},
 		{"watch=a&Prefix=1", "", 400, "Prefix", `did you mean "prefix"?`},
 		{"watch=a&until=forever", "", 400, "until", "want end_of_snapshot"},
 		{"watch=a&until=", "", 400, "until", "want end_of_snapshot"},
@@ -65,10 +65,14 @@ func TestBadParameters(t *testing.T) {
 		{"watch=a&prefix.c=x", "", 400, "prefix.c", "not part of this stream"},
 		{"watch=a&prefix.=x", "", 400, "prefix.", "not part of this stream"},
 		{"watch=a&prefix=x&prefix.a=x", "", 400, "prefix.a", "want one of them"},
-		{"watch=a&labels=x", "", 400, "labels", "not available yet"},
-		{"watch=a&filter=x", "", 400, "filter", "not available yet"},
-		{"watch=a&filter.a=x", "", 400, "filter.a", "not available yet"},
-		{"watch=a&fields=x", "", 400, "fields", "not available yet"},
+		{"watch=a&watch=b&labels=x", "", 400, "labels", "labels.a="},
+		{"watch=a&watch=b&fields=x&fields=y", "", 400, "fields", "fields.a="},
+		{"watch=a&filter.c=x", "", 400, "filter.c", "not part of this stream"},
+		{"watch=a&filter.c=", "", 400, "filter.c", "not part of this stream"},
+		{"watch=a&filter.a=x&filter.a=y", "", 400, "filter.a", "2 times"},
+		{"watch=a&fields=x&fields.a=x", "", 400, "fields.a", "want one of them"},
+		{"watch=a&filtr=x", "", 400, "filtr", `did you mean "filter"?`},
+		{"watch=a&watch.a=x", "", 400, "watch.a", `did you mean "watch"?`},
 		{"watch=a&x=%zz", "", 400, "query", "cannot be read"},
 		{"watch=a;format=sse", "", 400, "query", "cannot be read"},
 		{"watch=a&last_event_id=" + strings.Repeat("x", 1025), "", 414, "last_event_id", "at most 1024"},
@@ -92,6 +96,7 @@ func FuzzStreamRequest(f *testing.F) {
 	f.Add("until=end_of_snapshot&format=ndjson", "*/*;q=0.1", "", "a")
 	f.Add("watch=%ff&last_event_id=%00", "text/*, application/x-ndjson;q=2", "\xff", "")
 	f.Add("filter.=&watch=&watch=", "application/json", ",", "")
+	f.Add("watch=a.b&filter.a.b=x&fields.a.b=x&fields.a.b=y", "", "", "")
 	f.Fuzz(func(t *testing.T, query, accept, id, name string) {
 		header := http.Header{"Accept": {accept}, "Last-Event-Id": {id}}
 		req, p := ParseRequest(query, header, name)
@@ -108,6 +113,9 @@ func FuzzStreamRequest(f *testing.F) {
 func checkRequest(t *testing.T, req Request) {
 	seen := map[string]bool{}
 	length := len(req.Watches) - 1
+	if len(req.Narrowings) != len(req.Watches) {
+		t.Fatalf("%d narrowings of %d watches", len(req.Narrowings), len(req.Watches))
+	}
 	for _, w := range req.Watches {
 		if seen[w.Name] || w.resume != nil && (w.invalid || w.resume.Watch != w.Name) {
 			t.Fatalf("watch %+v of %+v", w, req)

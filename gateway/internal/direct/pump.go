@@ -36,7 +36,7 @@ func newPump(c conversation.Conversation, out wire.Sender, gone <-chan struct{})
 	return &pump{
 		Conversation: c, gone: gone, draining: c.Deps.Admission.Draining, out: out,
 		waiter:    newWaiter(gone, c.Until, c.Follows),
-		published: subscribers.NewPublishedProgress(c.Identity, c.Transport(), c.Gzip, c.Names()...),
+		published: subscribers.NewPublishedProgress(c.Identity, c.Transport(), c.Gzip, c.Followed()...),
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/netconn"
 	"github.com/watchtide/watchtide/gateway/internal/snapshots"
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
+	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -38,6 +40,32 @@ func Open(t testing.TB, w *Watches, d *conversation.Deps, c admission.Client, re
 		}
 		watches = append(watches, one)
 	}
+	return open(t, d, c, req, watches)
+}
+
+// OpenNarrow returns an admitted stream of a watch, narrowed to the keys with a prefix; all
+// of it if that is empty.
+func OpenNarrow(t testing.TB, w *Watches, d *conversation.Deps, c admission.Client, req conversation.Request, prefix string) conversation.Conversation {
+	t.Helper()
+	if prefix == "" {
+		return Open(t, w, d, c, req)
+	}
+	definition, err := view.Parse(view.Params{Prefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	choice := &req.Watches[0]
+	all, _ := w.Registry.Watch(choice.Name)
+	choice.View = subscribers.ViewOf(choice.Name, definition)
+	part, err := w.Views.Open(all, definition, views.Request{Client: c.String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return open(t, d, c, req, []*watch.Watch{part})
+}
+
+func open(t testing.TB, d *conversation.Deps, c admission.Client, req conversation.Request, watches []*watch.Watch) conversation.Conversation {
+	t.Helper()
 	ref, refused := d.Admit(c, watches...)
 	if refused != nil {
 		t.Fatal(refused)

@@ -12,13 +12,15 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// Watches is a registry of watches with scripted sources.
+// Watches is a registry of watches with scripted sources, and views of them.
 type Watches struct {
 	t        testing.TB
 	Registry *watch.Registry
+	Views    *views.Views
 	Sources  map[string]*Script
 }
 
@@ -26,7 +28,9 @@ type Watches struct {
 func NewWatches(t testing.TB, names ...string) *Watches {
 	t.Helper()
 	r := &Watches{t: t, Registry: watch.NewRegistry(), Sources: map[string]*Script{}}
+	r.Views = views.New(views.Config{MaxPerClient: 20_000})
 	t.Cleanup(r.Registry.Close)
+	t.Cleanup(r.Views.Close)
 	for _, name := range names {
 		r.Add(watch.Config{Name: name})
 	}

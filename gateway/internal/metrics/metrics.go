@@ -35,6 +35,7 @@ type Metrics struct {
 	// Static after construction.
 	Registry  *prometheus.Registry
 	Transport map[string]*transportMetrics
+	lists     map[admission.Reason]prometheus.Counter // refusals of lists
 
 	Resumes   *prometheus.CounterVec // transport, outcome
 	snapshots prometheus.Histogram
@@ -129,7 +130,7 @@ func (m *Metrics) makeTransports() {
 	timeouts := counterVec("write_timeouts_total", "Streams that were ended because the client stopped reading.", "transport")
 	goodbyes := counterVec("goodbyes_total", "Streams that the gateway ended on purpose, or refused because of overload.", "transport", "reason")
 	refusals := counterVec("refusals_total",
-		"Streams that were not let in, by why: draining, subscribers (too many in all), watch (too many of one), client (too many of one address), memory (the watch is over its ceiling), connections (too many connections in all).",
+		"Streams that were not let in, by why: draining, subscribers (too many in all), watch (too many of one), client (too many of one address), memory (the watch is over its ceiling), connections (too many connections in all), views (too many views in all), client_views (too many of one address), view_memory (the views are over their memory). The transport list stands for lists of a view that was not opened.",
 		"transport", "reason")
 	m.Registry.MustRegister(subscribers, events, bytes, snapshots, conflated, timeouts, goodbyes, refusals)
 	for _, name := range transports {
@@ -152,6 +153,10 @@ func (m *Metrics) makeTransports() {
 			t.refusals[reason] = refusals.WithLabelValues(name, string(reason))
 		}
 		m.Transport[name] = t
+	}
+	m.lists = make(map[admission.Reason]prometheus.Counter, len(admission.ViewRefusals))
+	for _, reason := range admission.ViewRefusals {
+		m.lists[reason] = refusals.WithLabelValues("list", string(reason))
 	}
 }
 
@@ -212,6 +217,9 @@ func (m *Metrics) Refused(transport string, reason admission.Reason) {
 	m.Transport[transport].refusals[reason].Inc()
 	m.Goodbye(transport, stream.GoodbyeOverloaded)
 }
+
+// ListRefused counts a list whose view was not opened.
+func (m *Metrics) ListRefused(reason admission.Reason) { m.lists[reason].Inc() }
 
 // TimeToEndOfSnapshot observes the time from a stream's start to its first
 // end_of_snapshot.

@@ -7,16 +7,28 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/internal/suggest"
+	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// Lookup finds the watches that requests name.
+// Views opens the views that clients ask for.
+type Views interface {
+	// Open returns the view of w that d selects, with the name of w. The error is a
+	// views.Refusal if a limit is reached.
+	Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error)
+}
+
+// Lookup finds the watches that requests name, and the views of them that requests
+// narrow them to.
 //
 // Static after construction.
 type Lookup struct {
-	Registry  *watch.Registry
-	PrimeWait time.Duration // how long a request waits for a watch that is not primed
-	Retry     time.Duration // in answers with 503
+	Registry    *watch.Registry
+	Views       Views
+	Definitions *Definitions
+	PrimeWait   time.Duration // how long a request waits for a watch that is not primed
+	Retry       time.Duration // in answers with 503
 }
 
 // Watch returns the watch of that name, or a 404 that names the nearest one.
@@ -39,25 +51,47 @@ func (l Lookup) unknown(name string) *Problem {
 	return p
 }
 
-// Primed returns the watch of that name once it is primed. An on-demand watch is
-// started. A watch that is not primed in time is answered with 503 and Retry-After.
-func (l Lookup) Primed(ctx context.Context, name string) (*watch.Watch, *Problem) {
-	w, p := l.Watch(name)
-	if p != nil {
-		return nil, p
+// Definition returns what a request narrows a watch to; nil if it does not narrow it.
+func (l Lookup) Definition(ctx context.Context, w *watch.Watch, n Narrowing) (*view.Definition, *Problem) {
+	if n.isEmpty() {
+		return nil, nil
 	}
-	if w.Snapshot().Primed() {
+	d, err := l.Definitions.parse(ctx, n.paramsFor(w))
+	switch {
+	case ctx.Err() != nil:
+		return nil, Of(ctx.Err())
+	case err != nil:
+		return nil, n.refused(w, err)
+	case d.IsWhole():
+		return nil, nil
+	}
+	return d, nil
+}
+
+// Open returns the part of a watch that a definition selects: the watch itself if the
+// definition is nil.
+func (l Lookup) Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error) {
+	if d == nil {
 		return w, nil
+	}
+	return l.Views.Open(w, d, r)
+}
+
+// Prime waits until a watch is primed. An on-demand watch is started. A watch that is
+// not primed in time is answered with 503 and Retry-After.
+func (l Lookup) Prime(ctx context.Context, w *watch.Watch) *Problem {
+	if w.Snapshot().Primed() && w.Of() == nil {
+		return nil
 	}
 	wait, cancel := context.WithTimeoutCause(ctx, l.PrimeWait, errNotPrimed)
 	defer cancel()
 	if err := w.Prime(wait); err != nil && ctx.Err() == nil {
-		return nil, l.NotPrimed(w)
+		return l.NotPrimed(w)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, Of(err)
+		return Of(err)
 	}
-	return w, nil
+	return nil
 }
 
 var errNotPrimed = errors.New("the watch was not primed in time")

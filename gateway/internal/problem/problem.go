@@ -31,6 +31,7 @@ type Problem struct {
 	Key         string `json:"key,omitempty"`
 	KeyEncoding string `json:"key_encoding,omitempty"`
 	Parameter   string `json:"parameter,omitempty"`
+	*Place             // in the parameter; nil: it is wrong as a whole
 
 	// allow is the Allow header of a 405.
 	Allow string `json:"-"`
@@ -38,6 +39,13 @@ type Problem struct {
 	RetryAfter time.Duration `json:"-"`
 	// extra is a JSON object whose members are added to those of the problem.
 	Extra []byte `json:"-"`
+}
+
+// Place is where the mistake in a parameter begins.
+type Place struct {
+	Offset int `json:"offset"` // in bytes
+	Line   int `json:"line"`   // from 1
+	Column int `json:"column"` // in code points, from 1
 }
 
 // statusClientClosedRequest is the status in logs of a request whose client

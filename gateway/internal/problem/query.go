@@ -12,11 +12,6 @@ import (
 	"github.com/watchtide/watchtide/internal/suggest"
 )
 
-// notYet are the parameters of the contract that narrow a watch to a view but that no
-// endpoint accepts yet. Followed by a dot and the name of a watch
-// ("filter.services"), they narrow one watch of several.
-var notYet = []string{"labels", "filter", "fields"}
-
 // Query reads the query of a request, which may contain each of the known
 // parameters once and nothing else. The error names the parameter, and the most
 // similar known one.
@@ -24,16 +19,20 @@ func Query(r *http.Request, known ...string) (url.Values, *Problem) {
 	return ParseQuery(r.URL.RawQuery, Parameters{Once: known})
 }
 
-// Parameters are the parameters that a query may have.
+// Parameters are the parameters that a query may have. One that ends in a dot is
+// followed by any name.
 type Parameters struct {
-	Once     []string // at most once each; one that ends in a dot is followed by any name
+	Once     []string // at most once each
 	Repeated []string // any number of times
 }
 
 // knows reports whether a query may have the parameter.
-func (p Parameters) knows(name string) bool {
+func (p Parameters) knows(name string) bool { return among(p.Repeated, name) || among(p.Once, name) }
+
+// among reports whether a parameter is one of some.
+func among(some []string, name string) bool {
 	base, _, dotted := strings.Cut(name, ".")
-	return slices.Contains(p.Repeated, name) || slices.Contains(p.Once, name) || dotted && slices.Contains(p.Once, base+".")
+	return slices.Contains(some, name) || dotted && slices.Contains(some, base+".")
 }
 
 // names returns the parameters without those that end in a dot.
@@ -51,7 +50,7 @@ func ParseQuery(query string, known Parameters) (url.Values, *Problem) {
 		if !known.knows(name) {
 			return nil, refusedParameter(name, known.names())
 		}
-		if n := len(values[name]); n > 1 && !slices.Contains(known.Repeated, name) {
+		if n := len(values[name]); n > 1 && !among(known.Repeated, name) {
 			return nil, BadParameter(name, "parameter %q is given %d times: want it once", name, n)
 		}
 	}
@@ -59,11 +58,11 @@ func ParseQuery(query string, known Parameters) (url.Values, *Problem) {
 }
 
 func refusedParameter(name string, known []string) *Problem {
-	base, _, _ := strings.Cut(name, ".")
-	if slices.Contains(notYet, base) {
-		return BadParameter(name, "parameter %q is not available yet", name)
+	near := suggest.Nearest(name, known)
+	if base, _, _ := strings.Cut(name, "."); near == "" && slices.Contains(known, base) {
+		near = base
 	}
-	if near := suggest.Nearest(name, known); near != "" {
+	if near != "" {
 		return BadParameter(name, "unknown parameter %q: did you mean %q?", name, near)
 	}
 	if len(known) == 0 {

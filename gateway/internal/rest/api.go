@@ -18,6 +18,8 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/protobuf/proto"
 )
@@ -116,14 +118,14 @@ func unaryRoutingError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshal
 }
 
 // responseHeaders sets the response headers that derive from the message.
-func responseHeaders(_ context.Context, w http.ResponseWriter, m proto.Message) error {
+func responseHeaders(ctx context.Context, w http.ResponseWriter, m proto.Message) error {
 	h := w.Header()
 	h.Set("Cache-Control", "private, no-cache") // keep it for this client only, and revalidate before use
 	switch m := m.(type) {
 	case *api.ListResourcesResponse:
 		h.Set("ETag", quote(m.GetPosition()))
 	case *api.Resource:
-		h.Set("ETag", quote(strconv.FormatUint(m.GetRevision(), 10)))
+		h.Set("ETag", quote(resourceTag(ctx, m.GetRevision())))
 	case *api.PutResourceResponse:
 		h.Set("ETag", quote(strconv.FormatUint(m.GetResource().GetRevision(), 10)))
 		if m.GetCreated() {
@@ -131,6 +133,17 @@ func responseHeaders(_ context.Context, w http.ResponseWriter, m proto.Message) 
 		}
 	}
 	return nil
+}
+
+// resourceTag returns the tag of a resource: its revision and, if it is that of a view, the
+// definition, since another one has other fields. A write with such a tag is refused: its
+// client has not seen all of the value.
+func resourceTag(ctx context.Context, revision uint64) string {
+	tag := strconv.FormatUint(revision, 10)
+	if d, _ := unary.DefinitionOf(ctx); d != nil {
+		tag += "." + d.ID()
+	}
+	return tag
 }
 
 // pass hands a checked request to grpc-gateway. It rebuilds the path and the query,
@@ -174,32 +187,62 @@ func (a *API) getWatch(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) listResources(w http.ResponseWriter, r *http.Request) {
-	query, p := problem.Query(r, "prefix", "page_size", "page_token")
+	query, p := problem.ParseQuery(r.URL.RawQuery, problem.Narrowable("page_size", "page_token"))
 	if p == nil {
 		_, p = problem.Uint(query, "page_size", unary.MaxPageSize)
 	}
 	watch, p := a.watchOf(r, p)
+	d, p := a.definition(r, watch, query, p)
 	if p != nil {
 		problem.WriteForPath(w, r, p)
 		return
 	}
-	if notModified(w, r, query, watch) {
+	if query.Get("page_token") == "" && a.notModified(w, r, watch, d) {
 		return
 	}
-	a.pass(w, r, "/v1/watches/"+watch.Name()+"/resources", query, nil)
+	r = r.WithContext(unary.WithDefinition(r.Context(), d))
+	a.pass(w, r, "/v1/watches/"+watch.Name()+"/resources", only(query, "page_size", "page_token"), nil)
+}
+
+// definition returns what the parameters narrow a watch to, unless there is already a
+// problem; nil if they do not narrow it.
+func (a *API) definition(r *http.Request, w *watch.Watch, query url.Values, before *problem.Problem) (*view.Definition, *problem.Problem) {
+	if before != nil {
+		return nil, before
+	}
+	return a.Service.Lookup.Definition(r.Context(), w, problem.NarrowingOf(query))
+}
+
+// only returns some of the parameters.
+func only(query url.Values, names ...string) url.Values {
+	out := url.Values{}
+	for _, name := range names {
+		if query.Has(name) {
+			out[name] = query[name]
+		}
+	}
+	return out
 }
 
 // notModified answers 304 if the caller already has the newest state. Pages after the
 // first belong to a revision of their own and are always answered. So is a watch
 // whose deletes have no revision: a delete may change the state without changing the
-// position.
-func notModified(w http.ResponseWriter, r *http.Request, query url.Values, watch *watch.Watch) bool {
-	v := watch.Snapshot()
-	if query.Get("page_token") != "" || !v.Primed() || strings.HasPrefix(v.Epoch(), stream.UnnumberedEpoch) {
+// position. A view that cannot be opened is refused by the answer to the list.
+func (a *API) notModified(w http.ResponseWriter, r *http.Request, watch *watch.Watch, d *view.Definition) bool {
+	known := r.Header.Values("If-None-Match")
+	if len(known) == 0 {
 		return false
 	}
-	tag := quote(v.Position(query.Get("prefix")).String())
-	if !tagMatches(r.Header.Values("If-None-Match"), tag) {
+	part, err := a.Service.Lookup.Open(watch, d, views.Request{Client: a.Proxies.ClientOfRequest(r).String()})
+	if err != nil {
+		return false
+	}
+	v := part.Snapshot()
+	if !v.Primed() || strings.HasPrefix(v.Epoch(), stream.UnnumberedEpoch) {
+		return false
+	}
+	tag := quote(v.Position("").String())
+	if !tagMatches(known, tag) {
 		return false
 	}
 	w.Header().Set("ETag", tag)

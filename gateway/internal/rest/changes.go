@@ -14,6 +14,7 @@ import (
 	"github.com/watchtide/watchtide/gateway/internal/subscribers"
 	"github.com/watchtide/watchtide/gateway/internal/wire"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/frame"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -38,15 +39,25 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, p)
 		return
 	}
+	d, p := a.Service.Lookup.Definition(r.Context(), watch, ask.narrowing)
+	if p != nil {
+		problem.Write(w, p)
+		return
+	}
 	from := a.Proxies.OfRequest(r)
-	as, refused := a.Streams.Admit(admission.ClientOf(from.Addr()), watch)
+	client := admission.ClientOf(from.Addr())
+	as, refused := a.Streams.Admit(client, watch)
 	if refused != nil {
 		problem.Write(w, a.Streams.Refused(metrics.Poll, refused).OnWatch(ask.watch))
 		return
 	}
 	defer a.Streams.Admission.Leave(as)
-	watch, p = a.Service.Lookup.Primed(r.Context(), ask.watch)
-	if p != nil {
+	part, err := a.Streams.OpenPart(a.Service.Lookup, watch, d, client, ask.after)
+	if err != nil {
+		problem.Write(w, a.Streams.NotOpened(metrics.Poll, err).OnWatch(ask.watch))
+		return
+	}
+	if p := a.Service.Lookup.Prime(r.Context(), part); p != nil {
 		problem.Write(w, p)
 		return
 	}
@@ -58,8 +69,9 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 	a.Streams.Metrics.StreamOpened(metrics.Poll)
 	defer a.Streams.Metrics.StreamClosed(metrics.Poll)
 	who := a.Streams.Subscribers.Enter(from, r.UserAgent())
-	poll := newPoll(a, watch, ask, who, wire.NewWriter(w, r, a.Streams.WriteTimeout))
-	poll.answer = a.Answers.Answer(admission.ClientOf(from.Addr()))
+	ask.view = subscribers.ViewOf(ask.watch, d)
+	poll := newPoll(a, part, ask, who, wire.NewWriter(w, r, a.Streams.WriteTimeout))
+	poll.answer = a.Answers.Answer(client)
 	defer poll.close()
 	poll.run(r.Context())
 	if !poll.ended || poll.out.Failure() != nil {
@@ -69,16 +81,17 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 
 // changesRequest is a long poll request, parsed and checked.
 type changesRequest struct {
-	watch   string
-	after   *stream.Position
-	invalid bool
-	wait    time.Duration
-	prefix  string
+	watch     string
+	after     *stream.Position
+	invalid   bool
+	wait      time.Duration
+	narrowing problem.Narrowing
+	view      subscribers.ViewRef
 }
 
 func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 	ask := changesRequest{watch: problem.PathParameter(r, "watch")}
-	query, p := problem.Query(r, "after", "wait", "prefix")
+	query, p := problem.ParseQuery(r.URL.RawQuery, problem.Narrowable("after", "wait"))
 	if p != nil {
 		return ask, p.OnWatch(ask.watch)
 	}
@@ -92,7 +105,7 @@ func parseChanges(r *http.Request) (changesRequest, *problem.Problem) {
 		return ask, p.OnWatch(ask.watch)
 	}
 	ask.after, ask.invalid = conversation.ResumeFrom(ask.watch, after)
-	ask.prefix = query.Get("prefix")
+	ask.narrowing = problem.NarrowingOf(query)
 	return ask, nil
 }
 
@@ -122,9 +135,12 @@ type poll struct {
 
 func newPoll(a *API, w *watch.Watch, ask changesRequest, who subscribers.Identity, out *wire.Writer) *poll {
 	sub := w.Subscribe(log.SubscribeOptions{
-		Resume: ask.after, Invalid: ask.invalid, Prefix: ask.prefix, AheadWait: a.Streams.AheadWait,
+		Resume: ask.after, Invalid: ask.invalid, AheadWait: a.Streams.AheadWait,
 	})
-	p := &poll{api: a, watch: w, after: ask.after, out: out, Progress: conversation.NewProgress(a.Streams, metrics.Poll, who, w.Name(), sub)}
+	p := &poll{
+		api: a, watch: w, after: ask.after, out: out,
+		Progress: conversation.NewProgress(a.Streams, metrics.Poll, who, subscribers.Followed{Watch: ask.watch, View: ask.view}, sub),
+	}
 	p.until = p.Began.Add(ask.wait)
 	p.limit = p.Began.Add(max(ask.wait, a.Service.Lookup.PrimeWait, a.Streams.AheadWait+time.Second))
 	return p
@@ -214,7 +230,7 @@ func (p *poll) enter(ctx context.Context) bool {
 
 func (p *poll) setAside() {
 	for e := range p.Batch.Events() {
-		p.aside = append(log.AppendEvent(p.aside, e), ',')
+		p.aside = append(frame.AppendEvent(p.aside, e), ',')
 		p.status = p.status || e.Type == stream.StatusChange
 	}
 	p.Wrote(0)

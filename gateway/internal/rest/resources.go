@@ -16,12 +16,14 @@ import (
 )
 
 func (a *API) getResource(w http.ResponseWriter, r *http.Request) {
-	query, p := problem.Query(r, "key_encoding")
+	query, p := problem.ParseQuery(r.URL.RawQuery, problem.Narrowable("key_encoding"))
 	call, p := a.resourceCall(r, query, p)
+	d, p := a.definition(r, call.watch, query, p)
 	if p != nil {
 		problem.WriteForPath(w, r, p)
 		return
 	}
+	r = r.WithContext(unary.WithDefinition(r.Context(), d))
 	a.pass(w, r, call.path(), call.query, nil)
 }
 
@@ -78,13 +80,7 @@ func (a *API) resourceCall(r *http.Request, query url.Values, before *problem.Pr
 	if err != nil {
 		return resourceCall{}, unary.KeyProblem(wire, err)
 	}
-	passed := url.Values{}
-	for _, name := range []string{"validate_only"} {
-		if query.Has(name) {
-			passed.Set(name, query.Get(name))
-		}
-	}
-	return resourceCall{watch: watch, key: key, query: passed}, nil
+	return resourceCall{watch: watch, key: key, query: only(query, "validate_only")}, nil
 }
 
 // writeCall reads the parts of a PUT or DELETE other than its body. It returns a 405

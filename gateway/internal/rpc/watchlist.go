@@ -35,21 +35,31 @@ func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServ
 	if p != nil {
 		return p
 	}
+	d, p := s.Lookup.Definition(out.Context(), w, problem.NarrowingIn(r))
+	if p != nil {
+		return p
+	}
 	from := s.Proxies.OfCall(out.Context())
-	as, refused := s.Streams.Admit(admission.ClientOf(from.Addr()), w)
+	client := admission.ClientOf(from.Addr())
+	as, refused := s.Streams.Admit(client, w)
 	if refused != nil {
 		return s.Streams.Refused(metrics.GRPC, refused)
 	}
 	defer s.Streams.Admission.Leave(as)
+	resume, _ := conversation.ResumeFrom(w.Name(), r.GetPosition())
+	part, err := s.Streams.OpenPart(s.Lookup, w, d, client, resume)
+	if err != nil {
+		return s.Streams.NotOpened(metrics.GRPC, err)
+	}
 	if r.GetUntilEndOfSnapshot() {
-		if _, p := s.Lookup.Primed(out.Context(), w.Name()); p != nil {
+		if p := s.Lookup.Prime(out.Context(), part); p != nil {
 			return p
 		}
 	}
 	s.Streams.Metrics.StreamOpened(metrics.GRPC)
 	defer s.Streams.Metrics.StreamClosed(metrics.GRPC)
 	who := s.Streams.Subscribers.Enter(from, strings.Join(metadata.ValueFromIncomingContext(out.Context(), "user-agent"), " "))
-	return newListPump(s, w, r, who, out).supervise()
+	return newListPump(s, part, subscribers.ViewOf(w.Name(), d), r, who, out).supervise()
 }
 
 // listPump moves the events of one watch to one gRPC client.
@@ -75,13 +85,13 @@ type listPump struct {
 	farewell stream.GoodbyeReason // the one that was sent
 }
 
-func newListPump(s *server, w *watch.Watch, r *api.WatchListRequest, who subscribers.Identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
-	options := log.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: s.Streams.AheadWait, MinRate: s.Streams.MinRate}
+func newListPump(s *server, w *watch.Watch, of subscribers.ViewRef, r *api.WatchListRequest, who subscribers.Identity, out grpc.ServerStreamingServer[api.WatchListResponse]) *listPump {
+	options := log.SubscribeOptions{AheadWait: s.Streams.AheadWait, MinRate: s.Streams.MinRate}
 	options.Resume, options.Invalid = conversation.ResumeFrom(w.Name(), r.GetPosition())
 	p := &listPump{
 		server: s, watch: w, out: out, until: r.GetUntilEndOfSnapshot(), retry: s.Streams.RetryHint(),
 		stalled: make(chan struct{}, 1), draining: s.Streams.Admission.Draining,
-		Progress: conversation.NewProgress(s.Streams, metrics.GRPC, who, w.Name(), w.Subscribe(options)),
+		Progress: conversation.NewProgress(s.Streams, metrics.GRPC, who, subscribers.Followed{Watch: w.Name(), View: of}, w.Subscribe(options)),
 		timer:    time.NewTimer(s.Streams.Heartbeat),
 		parcels:  parcels{server: s, client: s.Proxies.ClientOfCall(out.Context()), out: out},
 	}

@@ -117,7 +117,7 @@ func BenchmarkManyPrefixes(b *testing.B) {
 	c := newCrowd(b, 1, 1)
 	s := c.shards.all[0]
 	for i := range narrow {
-		c.arrive(b, i+1, conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: "watch-0", Prefix: fmt.Sprint(i, "/")}}})
+		c.arriveNarrow(b, i+1, conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: "watch-0"}}}, fmt.Sprint(i, "/"))
 	}
 	for groups := 0; groups <= narrow; runtime.Gosched() {
 		s.ask(func() { groups = len(s.named) })
@@ -137,7 +137,7 @@ func BenchmarkManyPrefixes(b *testing.B) {
 			for seen := false; !seen; {
 				s.ask(func() {
 					s.serve(time.Now())
-					position, _ := s.groups[narrow].Follows[0].Sub.Position()
+					position, _ := s.groups[0].Follows[0].Sub.Position()
 					seen = position.Upserts == c.revision
 				})
 			}

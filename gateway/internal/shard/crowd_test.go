@@ -148,9 +148,12 @@ func (c *crowd) open(tb testing.TB) {
 }
 
 // arrive opens one stream.
-func (c *crowd) arrive(tb testing.TB, i int, req conversation.Request) {
+func (c *crowd) arrive(tb testing.TB, i int, req conversation.Request) { c.arriveNarrow(tb, i, req, "") }
+
+// arriveNarrow opens one stream of a watch, narrowed to the keys with a prefix.
+func (c *crowd) arriveNarrow(tb testing.TB, i int, req conversation.Request, prefix string) {
 	client := gatewaytest.ClientNumber(i)
-	one := gatewaytest.Open(tb, c.Watches, c.deps, client, req)
+	one := gatewaytest.OpenNarrow(tb, c.Watches, c.deps, client, req, prefix)
 	one.Identity = c.deps.Subscribers.Enter(netip.AddrPortFrom(netip.AddrFrom16(client), 1), "crowd/1")
 	if err := c.shards.arrive(poll.Handle(i), nil, one); err != nil {
 		tb.Fatal(err)

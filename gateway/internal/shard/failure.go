@@ -28,7 +28,7 @@ func (s *shard) fail(why error) {
 		}
 	}
 	for _, b := range s.wakers {
-		close(b.stop)
+		b.stop()
 	}
 	// Notices for connections that are closed by now must not match later ones.
 	vacated := s.table

@@ -72,8 +72,8 @@ func (s *turns) openNarrow(n int, watch string, prefix func(i int) string) (firs
 	s.t.Helper()
 	first = s.streams
 	for i := range n {
-		req := conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: watch, Prefix: prefix(i)}}}
-		c := gatewaytest.Open(s.t, s.rig, s.deps, gatewaytest.ClientNumber(int(s.streams)), req)
+		req := conversation.Request{Format: wire.SSE, Watches: []conversation.Choice{{Name: watch}}}
+		c := gatewaytest.OpenNarrow(s.t, s.rig, s.deps, gatewaytest.ClientNumber(int(s.streams)), req, prefix(i))
 		l := &unsharedStream{Conversation: c, key: c.GroupKey(), handle: s.streams, shard: s.shard}
 		l.Lease.CallWhenGranted(l.called)
 		l.Hello(&l.out)

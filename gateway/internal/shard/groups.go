@@ -12,11 +12,14 @@ import (
 
 // wakeGroups gives a turn to the groups whose watches may have news.
 func (s *shard) wakeGroups() {
-	for _, b := range s.wakers {
-		if b.rung.Swap(false) {
-			for g := range b.groups {
-				s.enqueueGroup(g)
-			}
+	s.mu.Lock()
+	woken := s.wokenBy
+	s.wokenBy = nil
+	s.mu.Unlock()
+	for _, b := range woken {
+		b.rung.Store(false)
+		for g := range b.groups {
+			s.enqueueGroup(g)
 		}
 	}
 }

@@ -32,6 +32,7 @@ type shard struct {
 	granted []*unsharedStream // unshared streams whose lease was granted
 	called  []*group          // groups with a member whose lease was granted
 	asked   []func()          // queries about the streams
+	wokenBy []*watchWaker     // whose watches may have news for groups
 	aborted bool              // all streams are closed abruptly, and no more are carried
 
 	// Atomic.
@@ -279,7 +280,7 @@ func (s *shard) welcome(l *unsharedStream) {
 
 func (s *shard) follow(w *watch.Watch) {
 	if s.wakers[w] == nil {
-		s.wakers[w] = startWatchWaker(w, s.ring, s.alarm)
+		s.wakers[w] = startWatchWaker(w, s)
 	}
 	s.wakers[w].streams++
 }
@@ -287,7 +288,7 @@ func (s *shard) follow(w *watch.Watch) {
 func (s *shard) unfollow(w *watch.Watch) {
 	b := s.wakers[w]
 	if b.streams--; b.streams == 0 {
-		close(b.stop)
+		b.stop()
 		delete(s.wakers, w)
 	}
 }

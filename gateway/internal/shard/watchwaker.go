@@ -6,35 +6,59 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// watchWaker notifies a shard of news on a watch. Its goroutine ends when stop is closed.
+// watchWaker notifies a shard of news on a watch. For a watch of its own it has a
+// goroutine; a view notifies it directly, since there may be very many.
 type watchWaker struct {
-	stop chan struct{} // static after construction
-	rung atomic.Bool   // there may be news for the groups
+	shard *shard      // static after construction
+	stop  func()      // static after construction
+	rung  atomic.Bool // it is among the wakers that have rung
 
 	// Owned by the shard.
 	streams int // number of streams that follow the watch
 	groups  map[*group]struct{}
 }
 
-func startWatchWaker(w *watch.Watch, ring, alarm func()) *watchWaker {
-	b := &watchWaker{stop: make(chan struct{}), groups: map[*group]struct{}{}}
-	go b.run(w, ring, alarm)
+func startWatchWaker(w *watch.Watch, s *shard) *watchWaker {
+	b := &watchWaker{shard: s, groups: map[*group]struct{}{}}
+	notified, is := w.Notify(func() { b.news(w) })
+	if is {
+		b.stop = notified
+		b.news(w)
+		return b
+	}
+	stop := make(chan struct{})
+	b.stop = func() { close(stop) }
+	go b.run(w, stop)
 	return b
 }
 
-func (b *watchWaker) run(w *watch.Watch, ring, alarm func()) {
+// run rings for news, until stop is closed.
+func (b *watchWaker) run(w *watch.Watch, stop <-chan struct{}) {
 	for {
 		changed := w.Changed() // before the shard looks, so that it misses nothing
-		b.rung.Store(true)
-		ring()
+		b.news(w)
 		select {
 		case <-changed:
 		case <-w.Done():
-			b.rung.Store(true)
-			alarm()
+			b.news(w)
 			return
-		case <-b.stop:
+		case <-stop:
 			return
 		}
+	}
+}
+
+// news makes the shard look at the watch.
+func (b *watchWaker) news(w *watch.Watch) {
+	if !b.rung.Swap(true) {
+		b.shard.mu.Lock()
+		b.shard.wokenBy = append(b.shard.wokenBy, b)
+		b.shard.mu.Unlock()
+	}
+	select {
+	case <-w.Done():
+		b.shard.alarm()
+	default:
+		b.shard.ring()
 	}
 }

@@ -14,7 +14,7 @@ type PublishedProgress struct {
 	who       Identity
 	transport string
 	gzip      bool
-	names     []string // of its watches
+	followed  []Followed
 
 	mu        sync.Mutex // guards the following fields
 	delivered Delivered
@@ -23,10 +23,10 @@ type PublishedProgress struct {
 
 // NewPublishedProgress returns the progress of a stream that has been sent nothing
 // yet.
-func NewPublishedProgress(who Identity, transport string, gzip bool, names ...string) *PublishedProgress {
+func NewPublishedProgress(who Identity, transport string, gzip bool, followed ...Followed) *PublishedProgress {
 	return &PublishedProgress{
-		who: who, transport: transport, gzip: gzip, names: names,
-		progress: make([]log.Progress, len(names)),
+		who: who, transport: transport, gzip: gzip, followed: followed,
+		progress: make([]log.Progress, len(followed)),
 	}
 }
 
@@ -41,7 +41,7 @@ func (s *PublishedProgress) Show(d Delivered, progress func(i int) log.Progress)
 }
 
 func (s *PublishedProgress) follows(watch string) bool {
-	return watch == "" || slices.Contains(s.names, watch)
+	return watch == "" || slices.ContainsFunc(s.followed, func(f Followed) bool { return f.Watch == watch })
 }
 
 func (s *PublishedProgress) lag() (lag uint64) {
@@ -60,8 +60,8 @@ func (s *PublishedProgress) subscriber() Subscriber {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out.Count(s.delivered)
-	for i, name := range s.names {
-		out.Follow(name, s.progress[i])
+	for i, f := range s.followed {
+		out.Follow(f, s.progress[i])
 	}
 	return out
 }

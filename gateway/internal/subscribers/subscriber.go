@@ -17,6 +17,7 @@ type Subscriber struct {
 	Encoding   string    `json:"encoding"`
 	Since      time.Time `json:"since"`
 	Watches    []string  `json:"watches"`
+	Views      []View    `json:"views,omitempty"` // of the watches that it follows in part
 	Position   string    `json:"position,omitempty"`
 	Events     uint64    `json:"events"`
 	Bytes      uint64    `json:"bytes"`
@@ -36,8 +37,11 @@ func (s *Subscriber) Count(d Delivered) {
 }
 
 // Follow adds one watch of the stream.
-func (s *Subscriber) Follow(watch string, p log.Progress) {
-	s.Watches = append(s.Watches, watch)
+func (s *Subscriber) Follow(f Followed, p log.Progress) {
+	s.Watches = append(s.Watches, f.Watch)
+	if f.View != (ViewRef{}) {
+		s.Views = append(s.Views, f.View.shared.Value())
+	}
 	s.Lag += p.Lag()
 	s.CatchingUp = s.CatchingUp || p.CatchingUp
 	if p.Position == (stream.Position{}) {

@@ -1,6 +1,7 @@
 package unary
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -11,6 +12,7 @@ import (
 	api "github.com/watchtide/watchtide/openapi/watchtidev1"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
@@ -24,6 +26,7 @@ type Service struct {
 	// Static after construction.
 	Instance string
 	Lookup   problem.Lookup
+	Refused  func(*admission.Refusal) *problem.Problem // the answer to a list whose view was not opened
 }
 
 // ListWatches implements api.WatchServiceServer.
@@ -99,19 +102,14 @@ func (s *Service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	if size > MaxPageSize {
 		return nil, problem.BadParameter("page_size", "page_size %d: want at most %d", size, MaxPageSize)
 	}
-	w, p := s.Lookup.Primed(ctx, r.GetWatch())
-	if p != nil {
-		return nil, p
+	w, err := s.listed(ctx, r)
+	if err != nil {
+		return nil, err
 	}
 	var page log.Page
 	answer := budget.AnswerOf(ctx)
-	err := answer.Hold(ctx, expectedPage(w.Snapshot(), size), func() (n int64, err error) {
-		read := func() { page, err = w.Page(r.GetPrefix(), r.GetPageToken(), size) }
-		if r.GetPrefix() == "" {
-			read()
-		} else if err := answer.Scan(ctx, read); err != nil {
-			return 0, err
-		}
+	err = answer.Hold(ctx, expectedPage(w.Snapshot(), size), func() (n int64, err error) {
+		page, err = w.Page("", r.GetPageToken(), size)
 		return bytesOfPage(page), err
 	})
 	if err != nil {
@@ -121,6 +119,29 @@ func (s *Service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 		return nil, s.Lookup.NotPrimed(w)
 	}
 	return pageMessage(w.Name(), page), nil
+}
+
+// listed returns the part of a watch that a list is about, once it is primed.
+func (s *Service) listed(ctx context.Context, r *api.ListResourcesRequest) (*watch.Watch, error) {
+	w, p := s.Lookup.Watch(r.GetWatch())
+	if p != nil {
+		return nil, p
+	}
+	d, p := s.definition(ctx, w, r)
+	if p != nil {
+		return nil, p
+	}
+	part, err := s.Lookup.Open(w, d, views.Request{Client: budget.AnswerOf(ctx).Client().String()})
+	if refused := admission.OfView(w.Name(), budget.AnswerOf(ctx).Client(), err); refused != nil {
+		return part, s.Refused(refused)
+	}
+	if err != nil {
+		return part, err
+	}
+	if p := s.Lookup.Prime(ctx, part); p != nil {
+		return part, p
+	}
+	return part, nil
 }
 
 func pageMessage(watch string, p log.Page) *api.ListResourcesResponse {
@@ -154,17 +175,30 @@ func (s *Service) GetResource(ctx context.Context, r *api.GetResourceRequest) (*
 	if err != nil {
 		return nil, KeyProblem(r.GetKey(), err)
 	}
-	w, p := s.Lookup.Primed(ctx, r.GetWatch())
+	w, p := s.Lookup.Watch(r.GetWatch())
 	if p != nil {
+		return nil, p
+	}
+	d, p := s.definition(ctx, w, r)
+	if p != nil {
+		return nil, p
+	}
+	if p := s.Lookup.Prime(ctx, w); p != nil {
 		return nil, p
 	}
 	var v log.Snapshot
 	var found stream.Resource
 	ok := false
-	err = budget.AnswerOf(ctx).Hold(ctx, resourceBytes, func() (int64, error) {
+	answer := budget.AnswerOf(ctx)
+	err = answer.Hold(ctx, resourceBytes, func() (int64, error) {
 		v = w.Snapshot()
 		found, ok = v.Get(key)
-		return bytesOfResource(found), nil
+		if !ok || d == nil {
+			return bytesOfResource(found), nil
+		}
+		var failed error // to evaluate a filter may take as long as to look at a whole watch
+		err := answer.Scan(ctx, func() { found, ok, failed = partOf(found, d) })
+		return bytesOfResource(found), cmp.Or(err, failed)
 	})
 	switch {
 	case err != nil:

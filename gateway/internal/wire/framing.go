@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/metrics"
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/frame"
 	"github.com/watchtide/watchtide/stream/log"
 )
 
@@ -51,7 +52,7 @@ func (sseFraming) AppendRetry(dst []byte, retry time.Duration) []byte {
 }
 
 func (sseFraming) AppendData(dst []byte, t stream.EventType, data []byte) []byte {
-	return log.AppendFrame(dst, t, data, nil)
+	return frame.Append(dst, t, data, nil)
 }
 
 func (sseFraming) AppendBatch(dst [][]byte, b *log.Batch, id []byte) [][]byte {
@@ -85,7 +86,7 @@ func AppendComment(dst []byte, text string) []byte {
 
 // AppendGoodbye appends the last event of a stream.
 func AppendGoodbye(dst []byte, f Framing, reason stream.GoodbyeReason, retry time.Duration) []byte {
-	return f.AppendData(dst, stream.Goodbye, log.AppendGoodbye(nil, reason, retry))
+	return f.AppendData(dst, stream.Goodbye, frame.AppendGoodbye(nil, reason, retry))
 }
 
 // SetStreamHeaders sets headers that make every cache and proxy on the way pass the

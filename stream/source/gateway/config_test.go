@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/view"
 )
 
 func TestInvalidConfig(t *testing.T) {
@@ -43,19 +44,33 @@ func TestInvalidConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := u.Source("a b", ""); err == nil || !strings.Contains(err.Error(), `watch name "a b"`) {
+	if _, err := u.Source("a b", nil); err == nil || !strings.Contains(err.Error(), `watch name "a b"`) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := u.Source("a", "\xff"); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+	if _, err := u.Source("a", prefixed(t, "\xff")); err == nil || !strings.Contains(err.Error(), "UTF-8") {
 		t.Errorf("error %v", err)
 	}
+}
+
+func prefixed(t *testing.T, prefix string) *view.Definition {
+	t.Helper()
+	return definition(t, view.Params{Prefix: prefix})
+}
+
+func definition(t *testing.T, p view.Params) *view.Definition {
+	t.Helper()
+	d, err := view.Parse(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 func TestRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, u, stop := serve(t, Config{URL: "http://gateway.test/a%2Fpath/", Header: map[string]string{"x-team": "blue"}}, replies(primed(), goodbye("draining", 0)))
 		defer stop()
-		s, err := u.Source("w", "a b/")
+		s, err := u.Source("w", prefixed(t, "a b/"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,7 +3,9 @@ package gateway
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/watchtide/watchtide/client"
@@ -17,6 +19,9 @@ const (
 	// leaveAfter is how long a watch without readers is still received: a reader
 	// may return immediately.
 	leaveAfter = time.Second
+	// maxQuery is how long the query of a shared request may be, in bytes. Proxies
+	// commonly take 8 KiB for the whole line.
+	maxQuery = 6 << 10
 )
 
 // errChanged ends a request that has to be repeated with other members.
@@ -51,19 +56,21 @@ func newConnection(u *Upstream, m *member) *connection {
 }
 
 // takes reports whether a member can join: an id must have room for the position
-// of each watch, and each watch can be named once. upstream.mu is held.
+// of each watch, the query for each definition, and each watch can be named once.
+// upstream.mu is held.
 func (c *connection) takes(m *member) bool {
 	if c.alone || m.alone {
 		return false
 	}
-	length := stream.LongestPosition(m.source.watch)
+	length, query := stream.LongestPosition(m.source.watch), m.source.query
 	for _, other := range c.members {
 		if other.source.watch == m.source.watch {
 			return false
 		}
 		length += len(",") + stream.LongestPosition(other.source.watch)
+		query += len("&") + other.source.query
 	}
-	return length <= stream.MaxPositionLength
+	return length <= stream.MaxPositionLength && query <= maxQuery
 }
 
 // add adds a member. upstream.mu is held.
@@ -177,7 +184,7 @@ func (c *connection) settle(members []*member, end client.Ending) {
 	c.finish(end)
 	var refused *client.Problem
 	if errors.As(end.Err, &refused) {
-		if m := memberOf(members, refused.Watch); m != nil {
+		if m := memberOf(members, aboutWatch(refused)); m != nil {
 			c.expel(m, end.Err)
 			return
 		}
@@ -203,6 +210,16 @@ func (c *connection) finish(end client.Ending) {
 	if end.Retry > 0 {
 		c.upstream.retry = end.Retry
 	}
+}
+
+// aboutWatch returns the name of the watch that a refusal is about; empty: none, or
+// several. A parameter that narrows a watch ends with its name.
+func aboutWatch(refused *client.Problem) string {
+	if refused.Watch != "" || refused.Status != http.StatusBadRequest {
+		return refused.Watch
+	}
+	_, watch, _ := strings.Cut(refused.Parameter, ".")
+	return watch
 }
 
 func memberOf(members []*member, watch string) *member {

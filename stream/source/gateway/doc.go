@@ -8,15 +8,17 @@
 // When one starts or ends, the request is repeated with the known positions, so
 // that only a new watch gets a snapshot; the others do not notice. There is more
 // than one request where one cannot hold them all: an id may have 1,024 bytes,
-// which is room for about 14 watches, and one stream names a watch once. A watch
-// that the upstream refused, or that ended by its own fault, retries on a request
+// which is room for about 14 watches, a URL has room for a few long definitions, and
+// one stream names a watch once, so that two parts of one watch have a request each. A
+// watch that the upstream refused, or that ended by its own fault, retries on a request
 // of its own, so that it does not disturb the others.
 //
 // # Positions
 //
 // A position names the epoch and the revision of the gateway at the root, so it is
-// valid at every gateway of the tree. Nothing is translated: a watch that is
-// narrowed by a prefix has its upstream's epoch for it, which includes the prefix.
+// valid at every gateway of the tree. Nothing is translated: a watch that the upstream
+// narrows has the epoch that the upstream gives to the definition, so that a position of
+// one definition is never resumed under another.
 // Flushes are commits: changes that the upstream shows together become visible
 // together. Changes since the last position are dropped when a request is
 // repeated: its answer may come from a replica that is behind. Changes that the

@@ -26,7 +26,7 @@ func BenchmarkUpstream(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := u.Source("notes", "")
+	s, err := u.Source("notes", nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/watchtide/watchtide/stream"
 	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
 	"github.com/watchtide/watchtide/stream/streamtest/loopback"
+	"github.com/watchtide/watchtide/stream/view"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -122,7 +123,11 @@ func (n *node) upstream() *gatewaysource.Upstream {
 
 func source(t *testing.T, u *gatewaysource.Upstream, watch, prefix string) *gatewaysource.Source {
 	t.Helper()
-	s, err := u.Source(watch, prefix)
+	d, err := view.Parse(view.Params{Prefix: prefix})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := u.Source(watch, d)
 	if err != nil {
 		t.Fatal(err)
 	}

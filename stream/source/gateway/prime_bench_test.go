@@ -71,7 +71,7 @@ func BenchmarkPrime(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := u.Source("w", "")
+	s, err := u.Source("w", nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -181,7 +181,7 @@ func TestWatchesReconnectTogether(t *testing.T) {
 		var watches []*watch.Watch
 		for i := range n {
 			name := fmt.Sprint("w", i)
-			s, err := u.Source(name, "")
+			s, err := u.Source(name, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

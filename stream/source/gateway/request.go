@@ -55,14 +55,21 @@ func positions(members []*member) string {
 
 // eventsURL is the URL of a stream of the watches.
 func (c *Config) eventsURL(members []*member) string {
-	query := url.Values{}
-	for _, m := range members {
-		query.Add("watch", m.source.watch)
-		if m.source.prefix != "" {
-			query.Set("prefix."+m.source.watch, m.source.prefix)
-		}
+	sources := make([]*Source, len(members))
+	for i, m := range members {
+		sources[i] = m.source
 	}
-	return strings.TrimRight(c.URL, "/") + "/v1/events?" + query.Encode()
+	return strings.TrimRight(c.URL, "/") + "/v1/events?" + queryOf(sources...).Encode()
+}
+
+// queryOf is the query of a stream of the sources.
+func queryOf(sources ...*Source) url.Values {
+	query := url.Values{}
+	for _, s := range sources {
+		query.Add("watch", s.watch)
+		s.view.AddTo(query, s.watch)
+	}
+	return query
 }
 
 // anyType requests a stream as text/event-stream would, since that is a

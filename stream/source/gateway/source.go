@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 
+	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
 )
 
@@ -12,7 +13,8 @@ type Source struct {
 	// Static after construction.
 	upstream *Upstream
 	watch    string
-	prefix   string
+	view     client.View
+	query    int // length of its part of the query
 
 	// Owned by Watch.
 	faulty bool // the last call ended by a fault of this watch alone

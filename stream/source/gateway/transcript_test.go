@@ -194,7 +194,7 @@ func TestTranscripts(t *testing.T) {
 // sourceOf is a source as if it had been made long ago: no other one is expected.
 func sourceOf(t *testing.T, u *Upstream, watch string) *Source {
 	t.Helper()
-	s, err := u.Source(watch, "")
+	s, err := u.Source(watch, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

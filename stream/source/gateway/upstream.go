@@ -9,8 +9,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/watchtide/watchtide/client"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/source/internal/pause"
+	"github.com/watchtide/watchtide/stream/view"
 )
 
 const (
@@ -45,19 +47,26 @@ func New(c Config) (*Upstream, error) {
 	return &Upstream{config: c, client: c.client()}, nil
 }
 
-// Source returns the source of one watch of the gateway, by its name there,
-// narrowed to keys that begin with prefix.
-func (u *Upstream) Source(watch, prefix string) (*Source, error) {
+// Source returns the source of the part of a watch that a definition selects, by the
+// name of the watch at the gateway; nil: all of it. The gateway itself narrows the
+// watch. It knows where labels are, whatever the definition says about that.
+func (u *Upstream) Source(watch string, d *view.Definition) (*Source, error) {
 	if err := stream.CheckWatchName(watch); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	if !utf8.ValidString(prefix) {
-		return nil, fmt.Errorf("gateway: %w", &stream.InvalidError{What: "prefix", Got: prefix, Want: "UTF-8"})
+	s := &Source{upstream: u, watch: watch}
+	if d != nil {
+		p := d.Params()
+		s.view = client.View{Prefix: p.Prefix, Labels: p.Labels, Filter: p.Filter, Fields: p.Fields}
 	}
+	if !utf8.ValidString(s.view.Prefix) {
+		return nil, fmt.Errorf("gateway: %w", &stream.InvalidError{What: "prefix", Got: s.view.Prefix, Want: "UTF-8"})
+	}
+	s.query = len(queryOf(s).Encode())
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.sources, u.newest = u.sources+1, time.Now()
-	return &Source{upstream: u, watch: watch, prefix: prefix}, nil
+	return s, nil
 }
 
 // wait waits until the time that the upstream requested.

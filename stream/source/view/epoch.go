@@ -1,11 +1,8 @@
 package view
 
 import (
-	"crypto/sha256"
-	"encoding/base32"
-	"strings"
-
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/view"
 )
 
 // epochs translates between the revision orders of the watch and those of the view. They
@@ -14,7 +11,7 @@ import (
 //
 // Owned by Watch.
 type epochs struct {
-	id string // of the definition; static after construction
+	definition *view.Definition // static after construction
 
 	watch string // the newest epoch of the watch
 	view  string // what it is called here
@@ -23,19 +20,8 @@ type epochs struct {
 // enter records the epoch of the watch and returns that of the view, which is the same
 // on every replica.
 func (e *epochs) enter(watch string) string {
-	e.watch, e.view = watch, epochOf(watch, e.id)
+	e.watch, e.view = watch, e.definition.Epoch(watch)
 	return e.view
-}
-
-// epochOf returns the name of the order of a watch in a view: 105 bits of a hash, so that
-// it cannot be forged.
-func epochOf(watch, id string) string {
-	sum := sha256.Sum256([]byte(id + " " + watch)) // an ID has a fixed length
-	name := strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:21]
-	if strings.HasPrefix(watch, stream.UnnumberedEpoch) {
-		return stream.UnnumberedEpoch + name
-	}
-	return name
 }
 
 // resume returns the position of the watch from which the view continues; false: there

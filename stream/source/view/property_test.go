@@ -126,7 +126,7 @@ func (w *world) run() {
 // check compares what was seen with the model.
 func (w *world) check() {
 	w.history.Truth = w.upstream.Truth().Narrow(
-		func(epoch string) string { return epochOf(epoch, w.definition.ID()) },
+		func(epoch string) string { return w.definition.Epoch(epoch) },
 		func(r stream.Resource) (stream.Resource, bool) {
 			in, _ := w.definition.Matches(r)
 			r, err := w.definition.Project(r)

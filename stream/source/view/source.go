@@ -36,7 +36,7 @@ var (
 
 // New returns a Source of the part of a watch that a definition selects.
 func New(of *watch.Watch, d *view.Definition) *Source {
-	return &Source{of: of, definition: d, epochs: epochs{id: d.ID()}, members: newMembers(0)}
+	return &Source{of: of, definition: d, epochs: epochs{definition: d}, members: newMembers(0)}
 }
 
 // Unmatchable implements [stream.Unmatchable]: the filter fails on some values.

@@ -219,19 +219,3 @@ type holder struct {
 
 // Hold implements [stream.Holder].
 func (h *holder) Hold(bytes int64) { h.held += bytes }
-
-// TestEpochs checks that the epoch of a view depends on that of the watch and on the
-// definition, and fits into a position.
-func TestEpochs(t *testing.T) {
-	a, b := strings.Repeat("a", 32), strings.Repeat("b", 32)
-	seen := map[string]bool{}
-	for _, name := range []string{epochOf("e", a), epochOf("e", b), epochOf("f", a), epochOf("_e", a)} {
-		if seen[name] || stream.CanonicalEpoch(name) != name {
-			t.Errorf("epoch %q", name)
-		}
-		seen[name] = true
-	}
-	if !strings.HasPrefix(epochOf("_e", a), stream.UnnumberedEpoch) || strings.HasPrefix(epochOf("e", a), stream.UnnumberedEpoch) {
-		t.Error("the name does not say whether deletes have revisions")
-	}
-}

@@ -34,7 +34,7 @@ function use(filename) {
   writeFileSync(join(project, 'package.json'), JSON.stringify({ type: 'module', private: true }));
   npm(project, 'install', '--ignore-scripts', '--no-audit', '--no-fund', `./${filename}`, `react@${devDependencies.react}`, `@types/react@${devDependencies['@types/react']}`);
   writeFileSync(join(project, 'use.ts'), `
-    import { watch, RefusedError, type View } from '@watchtide/client';
+    import { watch, RefusedError, type View, type WatchSpec } from '@watchtide/client';
     import { useWatch } from '@watchtide/client/react';
     import { Hub, serveTabs, sharedTransport, watchShared } from '@watchtide/client/shared';
     const tide = watch<{ notes: { text: string } }>('http://127.0.0.1:1/', { watches: ['notes'] });
@@ -42,7 +42,9 @@ function use(filename) {
     if (view.state !== 'connecting' || typeof useWatch !== 'function' || typeof RefusedError !== 'function' || [Hub, serveTabs, sharedTransport, watchShared].some((one) => typeof one !== 'function')) throw new Error('unusable');
     tide.close();
     const untyped = watch('http://127.0.0.1:1/', { watches: ['notes'] });
-    untyped.add({ watch: 'mounts', prefix: '/home' });
+    untyped.add({ watch: 'mounts', prefix: '/home', labels: 'a=b', filter: 'true', fields: ['a', 'b.c'] });
+    const part: WatchSpec<'notes'> = { watch: 'notes', filter: 'value.text != ""' };
+    tide.remove(part);
     untyped.close();
   `);
   const tsc = join(root, 'node_modules/.bin/tsc');

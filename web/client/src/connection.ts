@@ -3,7 +3,7 @@ import { isFatal, RefusedError, type FatalError } from './errors.js';
 import { PageLifecycle } from './page_lifecycle.js';
 import { Pause } from './pause.js';
 import { Stream, type StreamEnd } from './stream.js';
-import type { Stores } from './stores.js';
+import { closed, Stores } from './stores.js';
 import type { Transport } from './transport.js';
 
 // Watches that are added or removed within this time share one request.
@@ -35,6 +35,7 @@ export interface ConnectionOptions {
  * Everything happens in #run, a single loop; the other methods only wake it up.
  */
 export class Connection {
+  readonly stores = new Stores();
   readonly #backoff = new Backoff();
   readonly #pause = new Pause();
   readonly #page: PageLifecycle;
@@ -50,7 +51,7 @@ export class Connection {
   #requested = '';      // the query of the newest request
   #debounce: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(private readonly stores: Stores, private readonly options: ConnectionOptions) {
+  constructor(private readonly options: ConnectionOptions) {
     this.#page = new PageLifecycle(options.hiddenMs, {
       online: () => this.#retrySoon(),
       shown: () => this.#resume(),
@@ -81,7 +82,7 @@ export class Connection {
     clearTimeout(this.#grace);
     this.#stream?.cut('closed');
     this.#pause.end();
-    this.stores.disconnect({ state: 'closed', since: Date.now(), reason: error?.message ?? '', ...(error && { error }) });
+    this.stores.disconnect(closed(error));
   }
 
   async #run(): Promise<void> {
@@ -110,7 +111,7 @@ export class Connection {
     this.#immediately = false;
     try {
       const headers = await this.#headers();
-      this.#requested = String(this.stores.query);
+      this.#requested = this.stores.request();
       return await stream.run({ url: `${url}?${this.#requested}`, lastEventId: this.stores.id, headers, credentials });
     } catch (error) { // thrown by getToken
       return { error, goodbye: undefined, retryMs: undefined, aliveAt: Date.now(), openedAt: undefined };
@@ -153,12 +154,12 @@ export class Connection {
     this.stores.disconnect({ state: state === 'connecting' ? state : 'offline', since: state === 'open' ? this.#aliveAt : since, reason });
   }
 
-  // Only the refused watches are closed if one of them does not exist, or if there is
-  // no room for its position in the ids of a stream. A problem leaves out an empty
-  // name.
+  // Only the refused watches are closed if one of them does not exist, if what is
+  // wanted of it cannot be meant, or if there is no room for its position in the ids of a
+  // stream. A problem leaves out an empty name.
   #refused(error: FatalError): void {
     const { status, problem: { watch = '' } = {} } = error instanceof RefusedError ? error : {};
-    const named = (status === 404 || status === 414) && this.stores.get(watch);
+    const named = [400, 404, 414].includes(status!) && this.stores.get(watch);
     const refused = named ? [watch] : status === 414 ? this.stores.added : [];
     if (refused.length === 0) return this.close(error);
     for (const watch of refused) this.stores.remove(watch, error);
@@ -169,7 +170,7 @@ export class Connection {
     this.#debounce = void clearTimeout(this.#debounce);
     if (!this.#running) return this.changed();
     if (!this.#stream) return this.#retrySoon();
-    if (this.#requested === String(this.stores.query)) return; // removed and added again
+    if (this.#requested === this.stores.query) return; // removed and added again
     this.#immediately = true;
     this.#stream.cut('other watches');
   }

@@ -1,6 +1,7 @@
 import type { RefusedError } from './errors.js';
 import type { Port } from './port.js';
-import { SharedWatch } from './shared_watch.js';
+import { SharedWatch, type SharedSpec } from './shared_watch.js';
+import { followedOf } from './spec.js';
 import { Tab } from './tab.js';
 import { watch, type WatchOptions, type Watches } from './watch.js';
 
@@ -16,7 +17,7 @@ export type HubOptions = Pick<WatchOptions, 'getToken' | 'headers' | 'credential
  */
 export class Hub {
   #tide: Watches<Record<string, string>> | undefined;
-  readonly #shared = new Map<string, SharedWatch>();
+  readonly #shared = new Map<string, SharedWatch>(); // by query, without the prefix
   readonly #tabs = new Set<Tab>();
 
   constructor(private readonly url: string | URL, private readonly options: HubOptions = {}) {}
@@ -39,17 +40,18 @@ export class Hub {
   }
 
   /** @internal */
-  follow(name: string): SharedWatch {
+  follow(spec: SharedSpec): SharedWatch {
     this.#tide ??= watch<Record<string, string>>(this.url, { ...this.options, parse: keepText, hiddenMs: Infinity });
-    const shared = this.#shared.get(name) ?? new SharedWatch(this.#tide, name);
-    this.#shared.set(name, shared);
+    const { query } = followedOf(spec);
+    const shared = this.#shared.get(query) ?? new SharedWatch(this.#tide, spec);
+    this.#shared.set(query, shared);
     return shared;
   }
 
   /** @internal A refusal is not final: the next tab may come with another cookie. */
-  refused(name: string, { status, problem }: RefusedError): void {
-    this.#shared.delete(name);
-    if (status === 404 && problem?.watch === name) return; // the others go on
+  refused({ spec }: SharedWatch, { status, problem }: RefusedError): void {
+    this.#shared.delete(followedOf(spec).query);
+    if ((status === 400 || status === 404) && problem?.watch === spec.watch) return; // the others go on
     if (status === 414 && [...this.#shared.values()].some(({ closed }) => !closed)) return;
     if ([...this.#shared.values()].every(({ idle }) => idle)) this.#drop();
   }

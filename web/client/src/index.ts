@@ -1,4 +1,5 @@
-export { watch, type WatchOptions, type Watches, type WatchSpec } from './watch.js';
+export { watch, type WatchOptions, type Watches } from './watch.js';
+export type { Definition, WatchSpec } from './spec.js';
 export type { Listener, Store } from './store.js';
 export type { Changes } from './replica.js';
 export { mapKey, type Resource } from './resource.js';

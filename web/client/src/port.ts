@@ -5,7 +5,7 @@ import type { State } from './view.js';
  * The version of these messages. After an upgrade of the page, an old tab may keep
  * the old worker alive: a new tab then uses another transport.
  */
-export const dialect = 1;
+export const dialect = 2;
 
 /** Carries messages between tabs and a hub: a MessagePort, or a BroadcastChannel of the two. */
 export interface Port {
@@ -19,7 +19,7 @@ export interface Port {
 
 /** From a tab to the hub, about one stream of the tab. */
 export type TabMessage = { readonly stream: number } & (
-  /** Begin: `watch=a&watch=b&prefix.b=…`, and the newest id that the tab has. */
+  /** Begin: `watch=a&watch=b&prefix.b=…&filter.b=…`, and the newest id that the tab has. */
   | { readonly query: string; readonly lastEventId: string }
   /** `more`: the events are processed, and the next may be sent. `alive`: a ping, which is answered. */
   | { readonly say: 'more' | 'alive' | 'end' }

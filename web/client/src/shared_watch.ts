@@ -1,4 +1,5 @@
 import type { Changes } from './replica.js';
+import type { Definition, WatchSpec } from './spec.js';
 import type { Store } from './store.js';
 import { uniqueId } from './unique_id.js';
 import type { View } from './view.js';
@@ -9,8 +10,11 @@ const maxRemembered = 10_000;
 
 type RawWatches = Watches<Record<string, string>>;
 
+/** What of a watch is shared: everything that defines it except for the prefix of its keys. */
+export type SharedSpec = { readonly watch: string } & Omit<Definition, 'prefix'>;
+
 /**
- * A watch that the hub follows for any number of streams, with its recent changes:
+ * A watch, or a part of it, that the hub follows for any number of streams, with its recent changes:
  * a tab that comes back receives those instead of everything.
  *
  * It has positions of its own, which count the changes since the last snapshot: a
@@ -25,7 +29,7 @@ export class SharedWatch {
   #prefix: string | undefined;
   #store: WeakRef<Store<string>> | undefined; // while idle, the connection may drop it
 
-  constructor(private readonly tide: RawWatches, readonly watch: string) {}
+  constructor(private readonly tide: RawWatches, readonly spec: SharedSpec) {}
 
   get view(): View<string> {
     return this.#store!.deref()!.view; // followed for as long as there is a listener
@@ -43,18 +47,22 @@ export class SharedWatch {
 
   /**
    * Subscribes a stream to the keys with a prefix. What is followed is the common
-   * prefix of all streams, and each filters its own keys: the watch cannot be
-   * followed twice over one connection.
+   * prefix of all streams, and each filters its own keys: following the watch twice
+   * would take two connections.
    */
   subscribe(prefix: string, listener: (changes: Changes) => void): () => void {
     const wide = this.#prefix === undefined ? prefix : commonPrefix(this.#prefix, prefix);
-    if (wide !== this.#prefix && !this.idle) this.tide.remove(this.watch);
+    if (wide !== this.#prefix && !this.idle) this.tide.remove(this.#followed);
     this.#prefix = wide;
-    this.#setStore(this.tide.add({ watch: this.watch, prefix: wide }));
+    this.#setStore(this.tide.add(this.#followed));
     this.#listeners.add(listener);
     return () => {
-      if (this.#listeners.delete(listener) && this.idle) this.tide.remove(this.watch);
+      if (this.#listeners.delete(listener) && this.idle) this.tide.remove(this.#followed);
     };
+  }
+
+  get #followed(): WatchSpec {
+    return { ...this.spec, prefix: this.#prefix! };
   }
 
   /** The position of a stream with this prefix that has received everything. */
@@ -72,7 +80,7 @@ export class SharedWatch {
   }
 
   get #start(): string {
-    return `${encodeURIComponent(this.watch)}@${this.#epoch}:`;
+    return `${encodeURIComponent(this.spec.watch)}@${this.#epoch}:`;
   }
 
   // If it is the same store as before an idle time, nothing was missed: it has been

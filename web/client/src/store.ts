@@ -23,7 +23,12 @@ export class Store<V = unknown> {
   #position = '';
   #renewing = false;
 
-  constructor(readonly watch: string, readonly prefix: string, connection: ConnectionState) {
+  constructor(
+    readonly watch: string,
+    /** @internal Its part of the query of a stream: the watch, and what of it. */
+    readonly query: string,
+    connection: ConnectionState,
+  ) {
     this.#view = { ...connection, state: 'connecting', resources: this.#replica.shown, revision: '' };
   }
 

@@ -1,4 +1,5 @@
-import type { Event, HelloEvent } from './protocol.js';
+import type { Event, UpsertEvent } from './protocol.js';
+import type { Followed } from './spec.js';
 import { Store } from './store.js';
 import type { ConnectionState } from './view.js';
 
@@ -11,18 +12,24 @@ export class Stores {
   id = '';
   connection: ConnectionState = { state: 'connecting', since: Date.now(), reason: '' };
 
-  readonly #wanted = new Map<string, Store>();
-  // Watches that were removed, while the newest id still names them: one that is added
-  // again resumes from the id, and so must have its resources.
+  readonly #wanted = new Map<string, Store>(); // by watch: a stream can carry each only once
+  // Those that were removed, by query, while the newest id may still name them: one that
+  // is added again resumes from the id, and so must have its resources.
   readonly #parked = new Map<string, Store>();
-  #streamed: string[] = []; // the watches of the open stream
+  #requested = new Map<string, Store>();
+  // Those of the open stream, by watch. An event is for the store whose definition was
+  // requested, and not for another one of the same watch that is wanted by now.
+  #streamed = new Map<string, Store>();
 
   /** The query of a request for all watches: `watch=a&watch=b&prefix.b=…`. */
-  get query(): URLSearchParams {
-    const query = new URLSearchParams();
-    for (const { watch } of this.#wanted.values()) query.append('watch', watch);
-    for (const { watch, prefix } of this.#wanted.values()) if (prefix) query.append(`prefix.${watch}`, prefix);
-    return query;
+  get query(): string {
+    return [...this.#wanted.values()].map(({ query }) => query).join('&');
+  }
+
+  /** A request is made. Returns its query. */
+  request(): string {
+    this.#requested = new Map(this.#wanted);
+    return this.query;
   }
 
   get empty(): boolean {
@@ -31,7 +38,7 @@ export class Stores {
 
   /** The watches that the last stream did not have; none if it had none of the current ones. */
   get added(): string[] {
-    const added = [...this.#wanted.keys()].filter((watch) => !this.#streamed.includes(watch));
+    const added = [...this.#wanted.keys()].filter((watch) => this.#streamed.get(watch) !== this.#wanted.get(watch));
     return added.length < this.#wanted.size ? added : [];
   }
 
@@ -39,51 +46,41 @@ export class Stores {
     return this.#wanted.get(watch);
   }
 
-  /** Returns the store of a watch, limited to the keys that begin with prefix; adds it if needed. */
-  add(watch: string, prefix = ''): Store {
-    const wanted = this.#wanted.get(watch);
-    if (wanted && wanted.prefix !== prefix) {
-      throw new Error(`the watch ${watch} is followed with the prefix ${JSON.stringify(wanted.prefix)}: remove it first`);
-    }
-    return wanted ?? this.#revive(watch, prefix);
-  }
-
-  #revive(watch: string, prefix: string): Store {
-    const parked = this.#parked.get(watch);
-    const store = parked?.prefix === prefix ? parked : new Store(watch, prefix, this.connection);
-    this.#parked.delete(watch);
+  /** Adds a watch that it does not have, and returns its store. */
+  add({ watch, query }: Followed): Store {
+    const store = this.#parked.get(query) ?? new Store(watch, query, this.connection);
+    this.#parked.delete(query);
     this.#wanted.set(watch, store);
     store.publish(this.connection);
     return store;
   }
 
-  /** Removes a watch; error is the reason, unless it was asked for. */
+  /** Removes a watch that it has; error is the reason, unless it was asked for. */
   remove(watch: string, error?: Error): void {
-    const store = this.#wanted.get(watch);
-    if (!store) return;
+    const store = this.#wanted.get(watch)!;
     this.#wanted.delete(watch);
-    if (!error) this.#parked.set(watch, store);
+    if (this.id) this.#parked.set(store.query, store);
     store.publish(closed(error));
   }
 
   /** A stream begins. It is the first one, or replaces one that was lost or healthy. */
-  open({ watches }: HelloEvent): void {
+  open(): void {
     const renewing = this.connection.state === 'open';
     this.connection = { state: 'open', since: Date.now(), reason: '' };
-    this.#streamed = watches.map(({ watch }) => watch);
-    for (const watch of this.#streamed) this.#find(watch)?.begin(renewing);
+    this.#streamed = this.#requested;
+    for (const store of this.#streamed.values()) store.begin(renewing);
   }
 
   take(event: Event): void {
-    if ('watch' in event) this.#find(event.watch)?.take(event);
+    this.#streamed.get((event as UpsertEvent).watch)?.take(event); // not every event has a watch
   }
 
   /** An id arrived: everything before it is complete. */
   commit(id: string): void {
     this.id = id;
-    for (const watch of this.#streamed) this.#find(watch)?.commit(id);
-    for (const watch of this.#parked.keys()) {
-      if (!this.#streamed.includes(watch)) this.#parked.delete(watch);
+    for (const store of this.#streamed.values()) store.commit(id);
+    for (const [query, store] of this.#parked) {
+      if (this.#streamed.get(store.watch) !== store) this.#parked.delete(query);
     }
   }
 
@@ -95,18 +92,11 @@ export class Stores {
   /** The connection is lost, or closed for good. */
   disconnect(connection: ConnectionState): void {
     this.connection = connection;
-    for (const store of this.#all()) store.lost();
+    for (const store of [...this.#wanted.values(), ...this.#parked.values()]) store.lost();
     this.publish();
-  }
-
-  #find(watch: string): Store | undefined {
-    return this.#wanted.get(watch) ?? this.#parked.get(watch);
-  }
-
-  #all(): Store[] {
-    return [...this.#wanted.values(), ...this.#parked.values()];
   }
 }
 
-const closed = (error?: Error): ConnectionState =>
+/** The state of a connection, or of a watch, that is closed; error is the reason, unless it was asked for. */
+export const closed = (error?: Error): ConnectionState =>
   ({ state: 'closed', since: Date.now(), reason: error?.message ?? '', ...(error && { error }) });

@@ -105,7 +105,7 @@ export class Stream {
       this.#openedAt = Date.now();
       this.#heartbeatMs = event.heartbeat_ms;
       this.#guard();
-      this.stores.open(event);
+      this.stores.open();
     }
   }
 

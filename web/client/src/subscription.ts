@@ -15,7 +15,7 @@ export class Subscription {
   #changed: Set<string>;   // or these keys
   #sent: Pick<View, 'state' | 'since' | 'reason' | 'revision'> | undefined;
 
-  constructor(private readonly shared: SharedWatch, private readonly prefix: string, lastEventId: string, onChange: () => void) {
+  constructor(readonly shared: SharedWatch, private readonly prefix: string, lastEventId: string, onChange: () => void) {
     this.unsubscribe = shared.subscribe(prefix, (changes) => {
       this.#add(changes);
       onChange();
@@ -28,7 +28,7 @@ export class Subscription {
   }
 
   get watch(): string {
-    return this.shared.watch;
+    return this.shared.spec.watch;
   }
 
   /** The gateway refuses the watch. */

@@ -2,6 +2,7 @@ import { RefusedError } from './errors.js';
 import type { Hub } from './hub.js';
 import type { HubMessage } from './port.js';
 import type { HelloEvent } from './protocol.js';
+import { specsOf } from './spec.js';
 import { Subscription } from './subscription.js';
 
 // After twice this long without an answer the tab gives up the stream. It asks more
@@ -33,8 +34,7 @@ export class TabStream {
   #ended = false;
 
   constructor(private readonly hub: Hub, query: URLSearchParams, lastEventId: string, private readonly post: (message: Message) => void) {
-    this.#subscriptions = query.getAll('watch').map((watch) =>
-      new Subscription(hub.follow(watch), query.get(`prefix.${watch}`) ?? '', lastEventId, () => this.#schedule()));
+    this.#subscriptions = specsOf(query).map(({ prefix, ...spec }) => new Subscription(hub.follow(spec), prefix, lastEventId, () => this.#schedule()));
     const watches = this.#subscriptions.map(({ watch, mode }) => ({ watch, mode }));
     this.#hello = [JSON.stringify({ type: 'hello', heartbeat_ms: heartbeatMs, watches } satisfies HelloEvent)];
     this.#quiet = lastEventId !== '';
@@ -108,13 +108,13 @@ export class TabStream {
     return this.#lines.slice(from, this.#sent);
   }
 
-  #refuse({ watch, error }: Subscription): void {
+  #refuse({ watch, shared, error }: Subscription): void {
     const refusal = error instanceof RefusedError ? error : new RefusedError(502, undefined, undefined);
     const { status, problem } = refusal;
     // This watch has no room in the stream: the gateway cannot know which one was
     // added last.
     this.post({ refused: { status, problem: status === 414 ? { ...problem!, watch } : problem } });
     this.end();
-    this.hub.refused(watch, refusal);
+    this.hub.refused(shared, refusal);
   }
 }

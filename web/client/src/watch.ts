@@ -1,10 +1,7 @@
 import { Connection, type ConnectionOptions } from './connection.js';
-import { Stores } from './stores.js';
+import { followedOf, type Followed, type WatchSpec } from './spec.js';
 import type { Store } from './store.js';
 import { fetchTransport, type Transport } from './transport.js';
-
-/** A watch to follow: its name, or its name and a prefix that limits its keys. */
-export type WatchSpec<Name extends string = string> = Name | { readonly watch: Name; readonly prefix?: string };
 
 export interface WatchOptions<Name extends string = string> {
   /** The watches to follow at first; more can be added. */
@@ -23,14 +20,20 @@ export interface WatchOptions<Name extends string = string> {
   readonly hiddenMs?: number;
 }
 
-/** The watches of one connection to a gateway. Values maps the name of each watch to the type of its values. */
+/**
+ * The followed watches of a gateway. Values maps the name of each watch to the type of its values.
+ *
+ * A watch may be followed more than once at the same time, whole and in parts: each
+ * definition has a store of its own, and `store`, `add` and `remove` mean the one with
+ * the same definition. A name alone is the whole watch.
+ */
 export interface Watches<Values = Record<string, unknown>> {
   /** Returns the store of a followed watch. */
-  store<Name extends keyof Values & string>(watch: Name): Store<Values[Name]>;
+  store<Name extends keyof Values & string>(watch: WatchSpec<Name>): Store<Values[Name]>;
   /** Follows another watch, from the next request on; what is already known is not sent again. */
   add<Name extends keyof Values & string>(watch: WatchSpec<Name>): Store<Values[Name]>;
   /** Stops following a watch. */
-  remove(watch: keyof Values & string): void;
+  remove(watch: WatchSpec<keyof Values & string>): void;
   /** Closes the connection for good. The stores stay readable. */
   close(): void;
   /** @internal Does what is due, in case timers are late, as in a hidden tab. */
@@ -38,7 +41,8 @@ export interface Watches<Values = Record<string, unknown>> {
 }
 
 /**
- * Follows watches of the gateway at url, in one stream, until it is closed.
+ * Follows watches of the gateway at url until it is closed: in one stream, and in a further
+ * one for each further definition of the same watch, which a stream can carry only once.
  *
  * url is the base URL of the gateway, for instance `/` or `https://gateway.example/live/`.
  */
@@ -48,30 +52,53 @@ export function watch<Values = Record<string, unknown>>(
   WatchOptions<keyof NoInfer<Values> & string> = {},
 ): Watches<Values> {
   if (getToken && !transport.hearsHeartbeat) throw new Error('an EventSource cannot send a token: leave out getToken, or transport');
-  const stores = new Stores();
   const events = `${String(url).replace(/\/$/, '')}/v1/events`;
-  const connection = new Connection(stores, { url: events, transport, credentials, headers, getToken, parse: (json) => parse(json), hiddenMs });
+  const options = { url: events, transport, credentials, headers, getToken, parse, hiddenMs };
+  const connections: Connection[] = [];
+  let closed = false;
+
+  const find = ({ watch, query }: Followed) => connections.find(({ stores }) => stores.get(watch)?.query === query);
+
+  // A connection that was refused for good is left alone: another one may have another
+  // token or cookie.
+  function connectionFor({ watch }: Followed): Connection {
+    const free = connections.find(({ stores }) => !stores.get(watch) && stores.connection.state !== 'closed');
+    if (free) return free;
+    const connection = new Connection(options);
+    if (closed) connection.close();
+    connections.push(connection);
+    return connection;
+  }
 
   function add(spec: WatchSpec): Store {
-    const { watch, prefix } = typeof spec === 'string' ? { watch: spec, prefix: '' } : spec;
-    const known = stores.get(watch);
-    const store = stores.add(watch, prefix);
-    if (!known) connection.changed();
+    const followed = followedOf(spec);
+    if (!find(followed)) {
+      const connection = connectionFor(followed);
+      connection.stores.add(followed);
+      connection.changed();
+    }
+    return store(spec);
+  }
+
+  function store(spec: WatchSpec): Store {
+    const followed = followedOf(spec);
+    const store = find(followed)?.stores.get(followed.watch);
+    if (!store) throw new Error(`the watch ${followed.watch} is not followed: add it`);
     return store;
   }
 
-  function store(watch: string): Store {
-    const store = stores.get(watch);
-    if (!store) throw new Error(`the watch ${watch} is not followed: add it`);
-    return store;
+  function remove(spec: WatchSpec): void {
+    const followed = followedOf(spec);
+    const connection = find(followed);
+    connection?.stores.remove(followed.watch);
+    connection?.changed();
   }
 
-  function remove(watch: string): void {
-    if (!stores.get(watch)) return;
-    stores.remove(watch);
-    connection.changed();
+  function close(): void {
+    closed = true;
+    for (const connection of connections) connection.close();
   }
 
   for (const spec of watches) add(spec);
-  return { store, add, remove, close: () => connection.close(), check: () => connection.check() } as Watches<Values>;
+  return { store, add, remove, close, check: () => connections.forEach((connection) => connection.check()) } as Watches<Values>;
 }

@@ -71,7 +71,7 @@ function visit(browser: Browser, upstreams: Upstream[], prefix: string): Visitor
   const tab = browser.tab();
   const { port1, port2 } = new MessageChannel();
   const tide = tab.run(() => watch(url, { watches: ['v', { watch: 'w', prefix }], transport: sharedTransport(port2), hiddenMs: 1_000 }));
-  const seen = upstreams.map((upstream) => new Seen(upstream, tide.store(upstream.watch), upstream.watch === 'w' ? prefix : ''));
+  const seen = upstreams.map((upstream) => new Seen(upstream, upstream.watch === 'w' ? tide.store({ watch: 'w', prefix }) : tide.store('v'), upstream.watch === 'w' ? prefix : ''));
   return { tab, port: port1, tide, seen };
 }
 

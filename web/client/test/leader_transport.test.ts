@@ -66,7 +66,7 @@ async function answer(value: number): Promise<void> {
   await pass();
 }
 
-const leader = () => browser.locks.held.get(`watchtide 1 ${url}`)?.owner;
+const leader = () => browser.locks.held.get(`watchtide 2 ${url}`)?.owner;
 
 test('six tabs share one connection', async () => {
   await share(6);
@@ -79,7 +79,7 @@ test('a tab receives no message for another', async () => {
   await share(3);
   const names = [...browser.channels].map(({ name }) => name);
   expect(new Set(names).size).toBe(1 + 3); // for announcements, and one for each tab
-  expect(names.filter((name) => name !== `watchtide 1 ${url}`)).toHaveLength(2 * 3);
+  expect(names.filter((name) => name !== `watchtide 2 ${url}`)).toHaveLength(2 * 3);
 });
 
 test('tabs with another name have their own connection', async () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Event } from '../src/protocol.js';
+import { followedOf } from '../src/spec.js';
 import { parser } from '../src/sse.js';
 import { Stores } from '../src/stores.js';
 import { Seen } from './seen.js';
@@ -12,14 +13,15 @@ class Follower {
   readonly seen: Seen[];
 
   constructor(upstreams: Upstream[]) {
-    this.seen = upstreams.map((upstream) => new Seen(upstream, this.stores.add(upstream.watch)));
+    this.seen = upstreams.map((upstream) => new Seen(upstream, this.stores.add(followedOf(upstream.watch))));
   }
 
   read(bytes: Uint8Array, cuts: number[], heads: number[]) {
+    this.stores.request();
     const feed = parser({
       event: (data) => {
         const event = JSON.parse(data) as Event;
-        if (event.type === 'hello') this.stores.open(event);
+        if (event.type === 'hello') this.stores.open();
         else this.stores.take(event);
       },
       id: (id) => this.stores.commit(id),

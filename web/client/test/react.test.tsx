@@ -5,6 +5,7 @@ import { renderToString } from 'react-dom/server';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Event } from '../src/protocol.js';
 import { useWatch } from '../src/react.js';
+import { followedOf } from '../src/spec.js';
 import { Stores } from '../src/stores.js';
 import type { Store } from '../src/store.js';
 
@@ -17,7 +18,7 @@ let renders = 0;
 beforeEach(() => {
   Object.assign(globalThis, { IS_REACT_ACT_ENVIRONMENT: true });
   stores = new Stores();
-  store = stores.add('w') as Store<number>;
+  store = stores.add(followedOf('w')) as Store<number>;
   place = document.createElement('div');
   root = createRoot(place);
   renders = 0;
@@ -33,7 +34,8 @@ function feed(...events: Array<Event | string>) {
 const up = (key: string, revision: number, value: number): Event => ({ type: 'upsert', watch: 'w', key, revision: String(revision), value });
 
 function prime() {
-  stores.open({ type: 'hello', heartbeat_ms: 1, watches: [{ watch: 'w', mode: 'snapshot' }] });
+  stores.request();
+  stores.open();
   feed({ type: 'reset', watch: 'w', reason: 'initial' }, up('a', 1, 1), up('b', 2, 2), { type: 'end_of_snapshot', watch: 'w', revision: '2', count: 2 }, 'w@e-2');
 }
 

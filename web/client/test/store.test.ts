@@ -1,5 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { Event } from '../src/protocol.js';
+import { followedOf } from '../src/spec.js';
 import { Stores } from '../src/stores.js';
 import type { Store } from '../src/store.js';
 
@@ -10,7 +11,7 @@ let calls: Array<{ state: string; keys: string; changed: string }>;
 beforeEach(() => {
   vi.useFakeTimers({ now: 1_000_000 });
   stores = new Stores();
-  store = stores.add('w');
+  store = stores.add(followedOf('w'));
   calls = [];
   store.subscribe(({ state, resources }, { replaced, keys }) => {
     calls.push({ state, keys: text(resources), changed: replaced ? 'all' : [...keys].join() });
@@ -29,7 +30,8 @@ const status = (state: string, since = '1970-01-01T00:10:00Z'): Event => ({ type
 
 function open(renewing = false) {
   if (!renewing) stores.connection = { state: 'offline', since: Date.now(), reason: '' };
-  stores.open({ type: 'hello', heartbeat_ms: 1, watches: [{ watch: 'w', mode: 'snapshot' }] });
+  stores.request();
+  stores.open();
   stores.publish();
 }
 
@@ -216,21 +218,55 @@ test('a watch that is added again resumes as long as the id names it', () => {
   stores.remove('w');
   expect(store.state).toBe('closed');
   feed(up('a', 6, 2), 'w@e-6');
-  expect(stores.add('w')).toBe(store);
+  expect(stores.add(followedOf('w'))).toBe(store);
   expect(text(store.resources)).toBe('a=2,b=1');
 });
 
 test('a watch that the newest id does not name starts empty', () => {
   primed();
-  stores.add('v');
+  stores.add(followedOf('v'));
   stores.remove('w');
-  stores.open({ type: 'hello', heartbeat_ms: 1, watches: [{ watch: 'v', mode: 'snapshot' }] });
+  stores.request();
+  stores.open();
   stores.commit('v@e-1');
-  const again = stores.add('w');
+  const again = stores.add(followedOf('w'));
   expect(again).not.toBe(store);
   expect(again.resources.size).toBe(0);
 });
 
-test('one watch has one prefix', () => {
-  expect(() => stores.add('w', 'x/')).toThrow('the watch w is followed with the prefix ""');
+const part = followedOf({ watch: 'w', filter: 'value == 2' });
+
+test('another part of a watch is another store, which gets nothing of a stream that was requested before', () => {
+  primed();
+  stores.remove('w');
+  const narrowed = stores.add(part);
+  feed(reset(), up('c', 7, 2), end(7), 'w@e-7');
+  expect([narrowed.resources.size, narrowed.view.revision, narrowed.position]).toEqual([0, '', '']);
+  open(true);
+  feed(reset(), up('c', 7, 2), end(7), 'w@e.1-7');
+  expect(text(narrowed.resources)).toBe('c=2');
+  expect([text(store.resources), store.state]).toEqual(['a=1,b=1', 'closed']);
+});
+
+test('a store is kept for as long as the newest id may name it, whatever else of its watch is added meanwhile', () => {
+  primed();
+  stores.remove('w');
+  stores.add(part);
+  stores.remove('w');
+  expect(stores.add(followedOf('w'))).toBe(store); // the id resumes it
+  stores.remove('w');
+  const narrowed = stores.add(part);
+  open(true);
+  feed(reset(), end(7), 'w@e.1-7');
+  stores.remove('w');
+  expect(stores.add(followedOf('w'))).not.toBe(store); // the id resumes the part
+  stores.remove('w');
+  expect(stores.add(part)).toBe(narrowed);
+});
+
+test('the same definition has the same query, however it is written', () => {
+  const { query } = followedOf({ watch: 'w', prefix: 'a b/', labels: 'app in (x, y)', filter: 'value.a && value.b', fields: ['x', 'y."a,b"'] });
+  expect(query).toBe('watch=w&prefix.w=a+b%2F&labels.w=app+in+%28x%2C+y%29&filter.w=value.a+%26%26+value.b&fields.w=x%2Cy.%22a%2Cb%22');
+  expect(followedOf({ fields: 'x,y."a,b"', filter: 'value.a && value.b', labels: 'app in (x, y)', prefix: 'a b/', watch: 'w' }).query).toBe(query);
+  expect(followedOf({ watch: 'w', prefix: '', fields: [] })).toEqual(followedOf('w'));
 });

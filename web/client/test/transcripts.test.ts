@@ -40,7 +40,7 @@ describe.each(files)('%s', (file) => {
       server.last.send(text.replaceAll('RANDOM', '1000'));
       if (over) server.last.end();
       await pass();
-      for (const name of names) compared += check(tide.store(name), now.get(name), prefixOf(client, name));
+      for (const name of names) compared += check(tide.store({ watch: name, prefix: prefixOf(client, name) }), now.get(name), prefixOf(client, name));
     }
     // A refused client and a watch that does not exist have no resources.
     const welcome = client.blocks.some(({ text }) => text.includes('event: hello'));

@@ -12,7 +12,7 @@ describe('a request', () => {
     f.tide.add('c');
     await pass();
     expect(f.server.exchanges).toHaveLength(1);
-    expect(f.server.last.url.href).toBe('http://gateway.test/live/v1/events?watch=a&watch=b&watch=c&prefix.b=x%2F');
+    expect(f.server.last.url.href).toBe('http://gateway.test/live/v1/events?watch=a&watch=b&prefix.b=x%2F&watch=c');
     expect(Object.fromEntries(f.server.last.headers)).toEqual({ accept: 'text/event-stream', 'x-team': 'tide' });
   });
 

@@ -53,6 +53,9 @@ func makeable(c *config.Config) error {
 	defer u.close()
 	var errs []error
 	for _, w := range c.Watches {
+		if w.ViewOf != "" {
+			continue // it is made of its watch, and the configuration was read with both
+		}
 		s, err := sourceOf(c, w)
 		if err == nil {
 			_, _, err = u.source(s, w)

@@ -23,3 +23,14 @@ watches: { a: { source: e }, b: { source: f } }
 		t.Errorf("exit code %d and %q, want 1 and nothing", code, stdout)
 	}
 }
+
+// TestConfigCheckOfViews: a view has no source of its own to make.
+func TestConfigCheckOfViews(t *testing.T) {
+	code, stdout, stderr := command(t, "config", "check", file(t, "gateway.yaml", `
+sources: { local: { type: store } }
+watches: { notes: { source: local }, some: { view_of: notes, prefix: a } }
+`))
+	if code != 0 || !strings.Contains(stdout, "ok: 1 sources, 2 watches") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}

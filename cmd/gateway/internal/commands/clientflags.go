@@ -2,23 +2,44 @@ package commands
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/watchtide/watchtide/client"
+	"github.com/watchtide/watchtide/cmd/gateway/internal/table"
+	"github.com/watchtide/watchtide/stream/view"
 )
 
 // clientOptions are those of every command that talks to a gateway.
 type clientOptions struct {
 	server string
-	prefix string
+	view   client.View
 }
 
 func (o *clientOptions) register(c *cobra.Command) {
 	c.Flags().StringVar(&o.server, "server", "http://127.0.0.1:8080", "`URL` of the gateway")
-	c.Flags().StringVar(&o.prefix, "prefix", "", "only keys that begin with `TEXT`")
+	c.Flags().StringVar(&o.view.Prefix, "prefix", "", "only keys that begin with `TEXT`")
+	c.Flags().StringVar(&o.view.Labels, "labels", "", "only resources whose labels match the `SELECTOR`, as with kubectl -l")
+	c.Flags().StringVar(&o.view.Filter, "filter", "", "only resources for which the `CEL` expression is true")
+	c.Flags().StringArrayVar(&o.view.Fields, "fields", nil, "only these `PATHS` of the values, with commas between them")
 }
+
+// viewHelp describes the flags that narrow a watch.
+const viewHelp = `--prefix, --labels, --filter and --fields narrow a watch at the server: only what is
+asked for is sent. --filter is an expression in CEL (https://cel.dev) over
+
+  key       string               the key of a resource
+  value     dyn                  its value
+  labels    map(string, string)  its labels
+  revision  int                  the revision at which it last changed
+
+A resource for which it cannot be told, since it lacks a member that the expression
+names, is left out.`
 
 func (o *clientOptions) connect() (*client.Server, error) {
 	s, err := client.NewServer(o.server)
@@ -49,4 +70,75 @@ func (o *clientOptions) completeWatches(cmd *cobra.Command, _ []string, _ string
 		names = append(names, cobra.CompletionWithDesc(w.Name, w.Source+", "+w.State))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// checkView finds a mistake in what narrows a watch before there is a connection. What a
+// filter may cost is for the server to say.
+func (a *app) checkView(v client.View) error {
+	p := view.Params{Prefix: v.Prefix, Labels: v.Labels, Filter: v.Filter, ValueSize: 1}
+	fields := strings.Join(v.Fields, ",")
+	if fields != "" {
+		p.Fields = []string{fields}
+	}
+	_, err := view.Parse(p)
+	var bad *view.Error
+	if !errors.As(err, &bad) {
+		return err
+	}
+	text := map[string]string{"prefix": v.Prefix, "labels": v.Labels, "filter": v.Filter, "fields": fields}[bad.Parameter]
+	return usageError("--%w%s", bad, a.excerpt(text, bad.Offset))
+}
+
+// excerpt shows a place in a text, for a terminal: below the message, the line with the
+// place, and a caret under it. Empty: there is no terminal, or the line does not fit.
+func (a *app) excerpt(text string, offset int) string {
+	if !a.logTerminal {
+		return ""
+	}
+	begin := strings.LastIndexByte(text[:offset], '\n') + 1
+	line, _, _ := strings.Cut(text[begin:], "\n")
+	before := string(escaped([]byte(text[begin:offset])))
+	shown := string(escaped([]byte(line)))
+	if len(shown) == 0 || table.Width(shown) > a.width()-len(indent) {
+		return ""
+	}
+	return "\n" + indent + shown + "\n" + indent + blank(before) + "^"
+}
+
+const indent = "  "
+
+// width is that of the terminal, as far as it is known.
+func (a *app) width() int {
+	if a.size != nil {
+		if width, _, err := a.size(); err == nil && width > 0 {
+			return width
+		}
+	}
+	return 80
+}
+
+// blank returns white space as wide as a text, which has the same tabs.
+func blank(text string) string {
+	var out strings.Builder
+	for i, part := range strings.Split(text, "\t") {
+		if i > 0 {
+			out.WriteByte('\t')
+		}
+		out.WriteString(strings.Repeat(" ", table.Width(part)))
+	}
+	return out.String()
+}
+
+// refusedView gives the server's refusal of what narrows a watch the exit code of a wrong
+// command line.
+func refusedView(err error) error {
+	var p *client.Problem
+	if !errors.As(err, &p) || p.Status != http.StatusBadRequest {
+		return err
+	}
+	parameter, _, _ := strings.Cut(p.Parameter, ".")
+	if !slices.Contains([]string{"prefix", "labels", "filter", "fields"}, parameter) {
+		return err
+	}
+	return codedError{exitUsage, err}
 }

@@ -26,9 +26,12 @@ with the key.
 On a terminal it is a table, and one resource is indented; in a pipe it is JSON,
 a resource to a line: {"key":…,"revision":…,"value":…}.
 
-` + exitHelp,
-		Example: "  gateway get notes\n  gateway get notes greeting | jq .value",
-		Args:    cobra.RangeArgs(1, 2),
+` + viewHelp + "\n\n" + exitHelp,
+		Example: `  gateway get notes
+  gateway get notes greeting | jq .value
+  gateway get services --labels 'app in (web, shop)' --fields state,node
+  gateway get services --filter 'value.state != "passing"'`,
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.get(cmd.Context(), o, args)
 		},
@@ -44,8 +47,11 @@ a resource to a line: {"key":…,"revision":…,"value":…}.
 }
 
 func (a *app) get(ctx context.Context, o clientOptions, args []string) error {
-	if len(args) == 2 && o.prefix != "" {
+	if len(args) == 2 && o.view.Prefix != "" {
 		return usageError("--prefix is for all resources of a watch, not for the one with a key")
+	}
+	if err := a.checkView(o.view); err != nil {
+		return err
 	}
 	s, err := o.connect()
 	if err != nil {
@@ -55,22 +61,22 @@ func (a *app) get(ctx context.Context, o clientOptions, args []string) error {
 	ctx, stop := a.untilSignal(ctx)
 	defer stop()
 	if len(args) == 2 {
-		line, err := s.Line(ctx, args[0], args[1])
+		line, err := s.Line(ctx, args[0], args[1], o.view)
 		if err != nil {
-			return because(ctx, err)
+			return because(ctx, refusedView(err))
 		}
 		return a.printOne(line)
 	}
 	if a.size == nil {
-		lines, err := s.Lines(ctx, args[0], o.prefix)
+		lines, err := s.Lines(ctx, args[0], o.view)
 		if err != nil {
-			return because(ctx, err)
+			return because(ctx, refusedView(err))
 		}
 		return a.printLines(lines)
 	}
-	all, err := s.Resources(ctx, args[0], o.prefix)
+	all, err := s.Resources(ctx, args[0], o.view)
 	if err != nil {
-		return because(ctx, err)
+		return because(ctx, refusedView(err))
 	}
 	return a.printTable(all)
 }

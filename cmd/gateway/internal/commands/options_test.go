@@ -30,7 +30,7 @@ func TestEveryOptionArrives(t *testing.T) {
 	}
 	w := config.Watch{
 		Name: "w", Source: "s", Required: true, Linger: 1, History: history, SnapshotTimeout: 2,
-		Collection: "mounts", Watch: "up", Prefix: "p/",
+		Collection: "mounts", Watch: "up", Prefix: "p/", LabelsAt: "meta.labels",
 	}
 	g := config.GRPCSource{
 		Address: "a:1", TLS: secure, Metadata: config.Metadata{"k": "v"}, Keepalive: 1, StallAfter: 2, MaxMessageBytes: 3,
@@ -44,7 +44,7 @@ func TestEveryOptionArrives(t *testing.T) {
 			SnapshotBudget: 10, MaxConnections: 21, BodyBudget: 18, AnswerBudget: 19, MinRate: 20, Pump: "goroutines", Compression: "none", CompressionCache: 17, Metrics: true,
 		}},
 		{watchConfig(w), watch.Config{
-			Name: "w", SourceName: "s", OnDemand: true, Required: true, Linger: 1, SnapshotTimeout: 2,
+			Name: "w", SourceName: "s", OnDemand: true, Required: true, Linger: 1, SnapshotTimeout: 2, LabelsAt: "meta.labels",
 			History: log.History{MaxAge: time.Minute, MaxDeletes: 5, MaxBytes: 6},
 		}},
 		{storeConfig(config.StoreSource{MaxValueBytes: 1, MaxBytes: 2}), store.Config{MaxValueBytes: 1, MaxBytes: 2}},

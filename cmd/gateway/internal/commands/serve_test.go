@@ -3,6 +3,7 @@ package commands
 import (
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -198,6 +199,41 @@ watches:
 	}
 	if status, body := g.do("PUT", "/v1/watches/red/resources/a", "1"); status != 405 {
 		t.Errorf("a write to a view: %d %s", status, body)
+	}
+}
+
+// TestServeNarrowsAtTheOtherGateway: a watch of a gateway source is narrowed by the other gateway.
+func TestServeNarrowsAtTheOtherGateway(t *testing.T) {
+	streams := make(chan url.Values, 1)
+	core := ask(t, func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case streams <- r.URL.Query():
+		default:
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	conf := file(t, "edge.yaml", `
+sources: { core: { type: gateway, url: "`+core.URL+`" } }
+watches:
+  failing: { source: core, watch: services, filter: '(value.state)!="passing"', labels: "app=web", fields: [state, node], prefix: eu/ }
+`)
+	if code, _, stderr := command(t, "config", "check", conf); code != 0 {
+		t.Fatalf("config check: exit code %d: %s", code, stderr)
+	}
+	serve(t, "--config", conf)
+	want := url.Values{
+		"watch": {"services"}, "prefix.services": {"eu/"}, "labels.services": {"app=web"},
+		"filter.services": {`value.state != "passing"`}, "fields.services": {"node,state"},
+	}
+	select {
+	case got := <-streams:
+		if got.Encode() != want.Encode() {
+			t.Errorf("asked %v, want %v", got, want)
+		}
+	case <-time.After(patience):
+		t.Fatal("the other gateway was not asked")
 	}
 }
 

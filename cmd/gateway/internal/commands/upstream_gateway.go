@@ -16,7 +16,7 @@ func (u *upstreams) gateway(s config.Source, w config.Watch) (stream.Source, err
 		}
 		u.gateways[s.Name] = upstream
 	}
-	return u.gateways[s.Name].Source(w.Watch, w.Prefix)
+	return u.gateways[s.Name].Source(w.Watch, w.Definition)
 }
 
 func sseConfig(g config.GatewaySource) gatewaysource.Config {

@@ -101,7 +101,7 @@ func viewsLast(watches []config.Watch) (ordered []config.Watch) {
 func watchConfig(w config.Watch) watch.Config {
 	return watch.Config{
 		Name: w.Name, SourceName: w.Source, OnDemand: !w.Prime, Required: w.Required, Linger: w.Linger,
-		SnapshotTimeout: w.SnapshotTimeout, MaxBytes: w.Memory, History: log.History(w.History),
+		SnapshotTimeout: w.SnapshotTimeout, MaxBytes: w.Memory, History: log.History(w.History), LabelsAt: w.LabelsAt,
 	}
 }
 

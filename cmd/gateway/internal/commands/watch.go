@@ -46,10 +46,16 @@ on states that the upstream had, over
 
 An expression that cannot be told, since it names what is not there, is not true.
 
+` + viewHelp + `
+
+--wait-for sees only the resources that they leave.
+
 ` + exitHelp,
 		Example: `  gateway watch processes
   gateway watch notes | jq -c 'select(.type == "upsert")'
   gateway watch notes --until end_of_snapshot
+  gateway watch services --labels 'app in (web, shop)' --fields state,node
+  gateway watch services --filter 'value.state != "passing"'
   gateway watch services --wait-for 'count > 3' --timeout 60s
   gateway watch services --wait-for 'resources.exists(k, resources[k].state == "ready")'
   gateway watch services --wait-for '"web" in resources && resources["web"].replicas >= 2'`,
@@ -57,6 +63,9 @@ An expression that cannot be told, since it names what is not there, is not true
 		ValidArgsFunction: o.completeWatches,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(args); err != nil {
+				return err
+			}
+			if err := a.checkView(o.view); err != nil {
 				return err
 			}
 			return a.watch(cmd.Context(), o, args)
@@ -115,7 +124,7 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 	f := newFollowing(ctx, names, o.condition, a.size != nil)
 	show := a.viewer(f)
 	err = s.Follow(ctx, client.FollowOptions{
-		Watches: names, Prefix: o.prefix, UntilEndOfSnapshot: o.until != "",
+		Watches: names, View: o.view, UntilEndOfSnapshot: o.until != "",
 		Event: func(e client.Event) error {
 			err := f.event(e) // first, so that the newest state is shown
 			return errors.Join(err, show.event(e))
@@ -129,7 +138,7 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 	if errors.Is(err, closed) {
 		closed = nil // it is why the watch has ended
 	}
-	return errors.Join(closed, f.verdict(err))
+	return errors.Join(closed, f.verdict(refusedView(err)))
 }
 
 // verdict returns the error that describes how a watch ended.

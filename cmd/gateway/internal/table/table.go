@@ -90,12 +90,12 @@ const keyColumn = "\x00key"
 func (t *Table) widen(lines []line, fields []string) {
 	t.atLeast(keyColumn, len("KEY"), widestKey)
 	for _, name := range fields {
-		t.atLeast(name, columns(name), widestField)
+		t.atLeast(name, Width(name), widestField)
 	}
 	for _, l := range lines {
-		t.atLeast(keyColumn, columns(l.key), widestKey)
+		t.atLeast(keyColumn, Width(l.key), widestKey)
 		for name, text := range l.cells {
-			t.atLeast(name, columns(text), widestField)
+			t.atLeast(name, Width(text), widestField)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func FuzzDraw(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, value string, width int) {
 		width = max(0, min(width, 300))
 		for _, line := range New().Draw([]Row{{key, []byte(value)}}, width) {
-			if n := columns(line); n > width {
+			if n := Width(line); n > width {
 				t.Errorf("%q takes %d columns of %d", line, n, width)
 			}
 			for _, r := range line {

@@ -23,8 +23,8 @@ func printable(s string) string {
 // terminal measures text as a terminal shows it, whatever the locale of this process.
 var terminal = &runewidth.Condition{StrictEmojiNeutral: true}
 
-// columns returns how many terminal columns a text takes.
-func columns(s string) int { return terminal.StringWidth(s) }
+// Width returns how many terminal columns a text takes.
+func Width(s string) int { return terminal.StringWidth(s) }
 
 // fit returns s in exactly n columns: filled up with spaces, or cut with an
 // ellipsis.

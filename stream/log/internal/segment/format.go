@@ -143,6 +143,11 @@ func (f *Format) Key(s *Segment, e *Entry) string {
 	return string(raw)
 }
 
+// KeyOf is the key as a Key.
+func (f *Format) KeyOf(s *Segment, e *Entry) Key {
+	return Key{Text: string(f.rawKey(s, e)), Hash: e.Hash, Flags: e.Flags & (keyEscaped | keyBase64)}
+}
+
 // ShownRevision is the revision in the frame. For an unnumbered delete it is not
 // the entry's place in the log.
 func (f *Format) ShownRevision(s *Segment, e *Entry) uint64 {

@@ -48,6 +48,34 @@ type Version struct {
 	Committed  time.Time
 
 	Changed chan struct{} // closed when there is a newer version; never written to
+
+	// In the log of a part of another log: the version of that log that it reflects.
+	Of, OfGeneration uint64
+}
+
+// Reflect takes over what a part of a log has in common with it.
+func (v *Version) Reflect(of *Version) {
+	v.Of, v.OfGeneration = of.Number, of.Generation
+	v.reflect(of)
+}
+
+// HasReached reports whether the version of a part reflects a version of the other log, or a
+// newer one.
+func (v *Version) HasReached(of *Version) bool { return v.Primed() && v.Of >= of.Number }
+
+// Reflected takes over what another version of the part has reflected.
+func (v *Version) Reflected(other *Version) {
+	v.Of, v.OfGeneration = other.Of, other.OfGeneration
+	v.reflect(other)
+}
+
+func (v *Version) reflect(of *Version) {
+	v.Revision, v.Swept, v.Committed, v.Status = of.Revision, of.Swept, of.Committed, of.Status
+	v.Origin, v.OriginPending = of.Origin, of.OriginPending
+	v.Run = Run{Name: of.Run.Name, Horizon: max(v.Run.Horizon, of.Run.Horizon)}
+	if of.Horizon > v.Horizon {
+		v.Horizon, v.HorizonAge = of.Horizon, of.HorizonAge
+	}
 }
 
 // Primed reports whether there has been a complete snapshot.
@@ -216,6 +244,14 @@ func (v *Version) BytesFrom(p Place, limit int) int {
 		}
 	}
 	return min(n, limit)
+}
+
+// EntriesFrom is how many entries are at p and beyond.
+func (v *Version) EntriesFrom(p Place) (n int) {
+	for i := p.Segment; i < len(v.Segments); i++ {
+		n += len(v.Entries(i))
+	}
+	return n - p.Entry
 }
 
 // Each calls f for every live resource as of seq, by rising revision, until f

@@ -158,6 +158,9 @@ func (p *Predicate) String() string { return p.text }
 // Usage returns what the expression reads. Nobody writes to it.
 func (p *Predicate) Usage() Usage { return p.usage }
 
+// Steps reports whether the expression has macros, which take a step for each element.
+func (p *Predicate) Steps() bool { return p.macros }
+
 // Terms returns conditions without which the expression is not true, and a prefix that
 // the key then has. Nobody writes to them.
 func (p *Predicate) Terms() (terms []Term, prefix string) { return p.terms, p.prefix }

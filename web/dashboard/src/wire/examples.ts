@@ -38,14 +38,14 @@ export function eventSourceExample(request: StreamRequest): string {
 
 /** Returns a program that follows the watches with the client, which reconnects and reports freshness. */
 export function clientExample({ watches, prefix }: StreamRequest): string {
-  const specs = watches.map((name) => prefix ? `{ watch: ${text(name)}, prefix: ${text(prefix)} }` : text(name));
+  const spec = (name: string) => prefix ? `{ watch: ${text(name)}, prefix: ${text(prefix)} }` : text(name);
   return [
     "import { watch } from '@watchtide/client';",
     '',
-    `const tide = watch(${text(base.href)}, { watches: [${specs.join(', ')}] });`,
+    `const tide = watch(${text(base.href)}, { watches: [${watches.map(spec).join(', ')}] });`,
     ...watches.flatMap((name) => [
       '',
-      `tide.store(${text(name)}).subscribe(({ state, since, resources }) => {`,
+      `tide.store(${spec(name)}).subscribe(({ state, since, resources }) => {`,
       `  console.log(${watches.length > 1 ? `${text(name)}, ` : ''}state, 'since', new Date(since), resources.size);`,
       '  for (const [key, { value }] of resources) console.log(key, value);',
       '});',

@@ -50,11 +50,13 @@ describe('the example with EventSource', () => {
 describe('the example with the client', () => {
   it.each([plain, hard])('asks for the same: %j', (request) => {
     const asked: unknown[] = [];
-    const subscribe = (name: string) => ({ subscribe: (f: (view: object) => void) => f({ state: name, since: 0, resources: new Map([['k', { value: 1 }]]) }) });
-    const scope = { watch: (...all: unknown[]) => (asked.push(...all), { store: subscribe }), console: { log: (...all: unknown[]) => asked.push(all[0]) } };
+    const stores: unknown[] = [];
+    const store = (spec: unknown) => (stores.push(spec), { subscribe: (f: (view: object) => void) => f({ state: 'in_sync', since: 0, resources: new Map([['k', { value: 1 }]]) }) });
+    const scope = { watch: (...all: unknown[]) => (asked.push(...all), { store }), console: { log: (...all: unknown[]) => asked.push(all[0]) } };
     new Function(...Object.keys(scope), clientExample(request).replace(/^import .*$/m, ''))(...Object.values(scope));
     const specs = request.watches.map((watch) => request.prefix ? { watch, prefix: request.prefix } : watch);
-    expect(asked).toEqual(['http://localhost:3000/', { watches: specs }, ...request.watches.flatMap((name) => [name, 'k'])]);
+    expect(asked).toEqual(['http://localhost:3000/', { watches: specs }, ...request.watches.flatMap((name) => [request.watches.length > 1 ? name : 'in_sync', 'k'])]);
+    expect(stores).toEqual(specs);
   });
 });
 

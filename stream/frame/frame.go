@@ -1,4 +1,6 @@
-package log
+// Package frame writes the events of a stream as text: as frames of a text/event-stream,
+// and as the JSON objects that are their data.
+package frame
 
 import (
 	"strconv"
@@ -22,19 +24,20 @@ type HelloWatch struct {
 	Resume bool
 }
 
-// AppendFrame appends an event as written in a text/event-stream; id may be empty.
+// Append appends an event as written in a text/event-stream; id may be empty.
 // The other functions of this file make the data.
-func AppendFrame(dst []byte, t stream.EventType, data, id []byte) []byte {
+func Append(dst []byte, t stream.EventType, data, id []byte) []byte {
 	dst = append(dst, "event: "...)
 	dst = append(dst, t.String()...)
 	dst = append(dst, "\ndata: "...)
 	dst = append(dst, data...)
 	dst = append(dst, '\n')
-	dst = appendID(dst, id)
+	dst = AppendID(dst, id)
 	return append(dst, '\n')
 }
 
-func appendID(dst, id []byte) []byte {
+// AppendID appends the line with the id of a frame, or nothing if there is none.
+func AppendID(dst, id []byte) []byte {
 	if len(id) == 0 {
 		return dst
 	}

@@ -1,0 +1,39 @@
+package client
+
+import (
+	"net/url"
+	"strings"
+)
+
+// View says which part of a watch is wanted. The zero value is all of it. The server
+// validates it, and refuses a mistake with a *Problem that says where it is.
+//
+// A position belongs to one View: under another one the server answers it with a reset.
+// So what was received under one View must not be continued under another.
+type View struct {
+	// Prefix is what the keys begin with.
+	Prefix string
+	// Labels is a label selector in the syntax of Kubernetes, such as app=web,!legacy.
+	Labels string
+	// Filter is an expression in CEL over key, value, labels and revision.
+	Filter string
+	// Fields are the paths of the values to keep. Each element is a path, or several with
+	// commas between them. None: the values are whole.
+	Fields []string
+}
+
+// AddTo adds the parameters of the view to a query. watch is the name of the watch in a
+// request that may be for several; empty if the path of the request names the watch.
+func (v View) AddTo(query url.Values, watch string) {
+	suffix := ""
+	if watch != "" {
+		suffix = "." + watch
+	}
+	for _, parameter := range []struct{ name, text string }{
+		{"prefix", v.Prefix}, {"labels", v.Labels}, {"filter", v.Filter}, {"fields", strings.Join(v.Fields, ",")},
+	} {
+		if parameter.text != "" {
+			query.Set(parameter.name+suffix, parameter.text)
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package log
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/index"
+	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/log/internal/version"
+)
+
+// Part is the writing side of the log of a part of another log. It has some of the
+// entries of that log, with the same seqs and at the same places, except that the change
+// with which a resource leaves the part is a delete. So all that is true of the order of
+// the other log, and of positions in it, is true of the part.
+//
+// What is added becomes visible with Publish. A Part belongs to one goroutine at a time.
+type Part struct {
+	w        *Writer
+	base     uint64         // seq of the state with which the generation began
+	fresh    bool           // the generation is not published yet
+	added    int64          // bytes of frames, since the last Publish
+	unclosed *segment.Entry // the last one added, if its transaction may have more
+}
+
+// NewPart returns a part without entries: not primed, with the status Priming. Its Log is
+// read like any other.
+func NewPart(c Config) *Part {
+	w := NewWriter(c)
+	w.isPart = true // nobody reads it yet
+	return &Part{w: w}
+}
+
+// Log returns the log of the part.
+func (p *Part) Log() *Log { return p.w.Log }
+
+// Begin begins a new generation: the part of the state s, in a revision order of its own.
+// Readers may resume from the revision low if every change of the part since then is
+// added.
+func (p *Part) Begin(s Snapshot, epoch string, low uint64) {
+	p.w.restart(epoch)
+	p.w.unnumbered = false // each delete is told apart as in the other log
+	p.begin(s, low)
+}
+
+func (p *Part) begin(s Snapshot, low uint64) {
+	w := p.w
+	p.base, p.fresh, p.added, p.unclosed = s.v.Seq, true, 0, nil
+	w.next.OfGeneration = s.v.Generation
+	w.next.Seq, w.next.Intact, w.next.Readable = 0, s.v.Seq, s.v.Seq
+	w.next.Horizon, w.next.HorizonAge = low, s.v.Committed
+	w.next.Run = version.Run{Name: s.v.Run.Name, Horizon: low}
+}
+
+// BeginAgain is Begin for a generation that has readers, who notice nothing: what is added
+// takes the place of what is there. The changes up to where they are must be the same.
+func (p *Part) BeginAgain(s Snapshot, low uint64) {
+	old := p.w
+	w := &Writer{Log: old.Log, history: old.history, index: index.New(0), retired: old.retired, added: old.added}
+	w.next = version.Version{
+		Number: old.next.Number, Generation: old.next.Generation, Epoch: old.next.Epoch, Status: old.next.Status,
+		Seq: old.next.Seq,
+	}
+	for _, s := range old.next.Segments {
+		w.retire(s.Born, s.Bytes())
+	}
+	w.retire(old.indexed, old.index.Bytes())
+	w.indexed = w.next.Number
+	p.w = w
+	p.begin(s, low)
+	p.base = max(s.v.Seq, old.next.Seq)
+}
+
+// Count counts what was added so far, before it is published.
+func (p *Part) Count() {
+	w := p.w
+	w.account.SetLog(w.allocated+w.index.Bytes()+w.deletes.memory()-w.dead, w.dead)
+}
+
+// Add adds the change of a resource that the part has after it; projected, if not nil, is
+// what the part has of it.
+func (p *Part) Add(e Entry, projected *stream.Resource) {
+	w, k := p.w, e.key()
+	if projected == nil {
+		to, frame := p.append(e, k, int(e.e.Size))
+		_ = append(frame, e.s.Frame(e.e)...)
+		to.Flags |= e.e.Flags & segment.ValueBase64
+	} else {
+		to, frame := p.append(e, k, w.framing.FrameSize(projected, false, k))
+		w.framing.AppendFrame(frame, projected, false, k)
+		if projected.Encoding != "" {
+			to.Flags |= segment.ValueBase64
+		}
+	}
+	w.next.Count++
+}
+
+// Remove adds the change with which a resource left the part: it was deleted, or is no
+// longer selected.
+func (p *Part) Remove(e Entry) {
+	w, k := p.w, e.key()
+	gone := stream.Resource{Revision: w.framing.ShownRevision(e.s, e.e)}
+	to, frame := p.append(e, k, w.framing.FrameSize(&gone, true, k))
+	w.framing.AppendFrame(frame, &gone, true, k)
+	to.Flags |= e.e.Flags & segment.UnnumberedDelete
+	w.remember(to, time.Now())
+}
+
+func (p *Part) append(e Entry, k segment.Key, size int) (*segment.Entry, []byte) {
+	to, frame := p.w.appendEntry(e.e.Seq, k, size)
+	to.Revision = e.e.Revision
+	p.unclosed = to
+	p.added += int64(size)
+	return to, frame
+}
+
+// Has reports whether the part has the resource of an entry now.
+func (p *Part) Has(e Entry) bool {
+	_, _, last := p.w.lookup(e.key())
+	return last != nil && !last.Is(segment.IsDelete)
+}
+
+// EndTransaction is called after the last entry of each transaction of the other log, if
+// the part has some of it.
+func (p *Part) EndTransaction() {
+	if p.unclosed != nil {
+		p.unclosed.Flags |= segment.EndsCommit
+		p.unclosed = nil
+	}
+}
+
+// Publish makes visible what was added, as the part of the state s. Readers that wait are
+// woken if anything was, if the status is another one, or if they wait for any new state.
+func (p *Part) Publish(s Snapshot) {
+	w := p.w
+	w.next.Reflect(s.v)
+	awaited := w.wanted.Swap(false)
+	if !p.fresh && p.added == 0 && !awaited && p.reflect(s) {
+		return
+	}
+	switch {
+	case p.fresh:
+		w.pack()
+		w.next.Seq = max(w.next.Seq, p.base) // of its readers; each entry to come has a greater one
+	case p.added > 0:
+		w.forgetDeletes(time.Now())
+		w.compactAfter(p.added)
+	}
+	p.fresh, p.added = false, 0
+	w.publish()
+}
+
+// reflect makes the part reflect a state that changes nothing for its readers. It returns
+// false if the status changes.
+func (p *Part) reflect(s Snapshot) bool {
+	for {
+		v := p.w.head.Load()
+		if v.Status.State != s.v.Status.State || v.Status.Reason != s.v.Status.Reason {
+			return false
+		}
+		next := *v
+		next.Reflect(s.v)
+		if p.w.head.CompareAndSwap(v, &next) {
+			return true
+		}
+	}
+}
+
+// FedBy makes the part reflect whatever f says, when it is read; nil: what was published.
+func (p *Part) FedBy(f *Fed) { p.w.fed.Store(f) }
+
+// SetStatus publishes the freshness of the part, until it next reflects a state.
+func (p *Part) SetStatus(s stream.Status) {
+	if v := p.w.head.Load(); v.Of > p.w.next.Of {
+		p.w.next.Reflected(v)
+	}
+	p.w.SetStatus(s)
+}
+
+// Discard forgets everything; see Writer.Discard.
+func (p *Part) Discard(s stream.Status) {
+	p.added, p.unclosed = 0, nil
+	p.w.Discard(s)
+}
+
+// Fed is how far the parts of a log that share it are fed. Whatever a state has that
+// concerns one of them, that part has too. The others learn of the state when they are
+// read.
+//
+// Its methods may be called from any goroutine.
+type Fed struct {
+	newest atomic.Pointer[version.Version]
+	wanted atomic.Bool // a reader of a part waits for the next state
+}
+
+// Set records the state up to which the parts are fed. It reports whether a reader waits
+// for it; see Part.Awaited.
+func (f *Fed) Set(s Snapshot) (awaited bool) {
+	f.newest.Store(s.v)
+	return f.wanted.Swap(false)
+}
+
+// Awaited reports whether a reader waits for any newer state. Publish wakes it.
+func (p *Part) Awaited() bool { return p.w.wanted.Load() }
+
+// awaited makes the next state of a part wake its readers. It returns the newest version,
+// after v.
+func (l *Log) awaited(v *version.Version) *version.Version {
+	if !l.isPart {
+		return v
+	}
+	l.wanted.Store(true)
+	if fed := l.fed.Load(); fed != nil {
+		fed.wanted.Store(true)
+	}
+	return l.newest()
+}
+
+// Reached reports whether a part has all that a state of the other log has. If not, the
+// channel is closed when it is time to look again.
+func (l *Log) Reached(s Snapshot) (reached bool, changed <-chan struct{}) {
+	v := l.newest()
+	if !v.HasReached(s.v) {
+		v = l.awaited(v)
+	}
+	return v.HasReached(s.v), v.Changed
+}
+
+// changesAfter is how many changes a version has after a seq. Of a part of another log,
+// those are counted that are still there.
+func (l *Log) changesAfter(v *version.Version, seq uint64) uint64 {
+	if l.isPart {
+		return uint64(v.EntriesFrom(v.After(seq)))
+	}
+	return v.Seq - seq
+}
+
+// newest returns the newest version.
+func (l *Log) newest() *version.Version {
+	fed := l.fed.Load()
+	if fed == nil {
+		return l.head.Load()
+	}
+	of := fed.newest.Load() // before the part itself, which then has at least what concerns it
+	for {
+		v := l.head.Load()
+		if of == nil || !v.Primed() || v.OfGeneration != of.Generation || v.Of >= of.Number {
+			return v
+		}
+		next := *v
+		next.Reflect(of)
+		if l.head.CompareAndSwap(v, &next) {
+			return &next
+		}
+	}
+}

@@ -1,0 +1,329 @@
+package views
+
+import (
+	"container/list"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// entry is one view. It belongs to one goroutine at a time, a lane or a builder, which
+// hands it over through a mailbox.
+type entry struct {
+	// Static after construction.
+	views      *Views
+	parent     *parent
+	definition *view.Definition
+	client     string // who is charged for it
+	part       *watch.Part
+	account    *memory.Account
+	costly     bool
+
+	// Guarded by the mutex of Views.
+	idle      *list.Element // nil: it has a holder
+	idleSince time.Time
+
+	// Atomic.
+	removed atomic.Bool
+	full    atomic.Bool   // its state did not fit, and is gone
+	wanted  atomic.Uint64 // the revision from which it should know its deletes; MaxUint64: any
+	low     atomic.Uint64 // the revision from which it knows its deletes
+
+	// Owned by the lane or the builder that has it.
+	state    *log.Part
+	begun    bool         // it has a part of the watch, if not all of it
+	whole    bool         // and was published
+	building bool         // it is being made from all of the watch
+	target   *log.Hold    // the state up to which it is being fed; nil: none
+	base     uint64       // seq of the state of which it was begun
+	since    uint64       // entries up to this seq were in it before the target was chosen
+	cursor   uint64       // entries up to this seq are in it
+	at       log.Snapshot // the state that it has, once it is whole
+	seen     uint64       // number of the newest version of the watch in its last turn
+
+	opened  bool // it has some of the transaction that its lane is reading
+	changed bool // it has something that is not published
+}
+
+func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
+	e := &entry{views: v, parent: p, definition: d, client: r.Client, account: memory.NewAccount(0, v.memory), costly: d.Costly()}
+	e.wanted.Store(math.MaxUint64)
+	e.low.Store(math.MaxUint64)
+	if r.Resume != nil {
+		e.wanted.Store(r.Resume.Swept())
+	}
+	e.part = p.of.NewPart(watch.PartConfig{Account: e.account, Held: func(bool) { v.held(e) }, Deepen: e.deepen})
+	e.state = e.part.State
+	return e
+}
+
+// lane returns the lane that feeds a view, or watches over it.
+func (p *parent) lane(e *entry) *lane {
+	if e.costly || !e.definition.Indexed() {
+		return p.lanes[1]
+	}
+	return p.lanes[0]
+}
+
+// bytes is how many bytes the view holds.
+func (e *entry) bytes() int64 { return e.account.Own().Logs() + e.account.Own().Superseded() }
+
+// deepen is called by a subscriber that could resume from a revision if the view knew its
+// deletes from there on. It reports whether it will.
+func (e *entry) deepen(low uint64) bool {
+	if e.removed.Load() || e.low.Load() <= low {
+		return false
+	}
+	for wanted := e.wanted.Load(); low < wanted; wanted = e.wanted.Load() {
+		if e.wanted.CompareAndSwap(wanted, low) {
+			e.parent.lane(e).post(deepens, e)
+		}
+	}
+	return true
+}
+
+// feed brings the view closer to the newest state of its watch, until a deadline.
+func (e *entry) feed(deadline time.Time) (reached bool) {
+	s, ok := e.next()
+	if !ok {
+		return true // there is nothing to feed it with
+	}
+	n := 0
+	for c := range s.Entries(e.cursor) {
+		if n++; n%deadlineEvery == 0 && time.Now().After(deadline) {
+			e.state.Count()
+			return false
+		}
+		e.change(s, c)
+		e.cursor = c.Seq()
+		if c.EndsTransaction() {
+			e.state.EndTransaction()
+		}
+	}
+	e.publish(s)
+	return true
+}
+
+// deadlineEvery is after how many entries the time is read.
+const deadlineEvery = 32
+
+// publish makes the view reflect a state that it was fed up to.
+func (e *entry) publish(s log.Snapshot) {
+	e.state.Publish(s)
+	e.release()
+	e.cursor, e.at, e.whole, e.building = s.Seq(), s, true, false
+}
+
+// feedMost is how many entries a lane feeds to one view that joins it.
+const feedMost = 1024
+
+// feedTo brings a view that is whole to a state that is not older than what it has. It
+// returns false if that is too much for a lane.
+func (e *entry) feedTo(s log.Snapshot) bool {
+	if e.outdated(s) {
+		return false
+	}
+	e.since = e.cursor
+	n := 0
+	for c := range s.Entries(e.cursor) {
+		if n++; n > feedMost {
+			return false
+		}
+		e.change(s, c)
+		e.cursor = c.Seq()
+		if c.EndsTransaction() {
+			e.state.EndTransaction()
+		}
+	}
+	e.publish(s)
+	return true
+}
+
+// release gives up the state up to which the view was being fed.
+func (e *entry) release() {
+	if e.target != nil {
+		e.target.Release()
+		e.target = nil
+	}
+}
+
+// next returns the state up to which the view is fed in this turn. It begins anew where
+// the former state does not help.
+func (e *entry) next() (log.Snapshot, bool) {
+	newest := e.parent.of.Snapshot()
+	e.seen = newest.Number()
+	if !newest.Primed() {
+		e.forget(newest.Status())
+		return newest, false
+	}
+	if e.begun && e.outdated(newest) {
+		e.begun = false
+		e.release()
+	}
+	if e.target != nil {
+		if s, ok := e.target.Snapshot(); ok {
+			return s, true
+		}
+		e.release() // the memory was needed
+	}
+	e.target, e.since = newest.Hold(), e.cursor
+	if !e.begun {
+		e.begin(newest)
+	}
+	return newest, true
+}
+
+// outdated reports whether what the view has so far is of no use.
+func (e *entry) outdated(newest log.Snapshot) bool {
+	return e.at.Generation() != newest.Generation() || newest.Forgotten() > max(e.cursor, e.base) || e.lowest(newest) < e.low.Load()
+}
+
+// lowest returns the revision from which the view should know its deletes.
+func (e *entry) lowest(s log.Snapshot) uint64 {
+	horizon, _ := s.Horizon()
+	return max(min(s.Swept(), e.wanted.Load()), horizon)
+}
+
+// begin begins anew with a state of the watch. A view that is whole keeps its readers,
+// unless its watch is another one by now, or has forgotten deletes.
+func (e *entry) begin(s log.Snapshot) {
+	low := e.lowest(s)
+	if e.whole && e.at.Generation() == s.Generation() && s.Forgotten() <= e.cursor {
+		e.state.BeginAgain(s, low)
+	} else {
+		e.state.Begin(s, e.definition.Epoch(s.Epoch()), low)
+		e.whole = false
+	}
+	e.low.Store(low)
+	e.begun, e.building = true, true
+	e.base, e.since, e.cursor, e.at = s.Seq(), s.Seq(), 0, s
+}
+
+// forget gives up the state of the view, since its watch has none.
+func (e *entry) forget(why stream.Status) {
+	e.release()
+	if e.begun || e.part.Status().State != why.State || e.part.Status().Reason != why.Reason {
+		e.state.Discard(why)
+	}
+	e.begun, e.whole, e.at = false, false, log.Snapshot{}
+	e.low.Store(math.MaxUint64)
+}
+
+// change applies one change of the watch.
+func (e *entry) change(s log.Snapshot, c log.Entry) {
+	if c.Seq() <= e.base {
+		e.found(s, c)
+		return
+	}
+	r := c.Resource()
+	matches, err := false, error(nil)
+	if !c.Deleted() {
+		matches, err = e.definition.Matches(r)
+		e.views.count.evaluated(err)
+	}
+	e.apply(c, r, matches, e.mayHave(s, c))
+}
+
+// mayHave reports whether a reader of the view may have the resource of c although the view
+// has not.
+func (e *entry) mayHave(s log.Snapshot, c log.Entry) bool {
+	if e.building {
+		return e.hadSince(s, c)
+	}
+	if _, had, known := s.Before(c); known {
+		return !had && c.Deleted() // of a resource that the watch has never seen
+	}
+	return c.PreviousSeq() > e.since // what it was before is no longer there
+}
+
+// apply applies a change of a resource that the view has, or has not, after it. It reports
+// whether the view has changed.
+func (e *entry) apply(c log.Entry, r stream.Resource, matches, mayHave bool) bool {
+	if matches {
+		projected, err := e.project(r)
+		if err == nil {
+			e.state.Add(c, projected)
+			return true
+		}
+		e.views.count.evaluated(view.NotJSON)
+	}
+	if !e.state.Has(c) && !(mayHave && e.definition.Allows(r.Key)) {
+		return false
+	}
+	e.state.Remove(c)
+	return true
+}
+
+// project returns what the view has of a resource; nil: all of it.
+func (e *entry) project(r stream.Resource) (*stream.Resource, error) {
+	if !e.definition.Projects() {
+		return nil, nil
+	}
+	projected, err := e.definition.Project(r)
+	return &projected, err
+}
+
+// found applies an entry of the state with which the view began: a resource, or one that
+// a client which resumes may still have.
+func (e *entry) found(s log.Snapshot, c log.Entry) {
+	if !s.Counts(c) {
+		return
+	}
+	r := c.Resource()
+	if !e.definition.Allows(r.Key) {
+		return
+	}
+	if !c.Deleted() {
+		matches, err := e.definition.Matches(r)
+		e.views.count.evaluated(err)
+		if matches {
+			e.apply(c, r, true, false)
+			return
+		}
+	}
+	if c.NewerThan(e.low.Load()) && e.hadSince(s, c) {
+		e.state.Remove(c)
+	}
+}
+
+// hadSince reports whether the view had the resource of c, before c, at low or later. What
+// is no longer known counts.
+func (e *entry) hadSince(s log.Snapshot, c log.Entry) bool {
+	for {
+		before, ok, known := s.Before(c)
+		if !known || !ok {
+			// A delete of a resource that the watch never saw may be one of this view.
+			return !known || c.Deleted()
+		}
+		if !before.Deleted() {
+			if matches, _ := e.definition.Matches(before.Resource()); matches {
+				return true
+			}
+		}
+		if !before.NewerThan(e.low.Load()) {
+			return false
+		}
+		c = before
+	}
+}
+
+// tooLarge gives up the state of a view that does not fit.
+func (e *entry) tooLarge() {
+	e.release()
+	e.begun, e.whole, e.at = false, false, log.Snapshot{}
+	e.state.Discard(stream.Status{State: stream.Stale, Since: time.Now(), Reason: "the views that clients ask for have no room for it"})
+}
+
+// end frees what a removed view holds.
+func (e *entry) end() {
+	e.release()
+	e.state.FedBy(nil)
+	e.state.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: "the view was not used"})
+	e.account.Leave()
+}

@@ -1,0 +1,230 @@
+package views
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// world is an upstream, two replicas of a watch of it and of a view of that watch, and
+// subscribers of the view.
+type world struct {
+	t          *testing.T
+	random     *rand.Rand
+	upstream   *streamtest.Upstream
+	history    *streamtest.History
+	definition *view.Definition
+	replicas   []*replica
+	clients    []*client
+	marks      []*streamtest.Mark // every id that was sent
+	epochs     int
+}
+
+type replica struct {
+	name     string
+	endpoint *streamtest.Replica
+	registry *watch.Registry
+	base     *watch.Watch
+	views    *Views
+}
+
+type client struct {
+	name string
+	slow bool
+	conn *streamtest.Connection
+	at   *replica
+	last *streamtest.Mark
+}
+
+// TestAgainstTheModel lets resources enter and leave a view in every way, and checks what
+// its subscribers see against a model of the view, with all checkers.
+func TestAgainstTheModel(t *testing.T) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 15
+	}
+	for seed := range seeds {
+		for _, deletes := range []streamtest.DeleteRevisions{streamtest.OwnRevision, streamtest.NoRevision} {
+			t.Run(fmt.Sprint(seed, "/", deletes), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { newWorld(t, seed, deletes).run() })
+			})
+		}
+	}
+}
+
+// definitions are found by an index, met by every change, and costly.
+var definitions = []view.Params{
+	{Prefix: "a/", Filter: `value.team == "red" && value.n > 1`, Fields: []string{"team,n"}},
+	{Prefix: "a/"},
+	{Filter: `value.n > 1`},
+	{Filter: `value.exists(k, k == "team" && value[k] == "red")`},
+	{Fields: []string{"n"}},
+	{Filter: `key.startsWith("a/") || value.n == 2`, Fields: []string{"x"}},
+	{Filter: `value.team in ["red", "green"]`},
+}
+
+func newWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevisions) *world {
+	d, err := view.Parse(definitions[seed%uint64(len(definitions))])
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 7)), definition: d, upstream: streamtest.NewUpstream("e0", deletes)}
+	w.history = &streamtest.History{DeletesUnnumbered: deletes != streamtest.OwnRevision, Truth: w.upstream.Truth()}
+	for _, name := range []string{"A", "B"} {
+		w.start(name)
+	}
+	for i := range 4 {
+		c := &client{name: fmt.Sprint("client ", i), slow: i == 3}
+		w.clients = append(w.clients, c)
+		w.dial(c, nil)
+	}
+	return w
+}
+
+// start starts a replica.
+func (w *world) start(name string) {
+	r := &replica{name: name, endpoint: w.upstream.Replica(), registry: watch.NewRegistry()}
+	w.t.Cleanup(r.registry.Close)
+	backoff := watch.Backoff{Min: 100 * time.Millisecond, Max: 100 * time.Millisecond}
+	var err error
+	if r.base, err = r.registry.Add(watch.Config{
+		Name: "w", Source: r.endpoint, Backoff: backoff, History: log.History{MaxDeletes: 20},
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+	r.views = New(Config{Linger: 2 * time.Second})
+	w.t.Cleanup(r.views.Close)
+	w.replicas = append(w.replicas, r)
+}
+
+func (w *world) run() {
+	for range 150 {
+		w.act()
+		synctest.Wait()
+		w.read(false)
+	}
+	for _, r := range w.replicas {
+		r.endpoint.Refuse(nil)
+		r.endpoint.Move()
+		r.endpoint.Catch(-1)
+	}
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	for i, m := range w.marks { // each id, at each replica
+		for _, r := range w.replicas {
+			c := &client{name: fmt.Sprint("again ", i), at: r}
+			w.connect(c, m)
+			w.clients = append(w.clients, c)
+		}
+	}
+	for range 5 { // a view may have to be built again for an older position
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		w.read(true)
+	}
+	w.check()
+}
+
+// check compares what was seen with the model.
+func (w *world) check() {
+	w.history.Truth = w.upstream.Truth().Narrow(
+		func(epoch string) string { return w.definition.Epoch(epoch) },
+		func(r stream.Resource) (stream.Resource, bool) {
+			in, _ := w.definition.Matches(r)
+			r, err := w.definition.Project(r)
+			return r, in && err == nil
+		})
+	w.history.Settled = true
+	if err := streamtest.CheckAll(w.history); err != nil {
+		w.t.Error(err)
+	}
+	for _, c := range w.clients {
+		c.conn.Close()
+	}
+}
+
+// act does something at random.
+func (w *world) act() {
+	r := w.replicas[w.random.IntN(len(w.replicas))]
+	switch n := w.random.IntN(20); {
+	case n < 8:
+		w.upstream.Commit(1, w.writes()...)
+	case n < 13:
+		r.endpoint.Catch(1 + w.random.IntN(4))
+	case n < 14:
+		r.endpoint.Disconnect(errors.New("cut"))
+		time.Sleep(time.Second)
+	case n < 15:
+		r.endpoint.CutSnapshot(w.random.IntN(3))
+		r.endpoint.Disconnect(nil)
+		time.Sleep(time.Second)
+	case n < 16 && w.random.IntN(4) == 0:
+		w.epochs++
+		w.upstream.Restore(fmt.Sprint("e", w.epochs), w.upstream.Oldest())
+		r.endpoint.Move()
+	case n < 16:
+		r.endpoint.Move()
+	default:
+		c := w.clients[w.random.IntN(len(w.clients))]
+		c.conn.Close()
+		time.Sleep(time.Duration(w.random.IntN(4)) * time.Second)
+		w.dial(c, c.last)
+	}
+}
+
+// writes are changes of a few keys, in and beside the view.
+func (w *world) writes() (out []streamtest.Write) {
+	keys := []string{"a/1", "a/2", "a/3", "a/4", "b/1"}
+	for _, at := range w.random.Perm(len(keys))[:1+w.random.IntN(3)] {
+		value := fmt.Sprintf(`{"x":%d,"team":"%s","n":%d}`, w.random.IntN(100), []string{"red", "blue"}[w.random.IntN(2)], w.random.IntN(5))
+		if w.random.IntN(10) == 0 {
+			value = `"no object"`
+		}
+		out = append(out, streamtest.Write{Key: keys[at], Value: value, Delete: w.random.IntN(5) == 0})
+	}
+	return out
+}
+
+func (w *world) dial(c *client, from *streamtest.Mark) {
+	c.at = w.replicas[w.random.IntN(len(w.replicas))]
+	w.connect(c, from)
+}
+
+func (w *world) connect(c *client, from *streamtest.Mark) {
+	c.last = from
+	request := Request{Client: c.name}
+	if from != nil && w.random.IntN(2) == 0 {
+		request.Resume = &from.Position
+	}
+	v, err := c.at.views.Open(c.at.base, w.definition, request)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	c.conn = w.history.Connect(v, streamtest.Dial{Client: c.name, Replica: c.at.name, Slow: c.slow, From: from})
+}
+
+// read lets the clients read what there is; slow ones only now and then.
+func (w *world) read(all bool) {
+	for _, c := range w.clients {
+		if c.slow && !all && w.random.IntN(10) > 0 {
+			continue
+		}
+		for c.conn.Live() && c.conn.Step() {
+			for _, m := range c.conn.Marks() {
+				if c.last != m {
+					c.last = m
+					w.marks = append(w.marks, m)
+				}
+			}
+		}
+	}
+}

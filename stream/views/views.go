@@ -1,0 +1,278 @@
+package views
+
+import (
+	"cmp"
+	"container/list"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/memory"
+	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// Config limits views. The zero value of a field is its default.
+type Config struct {
+	// Max is the number of views, lingering ones included; 20,000 by default.
+	Max int
+	// MaxPerClient is the number of views that exist because one client asked for them
+	// first; a quarter of Max by default.
+	MaxPerClient int
+	// MaxBytes is the memory of all views; 256 MiB by default.
+	MaxBytes int64
+	// Linger is how long a view is kept without subscribers; 30 s by default.
+	Linger time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	c.Max = cmp.Or(c.Max, 20_000)
+	c.MaxPerClient = cmp.Or(c.MaxPerClient, max(1, c.Max/4))
+	c.MaxBytes = cmp.Or(c.MaxBytes, 256<<20)
+	c.Linger = cmp.Or(c.Linger, 30*time.Second)
+	return c
+}
+
+// Views are the views that clients ask for, of all watches of a process. All methods may
+// be called from any goroutine.
+type Views struct {
+	// Static after construction.
+	config   Config
+	memory   *memory.Ceiling
+	builders builders
+	count    counters
+
+	goroutines sync.WaitGroup
+
+	mu      sync.Mutex // guards the following fields
+	watches map[*watch.Watch]*parent
+	clients map[string]int // number of views charged to each
+	number  int
+	idle    list.List // of views without holders, the one that has been so for longest first
+	timer   *time.Timer
+	closed  bool
+}
+
+// parent is a watch with views.
+type parent struct {
+	// Static after construction.
+	of    *watch.Watch
+	lanes [2]*lane      // for views that an index finds, and for the others
+	ended chan struct{} // closed when there are no more views
+
+	views map[string]*entry // by the ID of their definition; guarded by the mutex of Views
+}
+
+// New returns an empty set of views. Close it.
+func New(c Config) *Views {
+	c = c.withDefaults()
+	v := &Views{config: c, memory: memory.NewCeiling(c.MaxBytes), watches: map[*watch.Watch]*parent{}, clients: map[string]int{}}
+	v.builders = builders{views: v, most: max(1, runtime.GOMAXPROCS(0)/2), queues: map[string][]*entry{}}
+	v.timer = time.AfterFunc(time.Hour, v.expire)
+	v.timer.Stop()
+	return v
+}
+
+// Request is the reason for which a view is opened.
+type Request struct {
+	// Client is who is charged for a view that does not exist yet.
+	Client string
+	// Resume is the position from which a subscriber will continue; nil: none.
+	Resume *stream.Position
+}
+
+// Open returns the view of w that d selects. It has the name of w, and lives while it has
+// subscribers, or callers that wait for its state, and a while after. The error is a
+// *Refusal if a limit is reached.
+func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watch, error) {
+	if d.IsWhole() {
+		return w, nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if p := v.watches[w]; p != nil && p.views[d.ID()] != nil {
+		e := p.views[d.ID()]
+		if e.full.Load() {
+			return nil, &Refusal{Reason: NoMemory, Limit: int(v.config.MaxBytes)}
+		}
+		v.touch(e)
+		return e.part.Watch, nil
+	}
+	if refused := v.refuses(r.Client); refused != nil {
+		return nil, refused
+	}
+	e := newEntry(v, v.parentOf(w), d, r)
+	e.parent.views[d.ID()] = e
+	v.number++
+	v.clients[r.Client]++
+	v.touch(e)
+	v.builders.add(e)
+	return e.part.Watch, nil
+}
+
+// refuses returns why a client cannot have one more view; nil: it can. To make room for
+// it, the view that has been idle for longest is removed.
+func (v *Views) refuses(client string) *Refusal {
+	if v.closed {
+		return &Refusal{Reason: TooMany}
+	}
+	if v.clients[client] >= v.config.MaxPerClient && !v.removeIdle(func(e *entry) bool { return e.client == client }) {
+		return &Refusal{Reason: TooManyOfAClient, Limit: v.config.MaxPerClient}
+	}
+	if v.number >= v.config.Max && !v.removeIdle(nil) {
+		return &Refusal{Reason: TooMany, Limit: v.config.Max}
+	}
+	if v.holds() > v.config.MaxBytes && !v.removeIdle(nil) {
+		return &Refusal{Reason: NoMemory, Limit: int(v.config.MaxBytes)}
+	}
+	return nil
+}
+
+// holds is how many bytes the views hold.
+func (v *Views) holds() int64 { return v.memory.Logs() + v.memory.Superseded() }
+
+// hasRoom reports whether there is memory for more.
+func (v *Views) hasRoom() bool { return v.holds() < v.config.MaxBytes*3/4 }
+
+// justOpened is how long a view that was opened is kept for its first subscriber,
+// whatever is short.
+const justOpened = 2 * time.Second
+
+// removeIdle removes the view that has been idle for longest, of those for which f, if it
+// is not nil, is true. It returns false if there is none.
+func (v *Views) removeIdle(f func(*entry) bool) bool {
+	for at := v.idle.Front(); at != nil; at = at.Next() {
+		e := at.Value.(*entry)
+		if time.Since(e.idleSince) < justOpened {
+			return false
+		}
+		if f == nil || f(e) {
+			v.remove(e)
+			return true
+		}
+	}
+	return false
+}
+
+// parentOf returns a watch with its views, and begins to feed them if it has had none.
+func (v *Views) parentOf(w *watch.Watch) *parent {
+	if p := v.watches[w]; p != nil {
+		return p
+	}
+	p := &parent{of: w, ended: make(chan struct{}), views: map[string]*entry{}}
+	for i := range p.lanes {
+		p.lanes[i] = newLane(v, p)
+		v.goroutines.Go(p.lanes[i].run)
+	}
+	v.watches[w] = p
+	return p
+}
+
+// touch records that a view is held, or that it is idle from now on.
+func (v *Views) touch(e *entry) {
+	if e.idle != nil {
+		v.idle.Remove(e.idle)
+		e.idle = nil
+	}
+	if e.removed.Load() || e.part.Held() {
+		return
+	}
+	e.idleSince = time.Now()
+	e.idle = v.idle.PushBack(e)
+	if v.idle.Len() == 1 {
+		v.timer.Reset(v.config.Linger)
+	}
+}
+
+// held is called when a view gets its first holder or loses its last one.
+func (v *Views) held(e *entry) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.touch(e)
+}
+
+// expire removes the views that have been idle for long enough.
+func (v *Views) expire() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for !v.closed && v.idle.Len() > 0 {
+		e := v.idle.Front().Value.(*entry)
+		if left := v.config.Linger - time.Since(e.idleSince); left > 0 {
+			v.timer.Reset(left)
+			return
+		}
+		v.remove(e)
+	}
+}
+
+// remove ends a view.
+func (v *Views) remove(e *entry) {
+	e.removed.Store(true)
+	e.part.Close()
+	if e.idle != nil {
+		v.idle.Remove(e.idle)
+		e.idle = nil
+	}
+	p := e.parent
+	delete(p.views, e.definition.ID())
+	v.number--
+	if v.clients[e.client]--; v.clients[e.client] == 0 {
+		delete(v.clients, e.client)
+	}
+	p.lane(e).post(leaves, e)
+	if len(p.views) == 0 {
+		delete(v.watches, p.of)
+		close(p.ended)
+	}
+}
+
+// removeAll ends the views of a watch that was removed.
+func (v *Views) removeAll(p *parent) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, e := range p.views {
+		v.remove(e)
+	}
+}
+
+// Close ends all views.
+func (v *Views) Close() {
+	v.mu.Lock()
+	v.closed = true
+	v.timer.Stop()
+	for _, p := range v.watches {
+		for _, e := range p.views {
+			v.remove(e)
+		}
+	}
+	v.mu.Unlock()
+	v.builders.close()
+	v.goroutines.Wait()
+}
+
+// relieve frees memory if views hold too much: idle ones go first, then the state of the
+// largest, which is built again later.
+func (v *Views) relieve() {
+	if v.holds() <= v.config.MaxBytes {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for v.removeIdle(nil) {
+		if v.holds() <= v.config.MaxBytes {
+			return
+		}
+	}
+	var largest *entry
+	for _, p := range v.watches {
+		for _, e := range p.views {
+			if !e.full.Load() && (largest == nil || e.bytes() > largest.bytes()) {
+				largest = e
+			}
+		}
+	}
+	if largest != nil && largest.full.CompareAndSwap(false, true) {
+		largest.parent.lane(largest).post(fails, largest)
+	}
+}

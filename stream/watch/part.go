@@ -1,0 +1,95 @@
+package watch
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/memory"
+)
+
+// PartConfig declares a part of a watch.
+type PartConfig struct {
+	// Account counts what the part holds.
+	Account *memory.Account
+	// Held is called by any goroutine when the first subscriber of the part, or the first
+	// caller that waits for its state, arrives, and when the last one leaves.
+	Held func(bool)
+	// Deepen is that of the log; see log.Config.
+	Deepen func(low uint64) bool
+}
+
+// Part is a part of a watch, as a watch of its own: it has the name, the source and the
+// upstream of the watch that it is a part of, and its own state. Subscribers of the part
+// count as subscribers of both.
+type Part struct {
+	*Watch
+	// State is the writing side of its state, which belongs to one goroutine at a time.
+	State *log.Part
+
+	closed chan struct{}
+	once   sync.Once
+}
+
+// NewPart returns a part of w that is not primed. Close it.
+func (w *Watch) NewPart(c PartConfig) *Part {
+	p := &Part{closed: make(chan struct{})}
+	p.Watch = &Watch{of: w, config: w.config, account: c.Account, ingest: w.ingest, count: w.count, done: p.closed, held: c.Held}
+	p.State = log.NewPart(log.Config{Watch: w.Name(), History: w.config.History, Account: c.Account, Counted: p.counted, Deepen: c.Deepen})
+	p.log = p.State.Log()
+	return p
+}
+
+// Close ends the part: its subscribers see Done.
+func (p *Part) Close() {
+	p.once.Do(func() {
+		close(p.closed)
+		p.log.Notified()
+	})
+}
+
+// Notify has f called when there is something new in the part, and when it ends, until
+// stop is called. It returns false for a watch that is no part, whose readers wait for
+// Changed and Done. f is called by any goroutine, and must return at once.
+func (w *Watch) Notify(f func()) (stop func(), is bool) {
+	if w.of == nil {
+		return nil, false
+	}
+	return w.log.Notify(f), true
+}
+
+// catchUpWait is how long Prime waits for a part to have what its watch has.
+const catchUpWait = time.Second
+
+// catchUp waits for a part to have what its watch has already, so that who has written to
+// the watch finds it in the part. A part that lags for long is read as it is.
+func (w *Watch) catchUp(ctx context.Context) {
+	if w.of == nil {
+		return
+	}
+	s := w.of.Snapshot()
+	reached, changed := w.log.Reached(s)
+	if reached || !s.Primed() {
+		return
+	}
+	enough := time.NewTimer(catchUpWait)
+	defer enough.Stop()
+	for ; !reached; reached, changed = w.log.Reached(s) {
+		select {
+		case <-changed:
+		case <-enough.C:
+			return
+		case <-w.done:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Of returns the watch that this one is a part of; nil if it is none.
+func (w *Watch) Of() *Watch { return w.of }
+
+// Log returns the state that parts of the watch are made of.
+func (w *Watch) Log() *log.Log { return w.log }

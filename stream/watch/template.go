@@ -1,0 +1,299 @@
+package watch
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+)
+
+// DefaultMaxWatches is how many watches of a template may be open unless it says
+// otherwise.
+const DefaultMaxWatches = 100
+
+const (
+	// settle is how long a watch of a template is kept after it was last used, even if
+	// another one needs its place: its user may be about to subscribe. It also bounds how
+	// often a client that goes through many names has watches made.
+	settle = 5 * time.Second
+	// minLinger is the least time that a watch of a template is kept after a request.
+	minLinger = time.Second
+)
+
+// retiredHolders is the number of holders of a watch that its template has removed. It
+// stays far below 0 whoever holds the watch afterwards.
+const retiredHolders = math.MinInt64 / 2
+
+// ErrNoWatch is the error of Registry.Open if there is no watch with the name, and no
+// template makes one.
+var ErrNoWatch = errors.New("there is no such watch")
+
+// FullError is the error of Registry.Open if a template has as many watches open as it
+// may have, and all of them are in use.
+type FullError struct {
+	// Open is how many watches are open.
+	Open int
+	// Max is how many may be open.
+	Max int
+}
+
+// Error says how many there are.
+func (e *FullError) Error() string {
+	return fmt.Sprintf("%d watches of this kind are open, of %d at most: come back later", e.Open, e.Max)
+}
+
+// TemplateConfig declares a template. Name, Match and Make are required.
+type TemplateConfig struct {
+	// Name is what the template is called in the configuration, such as
+	// "orders-{region}". It is not the name of a watch.
+	Name string
+	// Max is how many watches may be open at a time; DefaultMaxWatches by default.
+	Max int
+	// Match reports whether the template makes the watch with a name, if there is one.
+	// It is called for each request, by any goroutine.
+	Match func(name string) bool
+	// Make returns what the watch with a name is. The name and the template are filled in,
+	// and the watch runs on demand, whatever it says. The error is ErrNoWatch if there is
+	// no watch with that name. It may be called by any goroutine, for different names at
+	// the same time.
+	Make func(name string) (Config, error)
+}
+
+// Template makes watches when they are asked for, and removes them when they are no
+// longer used. All its methods may be called from any goroutine.
+type Template struct {
+	// Static after construction.
+	config   TemplateConfig
+	registry *Registry
+	added    time.Time
+
+	mu sync.Mutex // guards the following fields, and that the registry has what is open
+	// making has the names of watches that are being made; the channel is closed when
+	// that is over.
+	making  map[string]chan struct{}
+	opened  map[*Watch]time.Duration // when each was last asked for; see now
+	leaving map[*Watch]struct{}      // removed, but ingest has not ended; with all others at most 2 * Max
+	total   Stats                    // of watches that have ended
+	closed  bool
+}
+
+// AddTemplate declares a template. A watch that was declared by its name is never made by
+// a template, and of several templates the first makes a watch.
+func (r *Registry) AddTemplate(c TemplateConfig) (*Template, error) {
+	if c.Name == "" || c.Match == nil || c.Make == nil {
+		return nil, fmt.Errorf("template %q: want Name, Match and Make", c.Name)
+	}
+	c.Max = cmp.Or(c.Max, DefaultMaxWatches)
+	t := &Template{
+		config: c, registry: r, added: time.Now(), total: newWatchCounters().stats(),
+		making: map[string]chan struct{}{}, opened: map[*Watch]time.Duration{}, leaving: map[*Watch]struct{}{},
+	}
+	for {
+		old := r.templates.Load()
+		if slices.ContainsFunc(*old, func(o *Template) bool { return o.config.Name == c.Name }) {
+			return nil, fmt.Errorf("there is a template named %q already", c.Name)
+		}
+		added := append(slices.Clone(*old), t)
+		if r.templates.CompareAndSwap(old, &added) {
+			return t, nil
+		}
+	}
+}
+
+// Name is what the template is called in the configuration.
+func (t *Template) Name() string { return t.config.Name }
+
+// Max is how many watches may be open at a time.
+func (t *Template) Max() int { return t.config.Max }
+
+// Watches returns the open watches, in no order.
+func (t *Template) Watches() []*Watch {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.opened))
+}
+
+// Stats returns the counters of all watches that the template has made.
+func (t *Template) Stats() Stats {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sum := newWatchCounters().stats()
+	sum.add(t.total)
+	for w := range t.opened {
+		sum.add(w.Stats())
+	}
+	for w := range t.leaving {
+		sum.add(w.Stats())
+	}
+	return sum
+}
+
+// open returns the watch with a name, and makes it if there is none.
+func (t *Template) open(name string) (*Watch, error) {
+	if stream.CheckWatchName(name) != nil {
+		return nil, ErrNoWatch
+	}
+	for {
+		w, wait, err := t.enter(name)
+		switch {
+		case w != nil || err != nil:
+			return w, err
+		case wait == nil:
+			return t.make(name)
+		}
+		<-wait
+	}
+}
+
+// enter returns the watch with a name, or what to wait for before another attempt, or
+// neither: the caller must make it.
+func (t *Template) enter(name string) (*Watch, <-chan struct{}, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if w, ok := t.registry.Watch(name); ok {
+		if w.template == t {
+			t.opened[w] = t.now()
+		}
+		return w, nil, nil
+	}
+	if made := t.making[name]; made != nil {
+		return nil, made, nil
+	}
+	if t.closed {
+		return nil, nil, errStopped
+	}
+	open := len(t.opened) + len(t.making)
+	if crowded := open+len(t.leaving) >= 2*t.config.Max; crowded || open >= t.config.Max && !t.makeRoom() {
+		return nil, nil, &FullError{Open: open, Max: t.config.Max}
+	}
+	t.making[name] = make(chan struct{})
+	return nil, nil, nil
+}
+
+// make makes a watch that enter has announced.
+func (t *Template) make(name string) (w *Watch, err error) {
+	defer func() { // even if Make panics, so that nobody waits for it
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		close(t.making[name])
+		delete(t.making, name)
+		if w != nil && !t.admit(w) {
+			w, err = nil, errStopped
+		}
+	}()
+	c, err := t.config.Make(name)
+	if err != nil {
+		return nil, err
+	}
+	c.Name, c.OnDemand, c.Required = name, true, false
+	c.Linger = max(c.withDefaults().Linger, minLinger)
+	return newWatch(t.registry.ctx, c, t)
+}
+
+// admit makes a new watch known. It returns false if the registry was closed, or a watch
+// of that name declared, in the meantime. t.mu is held.
+func (t *Template) admit(w *Watch) bool {
+	if t.closed || !t.registry.enter(w) {
+		t.leaving[w] = struct{}{}
+		w.cancel()
+		return false
+	}
+	t.opened[w] = t.now()
+	return true
+}
+
+// makeRoom removes the watch that has not been used for the longest time. It returns
+// false if all are in use. t.mu is held.
+func (t *Template) makeRoom() bool {
+	var oldest *Watch
+	before := t.now() - settle
+	for w := range t.opened {
+		if used := t.lastUse(w); w.holders.Load() == 0 && used <= before {
+			oldest, before = w, used
+		}
+	}
+	if oldest == nil || !t.take(oldest) {
+		return false
+	}
+	oldest.cancel()
+	return true
+}
+
+// lastUse is when a watch was last asked for, or held. t.mu is held.
+func (t *Template) lastUse(w *Watch) time.Duration {
+	return max(t.opened[w], time.Duration(w.released.Load()))
+}
+
+// take removes a watch that nobody holds. t.mu is held.
+func (t *Template) take(w *Watch) bool {
+	if !w.holders.CompareAndSwap(0, retiredHolders) {
+		return false
+	}
+	t.drop(w)
+	return true
+}
+
+// drop removes a watch. t.mu is held.
+func (t *Template) drop(w *Watch) {
+	delete(t.opened, w)
+	t.leaving[w] = struct{}{}
+	t.registry.forget(w)
+}
+
+// retire removes a watch that has not been used while it lingered. Otherwise it returns
+// how much longer it has to linger. It is called by the watch's ingest.
+func (t *Template) retire(w *Watch) (retired bool, wait time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, open := t.opened[w]; !open {
+		// It was only just made, or is being removed by somebody else, who ends ingest.
+		return false, w.config.Linger
+	}
+	if idle := t.now() - t.lastUse(w); idle < w.config.Linger {
+		return false, w.config.Linger - idle
+	}
+	return t.take(w), w.config.Linger
+}
+
+// remove removes a watch, whoever holds it. The caller ends its ingest.
+func (t *Template) remove(w *Watch) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, open := t.opened[w]; open {
+		t.drop(w)
+	}
+}
+
+// ended is called when a watch's ingest has ended.
+func (t *Template) ended(w *Watch) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return // its registry waits for it, and asks for no figures
+	}
+	delete(t.leaving, w)
+	t.total.add(w.Stats())
+}
+
+// close makes no more watches, and returns those that were removed and have not ended.
+func (t *Template) close() []*Watch {
+	t.mu.Lock()
+	t.closed = true
+	making := slices.Collect(maps.Values(t.making))
+	t.mu.Unlock()
+	for _, made := range making {
+		<-made
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.leaving))
+}
+
+// now is the time since the template was added, which no adjusted clock changes.
+func (t *Template) now() time.Duration { return time.Since(t.added) }
