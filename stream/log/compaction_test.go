@@ -287,6 +287,18 @@ func TestNothingIsRewrittenInVain(t *testing.T) {
 	if c.dropped < 20*mega || c.copied > c.dropped/10 {
 		t.Errorf("%d bytes are written again to drop %d", c.copied, c.dropped)
 	}
+	recent := 0
+	for _, s := range c.l.next.Segments[:c.l.compactable()] {
+		if s.Dead*4 >= s.Used && s.DeadAt(c.mark)*4 < s.Used {
+			recent++
+			if pass := (&compaction{mark: c.mark}); pass.worth(c.l, s) {
+				t.Errorf("a segment is rewritten of which %d of %d bytes can be dropped", s.DeadAt(c.mark), s.Used)
+			}
+		}
+	}
+	if recent == 0 {
+		t.Error("no segment was superseded recently: the test shows nothing")
+	}
 }
 
 // TestKeptWithinTheHistory: what is superseded is kept for no longer than deletes, and
