@@ -22,6 +22,11 @@ type Problem struct {
 	Watch string `json:"watch"`
 	// Parameter is the name of the parameter that is wrong; "": none.
 	Parameter string `json:"parameter"`
+	// Offset is where in the parameter the mistake begins, in bytes, if Column is not 0;
+	// Line and Column say the same in code points, both from 1.
+	Offset int `json:"offset"`
+	Line   int `json:"line"`
+	Column int `json:"column"`
 	// RetryAfter is when the request may be retried; 0: unknown.
 	RetryAfter time.Duration `json:"-"`
 }

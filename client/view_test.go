@@ -75,13 +75,13 @@ func TestFollowEndsWithTheRefusalOfAFilter(t *testing.T) {
 	refuse := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusBadRequest)
-		fmt.Fprintf(w, `{"type":"about:blank","title":"Bad Request","status":400,"detail":%q,"watch":"w","parameter":"filter.w"}`, detail)
+		fmt.Fprintf(w, `{"type":"about:blank","title":"Bad Request","status":400,"detail":%q,"watch":"w","parameter":"filter.w","offset":8,"line":1,"column":9}`, detail)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{turns: []turn{breaks(hello + reset + upsert("a", 1, true)), refuse, replies(allGone)}}
 		_, err := follow(t, s, t.Context(), FollowOptions{View: View{Filter: "value.n = 1"}})
 		var p *Problem
-		if !errors.As(err, &p) || p.Detail != detail || p.Parameter != "filter.w" || p.Watch != "w" || !p.Final() {
+		if !errors.As(err, &p) || p.Detail != detail || p.Parameter != "filter.w" || p.Watch != "w" || p.Offset != 8 || p.Line != 1 || p.Column != 9 || !p.Final() {
 			t.Errorf("got %v (%+v)", err, p)
 		}
 		if len(s.requests) != 2 {

@@ -23,6 +23,8 @@ import (
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -40,10 +42,13 @@ func TestHistoriesOverHTTP(t *testing.T) {
 				for range steps {
 					w.step()
 					synctest.Wait()
+					w.saw()
 				}
 				w.settle()
-				if err := streamtest.CheckAll(w.history); err != nil {
-					t.Error(err)
+				for _, p := range w.parts {
+					if err := streamtest.CheckAll(p.history); err != nil {
+						t.Errorf("%s: %v", p.query, err)
+					}
 				}
 			})
 		})
@@ -58,13 +63,72 @@ type world struct {
 	upstream *streamtest.Upstream
 	replicas []*streamtest.Replica
 	gateways []*rig
-	history  *streamtest.History
+	parts    []*worldPart
 	order    atomic.Int64
 	epochs   int
 	values   int
 	clients  []*recorder
 	everyone []*recorder // including disconnected ones
 }
+
+// worldPart is the watch, or a view of it, with what its clients saw.
+type worldPart struct {
+	query      string
+	definition *view.Definition // nil: all of the watch
+	history    *streamtest.History
+	epochs     sync.Map // those of the watch, by name in the part
+}
+
+// served returns a position as a client is sent it, and original one as the watch has it:
+// an epoch that the gateway has named itself cannot be told from its name in a view.
+func (p *worldPart) served(position stream.Position) stream.Position {
+	if p.definition != nil {
+		position.Epoch = p.definition.Epoch(position.Epoch)
+	}
+	return position
+}
+
+func (p *worldPart) original(position stream.Position) stream.Position {
+	if name, known := p.epochs.Load(position.Epoch); known {
+		position.Epoch = name.(string)
+	}
+	return position
+}
+
+// saw records the epochs of the watch at all gateways.
+func (w *world) saw() {
+	for _, g := range w.gateways {
+		a, _ := g.Registry.Watch("a")
+		at := stream.Position{Epoch: a.Snapshot().Epoch()}
+		for _, p := range w.parts {
+			p.epochs.Store(p.served(at).Epoch, at.Epoch)
+		}
+	}
+}
+
+// of returns the part of a watch at a gateway.
+func (p *worldPart) of(t *testing.T, g *Gateway, w *watch.Watch) *watch.Watch {
+	v, err := g.lookup.Open(w, p.definition, views.Request{})
+	if err != nil {
+		t.Error(err)
+	}
+	return v
+}
+
+// truth returns the history of the upstream as the part has it.
+func (p *worldPart) truth(all *streamtest.Truth) *streamtest.Truth {
+	if p.definition == nil {
+		return all
+	}
+	return all.Narrow(func(epoch string) string { return epoch }, func(r stream.Resource) (stream.Resource, bool) {
+		in, _ := p.definition.Matches(r)
+		r, err := p.definition.Project(r)
+		return r, in && err == nil
+	})
+}
+
+// worldParts are what clients ask for.
+var worldParts = []view.Params{{}, {Prefix: "x/"}, {Filter: "value.n % 2 == 0", Fields: []string{"n"}}}
 
 const (
 	worldHeartbeat  = 15 * time.Second
@@ -73,11 +137,23 @@ const (
 
 func newWorld(t *testing.T, seed uint64) *world {
 	u := streamtest.NewUpstream("e0", streamtest.DeleteRevisions(seed%3))
-	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), upstream: u, history: &streamtest.History{
-		Truth: u.Truth(), Heartbeat: worldHeartbeat, StaleAfter: worldStaleAfter,
-		DeletesUnnumbered: seed%3 != uint64(streamtest.OwnRevision),
-		Freshness:         map[string][]streamtest.Freshness{},
-	}}
+	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), upstream: u}
+	for _, params := range worldParts {
+		p := &worldPart{
+			query: "?" + url.Values{"prefix": {params.Prefix}, "filter": {params.Filter}, "fields": params.Fields}.Encode(),
+			history: &streamtest.History{
+				Heartbeat: worldHeartbeat, StaleAfter: worldStaleAfter,
+				DeletesUnnumbered: seed%3 != uint64(streamtest.OwnRevision),
+				Freshness:         map[string][]streamtest.Freshness{},
+			},
+		}
+		if d, err := view.Parse(params); err != nil {
+			t.Fatal(err)
+		} else if !d.IsWhole() {
+			p.definition = d
+		}
+		w.parts = append(w.parts, p)
+	}
 	w.addReplica()
 	if seed%3 == uint64(streamtest.OwnRevision) {
 		// Elsewhere a second replica may repeat deletes: they share a position.
@@ -185,25 +261,25 @@ func (w *world) client() *recorder {
 // was cut off, with the state that it held then.
 func (w *world) connect() {
 	n := w.random.IntN(len(w.gateways))
-	c := &recorder{world: w, gateway: w.gateways[n], Connection: &streamtest.Connection{
-		Client: fmt.Sprintf("client %d", len(w.everyone)), Replica: fmt.Sprint(n),
-		Prefix: []string{"", "", "x/"}[w.random.IntN(3)], Opened: time.Now(),
+	part := w.parts[w.random.IntN(len(w.parts))]
+	c := &recorder{world: w, part: part, gateway: w.gateways[n], Connection: &streamtest.Connection{
+		Client: fmt.Sprintf("client %d", len(w.everyone)), Replica: fmt.Sprint(n), Opened: time.Now(),
 	}, gate: make(chan struct{}, 1)}
-	if old := w.before(c.Prefix); old != nil {
+	if old := w.before(part); old != nil {
 		old.reconnectAs(c, w.random)
 	}
 	c.state = c.Begin.Clone()
-	w.history.Add(c.Connection)
+	part.history.Add(c.Connection)
 	w.clients, w.everyone = append(w.clients, c), append(w.everyone, c)
 	c.open()
 }
 
-// before returns a client with that prefix, if there was one.
-func (w *world) before(prefix string) *recorder {
+// before returns a client of that part, if there was one.
+func (w *world) before(part *worldPart) *recorder {
 	if len(w.everyone) == 0 || w.oneOf(4) {
 		return nil
 	}
-	if c := w.everyone[w.random.IntN(len(w.everyone))]; c.Prefix == prefix {
+	if c := w.everyone[w.random.IntN(len(w.everyone))]; c.part == part {
 		return c
 	}
 	return nil
@@ -220,19 +296,22 @@ func (w *world) settle() {
 	}
 	time.Sleep(2 * time.Minute)
 	synctest.Wait()
-	for i, r := range w.replicas {
-		w.history.Freshness[fmt.Sprint(i)] = r.Freshness()
-	}
 	for _, c := range w.everyone {
 		c.finish()
 	}
-	w.history.Settled = true
+	for _, p := range w.parts {
+		for i, r := range w.replicas {
+			p.history.Freshness[fmt.Sprint(i)] = r.Freshness()
+		}
+		p.history.Truth, p.history.Settled = p.truth(w.upstream.Truth()), true
+	}
 }
 
 // recorder is a minimal EventSource that records what it is sent.
 type recorder struct {
 	*streamtest.Connection
 	world   *world
+	part    *worldPart
 	gateway *rig
 	cancel  context.CancelFunc
 	gate    chan struct{} // full: the reader waits
@@ -265,10 +344,7 @@ func (c *recorder) reconnectAs(next *recorder, random *rand.Rand) {
 func (c *recorder) open() {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel, c.left = cancel, -1
-	path := "http://gateway/v1/watches/a/events"
-	if c.Prefix != "" {
-		path += "?prefix=" + url.QueryEscape(c.Prefix)
-	}
+	path := "http://gateway/v1/watches/a/events" + c.part.query
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		c.world.t.Fatal(err)
@@ -278,7 +354,7 @@ func (c *recorder) open() {
 		req.Header.Set("Accept-Encoding", "gzip")
 	}
 	if c.From != nil {
-		req.Header.Set("Last-Event-ID", c.From.Position.String())
+		req.Header.Set("Last-Event-ID", c.part.served(c.From.Position).String())
 		c.mark = c.From
 	}
 	res, err := c.gateway.client.Do(req)
@@ -354,13 +430,15 @@ func (c *recorder) take(frame []byte) {
 	if err != nil {
 		c.world.t.Error(err)
 	}
-	c.mark = &streamtest.Mark{Position: position, State: c.state.Clone()}
+	c.world.saw()
+	c.mark = &streamtest.Mark{Position: c.part.original(position), State: c.state.Clone()}
 	c.flush.Mark = c.mark
 	c.endFlush()
 }
 
 func (c *recorder) beginFlush() {
 	w, _ := c.gateway.Registry.Watch("a")
+	w = c.part.of(c.world.t, c.gateway.gateway, w)
 	horizon, _ := w.Snapshot().Horizon()
 	c.flush = &streamtest.Flush{Order: int(c.world.order.Add(1)), At: time.Now(), Head: w.Snapshot().Revision(), Horizon: horizon}
 	if c.Slow {

@@ -179,26 +179,14 @@ func (p *Part) FedBy(f *Fed) {
 	}
 }
 
-// SetStatus publishes the freshness of the part, until it next reflects a state. What was
-// added is not published.
-func (p *Part) SetStatus(s stream.Status) {
-	if p.fresh {
-		p.restate(s)
-		return
-	}
-	if v := p.w.head.Load(); v.Of > p.w.next.Of {
-		p.w.next.Reflected(v)
-	}
-	p.w.SetStatus(s)
-}
-
-// restate publishes the newest version with another status, beside the generation that is
-// being made.
-func (p *Part) restate(s stream.Status) {
+// SetStatus publishes the freshness of the part, until it next reflects a state, and
+// nothing of what was added.
+func (p *Part) SetStatus(status stream.Status) {
+	p.w.next.Status = status
 	for {
 		v := p.w.head.Load()
 		next := *v
-		next.Status, next.Changed = s, make(chan struct{})
+		next.Status, next.Changed = status, make(chan struct{})
 		if p.w.head.CompareAndSwap(v, &next) {
 			close(v.Changed)
 			p.w.Notified()

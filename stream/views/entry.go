@@ -50,8 +50,9 @@ type entry struct {
 	at       log.Snapshot // the state that it has, once it is whole
 	seen     uint64       // number of the newest version of the watch in its last turn
 
-	opened  bool // it has some of the transaction that its lane is reading
-	changed bool // it has something that is not published
+	opened  bool   // it has some of the transaction that is being read
+	changed bool   // it has something that is not published
+	applied uint64 // seq of the last entry that was added to it in a batch
 }
 
 func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
@@ -137,31 +138,6 @@ func (e *entry) publish(s log.Snapshot) {
 	e.knows.Store(e.low.Load())
 	e.release()
 	e.cursor, e.at, e.whole, e.building = s.Seq(), s, true, false
-}
-
-// feedMost is how many entries a lane feeds to one view that joins it.
-const feedMost = 1024
-
-// feedTo brings a view that is whole to a state that is not older than what it has. It
-// returns false if that is too much for a lane.
-func (e *entry) feedTo(s log.Snapshot) bool {
-	if e.outdated(s) {
-		return false
-	}
-	e.since = e.cursor
-	n := 0
-	for c := range s.Entries(e.cursor) {
-		if n++; n > feedMost {
-			return false
-		}
-		e.change(s, c)
-		e.cursor = c.Seq()
-		if c.EndsTransaction() {
-			e.state.EndTransaction(c)
-		}
-	}
-	e.publish(s)
-	return true
 }
 
 // release gives up the state up to which the view was being fed.

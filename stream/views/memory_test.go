@@ -135,18 +135,19 @@ func TestFullWhileHandedOver(t *testing.T) {
 			defer v.Close()
 			p := &parent{of: f.base, ended: make(chan struct{}), views: map[string]*entry{}}
 			for i := range p.lanes {
-				p.lanes[i] = newLane(v, p)
+				p.lanes[i] = newLane(v, p, i == 0)
 			}
 			e := newEntry(v, p, filter(t, costly), Request{})
 			l := p.lane(e)
 			l.advance()
-			if !e.feed(time.Now().Add(turn)) {
+			b := newBatch([]*entry{e})
+			if deadline := time.Now().Add(turn); name == "fed" && !b.work(deadline) || name == "costly" && !e.feed(deadline) {
 				t.Fatal("it is not built")
 			}
 			e.full.Store(true)
 			l.handle(fails, e)
 			if name == "fed" {
-				l.join(e)
+				l.join(b)
 			} else {
 				l.park(e)
 			}
@@ -172,7 +173,7 @@ func TestDeepenedWhileHandedOver(t *testing.T) {
 		defer v.Close()
 		p := &parent{of: f.base, ended: make(chan struct{}), views: map[string]*entry{}}
 		for i := range p.lanes {
-			p.lanes[i] = newLane(v, p)
+			p.lanes[i] = newLane(v, p, i == 0)
 		}
 		e := newEntry(v, p, filter(t, `value.exists(k, k == "n" && value[k] == 1)`), Request{})
 		l := p.lane(e)

@@ -235,7 +235,7 @@ func TestDeepenWhileBuilt(t *testing.T) {
 		defer v.Close()
 		p := &parent{of: f.base, ended: make(chan struct{}), views: map[string]*entry{}}
 		for i := range p.lanes {
-			p.lanes[i] = newLane(v, p)
+			p.lanes[i] = newLane(v, p, i == 0)
 		}
 		e := newEntry(v, p, filter(t, `value.n == 1`), Request{})
 		if !e.feed(time.Now().Add(turn)) || !e.deepen(2) {

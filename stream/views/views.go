@@ -71,7 +71,7 @@ type parent struct {
 func New(c Config) *Views {
 	c = c.withDefaults()
 	v := &Views{config: c, memory: memory.NewCeiling(c.MaxBytes), watches: map[*watch.Watch]*parent{}, clients: map[string]int{}}
-	v.builders = builders{views: v, most: max(1, runtime.GOMAXPROCS(0)/2), queues: map[string][]*entry{}}
+	v.builders = builders{views: v, most: max(1, runtime.GOMAXPROCS(0)/2), queues: map[string][]job{}}
 	v.timer = time.AfterFunc(time.Hour, v.expire)
 	v.timer.Stop()
 	return v
@@ -168,7 +168,7 @@ func (v *Views) parentOf(w *watch.Watch) *parent {
 	}
 	p := &parent{of: w, ended: make(chan struct{}), views: map[string]*entry{}}
 	for i := range p.lanes {
-		p.lanes[i] = newLane(v, p)
+		p.lanes[i] = newLane(v, p, i == 0)
 		v.goroutines.Go(p.lanes[i].run)
 	}
 	v.watches[w] = p

@@ -10,9 +10,9 @@ import (
 	"github.com/watchtide/watchtide/stream/view"
 )
 
-// Definitions makes the definitions that requests ask for, and remembers the last ones:
-// to compile a filter takes up to some milliseconds, and after an outage many clients
-// come back with the same one.
+// Definitions makes the definitions that requests ask for, and remembers the last ones
+// with a filter: to compile it takes up to some milliseconds, and after an outage many
+// clients come back with the same one.
 //
 // Half of the processors make definitions; the others are for streams. Each client has one
 // made at a time, so that it keeps no others waiting.
@@ -54,6 +54,9 @@ func NewDefinitions() *Definitions {
 // parse is view.Parse for a client. It waits for its turn if it has to make the
 // definition.
 func (d *Definitions) parse(ctx context.Context, p view.Params, client string) (*view.Definition, error) {
+	if p.Filter == "" && len(p.Fields) <= view.MaxFields {
+		return view.Parse(p) // costs no more than to look for it
+	}
 	key := keyOf(p)
 	if known := d.find(key); known != nil {
 		return known, nil

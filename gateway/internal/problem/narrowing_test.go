@@ -105,24 +105,24 @@ func TestDefinitionsAreRemembered(t *testing.T) {
 		}
 		return made
 	}
-	first := parse(view.Params{Prefix: "a", Fields: []string{"b", "c"}})
-	if parse(view.Params{Prefix: "a", Fields: []string{"b", "c"}}) != first {
+	often := view.Params{Filter: "true", Fields: []string{"b", "c"}}
+	first := parse(often)
+	if parse(view.Params{Filter: "true", Fields: []string{"b", "c"}}) != first {
 		t.Error("made twice")
 	}
 	for _, other := range []view.Params{
-		{Prefix: "a"}, {Prefix: "a", Fields: []string{"b"}}, {Prefix: "a", Fields: []string{"b,c"}}, {Labels: "a", Fields: []string{"b", "c"}},
-		{Prefix: "a", Fields: []string{"b", "c"}, LabelsAt: "x"}, {Prefix: "a", Fields: []string{"b", "c"}, ValueSize: 1},
+		{Filter: "true"}, {Filter: "true", Fields: []string{"b"}}, {Filter: "true", Fields: []string{"b,c"}}, {Labels: "true", Fields: []string{"b", "c"}},
+		{Filter: "true", Prefix: "b", Fields: []string{"c"}}, {Filter: "true", Fields: []string{"b", "c"}, LabelsAt: "x"}, {Filter: "true", Fields: []string{"b", "c"}, ValueSize: 1},
 	} {
 		if parse(other) == first {
 			t.Errorf("%+v is taken for another", other)
 		}
 	}
 	for i := range 3 * definitionsKept {
-		parse(view.Params{Prefix: fmt.Sprint(i)})
-		parse(view.Params{Prefix: "a", Fields: []string{"b", "c"}}) // in use
-	}
-	if parse(view.Params{Prefix: "a", Fields: []string{"b", "c"}}) != first {
-		t.Error("one that is used is forgotten")
+		parse(view.Params{Filter: "true", Prefix: fmt.Sprint(i)})
+		if parse(often) != first {
+			t.Fatal("one that is used is forgotten")
+		}
 	}
 	if len(d.known) != definitionsKept || d.newest.Len() != definitionsKept {
 		t.Errorf("%d and %d are remembered", len(d.known), d.newest.Len())
@@ -135,7 +135,7 @@ func TestDefinitionsAreRemembered(t *testing.T) {
 func TestDefinitionsTakeTurns(t *testing.T) {
 	l, watches := newLookup(t, "a")
 	ask := func(ctx context.Context, prefix, client string) *Problem {
-		_, p := l.Definition(ctx, watches[0], NarrowingOf(url.Values{"prefix": {prefix}}), client)
+		_, p := l.Definition(ctx, watches[0], NarrowingOf(url.Values{"prefix": {prefix}, "filter": {"true"}}), client)
 		return p
 	}
 	if p := ask(t.Context(), "known", "me"); p != nil {
@@ -148,6 +148,9 @@ func TestDefinitionsTakeTurns(t *testing.T) {
 	}
 	if p := ask(t.Context(), "new", "you"); p != nil {
 		t.Errorf("another client: %v", p)
+	}
+	if _, p := l.Definition(t.Context(), watches[0], NarrowingOf(url.Values{"prefix": {"new"}}), "me"); p != nil {
+		t.Errorf("a definition without a filter: %v", p)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()

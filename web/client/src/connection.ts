@@ -159,7 +159,7 @@ export class Connection {
   // stream. A problem leaves out an empty name.
   #refused(error: FatalError): void {
     const { status, problem: { watch = '' } = {} } = error instanceof RefusedError ? error : {};
-    const named = [400, 404, 414].includes(status!) && this.stores.get(watch);
+    const named = (status === 400 || status === 404 || status === 414) && this.stores.get(watch);
     const refused = named ? [watch] : status === 414 ? this.stores.added : [];
     if (refused.length === 0) return this.close(error);
     for (const watch of refused) this.stores.remove(watch, error);

@@ -5,12 +5,17 @@ import { followedOf } from './spec.js';
 import { Tab } from './tab.js';
 import { watch, type WatchOptions, type Watches } from './watch.js';
 
+// Those that no tab follows any more are remembered up to this number in all: a page may
+// come up with ever new filters.
+const maxShared = 50;
+
 /** The options of the connection. Those that concern a tab are set in the tab. */
 export type HubOptions = Pick<WatchOptions, 'getToken' | 'headers' | 'credentials' | 'transport'>;
 
 /**
- * Serves the tabs of a browser from one connection: to each tab it is a gateway that
- * speaks the protocol over a port. It lives in a SharedWorker, or in the leader tab.
+ * Serves the tabs of a browser from connections that they share: to each tab it is a
+ * gateway that speaks the protocol over a port. It lives in a SharedWorker, or in the
+ * leader tab.
  *
  * A watch is followed for as long as any tab subscribes to it. When none does, the
  * connection is closed, but the data stays: it is resumed when a tab comes back.
@@ -44,15 +49,24 @@ export class Hub {
     this.#tide ??= watch<Record<string, string>>(this.url, { ...this.options, parse: keepText, hiddenMs: Infinity });
     const { query } = followedOf(spec);
     const shared = this.#shared.get(query) ?? new SharedWatch(this.#tide, spec);
-    this.#shared.set(query, shared);
+    this.#shared.delete(query);
+    this.#forget();
+    this.#shared.set(query, shared); // the newest at the end
     return shared;
+  }
+
+  #forget(): void {
+    for (const [query, { idle }] of this.#shared) {
+      if (this.#shared.size < maxShared) return;
+      if (idle) this.#shared.delete(query);
+    }
   }
 
   /** @internal A refusal is not final: the next tab may come with another cookie. */
   refused({ spec }: SharedWatch, { status, problem }: RefusedError): void {
     this.#shared.delete(followedOf(spec).query);
     if ((status === 400 || status === 404) && problem?.watch === spec.watch) return; // the others go on
-    if (status === 414 && [...this.#shared.values()].some(({ closed }) => !closed)) return;
+    if (status === 414 && [...this.#shared.values()].some(({ idle, closed }) => !idle && !closed)) return;
     if ([...this.#shared.values()].every(({ idle }) => idle)) this.#drop();
   }
 

@@ -13,10 +13,15 @@ export type Event =
 
 /** RFC 9457. */
 export interface Problem {
+  /** In code points. */
+  column?: number;
   /** What was wrong, where, and what would be right. */
   detail: string;
   key?: string;
   key_encoding?: Encoding;
+  line?: number;
+  /** Where in the parameter the mistake begins, in bytes; with `line` and `column`. */
+  offset?: number;
   /** Name of the parameter or header. */
   parameter?: string;
   status: number;

@@ -26,10 +26,10 @@ export function followedOf(spec: WatchSpec): Followed {
   const { watch } = definition;
   const query = new URLSearchParams({ watch });
   for (const name of parameters) {
-    const text = String(definition[name] ?? ''); // a list with commas between its elements
+    const text = String([definition[name]]); // empty if there is none; a list has commas between its elements
     if (text) query.append(`${name}.${watch}`, text);
   }
-  return { watch, query: String(query) };
+  return { watch, query: `${query}` };
 }
 
 /** Returns the watches of the query of a stream. */

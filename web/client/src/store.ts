@@ -9,7 +9,7 @@ export type Listener<V> = (view: View<V>, changes: Changes) => void;
 const none: Changes = { replaced: false, keys: new Set() };
 
 /**
- * One watch: its resources, their freshness, and the listeners.
+ * One watch, or a part of it: its resources, their freshness, and the listeners.
  *
  * `subscribe` follows the contract of Svelte's stores: the listener is called at
  * once, and again after each change. A change is a consistent state of the resources,

@@ -13,8 +13,9 @@ export class Stores {
   connection: ConnectionState = { state: 'connecting', since: Date.now(), reason: '' };
 
   readonly #wanted = new Map<string, Store>(); // by watch: a stream can carry each only once
-  // Those that were removed, by query, while the newest id may still name them: one that
-  // is added again resumes from the id, and so must have its resources.
+  // Those that were removed, by query, while the newest request or id may still name them:
+  // one that is added again is in the stream already, or resumes from the id, and so must
+  // have its resources.
   readonly #parked = new Map<string, Store>();
   #requested = new Map<string, Store>();
   // Those of the open stream, by watch. An event is for the store whose definition was
@@ -59,7 +60,7 @@ export class Stores {
   remove(watch: string, error?: Error): void {
     const store = this.#wanted.get(watch)!;
     this.#wanted.delete(watch);
-    if (this.id) this.#parked.set(store.query, store);
+    this.#parked.set(store.query, store);
     store.publish(closed(error));
   }
 
@@ -79,8 +80,11 @@ export class Stores {
   commit(id: string): void {
     this.id = id;
     for (const store of this.#streamed.values()) store.commit(id);
+    // The id has the position of a watch that came with the request until the stream has
+    // one of its own.
     for (const [query, store] of this.#parked) {
-      if (this.#streamed.get(store.watch) !== store) this.#parked.delete(query);
+      const streamed = this.#streamed.get(store.watch);
+      if (streamed !== store && (streamed?.position ?? id) === id) this.#parked.delete(query);
     }
   }
 
@@ -92,7 +96,7 @@ export class Stores {
   /** The connection is lost, or closed for good. */
   disconnect(connection: ConnectionState): void {
     this.connection = connection;
-    for (const store of [...this.#wanted.values(), ...this.#parked.values()]) store.lost();
+    for (const store of this.#streamed.values()) store.lost();
     this.publish();
   }
 }

@@ -54,7 +54,7 @@ export function watch<Values = Record<string, unknown>>(
   if (getToken && !transport.hearsHeartbeat) throw new Error('an EventSource cannot send a token: leave out getToken, or transport');
   const events = `${String(url).replace(/\/$/, '')}/v1/events`;
   const options = { url: events, transport, credentials, headers, getToken, parse, hiddenMs };
-  const connections: Connection[] = [];
+  let connections: Connection[] = [];
   let closed = false;
 
   const find = ({ watch, query }: Followed) => connections.find(({ stores }) => stores.get(watch)?.query === query);
@@ -66,7 +66,8 @@ export function watch<Values = Record<string, unknown>>(
     if (free) return free;
     const connection = new Connection(options);
     if (closed) connection.close();
-    connections.push(connection);
+    // An empty one would have been free, unless it is closed.
+    connections = connections.filter(({ stores }) => !stores.empty).concat(connection);
     return connection;
   }
 
@@ -96,9 +97,9 @@ export function watch<Values = Record<string, unknown>>(
 
   function close(): void {
     closed = true;
-    for (const connection of connections) connection.close();
+    connections.forEach((connection) => connection.close());
   }
 
-  for (const spec of watches) add(spec);
+  watches.forEach(add);
   return { store, add, remove, close, check: () => connections.forEach((connection) => connection.check()) } as Watches<Values>;
 }

@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test, vi } from 'vitest';
+import { Stores } from '../src/stores.js';
 import { watch } from '../src/watch.js';
 import { following, url } from './following.js';
 import { endOfSnapshot, hello, pass, reset, upsert, type Exchange } from './server.js';
@@ -124,6 +127,31 @@ test('a refusal that names no watch closes the stores of its own connection', as
   await pass();
   await answer(f.server.last, 's', 'slow');
   expect(again.state).toBe('in_sync');
+});
+
+test('a refused connection is not kept once its stores are removed', async () => {
+  const connections: Array<WeakRef<object>> = [];
+  const { add } = Stores.prototype;
+  const spy = vi.spyOn(Stores.prototype, 'add').mockImplementation(function (this: Stores, ...args) {
+    if (!connections.some((one) => one.deref() === this)) connections.push(new WeakRef(this));
+    return add.apply(this, args);
+  });
+  await f.follow();
+  for (let i = 0; i < 5; i++) {
+    f.tide.add(slow);
+    await pass();
+    f.server.last.refuse(401);
+    await pass();
+    f.tide.remove(slow);
+  }
+  f.tide.add(slow);
+  await pass();
+  spy.mockClear();
+  f.server.exchanges.length = 0;
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  expect(connections).toHaveLength(7);
+  expect(connections.filter((one) => one.deref())).toHaveLength(2);
 });
 
 test('close closes every part, and what is added later', async () => {

@@ -2,6 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Hub, serveTabs, sharedTransport, watchShared, type Port, type SharedOptions } from '../src/shared.js';
+import { SharedWatch } from '../src/shared_watch.js';
 import type { Store } from '../src/store.js';
 import type { WatchSpec } from '../src/spec.js';
 import { Stores } from '../src/stores.js';
@@ -464,6 +465,30 @@ test('a watch without subscriptions is freed while others go on', async () => {
   expect(stores).toHaveLength(2); // one in the tab, one in the hub
   expect(stores.map((one) => one.deref()?.watch)).toEqual([undefined, undefined]);
   expect(shown(tide)).toBe('in_sync ');
+});
+
+test('parts that no tab follows any more are forgotten if there are many', async () => {
+  const known: Array<WeakRef<SharedWatch>> = [];
+  const { subscribe } = SharedWatch.prototype;
+  const spy = vi.spyOn(SharedWatch.prototype, 'subscribe').mockImplementation(function (this: SharedWatch, ...args) {
+    if (!known.some((one) => one.deref() === this)) known.push(new WeakRef(this));
+    return subscribe.apply(this, args);
+  });
+  const { tide } = open([]);
+  const part = (i: number) => ({ watch: 'w', filter: `value > ${i}` });
+  for (let i = 0; i < 80; i++) {
+    tide.add(part(i));
+    await pass(200);
+    if (i < 79) tide.remove(part(i));
+  }
+  server.last.accept(hello(['w']) + reset('w', 'w@e-0/5') + upsert('w', 'a', 5, 99) + endOfSnapshot('w', 5, 1, 'w@e-5'));
+  await pass(200);
+  expect(shown(tide, part(79))).toBe('in_sync a=99');
+  spy.mockClear();
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  expect(known).toHaveLength(80);
+  expect(known.filter((one) => one.deref()).length).toBeLessThanOrEqual(50);
 });
 
 test('a tab requests its stream once there is a hub, and only once', async () => {

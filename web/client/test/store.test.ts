@@ -264,6 +264,17 @@ test('a store is kept for as long as the newest id may name it, whatever else of
   expect(stores.add(part)).toBe(narrowed);
 });
 
+test('a store is kept while the id still has the position that came with the request', () => {
+  primed();
+  stores.add(followedOf('v'));
+  stores.remove('w');
+  stores.add(part);
+  open(true);
+  stores.commit('w@e-5,v@e-1'); // nothing of the part has arrived, so that the id resumes the whole watch
+  stores.remove('w');
+  expect(stores.add(followedOf('w'))).toBe(store);
+});
+
 test('the same definition has the same query, however it is written', () => {
   const { query } = followedOf({ watch: 'w', prefix: 'a b/', labels: 'app in (x, y)', filter: 'value.a && value.b', fields: ['x', 'y."a,b"'] });
   expect(query).toBe('watch=w&prefix.w=a+b%2F&labels.w=app+in+%28x%2C+y%29&filter.w=value.a+%26%26+value.b&fields.w=x%2Cy.%22a%2Cb%22');

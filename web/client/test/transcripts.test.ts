@@ -31,7 +31,8 @@ describe.each(files)('%s', (file) => {
 
   test.each(streams.map((client) => [client.name, client] as const))('%s holds what the upstream has', async (_, client) => {
     const names = watchesOf(client);
-    tide = watch('http://gateway.test', { watches: names.map((name) => ({ watch: name, prefix: prefixOf(client, name) })) });
+    const specs = names.map((name) => specOf(client, name));
+    tide = watch('http://gateway.test', { watches: specs });
     await pass();
     await prepare(transcript, client, names);
     server.last.accept();
@@ -40,7 +41,7 @@ describe.each(files)('%s', (file) => {
       server.last.send(text.replaceAll('RANDOM', '1000'));
       if (over) server.last.end();
       await pass();
-      for (const name of names) compared += check(tide.store({ watch: name, prefix: prefixOf(client, name) }), now.get(name), prefixOf(client, name));
+      for (const spec of specs) compared += check(tide.store(spec), now.get(spec.watch), spec);
     }
     // A refused client and a watch that does not exist have no resources.
     const welcome = client.blocks.some(({ text }) => text.includes('event: hello'));
@@ -70,16 +71,35 @@ function history(position: string, states: Map<string, State>): string {
 }
 
 /** Compares what is shown with the upstream, unless the store reports that they differ. */
-function check({ view: { state, resources } }: Store, upstream: State | undefined, prefix: string): number {
+function check({ view: { state, resources } }: Store, upstream: State | undefined, spec: Spec): number {
   if (!upstream) expect(state).not.toBe('in_sync');
   if (!upstream || state === 'connecting' || state === 'priming' || state === 'stale') return 0;
-  const wanted = new Map([...upstream].filter(([key]) => key.startsWith(prefix)));
-  expect(new Map([...resources].map(([key, { value }]) => [key, value]))).toEqual(wanted);
+  expect(new Map([...resources].map(([key, { value }]) => [key, value]))).toEqual(narrowed(upstream, spec));
   return 1;
+}
+
+// What the labels and the filters of the transcripts mean.
+const meanings: Record<string, (value: any) => boolean> = {
+  '': () => true,
+  'value.state!="passing"': ({ state }) => state !== 'passing',
+  'value.state != "passing"': ({ state }) => state !== 'passing',
+  'value.state == "passing"': ({ state }) => state === 'passing',
+  'zone in (b,c)': ({ labels }) => ['b', 'c'].includes(labels?.zone),
+};
+
+function narrowed(upstream: State, { prefix, labels, filter, fields }: Spec): State {
+  const mine = [...upstream].filter(([key, value]) => key.startsWith(prefix) && meanings[labels]!(value) && meanings[filter]!(value));
+  const names = fields.split(',');
+  const kept = (value: unknown) => fields ? Object.fromEntries(Object.entries(value as object).filter(([name]) => names.includes(name))) : value;
+  return new Map(mine.map(([key, value]) => [key, kept(value)]));
 }
 
 const watchesOf = ({ request }: Client) =>
   request.pathname.match(/^\/v1\/watches\/(.*)\/events$/)?.slice(1) ?? request.searchParams.getAll('watch');
 
-const prefixOf = ({ request: { searchParams } }: Client, name: string) =>
-  searchParams.get(`prefix.${name}`) ?? searchParams.get('prefix') ?? '';
+type Spec = ReturnType<typeof specOf>;
+
+function specOf({ request: { searchParams } }: Client, watch: string) {
+  const of = (parameter: string) => [`${parameter}.${watch}`, parameter].flatMap((name) => searchParams.getAll(name)).join();
+  return { watch, prefix: of('prefix'), labels: of('labels'), filter: of('filter'), fields: of('fields') };
+}

@@ -34,7 +34,7 @@ export type Piece = { text: string; position: string | undefined };
  */
 export class Upstream {
   readonly versions: Version[] = [];
-  /** Of the next stream. A position resumes only streams with the same prefix. */
+  /** Of the next stream, which has only such keys. A position resumes only streams with the same prefix. */
   prefix = '';
 
   constructor(readonly watch: string, commits: Commit[], private readonly choose: (n: number) => number) {
@@ -82,9 +82,9 @@ export class Upstream {
   // Deletes first, then upserts by rising revision; sometimes a position.
   *#catchUp(upTo: number, asOf: number, version: Version): Generator<Piece> {
     for (const [key, revision] of version.deleted) {
-      if (revision > asOf) yield { text: remove(this.watch, key, revision), position: undefined };
+      if (revision > asOf && this.#has(key)) yield { text: remove(this.watch, key, revision), position: undefined };
     }
-    const upserts = [...version.state].filter(([, [revision]]) => revision > upTo).sort(([, [a]], [, [b]]) => a - b);
+    const upserts = [...version.state].filter(([key, [revision]]) => revision > upTo && this.#has(key)).sort(([, [a]], [, [b]]) => a - b);
     for (const [i, [key, [revision, value]]] of upserts.entries()) {
       const whole = upserts[i + 1]?.[1][0] !== revision;
       yield { text: upsert(this.watch, key, revision, value), position: whole && this.choose(2) ? this.#position(version, revision) : undefined };
@@ -113,12 +113,16 @@ export class Upstream {
   #difference(before: Version, after: Version): string {
     let text = '';
     for (const [key, revision] of after.deleted) {
-      if (revision > before.revision) text += remove(this.watch, key, revision);
+      if (revision > before.revision && this.#has(key)) text += remove(this.watch, key, revision);
     }
     for (const [key, [revision, value]] of after.state) {
-      if (revision > before.revision) text += upsert(this.watch, key, revision, value);
+      if (revision > before.revision && this.#has(key)) text += upsert(this.watch, key, revision, value);
     }
     return text || bookmark(this.watch, after.revision);
+  }
+
+  #has(key: string): boolean {
+    return key.startsWith(this.prefix);
   }
 
   #piece(text: string, version: Version): Piece {
@@ -139,9 +143,13 @@ function parse(position: string | undefined) {
   return epoch === undefined ? undefined : { epoch: Number(epoch), prefix, upTo: Number(upTo), asOf: Number(asOf) };
 }
 
-/** One response for all watches: pieces in any order, and ids that contain every position. */
+/**
+ * One response for all watches: pieces in any order, and ids that contain the position of
+ * each watch; until it has one of this stream, that with which the client came.
+ */
 export function response(upstreams: Upstream[], id: string, heads: number[], choose: (n: number) => number): Uint8Array {
-  const known = new Map(id.split(',').filter(Boolean).map((position) => [position.split('@')[0]!, position]));
+  const came = id.split(',').map((position): [string, string] => [position.split('@')[0]!, position]);
+  const known = new Map(came.filter(([name]) => upstreams.some(({ watch }) => watch === name)));
   const open = upstreams.map((upstream, i) => upstream.serve(known.get(upstream.watch), heads[i]!));
   let text = `retry: 1\n\n${hello(upstreams.map(({ watch }) => watch), 'resume')}`;
   // After a piece without a position comes another piece of the same watch.

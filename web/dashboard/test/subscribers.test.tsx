@@ -21,6 +21,7 @@ const all: Subscribers = {
   subscribers: [subscriber('1', { lag: 55, skipped: 7, catching_up: true }), { ...subscriber('2', { encoding: '' }) }],
   left: [{ ...subscriber('3'), left: '2026-01-02T02:59:30Z', reason: 'max_age' }],
   left_reasons: { max_age: 2, client_closed: 30 },
+  views: [],
   upstreams: [{
     watch: 'notes', source: 'local', connected: true, reconnects: { ended: 0, error: 3, stalled: 1 }, resyncs: { initial: 1 },
     incidents: [{ at: '2026-01-02T02:58:00Z', kind: 'reconnect', reason: 'error', detail: 'connection refused', times: 3, first: '2026-01-02T02:57:00Z' }],

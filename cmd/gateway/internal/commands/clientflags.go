@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -76,23 +75,26 @@ func (o *clientOptions) completeWatches(cmd *cobra.Command, _ []string, _ string
 // filter may cost is for the server to say.
 func (a *app) checkView(v client.View) error {
 	p := view.Params{Prefix: v.Prefix, Labels: v.Labels, Filter: v.Filter, ValueSize: 1}
-	fields := strings.Join(v.Fields, ",")
-	if fields != "" {
-		p.Fields = []string{fields}
+	if len(v.Fields) > 0 {
+		p.Fields = []string{strings.Join(v.Fields, ",")}
 	}
 	_, err := view.Parse(p)
 	var bad *view.Error
 	if !errors.As(err, &bad) {
 		return err
 	}
-	text := map[string]string{"prefix": v.Prefix, "labels": v.Labels, "filter": v.Filter, "fields": fields}[bad.Parameter]
-	return usageError("--%w%s", bad, a.excerpt(text, bad.Offset))
+	return usageError("--%w%s", bad, a.excerpt(textsOf(v)[bad.Parameter], bad.Offset))
+}
+
+// textsOf returns the texts that narrow a watch, by parameter.
+func textsOf(v client.View) map[string]string {
+	return map[string]string{"prefix": v.Prefix, "labels": v.Labels, "filter": v.Filter, "fields": strings.Join(v.Fields, ",")}
 }
 
 // excerpt shows a place in a text, for a terminal: below the message, the line with the
 // place, and a caret under it. Empty: there is no terminal, or the line does not fit.
 func (a *app) excerpt(text string, offset int) string {
-	if !a.logTerminal {
+	if !a.logTerminal || offset < 0 || offset > len(text) {
 		return ""
 	}
 	begin := strings.LastIndexByte(text[:offset], '\n') + 1
@@ -130,15 +132,19 @@ func blank(text string) string {
 }
 
 // refusedView gives the server's refusal of what narrows a watch the exit code of a wrong
-// command line.
-func refusedView(err error) error {
+// command line, and shows the place.
+func (a *app) refusedView(v client.View, err error) error {
 	var p *client.Problem
 	if !errors.As(err, &p) || p.Status != http.StatusBadRequest {
 		return err
 	}
 	parameter, _, _ := strings.Cut(p.Parameter, ".")
-	if !slices.Contains([]string{"prefix", "labels", "filter", "fields"}, parameter) {
+	text, known := textsOf(v)[parameter]
+	switch {
+	case !known:
 		return err
+	case p.Column == 0:
+		return codedError{exitUsage, err}
 	}
-	return codedError{exitUsage, err}
+	return usageError("%w%s", err, a.excerpt(text, p.Offset))
 }

@@ -63,20 +63,20 @@ func (a *app) get(ctx context.Context, o clientOptions, args []string) error {
 	if len(args) == 2 {
 		line, err := s.Line(ctx, args[0], args[1], o.view)
 		if err != nil {
-			return because(ctx, refusedView(err))
+			return because(ctx, a.refusedView(o.view, err))
 		}
 		return a.printOne(line)
 	}
 	if a.size == nil {
 		lines, err := s.Lines(ctx, args[0], o.view)
 		if err != nil {
-			return because(ctx, refusedView(err))
+			return because(ctx, a.refusedView(o.view, err))
 		}
 		return a.printLines(lines)
 	}
 	all, err := s.Resources(ctx, args[0], o.view)
 	if err != nil {
-		return because(ctx, refusedView(err))
+		return because(ctx, a.refusedView(o.view, err))
 	}
 	return a.printTable(all)
 }

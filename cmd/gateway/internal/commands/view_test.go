@@ -164,3 +164,58 @@ func TestServerRefusesAFilter(t *testing.T) {
 		}
 	}
 }
+
+// The place that the server names is shown on a terminal, if there is such a place.
+func TestPlaceOfARefusal(t *testing.T) {
+	for name, c := range map[string]struct{ place, want string }{
+		"in the text":  {`"offset":8,"line":1,"column":9`, "so it is\n  value.n > 1\n          ^\nTry --help.\n"},
+		"at its end":   {`"offset":11,"line":1,"column":12`, "so it is\n  value.n > 1\n             ^\nTry --help.\n"},
+		"none":         {`"offset":8`, "so it is\nTry --help.\n"},
+		"behind it":    {`"offset":12,"line":1,"column":13`, "so it is\nTry --help.\n"},
+		"before it":    {`"offset":-1,"line":1,"column":1`, "so it is\nTry --help.\n"},
+		"not a number": {`"offset":"8","line":1,"column":9`, "Try --help.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := ask(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(http.StatusBadRequest)
+				fmt.Fprintf(w, `{"title":"Bad Request","status":400,"detail":"so it is","parameter":"filter",%s}`, c.place)
+			})
+			for _, args := range [][]string{{"get", "notes"}, {"watch", "notes"}} {
+				var errs bytes.Buffer
+				p := process{stdout: &bytes.Buffer{}, stderr: &errs, logTerminal: true, exit: func(int) {}}
+				code := run(t.Context(), p, append(args, "--filter", "value.n > 1", "--server", s.URL))
+				if code != exitUsage || !strings.HasSuffix(errs.String(), c.want) {
+					t.Errorf("%v: exit code %d and %q, want %q at its end", args, code, errs.String(), c.want)
+				}
+			}
+		})
+	}
+}
+
+// TestGetAndWatchNarrow checks the flags with a real gateway.
+func TestGetAndWatchNarrow(t *testing.T) {
+	g := serve(t)
+	g.put("a", `{"n":1,"labels":{"team":"red"}}`)
+	g.put("b", `{"n":2,"labels":{"team":"red"}}`)
+	g.put("c", `{"n":3,"labels":{"team":"blue"}}`)
+	flags := []string{"--server", g.url(), "--labels", "team=red", "--filter", "value.n > 1", "--fields", "n"}
+	code, stdout, stderr := command(t, append([]string{"get", "notes"}, flags...)...)
+	if want := `{"key":"b","revision":"2","value":{"n":2}}` + "\n"; code != 0 || stdout != want {
+		t.Errorf("get: exit code %d: %s%s", code, stdout, stderr)
+	}
+	if code, stdout, _ := command(t, append([]string{"get", "notes", "b"}, flags...)...); code != 0 || !strings.Contains(stdout, `"value":{"n":2}`) {
+		t.Errorf("get of one: exit code %d: %s", code, stdout)
+	}
+	if code, _, stderr := command(t, append([]string{"get", "notes", "c"}, flags...)...); code != exitError || !strings.Contains(stderr, "404") {
+		t.Errorf("get of one that is not in the view: exit code %d: %s", code, stderr)
+	}
+	w := start(t, append([]string{"watch", "notes"}, flags...)...)
+	next := w.expectOf("upsert", "delete", "end_of_snapshot")
+	next(`{"type":"upsert","watch":"notes","key":"b","revision":"2","value":{"n":2}}`)
+	w.line() // end_of_snapshot
+	g.put("a", `{"n":4,"labels":{"team":"red"}}`)
+	next(`{"type":"upsert","watch":"notes","key":"a","revision":"4","value":{"n":4}}`)
+	g.put("b", `{"n":5,"labels":{"team":"blue"}}`)
+	next(`{"type":"delete","watch":"notes","key":"b","revision":"5"}`)
+}

@@ -138,7 +138,7 @@ func (a *app) watch(ctx context.Context, o watchOptions, names []string) error {
 	if errors.Is(err, closed) {
 		closed = nil // it is why the watch has ended
 	}
-	return errors.Join(closed, f.verdict(refusedView(err)))
+	return errors.Join(closed, f.verdict(a.refusedView(o.view, err)))
 }
 
 // verdict returns the error that describes how a watch ended.

@@ -63,12 +63,6 @@ func (v *Version) Reflect(of *Version) {
 // newer one.
 func (v *Version) HasReached(of *Version) bool { return v.Primed() && v.Of >= of.Number }
 
-// Reflected takes over what another version of the part has reflected.
-func (v *Version) Reflected(other *Version) {
-	v.Of, v.OfGeneration = other.Of, other.OfGeneration
-	v.reflect(other)
-}
-
 func (v *Version) reflect(of *Version) {
 	v.Revision, v.Swept, v.Committed, v.Status = of.Revision, of.Swept, of.Committed, of.Status
 	v.Origin, v.OriginPending = of.Origin, of.OriginPending

@@ -18,10 +18,15 @@ export interface ListWatchesResponse {
 
 /** RFC 9457. */
 export interface Problem {
+  /** In code points. */
+  column?: number;
   /** What was wrong, where, and what would be right. */
   detail: string;
   key?: string;
   key_encoding?: Encoding;
+  line?: number;
+  /** Where in the parameter the mistake begins, in bytes; with `line` and `column`. */
+  offset?: number;
   /** Name of the parameter or header. */
   parameter?: string;
   status: number;
@@ -54,6 +59,8 @@ export interface Subscribers {
   subscribers: Array<Subscriber>;
   /** In order of name. */
   upstreams: Array<WatchUpstream>;
+  /** The views that clients have asked for and that hold the most, the largest first. */
+  views: Array<ListedView>;
 }
 
 /** The first event of every response. */
@@ -199,6 +206,8 @@ export interface Subscriber {
   transport: "sse" | "ndjson" | "poll" | "grpc";
   /** What the client calls itself, at most 128 bytes of it. */
   user_agent?: string;
+  /** Which part it follows, of the watches that it does not follow as a whole. */
+  views?: Array<View>;
   watches: Array<WatchName>;
 }
 
@@ -215,6 +224,14 @@ export interface WatchUpstream {
   source: string;
   watch: WatchName;
 }
+
+/** A view, which all who ask for the same share. */
+export type ListedView = View & {
+  /** That it holds. */
+  bytes: number;
+  resources: number;
+  subscribers: number;
+};
 
 export type WatchName = string;
 
@@ -233,6 +250,16 @@ export interface Upstream {
 
 /** Opaque. Printable ASCII. */
 export type Position = string;
+
+/** The part of a watch that a stream follows, in canonical form. */
+export interface View {
+  /** With commas between the paths. */
+  fields?: string;
+  filter?: string;
+  labels?: string;
+  prefix?: string;
+  watch: WatchName;
+}
 
 /** The same several times in a row is one. */
 export interface Incident {
