@@ -201,6 +201,10 @@ func (p *Part) EndTransaction(last Entry) {
 	p.unclosed = nil
 }
 
+// Skipped records that the part may lack superseded entries up to the state s, since they
+// are no longer there. So no id between them would be true, and readers catch up.
+func (p *Part) Skipped(s Snapshot) { p.w.next.Intact = max(p.w.next.Intact, s.v.Seq) }
+
 // Publish makes visible what was added, as the part of the state s. Readers that wait are
 // woken if anything was, if the status or the origin is another one, or if they wait for
 // any new state.
