@@ -57,7 +57,7 @@ var imports = []struct {
 	{"stream/streamtest/loopback", nil, "addresses for tests; a leaf"},
 	{"stream/streamtest/realserver", []string{"stream/streamtest/loopback"}, "it runs processes, and knows no source"},
 	{"stream/streamtest/faultproxy", []string{"stream/streamtest/loopback"}, "it carries bytes, and knows no source"},
-	{"stream/streamtest/faults", []string{"stream", "stream/log", "stream/watch", "stream/streamtest", "stream/streamtest/faultproxy"}, "the harness proves any Source through any fault, so that it must know none"},
+	{"stream/streamtest/faults", []string{"stream", "stream/log", "stream/view", "stream/views", "stream/watch", "stream/streamtest", "stream/streamtest/faultproxy"}, "the harness proves any Source through any fault, so that it must know none"},
 	{"stream/streamtest/*", []string{"stream", "stream/log", "stream/watch", "stream/streamtest", "stream/streamtest/*"}, "the test kit knows no source: each brings its own rig"},
 	{"stream/histories", nil, "all of it is tests, which make trees of real gateways"},
 	{"stream/store", []string{"stream", "stream/log", "openapi/watchtidev1", "stream/source/grpc"}, "the store is a WatchList server in this process, and is followed like any other"},
