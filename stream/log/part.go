@@ -78,7 +78,7 @@ func (p *Part) BeginAgain(s Snapshot, low uint64) {
 // Count counts what was added so far, before it is published.
 func (p *Part) Count() {
 	w := p.w
-	w.account.SetLog(w.allocated+w.index.Bytes()+w.deletes.memory()-w.dead, w.dead)
+	w.account.SetLog(w.allocated+w.index.Bytes()+w.deletes.Memory()-w.dead, w.dead)
 }
 
 // Add adds the change of a resource that the part has after it; projected, if not nil, is
