@@ -21,10 +21,14 @@ func (w *Writer) append(changes []Change, revision uint64, result *CommitResult)
 		if changes[i].Deleted {
 			last = w.appendDelete(changes[i], at.IsUnnumbered(&changes[i]), revision, now)
 			result.Deletes++
-			continue
+		} else {
+			last = w.appendUpsert(&changes[i])
+			result.Upserts++
 		}
-		last = w.appendUpsert(&changes[i])
-		result.Upserts++
+		if w.conflated || changes[i].IsConflated() {
+			last.Flags |= segment.Conflated
+			w.next.Conflated = revision
+		}
 	}
 	w.next.Revision = revision
 	w.next.Committed = now

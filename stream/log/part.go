@@ -50,7 +50,7 @@ func (p *Part) begin(s Snapshot, low uint64) {
 	w := p.w
 	p.base, p.fresh, p.added, p.unclosed = s.v.Seq, true, 0, nil
 	p.of, p.held = s.v, p.held[:0]
-	w.next.OfGeneration = s.v.Generation
+	w.next.OfGeneration, w.next.Conflated = s.v.Generation, s.v.Conflated
 	w.next.Seq, w.next.Intact, w.next.Readable = 0, s.v.Seq, s.v.Seq
 	w.next.Horizon, w.next.HorizonAge = low, s.v.Committed
 	w.next.Run = version.Run{Name: s.v.Run.Name, Horizon: low}

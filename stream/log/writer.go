@@ -27,6 +27,7 @@ type Writer struct {
 	// Owned by the goroutine that writes.
 	next        version.Version // becomes the head at the next publish
 	unnumbered  bool            // deletes have no revision in the epoch
+	conflated   bool            // the next commit may lack values
 	index       *index.Table
 	indexed     uint64 // number of the first version that holds the index
 	listed      uint64 // number of the first version that holds the list of segments
@@ -117,6 +118,9 @@ func (w *Writer) lookup(k segment.Key) (slot int, s *segment.Segment, e *segment
 
 // PrepareStatus sets the freshness that the next commit or snapshot publishes.
 func (w *Writer) PrepareStatus(s stream.Status) { w.next.Status = s }
+
+// PrepareConflated sets whether the next commit may lack values; see stream.Conflater.
+func (w *Writer) PrepareConflated(conflated bool) { w.conflated = conflated }
 
 // SetStatus publishes the freshness of the watch.
 func (w *Writer) SetStatus(s stream.Status) {
