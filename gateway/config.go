@@ -23,8 +23,8 @@ import (
 // Config configures a Gateway. The zero value of every field except Registry is
 // its documented default.
 type Config struct {
-	// Registry holds the watches. Required. The gateway neither adds watches
-	// nor closes it.
+	// Registry holds the watches, and the templates that make watches. Required. The
+	// gateway neither adds watches nor closes it.
 	Registry *watch.Registry
 	// Views opens the views that clients ask for. Default: views with the default limits,
 	// which end with Serve.

@@ -37,6 +37,10 @@ func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, name strin
 	req.Gzip = req.Gzip && g.pieces != nil
 	watches, p := g.chosen(req.Watches)
 	if p != nil {
+		if full := admission.RefusalOf(p); full != nil {
+			g.refuseStream(w, r, req, full)
+			return
+		}
 		problem.Write(w, p)
 		return
 	}

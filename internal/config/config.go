@@ -34,6 +34,9 @@ type Config struct {
 	Sources []Source `yaml:"sources,named"`
 	// Watches are what clients subscribe to, in the order of the file.
 	Watches []Watch `yaml:"watches,named"`
+	// Templates are the entries of "watches" that stand for many, in the order of the
+	// file.
+	Templates []*Template `yaml:"-"`
 }
 
 // HTTP is the section "http".

@@ -171,6 +171,7 @@ var everythingElse = []string{
 	everyKeyOfNATS,
 	everyKeyOfKubernetes,
 	everyKeyOfConsul,
+	everyKeyOfTemplates,
 }
 
 // TestEveryOption sets every key of the format to a value other than its

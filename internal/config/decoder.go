@@ -25,13 +25,15 @@ type decoder struct {
 	errs     Errors
 
 	definitions map[string]*view.Definition // of views
+	templatings map[string]*templating      // of templates without an error
+	template    *templating                 // that is being read; nil: none is
 }
 
 func newDecoder(file string, env Environment) *decoder {
 	return &decoder{
 		file: file, dir: filepath.Dir(file), env: env.withDefaults(),
 		given: map[any]value{}, declared: map[string]SourceType{}, watches: map[string]declaredWatch{},
-		definitions: map[string]*view.Definition{},
+		definitions: map[string]*view.Definition{}, templatings: map[string]*templating{},
 	}
 }
 

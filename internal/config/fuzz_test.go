@@ -11,6 +11,7 @@ import (
 // reject it, or report an error without a place in the file.
 func FuzzParse(f *testing.F) {
 	f.Add(everything)
+	f.Add(everyKeyOfTemplates)
 	cases, err := os.ReadFile("testdata/errors.txt")
 	if err != nil {
 		f.Fatal(err)

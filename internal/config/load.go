@@ -54,6 +54,7 @@ func Parse(file string, data []byte, env Environment) (*Config, error) {
 	if body := d.document(data); body != nil {
 		d.section(value{node: body}, c)
 		d.views(c)
+		d.templates(c)
 	}
 	d.env.Flags.override(c)
 	d.exposure(c)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 	"github.com/watchtide/watchtide/internal/suggest"
 )
 
@@ -15,6 +16,7 @@ type scalar struct {
 	value
 	written  string
 	expanded string
+	text     parameter.Text // of a text that uses parameters of a template; nil: it uses none
 }
 
 // text returns the text of a value of one of the kinds: text is always
@@ -42,7 +44,7 @@ func (d *decoder) text(v value, want string, allowed func(ast.Node) bool) (scala
 		s.written = v.node.GetToken().Value
 	}
 	var message string
-	if s.expanded, message = expand(s.written, d.env.Getenv); message != "" {
+	if s.expanded, message = parameter.Expand(s.written, d.env.Getenv); message != "" {
 		d.errorf(v, "%s", message)
 		return scalar{}, false
 	}
@@ -64,12 +66,13 @@ func (d *decoder) wrong(s scalar, want string) {
 // looksLikeVariable reports whether a text contains a shell variable.
 func looksLikeVariable(text string) bool {
 	_, after, found := strings.Cut(text, "$")
-	return found && after != "" && validEnvName(after[:1])
+	return found && after != "" && parameter.IsVariable(after[:1])
 }
 
 // textOf returns the text of a value of a kind.
 func (d *decoder) textOf(v value, kind text) (scalar, bool) {
 	s, ok := d.text(v, kind.want, nil)
+	ok = ok && d.fillIn(&s, kind)
 	if ok && kind.valid != nil && !kind.valid(s.expanded) {
 		d.wrong(s, kind.want)
 		return s, false
@@ -79,6 +82,9 @@ func (d *decoder) textOf(v value, kind text) (scalar, bool) {
 
 func (d *decoder) readText(v value, kind text, into *string) {
 	s, ok := d.textOf(v, kind)
+	if s.text != nil {
+		d.template.given[into] = option{text: s.text, kind: kind}
+	}
 	switch {
 	case !ok:
 	case kind.use != nil:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 	"github.com/watchtide/watchtide/internal/suggest"
 	"github.com/watchtide/watchtide/stream"
 )
@@ -148,7 +149,8 @@ func (d *decoder) readList(v value, k key, list reflect.Value) {
 func (d *decoder) readNamed(v value, k key, list reflect.Value) {
 	entries, _ := d.entries(v)
 	for _, e := range entries {
-		if stream.CheckWatchName(e.name) != nil {
+		_, watch := reflect.Zero(list.Type().Elem()).Interface().(Watch)
+		if stream.CheckWatchName(e.name) != nil && !(watch && parameter.IsName(e.name)) {
 			d.errorf(value{node: e.key}, "%q: want %s", e.name, texts["watch"].want)
 		}
 		item := reflect.New(list.Type().Elem())

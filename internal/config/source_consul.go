@@ -3,6 +3,8 @@ package config
 import (
 	"crypto/tls"
 	"time"
+
+	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 )
 
 // ConsulSource is a source of type "consul": the resources of Consul's resource
@@ -38,3 +40,9 @@ type ConsulTenancy struct {
 	Partition string `yaml:"partition,is=consul tenancy"`
 	Namespace string `yaml:"namespace,is=consul tenancy"`
 }
+
+// The names of Consul have no escapes, and "*" means all of them.
+var (
+	consulName     = parameter.OnlyOf(parameter.LowerCase + parameter.Digits + "-")
+	consulTypePart = parameter.OnlyOf(parameter.LowerCase + parameter.UpperCase + parameter.Digits + "_")
+)

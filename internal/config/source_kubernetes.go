@@ -1,6 +1,13 @@
 package config
 
-import "time"
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/watchtide/watchtide/internal/config/internal/parameter"
+	"k8s.io/apimachinery/pkg/fields"
+)
 
 // KubernetesSource is a source of type "kubernetes": the API server of a cluster.
 type KubernetesSource struct {
@@ -34,4 +41,12 @@ func (k *KubernetesSource) check(d *decoder, at value) {
 	if d.isGiven(&k.Context) && !d.isGiven(&k.Kubeconfig) {
 		d.errorf(at, "context is one of a kubeconfig; want kubeconfig as well, or neither in a pod")
 	}
+}
+
+// kubernetesName is for names of the API, which are parts of a path and have no escapes.
+var kubernetesName = parameter.OnlyOf(parameter.LowerCase + parameter.Digits + "-.")
+
+// fieldValue escapes what a field selector would read as its own.
+func fieldValue(value string) (string, bool) {
+	return fields.EscapeValue(value), utf8.ValidString(value) && !strings.ContainsRune(value, 0)
 }

@@ -3,6 +3,8 @@ package config
 import (
 	"crypto/tls"
 	"time"
+
+	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 )
 
 // NATSSource is a source of type "nats": the key-value buckets of NATS JetStream.
@@ -48,3 +50,10 @@ func (n *NATSSource) check(d *decoder, at value) {
 		d.errorf(at, wantBoth)
 	}
 }
+
+// In the name of a bucket, and in a pattern of keys, a parameter is a part of one token:
+// '.', '*' and '>' cannot be escaped there.
+var (
+	natsName  = parameter.OnlyOf(parameter.LowerCase + parameter.UpperCase + parameter.Digits + "-_")
+	natsToken = parameter.OnlyOf(parameter.LowerCase + parameter.UpperCase + parameter.Digits + "-_/=")
+)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 	"github.com/watchtide/watchtide/stream/view"
 )
 
@@ -52,7 +53,7 @@ func (w *Watch) readView(d *decoder, v value) {
 		}
 		return misplaced
 	})
-	d.fill(w, v, entries, keys)
+	d.fillWatch(w, v, entries, keys)
 	d.watches[w.Name] = declaredWatch{viewOf: w.ViewOf, at: v, of: d.given[&w.ViewOf], read: w.definitionReader(d, v)}
 }
 
@@ -60,14 +61,22 @@ func (w *Watch) readView(d *decoder, v value) {
 // source, given where labels are.
 func (w *Watch) definitionReader(d *decoder, v value) func(string) {
 	places := map[string]value{"prefix": d.given[&w.Prefix], "filter": d.given[&w.Filter], "labels": d.given[&w.Labels], "fields": d.given[&w.Fields]}
-	params := view.Params{Prefix: w.Prefix, Filter: w.Filter, Labels: w.Labels, Fields: w.Fields}
-	name, isView := w.Name, w.ViewOf != ""
-	if !isView {
-		params.ValueSize = 1 // what a filter costs is for the other gateway to say
+	params, name, t := w.viewParams(""), w.Name, d.template
+	filter := option{}
+	if t != nil {
+		filter = t.given[&w.Filter]
 	}
+	isView := w.ViewOf != ""
 	return func(labelsAt string) {
 		params.LabelsAt = labelsAt
 		definition, err := view.Parse(params)
+		if t != nil {
+			t.labelsAt = labelsAt
+			if !parameter.StandAlone(filter.text, t.sample, params, definition) {
+				d.errorf(places["filter"], "a parameter in a filter is a string; write it without quotation marks around it, as in value.team == {%s}", t.params[0].name)
+				return
+			}
+		}
 		switch {
 		case err != nil:
 			d.wrongDefinition(v, places, params.Fields, err)
@@ -77,6 +86,15 @@ func (w *Watch) definitionReader(d *decoder, v value) func(string) {
 			d.errorf(v.atKey(), "the view selects everything; want prefix, labels, filter or fields")
 		}
 	}
+}
+
+// viewParams returns what a view selects, or a watch of a gateway source.
+func (w *Watch) viewParams(labelsAt string) view.Params {
+	p := view.Params{Prefix: w.Prefix, Filter: w.Filter, Labels: w.Labels, Fields: w.Fields, LabelsAt: labelsAt}
+	if w.ViewOf == "" {
+		p.ValueSize = 1 // what a filter costs is for the other gateway to say
+	}
+	return p
 }
 
 // wrongDefinition reports a mistake in a definition, at the value that has it.
@@ -164,7 +182,7 @@ func (d *decoder) rootOf(name string) (labelsAt string, ok bool) {
 	for w := first; w.viewOf != ""; w = d.watches[w.viewOf] {
 		if _, there := d.watches[w.viewOf]; !there {
 			if len(path) == 1 && !slices.Contains(d.named, w.viewOf) {
-				d.checkWord(scalar{value: first.of, written: w.viewOf, expanded: w.viewOf}, "there is no watch", slices.Collect(maps.Keys(d.watches)))
+				d.checkWord(scalar{value: first.of, written: w.viewOf, expanded: w.viewOf}, "there is no watch", d.declaredNames())
 			}
 			return "", false
 		}
@@ -177,6 +195,11 @@ func (d *decoder) rootOf(name string) (labelsAt string, ok bool) {
 		path = append(path, w.viewOf)
 	}
 	return d.watches[path[len(path)-1]].labelsAt, true
+}
+
+// declaredNames returns the names of the watches that can have views.
+func (d *decoder) declaredNames() []string {
+	return slices.DeleteFunc(slices.Collect(maps.Keys(d.watches)), parameter.IsName)
 }
 
 // circle returns the names of views that lead back to the first, with their lines.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/watchtide/watchtide/internal/config/internal/parameter"
 	"github.com/watchtide/watchtide/stream/source/host"
 	"github.com/watchtide/watchtide/stream/view"
 )
@@ -15,7 +16,8 @@ var Collections = []string{host.Interfaces, host.Mounts, host.Processes}
 
 // Watch is one entry of "watches": one named collection at one source.
 type Watch struct {
-	// Name is the key under "watches": 1 to 64 letters, digits, '.', '_' and '-'.
+	// Name is the key under "watches": 1 to 64 letters, digits, '.', '_' and '-'. An entry
+	// whose name has parameters is a Template.
 	Name string `yaml:"-"`
 	// Source is the name of an entry of "sources"; empty: the watch is a view.
 	Source string `yaml:"source"`
@@ -43,14 +45,14 @@ type Watch struct {
 	// mounts.
 	Collection string `yaml:"collection,required,is=collection,of=host"`
 	// Watch is the upstream's name for the watch (the watch's own name).
-	Watch string `yaml:"watch,is=watch,of=gateway|grpc"`
+	Watch string `yaml:"watch,is=upstream watch,of=gateway|grpc"`
 	// Prefix narrows the watch to keys that begin with it; for etcd it is not part
 	// of the keys.
-	Prefix string `yaml:"prefix,of=etcd|gateway|grpc|view"`
+	Prefix string `yaml:"prefix,is=prefix,of=etcd|gateway|grpc|view"`
 	// Filter, Labels and Fields narrow a view, or, at the other gateway, a watch of a
 	// gateway source; see view.Params.
-	Filter string   `yaml:"filter,of=gateway|view"`
-	Labels string   `yaml:"labels,of=gateway|view"`
+	Filter string   `yaml:"filter,is=filter,of=gateway|view"`
+	Labels string   `yaml:"labels,is=labels,of=gateway|view"`
 	Fields []string `yaml:"fields,of=gateway|view"`
 	// LabelsAt is the path of the object that holds a resource's labels, for views
 	// (metadata.labels for kubernetes, metadata for consul, else labels). A view has that
@@ -70,6 +72,10 @@ type Watch struct {
 }
 
 func (w *Watch) check(d *decoder, at value) {
+	if parameter.IsName(w.Name) {
+		w.checkStart(d)
+		return
+	}
 	if w.Required && !w.Prime {
 		d.errorf(at, "required is for watches that are primed at start; leave out prime: false, or required")
 	}
@@ -77,7 +83,16 @@ func (w *Watch) check(d *decoder, at value) {
 
 // read reads the keys of a watch according to the type of its source.
 func (w *Watch) read(d *decoder, v value, _ key) {
+	if parameter.IsName(w.Name) {
+		w.readTemplate(d, v)
+		return
+	}
 	w.Prime = true
+	w.readOptions(d, v)
+}
+
+// readOptions reads the keys of a watch, or of a template.
+func (w *Watch) readOptions(d *decoder, v value) {
 	if d.isView(v) {
 		w.readView(d, v)
 		return
@@ -123,7 +138,7 @@ func (w *Watch) readOf(d *decoder, v value, entries []entry, source string, of S
 		}
 		return misplaced
 	})
-	d.fill(w, v, entries, keys)
+	d.fillWatch(w, v, entries, keys)
 	if (of == GRPCs || of == Gateway) && w.Watch == "" {
 		w.Watch = w.Name
 	}
@@ -134,5 +149,22 @@ func (w *Watch) readOf(d *decoder, v value, entries []entry, source string, of S
 	d.watches[w.Name] = declaredWatch{labelsAt: w.LabelsAt, at: v}
 	if of == Gateway {
 		w.definitionReader(d, v)("") // the other gateway knows where labels are
+	}
+}
+
+// fillWatch reads the entries of a watch, or of a template, in the order of keys.
+func (d *decoder) fillWatch(w *Watch, v value, entries []entry, keys []key) {
+	var own templateKeys
+	d.fill(w, v, entries, append(keys, keysOf(&own)...))
+	max, params := d.given[&own.Max], d.given[&own.Params]
+	switch {
+	case d.template == nil && max.node != nil:
+		d.errorf(max.atKey(), "max is for templates, whose names have parameters, such as orders-{region}")
+	case d.template == nil && params.node != nil:
+		d.errorf(params.atKey(), "params are those of the name, which has none; write them as in orders-{region}")
+	case own.Max > maxTemplateWatches:
+		d.errorf(max, "want at most %d", maxTemplateWatches)
+	case d.template != nil:
+		d.template.max = own.Max
 	}
 }

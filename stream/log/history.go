@@ -111,7 +111,7 @@ func (w *Writer) dropDelete(s *segment.Segment, e *segment.Entry, at time.Time) 
 //
 // Outside is how many segments precede the tail.
 func (w *Writer) mark(outside int) uint64 {
-	tail := w.account.TailBytes(replayBytes)
+	tail := w.tailBytes()
 	w.recent.ForgetBefore(w.next.Committed.Add(-w.history.MaxAge))
 	for {
 		mark, dead, kept := w.recent.Mark(w.next.Seq), int64(0), w.recent.Bytes()

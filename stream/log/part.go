@@ -122,12 +122,13 @@ func (p *Part) Has(e Entry) bool {
 }
 
 // EndTransaction is called after the last entry of each transaction of the other log, if
-// the part has some of it.
-func (p *Part) EndTransaction() {
-	if p.unclosed != nil {
+// the part has some of it. If what the part has of it is older than that entry, no id may
+// follow directly: there may have been an outage in between. See clearEndInOutage.
+func (p *Part) EndTransaction(last Entry) {
+	if p.unclosed != nil && p.unclosed.Revision == last.e.Revision {
 		p.unclosed.Flags |= segment.EndsCommit
-		p.unclosed = nil
 	}
+	p.unclosed = nil
 }
 
 // Publish makes visible what was added, as the part of the state s. Readers that wait are
@@ -140,10 +141,12 @@ func (p *Part) Publish(s Snapshot) {
 	if !p.fresh && p.added == 0 && !awaited && p.reflect(s) {
 		return
 	}
+	p.unclosed = nil
 	switch {
 	case p.fresh:
-		w.pack()
 		w.next.Seq = max(w.next.Seq, p.base) // of its readers; each entry to come has a greater one
+		w.forgetDeletes(time.Now())
+		w.pack()
 	case p.added > 0:
 		w.forgetDeletes(time.Now())
 		w.compactAfter(p.added)
@@ -169,7 +172,12 @@ func (p *Part) reflect(s Snapshot) bool {
 }
 
 // FedBy makes the part reflect whatever f says, when it is read; nil: what was published.
-func (p *Part) FedBy(f *Fed) { p.w.fed.Store(f) }
+func (p *Part) FedBy(f *Fed) {
+	p.w.fed.Store(f)
+	if f != nil && p.Awaited() {
+		f.wanted.Store(true) // by a reader that did not know f
+	}
+}
 
 // SetStatus publishes the freshness of the part, until it next reflects a state, and
 // nothing of what was added.
@@ -189,7 +197,7 @@ func (p *Part) SetStatus(status stream.Status) {
 
 // Discard forgets everything; see Writer.Discard.
 func (p *Part) Discard(s stream.Status) {
-	p.added, p.unclosed = 0, nil
+	p.fresh, p.added, p.unclosed = false, 0, nil
 	p.w.Discard(s)
 }
 

@@ -287,6 +287,9 @@ func (s *Subscription) start(b *Batch, v *version.Version) bool {
 	case !v.CanResume(*r) && s.deepen(b, v, *r):
 		return false
 	case !v.CanResume(*r):
+		if newest := s.log.newest(); s.log.deepen != nil && newest.Number != v.Number {
+			return s.start(b, newest) // which may know what v did not
+		}
 		s.outcome = OutcomeExpired
 		s.reset(b, v, stream.ResetExpired)
 	default:

@@ -20,12 +20,16 @@ const (
 	MaxKeyBytes = 4 << 10
 )
 
+// unusedWatchBytes is about what the smallest watch takes. It is counted for watches that
+// nobody uses and that have resources: clients may have any number of these made.
+const unusedWatchBytes = 10 << 10
+
 // Config bounds a Store. The zero value of a field is its default.
 type Config struct {
 	// MaxValueBytes is the size of the largest value accepted, as written.
 	MaxValueBytes int
 	// MaxBytes is the maximum size of all live keys and values, in all watches
-	// together. The logs take about twice that memory, and deletes are remembered
+	// together, and of 10 KiB for each watch that was released and has resources. The logs take about twice that memory, and deletes are remembered
 	// for a while.
 	MaxBytes int64
 }
@@ -42,13 +46,17 @@ type Store struct {
 	// Guarded by mu. The holder of mu is the writer of every log.
 	watches  map[string]*watch
 	revision uint64 // of the last write
-	bytes    int64  // keys and values of all live resources
+	bytes    int64  // keys and values of all live resources, and unusedWatchBytes
 }
 
 var _ pb.WatchServiceServer = (*Store)(nil)
 
 // watch is one named collection.
 type watch struct {
+	// Guarded by the store's mu.
+	users   int  // sources and writers that were not released
+	charged bool // the store's bytes have unusedWatchBytes of it
+
 	// Static after construction. The log's writing side belongs to the holder of the
 	// store's mu; any goroutine may read it.
 	name string
@@ -74,9 +82,11 @@ func (s *Store) open(name string) (*watch, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if w := s.watches[name]; w != nil {
+		w.users++
+		s.keep(w)
 		return w, nil
 	}
-	w := &watch{name: name, log: log.NewWriter(log.Config{Watch: name})}
+	w := &watch{users: 1, name: name, log: log.NewWriter(log.Config{Watch: name})}
 	if _, err := w.log.Replace(newEpoch(), nil, s.revision); err != nil {
 		return nil, err
 	}
@@ -84,6 +94,45 @@ func (s *Store) open(name string) (*watch, error) {
 	s.watches[name] = w
 	return w, nil
 }
+
+// Release tells the store that a Source and a Writer of a watch are no longer used. A watch
+// without resources that nobody uses is forgotten, and what was deleted from it.
+func (s *Store) Release(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.watches[name]
+	if w == nil {
+		return
+	}
+	w.users -= 2
+	s.keep(w)
+}
+
+// current returns the watch that has the name of w now: w itself, unless it was forgotten
+// and made again. The caller holds mu.
+func (s *Store) current(w *watch) *watch {
+	if now := s.watches[w.name]; now != nil {
+		return now
+	}
+	return w
+}
+
+// keep makes a watch known, unless nobody uses it and it has no resources. One that nobody
+// uses is charged for what it takes by itself. The caller holds mu.
+func (s *Store) keep(w *watch) {
+	used, empty := w.users > 0, w.log.Snapshot().Count() == 0
+	s.watches[w.name] = w
+	if !used && empty {
+		delete(s.watches, w.name)
+	}
+	if charged := !used && !empty; charged != w.charged {
+		w.charged = charged
+		s.bytes += map[bool]int64{true: unusedWatchBytes, false: -unusedWatchBytes}[charged]
+	}
+}
+
+// MaxValueBytes is the size of the largest value accepted.
+func (s *Store) MaxValueBytes() int64 { return int64(s.config.MaxValueBytes) }
 
 // find returns the watch with a name, or nil if there is none.
 func (s *Store) find(name string) *watch {

@@ -84,6 +84,7 @@ func (s *Store) value(raw []byte) ([]byte, error) {
 func (s *Store) put(w *watch, r stream.PutRequest, value []byte) (stored stream.Resource, created bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	w = s.current(w)
 	old, exists := w.log.Snapshot().Get(r.Key)
 	if err := expect(r.Key, r.IfRevision, old.Revision); err != nil {
 		return stored, false, err
@@ -112,6 +113,7 @@ func (s *Store) put(w *watch, r stream.PutRequest, value []byte) (stored stream.
 func (s *Store) delete(w *watch, r stream.DeleteRequest) (deleted bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	w = s.current(w)
 	old, exists := w.log.Snapshot().Get(r.Key)
 	if err := expect(r.Key, r.IfRevision, old.Revision); err != nil {
 		return false, err
@@ -129,6 +131,7 @@ func (s *Store) commit(w *watch, c log.Change, grows int64) error {
 	if _, err := w.log.Commit([]log.Change{c}, c.Revision); err != nil {
 		return err
 	}
+	s.keep(w)
 	s.revision = c.Revision
 	s.bytes += grows
 	return nil

@@ -64,7 +64,7 @@ func newFeeder(b *testing.B, resources int) *feeder {
 
 func resourceOf(i int, revision uint64, n int) stream.Resource {
 	return stream.Resource{Key: fmt.Sprintf("k/%d", i), Revision: revision, Value: fmt.Appendf(nil,
-		`{"team":"t%d","n":%d,"tags":["a","b","c"],"text":%q}`, i%10_000, n, "some text that makes the value as long as values are, which is some three hundred bytes, so that there is something to read until the end of it is reached, and then some more, so that it is not too short, and a little more of it in the end")}
+		`{"team":"t%d","n":%d,"tags":["a","b","c"],"text":%q}`, i%1000, n, "some text that makes the value as long as values are, which is some three hundred bytes, so that there is something to read until the end of it is reached, and then some more, so that it is not too short, and a little more of it in the end")}
 }
 
 func (f *feeder) commit(i int) {
@@ -128,17 +128,17 @@ func BenchmarkCommit(b *testing.B) {
 // BenchmarkMemory measures what a view of ten resources holds.
 func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
-		f := newFeeder(b, 100_000)
+		f := newFeeder(b, 10_000)
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		all, v := openAll(b, f, func(i int) view.Params { return view.Params{Filter: fmt.Sprintf(`value.team == "t%d"`, i)} }, 10_000)
+		all, v := openAll(b, f, func(i int) view.Params { return view.Params{Filter: fmt.Sprintf(`value.team == "t%d"`, i%1000)} }, 1000)
 		runtime.GC()
 		runtime.GC()
 		runtime.ReadMemStats(&after)
-		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/10_000, "B/view")
-		b.ReportMetric(float64(v.holds())/10_000, "counted/view")
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/1000, "B/view")
+		b.ReportMetric(float64(v.holds())/1000, "counted/view")
 		b.ReportMetric(float64(all[0].Snapshot().Count()), "resources")
 	}
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // builders build views, and feed the costly ones: a few goroutines for all watches. Clients
-// take turns, and so do the views of a client, so that one that takes long delays nobody
-// for long. A goroutine ends when there is nothing to do.
+// take turns, and so do the jobs of a client, so that one that takes long delays nobody for
+// long. A goroutine ends when there is nothing to do.
 type builders struct {
 	// Static after construction.
 	views *Views
@@ -16,87 +16,138 @@ type builders struct {
 
 	goroutines sync.WaitGroup
 
-	mu      sync.Mutex          // guards the following fields, and queued of each view
-	queues  map[string][]*entry // by client
-	clients []string            // that have a queue, in the order of their turns
+	mu      sync.Mutex       // guards the following fields
+	queues  map[string][]job // by client
+	clients []string         // that have a queue, in the order of their turns
 	running int
-	closed  bool
 }
 
-// turn is how long a view is worked on before others have their turn.
+// job is a view, or a batch of views that was begun. Each belongs to the builders.
+type job struct {
+	client string
+	view   *entry // nil: a batch
+	batch  *batch
+}
+
+// turn is how long a job is worked on before others have their turn.
 const turn = 10 * time.Millisecond
 
-// add queues a view, which belongs to the builders from then on.
-func (b *builders) add(e *entry) {
+// add queues a view.
+func (b *builders) add(e *entry) { b.start(job{client: e.client, view: e}) }
+
+// continueWith queues a batch again, whose views have fallen behind.
+func (b *builders) continueWith(again *batch) {
+	for e := range again.members {
+		b.start(job{client: e.client, batch: again})
+		return
+	}
+}
+
+func (b *builders) start(j job) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.enqueue(e)
+	b.enqueue(j)
 	if b.running < b.most {
 		b.running++
 		b.goroutines.Go(b.run)
 	}
 }
 
-func (b *builders) enqueue(e *entry) {
-	queue := b.queues[e.client]
-	if len(queue) == 0 {
-		b.clients = append(b.clients, e.client)
+func (b *builders) enqueue(j job) {
+	if len(b.queues[j.client]) == 0 {
+		b.clients = append(b.clients, j.client)
 	}
-	b.queues[e.client] = append(queue, e)
+	b.queues[j.client] = append(b.queues[j.client], j)
 }
 
-// take returns the next view; nil if there is none, which ends the goroutine.
-func (b *builders) take() *entry {
+// take returns the next job; false if there is none, which ends the goroutine. A view takes
+// others with it, whoever asked for them, if they can be made together.
+func (b *builders) take() (job, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.clients) == 0 {
 		b.running--
-		return nil
+		return job{}, false
 	}
 	client := b.clients[0]
-	b.clients = slices.Delete(b.clients, 0, 1)
-	queue := b.queues[client]
-	e := queue[0]
-	queue[0] = nil
-	if queue = queue[1:]; len(queue) == 0 {
-		delete(b.queues, client)
-	} else {
-		b.queues[client] = queue
-		b.clients = append(b.clients, client)
+	j := b.queues[client][0]
+	b.queues[client] = slices.Delete(b.queues[client], 0, 1)
+	b.clients = append(b.clients[1:], client) // the last in the next round
+	if j.view != nil && !j.view.costly {
+		j = job{client: client, batch: newBatch(b.gather(j.view))}
 	}
-	return e
+	b.clients = slices.DeleteFunc(b.clients, func(c string) bool {
+		done := len(b.queues[c]) == 0
+		if done {
+			delete(b.queues, c)
+		}
+		return done
+	})
+	return j, true
+}
+
+// gather takes the views that can be made together with first out of the queues.
+func (b *builders) gather(first *entry) []*entry {
+	views := []*entry{first}
+	for _, client := range b.clients {
+		b.queues[client] = slices.DeleteFunc(b.queues[client], func(j job) bool {
+			if j.view == nil || !accepts(first, j.view, len(views)) {
+				return false
+			}
+			views = append(views, j.view)
+			return true
+		})
+	}
+	return views
 }
 
 func (b *builders) run() {
-	for e := b.take(); e != nil; e = b.take() {
-		b.work(e)
+	for j, ok := b.take(); ok; j, ok = b.take() {
+		if !b.work(j) {
+			b.mu.Lock()
+			b.enqueue(j)
+			b.mu.Unlock()
+		}
+		b.views.relieve()
 	}
 }
 
-// work gives a view a turn, and hands it on if it is up to date then.
-func (b *builders) work(e *entry) {
-	if e.removed.Load() {
+// work gives a job a turn. It hands on what is up to date then.
+func (b *builders) work(j job) (done bool) {
+	deadline := time.Now().Add(turn)
+	if j.view != nil {
+		return b.feed(j.view, deadline)
+	}
+	if !j.batch.work(deadline) {
+		return false
+	}
+	var lane *lane
+	for e := range j.batch.members {
+		lane = e.parent.lane(e)
+		if !e.whole {
+			j.batch.drop(e)
+			lane.post(parks, e)
+		}
+	}
+	if len(j.batch.members) > 0 {
+		lane.hand(j.batch)
+	}
+	return true
+}
+
+// feed gives a costly view a turn.
+func (b *builders) feed(e *entry, deadline time.Time) (done bool) {
+	switch {
+	case e.removed.Load():
 		e.end()
-		return
-	}
-	if e.full.Load() {
+		return true
+	case e.full.Load():
 		e.tooLarge()
-		e.parent.lane(e).post(parks, e)
-		return
+	case !e.feed(deadline):
+		return false
 	}
-	if !e.feed(time.Now().Add(turn)) {
-		b.mu.Lock()
-		b.enqueue(e)
-		b.mu.Unlock()
-		b.views.relieve()
-		return
-	}
-	b.views.relieve()
-	what := joins
-	if e.costly || !e.whole {
-		what = parks
-	}
-	e.parent.lane(e).post(what, e)
+	e.parent.lane(e).post(parks, e)
+	return true
 }
 
 // close waits for the goroutines. All views have been removed.

@@ -33,7 +33,9 @@ type entry struct {
 	removed atomic.Bool
 	full    atomic.Bool   // its state did not fit, and is gone
 	wanted  atomic.Uint64 // the revision from which it should know its deletes; MaxUint64: any
-	low     atomic.Uint64 // the revision from which it knows its deletes
+	low     atomic.Uint64 // the revision from which it knows its deletes, once it is built
+	knows   atomic.Uint64 // the revision from which its subscribers can resume; MaxUint64: none
+	leaving atomic.Int64  // bytes that it will soon not hold any more
 
 	// Owned by the lane or the builder that has it.
 	state    *log.Part
@@ -48,14 +50,16 @@ type entry struct {
 	at       log.Snapshot // the state that it has, once it is whole
 	seen     uint64       // number of the newest version of the watch in its last turn
 
-	opened  bool // it has some of the transaction that its lane is reading
-	changed bool // it has something that is not published
+	opened  bool   // it has some of the transaction that is being read
+	changed bool   // it has something that is not published
+	applied uint64 // seq of the last entry that was added to it in a batch
 }
 
 func newEntry(v *Views, p *parent, d *view.Definition, r Request) *entry {
 	e := &entry{views: v, parent: p, definition: d, client: r.Client, account: memory.NewAccount(0, v.memory), costly: d.Costly()}
 	e.wanted.Store(math.MaxUint64)
 	e.low.Store(math.MaxUint64)
+	e.knows.Store(math.MaxUint64)
 	if r.Resume != nil {
 		e.wanted.Store(r.Resume.Swept())
 	}
@@ -79,7 +83,8 @@ func (e *entry) bytes() int64 { return e.account.Own().Logs() + e.account.Own().
 // deepen is called by a subscriber that could resume from a revision if the view knew its
 // deletes from there on. It reports whether it will.
 func (e *entry) deepen(low uint64) bool {
-	if e.removed.Load() || e.low.Load() <= low {
+	horizon, _ := e.parent.of.Snapshot().Horizon()
+	if e.removed.Load() || e.knows.Load() <= max(low, horizon) {
 		return false
 	}
 	for wanted := e.wanted.Load(); low < wanted; wanted = e.wanted.Load() {
@@ -106,7 +111,7 @@ func (e *entry) feed(deadline time.Time) (reached bool) {
 		e.change(s, c)
 		e.cursor = c.Seq()
 		if c.EndsTransaction() {
-			e.state.EndTransaction()
+			e.state.EndTransaction(c)
 		}
 	}
 	e.publish(s)
@@ -130,33 +135,9 @@ const deadlineEvery = 32
 // publish makes the view reflect a state that it was fed up to.
 func (e *entry) publish(s log.Snapshot) {
 	e.state.Publish(s)
+	e.knows.Store(e.low.Load())
 	e.release()
 	e.cursor, e.at, e.whole, e.building = s.Seq(), s, true, false
-}
-
-// feedMost is how many entries a lane feeds to one view that joins it.
-const feedMost = 1024
-
-// feedTo brings a view that is whole to a state that is not older than what it has. It
-// returns false if that is too much for a lane.
-func (e *entry) feedTo(s log.Snapshot) bool {
-	if e.outdated(s) {
-		return false
-	}
-	e.since = e.cursor
-	n := 0
-	for c := range s.Entries(e.cursor) {
-		if n++; n > feedMost {
-			return false
-		}
-		e.change(s, c)
-		e.cursor = c.Seq()
-		if c.EndsTransaction() {
-			e.state.EndTransaction()
-		}
-	}
-	e.publish(s)
-	return true
 }
 
 // release gives up the state up to which the view was being fed.
@@ -211,6 +192,7 @@ func (e *entry) begin(s log.Snapshot) {
 	if e.whole && e.at.Generation() == s.Generation() && s.Forgotten() <= e.cursor {
 		e.state.BeginAgain(s, low)
 	} else {
+		e.knows.Store(math.MaxUint64)
 		e.state.Begin(s, e.definition.Epoch(s.Epoch()), low)
 		e.whole = false
 	}
@@ -226,8 +208,14 @@ func (e *entry) forget(why stream.Status) {
 	if e.begun || e.part.Status().State != why.State || e.part.Status().Reason != why.Reason {
 		e.state.Discard(why)
 	}
-	e.begun, e.whole, e.at = false, false, log.Snapshot{}
+	e.lose()
+}
+
+// lose is called when the view has no state any more.
+func (e *entry) lose() {
+	e.begun, e.whole, e.building, e.at = false, false, false, log.Snapshot{}
 	e.low.Store(math.MaxUint64)
+	e.knows.Store(math.MaxUint64)
 }
 
 // change applies one change of the watch.
@@ -251,10 +239,17 @@ func (e *entry) mayHave(s log.Snapshot, c log.Entry) bool {
 	if e.building {
 		return e.hadSince(s, c)
 	}
-	if _, had, known := s.Before(c); known {
-		return !had && c.Deleted() // of a resource that the watch has never seen
+	if before, had, known := s.Before(c); known {
+		return deletesUnseen(c, before, had)
 	}
 	return c.PreviousSeq() > e.since // what it was before is no longer there
+}
+
+// deletesUnseen reports whether c deletes a resource that the watch has not seen: it had
+// none of the key before, or only the delete of an earlier one. Another replica may have
+// seen it, and so may a reader that comes from there.
+func deletesUnseen(c, before log.Entry, had bool) bool {
+	return c.Deleted() && (!had || before.Deleted())
 }
 
 // apply applies a change of a resource that the view has, or has not, after it. It reports
@@ -312,9 +307,11 @@ func (e *entry) found(s log.Snapshot, c log.Entry) {
 func (e *entry) hadSince(s log.Snapshot, c log.Entry) bool {
 	for {
 		before, ok, known := s.Before(c)
-		if !known || !ok {
-			// A delete of a resource that the watch never saw may be one of this view.
-			return !known || c.Deleted()
+		if !known || deletesUnseen(c, before, ok) {
+			return true // it may have been one of this view
+		}
+		if !ok {
+			return false
 		}
 		if !before.Deleted() {
 			if matches, _ := e.definition.Matches(before.Resource()); matches {
@@ -331,9 +328,25 @@ func (e *entry) hadSince(s log.Snapshot, c log.Entry) bool {
 // tooLarge gives up the state of a view that does not fit.
 func (e *entry) tooLarge() {
 	e.release()
-	e.begun, e.whole, e.at = false, false, log.Snapshot{}
-	e.state.Discard(stream.Status{State: stream.Stale, Since: time.Now(), Reason: "the views that clients ask for have no room for it"})
+	began := e.begun
+	e.lose()
+	if began || e.part.Status().Reason != noRoom {
+		e.state.Discard(stream.Status{State: stream.Stale, Since: time.Now(), Reason: noRoom})
+	}
+	e.left()
 }
+
+// noRoom is the reason for which a view has no state.
+const noRoom = "the views that clients ask for have no room for it"
+
+// leaves counts that the view will soon hold nothing.
+func (e *entry) leaves() {
+	n := e.bytes()
+	e.views.leaving.Add(n - e.leaving.Swap(n))
+}
+
+// left is called once it holds nothing.
+func (e *entry) left() { e.views.leaving.Add(-e.leaving.Swap(0)) }
 
 // end frees what a removed view holds.
 func (e *entry) end() {
@@ -341,4 +354,5 @@ func (e *entry) end() {
 	e.state.FedBy(nil)
 	e.state.Discard(stream.Status{State: stream.Priming, Since: time.Now(), Reason: "the view was not used"})
 	e.account.Leave()
+	e.left()
 }

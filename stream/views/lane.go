@@ -2,16 +2,14 @@ package views
 
 import (
 	"sync"
+	"time"
 
-	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
-	"github.com/watchtide/watchtide/stream/view"
 )
 
 // lane feeds those views of a watch that are up to date: one goroutine for all of them.
 type lane struct {
 	// Static after construction.
-	views  *Views
 	parent *parent
 	ring   chan struct{} // there is mail
 
@@ -22,51 +20,63 @@ type lane struct {
 	ended bool
 
 	// Owned by the goroutine.
-	at     log.Snapshot // the state that all views have
-	begun  bool         // there is one
-	index  view.Index[*entry]
-	fedBy  map[*entry]struct{} // the views
+	bundle
+	begun  bool                // the views have a state
 	parked map[*entry]struct{} // costly ones, and those without a state, until the next state
-	early  []*entry            // views that are ahead of at
-	open   []*entry            // views that have some of the transaction being read
-	news   []*entry            // views that have something new
+	again  <-chan time.Time    // when to look whether there is room for views; nil: all have some
+	early  []*batch            // that are ahead of the lane
 }
 
-// letter is what is to be done with a view.
+// letter is what is to be done with a view, or with a batch.
 type letter struct {
-	what what
-	of   *entry
+	what  what
+	of    *entry
+	batch *batch
 }
 
 type what uint8
 
 const (
-	joins   what = iota // it is up to date, or nearly
-	parks               // it waits for the next state
+	joins   what = iota // a batch is up to date, or nearly
+	parks               // a view waits for the next state
 	leaves              // it was removed
 	fails               // it has no room
 	deepens             // it must know older deletes
-	opens               // it has a reader again
 )
 
-func newLane(v *Views, p *parent) *lane {
-	return &lane{views: v, parent: p, ring: make(chan struct{}, 1), fedBy: map[*entry]struct{}{}, parked: map[*entry]struct{}{}}
+func newLane(v *Views, p *parent, indexed bool) *lane {
+	return &lane{bundle: newBundle(v, indexed), parent: p, ring: make(chan struct{}, 1), parked: map[*entry]struct{}{}}
 }
 
-// post hands a view over, or asks for something to be done with one. It may be called from
-// any goroutine.
-func (l *lane) post(w what, e *entry) {
+// post asks for something to be done with a view. It may be called from any goroutine.
+func (l *lane) post(w what, e *entry) { l.send(letter{what: w, of: e}) }
+
+// hand hands a batch over.
+func (l *lane) hand(b *batch) { l.send(letter{what: joins, batch: b}) }
+
+func (l *lane) send(m letter) {
 	l.mu.Lock()
 	ended := l.ended
 	if !ended {
-		l.mail = append(l.mail, letter{w, e})
+		l.mail = append(l.mail, m)
 	}
 	l.mu.Unlock()
-	switch {
-	case !ended:
-		l.wake()
-	case w == joins || w == parks:
-		e.end()
+	if ended {
+		m.end()
+		return
+	}
+	l.wake()
+}
+
+// end ends the views that a letter hands over, to a lane that has ended.
+func (m letter) end() {
+	switch m.what {
+	case joins:
+		for e := range m.batch.members {
+			e.end()
+		}
+	case parks:
+		m.of.end()
 	}
 }
 
@@ -84,8 +94,11 @@ func (l *lane) run() {
 		l.advance()
 		l.read()
 		l.views.relieve()
+		l.retry()
 		select {
 		case <-changed:
+		case <-l.again:
+			l.readmit()
 		case <-l.ring:
 		case <-l.parent.ended:
 			return
@@ -104,14 +117,12 @@ func (l *lane) end() {
 	l.mail = nil
 	l.mu.Unlock()
 	for _, m := range mail {
-		if m.what == joins || m.what == parks {
-			m.of.end()
-		}
+		m.end()
 	}
-	for _, e := range l.early {
-		e.end()
+	for _, b := range l.early {
+		letter{what: joins, batch: b}.end()
 	}
-	for e := range l.fedBy {
+	for e := range l.members {
 		e.end()
 	}
 	for e := range l.parked {
@@ -125,44 +136,42 @@ func (l *lane) read() {
 	mail := l.mail
 	l.mail = nil
 	l.mu.Unlock()
-	for _, m := range mail {
-		l.handle(m.what, m.of)
-	}
 	early := l.early
 	l.early = nil
-	for _, e := range early {
-		l.join(e)
+	for _, b := range early {
+		l.join(b)
+	}
+	for _, m := range mail {
+		if m.what == joins {
+			l.join(m.batch)
+			continue
+		}
+		l.handle(m.what, m.of)
 	}
 }
 
 func (l *lane) handle(w what, e *entry) {
-	switch w {
-	case joins:
-		l.join(e)
-		return
-	case parks:
+	if w == parks {
 		l.park(e)
 		return
 	}
-	if !l.drop(e) {
+	if !l.dismiss(e) {
 		return // a builder has it, and will notice
 	}
 	switch w {
 	case leaves:
 		e.end()
 	case fails:
-		e.tooLarge()
-		l.parked[e] = struct{}{}
+		l.tooLarge(e)
 	case deepens:
 		l.views.builders.add(e)
 	}
 }
 
-// drop removes a view from the lane. It returns false if the lane does not have it.
-func (l *lane) drop(e *entry) bool {
-	if _, feeds := l.fedBy[e]; feeds {
-		delete(l.fedBy, e)
-		l.index.Remove(e)
+// dismiss removes a view from the lane. It returns false if the lane does not have it.
+func (l *lane) dismiss(e *entry) bool {
+	if _, feeds := l.members[e]; feeds {
+		l.drop(e)
 		e.state.FedBy(nil)
 		e.at, e.cursor = l.at, l.at.Seq()
 		return true
@@ -174,32 +183,60 @@ func (l *lane) drop(e *entry) bool {
 
 // park keeps a view until there is a new state.
 func (l *lane) park(e *entry) {
+	newest := l.parent.of.Snapshot()
 	switch {
 	case e.removed.Load():
 		e.end()
-	case l.parent.of.Snapshot().Number() != e.seen && !e.full.Load():
-		l.views.builders.add(e) // there is one already
+	case e.full.Load():
+		l.tooLarge(e)
+	case newest.Number() != e.seen || e.whole && e.outdated(newest):
+		l.views.builders.add(e) // there is one already, or older deletes are wanted
 	default:
 		l.parked[e] = struct{}{}
 	}
 }
 
-// join takes over a view that is up to date, or nearly.
-func (l *lane) join(e *entry) {
+// tooLarge gives up the state of a view, until there is room.
+func (l *lane) tooLarge(e *entry) {
+	e.tooLarge()
+	l.parked[e] = struct{}{}
+}
+
+// joinMost is how many entries a lane feeds to a batch that joins it.
+const joinMost = 4096
+
+// join takes over the views of a batch that is up to date, or nearly.
+func (l *lane) join(b *batch) {
+	switch {
+	case !l.begun || b.at.Generation() == l.at.Generation() && b.at.Number() > l.at.Number():
+		l.early = append(l.early, b) // the next state is on its way
+		return
+	case b.at.Generation() != l.at.Generation() || l.at.Forgotten() > b.at.Seq() || l.at.Seq()-b.at.Seq() > joinMost:
+		l.views.builders.continueWith(b)
+		return
+	}
+	b.feed(l.at)
+	for e := range b.members {
+		l.take(e)
+	}
+}
+
+// take makes the lane feed a view that has its state.
+func (l *lane) take(e *entry) {
+	e.at, e.cursor = l.at, l.at.Seq()
 	switch {
 	case e.removed.Load():
 		e.end()
 		return
-	case !l.begun || e.at.Generation() == l.at.Generation() && e.at.Number() > l.at.Number():
-		l.early = append(l.early, e) // the next state is on its way
+	case e.full.Load():
+		l.tooLarge(e) // since its builder last looked
 		return
-	case e.at.Generation() != l.at.Generation() || !e.feedTo(l.at):
-		l.views.builders.add(e)
+	case e.wanted.Load() < e.low.Load() && e.lowest(l.at) < e.low.Load():
+		l.views.builders.add(e) // it was asked to know more since it was begun
 		return
 	}
 	e.state.FedBy(&l.fed)
-	l.fedBy[e] = struct{}{}
-	l.index.Add(e, e.definition)
+	l.add(e)
 }
 
 // advance feeds the views with what is new.
@@ -215,128 +252,57 @@ func (l *lane) advance() {
 		l.restart()
 	default:
 		l.feed(s)
-		return
 	}
 	l.at, l.begun = s, true
-	l.fed.Set(s)
+	if !l.fed.Set(s) {
+		return
+	}
+	for e := range l.members {
+		if e.state.Awaited() {
+			e.state.Publish(s)
+		}
+	}
 }
 
 // unpark has builders look at the views that waited for a new state.
 func (l *lane) unpark() {
 	for e := range l.parked {
-		delete(l.parked, e)
-		if e.full.Load() && !l.views.hasRoom() {
-			l.parked[e] = struct{}{}
-			continue
+		if !e.full.Load() {
+			delete(l.parked, e)
+			l.views.builders.add(e)
 		}
-		e.full.Store(false)
-		l.views.builders.add(e)
+	}
+}
+
+// readmit has builders build the views that had no room, if there is room now.
+func (l *lane) readmit() {
+	l.again = nil
+	for e := range l.parked {
+		if e.full.Load() && l.views.hasRoom() {
+			delete(l.parked, e)
+			e.full.Store(false)
+			l.views.builders.add(e)
+		}
+	}
+}
+
+// retryEvery is how often it is looked whether there is room for views that did not fit.
+const retryEvery = 5 * time.Second
+
+// retry begins to wait until then, if a view waits for room.
+func (l *lane) retry() {
+	for e := range l.parked {
+		if l.again == nil && e.full.Load() {
+			l.again = time.After(retryEvery)
+			return
+		}
 	}
 }
 
 // restart gives all views to the builders: what they have is of no more use.
 func (l *lane) restart() {
-	for e := range l.fedBy {
-		l.drop(e)
+	for e := range l.members {
+		l.dismiss(e)
 		l.views.builders.add(e)
-	}
-}
-
-// feed feeds the views with the entries up to a state.
-func (l *lane) feed(s log.Snapshot) {
-	before := l.at
-	for c := range s.Entries(before.Seq()) {
-		l.change(s, c)
-		if c.EndsTransaction() {
-			for _, e := range l.open {
-				e.state.EndTransaction()
-				e.opened = false
-			}
-			l.open = l.open[:0]
-		}
-	}
-	now, was := s.Status(), before.Status()
-	everybody := now.State != was.State || now.Reason != was.Reason || s.Origin() != before.Origin()
-	if everybody {
-		for e := range l.fedBy {
-			e.state.Publish(s)
-		}
-	} else {
-		for _, e := range l.news {
-			e.state.Publish(s)
-		}
-	}
-	for _, e := range l.news {
-		e.changed = false
-	}
-	clear(l.news)
-	l.news, l.at = l.news[:0], s
-	if l.fed.Set(s) {
-		for e := range l.fedBy {
-			if e.state.Awaited() {
-				e.state.Publish(s)
-			}
-		}
-	}
-}
-
-// change applies one change of the watch to the views that it concerns.
-func (l *lane) change(s log.Snapshot, c log.Entry) {
-	r := c.Resource()
-	before, had, known := s.Before(c)
-	if !known {
-		before, had, known = l.at.Before(c)
-	}
-	if !known || !had && c.Deleted() {
-		l.changeOfUnknown(c, r, !known && c.PreviousSeq() > l.at.Seq() || known)
-		return
-	}
-	var change view.Change
-	if !c.Deleted() {
-		change.New = &r
-	}
-	if had && !before.Deleted() {
-		old := before.Resource()
-		change.Old = &old
-	}
-	l.index.Candidates(change, func(k view.Candidate[*entry]) {
-		matches, err := k.After()
-		l.views.count.evaluated(err)
-		if l == l.parent.lanes[0] {
-			l.views.count.found.Add(1)
-		}
-		if k.ID.apply(c, r, matches, false) {
-			l.touch(k.ID)
-		}
-	})
-}
-
-// changeOfUnknown is for a change of a resource whose former value is not known, so that
-// any view may have it.
-func (l *lane) changeOfUnknown(c log.Entry, r stream.Resource, mayHave bool) {
-	for e := range l.fedBy {
-		if !e.definition.Allows(r.Key) {
-			continue
-		}
-		matches, err := false, error(nil)
-		if !c.Deleted() {
-			matches, err = e.definition.Matches(r)
-			l.views.count.evaluated(err)
-		}
-		if e.apply(c, r, matches, mayHave) {
-			l.touch(e)
-		}
-	}
-}
-
-// touch records that a view has something new.
-func (l *lane) touch(e *entry) {
-	if !e.opened {
-		e.opened = true
-		l.open = append(l.open, e)
-	}
-	if !e.changed {
-		e.changed = true
-		l.news = append(l.news, e)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"container/list"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
@@ -45,6 +46,8 @@ type Views struct {
 
 	goroutines sync.WaitGroup
 
+	leaving atomic.Int64 // bytes of views that were removed, or are losing their state
+
 	mu      sync.Mutex // guards the following fields
 	watches map[*watch.Watch]*parent
 	clients map[string]int // number of views charged to each
@@ -68,7 +71,7 @@ type parent struct {
 func New(c Config) *Views {
 	c = c.withDefaults()
 	v := &Views{config: c, memory: memory.NewCeiling(c.MaxBytes), watches: map[*watch.Watch]*parent{}, clients: map[string]int{}}
-	v.builders = builders{views: v, most: max(1, runtime.GOMAXPROCS(0)/2), queues: map[string][]*entry{}}
+	v.builders = builders{views: v, most: max(1, runtime.GOMAXPROCS(0)/2), queues: map[string][]job{}}
 	v.timer = time.AfterFunc(time.Hour, v.expire)
 	v.timer.Stop()
 	return v
@@ -123,7 +126,7 @@ func (v *Views) refuses(client string) *Refusal {
 	if v.number >= v.config.Max && !v.removeIdle(nil) {
 		return &Refusal{Reason: TooMany, Limit: v.config.Max}
 	}
-	if v.holds() > v.config.MaxBytes && !v.removeIdle(nil) {
+	if v.keeps() > v.config.MaxBytes && !v.removeIdle(nil) {
 		return &Refusal{Reason: NoMemory, Limit: int(v.config.MaxBytes)}
 	}
 	return nil
@@ -131,6 +134,9 @@ func (v *Views) refuses(client string) *Refusal {
 
 // holds is how many bytes the views hold.
 func (v *Views) holds() int64 { return v.memory.Logs() + v.memory.Superseded() }
+
+// keeps is how many bytes they hold, except for those that are about to hold nothing.
+func (v *Views) keeps() int64 { return v.holds() - v.leaving.Load() }
 
 // hasRoom reports whether there is memory for more.
 func (v *Views) hasRoom() bool { return v.holds() < v.config.MaxBytes*3/4 }
@@ -147,7 +153,7 @@ func (v *Views) removeIdle(f func(*entry) bool) bool {
 		if time.Since(e.idleSince) < justOpened {
 			return false
 		}
-		if f == nil || f(e) {
+		if !e.part.Held() && (f == nil || f(e)) {
 			v.remove(e)
 			return true
 		}
@@ -162,7 +168,7 @@ func (v *Views) parentOf(w *watch.Watch) *parent {
 	}
 	p := &parent{of: w, ended: make(chan struct{}), views: map[string]*entry{}}
 	for i := range p.lanes {
-		p.lanes[i] = newLane(v, p)
+		p.lanes[i] = newLane(v, p, i == 0)
 		v.goroutines.Go(p.lanes[i].run)
 	}
 	v.watches[w] = p
@@ -202,12 +208,17 @@ func (v *Views) expire() {
 			v.timer.Reset(left)
 			return
 		}
+		if e.part.Held() {
+			v.touch(e) // its holder is about to do that
+			continue
+		}
 		v.remove(e)
 	}
 }
 
 // remove ends a view.
 func (v *Views) remove(e *entry) {
+	e.leaves()
 	e.removed.Store(true)
 	e.part.Close()
 	if e.idle != nil {
@@ -247,22 +258,22 @@ func (v *Views) Close() {
 		}
 	}
 	v.mu.Unlock()
-	v.builders.close()
 	v.goroutines.Wait()
+	v.builders.close() // the lanes begin no more
 }
 
 // relieve frees memory if views hold too much: idle ones go first, then the state of the
 // largest, which is built again later.
 func (v *Views) relieve() {
-	if v.holds() <= v.config.MaxBytes {
+	if v.keeps() <= v.config.MaxBytes {
 		return
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for v.removeIdle(nil) {
-		if v.holds() <= v.config.MaxBytes {
-			return
-		}
+	for v.keeps() > v.config.MaxBytes && v.removeIdle(nil) {
+	}
+	if v.keeps() <= v.config.MaxBytes {
+		return
 	}
 	var largest *entry
 	for _, p := range v.watches {
@@ -272,7 +283,9 @@ func (v *Views) relieve() {
 			}
 		}
 	}
-	if largest != nil && largest.full.CompareAndSwap(false, true) {
+	if largest != nil {
+		largest.leaves()
+		largest.full.Store(true)
 		largest.parent.lane(largest).post(fails, largest)
 	}
 }

@@ -55,6 +55,9 @@ type TemplateConfig struct {
 	Name string
 	// Max is how many watches may be open at a time; DefaultMaxWatches by default.
 	Max int
+	// LargestValue is the most bytes of a value that can be written to the watches; 0: they
+	// cannot be written to.
+	LargestValue int64
 	// Match reports whether the template makes the watch with a name, if there is one.
 	// It is called for each request, by any goroutine.
 	Match func(name string) bool
@@ -111,6 +114,9 @@ func (t *Template) Name() string { return t.config.Name }
 
 // Max is how many watches may be open at a time.
 func (t *Template) Max() int { return t.config.Max }
+
+// LargestValue is the most bytes of a value that can be written to its watches.
+func (t *Template) LargestValue() int64 { return t.config.LargestValue }
 
 // Watches returns the open watches, in no order.
 func (t *Template) Watches() []*Watch {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/watchtide/watchtide/gateway/internal/problem"
 	"github.com/watchtide/watchtide/stream/views"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // Reason is why a stream was refused: a label of watchtide_refusals_total.
@@ -20,6 +21,7 @@ const (
 	refusedClient      Reason = "client"      // too many of one client
 	RefusedMemory      Reason = "memory"      // the watch does not fit into its memory
 	RefusedConnections Reason = "connections" // too many connections in all
+	refusedTemplate    Reason = "template"    // too many watches of a template
 
 	refusedViews       Reason = views.TooMany          // too many views in all
 	refusedClientViews Reason = views.TooManyOfAClient // too many of one client
@@ -28,7 +30,7 @@ const (
 
 // RefusalReasons are all reasons, for the metrics.
 var RefusalReasons = [...]Reason{
-	RefusedDraining, refusedSubscribers, refusedWatch, refusedClient, RefusedMemory, RefusedConnections,
+	RefusedDraining, refusedSubscribers, refusedWatch, refusedClient, RefusedMemory, RefusedConnections, refusedTemplate,
 	refusedViews, refusedClientViews, refusedViewMemory,
 }
 
@@ -57,10 +59,19 @@ func OfView(watch string, c Client, err error) *Refusal {
 // It must not be modified once handed over.
 type Refusal struct {
 	Reason Reason
-	Count  int    // open streams or connections; see reason
+	Count  int    // open streams, connections or watches; see reason
 	Limit  int    // how many may be open
 	client Client // refusedClient, refusedClientViews
-	Watch  string // refusedWatch, RefusedMemory, and those of views
+	Watch  string // refusedWatch, RefusedMemory, refusedTemplate, and those of views
+}
+
+// RefusalOf returns the refusal of a stream whose watch could not be found, if that is for
+// lack of room; else nil.
+func RefusalOf(p *problem.Problem) *Refusal {
+	if p.Full == nil {
+		return nil
+	}
+	return &Refusal{Reason: refusedTemplate, Count: p.Full.Open, Limit: p.Full.Max, Watch: p.Watch}
 }
 
 // Error returns the reason for the client, and what it can do about it.
@@ -74,6 +85,8 @@ func (r *Refusal) Error() string {
 		return fmt.Sprintf("client %s has %d streams open, of %d at most: close some, or follow several watches in one stream", r.client, r.Count, r.Limit)
 	case RefusedMemory:
 		return fmt.Sprintf("watch %q takes no subscribers: it is too large for its memory ceiling", r.Watch)
+	case refusedTemplate:
+		return (&watch.FullError{Open: r.Count, Max: r.Limit}).Error()
 	case RefusedConnections:
 		return fmt.Sprintf("%d connections are open, of %d at most: come back later, to another replica if there is one", r.Count, r.Limit)
 	case refusedViews:

@@ -39,6 +39,15 @@ func (d *Deps) Admit(c admission.Client, watches ...*watch.Watch) (admission.Ref
 	return d.Admission.Enter(c, names)
 }
 
+// Unfound returns the answer to a stream whose watch could not be found, and counts it as
+// a refusal if that is for lack of room.
+func (d *Deps) Unfound(transport string, p *problem.Problem) *problem.Problem {
+	if why := admission.RefusalOf(p); why != nil {
+		return d.Refused(transport, why)
+	}
+	return p
+}
+
 // NotOpened returns an error of OpenPart as a problem. It counts a refusal, and logs anything
 // else.
 func (d *Deps) NotOpened(transport string, err error) *problem.Problem {

@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"context"
+	"errors"
 
 	"github.com/watchtide/watchtide/gateway/internal/admission"
 	"github.com/watchtide/watchtide/gateway/internal/problem"
@@ -48,6 +49,10 @@ func (d *Deps) OpenPart(l problem.Lookup, w *watch.Watch, of *view.Definition, c
 	part, err := l.Open(w, of, views.Request{Client: c.String(), Resume: resume})
 	if refused := admission.OfView(w.Name(), c, err); refused != nil {
 		return nil, refused
+	}
+	var p *problem.Problem
+	if errors.As(err, &p) && admission.RefusalOf(p) != nil {
+		return nil, admission.RefusalOf(p)
 	}
 	if err == nil && part != w && part.Full() != nil {
 		return nil, &admission.Refusal{Reason: admission.RefusedMemory, Watch: w.Name()}

@@ -74,6 +74,7 @@ func TestBadParameters(t *testing.T) {
 		{"watch=a&filtr=x", "", 400, "filtr", `did you mean "filter"?`},
 		{"watch=a&watch.a=x", "", 400, "watch.a", `did you mean "watch"?`},
 		{"watch=a&x=%zz", "", 400, "query", "cannot be read"},
+		{"watch=a&=1", "", 400, "query", "without the name"},
 		{"watch=a;format=sse", "", 400, "query", "cannot be read"},
 		{"watch=a&last_event_id=" + strings.Repeat("x", 1025), "", 414, "last_event_id", "at most 1024"},
 		{"watch=" + strings.Join([]string{long + "1", long + "2", long + "3", long + "4", long + "5", long + "6", long + "7", long + "8", long + "9"}, "&watch="), "", 414, "watch", "longer than 1024 bytes"},
@@ -96,6 +97,7 @@ func FuzzStreamRequest(f *testing.F) {
 	f.Add("until=end_of_snapshot&format=ndjson", "*/*;q=0.1", "", "a")
 	f.Add("watch=%ff&last_event_id=%00", "text/*, application/x-ndjson;q=2", "\xff", "")
 	f.Add("filter.=&watch=&watch=", "application/json", ",", "")
+	f.Add("=", "0", "0", "0")
 	f.Add("watch=a.b&filter.a.b=x&fields.a.b=x&fields.a.b=y", "", "", "")
 	f.Fuzz(func(t *testing.T, query, accept, id, name string) {
 		header := http.Header{"Accept": {accept}, "Last-Event-Id": {id}}

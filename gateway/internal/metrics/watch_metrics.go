@@ -10,23 +10,25 @@ import (
 )
 
 // watchCollector reads the watches' own figures at each scrape: they cost nothing in
-// between, and a removed watch is gone from the answer.
+// between, and a removed watch is gone from the answer. The watches of a template are
+// added up under its name, since their own names come from clients.
 type watchCollector struct{ registry *watch.Registry }
 
 var (
-	descState       = watchDesc("watch_state", "1 for the state that the watch is in, 0 for the others.", "state")
+	descState       = watchDesc("watch_state", "1 for the state that the watch is in, 0 for the others. For a template, how many of its watches are in the state.", "state")
 	descRevision    = watchDesc("watch_revision", "Newest committed revision of the upstream.")
 	descResources   = watchDesc("watch_resources", "Resources in the watch.")
 	descBytes       = watchDesc("watch_log_bytes", "Bytes that the log of the watch holds.")
 	descStaged      = watchDesc("watch_staged_bytes", "Bytes received from the upstream and not committed yet.")
 	descSuperseded  = watchDesc("watch_superseded_bytes", "Bytes of superseded data in memory: not compacted yet, or still read by slow subscribers and listings.")
-	descFull        = watchDesc("watch_over_memory", "1 for a watch that does not fit into its memory ceiling, and therefore shows an older state or none.")
+	descFull        = watchDesc("watch_over_memory", "1 for a watch that does not fit into its memory ceiling, and therefore shows an older state or none. For a template, how many of its watches.")
 	descTombstones  = watchDesc("watch_tombstones", "Deletes that are remembered so that subscribers can resume.")
 	descHorizon     = watchDesc("watch_horizon_age_seconds", "Age of the oldest position from which a subscriber can resume.")
 	descSubscribers = watchDesc("watch_subscribers", "Subscriptions of the watch, over all transports.")
 	descReconnects  = watchDesc("upstream_reconnects_total", "Connections to the upstream that were lost.", "reason")
 	descResyncs     = watchDesc("upstream_resyncs_total", "Complete snapshots that were loaded from the upstream.", "reason")
 	descEvents      = watchDesc("upstream_events_total", "Events received from the upstream.", "type")
+	descOpen        = watchDesc("template_watches", "Open watches of a template.")
 )
 
 func watchDesc(name, help string, labels ...string) *prometheus.Desc {
@@ -37,7 +39,7 @@ func watchDesc(name, help string, labels ...string) *prometheus.Desc {
 func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descState, descRevision, descResources, descBytes, descStaged, descSuperseded, descFull, descTombstones,
-		descHorizon, descSubscribers, descReconnects, descResyncs, descEvents,
+		descHorizon, descSubscribers, descReconnects, descResyncs, descEvents, descOpen,
 	} {
 		out <- d
 	}
@@ -45,7 +47,13 @@ func (c watchCollector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c watchCollector) Collect(out chan<- prometheus.Metric) {
+	for _, t := range c.registry.Templates() {
+		collectTemplate(out, t)
+	}
 	for _, w := range c.registry.Watches() {
+		if w.Template() != nil {
+			continue
+		}
 		collectSnapshot(out, w.Name(), w.Snapshot())
 		gauge(out, descSubscribers, float64(w.Subscribers()), w.Name())
 		gauge(out, descStaged, float64(w.Memory().Staged()), w.Name())
@@ -55,11 +63,14 @@ func (c watchCollector) Collect(out chan<- prometheus.Metric) {
 			full = 1
 		}
 		gauge(out, descFull, full, w.Name())
-		stats := w.Stats()
-		counters(out, descReconnects, w.Name(), stats.Reconnects)
-		counters(out, descResyncs, w.Name(), stats.Resyncs)
-		counters(out, descEvents, w.Name(), stats.Events)
+		collectStats(out, w.Name(), w.Stats())
 	}
+}
+
+func collectStats(out chan<- prometheus.Metric, name string, s watch.Stats) {
+	counters(out, descReconnects, name, s.Reconnects)
+	counters(out, descResyncs, name, s.Resyncs)
+	counters(out, descEvents, name, s.Events)
 }
 
 func collectSnapshot(out chan<- prometheus.Metric, watch string, v log.Snapshot) {

@@ -31,18 +31,35 @@ type Lookup struct {
 	Retry       time.Duration // in answers with 503
 }
 
-// Watch returns the watch of that name, or a 404 that names the nearest one.
+// Watch returns the watch of that name, which may be made for the request. Otherwise it
+// returns a 404 that names the nearest one, or a 503 if a template makes no more now.
 func (l Lookup) Watch(name string) (*watch.Watch, *Problem) {
-	if w, ok := l.Registry.Watch(name); ok {
-		return w, nil
+	w, err := l.Registry.Open(name)
+	if err != nil {
+		return nil, l.unopened(name, err)
 	}
-	return nil, l.unknown(name)
+	return w, nil
 }
 
+func (l Lookup) unopened(name string, err error) *Problem {
+	if errors.Is(err, watch.ErrNoWatch) {
+		return l.unknown(name)
+	}
+	p := New(http.StatusServiceUnavailable, "watch %q cannot be opened now", name).OnWatch(name)
+	if errors.As(err, &p.Full) {
+		p.Detail = p.Full.Error()
+	}
+	p.RetryAfter = max(2*l.Retry, time.Second)
+	return p
+}
+
+// unknown names no watch that a template has made: its name is that of somebody's request.
 func (l Lookup) unknown(name string) *Problem {
 	var names []string
 	for _, w := range l.Registry.Watches() {
-		names = append(names, w.Name())
+		if w.Template() == nil {
+			names = append(names, w.Name())
+		}
 	}
 	p := New(http.StatusNotFound, "there is no watch %q; GET /v1/watches lists them", name).OnWatch(name)
 	if near := suggest.Nearest(name, names); near != "" {
@@ -79,8 +96,16 @@ func (l Lookup) Definition(ctx context.Context, w *watch.Watch, n Narrowing, cli
 }
 
 // Open returns the part of a watch that a definition selects: the watch itself if the
-// definition is nil.
+// definition is nil. A watch that its template has removed since it was looked up, while
+// the request waited for its definition, is made again.
 func (l Lookup) Open(w *watch.Watch, d *view.Definition, r views.Request) (*watch.Watch, error) {
+	if w.Template() != nil {
+		again, p := l.Watch(w.Name())
+		if p != nil {
+			return nil, p
+		}
+		w = again
+	}
 	if d == nil {
 		return w, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/watch"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -37,6 +38,8 @@ type Problem struct {
 	Allow string `json:"-"`
 	// retryAfter is the Retry-After header, if not 0; rounded up to seconds.
 	RetryAfter time.Duration `json:"-"`
+	// Full is set if a template has too many watches open.
+	Full *watch.FullError `json:"-"`
 	// extra is a JSON object whose members are added to those of the problem.
 	Extra []byte `json:"-"`
 }

@@ -47,6 +47,9 @@ func ParseQuery(query string, known Parameters) (url.Values, *Problem) {
 		return nil, BadParameter("query", "the query of the URL cannot be read: %v", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) { // so that several mistakes always get the same answer
+		if name == "" {
+			return nil, BadParameter("query", "the query of the URL has a value without the name of a parameter")
+		}
 		if !known.knows(name) {
 			return nil, refusedParameter(name, known.names())
 		}

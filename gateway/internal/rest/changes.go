@@ -36,7 +36,7 @@ func (a *API) Changes(w http.ResponseWriter, r *http.Request) {
 	}
 	watch, p := a.Service.Lookup.Watch(ask.watch)
 	if p != nil {
-		problem.Write(w, p)
+		problem.Write(w, a.Streams.Unfound(metrics.Poll, p))
 		return
 	}
 	from := a.Proxies.OfRequest(r)

@@ -128,6 +128,9 @@ func (s *server) largestValue() int64 {
 			most = max(most, unary.ValueLimit(w))
 		}
 	}
+	for _, t := range s.Lookup.Registry.Templates() {
+		most = max(most, t.LargestValue())
+	}
 	return most
 }
 

@@ -33,7 +33,7 @@ import (
 func (s *server) WatchList(r *api.WatchListRequest, out grpc.ServerStreamingServer[api.WatchListResponse]) error {
 	w, p := s.Lookup.Watch(r.GetWatch())
 	if p != nil {
-		return p
+		return s.Streams.Unfound(metrics.GRPC, p)
 	}
 	from := s.Proxies.OfCall(out.Context())
 	client := admission.ClientOf(from.Addr())

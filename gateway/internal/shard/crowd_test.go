@@ -148,7 +148,9 @@ func (c *crowd) open(tb testing.TB) {
 }
 
 // arrive opens one stream.
-func (c *crowd) arrive(tb testing.TB, i int, req conversation.Request) { c.arriveNarrow(tb, i, req, "") }
+func (c *crowd) arrive(tb testing.TB, i int, req conversation.Request) {
+	c.arriveNarrow(tb, i, req, "")
+}
 
 // arriveNarrow opens one stream of a watch, narrowed to the keys with a prefix.
 func (c *crowd) arriveNarrow(tb testing.TB, i int, req conversation.Request, prefix string) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/view"
@@ -133,6 +134,39 @@ func TestTokenThatWasRotated(t *testing.T) {
 			if got, want := f.requests[i].Header.Get("Authorization"), fmt.Sprint("Bearer token-", i); got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
+		}
+	})
+}
+
+// TestClosedSourcesAreNotWaitedFor: a request gathers the watches of all sources, and so
+// would wait for those that were closed.
+func TestClosedSourcesAreNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u, err := New(Config{URL: "http://core"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sources []*Source
+		for _, name := range []string{"a", "b"} {
+			s, err := u.Source(name, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources = append(sources, s)
+		}
+		complete := func() bool {
+			u.mu.Lock()
+			defer u.mu.Unlock()
+			return u.completeLocked()
+		}
+		u.connections = []*connection{newConnection(u, &member{source: sources[0]})}
+		<-time.After(gatherFor)
+		if complete() {
+			t.Error("a source is not waited for that is to be watched")
+		}
+		sources[1].Close()
+		if !complete() {
+			t.Error("a closed source is waited for")
 		}
 	})
 }

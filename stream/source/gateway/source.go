@@ -22,6 +22,14 @@ type Source struct {
 
 var _ stream.Source = (*Source)(nil)
 
+// Close tells the upstream that the source will not be watched again. It must not be
+// watched now.
+func (s *Source) Close() {
+	s.upstream.mu.Lock()
+	defer s.upstream.mu.Unlock()
+	s.upstream.sources--
+}
+
 // Watch implements [stream.Source].
 func (s *Source) Watch(ctx context.Context, resume stream.Resume, sink stream.Sink) error {
 	r := newReader(s, resume, sink)

@@ -32,7 +32,7 @@ type Upstream struct {
 
 	mu          sync.Mutex // guards the following fields, and those of connections
 	connections []*connection
-	sources     int           // that were made
+	sources     int           // that were made and not closed
 	newest      time.Time     // when the last of them was made
 	retry       time.Duration // last value of the field retry
 	notBefore   time.Time     // the earliest time of the next request

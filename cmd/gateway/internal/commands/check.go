@@ -39,30 +39,48 @@ func (a *app) checkConfig(file string) error {
 	if err := makeable(c); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s: ok: %d sources, %d watches\n", file, len(c.Sources), len(c.Watches))
-	if err == nil && len(c.Watches) == 0 {
+	templates := ""
+	if n := len(c.Templates); n > 0 {
+		templates = fmt.Sprintf(", %d templates", n)
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s: ok: %d sources, %d watches%s\n", file, len(c.Sources), len(c.Watches), templates)
+	if err == nil && len(c.Watches)+len(c.Templates) == 0 {
 		_, err = fmt.Fprintln(a.stdout, "There is nothing to serve: add watches, or serve with --demo.")
 	}
 	return err
 }
 
-// makeable makes the source of each watch, as serve does, and closes it before it
-// connects to anything. This finds keys that do not fit together.
+// makeable makes the source of each watch, and of one of each template, as serve does, and
+// closes it before it connects to anything. This finds keys that do not fit together.
 func makeable(c *config.Config) error {
 	u := newUpstreams(slog.New(slog.DiscardHandler))
-	defer u.close()
 	var errs []error
-	for _, w := range c.Watches {
-		if w.ViewOf != "" {
-			continue // it is made of its watch, and the configuration was read with both
-		}
-		s, err := sourceOf(c, w)
-		if err == nil {
-			_, _, err = u.source(s, w)
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("watch %s: %w", w.Name, err))
+	try := func(name string, w config.Watch) {
+		if err := u.try(c, w); err != nil {
+			errs = append(errs, fmt.Errorf("watch %s: %w", name, err))
 		}
 	}
+	for _, w := range c.Watches {
+		try(w.Name, w)
+	}
+	for _, t := range c.Templates {
+		try(t.Name, t.Sample())
+	}
 	return errors.Join(errs...)
+}
+
+// try makes and closes the source of a watch. A view has none of its own.
+func (u *upstreams) try(c *config.Config, w config.Watch) error {
+	if w.ViewOf != "" {
+		return nil
+	}
+	s, err := sourceOf(c, w)
+	if err != nil {
+		return err
+	}
+	one, err := u.source(s, w, "", u.logger)
+	if err == nil && one.close != nil {
+		one.close()
+	}
+	return err
 }

@@ -69,9 +69,8 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	}
 	up := newUpstreams(logger)
 	up.memory = memory.NewCeiling(cmp.Or(c.Stream.Memory.Total, defaultMemory()))
-	defer up.close()
 	registry := watch.NewRegistry()
-	defer registry.Close() // before the upstreams, which it reads
+	defer registry.Close()
 	opened := views.New(viewsConfig(c.Stream))
 	defer opened.Close()
 
@@ -99,6 +98,11 @@ func (a *app) gateway(c *config.Config, registry *watch.Registry, opened *views.
 	for _, w := range viewsLast(c.Watches) {
 		if err := up.add(registry, c, w); err != nil {
 			return nil, fmt.Errorf("watch %s: %w", w.Name, err)
+		}
+	}
+	for _, t := range c.Templates {
+		if err := up.addTemplate(registry, c, t); err != nil {
+			return nil, fmt.Errorf("template %s: %w", t.Name, err)
 		}
 	}
 	gc := gatewayConfig(c)
@@ -148,7 +152,7 @@ func (o serveOptions) load() (*config.Config, error) {
 			return nil, err
 		}
 	}
-	if len(c.Watches) == 0 {
+	if len(c.Watches)+len(c.Templates) == 0 {
 		return nil, fmt.Errorf("%s: there is nothing to serve: add watches, or use --demo", o.config)
 	}
 	return c, nil

@@ -2,21 +2,36 @@ package commands
 
 import (
 	"github.com/watchtide/watchtide/internal/config"
-	"github.com/watchtide/watchtide/stream"
 	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
 )
 
 // gateway returns the source of a watch at another gateway, whose watches all
-// share its connections.
-func (u *upstreams) gateway(s config.Source, w config.Watch) (stream.Source, error) {
-	if u.gateways[s.Name] == nil {
+// share its connections. Those of a template share their own: clients have them come and
+// go, and each time the others of a connection reconnect.
+func (u *upstreams) gateway(s config.Source, w config.Watch, template string) (made, error) {
+	upstream, err := u.gatewayOf(s, template)
+	if err != nil {
+		return made{}, err
+	}
+	source, err := upstream.Source(w.Watch, w.Definition)
+	if err != nil {
+		return made{}, err
+	}
+	return made{source: source, close: source.Close}, nil
+}
+
+func (u *upstreams) gatewayOf(s config.Source, template string) (*gatewaysource.Upstream, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	name := s.Name + " " + template
+	if u.gateways[name] == nil {
 		upstream, err := gatewaysource.New(sseConfig(s.Gateway))
 		if err != nil {
 			return nil, err
 		}
-		u.gateways[s.Name] = upstream
+		u.gateways[name] = upstream
 	}
-	return u.gateways[s.Name].Source(w.Watch, w.Definition)
+	return u.gateways[name], nil
 }
 
 func sseConfig(g config.GatewaySource) gatewaysource.Config {

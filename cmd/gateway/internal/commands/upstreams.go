@@ -3,6 +3,7 @@ package commands
 import (
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"github.com/watchtide/watchtide/internal/config"
 	"github.com/watchtide/watchtide/stream"
@@ -25,56 +26,58 @@ import (
 // A store, and another gateway, is shared by its watches; any other source is
 // made for each watch.
 //
-// Owned by serve.
+// All its methods may be called from any goroutine: templates make watches at any time.
 type upstreams struct {
-	logger   *slog.Logger
-	memory   *memory.Ceiling         // shared by all watches; nil: there is no ceiling
-	stores   map[string]*store.Store // by name of the source
-	open     []*grpcsource.Source
-	gateways map[string]*gatewaysource.Upstream // by name of the source
+	// Static after construction.
+	logger *slog.Logger
+	memory *memory.Ceiling // shared by all watches; nil: there is no ceiling
+
+	mu       sync.Mutex                         // guards the following fields
+	stores   map[string]*store.Store            // by name of the source
+	gateways map[string]*gatewaysource.Upstream // by names of the source and the template
 }
 
 func newUpstreams(logger *slog.Logger) *upstreams {
 	return &upstreams{logger: logger, stores: map[string]*store.Store{}, gateways: map[string]*gatewaysource.Upstream{}}
 }
 
-// close closes every connection. Call it after the registry is closed, when
-// nothing reads from them.
-func (u *upstreams) close() {
-	for _, c := range u.open {
-		c.Close()
-	}
+// made is a source that was made for one watch.
+type made struct {
+	source stream.Source
+	writer stream.Writer // nil: the watch cannot be written to
+	close  func()        // to be called when nothing reads the source any more; nil: it holds nothing
 }
 
 // add declares a watch and its source.
 func (u *upstreams) add(registry *watch.Registry, c *config.Config, w config.Watch) error {
-	if w.ViewOf != "" {
-		return u.addView(registry, w)
-	}
-	s, err := sourceOf(c, w)
+	wc, err := u.configure(registry, c, w, "", u.logger)
 	if err != nil {
 		return err
 	}
-	source, writer, err := u.source(s, w)
-	if err != nil {
-		return err
-	}
-	wc := watchConfig(w)
-	wc.Source, wc.Writer, wc.Logger, wc.Memory = source, writer, u.logger, u.memory
 	_, err = registry.Add(wc)
 	return err
 }
 
-// addView declares a watch that is a view of another one, which must be there.
-func (u *upstreams) addView(registry *watch.Registry, w config.Watch) error {
-	of, found := registry.Watch(w.ViewOf)
-	if !found {
-		return fmt.Errorf("there is no watch %q", w.ViewOf)
-	}
+// configure makes the source of a watch. template is the name of the template that makes
+// it, if any. A watch of which this one is a view must be there.
+func (u *upstreams) configure(registry *watch.Registry, c *config.Config, w config.Watch, template string, logger *slog.Logger) (watch.Config, error) {
 	wc := watchConfig(w)
-	wc.SourceName, wc.Source, wc.Logger, wc.Memory = "view of "+w.ViewOf, viewsource.New(of, w.Definition), u.logger, u.memory
-	_, err := registry.Add(wc)
-	return err
+	wc.Logger, wc.Memory = logger, u.memory
+	if w.ViewOf != "" {
+		of, found := registry.Watch(w.ViewOf)
+		if !found {
+			return wc, fmt.Errorf("there is no watch %q", w.ViewOf)
+		}
+		wc.SourceName, wc.Source = "view of "+w.ViewOf, viewsource.New(of, w.Definition)
+		return wc, nil
+	}
+	s, err := sourceOf(c, w)
+	if err != nil {
+		return wc, err
+	}
+	one, err := u.source(s, w, template, logger)
+	wc.Source, wc.Writer, wc.Close = one.source, one.writer, one.close
+	return wc, err
 }
 
 // viewsLast returns the watches in an order in which each view comes after the watch of
@@ -114,54 +117,54 @@ func sourceOf(c *config.Config, w config.Watch) (config.Source, error) {
 	return config.Source{}, fmt.Errorf("there is no source %q", w.Source)
 }
 
-// source returns the source of a watch, and its writer if it can be written to.
-func (u *upstreams) source(s config.Source, w config.Watch) (stream.Source, stream.Writer, error) {
+// source makes the source of a watch.
+func (u *upstreams) source(s config.Source, w config.Watch, template string, logger *slog.Logger) (made, error) {
 	switch s.Type {
 	case config.Store:
-		shared := u.store(s)
-		return shared.Source(w.Name), shared.Writer(w.Name), nil
+		return u.stored(s, w), nil
 	case config.Host:
 		source, err := host.New(hostConfig(s.Host, w))
-		return source, nil, err
+		return made{source: source}, err
 	case config.GRPCs:
-		source, err := u.grpc(s.GRPC, w)
-		return source, nil, err
+		source, err := grpcsource.New(grpcConfig(s.GRPC, w))
+		if err != nil {
+			return made{}, err
+		}
+		return made{source: source, close: source.Close}, nil
 	case config.Files:
 		source, err := files.New(filesConfig(s.Files))
-		return source, nil, err
+		return made{source: source}, err
 	case config.Gateway:
-		source, err := u.gateway(s, w)
-		return source, nil, err
+		return u.gateway(s, w, template)
 	case config.Etcd:
 		source, err := etcd.New(etcdConfig(s.Etcd, w))
-		return source, nil, err
+		return made{source: source}, err
 	case config.Kubernetes:
-		source, err := kubernetes.New(kubernetesConfig(s.Kubernetes, w, u.logger))
-		return source, nil, err
+		source, err := kubernetes.New(kubernetesConfig(s.Kubernetes, w, logger))
+		return made{source: source}, err
 	case config.Consul:
 		source, err := consul.New(consulConfig(s.Consul, w))
-		return source, nil, err
+		return made{source: source}, err
 	case config.NATS:
 		source, err := nats.New(natsConfig(s.NATS, w))
-		return source, nil, err
+		return made{source: source}, err
 	}
-	return nil, nil, fmt.Errorf("source %s is of type %q, which is not built in", s.Name, s.Type)
+	return made{}, fmt.Errorf("source %s is of type %q, which is not built in", s.Name, s.Type)
+}
+
+// stored returns the source and the writer of a watch of a store.
+func (u *upstreams) stored(s config.Source, w config.Watch) made {
+	shared := u.store(s)
+	return made{source: shared.Source(w.Name), writer: shared.Writer(w.Name), close: func() { shared.Release(w.Name) }}
 }
 
 func (u *upstreams) store(s config.Source) *store.Store {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	if u.stores[s.Name] == nil {
 		u.stores[s.Name] = store.New(storeConfig(s.Store))
 	}
 	return u.stores[s.Name]
-}
-
-func (u *upstreams) grpc(g config.GRPCSource, w config.Watch) (stream.Source, error) {
-	source, err := grpcsource.New(grpcConfig(g, w))
-	if err != nil {
-		return nil, err
-	}
-	u.open = append(u.open, source)
-	return source, nil
 }
 
 func storeConfig(s config.StoreSource) store.Config {

@@ -1,13 +1,13 @@
-package config
+package parameter
 
 import (
 	"fmt"
 	"strings"
 )
 
-// expand replaces ${NAME} by the result of getenv; $${ stands for a literal ${. The
+// Expand replaces ${NAME} by the result of getenv; $${ stands for a literal ${. The
 // message names an unset variable, or describes the error; it never shows a value.
-func expand(text string, getenv func(string) (string, bool)) (out, message string) {
+func Expand(text string, getenv func(string) (string, bool)) (out, message string) {
 	var b strings.Builder
 	for {
 		before, after, found := strings.Cut(text, "${")
@@ -21,7 +21,7 @@ func expand(text string, getenv func(string) (string, bool)) (out, message strin
 			continue
 		}
 		name, rest, closed := strings.Cut(after, "}")
-		if !closed || !validEnvName(name) {
+		if !closed || !IsVariable(name) {
 			return "", "want ${NAME} with a name of letters, digits and '_'; $${ stands for a literal ${"
 		}
 		value, set := getenv(name)
@@ -33,7 +33,8 @@ func expand(text string, getenv func(string) (string, bool)) (out, message strin
 	}
 }
 
-func validEnvName(name string) bool {
+// IsVariable reports whether a word can be the name of an environment variable.
+func IsVariable(name string) bool {
 	for i, r := range name {
 		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 		if !letter && (i == 0 || r < '0' || r > '9') {

@@ -1,0 +1,49 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// collectTemplate adds up the figures of the open watches of a template. There is no
+// revision: those of different watches have nothing in common.
+func collectTemplate(out chan<- prometheus.Metric, t *watch.Template) {
+	var states [stream.Stale + 1]int
+	var resources, bytes, tombstones, subscribers, staged, superseded, full float64
+	var oldest time.Duration
+	watches := t.Watches()
+	for _, w := range watches {
+		v := w.Snapshot()
+		states[v.Status().State]++
+		resources += float64(v.Count())
+		bytes += float64(v.Bytes())
+		tombstones += float64(v.Tombstones())
+		subscribers += float64(w.Subscribers())
+		staged += float64(w.Memory().Staged())
+		superseded += float64(w.Memory().Superseded())
+		if w.Full() != nil {
+			full++
+		}
+		if _, since := v.Horizon(); v.Primed() && !since.IsZero() {
+			oldest = max(oldest, time.Since(since))
+		}
+	}
+	for s := stream.Priming; s <= stream.Stale; s++ {
+		gauge(out, descState, float64(states[s]), t.Name(), s.String())
+	}
+	gauge(out, descOpen, float64(len(watches)), t.Name())
+	gauge(out, descResources, resources, t.Name())
+	gauge(out, descBytes, bytes, t.Name())
+	gauge(out, descTombstones, tombstones, t.Name())
+	gauge(out, descSubscribers, subscribers, t.Name())
+	gauge(out, descStaged, staged, t.Name())
+	gauge(out, descSuperseded, superseded, t.Name())
+	gauge(out, descFull, full, t.Name())
+	if oldest > 0 {
+		gauge(out, descHorizon, oldest.Seconds(), t.Name())
+	}
+	collectStats(out, t.Name(), t.Stats())
+}

@@ -1,0 +1,185 @@
+package views
+
+import (
+	"math"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/view"
+)
+
+// batch is views that are made together from all of their watch: of very many that an index
+// finds, each costs little more than its resources.
+//
+// Owned by a builder.
+type batch struct {
+	bundle
+	parent *parent // static after construction
+
+	begun  bool
+	target *log.Hold // the state that they are made from; nil: not begun, or they are whole
+	cursor uint64    // entries up to this seq are in them
+	lowest uint64    // of the revisions from which they know their deletes
+}
+
+// The most views in a batch. Those that no index finds are each asked about every resource.
+const (
+	mostIndexed = 4096
+	mostScanned = 16
+)
+
+// accepts reports whether a batch that begins with first can have e too.
+func accepts(first, e *entry, n int) bool {
+	if first.costly || e.costly || first.parent != e.parent || first.definition.Indexed() != e.definition.Indexed() {
+		return false
+	}
+	return n < mostScanned || n < mostIndexed && first.definition.Indexed()
+}
+
+func newBatch(views []*entry) *batch {
+	first := views[0]
+	b := &batch{bundle: newBundle(first.views, first.definition.Indexed()), parent: first.parent}
+	for _, e := range views {
+		b.add(e)
+	}
+	return b
+}
+
+// work continues until a deadline. It returns true once all views have a state that is
+// nearly the newest, or if there is none.
+func (b *batch) work(deadline time.Time) (done bool) {
+	newest := b.parent.of.Snapshot()
+	for e := range b.members {
+		e.seen = newest.Number()
+		if e.removed.Load() {
+			b.drop(e)
+			e.end()
+		}
+	}
+	switch {
+	case len(b.members) == 0:
+		b.release()
+		return true
+	case !newest.Primed():
+		b.release()
+		for e := range b.members {
+			e.forget(newest.Status())
+		}
+		return true
+	case !b.begun || b.at.Generation() != newest.Generation() || newest.Forgotten() > b.at.Seq():
+		b.begin(newest) // for the first time, or what there is is of no use
+	}
+	if b.target != nil && !b.make(deadline) {
+		return false
+	}
+	b.feed(b.parent.of.Snapshot())
+	return true
+}
+
+// begin begins to make the views from a state.
+func (b *batch) begin(s log.Snapshot) {
+	b.release()
+	b.target, b.at, b.cursor, b.lowest = s.Hold(), s, 0, math.MaxUint64
+	b.begun, b.open, b.news = true, nil, nil
+	for e := range b.members {
+		e.opened, e.changed = false, false
+		e.begin(s)
+		b.lowest = min(b.lowest, e.low.Load())
+	}
+}
+
+// make adds what there is, until a deadline.
+func (b *batch) make(deadline time.Time) (done bool) {
+	if _, held := b.target.Snapshot(); !held {
+		b.begin(b.parent.of.Snapshot()) // the memory was needed
+	}
+	n := 0
+	for c := range b.at.Entries(b.cursor) {
+		if n++; n%deadlineEvery == 0 && time.Now().After(deadline) {
+			b.report()
+			return false
+		}
+		b.find(c)
+		b.cursor = c.Seq()
+		if c.EndsTransaction() {
+			b.endTransaction(c)
+		}
+	}
+	b.close()
+	b.release()
+	for e := range b.members {
+		e.publish(b.at)
+		e.changed = false
+	}
+	b.news = b.news[:0]
+	return true
+}
+
+// report counts the memory so far, and tells readers if they have waited for long.
+func (b *batch) report() {
+	for e := range b.members {
+		e.state.Count()
+		e.complain()
+	}
+}
+
+func (b *batch) release() {
+	if b.target != nil {
+		b.target.Release()
+		b.target = nil
+	}
+}
+
+// find adds an entry of the state to the views that have it, or of which a reader that
+// resumes may have it.
+func (b *batch) find(c log.Entry) {
+	if !b.at.Counts(c) {
+		return
+	}
+	r := c.Resource()
+	if !c.Deleted() {
+		b.candidates(view.Change{New: &r}, func(e *entry, matches bool) {
+			if matches && e.apply(c, r, true, false) {
+				e.applied = c.Seq()
+				b.touch(e)
+			}
+		})
+	}
+	if c.NewerThan(b.lowest) {
+		b.findFormer(c, r)
+	}
+}
+
+// findFormer adds the change with which a resource left those views that had it, at the
+// revision from which they know their deletes or later. What is no longer known counts.
+func (b *batch) findFormer(c log.Entry, r stream.Resource) {
+	for at := c; at.NewerThan(b.lowest); {
+		left := func(e *entry) {
+			if e.applied != c.Seq() && at.NewerThan(e.low.Load()) && e.definition.Allows(r.Key) {
+				e.applied = c.Seq()
+				e.state.Remove(c)
+				b.touch(e)
+			}
+		}
+		before, ok, known := b.at.Before(at)
+		if !known || deletesUnseen(at, before, ok) { // it may have been one of any view
+			for e := range b.members {
+				left(e)
+			}
+			return
+		}
+		if !ok {
+			return
+		}
+		if !before.Deleted() {
+			old := before.Resource()
+			b.candidates(view.Change{Old: &old}, func(e *entry, matches bool) {
+				if matches {
+					left(e)
+				}
+			})
+		}
+		at = before
+	}
+}

@@ -1,0 +1,155 @@
+package views
+
+import (
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log"
+	"github.com/watchtide/watchtide/stream/view"
+)
+
+// bundle is views of one watch that all have the same state of it, and are fed together.
+//
+// Owned by a lane or a builder.
+type bundle struct {
+	views   *Views // static after construction
+	indexed bool   // static after construction: the index finds its views
+
+	at      log.Snapshot // the state that all have
+	index   view.Index[*entry]
+	members map[*entry]struct{}
+	open    []*entry // have some of the transaction being read
+	news    []*entry // have something new
+}
+
+func newBundle(v *Views, indexed bool) bundle {
+	return bundle{views: v, indexed: indexed, members: map[*entry]struct{}{}}
+}
+
+func (b *bundle) add(e *entry) {
+	b.members[e] = struct{}{}
+	b.index.Add(e, e.definition)
+}
+
+func (b *bundle) drop(e *entry) {
+	delete(b.members, e)
+	b.index.Remove(e)
+}
+
+// feed feeds the views with the entries up to a state, and makes visible what concerns
+// them. What concerns all of them is told to all.
+func (b *bundle) feed(s log.Snapshot) {
+	for c := range s.Entries(b.at.Seq()) {
+		b.change(s, c)
+		if c.EndsTransaction() {
+			b.endTransaction(c)
+		}
+	}
+	b.close() // a transaction after which no id may follow
+	now, was := s.Status(), b.at.Status()
+	if now.State != was.State || now.Reason != was.Reason || s.Origin() != b.at.Origin() {
+		for e := range b.members {
+			e.state.Publish(s)
+		}
+	}
+	b.at = s
+	b.publishNews()
+}
+
+func (b *bundle) publishNews() {
+	for _, e := range b.news {
+		e.state.Publish(b.at)
+		e.changed = false
+	}
+	clear(b.news)
+	b.news = b.news[:0]
+}
+
+// endTransaction is called after the last entry of a transaction.
+func (b *bundle) endTransaction(last log.Entry) {
+	for _, e := range b.open {
+		e.state.EndTransaction(last)
+	}
+	b.close()
+}
+
+// close forgets which views have some of a transaction, which has ended.
+func (b *bundle) close() {
+	for _, e := range b.open {
+		e.opened = false
+	}
+	clear(b.open)
+	b.open = b.open[:0]
+}
+
+// touch records that a view has something new.
+func (b *bundle) touch(e *entry) {
+	if !e.opened {
+		e.opened = true
+		b.open = append(b.open, e)
+	}
+	if !e.changed {
+		e.changed = true
+		b.news = append(b.news, e)
+	}
+}
+
+// candidates calls f for each view that the index names, with whether it matches.
+func (b *bundle) candidates(c view.Change, f func(e *entry, matches bool)) {
+	b.index.Candidates(c, func(k view.Candidate[*entry]) {
+		ask := k.After
+		if c.New == nil {
+			ask = k.Before
+		}
+		matches, err := ask()
+		b.views.count.evaluated(err)
+		if b.indexed {
+			b.views.count.found.Add(1)
+		}
+		f(k.ID, matches)
+	})
+}
+
+// change applies one change of the watch to the views that it concerns.
+func (b *bundle) change(s log.Snapshot, c log.Entry) {
+	r := c.Resource()
+	before, had, known := s.Before(c)
+	if !known {
+		before, had, known = b.at.Before(c)
+	}
+	if !known || deletesUnseen(c, before, had) {
+		// Any view may have it, or a reader of it.
+		b.changeOfUnknown(c, r, known || c.PreviousSeq() > b.at.Seq())
+		return
+	}
+	var change view.Change
+	if !c.Deleted() {
+		change.New = &r
+	}
+	if had && !before.Deleted() {
+		old := before.Resource()
+		change.Old = &old
+	}
+	deleted := c.Deleted()
+	b.candidates(change, func(e *entry, matches bool) {
+		if e.apply(c, r, matches && !deleted, false) {
+			b.touch(e)
+		}
+	})
+}
+
+// changeOfUnknown is for a change of a resource whose former value is not known. mayHave
+// means that readers may have it although the views have not.
+func (b *bundle) changeOfUnknown(c log.Entry, r stream.Resource, mayHave bool) {
+	for e := range b.members {
+		if !e.definition.Allows(r.Key) {
+			continue
+		}
+		matches, err := false, error(nil)
+		if !c.Deleted() {
+			matches, err = e.definition.Matches(r)
+			b.views.count.evaluated(err)
+		}
+		if e.apply(c, r, matches, mayHave) {
+			b.touch(e)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package views
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/watch"
+)
+
+// fill makes n resources of about a KiB each in a team.
+func (f *fixture) fill(team string, n int) {
+	texts := make([]string, n)
+	for i := range texts {
+		texts[i] = fmt.Sprintf(`%s/%d={"team":"%s","x":"%s"}`, team, i, team, strings.Repeat("x", 1000))
+	}
+	f.commit(texts...)
+}
+
+func (f *fixture) team(name string) *watch.Watch {
+	f.t.Helper()
+	w := f.open(filter(f.t, fmt.Sprintf(`value.team == %q`, name)), name)
+	return w
+}
+
+// TestMemoryOfIdleViews: where views hold too much, only as many idle ones go as are too
+// many, those that have been idle for longest first.
+func TestMemoryOfIdleViews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{MaxBytes: 600 << 10, Linger: time.Hour})
+		for _, team := range []string{"a", "b", "c", "d"} {
+			f.fill(team, 100)
+		}
+		var all []*watch.Watch
+		for _, team := range []string{"a", "b", "c"} {
+			all = append(all, f.team(team))
+			time.Sleep(2 * justOpened)
+		}
+		if n := f.views.Stats().Views; n != 3 {
+			t.Fatalf("%d of three views are there, with %d bytes", n, f.views.holds())
+		}
+		d := f.team("d")
+		for i, w := range all {
+			select {
+			case <-w.Done():
+				if i > 0 {
+					t.Errorf("view %d is gone", i)
+				}
+			default:
+				if i == 0 {
+					t.Error("the first view is still there")
+				}
+			}
+		}
+		if d.Snapshot().Count() != 100 || f.views.leaving.Load() != 0 {
+			t.Errorf("the new view has %d resources; %d bytes are leaving", d.Snapshot().Count(), f.views.leaving.Load())
+		}
+	})
+}
+
+// TestMemoryOfUsedViews: without idle views the largest loses its state, and no other one.
+// It comes back when there is room, also if nothing happens. The watch is as before.
+func TestMemoryOfUsedViews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{MaxBytes: 450_000, Linger: time.Second})
+		f.fill("a", 150)
+		f.fill("b", 110)
+		f.fill("c", 100)
+		a, b := f.team("a"), f.team("b")
+		reader, other := subscribe(t, a, nil), subscribe(t, b, nil)
+		reader.read()
+		other.read()
+		c := subscribe(t, f.team("c"), nil)
+		time.Sleep(retryEvery / 2)
+		if got := reader.read(); len(got) != 1 || got[0] != "status stale" || a.Status().Reason != noRoom {
+			t.Errorf("the reader of the largest view read %q", got)
+		}
+		if b.Snapshot().Count() != 110 || len(c.read()) != 102 || f.base.Status().State != stream.InSync {
+			t.Errorf("another view has %d resources, the watch is %v", b.Snapshot().Count(), f.base.Status())
+		}
+		_, err := f.views.Open(f.base, filter(t, `value.team == "a"`), Request{Client: "x"})
+		refused(t, err, NoMemory)
+		if held := f.views.holds(); held > 450_000 || f.views.leaving.Load() != 0 {
+			t.Errorf("%d bytes are held, %d are leaving", held, f.views.leaving.Load())
+		}
+		f.fill("d", 1)
+		if a.Snapshot().Primed() {
+			t.Error("the largest view is built again before there is room")
+		}
+		c.Close()
+		time.Sleep(2 * retryEvery)
+		if got := reader.read(); a.Snapshot().Count() != 150 || len(got) < 152 {
+			t.Errorf("the view has %d resources, its reader read %d events", a.Snapshot().Count(), len(got))
+		}
+	})
+}
+
+// TestMemoryIsCounted: what views hold is what their logs hold, and nothing in the end.
+func TestMemoryIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{Linger: time.Second})
+		for _, team := range []string{"a", "b"} {
+			f.fill(team, 200)
+		}
+		a, b := f.team("a"), f.team("b")
+		readers := []*subscriber{subscribe(t, a, nil), subscribe(t, b, nil)}
+		for i := range 50 {
+			f.commit(fmt.Sprintf(`a/%d={"team":"b"}`, i), fmt.Sprintf(`b/%d=`, i), fmt.Sprintf(`a/%d={"team":"a"}`, 100+i))
+		}
+		if held, bytes := f.views.holds(), a.Snapshot().Bytes()+b.Snapshot().Bytes(); held < bytes*9/10 || held > bytes*11/10 {
+			t.Errorf("%d bytes are counted, and %d held", held, bytes)
+		}
+		for _, s := range readers {
+			s.Close()
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if f.views.holds() != 0 {
+			t.Errorf("%d bytes of no views are counted", f.views.holds())
+		}
+	})
+}
+
+// TestFullWhileHandedOver: a view that must give up its memory while a builder has it does
+// so when it comes back.
+func TestFullWhileHandedOver(t *testing.T) {
+	for name, costly := range map[string]string{"fed": `value.n == 1`, "costly": `value.exists(k, k == "n")`} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t, Config{})
+			f.commit(`a={"n":1}`)
+			v := New(Config{})
+			defer v.Close()
+			p := &parent{of: f.base, ended: make(chan struct{}), views: map[string]*entry{}}
+			for i := range p.lanes {
+				p.lanes[i] = newLane(v, p, i == 0)
+			}
+			e := newEntry(v, p, filter(t, costly), Request{})
+			l := p.lane(e)
+			l.advance()
+			b := newBatch([]*entry{e})
+			if deadline := time.Now().Add(turn); name == "fed" && !b.work(deadline) || name == "costly" && !e.feed(deadline) {
+				t.Fatal("it is not built")
+			}
+			e.full.Store(true)
+			l.handle(fails, e)
+			if name == "fed" {
+				l.join(b)
+			} else {
+				l.park(e)
+			}
+			if e.part.Snapshot().Primed() || e.part.Status().State != stream.Stale || v.holds() > 4<<10 {
+				t.Errorf("%s: it has its state: %v, %d bytes", name, e.part.Status(), v.holds())
+			}
+			if _, parked := l.parked[e]; !parked {
+				t.Errorf("%s: nobody has it", name)
+			}
+			e.end()
+		})
+	}
+}
+
+// TestDeepenedWhileHandedOver: a view that lags alone learns older deletes even if they are
+// asked for while its builder hands it back, and nothing happens then.
+func TestDeepenedWhileHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		f.commit(`a={"n":1}`)
+		f.commit(`a={"n":2}`)
+		v := New(Config{})
+		defer v.Close()
+		p := &parent{of: f.base, ended: make(chan struct{}), views: map[string]*entry{}}
+		for i := range p.lanes {
+			p.lanes[i] = newLane(v, p, i == 0)
+		}
+		e := newEntry(v, p, filter(t, `value.exists(k, k == "n" && value[k] == 1)`), Request{})
+		l := p.lane(e)
+		l.advance()
+		if !e.feed(time.Now().Add(turn)) || !e.deepen(2) {
+			t.Fatal("it cannot be built, or not again")
+		}
+		l.read() // the letter comes before the view
+		l.handle(parks, e)
+		for range 10 {
+			synctest.Wait()
+			l.read()
+		}
+		if e.knows.Load() != 2 {
+			t.Errorf("it knows deletes since %d, want 2", e.knows.Load())
+		}
+		e.removed.Store(true)
+		l.handle(leaves, e)
+	})
+}
