@@ -19,6 +19,7 @@ type plan struct {
 	resources   int           // of the watch that they are views of
 	commits     int           // under those views
 	interval    time.Duration // between two of these commits
+	settle      time.Duration // between connecting and the measurement of an idle gateway
 	heartbeat   time.Duration // as the gateway is configured
 	scans       []int         // numbers of views without an index, the last of which has the target
 	held        int           // views whose memory is measured
@@ -36,7 +37,7 @@ type plan struct {
 func full() plan {
 	return plan{
 		subscribers: 10_000, shared: 40, rounds: 3,
-		views: 10_000, resources: 10_000, commits: 2000, interval: 7500 * time.Microsecond, heartbeat: 15 * time.Second,
+		views: 10_000, resources: 10_000, commits: 2000, interval: 7500 * time.Microsecond, settle: 3 * time.Second, heartbeat: 15 * time.Second,
 		scans: []int{1, 100, 1000}, held: 10_000,
 		large: 100_000, followers: 100, builds: 5, phase: 6 * time.Second,
 		lists: 200, polls: 500, streams: 2000, events: 60,
@@ -46,7 +47,7 @@ func full() plan {
 // quick shows that everything works.
 func (p plan) quick() plan {
 	p.subscribers, p.shared, p.rounds = 1000, 20, 1
-	p.views, p.resources, p.commits, p.heartbeat = 1000, 1000, 400, 3*time.Second
+	p.views, p.resources, p.commits, p.settle, p.heartbeat = 1000, 1000, 400, time.Second, 3*time.Second
 	p.scans, p.held = []int{1, 20, 200}, 1000
 	p.large, p.phase = 10_000, time.Second
 	p.lists, p.polls, p.streams, p.events = 50, 100, 200, 20

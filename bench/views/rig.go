@@ -112,7 +112,14 @@ func (g *gateway) used(do func() error) (time.Duration, error) {
 }
 
 // idle is the processor time of the gateway in one period of heartbeats without commits.
+// It begins when the garbage of connecting is gone.
 func (r *rig) idle(ctx context.Context, name string) (used time.Duration, err error) {
+	if err := sleep(ctx, r.plan.settle); err != nil {
+		return 0, err
+	}
+	if _, err := r.memory(ctx); err != nil {
+		return 0, err
+	}
 	err = r.profiled(ctx, name, r.plan.heartbeat, func() error {
 		used, err = r.used(func() error { return sleep(ctx, r.plan.heartbeat) })
 		return err

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func small() plan {
 	return plan{
 		subscribers: 10, shared: 2, rounds: 1,
-		views: 20, resources: 40, commits: 20, interval: 5 * time.Millisecond, heartbeat: time.Second,
+		views: 20, resources: 40, commits: 20, interval: 5 * time.Millisecond, settle: 10 * time.Millisecond, heartbeat: time.Second,
 		scans: []int{1, 3, 6}, held: 10,
 		large: 500, followers: 3, builds: 2, phase: 100 * time.Millisecond,
 		lists: 2, polls: 5, streams: 5, events: 2,
