@@ -79,13 +79,14 @@ test-web:
 	else echo "==> web: NOT TESTED, npm is missing: install Node 20.19 or newer" >&2; fi
 
 # The packages of the main module whose tests start real servers, unless PACKAGES are set.
-WITH_SERVERS = grep -rl --include='*_test.go' --exclude-dir=node_modules --exclude-dir=bench '^//go:build servers$$' . | xargs -n 1 dirname | sort -u
+WITH_SERVERS = grep -rl --include='*_test.go' --exclude-dir=node_modules --exclude-dir=bench --exclude-dir=thirdparty '^//go:build servers$$' . | xargs -n 1 dirname | sort -u
 
 .PHONY: test-servers
 test-servers: servers ## run the tests with real etcd, Consul, Kubernetes, NATS and nginx (WATCHTIDE_FULL_CONSUL=1: with full Consul servers)
 	@echo "==> with real servers" >&2
 	@$(GO_TEST) -tags servers $(or $(PACKAGES),$$($(WITH_SERVERS)))
 	@$(if $(PACKAGES),,cd bench && $(GO_TEST) -tags servers ./soak)
+	@$(if $(PACKAGES),,cd client/thirdparty && $(GO_TEST) -tags servers ./...)
 
 .PHONY: test-peers
 test-peers: ## run the tests of the servers that the bench compares with (skips those of nginx, nchan and Pushpin that are not installed); not part of test-all

@@ -241,16 +241,6 @@ func UnnumberedName(e string) string {
 	return CanonicalEpoch(UnnumberedEpoch + strings.TrimPrefix(e, UnnumberedEpoch))
 }
 
-// NarrowEpoch is the revision order of the part of a watch that has a prefix: a
-// position in one part says nothing about another.
-func NarrowEpoch(epoch, prefix string) string {
-	if prefix == "" || epoch == "" {
-		return epoch
-	}
-	sum := sha256.Sum256([]byte(prefix))
-	return CanonicalEpoch(epoch + "." + hex.EncodeToString(sum[:4]))
-}
-
 // LongestPosition returns the maximum length in bytes of a position of this watch, so
 // that a stream can be refused at its start and not midway. The longest is one inside
 // a snapshot, which names two revisions and no run.

@@ -6,9 +6,9 @@ import (
 
 // client is a subscriber, with or without a connection.
 type client struct {
-	world        *world
-	name, prefix string
-	slow         bool
+	world *world
+	name  string
+	slow  bool
 	// holds: it applies events when an id arrives, and drops those without one
 	// when its connection ends. Otherwise it applies each at once.
 	holds bool
@@ -26,7 +26,7 @@ func (c *client) up() bool { return c.conn != nil && c.conn.Live() }
 // last connection, the state that it holds.
 func (c *client) dial(n *node, from *streamtest.Mark, held streamtest.State) {
 	c.at, c.last, c.held = n, from, nil
-	d := streamtest.Dial{Client: c.name, Replica: n.replica(), Prefix: c.prefix, Slow: c.slow, From: from, Mixed: n.mixed()}
+	d := streamtest.Dial{Client: c.name, Replica: n.replica(), Slow: c.slow, From: from, Mixed: n.mixed()}
 	if held != nil {
 		d.Begin, d.Ahead = held, c.ahead
 	}
@@ -87,10 +87,10 @@ func (c *client) step() bool {
 func (c *client) note() {
 	for _, m := range c.conn.Marks() {
 		c.last = m
-		id := given{c.prefix, m.Position, len(m.State), m.Exact()}
+		id := given{m.Position, len(m.State), m.Exact()}
 		if !c.world.seen[id] {
 			c.world.seen[id] = true
-			c.world.ids[c.prefix] = append(c.world.ids[c.prefix], m)
+			c.world.ids = append(c.world.ids, m)
 		}
 	}
 }

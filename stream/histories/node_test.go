@@ -173,7 +173,7 @@ func (n *node) truthful() error {
 
 // lacks reports whether a view lacks something newer that another one has.
 func lacks(own, other log.Snapshot) bool {
-	for r := range other.Resources("") {
+	for r := range other.Resources() {
 		if r.Revision > own.Revision() {
 			return true
 		}

@@ -3,7 +3,6 @@ package histories
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -43,7 +42,7 @@ type world struct {
 	roots    []*node
 	nodes    []*node // the roots, then the nodes behind them
 	clients  []*client
-	ids      map[string][]*streamtest.Mark // every id that was issued, by prefix
+	ids      []*streamtest.Mark // every id that was issued
 	seen     map[given]bool
 	began    time.Time
 	restores int
@@ -58,10 +57,9 @@ type world struct {
 
 // given is an id and how its holders got it.
 type given struct {
-	prefix string
-	at     stream.Position
-	holds  int // number of resources: where deletes have no revision, an id alone is not enough
-	exact  bool
+	at    stream.Position
+	holds int // number of resources: where deletes have no revision, an id alone is not enough
+	exact bool
 }
 
 // shape has the parameters of a history that are fixed at its start.
@@ -99,7 +97,7 @@ func newWorld(c *choices) *world {
 	u := streamtest.NewUpstream("e0", s.deletes)
 	return &world{
 		choices: c, shape: s, upstream: u, began: time.Now(),
-		ids: map[string][]*streamtest.Mark{}, seen: map[given]bool{},
+		seen: map[given]bool{},
 		history: &streamtest.History{
 			Truth: u.Truth(), Heartbeat: heartbeat, StaleAfter: staleAfter,
 			Freshness:         map[string][]streamtest.Freshness{},
@@ -289,7 +287,7 @@ func (w *world) level() error {
 		v := n.watch.Snapshot()
 		if n.fits() && (v.Revision() != w.upstream.Revision() || v.Status().State != stream.InSync) {
 			return fmt.Errorf("%s does not reach the upstream's revision %d: it is at %v, %v",
-				n.name, w.upstream.Revision(), v.Position(""), v.Status())
+				n.name, w.upstream.Revision(), v.Position(), v.Status())
 		}
 	}
 	return nil
@@ -337,18 +335,16 @@ func (w *world) tryIDs() {
 	if w.shape.wide {
 		most = 2
 	}
-	for _, prefix := range slices.Sorted(maps.Keys(w.ids)) {
-		ids := w.ids[prefix]
-		for i := range min(len(ids), most) {
-			m := ids[len(ids)-1-i]
-			if len(ids) > most && i > most/2 {
-				m = ids[w.pick(len(ids)-most/2)]
-			}
-			for _, n := range w.nodes {
-				c := &client{world: w, name: fmt.Sprint("try ", len(w.clients)), prefix: prefix, slow: true, holds: true}
-				w.clients = append(w.clients, c)
-				c.dial(n, m, nil)
-			}
+	ids := w.ids
+	for i := range min(len(ids), most) {
+		m := ids[len(ids)-1-i]
+		if len(ids) > most && i > most/2 {
+			m = ids[w.pick(len(ids)-most/2)]
+		}
+		for _, n := range w.nodes {
+			c := &client{world: w, name: fmt.Sprint("try ", len(w.clients)), slow: true, holds: true}
+			w.clients = append(w.clients, c)
+			c.dial(n, m, nil)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func (b *Batch) addEntry(s *segment.Segment, j int) {
 	} else {
 		b.counts[stream.Upsert]++
 	}
-	if n := len(b.parts); n > 0 && b.parts[n-1].segment == s && b.parts[n-1].to == j {
+	if n := len(b.parts); n > 0 && b.parts[n-1].segment == s && b.parts[n-1].to == j && s.Adjacent(j-1) {
 		b.parts[n-1].to++
 		return
 	}
@@ -117,6 +117,12 @@ func (b *Batch) addUpserts(s *segment.Segment, from, to int) {
 	first, last := &s.Entries[from], &s.Entries[to-1]
 	b.bytes += int(last.Off + last.Size - first.Off)
 	b.counts[stream.Upsert] += to - from
+	for i := from; s.Lent && i < to-1; i++ {
+		if !s.Adjacent(i) {
+			b.addRun(s, from, i+1)
+			from = i + 1
+		}
+	}
 	b.addRun(s, from, to)
 }
 

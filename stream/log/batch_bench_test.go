@@ -85,7 +85,7 @@ func BenchmarkResume(b *testing.B) {
 		b.Run(fmt.Sprintf("behind=%d", behind), func(b *testing.B) {
 			keys := benchKeys(100_000)
 			l := benchLog(b, keys)
-			from := l.Snapshot().Position("")
+			from := l.Snapshot().Position()
 			for i := range behind {
 				revision := uint64(len(keys) + i + 1)
 				change := Change{Resource: stream.Resource{Key: keys[i*97], Revision: revision, Value: benchValue}}

@@ -33,7 +33,7 @@ func (c *Cohort) Admits(s *Subscription) bool {
 	o := c.cursor
 	s.settle()
 	o.settle()
-	return s.log == o.log && s.options.Prefix == o.options.Prefix && s.generation == o.generation &&
+	return s.log == o.log && s.generation == o.generation &&
 		s.cursor == o.cursor && s.position == o.position && s.origin == o.origin && s.CaughtUp() && o.CaughtUp() &&
 		s.sentStatus.State == o.sentStatus.State && s.sentStatus.Reason == o.sentStatus.Reason
 }

@@ -35,7 +35,7 @@ func TestReadersAndOneWriter(t *testing.T) {
 	readers.Go(func() {
 		for !done.Load() {
 			v := l.Snapshot()
-			for r := range v.Resources("") {
+			for r := range v.Resources() {
 				if got, ok := v.Get(r.Key); !ok || got.Revision != r.Revision {
 					t.Errorf("Get(%s) = %d %v in a snapshot where it is at %d", r.Key, got.Revision, ok, r.Revision)
 					return

@@ -97,7 +97,7 @@ func (c *client) take() []string {
 
 func stateOf(v Snapshot) map[string]string {
 	state := map[string]string{}
-	for r := range v.Resources("") {
+	for r := range v.Resources() {
 		state[r.Key] = fmt.Sprintf("%d %s", r.Revision, r.Value)
 	}
 	return state

@@ -25,23 +25,22 @@ type Page struct {
 // defaultPageSize is the number of resources in a page unless another is asked for.
 const defaultPageSize = 1000
 
-// Page returns up to size resources whose key begins with prefix, by rising revision
-// and, within one revision, by key; fewer if they are large. A size that is not
-// positive is the default, 1,000. With the token of a page it returns the next one,
-// as of the same revision. The error is ErrPageGone if that can no longer be built,
+// Page returns up to size resources, by rising revision and, within one revision, by
+// key; fewer if they are large. A size that is not positive is the default, 1,000. With
+// the token of a page it returns the next one, as of the same revision. The error is ErrPageGone if that can no longer be built,
 // and an InvalidError if the token is not one of ours. The log must be primed.
-func (l *Log) Page(prefix, token string, size int) (Page, error) {
+func (l *Log) Page(token string, size int) (Page, error) {
 	if size <= 0 {
 		size = defaultPageSize
 	}
-	v, seq, t, err := l.listing(prefix, token)
+	v, seq, t, err := l.listing(token)
 	if err != nil {
 		return Page{}, err
 	}
 	p := Page{Revision: t.AsOf, Count: t.Count}
-	p.Position = l.position(stream.NarrowEpoch(v.Epoch, prefix), t.AsOf, t.AsOf, t.Swept())
+	p.Position = l.position(v.Epoch, t.AsOf, t.AsOf, t.Swept())
 	var more bool
-	p.Resources, more = l.listings.Page(v, &l.framing, seq, prefix, t, size)
+	p.Resources, more = l.listings.Page(v, &l.framing, seq, t, size)
 	if token == "" && !more {
 		p.Position = v.WithRun(p.Position)
 	}
@@ -56,20 +55,17 @@ func (l *Log) Page(prefix, token string, size int) (Page, error) {
 
 // listing returns where a page begins, and the version and seq at which to read it:
 // those of the token, or of a listing that begins now.
-func (l *Log) listing(prefix, token string) (v *version.Version, seq uint64, t listing.Token, err error) {
+func (l *Log) listing(token string) (v *version.Version, seq uint64, t listing.Token, err error) {
 	if token == "" {
 		v = l.newest()
 		t = listing.Token{
-			Epoch: v.Epoch, AsOf: v.Revision, Prefix: listing.PrefixHash(prefix), Count: Snapshot{l, v}.countPrefix(prefix),
-			Unswept: Snapshot{l, v}.Position("").Unswept,
+			Epoch: v.Epoch, AsOf: v.Revision, Count: v.Count,
+			Unswept: Snapshot{l, v}.Position().Unswept,
 		}
 		return v, v.Seq, t, nil
 	}
 	if t, err = listing.ParseToken(token); err != nil {
 		return nil, 0, t, err
-	}
-	if !t.HasPrefix(prefix) {
-		return nil, 0, t, &stream.InvalidError{What: "page token", Got: token, Want: "the same prefix as for the page before"}
 	}
 	v, seq, ok := l.asOf(t)
 	if !ok {

@@ -13,12 +13,12 @@ import (
 	"github.com/watchtide/watchtide/stream/log/internal/listing"
 )
 
-func allPages(t *testing.T, l *Writer, prefix string, size int, between func(page int)) map[string]string {
+func allPages(t *testing.T, l *Writer, size int, between func(page int)) map[string]string {
 	t.Helper()
 	state, token := map[string]string{}, ""
 	var revision uint64
 	for n := 0; ; n++ {
-		p, err := l.Page(prefix, token, size)
+		p, err := l.Page(token, size)
 		if err != nil {
 			t.Fatalf("page %d: %v", n, err)
 		}
@@ -66,7 +66,7 @@ func TestPagesAreOfOneRevision(t *testing.T) {
 		}
 	}
 	want := stateOf(l.Snapshot())
-	got := allPages(t, l, "", 170, churn)
+	got := allPages(t, l, 170, churn)
 	if len(got) != 1000 {
 		t.Fatalf("%d resources, want 1,000", len(got))
 	}
@@ -74,9 +74,6 @@ func TestPagesAreOfOneRevision(t *testing.T) {
 		if got[k] != v {
 			t.Fatalf("%s is %.20q, want %.20q", k, got[k], v)
 		}
-	}
-	if got := allPages(t, l, "a/", 7, func(int) {}); len(got) != 500 {
-		t.Errorf("%d resources begin with a/, want 500", len(got))
 	}
 }
 
@@ -96,11 +93,11 @@ func TestPagesAreBounded(t *testing.T) {
 		}
 		mustReplace(t, l, "e", 20, all...)
 		pages := 1
-		allPages(t, l, "", 1000, func(int) { pages++ })
+		allPages(t, l, 1000, func(int) { pages++ })
 		if want := 11; pages != want { // two MiB in a page, and three pages around the large one
 			t.Errorf("%d revisions: %d pages, want %d", revisions, pages, want)
 		}
-		p, err := l.Page("", "", 1000)
+		p, err := l.Page("", 1000)
 		if err != nil || len(p.Resources) != 2 || p.Count != 20 {
 			t.Errorf("%d revisions: the first page has %d of %d, %v", revisions, len(p.Resources), p.Count, err)
 		}
@@ -110,30 +107,27 @@ func TestPagesAreBounded(t *testing.T) {
 func TestPageTokens(t *testing.T) {
 	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 10, upsert("a", 1), upsert("b", 2), upsert("c", 3))
-	p, err := l.Page("", "", 2)
+	p, err := l.Page("", 2)
 	if err != nil || p.Next == "" || p.Position.String() != "w@e-10" {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	var invalid *stream.InvalidError
 	for _, token := range []string{"x", "e30", "!!!", p.Next + "x"} {
-		if _, err := l.Page("", token, 2); !errors.As(err, &invalid) {
+		if _, err := l.Page(token, 2); !errors.As(err, &invalid) {
 			t.Errorf("token %q: %v, want an InvalidError", token, err)
 		}
-	}
-	if _, err := l.Page("a", p.Next, 2); !errors.As(err, &invalid) {
-		t.Errorf("token of another prefix: %v, want an InvalidError", err)
 	}
 	replica := NewWriter(Config{Watch: "w"})
 	mustReplace(t, replica, "e", 10, upsert("c", 3), upsert("b", 2), upsert("a", 1))
 	mustCommit(t, replica, 11, upsert("c", 11))
-	next, err := replica.Page("", p.Next, 2)
+	next, err := replica.Page(p.Next, 2)
 	if err != nil || len(next.Resources) != 1 || next.Resources[0].Revision != 3 {
 		t.Errorf("the next page on another replica: %+v, %v, want c as of revision 10", next, err)
 	}
 	mustReplace(t, l, "f", 10, upsert("a", 1))
 	fresh := NewWriter(Config{Watch: "w"})
 	mustReplace(t, fresh, "f", 10, upsert("a", 1))
-	if _, err := fresh.Page("", p.Next, 2); !errors.Is(err, ErrPageGone) {
+	if _, err := fresh.Page(p.Next, 2); !errors.Is(err, ErrPageGone) {
 		t.Errorf("token of another epoch: %v, want ErrPageGone", err)
 	}
 }
@@ -141,14 +135,14 @@ func TestPageTokens(t *testing.T) {
 func FuzzPageToken(f *testing.F) {
 	l := NewWriter(Config{Watch: "w"})
 	mustReplace(f, l, "e", 10, upsert("a", 1), upsert("b", 2))
-	p, err := l.Page("", "", 1)
+	p, err := l.Page("", 1)
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(p.Next)
 	f.Fuzz(func(t *testing.T, token string) {
 		var invalid *stream.InvalidError
-		if _, err := l.Page("", token, 1); err != nil && !errors.Is(err, ErrPageGone) && !errors.As(err, &invalid) {
+		if _, err := l.Page(token, 1); err != nil && !errors.Is(err, ErrPageGone) && !errors.As(err, &invalid) {
 			t.Errorf("%q: %v", token, err)
 		}
 	})
@@ -176,12 +170,12 @@ func TestPagesAgainstTheWholeState(t *testing.T) {
 			changes := transaction()
 			mustCommit(t, l, revision, changes...)
 		}
-		for _, prefix := range []string{"", "b", "none"} {
+		for range 3 {
 			want := map[string]string{}
-			for r := range l.Snapshot().Resources(prefix) {
+			for r := range l.Snapshot().Resources() {
 				want[r.Key] = fmt.Sprintf("%d %s", r.Revision, r.Value)
 			}
-			got := allPages(t, l, prefix, 1+random.IntN(group+50), func(page int) {
+			got := allPages(t, l, 1+random.IntN(group+50), func(page int) {
 				if page%3 == 0 {
 					revision++
 					mustCommit(t, l, revision, remove(fmt.Sprintf("b%d", random.IntN(2*group)), revision))
@@ -190,7 +184,7 @@ func TestPagesAgainstTheWholeState(t *testing.T) {
 				}
 			})
 			if !maps.Equal(got, want) {
-				t.Fatalf("seed %d, prefix %q: %d resources, want %d", seed, prefix, len(got), len(want))
+				t.Fatalf("seed %d: %d resources, want %d", seed, len(got), len(want))
 			}
 		}
 	}
@@ -219,7 +213,7 @@ func TestPagesCostTheSameEverywhere(t *testing.T) {
 			best := time.Hour
 			for range 50 {
 				began := time.Now()
-				p, err := l.Page("", token, size)
+				p, err := l.Page(token, size)
 				best = min(best, time.Since(began))
 				if err != nil || len(p.Resources) != size || p.Resources[0].Key != snapshot[i+1].Key {
 					t.Fatalf("%s, after %d: %d resources, %v", name, i, len(p.Resources), err)
@@ -243,7 +237,7 @@ func TestPageSize(t *testing.T) {
 	}
 	mustReplace(t, l, "e", 1, all...)
 	for size, want := range map[int]int{-1: defaultPageSize, 0: defaultPageSize, 1: 1, 5000: defaultPageSize + 1} {
-		if p, err := l.Page("", "", size); err != nil || len(p.Resources) != want {
+		if p, err := l.Page("", size); err != nil || len(p.Resources) != want {
 			t.Errorf("size %d: %d resources, %v; want %d", size, len(p.Resources), err, want)
 		}
 	}

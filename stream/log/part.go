@@ -18,10 +18,12 @@ import (
 // What is added becomes visible with Publish. A Part belongs to one goroutine at a time.
 type Part struct {
 	w        *Writer
-	base     uint64         // seq of the state with which the generation began
-	fresh    bool           // the generation is not published yet
-	added    int64          // bytes of frames, since the last Publish
-	unclosed *segment.Entry // the last one added, if its transaction may have more
+	base     uint64           // seq of the state with which the generation began
+	fresh    bool             // the generation is not published yet
+	of       *version.Version // from which it is being made
+	added    int64            // bytes of frames, since the last Publish
+	held     []Entry          // added but not written: adjacent ones of one segment of the other log
+	unclosed *segment.Entry   // the last one added, if its transaction may have more
 }
 
 // NewPart returns a part without entries: not primed, with the status Priming. Its Log is
@@ -47,6 +49,7 @@ func (p *Part) Begin(s Snapshot, epoch string, low uint64) {
 func (p *Part) begin(s Snapshot, low uint64) {
 	w := p.w
 	p.base, p.fresh, p.added, p.unclosed = s.v.Seq, true, 0, nil
+	p.of, p.held = s.v, p.held[:0]
 	w.next.OfGeneration = s.v.Generation
 	w.next.Seq, w.next.Intact, w.next.Readable = 0, s.v.Seq, s.v.Seq
 	w.next.Horizon, w.next.HorizonAge = low, s.v.Committed
@@ -79,13 +82,17 @@ func (p *Part) Count() {
 }
 
 // Add adds the change of a resource that the part has after it; projected, if not nil, is
-// what the part has of it.
+// what the part has of it. Otherwise the part has the frame of the other log, or in the
+// making of a part a share of its slab.
 func (p *Part) Add(e Entry, projected *stream.Resource) {
+	if p.fresh && projected == nil && e.e.Seq <= p.base { // the only one of its key
+		p.hold(e)
+		return
+	}
+	p.write()
 	w, k := p.w, e.key()
 	if projected == nil {
-		to, frame := p.append(e, k, int(e.e.Size))
-		_ = append(frame, e.s.Frame(e.e)...)
-		to.Flags |= e.e.Flags & segment.ValueBase64
+		p.copy(e)
 	} else {
 		to, frame := p.append(e, k, w.framing.FrameSize(projected, false, k))
 		w.framing.AppendFrame(frame, projected, false, k)
@@ -96,9 +103,71 @@ func (p *Part) Add(e Entry, projected *stream.Resource) {
 	w.next.Count++
 }
 
+// copy writes the frame of an entry.
+func (p *Part) copy(e Entry) {
+	to, frame := p.append(e, e.key(), int(e.e.Size))
+	_ = append(frame, e.s.Frame(e.e)...)
+	to.Flags |= e.e.Flags & segment.ValueBase64
+}
+
+// hold keeps an entry until it is known how much of its segment the part has.
+func (p *Part) hold(e Entry) {
+	if len(p.held) > 0 && p.held[0].s != e.s {
+		p.write()
+	}
+	p.held = append(p.held, e)
+	p.w.next.Count++
+}
+
+// write writes the entries that are held. If they are at least half of a segment that is
+// full, the part shares its slab, which then counts as the part's.
+func (p *Part) write() {
+	if len(p.held) == 0 {
+		return
+	}
+	bytes := 0
+	for _, e := range p.held {
+		bytes += int(e.e.Size)
+	}
+	of := p.held[0].s
+	if n := len(of.Slab); n >= segment.FullSize && bytes >= n/2 && p.of.Segments[len(p.of.Segments)-1] != of {
+		p.lend(of)
+	} else {
+		for _, e := range p.held {
+			p.copy(e)
+		}
+	}
+	clear(p.held)
+	p.held = p.held[:0]
+}
+
+// lend writes the entries that are held as a segment that shares the slab of another.
+func (p *Part) lend(of *segment.Segment) {
+	w := p.w
+	s := segment.NewLent(w.next.Number, of, len(p.held))
+	w.next.Segments, w.next.First = append(w.next.Segments, s), append(w.next.First, p.held[0].e.Seq)
+	w.allocated += s.Bytes()
+	w.added += s.Bytes()
+	for _, e := range p.held {
+		k := e.key()
+		if w.index.Full() {
+			w.growIndex()
+		}
+		slot, _, _ := w.lookup(k)
+		to := s.Lend(e.e)
+		to.Flags &^= segment.EndsCommit
+		w.next.Seq, w.next.Tail = to.Seq, s.N
+		w.used += int64(to.Size)
+		w.index.Set(slot, k.Hash, to.Seq)
+		p.unclosed = to
+		p.added += int64(to.Size)
+	}
+}
+
 // Remove adds the change with which a resource left the part: it was deleted, or is no
 // longer selected.
 func (p *Part) Remove(e Entry) {
+	p.write()
 	w, k := p.w, e.key()
 	gone := stream.Resource{Revision: w.framing.ShownRevision(e.s, e.e)}
 	to, frame := p.append(e, k, w.framing.FrameSize(&gone, true, k))
@@ -117,6 +186,7 @@ func (p *Part) append(e Entry, k segment.Key, size int) (*segment.Entry, []byte)
 
 // Has reports whether the part has the resource of an entry now.
 func (p *Part) Has(e Entry) bool {
+	p.write()
 	_, _, last := p.w.lookup(e.key())
 	return last != nil && !last.Is(segment.IsDelete)
 }
@@ -131,10 +201,15 @@ func (p *Part) EndTransaction(last Entry) {
 	p.unclosed = nil
 }
 
+// Skipped records that the part may lack superseded entries up to the state s, since they
+// are no longer there. So no id between them would be true, and readers catch up.
+func (p *Part) Skipped(s Snapshot) { p.w.next.Intact = max(p.w.next.Intact, s.v.Seq) }
+
 // Publish makes visible what was added, as the part of the state s. Readers that wait are
 // woken if anything was, if the status or the origin is another one, or if they wait for
 // any new state.
 func (p *Part) Publish(s Snapshot) {
+	p.write()
 	w := p.w
 	w.next.Reflect(s.v)
 	awaited := w.wanted.Swap(false)
@@ -151,7 +226,7 @@ func (p *Part) Publish(s Snapshot) {
 		w.forgetDeletes(time.Now())
 		w.compactAfter(p.added)
 	}
-	p.fresh, p.added = false, 0
+	p.fresh, p.added, p.of, p.held = false, 0, nil, nil
 	w.publish()
 }
 
@@ -197,7 +272,7 @@ func (p *Part) SetStatus(status stream.Status) {
 
 // Discard forgets everything; see Writer.Discard.
 func (p *Part) Discard(s stream.Status) {
-	p.fresh, p.added, p.unclosed = false, 0, nil
+	p.fresh, p.added, p.unclosed, p.of, p.held = false, 0, nil, nil, nil
 	p.w.Discard(s)
 }
 

@@ -10,7 +10,7 @@ import (
 // Pending returns about how many bytes Next has to deliver before the subscription
 // has everything, at most limit, and whether they are a whole snapshot rather than
 // what is newer than a position. Changes that a reader near the head gets one by one are
-// not counted. Resources outside the prefix are.
+// not counted.
 //
 // It is cheap enough to be called before each Next.
 func (s *Subscription) Pending(limit int) (bytes int, whole bool) {
@@ -50,7 +50,7 @@ func (s *Subscription) firstPlace(v *version.Version) (from version.Place, whole
 		return v.Normalize(version.Place{}), true
 	case s.begun:
 		return s.nextPlace(v)
-	case r == nil || !v.Resumable(*r, stream.NarrowEpoch(v.Epoch, s.options.Prefix)):
+	case r == nil || !v.Resumable(*r, v.Epoch):
 		return v.Normalize(version.Place{}), true
 	case r.AsOf > v.Revision && (s.aheadUntil.IsZero() || time.Now().Before(s.aheadUntil)):
 		return version.Place{Segment: len(v.Segments)}, false

@@ -32,7 +32,7 @@ func (s *Subscription) Progress() Progress {
 
 // Lag is how many committed changes have not been delivered yet and, before the end
 // of a snapshot, how many of its resources. It is an upper bound for a subscription
-// that is narrowed to a prefix or is catching up.
+// that is catching up.
 func (p Progress) Lag() uint64 {
 	v := p.log.newest()
 	if !p.begun || p.generation != v.Generation {

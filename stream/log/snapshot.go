@@ -44,10 +44,9 @@ func (s Snapshot) Horizon() (revision uint64, at time.Time) { return s.v.Horizon
 // Status is the freshness of the watch.
 func (s Snapshot) Status() stream.Status { return s.v.Status }
 
-// Position is the place of a reader that has seen this snapshot, narrowed to keys
-// that begin with prefix.
-func (s Snapshot) Position(prefix string) stream.Position {
-	p := s.log.position(stream.NarrowEpoch(s.v.Epoch, prefix), s.v.Revision, s.v.Revision, s.v.Swept)
+// Position is the place of a reader that has seen this snapshot.
+func (s Snapshot) Position() stream.Position {
+	p := s.log.position(s.v.Epoch, s.v.Revision, s.v.Revision, s.v.Swept)
 	return s.v.WithRun(p)
 }
 
@@ -61,21 +60,12 @@ func (s Snapshot) Get(key string) (stream.Resource, bool) {
 	return s.log.framing.Event(seg, e).Resource, true
 }
 
-// Resources returns the resources whose key begins with prefix, by rising
-// revision.
-func (s Snapshot) Resources(prefix string) iter.Seq[stream.Resource] {
+// Resources returns the resources by rising revision.
+func (s Snapshot) Resources() iter.Seq[stream.Resource] {
 	return func(yield func(stream.Resource) bool) {
 		f := &s.log.framing
 		s.v.Each(s.v.Seq, func(seg *segment.Segment, e *segment.Entry) bool {
-			if !f.HasPrefix(seg, e, prefix) {
-				return true
-			}
 			return yield(f.Event(seg, e).Resource)
 		})
 	}
-}
-
-// countPrefix is the number of resources whose key begins with prefix.
-func (s Snapshot) countPrefix(prefix string) int {
-	return s.log.listings.Count(s.v, &s.log.framing, prefix)
 }

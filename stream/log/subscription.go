@@ -6,21 +6,17 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/log/internal/listing"
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
-// SubscribeOptions specify where a subscription begins, and which part of the watch it
-// covers.
+// SubscribeOptions specify where a subscription begins.
 type SubscribeOptions struct {
 	// Resume is the position after which to continue; nil: from nothing.
 	Resume *stream.Position
 	// Invalid means that there was a position, but it could not be parsed. The reset
 	// says so.
 	Invalid bool
-	// Prefix narrows the watch to the keys that begin with it.
-	Prefix string
 	// AheadWait is how long a position that is ahead of this log is held for the log
 	// to catch up; 3 seconds by default.
 	AheadWait time.Duration
@@ -128,8 +124,8 @@ func (s *Subscription) Synced() bool { return s.synced }
 // Outcome is what became of the position that the subscription came with.
 func (s *Subscription) Outcome() ResumeOutcome { return s.outcome }
 
-// Skipped is how many changes this subscriber has not seen one by one so far. It is
-// an upper bound for one that is narrowed to a prefix.
+// Skipped is how many changes this subscriber has not seen one by one so far. In a part
+// of another log, those are counted that are still there.
 func (s *Subscription) Skipped() uint64 { return s.skipped }
 
 // Next fills b with the next flush. It returns false if there is none now; then
@@ -181,8 +177,8 @@ func (s *Subscription) NextTurn(b *Batch) bool {
 // advance takes one turn of the walk under way.
 func (s *Subscription) advance(b *Batch) {
 	w := &s.walk
-	w.fill(b, s.options.Prefix)
-	done := w.done() && s.countDone()
+	w.fill(b)
+	done := w.done()
 	w.midTransaction = w.midTransaction && !done
 	switch {
 	case done:
@@ -230,7 +226,7 @@ func (s *Subscription) end(b *Batch) {
 		b.addEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.delivered})
 	case resuming:
 		s.synced = true
-		b.addEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.count(), Resumed: true})
+		b.addEvent(stream.Event{Type: stream.EndOfSnapshot, Revision: w.v.Revision, Count: w.v.Count, Resumed: true})
 		if restarted {
 			s.addStatus(b, w.v, true)
 		}
@@ -252,7 +248,7 @@ func (s *Subscription) begin(b *Batch, v *version.Version) bool {
 		return s.start(b, v)
 	case v.Generation != s.generation:
 		reason := stream.ResetEpochChanged
-		if s.epoch == stream.NarrowEpoch(v.Epoch, s.options.Prefix) {
+		if s.epoch == v.Epoch {
 			reason = stream.ResetExpired
 		}
 		s.reset(b, v, reason)
@@ -276,7 +272,7 @@ func (s *Subscription) start(b *Batch, v *version.Version) bool {
 	case r == nil:
 		s.outcome = OutcomeSnapshot
 		s.reset(b, v, stream.ResetInitial)
-	case r.Epoch != stream.NarrowEpoch(v.Epoch, s.options.Prefix):
+	case r.Epoch != v.Epoch:
 		s.outcome = OutcomeEpochChanged
 		s.reset(b, v, stream.ResetEpochChanged)
 	case r.AsOf > v.Revision:
@@ -337,7 +333,7 @@ func (s *Subscription) join(v *version.Version) {
 	s.begun = true
 	s.generation = v.Generation
 	s.origin = v.Origin
-	s.epoch = stream.NarrowEpoch(v.Epoch, s.options.Prefix)
+	s.epoch = v.Epoch
 }
 
 // reset begins a full snapshot. It carries a position at which nothing was
@@ -412,20 +408,6 @@ func (s *Subscription) follow(b *Batch, v *version.Version) {
 	}
 	s.ownStatus = stream.Status{State: stream.CatchingUp, Since: time.Now(), Reason: "too far behind to get every value"}
 	s.addStatus(b, v, false)
-}
-
-// countDone reports whether it is known how many resources the reader has at the end
-// of the walk. Only a reader that resumes has to count them.
-func (s *Subscription) countDone() bool {
-	w := &s.walk
-	if w.purpose != resuming || s.options.Prefix == "" {
-		return true
-	}
-	if w.counting == nil || !w.counting.Of(w.v) {
-		w.counting = listing.NewCounter(w.v)
-	}
-	w.examined = version.TurnEntries // whatever comes next is in another turn
-	return s.log.listings.CountSome(w.v, &s.log.framing, s.options.Prefix, w.counting)
 }
 
 // Moved records that the reader was sent n bytes of another subscription over the same

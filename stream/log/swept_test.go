@@ -92,14 +92,14 @@ func TestSweptWithTheHead(t *testing.T) {
 		t.Errorf("positions %q, want %q", got, want)
 	}
 	mustSweep(t, l, 20, 14)
-	if s.Bookmark(&b); unnamed(l.Snapshot().Position("")) != "w@_e-20!6" {
-		t.Errorf("at %v, want to be swept to 14", l.Snapshot().Position(""))
+	if s.Bookmark(&b); unnamed(l.Snapshot().Position()) != "w@_e-20!6" {
+		t.Errorf("at %v, want to be swept to 14", l.Snapshot().Position())
 	}
 	if p, _ := s.Position(); unnamed(p) != "w@_e-20!6" {
 		t.Errorf("the bookmark is at %v", p)
 	}
 	mustSweep(t, l, 20, 12)
-	if got := unnamed(l.Snapshot().Position("")); got != "w@_e-20!6" {
+	if got := unnamed(l.Snapshot().Position()); got != "w@_e-20!6" {
 		t.Errorf("at %v: what was swept once is not taken back", got)
 	}
 }
@@ -111,14 +111,14 @@ func TestSourceThatNeverSweeps(t *testing.T) {
 		l := NewWriter(Config{Watch: "w"})
 		mustReplace(t, l, epoch, 10, upsert("a", 9))
 		mustCommit(t, l, 11, remove("a", 9))
-		if got := unnamed(l.Snapshot().Position("")); got != "w@"+epoch+"-11" {
+		if got := unnamed(l.Snapshot().Position()); got != "w@"+epoch+"-11" {
 			t.Errorf("at %s", got)
 		}
 	}
 	l := NewWriter(Config{Watch: "w"})
 	mustReplace(t, l, "e", 10, upsert("a", 9))
 	mustSweep(t, l, 11, 3, upsert("a", 11))
-	if got := l.Snapshot().Position("").String(); got != "w@e-11" {
+	if got := l.Snapshot().Position().String(); got != "w@e-11" {
 		t.Errorf("at %s", got)
 	}
 }
@@ -127,12 +127,12 @@ func TestSourceThatNeverSweeps(t *testing.T) {
 // when it began. A page for which that is not true is refused.
 func TestPagesOfWhatWasSwept(t *testing.T) {
 	l := sweptLog(t, 9)
-	first, err := l.Page("", "", 2)
+	first, err := l.Page("", 2)
 	if err != nil || first.Position.String() != "w@_e-12!1" {
 		t.Fatalf("%v, %v", first.Position, err)
 	}
 	mustSweep(t, l, 13, 13, remove("z", 0))
-	second, err := l.Page("", first.Next, 2)
+	second, err := l.Page(first.Next, 2)
 	if err != nil || second.Position != first.Position || len(second.Resources) != 2 {
 		t.Errorf("the next page: %+v, %v", second, err)
 	}
@@ -140,7 +140,7 @@ func TestPagesOfWhatWasSwept(t *testing.T) {
 	mustReplace(t, behind, "_e", 6, upsert("j", 5), upsert("x", 6))
 	behind.next.Swept = 0
 	mustSweep(t, behind, 12, 8, upsert("y", 9), upsert("k", 11), upsert("z", 12))
-	if _, err := behind.Page("", first.Next, 2); err != ErrPageGone {
+	if _, err := behind.Page(first.Next, 2); err != ErrPageGone {
 		t.Errorf("a replica that has not swept as far: %v, want ErrPageGone", err)
 	}
 }
@@ -181,8 +181,8 @@ func visit(t *testing.T, l *Writer, c *client, from *stream.Position) (*client, 
 // where no other one does.
 func TestResumeInTheSameRun(t *testing.T) {
 	l, c, p := idleLog(t)
-	if p.Run == 0 || p.Run != l.Snapshot().Position("").Run || l.Snapshot().Position("a").Run != p.Run {
-		t.Fatalf("at %v, the snapshot at %v: want the name of the run", p, l.Snapshot().Position(""))
+	if p.Run == 0 || p.Run != l.Snapshot().Position().Run {
+		t.Fatalf("at %v, the snapshot at %v: want the name of the run", p, l.Snapshot().Position())
 	}
 	for _, step := range []struct {
 		name string
@@ -246,14 +246,14 @@ func TestRunsEnd(t *testing.T) {
 	}
 	l, _, _ := idleLog(t)
 	mustSweep(t, l, 9, 9, upsert("large", 9), upsert("y", 9))
-	first, err := l.Page("", "", 1)
+	first, err := l.Page("", 1)
 	if err != nil || first.Position.Run != 0 {
 		t.Errorf("a page of several is at %v, %v: want no run, since another replica may have the next one", first.Position, err)
 	}
-	if all, err := l.Page("", "", 9); err != nil || all.Position != l.Snapshot().Position("") {
-		t.Errorf("a page of all is at %v, %v: want %v", all.Position, err, l.Snapshot().Position(""))
+	if all, err := l.Page("", 9); err != nil || all.Position != l.Snapshot().Position() {
+		t.Errorf("a page of all is at %v, %v: want %v", all.Position, err, l.Snapshot().Position())
 	}
-	if all, err := l.Page("", first.Next, 9); err != nil || all.Position.Run != 0 {
+	if all, err := l.Page(first.Next, 9); err != nil || all.Position.Run != 0 {
 		t.Errorf("the last page is at %v, %v: want no run", all.Position, err)
 	}
 }

@@ -130,7 +130,7 @@ func (r *vanishingReplica) look() {
 	case r.u.ordered || w.listed:
 	case !w.begun:
 		*w = sweep{begun: true, before: r.u.head, known: map[string]uint64{}}
-		for res := range r.Snapshot().Resources("") {
+		for res := range r.Snapshot().Resources() {
 			w.known[res.Key] = res.Revision
 		}
 	default:
@@ -155,7 +155,7 @@ type above struct {
 func (a *above) follow(r *Writer, flushes int) {
 	o := SubscribeOptions{AheadWait: 1}
 	if v := a.Snapshot(); v.Primed() {
-		p := v.Position("")
+		p := v.Position()
 		o.Resume = &p
 	}
 	s := r.Subscribe(o)

@@ -1,7 +1,6 @@
 package log
 
 import (
-	"github.com/watchtide/watchtide/stream/log/internal/listing"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
@@ -26,8 +25,7 @@ type walk struct {
 
 	paused pausedWalk // between two flushes
 
-	examined int              // entries examined in this turn
-	counting *listing.Counter // of what the reader has in the end; nil: everything
+	examined int // entries examined in this turn
 
 	deletes bool          // a catch-up that is still at the deletes
 	at      version.Place // next entry to examine
@@ -54,33 +52,31 @@ func (w *walk) done() bool {
 	return !w.deletes && w.at.Segment >= len(w.v.Segments)
 }
 
-// turnOver reports whether the turn is over, although there may be nothing to send yet.
+// turnOver reports whether the turn is over, although there may be nothing to send yet:
+// deletes and superseded entries are passed over among the upserts.
 func (w *walk) turnOver() bool { return w.examined >= version.TurnEntries }
 
 // fill adds entries to b until b is full or the turn is over, at a place where the
 // flush may end.
-func (w *walk) fill(b *Batch, prefix string) {
+func (w *walk) fill(b *Batch) {
 	w.examined = 0
 	switch {
 	case w.replay:
-		w.fillReplay(b, prefix)
+		w.fillReplay(b)
 	case w.deletes:
-		w.fillDeletes(b, prefix)
+		w.fillDeletes(b)
 	default:
-		w.fillUpserts(b, prefix)
+		w.fillUpserts(b)
 	}
 }
 
 // fillReplay ends between transactions, except inside a very large one.
-func (w *walk) fillReplay(b *Batch, prefix string) {
-	f := &b.log.framing
+func (w *walk) fillReplay(b *Batch) {
 	for w.at.Segment < len(w.v.Segments) && b.bytes < replayBytes && b.heldBytes < replayBytes {
 		s := w.v.Segments[w.at.Segment]
 		e := &s.Entries[w.at.Entry]
-		if f.HasPrefix(s, e, prefix) {
-			b.addEntry(s, w.at.Entry)
-			w.delivered++
-		}
+		b.addEntry(s, w.at.Entry)
+		w.delivered++
 		w.step()
 		if w.midTransaction = !e.Is(segment.EndsCommit); w.midTransaction {
 			continue
@@ -92,12 +88,11 @@ func (w *walk) fillReplay(b *Batch, prefix string) {
 	}
 }
 
-func (w *walk) fillDeletes(b *Batch, prefix string) {
-	f := &b.log.framing
+func (w *walk) fillDeletes(b *Batch) {
 	for w.at.Segment < len(w.v.Segments) {
 		s := w.v.Segments[w.at.Segment]
 		e := &s.Entries[w.at.Entry]
-		if e.Is(segment.IsDelete) && e.Visible(w.v.Seq) && f.HasPrefix(s, e, prefix) {
+		if e.Is(segment.IsDelete) && e.Visible(w.v.Seq) {
 			b.addEntry(s, w.at.Entry)
 			w.delivered++
 		}
@@ -111,14 +106,13 @@ func (w *walk) fillDeletes(b *Batch, prefix string) {
 
 // fillUpserts ends with a segment if the next one might not fit. What is given of a
 // segment is then the same for all readers, wherever they began, and can be built
-// once for all. This does not apply to a narrowed watch, which may have little in
-// each segment.
-func (w *walk) fillUpserts(b *Batch, prefix string) {
+// once for all.
+func (w *walk) fillUpserts(b *Batch) {
 	for w.at.Segment < len(w.v.Segments) && !b.full() && !w.turnOver() {
-		if w.at.Entry == 0 && b.bytes > 0 && prefix == "" && b.bytes+w.v.UsedBytes(w.at.Segment) > flushBytes {
+		if w.at.Entry == 0 && b.bytes > 0 && b.bytes+w.v.UsedBytes(w.at.Segment) > flushBytes {
 			break
 		}
-		w.fillSegment(b, prefix)
+		w.fillSegment(b)
 	}
 	if w.at.Segment >= len(w.v.Segments) || w.entry().Revision > w.revision {
 		w.complete = w.revision
@@ -126,15 +120,15 @@ func (w *walk) fillUpserts(b *Batch, prefix string) {
 }
 
 // fillSegment goes through one segment, or as much of it as fits.
-func (w *walk) fillSegment(b *Batch, prefix string) {
-	s, entries, f := w.v.Segments[w.at.Segment], w.v.Entries(w.at.Segment), &b.log.framing
+func (w *walk) fillSegment(b *Batch) {
+	s, entries := w.v.Segments[w.at.Segment], w.v.Entries(w.at.Segment)
 	i, from, size := w.at.Entry, w.at.Entry, b.bytes // entries from "from" on are a run
 	for ; i < len(entries) && size < flushBytes; i++ {
 		e := &entries[i]
 		if e.Revision > w.revision {
 			w.complete, w.revision = w.revision, e.Revision
 		}
-		if !e.Is(segment.IsDelete) && e.Visible(w.v.Seq) && f.HasPrefix(s, e, prefix) {
+		if !e.Is(segment.IsDelete) && e.Visible(w.v.Seq) {
 			size += int(e.Size)
 			continue
 		}
@@ -162,12 +156,4 @@ func (w *walk) step() {
 	if w.at.Entry >= len(w.v.Entries(w.at.Segment)) {
 		w.at = version.Place{Segment: w.at.Segment + 1}
 	}
-}
-
-// count is how many resources the reader has at the end of the walk.
-func (w *walk) count() int {
-	if w.counting == nil {
-		return w.v.Count
-	}
-	return w.counting.N
 }

@@ -56,11 +56,14 @@ func (s *Store) ListResources(_ context.Context, r *pb.ListResourcesRequest) (*p
 	if w == nil {
 		return nil, unknownWatch(r.GetWatch())
 	}
+	if err := notNarrowed(r.GetPrefix(), r.GetLabels(), r.GetFilter(), r.GetFields()); err != nil {
+		return nil, err
+	}
 	size := int(r.GetPageSize())
 	if size == 0 {
 		size = defaultPage
 	}
-	page, err := w.log.Page(r.GetPrefix(), r.GetPageToken(), min(size, maxPage))
+	page, err := w.log.Page(r.GetPageToken(), min(size, maxPage))
 	if err != nil {
 		return nil, withCode(err)
 	}
@@ -79,6 +82,9 @@ func (s *Store) GetResource(_ context.Context, r *pb.GetResourceRequest) (*pb.Re
 	w := s.find(r.GetWatch())
 	if w == nil {
 		return nil, unknownWatch(r.GetWatch())
+	}
+	if err := notNarrowed(r.GetPrefix(), r.GetLabels(), r.GetFilter(), r.GetFields()); err != nil {
+		return nil, err
 	}
 	key, err := stream.KeyFromWire(r.GetKey(), r.GetKeyEncoding())
 	if err != nil {
@@ -133,6 +139,14 @@ func (s *Store) target(name, wireKey, encoding string) (*writer, string, error) 
 		return nil, "", status.Error(codes.InvalidArgument, err.Error())
 	}
 	return &writer{store: s, watch: w}, key, nil
+}
+
+// notNarrowed refuses to narrow a watch: that is left to the gateway.
+func notNarrowed(prefix, labels, filter string, fields []string) error {
+	if prefix == "" && labels == "" && filter == "" && len(fields) == 0 {
+		return nil
+	}
+	return status.Error(codes.InvalidArgument, "the store serves whole watches: want no labels, filter or fields, and prefix only in WatchList")
 }
 
 func unknownWatch(name string) error {

@@ -111,8 +111,39 @@ func TestWatchListPrefix(t *testing.T) {
 	s := filled(t)
 	lines, _ := transcript(t, s, &pb.WatchListRequest{Prefix: "a/"}, 4)
 	got := strings.Join(lines, "; ")
-	if want := "reset initial; upsert a/0 2 0; upsert a/2 5 2; end 5, 2, false @ POS."; !strings.HasPrefix(got, want) {
+	if want := "reset initial; upsert a/0 2 0; upsert a/2 5 2; end 5, 2, false"; !strings.HasPrefix(got, want) {
 		t.Errorf("transcript\n got %s\nwant %s…", got, want)
+	}
+}
+
+// TestStoreDoesNotNarrow: what it would have to ignore is refused.
+func TestStoreDoesNotNarrow(t *testing.T) {
+	s := filled(t)
+	for name, request := range map[string]func() error{
+		"labels": func() error { _, err := transcript(t, s, &pb.WatchListRequest{Labels: "a=b"}, 1); return err },
+		"filter": func() error { _, err := transcript(t, s, &pb.WatchListRequest{Filter: "true"}, 1); return err },
+		"fields": func() error { _, err := transcript(t, s, &pb.WatchListRequest{Fields: []string{"a"}}, 1); return err },
+		"list": func() error {
+			_, err := s.ListResources(background, &pb.ListResourcesRequest{Watch: "notes", Prefix: "a/"})
+			return err
+		},
+		"resource": func() error {
+			_, err := s.GetResource(background, &pb.GetResourceRequest{Watch: "notes", Key: "a/0", Filter: "true"})
+			return err
+		},
+	} {
+		if err := request(); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: %v, want InvalidArgument", name, err)
+		}
+	}
+}
+
+// TestNoPositionsWithPrefix: one of the whole watch is not continued with a prefix.
+func TestNoPositionsWithPrefix(t *testing.T) {
+	s := filled(t)
+	lines, _ := transcript(t, s, &pb.WatchListRequest{Prefix: "b/", Position: "notes@" + epoch(s) + "-3"}, 3)
+	if got, want := strings.Join(lines, "; "), "reset invalid_position; upsert b/1 3 1; end 5, 1, false"; got != want {
+		t.Errorf("transcript\n got %s\nwant %s", got, want)
 	}
 }
 

@@ -91,6 +91,7 @@ func (sharing) Copy(out, in any) error {
 		if from, ok := in.(*pb.WatchListRequest); ok {
 			to.Watch, to.Position, to.Prefix = from.Watch, from.Position, from.Prefix
 			to.UntilEndOfSnapshot = from.UntilEndOfSnapshot
+			to.Labels, to.Filter, to.Fields = from.Labels, from.Filter, from.Fields
 			return nil
 		}
 	case *pb.WatchListResponse:

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	pb "github.com/watchtide/watchtide/openapi/watchtidev1"
@@ -18,20 +19,23 @@ func (s *Store) WatchList(r *pb.WatchListRequest, out grpc.ServerStreamingServer
 	if w == nil {
 		return unknownWatch(r.GetWatch())
 	}
+	if err := notNarrowed("", r.GetLabels(), r.GetFilter(), r.GetFields()); err != nil {
+		return err
+	}
 	sub := w.log.Subscribe(subscribeOptions(r))
 	defer sub.Close()
-	f := &feed{sub: sub, out: out, until: r.GetUntilEndOfSnapshot()}
+	f := &feed{sub: sub, prefix: r.GetPrefix(), out: out, until: r.GetUntilEndOfSnapshot()}
 	return f.run(out.Context())
 }
 
 func subscribeOptions(r *pb.WatchListRequest) log.SubscribeOptions {
 	// There is no other replica, so there is no wait for a position that is ahead.
-	o := log.SubscribeOptions{Prefix: r.GetPrefix(), AheadWait: time.Nanosecond}
+	o := log.SubscribeOptions{AheadWait: time.Nanosecond}
 	if r.GetPosition() == "" {
 		return o
 	}
 	p, err := stream.ParsePosition(r.GetPosition())
-	if err != nil || p.Watch != r.GetWatch() {
+	if err != nil || p.Watch != r.GetWatch() || r.GetPrefix() != "" {
 		o.Invalid = true
 		return o
 	}
@@ -42,10 +46,12 @@ func subscribeOptions(r *pb.WatchListRequest) log.SubscribeOptions {
 // feed moves the events of one subscription to one caller. Owned by the
 // goroutine of the call.
 type feed struct {
-	sub   *log.Subscription
-	batch log.Batch
-	out   grpc.ServerStreamingServer[pb.WatchListResponse]
-	until bool // end at end_of_snapshot
+	sub    *log.Subscription
+	prefix string // of the keys that the caller wants
+	batch  log.Batch
+	out    grpc.ServerStreamingServer[pb.WatchListResponse]
+	until  bool // end at end_of_snapshot
+	count  int  // of resources in the snapshot so far
 }
 
 // run sends until the caller disconnects or has everything it requested.
@@ -84,10 +90,14 @@ func (f *feed) wait(ctx context.Context) error {
 
 // sendBatch sends a flush. The position is on the last event that is not a status,
 // since a status changes nothing: a client that acts on end_of_snapshot need not
-// wait for what may follow.
+// wait for what may follow. A caller that wants only some of the keys is given no
+// positions, so that it always begins with a snapshot: the log's are those of all keys.
 func (f *feed) sendBatch() error {
 	var tail []*pb.WatchListResponse // the last such event, and the statuses after it
 	for e := range f.batch.Events() {
+		if f.prefix != "" && !f.narrow(&e) {
+			continue
+		}
 		if e.Type != stream.StatusChange {
 			if err := f.send(tail); err != nil {
 				return err
@@ -96,10 +106,29 @@ func (f *feed) sendBatch() error {
 		}
 		tail = append(tail, message(e))
 	}
-	if p, ok := f.sub.Position(); ok && f.batch.Boundary() && len(tail) > 0 {
+	if p, ok := f.sub.Position(); ok && f.prefix == "" && f.batch.Boundary() && len(tail) > 0 {
 		tail[0].Position = p.String()
 	}
 	return f.send(tail)
+}
+
+// narrow reports whether a caller that wants only some of the keys gets an event, and
+// makes its count that of these keys.
+func (f *feed) narrow(e *stream.Event) bool {
+	switch e.Type {
+	case stream.Reset:
+		f.count = 0
+	case stream.Upsert:
+		if !strings.HasPrefix(e.Resource.Key, f.prefix) {
+			return false
+		}
+		f.count++
+	case stream.Delete:
+		return strings.HasPrefix(e.Resource.Key, f.prefix)
+	case stream.EndOfSnapshot:
+		e.Count = f.count
+	}
+	return true
 }
 
 // send passes messages on; they are not touched afterwards.

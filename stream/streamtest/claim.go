@@ -115,11 +115,6 @@ func (e *epoch) likeAt(revision uint64) (out []claimed) {
 	return out
 }
 
-// narrow returns the part whose keys begin with prefix.
-func (c claimed) narrow(prefix string) claimed {
-	return claimed{state: c.state.Narrow(prefix), either: c.either.Narrow(prefix)}
-}
-
 // counts reports whether a claimed state may have n resources.
 func (c claimed) counts(n int) bool {
 	return len(c.state) <= n && n <= len(c.state)+len(c.either)

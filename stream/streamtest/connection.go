@@ -39,7 +39,6 @@ type sentValue struct {
 // Dial describes a connection to be made.
 type Dial struct {
 	Client, Replica string
-	Prefix          string
 	Slow            bool
 	// From resumes after an id; nil: from nothing.
 	From *Mark
@@ -54,10 +53,10 @@ type Dial struct {
 // Connect subscribes, and records what happens from then on.
 func (h *History) Connect(s Subscriber, d Dial) *Connection {
 	c := &Connection{
-		Client: d.Client, Replica: d.Replica, Prefix: d.Prefix, Slow: d.Slow,
+		Client: d.Client, Replica: d.Replica, Slow: d.Slow,
 		From: d.From, Begin: d.Begin, Ahead: d.Ahead, Mixed: d.Mixed, Opened: time.Now(),
 	}
-	o := log.SubscribeOptions{Prefix: d.Prefix}
+	o := log.SubscribeOptions{}
 	if d.From != nil {
 		if c.Begin == nil {
 			c.Begin = d.From.State

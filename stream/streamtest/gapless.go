@@ -89,7 +89,7 @@ func (h *History) finalState(c *Connection) error {
 	}
 	last.before, last.lead = w.state, w.lead
 	_, newest := h.Truth.Newest()
-	want := claimed{state: newest.After.Narrow(c.Prefix)}
+	want := claimed{state: newest.After}
 	if diff := w.state.Diff(h.wanted(&last, want, newest.Revision)); diff != "" {
 		return fmt.Errorf("%v: at the end not the upstream's state: %s", c, diff)
 	}

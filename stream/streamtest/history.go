@@ -43,8 +43,6 @@ type Connection struct {
 	// Client and Replica are the names of the two ends. A replica of the gateway
 	// that was restarted is another one.
 	Client, Replica string
-	// Prefix narrows the watch.
-	Prefix string
 	// Slow means that the subscriber does not read at once.
 	Slow bool
 	// From is the id that the connection resumed from; nil: from nothing.
@@ -170,7 +168,7 @@ func (c *Connection) String() string {
 	if c.From != nil {
 		from = c.From.Position.String()
 	}
-	return fmt.Sprintf("%s at %s (%q), opened %s from %s", c.Client, c.Replica, c.Prefix,
+	return fmt.Sprintf("%s at %s, opened %s from %s", c.Client, c.Replica,
 		c.Opened.UTC().Format("15:04:05.000"), from)
 }
 

@@ -58,20 +58,6 @@ func (s State) Clone() State {
 	return out
 }
 
-// Narrow returns the part whose keys begin with prefix.
-func (s State) Narrow(prefix string) State {
-	if prefix == "" {
-		return s
-	}
-	out := make(State)
-	for key, v := range s {
-		if strings.HasPrefix(key, prefix) {
-			out[key] = v
-		}
-	}
-	return out
-}
-
 // Diff describes how s differs from want, with at most five keys; empty if it does
 // not.
 func (s State) Diff(want State) string {

@@ -222,8 +222,7 @@ func (t *Truth) Changes(served string, after, upTo uint64) int {
 
 // named returns the orders that an epoch in a position may name: the name, for the
 // first order that had it, or the name with the gateway's suffix for an upstream
-// that went back without a new name, for any of them; and both with the suffix for
-// a watch narrowed to a prefix.
+// that went back without a new name, for any of them.
 func (t *Truth) named(served string) []*epoch {
 	return slices.DeleteFunc(slices.Clone(t.epochs), func(e *epoch) bool {
 		return !e.servedAs(served)
@@ -232,7 +231,7 @@ func (t *Truth) named(served string) []*epoch {
 
 func (e *epoch) servedAs(served string) bool {
 	name := stream.CanonicalEpoch(e.name)
-	if served == name || strings.HasPrefix(served, name+".") {
+	if served == name {
 		return !e.again
 	}
 	return strings.HasPrefix(served, name+"~")

@@ -239,11 +239,7 @@ func (h *History) claimed(c *Connection, s *step, revision uint64) []claimed {
 
 // claimedAt is claimed for a known revision up to which deletes are complete.
 func (h *History) claimedAt(c *Connection, s *step, revision, swept uint64) []claimed {
-	out := h.Truth.claimed(claim{epoch: s.epoch, revision: revision, swept: swept, mixed: c.mixed()})
-	for i := range out {
-		out[i] = out[i].narrow(c.Prefix)
-	}
-	return out
+	return h.Truth.claimed(claim{epoch: s.epoch, revision: revision, swept: swept, mixed: c.mixed()})
 }
 
 // wanted is a claimed state, with its open keys, and those beyond the id, as the

@@ -83,7 +83,7 @@ func (b *batch) begin(s log.Snapshot) {
 	b.target, b.at, b.cursor, b.lowest = s.Hold(), s, 0, math.MaxUint64
 	b.begun, b.open, b.news = true, nil, nil
 	for e := range b.members {
-		e.opened, e.changed = false, false
+		e.opened, e.changed, e.applied = false, false, 0
 		e.begin(s)
 		b.lowest = min(b.lowest, e.low.Load())
 	}

@@ -107,7 +107,7 @@ func openAll(b *testing.B, f *feeder, params func(i int) view.Params, n int) ([]
 func BenchmarkCommit(b *testing.B) {
 	equality := func(i int) view.Params { return view.Params{Filter: fmt.Sprintf(`value.team == "t%d"`, i)} }
 	prefix := func(i int) view.Params { return view.Params{Prefix: fmt.Sprintf("k/%d", i)} }
-	scan := func(i int) view.Params { return view.Params{Filter: fmt.Sprintf(`value.n > %d`, i)} }
+	scan := func(i int) view.Params { return view.Params{Filter: fmt.Sprintf(`value.n > 1 && value.n < %d`, i)} }
 	for _, c := range []struct {
 		name   string
 		n      int

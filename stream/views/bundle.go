@@ -44,6 +44,11 @@ func (b *bundle) feed(s log.Snapshot) {
 		}
 	}
 	b.close() // a transaction after which no id may follow
+	if s.Intact() > b.at.Seq() {
+		for _, e := range b.news {
+			e.state.Skipped(s)
+		}
+	}
 	now, was := s.Status(), b.at.Status()
 	if now.State != was.State || now.Reason != was.Reason || s.Origin() != b.at.Origin() {
 		for e := range b.members {

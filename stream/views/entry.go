@@ -114,6 +114,9 @@ func (e *entry) feed(deadline time.Time) (reached bool) {
 			e.state.EndTransaction(c)
 		}
 	}
+	if s.Intact() > e.since {
+		e.state.Skipped(s)
+	}
 	e.publish(s)
 	return true
 }

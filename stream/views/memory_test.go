@@ -65,7 +65,7 @@ func TestMemoryOfIdleViews(t *testing.T) {
 // It comes back when there is room, also if nothing happens. The watch is as before.
 func TestMemoryOfUsedViews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, Config{MaxBytes: 450_000, Linger: time.Second})
+		f := newFixture(t, Config{MaxBytes: 500_000, Linger: time.Second})
 		f.fill("a", 150)
 		f.fill("b", 110)
 		f.fill("c", 100)
@@ -83,7 +83,7 @@ func TestMemoryOfUsedViews(t *testing.T) {
 		}
 		_, err := f.views.Open(f.base, filter(t, `value.team == "a"`), Request{Client: "x"})
 		refused(t, err, NoMemory)
-		if held := f.views.holds(); held > 450_000 || f.views.leaving.Load() != 0 {
+		if held := f.views.holds(); held > 500_000 || f.views.leaving.Load() != 0 {
 			t.Errorf("%d bytes are held, %d are leaving", held, f.views.leaving.Load())
 		}
 		f.fill("d", 1)

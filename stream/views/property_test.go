@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,18 +16,25 @@ import (
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
-// world is an upstream, two replicas of a watch of it and of a view of that watch, and
-// subscribers of the view.
+// world is an upstream, two replicas of a watch of it and of views of that watch, and
+// subscribers of the views.
 type world struct {
-	t          *testing.T
-	random     *rand.Rand
-	upstream   *streamtest.Upstream
-	history    *streamtest.History
+	t        *testing.T
+	random   *rand.Rand
+	upstream *streamtest.Upstream
+	deletes  streamtest.DeleteRevisions
+	parts    []*part
+	replicas []*replica
+	clients  []*client
+	padding  string // makes values large, so that readers pause within a walk
+	epochs   int
+}
+
+// part is a definition, and what the subscribers of its views have seen.
+type part struct {
 	definition *view.Definition
-	replicas   []*replica
-	clients    []*client
+	history    *streamtest.History
 	marks      []*streamtest.Mark // every id that was sent
-	epochs     int
 }
 
 type replica struct {
@@ -40,20 +48,23 @@ type replica struct {
 type client struct {
 	name string
 	slow bool
-	conn *streamtest.Connection
+	of   *part
+	conn *streamtest.Connection // nil: it was refused
 	at   *replica
 	last *streamtest.Mark
 }
 
-// TestAgainstTheModel lets resources enter and leave a view in every way, and checks what
-// its subscribers see against a model of the view, with all checkers.
+// TestAgainstTheModel lets resources enter and leave views in every way, and checks what
+// their subscribers see against a model of each view, with all checkers.
 func TestAgainstTheModel(t *testing.T) {
-	seeds := uint64(60)
+	seeds := uint64(40)
 	if testing.Short() {
-		seeds = 15
+		seeds = 8
 	}
 	for seed := range seeds {
-		for _, deletes := range []streamtest.DeleteRevisions{streamtest.OwnRevision, streamtest.NoRevision} {
+		for _, deletes := range []streamtest.DeleteRevisions{
+			streamtest.OwnRevision, streamtest.NoRevision, streamtest.LastSeen, streamtest.Vanishing,
+		} {
 			t.Run(fmt.Sprint(seed, "/", deletes), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { newWorld(t, seed, deletes).run() })
 			})
@@ -73,17 +84,21 @@ var definitions = []view.Params{
 }
 
 func newWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevisions) *world {
-	d, err := view.Parse(definitions[seed%uint64(len(definitions))])
-	if err != nil {
-		t.Fatal(err)
+	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 7)), deletes: deletes, upstream: streamtest.NewUpstream("e0", deletes)}
+	for i := range uint64(3) {
+		w.parts = append(w.parts, &part{
+			definition: definition(t, definitions[(seed+i*i)%uint64(len(definitions))]),
+			history:    &streamtest.History{DeletesUnnumbered: deletes != streamtest.OwnRevision, Truth: w.upstream.Truth()},
+		})
 	}
-	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 7)), definition: d, upstream: streamtest.NewUpstream("e0", deletes)}
-	w.history = &streamtest.History{DeletesUnnumbered: deletes != streamtest.OwnRevision, Truth: w.upstream.Truth()}
+	if seed%5 == 4 {
+		w.padding = strings.Repeat("x", 30_000)
+	}
 	for _, name := range []string{"A", "B"} {
 		w.start(name)
 	}
-	for i := range 4 {
-		c := &client{name: fmt.Sprint("client ", i), slow: i == 3}
+	for i := range 8 {
+		c := &client{name: fmt.Sprint("client ", i), slow: i > 5, of: w.parts[i%len(w.parts)]}
 		w.clients = append(w.clients, c)
 		w.dial(c, nil)
 	}
@@ -97,11 +112,16 @@ func (w *world) start(name string) {
 	backoff := watch.Backoff{Min: 100 * time.Millisecond, Max: 100 * time.Millisecond}
 	var err error
 	if r.base, err = r.registry.Add(watch.Config{
-		Name: "w", Source: r.endpoint, Backoff: backoff, History: log.History{MaxDeletes: 20},
+		Name: "w", Source: r.endpoint, Backoff: backoff, BehindTimeout: time.Hour,
+		History: log.History{MaxDeletes: []int{3, 20, 1000}[w.random.IntN(3)]},
 	}); err != nil {
 		w.t.Fatal(err)
 	}
-	r.views = New(Config{Linger: 2 * time.Second})
+	c := Config{Linger: []time.Duration{time.Millisecond, time.Second, 2 * time.Second}[w.random.IntN(3)]}
+	if w.random.IntN(3) == 0 {
+		c.MaxBytes = int64(20_000 + 3*len(w.padding))
+	}
+	r.views = New(c)
 	w.t.Cleanup(r.views.Close)
 	w.replicas = append(w.replicas, r)
 }
@@ -113,18 +133,22 @@ func (w *world) run() {
 		w.read(false)
 	}
 	for _, r := range w.replicas {
+		r.views.config.MaxBytes = 1 << 30
 		r.endpoint.Refuse(nil)
+		r.endpoint.CutSnapshot(-1)
 		r.endpoint.Move()
 		r.endpoint.Catch(-1)
+		r.endpoint.Poll()
 	}
 	time.Sleep(time.Minute)
 	synctest.Wait()
-	for i, m := range w.marks { // each id, at each replica
-		for _, r := range w.replicas {
-			c := &client{name: fmt.Sprint("again ", i), at: r}
-			w.connect(c, m)
-			w.clients = append(w.clients, c)
+	for _, c := range w.clients {
+		if c.conn == nil {
+			w.dial(c, c.last)
 		}
+	}
+	for _, p := range w.parts {
+		w.tryAll(p)
 	}
 	for range 5 { // a view may have to be built again for an older position
 		time.Sleep(time.Minute)
@@ -134,28 +158,54 @@ func (w *world) run() {
 	w.check()
 }
 
+// tryAll resumes from each id at each replica.
+func (w *world) tryAll(p *part) {
+	for i, m := range p.marks {
+		if w.padding != "" && i%8 > 0 {
+			continue // each is many kilobytes
+		}
+		for _, r := range w.replicas {
+			c := &client{name: fmt.Sprint("again ", i), at: r, of: p}
+			w.connect(c, m)
+			w.clients = append(w.clients, c)
+		}
+	}
+}
+
 // check compares what was seen with the model.
 func (w *world) check() {
-	w.history.Truth = w.upstream.Truth().Narrow(
-		func(epoch string) string { return w.definition.Epoch(epoch) },
-		func(r stream.Resource) (stream.Resource, bool) {
-			in, _ := w.definition.Matches(r)
-			r, err := w.definition.Project(r)
+	for _, p := range w.parts {
+		d := p.definition
+		p.history.Truth = w.upstream.Truth().Narrow(d.Epoch, func(r stream.Resource) (stream.Resource, bool) {
+			in, _ := d.Matches(r)
+			r, err := d.Project(r)
 			return r, in && err == nil
 		})
-	w.history.Settled = true
-	if err := streamtest.CheckAll(w.history); err != nil {
-		w.t.Error(err)
+		p.history.Settled = true
+		if err := streamtest.CheckAll(p.history); err != nil {
+			w.t.Error(err)
+		}
+		for _, c := range p.history.Connections() {
+			if err := c.CheckBytes(); err != nil {
+				w.t.Error(err)
+			}
+		}
 	}
 	for _, c := range w.clients {
 		c.conn.Close()
+	}
+	for _, r := range w.replicas {
+		r.views.Close()
+		if held := r.views.holds(); held != 0 || r.views.leaving.Load() != 0 {
+			w.t.Errorf("in the end, %d bytes are counted, %d of them as leaving", held, r.views.leaving.Load())
+		}
 	}
 }
 
 // act does something at random.
 func (w *world) act() {
 	r := w.replicas[w.random.IntN(len(w.replicas))]
-	switch n := w.random.IntN(20); {
+	switch n := w.random.IntN(24); {
 	case n < 8:
 		w.upstream.Commit(1, w.writes()...)
 	case n < 13:
@@ -173,19 +223,50 @@ func (w *world) act() {
 		r.endpoint.Move()
 	case n < 16:
 		r.endpoint.Move()
+	case n < 18:
+		w.disturb(r)
 	default:
 		c := w.clients[w.random.IntN(len(w.clients))]
-		c.conn.Close()
+		if c.conn != nil {
+			c.conn.Close()
+		}
 		time.Sleep(time.Duration(w.random.IntN(4)) * time.Second)
 		w.dial(c, c.last)
 	}
 }
 
+// disturb does something seldom.
+func (w *world) disturb(r *replica) {
+	switch w.random.IntN(7) {
+	case 0:
+		r.endpoint.Foreign()
+		time.Sleep(time.Second)
+	case 1:
+		r.endpoint.FallBack(w.random.IntN(3))
+		time.Sleep(time.Second)
+		r.endpoint.Catch(3)
+	case 2:
+		r.endpoint.Compact()
+		r.endpoint.Disconnect(nil)
+	case 3:
+		r.endpoint.Say(stream.Stale, "far behind")
+		synctest.Wait()
+		w.read(false)
+		r.endpoint.Say(stream.InSync, "")
+	default:
+		if w.deletes == streamtest.Vanishing {
+			w.upstream.Vanish(keys[w.random.IntN(len(keys))])
+			r.endpoint.Poll()
+		}
+	}
+}
+
+var keys = []string{"a/1", "a/2", "a/3", "a/4", "b/1"}
+
 // writes are changes of a few keys, in and beside the view.
 func (w *world) writes() (out []streamtest.Write) {
-	keys := []string{"a/1", "a/2", "a/3", "a/4", "b/1"}
 	for _, at := range w.random.Perm(len(keys))[:1+w.random.IntN(3)] {
-		value := fmt.Sprintf(`{"x":%d,"team":"%s","n":%d}`, w.random.IntN(100), []string{"red", "blue"}[w.random.IntN(2)], w.random.IntN(5))
+		value := fmt.Sprintf(`{"x":"%d%s","team":"%s","n":%d}`, w.random.IntN(100), w.padding, []string{"red", "blue"}[w.random.IntN(2)], w.random.IntN(5))
 		if w.random.IntN(10) == 0 {
 			value = `"no object"`
 		}
@@ -205,26 +286,39 @@ func (w *world) connect(c *client, from *streamtest.Mark) {
 	if from != nil && w.random.IntN(2) == 0 {
 		request.Resume = &from.Position
 	}
-	v, err := c.at.views.Open(c.at.base, w.definition, request)
+	c.conn = nil
+	v, err := c.at.views.Open(c.at.base, c.of.definition, request)
+	var refusal *Refusal
+	if errors.As(err, &refusal) && refusal.Reason == NoMemory {
+		return
+	}
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	c.conn = w.history.Connect(v, streamtest.Dial{Client: c.name, Replica: c.at.name, Slow: c.slow, From: from})
+	c.conn = c.of.history.Connect(v, streamtest.Dial{Client: c.name, Replica: c.at.name, Slow: c.slow, From: from})
 }
 
-// read lets the clients read what there is; slow ones only now and then.
+// read lets the clients read what there is; slow ones a flush now and then.
 func (w *world) read(all bool) {
 	for _, c := range w.clients {
-		if c.slow && !all && w.random.IntN(10) > 0 {
+		if c.conn == nil || c.slow && !all && w.random.IntN(4) > 0 {
 			continue
 		}
 		for c.conn.Live() && c.conn.Step() {
-			for _, m := range c.conn.Marks() {
-				if c.last != m {
-					c.last = m
-					w.marks = append(w.marks, m)
-				}
+			c.note()
+			if c.slow && !all {
+				break
 			}
+		}
+	}
+}
+
+// note keeps the ids of a connection.
+func (c *client) note() {
+	for _, m := range c.conn.Marks() {
+		if c.last != m {
+			c.last = m
+			c.of.marks = append(c.of.marks, m)
 		}
 	}
 }

@@ -286,3 +286,23 @@ func TestNothingHalfBuilt(t *testing.T) {
 		e.end()
 	})
 }
+
+// TestBuiltAgain: a view that is built again has each delete again, also the last one that
+// it had.
+func TestBuiltAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{})
+		d := filter(t, `value.n == 1`)
+		f.commit(`a={"n":2}`, `b={"n":1}`)
+		s := subscribe(t, f.open(d, "c"), nil)
+		s.read()
+		older := s.at(t)
+		g := newFixtureOf(t, f.upstream, Config{}, watch.Config{})
+		both(f, g, `a={"n":3}`)
+		s.Bookmark(&s.batch)
+		newer := s.at(t)
+		both(f, g, `b={"n":2}`)
+		expectTexts(t, resumed(t, g, d, newer, true), "-b@4", "end@4")
+		expectTexts(t, resumed(t, g, d, older, true), "-b@4", "end@4")
+	})
+}

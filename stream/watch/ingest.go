@@ -192,7 +192,7 @@ func (in *ingest) connect(ctx context.Context) {
 	r := &reader{sink: newStagingSink(ctx, cancel, in.account), cancel: cancel, ended: make(chan error, 1)}
 	var resume stream.Resume
 	if state := in.log.Snapshot(); state.Primed() && !in.startOver {
-		resume = stream.Resume{Epoch: in.sourceEpoch, Revision: state.Revision(), Unswept: state.Position("").Unswept}
+		resume = stream.Resume{Epoch: in.sourceEpoch, Revision: state.Revision(), Unswept: state.Position().Unswept}
 	}
 	in.reader, in.connected = r, time.Now()
 	in.committed, in.caughtUp, in.receiving, in.upstream = false, false, false, stream.Status{}

@@ -443,7 +443,7 @@ func TestSnapshotWithRepeatedKeysAndDeletes(t *testing.T) {
 		if n := w.Stats().Events["duplicate"]; n != 1 {
 			t.Errorf("%d duplicates counted, want 1", n)
 		}
-		if p := w.Snapshot().Position(""); fmt.Sprint(p) != "w@"+stream.CanonicalEpoch("an epoch with spaces, far too long to be sent as it is")+"-5" {
+		if p := w.Snapshot().Position(); fmt.Sprint(p) != "w@"+stream.CanonicalEpoch("an epoch with spaces, far too long to be sent as it is")+"-5" {
 			t.Errorf("position %v", p)
 		}
 		r.s.Close()

@@ -204,22 +204,21 @@ func (w *world) join(t *rapid.T) {
 		t.Skip("enough clients")
 	}
 	c := &client{
-		name:   fmt.Sprintf("c%d", len(w.clients)),
-		prefix: rapid.SampledFrom([]string{"", "", "a/"}).Draw(t, "prefix"),
-		slow:   rapid.Bool().Draw(t, "slow"),
-		holds:  rapid.Bool().Draw(t, "applies at ids"),
+		name:  fmt.Sprintf("c%d", len(w.clients)),
+		slow:  rapid.Bool().Draw(t, "slow"),
+		holds: rapid.Bool().Draw(t, "applies at ids"),
 	}
 	w.clients = append(w.clients, c)
 	w.dial(c, w.gateway(t), nil, nil)
 }
 
-// resume brings a client back, either with any id ever sent for its prefix and the
+// resume brings a client back, either with any id ever sent and the
 // state held at that id, or with its own last id and state.
 func (w *world) resume(t *rapid.T) {
 	c := w.client(t)
 	w.hangUp(c)
 	g := w.gateway(t)
-	marks := w.marks[c.prefix]
+	marks := w.marks
 	if len(marks) == 0 || c.last != nil && rapid.Bool().Draw(t, "own id") {
 		w.dial(c, g, c.last, c.held)
 		return

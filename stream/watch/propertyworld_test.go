@@ -2,7 +2,6 @@ package watch_test
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"testing/synctest"
@@ -33,8 +32,8 @@ type world struct {
 	history     *streamtest.History
 	gateways    []*gateway
 	clients     []*client
-	marks       map[string][]*streamtest.Mark // every id ever sent, by prefix
-	seen        map[string]map[stream.Position]bool
+	marks       []*streamtest.Mark // every id ever sent
+	seen        map[stream.Position]bool
 	heavy       bool // values are large
 	patchy      bool // upstreams forget history, so replicas have gaps
 	stealth     bool // the upstream went back without a new name
@@ -50,8 +49,7 @@ func newWorld(t *rapid.T, eventCounts *eventCounts) *world {
 	w := &world{
 		t: t, eventCounts: eventCounts,
 		upstream: streamtest.NewUpstream("e0", deletes),
-		marks:    map[string][]*streamtest.Mark{},
-		seen:     map[string]map[stream.Position]bool{},
+		seen:     map[stream.Position]bool{},
 		heavy:    rapid.IntRange(0, 3).Draw(t, "heavy") == 0,
 		patchy:   rapid.IntRange(0, 3).Draw(t, "patchy") > 0,
 	}
@@ -156,15 +154,15 @@ func (g *gateway) look() {
 
 // client is a subscriber, with or without a connection.
 type client struct {
-	name, prefix string
-	slow         bool
-	holds        bool // it applies events when an id comes, and drops those without one
-	conn         *streamtest.Connection
-	at           *gateway
-	last         *streamtest.Mark // its last id
-	left         bool             // it hung up
-	held         streamtest.State // what it held then, unless that is what it held at its last id
-	ahead        uint64           // the head of the replica that it got that from
+	name  string
+	slow  bool
+	holds bool // it applies events when an id comes, and drops those without one
+	conn  *streamtest.Connection
+	at    *gateway
+	last  *streamtest.Mark // its last id
+	left  bool             // it hung up
+	held  streamtest.State // what it held then, unless that is what it held at its last id
+	ahead uint64           // the head of the replica that it got that from
 }
 
 func (c *client) up() bool { return c.conn != nil && c.conn.Live() }
@@ -174,7 +172,7 @@ func (c *client) up() bool { return c.conn != nil && c.conn.Live() }
 func (w *world) dial(c *client, g *gateway, from *streamtest.Mark, held streamtest.State) {
 	c.at, c.last, c.held, c.left = g, from, nil, false
 	c.conn = w.history.Connect(g.watch, streamtest.Dial{
-		Client: c.name, Replica: g.replica(), Prefix: c.prefix, Slow: c.slow, From: from, Begin: held, Ahead: c.ahead,
+		Client: c.name, Replica: g.replica(), Slow: c.slow, From: from, Begin: held, Ahead: c.ahead,
 	})
 	if from != nil && from.Position.Partial() {
 		w.eventCounts.add("resumes in mid-snapshot or mid-catch-up")
@@ -205,12 +203,9 @@ func (w *world) step(c *client) bool {
 // note keeps the ids of a connection.
 func (w *world) note(c *client) {
 	for _, m := range c.conn.Marks() {
-		if w.seen[c.prefix] == nil {
-			w.seen[c.prefix] = map[stream.Position]bool{}
-		}
-		if c.last = m; !w.seen[c.prefix][m.Position] {
-			w.seen[c.prefix][m.Position] = true
-			w.marks[c.prefix] = append(w.marks[c.prefix], m)
+		if c.last = m; !w.seen[m.Position] {
+			w.seen[m.Position] = true
+			w.marks = append(w.marks, m)
 		}
 	}
 }
@@ -271,7 +266,7 @@ func (w *world) level() {
 	for _, g := range w.gateways {
 		if v := g.watch.Snapshot(); v.Revision() != w.upstream.Revision() || v.Status().State != stream.InSync {
 			w.t.Fatalf("gateway %s does not come to the upstream's revision %d: it is at %v, %v", g.name,
-				w.upstream.Revision(), v.Position(""), v.Status())
+				w.upstream.Revision(), v.Position(), v.Status())
 		}
 	}
 }
@@ -320,18 +315,16 @@ func (w *world) partReplicas() {
 
 // tryEveryID resumes from each id ever sent, at each gateway.
 func (w *world) tryEveryID() {
-	for _, prefix := range slices.Sorted(maps.Keys(w.marks)) {
-		marks := w.marks[prefix]
-		if w.heavy {
-			marks = marks[max(0, len(marks)-10):] // each is many megabytes
-		}
-		for i, m := range marks {
-			for _, g := range w.gateways {
-				c := &client{name: fmt.Sprintf("try %d", i), prefix: prefix, slow: true}
-				w.dial(c, g, m, nil)
-				w.clients = append(w.clients, c)
-				w.eventCounts.add("resumes tried at the end")
-			}
+	marks := w.marks
+	if w.heavy {
+		marks = marks[max(0, len(marks)-10):] // each is many megabytes
+	}
+	for i, m := range marks {
+		for _, g := range w.gateways {
+			c := &client{name: fmt.Sprintf("try %d", i), slow: true}
+			w.dial(c, g, m, nil)
+			w.clients = append(w.clients, c)
+			w.eventCounts.add("resumes tried at the end")
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestRestoredOrderKeepsItsName(t *testing.T) {
 				}
 				time.Sleep(10 * time.Minute)
 				synctest.Wait()
-				if got := w.Snapshot().Position("").String(); got != "w@"+alias+"-70" {
+				if got := w.Snapshot().Position().String(); got != "w@"+alias+"-70" {
 					t.Errorf("the watch is at %s after %d connections, want w@%s-70", got, len(s.resumes), alias)
 				}
 				wantOutcome(t, w, old, log.OutcomeEpochChanged)
@@ -62,7 +62,7 @@ func TestRestoredOrderThatDoesNotFit(t *testing.T) {
 		if n := w.Stats().Reconnects; n["behind"] != 1 || n["memory"] != 1 {
 			t.Fatalf("reconnects: %v, want one of an older snapshot and one of a large one", n)
 		}
-		if got := w.Snapshot().Position("").String(); !strings.HasPrefix(got, "w@e~") || !strings.HasSuffix(got, "-700") {
+		if got := w.Snapshot().Position().String(); !strings.HasPrefix(got, "w@e~") || !strings.HasSuffix(got, "-700") {
 			t.Errorf("the watch is at %s, want w@e~…-700", got)
 		}
 		wantOutcome(t, w, old, log.OutcomeEpochChanged)

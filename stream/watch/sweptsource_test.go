@@ -28,7 +28,7 @@ func TestSourceSaysHowFarItSwept(t *testing.T) {
 		if want := (stream.Resume{Epoch: "_e", Revision: 12, Unswept: 3}); s.resumes[1] != want {
 			t.Errorf("resumed at %+v, want %+v", s.resumes[1], want)
 		}
-		at := w.Snapshot().Position("")
+		at := w.Snapshot().Position()
 		at.Run = 0 // as another replica would issue it
 		if got := at.String(); got != "w@_e-13!3" {
 			t.Errorf("at %s, want w@_e-13!3", got)

@@ -196,8 +196,8 @@ func (w *Watch) Full() error { return w.ingest.full() }
 func (w *Watch) Memory() *memory.Ceiling { return w.account.Own() }
 
 // Page returns a part of the state at one revision; see Log.Page.
-func (w *Watch) Page(prefix, token string, size int) (log.Page, error) {
-	return w.log.Page(prefix, token, size)
+func (w *Watch) Page(token string, size int) (log.Page, error) {
+	return w.log.Page(token, size)
 }
 
 // Stats returns the counters.

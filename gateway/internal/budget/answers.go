@@ -16,12 +16,12 @@ import (
 const AnswerWait = 10 * time.Second
 
 // Answers bounds the memory of answers to unary requests, and the number of
-// concurrent scans.
+// definitions that are evaluated at the same time.
 //
 // Static after construction.
 type Answers struct {
 	Bytes   *Budget
-	Scans   *Budget // of listings that scan every resource; each takes 1, not bytes
+	Scans   *Budget // of definitions evaluated on a single resource; each takes 1, not bytes
 	refused func()  // counts an answer that found no room
 	retry   func() time.Duration
 }
@@ -108,7 +108,7 @@ func (a *Answer) Reserve(ctx context.Context, n int64) error {
 	return nil
 }
 
-// Scan calls look, which examines every resource of a watch, once there is a
+// Scan calls look, which evaluates a definition on a single resource, once there is a
 // processor for it: half of them are for streams. It waits as Reserve does.
 func (a *Answer) Scan(ctx context.Context, look func()) error {
 	if a == nil {

@@ -241,7 +241,7 @@ func (a *API) notModified(w http.ResponseWriter, r *http.Request, watch *watch.W
 	if !v.Primed() || strings.HasPrefix(v.Epoch(), stream.UnnumberedEpoch) {
 		return false
 	}
-	tag := quote(v.Position("").String())
+	tag := quote(v.Position().String())
 	if !tagMatches(known, tag) {
 		return false
 	}

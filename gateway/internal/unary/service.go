@@ -109,7 +109,7 @@ func (s *Service) ListResources(ctx context.Context, r *api.ListResourcesRequest
 	var page log.Page
 	answer := budget.AnswerOf(ctx)
 	err = answer.Hold(ctx, expectedPage(w.Snapshot(), size), func() (n int64, err error) {
-		page, err = w.Page("", r.GetPageToken(), size)
+		page, err = w.Page(r.GetPageToken(), size)
 		return bytesOfPage(page), err
 	})
 	if err != nil {

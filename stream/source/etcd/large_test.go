@@ -151,7 +151,7 @@ func TestLargeTransactions(t *testing.T) {
 		c.awaitState(s, "/a/")
 		state := c.watch.Snapshot()
 		one, _ := state.Get("00")
-		for r := range state.Resources("") {
+		for r := range state.Resources() {
 			if r.Revision != one.Revision {
 				t.Errorf("%q is at %d and %q at %d: want one transaction", r.Key, r.Revision, one.Key, one.Revision)
 			}

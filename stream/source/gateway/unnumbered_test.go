@@ -148,7 +148,7 @@ func TestUnnumberedDeletesFoundOutOfPhase(t *testing.T) {
 	above, door := follower(t, registries[0])
 	await(t, above, func() bool { return above.Snapshot().Revision() == 12 })
 	at := func() string {
-		p := above.Snapshot().Position("")
+		p := above.Snapshot().Position()
 		p.Run = 0
 		return p.String()
 	}

@@ -51,7 +51,7 @@ func (r replica) until(what string, reached func(v log.Snapshot) bool) {
 		select {
 		case <-s.Changed():
 		case <-ctx.Done():
-			r.t.Fatalf("never: %s; it has %v at %v", what, keysOf(r.Snapshot()), r.Snapshot().Position(""))
+			r.t.Fatalf("never: %s; it has %v at %v", what, keysOf(r.Snapshot()), r.Snapshot().Position())
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (r replica) has(keys int) replica {
 
 func keysOf(v log.Snapshot) map[string]uint64 {
 	keys := map[string]uint64{}
-	for r := range v.Resources("") {
+	for r := range v.Resources() {
 		keys[r.Key] = r.Revision
 	}
 	return keys
@@ -141,7 +141,7 @@ func TestReplicasPollOutOfPhase(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, one, two, _ := pair(t)
 	b.must(b.put("k", "1"))
-	one.has(3).until("a poll", func(v log.Snapshot) bool { return v.Position("").Swept() >= 3 })
+	one.has(3).until("a poll", func(v log.Snapshot) bool { return v.Position().Swept() >= 3 })
 	b.purge("j")
 	two.has(2)
 	b.must(b.put("y", "1"))
@@ -164,7 +164,7 @@ func TestReplicaThatWasCutOff(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, one, two, proxy := pair(t)
 	b.must(b.put("y", "1"))
-	one.has(3).until("a poll", func(v log.Snapshot) bool { return v.Position("").Swept() >= 3 })
+	one.has(3).until("a poll", func(v log.Snapshot) bool { return v.Position().Swept() >= 3 })
 	two.has(3)
 	proxy.Refuse()
 	proxy.Cut()
@@ -186,7 +186,7 @@ func TestKeyThatAReplicaMissed(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	b, one, two, proxy := pair(t)
 	b.must(b.put("y", "1"))
-	one.has(3).until("a poll", func(v log.Snapshot) bool { return v.Position("").Swept() >= 3 })
+	one.has(3).until("a poll", func(v log.Snapshot) bool { return v.Position().Swept() >= 3 })
 	two.has(3)
 	proxy.Refuse()
 	proxy.Cut()

@@ -18,14 +18,21 @@ import (
 func (s *scene) check(ctx context.Context) error {
 	defer s.hangUp()
 	s.history.Truth = s.upstream.truth()
-	s.history.Heartbeat += 2 * s.delayed // of the sender, and of the receiver
-	s.history.Freshness = map[string][]streamtest.Freshness{replica: freshness(s.history, s.began)}
-	errs := []error{s.upstream.check(ctx), streamtest.CheckAll(s.history), s.allInSync()}
-	for _, c := range s.history.Connections() {
+	s.narrow.Truth = s.history.Truth.Narrow(s.view.Epoch, func(r stream.Resource) (stream.Resource, bool) {
+		return r, s.view.Allows(r.Key)
+	})
+	fresh := map[string][]streamtest.Freshness{replica: freshness(s.connections(), s.began)}
+	errs := []error{s.upstream.check(ctx), s.allInSync()}
+	for _, h := range []*streamtest.History{s.history, s.narrow} {
+		h.Heartbeat += 2 * s.delayed // of the sender, and of the receiver
+		h.Freshness = fresh
+		errs = append(errs, streamtest.CheckAll(h))
+	}
+	for _, c := range s.connections() {
 		errs = append(errs, c.CheckBytes())
 	}
 	known := newKnowledge(s.upstream)
-	for _, c := range s.history.Connections() {
+	for _, c := range s.connections() {
 		s.row.Events += changes(c)
 		spurious := known.spurious(c)
 		s.row.Spurious += len(spurious)
@@ -43,7 +50,7 @@ func (s *scene) check(ctx context.Context) error {
 func (s *scene) told(err error) error {
 	var named string
 	others := map[string]bool{}
-	for _, c := range s.history.Connections() {
+	for _, c := range s.connections() {
 		if named == "" && strings.Contains(err.Error(), c.String()) {
 			named = fmt.Sprintf("%v, last read at %s, got the statuses:%s", c, clock(c.Read), strings.Join(statuses(c), ""))
 			continue
@@ -75,7 +82,7 @@ func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 
 // shortened is an error cut to its first part, which is enough.
 func shortened(err error) error {
-	const enough = 4000
+	const enough = 20_000
 	if text := err.Error(); len(text) > enough {
 		return fmt.Errorf("%s… (%d bytes more)", text[:enough], len(text)-enough)
 	}
@@ -92,7 +99,7 @@ func (s *scene) hangUp() {
 // allInSync fails if the last status of a connected subscriber is that the watch is
 // not in sync.
 func (s *scene) allInSync() error {
-	for _, c := range s.history.Connections() {
+	for _, c := range s.connections() {
 		if !c.Live() {
 			continue
 		}
@@ -131,9 +138,9 @@ func changes(c *streamtest.Connection) (n int) {
 // freshness is when the watch reported that it was fresh, according to the statuses
 // of all subscribers. Whether the watch reports it in time is checked during the
 // fault; this serves to check that every subscriber gets the status.
-func freshness(h *streamtest.History, began time.Time) []streamtest.Freshness {
+func freshness(connections []*streamtest.Connection, began time.Time) []streamtest.Freshness {
 	said := []streamtest.Freshness{{At: began, Fresh: true}}
-	for _, c := range h.Connections() {
+	for _, c := range connections {
 		for _, f := range c.Flushes {
 			for _, e := range f.Events {
 				if e.Type == stream.StatusChange && e.State != stream.CatchingUp {

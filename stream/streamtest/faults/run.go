@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
-	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/view"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 	"go.uber.org/goleak"
 )
@@ -35,7 +36,9 @@ type run struct {
 	registry *watch.Registry
 	watch    *watch.Watch
 	upstream *upstream
-	ids      *ids
+	ids      [2]*ids // of the watch and of the view
+	views    *views.Views
+	view     *view.Definition
 	patience time.Duration // added to each time that is checked
 }
 
@@ -66,9 +69,15 @@ func Run(t *testing.T, rig *Rig) {
 func newRun(ctx context.Context, rig *Rig) (*run, error) {
 	r := &run{
 		rig: rig, registry: watch.NewRegistry(), upstream: newUpstream(rig),
-		ids: &ids{marks: map[string][]*streamtest.Mark{}}, patience: slack,
+		ids: [2]*ids{{}, {}}, patience: slack,
 	}
+	var err error
+	if r.view, err = view.Parse(view.Params{Prefix: rig.prefix(keys)}); err != nil {
+		return nil, fmt.Errorf("the view: %w", err)
+	}
+	r.views = views.New(views.Config{})
 	if err := r.begin(ctx); err != nil {
+		r.views.Close()
 		r.registry.Close()
 		return nil, fmt.Errorf("before the first fault: %w", err)
 	}
@@ -99,6 +108,7 @@ func (r *run) begin(ctx context.Context) (err error) {
 
 // close ends everything, and looks for goroutines that were not there before.
 func (r *run) close(before goleak.Option) error {
+	r.views.Close()
 	r.registry.Close()
 	if r.rig.Close != nil {
 		r.rig.Close()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -16,7 +17,8 @@ import (
 type scene struct {
 	*run
 	fault       Fault
-	history     *streamtest.History
+	history     *streamtest.History // of the watch
+	narrow      *streamtest.History // of the view
 	subscribers []*subscriber
 	witness     *streamtest.Connection // owned by the goroutine that plays the scene
 	began       time.Time
@@ -30,17 +32,38 @@ type scene struct {
 func (r *run) play(ctx context.Context, f Fault) (Row, error) {
 	s := &scene{
 		run: r, fault: f, began: time.Now(), row: Row{Source: r.rig.Name, Fault: f.Name},
-		history: &streamtest.History{
-			Heartbeat: heartbeat, StaleAfter: staleAfter,
-			DeletesUnnumbered: unnumbered(r.rig.Source), Settled: true,
-		},
+		history: r.newHistory(), narrow: r.newHistory(),
 	}
-	s.subscribers = subscribers(r.watch, s.history, r.ids, r.rig.prefix(keys))
+	s.subscribers = subscribers(r.watch,
+		part{history: s.history, ids: r.ids[0], open: func() (*watch.Watch, error) { return r.watch, nil }},
+		part{history: s.narrow, ids: r.ids[1], open: func() (*watch.Watch, error) {
+			return r.views.Open(r.watch, r.view, views.Request{})
+		}},
+	)
 	s.witness = s.history.Connect(r.watch, streamtest.Dial{Client: "witness", Replica: replica, Slow: true})
 	if err := s.happen(ctx); err != nil {
 		return s.row, errors.Join(err, s.state())
 	}
 	return s.row, s.check(ctx)
+}
+
+// part is the watch or the view, with what its subscribers see.
+type part struct {
+	history *streamtest.History
+	ids     *ids
+	open    func() (*watch.Watch, error)
+}
+
+func (r *run) newHistory() *streamtest.History {
+	return &streamtest.History{
+		Heartbeat: heartbeat, StaleAfter: staleAfter,
+		DeletesUnnumbered: unnumbered(r.rig.Source), Settled: true,
+	}
+}
+
+// connections returns those to the watch and to the view.
+func (s *scene) connections() []*streamtest.Connection {
+	return append(s.history.Connections(), s.narrow.Connections()...)
 }
 
 // happen lets all subscribers work, injects the fault, heals it, and waits until all
@@ -212,5 +235,5 @@ func (s *scene) await(ctx context.Context, limit time.Duration, so func() bool) 
 // state describes the watch after a failure.
 func (s *scene) state() error {
 	up := s.watch.Upstream()
-	return fmt.Errorf("the watch: %v, %s; the upstream: %+v", s.watch.Snapshot().Position(""), s.watch.Status().Reason, up)
+	return fmt.Errorf("the watch: %v, %s; the upstream: %+v", s.watch.Snapshot().Position(), s.watch.Status().Reason, up)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/watch"
 )
@@ -14,29 +15,33 @@ import (
 // subscriber is one of the ten. Owned by its goroutine until that has ended.
 type subscriber struct {
 	// Static after construction.
-	name, prefix string
-	habit        func(*subscriber, context.Context)
-	slow         bool
-	watch        *watch.Watch
-	history      *streamtest.History
-	ids          *ids
+	name    string
+	habit   func(*subscriber, context.Context)
+	slow    bool
+	whole   *watch.Watch
+	watch   func() (*watch.Watch, error) // opens the watch, or the view
+	history *streamtest.History
+	ids     *ids
 
 	conn  *streamtest.Connection
+	open  *watch.Watch     // of the connection
 	last  *streamtest.Mark // its last id
 	held  streamtest.State // its state when it hung up
 	ahead uint64           // the head then
 }
 
-// subscribers returns the ten.
-func subscribers(w *watch.Watch, h *streamtest.History, known *ids, prefix string) []*subscriber {
+// subscribers returns the ten: the second one of each kind is of the view.
+func subscribers(w *watch.Watch, whole, view part) []*subscriber {
 	var out []*subscriber
 	add := func(n int, name string, slow bool, habit func(*subscriber, context.Context)) {
 		for i := range n {
-			s := &subscriber{name: fmt.Sprintf("%s %d", name, i+1), habit: habit, slow: slow, watch: w, history: h, ids: known}
+			of := whole
 			if i == 1 {
-				s.prefix = prefix
+				of = view
 			}
-			out = append(out, s)
+			out = append(out, &subscriber{
+				name: fmt.Sprintf("%s %d", name, i+1), habit: habit, slow: slow, whole: w, watch: of.open, history: of.history, ids: of.ids,
+			})
 		}
 	}
 	add(3, "steady", false, (*subscriber).stay)
@@ -52,7 +57,18 @@ func (s *subscriber) run(ctx context.Context) {
 	s.habit(s, ctx)
 	s.hangUp()
 	s.comeBack()
-	s.conn.Drain()
+	s.readAll()
+}
+
+// readAll reads everything. A view may still have to take in what its watch has.
+func (s *subscriber) readAll() {
+	for deadline := time.Now().Add(slack); ; pause(context.Background(), look) {
+		arrived := s.open.Snapshot().Revision() >= s.whole.Snapshot().Revision()
+		s.conn.Drain()
+		if arrived && lastTold(s.conn).State == stream.InSync || time.Now().After(deadline) {
+			return
+		}
+	}
 }
 
 // stay reads at once.
@@ -134,7 +150,7 @@ func (s *subscriber) comeBack() { s.dial(s.last, s.held, s.ahead) }
 // comeFromAnywhere connects with a random id and the state held there; false if
 // there is none.
 func (s *subscriber) comeFromAnywhere() bool {
-	m := s.ids.any(s.prefix)
+	m := s.ids.any()
 	if m == nil {
 		return false
 	}
@@ -144,8 +160,13 @@ func (s *subscriber) comeFromAnywhere() bool {
 
 func (s *subscriber) dial(from *streamtest.Mark, held streamtest.State, ahead uint64) {
 	s.last = from
-	s.conn = s.history.Connect(s.watch, streamtest.Dial{
-		Client: s.name, Replica: replica, Prefix: s.prefix, Slow: s.slow, From: from, Begin: held, Ahead: ahead,
+	w, err := s.watch()
+	if err != nil {
+		panic(err) // no limit is near
+	}
+	s.open = w
+	s.conn = s.history.Connect(w, streamtest.Dial{
+		Client: s.name, Replica: replica, Slow: s.slow, From: from, Begin: held, Ahead: ahead,
 	})
 }
 
@@ -158,39 +179,38 @@ func (s *subscriber) hangUp() {
 	if len(marks) > 0 {
 		s.last = marks[len(marks)-1]
 	}
-	s.held, s.ahead = s.conn.State(), max(s.ahead, s.watch.Snapshot().Revision())
-	s.ids.add(s.prefix, marks)
+	s.held, s.ahead = s.conn.State(), max(s.ahead, s.open.Snapshot().Revision())
+	s.ids.add(marks)
 	s.conn.Close()
 	s.conn = nil
 }
 
-// ids are those that were sent, by prefix. Safe for concurrent use.
+// ids are those that were sent. Safe for concurrent use.
 type ids struct {
 	mu    sync.Mutex
-	marks map[string][]*streamtest.Mark
+	marks []*streamtest.Mark
 }
 
-// remembered is how many ids of a prefix are kept, at random: each holds a state.
+// remembered is how many ids are kept, at random: each holds a state.
 const remembered = 300
 
-func (k *ids) add(prefix string, marks []*streamtest.Mark) {
+func (k *ids) add(marks []*streamtest.Mark) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, m := range marks {
-		if kept := k.marks[prefix]; len(kept) >= remembered {
-			kept[rand.IntN(len(kept))] = m
+		if len(k.marks) >= remembered {
+			k.marks[rand.IntN(len(k.marks))] = m
 			continue
 		}
-		k.marks[prefix] = append(k.marks[prefix], m)
+		k.marks = append(k.marks, m)
 	}
 }
 
-func (k *ids) any(prefix string) *streamtest.Mark {
+func (k *ids) any() *streamtest.Mark {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	kept := k.marks[prefix]
-	if len(kept) == 0 {
+	if len(k.marks) == 0 {
 		return nil
 	}
-	return kept[rand.IntN(len(kept))]
+	return k.marks[rand.IntN(len(k.marks))]
 }

@@ -1,19 +1,16 @@
 package listing
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
-// Cache keeps what the listings of a log need again for their next pages, and what
-// resumed readers count. The zero value is empty. Any number of goroutines may use it.
+// Cache keeps what the listings of a log need again for their next pages. The zero value is empty. Any number of goroutines may use it.
 type Cache struct {
 	versions pageVersions
 	sorted   sortedGroups
-	counts   atomic.Pointer[prefixCounts] // resources by prefix; nil: not counted yet
 }
 
 // Keep keeps the version of a listing readable for its next pages.

@@ -19,7 +19,6 @@ type pager struct {
 	sorted *sortedGroups
 	v      *version.Version
 	seq    uint64 // at which it reads
-	prefix string
 	size   int
 	last   Token // where the previous page ended
 
@@ -29,11 +28,11 @@ type pager struct {
 
 // Page returns up to size resources of v, as of seq, after the token, and whether there
 // are more.
-func (c *Cache) Page(v *version.Version, f *segment.Format, seq uint64, prefix string, t Token, size int) (page []stream.Resource, more bool) {
+func (c *Cache) Page(v *version.Version, f *segment.Format, seq uint64, t Token, size int) (page []stream.Resource, more bool) {
 	if t.Count == 0 {
 		return nil, false
 	}
-	p := pager{format: f, sorted: &c.sorted, v: v, seq: seq, prefix: prefix, size: size, last: t}
+	p := pager{format: f, sorted: &c.sorted, v: v, seq: seq, size: size, last: t}
 	for at, looked := v.FromRevision(t.After), 1; !p.full() && at.Segment < len(v.Segments); looked++ {
 		if looked%version.TurnEntries == 0 {
 			runtime.Gosched() // let others run
@@ -86,14 +85,14 @@ func (p *pager) endOf(at version.Place, revision uint64) (version.Place, bool) {
 
 // addSorted adds resources of an already sorted group, as many as fit.
 func (p *pager) addSorted(g sortedGroup) {
-	first := g.search(p.v, p.format, func(key string) bool { return key >= p.prefix && p.isNext(g.revision, key) })
+	first := g.search(p.v, p.format, func(key string) bool { return p.isNext(g.revision, key) })
 	for _, seq := range g.seqs[first:] {
 		s, e := p.v.Find(seq)
 		if e == nil {
 			continue
 		}
-		if p.full() || !p.format.HasPrefix(s, e, p.prefix) {
-			return // keys with the prefix are adjacent
+		if p.full() {
+			return
 		}
 		p.add(s, e)
 	}
@@ -101,11 +100,10 @@ func (p *pager) addSorted(g sortedGroup) {
 
 // add adds a resource, if it belongs to the listing.
 func (p *pager) add(s *segment.Segment, e *segment.Entry) {
-	f := p.format
-	if e.Is(segment.IsDelete) || !e.Visible(p.seq) || !f.HasPrefix(s, e, p.prefix) {
+	if e.Is(segment.IsDelete) || !e.Visible(p.seq) {
 		return
 	}
-	if r := f.Event(s, e).Resource; p.isNext(r.Revision, r.Key) {
+	if r := p.format.Event(s, e).Resource; p.isNext(r.Revision, r.Key) {
 		p.page = append(p.page, r)
 		p.bytes += sizeOf(r)
 	}

@@ -1,10 +1,8 @@
 package listing
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"slices"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -12,12 +10,11 @@ import (
 // Token is the place of a page: as of revision T, after key K at revision R. It
 // names nothing specific to this replica, so any other may serve the next page.
 type Token struct {
-	Epoch  string `json:"e"`
-	AsOf   uint64 `json:"t"`
-	After  uint64 `json:"r"`
-	Key    []byte `json:"k"`
-	Count  int    `json:"n"`
-	Prefix []byte `json:"p,omitempty"` // a hash: the token must come with the prefix that made it
+	Epoch string `json:"e"`
+	AsOf  uint64 `json:"t"`
+	After uint64 `json:"r"`
+	Key   []byte `json:"k"`
+	Count int    `json:"n"`
 	// Unswept is that of the listing's position.
 	Unswept uint64 `json:"u,omitempty"`
 }
@@ -44,16 +41,4 @@ func ParseToken(s string) (t Token, err error) {
 		return t, &stream.InvalidError{What: "page token", Got: s, Want: "the next_page_token of the page before"}
 	}
 	return t, nil
-}
-
-// HasPrefix reports whether the token was made for a listing with this prefix.
-func (t Token) HasPrefix(prefix string) bool { return slices.Equal(t.Prefix, PrefixHash(prefix)) }
-
-// PrefixHash is how a token names a prefix.
-func PrefixHash(prefix string) []byte {
-	if prefix == "" {
-		return nil
-	}
-	sum := sha256.Sum256([]byte(prefix))
-	return sum[:8]
 }

@@ -3,7 +3,6 @@ package segment
 import (
 	"encoding/json"
 	"strconv"
-	"strings"
 
 	"github.com/watchtide/watchtide/stream"
 )
@@ -203,16 +202,4 @@ func (f *Format) Event(s *Segment, e *Entry) stream.Event {
 		ev.Resource.Encoding = stream.Base64
 	}
 	return ev
-}
-
-// HasPrefix reports whether the entry's key begins with prefix.
-func (f *Format) HasPrefix(s *Segment, e *Entry, prefix string) bool {
-	if prefix == "" {
-		return true
-	}
-	if e.Flags&(keyEscaped|keyBase64) == 0 {
-		raw := f.rawKey(s, e)
-		return len(raw) >= len(prefix) && string(raw[:len(prefix)]) == prefix
-	}
-	return strings.HasPrefix(f.Key(s, e), prefix)
 }

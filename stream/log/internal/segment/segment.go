@@ -74,6 +74,7 @@ type Segment struct {
 	Born    uint64 // number of the first version that holds it
 	Slab    []byte
 	Entries []Entry
+	Lent    bool // the slab is that of another log's segment: there is something between the frames
 
 	// Owned by the writer; static, and so readable, once the segment is full.
 	N    int // entries in use
@@ -92,6 +93,27 @@ func New(born uint64, bytes, entries int) *Segment {
 	return &Segment{Name: segmentNames.Add(1), Born: born, Slab: make([]byte, bytes), Entries: make([]Entry, entries)}
 }
 
+// NewLent returns a full segment with some of the frames of another one, which is full
+// too. Their entries are to be copied with Lend.
+func NewLent(born uint64, of *Segment, entries int) *Segment {
+	return &Segment{Name: segmentNames.Add(1), Born: born, Slab: of.Slab, Entries: make([]Entry, entries), Lent: true}
+}
+
+// Lend appends an entry of the segment whose slab this one shares.
+func (s *Segment) Lend(e *Entry) *Entry {
+	to := &s.Entries[s.N]
+	to.Seq, to.Revision, to.Off, to.Size, to.KeyLen, to.Hash, to.Flags = e.Seq, e.Revision, e.Off, e.Size, e.KeyLen, e.Hash, e.Flags
+	s.N++
+	s.Used += int(e.Size)
+	return to
+}
+
+// Adjacent reports whether the frames of the i-th entry and of the next one are.
+func (s *Segment) Adjacent(i int) bool {
+	e := &s.Entries[i]
+	return !s.Lent || e.Off+e.Size == s.Entries[i+1].Off
+}
+
 // SizeFor returns the size of the next segment of a log that has used so many
 // bytes; size is that of its first frame. Slabs grow with the log. There are as many
 // entries as frames of this size would fill, and some more.
@@ -107,7 +129,7 @@ func (s *Segment) Bytes() int64 {
 
 // Fits reports whether there is room for an entry with a frame of so many bytes.
 func (s *Segment) Fits(frame int) bool {
-	return s.N < len(s.Entries) && s.Used+frame <= len(s.Slab)
+	return !s.Lent && s.N < len(s.Entries) && s.Used+frame <= len(s.Slab)
 }
 
 // Reserve reserves the next entry and size bytes for its frame.
