@@ -161,11 +161,18 @@ bench: ## run all benchmarks and print their tables, including those of docs/per
 	for m in . bench; do $(GO) test -C $$m -run '^$$' -bench . -skip '^BenchmarkUpstream$$' -benchmem -count $(COUNT) ./...; done | tee profile/bench.txt
 	@$(TOOL) benchstat profile/bench.txt
 	$(GO) run -C bench .
-	@$(MAKE) --no-print-directory bench-fanout bench-sources bench-browser
+	@$(MAKE) --no-print-directory bench-fanout bench-views bench-sources bench-browser
 
 .PHONY: bench-fanout
 bench-fanout: ## compare the gateway with other servers and a bare write loop, with 10,000 subscribers; about an hour
 	$(GO) run -C bench ./fanout
+
+# A gateway of an older commit, for bench-views to compare what needs no view.
+BEFORE ?=
+
+.PHONY: bench-views
+bench-views: ## measure the cost of views and print the table of docs/performance.md; about six minutes (BEFORE=path: compare with an older gateway)
+	$(GO) run -C bench ./views $(if $(BEFORE),-before $(abspath $(BEFORE)))
 
 .PHONY: bench-quick
 bench-quick: ## the essential comparisons of bench-fanout, and the log, in less than five minutes

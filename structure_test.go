@@ -108,6 +108,7 @@ var imports = []struct {
 	{"bench/load/*", []string{"bench/load", "bench/load/child"}, "the load generator as a process of its own"},
 	{"bench/hotpath", []string{"stream", "stream/watch", "gateway", "bench/load"}, "it profiles the gateway in its own process"},
 	{"bench/storm", []string{"bench/load", "gateway", "stream", "stream/watch"}, "it starts a gateway of its own, in a process of its own"},
+	{"bench/views", []string{"bench/load", "bench/load/*", "openapi/watchtidev1"}, "it is the upstream of a gateway in a process of its own"},
 	{"bench/*", []string{"bench/load", "bench/load/*", "bench/peers"}, "it measures from outside, through sockets and /proc"},
 	{"client/thirdparty", nil, "all of it is tests, which run the built gateway and clients that others wrote"},
 	{"docs", nil, "documentation; only its test is Go"},

@@ -174,6 +174,18 @@ func (c *Client) Open(n int, r Request) error {
 	})
 }
 
+// OpenEach is Open with a request of its own for each connection. Either all of them, or
+// none, are Held or Stalled.
+func (c *Client) OpenEach(requests []Request) error {
+	if len(requests) == 0 {
+		return nil
+	}
+	return c.begin(len(requests), requests[0], func(n int) error {
+		_, err := c.Connect(requests[n])
+		return err
+	})
+}
+
 // Reopen reopens all connections, which must be closed, each with its last ID. It
 // returns when Open would.
 func (c *Client) Reopen(r Request) error {

@@ -79,6 +79,11 @@ func TestCommands(t *testing.T) {
 	if must(t, err); fmt.Sprint(counts) != "[6 6 6 6]" {
 		t.Errorf("%v events, want 6 each", counts)
 	}
+	request.Held = true
+	must(t, l.OpenEach([]load.Request{request, request}))
+	if s := stats(t, l); s.Connected != 10 {
+		t.Errorf("%+v: want two more connected, which are 10 in all", s)
+	}
 	must(t, l.Stop())
 }
 

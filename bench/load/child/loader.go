@@ -79,6 +79,11 @@ func (l *Loader) Open(n int, r load.Request) error {
 	return l.call("Open", OpenOrder{N: n, Request: r}, new(none))
 }
 
+// OpenEach is Client.OpenEach.
+func (l *Loader) OpenEach(requests []load.Request) error {
+	return l.call("OpenEach", requests, new(none))
+}
+
 // Reopen is Client.Reopen.
 func (l *Loader) Reopen(r load.Request) error { return l.call("Reopen", r, new(none)) }
 

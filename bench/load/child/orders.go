@@ -49,6 +49,11 @@ func (s *Orders) Open(o OpenOrder, _ *none) error {
 	return s.loop.do(func(l *loop) error { return l.client.Open(o.N, o.Request) })
 }
 
+// OpenEach is Client.OpenEach.
+func (s *Orders) OpenEach(requests []load.Request, _ *none) error {
+	return s.loop.do(func(l *loop) error { return l.client.OpenEach(requests) })
+}
+
 // Reopen is Client.Reopen.
 func (s *Orders) Reopen(r load.Request, _ *none) error {
 	return s.loop.do(func(l *loop) error { return l.client.Reopen(r) })

@@ -1,4 +1,4 @@
-// Command loader is the load generator of the fan-out bench: it opens the
+// Command loader is the load generator of several benches: it opens the
 // connections and counts the arriving events, on orders from package child.
 package main
 

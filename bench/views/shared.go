@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// inShared compares a view that many subscribers share with its watch. Both have the
+// same subscribers, alternately.
+func (b *bench) inShared(ctx context.Context) error {
+	const resources = 1000
+	var watch, view []float64
+	err := b.with(ctx, data{resources: resources, groups: 10}, func(r *rig) error {
+		for range b.plan.rounds {
+			for _, c := range []struct {
+				to         *[]float64
+				parameters []string
+			}{{&watch, nil}, {&view, []string{"filter", `value.team == "t3"`}}} {
+				each, err := r.perEvent(ctx, c.parameters)
+				if err != nil {
+					return err
+				}
+				*c.to = append(*c.to, each)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	w, v := median(watch), median(view)
+	b.judge(fmt.Sprintf("CPU per event, a view with %d subscribers against the watch itself", b.plan.subscribers), "≤ 1.1 ×", v/w <= 1.1,
+		"%.2f × (%.2f and %.2f µs)", v/w, v, w)
+	return nil
+}
+
+// perEvent is the processor time of the gateway for each event that one of many
+// subscribers gets, in microseconds.
+func (r *rig) perEvent(ctx context.Context, parameters []string) (each float64, err error) {
+	if err := r.subscribe(ctx, r.plan.subscribers, events(many, parameters...)); err != nil {
+		return 0, err
+	}
+	const interval = 100 * time.Millisecond
+	name := fmt.Sprintf("shared-%d", len(parameters)/2)
+	err = r.profiled(ctx, name, time.Duration(r.plan.shared)*interval, func() error {
+		used, got, err := r.commits(ctx, r.plan.shared, r.plan.subscribers, interval, func(i int) int { return 3 + i*10 })
+		each = micro(used) / float64(got)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return each, r.leave(ctx)
+}
