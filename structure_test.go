@@ -38,6 +38,7 @@ var imports = []struct {
 	{"stream/log/internal/index", nil, "it maps hashes to numbers; a leaf"},
 	{"stream/log/internal/transaction", []string{"stream"}, "changes on their way into a log"},
 	{"stream/log/internal/superseded", nil, "it counts bytes; a leaf"},
+	{"stream/log/internal/tombstone", nil, "a queue of numbers; a leaf"},
 	{"stream/log/internal/version", []string{"stream", "stream/log/internal/segment", "stream/log/internal/index"}, "a version is read; it is made by the log"},
 	{"stream/log/internal/pin", []string{"stream/memory", "stream/log/internal/version"}, "pins count the memory of versions, and read none"},
 	{"stream/log/internal/listing", []string{"stream", "stream/log/internal/segment", "stream/log/internal/version", "stream/log/internal/pin"}, "a listing is handed the version that it reads"},
@@ -296,7 +297,7 @@ var core = []string{
 	"stream", "stream/memory", "stream/merge", "stream/frame", "stream/log", "stream/watch",
 	"stream/log/internal/segment", "stream/log/internal/index", "stream/log/internal/version", "stream/log/internal/pin", "stream/log/internal/listing",
 	"stream/log/internal/transaction",
-	"stream/log/internal/superseded",
+	"stream/log/internal/superseded", "stream/log/internal/tombstone",
 }
 
 // TestStreamNeedsOnlyTheStandardLibrary, and of it no transport, not even

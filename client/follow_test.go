@@ -231,7 +231,7 @@ func TestFollowSendsItsOptions(t *testing.T) {
 		if got := s.requests[0].URL.String(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
-		if got := s.requests[0].Header.Get("Accept"); got != "text/event-stream" {
+		if got := s.requests[0].Header.Get("Accept"); got != "*/*" {
 			t.Errorf("Accept: %q", got)
 		}
 	})

@@ -32,7 +32,8 @@ type Stream struct {
 	URL string
 	// Client makes the request. Its Timeout must be 0: it would end the stream.
 	Client *http.Client
-	// Header is sent along. nil: nothing is.
+	// Header is sent along. nil: nothing is. Without Accept in it, a refusal is a
+	// *Problem; with text/event-stream there, overload is a goodbye.
 	Header map[string]string
 	// LastEventID is where the stream resumes. "": it starts from nothing.
 	LastEventID string
@@ -101,6 +102,11 @@ func (s *Stream) stalled() {
 	s.cancel(fmt.Errorf("%w: nothing came for %v, not even a heartbeat", stream.ErrStalled, s.silence.getLimit()))
 }
 
+// anyType asks for a stream as text/event-stream does, since that is a gateway's default.
+// But a refusal is then a problem, which names the limit and the watch, and not a goodbye
+// as for an EventSource, which does not.
+const anyType = "*/*"
+
 func (s *Stream) client() *sse.Client {
 	limit := s.MaxEventBytes
 	if limit == 0 {
@@ -112,6 +118,7 @@ func (s *Stream) client() *sse.Client {
 	client.Connection = &connection
 	client.ReconnectStrategy = never{}
 	client.ResponseValidator = validate
+	client.Headers["Accept"] = anyType
 	for name, value := range s.Header {
 		client.Headers[name] = value
 	}

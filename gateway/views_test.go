@@ -304,6 +304,9 @@ func TestRefusedViews(t *testing.T) {
 						t.Errorf("%s: %s %v %s", door, x.Status, x.Header, got)
 					}
 				}
+				if got := r.get("/v1/events"+asking("watch", "other", "watch", "orders", "filter.orders", "true"), me).Text(); !strings.Contains(got, `"watch":"orders","parameter":"filter.orders"`) {
+					t.Errorf("one watch of several: %s", got)
+				}
 				browser := r.get(all["stream"], me, eventStream)
 				if got := browser.Text(); browser.StatusCode != 200 || !strings.Contains(got, `"reason":"overloaded"`) || strings.Contains(got, "hello") {
 					t.Errorf("a browser: %s %s", browser.Status, got)
@@ -315,7 +318,7 @@ func TestRefusedViews(t *testing.T) {
 				if reason == "another" {
 					counted = views.TooMany
 				}
-				for transport, want := range map[string]float64{"sse": 2, "poll": 1, "list": 1} {
+				for transport, want := range map[string]float64{"sse": 3, "poll": 1, "list": 1} {
 					if n := counter(t, r.gateway, "watchtide_refusals_total", "transport", transport, "reason", counted); n != want {
 						t.Errorf("%s: %v refusals are counted, want %v", transport, n, want)
 					}
@@ -323,7 +326,7 @@ func TestRefusedViews(t *testing.T) {
 				if n := r.gateway.admission.Count(); n != 0 {
 					t.Errorf("%d streams are open", n)
 				}
-				if asked := r.views.Clients(); len(asked) != 4 || asked[0] != "192.0.2.1" || asked[3] != "192.0.2.1" {
+				if asked := r.views.Clients(); len(asked) != 5 || asked[0] != "192.0.2.1" || asked[4] != "192.0.2.1" {
 					t.Errorf("views were asked for by %q", asked)
 				}
 				r.views.Refuse(nil)

@@ -104,3 +104,20 @@ func Hold(sink Sink, bytes int64) {
 		h.Hold(bytes)
 	}
 }
+
+// Conflater is implemented by the Sink that a watch gives to its source.
+type Conflater interface {
+	// Conflated declares that the next Commit may lack values: of a resource that
+	// changed more than once, only the newest value need be there.
+	Conflated()
+}
+
+// Conflated tells the sink, if it is a Conflater, that its upstream may have left out
+// values between those of the last Commit and those of the next one. Whoever selects
+// resources by their values must know: a client that comes from another replica may hold
+// one of them.
+func Conflated(sink Sink) {
+	if c, ok := sink.(Conflater); ok {
+		c.Conflated()
+	}
+}

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"testing"
 	"time"
 
 	launchdarkly "github.com/launchdarkly/eventsource"
@@ -24,7 +23,7 @@ import (
 // follow follows a URL with one third-party client until the context ends. receive is
 // called for each event, by one goroutine at a time. All that the client is told is
 // where the stream is: it reconnects by itself. The error is why it gave up.
-type follow func(ctx context.Context, t *testing.T, url string, receive func(event, data string)) error
+type follow func(ctx context.Context, url string, receive func(event, data string)) error
 
 // clients are those that are tested, by the names of their projects.
 var clients = map[string]follow{
@@ -34,7 +33,7 @@ var clients = map[string]follow{
 	"eventsource":  followNode,
 }
 
-func followR3labs(ctx context.Context, _ *testing.T, url string, receive func(event, data string)) error {
+func followR3labs(ctx context.Context, url string, receive func(event, data string)) error {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	c := r3labs.NewClient(url)
@@ -44,7 +43,7 @@ func followR3labs(ctx context.Context, _ *testing.T, url string, receive func(ev
 	return c.SubscribeRawWithContext(ctx, func(e *r3labs.Event) { receive(string(e.Event), string(e.Data)) })
 }
 
-func followTmaxmax(ctx context.Context, _ *testing.T, url string, receive func(event, data string)) error {
+func followTmaxmax(ctx context.Context, url string, receive func(event, data string)) error {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
@@ -56,7 +55,7 @@ func followTmaxmax(ctx context.Context, _ *testing.T, url string, receive func(e
 	return c.Connect()
 }
 
-func followLaunchdarkly(ctx context.Context, _ *testing.T, url string, receive func(event, data string)) error {
+func followLaunchdarkly(ctx context.Context, url string, receive func(event, data string)) error {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
@@ -90,7 +89,7 @@ func followLaunchdarkly(ctx context.Context, _ *testing.T, url string, receive f
 // package eventsource: the EventSource of browsers, for Node.
 const nodeModules = "../../web/client/node_modules"
 
-func followNode(ctx context.Context, _ *testing.T, url string, receive func(event, data string)) error {
+func followNode(ctx context.Context, url string, receive func(event, data string)) error {
 	cmd := exec.CommandContext(ctx, "node", "eventsource.mjs", nodeModules, url)
 	cmd.WaitDelay = patience
 	cmd.Stderr = os.Stderr

@@ -54,7 +54,7 @@ func newFollower(t *testing.T, name string, run follow, gateway *process) *follo
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		defer close(f.ended)
-		f.end(run(ctx, t, address, f.receive))
+		f.end(run(ctx, address, f.receive))
 	}()
 	t.Cleanup(func() {
 		cancel()

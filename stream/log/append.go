@@ -5,6 +5,7 @@ import (
 
 	"github.com/watchtide/watchtide/stream/log/internal/index"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/log/internal/tombstone"
 	"github.com/watchtide/watchtide/stream/log/internal/transaction"
 )
 
@@ -20,10 +21,14 @@ func (w *Writer) append(changes []Change, revision uint64, result *CommitResult)
 		if changes[i].Deleted {
 			last = w.appendDelete(changes[i], at.IsUnnumbered(&changes[i]), revision, now)
 			result.Deletes++
-			continue
+		} else {
+			last = w.appendUpsert(&changes[i])
+			result.Upserts++
 		}
-		last = w.appendUpsert(&changes[i])
-		result.Upserts++
+		if w.conflated || changes[i].IsConflated() {
+			last.Flags |= segment.Conflated
+			w.next.Conflated = revision
+		}
 	}
 	w.next.Revision = revision
 	w.next.Committed = now
@@ -69,8 +74,8 @@ func (w *Writer) appendDelete(c Change, unnumbered bool, revision uint64, now ti
 // remember makes an entry a tombstone.
 func (w *Writer) remember(e *segment.Entry, now time.Time) {
 	e.Flags |= segment.IsDelete
-	w.deletes.push(tombstone{seq: e.Seq, at: now})
-	w.deletes.bytes += int64(e.Size)
+	w.deletes.Push(tombstone.Tombstone{Seq: e.Seq, At: now})
+	w.deleteBytes += int64(e.Size)
 	w.next.Tombstones++
 }
 
@@ -115,7 +120,7 @@ func (w *Writer) supersede(s *segment.Segment, e *segment.Entry, seq uint64) {
 	w.dead += int64(e.Size)
 	if e.Is(segment.IsDelete) {
 		w.next.Tombstones--
-		w.deletes.bytes -= int64(e.Size)
+		w.deleteBytes -= int64(e.Size)
 		return
 	}
 	w.next.Count--

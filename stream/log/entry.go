@@ -61,6 +61,9 @@ func (e Entry) NewerThan(revision uint64) bool {
 	return e.e.Revision > revision || e.e.Revision == revision && e.e.Is(segment.UnnumberedDelete)
 }
 
+// Conflated reports whether values of its key before it may have been left out.
+func (e Entry) Conflated() bool { return e.e.Is(segment.Conflated) }
+
 // PreviousSeq is the seq of the previous entry of the key, or of an earlier one; 0: there
 // was none, or it is very far back.
 func (e Entry) PreviousSeq() uint64 {
@@ -87,6 +90,10 @@ func (h *Hold) Snapshot() (Snapshot, bool) {
 
 // Release ends the hold.
 func (h *Hold) Release() { h.log.pins.Release(h.pin) }
+
+// Conflated is the revision of the newest commit that may lack values; see
+// stream.Conflater.
+func (s Snapshot) Conflated() uint64 { return s.v.Conflated }
 
 // Origin is the revision since which every change was received. When it rises, readers are
 // told.

@@ -27,7 +27,7 @@ func TestTombstonesAreBounded(t *testing.T) {
 			mustCommit(t, l, revision+1, upsert("k", revision+1))
 			mustCommit(t, l, revision+2, remove("k", revision+2))
 			revision += 2
-			most = max(most, l.deletes.memory())
+			most = max(most, l.deletes.Memory())
 		}
 		if got := l.Snapshot().Tombstones(); got != others+1 {
 			t.Errorf("%d tombstones, want %d", got, others+1)
@@ -62,9 +62,9 @@ func TestTombstonesAreAllQueued(t *testing.T) {
 				}
 			}
 		}
-		for _, d := range l.deletes.queue[l.deletes.first:] {
-			if _, e := v.Find(d.seq); e != nil && e.Visible(v.Seq) {
-				got = append(got, d.seq)
+		for seq := range l.deletes.Seqs() {
+			if _, e := v.Find(seq); e != nil && e.Visible(v.Seq) {
+				got = append(got, seq)
 			}
 		}
 		if !slices.Equal(got, want) || len(got) != v.Tombstones || len(got) > l.history.MaxDeletes {

@@ -50,7 +50,7 @@ func (p *Part) begin(s Snapshot, low uint64) {
 	w := p.w
 	p.base, p.fresh, p.added, p.unclosed = s.v.Seq, true, 0, nil
 	p.of, p.held = s.v, p.held[:0]
-	w.next.OfGeneration = s.v.Generation
+	w.next.OfGeneration, w.next.Conflated = s.v.Generation, s.v.Conflated
 	w.next.Seq, w.next.Intact, w.next.Readable = 0, s.v.Seq, s.v.Seq
 	w.next.Horizon, w.next.HorizonAge = low, s.v.Committed
 	w.next.Run = version.Run{Name: s.v.Run.Name, Horizon: low}
@@ -78,7 +78,7 @@ func (p *Part) BeginAgain(s Snapshot, low uint64) {
 // Count counts what was added so far, before it is published.
 func (p *Part) Count() {
 	w := p.w
-	w.account.SetLog(w.allocated+w.index.Bytes()+w.deletes.memory()-w.dead, w.dead)
+	w.account.SetLog(w.allocated+w.index.Bytes()+w.deletes.Memory()-w.dead, w.dead)
 }
 
 // Add adds the change of a resource that the part has after it; projected, if not nil, is

@@ -10,6 +10,7 @@ import (
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/log/internal/superseded"
+	"github.com/watchtide/watchtide/stream/log/internal/tombstone"
 	"github.com/watchtide/watchtide/stream/log/internal/transaction"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
@@ -24,19 +25,21 @@ type Writer struct {
 	history History
 
 	// Owned by the goroutine that writes.
-	next       version.Version // becomes the head at the next publish
-	unnumbered bool            // deletes have no revision in the epoch
-	index      *index.Table
-	indexed    uint64 // number of the first version that holds the index
-	listed     uint64 // number of the first version that holds the list of segments
-	deletes    tombstones
-	recent     superseded.Recent
-	sweep      uint64        // compaction has examined segments up to this seq
-	used, dead int64         // bytes of frames, and of the superseded ones
-	allocated  int64         // bytes of slabs and tables
-	added      int64         // of them, by the version being made
-	retired    []pin.Retired // by the version being made
-	prefetched byte          // see prefetch; nothing reads it
+	next        version.Version // becomes the head at the next publish
+	unnumbered  bool            // deletes have no revision in the epoch
+	conflated   bool            // the next commit may lack values
+	index       *index.Table
+	indexed     uint64 // number of the first version that holds the index
+	listed      uint64 // number of the first version that holds the list of segments
+	deletes     tombstone.Queue
+	deleteBytes int64 // frames of those not superseded
+	recent      superseded.Recent
+	sweep       uint64        // compaction has examined segments up to this seq
+	used, dead  int64         // bytes of frames, and of the superseded ones
+	allocated   int64         // bytes of slabs and tables
+	added       int64         // of them, by the version being made
+	retired     []pin.Retired // by the version being made
+	prefetched  byte          // see prefetch; nothing reads it
 }
 
 // NewWriter returns the writer of a new log, which is empty: not primed, with the status
@@ -116,6 +119,9 @@ func (w *Writer) lookup(k segment.Key) (slot int, s *segment.Segment, e *segment
 // PrepareStatus sets the freshness that the next commit or snapshot publishes.
 func (w *Writer) PrepareStatus(s stream.Status) { w.next.Status = s }
 
+// PrepareConflated sets whether the next commit may lack values; see stream.Conflater.
+func (w *Writer) PrepareConflated(conflated bool) { w.conflated = conflated }
+
 // SetStatus publishes the freshness of the watch.
 func (w *Writer) SetStatus(s stream.Status) {
 	w.next.Status = s
@@ -150,7 +156,7 @@ func (w *Writer) restart(epoch string) {
 		v.Run = version.NewRun()
 	}
 	w.index, w.indexed = index.New(0), v.Number
-	w.deletes, w.recent = tombstones{}, superseded.Recent{}
+	w.deletes, w.deleteBytes, w.recent = tombstone.Queue{}, 0, superseded.Recent{}
 	w.sweep, w.used, w.dead, w.allocated = v.Seq, 0, 0, 0
 }
 
@@ -159,7 +165,7 @@ func (w *Writer) publish() {
 	v := w.next
 	v.Index = w.index
 	v.Changed = make(chan struct{})
-	holds, sorted := w.allocated+w.index.Bytes()+w.deletes.memory(), w.listings.SortedBytes()
+	holds, sorted := w.allocated+w.index.Bytes()+w.deletes.Memory(), w.listings.SortedBytes()
 	v.Bytes = holds + sorted
 	w.recordRetired(&v)
 	old := w.head.Load()

@@ -33,6 +33,11 @@ func Commit(revision uint64) Step {
 	return func(_ context.Context, sink stream.Sink) error { return sink.Commit(revision) }
 }
 
+// Conflated declares that the next Commit may lack values; see stream.Conflater.
+func Conflated() Step {
+	return func(_ context.Context, sink stream.Sink) error { stream.Conflated(sink); return nil }
+}
+
 // Status passes on the upstream's report of its own freshness.
 func Status(state stream.State, reason string) Step {
 	return func(_ context.Context, sink stream.Sink) error { return sink.Status(state, reason) }

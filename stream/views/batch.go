@@ -52,9 +52,14 @@ func (b *batch) work(deadline time.Time) (done bool) {
 	newest := b.parent.of.Snapshot()
 	for e := range b.members {
 		e.seen = newest.Number()
-		if e.removed.Load() {
+		switch {
+		case e.removed.Load():
 			b.drop(e)
 			e.end()
+		case e.full.Load():
+			b.drop(e)
+			e.tooLarge()
+			b.parent.lane(e).post(parks, e)
 		}
 	}
 	switch {
@@ -163,7 +168,7 @@ func (b *batch) findFormer(c log.Entry, r stream.Resource) {
 			}
 		}
 		before, ok, known := b.at.Before(at)
-		if !known || deletesUnseen(at, before, ok) { // it may have been one of any view
+		if at.Conflated() || !known || deletesUnseen(at, before, ok) { // it may have been one of any view
 			for e := range b.members {
 				left(e)
 			}

@@ -35,6 +35,7 @@ type entry struct {
 	wanted  atomic.Uint64 // the revision from which it should know its deletes; MaxUint64: any
 	low     atomic.Uint64 // the revision from which it knows its deletes, once it is built
 	knows   atomic.Uint64 // the revision from which its subscribers can resume; MaxUint64: none
+	saw     atomic.Uint64 // revision of the newest conflated commit that it was built with
 	leaving atomic.Int64  // bytes that it will soon not hold any more
 
 	// Owned by the lane or the builder that has it.
@@ -83,16 +84,25 @@ func (e *entry) bytes() int64 { return e.account.Own().Logs() + e.account.Own().
 // deepen is called by a subscriber that could resume from a revision if the view knew its
 // deletes from there on. It reports whether it will.
 func (e *entry) deepen(low uint64) bool {
-	horizon, _ := e.parent.of.Snapshot().Horizon()
-	if e.removed.Load() || e.knows.Load() <= max(low, horizon) {
+	s := e.parent.of.Snapshot()
+	horizon, _ := s.Horizon()
+	if e.removed.Load() || e.asOf(s, e.knows.Load()) <= max(low, horizon) {
 		return false
 	}
-	for wanted := e.wanted.Load(); low < wanted; wanted = e.wanted.Load() {
-		if e.wanted.CompareAndSwap(wanted, low) {
-			e.parent.lane(e).post(deepens, e)
-		}
+	for wanted := e.wanted.Load(); low < wanted && !e.wanted.CompareAndSwap(wanted, low); wanted = e.wanted.Load() {
 	}
+	e.parent.lane(e).post(deepens, e)
 	return true
+}
+
+// asOf returns the revision from which the view knows its deletes, if it was low when the
+// view was made: later, if values may have been left out since. A reader may have one that
+// was in the view only then.
+func (e *entry) asOf(s log.Snapshot, low uint64) uint64 {
+	if c := s.Conflated(); c > e.saw.Load() {
+		return max(low, c)
+	}
+	return low
 }
 
 // feed brings the view closer to the newest state of its watch, until a deadline.
@@ -179,7 +189,12 @@ func (e *entry) next() (log.Snapshot, bool) {
 
 // outdated reports whether what the view has so far is of no use.
 func (e *entry) outdated(newest log.Snapshot) bool {
-	return e.at.Generation() != newest.Generation() || newest.Forgotten() > max(e.cursor, e.base) || e.lowest(newest) < e.low.Load()
+	return e.at.Generation() != newest.Generation() || newest.Forgotten() > max(e.cursor, e.base) || e.shallow(newest)
+}
+
+// shallow reports whether the view must know older deletes.
+func (e *entry) shallow(s log.Snapshot) bool {
+	return e.wanted.Load() < math.MaxUint64 && e.lowest(s) < e.asOf(s, e.low.Load())
 }
 
 // lowest returns the revision from which the view should know its deletes.
@@ -200,6 +215,7 @@ func (e *entry) begin(s log.Snapshot) {
 		e.whole = false
 	}
 	e.low.Store(low)
+	e.saw.Store(s.Conflated())
 	e.views.count.builds.Add(1)
 	e.begun, e.building, e.began = true, true, time.Now()
 	e.base, e.since, e.cursor, e.at = s.Seq(), s.Seq(), 0, s
@@ -310,7 +326,7 @@ func (e *entry) found(s log.Snapshot, c log.Entry) {
 func (e *entry) hadSince(s log.Snapshot, c log.Entry) bool {
 	for {
 		before, ok, known := s.Before(c)
-		if !known || deletesUnseen(c, before, ok) {
+		if c.Conflated() || !known || deletesUnseen(c, before, ok) {
 			return true // it may have been one of this view
 		}
 		if !ok {

@@ -150,7 +150,7 @@ func (s *subscriber) at(t *testing.T) *stream.Position {
 
 // state returns the resources of a watch, as texts, by key.
 func state(w *watch.Watch) (out []string) {
-	for r := range w.Snapshot().Resources("") {
+	for r := range w.Snapshot().Resources() {
 		out = append(out, fmt.Sprintf("%s=%s", r.Key, r.Value))
 	}
 	slices.Sort(out)

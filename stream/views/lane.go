@@ -231,7 +231,7 @@ func (l *lane) take(e *entry) {
 	case e.full.Load():
 		l.tooLarge(e) // since its builder last looked
 		return
-	case e.wanted.Load() < e.low.Load() && e.lowest(l.at) < e.low.Load():
+	case e.shallow(l.at):
 		l.views.builders.add(e) // it was asked to know more since it was begun
 		return
 	}

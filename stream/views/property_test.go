@@ -48,6 +48,8 @@ type replica struct {
 type client struct {
 	name string
 	slow bool
+	lazy bool            // it reads only what it was woken for
+	idle <-chan struct{} // is closed when there is more; nil: not known
 	of   *part
 	conn *streamtest.Connection // nil: it was refused
 	at   *replica
@@ -98,7 +100,7 @@ func newWorld(t *testing.T, seed uint64, deletes streamtest.DeleteRevisions) *wo
 		w.start(name)
 	}
 	for i := range 8 {
-		c := &client{name: fmt.Sprint("client ", i), slow: i > 5, of: w.parts[i%len(w.parts)]}
+		c := &client{name: fmt.Sprint("client ", i), slow: i > 5, lazy: i%2 == 1, of: w.parts[i%len(w.parts)]}
 		w.clients = append(w.clients, c)
 		w.dial(c, nil)
 	}
@@ -286,7 +288,7 @@ func (w *world) connect(c *client, from *streamtest.Mark) {
 	if from != nil && w.random.IntN(2) == 0 {
 		request.Resume = &from.Position
 	}
-	c.conn = nil
+	c.conn, c.idle = nil, nil
 	v, err := c.at.views.Open(c.at.base, c.of.definition, request)
 	var refusal *Refusal
 	if errors.As(err, &refusal) && refusal.Reason == NoMemory {
@@ -304,12 +306,30 @@ func (w *world) read(all bool) {
 		if c.conn == nil || c.slow && !all && w.random.IntN(4) > 0 {
 			continue
 		}
-		for c.conn.Live() && c.conn.Step() {
+		for c.conn.Live() && !c.sleeps() {
+			if !c.conn.Step() {
+				c.idle = c.conn.Changed()
+				break
+			}
 			c.note()
 			if c.slow && !all {
 				break
 			}
 		}
+	}
+}
+
+// sleeps reports whether the client waits to be woken.
+func (c *client) sleeps() bool {
+	if !c.lazy || c.idle == nil {
+		return false
+	}
+	select {
+	case <-c.idle:
+		c.idle = nil
+		return false
+	default:
+		return true
 	}
 }
 

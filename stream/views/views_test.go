@@ -184,8 +184,15 @@ func TestFreshness(t *testing.T) {
 			f := newFixture(t, Config{})
 			s := subscribe(t, f.open(filter(t, text), "c"), nil)
 			s.expect(t, "reset initial", "end@1")
+			changed := s.Changed()
 			f.endpoint.Refuse(errors.New("down"))
 			time.Sleep(10 * time.Second)
+			synctest.Wait()
+			select {
+			case <-changed:
+			default:
+				t.Error("the reader is not woken")
+			}
 			s.expect(t, "status stale")
 			f.endpoint.Refuse(nil)
 			time.Sleep(10 * time.Second)

@@ -334,8 +334,10 @@ func (in *ingest) onEnded(err error) {
 // apply writes a transaction or a snapshot to the log.
 func (in *ingest) apply(m message) (log.CommitResult, error) {
 	if !m.reset {
+		in.log.PrepareConflated(m.conflated)
 		return in.log.CommitSwept(m.changes, m.revision, m.swept)
 	}
+	in.log.PrepareConflated(false)
 	snapshot, detail := resourcesOf(m.changes), ""
 	epoch, primed := in.epochName(m.epoch), in.log.Snapshot().Primed()
 	result, err := in.log.ReplaceSwept(epoch, snapshot, m.revision, m.swept)

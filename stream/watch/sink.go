@@ -13,15 +13,16 @@ import (
 
 // message is what a source's reader hands to ingest.
 type message struct {
-	kind     messageKind
-	reset    bool // the changes are a whole snapshot; of freshness: one is under way
-	epoch    string
-	changes  []log.Change
-	revision uint64
-	horizon  uint64 // of a snapshot, the revision of RaiseHorizon; 0: none
-	swept    uint64 // see Swept
-	state    stream.State
-	reason   string
+	kind      messageKind
+	reset     bool // the changes are a whole snapshot; of freshness: one is under way
+	epoch     string
+	changes   []log.Change
+	revision  uint64
+	horizon   uint64 // of a snapshot, the revision of RaiseHorizon; 0: none
+	swept     uint64 // see Swept
+	conflated bool   // see Conflated
+	state     stream.State
+	reason    string
 }
 
 type messageKind uint8
@@ -106,6 +107,9 @@ func (s *stagingSink) Commit(revision uint64) error {
 
 // Swept implements Sweeper.
 func (s *stagingSink) Swept(revision uint64) { s.swept = revision }
+
+// Conflated implements Conflater.
+func (s *stagingSink) Conflated() { s.pending.conflated = true }
 
 // Status implements Sink.
 func (s *stagingSink) Status(state stream.State, reason string) error {

@@ -63,6 +63,8 @@ type Refusal struct {
 	Limit  int    // how many may be open
 	client Client // refusedClient, refusedClientViews
 	Watch  string // refusedWatch, RefusedMemory, refusedTemplate, and those of views
+	// Parameter is one that asks for the view, as the client wrote it; "": none.
+	Parameter string
 }
 
 // RefusalOf returns the refusal of a stream whose watch could not be found, if that is for
@@ -110,6 +112,6 @@ func (r *Refusal) Problem(retry time.Duration) *problem.Problem {
 	if r.Watch != "" {
 		p.OnWatch(r.Watch)
 	}
-	p.RetryAfter = retry
+	p.Parameter, p.RetryAfter = r.Parameter, retry
 	return p
 }

@@ -172,7 +172,7 @@ func (c *Conversation) hasMuch() bool {
 }
 
 // Bookmarks writes the position in watches that were quiet for a heartbeat, or whose
-// changes all lie outside the prefix.
+// changes all lie outside the view.
 func (c *Conversation) Bookmarks(now time.Time, out wire.Outlet) bool {
 	said := false
 	for i := range c.Follows {

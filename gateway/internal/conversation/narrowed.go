@@ -34,6 +34,10 @@ func (d *Deps) Open(r *Request, l problem.Lookup, watches []*watch.Watch, defini
 	for i, w := range watches {
 		choice := &r.Watches[i]
 		part, err := d.OpenPart(l, w, definitions[i], c, choice.resume)
+		var refused *admission.Refusal
+		if errors.As(err, &refused) {
+			refused.Parameter = r.Narrowings[i].Parameter()
+		}
 		if err != nil {
 			return nil, err
 		}

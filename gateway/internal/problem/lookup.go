@@ -137,8 +137,11 @@ func (l Lookup) NotPrimed(w *watch.Watch) *Problem {
 	if reason := w.Snapshot().Status().Reason; reason != "" {
 		why = ": " + reason
 	}
-	p := New(http.StatusServiceUnavailable,
-		"watch %q has not received its first complete snapshot yet%s", w.Name(), why).OnWatch(w.Name())
+	lacks := "has not received its first complete snapshot yet"
+	if whole := w.Of(); whole != nil && whole.Snapshot().Primed() {
+		lacks = "is primed, but the view of it is not"
+	}
+	p := New(http.StatusServiceUnavailable, "watch %q %s%s", w.Name(), lacks, why).OnWatch(w.Name())
 	p.RetryAfter = max(l.Retry, time.Second)
 	return p
 }

@@ -155,6 +155,17 @@ func (n Narrowing) beyondPrefix() string {
 	return ""
 }
 
+// Parameter returns one that narrows, as the client wrote it; "" if there is none.
+func (n Narrowing) Parameter() string {
+	switch beyond := n.beyondPrefix(); {
+	case beyond != "":
+		return n.written(beyond)
+	case n.params.Prefix != "":
+		return n.written(prefixParameter)
+	}
+	return ""
+}
+
 // written returns a parameter as the client wrote it.
 func (n Narrowing) written(parameter string) string {
 	if name, ok := n.of[parameter]; ok {

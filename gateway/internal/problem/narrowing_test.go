@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/memory"
 	"github.com/watchtide/watchtide/stream/view"
 	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
@@ -233,5 +234,29 @@ func checkRefusal(t *testing.T, query url.Values, p *Problem) {
 		return at.Offset <= len(value) && at.Line >= 1 && at.Column >= 1
 	}) {
 		t.Errorf("%+v is not in %q", at, query[p.Parameter])
+	}
+}
+
+// TestNotPrimedView checks that a view which is being made is not taken for its watch.
+func TestNotPrimedView(t *testing.T) {
+	l := Lookup{Registry: watch.NewRegistry()}
+	t.Cleanup(l.Registry.Close)
+	w, err := l.Registry.Add(watch.Config{Name: "orders", Source: stream.SourceFunc(func(ctx context.Context, _ stream.Resume, sink stream.Sink) error {
+		if err := errors.Join(sink.Reset("e"), sink.Commit(1)); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := w.NewPart(watch.PartConfig{Account: memory.NewAccount(0, memory.NewCeiling(1<<20))})
+	defer part.Close()
+	if err := w.Prime(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if p := l.NotPrimed(part.Watch); p.Status != 503 || p.Watch != "orders" || !strings.HasPrefix(p.Detail, `watch "orders" is primed, but the view of it is not`) {
+		t.Errorf("%+v", p)
 	}
 }

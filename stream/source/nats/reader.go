@@ -33,6 +33,7 @@ type reader struct {
 	dirty      bool   // something is to be committed
 	whole      bool   // of a snapshot: the server was queried for messages during the read
 	missed     bool   // sequences are missing between the checkpoint and the first commit
+	gap        bool   // sequences are missing since the last commit
 
 	swept    uint64    // the keys that vanished while a lower sequence was the last have been passed on
 	vanished *vanished // the same, and not passed on yet; nil: nothing
@@ -108,6 +109,7 @@ func (r *reader) apply(d delivery) error {
 // judge decides whether the state after this message existed.
 func (r *reader) judge(d delivery) {
 	follows := d.sequence == r.at+1
+	r.gap = r.gap || !follows
 	r.missed = r.missed || !r.live && !follows
 	r.open = d.part
 	r.clean = r.clean && follows
@@ -139,6 +141,10 @@ func (r *reader) commit(ctx context.Context) error {
 	}
 	r.floor = max(r.at, r.floor)
 	stream.Swept(r.sink, r.swept)
+	if r.gap {
+		stream.Conflated(r.sink) // a bucket need not keep more than the newest value
+	}
+	r.gap = false
 	if err := r.sink.Commit(r.floor); err != nil {
 		return err
 	}

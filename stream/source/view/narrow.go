@@ -10,10 +10,11 @@ import (
 // Owned by Watch.
 type narrowed struct {
 	stream.Sink
-	source *Source
-	fresh  bool            // a snapshot has begun: there were no members before staged
-	staged map[string]bool // since the last commit: whether the key is in the view
-	bytes  int64           // of staged
+	source    *Source
+	fresh     bool            // a snapshot has begun: there were no members before staged
+	conflated bool            // values may have been left out since the last commit
+	staged    map[string]bool // since the last commit: whether the key is in the view
+	bytes     int64           // of staged
 }
 
 // narrow returns a sink for the events of the watch. If the view does not resume, it has
@@ -72,8 +73,18 @@ func (n *narrowed) has(key string) bool {
 	return !n.fresh && n.source.members.has(key)
 }
 
-// Commit implements [stream.Sink].
+// Conflated implements [stream.Conflater].
+func (n *narrowed) Conflated() { n.conflated = true }
+
+// Commit implements [stream.Sink]. If values were left out, a reader that comes from
+// another replica may have a resource that was in the view only then.
 func (n *narrowed) Commit(revision uint64) error {
+	if n.conflated && !n.fresh {
+		if err := stream.RaiseHorizon(n.Sink, revision); err != nil {
+			return err
+		}
+	}
+	n.conflated = false
 	if err := n.Sink.Commit(revision); err != nil {
 		return err
 	}

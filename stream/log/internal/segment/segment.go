@@ -28,6 +28,8 @@ const (
 	ValueBase64
 	keyEscaped // the key in the frame has JSON escapes
 	keyBase64  // the key in the frame is base64, since it is not UTF-8
+	// Conflated marks an entry before which values of its key may have been left out.
+	Conflated
 )
 
 // Entry is one change in a segment: where its frame is, and what is needed to find

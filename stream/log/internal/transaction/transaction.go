@@ -18,7 +18,12 @@ type Change struct {
 	// unnumbered means that it deletes a resource that the same transaction upserted, and
 	// has only the revision of that upsert.
 	unnumbered bool
+	// conflated means that the same transaction has an earlier change of the key.
+	conflated bool
 }
+
+// IsConflated reports whether it is all that is left of several changes of its key.
+func (c *Change) IsConflated() bool { return c.conflated }
 
 // Check rejects changes that must not enter a log. A change that is newer than its
 // commit is rejected as well: others of its revision may be missing.
@@ -133,11 +138,13 @@ type lastChange struct {
 	at      int
 	deleted bool
 	upsert  uint64 // newest revision of an upsert; 0: there was none
+	changes int
 }
 
 // then returns the last change after one more.
 func (k lastChange) then(changes []Change, i int) lastChange {
 	c := &changes[i]
+	k.changes++
 	if !c.Deleted && !k.deleted && c.Revision < k.upsert {
 		return k
 	}
@@ -153,6 +160,7 @@ func (k lastChange) of(c Change) Change {
 	if c.Deleted && k.upsert > 0 && c.Revision <= k.upsert {
 		c.Revision, c.unnumbered = k.upsert, true
 	}
+	c.conflated = k.changes > 1
 	return c
 }
 

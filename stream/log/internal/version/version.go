@@ -39,6 +39,7 @@ type Version struct {
 	Horizon       uint64 // from this revision on every change is known: no position below it is resumed
 	HorizonAge    time.Time
 	OriginPending bool   // Origin is not known yet: it will be the revision of the next upsert
+	Conflated     uint64 // revision of the newest commit that may lack values; see stream.Conflater
 	Forgotten     uint64 // seq of the newest delete that was dropped: no cursor below it can continue
 
 	Count      int   // resources
@@ -57,6 +58,13 @@ type Version struct {
 func (v *Version) Reflect(of *Version) {
 	v.Of, v.OfGeneration = of.Number, of.Generation
 	v.reflect(of)
+	if of.Conflated > v.Conflated {
+		// A reader may have a value that was left out, and that is of the part.
+		v.Conflated = of.Conflated
+		if of.Conflated > v.Horizon {
+			v.Horizon, v.HorizonAge = of.Conflated, of.Committed
+		}
+	}
 }
 
 // HasReached reports whether the version of a part reflects a version of the other log, or a

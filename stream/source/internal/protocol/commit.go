@@ -38,6 +38,9 @@ func (r *Reader) commitAt(e *Event, place *stream.Position) error {
 	if !ends {
 		return nil
 	}
+	if r.catchUp && r.open {
+		stream.Conflated(r.Sink)
+	}
 	r.catchUp = r.catchUp && e.Type != Bookmark
 	return r.commit(revision)
 }
@@ -75,6 +78,9 @@ func (r *Reader) endOfSnapshot(e *Event) error {
 		r.enter(r.position.Epoch) // by now it would have been named
 	}
 	resumed := r.phase == resuming
+	if resumed && r.open {
+		stream.Conflated(r.Sink)
+	}
 	r.forget()
 	r.phase, r.catchUp = live, false
 	if err := r.commit(e.Revision); err != nil {

@@ -1,0 +1,44 @@
+package views
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/watchtide/watchtide/stream/streamtest"
+)
+
+// TestConflated: a replica that was sent only the newest values, and so never saw one that
+// was in a view, has readers that come from another replica delete it. One that has seen
+// all values has not.
+func TestConflated(t *testing.T) {
+	for _, text := range []string{`value.n == 1`, `value.n < 2 && value.n > 0`, `value.exists(k, k == "n" && value[k] == 1)`} {
+		for name, c := range map[string]struct {
+			skips streamtest.Step
+			want  []string
+		}{
+			"left out":      {streamtest.Conflated(), []string{"-k@8", "end@8"}},
+			"one after one": {streamtest.Upsert("other", 8, `{}`), []string{"end@8"}},
+			"in one commit": {streamtest.Upsert("k", 7, `{"n":1}`), []string{"-k@8", "end@8"}},
+		} {
+			for _, built := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					begin := []streamtest.Step{streamtest.Reset("e"), streamtest.Upsert("k", 3, `{"n":0}`), streamtest.Commit(3)}
+					sees := append(begin[:3:3], streamtest.Upsert("k", 7, `{"n":1}`), streamtest.Commit(7), streamtest.Hang())
+					more := make(chan struct{})
+					misses := append(begin[:3:3], streamtest.Await(more), c.skips, streamtest.Upsert("k", 8, `{"n":2}`), streamtest.Commit(8), streamtest.Hang())
+					f, g := scripted(t, sees), scripted(t, misses)
+					d := filter(t, text)
+					s := subscribe(t, f.open(d, "c"), nil)
+					s.read()
+					if built {
+						subscribe(t, g.open(d, "x"), nil)
+					}
+					close(more)
+					synctest.Wait()
+					t.Log(name, text, built)
+					expectTexts(t, resumed(t, g, d, s.at(t), false), c.want...)
+				})
+			}
+		}
+	}
+}
