@@ -1,8 +1,6 @@
 package log
 
-import (
-	"github.com/watchtide/watchtide/stream"
-)
+import "github.com/watchtide/watchtide/stream"
 
 // Where an upstream gives deletes no revision, two replicas may place one differently, or
 // notice it at different times: see DESIGN.md, "A position says how far deletes without a
