@@ -24,8 +24,7 @@ func small() plan {
 	}
 }
 
-// TestEveryPart makes all measurements: everything arrives, and every figure is in the
-// table.
+// TestEveryPart makes all measurements, and every figure is in the table.
 func TestEveryPart(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the load generator runs on Linux only")

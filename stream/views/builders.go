@@ -118,6 +118,11 @@ func (b *builders) work(j job) (done bool) {
 	if j.view != nil {
 		return b.feed(j.view, deadline)
 	}
+	for e := range j.batch.members {
+		if !j.batch.begun && !e.whole && !b.views.wants(e) {
+			j.batch.drop(e)
+		}
+	}
 	if !j.batch.work(deadline) {
 		return false
 	}
@@ -143,6 +148,8 @@ func (b *builders) feed(e *entry, deadline time.Time) (done bool) {
 		return true
 	case e.full.Load():
 		e.tooLarge()
+	case !e.begun && !e.views.wants(e):
+		return true
 	case !e.feed(deadline):
 		return false
 	}

@@ -28,6 +28,7 @@ type entry struct {
 	// Guarded by the mutex of Views.
 	idle      *list.Element // nil: it has a holder
 	idleSince time.Time
+	started   bool // a lane or a builder has it
 
 	// Atomic.
 	removed atomic.Bool

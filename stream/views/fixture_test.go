@@ -86,6 +86,7 @@ func (f *fixture) open(d *view.Definition, client string) *watch.Watch {
 	if err != nil {
 		f.t.Fatal(err)
 	}
+	go func() { _ = w.Prime(f.t.Context()) }() // it is built for whoever needs it
 	synctest.Wait()
 	return w
 }

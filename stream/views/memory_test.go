@@ -138,6 +138,7 @@ func TestFullWhileHandedOver(t *testing.T) {
 				p.lanes[i] = newLane(v, p, i == 0)
 			}
 			e := newEntry(v, p, filter(t, costly), Request{})
+			e.started = true // by this test
 			l := p.lane(e)
 			l.advance()
 			b := newBatch([]*entry{e})
@@ -176,6 +177,7 @@ func TestDeepenedWhileHandedOver(t *testing.T) {
 			p.lanes[i] = newLane(v, p, i == 0)
 		}
 		e := newEntry(v, p, filter(t, `value.exists(k, k == "n" && value[k] == 1)`), Request{})
+		e.started = true // by this test
 		l := p.lane(e)
 		l.advance()
 		if !e.feed(time.Now().Add(turn)) || !e.deepen(2) {

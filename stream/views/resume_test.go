@@ -238,6 +238,7 @@ func TestDeepenWhileBuilt(t *testing.T) {
 			p.lanes[i] = newLane(v, p, i == 0)
 		}
 		e := newEntry(v, p, filter(t, `value.n == 1`), Request{})
+		e.started = true // by this test
 		if !e.feed(time.Now().Add(turn)) || !e.deepen(2) {
 			t.Fatal("it cannot be built, or not again")
 		}
@@ -265,6 +266,7 @@ func TestNothingHalfBuilt(t *testing.T) {
 		defer v.Close()
 		p := &parent{of: f.base, ended: make(chan struct{}), views: map[string]*entry{}}
 		e := newEntry(v, p, filter(t, `value.n == 1`), Request{})
+		e.started = true // by this test
 
 		s := subscribe(t, e.part.Watch, nil)
 		_, _ = e.next()

@@ -110,7 +110,6 @@ func (v *Views) Open(w *watch.Watch, d *view.Definition, r Request) (*watch.Watc
 	v.number++
 	v.clients[r.Client]++
 	v.touch(e)
-	v.builders.add(e)
 	return e.part.Watch, nil
 }
 
@@ -191,11 +190,27 @@ func (v *Views) touch(e *entry) {
 	}
 }
 
-// held is called when a view gets its first holder or loses its last one.
+// held is called when a view gets its first holder or loses its last one. It is built for
+// its first holder: who opens a view and leaves costs nothing.
 func (v *Views) held(e *entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.touch(e)
+	if e.part.Held() && !e.started && !e.removed.Load() {
+		e.started = true
+		v.builders.add(e)
+	}
+}
+
+// wants reports whether a view that a builder is about to make still has a holder. If not,
+// the builder gives it up until there is one.
+func (v *Views) wants(e *entry) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !e.removed.Load() && !e.part.Held() {
+		e.started = false
+	}
+	return e.started
 }
 
 // expire removes the views that have been idle for long enough.
@@ -231,7 +246,11 @@ func (v *Views) remove(e *entry) {
 	if v.clients[e.client]--; v.clients[e.client] == 0 {
 		delete(v.clients, e.client)
 	}
-	p.lane(e).post(leaves, e)
+	if e.started {
+		p.lane(e).post(leaves, e)
+	} else {
+		e.end() // nobody else has it
+	}
 	if len(p.views) == 0 {
 		delete(v.watches, p.of)
 		close(p.ended)

@@ -230,7 +230,11 @@ func TestOnDemand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixtureOf(t, streamtest.NewUpstream("e", streamtest.OwnRevision), Config{Linger: time.Hour}, watch.Config{OnDemand: true, Linger: time.Second})
 		f.commit(`a={"n":1}`)
-		w := f.open(filter(t, `value.n == 1`), "c")
+		w, err := f.views.Open(f.base, filter(t, `value.n == 1`), Request{Client: "c"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
 		if w.Snapshot().Primed() || f.base.Held() {
 			t.Fatal("opening a view starts its watch")
 		}
@@ -338,4 +342,31 @@ func newFixtureInRealTime(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// TestOpenedAndLeft: a view that nobody waits for is not made.
+func TestOpenedAndLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, Config{Linger: time.Second})
+		f.commit(`a={"n":1}`)
+		for i := range 100 {
+			if _, err := f.views.Open(f.base, filter(t, fmt.Sprintf(`value.n > -%d`, i+1)), Request{Client: "c"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if s := f.views.Stats(); s.Views != 100 || s.Builds != 0 {
+			t.Errorf("%+v", s)
+		}
+		s := subscribe(t, f.open(filter(t, `value.n > -1`), "d"), nil)
+		if got := s.read(); len(got) == 0 || got[len(got)-1] != "end@2" || f.views.Stats().Builds != 1 {
+			t.Errorf("read %q after %d builds", got, f.views.Stats().Builds)
+		}
+		s.Close()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if s := f.views.Stats(); s.Views != 0 || s.Bytes != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
 }
