@@ -86,6 +86,7 @@ func (c *client) step() bool {
 
 // note keeps the ids of the connection.
 func (c *client) note() {
+	c.world.serves(c.at)
 	for _, m := range c.conn.Marks() {
 		c.last = m
 		id := given{m.Position, len(m.State), m.Exact()}

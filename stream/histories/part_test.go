@@ -54,7 +54,7 @@ func (p *part) of(n *node) *watch.Watch {
 }
 
 // narrow sets the truth of the part.
-func (p *part) narrow(all *streamtest.Truth) {
+func (p *part) narrow(all *streamtest.Truth, served []string) {
 	if p.definition == nil {
 		return
 	}
@@ -62,7 +62,7 @@ func (p *part) narrow(all *streamtest.Truth) {
 		in, _ := p.definition.Matches(r)
 		r, err := p.definition.Project(r)
 		return r, in && err == nil
-	})
+	}, served...)
 }
 
 // connections returns those of all parts.
