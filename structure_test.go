@@ -36,6 +36,7 @@ var imports = []struct {
 	{"stream/memory", nil, "memory counts bytes, and knows no log"},
 	{"stream/log/internal/segment", []string{"stream"}, "it stores entries, and knows no order among segments"},
 	{"stream/log/internal/index", nil, "it maps hashes to numbers; a leaf"},
+	{"stream/log/internal/notify", nil, "it calls functions; a leaf"},
 	{"stream/log/internal/transaction", []string{"stream"}, "changes on their way into a log"},
 	{"stream/log/internal/superseded", nil, "it counts bytes; a leaf"},
 	{"stream/log/internal/tombstone", nil, "a queue of numbers; a leaf"},
@@ -296,7 +297,7 @@ func TestTestKitStaysInTests(t *testing.T) {
 var core = []string{
 	"stream", "stream/memory", "stream/merge", "stream/frame", "stream/log", "stream/watch",
 	"stream/log/internal/segment", "stream/log/internal/index", "stream/log/internal/version", "stream/log/internal/pin", "stream/log/internal/listing",
-	"stream/log/internal/transaction",
+	"stream/log/internal/transaction", "stream/log/internal/notify",
 	"stream/log/internal/superseded", "stream/log/internal/tombstone",
 }
 

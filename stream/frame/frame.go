@@ -36,6 +36,15 @@ func Append(dst []byte, t stream.EventType, data, id []byte) []byte {
 	return append(dst, '\n')
 }
 
+// AppendOwn appends an event of a watch as written in a text/event-stream; id may be empty.
+func AppendOwn(dst []byte, e stream.Event, id []byte) []byte {
+	dst = append(dst, "event: "...)
+	dst = append(dst, e.Type.String()...)
+	dst = append(dst, "\ndata: "...)
+	dst = append(AppendEvent(dst, e), '\n')
+	return append(AppendID(dst, id), '\n')
+}
+
 // AppendID appends the line with the id of a frame, or nothing if there is none.
 func AppendID(dst, id []byte) []byte {
 	if len(id) == 0 {

@@ -91,10 +91,7 @@ func (w *Writer) appendChange(c *Change) *segment.Entry {
 // appendEntry writes an entry, except for its revision and its frame of so many bytes, and
 // supersedes the older entry of the key.
 func (w *Writer) appendEntry(seq uint64, k segment.Key, size int) (*segment.Entry, []byte) {
-	if w.index.Full() {
-		w.growIndex()
-	}
-	slot, oldSegment, old := w.lookup(k)
+	slot, oldSegment, old := w.slot(k)
 	s := w.tailFor(size)
 	e, frame := s.Reserve(size)
 	w.next.Seq = seq

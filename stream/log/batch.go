@@ -186,11 +186,7 @@ func (b *Batch) ownFrame(e stream.Event, id []byte, last bool) []byte {
 		id = nil
 	}
 	from := len(b.scratch)
-	b.scratch = append(b.scratch, "event: "...)
-	b.scratch = append(b.scratch, e.Type.String()...)
-	b.scratch = append(b.scratch, "\ndata: "...)
-	b.scratch = append(frame.AppendEvent(b.scratch, e), '\n')
-	b.scratch = append(frame.AppendID(b.scratch, id), '\n')
+	b.scratch = frame.AppendOwn(b.scratch, e, id)
 	return b.scratch[from:]
 }
 

@@ -228,7 +228,7 @@ func TestCompactionProperty(t *testing.T) {
 			t.Fatalf("%d bytes are written again to drop %d", c.copied, c.dropped)
 		}
 	})
-	if kept < 100_000 || dropped < mega {
+	if !testing.Short() && (kept < 100_000 || dropped < mega) { // few histories may well show nothing
 		t.Errorf("%d bytes are kept at most, and %d dropped: the test shows nothing", kept, dropped)
 	}
 }

@@ -73,7 +73,7 @@ func (e Entry) PreviousSeq() uint64 {
 	return e.e.Seq - uint64(e.e.Back)
 }
 
-// Hold keeps a snapshot whose memory is needed for a while, and counts it.
+// Hold keeps a snapshot for a while, and counts its memory.
 type Hold struct {
 	log *Log
 	pin *pin.Pin

@@ -2,12 +2,12 @@ package log
 
 import (
 	"cmp"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log/internal/listing"
+	"github.com/watchtide/watchtide/stream/log/internal/notify"
 	"github.com/watchtide/watchtide/stream/log/internal/pin"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
 	"github.com/watchtide/watchtide/stream/log/internal/version"
@@ -66,12 +66,6 @@ type Config struct {
 // Snapshot, resume, live and catching up after being slow are one operation: give
 // what is newer than the cursor, as of the head (see Subscription).
 //
-// Why not a channel for each subscriber? It costs memory and a copy for each, it
-// needs a policy for full channels, and its handover from snapshot to live is the
-// classic place to lose or repeat events. Why not versions over a copy-on-write
-// tree? A slow reader pins every version since, a snapshot is a pointer chase, and
-// resume needs a second structure.
-//
 // Only its Writer can write a log. The methods of Log may be called by any number of
 // goroutines.
 type Log struct {
@@ -89,8 +83,8 @@ type Log struct {
 	fed atomic.Pointer[Fed]
 	// A reader of the part waits for the next state, whatever it has.
 	wanted atomic.Bool
-	// What is called beside Changed; never modified, only replaced.
-	notified atomic.Pointer[[]*func()]
+	// What is called beside Changed.
+	notified notify.List
 	// The versions that readers pin.
 	pins *pin.Set
 	// Results that listings and counts share.
@@ -104,36 +98,10 @@ func (l *Log) Changed() <-chan struct{} { return l.newest().Changed }
 // Notify has f called whenever the channel of Changed is closed, until stop is called. It is
 // for readers of very many logs, which cannot wait for each. f is called by the log's
 // writer, and must return at once.
-func (l *Log) Notify(f func()) (stop func()) {
-	l.replaceNotified(func(all []*func()) []*func() { return append(all, &f) })
-	return func() {
-		l.replaceNotified(func(all []*func()) []*func() {
-			return slices.DeleteFunc(all, func(one *func()) bool { return one == &f })
-		})
-	}
-}
-
-func (l *Log) replaceNotified(change func([]*func()) []*func()) {
-	for {
-		old := l.notified.Load()
-		var all []*func()
-		if old != nil {
-			all = slices.Clone(*old)
-		}
-		if all = change(all); l.notified.CompareAndSwap(old, &all) {
-			return
-		}
-	}
-}
+func (l *Log) Notify(f func()) (stop func()) { return l.notified.Add(f) }
 
 // Notified calls what Notify was given: the log has changed, or has ended.
-func (l *Log) Notified() {
-	if all := l.notified.Load(); all != nil {
-		for _, f := range *all {
-			(*f)()
-		}
-	}
-}
+func (l *Log) Notified() { l.notified.Call() }
 
 // Status returns the freshness of the watch.
 func (l *Log) Status() stream.Status { return l.newest().Status }

@@ -2,7 +2,6 @@ package log
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log/internal/listing"
@@ -81,19 +80,6 @@ func (l *Log) asOf(t listing.Token) (*version.Version, uint64, bool) {
 		return v, v.Seq, true
 	}
 	v := l.newest()
-	if v.Epoch != t.Epoch || t.AsOf > v.Revision {
-		return nil, 0, false
-	}
-	if t.AsOf == v.Revision {
-		return v, v.Seq, v.Swept >= t.Swept()
-	}
-	if strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch) {
-		// Which deletes without a revision the listing has seen is not known.
-		return nil, 0, false
-	}
-	if t.AsOf < v.Origin {
-		return nil, 0, false
-	}
-	seq := v.SeqBefore(v.NewerThan(t.AsOf))
-	return v, seq, seq >= v.Readable
+	seq, ok := t.In(v)
+	return v, seq, ok
 }

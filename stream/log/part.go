@@ -151,10 +151,7 @@ func (p *Part) lend(of *segment.Segment) {
 	w.added += s.Bytes()
 	for _, e := range p.held {
 		k := e.key()
-		if w.index.Full() {
-			w.growIndex()
-		}
-		slot, _, _ := w.lookup(k)
+		slot, _, _ := w.slot(k)
 		to := s.Lend(e.e)
 		to.Flags &^= segment.EndsCommit
 		w.next.Seq, w.next.Tail = to.Seq, s.N

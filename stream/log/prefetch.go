@@ -2,6 +2,7 @@ package log
 
 import (
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
+	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
 // prefetchFrom is the size of a transaction, and prefetchIndex the size of an index, from
@@ -20,26 +21,13 @@ func (w *Writer) prefetch(changes []Change) {
 	if len(changes) < prefetchFrom || w.index.Size() < prefetchIndex {
 		return
 	}
-	const atOnce = 16
-	for ; len(changes) > atOnce; changes = changes[atOnce:] {
-		w.prefetchSome(changes[:atOnce])
-	}
-	w.prefetchSome(changes)
-}
-
-func (w *Writer) prefetchSome(changes []Change) {
-	var seqs [16]uint64
-	var segments [16]*segment.Segment
-	var entries [16]*segment.Entry
-	for i := range changes {
-		seqs[i] = w.index.Guess(segment.NewKey(changes[i].Key).Hash)
-	}
-	for i := range changes {
-		segments[i], entries[i] = w.next.FindNear(seqs[i])
-	}
-	for i := range changes {
-		if e := entries[i]; e != nil {
-			w.prefetched += segments[i].Slab[e.Off+e.Size/2]
+	var keys [version.Prefetched]segment.Key
+	for len(changes) > 0 {
+		n := min(len(keys), len(changes))
+		for i := range changes[:n] {
+			keys[i] = segment.NewKey(changes[i].Key)
 		}
+		w.prefetched += w.next.Prefetch(w.index, keys[:n])
+		changes = changes[n:]
 	}
 }

@@ -2,7 +2,6 @@ package log
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/log/internal/segment"
@@ -19,30 +18,6 @@ type CommitResult struct {
 	Duplicates int
 	// Reset reports whether subscribers are reset to a new revision order.
 	Reset bool
-}
-
-// dropKnown drops what the log already has, as happens where a snapshot and the changes
-// after it overlap.
-func (w *Writer) dropKnown(changes []Change) (news []Change, duplicates int, err error) {
-	for i := range changes {
-		known, err := w.known(&changes[i])
-		if err != nil {
-			return nil, 0, err
-		}
-		switch {
-		case known && duplicates == 0:
-			news = slices.Clone(changes[:i])
-			duplicates++
-		case known:
-			duplicates++
-		case duplicates > 0:
-			news = append(news, changes[i])
-		}
-	}
-	if duplicates == 0 {
-		return changes, 0, nil
-	}
-	return news, duplicates, nil
 }
 
 // known reports whether a change of a transaction is already in the log.

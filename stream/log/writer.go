@@ -84,7 +84,7 @@ func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitRe
 	if err := transaction.Check(changes, revision); err != nil {
 		return result, err
 	}
-	changes, duplicates, err := w.dropKnown(transaction.LastOfEachKey(changes))
+	changes, duplicates, err := transaction.DropKnown(transaction.LastOfEachKey(changes), w.known)
 	if err != nil {
 		return result, err
 	}
@@ -100,6 +100,14 @@ func (w *Writer) CommitSwept(changes []Change, revision, swept uint64) (CommitRe
 	w.sweptTo(swept)
 	w.publish()
 	return result, nil
+}
+
+// slot is lookup for a key that is about to be set.
+func (w *Writer) slot(k segment.Key) (slot int, s *segment.Segment, e *segment.Entry) {
+	if w.index.Full() {
+		w.growIndex()
+	}
+	return w.lookup(k)
 }
 
 // lookup finds the newest entry of a key, possibly a tombstone, and the slot of the

@@ -26,7 +26,7 @@ type batch struct {
 // The most views in a batch. Those that no index finds are each asked about every resource.
 const (
 	mostIndexed = 4096
-	mostScanned = 16
+	mostScanned = 4
 )
 
 // accepts reports whether a batch that begins with first can have e too.

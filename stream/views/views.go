@@ -142,7 +142,7 @@ func (v *Views) hasRoom() bool { return v.holds() < v.config.MaxBytes*3/4 }
 
 // justOpened is how long a view that was opened is kept for its first subscriber,
 // whatever is short.
-const justOpened = 2 * time.Second
+const justOpened = 500 * time.Millisecond
 
 // removeIdle removes the view that has been idle for longest, of those for which f, if it
 // is not nil, is true. It returns false if there is none.

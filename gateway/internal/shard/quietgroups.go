@@ -38,12 +38,16 @@ func (q *quietGroups) due(now time.Time, f func(*group)) {
 	}
 }
 
+// quietTick is how late a group may be checked, so that many are checked at one time: there
+// may be one for each of thousands of views.
+const quietTick = 100 * time.Millisecond
+
 // next returns when a group must be checked; zero: never.
 func (q *quietGroups) next() time.Time {
 	if len(q.heap) == 0 {
 		return time.Time{}
 	}
-	return q.heap[0].looked
+	return q.heap[0].looked.Add(quietTick - 1).Truncate(quietTick)
 }
 
 // remove removes a group.

@@ -3,8 +3,10 @@ package listing
 import (
 	"encoding/base64"
 	"encoding/json"
+	"strings"
 
 	"github.com/watchtide/watchtide/stream"
+	"github.com/watchtide/watchtide/stream/log/internal/version"
 )
 
 // Token is the place of a page: as of revision T, after key K at revision R. It
@@ -41,4 +43,21 @@ func ParseToken(s string) (t Token, err error) {
 		return t, &stream.InvalidError{What: "page token", Got: s, Want: "the next_page_token of the page before"}
 	}
 	return t, nil
+}
+
+// In returns the seq at which a version shows the state at the token's revision; false if it
+// does not.
+func (t Token) In(v *version.Version) (seq uint64, ok bool) {
+	switch {
+	case v.Epoch != t.Epoch || t.AsOf > v.Revision:
+		return 0, false
+	case t.AsOf == v.Revision:
+		return v.Seq, v.Swept >= t.Swept()
+	case strings.HasPrefix(v.Epoch, stream.UnnumberedEpoch):
+		return 0, false // which deletes without a revision the listing has seen is not known
+	case t.AsOf < v.Origin:
+		return 0, false
+	}
+	seq = v.SeqBefore(v.NewerThan(t.AsOf))
+	return seq, seq >= v.Readable
 }

@@ -184,3 +184,27 @@ func repeatedInMany(changes []Change) bool {
 	}
 	return len(seen) < len(changes)
 }
+
+// DropKnown drops what is known already, as happens where a snapshot and the changes
+// after it overlap.
+func DropKnown(changes []Change, isKnown func(*Change) (bool, error)) (news []Change, duplicates int, err error) {
+	for i := range changes {
+		known, err := isKnown(&changes[i])
+		if err != nil {
+			return nil, 0, err
+		}
+		switch {
+		case known && duplicates == 0:
+			news = slices.Clone(changes[:i])
+			duplicates++
+		case known:
+			duplicates++
+		case duplicates > 0:
+			news = append(news, changes[i])
+		}
+	}
+	if duplicates == 0 {
+		return changes, 0, nil
+	}
+	return news, duplicates, nil
+}
