@@ -76,7 +76,7 @@ func (w *world) stopAtOnce() error {
 	}
 	n.endpoint.Catch(-1)
 	w.settle()
-	c := &client{world: w, name: fmt.Sprint("c", len(w.clients)), holds: true, slow: true}
+	c := &client{world: w, part: w.parts[0], name: fmt.Sprint("c", len(w.clients)), holds: true, slow: true}
 	w.clients = append(w.clients, c)
 	c.dial(n, nil, nil)
 	c.drain()

@@ -7,6 +7,7 @@ import (
 // client is a subscriber, with or without a connection.
 type client struct {
 	world *world
+	part  *part
 	name  string
 	slow  bool
 	// holds: it applies events when an id arrives, and drops those without one
@@ -30,7 +31,7 @@ func (c *client) dial(n *node, from *streamtest.Mark, held streamtest.State) {
 	if held != nil {
 		d.Begin, d.Ahead = held, c.ahead
 	}
-	c.conn = c.world.history.Connect(n.watch, d)
+	c.conn = c.part.history.Connect(c.part.of(n), d)
 	if !c.slow {
 		c.drain()
 	}
@@ -85,12 +86,13 @@ func (c *client) step() bool {
 
 // note keeps the ids of the connection.
 func (c *client) note() {
+	c.world.serves(c.at)
 	for _, m := range c.conn.Marks() {
 		c.last = m
 		id := given{m.Position, len(m.State), m.Exact()}
-		if !c.world.seen[id] {
-			c.world.seen[id] = true
-			c.world.ids = append(c.world.ids, m)
+		if !c.part.seen[id] {
+			c.part.seen[id] = true
+			c.part.ids = append(c.part.ids, m)
 		}
 	}
 }

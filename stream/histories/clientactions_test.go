@@ -13,12 +13,12 @@ func (w *world) connect() error {
 		return nil
 	}
 	c := &client{
-		world: w, name: fmt.Sprint("c", len(w.clients)),
+		world: w, part: w.aPart(), name: fmt.Sprint("c", len(w.clients)),
 		slow: w.rarely(2), holds: !w.rarely(2),
 	}
 	w.clients = append(w.clients, c)
 	n := w.node()
-	w.say("%s connects to %s (slow %t, holds %t)", c.name, n.name, c.slow, c.holds)
+	w.say("%s connects to %s (%s, slow %t, holds %t)", c.name, n.name, c.part.name, c.slow, c.holds)
 	c.dial(n, nil, nil)
 	return nil
 }
@@ -31,7 +31,7 @@ func (w *world) move() error {
 		return nil
 	}
 	c.hangUp()
-	n, ids := w.node(), w.ids
+	n, ids := w.node(), c.part.ids
 	if len(ids) == 0 || w.pick(3) < 2 {
 		w.say("%s resumes at %s from %s", c.name, n.name, idText(c.last))
 		c.dial(n, c.last, c.held)

@@ -40,7 +40,7 @@ func (w *world) count() {
 	for _, n := range w.nodes {
 		n.count()
 	}
-	for _, c := range w.history.Connections() {
+	for _, c := range w.connections() {
 		reached.add(1, "subscriptions that began: %s", c.Outcome())
 		countEvents(c)
 	}

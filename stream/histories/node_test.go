@@ -14,6 +14,7 @@ import (
 	"github.com/watchtide/watchtide/stream/log"
 	gatewaysource "github.com/watchtide/watchtide/stream/source/gateway"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/views"
 	"github.com/watchtide/watchtide/stream/watch"
 )
 
@@ -37,6 +38,7 @@ type node struct {
 
 	registry *watch.Registry
 	watch    *watch.Watch
+	views    *views.Views
 	second   *gatewaysource.Source // of the other watch, which joins and leaves
 	joined   bool
 	followed bool         // others follow it
@@ -51,6 +53,7 @@ func (n *node) replica() string { return fmt.Sprint(n.name, "/", n.lives) }
 
 func (n *node) start() error {
 	n.registry = watch.NewRegistry()
+	n.views = views.New(views.Config{Linger: oneOf(n.world.choices, time.Second, 30*time.Second)})
 	source, err := n.source()
 	if err != nil {
 		return err
@@ -186,6 +189,7 @@ func (n *node) stop() {
 	if n.listener.Swap(nil) != nil {
 		_ = n.server.Close()
 	}
+	n.views.Close()
 	n.registry.Close()
 }
 

@@ -171,7 +171,7 @@ func (w *world) restore() error {
 // served state.
 func (w *world) restoreByStealth() error {
 	oldest, head := w.upstream.Oldest(), w.upstream.Revision()
-	if oldest == head || !w.rarely(3) {
+	if oldest == head || w.shape.views || !w.rarely(3) {
 		return nil
 	}
 	if err := w.level(); err != nil || !w.atHead() {

@@ -72,6 +72,7 @@ func (p *Part) BeginAgain(s Snapshot, low uint64) {
 	w.indexed = w.next.Number
 	p.w = w
 	p.begin(s, low)
+	w.next.Forgotten = min(s.v.Forgotten, old.next.Seq)
 	p.base = max(s.v.Seq, old.next.Seq)
 }
 

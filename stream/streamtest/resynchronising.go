@@ -15,7 +15,8 @@ var errBrokeResynchronising = errors.New("broke Resynchronising: when the upstre
 //
 // A resource that was created and deleted during an outage may be known by its
 // delete alone, if the upstream keeps nothing else. That delete is sent: a
-// subscriber that comes from another replica may hold the resource.
+// subscriber that comes from another replica may hold the resource. In a part, the same
+// goes for a resource that may have been in it only during the outage.
 func CheckResynchronising(h *History) error {
 	return h.each(errBrokeResynchronising, func(c *Connection) error {
 		exact, told := h.cameExact(c), c.toldAtFirst()
@@ -80,7 +81,7 @@ func (h *History) deletedSince(revision uint64, s *step) bool {
 	if s.event.Type != stream.Delete {
 		return false
 	}
-	if h.Truth.vanished(s.epoch, r.Key) {
+	if h.Truth.vanished(s.epoch, r.Key) || h.Truth.unseen(s.epoch, r.Key, revision, r.Revision, h.DeletesUnnumbered) {
 		return true
 	}
 	versions := h.Truth.Versions(s.epoch, r.Key)

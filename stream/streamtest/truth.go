@@ -16,6 +16,7 @@ type Truth struct {
 	mu        sync.Mutex
 	epochs    []*epoch
 	traceless bool
+	whole     *Truth // of which this is a part, with the same orders; nil: this is not a part
 }
 
 // epoch is one revision order. Its states are immutable once added.
@@ -24,9 +25,10 @@ type epoch struct {
 	// again: an earlier order had this name, as after a restore that the upstream
 	// does not report. A gateway that serves it as an order of its own gives it its
 	// own name.
-	again bool
-	txns  []Transaction
-	keys  map[string][]Version // what each was, in order; append only
+	again  bool
+	others []string // of a part: other names under which it is served
+	txns   []Transaction
+	keys   map[string][]Version // what each was, in order; append only
 }
 
 // Transaction has the changes of an upstream at one revision.
@@ -129,10 +131,10 @@ func (t *Truth) add(txn Transaction) {
 func (t *Truth) Now() *Truth {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := &Truth{traceless: t.traceless}
+	now := &Truth{traceless: t.traceless, whole: t.whole}
 	for _, e := range t.epochs {
 		// The slices are append only, so that they can be shared up to here.
-		now.epochs = append(now.epochs, &epoch{name: e.name, again: e.again, txns: e.txns, keys: maps.Clone(e.keys)})
+		now.epochs = append(now.epochs, &epoch{name: e.name, again: e.again, others: e.others, txns: e.txns, keys: maps.Clone(e.keys)})
 	}
 	return now
 }
@@ -151,7 +153,7 @@ func (t *Truth) Keep(n int) {
 		}
 		if kept := max(n, 1); len(e.txns) > kept {
 			t.epochs[i] = newEpoch(e.name, slices.Clone(e.txns[len(e.txns)-kept:]))
-			t.epochs[i].again = e.again
+			t.epochs[i].again, t.epochs[i].others = e.again, e.others
 		}
 		n -= len(e.txns)
 	}
@@ -220,6 +222,33 @@ func (t *Truth) Changes(served string, after, upTo uint64) int {
 	return most
 }
 
+// unseen reports whether this is the truth of a part, and all of the upstream changed a key
+// more than once between two revisions, the first excluded: a replica that sees only the
+// last of these changes does not know what the part had in between. Where deletes have no
+// revision of their own, one may share the first revision.
+func (t *Truth) unseen(served, key string, after, upTo uint64, unnumbered bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.whole == nil {
+		return false
+	}
+	for i, e := range t.epochs {
+		if !e.servedAs(served) {
+			continue
+		}
+		n := 0
+		for _, v := range t.whole.epochs[i].keys[key] {
+			if v.Revision > after && v.Revision <= upTo || unnumbered && v.Value == "" && v.Revision >= after {
+				n++
+			}
+		}
+		if n > 1 {
+			return true
+		}
+	}
+	return false
+}
+
 // named returns the orders that an epoch in a position may name: the name, for the
 // first order that had it, or the name with the gateway's suffix for an upstream
 // that went back without a new name, for any of them.
@@ -234,7 +263,7 @@ func (e *epoch) servedAs(served string) bool {
 	if served == name {
 		return !e.again
 	}
-	return strings.HasPrefix(served, name+"~")
+	return strings.HasPrefix(served, name+"~") || slices.Contains(e.others, served)
 }
 
 func (e *epoch) last() Transaction { return e.txns[len(e.txns)-1] }
@@ -264,9 +293,12 @@ func (e *epoch) note(txn Transaction) {
 // Narrow returns the truth of a part of the upstream, in orders with other names: the
 // resources for which part returns true, as it returns them. One that leaves the part is
 // deleted by the transaction that changed it.
-func (t *Truth) Narrow(name func(epoch string) string, part func(stream.Resource) (stream.Resource, bool)) *Truth {
+//
+// A gateway may serve an order under a name that it made up, from which a part has a name
+// of its own. Those that it served are given, as they were served.
+func (t *Truth) Narrow(name func(epoch string) string, part func(stream.Resource) (stream.Resource, bool), served ...string) *Truth {
 	all := t.Now()
-	out := &Truth{traceless: all.traceless}
+	out := &Truth{traceless: all.traceless, whole: all}
 	for _, e := range all.epochs {
 		first := Transaction{Revision: e.txns[0].Revision, After: State{}, resources: map[string]stream.Resource{}}
 		for key, r := range e.txns[0].resources {
@@ -277,6 +309,11 @@ func (t *Truth) Narrow(name func(epoch string) string, part func(stream.Resource
 		}
 		narrow := newEpoch(name(e.name), []Transaction{first})
 		narrow.again = e.again
+		for _, other := range served {
+			if e.servedAs(other) && other != stream.CanonicalEpoch(e.name) {
+				narrow.others = append(narrow.others, stream.CanonicalEpoch(name(other)))
+			}
+		}
 		out.epochs = append(out.epochs, narrow)
 		for _, txn := range e.txns[1:] {
 			out.add(Transaction{Revision: txn.Revision, Changes: narrow.narrow(txn.Changes, part), Vanished: txn.Vanished})

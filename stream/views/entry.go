@@ -47,6 +47,7 @@ type entry struct {
 	began    time.Time    // when that began
 	target   *log.Hold    // the state up to which it is being fed; nil: none
 	base     uint64       // seq of the state of which it was begun
+	floor    uint64       // no reader of its generation is before this revision
 	since    uint64       // entries up to this seq were in it before the target was chosen
 	cursor   uint64       // entries up to this seq are in it
 	at       log.Snapshot // the state that it has, once it is whole
@@ -209,10 +210,13 @@ func (e *entry) lowest(s log.Snapshot) uint64 {
 func (e *entry) begin(s log.Snapshot) {
 	low := e.lowest(s)
 	if e.whole && e.at.Generation() == s.Generation() && s.Forgotten() <= e.cursor {
+		e.floor = min(e.floor, low)
+		low = e.floor
 		e.state.BeginAgain(s, low)
 	} else {
 		e.knows.Store(math.MaxUint64)
 		e.state.Begin(s, e.definition.Epoch(s.Epoch()), low)
+		e.floor = min(low, s.Revision())
 		e.whole = false
 	}
 	e.low.Store(low)
