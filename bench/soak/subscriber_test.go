@@ -270,7 +270,7 @@ func (s *subscriber) converge(ctx context.Context, final map[string]streamtest.S
 	s.left, s.final = -1, final
 	err := s.follow(ctx, visit{events: -1, stay: patience})
 	for _, t := range s.tracks {
-		if diff := t.state().Diff(final[t.of.watch].Narrow(t.prefix)); diff != "" {
+		if diff := t.state().Diff(t.narrow(final[t.of.watch])); diff != "" {
 			return fmt.Errorf("%s did not reach the state of %s; its stream: %w; its state: %s", s.name, t.of.watch, err, diff)
 		}
 		s.run.check(t, t.close(true), true)
@@ -281,7 +281,7 @@ func (s *subscriber) converge(ctx context.Context, final map[string]streamtest.S
 // arrived reports whether it has the final state of the upstreams, and the id.
 func (s *subscriber) arrived() bool {
 	for _, t := range s.tracks {
-		if len(t.since) > 0 || t.held.Diff(s.final[t.of.watch].Narrow(t.prefix)) != "" {
+		if len(t.since) > 0 || t.held.Diff(t.narrow(s.final[t.of.watch])) != "" {
 			return false
 		}
 	}
