@@ -1,6 +1,7 @@
 package views
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -40,5 +41,31 @@ func TestConflated(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestReadersOfAViewThatIsMadeAgain: a view that is made again for a reader that comes from
+// a later position keeps what those who follow it have not read yet.
+func TestReadersOfAViewThatIsMadeAgain(t *testing.T) {
+	for _, text := range []string{`value.n == 1`, `value.n < 2 && value.n > 0`, `value.exists(k, k == "n" && value[k] == 1)`} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := []streamtest.Step{streamtest.Reset("e"), streamtest.Upsert("k", 3, `{"n":1}`), streamtest.Commit(3)}
+			sees := append(begin[:3:3], streamtest.Upsert("k", 4, `{"n":2}`), streamtest.Commit(5), streamtest.Hang())
+			more := make(chan struct{})
+			misses := append(begin[:3:3], streamtest.Await(more), streamtest.Conflated(),
+				streamtest.Upsert("k", 4, `{"n":2}`), streamtest.Upsert("other", 7, `{"n":2}`), streamtest.Commit(7), streamtest.Hang())
+			f, g := scripted(t, sees), scripted(t, misses)
+			d := filter(t, text)
+			s := subscribe(t, f.open(d, "c"), nil)
+			s.read()
+			live := subscribe(t, g.open(d, "live"), nil)
+			live.expect(t, "reset initial", `k={"n":1}@3`, "end@3")
+			close(more)
+			synctest.Wait()
+			expectTexts(t, resumed(t, g, d, s.at(t), false), "-other@7", "end@7")
+			if got := live.read(); !slices.Contains(got, "-k@4") {
+				t.Errorf("read %q, want the delete of k at 4", got)
+			}
+		})
 	}
 }
