@@ -5,7 +5,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/watchtide/watchtide/stream/log"
 	"github.com/watchtide/watchtide/stream/streamtest"
+	"github.com/watchtide/watchtide/stream/watch"
 )
 
 // TestConflated: a replica that was sent only the newest values, and so never saw one that
@@ -68,4 +70,30 @@ func TestReadersOfAViewThatIsMadeAgain(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestForgottenDeletesOfAViewThatIsMadeAgain: its readers begin with a snapshot if they have
+// not read deletes that the watch has forgotten.
+func TestForgottenDeletesOfAViewThatIsMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := []streamtest.Step{
+			streamtest.Reset("e"), streamtest.Upsert("k", 2, `{"n":1}`), streamtest.Upsert("l", 3, `{"n":1}`), streamtest.Commit(3),
+		}
+		sees := append(begin[:4:4], streamtest.Delete("k", 4), streamtest.Commit(4), streamtest.Hang())
+		first, second := make(chan struct{}), make(chan struct{})
+		misses := append(begin[:4:4], streamtest.Await(first), streamtest.Delete("k", 4), streamtest.Commit(4),
+			streamtest.Await(second), streamtest.Conflated(), streamtest.Delete("l", 5), streamtest.Commit(5), streamtest.Hang())
+		f, g := scripted(t, sees), scriptedOf(t, watch.Config{History: log.History{MaxDeletes: 1}}, misses)
+		d := filter(t, `value.n == 1`)
+		s := subscribe(t, f.open(d, "c"), nil)
+		s.read()
+		live := subscribe(t, g.open(d, "live"), nil)
+		live.expect(t, "reset initial", `k={"n":1}@2`, `l={"n":1}@3`, "end@3")
+		close(first)
+		synctest.Wait()
+		close(second)
+		synctest.Wait()
+		expectTexts(t, resumed(t, g, d, s.at(t), false), "-l@5", "end@5")
+		live.expect(t, "reset expired", "end@5")
+	})
 }
