@@ -21,7 +21,10 @@ const all: Subscribers = {
   subscribers: [subscriber('1', { lag: 55, skipped: 7, catching_up: true }), { ...subscriber('2', { encoding: '' }) }],
   left: [{ ...subscriber('3'), left: '2026-01-02T02:59:30Z', reason: 'max_age' }],
   left_reasons: { max_age: 2, client_closed: 30 },
-  views: [],
+  views: [
+    { watch: 'notes', filter: 'value.n > 1', fields: 'n,team', resources: 7, bytes: 2048, subscribers: 3 },
+    { watch: 'notes', prefix: 'a/', resources: 1, bytes: 90, subscribers: 0 },
+  ],
   upstreams: [{
     watch: 'notes', source: 'local', connected: true, reconnects: { ended: 0, error: 3, stalled: 1 }, resyncs: { initial: 1 },
     incidents: [{ at: '2026-01-02T02:58:00Z', kind: 'reconnect', reason: 'error', detail: 'connection refused', times: 3, first: '2026-01-02T02:57:00Z' }],
@@ -71,6 +74,11 @@ describe('the subscribers page', () => {
     const [first] = within(screen.getByRole('table', { name: 'Connected' })).getAllByRole('row').slice(1);
     for (const text of ['10.0.0.7', 'curl/8.5.0', 'sse, gzip', '1 min', '1,234', '2.0 KiB', '55', 'catching up']) expect(first!.textContent).toContain(text);
     expect(within(first!).getByRole('link', { name: 'notes' }).getAttribute('href')).toBe('#/watches/notes');
+  });
+  it('shows the largest views, and what each selects', async () => {
+    await show(<SubscribersPage />, () => Response.json(all));
+    const views = within(screen.getByRole('table', { name: 'Largest views' })).getAllByRole('row').slice(1).map(({ textContent }) => textContent);
+    expect(views).toEqual(['notesfilter value.n > 1fields n,team372.0 KiB', 'notesprefix a/0190 B']);
   });
   it('shows disconnects by reason, the most frequent first', async () => {
     await show(<SubscribersPage />, () => Response.json(all));

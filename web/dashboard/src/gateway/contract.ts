@@ -197,7 +197,7 @@ export interface Subscriber {
   events: number;
   /** Names the stream, in this process. */
   id: string;
-  /** Changes of its watches that are committed and not on their way to it; before the end of a snapshot, resources too. An upper bound for who asked for a prefix, and while `catching_up`. */
+  /** Changes of its watches that are committed and not on their way to it; before the end of a snapshot, resources too. An upper bound while `catching_up`. */
   lag: number;
   position?: Position;
   since: string;

@@ -10,6 +10,7 @@ import { Connected } from './Connected';
 import { Disconnects } from './Disconnects';
 import { highest, lagsOf, subscribersOf } from './history';
 import { NotServed } from './NotServed';
+import { Views } from './Views';
 import { WatchSelect } from './WatchSelect';
 import './Subscribers.css';
 
@@ -32,6 +33,7 @@ export function SubscribersPage() {
           <Totals all={answer.data} />
           <Charts watch={watch} watches={watches} answer={answer} />
           <Connected subscribers={answer.data.subscribers} of={answer.data.count} />
+          <Views views={answer.data.views} />
           <Disconnects left={answer.data.left} reasons={answer.data.left_reasons} />
         </>
       )}
