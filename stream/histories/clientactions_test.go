@@ -17,7 +17,7 @@ func (w *world) connect() error {
 		slow: w.rarely(2), holds: !w.rarely(2),
 	}
 	w.clients = append(w.clients, c)
-	n := w.node()
+	n := w.nodeOf(c.part)
 	w.say("%s connects to %s (%s, slow %t, holds %t)", c.name, n.name, c.part.name, c.slow, c.holds)
 	c.dial(n, nil, nil)
 	return nil
@@ -31,7 +31,7 @@ func (w *world) move() error {
 		return nil
 	}
 	c.hangUp()
-	n, ids := w.node(), c.part.ids
+	n, ids := w.nodeOf(c.part), c.part.ids
 	if len(ids) == 0 || w.pick(3) < 2 {
 		w.say("%s resumes at %s from %s", c.name, n.name, idText(c.last))
 		c.dial(n, c.last, c.held)
@@ -54,7 +54,7 @@ func (w *world) cut() error {
 		// It reads everything at once, so there is something to cut only after a
 		// transaction.
 		if !c.up() {
-			c.dial(w.node(), c.last, c.held)
+			c.dial(w.nodeOf(c.part), c.last, c.held)
 		}
 		_ = w.commit()
 		synctest.Wait()
@@ -68,7 +68,7 @@ func (w *world) cut() error {
 // another root has seen none, and brings it to any node.
 func (w *world) overtake() error {
 	c := w.client()
-	if c == nil {
+	if c == nil || !c.part.isAt(w.roots[0]) {
 		return nil
 	}
 	c.hangUp()
@@ -86,7 +86,7 @@ func (w *world) overtake() error {
 	after := 1 + w.pick(4)
 	w.say("%s is cut off at %s after %d events of %d transactions of %s, up to %d", c.name, n.name, after, 2+more, key, w.upstream.Revision())
 	c.cut(after)
-	to := w.node()
+	to := w.nodeOf(c.part)
 	w.say("%s resumes at %s from %s", c.name, to.name, idText(c.last))
 	c.dial(to, c.last, c.held)
 	return nil
@@ -96,7 +96,7 @@ func (w *world) overtake() error {
 // leaves inside a flush, and back to the first.
 func (w *world) detour() error {
 	c, home, to := w.client(), w.root(), w.root()
-	if c == nil || home == to {
+	if c == nil || home == to || !c.part.isAt(home) {
 		return nil
 	}
 	c.hangUp()

@@ -114,6 +114,30 @@ var mutants = []mutant{
 		}},
 	},
 	{
+		name: "a view that is made again lacks deletes of its readers",
+		edits: []edit{{
+			file: "stream/views/entry.go",
+			old:  "		e.floor = min(e.floor, low)\n",
+			new:  "		e.floor = low\n",
+		}},
+	},
+	{
+		name: "a view does not know that values were left out",
+		edits: []edit{{
+			file: "stream/source/internal/protocol/commit.go",
+			old:  "	if resumed && r.open {\n",
+			new:  "	if resumed && r.open && r.Watch == \"\" {\n",
+		}},
+	},
+	{
+		name: "a view follows changes, and not what it had before them",
+		edits: []edit{{
+			file: "stream/views/bundle.go",
+			old:  "		change.Old = &old\n",
+			new:  "		_ = old\n",
+		}},
+	},
+	{
 		name: "a client that applies each event at once has no exception",
 		edits: []edit{{
 			file: "stream/streamtest/ordered.go",

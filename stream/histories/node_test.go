@@ -35,6 +35,7 @@ type node struct {
 	link     *link               // the links of any other node; nil for a root
 	history  log.History
 	maxBytes int64
+	narrow   bool // it follows a view
 
 	registry *watch.Registry
 	watch    *watch.Watch
@@ -85,6 +86,9 @@ func (n *node) source() (stream.Source, error) {
 		return nil, err
 	}
 	n.joined = false
+	if n.narrow {
+		return u.Source("w", n.world.parts[narrowest].definition)
+	}
 	return u.Source("w", nil)
 }
 

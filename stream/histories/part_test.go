@@ -1,6 +1,8 @@
 package histories
 
 import (
+	"slices"
+
 	"github.com/watchtide/watchtide/stream"
 	"github.com/watchtide/watchtide/stream/streamtest"
 	"github.com/watchtide/watchtide/stream/view"
@@ -12,6 +14,7 @@ import (
 type part struct {
 	name       string
 	definition *view.Definition // nil: all of the watch
+	within     *part            // what it is a view of, if not of the watch: what narrow nodes have
 	history    *streamtest.History
 	ids        []*streamtest.Mark // every id that was issued
 	seen       map[given]bool
@@ -26,8 +29,17 @@ var definitions = []view.Params{
 	{Filter: `value.n in [1, 2, 3, 5, 8, 13, 21, 34]`},
 }
 
+// Of definitions, what narrow nodes have; and what their clients select of that.
+const narrowest = 2
+
+var further = []view.Params{
+	{Prefix: "a/"},
+	{Filter: `value.n in [2, 4, 6, 10, 12, 18, 20, 30]`},
+	{Filter: `value.n % 3 == 0`, Fields: []string{"n"}},
+}
+
 func newParts(newHistory func() *streamtest.History) (parts []*part) {
-	for _, params := range definitions {
+	for i, params := range slices.Concat(definitions, further) {
 		p := &part{name: "all", history: newHistory(), seen: map[given]bool{}}
 		d, err := view.Parse(params)
 		if err != nil {
@@ -36,14 +48,37 @@ func newParts(newHistory func() *streamtest.History) (parts []*part) {
 		if !d.IsWhole() {
 			p.name, p.definition = params.Prefix+params.Filter, d
 		}
+		if i >= len(definitions) {
+			p.within = parts[narrowest]
+			p.name = p.within.name + ", of that " + p.name
+		}
 		parts = append(parts, p)
 	}
 	return parts
 }
 
+// isAt reports whether a node has the part.
+func (p *part) isAt(n *node) bool {
+	if n.narrow {
+		return p.within != nil || p == n.world.parts[narrowest]
+	}
+	return p.within == nil
+}
+
+// nodeOf returns a node that has a part.
+func (w *world) nodeOf(p *part) *node {
+	var have []*node
+	for _, n := range w.nodes {
+		if p.isAt(n) {
+			have = append(have, n)
+		}
+	}
+	return have[w.pick(len(have))]
+}
+
 // of returns the part at a node.
 func (p *part) of(n *node) *watch.Watch {
-	if p.definition == nil {
+	if p.definition == nil || n.narrow && p.within == nil {
 		return n.watch
 	}
 	v, err := n.views.Open(n.watch, p.definition, views.Request{Client: n.name})
@@ -53,16 +88,28 @@ func (p *part) of(n *node) *watch.Watch {
 	return v
 }
 
-// narrow sets the truth of the part.
+// narrow sets the truth of the part. What it is within has its own.
 func (p *part) narrow(all *streamtest.Truth, served []string) {
 	if p.definition == nil {
 		return
+	}
+	if p.within != nil {
+		all, served = p.within.history.Truth, p.within.served(served)
 	}
 	p.history.Truth = all.Narrow(p.definition.Epoch, func(r stream.Resource) (stream.Resource, bool) {
 		in, _ := p.definition.Matches(r)
 		r, err := p.definition.Project(r)
 		return r, in && err == nil
 	}, served...)
+}
+
+// served returns the names of orders in the part, of those that nodes have served.
+func (p *part) served(all []string) []string {
+	out := slices.Clone(all) // narrow nodes have those of the part
+	for _, epoch := range all {
+		out = append(out, stream.CanonicalEpoch(p.definition.Epoch(epoch)))
+	}
+	return out
 }
 
 // connections returns those of all parts.
@@ -79,5 +126,8 @@ func (w *world) aPart() *part {
 	if !w.shape.views {
 		return w.parts[0]
 	}
-	return oneOf(w.choices, w.parts[0], w.parts[0], w.parts[1], w.parts[2], w.parts[3], w.parts[4])
+	if w.shape.narrow && w.rarely(2) {
+		return oneOf(w.choices, w.parts[len(definitions):]...)
+	}
+	return oneOf(w.choices, append([]*part{w.parts[0]}, w.parts[:len(definitions)]...)...)
 }

@@ -69,6 +69,7 @@ type shape struct {
 	heavy   bool // values are large
 	wide    bool // there are many keys
 	views   bool // there are views; then the upstream never goes back without a new name
+	narrow  bool // there is a node that follows a view
 	patchy  bool // endpoints forget history, and fall behind
 	steps   int
 }
@@ -84,6 +85,7 @@ func newShape(c *choices) shape {
 		steps:  5 + c.pick(26),
 	}
 	s.views = c.rarely(2)
+	s.narrow = s.views && c.rarely(2)
 	if *deletes >= 0 {
 		s.deletes = streamtest.DeleteRevisions(*deletes)
 	}
@@ -139,7 +141,11 @@ func (w *world) grow() error {
 		MaxAge:     oneOf(w.choices, time.Hour, 3*time.Second),
 		MaxDeletes: oneOf(w.choices, 1000, 1, 2, 5),
 	}
-	for i := range w.shape.roots + w.shape.others {
+	others := w.shape.others
+	if w.shape.narrow {
+		others++
+	}
+	for i := range w.shape.roots + others {
 		n := &node{world: w, history: limits, maxBytes: w.ceiling()}
 		if i < w.shape.roots {
 			n.name, n.endpoint = fmt.Sprint("R", i), w.upstream.Replica()
@@ -149,6 +155,7 @@ func (w *world) grow() error {
 			w.roots = append(w.roots, n)
 		} else {
 			n.name = fmt.Sprint("M", i-w.shape.roots)
+			n.narrow = i-w.shape.roots == w.shape.others
 			if err := w.link(n); err != nil {
 				return err
 			}
@@ -321,7 +328,7 @@ func (w *world) finish() error {
 	w.tryIDs()
 	for _, c := range w.clients {
 		if !c.up() {
-			c.dial(w.nodes[w.pick(len(w.nodes))], c.last, c.held)
+			c.dial(w.nodeOf(c.part), c.last, c.held)
 		}
 	}
 	w.advance(aheadWait + time.Second)
@@ -362,6 +369,9 @@ func (w *world) tryIDsOf(p *part, most int) {
 			m = ids[w.pick(len(ids)-most/2)]
 		}
 		for _, n := range w.nodes {
+			if !p.isAt(n) {
+				continue
+			}
 			c := &client{world: w, part: p, name: fmt.Sprint("try ", len(w.clients)), slow: true, holds: true}
 			w.clients = append(w.clients, c)
 			c.dial(n, m, nil)

@@ -97,11 +97,13 @@ func (e *epoch) unswept(c claim, end int) State {
 func (t *Truth) vanished(served, key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return slices.ContainsFunc(t.named(served), func(e *epoch) bool { return e.vanished(key) })
+}
+
+func (e *epoch) vanished(key string) bool {
 	of := func(c log.Change) bool { return c.Key == key }
-	return slices.ContainsFunc(t.named(served), func(e *epoch) bool {
-		return slices.ContainsFunc(e.txns, func(txn Transaction) bool {
-			return txn.Vanished && slices.ContainsFunc(txn.Changes, of)
-		})
+	return slices.ContainsFunc(e.txns, func(txn Transaction) bool {
+		return txn.Vanished && slices.ContainsFunc(txn.Changes, of)
 	})
 }
 

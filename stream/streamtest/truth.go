@@ -222,31 +222,36 @@ func (t *Truth) Changes(served string, after, upTo uint64) int {
 	return most
 }
 
-// unseen reports whether this is the truth of a part, and all of the upstream changed a key
-// more than once between two revisions, the first excluded: a replica that sees only the
-// last of these changes does not know what the part had in between. Where deletes have no
-// revision of their own, one may share the first revision.
+// unseen reports whether this is the truth of a part, and a key vanished from all of the
+// upstream, or changed there more than once between two revisions, the first excluded: a
+// replica that sees only the last of these changes does not know what the part had in
+// between. Where deletes have no revision of their own, one may share the first revision.
 func (t *Truth) unseen(served, key string, after, upTo uint64, unnumbered bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.whole == nil {
+	whole := t.whole
+	if whole == nil {
 		return false
 	}
+	for whole.whole != nil {
+		whole = whole.whole
+	}
 	for i, e := range t.epochs {
-		if !e.servedAs(served) {
-			continue
-		}
-		n := 0
-		for _, v := range t.whole.epochs[i].keys[key] {
-			if v.Revision > after && v.Revision <= upTo || unnumbered && v.Value == "" && v.Revision >= after {
-				n++
-			}
-		}
-		if n > 1 {
+		if e.servedAs(served) && (whole.epochs[i].vanished(key) || whole.epochs[i].changes(key, after, upTo, unnumbered) > 1) {
 			return true
 		}
 	}
 	return false
+}
+
+// changes is how many changes of a key are between two revisions, as in unseen.
+func (e *epoch) changes(key string, after, upTo uint64, unnumbered bool) (n int) {
+	for _, v := range e.keys[key] {
+		if v.Revision > after && v.Revision <= upTo || unnumbered && v.Value == "" && v.Revision >= after {
+			n++
+		}
+	}
+	return n
 }
 
 // named returns the orders that an epoch in a position may name: the name, for the

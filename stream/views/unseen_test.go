@@ -40,13 +40,18 @@ func TestDeleteOfUnseen(t *testing.T) {
 }
 
 func scripted(t *testing.T, script []streamtest.Step) *fixture {
+	return scriptedOf(t, watch.Config{}, script)
+}
+
+func scriptedOf(t *testing.T, c watch.Config, script []streamtest.Step) *fixture {
 	f := &fixture{t: t, registry: watch.NewRegistry(), views: New(Config{})}
 	t.Cleanup(func() {
 		f.views.Close()
 		f.registry.Close()
 	})
 	var err error
-	if f.base, err = f.registry.Add(watch.Config{Name: "w", Source: streamtest.NewScripted(script)}); err != nil {
+	c.Name, c.Source = "w", streamtest.NewScripted(script)
+	if f.base, err = f.registry.Add(c); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()
