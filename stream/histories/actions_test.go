@@ -104,5 +104,3 @@ func (w *world) pass() error {
 }
 
 func (w *world) root() *node { return w.roots[w.pick(len(w.roots))] }
-
-func (w *world) node() *node { return w.nodes[w.pick(len(w.nodes))] }
