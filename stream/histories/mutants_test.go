@@ -98,7 +98,7 @@ var mutants = []mutant{
 		edits: []edit{{
 			file: "stream/log/internal/transaction/transaction.go",
 			old:  "		return math.MaxUint64\n",
-			new:  "		_ = uint64(math.MaxUint64)\n		return p.before\n",
+			new:  "		_ = uint64(math.MaxUint64)\n		return p.Before\n",
 		}, {
 			file: "stream/log/append.go",
 			old:  "		e.Revision = revision\n",
