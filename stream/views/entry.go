@@ -163,8 +163,8 @@ func (e *entry) release() {
 	}
 }
 
-// next returns the state up to which the view is fed in this turn. It begins anew where
-// the former state does not help.
+// next returns the state up to which the view is fed in this turn. It starts over if what
+// the view has is of no use.
 func (e *entry) next() (log.Snapshot, bool) {
 	newest := e.parent.of.Snapshot()
 	e.seen = newest.Number()
@@ -205,7 +205,7 @@ func (e *entry) lowest(s log.Snapshot) uint64 {
 	return max(min(s.Swept(), e.wanted.Load()), horizon)
 }
 
-// begin begins anew with a state of the watch. A view that is whole keeps its readers,
+// begin makes the view from a state of the watch. A view that is whole keeps its readers,
 // unless its watch is another one by now, or has forgotten deletes.
 func (e *entry) begin(s log.Snapshot) {
 	low := e.lowest(s)

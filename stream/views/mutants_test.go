@@ -41,7 +41,7 @@ var mutants = []mutant{
 		"Horizon: 0 * low}",
 	},
 	{
-		"a watch that begins anew is not noticed",
+		"a new generation of the watch is not noticed",
 		"stream/views/lane.go",
 		"case s.Generation() != l.at.Generation() || s.Forgotten() > l.at.Seq():",
 		"case s.Forgotten() > l.at.Seq()+1<<60:",
