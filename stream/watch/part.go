@@ -90,6 +90,3 @@ func (w *Watch) catchUp(ctx context.Context) {
 
 // Of returns the watch that this one is a part of; nil if it is none.
 func (w *Watch) Of() *Watch { return w.of }
-
-// Log returns the state that parts of the watch are made of.
-func (w *Watch) Log() *log.Log { return w.log }
